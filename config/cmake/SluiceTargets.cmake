@@ -1,0 +1,42 @@
+# How every target of Sluice is built; one place for flags.
+include(GNUInstallDirs)
+
+add_library(sluice_flags INTERFACE)
+target_compile_options(sluice_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Werror)
+target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR})
+if(SLUICE_SANITIZE)
+  target_compile_options(sluice_flags INTERFACE -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(sluice_flags INTERFACE -fsanitize=${SLUICE_SANITIZE})
+endif()
+
+# sluice_library(NAME SOURCES ... PUBLIC lib ... PRIVATE lib ...)
+function(sluice_library name)
+  cmake_parse_arguments(A "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(${name} STATIC ${A_SOURCES})
+  target_link_libraries(${name} PUBLIC sluice_flags ${A_PUBLIC} PRIVATE ${A_PRIVATE})
+endfunction()
+
+# sluice_program(NAME DESTINATION bin|cgi-bin SOURCES ... LIBS ...)
+function(sluice_program name)
+  cmake_parse_arguments(A "" "DESTINATION" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${A_DESTINATION})
+  install(TARGETS ${name} RUNTIME DESTINATION ${A_DESTINATION})
+endfunction()
+
+# sluice_test(NAME LABEL label SOURCES ... LIBS ...): one GoogleTest program = one ctest entry.
+function(sluice_test name)
+  cmake_parse_arguments(A "" "LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM sluice_test_pch)
+  target_compile_definitions(${name} PRIVATE SLUICE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SLUICE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${A_LABEL}" TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENV}")
+endfunction()

@@ -1,0 +1,21 @@
+#pragma once
+// Time as every part of Sluice sees it: UNIX seconds, UTC. Injected, so that tests decide what "now" is.
+#include <cstdint>
+
+namespace sluice {
+
+class Clock {
+  public:
+    virtual ~Clock() = default;
+    /// Seconds since 1970-01-01 UTC, with fraction.
+    virtual double now() const = 0;
+    std::int64_t now_sec() const { return static_cast<std::int64_t>(now()); }
+};
+
+/// The machine's real-time clock.
+class SystemClock final : public Clock {
+  public:
+    double now() const override;
+};
+
+}  // namespace sluice

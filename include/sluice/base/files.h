@@ -1,0 +1,48 @@
+#pragma once
+// Files, written whole or not at all, and locks that the kernel releases when their holder dies.
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+namespace fs = std::filesystem;
+
+/// The whole file; nullopt if it does not exist. Throws FileError if it exists but can't be read or is larger
+/// than `limit` bytes.
+std::optional<std::string> read_file(const fs::path& path, std::size_t limit = std::size_t{64} << 20);
+
+/// Temporary file in the same folder, fsync, rename, fsync of the folder: a reader sees the old text or the new.
+/// Throws FileError.
+void write_file_atomically(const fs::path& path, std::string_view text, int mode = 0664);
+
+/// An exclusive lock on a file (created, mode 0660, if missing), held until destruction or death of the process.
+/// The file is never unlinked: unlinking a lock file lets two holders in.
+class FileLock {
+  public:
+    /// nullopt if another process holds it. Throws FileError if the file can't be opened.
+    static std::optional<FileLock> try_lock(const fs::path& path);
+    /// Waits for it.
+    static FileLock lock(const fs::path& path);
+    FileLock(FileLock&& other) noexcept;
+    FileLock& operator=(FileLock&& other) noexcept;
+    FileLock(const FileLock&) = delete;
+    FileLock& operator=(const FileLock&) = delete;
+    ~FileLock();
+
+  private:
+    explicit FileLock(int fd) : fd_(fd) {}
+    int fd_ = -1;
+};
+
+/// BOINC's fan-out: root/HASH/name, HASH = 7 hex digits of md5(name) from the second one, modulo fanout, in
+/// lower-case hex without padding; fanout <= 0: root/name. (facts/project-layout §1: "foo", 1024 -> "db")
+fs::path fanout_path(const fs::path& root, std::string_view name, int fanout);
+/// The same for an URL: url/HASH/name.
+std::string fanout_url(std::string_view url, std::string_view name, int fanout);
+/// No control characters, no "..", no leading '/', not empty, at most 255 bytes.
+bool is_valid_file_name(std::string_view name);
+
+}  // namespace sluice

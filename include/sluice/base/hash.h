@@ -1,0 +1,15 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// MD5 as 32 lower-case hex digits (BOINC's file checksums, weak keys, e-mail hashes; not for security).
+std::string md5_hex(std::string_view data);
+/// Of a file's content, read in blocks. Throws FileError.
+std::string md5_hex_of_file(const std::filesystem::path& path);
+/// n random bytes from the kernel, as 2n lower-case hex digits.
+std::string random_hex(int n_bytes);
+
+}  // namespace sluice

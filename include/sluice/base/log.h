@@ -1,0 +1,53 @@
+#pragma once
+// The log of a program, in upstream's line shape:  YYYY-MM-DD HH:MM:SS.uuuuuu [PID=n    ] [kind] text
+// (the PID field only where a program asks for it). spdlog does the writing, in log.cpp only.
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// Upstream's -d levels.
+enum class LogLevel { kCritical = 1, kWarning = 2, kNormal = 3, kDebug = 4 };
+
+struct LogOptions {
+    std::string file;          ///< empty: stderr. Opened for append, mode 0664; re-opened by log_reopen()
+    LogLevel level = LogLevel::kNormal;
+    bool with_pid = false;     ///< cgi, fcgi and file_upload_handler print [PID=n]
+    bool utc = false;          ///< upstream prints local time
+};
+
+/// Call once, at the start of main. Throws FileError if the file can't be opened (stderr stays usable).
+void log_open(const LogOptions& options);
+void log_set_level(LogLevel level);
+LogLevel log_level();
+/// For log rotation: closes the file and opens the same path again.
+void log_reopen();
+/// "[handle]": an id that log lines of one RPC carry; empty = none.
+void log_line(LogLevel level, std::string_view text);
+
+inline bool log_enabled(LogLevel level) { return static_cast<int>(level) <= static_cast<int>(log_level()); }
+
+template <typename... Args>
+void log_at(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
+    if (log_enabled(level)) log_line(level, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void log_critical(fmt::format_string<Args...> f, Args&&... a) {
+    log_at(LogLevel::kCritical, f, std::forward<Args>(a)...);
+}
+template <typename... Args>
+void log_warning(fmt::format_string<Args...> f, Args&&... a) {
+    log_at(LogLevel::kWarning, f, std::forward<Args>(a)...);
+}
+template <typename... Args>
+void log_normal(fmt::format_string<Args...> f, Args&&... a) {
+    log_at(LogLevel::kNormal, f, std::forward<Args>(a)...);
+}
+template <typename... Args>
+void log_debug(fmt::format_string<Args...> f, Args&&... a) {
+    log_at(LogLevel::kDebug, f, std::forward<Args>(a)...);
+}
+
+}  // namespace sluice

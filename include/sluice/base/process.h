@@ -1,0 +1,17 @@
+#pragma once
+#include <cstdint>
+
+namespace sluice {
+
+/// A process that can be told from a later one with the same pid.
+struct ProcessId {
+    std::int32_t pid = 0;
+    std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat: clock ticks after boot
+    friend bool operator==(const ProcessId&, const ProcessId&) = default;
+};
+
+ProcessId this_process();
+/// False only with proof: no such pid, a zombie, or another start time.
+bool is_alive(const ProcessId& process);
+
+}  // namespace sluice

@@ -1,0 +1,92 @@
+#pragma once
+// One connection to MySQL or MariaDB. Stores (db/*_store.h) speak the domain's verbs over it; nothing above db/
+// sees SQL. Not thread-safe: one Database a thread.
+//
+// Session: utf8mb4, UTC, strict mode, found-rows semantics ("affected" = rows matched by WHERE, which the guards
+// "… AND server_state = 2" rely on). Connecting costs one round trip beyond the handshake.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sluice/base/error.h"
+#include "sluice/db/sql.h"
+
+namespace sluice {
+
+struct DbSettings {
+    std::string host;  ///< HOST, HOST:PORT, or "" / "localhost" = unix socket ($MYSQL_UNIX_PORT or the default)
+    std::string name, user, password;
+    bool read_uncommitted = false;  ///< feeder, census: readers that never wait
+};
+
+/// A result set, wholly in memory. Columns by index; SQL NULL reads as 0 or "".
+class Rows {
+  public:
+    Rows();
+    Rows(Rows&&) noexcept;
+    Rows& operator=(Rows&&) noexcept;
+    ~Rows();
+    bool next();  ///< to the next row; false at the end
+    std::int64_t i64(int column) const;
+    int i32(int column) const { return static_cast<int>(i64(column)); }
+    double f64(int column) const;
+    bool flag(int column) const { return i64(column) != 0; }
+    std::string text(int column) const;
+    template <typename E>
+    E code(int column) const {
+        return static_cast<E>(i64(column));
+    }
+    std::size_t size() const;
+
+    struct Impl;
+    explicit Rows(std::unique_ptr<Impl> impl);
+
+  private:
+    std::unique_ptr<Impl> impl_;
+};
+
+class Database {
+  public:
+    /// Does not connect yet: the first statement does.
+    explicit Database(DbSettings settings);
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+    ~Database();
+
+    /// Throws DbError(kCantConnect). Without effect when connected.
+    void connect();
+    /// After kLost: the next statement connects anew. Any transaction is gone.
+    void disconnect();
+    bool connected() const;
+
+    /// SELECT. Throws DbError. Outside a transaction, a lost connection is re-made once and the query repeated.
+    Rows query(const Sql& sql);
+    /// SELECT with many rows, unbuffered: `row` is called for each; memory stays bounded.
+    void query_streaming(const Sql& sql, const std::function<void(const Rows&)>& row);
+    /// INSERT, UPDATE, DELETE …: the number of rows matched by WHERE (inserted, for INSERT). Throws DbError.
+    /// Never repeated by itself: the caller knows whether that is safe.
+    std::int64_t execute(const Sql& sql);
+    Id last_insert_id() const;
+
+    /// Runs `work` in one transaction: BEGIN … COMMIT; an exception rolls back and goes on up. On kRetry
+    /// (deadlock, lock wait) `work` is repeated, at most `attempts` times in all, with a short random wait.
+    void transaction(const std::function<void()>& work, int attempts = 5);
+    bool in_transaction() const;
+
+    /// Statements sent since construction, BEGIN, COMMIT and session set-up included (ARCHITECTURE §6 bounds).
+    std::uint64_t statements() const;
+    /// Commits since construction (autocommitted writes included).
+    std::uint64_t commits() const;
+    /// Bytes a statement may have: the server's max_allowed_packet, at most 16 MB. Asked for once, lazily; bulk
+    /// writers cut at a few megabytes anyway.
+    static constexpr std::size_t kBulkBytes = 2u << 20;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice

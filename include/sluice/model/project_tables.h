@@ -1,0 +1,35 @@
+#pragma once
+// What the scheduler knows of the project besides jobs: platforms, apps, versions, broadcast assignments, size
+// quantiles, host statistics. Any number of rows; immutable once built; swapped whole (ARCHITECTURE §7).
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+/// p_fpops over hosts with recent credit; upstream's defaults where fewer than 10 such hosts exist.
+struct HostPerfInfo {
+    double mean = 2.2e9, stddev = 0.7e9, median = 3.3e9, percentile95 = 3.3e9;
+};
+
+struct ProjectTables {
+    std::vector<Platform> platforms;  ///< not deprecated, by id
+    std::vector<App> apps;            ///< not deprecated, by id
+    std::vector<AppVersion> versions; ///< those that may be sent; `deprecated` = loaded only for pinned jobs
+    std::vector<Assignment> broadcasts;  ///< assignments with multi != 0
+    /// size_census quantiles by app id (ascending, size_classes()-1 values); no entry: sizes unknown.
+    std::unordered_map<Id, std::vector<double>> size_quantiles;
+    HostPerfInfo perf;
+    std::int64_t built_at = 0;
+
+    const App* app(Id id) const;
+    const App* app_by_name(std::string_view name) const;
+    const Platform* platform_by_name(std::string_view name) const;
+    const Platform* platform(Id id) const;
+    const AppVersion* version(Id id) const;
+};
+
+}  // namespace sluice
