@@ -1,0 +1,57 @@
+#pragma once
+// Where the matcher gets jobs from. The shared array implements it in sched/handle; tests and sched_explain have
+// their own. Indices are slots; `generation` tells one content of a slot from the next.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sluice/model/job_summary.h"
+
+namespace sluice {
+
+struct PoolRef {
+    std::uint32_t index = 0;
+    std::uint64_t generation = 0;
+};
+
+enum class PoolSlot { kEmpty, kPresent, kLocked };
+
+class JobPool {
+  public:
+    virtual ~JobPool() = default;
+    virtual std::uint32_t size() const = 0;
+    virtual PoolSlot read(std::uint32_t index, JobSummary& job, PoolRef& ref) const = 0;
+    /// True: this process holds the slot until release() or the end of the RPC. False: lost.
+    virtual bool claim(const PoolRef& ref) = 0;
+    virtual void release(const PoolRef& ref) = 0;
+    /// The workunit's XML, for what the hot fields can't answer (BUDA name, more keywords or input files).
+    virtual std::optional<std::string> workunit_xml(const PoolRef& ref) const = 0;
+    virtual void note_infeasible(const PoolRef&) {}
+};
+
+/// What the database says now of a job on the shortlist: slow checks are pure functions of this.
+struct WorkunitFacts {
+    Id result_id = 0, workunit_id = 0;
+    bool found = false;           ///< result and workunit exist
+    ServerState server_state = ServerState::kUnsent;
+    int error_mask = 0;
+    Id canonical_resultid = 0;
+    int hr_class = 0;
+    Id app_version_id = 0;        ///< homogeneous app version commitment
+    int transitioner_flags = 0;
+    std::int64_t transition_time = 0;
+    int results_of_user = 0, results_of_host = 0;  ///< other instances of this workunit with this user / on this host
+    // what dispatch needs to write the reply
+    std::string result_name, result_xml_doc_in;
+};
+
+/// Loads the facts of a whole shortlist in one statement; same order as `jobs`.
+class FactsSource {
+  public:
+    virtual ~FactsSource() = default;
+    virtual std::vector<WorkunitFacts> load(std::span<const JobSummary> jobs) = 0;
+};
+
+}  // namespace sluice

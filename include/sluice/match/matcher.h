@@ -1,0 +1,122 @@
+#pragma once
+// Matchmaking: which jobs of the pool a host gets. Seeds 002 (value function, N/M/L, sets) and 003 (size classes),
+// job selection of 004. Pure but for claiming slots of the pool: the same code serves the CGI, sched_explain and the
+// simulator.
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/base/env.h"
+#include "sluice/match/app_choice.h"
+#include "sluice/match/host_facts.h"
+#include "sluice/match/job_pool.h"
+#include "sluice/match/params.h"
+#include "sluice/match/verdict.h"
+#include "sluice/model/project_tables.h"
+
+namespace sluice {
+
+class PlanClasses;  // sched/match/plan_classes.h: built-in classes, or plan_class_spec.xml
+class BudaCatalogue;
+
+/// Const view of everything a decision may depend on. Everything outlives the Matcher.
+struct MatchContext {
+    const HostFacts& host;
+    const UserFacts& user;
+    const WorkRequest& wanted;
+    const ProjectTables& tables;
+    const MatchParams& params;
+    const PlanClasses& plan_classes;
+    const BudaCatalogue* buda = nullptr;
+    double now = 0;
+    Rng& rng;
+};
+
+/// A job that this reply will carry (claimed in the pool).
+struct Chosen {
+    JobSummary job;
+    PoolRef ref;
+    const App* app = nullptr;
+    AppChoice version;
+    double score = 0;
+    double estimated_runtime = 0;  ///< s, availability included
+    double delay_bound = 0;        ///< s: report deadline = now + this (+ grace in the database)
+    int hr_class_to_commit = 0;    ///< 0: app has no HR; else what workunit.hr_class must be or become
+    bool commit_app_version = false;
+    WorkunitFacts facts;
+    std::uint32_t size_class_of_host = 0;
+};
+
+/// One row of the decision trace, written for every candidate when a sink is attached.
+struct TraceRow {
+    PoolRef ref;
+    const JobSummary* job = nullptr;
+    ProcType pass = ProcType::kCpu;
+    Verdict verdict;                  ///< the first refusal, or kFeasible
+    double score = 0;
+    struct Term { const char* name; double weight, value; };
+    std::vector<Term> terms;          ///< only for scored candidates
+    Reason fate = Reason::kFeasible;  ///< kFeasible = sent
+};
+class Trace {
+  public:
+    virtual ~Trace() = default;
+    virtual void row(const TraceRow& row) = 0;
+};
+
+struct ReasonCount {
+    std::uint32_t count = 0;
+    Verdict nearest;    ///< the refusal that missed by least (relative)
+    Id nearest_result = 0, appid = 0;
+};
+struct MatchStats {
+    std::uint32_t slots_scanned = 0, slots_locked = 0, candidates = 0, claims_lost = 0;
+    bool locked_over_limit = false;   ///< L was reached: the array is too small for the load
+    bool pool_empty = true;           ///< no PRESENT slot was seen
+    std::array<ReasonCount, static_cast<std::size_t>(Reason::kCount)> reasons{};
+};
+
+struct MatchResult {
+    std::vector<Chosen> jobs;         ///< in order of value; claims are held in the pool until the caller consumes
+    MatchStats stats;
+    /// What is still wanted after these jobs.
+    WorkRequest left;
+};
+
+/// Counts that a reply already holds before matching (resent or targeted jobs) and that limits refer to.
+struct Picked;
+
+class Matcher {
+  public:
+    /// `trace` may be null.
+    Matcher(const MatchContext& context, JobPool& pool, FactsSource& facts, Trace* trace = nullptr);
+    ~Matcher();
+    /// The scan and choice over the pool (score policy; ordinary jobs).
+    MatchResult match();
+    /// Non-CPU-intensive apps: one job for each NCI app of which the host has none.
+    MatchResult match_non_cpu_intensive(const std::vector<Id>& apps_on_host);
+    /// Counts a job that this reply carries already (lost job resent, targeted job) against the request and limits.
+    void account(const Chosen& job);
+    /// Best version of an app for this host: also for resend and targeted jobs. nullopt-like: found == false, and
+    /// `why` tells the reason.
+    AppChoice choose_version(const App& app, const JobSummary& job, bool check_wanted, Verdict* why = nullptr);
+    /// The fast checks for one job (resend): memory, disk, HR, …
+    Verdict check_fast(const JobSummary& job, const App& app, const AppChoice& version);
+    /// Deadline check alone: is `delay_bound` attainable after what this reply and the host already hold?
+    Verdict check_deadline(const JobSummary& job, const App& app, const AppChoice& version, double delay_bound);
+    /// work_needed of the facts, after everything accounted so far.
+    bool work_needed() const;
+    /// Estimated run time in s (availability included).
+    double estimated_runtime(const JobSummary& job, const AppChoice& version) const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+/// HR class of a host; 0 = unknown for that type (facts: matchmaking §7; level 1 knows Apple silicon, FreeBSD,
+/// Android).
+int hr_class(const Host& host, HrType type, int compat_level);
+
+}  // namespace sluice

@@ -1,0 +1,43 @@
+#pragma once
+// The answer of a check: a value, never an exception. A "no" names its reason, what was measured and what was
+// required, so that it can be counted and explained (docs/policies.md has a sentence for each reason).
+#include <cstdint>
+
+namespace sluice {
+
+enum class Reason : std::uint8_t {
+    kFeasible = 0,
+    // scan and fast checks
+    kNoSuchApp,           ///< the job's app is not in the tables
+    kNoAppVersion,        ///< no version for the host's platforms and resources
+    kAppNotSelected, kBetaNotAllowed, kUserFilter, kHrClassUnknown, kHrClassMismatch, kAppVersionMismatch,
+    kMemory, kDisk, kBandwidth, kKeywordRefused, kNeedsReliable, kReservedForLtt, kNonCpuIntensive,
+    kResourceNotWanted,   ///< the version found uses a resource that is not asked for in this pass
+    kClientTooOld, kClientTooNew, kNoPlanClassSupport, kPlanClassRefused, kGpuRefusedByPrefs, kCpuRefusedByPrefs,
+    kCustomHook,
+    // set checks
+    kDeadline, kDeadlineOthers, kDiskSet, kMemorySet, kOneInstancePerWorkunit, kInProgressLimit, kAppInProgressLimit,
+    kDailyQuota, kJobsPerRpcLimit,
+    // slow checks
+    kOneResultPerUser, kOneResultPerHost, kHrCommittedElsewhere, kVersionCommittedElsewhere, kWorkunitError,
+    kWorkunitDone, kResultGone,
+    // fates that are not refusals
+    kClaimLost,           ///< another scheduler was quicker
+    kRaceLost,            ///< a conditional UPDATE matched no row
+    kNotNeeded,           ///< the request was satisfied by better jobs
+    kShedFromSet,         ///< chosen, then given back: least valuable member of the set
+    kCount
+};
+/// "memory", "hr_class_mismatch" …: stable names, used in traces, JSON and docs.
+const char* reason_name(Reason reason);
+
+struct Verdict {
+    Reason reason = Reason::kFeasible;
+    double value = 0;     ///< measured, in the unit of the check (bytes, seconds, a count, a class …)
+    double required = 0;  ///< what it would have had to be
+    explicit operator bool() const { return reason == Reason::kFeasible; }
+};
+inline Verdict feasible() { return {}; }
+inline Verdict refuse(Reason reason, double value = 0, double required = 0) { return {reason, value, required}; }
+
+}  // namespace sluice

@@ -1,0 +1,142 @@
+#pragma once
+// The job array: a Boost.Interprocess segment that one feeder writes and any number of schedulers read and claim
+// from. The rules (ARCHITECTURE §7, docs/shared_memory.md): a scan takes no lock; a slot is read between two loads of
+// its state word; a claim is one compare-and-swap; its owner is named through the owner table (pid + start time), so
+// that the feeder may give a slot back only with proof of death; payload is written before the slot is PRESENT.
+//
+// Hot data (JobSummary) and cold data (SlotDoc: XML of the workunit) are apart: memory is paid for the real length of
+// the XML, a scan touches hot data only.
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sluice/base/process.h"
+#include "sluice/model/job_summary.h"
+#include "sluice/model/project_tables.h"
+
+namespace sluice {
+
+/// Which content of a slot is meant: the index, and the state word that was seen with it.
+struct SlotRef {
+    std::uint32_t index = 0;
+    std::uint64_t word = 0;
+};
+
+enum class SlotState { kEmpty, kPresent, kClaimed };
+
+/// Cold data of a slot. `wu_xml` is workunit.xml_doc as it stands in the database.
+struct SlotDoc {
+    std::string wu_name, wu_xml, keywords, result_name;
+};
+
+struct JobArrayName {
+    std::string segment;              ///< from shmem_key: see job_array_name()
+    std::filesystem::path lock_file;  ///< attach, owner registration and table swap are done under this file lock
+};
+/// Name of the segment for <shmem_key>, and the lock file in the project's folder. The name also carries a hash of
+/// the project's path, so that two projects with one key do not share.
+JobArrayName job_array_name(std::int64_t shmem_key, const std::filesystem::path& project);
+
+class JobArray;
+
+/// A claimed slot. Its destructor returns the slot to PRESENT; consume() empties it for good.
+class Claim {
+  public:
+    Claim(Claim&& other) noexcept;
+    Claim& operator=(Claim&& other) noexcept;
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    ~Claim();
+    std::uint32_t index() const { return index_; }
+    void consume();
+    void release();
+    /// Only while claimed: no other process writes the slot.
+    SlotDoc doc() const;
+
+  private:
+    friend class JobArray;
+    Claim(JobArray* array, std::uint32_t index, std::uint64_t word);
+    JobArray* array_ = nullptr;
+    std::uint32_t index_ = 0;
+    std::uint64_t word_ = 0;
+};
+
+struct JobArraySettings {
+    std::uint32_t slots = 100;
+    std::uint32_t owners = 4096;          ///< processes that may hold claims at one time
+    std::uint64_t doc_bytes_per_slot = 3072;  ///< first size of the pool of cold data; it grows when it must
+    int mode = 0660;                      ///< permissions of the segment; group = web server's where possible
+};
+
+struct JobArrayStats {
+    std::uint32_t slots = 0, present = 0, claimed = 0, empty = 0;
+    std::uint64_t segment_bytes = 0, doc_bytes_used = 0, doc_bytes_total = 0;
+    std::uint64_t claims_lost = 0;        ///< compare-and-swaps that another scheduler won
+    std::uint64_t reclaimed = 0;          ///< slots given back after their owner's death
+    std::int64_t feeder_heartbeat = 0;    ///< UNIX seconds
+    ProcessId feeder;
+    std::uint64_t table_generation = 0;
+    bool ready = false;
+};
+
+class JobArray {
+  public:
+    ~JobArray();
+    JobArray(const JobArray&) = delete;
+
+    // Feeder ---------------------------------------------------------------------------------------------------
+    /// Removes what a dead feeder left and makes a new segment, not ready. Throws ShmemError if a live feeder owns
+    /// one (names its pid) or the segment can't be made (says how much memory it needs).
+    static std::unique_ptr<JobArray> create(const JobArrayName& name, const JobArraySettings& settings);
+    /// Writes an EMPTY slot; false if it is not empty or the cold data do not fit even after growing.
+    bool publish(std::uint32_t index, const JobSummary& job, const SlotDoc& doc);
+    /// Empties a PRESENT slot (the caller saw `ref`); false if it was claimed or changed meanwhile.
+    bool withdraw(const SlotRef& ref);
+    /// Returns claims of dead owners to PRESENT; the number.
+    int reclaim_dead_claims();
+    void set_ready(bool ready);
+    void heartbeat(std::int64_t now);
+    /// Publishes a new generation of the tables; readers keep the one they hold.
+    void publish_tables(const ProjectTables& tables);
+    /// Marks the segment closed (schedulers see "feeder not running") and removes its name.
+    void close_and_remove();
+    /// Sleeps until a slot was consumed since the last call or `seconds` passed (a futex or a short poll; no lock).
+    bool wait_for_consumption(double seconds);
+
+    // Scheduler ------------------------------------------------------------------------------------------------
+    /// Throws ShmemError: no segment ("feeder not running"), other layout (names both sides' layout and sizes), no
+    /// permission. Does not wait for readiness.
+    static std::unique_ptr<JobArray> attach(const JobArrayName& name);
+    /// For show_shmem and explain: never claims, needs read permission only.
+    static std::unique_ptr<JobArray> attach_read_only(const JobArrayName& name);
+    /// A feeder completed its first fill, was not closed, and this segment is still the one that the name leads to.
+    bool ready() const;
+    /// False once the feeder made a new segment or closed this one: attach anew.
+    bool current() const;
+    std::shared_ptr<const ProjectTables> tables() const;
+
+    std::uint32_t size() const;
+    /// Consistent copy of slot `index`. kPresent: `job` and `ref` are set. kClaimed also covers a slot being written.
+    SlotState read(std::uint32_t index, JobSummary& job, SlotRef& ref) const;
+    /// nullopt: someone else was quicker, or the content changed.
+    std::optional<Claim> claim(const SlotRef& ref);
+    /// A copy of the cold data of a slot that is not claimed; nullopt if it changed while being read.
+    std::optional<SlotDoc> peek_doc(const SlotRef& ref) const;
+    /// Counts that a host could not take this job (starvation report), and when it was first passed over.
+    void note_infeasible(const SlotRef& ref);
+    std::uint32_t infeasible_count(std::uint32_t index) const;
+
+    JobArrayStats stats() const;
+
+  private:
+    friend class Claim;
+    struct Impl;
+    explicit JobArray(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice
