@@ -1,0 +1,11 @@
+#include "sluice/base/clock.h"
+
+#include <chrono>
+
+namespace sluice {
+
+double SystemClock::now() const {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace sluice

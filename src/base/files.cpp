@@ -1,0 +1,152 @@
+#include "sluice/base/files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "sluice/base/error.h"
+
+namespace sluice {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
+    throw FileError(what + " " + path.string() + ": " + std::strerror(error));
+}
+
+/// Closes on every way out.
+struct Fd {
+    explicit Fd(int descriptor) : fd(descriptor) {}
+    Fd(const Fd&) = delete;
+    Fd& operator=(const Fd&) = delete;
+    ~Fd() {
+        if (fd >= 0) ::close(fd);
+    }
+    int fd;
+};
+
+int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
+    for (;;) {
+        const int fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EINTR) return fd;
+    }
+}
+
+void write_whole(int fd, std::string_view text, const fs::path& path) {
+    while (!text.empty()) {
+        const ssize_t n = ::write(fd, text.data(), text.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) fail("Can't write", path, errno);
+        text.remove_prefix(static_cast<std::size_t>(n));
+    }
+}
+
+/// Makes a rename in it durable. Some file systems can't sync folders; the rename is atomic all the same.
+void sync_folder(const fs::path& folder) {
+    const Fd dir(open_retrying(folder, O_RDONLY | O_DIRECTORY));
+    if (dir.fd >= 0) ::fsync(dir.fd);
+}
+
+}  // namespace
+
+std::optional<std::string> read_file(const fs::path& path, std::size_t limit) {
+    const Fd file(open_retrying(path, O_RDONLY));
+    if (file.fd < 0) {
+        if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+        fail("Can't read", path, errno);
+    }
+    struct stat info {};
+    if (::fstat(file.fd, &info) != 0) fail("Can't read", path, errno);
+    if (S_ISDIR(info.st_mode)) fail("Can't read", path, EISDIR);
+    std::string text;
+    std::size_t have = 0;
+    // One byte more than the size asked for, so that the usual file ends in the first read.
+    std::size_t want = std::min(static_cast<std::size_t>(std::max<off_t>(info.st_size, 0)), limit) + 1;
+    for (;;) {
+        text.resize(want);
+        const ssize_t n = ::read(file.fd, text.data() + have, want - have);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) fail("Can't read", path, errno);
+        if (n == 0) break;
+        have += static_cast<std::size_t>(n);
+        if (have > limit) {
+            throw FileError(path.string() + " is larger than " + std::to_string(limit) + " bytes; it is not read");
+        }
+        if (have == want) want = std::min(want * 2 + 4096, limit + 1);
+    }
+    text.resize(have);
+    return text;
+}
+
+void write_file_atomically(const fs::path& path, std::string_view text, int mode) {
+    const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    std::string temp = (folder / ("." + path.filename().string() + ".XXXXXX")).string();
+    const Fd file(::mkostemp(temp.data(), O_CLOEXEC));
+    if (file.fd < 0) fail("Can't write in the folder of", path, errno);
+    try {
+        write_whole(file.fd, text, path);
+        if (::fchmod(file.fd, static_cast<mode_t>(mode)) != 0) fail("Can't set the mode of", path, errno);
+        if (::fsync(file.fd) != 0) fail("Can't write", path, errno);
+        if (::rename(temp.c_str(), path.c_str()) != 0) fail("Can't replace", path, errno);
+    } catch (...) {
+        ::unlink(temp.c_str());
+        throw;
+    }
+    sync_folder(folder);
+}
+
+namespace {
+
+/// An existing file is opened without O_CREAT: in a sticky folder (log_HOST) the kernel refuses O_CREAT on files of
+/// others.
+int open_lock_file(const fs::path& path) {
+    for (int attempt = 0; attempt < 10; ++attempt) {
+        int fd = open_retrying(path, O_RDWR);
+        if (fd >= 0) return fd;
+        if (errno != ENOENT) break;
+        fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL, 0660);
+        if (fd >= 0) {
+            ::fchmod(fd, 0660);  // whatever the umask: the web server's group must be able to lock it too
+            return fd;
+        }
+        if (errno != EEXIST) break;
+    }
+    fail("Can't open the lock file", path, errno);
+}
+
+}  // namespace
+
+std::optional<FileLock> FileLock::try_lock(const fs::path& path) {
+    FileLock lock(open_lock_file(path));
+    while (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK) return std::nullopt;
+        if (errno != EINTR) fail("Can't lock", path, errno);
+    }
+    return lock;
+}
+
+FileLock FileLock::lock(const fs::path& path) {
+    FileLock lock(open_lock_file(path));
+    while (::flock(lock.fd_, LOCK_EX) != 0) {
+        if (errno != EINTR) fail("Can't lock", path, errno);
+    }
+    return lock;
+}
+
+FileLock::FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+}
+
+FileLock::~FileLock() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace sluice

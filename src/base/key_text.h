@@ -1,0 +1,29 @@
+#pragma once
+// The text form of BOINC's keys and signatures: hex digits, 64 a line, then a line with ".". A key file starts with
+// its size in bits (always 1024) and holds its numbers one after the other, each of a fixed size, zeros on the left.
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::key_text {
+
+using Bytes = std::vector<unsigned char>;
+
+inline constexpr std::size_t kModulusBytes = 128;
+/// Modulus, exponent.
+inline constexpr std::array<std::size_t, 2> kPublicSizes{128, 128};
+/// Modulus, public exponent, private exponent, two primes, their two exponents, coefficient.
+inline constexpr std::array<std::size_t, 8> kPrivateSizes{128, 128, 128, 64, 64, 64, 64, 64};
+
+/// Lines of 64 digits, then ".\n".
+std::string encode(const Bytes& bytes);
+/// White space is skipped, the first other character that is not a hex digit ends the text; a half byte is dropped.
+Bytes decode(std::string_view text);
+
+std::string write_key(const std::vector<Bytes>& numbers);
+/// Throws ConfigError (without a file name) if it is no key of these sizes.
+std::vector<Bytes> read_key(std::string_view text, const std::size_t* sizes, std::size_t count);
+
+}  // namespace sluice::key_text
