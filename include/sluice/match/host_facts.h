@@ -69,6 +69,7 @@ struct JobOnHost {
     double remaining = -1;       ///< s of run time left; < 0 unknown
     double ncpus = 1, gpu_usage = 0;
     double memory = 0;           ///< bytes, 0 unknown (level 1 counts it)
+    bool ours = true;            ///< of this project (other_results): counts for limits; others only for deadlines
 };
 
 struct HostFacts {
@@ -93,7 +94,8 @@ struct HostFacts {
     double work_buf_min = 0;                   ///< s
     std::vector<HostAppVersion> versions;      ///< host_app_version rows
     std::vector<ClientAppVersion> client_versions;
-    std::vector<JobOnHost> in_progress;
+    std::vector<JobOnHost> in_progress;               ///< other_results, joined by name with in_progress_results
+    bool workload_known = false;                      ///< the request had a list of other results (even an empty one)
     std::unordered_map<std::uint32_t, double> files;  ///< sticky files on the host: name hash -> bytes
     int hr_class_fine = 0, hr_class_coarse = 0;       ///< 0: unknown at this level
 };

@@ -13,6 +13,7 @@ namespace sluice {
 
 struct PoolRef {
     std::uint32_t index = 0;
+    std::uint32_t infeasible_count = 0;  ///< as read: how often hosts could not take this job (seed 003's "infeasible")
     std::uint64_t generation = 0;
 };
 
@@ -26,8 +27,12 @@ class JobPool {
     /// True: this process holds the slot until release() or the end of the RPC. False: lost.
     virtual bool claim(const PoolRef& ref) = 0;
     virtual void release(const PoolRef& ref) = 0;
+    /// Of a claimed slot: no host may ever have this job (cancelled, already done, gone). Empties the slot, so that the
+    /// feeder refills it. A pool that must not change (dry runs) only releases.
+    virtual void discard(const PoolRef& ref) { release(ref); }
     /// The workunit's XML, for what the hot fields can't answer (BUDA name, more keywords or input files).
     virtual std::optional<std::string> workunit_xml(const PoolRef& ref) const = 0;
+    /// This host could not take the PRESENT job it just read: counted for the starvation report.
     virtual void note_infeasible(const PoolRef&) {}
 };
 
@@ -47,7 +52,8 @@ struct WorkunitFacts {
     std::string result_name, result_xml_doc_in;
 };
 
-/// Loads the facts of a whole shortlist in one statement; same order as `jobs`.
+/// Loads the facts of a whole shortlist in one statement; same order as `jobs`. Matcher::match() calls it at most twice,
+/// match_non_cpu_intensive() at most once.
 class FactsSource {
   public:
     virtual ~FactsSource() = default;

@@ -17,8 +17,8 @@
 
 namespace sluice {
 
-class PlanClasses;  // sched/match/plan_classes.h: built-in classes, or plan_class_spec.xml
-class BudaCatalogue;
+class PlanClasses;    // sluice/match/plan_classes.h: built-in classes, or plan_class_spec.xml
+class BudaCatalogue;  // sluice/match/buda.h
 
 /// Const view of everything a decision may depend on. Everything outlives the Matcher.
 struct MatchContext {
@@ -58,7 +58,12 @@ struct TraceRow {
     struct Term { const char* name; double weight, value; };
     std::vector<Term> terms;          ///< only for scored candidates
     Reason fate = Reason::kFeasible;  ///< kFeasible = sent
+    const App* app = nullptr;          ///< null: not in the tables
+    const AppChoice* version = nullptr;  ///< null: none found
+    int host_size_class = -1;          ///< -1: app has no size classes, or sizes are unknown
+    bool size_is_guess = false;        ///< the host's size class comes from its benchmark, not from its history
 };
+/// Pointers in a row are valid during the call only.
 class Trace {
   public:
     virtual ~Trace() = default;
@@ -73,6 +78,7 @@ struct ReasonCount {
 struct MatchStats {
     std::uint32_t slots_scanned = 0, slots_locked = 0, candidates = 0, claims_lost = 0;
     bool locked_over_limit = false;   ///< L was reached: the array is too small for the load
+    std::uint32_t fact_loads = 0;     ///< calls of FactsSource::load
     bool pool_empty = true;           ///< no PRESENT slot was seen
     std::array<ReasonCount, static_cast<std::size_t>(Reason::kCount)> reasons{};
 };
@@ -84,8 +90,12 @@ struct MatchResult {
     WorkRequest left;
 };
 
-/// Counts that a reply already holds before matching (resent or targeted jobs) and that limits refer to.
-struct Picked;
+/// Jobs that do not come from the pool but go through the same checks and the same trace.
+enum class JobOrigin {
+    kResend,    ///< lost job: the client no longer has it; version, app selection, fast checks, deadline
+    kTargeted,  ///< assignment of one host, user or team: level 0 checks the version and app selection only
+    kBroadcast  ///< assignment with multi != 0, likewise
+};
 
 class Matcher {
   public:
@@ -98,6 +108,9 @@ class Matcher {
     MatchResult match_non_cpu_intensive(const std::vector<Id>& apps_on_host);
     /// Counts a job that this reply carries already (lost job resent, targeted job) against the request and limits.
     void account(const Chosen& job);
+    /// The checks for a job from elsewhere; fills `chosen` (all but ref and facts) and writes a trace row. The caller
+    /// sends it and then calls account(). For kResend, `job.delay_bound` is the time left.
+    Verdict consider(const JobSummary& job, JobOrigin origin, Chosen& chosen);
     /// Best version of an app for this host: also for resend and targeted jobs. nullopt-like: found == false, and
     /// `why` tells the reason.
     AppChoice choose_version(const App& app, const JobSummary& job, bool check_wanted, Verdict* why = nullptr);

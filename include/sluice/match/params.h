@@ -21,7 +21,7 @@ struct JobLimits {
 struct MatchParams {
     int compat_level = 0;
     // seed 002: N, M, L. N: stop once that many slots were seen and the request is satisfied; M: never look at more;
-    // L: warn when that many were locked. 0 = off (scan all / no limit / no warning).
+    // L: warn when that many were locked. 0 = off (scan all / no limit / no warning); L -1 = a tenth of the array.
     int min_slots = 0, max_slots = 0, max_locked = 0;
     std::map<std::string, double> score_weights;  ///< overrides of the table's defaults, names checked at load
     HrType homogeneous_redundancy = HrType::kNone;

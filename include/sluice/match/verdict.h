@@ -14,7 +14,10 @@ enum class Reason : std::uint8_t {
     kMemory, kDisk, kBandwidth, kKeywordRefused, kNeedsReliable, kReservedForLtt, kNonCpuIntensive,
     kResourceNotWanted,   ///< the version found uses a resource that is not asked for in this pass
     kClientTooOld, kClientTooNew, kNoPlanClassSupport, kPlanClassRefused, kGpuRefusedByPrefs, kCpuRefusedByPrefs,
-    kCustomHook,
+    kCustomHook,          ///< the plan class takes only certain workunits, batches or users
+    // why a plan class refused, where it is known more closely
+    kGpuMissing, kGpuMemory, kGpuDriver, kGpuCapability, kOpenclMissing, kVirtualBox, kDocker, kCpuFeature, kOsVersion,
+    kCpuCount,
     // set checks
     kDeadline, kDeadlineOthers, kDiskSet, kMemorySet, kOneInstancePerWorkunit, kInProgressLimit, kAppInProgressLimit,
     kDailyQuota, kJobsPerRpcLimit,
@@ -30,6 +33,10 @@ enum class Reason : std::uint8_t {
 };
 /// "memory", "hr_class_mismatch" …: stable names, used in traces, JSON and docs.
 const char* reason_name(Reason reason);
+/// What an admin can do about it: one sentence (docs/policies.md holds the same).
+const char* reason_advice(Reason reason);
+/// The unit of value and required: "bytes", "s", "" …
+const char* reason_unit(Reason reason);
 
 struct Verdict {
     Reason reason = Reason::kFeasible;

@@ -1,0 +1,40 @@
+#pragma once
+// Plan classes: what an app version with a plan class asks of a host, and what it uses there. The classes of
+// plan_class_spec.xml if the project has that file, else the built-in ones (upstream behaviour).
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+struct PlanClassSpec;
+
+class PlanClasses {
+  public:
+    /// The built-in classes.
+    PlanClasses();
+    PlanClasses(PlanClasses&&) noexcept;
+    PlanClasses& operator=(PlanClasses&&) noexcept;
+    ~PlanClasses();
+    /// The classes of a spec file's text. A class that is wrong is refused alone: versions that name it find no host,
+    /// and problems() says what is wrong. `file` is named in those lines.
+    static PlanClasses from_spec(std::string_view xml, const std::string& file);
+
+    /// One line per refused class: file, class, tag, what is allowed.
+    const std::vector<std::string>& problems() const { return problems_; }
+    bool built_in() const { return built_in_; }
+    const PlanClassSpec* find(std::string_view name) const;
+    std::size_t size() const { return specs_.size(); }
+
+  private:
+    std::vector<std::unique_ptr<PlanClassSpec>> specs_;
+    std::vector<std::string> problems_;
+    bool built_in_ = true;
+};
+
+/// PROJECT/plan_class_spec.xml, or the built-in classes if there is none. Throws FileError if it can't be read.
+PlanClasses load_plan_classes(const std::filesystem::path& project);
+
+}  // namespace sluice
