@@ -75,7 +75,8 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t limit) {
         if (n == 0) break;
         have += static_cast<std::size_t>(n);
         if (have > limit) {
-            throw FileError(path.string() + " is larger than " + std::to_string(limit) + " bytes; it is not read");
+            throw FileError(path.string() + " is larger than " + std::to_string(limit) +
+                            " bytes; it is not read");
         }
         if (have == want) want = std::min(want * 2 + 4096, limit + 1);
     }
@@ -102,8 +103,8 @@ void write_file_atomically(const fs::path& path, std::string_view text, int mode
 
 namespace {
 
-/// An existing file is opened without O_CREAT: in a sticky folder (log_HOST) the kernel refuses O_CREAT on files of
-/// others.
+/// An existing file is opened without O_CREAT: in a sticky folder (log_HOST) the kernel refuses O_CREAT on
+/// files of others.
 int open_lock_file(const fs::path& path) {
     for (int attempt = 0; attempt < 10; ++attempt) {
         int fd = open_retrying(path, O_RDWR);

@@ -25,14 +25,15 @@ std::string hex(const unsigned char* bytes, std::size_t n) {
     return out;
 }
 
-/// Fetched once: a fetch searches OpenSSL's providers. Without the machine's openssl.cnf, which costs time to read
-/// and may forbid MD5.
+/// Fetched once: a fetch searches OpenSSL's providers. Without the machine's openssl.cnf, which costs time to
+/// read and may forbid MD5.
 const EVP_MD* md5_algorithm() {
     static const EVP_MD* const algorithm = [] {
         OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
         return EVP_MD_fetch(nullptr, "MD5", nullptr);
     }();
-    if (algorithm == nullptr) throw Error("OpenSSL on this machine has no MD5, which BOINC's file checksums need");
+    if (algorithm == nullptr)
+        throw Error("OpenSSL on this machine has no MD5, which BOINC's file checksums need");
     return algorithm;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// The text form of BOINC's keys and signatures: hex digits, 64 a line, then a line with ".". A key file starts with
-// its size in bits (always 1024) and holds its numbers one after the other, each of a fixed size, zeros on the left.
+// The text form of BOINC's keys and signatures: hex digits, 64 a line, then a line with ".". A key file
+// starts with its size in bits (always 1024) and holds its numbers one after the other, each of a fixed size,
+// zeros on the left.
 #include <array>
 #include <cstddef>
 #include <string>
@@ -19,7 +20,8 @@ inline constexpr std::array<std::size_t, 8> kPrivateSizes{128, 128, 128, 64, 64,
 
 /// Lines of 64 digits, then ".\n".
 std::string encode(const Bytes& bytes);
-/// White space is skipped, the first other character that is not a hex digit ends the text; a half byte is dropped.
+/// White space is skipped, the first other character that is not a hex digit ends the text; a half byte is
+/// dropped.
 Bytes decode(std::string_view text);
 
 std::string write_key(const std::vector<Bytes>& numbers);

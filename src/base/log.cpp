@@ -1,5 +1,6 @@
-// One write(2) a line on a descriptor opened for append: lines of concurrent CGI processes never mix, and a line is in
-// the file before the next statement runs, so a crash loses none. spdlog does the formatting and the time stamps.
+// One write(2) a line on a descriptor opened for append: lines of concurrent CGI processes never mix, and a
+// line is in the file before the next statement runs, so a crash loses none. spdlog does the formatting and
+// the time stamps.
 #include "sluice/base/log.h"
 
 #include <fcntl.h>
@@ -100,10 +101,14 @@ Log& the_log() {
 
 std::string_view kind_text(LogLevel level) {
     switch (level) {
-        case LogLevel::kCritical: return " [CRITICAL] ";
-        case LogLevel::kWarning: return " [warning] ";
-        case LogLevel::kNormal: return " ";
-        case LogLevel::kDebug: return " [debug] ";
+        case LogLevel::kCritical:
+            return " [CRITICAL] ";
+        case LogLevel::kWarning:
+            return " [warning] ";
+        case LogLevel::kNormal:
+            return " ";
+        case LogLevel::kDebug:
+            return " [debug] ";
     }
     return " ";
 }
@@ -134,9 +139,15 @@ void log_open(const LogOptions& options) {
     log.sink.open(options.file);
 }
 
-void log_set_level(LogLevel level) { the_log().level = level; }
-LogLevel log_level() { return the_log().level; }
-void log_reopen() { the_log().sink.reopen(); }
+void log_set_level(LogLevel level) {
+    the_log().level = level;
+}
+LogLevel log_level() {
+    return the_log().level;
+}
+void log_reopen() {
+    the_log().sink.reopen();
+}
 
 void log_line(LogLevel level, std::string_view text) {
     if (!log_enabled(level)) return;

@@ -1,0 +1,62 @@
+#pragma once
+// Starts programs for tests: arguments, environment, stdin, folder; collects stdout, stderr and the exit
+// status. A program never outlives its Subprocess, nor a test program that was killed.
+#include <sys/types.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+struct RunOptions {
+    std::map<std::string, std::string> env{};  ///< added to, or replacing, the test's own environment
+    std::vector<std::string> unset{};          ///< taken out of it
+    std::string stdin_text{};
+    int stdin_fd = -1;  ///< instead of stdin_text; the caller closes it
+    std::filesystem::path cwd{};
+};
+
+struct RunResult {
+    int status = -1;  ///< exit status; 128 + signal if one ended the program
+    int signal = 0;
+    std::string out, err;
+};
+
+class Subprocess {
+  public:
+    /// args[0] is the program's path (looked up in PATH without a slash). Throws if it can't be started.
+    explicit Subprocess(const std::vector<std::string>& args, const RunOptions& options = {});
+    Subprocess(Subprocess&& other) noexcept;
+    Subprocess& operator=(Subprocess&&) = delete;
+    ~Subprocess();  ///< SIGKILL and reap if it still runs
+
+    pid_t pid() const { return pid_; }
+    bool running();
+    void send_signal(int signal) const;
+    /// nullopt if it still runs after `timeout` seconds.
+    std::optional<RunResult> wait(double timeout = 60);
+    std::string out() const;  ///< what it has printed up to now
+    std::string err() const;
+    /// True once `text` is in what it has printed on stderr or stdout; false if it ended or time ran out
+    /// without.
+    bool wait_for_output(const std::string& text, double timeout = 30);
+
+  private:
+    void reap(bool block);
+    pid_t pid_ = -1;
+    int pid_fd_ = -1, out_fd_ = -1, err_fd_ = -1;
+    std::optional<int> wait_status_;
+};
+
+/// Runs a program to its end. Throws if it takes longer than `timeout` seconds (it is killed then).
+RunResult run(const std::vector<std::string>& args, const RunOptions& options = {}, double timeout = 60);
+
+/// Polls `condition` every 5 ms until it is true (returned) or `timeout` seconds have passed (false).
+bool eventually(const std::function<bool()>& condition, double timeout = 30);
+
+}  // namespace sluice::test
