@@ -1,0 +1,209 @@
+// One connection over Connector/C++ 1.1. What is decided here: what a lost connection means (outside a transaction a
+// query is repeated once, anything else goes up), and how a transaction is retried.
+#include "sluice/db/database.h"
+
+#include <cppconn/exception.h>
+#include <mysql_connection.h>
+#include <mysql_driver.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <stdexcept>
+#include <thread>
+
+#include "errors.h"
+#include "rows_impl.h"
+#include "session.h"
+
+namespace sluice {
+namespace {
+
+/// So that two processes that deadlocked do not meet again at once.
+void wait_a_little(int attempt) {
+    static thread_local std::minstd_rand random{std::random_device{}()};
+    const int most = std::min(10 << std::min(attempt, 6), 500);  // ms
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<int>(1, most)(random)));
+}
+
+}  // namespace
+
+struct Database::Impl {
+    explicit Impl(DbSettings s) : settings(std::move(s)) {}
+
+    DbSettings settings;
+    std::unique_ptr<sql::Connection> connection;
+    st_mysql* handle = nullptr;
+    std::uint64_t statements = 0, commits = 0;
+    Id last_insert_id = 0;
+    bool in_transaction = false;
+    bool streaming = false;
+
+    void connect();
+    void disconnect() {
+        connection.reset();
+        handle = nullptr;
+    }
+    /// Runs `send` for one statement and turns what it throws into a DbError.
+    template <typename Send>
+    auto guarded(const Sql& sql, Send send) -> decltype(send());
+    template <typename Ask>
+    auto repeated_if_lost(Ask ask) -> decltype(ask());
+    std::int64_t execute(const Sql& sql);
+    void roll_back() noexcept;
+    std::unique_ptr<sql::Statement> new_statement() {
+        return std::unique_ptr<sql::Statement>(connection->createStatement());
+    }
+};
+
+void Database::Impl::connect() {
+    if (connection) return;
+    const Endpoint endpoint = endpoint_of(settings);
+    sql::ConnectOptionsMap options;
+    options["hostName"] = sql::SQLString(endpoint.host.empty() ? "unix://" + endpoint.socket
+                                         : endpoint.host.find(':') == std::string::npos
+                                             ? "tcp://" + endpoint.host
+                                             : "tcp://[" + endpoint.host + "]");
+    if (!endpoint.host.empty()) options["port"] = endpoint.port;
+    options["userName"] = sql::SQLString(settings.user);
+    options["password"] = sql::SQLString(settings.password);
+    options["schema"] = sql::SQLString(settings.name);
+    options["CLIENT_FOUND_ROWS"] = true;
+    options["OPT_CONNECT_TIMEOUT"] = 10;
+    SessionSetup setup(settings.read_uncommitted);
+    try {
+        connection.reset(sql::mysql::get_driver_instance()->connect(options));
+    } catch (const sql::SQLException& e) {
+        throw connect_error(settings, e.getErrorCode(), e.what());
+    }
+    handle = setup.handle();
+    statements += static_cast<std::uint64_t>(setup.statements());
+    if (handle == nullptr)
+        throw std::logic_error("sluice_db was linked without its --wrap options (db/CMakeLists.txt)");
+}
+
+template <typename Send>
+auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
+    if (streaming) throw std::logic_error("a statement was sent from within query_streaming()");
+    if (in_transaction && !connection)
+        throw DbError(DbError::Kind::kLost, 2013, "the connection broke earlier in this transaction");
+    connect();
+    try {
+        ++statements;
+        return send();
+    } catch (const sql::SQLException& e) {
+        DbError error = statement_error(settings, e.getErrorCode(), e.what(), sql.str());
+        if (error.kind() == DbError::Kind::kLost) disconnect();
+        throw error;
+    }
+}
+
+template <typename Ask>
+auto Database::Impl::repeated_if_lost(Ask ask) -> decltype(ask()) {
+    const bool may_repeat = !in_transaction && connection != nullptr;
+    try {
+        return ask();
+    } catch (const DbError& e) {
+        if (e.kind() != DbError::Kind::kLost || !may_repeat) throw;
+    }
+    return ask();
+}
+
+std::int64_t Database::Impl::execute(const Sql& sql) {
+    return guarded(sql, [&] {
+        const std::int64_t matched = new_statement()->executeUpdate(sql.str());
+        if (const std::int64_t id = native_insert_id(handle); id != 0) last_insert_id = id;
+        return matched;
+    });
+}
+
+void Database::Impl::roll_back() noexcept {
+    try {
+        if (connection) execute(Sql("ROLLBACK"));
+    } catch (const std::exception&) {
+        disconnect();  // the server rolls back when the connection ends
+    }
+    in_transaction = false;
+}
+
+Database::Database(DbSettings settings) : impl_(std::make_unique<Impl>(std::move(settings))) {}
+Database::~Database() = default;
+
+void Database::connect() { impl_->connect(); }
+void Database::disconnect() { impl_->disconnect(); }
+bool Database::connected() const { return impl_->connection != nullptr; }
+
+Rows Database::query(const Sql& sql) {
+    return impl_->repeated_if_lost([&] {
+        return impl_->guarded(sql, [&] {
+            auto rows = std::make_unique<Rows::Impl>();
+            rows->statement = impl_->new_statement();
+            rows->result.reset(rows->statement->executeQuery(sql.str()));
+            return Rows(std::move(rows));
+        });
+    });
+}
+
+void Database::query_streaming(const Sql& sql, const std::function<void(const Rows&)>& row) {
+    bool any = false;  // once a row was handed over, a repetition would hand it over twice
+    const auto ask = [&] {
+        impl_->guarded(sql, [&] {
+            auto rows = std::make_unique<Rows::Impl>();
+            rows->statement = impl_->new_statement();
+            rows->statement->setResultSetType(sql::ResultSet::TYPE_FORWARD_ONLY);
+            rows->result.reset(rows->statement->executeQuery(sql.str()));
+            Rows current(std::move(rows));
+            impl_->streaming = true;
+            struct Reset {
+                bool& flag;
+                ~Reset() { flag = false; }
+            } reset{impl_->streaming};
+            while (current.next()) {
+                any = true;
+                row(current);
+            }
+        });
+    };
+    try {
+        ask();
+    } catch (const DbError& e) {
+        if (e.kind() != DbError::Kind::kLost || any || impl_->in_transaction) throw;
+        ask();
+    }
+}
+
+std::int64_t Database::execute(const Sql& sql) {
+    const std::int64_t matched = impl_->execute(sql);
+    if (!impl_->in_transaction) ++impl_->commits;
+    return matched;
+}
+
+Id Database::last_insert_id() const { return impl_->last_insert_id; }
+
+void Database::transaction(const std::function<void()>& work, int attempts) {
+    if (impl_->in_transaction) throw std::logic_error("a transaction within a transaction");
+    for (int attempt = 1;; ++attempt) {
+        impl_->repeated_if_lost([&] { return impl_->execute(Sql("START TRANSACTION")); });
+        impl_->in_transaction = true;
+        try {
+            work();
+            impl_->execute(Sql("COMMIT"));
+            impl_->in_transaction = false;
+            ++impl_->commits;
+            return;
+        } catch (const DbError& e) {
+            impl_->roll_back();
+            if (e.kind() != DbError::Kind::kRetry || attempt >= attempts) throw;
+        } catch (...) {
+            impl_->roll_back();
+            throw;
+        }
+        wait_a_little(attempt);
+    }
+}
+
+bool Database::in_transaction() const { return impl_->in_transaction; }
+std::uint64_t Database::statements() const { return impl_->statements; }
+std::uint64_t Database::commits() const { return impl_->commits; }
+
+}  // namespace sluice

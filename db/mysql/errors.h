@@ -1,0 +1,31 @@
+#pragma once
+// What the server or the client library said, as a DbError whose text tells an admin what to do.
+#include <string>
+#include <string_view>
+
+#include "sluice/base/error.h"
+#include "sluice/db/database.h"
+
+namespace sluice {
+
+/// "localhost (/run/mysqld/mysqld.sock)", "db.example.org:3307".
+std::string server_name(const DbSettings& settings);
+
+DbError connect_error(const DbSettings& settings, int code, std::string_view server_text);
+/// `statement` is quoted in the text without its literals: they may be keys, passwords or volunteers' data.
+DbError statement_error(const DbSettings& settings, int code, std::string_view server_text, std::string_view statement);
+
+/// The statement with '…' for each text literal, on one line, at most 200 bytes.
+std::string redacted(std::string_view statement);
+
+/// Where to connect to.
+struct Endpoint {
+    std::string host;    ///< empty: the unix socket
+    int port = 3306;
+    std::string socket;
+};
+/// HOST, HOST:PORT, "" or "localhost" (and this machine's own name) for the socket: $MYSQL_UNIX_PORT, or the first
+/// usual place that exists. "localhost:PORT" is TCP. Throws DbError(kCantConnect) on a bad port.
+Endpoint endpoint_of(const DbSettings& settings);
+
+}  // namespace sluice

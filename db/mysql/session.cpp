@@ -1,0 +1,95 @@
+#include "session.h"
+
+#include <mariadb/mysql.h>
+
+#include <cstdlib>
+
+extern "C" {
+int __real_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length);
+MYSQL_RES* __real_mysql_store_result(MYSQL* mysql);
+my_bool __real_mysql_autocommit(MYSQL* mysql, my_bool mode);
+int __wrap_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length);
+MYSQL_RES* __wrap_mysql_store_result(MYSQL* mysql);
+my_bool __wrap_mysql_autocommit(MYSQL* mysql, my_bool mode);
+}
+
+namespace sluice {
+namespace {
+
+thread_local SessionSetup* active_setup = nullptr;
+
+/// The session variable's name differs by server and version.
+const char* isolation_variable(MYSQL* mysql) {
+    const bool maria = mariadb_connection(mysql) != 0;
+    return mysql_get_server_version(mysql) >= (maria ? 110100UL : 50720UL) ? "transaction_isolation" : "tx_isolation";
+}
+
+}  // namespace
+
+SessionSetup::SessionSetup(bool read_uncommitted) : read_uncommitted_(read_uncommitted) { active_setup = this; }
+SessionSetup::~SessionSetup() { active_setup = nullptr; }
+SessionSetup* SessionSetup::active() { return active_setup; }
+
+SessionSetup::Call SessionSetup::judge(st_mysql* handle, const std::string& statement) {
+    handle_ = handle;
+    if (statement.starts_with("SHOW SESSION VARIABLES LIKE 'lower_case_table_names'")) {
+        withheld_result_ = true;
+        return Call::kWithhold;
+    }
+    ++statements_;
+    return statement.starts_with("SET SESSION TRANSACTION ISOLATION LEVEL") ? Call::kReplaceBySetup : Call::kPassOn;
+}
+
+std::string SessionSetup::setup_statement() const {
+    // utf8mb4 is agreed on in the handshake. NO_BACKSLASH_ESCAPES must be off: see sql.cpp.
+    std::string text =
+        "SET autocommit=1,time_zone='+00:00',"
+        "sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
+    if (read_uncommitted_) text += std::string(",") + isolation_variable(handle_) + "='READ-UNCOMMITTED'";
+    return text;
+}
+
+bool SessionSetup::take_withheld_result() {
+    const bool withheld = withheld_result_;
+    withheld_result_ = false;
+    return withheld;
+}
+
+std::int64_t native_insert_id(st_mysql* handle) {
+    return handle == nullptr ? 0 : static_cast<std::int64_t>(mysql_insert_id(handle));
+}
+
+}  // namespace sluice
+
+// The linker sends Connector's calls here.
+
+int __wrap_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length) {
+    using sluice::SessionSetup;
+    SessionSetup* setup = SessionSetup::active();
+    if (setup == nullptr) return __real_mysql_real_query(mysql, text, length);
+    switch (setup->judge(mysql, std::string(text, length))) {
+        case SessionSetup::Call::kWithhold:
+            return 0;
+        case SessionSetup::Call::kReplaceBySetup: {
+            const std::string own = setup->setup_statement();
+            return __real_mysql_real_query(mysql, own.data(), own.size());
+        }
+        case SessionSetup::Call::kPassOn:
+            break;
+    }
+    return __real_mysql_real_query(mysql, text, length);
+}
+
+MYSQL_RES* __wrap_mysql_store_result(MYSQL* mysql) {
+    sluice::SessionSetup* setup = sluice::SessionSetup::active();
+    if (setup == nullptr || !setup->take_withheld_result()) return __real_mysql_store_result(mysql);
+    // An empty result set: no columns, no rows, nothing to read. mysql_free_result() frees it like any other.
+    auto* empty = static_cast<MYSQL_RES*>(std::calloc(1, sizeof(MYSQL_RES)));
+    if (empty != nullptr) empty->eof = 1;
+    return empty;
+}
+
+my_bool __wrap_mysql_autocommit(MYSQL* mysql, my_bool mode) {
+    if (sluice::SessionSetup::active() != nullptr) return 0;  // part of the set-up statement
+    return __real_mysql_autocommit(mysql, mode);
+}

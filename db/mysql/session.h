@@ -1,0 +1,43 @@
+#pragma once
+// Sets a new connection up with one statement. Connector/C++ 1.1 sends three of its own after the handshake
+// (autocommit, isolation level, a SHOW VARIABLES for metadata that Sluice never asks for). A CGI is a process per
+// request and an RPC has twelve statements in all, so they are withheld at the border to the client library: while
+// a SessionSetup lives, the calls of this thread go through the functions that the linker puts in their place
+// (--wrap, db/CMakeLists.txt). tests/db/mysql checks with the server's own counters that it stays so.
+#include <cstdint>
+#include <string>
+
+struct st_mysql;
+
+namespace sluice {
+
+class SessionSetup {
+  public:
+    explicit SessionSetup(bool read_uncommitted);
+    SessionSetup(const SessionSetup&) = delete;
+    SessionSetup& operator=(const SessionSetup&) = delete;
+    ~SessionSetup();
+
+    /// The client library's handle; nullptr as long as nothing was sent.
+    st_mysql* handle() const { return handle_; }
+    int statements() const { return statements_; }
+
+    // What the wrapped functions ask.
+    static SessionSetup* active();
+    enum class Call { kPassOn, kReplaceBySetup, kWithhold };
+    Call judge(st_mysql* handle, const std::string& statement);
+    std::string setup_statement() const;
+    /// True once after a withheld query: its result set must be made up.
+    bool take_withheld_result();
+
+  private:
+    bool read_uncommitted_;
+    st_mysql* handle_ = nullptr;
+    int statements_ = 0;
+    bool withheld_result_ = false;
+};
+
+/// The id of the row that the last INSERT on this connection made.
+std::int64_t native_insert_id(st_mysql* handle);
+
+}  // namespace sluice
