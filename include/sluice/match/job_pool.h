@@ -13,7 +13,7 @@ namespace sluice {
 
 struct PoolRef {
     std::uint32_t index = 0;
-    std::uint32_t infeasible_count = 0;  ///< as read: how often hosts could not take this job (seed 003's "infeasible")
+    std::uint32_t infeasible_count = 0;  ///< as read: found committed elsewhere (seed 003's "previously infeasible")
     std::uint64_t generation = 0;
 };
 
@@ -32,8 +32,13 @@ class JobPool {
     virtual void discard(const PoolRef& ref) { release(ref); }
     /// The workunit's XML, for what the hot fields can't answer (BUDA name, more keywords or input files).
     virtual std::optional<std::string> workunit_xml(const PoolRef& ref) const = 0;
-    /// This host could not take the PRESENT job it just read: counted for the starvation report.
+    /// workunit.keywords, asked only for jobs with more keywords than JobSummary holds.
+    virtual std::string keywords(const PoolRef&) const { return {}; }
+    /// The database says that the workunit is committed to another HR class or app version: raises infeasible_count.
     virtual void note_infeasible(const PoolRef&) {}
+    /// This host could not take the PRESENT job it just read: counted for the starvation report (a sample: at most
+    /// Matcher::kMaxPassedOverNotes a scan).
+    virtual void note_passed_over(const PoolRef&) {}
 };
 
 /// What the database says now of a job on the shortlist: slow checks are pure functions of this.

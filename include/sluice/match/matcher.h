@@ -99,6 +99,8 @@ enum class JobOrigin {
 
 class Matcher {
   public:
+    static constexpr int kMaxPassedOverNotes = 256;
+
     /// `trace` may be null.
     Matcher(const MatchContext& context, JobPool& pool, FactsSource& facts, Trace* trace = nullptr);
     ~Matcher();

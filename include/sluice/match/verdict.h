@@ -21,6 +21,7 @@ enum class Reason : std::uint8_t {
     // set checks
     kDeadline, kDeadlineOthers, kDiskSet, kMemorySet, kOneInstancePerWorkunit, kInProgressLimit, kAppInProgressLimit,
     kDailyQuota, kJobsPerRpcLimit,
+    kUserJobLimit,        ///< the volunteer's own preference max_jobs
     // slow checks
     kOneResultPerUser, kOneResultPerHost, kHrCommittedElsewhere, kVersionCommittedElsewhere, kWorkunitError,
     kWorkunitDone, kResultGone,

@@ -35,6 +35,7 @@ struct JobSummary {
     std::uint8_t is_buda = 0;           ///< the XML names a <buda_app_name>
     std::uint8_t n_keywords = 0;        ///< more than fit: the rest is in SlotDoc
     std::uint8_t n_input_files = 0;     ///< sticky input files, likewise
+    std::uint32_t buda_app_hash = 0;    ///< file_name_hash() of <buda_app_name>; 0 with is_buda: ask the XML
     std::array<std::int32_t, 6> keywords{};
     std::array<InputFileHint, 4> input_files{};
 };

@@ -126,9 +126,12 @@ class JobArray {
     std::optional<Claim> claim(const SlotRef& ref);
     /// A copy of the cold data of a slot that is not claimed; nullopt if it changed while being read.
     std::optional<SlotDoc> peek_doc(const SlotRef& ref) const;
-    /// Counts that a host could not take this job (starvation report), and when it was first passed over.
+    /// The job turned out to be committed to another HR class or app version (upstream's infeasible count; scored).
     void note_infeasible(const SlotRef& ref);
     std::uint32_t infeasible_count(std::uint32_t index) const;
+    /// A host that scanned this job could not take it (starvation report only; a sample, never scored).
+    void note_passed_over(const SlotRef& ref);
+    std::uint32_t passed_over_count(std::uint32_t index) const;
 
     JobArrayStats stats() const;
 
