@@ -8,22 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "sluice/model/job_limits.h"
+
 namespace sluice {
 
 /// What `decision_log` asks the scheduler to write.
 enum class DecisionLog { kOff, kNoWork, kAll };
 
-/// A limit on jobs in progress.
-struct JobLimit {
-    int jobs = 0;           ///< 0 = no limit
-    bool per_proc = false;  ///< times the number of CPUs, or of GPUs of the type; without effect on `total`
-    friend bool operator==(const JobLimit&, const JobLimit&) = default;
-};
-struct JobLimits {
-    JobLimit total, cpu;
-    JobLimit gpu;  ///< of each GPU type by itself
-    friend bool operator==(const JobLimits&, const JobLimits&) = default;
-};
 struct AppJobLimits {
     std::string app_name;
     JobLimits limits;

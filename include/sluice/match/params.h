@@ -7,16 +7,9 @@
 #include <vector>
 
 #include "sluice/model/codes.h"
+#include "sluice/model/job_limits.h"
 
 namespace sluice {
-
-struct JobLimit {
-    int jobs = 0;              ///< 0: no limit
-    bool per_processor = false;
-};
-struct JobLimits {
-    JobLimit total, cpu, gpu;  ///< gpu: for each GPU type separately
-};
 
 struct MatchParams {
     int compat_level = 0;
