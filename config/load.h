@@ -1,6 +1,7 @@
 #pragma once
-// config.xml and config_aux.xml -> ProjectConfig. Stands for upstream's SCHED_CONFIG::parse; more tolerant of shape
-// (an empty pair of a boolean is false, an unknown tag is a warning), stricter about values (junk is an error).
+// config.xml and config_aux.xml -> ProjectConfig. Stands for upstream's SCHED_CONFIG::parse; more tolerant of
+// shape (an empty pair of a boolean is false, an unknown tag is a warning), stricter about values (junk is an
+// error).
 #include <filesystem>
 #include <span>
 #include <string>
@@ -13,14 +14,15 @@ namespace sluice {
 
 struct LoadedConfig {
     ProjectConfig config;
-    std::vector<std::string> warnings;  ///< one line each: unknown tags (once per name), bad regular expressions
+    std::vector<std::string>
+        warnings;  ///< one line each: unknown tags (once per name), bad regular expressions
 };
 
 /// Every option at its default of `compat_level` (0 or 1), nothing resolved.
 ProjectConfig default_config(int compat_level);
 
-/// Of PROJECT/config.xml and, if there is one, PROJECT/config_aux.xml. Throws ConfigError that names file, tag,
-/// value and what is allowed.
+/// Of PROJECT/config.xml and, if there is one, PROJECT/config_aux.xml. Throws ConfigError that names file,
+/// tag, value and what is allowed.
 LoadedConfig load_config(const std::filesystem::path& project);
 /// The same; each warning goes to the log.
 ProjectConfig load_config_and_warn(const std::filesystem::path& project);

@@ -1,7 +1,7 @@
 #pragma once
-// What a project's config.xml and config_aux.xml say: one plain field per option, named as its tag. The defaults
-// here are those of <compat_level> 0; docs/options.md (generated from option_table.cpp) says what each means, its
-// range, its default at level 1 and who reads it. config/load.h fills it.
+// What a project's config.xml and config_aux.xml say: one plain field per option, named as its tag. The
+// defaults here are those of <compat_level> 0; docs/options.md (generated from option_table.cpp) says what
+// each means, its range, its default at level 1 and who reads it. config/load.h fills it.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -20,8 +20,9 @@ struct AppJobLimits {
     JobLimits limits;
     friend bool operator==(const AppJobLimits&, const AppJobLimits&) = default;
 };
-/// <max_jobs_in_progress> of config_aux.xml. max_wus_in_progress and max_wus_in_progress_gpu of config.xml are
-/// already merged into `project` (as per-processor limits) where config_aux.xml does not set the same limit.
+/// <max_jobs_in_progress> of config_aux.xml. max_wus_in_progress and max_wus_in_progress_gpu of config.xml
+/// are already merged into `project` (as per-processor limits) where config_aux.xml does not set the same
+/// limit.
 struct MaxJobsInProgress {
     JobLimits project;
     std::vector<AppJobLimits> apps;
@@ -51,10 +52,12 @@ struct ProjectConfig {
     /// 0: the defaults are upstream's; 1: ours.
     int compat_level = 0;
 
-    // Identity, database, paths. After loading, project_dir is absolute and the folders below it are never empty.
+    // Identity, database, paths. After loading, project_dir is absolute and the folders below it are never
+    // empty.
     std::string master_url, long_name;
     std::string db_name, db_user, db_passwd, db_host;
-    std::string replica_db_name, replica_db_user, replica_db_passwd, replica_db_host;  ///< loaded: main's if not given
+    std::string replica_db_name, replica_db_user, replica_db_passwd,
+        replica_db_host;  ///< loaded: main's if not given
     std::string project_dir;
     std::int64_t shmem_key = 0;
     std::string key_dir;
@@ -74,8 +77,9 @@ struct ProjectConfig {
     bool ignore_upload_certificates = false;
     bool dont_generate_upload_certificates = false;
     bool cache_md5_info = false;
-    int report_grace_period = 0;    ///< s
-    double grace_period_hours = 0;  ///< the same in hours; whichever tag stands later wins: read report_grace_period
+    int report_grace_period = 0;  ///< s
+    double grace_period_hours =
+        0;  ///< the same in hours; whichever tag stands later wins: read report_grace_period
     double delete_delay_hours = 0;
     bool distinct_beta_apps = false;
     bool ended = false;
@@ -134,14 +138,15 @@ struct ProjectConfig {
     bool locality_scheduling = false;
     double locality_scheduler_fraction = 0;
     bool locality_scheduling_sorted_order = false;
-    int locality_scheduling_wait_period = 0;   ///< s
-    int locality_scheduling_send_timeout = 0;  ///< s
+    int locality_scheduling_wait_period = 0;                     ///< s
+    int locality_scheduling_send_timeout = 0;                    ///< s
     std::vector<std::string> locality_scheduling_workunit_file;  ///< POSIX extended regular expressions
     std::vector<std::string> locality_scheduling_sticky_file;
     int file_deletion_strategy = 0;
     int max_download_urls_per_file = 0;  ///< 0: all
     std::string replace_download_url_by_timezone;
-    std::vector<std::string> ban_cpu, ban_os;  ///< POSIX extended regular expressions; loaded: only valid ones
+    std::vector<std::string> ban_cpu,
+        ban_os;  ///< POSIX extended regular expressions; loaded: only valid ones
     bool no_amd_k6 = false;
     std::vector<std::int64_t> dont_search_host_for_user;
     int min_core_client_version = 0;  ///< MMmmrr; loaded: values below 10000 (Mmm) are multiplied by 100
@@ -153,12 +158,12 @@ struct ProjectConfig {
     double maintenance_delay = 3600;  ///< s
 
     // Matchmaking (ours).
-    int mm_min_slots = 0;    ///< N: stop once satisfied after this many slots; 0: scan all
-    int mm_max_slots = 0;    ///< M: never look at more slots; 0: the whole array
-    int mm_max_locked = 0;   ///< L: warn at this many locked slots; 0: never, -1: a tenth of the array
+    int mm_min_slots = 0;   ///< N: stop once satisfied after this many slots; 0: scan all
+    int mm_max_slots = 0;   ///< M: never look at more slots; 0: the whole array
+    int mm_max_locked = 0;  ///< L: warn at this many locked slots; 0: never, -1: a tenth of the array
     std::map<std::string, double> score_weights;  ///< term name -> weight; names: check_score_weights()
     DecisionLog decision_log = DecisionLog::kOff;
-    std::string decision_log_dir;                           ///< loaded: PROJECT/log_HOST/decisions if not given
+    std::string decision_log_dir;  ///< loaded: PROJECT/log_HOST/decisions if not given
     std::int64_t decision_log_max_bytes = std::int64_t{64} << 20;  ///< of one day's file
     int ltt_reserve_timeout = 0;  ///< s after which a job reserved for LTT hosts goes to any host; 0: never
 
@@ -200,6 +205,9 @@ struct ProjectConfig {
     std::string ssh_exec = "/usr/bin/ssh";
     std::string bin_dir;  ///< loaded: PROJECT/bin if not given
     std::string app_dir;  ///< loaded: PROJECT/apps if not given
+    /// <tmp_HOST_dir>, <log_HOST_dir>, <pid_HOST_dir>, by tag: folders that start uses instead of
+    /// PROJECT/tmp_HOST …
+    std::map<std::string, std::string> host_dirs;
 
     /// Seconds by which the deletion of files waits after the last result came back.
     int delete_delay() const { return static_cast<int>(delete_delay_hours * 3600); }

@@ -1,0 +1,115 @@
+// The <daemons> and <tasks> of config.xml, for start, stop and status.
+#include <fmt/format.h>
+
+#include "config/config_element.h"
+#include "config/load.h"
+#include "sluice/base/error.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+[[noreturn]] void fail(const std::string& file, const ConfigElement& entry, const std::string& problem) {
+    throw ConfigError(
+        fmt::format("{}: <{}> with <cmd>{}</cmd>: {}", file, entry.name, entry.child_text("cmd"), problem));
+}
+
+/// "0" or not there: off. Anything else, an empty element included, is on: upstream's help says so.
+bool switched_on(const ConfigElement& entry, std::string_view name) {
+    const ConfigElement* found = entry.child(name);
+    return found != nullptr && found->text != "0";
+}
+
+/// "N" minutes or "N unit"; the unit's first letter counts, except that "mo" is months.
+double parse_period(const std::string& file, const ConfigElement& entry) {
+    const std::string text = to_lower_ascii(entry.child_text("period"));
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    const auto number = parse_double(std::string_view(text).substr(0, digits));
+    const std::string_view unit = trim(std::string_view(text).substr(digits));
+    double factor = 0;
+    if (unit.empty())
+        factor = 60;
+    else if (unit.starts_with("mo"))
+        factor = 30 * 86400;
+    else if (unit.front() == 's')
+        factor = 1;
+    else if (unit.front() == 'm')
+        factor = 60;
+    else if (unit.front() == 'h')
+        factor = 3600;
+    else if (unit.front() == 'd')
+        factor = 86400;
+    else if (unit.front() == 'w')
+        factor = 7 * 86400;
+    if (!number || *number <= 0 || factor == 0) {
+        fail(file, entry,
+             fmt::format("<period>{}</period> must be a number above 0 and a unit: seconds, minutes (the "
+                         "default), hours, days, weeks or months",
+                         text));
+    }
+    return *number * factor;
+}
+
+void check_cmd(const std::string& file, const ConfigElement& entry) {
+    if (entry.child_text("cmd").empty()) fail(file, entry, "has no <cmd>, or an empty one");
+}
+
+DaemonEntry to_daemon(const std::string& file, const ConfigElement& entry) {
+    check_cmd(file, entry);
+    DaemonEntry daemon;
+    daemon.cmd = entry.child_text("cmd");
+    daemon.output = entry.child_text("output");
+    daemon.pid_file = entry.child_text("pid_file");
+    daemon.lock_file = entry.child_text("lock_file");
+    daemon.host = entry.child_text("host");
+    daemon.disabled = switched_on(entry, "disabled");
+    daemon.use_shell = switched_on(entry, "use_shell");
+    daemon.silent_start = switched_on(entry, "silent_start");
+    return daemon;
+}
+
+TaskEntry to_task(const std::string& file, const ConfigElement& entry) {
+    check_cmd(file, entry);
+    TaskEntry task;
+    task.cmd = entry.child_text("cmd");
+    task.period = parse_period(file, entry);
+    task.output = entry.child_text("output");
+    task.lock_file = entry.child_text("lock_file");
+    task.host = entry.child_text("host");
+    task.disabled = switched_on(entry, "disabled");
+    task.use_shell = switched_on(entry, "use_shell");
+    task.always_run = switched_on(entry, "always_run");
+    return task;
+}
+
+/// The children of one <daemons> or <tasks>.
+void read_entries(XmlReader& reader, std::string_view text, const std::string& file, DaemonsAndTasks& found) {
+    const ConfigElement group = read_element(reader, text, file);
+    for (const ConfigElement& entry : group.children) {
+        if (group.name == "daemons" && entry.name == "daemon") {
+            found.daemons.push_back(to_daemon(file, entry));
+        } else if (group.name == "tasks" && entry.name == "task") {
+            found.tasks.push_back(to_task(file, entry));
+        } else {
+            found.warnings.push_back(
+                fmt::format("{}: unknown element <{}> in <{}> is ignored", file, entry.name, group.name));
+        }
+    }
+}
+
+}  // namespace
+
+DaemonsAndTasks parse_daemons_and_tasks(std::string_view text, const std::string& name) {
+    DaemonsAndTasks found;
+    XmlReader reader(text);
+    for (XmlReader::Kind kind = reader.next(); kind != XmlReader::Kind::kEof; kind = reader.next()) {
+        if (kind != XmlReader::Kind::kStart) continue;
+        if (reader.name() == "config")
+            skip_element(reader, text, name);
+        else if (reader.name() == "daemons" || reader.name() == "tasks")
+            read_entries(reader, text, name, found);
+    }
+    return found;
+}
+
+}  // namespace sluice

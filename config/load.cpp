@@ -1,0 +1,256 @@
+// Reads config.xml and config_aux.xml. Two passes over the options: the first finds <compat_level>, which
+// decides the defaults wherever it stands; the second stores values.
+#include "config/load.h"
+
+#include <fmt/format.h>
+#include <regex.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "config/config_element.h"
+#include "config/option_table.h"
+#include "config/resolve.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/log.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+/// A config.xml is a few kilobytes.
+constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
+
+struct Source {
+    std::string_view text;
+    const std::string& name;
+};
+
+[[noreturn]] void bad_value(const Source& source, const ConfigElement& element, const std::string& allowed) {
+    throw ConfigError(
+        fmt::format("{}: <{}>{}</{}> {}", source.name, element.name, element.text, element.name, allowed));
+}
+
+/// Tags whose names hold a host's name or a family of web options.
+bool is_host_dir(std::string_view tag) {
+    return tag.ends_with("_dir") &&
+           (tag.starts_with("tmp_") || tag.starts_with("log_") || tag.starts_with("pid_"));
+}
+bool is_web_family(std::string_view tag) {
+    return tag.starts_with("profile_") || tag.starts_with("moderators_") || tag.starts_with("recaptcha_");
+}
+bool is_known(std::string_view tag) {
+    return find_option(tag) != nullptr || is_host_dir(tag) || is_web_family(tag);
+}
+
+/// The known options between <config> and </config>, in file order; unknown ones are skipped with a warning.
+std::vector<ConfigElement> read_options(const Source& source, std::vector<std::string>& warnings,
+                                        bool (*known)(std::string_view)) {
+    XmlReader reader(source.text);
+    XmlReader::Kind kind = reader.next();
+    while (kind != XmlReader::Kind::kEof && !(kind == XmlReader::Kind::kStart && reader.name() == "config")) {
+        kind = reader.next();
+    }
+    if (kind == XmlReader::Kind::kEof)
+        throw ConfigError(fmt::format("{}: there is no <config> element", source.name));
+    std::vector<ConfigElement> options;
+    std::set<std::string, std::less<>> warned;
+    if (reader.empty_element()) return options;
+    while (true) {
+        kind = reader.next();
+        if (kind == XmlReader::Kind::kEof) {
+            throw ConfigError(fmt::format("{}: </config> is missing", source.name));
+        }
+        if (kind == XmlReader::Kind::kText) continue;
+        if (kind == XmlReader::Kind::kEnd) {
+            if (reader.name() == "config") return options;
+            throw ConfigError(fmt::format("{}: </{}> has no start tag",
+                                          where(source.text, reader.position(), source.name), reader.name()));
+        }
+        if (known(reader.name())) {
+            options.push_back(read_element(reader, source.text, source.name));
+            continue;
+        }
+        if (warned.emplace(reader.name()).second) {
+            warnings.push_back(fmt::format("{}: unknown option <{}> is ignored{}", source.name, reader.name(),
+                                           reader.name() == "max_jobs_in_progress"
+                                               ? ": it belongs in config_aux.xml"
+                                               : ": see docs/options.md for the names"));
+        }
+        skip_element(reader, source.text, source.name);
+    }
+}
+
+void store_weights(const Source& source, const OptionRow& row, const ConfigElement& element,
+                   ProjectConfig& config) {
+    if (!element.text.empty()) bad_value(source, element, allowed_values(row));
+    for (const ConfigElement& weight : element.children) {
+        const auto value = parse_double(weight.text);
+        const bool fits = value && *value >= row.range.min && *value <= row.range.max;
+        if (!fits || weight.text.empty() || !weight.children.empty()) {
+            bad_value(
+                source, weight,
+                fmt::format("in <{}> must be a number from {} to {}", row.tag, row.range.min, row.range.max));
+        }
+        config.score_weights[weight.name] = *value;
+    }
+}
+
+/// Upstream logs a bad expression and goes on without it.
+bool is_valid_pattern(const std::string& pattern) {
+    regex_t compiled;
+    if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) return false;
+    regfree(&compiled);
+    return true;
+}
+
+void store(const Source& source, const ConfigElement& element, LoadedConfig& loaded) {
+    const OptionRow* row = find_option(element.name);
+    if (row == nullptr) {
+        if (is_host_dir(element.name)) loaded.config.host_dirs[element.name] = element.text;
+        return;
+    }
+    if (std::holds_alternative<std::monostate>(row->member)) return;
+    if (std::holds_alternative<std::map<std::string, double> ProjectConfig::*>(row->member)) {
+        store_weights(source, *row, element, loaded.config);
+        return;
+    }
+    if (!element.children.empty())
+        bad_value(source, element, "holds other elements; it " + allowed_values(*row));
+    if (std::holds_alternative<std::vector<std::string> ProjectConfig::*>(row->member) &&
+        !is_valid_pattern(element.text)) {
+        loaded.warnings.push_back(fmt::format("{}: <{}>{}</{}> is not a regular expression and is ignored",
+                                              source.name, element.name, element.text, element.name));
+        return;
+    }
+    const bool is_flag = std::holds_alternative<bool ProjectConfig::*>(row->member);
+    const std::string_view text = is_flag && element.self_closing ? "1" : std::string_view(element.text);
+    if (!set_option(*row, text, loaded.config)) bad_value(source, element, allowed_values(*row));
+    if (element.name == "grace_period_hours") {
+        loaded.config.report_grace_period = static_cast<int>(loaded.config.grace_period_hours * 3600);
+    }
+}
+
+JobLimit parse_limit(const Source& source, const ConfigElement& element) {
+    JobLimit limit;
+    for (const ConfigElement& child : element.children) {
+        const auto value = parse_int(child.text);
+        if (child.name == "jobs") {
+            if (!value || *value < 0 || *value > 2147483647)
+                bad_value(source, child, "must be a whole number from 0 to 2147483647");
+            limit.jobs = static_cast<int>(*value);
+        } else if (child.name == "per_proc") {
+            if (!value) bad_value(source, child, "must be 0 or 1");
+            limit.per_proc = child.self_closing || *value != 0;
+        } else {
+            bad_value(source, child, "is unknown here: <jobs> and <per_proc> are");
+        }
+    }
+    return limit;
+}
+
+AppJobLimits parse_limits(const Source& source, const ConfigElement& element, bool of_app) {
+    AppJobLimits parsed;
+    for (const ConfigElement& child : element.children) {
+        if (child.name == "total_limit")
+            parsed.limits.total = parse_limit(source, child);
+        else if (child.name == "cpu_limit")
+            parsed.limits.cpu = parse_limit(source, child);
+        else if (child.name == "gpu_limit")
+            parsed.limits.gpu = parse_limit(source, child);
+        else if (child.name == "app_name" && of_app)
+            parsed.app_name = child.text;
+        else
+            bad_value(source, child, "is unknown here: <total_limit>, <cpu_limit> and <gpu_limit> are");
+    }
+    if (of_app && parsed.app_name.empty()) bad_value(source, element, "needs an <app_name>");
+    return parsed;
+}
+
+MaxJobsInProgress parse_aux(const Source& source, std::vector<std::string>& warnings) {
+    MaxJobsInProgress parsed;
+    const auto known = [](std::string_view tag) { return tag == "max_jobs_in_progress"; };
+    for (const ConfigElement& element : read_options(source, warnings, known)) {
+        for (const ConfigElement& child : element.children) {
+            if (child.name == "project")
+                parsed.project = parse_limits(source, child, false).limits;
+            else if (child.name == "app")
+                parsed.apps.push_back(parse_limits(source, child, true));
+            else
+                bad_value(source, child, "is unknown here: <project> and <app> are");
+        }
+    }
+    return parsed;
+}
+
+LoadedConfig parse_unresolved(const Source& source, const Source& aux) {
+    LoadedConfig loaded;
+    const std::vector<ConfigElement> options = read_options(source, loaded.warnings, is_known);
+    for (const ConfigElement& element : options) {
+        if (element.name == "compat_level") store(source, element, loaded);
+    }
+    loaded.config = default_config(loaded.config.compat_level);
+    for (const ConfigElement& element : options) store(source, element, loaded);
+    if (!trim(aux.text).empty()) loaded.config.max_jobs_in_progress = parse_aux(aux, loaded.warnings);
+    return loaded;
+}
+
+}  // namespace
+
+ProjectConfig default_config(int compat_level) {
+    ProjectConfig config;
+    for (const OptionSection& section : option_sections()) {
+        for (const OptionRow& row : section.rows) {
+            const std::string_view text = compat_level == 0 ? row.level0 : row.level1;
+            const bool is_list = text.empty();  // texts and lists are empty already
+            if (!is_list && !set_option(row, text, config)) {
+                throw ConfigError(
+                    fmt::format("option table: the default '{}' of <{}> is out of range", text, row.tag));
+            }
+        }
+    }
+    config.compat_level = compat_level;
+    return config;
+}
+
+LoadedConfig parse_config(std::string_view text, const std::string& name, std::string_view aux,
+                          const std::string& aux_name) {
+    LoadedConfig loaded = parse_unresolved({text, name}, {aux, aux_name});
+    resolve_config("", loaded);
+    return loaded;
+}
+
+LoadedConfig load_config(const std::filesystem::path& project) {
+    const fs::path file = project / "config.xml";
+    const fs::path aux_file = project / "config_aux.xml";
+    const auto text = read_file(file, kMaxFileBytes);
+    if (!text) {
+        throw ConfigError(fmt::format("{} does not exist: run in a project's folder or set BOINC_PROJECT_DIR",
+                                      file.string()));
+    }
+    const auto aux = read_file(aux_file, kMaxFileBytes);
+    if (aux && trim(*aux).empty())
+        throw ConfigError(fmt::format("{} is empty: remove it or fill it", aux_file.string()));
+    LoadedConfig loaded = parse_unresolved({*text, file.string()}, {aux.value_or(""), aux_file.string()});
+    resolve_config(fs::absolute(project).lexically_normal(), loaded);
+    return loaded;
+}
+
+ProjectConfig load_config_and_warn(const std::filesystem::path& project) {
+    LoadedConfig loaded = load_config(project);
+    for (const std::string& warning : loaded.warnings) log_warning("{}", warning);
+    return std::move(loaded.config);
+}
+
+void check_score_weights(const ProjectConfig& config, std::span<const std::string_view> known) {
+    for (const auto& [name, weight] : config.score_weights) {
+        if (std::ranges::find(known, name) != known.end()) continue;
+        throw ConfigError(
+            fmt::format("config.xml: <score_weights><{}>{}</{}>: there is no such term; the terms are {}",
+                        name, weight, name, fmt::join(known, ", ")));
+    }
+}
+
+}  // namespace sluice

@@ -1,0 +1,389 @@
+// config.xml's lexical rules, resolution of "not given", config_aux.xml, and messages.
+#include "config/load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "config/db_settings.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+
+namespace sluice {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+LoadedConfig parse(const std::string& options, const std::string& aux = "") {
+    return parse_config("<boinc>\n<config>\n" + options + "\n</config>\n</boinc>\n", "config.xml", aux);
+}
+std::string error_of(const std::string& options, const std::string& aux = "") {
+    try {
+        parse(options, aux);
+    } catch (const ConfigError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+struct IntCase {
+    const char* xml;
+    int expected;
+};
+class IntegerText : public testing::TestWithParam<IntCase> {};
+TEST_P(IntegerText, ReadsBaseZero) {
+    const LoadedConfig loaded = parse(GetParam().xml);
+    EXPECT_EQ(loaded.config.report_max, GetParam().expected);
+    EXPECT_THAT(loaded.warnings, IsEmpty());
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, IntegerText,
+    testing::Values(IntCase{"", 0}, IntCase{"<report_max>17</report_max>", 17},
+                    IntCase{"<report_max>0x1F</report_max>", 31}, IntCase{"<report_max>010</report_max>", 8},
+                    IntCase{"<report_max>\n   42\t\n</report_max>", 42},
+                    IntCase{"<report_max></report_max>", 0}, IntCase{"<report_max/>", 0},
+                    IntCase{"<report_max>+5</report_max>", 5},
+                    IntCase{"<report_max>1</report_max><report_max>2</report_max>", 2},
+                    IntCase{"<!-- <report_max>9</report_max> --><report_max>3</report_max>", 3},
+                    IntCase{"<report_max><!-- old: 9 -->4</report_max>", 4},
+                    IntCase{"<report_max unit=\"s\">6</report_max>", 6}));
+
+struct BoolCase {
+    const char* xml;
+    bool expected;
+};
+class FlagText : public testing::TestWithParam<BoolCase> {};
+TEST_P(FlagText, FollowsTheRule) {
+    EXPECT_EQ(parse(GetParam().xml).config.size_classes, GetParam().expected);
+}
+INSTANTIATE_TEST_SUITE_P(Rules, FlagText,
+                         testing::Values(BoolCase{"", false}, BoolCase{"<size_classes/>", true},
+                                         BoolCase{"<size_classes />", true},
+                                         BoolCase{"<size_classes>1</size_classes>", true},
+                                         BoolCase{"<size_classes> 1 </size_classes>", true},
+                                         BoolCase{"<size_classes>-3</size_classes>", true},
+                                         BoolCase{"<size_classes>0</size_classes>", false},
+                                         // Upstream can't read a file that holds this.
+                                         BoolCase{"<size_classes></size_classes>", false},
+                                         BoolCase{"<size_classes/><size_classes>0</size_classes>", false}));
+
+TEST(Load, AnEmptyPairOfAFlagDoesNotHideWhatFollows) {
+    EXPECT_EQ(parse("<msg_to_host></msg_to_host>\n<report_max>7</report_max>").config.report_max, 7);
+}
+
+TEST(Load, TextsAreTrimmedAndDecoded) {
+    const ProjectConfig config =
+        parse(
+            "<long_name>\n  A &amp; B &lt;x&gt; &quot;q&quot; &apos;s&apos;\n</long_name>"
+            "<db_passwd>p&amp;w</db_passwd>")
+            .config;
+    EXPECT_EQ(config.long_name, "A & B <x> \"q\" 's'");
+    EXPECT_EQ(config.db_passwd, "p&w");
+}
+
+TEST(Load, NumbersFollowStrtod) {
+    EXPECT_DOUBLE_EQ(parse("<next_rpc_delay>1.5e3</next_rpc_delay>").config.next_rpc_delay, 1500);
+    EXPECT_DOUBLE_EQ(parse("<next_rpc_delay></next_rpc_delay>").config.next_rpc_delay, 0);
+    EXPECT_DOUBLE_EQ(
+        parse("<default_disk_min_free_gb>.25</default_disk_min_free_gb>").config.default_disk_min_free_gb,
+        0.25);
+}
+
+TEST(Load, ModesAreOctal) {
+    const ProjectConfig config = parse(
+                                     "<fuh_set_initial_permission>660</fuh_set_initial_permission>"
+                                     "<fuh_set_completed_permission>0644</fuh_set_completed_permission>")
+                                     .config;
+    EXPECT_EQ(config.fuh_set_initial_permission, 0660);
+    EXPECT_EQ(config.fuh_set_completed_permission, 0644);
+    EXPECT_THAT(error_of("<fuh_set_initial_permission>668</fuh_set_initial_permission>"), HasSubstr("octal"));
+}
+
+struct BadCase {
+    const char* xml;
+    const char* value;
+    const char* allowed;
+};
+class BadValue : public testing::TestWithParam<BadCase> {};
+TEST_P(BadValue, IsAnErrorThatNamesEverything) {
+    EXPECT_THAT(error_of(GetParam().xml),
+                AllOf(HasSubstr("config.xml"), HasSubstr(GetParam().value), HasSubstr(GetParam().allowed)));
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, BadValue,
+    testing::Values(BadCase{"<max_ncpus>8 CPUs</max_ncpus>", "<max_ncpus>8 CPUs</max_ncpus>",
+                            "whole number from 1 to 1000000"},
+                    BadCase{"<max_ncpus>0</max_ncpus>", "<max_ncpus>0</max_ncpus>", "from 1 to"},
+                    BadCase{"<report_max>12abc</report_max>", "12abc", "from 0 to 2147483647"},
+                    BadCase{"<report_max>-1</report_max>", "-1", "from 0"},
+                    BadCase{"<report_max>1.5</report_max>", "1.5", "whole number"},
+                    BadCase{"<report_max>3000000000</report_max>", "3000000000", "2147483647"},
+                    BadCase{"<report_max>99999999999999999999999</report_max>", "9999", "2147483647"},
+                    BadCase{"<report_max>09</report_max>", "09", "octal"},
+                    BadCase{"<size_classes>yes</size_classes>", "<size_classes>yes<", "0 or 1"},
+                    BadCase{"<next_rpc_delay>soon</next_rpc_delay>", "soon", "a number from 0"},
+                    BadCase{"<next_rpc_delay>nan</next_rpc_delay>", "nan", "a number from 0"},
+                    BadCase{"<next_rpc_delay>inf</next_rpc_delay>", "inf", "a number from 0"},
+                    BadCase{"<homogeneous_redundancy>3</homogeneous_redundancy>", "3", "from 0 to 2"},
+                    BadCase{"<compat_level>2</compat_level>", "compat_level", "from 0 to 1"},
+                    BadCase{"<compat_level>new</compat_level>", "new", "from 0 to 1"},
+                    BadCase{"<decision_log>some</decision_log>", "some", "off, nowork or all"},
+                    BadCase{"<dont_search_host_for_user>bob</dont_search_host_for_user>", "bob", "from 1"},
+                    BadCase{"<score_weights><size_class>big</size_class></score_weights>", "big", "number"},
+                    BadCase{"<score_weights>5</score_weights>", "score_weights", "elements NAME"},
+                    BadCase{"<report_max><x>1</x></report_max>", "report_max", "other elements"},
+                    BadCase{"<ltt_reserve_timeout>1h</ltt_reserve_timeout>", "1h", "whole number"}));
+
+TEST(Load, UnknownTagsGiveOneWarningEachThatNamesThem) {
+    const LoadedConfig loaded = parse(
+        "<no_such_option>5</no_such_option>\n<other><deep><deeper/></deep>&x;</other>\n"
+        "<no_such_option/>\n<report_max>3</report_max>");
+    EXPECT_EQ(loaded.config.report_max, 3);
+    EXPECT_THAT(loaded.warnings, ElementsAre(HasSubstr("<no_such_option>"), HasSubstr("<other>")));
+}
+
+TEST(Load, OptionsOfOtherProgramsAreKnown) {
+    EXPECT_THAT(
+        parse("<min_passwd_length>6</min_passwd_length><show_results>1</show_results><log_dir>/l</log_dir>"
+              "<profile_screening/><recaptcha_public_key>k</recaptcha_public_key><moderators_hide></"
+              "moderators_hide>")
+            .warnings,
+        IsEmpty());
+}
+
+TEST(Load, FoldersNamedByHostAreKept) {
+    const LoadedConfig loaded = parse("<log_node7_dir>/var/log/p</log_node7_dir>");
+    EXPECT_THAT(loaded.warnings, IsEmpty());
+    EXPECT_EQ(loaded.config.host_dirs.at("log_node7_dir"), "/var/log/p");
+}
+
+TEST(Load, CompatLevelDecidesDefaultsWhereverItStands) {
+    for (const char* options : {"<compat_level>1</compat_level><max_ncpus>5</max_ncpus>",
+                                "<max_ncpus>5</max_ncpus><compat_level>1</compat_level>"}) {
+        const ProjectConfig config = parse(options).config;
+        EXPECT_EQ(config.compat_level, 1);
+        EXPECT_EQ(config.max_ncpus, 5);
+        EXPECT_EQ(config.mm_min_slots, 500);
+        EXPECT_EQ(config.mm_max_locked, -1);
+        EXPECT_TRUE(config.size_classes);
+        EXPECT_EQ(config.feeder_query_size, 2 * config.shmem_work_items);
+    }
+    const ProjectConfig config = parse("").config;
+    EXPECT_EQ(config.compat_level, 0);
+    EXPECT_EQ(config.mm_min_slots, 0);
+    EXPECT_FALSE(config.size_classes);
+}
+
+TEST(Load, BatchAccelerationAndSizeClassesMayStandTogether) {
+    const ProjectConfig config = parse("<batch_accel/><size_classes/>").config;
+    EXPECT_TRUE(config.batch_accel && config.size_classes);
+}
+
+TEST(Load, ZeroMeansAnotherNumber) {
+    const ProjectConfig config =
+        parse(
+            "<shmem_work_items>0</shmem_work_items><feeder_query_size>0</feeder_query_size>"
+            "<max_wus_to_send>0</max_wus_to_send>")
+            .config;
+    EXPECT_EQ(config.shmem_work_items, 100);
+    EXPECT_EQ(config.feeder_query_size, 200);
+    EXPECT_EQ(config.max_wus_to_send, 999999);
+    // Upstream does not scale the query with the array.
+    EXPECT_EQ(parse("<shmem_work_items>5000</shmem_work_items>").config.feeder_query_size, 200);
+}
+
+TEST(Load, ShmemKeyIsHexadecimalOrDecimal) {
+    EXPECT_EQ(parse("<shmem_key>0x1111ab12</shmem_key>").config.shmem_key, 0x1111ab12);
+    EXPECT_EQ(parse("<shmem_key> 286371602 </shmem_key>").config.shmem_key, 286371602);
+    EXPECT_EQ(parse("<shmem_key>0xffffffff</shmem_key>").config.shmem_key,
+              parse("<shmem_key>-1</shmem_key>").config.shmem_key);
+}
+
+TEST(Load, GracePeriodTheLaterTagWins) {
+    EXPECT_EQ(parse("<report_grace_period>10</report_grace_period><grace_period_hours>2</grace_period_hours>")
+                  .config.report_grace_period,
+              7200);
+    EXPECT_EQ(parse("<grace_period_hours>2</grace_period_hours><report_grace_period>10</report_grace_period>")
+                  .config.report_grace_period,
+              10);
+    EXPECT_EQ(parse("<delete_delay_hours>1.5</delete_delay_hours>").config.delete_delay(), 5400);
+}
+
+TEST(Load, OldClientVersionsAreScaled) {
+    EXPECT_EQ(parse("<min_core_client_version>612</min_core_client_version>").config.min_core_client_version,
+              61200);
+    EXPECT_EQ(
+        parse("<min_core_client_version>71000</min_core_client_version>").config.min_core_client_version,
+        71000);
+}
+
+TEST(Load, ReplicaDefaultsToTheDatabase) {
+    const ProjectConfig config = parse(
+                                     "<db_name>d</db_name><db_user>u</db_user><db_passwd>p</db_passwd>"
+                                     "<db_host>h:3307</db_host><replica_db_host>r</replica_db_host>")
+                                     .config;
+    const DbSettings replica = replica_db_settings(config);
+    EXPECT_EQ(replica.host, "r");
+    EXPECT_EQ(replica.name, "d");
+    EXPECT_EQ(replica.user, "u");
+    EXPECT_EQ(replica.password, "p");
+    EXPECT_TRUE(replica.read_uncommitted);
+    EXPECT_EQ(db_settings(config).host, "h:3307");
+    EXPECT_FALSE(db_settings(config).read_uncommitted);
+}
+
+TEST(Load, OwnHostNameMeansTheSocket) {
+    char name[256] = {};
+    ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
+    EXPECT_EQ(parse("<db_host>" + std::string(name) + "</db_host>").config.db_host, "localhost");
+}
+
+TEST(Load, PatternsRepeatAndBadOnesAreLeftOut) {
+    const LoadedConfig loaded = parse(
+        "<ban_os>Windows.*</ban_os><ban_os>a(b</ban_os><ban_os>Linux</ban_os><no_amd_k6/>"
+        "<dont_search_host_for_user>3</dont_search_host_for_user>"
+        "<dont_search_host_for_user>4</dont_search_host_for_user>");
+    EXPECT_THAT(loaded.config.ban_os, ElementsAre("Windows.*", "Linux"));
+    EXPECT_THAT(loaded.config.ban_cpu, ElementsAre(HasSubstr("AMD")));
+    EXPECT_THAT(loaded.config.dont_search_host_for_user, ElementsAre(3, 4));
+    EXPECT_THAT(loaded.warnings, ElementsAre(AllOf(HasSubstr("ban_os"), HasSubstr("a(b"))));
+}
+
+TEST(Load, WeightsAreNumbersByName) {
+    const ProjectConfig config =
+        parse("<score_weights>\n <size_class>7.5</size_class>\n <keyword>-1</keyword></score_weights>")
+            .config;
+    EXPECT_DOUBLE_EQ(config.score_weights.at("size_class"), 7.5);
+    EXPECT_DOUBLE_EQ(config.score_weights.at("keyword"), -1);
+    const std::vector<std::string_view> all{"keyword", "size_class"}, few{"size_class", "beta"};
+    EXPECT_NO_THROW(check_score_weights(config, all));
+    try {
+        check_score_weights(config, few);
+        FAIL() << "keyword is not among the terms";
+    } catch (const ConfigError& error) {
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("keyword"), HasSubstr("size_class, beta")));
+    }
+}
+
+struct ShapeCase {
+    const char* text;
+    const char* message;
+};
+class BrokenFile : public testing::TestWithParam<ShapeCase> {};
+TEST_P(BrokenFile, IsAnError) {
+    try {
+        parse_config(GetParam().text, "config.xml");
+        FAIL() << GetParam().text;
+    } catch (const ConfigError& error) {
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("config.xml"), HasSubstr(GetParam().message)));
+    }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, BrokenFile,
+    testing::Values(
+        ShapeCase{"", "<config>"}, ShapeCase{"no xml at all", "<config>"},
+        ShapeCase{"<boinc></boinc>", "<config>"},
+        ShapeCase{"<boinc><config><report_max>1</report_max></boinc>", "</boinc>"},
+        ShapeCase{"<boinc><config>", "</config>"},
+        ShapeCase{"<boinc><config>\n<db_name>x\n<db_user>u</db_user></config></boinc>", "</db_name>"},
+        ShapeCase{"<boinc><config>\n<db_name>x\n</config></boinc>", "</db_name>"},
+        ShapeCase{"<boinc><config>\n<odd>x\n<db_name>d</db_name></config></boinc>", "<odd> has no </odd>"}));
+
+TEST(Load, NothingAfterTheConfigElementMatters) {
+    EXPECT_EQ(parse_config("<?xml version=\"1.0\"?><boinc><config><report_max>3</report_max></config>"
+                           "<daemons><daemon>broken",
+                           "config.xml")
+                  .config.report_max,
+              3);
+}
+
+TEST(Aux, LimitsOfProjectAndApps) {
+    const ProjectConfig config = parse(
+                                     "<max_wus_in_progress>2</max_wus_in_progress>"
+                                     "<max_wus_in_progress_gpu>3</max_wus_in_progress_gpu>",
+                                     R"(<?xml version="1.0" ?>
+<config><max_jobs_in_progress>
+  <project><total_limit><jobs>100</jobs></total_limit><gpu_limit><jobs>4</jobs><per_proc/></gpu_limit></project>
+  <app><app_name>uc</app_name><cpu_limit><jobs>8</jobs><per_proc>0</per_proc></cpu_limit></app>
+  <app><app_name>b</app_name></app>
+</max_jobs_in_progress></config>)")
+                                     .config;
+    const MaxJobsInProgress expected{{{100, false}, {2, true}, {4, true}},
+                                     {{"uc", {{}, {8, false}, {}}}, {"b", {}}}};
+    EXPECT_EQ(config.max_jobs_in_progress, expected);
+}
+
+TEST(Aux, WrongFilesAreErrors) {
+    EXPECT_THAT(error_of("", "<config><max_jobs_in_progress>"), HasSubstr("config_aux.xml"));
+    EXPECT_THAT(
+        error_of("", "<config><max_jobs_in_progress><app><cpu_limit/></app></max_jobs_in_progress></config>"),
+        HasSubstr("app_name"));
+    EXPECT_THAT(
+        error_of("",
+                 "<config><max_jobs_in_progress><project><cpu_limit><jobs>x</jobs></cpu_limit></project>"
+                 "</max_jobs_in_progress></config>"),
+        AllOf(HasSubstr("<jobs>x</jobs>"), HasSubstr("whole number")));
+    EXPECT_THAT(error_of("", "nothing"), HasSubstr("config_aux.xml"));
+    EXPECT_THAT(parse("<max_jobs_in_progress><project/></max_jobs_in_progress>").warnings,
+                ElementsAre(HasSubstr("config_aux.xml")));
+}
+
+/// A folder with a config.xml, removed at the end.
+class ProjectFolder : public testing::Test {
+  protected:
+    ProjectFolder() {
+        char name[] = "/tmp/sluice_config_XXXXXX";
+        root_ = mkdtemp(name);
+    }
+    ~ProjectFolder() override { fs::remove_all(root_); }
+    void write(const std::string& name, const std::string& text) { std::ofstream(root_ / name) << text; }
+    fs::path root_;
+};
+
+TEST_F(ProjectFolder, FoldersAreNeverEmpty) {
+    write("config.xml",
+          "<boinc><config><upload_dir>/data/up</upload_dir><key_dir>secret</key_dir></config></boinc>");
+    const ProjectConfig config = load_config(root_).config;
+    EXPECT_EQ(config.project_dir, root_.string());
+    EXPECT_EQ(config.upload_dir, "/data/up");
+    EXPECT_EQ(config.key_dir, (root_ / "secret").string());
+    EXPECT_EQ(config.download_dir, (root_ / "download").string());
+    EXPECT_EQ(config.bin_dir, (root_ / "bin").string());
+    EXPECT_EQ(config.decision_log_dir, (root_ / ("log_" + short_host_name()) / "decisions").string());
+    EXPECT_EQ(config.host, short_host_name());
+}
+
+TEST_F(ProjectFolder, AProjectDirThatIsGoneGivesAWarning) {
+    write("config.xml", "<boinc><config><project_dir>/nowhere/p</project_dir></config></boinc>");
+    const LoadedConfig loaded = load_config(root_);
+    EXPECT_EQ(loaded.config.project_dir, root_.string());
+    EXPECT_THAT(loaded.warnings, ElementsAre(HasSubstr("/nowhere/p")));
+}
+
+TEST_F(ProjectFolder, ProblemsNameTheFile) {
+    EXPECT_THROW(load_config(root_), ConfigError);
+    write("config.xml", "<boinc><config><report_max>x</report_max></config></boinc>");
+    try {
+        load_config(root_);
+        FAIL();
+    } catch (const ConfigError& error) {
+        EXPECT_THAT(error.what(), HasSubstr((root_ / "config.xml").string()));
+    }
+    write("config.xml", "<boinc><config></config></boinc>");
+    write("config_aux.xml", " ");
+    try {
+        load_config(root_);
+        FAIL();
+    } catch (const ConfigError& error) {
+        EXPECT_THAT(error.what(), HasSubstr((root_ / "config_aux.xml").string()));
+    }
+}
+
+}  // namespace
+}  // namespace sluice
