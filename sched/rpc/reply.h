@@ -1,5 +1,6 @@
 #pragma once
 // A scheduler reply as values, and its text in upstream's element order and conventions.
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,14 +22,15 @@ struct ReplyJob {
     AppChoice version;
     const AppVersion* app_version = nullptr;  ///< null for anonymous platform
     std::string platform_name;                ///< of the version; anonymous: the client's
-    std::string version_platform_xml;         ///< unused by anonymous
     Id workunit_id = 0;
     std::string wu_name, wu_xml;              ///< workunit.xml_doc
     std::string keywords;
+    /// As in the database: the writer applies version.fpops_scale and version.usage.mem_usage.
     double rsc_fpops_est = 0, rsc_fpops_bound = 0, rsc_memory_bound = 0, rsc_disk_bound = 0;
     Id result_id = 0;
     std::string result_name, result_xml;      ///< result.xml_doc_in
     std::int64_t report_deadline = 0;         ///< without grace
+    bool is_buda = false;                     ///< usage goes into the workunit too, with the two that follow
     std::string buda_file_infos, buda_file_refs;  ///< of the chosen variant
 };
 
@@ -64,8 +66,11 @@ struct SchedulerReply {
     bool non_cpu_intensive = false, strict_memory_bound = false, verify_files_on_app_start = false;
     std::vector<std::string> delete_files;
     std::vector<std::string> file_transfer_requests;     ///< verbatim
-    /// no_rsc_apps: for each ProcType, true = the project has no version for it; nullopt: suppressed altogether.
-    std::optional<std::vector<std::pair<ProcType, bool>>> no_apps;
+    /// For no_rsc_apps and its predecessors: has the project a version for the type? nullopt: not known, nothing is
+    /// written. Nothing is written either where the project has none for any type of the host: some 7.0 clients would
+    /// never call again.
+    std::optional<std::array<bool, kProcTypes>> project_has_apps;
+    std::array<bool, kProcTypes> host_has{true, false, false, false, false};  ///< reported with a count > 0
     std::string gui_urls, project_files;                 ///< texts, placeholders already replaced
     // download mirrors
     std::string replace_download_url;                    ///< <replace_download_url_by_timezone>; empty: off

@@ -3,6 +3,7 @@
 // meaning: upstream's protocol (docs/compat.md lists where we are more tolerant). Every string, list and count is
 // bounded by RequestLimits; what is cut is counted in `truncated_*`.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,18 +15,20 @@
 
 namespace sluice {
 
-/// Bounds of hostile input; defaults with reasons in request_parser.cpp, some are options.
+/// Bounds of hostile input. What is over a list's bound is read and dropped.
 struct RequestLimits {
-    std::size_t max_bytes = 16u << 20;         ///< of the whole request; more is drained and refused
-    std::size_t max_results = 5000;            ///< reported results
-    std::size_t max_other_results = 20000;
-    std::size_t max_in_progress = 20000;
-    std::size_t max_files = 20000;             ///< sticky files
-    std::size_t max_trickles = 500;
-    std::size_t max_app_versions = 2000;
-    std::size_t max_platforms = 20;
-    std::size_t max_coprocs = 32;
-    std::size_t max_keywords = 500;
+    /// Of the whole request; more is drained and refused. A thousand reported jobs with 64 KiB of stderr each fit.
+    std::size_t max_bytes = std::size_t{64} << 20;
+    /// Reported results: <max_results_accepted>, or this. Clients send at most a few hundred at once; each costs rows.
+    std::size_t max_results = 5000;
+    /// Jobs on the host: a 256-core host with a buffer of ten days of short jobs has less.
+    std::size_t max_other_results = 20000, max_in_progress = 20000;
+    std::size_t max_files = 20000;        ///< sticky files: a locality project keeps some thousands on a host
+    std::size_t max_trickles = 500;       ///< each becomes a row
+    std::size_t max_app_versions = 2000;  ///< every version that a project ever had for a host
+    std::size_t max_platforms = 20;       ///< clients know at most six
+    std::size_t max_coprocs = 32;         ///< types of devices, not devices
+    std::size_t max_keywords = 500;       ///< upstream has some 120 in all
     std::size_t max_wsl_distros = 32;
 };
 
@@ -37,7 +40,7 @@ struct ReportedResult {
     bool exit_status_given = false;
     int app_version_num = 0;
     std::string file_infos;   ///< concatenated <file_info> elements -> xml_doc_out, at most 65535 bytes
-    std::string stderr_out;   ///< at most 65535 bytes: of a longer one the beginning and the end are kept
+    std::string stderr_out;   ///< raw, at most 65535 bytes: of a longer one the beginning and the end are kept
 };
 
 struct OtherResult {
@@ -61,7 +64,7 @@ struct StickyFile {
 };
 
 struct TrickleUp {
-    std::string variety, xml;
+    std::string variety, xml;  ///< xml: the message's text without <variety>
 };
 
 /// <app_version> of the request as sent (apps are resolved later).
@@ -97,7 +100,7 @@ struct SchedulerRequest {
 
     std::string global_prefs_source_email_hash;
     std::string global_prefs;          ///< raw, with wrapper
-    std::string working_global_prefs;  ///< raw, the inner text
+    std::string working_global_prefs;  ///< raw, the inner text (normally a <global_preferences> element)
     std::string code_sign_key;         ///< stripped
     std::string time_stats_log;        ///< raw
 
@@ -105,16 +108,16 @@ struct SchedulerRequest {
     bool has_host_info = false, has_time_stats = false, has_net_stats = false, has_disk_usage = false;
     Host host;                         ///< only what the client describes; ids, credit … are untouched
     double client_now = 0;             ///< <time_stats><now>: the host's clock, 0 if not sent
-    std::string cpu_features;
+    std::string cpu_features;          ///< as in HostFacts: lower case, blank-padded; also those within p_model's [ ]
     std::string virtualbox_version, docker_version, docker_compose_version;
     int docker_type = 0, docker_compose_type = 0;
     bool vm_extensions_disabled = false, wsl_available = false;
     std::vector<WslDistro> wsl;
     std::vector<HostFacts::OpenclCpu> opencl_cpus;
-    std::vector<Coproc> coprocs;       ///< in the order sent; without CPU
+    std::vector<Coproc> coprocs;       ///< in the order sent, types distinct; without CPU
 
+    /// Names are distinct. Upstream diverts names with "download" or "upload" in them; here they are results like any.
     std::vector<ReportedResult> results;
-    std::vector<std::string> file_xfer_results;  ///< names to acknowledge only
     std::vector<RequestAppVersion> app_versions;
     bool has_other_results = false, has_in_progress_results = false;
     std::vector<OtherResult> other_results;
@@ -125,13 +128,16 @@ struct SchedulerRequest {
     std::vector<int> keywords_yes, keywords_no;
 
     bool results_truncated = false;    ///< reported results were dropped: no lost-job resend in this RPC
-    bool lists_truncated = false;      ///< some other list was cut
+    bool other_results_truncated = false;  ///< the list of jobs on the host was cut: no lost-job resend, no aborts
+    bool lists_truncated = false;      ///< some list was cut, or a document too long to be stored left out
     std::vector<std::string> unknown_tags;  ///< at most 20, for the debug log
 };
 
 struct ParsedRequest {
-    std::optional<SchedulerRequest> request;  ///< nullopt: `error` is what the client is told
-    std::string error;                        ///< "xp.get_tag() failed" …: upstream's wording
+    std::optional<SchedulerRequest> request;  ///< nullopt: see `error`
+    /// Upstream's wording, for messages::bad_request(): "xp.get_tag() failed" (nothing like XML), "no start tag",
+    /// "no end tag"; ours: "request too large".
+    std::string error;
 };
 /// Never throws on any input; time linear in its size.
 ParsedRequest parse_request(std::string_view text, const RequestLimits& limits);

@@ -12,6 +12,7 @@ struct HostUsage {
     double avg_ncpus = 1;
     std::string custom_coproc_type;  ///< non-empty: a coprocessor outside ProcType
     double mem_usage = 0;          ///< bytes; > 0 replaces the job's memory bound
+    double gpu_ram = 0;            ///< bytes; > 0 is told to the client as <gpu_ram>
     double projected_flops = 0;    ///< expected speed: run time = rsc_fpops_est / projected_flops
     double peak_flops = 0;         ///< basis of credit: result.flops_estimate
     std::string cmdline;

@@ -28,7 +28,7 @@ struct Coproc {
     ProcType proc_type = ProcType::kCpu;  ///< kCpu for types that can't be scheduled
     std::string model;
     int count = 0;               ///< 1 … 64
-    double peak_flops = 0;       ///< per device; never <= 0 (fallbacks applied)
+    double peak_flops = 0;       ///< per device; > 0 for schedulable types (fallbacks applied), 0 = unknown for others
     double available_ram = 0, total_ram = 0;
     double req_secs = 0, req_instances = 0, estimated_delay = 0;
     OpenclProps opencl;
