@@ -4,6 +4,8 @@
 // its state word; a claim is one compare-and-swap; its owner is named through the owner table (pid + start time), so
 // that the feeder may give a slot back only with proof of death; payload is written before the slot is PRESENT.
 //
+// A JobArray object belongs to one thread. Claims must end before it does.
+//
 // Hot data (JobSummary) and cold data (SlotDoc: XML of the workunit) are apart: memory is paid for the real length of
 // the XML, a scan touches hot data only.
 #include <cstdint>
@@ -13,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/base/process.h"
 #include "sluice/model/job_summary.h"
@@ -35,7 +38,7 @@ struct SlotDoc {
 
 struct JobArrayName {
     std::string segment;              ///< from shmem_key: see job_array_name()
-    std::filesystem::path lock_file;  ///< attach, owner registration and table swap are done under this file lock
+    std::filesystem::path lock_file;  ///< held by the feeder for its whole life; schedulers take no lock
 };
 /// Name of the segment for <shmem_key>, and the lock file in the project's folder. The name also carries a hash of
 /// the project's path, so that two projects with one key do not share.
@@ -67,9 +70,13 @@ class Claim {
 
 struct JobArraySettings {
     std::uint32_t slots = 100;
-    std::uint32_t owners = 4096;          ///< processes that may hold claims at one time
-    std::uint64_t doc_bytes_per_slot = 3072;  ///< first size of the pool of cold data; it grows when it must
-    int mode = 0660;                      ///< permissions of the segment; group = web server's where possible
+    std::uint32_t owners = 4096;  ///< processes that may hold claims at one time, at most 65535
+    std::uint64_t first_doc_bytes = std::uint64_t{256} << 10;  ///< first size of the pool of cold data; it grows
+    int mode = 0660;              ///< permissions of the segment for its owner and its owner's group
+    /// Accounts that the web server may run under: they get access too, by an access control list, by group, or, where
+    /// neither is possible, by mode 0666. Names that this machine does not know are passed over.
+    std::vector<std::string> users;
+    std::function<void(const char* point)> test_hook;  ///< called at named points; for tests
 };
 
 struct JobArrayStats {
@@ -92,7 +99,8 @@ class JobArray {
     /// Removes what a dead feeder left and makes a new segment, not ready. Throws ShmemError if a live feeder owns
     /// one (names its pid) or the segment can't be made (says how much memory it needs).
     static std::unique_ptr<JobArray> create(const JobArrayName& name, const JobArraySettings& settings);
-    /// Writes an EMPTY slot; false if it is not empty or the cold data do not fit even after growing.
+    /// Writes an EMPTY slot; false if it is not empty or the cold data do not fit even after growing. infeasible_count
+    /// starts at 1 for a job that is committed to an HR class (upstream behaviour).
     bool publish(std::uint32_t index, const JobSummary& job, const SlotDoc& doc);
     /// Empties a PRESENT slot (the caller saw `ref`); false if it was claimed or changed meanwhile.
     bool withdraw(const SlotRef& ref);
@@ -104,8 +112,14 @@ class JobArray {
     void publish_tables(const ProjectTables& tables);
     /// Marks the segment closed (schedulers see "feeder not running") and removes its name.
     void close_and_remove();
+    /// Only the mark: for a segment that its successor is about to replace.
+    void mark_closed();
     /// Sleeps until a slot was consumed since the last call or `seconds` passed (a futex or a short poll; no lock).
     bool wait_for_consumption(double seconds);
+    /// Why the last publish() got no memory for the cold data; empty: it had enough.
+    const std::string& growth_error() const;
+    /// Who may attach, as a phrase for the log.
+    const std::string& access_note() const;
 
     // Scheduler ------------------------------------------------------------------------------------------------
     /// Throws ShmemError: no segment ("feeder not running"), other layout (names both sides' layout and sizes), no
@@ -132,12 +146,20 @@ class JobArray {
     /// A host that scanned this job could not take it (starvation report only; a sample, never scored).
     void note_passed_over(const SlotRef& ref);
     std::uint32_t passed_over_count(std::uint32_t index) const;
+    /// When the feeder's heartbeat stood as the present content was first passed over; 0 = never.
+    std::int64_t first_passed_over(std::uint32_t index) const;
+    /// Who holds a claimed slot; nullopt: nobody.
+    std::optional<ProcessId> owner_of_slot(std::uint32_t index) const;
 
     JobArrayStats stats() const;
+
+    /// Called at named points ("registered", "claimed", "consumed" …); for tests that kill processes there.
+    void set_test_hook(std::function<void(const char* point)> hook);
 
   private:
     friend class Claim;
     struct Impl;
+    static std::unique_ptr<JobArray> open(const JobArrayName& name, bool writable);
     explicit JobArray(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };
