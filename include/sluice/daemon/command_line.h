@@ -1,7 +1,8 @@
 #pragma once
-// Command lines as upstream's programs have them: --name VALUE and -name VALUE are the same, values are the next
-// arguments, -h/--help prints the usage on stderr (exit 0), -v/--version the version on stdout (exit 0), an unknown
-// option or a missing value prints a message and the usage on stderr (exit 1). CLI11 does the parsing (in the .cpp).
+// Command lines as upstream's programs have them: --name VALUE and -name VALUE are the same, values are the
+// next arguments, -h/--help prints the usage on stderr (exit 0), -v/--version the version on stdout (exit 0),
+// an unknown option or a missing value prints a message and the usage on stderr (exit 1). CLI11 does the
+// parsing (in the .cpp).
 // --man prints the man page (roff), made from the same text.
 #include <cstdint>
 #include <memory>
@@ -19,13 +20,17 @@ class CommandLine {
 
     /// `names`: "--one_pass" or "-d,--debug_level": comma-separated, as admins type them.
     void flag(const std::string& names, bool& target, const std::string& help);
-    void option(const std::string& names, int& target, const std::string& help, const std::string& value = "N");
-    void option(const std::string& names, std::int64_t& target, const std::string& help, const std::string& value = "N");
-    void option(const std::string& names, double& target, const std::string& help, const std::string& value = "X");
-    void option(const std::string& names, std::string& target, const std::string& help, const std::string& value = "TEXT");
+    void option(const std::string& names, int& target, const std::string& help,
+                const std::string& value = "N");
+    void option(const std::string& names, std::int64_t& target, const std::string& help,
+                const std::string& value = "N");
+    void option(const std::string& names, double& target, const std::string& help,
+                const std::string& value = "X");
+    void option(const std::string& names, std::string& target, const std::string& help,
+                const std::string& value = "TEXT");
     /// Exactly `count` values: --mod n i.
-    void option(const std::string& names, std::vector<std::int64_t>& target, int count, const std::string& help,
-                const std::string& value);
+    void option(const std::string& names, std::vector<std::int64_t>& target, int count,
+                const std::string& help, const std::string& value);
     /// May be given many times; one value each.
     void repeatable(const std::string& names, std::vector<std::string>& target, const std::string& help,
                     const std::string& value = "TEXT");
@@ -33,7 +38,8 @@ class CommandLine {
     void positional(const std::string& name, std::vector<std::string>& target, const std::string& help);
     /// -d / --debug_level N: sets the log level (1 critical … 4 debug); default 3.
     void debug_level_option();
-    /// Unknown options are collected instead of refused (validator and assimilator hand them to their handler).
+    /// Unknown options are collected instead of refused (validator and assimilator hand them to their
+    /// handler).
     void allow_extra(std::vector<std::string>& target);
     /// Sections of the man page: "FILES", "SIGNALS", "EXIT STATUS", "EXAMPLES"; plain text.
     void section(const std::string& title, const std::string& text);

@@ -1,6 +1,6 @@
 #pragma once
-// The loop that every daemon shares: signals, trigger files, sleeping, back-off when the database is away, one
-// summary line a pass. A daemon is: facts -> plan (pure) -> apply, inside `pass`.
+// The loop that every daemon shares: signals, trigger files, sleeping, back-off when the database is away,
+// one summary line a pass. A daemon is: facts -> plan (pure) -> apply, inside `pass`.
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -19,24 +19,31 @@ struct DaemonSettings {
     std::string name;               ///< "transitioner"
     std::filesystem::path project;  ///< project root
     double sleep_interval = 5;      ///< s between idle passes
-    bool one_pass = false;          ///< run until a pass is not kWorked, then exit (0; 1 if the pass failed)
-    /// Non-empty: an exclusive lock PROJECT/pid_HOST/<lock_name>.run is held; a second copy says who holds it and
-    /// exits 1. Empty: several copies may run.
+    double wake_poll = 0.25;        ///< s between looks at `also_wake`
+    /// Run until a pass is not kWorked, then exit (0; 1 if the pass failed). stop_daemons is not looked at,
+    /// as upstream.
+    bool one_pass = false;
+    /// Non-empty: an exclusive lock PROJECT/pid_HOST/<lock_name>.run is held; a second copy says who holds it
+    /// and exits 1. Empty: several copies may run.
     std::string lock_name;
+    /// Sleeps up to so many seconds and returns stop_requested(); empty: interruptible_sleep. For tests.
+    std::function<bool(double)> sleep = {};
 };
 
-/// A stop was asked for: SIGTERM, SIGINT or SIGHUP came, or PROJECT/stop_daemons exists (looked at once a second).
-/// Long passes ask between batches and return early.
+/// A stop was asked for: SIGTERM, SIGINT or SIGHUP came, or PROJECT/stop_daemons exists (looked at once a
+/// second). Long passes ask between batches and return early.
 bool stop_requested();
 
-/// Sleeps up to `seconds`, wakes at once on a stop; returns stop_requested(). `also_wake` (may be empty) is polled
-/// every `poll` seconds: true ends the sleep.
+/// Sleeps up to `seconds`, wakes at once on a stop; returns stop_requested(). `also_wake` (may be empty) is
+/// polled every `poll` seconds: true ends the sleep.
 bool interruptible_sleep(double seconds, const std::function<bool()>& also_wake = {}, double poll = 1.0);
 
-/// Installs the signal handlers, runs `pass` until stopped, returns the exit status (0 on any stop).
-/// DbError kCantConnect/kLost/kRetry from a pass: logged once per state change, retried with back-off 1 s … 60 s,
-/// never fatal. Any other Error: logged with what to do; fatal (1) in one_pass, retried after `sleep_interval`
-/// otherwise. `sleep` may be replaced in tests.
+/// Installs the signal handlers (and puts back the old ones at the end), runs `pass` until stopped, returns
+/// the exit status (0 on any stop). SIGUSR1 and SIGPIPE do not end the program; a program that uses SIGUSR1
+/// installs its handler before. DbError kCantConnect/kLost/kRetry from a pass: logged once per state change,
+/// retried with back-off 1 s … 60 s, never fatal; in one_pass kLost and kRetry are retried three times,
+/// then 1. Any other exception: logged; fatal (1) in one_pass, retried after `sleep_interval` (at least 1 s)
+/// otherwise. An error that stays is logged again every ten minutes.
 int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass,
                const std::function<bool()>& also_wake = {});
 

@@ -1,0 +1,225 @@
+// CLI11 parses; in front of it stands what it does not know: upstream's single dash in front of long names.
+#include "sluice/daemon/command_line.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <limits>
+#include <map>
+
+#include "sluice/base/log.h"
+#include "sluice/base/text.h"
+#include "usage_text.h"
+
+namespace sluice {
+namespace {
+
+[[noreturn]] void refuse(const std::string& option, const std::string& value, const std::string& why) {
+    throw CLI::ValidationError(option, "'" + value + "' " + why);
+}
+
+/// Decimal, as atoi reads it ("010" is ten), but the whole text must be a number.
+std::int64_t whole_number(const std::string& option, const std::string& value, std::int64_t min,
+                          std::int64_t max) {
+    std::string_view digits = trim(value);
+    if (digits.starts_with('+')) digits.remove_prefix(1);
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (digits.empty() || end != digits.data() + digits.size() || error == std::errc::invalid_argument) {
+        refuse(option, value, "is not a whole number");
+    }
+    if (error != std::errc{} || number < min || number > max) refuse(option, value, "is out of range");
+    return number;
+}
+
+constexpr std::int64_t kMin64 = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
+
+double real_number(const std::string& option, const std::string& value) {
+    const auto number = trim(value).empty() ? std::nullopt : parse_double(value);
+    if (!number) refuse(option, value, "is not a number");
+    return *number;
+}
+
+std::string without_dashes(std::string_view name) {
+    return std::string(name.substr(std::min(name.find_first_not_of('-'), name.size())));
+}
+
+}  // namespace
+
+struct CommandLine::Impl {
+    CLI::App app;
+    ProgramDoc doc;
+    std::map<std::string, int> values;  ///< option name without dashes -> number of values that follow it
+    std::vector<std::string>* extra = nullptr;
+    int debug_level = 3;
+    bool man = false;
+
+    /// Documents an option and makes its names known; returns the names as CLI11 wants them.
+    std::string add(const std::string& names, const std::string& value, int count, const std::string& help) {
+        std::string shown;
+        for (const auto name : split(names, ',')) {
+            values[without_dashes(trim(name))] = count;
+            shown += (shown.empty() ? "" : ", ") + std::string(trim(name));
+        }
+        doc.options.push_back({shown, value, help});
+        return names;
+    }
+    /// The last of several wins, as upstream.
+    template <typename Convert>
+    void add_value(const std::string& names, const std::string& value, const std::string& help,
+                   Convert convert) {
+        const std::string shown = std::string(split(names, ',').back());
+        app.add_option_function<std::string>(
+               add(names, value, 1, help),
+               [shown, convert](const std::string& text) { convert(shown, text); })
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+    void add_standard_options() {
+        if (!values.contains("h")) app.set_help_flag(add("-h,--help", "", 0, "Print this text."));
+        if (!values.contains("v")) {
+            app.set_version_flag(add("-v,--version", "", 0, "Print the version."), "Sluice " SLUICE_VERSION);
+        }
+        app.add_flag(add("--man", "", 0, "Print the manual page (roff)."), man);
+    }
+    std::vector<std::string> normalized(int argc, const char* const* argv) const;
+    std::string normalized_option(const std::string& typed, int& values_to_come) const;
+};
+
+/// --name for every spelling of a long name, -x for every spelling of a letter.
+std::string CommandLine::Impl::normalized_option(const std::string& typed, int& values_to_come) const {
+    const std::string name = without_dashes(typed);
+    const bool dashed = typed.size() > name.size() && typed.size() - name.size() <= 2 && !name.empty();
+    if (!dashed || (name[0] >= '0' && name[0] <= '9')) return typed;
+    if (const auto known = values.find(name); known != values.end()) values_to_come = known->second;
+    return (name.size() == 1 ? "-" : "--") + name;
+}
+
+std::vector<std::string> CommandLine::Impl::normalized(int argc, const char* const* argv) const {
+    std::vector<std::string> out;
+    int values_to_come = 0;
+    for (int i = 1; i < argc; ++i) {
+        if (values_to_come > 0) {
+            --values_to_come;
+            out.emplace_back(argv[i]);
+        } else {
+            out.push_back(normalized_option(argv[i], values_to_come));
+        }
+    }
+    return out;
+}
+
+CommandLine::CommandLine(std::string program, std::string summary, std::string description)
+    : impl_(std::make_unique<Impl>()) {
+    impl_->doc.program = std::move(program);
+    impl_->doc.summary = std::move(summary);
+    impl_->doc.description = std::move(description);
+    impl_->app.set_help_flag();  // ours is added last, and only if the program has no -h of its own
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::flag(const std::string& names, bool& target, const std::string& help) {
+    impl_->app.add_flag_callback(impl_->add(names, "", 0, help), [&target] { target = true; });
+}
+
+void CommandLine::option(const std::string& names, int& target, const std::string& help,
+                         const std::string& value) {
+    impl_->add_value(names, value, help, [&target](const std::string& name, const std::string& text) {
+        target = static_cast<int>(
+            whole_number(name, text, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+    });
+}
+
+void CommandLine::option(const std::string& names, std::int64_t& target, const std::string& help,
+                         const std::string& value) {
+    impl_->add_value(names, value, help, [&target](const std::string& name, const std::string& text) {
+        target = whole_number(name, text, kMin64, kMax64);
+    });
+}
+
+void CommandLine::option(const std::string& names, double& target, const std::string& help,
+                         const std::string& value) {
+    impl_->add_value(names, value, help, [&target](const std::string& name, const std::string& text) {
+        target = real_number(name, text);
+    });
+}
+
+void CommandLine::option(const std::string& names, std::string& target, const std::string& help,
+                         const std::string& value) {
+    impl_->add_value(names, value, help,
+                     [&target](const std::string&, const std::string& text) { target = text; });
+}
+
+void CommandLine::option(const std::string& names, std::vector<std::int64_t>& target, int count,
+                         const std::string& help, const std::string& value) {
+    const auto convert = [&target, names](const std::vector<std::string>& texts) {
+        target.clear();
+        for (const auto& text : texts) target.push_back(whole_number(names, text, kMin64, kMax64));
+    };
+    impl_->app.add_option_function<std::vector<std::string>>(impl_->add(names, value, count, help), convert)
+        ->type_size(count)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void CommandLine::repeatable(const std::string& names, std::vector<std::string>& target,
+                             const std::string& help, const std::string& value) {
+    impl_->app.add_option(impl_->add(names, value, 1, help), target)->allow_extra_args(false);
+}
+
+void CommandLine::positional(const std::string& name, std::vector<std::string>& target,
+                             const std::string& help) {
+    impl_->doc.options.push_back({name, "", help, true});
+    impl_->app.add_option(name, target);
+}
+
+void CommandLine::debug_level_option() {
+    option("-d,--debug_level", impl_->debug_level,
+           "Log level: 1 critical, 2 warning, 3 normal, 4 debug. Default 3.");
+}
+
+void CommandLine::allow_extra(std::vector<std::string>& target) {
+    impl_->extra = &target;
+    impl_->app.allow_extras();
+}
+
+void CommandLine::section(const std::string& title, const std::string& text) {
+    impl_->doc.sections.emplace_back(title, text);
+}
+
+int CommandLine::fail(const std::string& message) const {
+    std::fputs((impl_->doc.program + ": " + message + "\n\n" + usage_text(impl_->doc)).c_str(), stderr);
+    return 1;
+}
+
+std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
+    impl_->add_standard_options();
+    std::vector<std::string> args = impl_->normalized(argc, argv);
+    std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
+    try {
+        impl_->app.parse(std::move(args));
+    } catch (const CLI::CallForHelp&) {
+        std::fputs(usage_text(impl_->doc).c_str(), stderr);
+        return 0;
+    } catch (const CLI::CallForVersion& version) {
+        std::puts(version.what());
+        return 0;
+    } catch (const CLI::ParseError& error) {
+        return fail(error.what());
+    }
+    if (impl_->man) {
+        std::fputs(man_page(impl_->doc, SLUICE_VERSION).c_str(), stdout);
+        return 0;
+    }
+    if (impl_->extra != nullptr) *impl_->extra = impl_->app.remaining();
+    if (impl_->values.contains("debug_level"))
+        log_set_level(static_cast<LogLevel>(std::clamp(impl_->debug_level, 1, 4)));
+    return std::nullopt;
+}
+
+}  // namespace sluice

@@ -1,0 +1,167 @@
+#include "sluice/daemon/daemon.h"
+
+#include <unistd.h>
+#include <algorithm>
+
+#include <fstream>
+#include <optional>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/log.h"
+#include "sluice/base/project.h"
+#include "stop.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kFirstWait = 1, kLongestWait = 60;
+constexpr double kReminderInterval = 600;
+constexpr int kOnePassRetries = 3;
+
+/// What became of a pass.
+struct Outcome {
+    PassResult result = PassResult::kIdle;
+    std::string error;      ///< empty: it went well
+    bool database = false;  ///< the error is of the kind that passes
+    bool reachable = true;  ///< false: no connection could be made at all
+};
+
+Outcome try_pass(const std::function<PassResult()>& pass) {
+    try {
+        return {pass(), "", false, true};
+    } catch (const DbError& e) {
+        const bool passing = e.kind() == DbError::Kind::kCantConnect || e.kind() == DbError::Kind::kLost ||
+                             e.kind() == DbError::Kind::kRetry;
+        return {PassResult::kIdle, e.what(), passing, e.kind() != DbError::Kind::kCantConnect};
+    } catch (const std::exception& e) {
+        return {PassResult::kIdle, e.what(), false, true};
+    }
+}
+
+/// Says once what is wrong, reminds of it every ten minutes, and says when it is over.
+class TroubleLog {
+  public:
+    explicit TroubleLog(const Clock& clock) : clock_(clock) {}
+
+    void report(const Outcome& outcome, const std::string& next) {
+        const double now = clock_.now();
+        // While the database is away its messages change (can't connect, lost, timed out): one state all the
+        // same.
+        const std::string state = outcome.database ? "database" : outcome.error;
+        if (state == state_ && now >= said_at_ && now - said_at_ < kReminderInterval) {
+            log_debug("Still: {}", outcome.error);
+            return;
+        }
+        log_at(outcome.database ? LogLevel::kWarning : LogLevel::kCritical, "{}; {}", outcome.error, next);
+        state_ = state;
+        said_at_ = now;
+    }
+    void over() {
+        if (state_.empty()) return;
+        log_normal("{}", state_ == "database" ? "The database answers again" : "The error is gone, going on");
+        state_.clear();
+    }
+
+  private:
+    const Clock& clock_;
+    std::string state_;
+    double said_at_ = 0;
+};
+
+class Loop {
+  public:
+    Loop(const DaemonSettings& settings, Env env, const std::function<bool()>& also_wake)
+        : settings_(settings), also_wake_(also_wake), trouble_(env.clock) {}
+
+    int run(const std::function<PassResult()>& pass) {
+        while (!stop_requested()) {
+            const Outcome outcome = try_pass(pass);
+            const auto status = outcome.error.empty() ? after_success(outcome.result) : after_error(outcome);
+            if (status) return *status;
+        }
+        log_normal("Quitting because {}", stop_reason());
+        return 0;
+    }
+
+  private:
+    std::optional<int> after_success(PassResult result) {
+        trouble_.over();
+        wait_ = kFirstWait;
+        failures_ = 0;
+        if (result == PassResult::kFinished) return 0;
+        if (result == PassResult::kWorked) return std::nullopt;
+        if (settings_.one_pass) return 0;
+        sleep(settings_.sleep_interval, true);
+        return std::nullopt;
+    }
+
+    std::optional<int> after_error(const Outcome& outcome) {
+        const bool retry = outcome.database && outcome.reachable && failures_++ < kOnePassRetries;
+        if (settings_.one_pass && !retry) {
+            log_critical("{}; giving up, this was to be one pass", outcome.error);
+            return 1;
+        }
+        if (outcome.database) {
+            trouble_.report(outcome, "trying again until it works, at least once a minute");
+            sleep(wait_, false);
+            wait_ = std::min(2 * wait_, kLongestWait);
+        } else {
+            trouble_.report(outcome, "trying again after every sleep interval");
+            sleep(std::max(settings_.sleep_interval, kFirstWait), false);
+        }
+        return std::nullopt;
+    }
+
+    void sleep(double seconds, bool may_wake) {
+        if (settings_.sleep) {
+            settings_.sleep(seconds);
+        } else {
+            interruptible_sleep(seconds, may_wake ? also_wake_ : nullptr, settings_.wake_poll);
+        }
+    }
+
+    const DaemonSettings& settings_;
+    const std::function<bool()>& also_wake_;
+    TroubleLog trouble_;
+    double wait_ = kFirstWait;
+    int failures_ = 0;
+};
+
+/// The lock that says "one of these is enough", with our pid in it for whoever finds it held. nullopt: held.
+std::optional<FileLock> take_lock(const DaemonSettings& settings) {
+    const fs::path folder = settings.project / ("pid_" + short_host_name());
+    const fs::path file = folder / (settings.lock_name + ".run");
+    fs::create_directories(folder);
+    auto lock = FileLock::try_lock(file);
+    if (lock) {
+        std::ofstream(file, std::ios::trunc) << ::getpid() << '\n';
+        return lock;
+    }
+    std::string holder = read_file(file).value_or("");
+    holder = holder.substr(0, holder.find('\n'));
+    log_critical(
+        "Another {} is running for this project{}; it holds {}. Stop it first, or leave it to do the work",
+        settings.name, holder.empty() ? "" : " (process " + holder + ")", file.string());
+    return std::nullopt;
+}
+
+}  // namespace
+
+int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass,
+               const std::function<bool()>& also_wake) {
+    try {
+        std::optional<FileLock> lock;
+        if (!settings.lock_name.empty()) {
+            lock = take_lock(settings);
+            if (!lock) return 1;
+        }
+        const StopWatch watch(settings.one_pass ? fs::path() : settings.project / "stop_daemons");
+        return Loop(settings, env, also_wake).run(pass);
+    } catch (const std::exception& e) {
+        log_critical("{}", e.what());
+        return 1;
+    }
+}
+
+}  // namespace sluice

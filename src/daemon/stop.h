@@ -1,0 +1,23 @@
+#pragma once
+// What asks a daemon to stop. Signals can only be caught per process, so this state is the process's, armed
+// by run_daemon and read by stop_requested().
+#include <filesystem>
+#include <string>
+
+namespace sluice {
+
+/// Catches SIGHUP, SIGTERM and SIGINT as "stop", SIGUSR1 (if it would end the program) and SIGPIPE as
+/// nothing. Empty handlers rather than SIG_IGN: programs that we start get the defaults back.
+class StopWatch {
+  public:
+    /// `stop_file` empty: only signals stop.
+    explicit StopWatch(const std::filesystem::path& stop_file);
+    StopWatch(const StopWatch&) = delete;
+    StopWatch& operator=(const StopWatch&) = delete;
+    ~StopWatch();  ///< the old signal handlers are back
+};
+
+/// Why stop_requested() is true: "SIGTERM", "trigger file /p/stop_daemons is present".
+std::string stop_reason();
+
+}  // namespace sluice

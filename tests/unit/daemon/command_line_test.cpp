@@ -1,0 +1,200 @@
+#include "sluice/daemon/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// A program with one option of each kind.
+struct Program {
+    Program()
+        : line("feeder", "fills the job array", "First paragraph.\n\nSecond - with a minus.\n.odd line") {
+        line.flag("--one_pass", one_pass, "Run once.");
+        line.flag("-x,--extra", extra_flag, "A letter and a name.");
+        line.option("--sleep_interval", sleep, "Seconds between passes.", "S");
+        line.option("--count", count, "How many.");
+        line.option("--big", big, "A large one.");
+        line.option("--command_line", text, "Text.");
+        line.option("--mod", mod, 2, "Only ids with id mod N = I.", "N I");
+        line.repeatable("--user", users, "May be repeated.", "ID");
+        line.debug_level_option();
+        line.positional("infile", files, "Input files.");
+        line.section("EXIT STATUS", "0, or 1.");
+    }
+    std::optional<int> parse(std::vector<const char*> args) {
+        args.insert(args.begin(), "bin/feeder");
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        const auto status = line.parse(static_cast<int>(args.size()), args.data());
+        out = testing::internal::GetCapturedStdout();
+        err = testing::internal::GetCapturedStderr();
+        return status;
+    }
+
+    CommandLine line;
+    bool one_pass = false, extra_flag = false;
+    double sleep = 5;
+    int count = 0;
+    std::int64_t big = 0;
+    std::string text = "default";
+    std::vector<std::int64_t> mod;
+    std::vector<std::string> users, files;
+    std::string out, err;
+};
+
+TEST(CommandLine, OneAndTwoDashesAreTheSame) {
+    for (const auto& args : std::vector<std::vector<const char*>>{
+             {"--one_pass", "--sleep_interval", "2.5", "--mod", "3", "1", "-d", "4", "-x"},
+             {"-one_pass", "-sleep_interval", "2.5", "-mod", "3", "1", "-debug_level", "4", "-extra"},
+             {"--d", "4", "--x", "--mod", "3", "1", "-sleep_interval", "2.5", "--one_pass"}}) {
+        Program p;
+        EXPECT_EQ(p.parse(args), std::nullopt) << p.err;
+        EXPECT_TRUE(p.one_pass && p.extra_flag);
+        EXPECT_EQ(p.sleep, 2.5);
+        EXPECT_EQ(p.mod, (std::vector<std::int64_t>{3, 1}));
+        EXPECT_EQ(log_level(), LogLevel::kDebug);
+        EXPECT_EQ(p.out + p.err, "");
+    }
+    log_set_level(LogLevel::kNormal);
+}
+
+TEST(CommandLine, ValuesAreTakenAsTheyStand) {
+    Program p;
+    EXPECT_EQ(p.parse({"--count", "-7", "--command_line", "-one_pass --x", "--mod", "-3", "-1", "--big",
+                       "5000000000", "--sleep_interval", "-1e3"}),
+              std::nullopt)
+        << p.err;
+    EXPECT_EQ(p.count, -7);
+    EXPECT_EQ(p.text, "-one_pass --x");
+    EXPECT_EQ(p.mod, (std::vector<std::int64_t>{-3, -1}));
+    EXPECT_EQ(p.big, 5000000000);
+    EXPECT_EQ(p.sleep, -1000);
+    EXPECT_FALSE(p.one_pass);
+}
+
+TEST(CommandLine, OddTextsAreTakenAsTheyStand) {
+    for (const char* text : {"", "--one_pass", "-d", "[a,b]", "{}", "a b", "--", "x=1", "%%", "\"quoted\""}) {
+        Program p;
+        EXPECT_EQ(p.parse({"--command_line", text, "--user", text, "--count", "1"}), std::nullopt)
+            << text << p.err;
+        EXPECT_EQ(p.text, text);
+        EXPECT_EQ(p.users, (std::vector<std::string>{text})) << text;
+        EXPECT_EQ(p.count, 1);
+        EXPECT_FALSE(p.one_pass);
+    }
+}
+
+TEST(CommandLine, TheLastOneWinsAndRepeatablesAddUp) {
+    Program p;
+    EXPECT_EQ(p.parse({"--count", "1", "--user", "4", "--mod", "2", "0", "f1", "--count", "2", "--user", "5",
+                       "--mod", "3", "1", "f2", "--one_pass", "--one_pass"}),
+              std::nullopt)
+        << p.err;
+    EXPECT_EQ(p.count, 2);
+    EXPECT_EQ(p.mod, (std::vector<std::int64_t>{3, 1}));
+    EXPECT_EQ(p.users, (std::vector<std::string>{"4", "5"}));
+    EXPECT_EQ(p.files, (std::vector<std::string>{"f1", "f2"}));
+}
+
+TEST(CommandLine, WhatIsWrongIsNamedWithTheUsage) {
+    const std::pair<std::vector<const char*>, const char*> cases[] = {
+        {{"--nonsense"}, "--nonsense"},
+        {{"-nonsense"}, "nonsense"},
+        {{"--count"}, "--count"},
+        {{"--mod", "3"}, "--mod"},
+        {{"--count", "five"}, "'five' is not a whole number"},
+        {{"--count", "5x"}, "'5x' is not a whole number"},
+        {{"--count", ""}, "'' is not a whole number"},
+        {{"--count", "9999999999"}, "out of range"},
+        {{"--big", "99999999999999999999"}, "out of range"},
+        {{"--sleep_interval", "soon"}, "'soon' is not a number"},
+        {{"--mod", "3", "x"}, "--mod"},
+    };
+    for (const auto& [args, expected] : cases) {
+        Program p;
+        EXPECT_EQ(p.parse(args), 1) << expected;
+        EXPECT_THAT(p.err, HasSubstr(expected));
+        EXPECT_THAT(p.err, HasSubstr("usage: feeder"));
+        EXPECT_EQ(p.out, "");
+    }
+}
+
+TEST(CommandLine, LeadingZerosAreDecimal) {
+    Program p;
+    EXPECT_EQ(p.parse({"--count", "010", "--big", "+09"}), std::nullopt) << p.err;
+    EXPECT_EQ(p.count, 10);
+    EXPECT_EQ(p.big, 9);
+}
+
+TEST(CommandLine, HelpGoesToStderrVersionToStdout) {
+    for (const char* option : {"-h", "--help", "-help"}) {
+        Program p;
+        EXPECT_EQ(p.parse({"--one_pass", option}), 0);
+        EXPECT_EQ(p.out, "");
+        for (const char* text : {"usage: feeder", "--sleep_interval S", "-d, --debug_level N",
+                                 "Seconds between passes.", "infile", "Second - with", "EXIT STATUS"}) {
+            EXPECT_THAT(p.err, HasSubstr(text));
+        }
+    }
+    for (const char* option : {"-v", "--version", "-version"}) {
+        Program p;
+        EXPECT_EQ(p.parse({option}), 0);
+        EXPECT_THAT(p.out, HasSubstr("Sluice 0."));
+        EXPECT_EQ(p.err, "");
+    }
+}
+
+TEST(CommandLine, HelpIsAlsoShownWithOtherMistakesOnTheLine) {
+    Program p;
+    EXPECT_EQ(p.parse({"--help", "--nonsense"}), 0);
+}
+
+TEST(CommandLine, TheManPageIsRoff) {
+    Program p;
+    EXPECT_EQ(p.parse({"--man"}), 0);
+    EXPECT_THAT(p.out, testing::StartsWith(".TH FEEDER 8"));
+    EXPECT_THAT(p.out, HasSubstr("feeder \\- fills the job array"));
+    EXPECT_THAT(p.out, HasSubstr(".B \\-\\-sleep_interval \\fIS\\fR\nSeconds between passes."));
+    EXPECT_THAT(p.out, HasSubstr("First paragraph.\n.PP\nSecond \\- with"));
+    EXPECT_THAT(p.out, HasSubstr("\n\\&.odd line"));
+    EXPECT_THAT(p.out, HasSubstr(".SH EXIT STATUS\n0, or 1."));
+}
+
+TEST(CommandLine, DebugLevelIsForcedIntoItsRange) {
+    Program low, high;
+    low.parse({"-d", "-5"});
+    EXPECT_EQ(log_level(), LogLevel::kCritical);
+    high.parse({"-d", "17"});
+    EXPECT_EQ(log_level(), LogLevel::kDebug);
+    log_set_level(LogLevel::kNormal);
+}
+
+TEST(CommandLine, UnknownOptionsAreHandedOnInTheirOrder) {
+    CommandLine line("validator", "checks results");
+    std::string app;
+    std::vector<std::string> extra;
+    line.option("--app", app, "The app.");
+    line.debug_level_option();
+    line.allow_extra(extra);
+    const char* args[] = {"validator", "--stderr_string", "a b", "-delay", "3", "--app",
+                          "uc",        "-is_gzip",        "-d",  "3"};
+    EXPECT_EQ(line.parse(static_cast<int>(std::size(args)), args), std::nullopt);
+    EXPECT_EQ(app, "uc");
+    EXPECT_EQ(extra, (std::vector<std::string>{"--stderr_string", "a b", "--delay", "3", "--is_gzip"}));
+}
+
+TEST(CommandLine, FailPrintsTheUsage) {
+    Program p;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(p.line.fail("--lo is above --hi"), 1);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                testing::StartsWith("feeder: --lo is above --hi\n\nusage: feeder"));
+}
+
+}  // namespace
+}  // namespace sluice

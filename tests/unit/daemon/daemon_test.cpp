@@ -1,0 +1,260 @@
+#include "sluice/daemon/daemon.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/log.h"
+#include "sluice/base/project.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/fixed_rng.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice {
+namespace {
+
+using Step = std::function<PassResult()>;
+
+/// A project folder, a clock that the fake sleep advances, and a log file to read.
+class DaemonTest : public testing::Test {
+  protected:
+    DaemonTest() {
+        settings.name = "transitioner";
+        settings.project = dir.path();
+        settings.sleep = [this](double seconds) {
+            slept.push_back(seconds);
+            clock.advance(seconds);
+            return stop_requested();
+        };
+        log_open({.file = (dir / "log").string()});
+    }
+    ~DaemonTest() override { log_open({}); }
+
+    /// Runs the steps, one a pass; the pass after the last one asks for a stop by SIGHUP.
+    int run(std::vector<Step> steps) {
+        return run_daemon(settings, {clock, rng}, [this, steps] {
+            if (passes == steps.size()) {
+                ::raise(SIGHUP);
+                return PassResult::kIdle;
+            }
+            return steps[passes++]();
+        });
+    }
+    std::string log() const { return read_file(dir / "log").value_or(""); }
+    int lines_with(const std::string& text) const {
+        int n = 0;
+        const std::string all = log();
+        for (auto at = all.find(text); at != std::string::npos; at = all.find(text, at + 1)) ++n;
+        return n;
+    }
+
+    test::TempDir dir;
+    test::FakeClock clock;
+    test::FixedRng rng;
+    DaemonSettings settings;
+    std::vector<double> slept;
+    std::size_t passes = 0;
+};
+
+Step gives(PassResult result) {
+    return [result] { return result; };
+}
+Step fails(DbError::Kind kind, const std::string& text = "database is away") {
+    return [kind, text]() -> PassResult { throw DbError(kind, 2013, text); };
+}
+Step fails_otherwise(const std::string& text) {
+    return [text]() -> PassResult { throw ConfigError(text); };
+}
+
+TEST_F(DaemonTest, SleepsOnlyAfterAnIdlePass) {
+    settings.sleep_interval = 7;
+    EXPECT_EQ(run({gives(PassResult::kWorked), gives(PassResult::kWorked), gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(slept, (std::vector<double>{7, 7}));  // the second: after the pass that the signal came in
+}
+
+TEST_F(DaemonTest, FinishedLeavesTheLoop) {
+    EXPECT_EQ(run({gives(PassResult::kWorked), gives(PassResult::kFinished), gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(passes, 2u);
+}
+
+TEST_F(DaemonTest, OnePassRunsUntilNothingIsLeft) {
+    settings.one_pass = true;
+    EXPECT_EQ(run({gives(PassResult::kWorked), gives(PassResult::kWorked), gives(PassResult::kIdle),
+                   gives(PassResult::kIdle)}),
+              0);
+    EXPECT_EQ(passes, 3u);
+    EXPECT_TRUE(slept.empty());
+}
+
+TEST_F(DaemonTest, EverySignalThatAsksToStopGivesStatusZero) {
+    for (const int signal : {SIGHUP, SIGTERM, SIGINT}) {
+        int n = 0;
+        const int status = run_daemon(settings, {clock, rng}, [&] {
+            ++n;
+            ::raise(signal);
+            EXPECT_TRUE(stop_requested());  // a long pass sees it too
+            return PassResult::kWorked;
+        });
+        EXPECT_EQ(status, 0);
+        EXPECT_EQ(n, 1);
+    }
+    EXPECT_EQ(lines_with("SIGTERM was received"), 1);
+}
+
+TEST_F(DaemonTest, TheSignalHandlersOfBeforeAreBackAfterwards) {
+    static int caught = 0;
+    const auto old = std::signal(SIGTERM, [](int) { ++caught; });
+    run({});
+    ::raise(SIGTERM);
+    std::signal(SIGTERM, old);
+    EXPECT_EQ(caught, 1);
+}
+
+TEST_F(DaemonTest, Sigusr1AndSigpipeDoNotEndIt) {
+    EXPECT_EQ(run({[] {
+                  ::raise(SIGUSR1);
+                  ::raise(SIGPIPE);
+                  return PassResult::kWorked;
+              }}),
+              0);
+    EXPECT_EQ(passes, 1u);
+}
+
+TEST_F(DaemonTest, AProgramKeepsItsOwnSigusr1Handler) {
+    static int caught = 0;
+    const auto old = std::signal(SIGUSR1, [](int) { ++caught; });
+    run({[] {
+        ::raise(SIGUSR1);
+        return PassResult::kWorked;
+    }});
+    std::signal(SIGUSR1, old);
+    EXPECT_EQ(caught, 1);
+}
+
+TEST_F(DaemonTest, StopFileOfBeforeMeansNoPassAtAll) {
+    dir.write("stop_daemons", "<stop/>");
+    EXPECT_EQ(run({gives(PassResult::kWorked)}), 0);
+    EXPECT_EQ(passes, 0u);
+    EXPECT_EQ(lines_with("Quitting because trigger file"), 1);
+    settings.one_pass = true;
+    run({gives(PassResult::kIdle)});
+    EXPECT_EQ(passes, 1u);  // one pass looks at no trigger files, as upstream
+}
+
+TEST_F(DaemonTest, DatabaseTroubleIsRetriedWithBackOffAndSaidOnce) {
+    std::vector<Step> steps;
+    for (int i = 0; i < 9; ++i)
+        steps.push_back(fails(i % 2 == 0 ? DbError::Kind::kCantConnect : DbError::Kind::kLost));
+    steps.push_back(gives(PassResult::kWorked));
+    steps.push_back(fails(DbError::Kind::kRetry));
+    EXPECT_EQ(run(steps), 0);
+    EXPECT_EQ(slept, (std::vector<double>{1, 2, 4, 8, 16, 32, 60, 60, 60, 1, 5}));
+    EXPECT_EQ(lines_with("database is away; trying again"), 2);  // once for each time it went away
+    EXPECT_EQ(lines_with("[warning]"), 2);
+    EXPECT_EQ(lines_with("The database answers again"), 2);
+}
+
+TEST_F(DaemonTest, TroubleThatStaysIsRepeatedEveryTenMinutes) {
+    std::vector<Step> steps(25, fails(DbError::Kind::kCantConnect));  // 63 s, then 19 * 60 s
+    run(steps);
+    EXPECT_EQ(lines_with("database is away; trying again"), 2);
+}
+
+TEST_F(DaemonTest, OtherErrorsAreRetriedAfterTheSleepInterval) {
+    settings.sleep_interval = 0;
+    EXPECT_EQ(run({fails_otherwise("template a is wrong"), fails_otherwise("template a is wrong"),
+                   fails(DbError::Kind::kOther, "unknown column"), fails_otherwise("template b is wrong")}),
+              0);
+    EXPECT_EQ(slept, (std::vector<double>{1, 1, 1, 1, 0}));  // never a busy loop
+    EXPECT_EQ(lines_with("template a is wrong"), 1);
+    EXPECT_EQ(lines_with("unknown column"), 1);
+    EXPECT_EQ(lines_with("[CRITICAL]"), 3);
+}
+
+TEST_F(DaemonTest, OnePassFailsWithStatusOne) {
+    settings.one_pass = true;
+    EXPECT_EQ(run({fails_otherwise("broken")}), 1);
+    EXPECT_EQ(run({gives(PassResult::kIdle), fails(DbError::Kind::kCantConnect)}), 1);
+    EXPECT_TRUE(slept.empty());
+}
+
+TEST_F(DaemonTest, OnePassSurvivesALostConnectionButNotForEver) {
+    settings.one_pass = true;
+    EXPECT_EQ(run({fails(DbError::Kind::kLost), fails(DbError::Kind::kRetry), gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(slept, (std::vector<double>{1, 2}));
+    passes = 0;
+    EXPECT_EQ(run(std::vector<Step>(9, fails(DbError::Kind::kLost))), 1);
+    EXPECT_EQ(passes, 4u);
+}
+
+TEST_F(DaemonTest, ASecondCopySaysWhoHoldsTheLock) {
+    settings.lock_name = "feeder";
+    const fs::path file = dir / ("pid_" + short_host_name()) / "feeder.run";
+    EXPECT_EQ(run({[&] {
+                  EXPECT_EQ(read_file(file), std::to_string(::getpid()) + "\n");
+                  test::FakeClock other_clock;
+                  EXPECT_EQ(run_daemon(settings, {other_clock, rng}, gives(PassResult::kFinished)), 1);
+                  return PassResult::kFinished;
+              }}),
+              0);
+    EXPECT_EQ(lines_with("(process " + std::to_string(::getpid()) + ")"), 1);
+    EXPECT_EQ(run({gives(PassResult::kFinished)}), 0);  // free again
+}
+
+double seconds_of(const std::function<void()>& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST_F(DaemonTest, ARealSleepEndsAtOnceOnASignal) {
+    settings.sleep = nullptr;
+    settings.sleep_interval = 100;
+    settings.wake_poll = 0.01;
+    int looks = 0;
+    const auto also_wake = [&looks] {
+        if (++looks == 2) ::raise(SIGTERM);
+        return false;
+    };
+    EXPECT_LT(seconds_of([&] {
+                  EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle), also_wake), 0);
+              }),
+              2);
+    EXPECT_EQ(looks, 2);
+}
+
+TEST_F(DaemonTest, ASignalFromOutsideEndsARealSleep) {
+    settings.sleep = nullptr;
+    settings.sleep_interval = 100;
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::usleep(30'000);
+        ::kill(parent, SIGTERM);
+        ::_exit(0);
+    }
+    EXPECT_LT(seconds_of([&] {
+                  EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle)), 0);
+              }),
+              20);
+    ::waitpid(child, nullptr, 0);
+}
+
+TEST(InterruptibleSleep, AlsoWakeEndsIt) {
+    int looks = 0;
+    const double took = seconds_of([&] {
+        EXPECT_FALSE(interruptible_sleep(
+            100, [&] { return ++looks == 3; }, 0.005));
+    });
+    EXPECT_LT(took, 2);
+    EXPECT_GE(took, 0.009);
+    EXPECT_GE(seconds_of([] { EXPECT_FALSE(interruptible_sleep(0.02)); }), 0.02);
+}
+
+}  // namespace
+}  // namespace sluice
