@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,7 +123,8 @@ Subprocess::Subprocess(const std::vector<std::string>& args, const RunOptions& o
         errno = error;
         fail("can't start " + args.at(0));
     }
-    pid_fd_ = ::pidfd_open(pid_, 0);
+    // Not pidfd_open(): glibc 2.36 declares it without extern "C".
+    pid_fd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
     if (pid_fd_ < 0) fail("pidfd_open");
 }
 

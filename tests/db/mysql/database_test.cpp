@@ -1,0 +1,342 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include "tests/support/private_mariadb.h"
+
+namespace sluice::test {
+namespace {
+
+using Kind = DbError::Kind;
+
+/// The kind of the DbError that `work` throws; "none" if it throws none.
+std::string thrown(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const DbError& e) {
+        switch (e.kind()) {
+            case Kind::kCantConnect: return "cant_connect";
+            case Kind::kLost: return "lost";
+            case Kind::kRetry: return "retry";
+            case Kind::kDuplicate: return "duplicate";
+            case Kind::kOther: return "other";
+        }
+    }
+    return "none";
+}
+
+class Db : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        Database admin(PrivateMariaDb::shared().settings());
+        admin.execute(Sql("create database if not exists t character set utf8mb4 collate utf8mb4_unicode_ci"));
+    }
+    void SetUp() override {
+        db.execute(Sql("drop table if exists t"));
+        db.execute(Sql("create table t (id int not null auto_increment primary key, n int not null default 0, "
+                       "d double not null default 0, s varchar(20) not null default '', b mediumblob, "
+                       "unique u (s)) engine=InnoDB"));
+    }
+    std::int64_t insert(const std::string& s, int n = 0) {
+        Sql sql("insert into t (s,n) values (");
+        sql << SqlText{s, 20} << "," << n << ")";
+        return db.execute(sql);
+    }
+    void kill_connection_of(Database& victim) {
+        Sql sql("kill ");
+        sql << number_of(victim, Sql("select connection_id()"));
+        admin.execute(sql);
+    }
+    PrivateMariaDb& server = PrivateMariaDb::shared();
+    Database db{server.settings("t")};
+    Database admin{server.settings("t")};
+};
+
+TEST_F(Db, AffectedRowsAreRowsMatched) {
+    insert("a");
+    insert("b");
+    EXPECT_EQ(db.execute(Sql("update t set n=0")), 2) << "matched, though unchanged";
+    EXPECT_EQ(db.execute(Sql("update t set n=1 where s='a' and n=0")), 1);
+    EXPECT_EQ(db.execute(Sql("update t set n=1 where s='a' and n=0")), 0);
+    EXPECT_EQ(db.execute(Sql("insert into t (s) values ('x'),('y'),('z')")), 3);
+    EXPECT_EQ(db.execute(Sql("delete from t")), 5);
+}
+
+TEST_F(Db, LastInsertIdIsTheFirstOfTheStatement) {
+    insert("a");
+    EXPECT_EQ(db.last_insert_id(), 1);
+    db.execute(Sql("insert into t (s) values ('x'),('y')"));
+    EXPECT_EQ(db.last_insert_id(), 2);
+    db.execute(Sql("update t set n=4"));
+    EXPECT_EQ(db.last_insert_id(), 2);
+}
+
+TEST_F(Db, EveryByteOfABlobComesBack) {
+    std::string bytes;
+    for (int round = 0; round < 3; ++round)
+        for (int i = 0; i < 256; ++i) bytes += static_cast<char>(round == 1 ? 255 - i : i);
+    Sql sql("insert into t (b) values (");
+    sql << SqlBlob{bytes} << ")";
+    db.execute(sql);
+    Rows rows = db.query(Sql("select b, length(b) from t"));
+    ASSERT_TRUE(rows.next());
+    EXPECT_EQ(rows.text(0), bytes);
+    EXPECT_EQ(rows.i64(1), static_cast<std::int64_t>(bytes.size()));
+}
+
+TEST_F(Db, TextOfAnyBytesIsStoredInStrictMode) {
+    const std::vector<std::pair<std::string, std::string>> cases = {
+        {"it's \\ ok", "it's \\ ok"},       {"日本🚀", "日本🚀"}, {"M\xfcller", "Müller"}, {std::string("a\0b", 3), std::string("a\0b", 3)},
+        {"\xff\xfe'; drop table t; -- ", "ÿþ'; drop table t; -"}, {"\x1a\n\r\"", "\x1a\n\r\""}};
+    for (const auto& [given, stored] : cases) {
+        insert(given);
+        Sql sql("select s from t where id=");
+        sql << db.last_insert_id();
+        EXPECT_EQ(rows_of(db, sql, 1)[0][0], stored);
+    }
+}
+
+TEST_F(Db, RandomBytesComeBackCutAtCharacters) {
+    std::minstd_rand random(1);
+    for (int round = 0; round < 300; ++round) {
+        std::string text;
+        for (int i = 0; i < 40; ++i) text += static_cast<char>(random() % 3 ? random() % 256 : "\xc3\xa4\xf0\x9f\x9a\x80'\\"[random() % 8]);
+        Sql sql("select char_length(");
+        sql << SqlText{text, 20} << "), length(" << SqlBlob{text} << "), hex(" << SqlBlob{text} << ")=hex(" << SqlBlob{text} << ")";
+        const auto row = rows_of(db, sql, 3)[0];
+        EXPECT_LE(std::stoi(row[0]), 20);
+        EXPECT_EQ(row[1], "40");
+        EXPECT_EQ(row[2], "1");
+    }
+}
+
+TEST_F(Db, DoublesComeBackExactly) {
+    for (const double value : {0.1, 1.0 / 3, 1e-300, 1.7976931348623157e308, -2.2250738585072014e-308, 123456789.12345679, 0.0}) {
+        db.execute(Sql("delete from t"));
+        Sql sql("insert into t (d) values (");
+        sql << value << ")";
+        db.execute(sql);
+        Rows rows = db.query(Sql("select d from t"));
+        ASSERT_TRUE(rows.next());
+        EXPECT_EQ(rows.f64(0), value);
+    }
+}
+
+TEST_F(Db, ValuesOfOtherTypesAndNullRead) {
+    Rows rows = db.query(Sql("select null, 1.9e3, 18446744073709551615, 'text', -7, 2.5"));
+    EXPECT_EQ(rows.size(), 1u);
+    ASSERT_TRUE(rows.next());
+    EXPECT_EQ(rows.i64(0), 0);
+    EXPECT_EQ(rows.f64(0), 0);
+    EXPECT_EQ(rows.text(0), "");
+    EXPECT_EQ(rows.i64(1), 1900);
+    EXPECT_EQ(rows.i64(3), 0);
+    EXPECT_EQ(rows.i32(4), -7);
+    EXPECT_EQ(rows.f64(5), 2.5);
+    EXPECT_TRUE(rows.flag(4));
+    EXPECT_FALSE(rows.next());
+    EXPECT_EQ(Rows().size(), 0u);
+}
+
+TEST_F(Db, RowsOutliveLaterStatementsAndTheConnection) {
+    insert("a");
+    insert("b");
+    Rows rows = db.query(Sql("select s from t order by s"));
+    ASSERT_TRUE(rows.next());
+    insert("c");
+    db.disconnect();
+    EXPECT_EQ(rows.text(0), "a");
+    ASSERT_TRUE(rows.next());
+    EXPECT_EQ(rows.text(0), "b");
+}
+
+TEST_F(Db, CountersAgreeWithTheServers) {
+    const auto status = [](Database& of, const std::string& name) {
+        Sql sql("show session status like ");
+        sql << SqlText{name};
+        return std::stoull(rows_of(of, sql, 2)[0][1]);
+    };
+    Database counted(server.settings("t"));
+    counted.query(Sql("select 1"));
+    counted.execute(Sql("insert into t (s) values ('one')"));
+    counted.transaction([&] {
+        counted.execute(Sql("update t set n=1"));
+        counted.execute(Sql("update t set n=2"));
+    });
+    EXPECT_THROW(counted.transaction([] { throw std::runtime_error("no"); }), std::runtime_error);
+    EXPECT_EQ(thrown([&] { counted.query(Sql("select nothing from t")); }), "other");
+    counted.query_streaming(Sql("select * from t"), [](const Rows&) {});
+    EXPECT_EQ(counted.commits(), 2u);
+    EXPECT_EQ(status(counted, "Com_commit"), 1u) << "and one autocommit";
+    const auto questions = status(counted, "Questions");
+    EXPECT_EQ(questions, counted.statements());
+    EXPECT_EQ(counted.statements(), 13u);
+}
+
+TEST_F(Db, ErrorsAreSorted) {
+    insert("a");
+    EXPECT_EQ(thrown([&] { insert("a"); }), "duplicate");
+    EXPECT_EQ(thrown([&] { db.query(Sql("selec")); }), "other");
+    EXPECT_EQ(thrown([&] { db.execute(Sql("insert into t (n) values ('x')")); }), "other") << "strict mode";
+    try {
+        db.query(Sql("select 1 from missing where s='secret'"));
+        FAIL();
+    } catch (const DbError& e) {
+        EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("load db/schema.sql"), testing::HasSubstr("missing"),
+                                             testing::Not(testing::HasSubstr("secret"))));
+    }
+    EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 1) << "the connection stays usable";
+}
+
+TEST_F(Db, StreamingKeepsMemoryBounded) {
+    insert("seed");
+    db.execute(Sql("update t set b=repeat('x',10000)"));
+    for (int doubling = 0; doubling < 13; ++doubling)
+        db.execute(Sql("insert into t (s,n,b) select uuid_short(), id, b from t"));
+    rusage before{}, after{};
+    getrusage(RUSAGE_SELF, &before);
+    std::int64_t rows = 0, bytes = 0;
+    db.query_streaming(Sql("select id, b from t"), [&](const Rows& row) {
+        ++rows;
+        bytes += static_cast<std::int64_t>(row.text(1).size());
+    });
+    getrusage(RUSAGE_SELF, &after);
+    EXPECT_EQ(rows, 8192);
+    EXPECT_EQ(bytes, 81920000);
+    EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 20000) << "kB, of 80 MB read";
+    EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 8192);
+}
+
+TEST_F(Db, AStreamThatIsBrokenOffLeavesTheConnectionUsable) {
+    db.execute(Sql("insert into t (s) values ('a'),('b'),('c')"));
+    int seen = 0;
+    EXPECT_THROW(db.query_streaming(Sql("select s from t"),
+                                    [&](const Rows&) {
+                                        ++seen;
+                                        throw std::runtime_error("enough");
+                                    }),
+                 std::runtime_error);
+    EXPECT_EQ(seen, 1);
+    EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 3);
+    EXPECT_THROW(db.query_streaming(Sql("select s from t"), [&](const Rows&) { insert("d"); }), std::logic_error);
+    EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 3);
+}
+
+TEST_F(Db, TransactionsCommitOrLeaveNothing) {
+    db.transaction([&] {
+        EXPECT_TRUE(db.in_transaction());
+        insert("a");
+        EXPECT_EQ(number_of(admin, Sql("select count(*) from t")), 0);
+    });
+    EXPECT_FALSE(db.in_transaction());
+    EXPECT_EQ(number_of(admin, Sql("select count(*) from t")), 1);
+    EXPECT_THROW(db.transaction([&] {
+        insert("b");
+        throw std::runtime_error("stop");
+    }),
+                 std::runtime_error);
+    EXPECT_EQ(thrown([&] {
+                  db.transaction([&] {
+                      insert("c");
+                      insert("a");
+                  });
+              }),
+              "duplicate");
+    EXPECT_EQ(number_of(admin, Sql("select count(*) from t")), 1);
+    EXPECT_THROW(db.transaction([&] { db.transaction([] {}); }), std::logic_error);
+    EXPECT_FALSE(db.in_transaction());
+}
+
+TEST_F(Db, DeadlocksAreRepeatedUntilBothAreThrough) {
+    db.execute(Sql("insert into t (s) values ('a'),('b')"));
+    std::atomic<int> tries{0}, both{0};
+    const auto add_to = [&](SqlLiteral first, SqlLiteral second) {
+        Database own(server.settings("t"));
+        own.transaction([&] {
+            ++tries;
+            Sql one("update t set n=n+1 where s='");
+            one << first << "'";
+            own.execute(one);
+            ++both;  // on the first try each waits until the other holds its first row
+            for (int i = 0; i < 2000 && both < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            Sql two("update t set n=n+1 where s='");
+            two << second << "'";
+            own.execute(two);
+        });
+    };
+    std::thread other([&] { add_to("b", "a"); });
+    add_to("a", "b");
+    other.join();
+    EXPECT_GE(tries, 3) << "one of them was the victim of a deadlock";
+    EXPECT_EQ(rows_of(db, Sql("select n from t order by s"), 1), (std::vector<std::vector<std::string>>{{"2"}, {"2"}}));
+}
+
+TEST_F(Db, RetriesAreBounded) {
+    int tries = 0;
+    EXPECT_EQ(thrown([&] {
+                  db.transaction(
+                      [&] {
+                          ++tries;
+                          throw DbError(Kind::kRetry, 1213, "again");
+                      },
+                      3);
+              }),
+              "retry");
+    EXPECT_EQ(tries, 3);
+    EXPECT_FALSE(db.in_transaction());
+}
+
+TEST_F(Db, AQueryOnABrokenConnectionIsRepeatedOnce) {
+    insert("a");
+    kill_connection_of(db);
+    EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 1);
+    kill_connection_of(db);
+    int rows = 0;
+    db.query_streaming(Sql("select * from t"), [&](const Rows&) { ++rows; });
+    EXPECT_EQ(rows, 1);
+    kill_connection_of(db);
+    db.transaction([&] { insert("b"); });
+    EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 2);
+}
+
+TEST_F(Db, AWriteOnABrokenConnectionIsNot) {
+    kill_connection_of(db);
+    EXPECT_EQ(thrown([&] { insert("a"); }), "lost");
+    EXPECT_FALSE(db.connected());
+    EXPECT_EQ(insert("a"), 1);
+}
+
+TEST_F(Db, NothingEscapesFromABrokenTransaction) {
+    EXPECT_EQ(thrown([&] {
+                  db.transaction([&] {
+                      insert("a");
+                      kill_connection_of(db);
+                      EXPECT_EQ(thrown([&] { insert("b"); }), "lost");
+                      EXPECT_EQ(thrown([&] { insert("c"); }), "lost") << "not outside the transaction";
+                      insert("d");
+                  });
+              }),
+              "lost");
+    EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 0);
+}
+
+TEST_F(Db, ARestartedServerIsFoundAgain) {
+    insert("a");
+    server.stop();
+    EXPECT_EQ(thrown([&] { db.query(Sql("select 1")); }), "cant_connect");
+    EXPECT_EQ(thrown([&] { db.execute(Sql("delete from t")); }), "cant_connect");
+    server.start();
+    EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 1);
+    server.kill();
+    EXPECT_NE(thrown([&] { db.execute(Sql("delete from t")); }), "none");
+    server.start();
+    EXPECT_NO_THROW(number_of(db, Sql("select count(*) from t")));
+}
+
+}  // namespace
+}  // namespace sluice::test

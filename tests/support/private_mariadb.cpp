@@ -1,0 +1,178 @@
+#include "private_mariadb.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+namespace sluice::test {
+namespace {
+
+int free_loopback_port() {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (fd < 0 || ::bind(fd, generic, length) != 0 || ::getsockname(fd, generic, &length) != 0)
+        throw std::runtime_error("no free loopback port");
+    ::close(fd);
+    return ntohs(address.sin_port);
+}
+
+/// mariadbd refuses to run as root unless told so.
+std::vector<std::string> as_this_user() {
+    return ::geteuid() == 0 ? std::vector<std::string>{"--user=root"} : std::vector<std::string>{};
+}
+
+std::string found_program(const std::string& name) {
+    for (const char* folder : {"/usr/sbin/", "/usr/bin/", "/usr/local/sbin/", "/usr/local/bin/"})
+        if (::access((folder + name).c_str(), X_OK) == 0) return folder + name;
+    throw std::runtime_error(name + " is missing: install mariadb-server");
+}
+
+}  // namespace
+
+PrivateMariaDb::PrivateMariaDb(MariaDbOptions options) : options_(std::move(options)) {
+    if (options_.tcp) port_ = free_loopback_port();
+    make_data_folder();
+    start();
+}
+
+PrivateMariaDb::~PrivateMariaDb() {
+    // Nothing in the data folder is worth a clean shutdown.
+    if (server_) server_->send_signal(SIGKILL);
+}
+
+PrivateMariaDb& PrivateMariaDb::shared() {
+    static PrivateMariaDb server;
+    return server;
+}
+
+void PrivateMariaDb::make_data_folder() const {
+    std::vector<std::string> args = {found_program("mariadb-install-db"),
+                                     "--no-defaults",
+                                     "--datadir=" + (folder_ / "data").string(),
+                                     "--auth-root-authentication-method=normal",
+                                     "--skip-test-db",
+                                     "--innodb-log-file-size=8M",
+                                     "--innodb-autoextend-increment=1"};
+    for (const auto& more : as_this_user()) args.push_back(more);
+    const RunResult result = run(args, {}, 120);
+    if (result.status != 0) throw std::runtime_error("mariadb-install-db failed: " + result.out + result.err);
+}
+
+void PrivateMariaDb::start() {
+    if (running()) return;
+    std::vector<std::string> args = {
+        found_program("mariadbd"), "--no-defaults", "--datadir=" + (folder_ / "data").string(),
+        "--socket=" + socket().string(), "--pid-file=" + (folder_ / "pid").string(),
+        "--log-error=" + (folder_ / "error.log").string(), "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
+        "--innodb-log-file-size=8M", "--innodb-autoextend-increment=1", "--innodb-flush-method=nosync", "--innodb-buffer-pool-dump-at-shutdown=0",
+        "--innodb-buffer-pool-load-at-startup=0", "--max-connections=200",
+        "--innodb-flush-log-at-trx-commit=" + std::to_string(options_.flush_log_at_trx_commit)};
+    if (options_.tcp) {
+        args.insert(args.end(), {"--bind-address=127.0.0.1", "--port=" + std::to_string(port_)});
+    } else {
+        args.emplace_back("--skip-networking");
+    }
+    for (const auto& more : as_this_user()) args.push_back(more);
+    for (const auto& more : options_.more) args.push_back(more);
+    std::error_code none;
+    std::filesystem::remove(socket(), none);
+    ::setenv("MYSQL_UNIX_PORT", socket().c_str(), 1);
+    server_ = std::make_unique<Subprocess>(args);
+    Database db(settings());
+    const bool up = eventually(
+        [&] {
+            if (!server_->running()) return true;
+            try {
+                db.connect();
+                return true;
+            } catch (const DbError&) {
+                return false;
+            }
+        },
+        120);
+    if (!up || !db.connected()) throw std::runtime_error("mariadbd did not start: " + log());
+}
+
+void PrivateMariaDb::stop() {
+    server_->send_signal(SIGTERM);
+    if (!server_->wait(60)) throw std::runtime_error("mariadbd does not stop: " + log());
+}
+
+void PrivateMariaDb::kill() {
+    server_->send_signal(SIGKILL);
+    server_->wait(60);
+}
+
+bool PrivateMariaDb::running() { return server_ && server_->running(); }
+pid_t PrivateMariaDb::pid() const { return server_->pid(); }
+std::filesystem::path PrivateMariaDb::socket() const { return folder_ / "sock"; }
+
+std::string PrivateMariaDb::log() const {
+    std::ifstream in(folder_ / "error.log");
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+DbSettings PrivateMariaDb::settings(const std::string& database) const {
+    return {.host = "localhost", .name = database, .user = "root", .password = ""};
+}
+
+DbSettings PrivateMariaDb::create_project_database(const std::string& name) {
+    const std::string text =
+        "drop database if exists `" + name + "`; create database `" + name +
+        "` character set utf8mb4 collate utf8mb4_unicode_ci";
+    const RunResult made = run({"mariadb", "--no-defaults", "-uroot", "-S", socket().string(), "-e", text});
+    if (made.status != 0) throw std::runtime_error("create database: " + made.err);
+    load(name, std::filesystem::path(SLUICE_SOURCE_DIR) / "db/schema.sql");
+    return settings(name);
+}
+
+void PrivateMariaDb::load(const std::string& database, const std::filesystem::path& sql_file) const {
+    std::ifstream in(sql_file);
+    if (!in) throw std::runtime_error("can't read " + sql_file.string());
+    const std::string sql{std::istreambuf_iterator<char>(in), {}};
+    const RunResult loaded = run({"mariadb", "--no-defaults", "-uroot", "-S", socket().string(), database},
+                                 {.stdin_text = sql});
+    if (loaded.status != 0) throw std::runtime_error(sql_file.string() + ": " + loaded.err);
+}
+
+void truncate_all_tables(Database& db) {
+    Rows tables = db.query(Sql(
+        "select table_name from information_schema.tables where table_schema=database() and table_type='BASE TABLE' "
+        "and table_name<>'consent_type'"));
+    std::vector<std::string> names;
+    while (tables.next()) names.push_back(tables.text(0));
+    db.execute(Sql("SET foreign_key_checks=0"));
+    for (const auto& name : names) {
+        // An identifier of information_schema: EXECUTE IMMEDIATE takes it as text.
+        Sql sql("EXECUTE IMMEDIATE CONCAT('TRUNCATE TABLE `',");
+        sql << SqlText{name} << ",'`')";
+        db.execute(sql);
+    }
+    db.execute(Sql("SET foreign_key_checks=1"));
+}
+
+std::vector<std::vector<std::string>> rows_of(Database& db, const Sql& query, int columns) {
+    Rows rows = db.query(query);
+    std::vector<std::vector<std::string>> all;
+    while (rows.next()) {
+        auto& row = all.emplace_back();
+        for (int i = 0; i < columns; ++i) row.push_back(rows.text(i));
+    }
+    return all;
+}
+
+std::int64_t number_of(Database& db, const Sql& query) {
+    Rows rows = db.query(query);
+    if (!rows.next()) throw std::runtime_error("no row: " + query.str());
+    return rows.i64(0);
+}
+
+}  // namespace sluice::test
