@@ -5,8 +5,8 @@
 #include <chrono>
 #include <functional>
 
-#include "tests/support/fixed_rng.h"
 #include "sluice/xml/reader.h"
+#include "tests/support/fixed_rng.h"
 
 namespace sluice {
 namespace {

@@ -1,0 +1,167 @@
+#include "sluice/base/log.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <regex>
+#include <thread>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/text.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice {
+namespace {
+
+class Log : public testing::Test {
+  protected:
+    ~Log() override { log_open({}); }
+    std::string text() const { return read_file(file).value_or("no file"); }
+    /// The line without its time stamp, which has to have the right shape.
+    static std::string behind_time(const std::string& line) {
+        static const std::regex shape(R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}( [^]*))");
+        std::smatch match;
+        return std::regex_match(line, match, shape) ? match[1].str() : "bad line: " + line;
+    }
+    test::TempDir dir;
+    const std::string file = (dir / "log").string();
+};
+
+TEST_F(Log, LinesHaveUpstreamsShape) {
+    log_open({.file = file, .level = LogLevel::kDebug});
+    const std::pair<LogLevel, const char*> cases[] = {{LogLevel::kCritical, " [CRITICAL] x 5\n"},
+                                                      {LogLevel::kWarning, " [warning] x 5\n"},
+                                                      {LogLevel::kNormal, " x 5\n"},
+                                                      {LogLevel::kDebug, " [debug] x 5\n"}};
+    for (const auto& [level, expected] : cases) {
+        fs::resize_file(file, 0);
+        log_at(level, "x {}", 5);
+        EXPECT_EQ(behind_time(text()), expected);  // in the file before the next statement
+    }
+}
+
+TEST_F(Log, ThePidFieldIsPaddedToFive) {
+    log_open({.file = file, .with_pid = true});
+    log_normal("hello");
+    std::string pid = std::to_string(::getpid());
+    pid.resize(std::max<std::size_t>(pid.size(), 5), ' ');
+    EXPECT_EQ(behind_time(text()), " [PID=" + pid + "] hello\n");
+}
+
+TEST_F(Log, TimesAreLocalUnlessUtcIsAskedFor) {
+    const char* old = ::getenv("TZ");
+    const std::string saved = old == nullptr ? "" : old;
+    ::setenv("TZ", "XYZ-9", 1);  // nine hours east
+    ::tzset();
+    log_open({.file = file});
+    log_normal("local");
+    log_open({.file = file, .utc = true});
+    log_normal("utc");
+    old == nullptr ? ::unsetenv("TZ") : ::setenv("TZ", saved.c_str(), 1);
+    ::tzset();
+    const auto lines = text();
+    const auto hour = [&](std::size_t line_start) {
+        return parse_int("1" + lines.substr(line_start + 11, 2)).value();
+    };
+    const std::size_t second = lines.find('\n') + 1;
+    EXPECT_EQ((hour(0) - hour(second) + 24) % 24, 9);
+}
+
+TEST_F(Log, LevelsFilter) {
+    log_open({.file = file, .level = LogLevel::kWarning});
+    log_normal("no");
+    log_debug("no");
+    log_warning("yes");
+    EXPECT_EQ(behind_time(text()), " [warning] yes\n");
+    EXPECT_FALSE(log_enabled(LogLevel::kNormal));
+    log_set_level(LogLevel::kDebug);
+    EXPECT_TRUE(log_enabled(LogLevel::kDebug));
+}
+
+TEST_F(Log, TextOfClientsCannotForgeLines) {
+    log_open({.file = file});
+    log_normal("name {}", "x\n2026-01-01 00:00:00.000000 [CRITICAL] forged\r\x1b[2J\ttab");
+    EXPECT_EQ(behind_time(text()),
+              " name x\\n2026-01-01 00:00:00.000000 [CRITICAL] forged\\r\\x1b[2J\ttab\n");
+    fs::resize_file(file, 0);
+    log_normal("a line break at the end is dropped\n");
+    EXPECT_EQ(behind_time(text()), " a line break at the end is dropped\n");
+}
+
+TEST_F(Log, PercentAndBracesAreText) {
+    log_open({.file = file});
+    log_line(LogLevel::kNormal, "100 %v {} %Y");
+    EXPECT_EQ(behind_time(text()), " 100 %v {} %Y\n");
+}
+
+TEST_F(Log, ReopensForRotation) {
+    log_open({.file = file});
+    log_normal("before");
+    fs::rename(file, file + ".1");
+    log_normal("still to the old file");
+    log_reopen();
+    log_normal("after");
+    EXPECT_THAT(*read_file(file + ".1"), testing::HasSubstr("still to the old file"));
+    EXPECT_EQ(behind_time(text()), " after\n");
+}
+
+TEST_F(Log, AppendsAndIsReadableForTheGroup) {
+    dir.write("log", "old\n");
+    log_open({.file = file});
+    log_normal("new");
+    EXPECT_EQ(text().substr(0, 4), "old\n");
+    const mode_t old_mask = ::umask(0);
+    log_open({.file = file + "2"});
+    ::umask(old_mask);
+    EXPECT_EQ(fs::status(file + "2").permissions(), fs::perms(0664));
+}
+
+TEST_F(Log, AMissingFolderIsAnErrorAndStderrStaysUsable) {
+    EXPECT_THROW(log_open({.file = (dir / "none" / "log").string()}), FileError);
+    testing::internal::CaptureStderr();
+    log_normal("to stderr");
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::EndsWith(" to stderr\n"));
+}
+
+TEST_F(Log, AFullDiskDoesNotEndTheProgram) {
+    log_open({.file = "/dev/full"});  // every write: no space left on device
+    for (int i = 0; i < 10; ++i) log_normal("lost");
+    log_open({.file = file});
+    log_normal("found");
+    EXPECT_EQ(behind_time(text()), " found\n");
+}
+
+TEST_F(Log, LinesOfManyWritersDoNotMix) {
+    const auto write_many = [](char c) {
+        for (int i = 0; i < 200; ++i) log_line(LogLevel::kNormal, std::string(300, c));
+    };
+    log_open({.file = file});
+    std::vector<pid_t> children;
+    for (const char c : {'a', 'b', 'c'}) {
+        children.push_back(::fork());
+        if (children.back() == 0) {
+            write_many(c);
+            ::_exit(0);
+        }
+    }
+    std::thread one(write_many, 'd'), two(write_many, 'e');
+    one.join();
+    two.join();
+    for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+    const std::string all = text();
+    int lines = 0;
+    for (const auto line : split(all, '\n')) {
+        if (line.empty()) continue;
+        ++lines;
+        ASSERT_EQ(line.size(), 26u + 1 + 300);
+        ASSERT_EQ(line.find_first_not_of(line.back(), 27), std::string_view::npos);
+    }
+    EXPECT_EQ(lines, 1000);
+}
+
+}  // namespace
+}  // namespace sluice

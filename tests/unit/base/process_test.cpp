@@ -1,0 +1,59 @@
+#include "sluice/base/process.h"
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace sluice {
+namespace {
+
+TEST(Process, ThisOneIsAlive) {
+    const ProcessId self = this_process();
+    EXPECT_EQ(self.pid, ::getpid());
+    EXPECT_GT(self.start_ticks, 0u);
+    EXPECT_TRUE(is_alive(self));
+    EXPECT_EQ(self, this_process());
+}
+
+TEST(Process, AnotherStartTimeMeansThatThePidWasUsedAgain) {
+    ProcessId other = this_process();
+    --other.start_ticks;
+    EXPECT_FALSE(is_alive(other));
+}
+
+TEST(Process, InvalidPidsAreDead) {
+    EXPECT_FALSE(is_alive({}));
+    EXPECT_FALSE(is_alive({-1, 5}));
+    EXPECT_FALSE(is_alive({2147483647, 5}));
+}
+
+TEST(Process, AZombieIsDeadEvenBeforeItIsReaped) {
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        // A name with what the parser of /proc/PID/stat might trip over.
+        ::prctl(PR_SET_NAME, "a) Z 1 (b");
+        const ProcessId self = this_process();
+        if (::write(ready[1], &self, sizeof self) == sizeof self) ::pause();
+        ::_exit(1);
+    }
+    ProcessId id;
+    ASSERT_EQ(::read(ready[0], &id, sizeof id), static_cast<ssize_t>(sizeof id));
+    EXPECT_EQ(id.pid, child);
+    EXPECT_TRUE(is_alive(id));
+    ::kill(child, SIGKILL);
+    siginfo_t info{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);  // dead, not reaped
+    EXPECT_FALSE(is_alive(id));
+    ::waitpid(child, nullptr, 0);
+    EXPECT_FALSE(is_alive(id));
+    ::close(ready[0]);
+    ::close(ready[1]);
+}
+
+}  // namespace
+}  // namespace sluice
