@@ -1,0 +1,95 @@
+#include "catalogue_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace sluice {
+namespace {
+
+constexpr double kMinVersionSamples = 100;
+/// A GPU's peak speed is about ten times what an application gets out of it.
+constexpr double kGpuOnlyFactor = 0.1;
+
+struct ClaimMean {
+    double sum = 0, samples = 0;
+    int versions = 0;
+    void add(const AppVersion& v) {
+        sum += v.pfc_avg * v.pfc_n;
+        samples += v.pfc_n;
+        ++versions;
+    }
+    double mean() const { return sum / samples; }
+};
+
+bool differs(double a, double b) { return std::abs(a - b) > 1e-12 * std::max(std::abs(a), std::abs(b)); }
+
+std::optional<double> measure_of(const App& app, const std::vector<AppVersion>& versions) {
+    ClaimMean cpu, gpu;
+    for (const AppVersion& v : versions) {
+        if (v.appid != app.id || v.pfc_n <= kMinVersionSamples) continue;
+        (proc_type_of_plan_class(v.plan_class.c_str()) == ProcType::kCpu ? cpu : gpu).add(v);
+    }
+    std::optional<double> measure;
+    if (cpu.versions > 0 && gpu.versions > 0) {
+        measure = std::min(cpu.mean(), gpu.mean());
+    } else if (cpu.versions > 1) {
+        measure = cpu.mean();
+    } else if (gpu.versions > 0) {
+        measure = gpu.mean() * kGpuOnlyFactor;
+    }
+    // Zero or nonsense in the statistics must not become everybody's scale.
+    if (measure && !(*measure > 0 && std::isfinite(*measure))) measure.reset();
+    return measure;
+}
+
+}  // namespace
+
+int core_version_in_full(int version) { return version > 0 && version < 10000 ? version * 100 : version; }
+
+std::vector<AppVersion> usable_versions(std::vector<AppVersion> versions, const ProjectTables& tables) {
+    std::map<std::tuple<Id, Id, std::string>, int> newest;
+    for (const AppVersion& v : versions) {
+        int& best = newest[{v.appid, v.platformid, v.plan_class}];
+        best = std::max(best, v.version_num);
+    }
+    std::vector<AppVersion> usable;
+    for (AppVersion& v : versions) {
+        const App* app = tables.app(v.appid);
+        if (app == nullptr || tables.platform(v.platformid) == nullptr) continue;
+        const bool older = v.version_num < newest[{v.appid, v.platformid, v.plan_class}];
+        if (app->min_version == 0 ? older : v.version_num < app->min_version) continue;
+        v.deprecated = older;
+        v.min_core_version = core_version_in_full(v.min_core_version);
+        v.max_core_version = core_version_in_full(v.max_core_version);
+        usable.push_back(std::move(v));
+    }
+    std::sort(usable.begin(), usable.end(), [](const AppVersion& a, const AppVersion& b) { return a.id < b.id; });
+    return usable;
+}
+
+std::int64_t percentile_index(std::int64_t n, int percent) { return std::min(n * percent / 100, n - 1); }
+
+CreditScales new_credit_scales(const std::vector<App>& apps, const std::vector<AppVersion>& versions) {
+    CreditScales scales;
+    for (const App& app : apps) {
+        const std::optional<double> measure = measure_of(app, versions);
+        if (!measure) continue;
+        if (differs(app.min_avg_pfc, *measure)) {
+            scales.apps.push_back(app);
+            scales.apps.back().min_avg_pfc = *measure;
+        }
+        for (const AppVersion& v : versions) {
+            if (v.appid != app.id || v.pfc_n < kMinVersionSamples || !(v.pfc_avg > 0)) continue;
+            const double scale = *measure / v.pfc_avg;
+            if (!std::isfinite(scale) || !differs(v.pfc_scale, scale)) continue;
+            scales.versions.push_back(v);
+            scales.versions.back().pfc_scale = scale;
+        }
+    }
+    return scales;
+}
+
+}  // namespace sluice

@@ -1,0 +1,152 @@
+#include "sluice/db/catalogue_store.h"
+
+#include "db/catalogue_rules.h"
+
+namespace sluice {
+namespace {
+
+class MysqlCatalogueStore final : public CatalogueStore {
+  public:
+    explicit MysqlCatalogueStore(Database& db) : db_(db) {}
+    ProjectTables load_tables() override;
+    int update_credit_scales() override;
+
+  private:
+    std::vector<Platform> platforms();
+    std::vector<App> apps();
+    std::vector<AppVersion> versions(bool with_xml);
+    std::vector<Assignment> broadcasts();
+    HostPerfInfo host_perf();
+    double p_fpops_at(std::int64_t index);
+    Database& db_;
+};
+
+std::vector<Platform> MysqlCatalogueStore::platforms() {
+    Rows rows = db_.query(Sql("select id, name, user_friendly_name from platform where deprecated=0 order by id"));
+    std::vector<Platform> all;
+    while (rows.next()) all.push_back({.id = rows.i64(0), .name = rows.text(1), .user_friendly_name = rows.text(2)});
+    return all;
+}
+
+std::vector<App> MysqlCatalogueStore::apps() {
+    Rows rows = db_.query(Sql(
+        "select id, name, user_friendly_name, min_version, homogeneous_redundancy, weight, beta, target_nresults, "
+        "min_avg_pfc, host_scale_check, homogeneous_app_version, non_cpu_intensive, locality_scheduling, "
+        "n_size_classes, fraction_done_exact from app where deprecated=0 order by id"));
+    std::vector<App> all;
+    while (rows.next()) {
+        App& app = all.emplace_back();
+        app.id = rows.i64(0);
+        app.name = rows.text(1);
+        app.user_friendly_name = rows.text(2);
+        app.min_version = rows.i32(3);
+        app.homogeneous_redundancy = rows.code<HrType>(4);
+        app.weight = rows.f64(5);
+        app.beta = rows.flag(6);
+        app.target_nresults = rows.i32(7);
+        app.min_avg_pfc = rows.f64(8);
+        app.host_scale_check = rows.flag(9);
+        app.homogeneous_app_version = rows.flag(10);
+        app.non_cpu_intensive = rows.flag(11);
+        app.locality_scheduling = rows.i32(12);
+        app.n_size_classes = rows.i32(13);
+        app.fraction_done_exact = rows.flag(14);
+    }
+    return all;
+}
+
+std::vector<AppVersion> MysqlCatalogueStore::versions(bool with_xml) {
+    Sql sql("select id, appid, platformid, version_num, min_core_version, max_core_version, plan_class, pfc_n, pfc_avg, "
+            "pfc_scale, expavg_credit, expavg_time, beta");
+    if (with_xml) sql << ", xml_doc";
+    sql << " from app_version where deprecated=0 order by id";
+    Rows rows = db_.query(sql);
+    std::vector<AppVersion> all;
+    while (rows.next()) {
+        AppVersion& v = all.emplace_back();
+        v.id = rows.i64(0);
+        v.appid = rows.i64(1);
+        v.platformid = rows.i64(2);
+        v.version_num = rows.i32(3);
+        v.min_core_version = rows.i32(4);
+        v.max_core_version = rows.i32(5);
+        v.plan_class = rows.text(6);
+        v.pfc_n = rows.f64(7);
+        v.pfc_avg = rows.f64(8);
+        v.pfc_scale = rows.f64(9);
+        v.expavg_credit = rows.f64(10);
+        v.expavg_time = rows.f64(11);
+        v.beta = rows.flag(12);
+        if (with_xml) v.xml_doc = rows.text(13);
+    }
+    return all;
+}
+
+std::vector<Assignment> MysqlCatalogueStore::broadcasts() {
+    Rows rows = db_.query(
+        Sql("select id, target_id, target_type, multi, workunitid, resultid from assignment where multi<>0 order by id"));
+    std::vector<Assignment> all;
+    while (rows.next())
+        all.push_back({.id = rows.i64(0),
+                       .target_id = rows.i64(1),
+                       .target_type = rows.code<AssignTarget>(2),
+                       .multi = rows.flag(3),
+                       .workunitid = rows.i64(4),
+                       .resultid = rows.i64(5)});
+    return all;
+}
+
+// The server sorts; one value comes over. host_avg (expavg_credit) keeps inactive hosts out of it.
+double MysqlCatalogueStore::p_fpops_at(std::int64_t index) {
+    Sql sql("select p_fpops from host where expavg_credit>10 order by p_fpops limit 1 offset ");
+    sql << index;
+    Rows rows = db_.query(sql);
+    return rows.next() ? rows.f64(0) : 0;
+}
+
+HostPerfInfo MysqlCatalogueStore::host_perf() {
+    HostPerfInfo perf;
+    Rows rows = db_.query(Sql("select count(*), avg(p_fpops), stddev(p_fpops) from host where expavg_credit>10"));
+    if (!rows.next() || rows.i64(0) < kMinHostsForPerf) return perf;
+    const std::int64_t n = rows.i64(0);
+    perf.mean = rows.f64(1);
+    perf.stddev = rows.f64(2);
+    perf.median = p_fpops_at(percentile_index(n, 50));
+    perf.percentile95 = p_fpops_at(percentile_index(n, 95));
+    return perf;
+}
+
+ProjectTables MysqlCatalogueStore::load_tables() {
+    ProjectTables tables;
+    tables.platforms = platforms();
+    tables.apps = apps();
+    tables.versions = usable_versions(versions(true), tables);
+    tables.broadcasts = broadcasts();
+    tables.perf = host_perf();
+    return tables;
+}
+
+int MysqlCatalogueStore::update_credit_scales() {
+    const CreditScales scales = new_credit_scales(apps(), versions(false));
+    if (scales.versions.empty() && scales.apps.empty()) return 0;
+    // Always in order of id, as every writer of these tables does.
+    db_.transaction([&] {
+        for (const AppVersion& v : scales.versions) {
+            Sql sql("update app_version set pfc_scale=");
+            sql << v.pfc_scale << " where id=" << v.id;
+            db_.execute(sql);
+        }
+        for (const App& app : scales.apps) {
+            Sql sql("update app set min_avg_pfc=");
+            sql << app.min_avg_pfc << " where id=" << app.id;
+            db_.execute(sql);
+        }
+    });
+    return static_cast<int>(scales.versions.size() + scales.apps.size());
+}
+
+}  // namespace
+
+std::unique_ptr<CatalogueStore> make_catalogue_store(Database& db) { return std::make_unique<MysqlCatalogueStore>(db); }
+
+}  // namespace sluice

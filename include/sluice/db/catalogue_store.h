@@ -1,0 +1,27 @@
+#pragma once
+// What the feeder puts beside the jobs: platforms, apps, versions, broadcasts, host statistics; and the credit scales
+// of app versions that it refreshes. Upstream: scan_tables, PERF_INFO, update_av_scales.
+#include <memory>
+
+#include "sluice/db/database.h"
+#include "sluice/model/project_tables.h"
+
+namespace sluice {
+
+class CatalogueStore {
+  public:
+    virtual ~CatalogueStore() = default;
+
+    /// Every platform, app and version that may be used, whatever their number; `perf` too. Left empty:
+    /// size_quantiles (files, not rows) and built_at.
+    virtual ProjectTables load_tables() = 0;
+
+    /// Recomputes app_version.pfc_scale and app.min_avg_pfc from the claimed credit of the versions and writes what
+    /// changed. Returns the number of rows written. Tables loaded before keep their old values: load again.
+    virtual int update_credit_scales() = 0;
+};
+
+/// `db` outlives the store.
+std::unique_ptr<CatalogueStore> make_catalogue_store(Database& db);
+
+}  // namespace sluice

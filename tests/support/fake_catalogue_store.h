@@ -1,0 +1,69 @@
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "db/catalogue_rules.h"
+#include "fake_db.h"
+#include "sluice/db/catalogue_store.h"
+
+namespace sluice::test {
+
+class FakeCatalogueStore final : public CatalogueStore {
+  public:
+    explicit FakeCatalogueStore(FakeDb& db) : db_(db) {}
+
+    ProjectTables load_tables() override {
+        db_.enter("catalogue.load_tables");
+        ProjectTables tables;
+        for (const auto& [id, platform] : db_.platforms)
+            if (!platform.deprecated) tables.platforms.push_back(platform);
+        tables.apps = apps();
+        tables.versions = usable_versions(versions(), tables);
+        for (const auto& [id, assignment] : db_.assignments)
+            if (assignment.multi) tables.broadcasts.push_back(assignment);
+        tables.perf = perf();
+        return tables;
+    }
+
+    int update_credit_scales() override {
+        db_.enter("catalogue.update_credit_scales");
+        const CreditScales scales = new_credit_scales(apps(), versions());
+        for (const AppVersion& v : scales.versions) db_.versions.at(v.id).pfc_scale = v.pfc_scale;
+        for (const App& app : scales.apps) db_.apps.at(app.id).min_avg_pfc = app.min_avg_pfc;
+        return static_cast<int>(scales.versions.size() + scales.apps.size());
+    }
+
+  private:
+    std::vector<App> apps() const {
+        std::vector<App> all;
+        for (const auto& [id, app] : db_.apps)
+            if (!app.deprecated) all.push_back(app);
+        return all;
+    }
+    std::vector<AppVersion> versions() const {
+        std::vector<AppVersion> all;
+        for (const auto& [id, version] : db_.versions)
+            if (!version.deprecated) all.push_back(version);
+        return all;
+    }
+    HostPerfInfo perf() const {
+        std::vector<double> speeds;
+        for (const auto& [id, host] : db_.hosts)
+            if (host.expavg_credit > 10) speeds.push_back(host.p_fpops);
+        const auto n = static_cast<std::int64_t>(speeds.size());
+        HostPerfInfo info;
+        if (n < kMinHostsForPerf) return info;
+        std::sort(speeds.begin(), speeds.end());
+        double sum = 0, squares = 0;
+        for (const double s : speeds) sum += s;
+        info.mean = sum / static_cast<double>(n);
+        for (const double s : speeds) squares += (s - info.mean) * (s - info.mean);
+        info.stddev = std::sqrt(squares / static_cast<double>(n));
+        info.median = speeds[static_cast<std::size_t>(percentile_index(n, 50))];
+        info.percentile95 = speeds[static_cast<std::size_t>(percentile_index(n, 95))];
+        return info;
+    }
+    FakeDb& db_;
+};
+
+}  // namespace sluice::test
