@@ -1,0 +1,191 @@
+#include "daemons/work/input_template.h"
+
+#include <fmt/core.h>
+
+#include <pugixml.hpp>
+#include <set>
+#include <sstream>
+
+#include "sluice/base/error.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+/// Children of <file_info> that say how the file is found; the others are copied into the workunit.
+const std::set<std::string>& generated_tags() {
+    static const std::set<std::string> tags{"number", "physical_name", "url", "md5_cksum", "nbytes", "gzipped_nbytes",
+                                            "gzip", "name", "gzipped_url"};
+    return tags;
+}
+
+/// The element as text with the indentation of our documents, one line each, no XML header.
+std::string as_text(const pugi::xml_node& node, unsigned depth) {
+    std::ostringstream out;
+    node.print(out, "    ", pugi::format_indent | pugi::format_no_declaration | pugi::format_no_escapes,
+               pugi::encoding_auto, depth);
+    return out.str();
+}
+
+class Expansion {
+  public:
+    Expansion(const std::string& template_name, const TemplateInput& input,
+              const std::function<StagedFile(const std::string&)>& staged, Workunit& wu)
+        : name_(template_name), input_(input), staged_(staged), wu_(wu) {}
+
+    void run(const std::string& text) {
+        pugi::xml_document document;
+        const auto parsed =
+            document.load_string(text.c_str(), pugi::parse_default | pugi::parse_fragment | pugi::parse_trim_pcdata);
+        if (!parsed) fail(fmt::format("{} at byte {}", parsed.description(), parsed.offset));
+        pugi::xml_node root = document;
+        if (const auto wrapper = document.child("input_template")) root = wrapper;
+        for (const auto& node : root.children()) {
+            const std::string tag = node.name();
+            if (tag == "file_info") add_file(node);
+            else if (tag == "workunit") add_workunit(node);
+        }
+        if (workunits_ != 1) fail("there must be exactly one <workunit>");
+        if (next_file_ != input_.files.size())
+            fail(fmt::format("the job has {} input files, the template takes {}", input_.files.size(), next_file_));
+        if (references_ != names_.size())
+            fail(fmt::format("{} <file_ref>s for {} <file_info>s", references_, names_.size()));
+        wu_.xml_doc = xml_;
+        if (wu_.xml_doc.size() > 65535) fail("the workunit's XML is over 64 KB");
+    }
+
+  private:
+    [[noreturn]] void fail(const std::string& what) const { throw ConfigError(name_ + ": " + what); }
+
+    void add_file(const pugi::xml_node& node) {
+        xml_ += "<file_info>\n";
+        for (const auto& child : node.children())
+            if (child.type() == pugi::node_element && !generated_tags().contains(child.name()))
+                xml_ += as_text(child, 1);
+        const std::string constant = node.child_value("physical_name");
+        if (node.child("url")) add_template_remote(node);
+        else if (!constant.empty()) add_staged(staged_(constant), node);
+        else add_job_file(node);
+        xml_ += "</file_info>\n";
+    }
+
+    void add_job_file(const pugi::xml_node& node) {
+        if (next_file_ >= input_.files.size())
+            fail(fmt::format("the template takes more input files than the {} given", input_.files.size()));
+        const JobFile& file = input_.files[next_file_++];
+        if (!file.remote) return add_staged(staged_(file.name), node);
+        add_description("jf_" + file.md5, {file.url}, file.md5, file.nbytes);
+    }
+
+    void add_template_remote(const pugi::xml_node& node) {
+        if (next_file_ >= input_.files.size()) fail("no file given for a remote <file_info>");
+        const std::string name = input_.files[next_file_++].name;
+        std::vector<std::string> urls;
+        for (const auto& url : node.children("url")) urls.push_back(url.child_value() + name);
+        const double nbytes = parse_double(node.child_value("nbytes")).value_or(0);
+        if (nbytes <= 0) fail("a remote <file_info> needs <nbytes>");
+        add_description(name, urls, node.child_value("md5_cksum"), nbytes);
+    }
+
+    void add_staged(const StagedFile& file, const pugi::xml_node& node) {
+        const bool gzip = static_cast<bool>(node.child("gzip"));
+        if (gzip && file.gzipped_nbytes == 0)
+            fail("<gzip/> is asked for, but " + file.name + ".gz is not staged (stage_file --gzip makes it)");
+        names_.push_back(file.name);
+        xml_ += fmt::format("    <name>{}</name>\n    <url>{}</url>\n", file.name, file.url);
+        if (gzip)
+            xml_ += fmt::format("    <gzipped_url>{}.gz</gzipped_url>\n    <gzipped_nbytes>{}</gzipped_nbytes>\n",
+                                file.url, file.gzipped_nbytes);
+        xml_ += fmt::format("    <md5_cksum>{}</md5_cksum>\n    <nbytes>{}</nbytes>\n", file.md5, file.nbytes);
+    }
+
+    void add_description(const std::string& name, const std::vector<std::string>& urls, const std::string& md5,
+                         double nbytes) {
+        names_.push_back(name);
+        xml_ += fmt::format("    <name>{}</name>\n", name);
+        for (const auto& url : urls) xml_ += fmt::format("    <url>{}</url>\n", url);
+        xml_ += fmt::format("    <md5_cksum>{}</md5_cksum>\n    <nbytes>{:.0f}</nbytes>\n", md5, nbytes);
+    }
+
+    void add_workunit(const pugi::xml_node& node) {
+        ++workunits_;
+        xml_ += "<workunit>\n";  // the scheduler inserts behind this line
+        for (const auto& child : node.children()) {
+            if (child.type() != pugi::node_element) continue;
+            const std::string tag = child.name();
+            if (tag == "file_ref") add_reference(child);
+            else if (tag == "command_line") add_command_line(child.child_value(), true);
+            else if (!take_number(tag, child.child_value())) xml_ += as_text(child, 1);
+        }
+        if (!input_.command_line.empty()) add_command_line(input_.command_line, false);
+        xml_ += input_.additional_xml;
+        xml_ += "</workunit>\n";
+    }
+
+    void add_command_line(const std::string& text, bool from_template) {
+        if (from_template && !input_.command_line.empty())
+            fail("<command_line> is in the template and on the command line: give it once");
+        xml_ += "<command_line>\n" + text + "\n</command_line>\n";
+    }
+
+    void add_reference(const pugi::xml_node& node) {
+        if (references_ >= names_.size()) fail("more <file_ref>s than <file_info>s");
+        const std::string& file = names_[references_++];
+        std::string open_name = std::string(trim(node.child_value("open_name")));
+        const bool copy = static_cast<bool>(node.child("copy_file"));
+        if (open_name.empty() && !copy) fail("a <file_ref> needs <open_name> or <copy_file/>");
+        if (open_name.empty()) open_name = file;
+        xml_ += fmt::format("<file_ref>\n    <file_name>{}</file_name>\n    <open_name>{}</open_name>\n", file, open_name);
+        for (const auto& child : node.children()) {
+            const std::string tag = child.name();
+            if (child.type() == pugi::node_element && tag != "file_number" && tag != "open_name" && tag != "file_name")
+                xml_ += as_text(child, 1);
+        }
+        xml_ += "</file_ref>\n";
+    }
+
+    /// True if `tag` is a number of the workunit's row.
+    bool take_number(const std::string& tag, const std::string& value) {
+        const auto real = [&](double& target) { target = number(tag, value); };
+        const auto whole = [&](int& target) { target = clamp_to_int32(number(tag, value)); };
+        if (tag == "rsc_fpops_est") real(wu_.rsc_fpops_est);
+        else if (tag == "rsc_fpops_bound") real(wu_.rsc_fpops_bound);
+        else if (tag == "rsc_memory_bound") real(wu_.rsc_memory_bound);
+        else if (tag == "rsc_disk_bound") real(wu_.rsc_disk_bound);
+        else if (tag == "rsc_bandwidth_bound") real(wu_.rsc_bandwidth_bound);
+        else if (tag == "batch") wu_.batch = static_cast<Id>(number(tag, value));
+        else if (tag == "delay_bound") wu_.delay_bound = clamp_to_int32(number(tag, value));
+        else if (tag == "min_quorum") whole(wu_.min_quorum);
+        else if (tag == "target_nresults") whole(wu_.target_nresults);
+        else if (tag == "max_error_results") whole(wu_.max_error_results);
+        else if (tag == "max_total_results") whole(wu_.max_total_results);
+        else if (tag == "max_success_results") whole(wu_.max_success_results);
+        else if (tag == "size_class") whole(wu_.size_class);
+        else return false;
+        return true;
+    }
+
+    double number(const std::string& tag, const std::string& value) const {
+        const auto parsed = parse_double(value);
+        if (!parsed || trim(value).empty()) fail("<" + tag + ">" + value + "</" + tag + "> is no number");
+        return *parsed;
+    }
+
+    const std::string& name_;
+    const TemplateInput& input_;
+    const std::function<StagedFile(const std::string&)>& staged_;
+    Workunit& wu_;
+    std::string xml_;
+    std::vector<std::string> names_;  ///< physical names, in the order of the <file_info>s
+    std::size_t next_file_ = 0, references_ = 0;
+    int workunits_ = 0;
+};
+
+}  // namespace
+
+void apply_input_template(const std::string& template_name, const std::string& template_text, const TemplateInput& input,
+                          const std::function<StagedFile(const std::string&)>& staged, Workunit& wu) {
+    Expansion(template_name, input, staged, wu).run(template_text);
+}
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+#pragma once
+// Input templates (templates/APP_in): how a workunit's XML is made of a job's files. Facts: BOINC's job templates.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemons/work/staging.h"
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+/// A file of a job: staged (name only) or remote (URL, size and MD5 given; the physical name is jf_MD5).
+struct JobFile {
+    std::string name;
+    bool remote = false;
+    std::string url, md5;
+    double nbytes = 0;
+};
+
+struct TemplateInput {
+    std::vector<JobFile> files;   ///< in the order of the template's non-constant <file_info>s
+    std::string command_line;     ///< "" = none
+    std::string additional_xml;   ///< e.g. <sub_appname>
+};
+
+/// Sets wu.xml_doc, and every number of `wu` that the template gives (it wins over the command line). `staged` looks
+/// up a staged file. Throws ConfigError naming `template_name` and what is wrong.
+void apply_input_template(const std::string& template_name, const std::string& template_text, const TemplateInput& input,
+                          const std::function<StagedFile(const std::string&)>& staged, Workunit& wu);
+
+}  // namespace sluice

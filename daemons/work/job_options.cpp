@@ -1,0 +1,169 @@
+#include "daemons/work/job_options.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "sluice/base/error.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::vector<std::string> words;
+    std::string word;
+    bool inside = false;
+    char quote = 0;
+    for (const char c : line) {
+        if (quote != 0) {
+            if (c == quote) quote = 0;
+            else word += c;
+        } else if (c == '\'' || c == '"') {
+            quote = c;
+            inside = true;
+        } else if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+            if (inside) words.push_back(std::move(word));
+            word.clear();
+            inside = false;
+        } else {
+            word += c;
+            inside = true;
+        }
+    }
+    if (quote != 0) throw ConfigError("a quote is not closed in: " + line);
+    if (inside) words.push_back(std::move(word));
+    return words;
+}
+
+std::int64_t whole(const std::string& option, const std::string& text) {
+    const auto v = parse_int(text);
+    if (!v || trim(text).empty()) throw ConfigError(option + " needs a whole number, not '" + text + "'");
+    return *v;
+}
+
+double real(const std::string& option, const std::string& text) {
+    const auto v = parse_double(text);
+    if (!v || trim(text).empty()) throw ConfigError(option + " needs a number, not '" + text + "'");
+    return *v;
+}
+
+using Setter = std::function<void(JobOptions&, const std::string& option, const std::string& value)>;
+
+const std::map<std::string, Setter>& line_options() {
+    static const std::map<std::string, Setter> options{
+        {"--command_line",
+         [](JobOptions& o, const std::string&, const std::string& v) {
+             o.command_line += (o.command_line.empty() ? "" : " ") + v;
+         }},
+        {"--wu_name", [](JobOptions& o, const std::string&, const std::string& v) { o.wu_name = v; }},
+        {"--wu_template", [](JobOptions& o, const std::string&, const std::string& v) { o.wu_template = v; }},
+        {"--result_template", [](JobOptions& o, const std::string&, const std::string& v) { o.result_template = v; }},
+        {"--target_host", [](JobOptions& o, const std::string& n, const std::string& v) { o.target_host = whole(n, v); }},
+        {"--target_user", [](JobOptions& o, const std::string& n, const std::string& v) { o.target_user = whole(n, v); }},
+        {"--target_team", [](JobOptions& o, const std::string& n, const std::string& v) { o.target_team = whole(n, v); }},
+        {"--priority", [](JobOptions& o, const std::string& n, const std::string& v) { o.priority = whole(n, v); }},
+        {"--size_class",
+         [](JobOptions& o, const std::string& n, const std::string& v) { o.size_class = clamp_to_int32(whole(n, v)); }},
+        {"--min_quorum",
+         [](JobOptions& o, const std::string& n, const std::string& v) { o.min_quorum = clamp_to_int32(whole(n, v)); }},
+        {"--target_nresults",
+         [](JobOptions& o, const std::string& n, const std::string& v) { o.target_nresults = clamp_to_int32(whole(n, v)); }},
+        {"--rsc_fpops_est", [](JobOptions& o, const std::string& n, const std::string& v) { o.rsc_fpops_est = real(n, v); }},
+        {"--rsc_fpops_bound",
+         [](JobOptions& o, const std::string& n, const std::string& v) { o.rsc_fpops_bound = real(n, v); }},
+    };
+    return options;
+}
+
+}  // namespace
+
+Workunit to_workunit(const JobOptions& o) {
+    Workunit w;
+    w.name = o.wu_name;
+    w.batch = o.batch;
+    w.priority = o.priority;
+    w.opaque = o.credit;
+    w.delay_bound = o.delay_bound;
+    w.hr_class = o.hr_class;
+    w.size_class = o.size_class;
+    w.app_version_num = o.app_version_num;
+    w.keywords = o.keywords;
+    w.min_quorum = o.min_quorum;
+    w.target_nresults = o.target_nresults;
+    w.max_error_results = o.max_error_results;
+    w.max_total_results = o.max_total_results;
+    w.max_success_results = o.max_success_results;
+    w.rsc_fpops_est = o.rsc_fpops_est;
+    w.rsc_fpops_bound = o.rsc_fpops_bound;
+    w.rsc_memory_bound = o.rsc_memory_bound;
+    w.rsc_disk_bound = o.rsc_disk_bound;
+    w.result_template_file = o.result_template;
+    const auto assignment = to_assignment(o);
+    if (assignment)
+        w.transitioner_flags = assignment->multi ? TransitionerFlags::kNoTransition : TransitionerFlags::kNoNewResults;
+    return w;
+}
+
+std::optional<Assignment> to_assignment(const JobOptions& o) {
+    std::optional<Assignment> a;
+    const auto set = [&](AssignTarget type, Id id, bool multi) {
+        if (a) throw ConfigError("a job can have one target or broadcast only");
+        a = Assignment{0, id, type, multi, 0, 0};
+    };
+    if (o.target_host != 0) set(AssignTarget::kHost, o.target_host, false);
+    if (o.target_user != 0) set(AssignTarget::kUser, o.target_user, false);
+    if (o.target_team != 0) set(AssignTarget::kTeam, o.target_team, false);
+    if (o.broadcast) set(AssignTarget::kNone, 0, true);
+    if (o.broadcast_user != 0) set(AssignTarget::kUser, o.broadcast_user, true);
+    if (o.broadcast_team != 0) set(AssignTarget::kTeam, o.broadcast_team, true);
+    return a;
+}
+
+void check_workunit(Workunit& w) {
+    const auto need = [](bool good, const char* what) {
+        if (!good) throw ConfigError(what);
+    };
+    need(w.rsc_fpops_est > 0, "rsc_fpops_est must be above 0: give --rsc_fpops_est or set it in the template");
+    need(w.rsc_fpops_bound > 0, "rsc_fpops_bound must be above 0");
+    need(w.rsc_fpops_bound >= w.rsc_fpops_est, "rsc_fpops_bound is below rsc_fpops_est: every job would be aborted");
+    need(w.rsc_disk_bound > 0, "rsc_disk_bound must be above 0");
+    need(w.delay_bound > 0, "delay_bound must be above 0");
+    need(w.min_quorum > 0 && w.target_nresults > 0, "min_quorum and target_nresults must be above 0");
+    need(w.max_error_results > 0, "max_error_results must be above 0");
+    need(w.min_quorum <= w.target_nresults, "min_quorum is above target_nresults: no quorum could be reached");
+    w.max_success_results = std::max(w.max_success_results, w.target_nresults);
+    w.max_total_results = std::max({w.max_total_results, w.max_success_results, w.target_nresults});
+    need(w.max_error_results <= w.max_total_results || w.max_total_results <= w.target_nresults,
+         "max_error_results is above max_total_results");
+    need(w.name.size() <= 180 && !w.name.empty(), "the workunit's name must have 1 to 180 characters");
+    need(w.name.find_first_of("<>&/\\ \t\n'\"") == std::string::npos,
+         "the workunit's name has a character that file names and XML can't carry: use letters, digits, . - _");
+    need(w.result_template_file.size() <= 63, "the path of the result template is over 63 characters");
+}
+
+JobOptions parse_job_line(const std::string& line, const JobOptions& defaults) {
+    JobOptions job = defaults;
+    job.wu_name.clear();
+    const auto words = words_of(line);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        std::string name = words[i];
+        if (name.size() > 2 && name[0] == '-' && name[1] != '-') name.insert(0, "-");
+        if (name == "--remote_file") {
+            if (i + 3 >= words.size()) throw ConfigError("--remote_file needs URL NBYTES MD5");
+            JobFile f{"", true, words[i + 1], words[i + 3], real(name, words[i + 2])};
+            job.files.push_back(f);
+            i += 3;
+        } else if (const auto it = line_options().find(name); it != line_options().end()) {
+            if (i + 1 >= words.size()) throw ConfigError(name + " needs a value");
+            it->second(job, name, words[++i]);
+        } else if (name.starts_with("--")) {
+            throw ConfigError("unknown option " + words[i] + " in a job's line");
+        } else {
+            job.files.push_back({words[i], false, "", "", 0});
+        }
+    }
+    return job;
+}
+
+}  // namespace sluice

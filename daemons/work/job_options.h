@@ -1,0 +1,41 @@
+#pragma once
+// What create_work is told of a job, by its own command line or by a line of --stdin.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemons/work/input_template.h"
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+/// Defaults are upstream's.
+struct JobOptions {
+    std::string wu_name, command_line, sub_appname, wu_template, result_template, keywords;
+    Id batch = 0;
+    std::int64_t priority = 0;
+    double credit = 0;  ///< workunit.opaque
+    std::int64_t delay_bound = 604800;
+    int hr_class = 0, size_class = -1, app_version_num = 0;
+    int min_quorum = 1, target_nresults = 1, max_error_results = 1, max_total_results = 1, max_success_results = 1;
+    double rsc_fpops_est = 3.6e12, rsc_fpops_bound = 8.64e13, rsc_memory_bound = 5e8, rsc_disk_bound = 1e9;
+    Id target_host = 0, target_user = 0, target_team = 0;
+    bool broadcast = false;
+    Id broadcast_user = 0, broadcast_team = 0;
+    std::vector<JobFile> files;
+};
+
+/// The row without XML; transition_time and names are not set. Throws ConfigError on more than one target.
+Workunit to_workunit(const JobOptions& options);
+std::optional<Assignment> to_assignment(const JobOptions& options);
+/// After the template was applied. Throws ConfigError: what is zero or out of order; raises max_success_results and
+/// max_total_results to target_nresults.
+void check_workunit(Workunit& wu);
+
+/// A line of --stdin over the defaults of the command line: --command_line (appended), --wu_name, --wu_template,
+/// --result_template, --remote_file URL NBYTES MD5, --target_host, --target_user, --target_team, --priority,
+/// --size_class, --rsc_fpops_est, --min_quorum, --target_nresults, infiles. Quotes ' and " group words. Throws ConfigError.
+JobOptions parse_job_line(const std::string& line, const JobOptions& defaults);
+
+}  // namespace sluice

@@ -1,0 +1,125 @@
+#include "daemons/work/staging.h"
+
+#include <zlib.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/hash.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+fs::path beside(const fs::path& file, const char* suffix) { return fs::path(file.string() + suffix); }
+
+/// The cached MD5 and size; false if there is none, it is malformed, or it is older than the file.
+bool read_md5_cache(const fs::path& file, StagedFile& out) {
+    const fs::path cache = beside(file, ".md5");
+    std::error_code ec;
+    const auto cached_at = fs::last_write_time(cache, ec);
+    if (ec || cached_at < fs::last_write_time(file, ec) || ec) return false;
+    const auto text = read_file(cache, 4096);
+    if (!text || text->size() < 34 || text->back() != '\n') return false;
+    const auto parts = split(trim(*text), ' ');
+    if (parts.size() != 2 || parts[0].size() != 32) return false;
+    const auto size = parse_double(parts[1]);
+    if (!size || *size != static_cast<double>(fs::file_size(file, ec)) || ec) return false;
+    out.md5 = std::string(parts[0]);
+    out.nbytes = static_cast<std::uint64_t>(*size);
+    return true;
+}
+
+void write_md5_cache(const fs::path& file, const StagedFile& staged) {
+    write_file_atomically(beside(file, ".md5"), staged.md5 + " " + std::to_string(staged.nbytes) + "\n");
+}
+
+void copy_into_place(const fs::path& from, const fs::path& to) {
+    const fs::path temporary = beside(to, ".new");
+    std::error_code ec;
+    fs::copy_file(from, temporary, fs::copy_options::overwrite_existing, ec);
+    if (!ec) fs::rename(temporary, to, ec);
+    if (ec) {
+        const std::string why = ec.message();
+        fs::remove(temporary, ec);
+        throw FileError("can't copy " + from.string() + " to " + to.string() + ": " + why);
+    }
+}
+
+void make_parent(const fs::path& file) {
+    std::error_code ec;
+    fs::create_directories(file.parent_path(), ec);
+    if (ec) throw FileError("can't make the folder " + file.parent_path().string() + ": " + ec.message());
+}
+
+void gzip_file(const fs::path& file) {
+    const fs::path temporary = beside(file, ".gz.new");
+    std::ifstream in(file, std::ios::binary);
+    gzFile out = gzopen(temporary.c_str(), "wb9");
+    if (!in || out == nullptr) throw FileError("can't write " + temporary.string());
+    char block[65536];
+    bool good = true;
+    while (good && in) {
+        in.read(block, sizeof block);
+        const auto n = static_cast<unsigned>(in.gcount());
+        if (n > 0) good = gzwrite(out, block, n) == static_cast<int>(n);
+    }
+    good = gzclose(out) == Z_OK && good;
+    std::error_code ec;
+    if (good) fs::rename(temporary, beside(file, ".gz"), ec);
+    if (!good || ec) throw FileError("can't write " + temporary.string() + ": is the disk full?");
+}
+
+}  // namespace
+
+StagedFile find_staged(const std::string& name, const StagingSettings& settings) {
+    if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
+    const fs::path file = fanout_path(settings.download_dir, name, settings.fanout);
+    std::error_code ec;
+    if (!fs::is_regular_file(file, ec)) {
+        const fs::path top = settings.download_dir / name;
+        if (top == file || !fs::is_regular_file(top, ec))
+            throw FileError("input file " + name + " is not in the download hierarchy (" + file.string() +
+                            "): stage it first with bin/stage_file");
+        make_parent(file);
+        copy_into_place(top, file);
+    }
+    StagedFile staged;
+    staged.name = name;
+    staged.url = fanout_url(settings.download_url, name, settings.fanout);
+    if (!settings.cache_md5 || !read_md5_cache(file, staged)) {
+        staged.md5 = md5_hex_of_file(file);
+        staged.nbytes = fs::file_size(file);
+        if (settings.cache_md5) write_md5_cache(file, staged);
+    }
+    const auto gz = fs::file_size(beside(file, ".gz"), ec);
+    if (!ec) staged.gzipped_nbytes = gz;
+    return staged;
+}
+
+void stage_file(const fs::path& file, const StagingSettings& settings, const StageOptions& options) {
+    const std::string name = file.filename().string();
+    std::error_code ec;
+    if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
+    if (!fs::is_regular_file(file, ec)) throw FileError(file.string() + " is not a regular file");
+    const fs::path target = fanout_path(settings.download_dir, name, settings.fanout);
+    make_parent(target);
+    StagedFile staged;
+    staged.md5 = md5_hex_of_file(file);
+    staged.nbytes = fs::file_size(file);
+    if (fs::exists(target, ec)) {
+        if (md5_hex_of_file(target) != staged.md5)
+            throw FileError("a file named " + name + " with other content is staged already (" + target.string() +
+                            "): names must be unique, rename yours");
+    } else {
+        copy_into_place(file, target);
+    }
+    write_md5_cache(target, staged);
+    if (options.gzip) gzip_file(target);
+    if (!options.copy && !fs::equivalent(file, target, ec)) fs::remove(file, ec);
+}
+
+}  // namespace sluice

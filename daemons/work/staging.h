@@ -1,0 +1,36 @@
+#pragma once
+// Input files in the download hierarchy: where they are, their MD5 and size, and the FILE.md5 cache beside them.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace sluice {
+
+struct StagingSettings {
+    std::filesystem::path download_dir;
+    std::string download_url;
+    int fanout = 0;
+    bool cache_md5 = false;  ///< <cache_md5_info>: FILE.md5 ("MD5 NBYTES\n") is read and written
+};
+
+struct StagedFile {
+    std::string name;      ///< physical name
+    std::string url;
+    std::string md5;
+    std::uint64_t nbytes = 0;
+    std::uint64_t gzipped_nbytes = 0;  ///< size of FILE.gz; 0: there is none
+};
+
+/// A file that stands in the hierarchy, or at the top of the download folder (then it is copied into the hierarchy,
+/// as upstream does). Throws FileError that says where it was looked for and to use stage_file.
+StagedFile find_staged(const std::string& name, const StagingSettings& settings);
+
+struct StageOptions {
+    bool copy = false;  ///< keep the original (default: move)
+    bool gzip = false;  ///< also make FILE.gz
+};
+/// Puts one file into the hierarchy under its own name and writes FILE.md5. A file of that name with other content is
+/// an error (clients would mix them up): FileError. Same content: nothing to do.
+void stage_file(const std::filesystem::path& file, const StagingSettings& settings, const StageOptions& options);
+
+}  // namespace sluice

@@ -1,0 +1,314 @@
+#include "sluice/db/validate_store.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sluice/model/average.h"
+
+namespace sluice {
+namespace {
+
+/// The filter as conditions on workunit w.
+Sql conditions(const WorkunitFilter& f, Id after) {
+    Sql sql(" w.appid=");
+    sql << f.appid << " AND w.id>" << after;
+    if (f.mod_n > 0) sql << " AND w.id % " << f.mod_n << "=" << f.mod_i;
+    if (f.wu_id != 0) sql << " AND w.id=" << f.wu_id;
+    if (f.min_wu_id != 0) sql << " AND w.id>=" << f.min_wu_id;
+    if (f.max_wu_id != 0) sql << " AND w.id<=" << f.max_wu_id;
+    return sql;
+}
+
+Result read_result(const Rows& r) {
+    Result x;
+    x.id = r.i64(0);
+    x.workunitid = r.i64(1);
+    x.server_state = r.code<ServerState>(2);
+    x.outcome = r.code<Outcome>(3);
+    x.validate_state = r.code<ValidateState>(4);
+    x.hostid = r.i64(5);
+    x.userid = r.i64(6);
+    x.teamid = r.i64(7);
+    x.sent_time = r.i64(8);
+    x.received_time = r.i64(9);
+    x.name = r.text(10);
+    x.cpu_time = r.f64(11);
+    x.elapsed_time = r.f64(12);
+    x.flops_estimate = r.f64(13);
+    x.app_version_id = r.i64(14);
+    x.appid = r.i64(15);
+    x.granted_credit = r.f64(16);
+    x.xml_doc_in = r.text(17);
+    x.exit_status = r.i32(18);
+    return x;
+}
+
+Workunit read_workunit(const Rows& r) {
+    Workunit w;
+    w.id = r.i64(0);
+    w.name = r.text(1);
+    w.canonical_resultid = r.i64(2);
+    w.canonical_credit = r.f64(3);
+    w.transition_time = r.i64(4);
+    w.error_mask = r.i32(5);
+    w.assimilate_state = r.code<AssimilateState>(6);
+    w.min_quorum = r.i32(7);
+    w.target_nresults = r.i32(8);
+    w.max_success_results = r.i32(9);
+    w.rsc_fpops_est = r.f64(10);
+    w.rsc_fpops_bound = r.f64(11);
+    w.opaque = r.f64(12);
+    w.delay_bound = r.i64(13);
+    w.batch = r.i64(14);
+    w.appid = r.i64(15);
+    return w;
+}
+
+class MysqlValidateStore final : public ValidateStore {
+  public:
+    explicit MysqlValidateStore(Database& db) : db_(db) {}
+
+    std::optional<App> app_by_name(const std::string& name) override {
+        Sql sql("SELECT id, name, target_nresults, min_avg_pfc, host_scale_check FROM app WHERE name=");
+        Rows r = db_.query(sql << SqlText{name, 191});
+        if (!r.next()) return std::nullopt;
+        App a;
+        a.id = r.i64(0);
+        a.name = r.text(1);
+        a.target_nresults = r.i32(2);
+        a.min_avg_pfc = r.f64(3);
+        a.host_scale_check = r.flag(4);
+        return a;
+    }
+
+    std::vector<WorkunitWithResults> page(const WorkunitFilter& filter, Id after, int limit) override {
+        Sql sql(
+            "SELECT w.id, w.name, w.canonical_resultid, w.canonical_credit, w.transition_time, w.error_mask, "
+            "w.assimilate_state, w.min_quorum, w.target_nresults, w.max_success_results, w.rsc_fpops_est, "
+            "w.rsc_fpops_bound, w.opaque, w.delay_bound, w.batch, w.appid FROM workunit w WHERE w.need_validate>0 AND");
+        sql << conditions(filter, after) << " ORDER BY w.id LIMIT " << limit;
+        std::vector<WorkunitWithResults> page;
+        std::map<Id, std::size_t> index;
+        Rows r = db_.query(sql);
+        while (r.next()) {
+            index[r.i64(0)] = page.size();
+            page.push_back({read_workunit(r), {}});
+        }
+        if (page.empty()) return page;
+        std::vector<Id> ids;
+        for (const auto& p : page) ids.push_back(p.wu.id);
+        Sql results(
+            "SELECT id, workunitid, server_state, outcome, validate_state, hostid, userid, teamid, sent_time, "
+            "received_time, name, cpu_time, elapsed_time, flops_estimate, app_version_id, appid, granted_credit, "
+            "xml_doc_in, exit_status FROM result WHERE workunitid IN (");
+        Rows rows = db_.query(results.ids(ids) << ") ORDER BY id");
+        while (rows.next()) page[index[rows.i64(1)]].results.push_back(read_result(rows));
+        return page;
+    }
+
+    std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions(std::span<const std::pair<Id, Id>> keys) override {
+        return load_host_versions(keys, false);
+    }
+
+    std::map<Id, AppVersion> versions(Id appid) override {
+        Sql sql("SELECT id, pfc_n, pfc_avg, pfc_scale FROM app_version WHERE appid=");
+        std::map<Id, AppVersion> out;
+        Rows r = db_.query(sql << appid);
+        while (r.next()) {
+            AppVersion& v = out[r.i64(0)];
+            v.id = r.i64(0);
+            v.pfc_n = r.f64(1);
+            v.pfc_avg = r.f64(2);
+            v.pfc_scale = r.f64(3);
+        }
+        return out;
+    }
+
+    bool apply(const ValidationWrite& w, double now) override {
+        bool done = false;
+        db_.transaction([&] {
+            done = lock(w);
+            if (!done) return;
+            write_workunit(w, now);
+            std::set<Id> written;
+            for (const auto& r : w.results)
+                if (write_result(r)) written.insert(r.id);
+            cancel(w.cancel);
+            write_statistics(w, written, now);
+        });
+        return done;
+    }
+
+  private:
+    bool lock(const ValidationWrite& w) {
+        Sql sql("SELECT canonical_resultid FROM workunit WHERE need_validate>0 AND id=");
+        Rows r = db_.query(sql << w.wu_id << " FOR UPDATE");
+        return r.next() && (w.canonical_resultid == 0 || r.i64(0) == 0);
+    }
+
+    void write_workunit(const ValidationWrite& w, double now) {
+        Sql sql("UPDATE workunit SET need_validate=0");
+        if (w.canonical_resultid != 0)
+            sql << ", canonical_resultid=" << w.canonical_resultid << ", canonical_credit=" << w.canonical_credit;
+        if (w.error_mask != 0) sql << ", error_mask=error_mask|" << w.error_mask;
+        if (w.assimilate) sql << ", assimilate_state=" << AssimilateState::kReady;
+        if (w.target_nresults != 0) sql << ", target_nresults=" << w.target_nresults;
+        // Someone else asked for a transition meanwhile (a report came in): that must not be lost.
+        if (w.transition_time != 0)
+            sql << ", transition_time=IF(transition_time=" << w.transition_time_read << "," << w.transition_time
+                << ",LEAST(transition_time," << std::max<std::int64_t>(static_cast<std::int64_t>(now), 1) << "))";
+        db_.execute(sql << " WHERE id=" << w.wu_id);
+    }
+
+    bool write_result(const ValidationWrite::ResultRow& r) {
+        Sql sql("UPDATE result SET server_state=");
+        sql << r.server_state << ", outcome=" << r.outcome << ", validate_state=" << r.validate_state
+            << ", granted_credit=" << r.granted_credit << ", runtime_outlier=" << (r.runtime_outlier ? 1 : 0)
+            << " WHERE id=" << r.id << " AND server_state=" << r.was_server_state
+            << " AND validate_state=" << r.was_validate_state;
+        return db_.execute(sql) == 1;
+    }
+
+    void cancel(const std::vector<Id>& ids) {
+        if (ids.empty()) return;
+        Sql sql("UPDATE result SET server_state=");
+        sql << ServerState::kOver << ", outcome=" << Outcome::kDidntNeed << " WHERE server_state<=" << ServerState::kUnsent
+            << " AND id IN (";
+        db_.execute(sql.ids(ids) << ")");
+    }
+
+    std::map<std::pair<Id, Id>, HostAppVersion> load_host_versions(std::span<const std::pair<Id, Id>> keys, bool lock) {
+        std::map<std::pair<Id, Id>, HostAppVersion> out;
+        if (keys.empty()) return out;
+        Sql sql(
+            "SELECT host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, max_jobs_per_day, "
+            "n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, consecutive_valid "
+            "FROM host_app_version WHERE (host_id, app_version_id) IN (");
+        bool first = true;
+        for (const auto& [host, version] : keys) {
+            sql << (first ? SqlLiteral("(") : SqlLiteral(",(")) << host << "," << version << ")";
+            first = false;
+        }
+        sql << ") ORDER BY host_id, app_version_id";
+        if (lock) sql << " FOR UPDATE";
+        Rows r = db_.query(sql);
+        while (r.next()) {
+            HostAppVersion& h = out[{r.i64(0), r.i64(1)}];
+            h.host_id = r.i64(0);
+            h.app_version_id = r.i64(1);
+            h.pfc_n = r.f64(2);
+            h.pfc_avg = r.f64(3);
+            h.et = {r.f64(4), r.f64(5), r.f64(6), r.f64(7)};
+            h.max_jobs_per_day = r.i32(8);
+            h.n_jobs_today = r.i32(9);
+            h.turnaround = {r.f64(10), r.f64(11), r.f64(12), r.f64(13)};
+            h.consecutive_valid = r.i32(14);
+        }
+        return out;
+    }
+
+    void write_statistics(const ValidationWrite& w, const std::set<Id>& written, double now) {
+        std::vector<ValidationWrite::HostRow> due;
+        std::vector<std::pair<Id, Id>> keys;
+        for (const auto& h : w.hosts) {
+            if (!written.contains(h.result_id) || h.hostid == 0) continue;
+            due.push_back(h);
+            keys.emplace_back(h.hostid, h.generalized_version);
+        }
+        std::sort(keys.begin(), keys.end());  // every process locks in this order
+        keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+        auto versions = load_host_versions(keys, true);
+        for (const auto& h : due) {
+            HostAppVersion& hav = versions[{h.hostid, h.generalized_version}];
+            hav.host_id = h.hostid;
+            hav.app_version_id = h.generalized_version;
+            add_to(hav, h);
+        }
+        for (const auto& [key, hav] : versions) save(hav);
+        std::sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.hostid < b.hostid; });
+        for (const auto& h : due)
+            if (h.valid) write_credit(h, now);
+        for (const auto& h : due)
+            if (h.app_version_id > 0 && h.pfc >= 0) write_version(h, now);
+    }
+
+    static void add_to(HostAppVersion& hav, const ValidationWrite::HostRow& h) {
+        if (!h.valid) {
+            hav.consecutive_valid = 0;
+            if (h.quota > 0 && hav.max_jobs_per_day > h.quota) --hav.max_jobs_per_day;
+            return;
+        }
+        ++hav.max_jobs_per_day;
+        if (h.replicated) ++hav.consecutive_valid;
+        if (h.turnaround >= 0) add_sample(hav.turnaround, h.turnaround, kHostVersionRule);
+        if (h.et >= 0) add_sample(hav.et, h.et, kHostVersionRule);
+        if (h.pfc >= 0) add_sample(hav.pfc_n, hav.pfc_avg, h.pfc, kHostVersionRule);
+    }
+
+    void save(const HostAppVersion& h) {
+        Sql sql(
+            "INSERT INTO host_app_version (host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, "
+            "max_jobs_per_day, n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, "
+            "consecutive_valid) VALUES (");
+        sql << h.host_id << "," << h.app_version_id << "," << h.pfc_n << "," << h.pfc_avg << "," << h.et.n << ","
+            << h.et.avg << "," << h.et.var << "," << h.et.q << "," << h.max_jobs_per_day << "," << h.n_jobs_today << ","
+            << h.turnaround.n << "," << h.turnaround.avg << "," << h.turnaround.var << "," << h.turnaround.q << ","
+            << h.consecutive_valid
+            << ") ON DUPLICATE KEY UPDATE pfc_n=VALUES(pfc_n), pfc_avg=VALUES(pfc_avg), et_n=VALUES(et_n), "
+               "et_avg=VALUES(et_avg), et_var=VALUES(et_var), et_q=VALUES(et_q), "
+               "max_jobs_per_day=VALUES(max_jobs_per_day), turnaround_n=VALUES(turnaround_n), "
+               "turnaround_avg=VALUES(turnaround_avg), turnaround_var=VALUES(turnaround_var), "
+               "turnaround_q=VALUES(turnaround_q), consecutive_valid=VALUES(consecutive_valid)";
+        db_.execute(sql);
+    }
+
+    /// Host, user and team, in that order everywhere.
+    void write_credit(const ValidationWrite::HostRow& h, double now) {
+        {
+            Sql sql("SELECT total_credit, expavg_credit, expavg_time, avg_turnaround FROM host WHERE id=");
+            Rows r = db_.query(sql << h.hostid << " FOR UPDATE");
+            if (!r.next()) return;
+            double avg = r.f64(1), time = r.f64(2), turnaround = r.f64(3);
+            add_credit(now, h.started, h.credit, avg, time);
+            if (h.turnaround >= 0) turnaround = turnaround == 0 ? h.turnaround : 0.7 * turnaround + 0.3 * h.turnaround;
+            Sql update("UPDATE host SET total_credit=total_credit+");
+            db_.execute(update << h.credit << ", expavg_credit=" << avg << ", expavg_time=" << time
+                               << ", avg_turnaround=" << turnaround << " WHERE id=" << h.hostid);
+        }
+        write_account("SELECT expavg_credit, expavg_time FROM user WHERE id=",
+                      "UPDATE user SET total_credit=total_credit+", h.userid, h, now);
+        write_account("SELECT expavg_credit, expavg_time FROM team WHERE id=",
+                      "UPDATE team SET total_credit=total_credit+", h.teamid, h, now);
+    }
+
+    void write_account(SqlLiteral select, SqlLiteral update, Id id, const ValidationWrite::HostRow& h, double now) {
+        if (id == 0 || h.credit == 0) return;
+        Sql sql(select);
+        Rows r = db_.query(sql << id << " FOR UPDATE");
+        if (!r.next()) return;
+        double avg = r.f64(0), time = r.f64(1);
+        add_credit(now, h.started, h.credit, avg, time);
+        Sql write(update);
+        db_.execute(write << h.credit << ", expavg_credit=" << avg << ", expavg_time=" << time << " WHERE id=" << id);
+    }
+
+    void write_version(const ValidationWrite::HostRow& h, double now) {
+        Sql sql("SELECT pfc_n, pfc_avg, expavg_credit, expavg_time FROM app_version WHERE id=");
+        Rows r = db_.query(sql << h.app_version_id << " FOR UPDATE");
+        if (!r.next()) return;
+        double n = r.f64(0), avg = r.f64(1), credit = r.f64(2), time = r.f64(3);
+        add_sample(n, avg, h.pfc, kVersionRule);
+        add_credit(now, h.started, h.credit, credit, time);
+        Sql write("UPDATE app_version SET pfc_n=");
+        db_.execute(write << n << ", pfc_avg=" << avg << ", expavg_credit=" << credit << ", expavg_time=" << time
+                          << " WHERE id=" << h.app_version_id);
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<ValidateStore> make_validate_store(Database& db) { return std::make_unique<MysqlValidateStore>(db); }
+
+}  // namespace sluice

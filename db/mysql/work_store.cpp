@@ -1,0 +1,111 @@
+#include "sluice/db/work_store.h"
+
+#include "sluice/base/clock.h"
+
+namespace sluice {
+namespace {
+
+class MysqlWorkStore final : public WorkStore {
+  public:
+    explicit MysqlWorkStore(Database& db) : db_(db) {}
+
+    std::optional<App> app_by_name(const std::string& name) override {
+        Sql sql("SELECT id, name, user_friendly_name, deprecated, n_size_classes FROM app WHERE name=");
+        Rows rows = db_.query(sql << SqlText{name, 191});
+        if (!rows.next()) return std::nullopt;
+        App app;
+        app.id = rows.i64(0);
+        app.name = rows.text(1);
+        app.user_friendly_name = rows.text(2);
+        app.deprecated = rows.flag(3);
+        app.n_size_classes = rows.i32(4);
+        return app;
+    }
+
+    void insert(std::span<Workunit> workunits, std::span<const std::optional<Assignment>> assignments) override {
+        db_.transaction([&] {
+            std::size_t first = 0;
+            while (first < workunits.size()) first = insert_some(workunits, first);
+            insert_assignments(workunits, assignments);
+        });
+    }
+
+    bool update(const Workunit& w) override {
+        Sql sql("UPDATE workunit SET ");
+        assign(sql, w);
+        return db_.execute(sql << " WHERE id=" << w.id) == 1;
+    }
+
+  private:
+    /// One multi-row INSERT from `first` on, at most kBulkBytes; where the next one starts.
+    std::size_t insert_some(std::span<Workunit> workunits, std::size_t first) {
+        Sql sql(
+            "INSERT INTO workunit (create_time, appid, name, xml_doc, batch, rsc_fpops_est, rsc_fpops_bound, "
+            "rsc_memory_bound, rsc_disk_bound, need_validate, canonical_resultid, canonical_credit, transition_time, "
+            "delay_bound, error_mask, file_delete_state, assimilate_state, hr_class, opaque, min_quorum, "
+            "target_nresults, max_error_results, max_total_results, max_success_results, result_template_file, "
+            "priority, rsc_bandwidth_bound, fileset_id, app_version_id, transitioner_flags, size_class, keywords, "
+            "app_version_num) VALUES ");
+        std::size_t next = first;
+        for (; next < workunits.size() && sql.size() < Database::kBulkBytes; ++next) {
+            if (next > first) sql << ",";
+            values(sql, workunits[next]);
+        }
+        db_.execute(sql);
+        // The ids of one multi-row INSERT are consecutive (InnoDB, "simple inserts"), the first is last_insert_id.
+        const Id id = db_.last_insert_id();
+        for (std::size_t i = first; i < next; ++i) workunits[i].id = id + static_cast<Id>(i - first);
+        return next;
+    }
+
+    static void values(Sql& sql, const Workunit& w) {
+        sql << "(" << w.create_time << "," << w.appid << "," << SqlText{w.name, 191} << "," << SqlBlob{w.xml_doc} << ","
+            << w.batch << "," << w.rsc_fpops_est << "," << w.rsc_fpops_bound << "," << w.rsc_memory_bound << ","
+            << w.rsc_disk_bound << ",0,0,0," << w.transition_time << "," << w.delay_bound << ",0,0,0," << w.hr_class
+            << "," << w.opaque << "," << w.min_quorum << "," << w.target_nresults << "," << w.max_error_results << ","
+            << w.max_total_results << "," << w.max_success_results << "," << SqlText{w.result_template_file, 63} << ","
+            << w.priority << "," << w.rsc_bandwidth_bound << "," << w.fileset_id << "," << w.app_version_id << ","
+            << w.transitioner_flags << "," << w.size_class << "," << SqlText{w.keywords, 254} << ","
+            << w.app_version_num << ")";
+    }
+
+    static void assign(Sql& sql, const Workunit& w) {
+        sql << "create_time=" << w.create_time << ", appid=" << w.appid << ", name=" << SqlText{w.name, 191}
+            << ", xml_doc=" << SqlBlob{w.xml_doc} << ", batch=" << w.batch << ", rsc_fpops_est=" << w.rsc_fpops_est
+            << ", rsc_fpops_bound=" << w.rsc_fpops_bound << ", rsc_memory_bound=" << w.rsc_memory_bound
+            << ", rsc_disk_bound=" << w.rsc_disk_bound << ", rsc_bandwidth_bound=" << w.rsc_bandwidth_bound
+            << ", need_validate=0, canonical_resultid=0, canonical_credit=0, error_mask=0, file_delete_state=0"
+            << ", assimilate_state=0, transition_time=" << w.transition_time << ", delay_bound=" << w.delay_bound
+            << ", hr_class=" << w.hr_class << ", opaque=" << w.opaque << ", min_quorum=" << w.min_quorum
+            << ", target_nresults=" << w.target_nresults << ", max_error_results=" << w.max_error_results
+            << ", max_total_results=" << w.max_total_results << ", max_success_results=" << w.max_success_results
+            << ", result_template_file=" << SqlText{w.result_template_file, 63} << ", priority=" << w.priority
+            << ", fileset_id=" << w.fileset_id << ", app_version_id=" << w.app_version_id
+            << ", transitioner_flags=" << w.transitioner_flags << ", size_class=" << w.size_class
+            << ", keywords=" << SqlText{w.keywords, 254} << ", app_version_num=" << w.app_version_num;
+    }
+
+    void insert_assignments(std::span<const Workunit> workunits,
+                            std::span<const std::optional<Assignment>> assignments) {
+        Sql sql(
+            "INSERT INTO assignment (create_time, target_id, target_type, multi, workunitid, resultid) VALUES ");
+        bool any = false;
+        for (std::size_t i = 0; i < assignments.size(); ++i) {
+            if (!assignments[i]) continue;
+            if (any) sql << ",";
+            sql << "(" << workunits[i].create_time << "," << assignments[i]->target_id << ","
+                << assignments[i]->target_type << "," << (assignments[i]->multi ? 1 : 0) << "," << workunits[i].id
+                << ",0)";
+            any = true;
+        }
+        if (any) db_.execute(sql);
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<WorkStore> make_work_store(Database& db) { return std::make_unique<MysqlWorkStore>(db); }
+
+}  // namespace sluice

@@ -1,0 +1,76 @@
+#pragma once
+// What validators read and write.
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/db/database.h"
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+/// Which workunits a validator or assimilator looks at.
+struct WorkunitFilter {
+    Id appid = 0;
+    std::int64_t mod_n = 0, mod_i = 0;  ///< id mod n = i; 0 = all
+    Id wu_id = 0;                       ///< only this one
+    Id min_wu_id = 0, max_wu_id = 0;    ///< 0 = open
+};
+
+struct WorkunitWithResults {
+    Workunit wu;
+    std::vector<Result> results;
+};
+
+/// What validation changes in one workunit; see daemons/validator/plan.h for the meaning of the parts.
+struct ValidationWrite {
+    struct ResultRow {
+        Id id = 0;
+        ServerState server_state = ServerState::kOver, was_server_state = ServerState::kOver;
+        Outcome outcome = Outcome::kSuccess;
+        ValidateState validate_state = ValidateState::kInit, was_validate_state = ValidateState::kInit;
+        double granted_credit = 0;
+        bool runtime_outlier = false;
+    };
+    /// Statistics of a host and version, due if `result_id`'s row was written.
+    struct HostRow {
+        Id result_id = 0, hostid = 0, userid = 0, teamid = 0, generalized_version = 0, app_version_id = 0;
+        bool valid = false;
+        bool replicated = false;             ///< counts towards consecutive_valid
+        double credit = 0;                   ///< granted now
+        double started = 0;                  ///< sent_time, for the recent average
+        double turnaround = -1, et = -1, pfc = -1;  ///< samples; < 0: none
+        int quota = 0;                       ///< daily_result_quota
+    };
+    Id wu_id = 0;
+    std::int64_t transition_time_read = 0;   ///< guard: a change since then is not overwritten
+    Id canonical_resultid = 0;
+    double canonical_credit = 0;
+    int error_mask = 0;
+    bool assimilate = false;
+    int target_nresults = 0;
+    std::int64_t transition_time = 0;
+    std::vector<ResultRow> results;
+    std::vector<Id> cancel;
+    std::vector<HostRow> hosts;
+};
+
+class ValidateStore {
+  public:
+    virtual ~ValidateStore() = default;
+    virtual std::optional<App> app_by_name(const std::string& name) = 0;
+    /// Workunits with need_validate, ids above `after`, at most `limit`, each with all its results.
+    virtual std::vector<WorkunitWithResults> page(const WorkunitFilter& filter, Id after, int limit) = 0;
+    virtual std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions(std::span<const std::pair<Id, Id>> keys) = 0;
+    virtual std::map<Id, AppVersion> versions(Id appid) = 0;
+    /// In one transaction: locks the workunit; false (nothing written) if another validator was quicker.
+    virtual bool apply(const ValidationWrite& write, double now) = 0;
+};
+
+std::unique_ptr<ValidateStore> make_validate_store(Database& db);
+
+}  // namespace sluice

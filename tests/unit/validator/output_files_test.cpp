@@ -1,0 +1,57 @@
+#include "daemons/validator/output_files.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/support/temp_dir.h"
+
+namespace sluice {
+namespace {
+
+const char kDoc[] =
+    "<file_info>\n<name>w_0_r1_0</name>\n</file_info>\n<result>\n"
+    "<file_ref><file_name>w_0_r1_0</file_name><open_name>out</open_name></file_ref>\n"
+    "<file_ref><file_name>w_0_r1_1</file_name><open_name>log</open_name><no_validate/></file_ref>\n"
+    "<file_ref><file_name>w_0_r1_2</file_name><open_name>extra</open_name><optional/></file_ref>\n"
+    "<file_ref><file_name>../../keys/upload_private</file_name><open_name>evil</open_name></file_ref>\n</result>";
+
+struct OutputFiles : testing::Test {
+    test::TempDir dir;
+    std::vector<OutputFile> files = output_files(kDoc, dir.path(), 0);
+    void write(const std::string& name, const std::string& text) { std::ofstream(dir.path() / name) << text; }
+};
+
+TEST_F(OutputFiles, AreReadFromTheResultsDocument) {
+    ASSERT_EQ(files.size(), 3u) << "a name that leaves the upload folder is dropped";
+    EXPECT_EQ(files[0].logical, "out");
+    EXPECT_EQ(files[0].path, dir.path() / "w_0_r1_0");
+    EXPECT_TRUE(files[1].no_validate);
+    EXPECT_TRUE(files[2].optional);
+}
+TEST_F(OutputFiles, KeysAgreeExactlyWhenTheValidatedFilesDo) {
+    write("w_0_r1_0", "same");
+    write("w_0_r1_1", "not compared");
+    const auto a = check_bitwise(files, dir.path(), false);
+    write("w_0_r1_1", "other");
+    EXPECT_EQ(a.key, check_bitwise(files, dir.path(), false).key);
+    write("w_0_r1_2", "now there");
+    EXPECT_NE(a.key, check_bitwise(files, dir.path(), false).key);
+    write("w_0_r1_0", "Same");
+    EXPECT_NE(a.key, check_bitwise(files, dir.path(), false).key);
+}
+TEST_F(OutputFiles, AMissingFileIsAnErrorAMissingFolderIsTransient) {
+    EXPECT_EQ(check_bitwise(files, dir.path(), false).kind, OutputCheck::Kind::kError);
+    EXPECT_EQ(check_bitwise(files, dir.path() / "unmounted", false).kind, OutputCheck::Kind::kTransient);
+}
+TEST_F(OutputFiles, GzipTimeStampsDoNotCount) {
+    const std::string body(30, 'x');
+    write("w_0_r1_0", std::string("\x1f\x8b\x08\x01" "1111" "\x01\x03", 10) + body);
+    const auto a = check_bitwise(files, dir.path(), true);
+    write("w_0_r1_0", std::string("\x1f\x8b\x08\x01" "2222" "\x01\x03", 10) + body);
+    EXPECT_EQ(a.key, check_bitwise(files, dir.path(), true).key);
+    EXPECT_NE(a.key, check_bitwise(files, dir.path(), false).key);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,156 @@
+// The validator's decisions: table of upstream's framework (quorum, agreement of more than half, late results, errors).
+#include "daemons/validator/plan.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kNow = 1000000;
+using Kind = OutputCheck::Kind;
+
+/// A workunit with quorum 2 and results given by a text: a letter a result. A-Z: success with that output; '!' success
+/// whose file is missing; '~' file system away; 'u' unsent, 'i' inactive, 'p' in progress, 'e' client error.
+struct World {
+    ValidateFacts facts;
+    explicit World(const std::string& results, int quorum = 2) {
+        facts.wu.id = 1;
+        facts.wu.min_quorum = quorum;
+        facts.wu.target_nresults = quorum;
+        facts.wu.max_success_results = 6;
+        for (std::size_t i = 0; i < results.size(); ++i) add(static_cast<Id>(i) + 10, results[i]);
+        const auto needed = needs_output(facts.wu, facts.results);
+        for (std::size_t i = 0; i < needed.size(); ++i)
+            if (!needed[i]) facts.outputs[i].reset();
+    }
+    void add(Id id, char c) {
+        Result r;
+        r.id = id;
+        r.server_state = c == 'u' ? ServerState::kUnsent : c == 'i' ? ServerState::kInactive : c == 'p' ? ServerState::kInProgress : ServerState::kOver;
+        r.outcome = r.server_state != ServerState::kOver ? Outcome::kInit : c == 'e' ? Outcome::kClientError : Outcome::kSuccess;
+        facts.results.push_back(r);
+        facts.outputs.push_back(OutputCheck{c == '!' ? Kind::kError : c == '~' ? Kind::kTransient : Kind::kGood, std::string(1, c)});
+    }
+    ValidationPlan plan() { return plan_validation(facts, App{}, kNow); }
+    /// One letter a result: V valid, I invalid, C inconclusive, E validate error, L too late, - untouched.
+    static std::string verdicts(const World& w, const ValidationPlan& p) {
+        std::string out;
+        for (const Result& r : w.facts.results) {
+            char c = '-';
+            for (const auto& v : p.verdicts) {
+                if (v.result_id != r.id) continue;
+                c = v.outcome == Outcome::kValidateError             ? 'E'
+                    : v.validate_state == ValidateState::kValid        ? 'V'
+                    : v.validate_state == ValidateState::kInvalid      ? 'I'
+                    : v.validate_state == ValidateState::kInconclusive ? 'C'
+                    : v.validate_state == ValidateState::kTooLate      ? 'L'
+                                                                       : '?';
+            }
+            out += c;
+        }
+        return out;
+    }
+};
+
+struct Case {
+    const char* results;
+    int quorum;
+    const char* verdicts;
+    Id canonical;
+};
+class Quorum : public testing::TestWithParam<Case> {};
+TEST_P(Quorum, Decides) {
+    World w(GetParam().results, GetParam().quorum);
+    const auto plan = w.plan();
+    EXPECT_EQ(World::verdicts(w, plan), GetParam().verdicts);
+    EXPECT_EQ(plan.canonical_resultid, GetParam().canonical);
+    EXPECT_EQ(plan.assimilate, GetParam().canonical != 0);
+    if (GetParam().canonical != 0) {
+        EXPECT_EQ(plan.transition_time, kNever);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, Quorum,
+    testing::Values(Case{"A", 1, "V", 10}, Case{"AA", 2, "VV", 10}, Case{"AB", 2, "CC", 0}, Case{"ABA", 2, "VIV", 10},
+                    Case{"BAA", 2, "IVV", 11}, Case{"A", 2, "-", 0}, Case{"Ae", 2, "--", 0}, Case{"A!", 2, "-E", 0},
+                    Case{"AA!", 2, "VVE", 10}, Case{"A~", 2, "--", 0}, Case{"AA~", 2, "VV-", 10},
+                    // quorum 3: two that agree are more than half of 3
+                    Case{"AAB", 3, "VVI", 10}, Case{"ABC", 3, "CCC", 0},
+                    // quorum 4 needs three that agree
+                    Case{"AABB", 4, "CCCC", 0}, Case{"AAAB", 4, "VVVI", 10},
+                    // adaptive replication: quorum 1 with two answers, the first is canonical
+                    Case{"AB", 1, "VI", 10}));
+
+TEST(Validation, UnneededInstancesAreCancelledInactiveOnesToo) {
+    World w("AuipA");
+    const auto plan = w.plan();
+    EXPECT_EQ(plan.cancel, (std::vector<Id>{11, 12}));  // not the one in progress: its host is at work
+}
+
+TEST(Validation, WithoutAgreementOneMoreInstanceIsAskedFor) {
+    const auto plan = World("AB").plan();
+    EXPECT_EQ(plan.target_nresults, 3);
+    EXPECT_EQ(plan.transition_time, kNow);
+}
+
+TEST(Validation, TooManyDifferentAnswersIsAnError) {
+    World w("ABCDEFG");
+    const auto plan = w.plan();
+    EXPECT_EQ(plan.error_mask, kWuTooManySuccess);
+    EXPECT_EQ(plan.canonical_resultid, 0);
+}
+
+TEST(Validation, AMissingFileCallsTheTransitioner) { EXPECT_EQ(World("A!").plan().transition_time, kNow); }
+
+TEST(Validation, AnAbsentFileSystemIsTriedAgainLater) {
+    const auto plan = World("A~").plan();
+    EXPECT_TRUE(plan.again_later);
+    EXPECT_EQ(plan.transition_time, kNow + 6 * 3600);
+    EXPECT_TRUE(plan.verdicts.empty());
+}
+
+TEST(Validation, AWorkunitInErrorIsLeftAlone) {
+    World w("AA");
+    w.facts.wu.error_mask = kWuCancelled;
+    EXPECT_TRUE(w.plan().verdicts.empty());
+}
+
+struct Late : testing::Test {
+    static World with_canonical(const std::string& results) {
+        World w(results);
+        w.facts.wu.canonical_resultid = 10;
+        w.facts.wu.canonical_credit = 4;
+        w.facts.results[0].validate_state = ValidateState::kValid;
+        const auto needed = needs_output(w.facts.wu, w.facts.results);
+        for (std::size_t i = 0; i < needed.size(); ++i) {
+            EXPECT_EQ(needed[i], results[i] != 'p') << i;
+            w.facts.outputs[i] = OutputCheck{results[i] == '!' ? Kind::kError : results[i] == '~' ? Kind::kTransient : Kind::kGood,
+                                             std::string(1, results[i])};
+        }
+        return w;
+    }
+};
+TEST_F(Late, IsComparedWithTheCanonicalResult) {
+    World w = with_canonical("AAB");
+    const auto plan = w.plan();
+    EXPECT_EQ(World::verdicts(w, plan), "-VI");
+    EXPECT_EQ(plan.canonical_resultid, 0);
+    EXPECT_EQ(plan.verdicts[0].granted_credit, 4);
+    EXPECT_EQ(plan.transition_time, kNow);
+}
+TEST_F(Late, CanonicalFilesGoneMeansTooLate) {
+    World w = with_canonical("!A");
+    EXPECT_EQ(World::verdicts(w, w.plan()), "-L");
+}
+TEST_F(Late, OwnFileMissing) {
+    World w = with_canonical("A!");
+    EXPECT_EQ(World::verdicts(w, w.plan()), "-E");
+}
+
+TEST(NeedsOutput, NothingIsReadBelowTheQuorum) {
+    const World w("A");
+    EXPECT_EQ(needs_output(w.facts.wu, w.facts.results), std::vector<bool>{false});
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,49 @@
+#include "daemons/assimilator/script.h"
+
+#include <gtest/gtest.h>
+
+#include "sluice/base/error.h"
+
+namespace sluice {
+namespace {
+
+Assimilable job() {
+    Assimilable a;
+    a.wu.id = 5;
+    a.wu.name = "w5";
+    a.wu.batch = 3;
+    a.canonical = Result{};
+    a.canonical->id = 50;
+    a.canonical->elapsed_time = 1.5;
+    return a;
+}
+const std::vector<OutputFile> kFiles{{"p0", "out", false, false, "/up/p0"}, {"p1", "log", false, false, "/up/p1"}};
+using Words = std::vector<std::string>;
+
+TEST(AssimilatorScript, DefaultTokens) {
+    EXPECT_EQ(script_arguments(parse_script_option("collect"), "/p/bin", job(), kFiles),
+              (Words{"/p/bin/collect", "5", "/up/p0", "/up/p1"}));
+}
+TEST(AssimilatorScript, EveryToken) {
+    EXPECT_EQ(script_arguments(parse_script_option(" s  files2 wu_id wu_name result_id runtime batch_id "), "/p/bin", job(), kFiles),
+              (Words{"/p/bin/s", "/up/p0", "out", "/up/p1", "log", "5", "w5", "50", "1.500000", "3"}));
+}
+TEST(AssimilatorScript, AFailedWorkunit) {
+    auto a = job();
+    a.canonical.reset();
+    a.wu.error_mask = 2;
+    EXPECT_EQ(script_arguments(parse_script_option("s files"), "/p/bin", a, {}), (Words{"/p/bin/s", "--error", "2", "w5", "5", "3"}));
+}
+TEST(AssimilatorScript, UnknownTokenIsRefused) {
+    EXPECT_THROW(parse_script_option("s fils"), ConfigError);
+    EXPECT_THROW(parse_script_option("  "), ConfigError);
+}
+TEST(AssimilatorScript, ExitStatusAndArgumentsReachTheProgram) {
+    EXPECT_EQ(run_script({"/bin/sh", "-c", "exit 7"}), 7);
+    EXPECT_EQ(run_script({"/bin/sh", "-c", "test \"$1\" = \"a b;c'd\"", "sh", "a b;c'd"}), 0) << "no shell in between";
+    EXPECT_EQ(run_script({"/bin/sh", "-c", "kill -9 $$"}), 137);
+    EXPECT_EQ(run_script({"/nonexistent/program"}), 127);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,77 @@
+#include "daemons/work/staging.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice {
+namespace {
+
+struct Staging : testing::Test {
+    test::TempDir dir;
+    StagingSettings settings{dir.path() / "download", "http://h/download", 1024, true};
+    fs::path write(const std::string& name, const std::string& text) {
+        std::ofstream(dir.path() / name) << text;
+        return dir.path() / name;
+    }
+};
+
+TEST_F(Staging, MovesIntoTheFanOutAndWritesTheMd5) {
+    stage_file(write("foo", "hello\n"), settings, {});
+    EXPECT_FALSE(fs::exists(dir.path() / "foo"));
+    EXPECT_EQ(read_file(dir.path() / "download/db/foo"), "hello\n");  // upstream fact: foo -> db at fan-out 1024
+    EXPECT_EQ(read_file(dir.path() / "download/db/foo.md5"), "b1946ac92492d2347c6235b4d2611184 6\n");
+    const auto staged = find_staged("foo", settings);
+    EXPECT_EQ(staged.url, "http://h/download/db/foo");
+    EXPECT_EQ(staged.md5, "b1946ac92492d2347c6235b4d2611184");
+    EXPECT_EQ(staged.nbytes, 6u);
+}
+
+TEST_F(Staging, CopyKeepsTheOriginalAndGzipCompresses) {
+    stage_file(write("foo", std::string(10000, 'a')), settings, {.copy = true, .gzip = true});
+    EXPECT_TRUE(fs::exists(dir.path() / "foo"));
+    EXPECT_EQ(read_file(dir.path() / "download/db/foo.gz")->substr(0, 2), "\x1f\x8b");
+    EXPECT_GT(find_staged("foo", settings).gzipped_nbytes, 0u);
+}
+
+TEST_F(Staging, SameNameOtherContentIsRefused) {
+    stage_file(write("foo", "one"), settings, {});
+    stage_file(write("foo", "one"), settings, {});
+    EXPECT_THROW(stage_file(write("foo", "two"), settings, {}), FileError);
+    EXPECT_TRUE(fs::exists(dir.path() / "foo")) << "nothing is lost";
+    EXPECT_EQ(read_file(dir.path() / "download/db/foo"), "one");
+}
+
+TEST_F(Staging, AStaleOrMalformedMd5CacheIsNotBelieved) {
+    stage_file(write("foo", "hello\n"), settings, {});
+    for (const char* text : {"0", "ffffffffffffffffffffffffffffffff 7\n", "ffff 6\n"}) {
+        write_file_atomically(dir.path() / "download/db/foo.md5", text);
+        EXPECT_EQ(find_staged("foo", settings).md5, "b1946ac92492d2347c6235b4d2611184") << text;
+    }
+    EXPECT_EQ(read_file(dir.path() / "download/db/foo.md5"), "b1946ac92492d2347c6235b4d2611184 6\n");
+}
+
+TEST_F(Staging, AFileAtTheTopOfTheDownloadFolderIsCopiedIntoTheHierarchy) {
+    fs::create_directories(dir.path() / "download");
+    write("download/foo", "x");
+    EXPECT_EQ(find_staged("foo", settings).nbytes, 1u);
+    EXPECT_TRUE(fs::exists(dir.path() / "download/db/foo"));
+}
+
+TEST_F(Staging, WhatIsMissingOrBadIsSaid) {
+    try {
+        find_staged("nothere", settings);
+        FAIL();
+    } catch (const FileError& e) {
+        EXPECT_NE(std::string(e.what()).find("stage_file"), std::string::npos);
+    }
+    EXPECT_THROW(find_staged("../etc/passwd", settings), FileError);
+    EXPECT_THROW(stage_file(dir.path(), settings, {}), FileError);
+}
+
+}  // namespace
+}  // namespace sluice
