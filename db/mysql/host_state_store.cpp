@@ -1,0 +1,110 @@
+// host_app_version and messages of one host. Increments, never absolute counters: transitioner and validator write the
+// same rows (upstream's absolute writes lose updates).
+#include "sluice/db/host_state_store.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "rpc_store_factories.h"
+
+namespace sluice {
+namespace {
+
+class MysqlHostStateStore final : public HostStateStore {
+  public:
+    explicit MysqlHostStateStore(Database& db) : db_(db) {}
+
+    /// One statement for both: a kind, 14 numbers, a text.
+    HostState load(Id hostid, bool with_messages) override {
+        Sql sql("SELECT 0,app_version_id,pfc_n,pfc_avg,et_n,et_avg,et_var,et_q,max_jobs_per_day,n_jobs_today,"
+                "turnaround_n,turnaround_avg,turnaround_var,turnaround_q,consecutive_valid,NULL"
+                " FROM host_app_version WHERE host_id=");
+        sql << hostid;
+        if (with_messages)
+            sql << " UNION ALL SELECT 1,id,0,0,0,0,0,0,0,0,0,0,0,0,0,xml FROM msg_to_host WHERE hostid=" << hostid
+                << " AND handled=0 ORDER BY 1,2";
+        HostState state;
+        Rows rows = db_.query(sql);
+        while (rows.next()) {
+            if (rows.i64(0) == 1)
+                state.messages.push_back({rows.i64(1), rows.text(15)});
+            else
+                state.versions.push_back(read_version(rows, hostid));
+        }
+        return state;
+    }
+
+    void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) override {
+        if (changes.empty()) return;
+        std::vector<VersionChange> sorted(changes.begin(), changes.end());  // every process locks in this order
+        std::sort(sorted.begin(), sorted.end(),
+                  [](const auto& a, const auto& b) { return a.generalized_id < b.generalized_id; });
+        db_.execute(upsert_statement(hostid, new_day, sorted));
+    }
+
+    void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) override {
+        for (std::size_t next = 0; next < messages.size();) {
+            Sql sql("INSERT INTO msg_from_host (create_time,hostid,variety,handled,xml) VALUES ");
+            const std::size_t first = next;
+            do {
+                const MessageFromHost& m = messages[next];
+                if (next > first) sql << ",";
+                sql << "(" << now << "," << hostid << "," << SqlText{m.variety} << ",0," << SqlText{m.xml, 4u << 20}
+                    << ")";
+            } while (++next < messages.size() && sql.size() < Database::kBulkBytes);
+            db_.execute(sql);
+        }
+    }
+
+    void mark_delivered(std::span<const Id> messages) override {
+        if (messages.empty()) return;
+        Sql sql("UPDATE msg_to_host SET handled=1 WHERE id IN (");
+        db_.execute(sql.ids(messages) << ") AND handled=0");
+    }
+
+  private:
+    static HostAppVersion read_version(const Rows& r, Id hostid) {
+        HostAppVersion v;
+        v.host_id = hostid;
+        v.app_version_id = r.i64(1);
+        v.pfc_n = r.f64(2);
+        v.pfc_avg = r.f64(3);
+        v.et = {r.f64(4), r.f64(5), r.f64(6), r.f64(7)};
+        v.max_jobs_per_day = r.i32(8);
+        v.n_jobs_today = r.i32(9);
+        v.turnaround = {r.f64(10), r.f64(11), r.f64(12), r.f64(13)};
+        v.consecutive_valid = r.i32(14);
+        return v;
+    }
+
+    static Sql distrusted(std::span<const VersionChange> changes) {
+        Sql list("0");
+        for (const VersionChange& c : changes)
+            if (c.lost_trust) list << "," << c.generalized_id;
+        return list;
+    }
+
+    static Sql upsert_statement(Id hostid, bool new_day, std::span<const VersionChange> changes) {
+        Sql sql("INSERT INTO host_app_version (host_id,app_version_id,pfc_n,pfc_avg,et_n,et_avg,et_var,et_q,"
+                "max_jobs_per_day,n_jobs_today,turnaround_n,turnaround_avg,turnaround_var,turnaround_q,"
+                "consecutive_valid) VALUES ");
+        for (std::size_t i = 0; i < changes.size(); ++i) {
+            const VersionChange& c = changes[i];
+            sql << (i > 0 ? Sql(",(") : Sql("(")) << hostid << "," << c.generalized_id << ",0,0,0,0,0,0,"
+                << c.max_jobs_per_day << "," << c.jobs_sent << ",0,0,0,0,0)";
+        }
+        sql << " ON DUPLICATE KEY UPDATE n_jobs_today=" << (new_day ? Sql("0") : Sql("n_jobs_today"))
+            << "+VALUES(n_jobs_today),max_jobs_per_day=IF(VALUES(max_jobs_per_day)=0,max_jobs_per_day,"
+               "GREATEST(1,max_jobs_per_day+VALUES(max_jobs_per_day))),consecutive_valid=IF(app_version_id IN ("
+            << distrusted(changes) << "),0,consecutive_valid)";
+        return sql;
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<HostStateStore> make_host_state_store(Database& db) { return std::make_unique<MysqlHostStateStore>(db); }
+
+}  // namespace sluice

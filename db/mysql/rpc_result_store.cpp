@@ -1,0 +1,331 @@
+// Results and workunits of a scheduler RPC: all statements are bulk ones. Workunits are locked before results and each
+// in the order of their ids (bulk.h), so that two schedulers, or a scheduler and a transitioner, don't deadlock as a
+// rule; where they do, the transaction is repeated.
+#include "sluice/db/rpc_result_store.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "bulk.h"
+#include "rpc_store_factories.h"
+#include "workunit_columns.h"
+
+namespace sluice {
+namespace {
+
+using I = std::int64_t;
+
+/// Sorted by id; of two with one id the first stays.
+template <typename Item>
+std::vector<Item> by_ascending_id(std::span<const Item> items) {
+    std::vector<Item> sorted(items.begin(), items.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+    sorted.erase(std::unique(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.id == b.id; }),
+                 sorted.end());
+    return sorted;
+}
+
+template <typename Item>
+std::vector<Id> ids_of(const std::vector<Item>& items) {
+    std::vector<Id> ids;
+    ids.reserve(items.size());
+    for (const Item& item : items) ids.push_back(item.id);
+    return ids;
+}
+
+#define SLUICE_KNOWN_RESULT                                                                                          \
+    "SELECT r.id,r.workunitid,r.appid,r.name,r.server_state,r.outcome,r.validate_state,r.file_delete_state,"        \
+    "r.client_state,r.sent_time,r.received_time,r.report_deadline,r.hostid,h.userid,r.app_version_id,w.error_mask," \
+    "w.assimilate_state FROM result r LEFT JOIN workunit w ON w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid "
+
+KnownResult read_known(const Rows& r) {
+    KnownResult k;
+    k.id = r.i64(0);
+    k.workunitid = r.i64(1);
+    k.appid = r.i64(2);
+    k.name = r.text(3);
+    k.server_state = r.code<ServerState>(4);
+    k.outcome = r.code<Outcome>(5);
+    k.validate_state = r.code<ValidateState>(6);
+    k.file_delete_state = r.code<FileDeleteState>(7);
+    k.client_state = r.code<ClientState>(8);
+    k.sent_time = r.i64(9);
+    k.received_time = r.i64(10);
+    k.report_deadline = r.i64(11);
+    k.hostid = r.i64(12);
+    k.userid_of_host = r.i64(13);
+    k.app_version_id = r.i64(14);
+    k.wu_error_mask = r.i32(15);
+    k.wu_assimilate_state = r.code<AssimilateState>(16);
+    return k;
+}
+
+/// Which results a report may change: still out, or given up for lost and not heard of since.
+Sql acceptable_report() {
+    Sql sql("received_time=0 AND (server_state=");
+    sql << ServerState::kInProgress << " OR (server_state=" << ServerState::kOver << " AND outcome IN ("
+        << Outcome::kNoReply << "," << Outcome::kClientDetached << ")))";
+    return sql;
+}
+
+class MysqlRpcResultStore final : public RpcResultStore {
+  public:
+    explicit MysqlRpcResultStore(Database& db) : db_(db) {}
+
+    std::vector<KnownResult> load(const ResultQuery& query) override;
+    std::vector<LostJob> lost_jobs(std::span<const Id> results) override;
+    std::vector<SendableFacts> facts(const FactsQuery& query) override;
+    void touch_workunits(std::span<const WorkunitTouch> touches) override;
+    std::vector<Id> store_reports(const ReportBatch& batch) override;
+    std::vector<Id> send(const SendBatch& batch) override;
+    void detach(Id hostid, std::int64_t now, std::span<const Id> results) override;
+
+  private:
+    void store_some_reports(const ReportBatch& batch, std::span<const ReportWrite> some, std::vector<Id>& refused);
+    /// Of `ids`, those for which `condition` does not hold, seen with their current values.
+    std::vector<Id> not_fulfilling(const std::vector<Id>& ids, const Sql& condition);
+    Database& db_;
+};
+
+std::vector<KnownResult> MysqlRpcResultStore::load(const ResultQuery& query) {
+    Sql sql;
+    if (!query.names.empty()) (sql << SLUICE_KNOWN_RESULT "WHERE r.name IN (").texts(query.names) << ")";
+    if (query.in_progress_on_host != 0) {
+        if (sql.size() > 0) sql << " UNION ";
+        sql << SLUICE_KNOWN_RESULT "WHERE r.hostid=" << query.in_progress_on_host << " AND r.server_state="
+            << ServerState::kInProgress;
+    }
+    std::vector<KnownResult> known;
+    if (sql.size() == 0) return known;
+    Rows rows = db_.query(sql << " ORDER BY 1");
+    while (rows.next()) known.push_back(read_known(rows));
+    return known;
+}
+
+std::vector<SendableFacts> MysqlRpcResultStore::facts(const FactsQuery& query) {
+    if (query.results.empty()) return {};
+    Sql sql("SELECT r.id,r.workunitid,r.server_state,r.name,r.xml_doc_in,w.error_mask,w.canonical_resultid,w.hr_class,"
+            "w.app_version_id,w.transitioner_flags,w.transition_time,");
+    if (query.count_user)
+        sql << "(SELECT COUNT(*) FROM result o WHERE o.workunitid=r.workunitid AND o.userid=" << query.userid << "),";
+    else
+        sql << "0,";
+    if (query.count_host)
+        sql << "(SELECT COUNT(*) FROM result o WHERE o.workunitid=r.workunitid AND o.hostid=" << query.hostid << ")";
+    else
+        sql << "0";
+    sql << " FROM result r JOIN workunit w ON w.id=r.workunitid WHERE r.id IN (";
+    Rows rows = db_.query(sql.ids(query.results) << ")");
+    std::unordered_map<Id, SendableFacts> found;
+    while (rows.next()) {
+        SendableFacts f{rows.i64(0), rows.i64(1), true, rows.code<ServerState>(2), rows.i32(5), rows.i64(6),
+                        rows.i32(7), rows.i64(8), rows.i32(9), rows.i64(10), rows.i32(11), rows.i32(12),
+                        rows.text(3), rows.text(4)};
+        found.emplace(f.result_id, std::move(f));
+    }
+    std::vector<SendableFacts> facts;
+    for (const Id id : query.results) {
+        const auto it = found.find(id);
+        facts.push_back(it == found.end() ? SendableFacts{} : it->second);
+        facts.back().result_id = id;
+    }
+    return facts;
+}
+
+void MysqlRpcResultStore::touch_workunits(std::span<const WorkunitTouch> touches) {
+    if (touches.empty()) return;
+    const std::vector<WorkunitTouch> sorted = by_ascending_id(touches);
+    const auto any = [&](auto wants) { return std::any_of(sorted.begin(), sorted.end(), wants); };
+    Sql exact("0");
+    for (const WorkunitTouch& t : sorted)
+        if (!t.at_most) exact << "," << t.id;
+    Sql sql("UPDATE workunit FORCE INDEX (PRIMARY) SET transition_time=IF(id NOT IN (");
+    sql << exact << ") AND transition_time<";
+    const auto time_of = [&] {
+        sql << "(";
+        bulk::by_id(sql, "id", sorted, [](const WorkunitTouch& t) { return I{t.transition_time}; });
+        sql << "+0)";
+    };
+    time_of();
+    sql << ",transition_time,";
+    time_of();
+    sql << ")";
+    if (any([](const auto& t) { return t.hr_class != 0; })) {
+        sql << ",hr_class=IF(hr_class=0,";
+        bulk::by_id(sql, "id", sorted, [](const WorkunitTouch& t) { return I{t.hr_class}; });
+        sql << ",hr_class)";
+    }
+    if (any([](const auto& t) { return t.app_version_id != 0; })) {
+        sql << ",app_version_id=IF(app_version_id=0,";
+        bulk::by_id(sql, "id", sorted, [](const WorkunitTouch& t) { return I{t.app_version_id}; });
+        sql << ",app_version_id)";
+    }
+    for (const WorkunitTouch& t : sorted)
+        if (t.replicate > 0) {
+            sql << ",target_nresults=CASE id";
+            for (const WorkunitTouch& r : sorted)
+                if (r.replicate > 0) sql << " WHEN " << r.id << " THEN " << r.replicate;
+            sql << " ELSE target_nresults END,min_quorum=CASE id";
+            for (const WorkunitTouch& r : sorted)
+                if (r.replicate > 0) sql << " WHEN " << r.id << " THEN " << r.replicate;
+            sql << " ELSE min_quorum END";
+            break;
+        }
+    sql << " WHERE id IN (";
+    db_.execute(sql.ids(ids_of(sorted)) << ")");
+}
+
+void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span<const ReportWrite> some,
+                                             std::vector<Id>& refused) {
+    Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET ");
+    const auto number = [&](SqlLiteral column, auto value) {
+        sql << column << "=";
+        bulk::by_id(sql, "id", some, value);
+        sql << ",";
+    };
+    using W = const ReportWrite&;
+    number("client_state", [](W w) { return static_cast<I>(w.client_state); });
+    number("cpu_time", [](W w) { return w.cpu_time; });
+    number("elapsed_time", [](W w) { return w.elapsed_time; });
+    number("peak_working_set_size", [](W w) { return w.peak_working_set_size; });
+    number("peak_swap_size", [](W w) { return w.peak_swap_size; });
+    number("peak_disk_usage", [](W w) { return w.peak_disk_usage; });
+    number("exit_status", [](W w) { return I{w.exit_status}; });
+    number("app_version_num", [](W w) { return I{w.app_version_num}; });
+    number("outcome", [](W w) { return static_cast<I>(w.outcome); });
+    number("validate_state", [](W w) { return static_cast<I>(w.validate_state); });
+    number("stderr_out", [](W w) { return SqlBlob{w.stderr_out}; });
+    number("xml_doc_out", [](W w) { return SqlBlob{w.xml_doc_out}; });
+    // The columns of the guard are set last: an UPDATE's later assignments see the earlier ones.
+    sql << "hostid=" << batch.hostid << ",teamid=" << batch.teamid << ",received_time=" << batch.now
+        << ",server_state=" << ServerState::kOver << " WHERE id IN (";
+    bulk::id_list(sql, some);
+    sql << ") AND " << acceptable_report();
+    if (db_.execute(sql) == static_cast<I>(some.size())) return;
+    Sql written("server_state=");
+    written << ServerState::kOver << " AND hostid=" << batch.hostid << " AND received_time=" << batch.now;
+    const std::vector<ReportWrite> list(some.begin(), some.end());
+    for (const Id id : not_fulfilling(ids_of(list), written)) refused.push_back(id);
+}
+
+std::vector<Id> MysqlRpcResultStore::store_reports(const ReportBatch& batch) {
+    const std::vector<ReportWrite> sorted = by_ascending_id(std::span<const ReportWrite>(batch.results));
+    std::vector<Id> refused;
+    for (std::size_t next = 0; next < sorted.size();) {
+        std::size_t bytes = 0, end = next;
+        while (end < sorted.size() && (end == next || bytes < Database::kBulkBytes)) {
+            bytes += 300 + sorted[end].stderr_out.size() + sorted[end].xml_doc_out.size();
+            ++end;
+        }
+        store_some_reports(batch, std::span(sorted).subspan(next, end - next), refused);
+        next = end;
+    }
+    return refused;
+}
+
+std::vector<Id> MysqlRpcResultStore::not_fulfilling(const std::vector<Id>& ids, const Sql& condition) {
+    Sql sql("SELECT id FROM result WHERE id IN (");
+    sql.ids(ids) << ") AND " << condition << " FOR UPDATE";  // current values, not those of the snapshot
+    std::unordered_set<Id> fulfilling;
+    Rows rows = db_.query(sql);
+    while (rows.next()) fulfilling.insert(rows.i64(0));
+    std::vector<Id> rest;
+    for (const Id id : ids)
+        if (!fulfilling.contains(id)) rest.push_back(id);
+    return rest;
+}
+
+/// Joined to the workunits (locked by touch_workunits before), so that error, commitment and one-per-user are judged by
+/// what is true at this moment.
+std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
+    if (batch.results.empty()) return {};
+    const std::vector<SendWrite> sorted = by_ascending_id(std::span<const SendWrite>(batch.results));
+    std::vector<Id> workunits, resends{0}, hr{0}, versions{0};
+    for (const SendWrite& s : sorted) {
+        workunits.push_back(s.workunit_id);
+        if (s.resend) resends.push_back(s.id);
+        if (s.hr_class > 0) hr.push_back(s.id);
+        if (s.committed_version > 0) versions.push_back(s.id);
+    }
+    const bool unique = batch.one_per_user || batch.one_per_host;
+    Sql sql("UPDATE result r FORCE INDEX (PRIMARY) JOIN workunit w ON w.id=r.workunitid");
+    if (unique) {
+        sql << " LEFT JOIN (SELECT DISTINCT o.workunitid FROM result o WHERE o.workunitid IN (";
+        sql.ids(workunits) << ") AND " << (batch.one_per_user ? Sql("o.userid=") : Sql("o.hostid="))
+                           << (batch.one_per_user ? batch.userid : batch.hostid) << " AND o.id NOT IN (";
+        sql.ids(resends) << ")) taken ON taken.workunitid=r.workunitid";
+    }
+    sql << " SET r.hostid=" << batch.hostid << ",r.userid=" << batch.userid << ",r.sent_time=" << batch.now;
+    const auto set = [&](SqlLiteral column, auto value) {
+        sql << "," << column << "=";
+        bulk::by_id(sql, "r.id", sorted, value);
+    };
+    using W = const SendWrite&;
+    set("r.report_deadline", [](W w) { return I{w.report_deadline}; });
+    set("r.flops_estimate", [](W w) { return w.flops_estimate; });
+    set("r.app_version_id", [](W w) { return I{w.app_version_id}; });
+    sql << ",r.server_state=" << ServerState::kInProgress << " WHERE r.id IN (";
+    sql.ids(ids_of(sorted)) << ") AND ((r.server_state=" << ServerState::kUnsent << " AND w.error_mask=0";
+    if (unique) sql << " AND taken.workunitid IS NULL";
+    sql << ") OR (r.server_state=" << ServerState::kInProgress << " AND r.hostid=" << batch.hostid << " AND r.id IN (";
+    sql.ids(resends) << ")))";
+    if (hr.size() > 1) {
+        sql << " AND (r.id NOT IN (";
+        sql.ids(hr) << ") OR w.hr_class=";
+        bulk::by_id(sql, "r.id", sorted, [](W w) { return I{w.hr_class}; });
+        sql << ")";
+    }
+    if (versions.size() > 1) {
+        sql << " AND (r.id NOT IN (";
+        sql.ids(versions) << ") OR w.app_version_id=";
+        bulk::by_id(sql, "r.id", sorted, [](W w) { return I{w.committed_version}; });
+        sql << ")";
+    }
+    if (db_.execute(sql) == static_cast<I>(sorted.size())) return {};
+    Sql ours("server_state=");
+    ours << ServerState::kInProgress << " AND hostid=" << batch.hostid << " AND sent_time=" << batch.now;
+    return not_fulfilling(ids_of(sorted), ours);
+}
+
+void MysqlRpcResultStore::detach(Id hostid, std::int64_t now, std::span<const Id> results) {
+    if (results.empty()) return;
+    Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET server_state=");
+    sql << ServerState::kOver << ",outcome=" << Outcome::kClientDetached << ",received_time=" << now << " WHERE id IN (";
+    sql.ids(results) << ") AND server_state=" << ServerState::kInProgress << " AND hostid=" << hostid;
+    db_.execute(sql);
+}
+
+std::vector<LostJob> MysqlRpcResultStore::lost_jobs(std::span<const Id> results) {
+    if (results.empty()) return {};
+    Sql sql("SELECT r.id,r.workunitid,r.name,r.xml_doc_in,r.report_deadline,r.sent_time,r.priority,r.appid,r.size_class,"
+            "r.app_version_id,r.batch," SLUICE_WORKUNIT_COLUMNS
+            " FROM result r LEFT JOIN workunit w ON w.id=r.workunitid WHERE r.id IN (");
+    Rows r = db_.query(sql.ids(results) << ") ORDER BY r.id");
+    std::vector<LostJob> jobs;
+    while (r.next()) {
+        LostJob& job = jobs.emplace_back();
+        job.result.id = r.i64(0);
+        job.result.workunitid = r.i64(1);
+        job.result.name = r.text(2);
+        job.result.xml_doc_in = r.text(3);
+        job.result.report_deadline = r.i64(4);
+        job.result.sent_time = r.i64(5);
+        job.result.priority = r.i64(6);
+        job.result.appid = r.i64(7);
+        job.result.size_class = r.i32(8);
+        job.result.app_version_id = r.i64(9);
+        job.result.batch = r.i64(10);
+        job.workunit = read_workunit(r, 11);
+        job.workunit_found = job.workunit.id != 0;
+    }
+    return jobs;
+}
+
+}  // namespace
+
+std::unique_ptr<RpcResultStore> make_rpc_result_store(Database& db) {
+    return std::make_unique<MysqlRpcResultStore>(db);
+}
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+#include "sluice/db/mysql_rpc_stores.h"
+
+#include "rpc_store_factories.h"
+
+namespace sluice {
+namespace {
+
+class MysqlUnitOfWork final : public UnitOfWork {
+  public:
+    explicit MysqlUnitOfWork(Database& db) : db_(db) {}
+    void run(const std::function<void()>& work) override { db_.transaction(work); }
+
+  private:
+    Database& db_;
+};
+
+}  // namespace
+
+MysqlRpcStores::MysqlRpcStores(Database& db)
+    : accounts_(make_account_store(db)),
+      host_states_(make_host_state_store(db)),
+      results_(make_rpc_result_store(db)),
+      assignments_(make_assignment_store(db)),
+      unit_of_work_(std::make_unique<MysqlUnitOfWork>(db)) {}
+MysqlRpcStores::~MysqlRpcStores() = default;
+
+RpcStores MysqlRpcStores::stores() {
+    return {*accounts_, *host_states_, *results_, *assignments_, *unit_of_work_};
+}
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+#pragma once
+// What the database holds about one host besides its row: host_app_version, and messages to and from it.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+struct PendingMessage {
+    Id id = 0;
+    std::string xml;
+};
+struct HostState {
+    std::vector<HostAppVersion> versions;
+    std::vector<PendingMessage> messages;  ///< not handled yet, oldest first
+};
+
+/// Changes of one host_app_version row, as increments: other daemons change the row at the same time. A missing row is
+/// inserted with the same numbers.
+struct VersionChange {
+    Id generalized_id = 0;
+    int jobs_sent = 0;             ///< added to n_jobs_today
+    int max_jobs_per_day = 0;      ///< added to max_jobs_per_day, result at least 1
+    bool lost_trust = false;       ///< consecutive_valid := 0
+};
+
+struct MessageFromHost {
+    std::string variety, xml;
+};
+
+class HostStateStore {
+  public:
+    virtual ~HostStateStore() = default;
+    virtual HostState load(Id hostid, bool with_messages) = 0;
+    /// `new_day`: n_jobs_today of every row of `changes` counts from 0 again.
+    virtual void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) = 0;
+    virtual void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) = 0;
+    /// msg_to_host.handled := 1 for those that are still open.
+    virtual void mark_delivered(std::span<const Id> messages) = 0;
+};
+
+}  // namespace sluice

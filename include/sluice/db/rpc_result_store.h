@@ -1,0 +1,123 @@
+#pragma once
+// Results and workunits as a scheduler RPC reads and writes them: everything in bulk, so that the number of statements
+// does not depend on the number of jobs. Writers touch workunits by id, then results by id (every process shares that
+// order) and are called inside one UnitOfWork.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+/// A result that a client named or that is in progress on its host, with the little that deciding needs.
+struct KnownResult {
+    Id id = 0, workunitid = 0, appid = 0;
+    std::string name;
+    ServerState server_state = ServerState::kUnsent;
+    Outcome outcome = Outcome::kInit;
+    ValidateState validate_state = ValidateState::kInit;
+    FileDeleteState file_delete_state = FileDeleteState::kInit;
+    ClientState client_state = ClientState::kNew;
+    std::int64_t sent_time = 0, received_time = 0, report_deadline = 0;
+    Id hostid = 0;
+    Id userid_of_host = 0;   ///< owner of `hostid`; 0: no such host
+    Id app_version_id = 0;
+    int wu_error_mask = 0;
+    AssimilateState wu_assimilate_state = AssimilateState::kInit;
+};
+struct ResultQuery {
+    std::vector<std::string> names;
+    Id in_progress_on_host = 0;  ///< 0: not asked for
+};
+
+/// A lost job with all that sending it again needs.
+struct LostJob {
+    Result result;       ///< id, name, xml_doc_in, deadlines, priority
+    bool workunit_found = false;
+    Workunit workunit;
+};
+
+/// What the database says now of a job that is about to be sent.
+struct SendableFacts {
+    Id result_id = 0, workunit_id = 0;
+    bool found = false;  ///< result and workunit exist
+    ServerState server_state = ServerState::kUnsent;
+    int error_mask = 0;
+    Id canonical_resultid = 0;
+    int hr_class = 0;
+    Id app_version_id = 0;
+    int transitioner_flags = 0;
+    std::int64_t transition_time = 0;
+    int results_of_user = 0, results_of_host = 0;
+    std::string result_name, result_xml_doc_in;
+};
+struct FactsQuery {
+    std::vector<Id> results;  ///< ids
+    Id userid = 0, hostid = 0;
+    bool count_user = false, count_host = false;  ///< other instances of the workunit with this user / on this host
+};
+
+/// What a workunit becomes because of reports and sends.
+struct WorkunitTouch {
+    Id id = 0;
+    std::int64_t transition_time = 0;
+    bool at_most = true;       ///< min(current, transition_time); false: exactly
+    int hr_class = 0;          ///< set if the workunit is not committed yet
+    Id app_version_id = 0;     ///< likewise
+    int replicate = 0;         ///< > 0: target_nresults and min_quorum
+};
+
+/// A reported result, accepted.
+struct ReportWrite {
+    Id id = 0;
+    ClientState client_state = ClientState::kNew;
+    double cpu_time = 0, elapsed_time = 0, peak_working_set_size = 0, peak_swap_size = 0, peak_disk_usage = 0;
+    int exit_status = 0, app_version_num = 0;
+    Outcome outcome = Outcome::kSuccess;
+    ValidateState validate_state = ValidateState::kInit;
+    std::string stderr_out, xml_doc_out;
+};
+struct ReportBatch {
+    Id hostid = 0, teamid = 0;
+    std::int64_t now = 0;
+    std::vector<ReportWrite> results;
+};
+
+/// A result that becomes (or stays) this host's.
+struct SendWrite {
+    Id id = 0, workunit_id = 0;
+    bool resend = false;             ///< it is in progress on this host already
+    std::int64_t report_deadline = 0;  ///< grace period included
+    double flops_estimate = 0;
+    Id app_version_id = 0;
+    int hr_class = 0;                ///< > 0: the workunit must be committed to it by now
+    Id committed_version = 0;        ///< > 0: likewise
+};
+struct SendBatch {
+    Id hostid = 0, userid = 0;
+    std::int64_t now = 0;
+    bool one_per_user = false, one_per_host = false;
+    std::vector<SendWrite> results;
+};
+
+class RpcResultStore {
+  public:
+    virtual ~RpcResultStore() = default;
+    virtual std::vector<KnownResult> load(const ResultQuery& query) = 0;
+    virtual std::vector<LostJob> lost_jobs(std::span<const Id> results) = 0;
+    /// In the order asked.
+    virtual std::vector<SendableFacts> facts(const FactsQuery& query) = 0;
+
+    virtual void touch_workunits(std::span<const WorkunitTouch> touches) = 0;
+    /// Only results that are in progress or timed out and not received meanwhile; the ids that were not written.
+    virtual std::vector<Id> store_reports(const ReportBatch& batch) = 0;
+    /// UNSENT (or, for resends, in progress on this host) results of workunits that have no error and are committed as
+    /// asked; one_per_* are checked in the same statement, under the workunits' locks. The ids that were not taken.
+    virtual std::vector<Id> send(const SendBatch& batch) = 0;
+    /// In-progress results of a host that no longer has them: over, CLIENT_DETACHED.
+    virtual void detach(Id hostid, std::int64_t now, std::span<const Id> results) = 0;
+};
+
+}  // namespace sluice
