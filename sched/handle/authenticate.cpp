@@ -1,0 +1,199 @@
+// Who is asking: the account by its key, the host by its id, or the machine by what it says of itself. Stands for
+// upstream's authenticate_user. A host row that was merged into another leads on to that one (bounded; upstream follows
+// without end); whoever is led on, found again or newly made is told its host id and counts its requests from 0.
+#include "rpc.h"
+#include "sluice/base/hash.h"
+#include "sluice/base/log.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kMissingKeyDelay = 3600, kBannedDelay = 86400;
+constexpr int kMaxMerges = 20;
+
+/// Enough to find the line in a complaint, too little to log in with.
+std::string shortened(const std::string& key) { return key.size() <= 6 ? key : key.substr(0, 6) + "..."; }
+
+bool weak_key_matches(const User& user, const std::string& key) {
+    return key == std::to_string(user.id) + "_" + md5_hex(user.authenticator + user.passwd_hash);
+}
+
+/// The host that the request names, merges followed. `forwarded`: it is another than the one named.
+std::optional<HostAndAccount> named_host(Rpc& rpc, bool& forwarded) {
+    auto found = rpc.services.stores.accounts.host_and_account(rpc.request.hostid);
+    for (int hops = 0; found && found->host.userid == 0; ++hops) {
+        if (hops == kMaxMerges || found->host.rpc_seqno <= 0) return std::nullopt;
+        log_normal("[HOST#{}] forwarding to new host ID {}", rpc.request.hostid, found->host.rpc_seqno);
+        forwarded = true;
+        found = rpc.services.stores.accounts.host_and_account(found->host.rpc_seqno);
+    }
+    return found;
+}
+
+/// The account of a request without (usable) host id.
+std::optional<Account> account_of_key(Rpc& rpc) {
+    const std::string& key = rpc.request.authenticator;
+    if (key.empty()) return std::nullopt;
+    const std::size_t mark = key.find('_');
+    if (mark == std::string::npos) return rpc.services.stores.accounts.account_by_key(key);
+    const auto userid = parse_int(std::string_view(key).substr(0, mark));
+    if (!userid || *userid <= 0) return std::nullopt;
+    auto account = rpc.services.stores.accounts.account_by_id(*userid);
+    if (!account || !weak_key_matches(account->user, key)) return std::nullopt;
+    rpc.weak_key = true;
+    return account;
+}
+
+bool looks_different(const Host& a, const Host& b) {
+    return a.p_ncpus != b.p_ncpus || a.p_vendor != b.p_vendor || a.p_model != b.p_model || a.os_name != b.os_name ||
+           a.os_version != b.os_version;
+}
+
+void use_host(Rpc& rpc, const Host& host) {
+    rpc.stored = host;
+    rpc.host = host;
+}
+
+/// From now on the client has another host id.
+void use_other_host(Rpc& rpc, const Host& host) {
+    use_host(rpc, host);
+    rpc.reply.send_hostid = true;
+    rpc.rpc_seqno = 0;
+}
+
+Host new_host(const Rpc& rpc) {
+    Host host = rpc.request.host;
+    host.id = 0;
+    host.create_time = rpc.now_sec;
+    host.userid = rpc.account.user.id;
+    host.expavg_time = static_cast<double>(rpc.now_sec);
+    host.venue = rpc.account.user.venue;
+    host.host_cpid.clear();  // hashed with the account's e-mail address by update_host
+    return host;
+}
+
+bool may_search(const Rpc& rpc) {
+    if (rpc.request.allow_multiple_clients == 1) return false;
+    for (const std::int64_t user : rpc.config.dont_search_host_for_user)
+        if (user == rpc.account.user.id) return false;
+    return true;
+}
+
+/// The machine of a client that has no host id of this account, or one that can't be its own.
+void find_or_create_machine(Rpc& rpc, bool by_cpid) {
+    const Host& said = rpc.request.host;
+    MachineQuery& q = rpc.machine;
+    q.userid = rpc.account.user.id;
+    if (by_cpid && !said.host_cpid.empty()) q.hashed_cpid = md5_hex(said.host_cpid + rpc.account.user.email_addr);
+    q.domain_name = said.domain_name;
+    q.last_ip_addr = said.last_ip_addr;
+    q.os_name = said.os_name;
+    q.p_model = said.p_model;
+    q.m_nbytes = said.m_nbytes;
+    q.by_description = may_search(rpc);
+    const KnownMachines known = rpc.services.stores.accounts.known_machines(q);
+    const bool has_no_jobs = rpc.request.other_results.empty();
+    if (known.by_cpid) {
+        log_normal("[HOST#{}] [USER#{}] No host ID in request, but host with matching CPID found.", known.by_cpid->id,
+                   q.userid);
+        if (!looks_different(*known.by_cpid, said)) {
+            use_other_host(rpc, *known.by_cpid);
+            rpc.abandon_jobs = has_no_jobs && rpc.request.allow_multiple_clients != 1;
+            return;
+        }
+        log_normal("[HOST#{}] [USER#{}] But that host doesn't match request.", known.by_cpid->id, q.userid);
+    }
+    if (known.by_description) {
+        log_normal("[HOST#{}] [USER#{}] Found similar existing host for this user - assigned.",
+                   known.by_description->id, q.userid);
+        use_other_host(rpc, *known.by_description);
+        rpc.abandon_jobs = has_no_jobs;
+        return;
+    }
+    use_other_host(rpc, new_host(rpc));
+    rpc.stored = Host{};
+}
+
+/// The request names a host: its owner's key, or another account's. False: refused.
+bool account_of_named_host(Rpc& rpc, const HostAndAccount& found) {
+    const std::string& key = rpc.request.authenticator;
+    if (found.account && !key.empty()) {
+        const User& owner = found.account->user;
+        rpc.weak_key = owner.authenticator != key && weak_key_matches(owner, key);
+        if (rpc.weak_key) log_debug("[HOST#{}] accepting weak authenticator", found.host.id);
+        if (owner.authenticator == key || rpc.weak_key) {
+            rpc.account = *found.account;
+            return true;
+        }
+    }
+    std::optional<Account> other;
+    if (!key.empty()) other = rpc.services.stores.accounts.account_by_key(key);
+    if (!other) {
+        log_critical("[HOST#{}] [USER#{}] Bad authenticator '{}'", found.host.id, found.host.userid, shortened(key));
+        return false;
+    }
+    rpc.account = std::move(*other);
+    return true;
+}
+
+Stage with_named_host(Rpc& rpc, const HostAndAccount& found, bool forwarded) {
+    if (!account_of_named_host(rpc, found))
+        return rpc.refuse("_(\"Invalid or missing account key.  To fix, remove and add this project.\")",
+                          kMissingKeyDelay, true);
+    const Id user = rpc.account.user.id;
+    if (found.host.userid != user) {
+        log_normal("[HOST#{}] [USER#{}] inconsistent host ID; creating new host", found.host.id, user);
+        find_or_create_machine(rpc, false);
+    } else if (forwarded) {
+        use_other_host(rpc, found.host);  // the number of requests to the old id says nothing about this one
+    } else if (rpc.request.rpc_seqno < found.host.rpc_seqno && !rpc.services.ignore_seqno) {
+        log_normal("[HOST#{}] [USER#{}] RPC seqno {} less than expected {}; creating new host", found.host.id, user,
+                   rpc.request.rpc_seqno, found.host.rpc_seqno);
+        find_or_create_machine(rpc, false);
+    } else {
+        use_host(rpc, found.host);
+    }
+    return Stage::kContinue;
+}
+
+}  // namespace
+
+Stage authenticate(Rpc& rpc) {
+    Stage next = Stage::kContinue;
+    bool forwarded = false;
+    std::optional<HostAndAccount> found;
+    if (rpc.request.hostid > 0) {
+        found = named_host(rpc, forwarded);
+        if (!found) {
+            rpc.reply.message("Can't find host record");
+            log_normal("[HOST#{}?] can't find host", rpc.request.hostid);
+        }
+    }
+    if (found) {
+        next = with_named_host(rpc, *found, forwarded);
+    } else {
+        auto account = account_of_key(rpc);
+        if (!account) {
+            log_critical("[HOST#<none>] Bad authenticator '{}'", shortened(rpc.request.authenticator));
+            return rpc.refuse("Invalid or missing account key.  To fix, remove and add this project .",
+                              kMissingKeyDelay);
+        }
+        rpc.account = std::move(*account);
+        find_or_create_machine(rpc, true);
+    }
+    if (next == Stage::kReply) return next;
+    rpc.email_hash = md5_hex(rpc.account.user.email_addr);
+    const std::string& cpid = rpc.request.cross_project_id;
+    if (!rpc.weak_key && !cpid.empty() && cpid != rpc.account.user.cross_project_id)
+        rpc.writes.user.cross_project_id = cpid;
+    log_normal("Request: [USER#{}] [HOST#{}] [IP {}] client {}.{}.{}", rpc.account.user.id, rpc.host.id,
+               rpc.services.remote_address, rpc.request.core_major, rpc.request.core_minor, rpc.request.core_release);
+    if (rpc.config.debug_request_details)
+        log_debug("Request details: auth {}, RPC seqno {}, platform {}", shortened(rpc.request.authenticator),
+                  rpc.request.rpc_seqno, rpc.request.platform_name);
+    if (rpc.stored.max_results_day == -1) return rpc.refuse("Not accepting requests from this host", kBannedDelay);
+    return Stage::kContinue;
+}
+
+}  // namespace sluice

@@ -1,0 +1,17 @@
+#pragma once
+#include "rpc.h"
+#include "work_session.h"
+
+namespace sluice {
+
+/// Could this RPC send lost jobs again (configured, or to be expected of a repeated report), as far as the request tells?
+bool may_resend(const Rpc& rpc);
+
+/// Sends again what the database says is on the host and the client says is not. True: something was sent again, and
+/// the reply carries no new jobs.
+bool resend_lost_jobs(Rpc& rpc, WorkSession& session);
+
+/// Tells the client to abort jobs whose workunit is cancelled or done with.
+void abort_useless_jobs(Rpc& rpc);
+
+}  // namespace sluice

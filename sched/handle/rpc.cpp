@@ -1,0 +1,44 @@
+#include "rpc.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+Rpc::Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc)
+    : services(s), config(s.config), request(r), screening(sc), now(s.env.clock.now()), now_sec(s.env.clock.now_sec()) {
+    reply.client_version = r.client_version();
+    reply.master_url = config.master_url;
+    reply.project_name = config.long_name;
+    reply.ended = config.ended;
+    reply.min_sendwork_interval = config.min_sendwork_interval;
+    reply.messages = sc.messages;
+    reply.request_delay = sc.delay;
+    reply.send_full_workload = config.workload_sim;
+    may_send_work = sc.may_send_work;
+    rpc_seqno = r.rpc_seqno;
+}
+
+const KnownResult* Rpc::known_result(const std::string& name) const {
+    const auto it = known_by_name.find(name);
+    return it == known_by_name.end() ? nullptr : &known[it->second];
+}
+
+void Rpc::delay(double seconds) {
+    constexpr double kLongest = 172800;
+    reply.request_delay = std::min(std::max(reply.request_delay, seconds), kLongest);
+}
+
+Stage Rpc::refuse(std::string text, double seconds, bool notice) {
+    reply.message(std::move(text), notice);
+    delay(seconds);
+    reply.extent = ReplyExtent::kNucleus;
+    return Stage::kReply;
+}
+
+HostAppVersion* Rpc::version_row(Id generalized_id) {
+    for (HostAppVersion& v : versions)
+        if (v.app_version_id == generalized_id) return &v;
+    return nullptr;
+}
+
+}  // namespace sluice

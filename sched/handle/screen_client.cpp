@@ -1,0 +1,106 @@
+// Before the database: who is not served at all, and who can be answered without it. First failing check wins: client
+// version, operating system, CPU. Stands for upstream's checks at the start of process_request.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "screening.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kDay = 86400;
+
+std::string version_text(int version) {
+    return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+bool banned(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
+    if (s.config.min_core_client_version > 0 && r.client_version() < s.config.min_core_client_version) {
+        log_normal("[HOST#{}] Wrong client version from user: wanted {}, got {}", r.hostid,
+                   s.config.min_core_client_version, r.client_version());
+        out.refuse("_(\"Your BOINC client software is too old.  Please install the current version.\")", kDay);
+        return true;
+    }
+    const Host& h = r.host;
+    if (s.files.ban_os.matches(h.os_name + "\t" + h.os_version)) {
+        log_normal("Unacceptable OS {} {}", h.os_name, h.os_version);
+        out.refuse("_(\"This project doesn't support operating system\") " + h.os_name + " " + h.os_version, kDay);
+        return true;
+    }
+    if (s.files.ban_cpu.matches(h.p_vendor + "\t" + h.p_model)) {
+        log_normal("Unacceptable CPU {} {}", h.p_vendor, h.p_model);
+        out.refuse("_(\"This project doesn't support CPU type\") " + h.p_vendor + " " + h.p_model, kDay);
+        return true;
+    }
+    return false;
+}
+
+void missing_fields(const SchedulerRequest& r, Screening& out) {
+    if (!r.has_host_info) return;  // a replicated trickle message describes no host
+    if (r.host.p_vendor.empty()) {
+        log_normal("missing p_vendor");
+        out.messages.push_back({"Missing CPU type in request", true});
+    }
+    if (r.host.os_name.empty()) {
+        log_normal("missing os_name");
+        out.messages.push_back({"Missing OS name in request", true});
+    }
+}
+
+/// A minimum version that will come into force: low priority until three days are left.
+void announce_upgrade(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
+    const int wanted = s.config.min_core_client_version_announced;
+    if (r.client_version() >= wanted) return;
+    const std::int64_t hours = (s.config.min_core_client_upgrade_deadline - s.env.clock.now_sec()) / 3600;
+    if (hours <= 0) return;
+    const std::int64_t days = hours / 24;
+    out.messages.push_back(
+        {fmt::format("In {} days and {} hours, this project will require a minimum BOINC version of {}.  You are "
+                     "currently using version {}; please upgrade before this time.",
+                     days, hours % 24, version_text(wanted), version_text(r.client_version())),
+         days < 3});
+    log_debug("Sending warning: upgrade client {} within {} days {} hours", version_text(r.client_version()), days,
+              hours % 24);
+}
+
+/// Nothing to send, nothing reported: answered without the database. Hosts without an id still need one.
+void skip_database(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
+    if (!out.pool_empty || !s.config.nowork_skip || !r.results.empty() || r.hostid == 0) return;
+    out.messages.push_back({"No work available", false});
+    if (s.config.msg_to_host || s.config.enable_vda || !r.trickles.empty()) return;
+    log_normal("No work - skipping DB access");
+    out.finished = true;
+}
+
+}  // namespace
+
+bool wants_work(const SchedulerRequest& r, const ProjectTables& tables) {
+    if (r.dont_send_work) return false;
+    if (r.work_req_seconds > 0 || r.cpu_req_secs > 0) return true;
+    const auto asks = [](const Coproc& c) { return c.proc_type != ProcType::kCpu && c.count > 0 && c.req_secs > 0; };
+    if (std::any_of(r.coprocs.begin(), r.coprocs.end(), asks)) return true;
+    return std::any_of(tables.apps.begin(), tables.apps.end(), [](const App& a) { return a.non_cpu_intensive; });
+}
+
+Screening screen_client(const RpcServices& s, const SchedulerRequest& r) {
+    Screening out;
+    for (const StickyFile& file : r.files)
+        if (s.files.file_delete.matches(file.name)) out.delete_files.push_back(file.name);
+    if (s.config.dont_send_jobs) out.may_send_work = false;
+    banned(s, r, out);
+    missing_fields(r, out);
+    // Upstream returns here for clients with trickle messages too, and never stores those.
+    if (!out.may_send_work && r.results.empty() && r.trickles.empty()) {
+        out.finished = true;
+        return out;
+    }
+    announce_upgrade(s, r, out);
+    out.wants_work = wants_work(r, s.tables);
+    if (out.wants_work && !s.config.enable_assignment) out.pool_empty = !s.pool.any_present();
+    if (out.wants_work) skip_database(s, r, out);
+    return out;
+}
+
+}  // namespace sluice

@@ -1,0 +1,33 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "rpc_services.h"
+#include "sched/rpc/reply.h"
+
+namespace sluice {
+
+/// What can be said of a request before the database is asked.
+struct Screening {
+    bool may_send_work = true;
+    bool wants_work = false;
+    bool pool_empty = false;       ///< work is wanted and the job array holds none
+    bool finished = false;         ///< the reply is complete: no database access
+    std::vector<ReplyMessage> messages;
+    double delay = 0;              ///< s
+    std::vector<std::string> delete_files;
+
+    void refuse(std::string text, double seconds) {
+        messages.push_back({std::move(text), true});
+        delay = std::max(delay, seconds);
+        may_send_work = false;
+    }
+};
+
+/// Version, OS and CPU that the project does not serve; the shortcuts that spare the database.
+Screening screen_client(const RpcServices& services, const SchedulerRequest& request);
+
+/// Does the client want jobs? (facts of the request alone; a project with a non-CPU-intensive app always gives some)
+bool wants_work(const SchedulerRequest& request, const ProjectTables& tables);
+
+}  // namespace sluice
