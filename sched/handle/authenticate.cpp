@@ -2,6 +2,7 @@
 // upstream's authenticate_user. A host row that was merged into another leads on to that one (bounded; upstream follows
 // without end); whoever is led on, found again or newly made is told its host id and counts its requests from 0.
 #include "rpc.h"
+#include "sched/rpc/messages.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
@@ -139,8 +140,7 @@ bool account_of_named_host(Rpc& rpc, const HostAndAccount& found) {
 
 Stage with_named_host(Rpc& rpc, const HostAndAccount& found, bool forwarded) {
     if (!account_of_named_host(rpc, found))
-        return rpc.refuse("_(\"Invalid or missing account key.  To fix, remove and add this project.\")",
-                          kMissingKeyDelay, true);
+        return rpc.refuse(messages::bad_key_of_known_host(), kMissingKeyDelay);
     const Id user = rpc.account.user.id;
     if (found.host.userid != user) {
         log_normal("[HOST#{}] [USER#{}] inconsistent host ID; creating new host", found.host.id, user);
@@ -166,7 +166,7 @@ Stage authenticate(Rpc& rpc) {
     if (rpc.request.hostid > 0) {
         found = named_host(rpc, forwarded);
         if (!found) {
-            rpc.reply.message("Can't find host record");
+            rpc.say(messages::cant_find_host());
             log_normal("[HOST#{}?] can't find host", rpc.request.hostid);
         }
     }
@@ -176,8 +176,7 @@ Stage authenticate(Rpc& rpc) {
         auto account = account_of_key(rpc);
         if (!account) {
             log_critical("[HOST#<none>] Bad authenticator '{}'", shortened(rpc.request.authenticator));
-            return rpc.refuse("Invalid or missing account key.  To fix, remove and add this project .",
-                              kMissingKeyDelay);
+            return rpc.refuse(messages::bad_key(), kMissingKeyDelay);
         }
         rpc.account = std::move(*account);
         find_or_create_machine(rpc, true);
@@ -192,7 +191,7 @@ Stage authenticate(Rpc& rpc) {
     if (rpc.config.debug_request_details)
         log_debug("Request details: auth {}, RPC seqno {}, platform {}", shortened(rpc.request.authenticator),
                   rpc.request.rpc_seqno, rpc.request.platform_name);
-    if (rpc.stored.max_results_day == -1) return rpc.refuse("Not accepting requests from this host", kBannedDelay);
+    if (rpc.stored.max_results_day == -1) return rpc.refuse(messages::host_is_banned(), kBannedDelay);
     return Stage::kContinue;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rpc.h"
+#include "sched/rpc/messages.h"
 #include "sluice/base/log.h"
 
 namespace sluice {
@@ -17,7 +18,7 @@ Stage lock_host(Rpc& rpc) {
     } catch (const FileError& e) {
         log_critical("Error acquiring lock for [HOST#{}]: {}", rpc.host.id, e.what());
     }
-    return rpc.refuse("Another scheduler instance is running for this host", 60);
+    return rpc.refuse(messages::another_instance(), 60);
 }
 
 }  // namespace sluice

@@ -41,6 +41,19 @@ std::vector<std::pair<int, std::string>> parse_download_servers(const std::strin
     return servers;
 }
 
+/// old_key_N with its signatures; the first gap ends the list.
+std::vector<OldKey> read_old_keys(const fs::path& key_dir) {
+    std::vector<OldKey> keys;
+    for (int n = 0; n < 1000; ++n) {
+        const std::string number = std::to_string(n);
+        const auto key = read_file(key_dir / ("old_key_" + number));
+        if (!key) break;
+        keys.push_back({std::string(trim(*key)), read_file(key_dir / ("signature_" + number)).value_or(""),
+                        read_file(key_dir / ("signature_stripped_" + number)).value_or("")});
+    }
+    return keys;
+}
+
 }  // namespace
 
 ProjectFiles load_project_files(const ProjectConfig& config) {
@@ -51,6 +64,7 @@ ProjectFiles load_project_files(const ProjectConfig& config) {
         throw ConfigError("can't read " + key.string() +
                           ": make the project's keys, or set <key_dir> in config.xml to the folder that holds them");
     files.code_sign_key = trim(*key_text);
+    files.old_keys = read_old_keys(config.key_dir);
     auto& problems = files.problems;
     files.gui_urls = optional_file(project / "gui_urls.xml", problems);
     files.project_files = optional_file(project / "project_files.xml", problems);
@@ -65,21 +79,6 @@ ProjectFiles load_project_files(const ProjectConfig& config) {
     files.buda = load_buda_catalogue(project);
     for (const std::string& p : files.buda.problems()) problems.push_back(p);
     return files;
-}
-
-KeyOffer offer_key(const fs::path& key_dir, const std::string& current, const std::string& clients, int client_major) {
-    if (clients.empty()) return {true, true, ""};
-    if (clients == current) return {};
-    for (int n = 0; n < 1000; ++n) {
-        const auto old_key = read_file(key_dir / ("old_key_" + std::to_string(n)));
-        if (!old_key) break;  // the first gap ends the list
-        if (trim(*old_key) != clients) continue;
-        const std::string name = (client_major < 7 ? "signature_" : "signature_stripped_") + std::to_string(n);
-        const auto signature = read_file(key_dir / name);
-        if (!signature) break;
-        return {true, true, *signature};
-    }
-    return {false, false, ""};
 }
 
 }  // namespace sluice

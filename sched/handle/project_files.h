@@ -7,6 +7,7 @@
 
 #include "config/project_config.h"
 #include "posix_regex.h"
+#include "sched/rpc/key_change.h"
 #include "sluice/match/buda.h"
 #include "sluice/match/plan_classes.h"
 
@@ -14,6 +15,7 @@ namespace sluice {
 
 struct ProjectFiles {
     std::string code_sign_key;   ///< keys/code_sign_public, trimmed
+    std::vector<OldKey> old_keys;
     std::string gui_urls, project_files;
     RegexList ban_os, ban_cpu;   ///< of config.xml
     RegexList file_delete;       ///< names of sticky files that clients are told to delete
@@ -25,14 +27,5 @@ struct ProjectFiles {
 
 /// Throws ConfigError if the code-sign key can't be read: without it no client could trust what it is sent.
 ProjectFiles load_project_files(const ProjectConfig& config);
-
-/// Old keys and the signatures of the current key made with them: old_key_N, signature_N, signature_stripped_N.
-struct KeyOffer {
-    bool known = true;      ///< false: the client's key is none of ours
-    bool send = false;      ///< send the current key
-    std::string signature;  ///< empty: the client has no key yet
-};
-KeyOffer offer_key(const std::filesystem::path& key_dir, const std::string& current, const std::string& clients,
-                   int client_major);
 
 }  // namespace sluice

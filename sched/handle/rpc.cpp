@@ -28,8 +28,8 @@ void Rpc::delay(double seconds) {
     reply.request_delay = std::min(std::max(reply.request_delay, seconds), kLongest);
 }
 
-Stage Rpc::refuse(std::string text, double seconds, bool notice) {
-    reply.message(std::move(text), notice);
+Stage Rpc::refuse(ReplyMessage message, double seconds) {
+    say(std::move(message));
     delay(seconds);
     reply.extent = ReplyExtent::kNucleus;
     return Stage::kReply;

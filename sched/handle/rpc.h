@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rpc_services.h"
+#include "sched/rpc/prefs.h"
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
 #include "screening.h"
@@ -44,13 +45,6 @@ struct RpcWrites {
     std::vector<Id> dead_assignments;
 };
 
-/// Preferences that bind the scheduler, from working preferences, master preferences or the database.
-struct GlobalPrefs {
-    double mod_time = 0;
-    double disk_max_used_gb = 0, disk_max_used_pct = 0, disk_min_free_gb = 0;  ///< 0: not set
-    double work_buf_min_days = 0, ram_busy = 0, ram_idle = 0, max_ncpus_pct = 0;  ///< RAM as fractions
-};
-
 struct Rpc {
     Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc);
 
@@ -84,7 +78,7 @@ struct Rpc {
     // Decisions.
     GlobalPrefs prefs;
     UserFacts user;
-    int pref_max_cpus = 0;
+    int pref_max_cpus = 0;               ///< 0: no limit
     std::vector<std::string> platforms;  ///< known to the project, primary first
     bool may_send_work = true;
     bool resend_asked = false;           ///< a result came twice: the last reply may have been lost
@@ -94,7 +88,8 @@ struct Rpc {
     bool new_host() const { return stored.id == 0; }
     void delay(double seconds);
     /// A reply of the nucleus only: one message, a delay.
-    Stage refuse(std::string text, double seconds, bool notice = false);
+    Stage refuse(ReplyMessage message, double seconds);
+    void say(ReplyMessage message) { reply.messages.push_back(std::move(message)); }
     HostAppVersion* version_row(Id generalized_id);
 };
 

@@ -1,9 +1,8 @@
 // Before the database: who is not served at all, and who can be answered without it. First failing check wins: client
 // version, operating system, CPU. Stands for upstream's checks at the start of process_request.
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "sched/rpc/messages.h"
 #include "screening.h"
 #include "sluice/base/log.h"
 
@@ -12,26 +11,22 @@ namespace {
 
 constexpr double kDay = 86400;
 
-std::string version_text(int version) {
-    return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 bool banned(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
     if (s.config.min_core_client_version > 0 && r.client_version() < s.config.min_core_client_version) {
         log_normal("[HOST#{}] Wrong client version from user: wanted {}, got {}", r.hostid,
                    s.config.min_core_client_version, r.client_version());
-        out.refuse("_(\"Your BOINC client software is too old.  Please install the current version.\")", kDay);
+        out.refuse(messages::client_too_old(), kDay);
         return true;
     }
     const Host& h = r.host;
     if (s.files.ban_os.matches(h.os_name + "\t" + h.os_version)) {
         log_normal("Unacceptable OS {} {}", h.os_name, h.os_version);
-        out.refuse("_(\"This project doesn't support operating system\") " + h.os_name + " " + h.os_version, kDay);
+        out.refuse(messages::os_not_supported(h.os_name, h.os_version), kDay);
         return true;
     }
     if (s.files.ban_cpu.matches(h.p_vendor + "\t" + h.p_model)) {
         log_normal("Unacceptable CPU {} {}", h.p_vendor, h.p_model);
-        out.refuse("_(\"This project doesn't support CPU type\") " + h.p_vendor + " " + h.p_model, kDay);
+        out.refuse(messages::cpu_not_supported(h.p_vendor, h.p_model), kDay);
         return true;
     }
     return false;
@@ -41,11 +36,11 @@ void missing_fields(const SchedulerRequest& r, Screening& out) {
     if (!r.has_host_info) return;  // a replicated trickle message describes no host
     if (r.host.p_vendor.empty()) {
         log_normal("missing p_vendor");
-        out.messages.push_back({"Missing CPU type in request", true});
+        out.messages.push_back(messages::missing_cpu_type());
     }
     if (r.host.os_name.empty()) {
         log_normal("missing os_name");
-        out.messages.push_back({"Missing OS name in request", true});
+        out.messages.push_back(messages::missing_os_name());
     }
 }
 
@@ -53,22 +48,17 @@ void missing_fields(const SchedulerRequest& r, Screening& out) {
 void announce_upgrade(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
     const int wanted = s.config.min_core_client_version_announced;
     if (r.client_version() >= wanted) return;
-    const std::int64_t hours = (s.config.min_core_client_upgrade_deadline - s.env.clock.now_sec()) / 3600;
-    if (hours <= 0) return;
-    const std::int64_t days = hours / 24;
-    out.messages.push_back(
-        {fmt::format("In {} days and {} hours, this project will require a minimum BOINC version of {}.  You are "
-                     "currently using version {}; please upgrade before this time.",
-                     days, hours % 24, version_text(wanted), version_text(r.client_version())),
-         days < 3});
-    log_debug("Sending warning: upgrade client {} within {} days {} hours", version_text(r.client_version()), days,
-              hours % 24);
+    const std::int64_t left = s.config.min_core_client_upgrade_deadline - s.env.clock.now_sec();
+    if (left < 3600) return;
+    out.messages.push_back(messages::upgrade_announced(left, wanted, r.client_version()));
+    log_debug("Sending warning: upgrade client {} within {} days {} hours", r.client_version(), left / 86400,
+              left / 3600 % 24);
 }
 
 /// Nothing to send, nothing reported: answered without the database. Hosts without an id still need one.
 void skip_database(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
     if (!out.pool_empty || !s.config.nowork_skip || !r.results.empty() || r.hostid == 0) return;
-    out.messages.push_back({"No work available", false});
+    out.messages.push_back(messages::no_work_available());
     if (s.config.msg_to_host || s.config.enable_vda || !r.trickles.empty()) return;
     log_normal("No work - skipping DB access");
     out.finished = true;

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ struct Screening {
     double delay = 0;              ///< s
     std::vector<std::string> delete_files;
 
-    void refuse(std::string text, double seconds) {
-        messages.push_back({std::move(text), true});
+    void refuse(ReplyMessage message, double seconds) {
+        messages.push_back(std::move(message));
         delay = std::max(delay, seconds);
         may_send_work = false;
     }

@@ -1,0 +1,194 @@
+// Reported results: which are accepted, and what is stored of them. The rules and their order: upstream behaviour. What
+// upstream lacks: a result that was never sent is refused whatever its state, and the write is guarded (dispatch.cpp).
+#include <algorithm>
+
+#include "rpc.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+enum class Report { kAccept, kIgnore };
+
+/// Why a finished result is not taken again; null: it is (late).
+const char* already_over(const KnownResult& r) {
+    switch (r.outcome) {
+        case Outcome::kInit: return "this result was never sent";
+        case Outcome::kSuccess: return "result already reported as success";
+        case Outcome::kCouldntSend: return "this result couldn't be sent";
+        case Outcome::kClientError: return "result already reported as error";
+        case Outcome::kDidntNeed: return "result wasn't needed";
+        case Outcome::kValidateError: return "result already reported, validate error";
+        case Outcome::kNoReply:
+        case Outcome::kClientDetached: return nullptr;
+    }
+    return "unknown server outcome";
+}
+
+Report judge_host(Rpc& rpc, const KnownResult& r) {
+    if (r.hostid == rpc.host.id) return Report::kAccept;
+    log_critical("[HOST#{}] [RESULT#{}] [WU#{}] got result from wrong host; expected [HOST#{}]", rpc.host.id, r.id,
+                 r.workunitid, r.hostid);
+    if (r.userid_of_host == 0) {
+        log_critical("[RESULT#{}] [WU#{}] Can't lookup [HOST#{}]", r.id, r.workunitid, r.hostid);
+        return Report::kIgnore;
+    }
+    if (r.userid_of_host != rpc.account.user.id) {
+        log_critical("[USER#{}] [HOST#{}] [RESULT#{}] [WU#{}] Not even the same user; expected [USER#{}]",
+                     rpc.account.user.id, rpc.host.id, r.id, r.workunitid, r.userid_of_host);
+        return Report::kIgnore;
+    }
+    log_critical("[HOST#{}] [RESULT#{}] [WU#{}] Allowing result because same USER#{}", rpc.host.id, r.id, r.workunitid,
+                 rpc.account.user.id);
+    return Report::kAccept;
+}
+
+Report judge(Rpc& rpc, const KnownResult& r) {
+    if (r.server_state == ServerState::kOver) {
+        if (r.outcome == Outcome::kSuccess) rpc.resend_asked = true;
+        if (const char* why = already_over(r)) {
+            log_normal("[handle][HOST#{}][RESULT#{}][WU#{}] result already over [outcome={} validate_state={}]: {}",
+                       rpc.host.id, r.id, r.workunitid, static_cast<int>(r.outcome),
+                       static_cast<int>(r.validate_state), why);
+            return Report::kIgnore;
+        }
+    } else if (r.server_state != ServerState::kInProgress) {
+        log_critical("[HOST#{}] [RESULT#{}] [WU#{}] got unexpected result: server state is {}", rpc.host.id, r.id,
+                     r.workunitid, static_cast<int>(r.server_state));
+        return Report::kIgnore;
+    }
+    if (r.received_time != 0) {
+        log_critical("[HOST#{}] [RESULT#{}] [WU#{}] already got result, at {}", rpc.host.id, r.id, r.workunitid,
+                     r.received_time);
+        return Report::kIgnore;
+    }
+    return judge_host(rpc, r);
+}
+
+bool single_threaded(const Rpc& rpc, Id app_version_id) {
+    if (app_version_id <= 0) return false;
+    const AppVersion* version = rpc.services.tables.version(app_version_id);
+    return version != nullptr && version->plan_class.find("mt") == std::string::npos;
+}
+
+/// Elapsed time decides credit: impossible figures are put right, in this order.
+void sanitize_times(const Rpc& rpc, const KnownResult& r, ReportWrite& w) {
+    if (w.elapsed_time < w.cpu_time && single_threaded(rpc, r.app_version_id)) {
+        log_normal("[HOST#{}] [RESULT#{}] elapsed time {:f} < CPU {:f} for seq app; setting to CPU", rpc.host.id, r.id,
+                   w.elapsed_time, w.cpu_time);
+        w.elapsed_time = w.cpu_time;
+    }
+    if (w.elapsed_time < 0) {
+        log_normal("[HOST#{}] [RESULT#{}] [WU#{}] negative elapsed time: {:f}", rpc.host.id, r.id, r.workunitid,
+                   w.elapsed_time);
+        w.elapsed_time = 0;
+    }
+    if (w.elapsed_time == 0 && w.cpu_time > 0) {
+        log_normal("[HOST#{}] [RESULT#{}] elapsed time is zero; setting to CPU time {:f}", rpc.host.id, r.id,
+                   w.cpu_time);
+        w.elapsed_time = w.cpu_time;
+    }
+    const double turnaround = static_cast<double>(rpc.now_sec - r.sent_time);
+    if (turnaround < 0) {
+        log_critical("[HOST#{}] [RESULT#{}] [WU#{}] inconsistent sent/received times", rpc.host.id, r.id, r.workunitid);
+    } else if (w.elapsed_time > turnaround) {
+        log_normal("[HOST#{}] [RESULT#{}] [WU#{}] impossible elapsed time: reported {:f} > turnaround {:f}",
+                   rpc.host.id, r.id, r.workunitid, w.elapsed_time, turnaround);
+        w.elapsed_time = turnaround;
+    }
+    const int cpus = std::max(rpc.host.p_ncpus, 1);
+    if (w.cpu_time > w.elapsed_time * cpus) {
+        log_normal("[HOST#{}] [RESULT#{}] [WU#{}] impossible CPU time: {:f} > {:f} * {}", rpc.host.id, r.id,
+                   r.workunitid, w.cpu_time, w.elapsed_time, cpus);
+        w.cpu_time = w.elapsed_time * cpus;
+    }
+}
+
+/// The quota of the version on this host: doubled up to the project's quota by a success, lowered by an error.
+void change_quota(Rpc& rpc, const KnownResult& r, bool good) {
+    const Id id = generalized_version_id(r.appid, r.app_version_id);
+    HostAppVersion* row = rpc.version_row(id);
+    if (row == nullptr) {
+        if (rpc.config.debug_handle_results) log_normal("[handle] No HOST_APP_VERSION for app version {}", id);
+        return;
+    }
+    const int quota = rpc.config.daily_result_quota, before = row->max_jobs_per_day;
+    int after = before;
+    if (good) {
+        if (before < quota) after = static_cast<int>(std::min<std::int64_t>(std::int64_t{before} * 2, quota));
+    } else {
+        // Without a quota there is nothing to lower; upstream leaves 1 then, which stops the host.
+        after = quota > 0 ? std::max(std::min(before, quota) - 1, 1) : before;
+        row->consecutive_valid = 0;
+    }
+    row->max_jobs_per_day = after;
+    if (after != before && rpc.config.debug_quota)
+        log_normal("[quota] {} max_jobs_per_day for {}: {}->{}", good ? "increasing" : "decreasing", id, before, after);
+    if (after != before || !good) rpc.writes.versions.push_back({id, 0, after - before, !good});
+}
+
+/// Was it the host's fault? Jobs that the project aborted, or (level 1) that could not start in time, say nothing of it.
+bool counts_against_host(const Rpc& rpc, int exit_status) {
+    if (exit_status == kExitAbortedByProject) return false;
+    return rpc.config.compat_level == 0 || exit_status != kExitUnstartedLate;
+}
+
+void accept(Rpc& rpc, const ReportedResult& said, const KnownResult& r) {
+    ReportWrite w;
+    w.id = r.id;
+    w.client_state = static_cast<ClientState>(said.client_state);
+    w.cpu_time = said.cpu_time;
+    w.elapsed_time = said.elapsed_time;
+    w.peak_working_set_size = said.peak_working_set_size;
+    w.peak_swap_size = said.peak_swap_size;
+    w.peak_disk_usage = said.peak_disk_usage;
+    w.exit_status = said.exit_status;
+    w.app_version_num = said.app_version_num;
+    w.stderr_out = said.stderr_out;
+    w.xml_doc_out = said.file_infos;
+    w.validate_state = r.validate_state;
+    sanitize_times(rpc, r, w);
+    const bool says_how_it_ended = said.exit_status_given || rpc.config.compat_level == 0;
+    const bool good = w.client_state == ClientState::kFilesUploaded && said.exit_status == 0 && says_how_it_ended;
+    if (rpc.config.debug_handle_results)
+        log_normal("[handle] [RESULT#{}] [WU#{}]: client_state {} exit_status {}; setting outcome {}", r.id,
+                   r.workunitid, said.client_state, said.exit_status, good ? "SUCCESS" : "ERROR");
+    w.outcome = good ? Outcome::kSuccess : Outcome::kClientError;
+    if (good) {
+        if (rpc.config.dont_store_success_stderr) w.stderr_out.clear();
+        change_quota(rpc, r, true);
+    } else {
+        w.validate_state = ValidateState::kInvalid;
+        if (counts_against_host(rpc, said.exit_status)) change_quota(rpc, r, false);
+    }
+    rpc.writes.reports.results.push_back(std::move(w));
+    rpc.writes.reported_workunits.push_back(r.workunitid);
+}
+
+}  // namespace
+
+Stage record_results(Rpc& rpc) {
+    const auto& reported = rpc.request.results;
+    const auto most = rpc.config.report_max > 0 ? static_cast<std::size_t>(rpc.config.report_max) : reported.size();
+    rpc.writes.reports.teamid = rpc.account.user.teamid;
+    rpc.writes.reports.now = rpc.now_sec;
+    for (std::size_t i = 0; i < std::min(most, reported.size()); ++i) {
+        const ReportedResult& said = reported[i];
+        const KnownResult* r = rpc.known_result(said.name);
+        if (r == nullptr) {
+            log_critical("[HOST#{}] [RESULT#? {}] reported result not in DB", rpc.host.id, said.name);
+        } else {
+            if (rpc.config.debug_handle_results)
+                log_normal("[handle] [HOST#{}] [RESULT#{}] [WU#{}] got result (DB: server_state={} outcome={} "
+                           "client_state={} validate_state={} delete_state={})",
+                           rpc.host.id, r->id, r->workunitid, static_cast<int>(r->server_state),
+                           static_cast<int>(r->outcome), static_cast<int>(r->client_state),
+                           static_cast<int>(r->validate_state), static_cast<int>(r->file_delete_state));
+            if (judge(rpc, *r) == Report::kAccept) accept(rpc, said, *r);
+        }
+        rpc.reply.result_acks.push_back(said.name);
+    }
+    return Stage::kContinue;
+}
+
+}  // namespace sluice

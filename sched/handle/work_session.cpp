@@ -1,0 +1,86 @@
+#include "work_session.h"
+
+#include "sluice/base/files.h"
+#include "sluice/base/log.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMostTraceLines = 2000;
+
+std::unordered_set<int> numbers_of(std::string_view line) {
+    std::unordered_set<int> numbers;
+    for (const std::string_view word : split(line, ' '))
+        if (const auto n = parse_int(word); n && !trim(word).empty()) numbers.insert(static_cast<int>(*n));
+    return numbers;
+}
+
+}  // namespace
+
+void read_keywords(Rpc& rpc) {
+    if (!rpc.config.keyword_sched) return;
+    if (rpc.request.has_user_keywords) {
+        rpc.user.keywords_yes.insert(rpc.request.keywords_yes.begin(), rpc.request.keywords_yes.end());
+        rpc.user.keywords_no.insert(rpc.request.keywords_no.begin(), rpc.request.keywords_no.end());
+        return;
+    }
+    const fs::path file = fs::path(rpc.config.project_dir) / "kw_prefs" / std::to_string(rpc.account.user.id);
+    try {
+        const auto text = read_file(file, 64 << 10);
+        if (!text) return;
+        const auto lines = split(*text, '\n');
+        if (!lines.empty()) rpc.user.keywords_yes = numbers_of(lines[0]);
+        if (lines.size() > 1) rpc.user.keywords_no = numbers_of(lines[1]);
+    } catch (const FileError& e) {
+        log_warning("{}", e.what());
+    }
+}
+
+std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
+    FactsQuery query;
+    query.userid = rpc_.account.user.id;
+    query.hostid = rpc_.host.id;
+    query.count_user = rpc_.config.one_result_per_user_per_wu;
+    query.count_host = rpc_.config.one_result_per_host_per_wu && !rpc_.new_host();
+    for (const JobSummary& job : jobs) query.results.push_back(job.result_id);
+    std::vector<WorkunitFacts> facts;
+    for (SendableFacts& f : rpc_.services.stores.results.facts(query)) {
+        WorkunitFacts w;
+        w.result_id = f.result_id;
+        w.workunit_id = f.workunit_id;
+        w.found = f.found;
+        w.server_state = f.server_state;
+        w.error_mask = f.error_mask;
+        w.canonical_resultid = f.canonical_resultid;
+        w.hr_class = f.hr_class;
+        w.app_version_id = f.app_version_id;
+        w.transitioner_flags = f.transitioner_flags;
+        w.transition_time = f.transition_time;
+        w.results_of_user = f.results_of_user;
+        w.results_of_host = f.results_of_host;
+        w.result_name = std::move(f.result_name);
+        w.result_xml_doc_in = std::move(f.result_xml_doc_in);
+        facts.push_back(std::move(w));
+    }
+    return facts;
+}
+
+WorkSession::WorkSession(Rpc& rpc)
+    : rpc_(rpc), facts_(rpc), trace_(TraceLines::Style::kLog, kMostTraceLines) {
+    read_keywords(rpc);
+    host_ = host_facts(rpc);
+    wanted_ = work_request(rpc);
+    const RpcServices& s = rpc.services;
+    context_ = std::unique_ptr<MatchContext>(new MatchContext{host_, rpc.user, wanted_, s.tables, s.params,
+                                                              s.files.plan_classes, &s.files.buda, rpc.now, s.env.rng});
+    matcher_ = std::make_unique<Matcher>(*context_, s.pool, facts_, rpc.config.debug_send_job ? &trace_ : nullptr);
+}
+WorkSession::~WorkSession() = default;
+
+void WorkSession::log_trace() {
+    for (const std::string& line : trace_.lines()) log_normal("[send_job] {}", line);
+    if (trace_.dropped() > 0) log_normal("[send_job] {} more lines were left out", trace_.dropped());
+}
+
+}  // namespace sluice

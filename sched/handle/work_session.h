@@ -1,0 +1,48 @@
+#pragma once
+// What deciding about jobs needs, built once for an RPC: facts of host and volunteer, the request, the matcher.
+#include <memory>
+
+#include "rpc.h"
+#include "sluice/match/matcher.h"
+#include "sluice/match/trace_text.h"
+
+namespace sluice {
+
+HostFacts host_facts(const Rpc& rpc);
+WorkRequest work_request(const Rpc& rpc);
+/// What the volunteer's keywords are: of the request, else of PROJECT/kw_prefs/USERID.
+void read_keywords(Rpc& rpc);
+
+/// Slow facts of a shortlist, one statement a call; jobs that were asked for already are not asked for again.
+class StoredFacts final : public FactsSource {
+  public:
+    explicit StoredFacts(const Rpc& rpc) : rpc_(rpc) {}
+    std::vector<WorkunitFacts> load(std::span<const JobSummary> jobs) override;
+
+  private:
+    const Rpc& rpc_;
+};
+
+class WorkSession {
+  public:
+    explicit WorkSession(Rpc& rpc);
+    WorkSession(const WorkSession&) = delete;
+    ~WorkSession();
+
+    Matcher& matcher() { return *matcher_; }
+    const HostFacts& host() const { return host_; }
+    const WorkRequest& wanted() const { return wanted_; }
+    /// Writes the trace's lines to the log (debug_send_job).
+    void log_trace();
+
+  private:
+    Rpc& rpc_;
+    HostFacts host_;
+    WorkRequest wanted_;
+    StoredFacts facts_;
+    TraceLines trace_;
+    std::unique_ptr<MatchContext> context_;
+    std::unique_ptr<Matcher> matcher_;
+};
+
+}  // namespace sluice
