@@ -1,0 +1,23 @@
+#pragma once
+// An output template with the names of one result filled in: what the transitioner stores for each new result, and the
+// scheduler for targeted jobs. Upstream's rules:
+//   <OUTFILE_x/>   -> BASE + x          (x: any text)
+//   <UPLOAD_URL/>  -> <upload_url> of config.xml
+// an <output_template> wrapper and surrounding white space go away, and each <file_info> gets the signature of its name
+// and size limit, by which file_upload_handler knows that the project wants this upload.
+#include <string>
+#include <string_view>
+
+#include "sluice/base/signing.h"
+
+namespace sluice {
+
+/// Base of a result's output file names: RESULTNAME_r{random}_
+std::string output_file_base(std::string_view result_name, std::int64_t random);
+
+/// `signer`: keys/upload_private; null with <dont_generate_upload_certificates>. Throws ConfigError that names
+/// `template_file` if the template has no <result> element or a <file_info> without <name> or <max_nbytes> to sign.
+std::string expand_result_template(std::string_view text, const std::string& template_file, std::string_view base,
+                                   std::string_view upload_url, const PrivateKey* signer);
+
+}  // namespace sluice

@@ -1,0 +1,147 @@
+// A chosen job -> what the reply says and what the database gets.
+#include "planned_jobs.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sluice/base/log.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+/// result.app_version_id of anonymous platform: -2 CPU, -3 NVIDIA …
+Id stored_version_id(const AppChoice& v) { return v.anonymous ? -2 - static_cast<int>(v.usage.proc_type) : v.app_version_id; }
+
+std::int64_t after(double now, double seconds) {
+    return static_cast<std::int64_t>(std::min(now + seconds, static_cast<double>(kNever)));
+}
+
+void fill_version(const Rpc& rpc, PlannedJob& job, const std::string& wu_xml) {
+    ReplyJob& r = job.reply;
+    const AppChoice& v = job.chosen.version;
+    r.app = job.chosen.app;
+    r.version = v;
+    r.platform_name = v.platform;
+    const ProjectTables& tables = rpc.services.tables;
+    if (!v.anonymous && v.version_index < tables.versions.size()) {
+        r.app_version = &tables.versions[v.version_index];
+        if (r.platform_name.empty())
+            if (const Platform* p = tables.platform(r.app_version->platformid)) r.platform_name = p->name;
+    }
+    if (!v.buda_variant.empty()) {
+        r.is_buda = true;
+        if (const BudaVariant* variant = rpc.services.files.buda.variant(buda_app_name(wu_xml), v.buda_variant)) {
+            r.buda_file_infos = variant->file_infos;
+            r.buda_file_refs = variant->file_refs;
+        }
+    }
+}
+
+/// The bounds, the deadlines and the last check; `what` names the job in the log.
+std::optional<PlannedJob> finished(const Rpc& rpc, PlannedJob job, std::int64_t report_deadline) {
+    ReplyJob& r = job.reply;
+    r.rsc_fpops_est = job.chosen.job.rsc_fpops_est;
+    r.rsc_fpops_bound = job.chosen.job.rsc_fpops_bound;
+    r.rsc_memory_bound = job.chosen.job.rsc_memory_bound;
+    r.rsc_disk_bound = job.chosen.job.rsc_disk_bound;
+    r.workunit_id = job.chosen.job.workunit_id;
+    r.result_id = job.chosen.job.result_id;
+    r.report_deadline = report_deadline;
+    job.db_deadline = std::min(report_deadline + rpc.config.report_grace_period, kNever);
+    job.flops_estimate = job.chosen.version.usage.peak_flops;
+    if (can_send(r)) return job;
+    log_critical("[HOST#{}] [RESULT#{} {}] [WU#{}] not sent: its documents have no <workunit> or <result> line of their "
+                 "own, or exceed 64 KiB with what the scheduler adds; correct the templates",
+                 rpc.host.id, r.result_id, r.result_name, r.workunit_id);
+    return std::nullopt;
+}
+
+}  // namespace
+
+JobSummary summary_of(const Workunit& w, const Result& result) {
+    JobSummary j;
+    j.result_id = result.id;
+    j.workunit_id = w.id;
+    j.app_id = static_cast<std::int32_t>(w.appid);
+    j.batch = static_cast<std::int32_t>(w.batch);
+    j.rsc_fpops_est = w.rsc_fpops_est;
+    j.rsc_fpops_bound = w.rsc_fpops_bound;
+    j.rsc_memory_bound = w.rsc_memory_bound;
+    j.rsc_disk_bound = w.rsc_disk_bound;
+    j.rsc_bandwidth_bound = w.rsc_bandwidth_bound;
+    j.delay_bound = clamp_to_int32(w.delay_bound);
+    j.report_deadline = clamp_to_int32(result.report_deadline);
+    j.priority = clamp_to_int32(result.priority);
+    j.wu_priority = clamp_to_int32(w.priority);
+    j.hr_class = w.hr_class;
+    j.app_version_id = static_cast<std::int32_t>(w.app_version_id);
+    j.app_version_num = w.app_version_num;
+    j.size_class = static_cast<std::int16_t>(w.size_class);
+    j.target_nresults = static_cast<std::int16_t>(
+        std::clamp(w.target_nresults, 0, int{std::numeric_limits<std::int16_t>::max()}));
+    if (const std::string buda = buda_app_name(w.xml_doc); !buda.empty()) {
+        j.is_buda = 1;
+        j.buda_app_hash = file_name_hash(buda.data(), buda.size());
+    }
+    return j;
+}
+
+std::optional<PlannedJob> plan_pool_job(const Rpc& rpc, const Chosen& chosen) {
+    auto document = rpc.services.pool.document(chosen.ref);
+    if (!document) return std::nullopt;
+    PlannedJob job;
+    job.origin = PlannedJob::Origin::kPool;
+    job.chosen = chosen;
+    fill_version(rpc, job, document->wu_xml);
+    job.reply.wu_name = std::move(document->wu_name);
+    job.reply.wu_xml = std::move(document->wu_xml);
+    job.reply.keywords = std::move(document->keywords);
+    job.reply.result_name = chosen.facts.result_name;
+    job.reply.result_xml = chosen.facts.result_xml_doc_in;
+    return finished(rpc, std::move(job), after(static_cast<double>(rpc.now_sec), chosen.delay_bound));
+}
+
+std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, const Workunit& w, const Result& result,
+                                         std::int64_t report_deadline) {
+    PlannedJob job;
+    job.chosen = chosen;
+    fill_version(rpc, job, w.xml_doc);
+    job.reply.wu_name = w.name;
+    job.reply.wu_xml = w.xml_doc;
+    job.reply.keywords = w.keywords;
+    job.reply.result_name = result.name;
+    job.reply.result_xml = result.xml_doc_in;
+    return finished(rpc, std::move(job), report_deadline);
+}
+
+WorkunitTouch touch_of(const PlannedJob& job, std::int64_t now) {
+    WorkunitTouch t;
+    t.id = job.reply.workunit_id;
+    t.transition_time = job.db_deadline;
+    t.hr_class = job.chosen.hr_class_to_commit;
+    if (job.chosen.commit_app_version) t.app_version_id = job.chosen.version.app_version_id;
+    const App& app = *job.chosen.app;
+    const bool unreplicated = job.chosen.job.target_nresults == 1 && app.target_nresults > 1;
+    if (unreplicated && !job.chosen.version.trusted) {  // adaptive replication: this host's word alone is not enough
+        t.replicate = app.target_nresults;
+        t.transition_time = now;
+        t.at_most = false;
+    }
+    return t;
+}
+
+SendWrite send_of(const PlannedJob& job) {
+    SendWrite s;
+    s.id = job.reply.result_id;
+    s.workunit_id = job.reply.workunit_id;
+    s.resend = job.origin == PlannedJob::Origin::kResend;
+    s.report_deadline = job.db_deadline;
+    s.flops_estimate = job.flops_estimate;
+    s.app_version_id = stored_version_id(job.chosen.version);
+    s.hr_class = job.chosen.hr_class_to_commit;
+    if (job.chosen.commit_app_version) s.committed_version = job.chosen.version.app_version_id;
+    return s;
+}
+
+}  // namespace sluice
