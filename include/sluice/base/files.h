@@ -38,7 +38,7 @@ class FileLock {
 };
 
 /// BOINC's fan-out: root/HASH/name, HASH = 7 hex digits of md5(name) from the second one, modulo fanout, in
-/// lower-case hex without padding; fanout <= 0: root/name. (facts/project-layout §1: "foo", 1024 -> "db")
+/// lower-case hex without padding; fanout <= 0: root/name. (Upstream behaviour: "foo", 1024 -> "db")
 fs::path fanout_path(const fs::path& root, std::string_view name, int fanout);
 /// The same for an URL: url/HASH/name.
 std::string fanout_url(std::string_view url, std::string_view name, int fanout);

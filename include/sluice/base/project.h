@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-/// The project's root: $BOINC_PROJECT_DIR, else "." or ".." if it holds config.xml (facts/outside.md). Absolute.
+/// The project's root: $BOINC_PROJECT_DIR, else "." or ".." if it holds config.xml. Absolute, without symbolic links.
 /// Throws ConfigError that says where it looked and what to do.
 std::filesystem::path find_project_dir();
 /// gethostname() up to the first dot, as in log_HOST.

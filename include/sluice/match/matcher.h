@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/base/env.h"
+#include "sluice/base/rng.h"
 #include "sluice/match/app_choice.h"
 #include "sluice/match/host_facts.h"
 #include "sluice/match/job_pool.h"

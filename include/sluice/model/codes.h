@@ -1,5 +1,5 @@
 #pragma once
-// The codes of BOINC's database and protocol. Values: facts/schema.md §3.
+// The codes of BOINC's database and protocol. Values are upstream's.
 #include <cstdint>
 
 namespace sluice {

@@ -1,5 +1,5 @@
 #pragma once
-// Rows of the database, as plain values. Names, units and meaning are the schema's (facts/schema.tsv); times are
+// Rows of the database, as plain values. Names, units and meaning are those of db/schema.sql; times are
 // UNIX seconds, sizes bytes, speeds flops per second. Only columns that some part of Sluice reads are here.
 #include <array>
 #include <cstdint>

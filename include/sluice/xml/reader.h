@@ -1,5 +1,5 @@
 #pragma once
-// A tolerant pull reader for BOINC's XML dialect (facts/protocol-request.md §0): not well-formed in general,
+// A tolerant pull reader for BOINC's XML dialect (upstream behaviour): not well-formed in general,
 // so a strict parser can't read it. Works in place on a buffer that outlives it, allocates nothing per tag,
 // never recurses (nesting costs no stack), and every loop is bounded by the input.
 //

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""The house rules of docs/ARCHITECTURE.md and docs/CONTRIBUTING.md that a compiler does not check.
+
+usage: lint.py --root SOURCE_FOLDER [RULE ...]     no RULE: all of them
+Exit status 1 and one line per finding (file:line: what is wrong and what to do) if anything is found.
+"""
+import argparse
+import sys
+
+sys.dont_write_bytecode = True
+
+import rule_layers
+import rule_policies
+import rule_sizes
+import rule_texts
+from tree import Tree
+
+RULES = {
+    "layers": rule_layers.check,
+    "sql": rule_texts.check_sql,
+    "heavy_headers": rule_texts.check_heavy_headers,
+    "sizes": rule_sizes.check,
+    "policies": rule_policies.check,
+    "forbidden": rule_texts.check_forbidden,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", required=True)
+    parser.add_argument("rules", nargs="*", metavar="RULE", help=", ".join(RULES))
+    args = parser.parse_args()
+    unknown = set(args.rules) - set(RULES)
+    if unknown:
+        parser.error("no such rule: " + ", ".join(sorted(unknown)))
+    tree = Tree(args.root)
+    if not tree.sources():
+        parser.error("no C++ sources below " + args.root)
+    findings = [finding for name in args.rules or RULES for finding in RULES[name](tree)]
+    print("\n".join(str(finding) for finding in findings))
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

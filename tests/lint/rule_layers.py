@@ -1,0 +1,104 @@
+"""An #include may only point down (docs/ARCHITECTURE.md, section 2)."""
+import os
+import re
+
+from tree import Finding
+
+# What each part may see besides itself. Part of the architecture: a new arrow is a decision, not a detail.
+ALLOWED = {
+    # ground
+    "base": [],
+    # words
+    "model": ["base"],
+    "xml": ["base"],
+    "share": ["base", "model"],
+    # edges
+    "shmem": ["base", "model"],
+    "db": ["base", "model", "share"],
+    "config": ["base", "model", "xml", "db"],
+    "rpc": ["base", "model", "xml", "match"],  # match: only its public types, request and reply are made of them
+    # deciding
+    "match": ["base", "model", "xml", "share"],  # xml: plan_class_spec.xml
+    "daemon": ["base", "model"],
+}
+EDGES_AND_BELOW = ["base", "model", "xml", "share", "shmem", "db", "config", "rpc"]
+FLOW = EDGES_AND_BELOW + ["match", "daemon"]
+ALLOWED.update({
+    "handle": FLOW,
+    "feeder": FLOW,
+    "upload": FLOW,
+    "daemons": FLOW,
+    # programs
+    "cgi": FLOW + ["handle"],
+    "explain": FLOW + ["handle"],
+    "tests": FLOW + ["handle", "feeder", "upload", "daemons", "cgi", "explain", "tests"],
+})
+# A main.cpp puts a program together: it may see every flow.
+MAIN = FLOW + ["handle", "feeder", "upload", "daemons", "cgi", "explain"]
+
+# Decisions are pure: time comes in as a value, nothing is logged, nothing outside is touched.
+IMPURE = re.compile(r"^(sluice/base/(clock|env|log|process|signing)\.h|spdlog/|mysql|cppconn/|boost/|unistd\.h|ctime$|chrono$)")
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
+
+
+def part_of(path):
+    """The part that a file, given relative to the root, belongs to; None outside of all."""
+    words = path.split("/")
+    if words[:2] == ["include", "sluice"] and len(words) > 3:
+        return words[2]
+    if words[0] in ("src", "sched") and len(words) > 2:
+        return words[1]
+    if words[0] in ("config", "db", "feeder", "daemons", "tests"):
+        return words[0]
+    return None
+
+
+def target_of(tree, path, included):
+    """Where an include leads, relative to the root; None for a system header."""
+    if included.startswith("sluice/"):
+        return "include/" + included
+    beside = os.path.normpath(os.path.join(os.path.dirname(path), included))
+    for candidate in (beside, included):
+        if tree.exists(candidate):
+            return candidate
+    return None
+
+
+def arrow_error(path, part, target_part):
+    allowed = MAIN if os.path.basename(path) == "main.cpp" else ALLOWED[part]
+    if target_part == part or target_part in allowed:
+        return None
+    return f"{part} may not see {target_part}; it may see: {', '.join(allowed) or 'nothing'}"
+
+
+def check_include(tree, path, included):
+    part = part_of(path)
+    if part == "match" and IMPURE.match(included):
+        return f"sched/match decides purely: <{included}> does not belong here"
+    target = target_of(tree, path, included)
+    if target is None:
+        return None
+    target_part = part_of(target)
+    if target_part not in ALLOWED:
+        return f"{included} is in no part that tests/lint/rule_layers.py knows"
+    error = arrow_error(path, part, target_part)
+    if error is None and part == "rpc" and target.startswith("sched/match/"):
+        return "rpc sees match's public headers only (sluice/match/…)"
+    return error
+
+
+def check(tree):
+    findings = []
+    for path in tree.sources():
+        if path.startswith("config/samples/"):
+            continue  # programs for volunteers' hosts, not parts of the server
+        if part_of(path) not in ALLOWED:
+            findings.append(Finding(path, 1, "is in no part that tests/lint/rule_layers.py knows"))
+            continue
+        text = tree.text(path)
+        for match in INCLUDE.finditer(text):
+            error = check_include(tree, path, match.group(1))
+            if error:
+                findings.append(Finding(path, text.count("\n", 0, match.start(1)) + 1, error))
+    return findings

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Each rule of lint.py finds what it is for, and leaves alone what is right."""
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+import rule_layers
+import rule_policies
+import rule_sizes
+import rule_texts
+from tree import Tree, blanked
+
+
+class RuleTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def findings(self, rule, files):
+        """What `rule` finds in a tree of these files (name -> text)."""
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in files.items():
+                path = os.path.join(root, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            return [str(finding) for finding in rule(Tree(root))]
+
+    def assert_found(self, rule, files, *parts):
+        found = self.findings(rule, files)
+        self.assertEqual(len(found), 1, found)
+        for part in parts:
+            self.assertIn(part, found[0])
+
+    def assert_clean(self, rule, files):
+        self.assertEqual(self.findings(rule, files), [])
+
+
+class Layers(RuleTest):
+    def include(self, path, included, *others):
+        files = {path: f'#include "{included}"\n'}
+        files.update({other: "" for other in others})
+        return rule_layers.check, files
+
+    def test_arrows_that_point_up(self):
+        for path, included in [
+                ("src/base/a.cpp", "sluice/model/codes.h"),
+                ("include/sluice/model/a.h", "sluice/xml/reader.h"),
+                ("src/shmem/a.cpp", "sluice/match/matcher.h"),
+                ("db/mysql/a.cpp", "sluice/daemon/daemon.h"),
+                ("sched/match/a.cpp", "sluice/db/database.h"),
+                ("sched/match/fast/a.cpp", "sluice/shmem/job_array.h"),
+                ("include/sluice/match/a.h", "sluice/daemon/daemon.h"),
+                ("src/daemon/a.cpp", "sluice/db/database.h")]:
+            self.assert_found(*self.include(path, included), path + ":1:", "may not see")
+
+    def test_arrows_that_point_up_by_path(self):
+        self.assert_found(*self.include("sched/match/a.cpp", "config/project_config.h", "config/project_config.h"),
+                          "match may not see config")
+        self.assert_found(*self.include("feeder/a.cpp", "sched/handle/rpc.h", "sched/handle/rpc.h"),
+                          "feeder may not see handle")
+        self.assert_found(*self.include("sched/rpc/a.cpp", "../match/picked.h", "sched/match/picked.h"),
+                          "public headers only")
+
+    def test_arrows_that_point_down(self):
+        for path, included in [("src/base/a.cpp", "sluice/base/text.h"), ("sched/match/a.cpp", "sluice/model/codes.h"),
+                               ("sched/handle/a.cpp", "sluice/match/matcher.h"), ("db/a.cpp", "sluice/base/error.h"),
+                               ("sched/rpc/a.h", "sluice/match/host_facts.h"), ("sched/match/a.cpp", "vector"),
+                               ("tests/unit/a/b.cpp", "sluice/db/database.h")]:
+            self.assert_clean(*self.include(path, included))
+        self.assert_clean(*self.include("sched/cgi/main.cpp", "sched/handle/rpc.h", "sched/handle/rpc.h"))
+        self.assert_clean(*self.include("src/base/a.cpp", "key_text.h", "src/base/key_text.h"))
+
+    def test_match_is_pure(self):
+        for included in ("sluice/base/clock.h", "sluice/base/log.h", "sluice/base/env.h", "spdlog/spdlog.h", "chrono"):
+            self.assert_found(*self.include("sched/match/a.cpp", included), "decides purely")
+        self.assert_clean(*self.include("sched/match/a.cpp", "sluice/base/rng.h"))
+
+    def test_unknown_parts(self):
+        self.assert_found(rule_layers.check, {"src/common/a.cpp": ""}, "in no part")
+
+    def test_the_table_has_no_cycle(self):
+        done, path = set(), []
+
+        def visit(part):
+            self.assertNotIn(part, path, "cycle")
+            if part in done:
+                return
+            path.append(part)
+            for other in rule_layers.ALLOWED[part]:
+                if other != part:
+                    visit(other)
+            path.pop()
+            done.add(part)
+        for part in rule_layers.ALLOWED:
+            visit(part)
+
+
+class Texts(RuleTest):
+    def test_sql(self):
+        for line in ['db.query(Sql("x"));', 'auto q = "SELECT id FROM host";', 'x = "update host set a=1";',
+                     'q << SqlText{name};', 's = "delete from result where id=" + id;', 'Sql sql{"x"};']:
+            self.assert_found(rule_texts.check_sql, {"feeder/a.cpp": "\n" + line}, "feeder/a.cpp:2:", "db/mysql only")
+            self.assert_clean(rule_texts.check_sql, {"db/mysql/a.cpp": line})
+
+    def test_what_is_no_sql(self):
+        for line in ['log_normal("update host {} failed", id);', '// "SELECT id FROM host"', 'NoSql("x");',
+                     'log("select a platform");', 'puts("inserted");']:
+            self.assert_clean(rule_texts.check_sql, {"feeder/a.cpp": line})
+
+    def test_heavy_headers(self):
+        for header in ("nlohmann/json.hpp", "CLI/App.hpp", "spdlog/spdlog.h", "boost/interprocess/offset_ptr.hpp",
+                       "mysql/jdbc.h", "mysql_connection.h", "cppconn/driver.h", "openssl/evp.h"):
+            text = f"#pragma once\n#include <{header}>\n"
+            self.assert_found(rule_texts.check_heavy_headers, {"sched/rpc/a.h": text}, "sched/rpc/a.h:2:", header)
+            self.assert_clean(rule_texts.check_heavy_headers, {"sched/rpc/a.cpp": text, "db/mysql/a.h": text})
+        self.assert_clean(rule_texts.check_heavy_headers, {"sched/rpc/a.h": "#include <fmt/core.h>\n"})
+
+    def test_forbidden(self):
+        for text in ("/wo" + "rk/main", "see /wo" + "rk", "path=/tmp/w" + "t/x", "fac" + "ts/schema.md §3", "(../fac" + "ts/)"):
+            for path in ("docs/a.md", "CMakeLists.txt", "src/base/a.cpp"):
+                self.assert_found(rule_texts.check_forbidden, {path: "a\n" + text}, path + ":2:")
+
+    def test_what_is_not_forbidden(self):
+        for text in ("</wo" + "rkunit>", "src/wo" + "rk/a", "http://h/wo" + "rk/", "/wo" + "rking", "host_fac" + "ts.h", "/tmp/x"):
+            self.assert_clean(rule_texts.check_forbidden, {"docs/a.md": text})
+        self.assert_clean(rule_texts.check_forbidden, {"build-x/a": "/wo" + "rk/", ".git/a": "/wo" + "rk/"})
+        self.assert_clean(rule_texts.check_forbidden, {".git": "gitdir: /wo" + "rk/"})  # a work tree's
+
+
+def function(lines, head="int f(int a)"):
+    return head + " {\n" + "    x();\n" * (lines - 2) + "}\n"
+
+
+class Sizes(RuleTest):
+    def test_files(self):
+        self.assert_clean(rule_sizes.check, {"src/base/a.cpp": "\n" * 400})
+        self.assert_found(rule_sizes.check, {"src/base/a.cpp": "\n" * 401}, "401 lines")
+
+    def test_functions(self):
+        for head in ("int f(int a)", "void A::f() const", "A::A(int x) : a_(x), b_{x}", "auto f() -> int", "TEST(A, f)",
+                     "template <typename T>\nT f(T a,\n    T b) noexcept", "bool operator==(A a, A b)"):
+            extra = head.count("\n")
+            self.assert_clean(rule_sizes.check, {"src/base/a.cpp": "namespace x {\n" + function(60 - extra, head) + "}\n"})
+            self.assert_found(rule_sizes.check, {"src/base/a.cpp": "namespace x {\n" + function(61 - extra, head) + "}\n"},
+                              "src/base/a.cpp:2:", "has 61 lines", "f" if "A::A" not in head and "op" not in head else "")
+
+    def test_what_is_no_function(self):
+        for head in ("namespace x", "class A : public B", "struct A", "const int table[] =", "enum class E : int"):
+            self.assert_clean(rule_sizes.check, {"src/base/a.cpp": function(100, head)})
+
+    def test_braces_in_texts_do_not_count(self):
+        body = 'int f() {\n    g("}", \'}\', R"(})"); // }\n    /* } */\n' + "    x();\n" * 60 + "}\n"
+        self.assert_found(rule_sizes.check, {"src/base/a.cpp": body}, "f has 64 lines")
+
+    def test_the_allow_list(self):
+        files = {"src/base/a.cpp": function(80)}
+        allow = rule_sizes.ALLOW_LIST
+        self.assert_clean(rule_sizes.check, {**files, allow: "# comment\nsrc/base/a.cpp:f one table, row by row, read top down\n"})
+        self.assert_found(rule_sizes.check, {**files, allow: "src/base/a.cpp:f\n"}, "needs a reason")
+        self.assert_found(rule_sizes.check, {"src/base/a.cpp": function(9), allow: "src/base/a.cpp:f a reason that is long enough\n"},
+                          "take its line out")
+
+
+POLICY = 'const FastRow kDiskRow{"disk", Scope::kJob, check, "doc"};\n'
+
+
+class Policies(RuleTest):
+    def tree(self, **changes):
+        files = {"sched/match/fast/disk.cpp": POLICY, "docs/policies.md": "| `disk` | refuses |\n",
+                 "tests/unit/match/a_test.cpp": 'row("disk");'}
+        files.update(changes.pop("files", {}))
+        return {name: text for name, text in files.items() if text is not None}
+
+    def test_complete(self):
+        self.assert_clean(rule_policies.check, self.tree())
+        self.assert_clean(rule_policies.check, self.tree(files={"tests/unit/match/a_test.cpp": "f(kDiskRow);"}))
+        self.assert_clean(rule_policies.check, {"src/base/a.cpp": ""})  # no policies yet
+
+    def test_without_test(self):
+        for text in (None, "", '// "disk"', 'row("disk_sum"); kDiskRows();'):
+            self.assert_found(rule_policies.check, self.tree(files={"tests/unit/match/a_test.cpp": text}), "no test names")
+
+    def test_without_documentation(self):
+        for text in (None, "disk", "`disk_sum`"):
+            self.assert_found(rule_policies.check, self.tree(files={"docs/policies.md": text}), "docs/policies.md")
+
+    def test_without_row_or_with_a_name_twice(self):
+        self.assert_found(rule_policies.check, self.tree(files={"sched/match/fast/other.cpp": "int x;"}), "defines no row")
+        self.assert_found(rule_policies.check, self.tree(files={"sched/match/fast/other.cpp": POLICY}), "is also the name of")
+
+
+class Blanking(unittest.TestCase):
+    def test_lines_stay(self):
+        text = 'a // x\n/* y\n z */ b "s\\"t" \'"\' R"x(q\n)x" 1\'000 c'
+        self.assertEqual(blanked(text).count("\n"), text.count("\n"))
+        self.assertEqual(blanked(text).split(), ["a", "b", "1'000", "c"])
+        self.assertIn('"s\\"t"', blanked(text, keep_strings=True))
+
+
+if __name__ == "__main__":
+    unittest.main()
