@@ -42,4 +42,7 @@ BudaCatalogue load_buda_catalogue(const std::filesystem::path& project);
 /// The text of <buda_app_name> of a workunit's XML; empty if there is none.
 std::string buda_app_name(std::string_view workunit_xml);
 
+/// "intel" (x86_64) or "arm" (arm, aarch64) against a platform's name; empty: any.
+bool buda_cpu_matches(std::string_view cpu_type, std::string_view platform);
+
 }  // namespace sluice

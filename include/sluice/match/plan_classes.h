@@ -1,6 +1,7 @@
 #pragma once
 // Plan classes: what an app version with a plan class asks of a host, and what it uses there. The classes of
 // plan_class_spec.xml if the project has that file, else the built-in ones (upstream behaviour).
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -22,14 +23,16 @@ class PlanClasses {
     /// and problems() says what is wrong. `file` is named in those lines.
     static PlanClasses from_spec(std::string_view xml, const std::string& file);
 
-    /// One line per refused class: file, class, tag, what is allowed.
+    /// One line per refused class and unknown tag: file, class, tag, what is allowed.
     const std::vector<std::string>& problems() const { return problems_; }
     bool built_in() const { return built_in_; }
-    const PlanClassSpec* find(std::string_view name) const;
+    /// Null: no such class (or a refused one). Some built-in classes differ by level.
+    const PlanClassSpec* find(std::string_view name, int compat_level) const;
     std::size_t size() const { return specs_.size(); }
 
   private:
     std::vector<std::unique_ptr<PlanClassSpec>> specs_;
+    mutable std::array<std::vector<std::unique_ptr<PlanClassSpec>>, 2> known_;  ///< built-in ones asked for so far
     std::vector<std::string> problems_;
     bool built_in_ = true;
 };

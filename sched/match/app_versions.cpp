@@ -1,0 +1,311 @@
+#include "sched/match/app_versions.h"
+
+#include <algorithm>
+
+#include "sched/match/plan_class_spec.h"
+#include "sched/match/version_stats.h"
+#include "sluice/match/buda.h"
+#include "sluice/match/plan_classes.h"
+
+namespace sluice::match {
+namespace {
+
+constexpr Id kFirstAnonymousId = -2;  // -2 CPU, -3 NVIDIA, …
+
+bool is_64(const std::string& platform) { return platform.find("64") != std::string::npos; }
+
+// What a 32-bit program can address on the host's system.
+double address_space_32(const std::vector<std::string>& platforms) {
+    const std::string name = platforms.empty() ? std::string() : platforms[0];
+    const auto is = [&](const char* part) { return name.find(part) != std::string::npos; };
+    if (is("windows")) return 2e9;
+    if (is("linux")) return 3e9;
+    if (is("darwin") || is("solaris")) return 4e9;
+    return 2e9;
+}
+
+std::size_t at(ProcType type) { return static_cast<std::size_t>(type); }
+
+Verdict check_core_version(const HostFacts& host, const AppVersion& v) {
+    if (v.min_core_version && host.client_version < v.min_core_version)
+        return refuse(Reason::kClientTooOld, host.client_version, v.min_core_version);
+    if (v.max_core_version && host.client_version > v.max_core_version)
+        return refuse(Reason::kClientTooNew, host.client_version, v.max_core_version);
+    return feasible();
+}
+
+Verdict check_type_allowed(const UserFacts& user, ProcType type) {
+    if (!user.dont_use[at(type)]) return feasible();
+    return refuse(type == ProcType::kCpu ? Reason::kCpuRefusedByPrefs : Reason::kGpuRefusedByPrefs, 0, 1);
+}
+
+// Old clients run nothing but one CPU.
+Verdict check_capability(const HostFacts& host, const HostUsage& use) {
+    const bool plain = use.proc_type == ProcType::kCpu && use.gpu_usage == 0 && use.avg_ncpus == 1;
+    return host.plan_class_capable || plain ? feasible() : refuse(Reason::kNoPlanClassSupport, 0, 1);
+}
+
+Verdict check_quota(const Quota& q) {
+    return q.allowed >= 0 && q.sent_today >= q.allowed ? refuse(Reason::kDailyQuota, q.sent_today, q.allowed) : feasible();
+}
+
+// Which refusal to report when several versions fail: the one that says most.
+bool says_more(const Verdict& a, const Verdict& b) {
+    const auto weight = [](Reason r) {
+        if (r == Reason::kNoAppVersion) return 0;
+        if (r == Reason::kResourceNotWanted) return 1;
+        return r == Reason::kGpuMissing ? 2 : 3;
+    };
+    return weight(a.reason) > weight(b.reason);
+}
+
+}  // namespace
+
+VersionChooser::VersionChooser(const MatchContext& context, const JobPool& pool)
+    : x_(context), pool_(pool), address_space_(address_space_32(context.host.platforms)), apps_(context.tables.apps.size()) {}
+
+void VersionChooser::finish(const AppFacts& app, Offer& offer) const {
+    AppChoice& choice = offer.choice;
+    choice.found = true;
+    offer.type = offer.counted_as = choice.usage.proc_type;
+    choice.availability = offer.type == ProcType::kCpu ? x_.host.cpu_availability : x_.host.gpu_availability;
+    choice.availability = std::clamp(choice.availability, 0.01, 1.0);
+    if (!(choice.usage.projected_flops > 0)) choice.usage.projected_flops = 1e9;
+    offer.seconds_per_flop = 1 / choice.effective_speed();
+    if (x_.params.size_classes) offer.host_size_class = size_class_of(app.quantiles, choice.effective_speed());
+}
+
+Offer VersionChooser::native_offer(const AppFacts& app, std::size_t index, const std::string& platform) const {
+    const AppVersion& v = x_.tables.versions[index];
+    Offer offer;
+    AppChoice& choice = offer.choice;
+    choice.app_version_id = choice.generalized_id = v.id;
+    choice.version_index = index;
+    choice.version_num = v.version_num;
+    choice.plan_class = v.plan_class;
+    choice.platform = platform;
+    offer.platform_is_64 = is_64(platform);
+    offer.deprecated = v.deprecated;
+    choice.usage = sequential_usage(x_);
+    if (v.beta && !x_.user.allow_beta_work) offer.refusal = refuse(Reason::kBetaNotAllowed, 0, 1);
+    if (offer.refusal && !v.plan_class.empty()) {
+        const PlanClassSpec* spec = x_.plan_classes.find(v.plan_class, x_.params.compat_level);
+        if (spec) {
+            PlanClassAnswer answer = evaluate_plan_class(x_, *spec);
+            choice.usage = std::move(answer.usage);
+            offer.refusal = answer.verdict;
+            if (spec->window.any()) offer.window = &spec->window;
+        } else {
+            offer.refusal = refuse(Reason::kPlanClassRefused);
+        }
+        if (!offer.refusal) choice.usage.proc_type = proc_type_of_plan_class(v.plan_class.c_str());
+    }
+    const HostAppVersion* row = find_row(x_.host, v.id);
+    if (row) offer.quota = static_cast<int>(row - x_.host.versions.data());
+    if (offer.refusal) offer.refusal = check_capability(x_.host, choice.usage);
+    if (offer.refusal) offer.refusal = check_type_allowed(x_.user, choice.usage.proc_type);
+    if (offer.refusal) offer.refusal = check_core_version(x_.host, v);
+    if (offer.refusal && row) offer.refusal = check_quota(daily_quota(x_, *row));
+    choice.reliable = is_reliable(x_, row);
+    choice.trusted = is_trusted(x_, row);
+    const SpeedEstimate estimate = estimate_speed(x_, v, row, choice.usage);
+    offer.compared_speed = compared_speed(x_, row, choice.usage.projected_flops, estimate.flops);
+    choice.usage.projected_flops = estimate.flops;
+    choice.speed_is_guess = estimate.guess;
+    finish(app, offer);
+    return offer;
+}
+
+Offer VersionChooser::anonymous_offer(const AppFacts& app, std::size_t index) const {
+    const ClientAppVersion& v = x_.host.client_versions[index];
+    Offer offer;
+    AppChoice& choice = offer.choice;
+    choice.anonymous = true;
+    choice.app_version_id = kFirstAnonymousId - static_cast<Id>(v.proc_type);
+    choice.generalized_id = generalized_version_id(app.app->id, choice.app_version_id);
+    choice.version_index = index;
+    choice.version_num = v.version_num;
+    choice.plan_class = v.plan_class;
+    choice.platform = v.platform;
+    offer.platform_is_64 = is_64(v.platform);
+    HostUsage& use = choice.usage;
+    use.proc_type = v.proc_type;
+    use.gpu_usage = v.gpu_usage;
+    use.avg_ncpus = v.avg_ncpus;
+    use.projected_flops = v.flops > 0 ? v.flops : x_.host.row.p_fpops > 0 ? x_.host.row.p_fpops : 1e9;
+    use.peak_flops = use.projected_flops;
+    const HostAppVersion* row = find_row(x_.host, choice.generalized_id);
+    if (row) offer.quota = static_cast<int>(row - x_.host.versions.data());
+    choice.reliable = is_reliable(x_, row);
+    choice.trusted = is_trusted(x_, row);
+    if (row && row->et.n > 10 && row->et.avg > 0) {
+        constexpr double kCap = 250;
+        const double measured = std::min(1 / row->et.avg, kCap * use.projected_flops);
+        choice.fpops_scale = use.projected_flops / measured;
+        use.projected_flops = measured;
+        choice.speed_is_guess = false;
+    }
+    offer.compared_speed = use.projected_flops;
+    if (v.version_num < app.app->min_version)
+        offer.refusal = refuse(Reason::kAppVersionMismatch, v.version_num, app.app->min_version);
+    if (app.app->homogeneous_app_version) offer.refusal = refuse(Reason::kAppVersionMismatch);
+    if (offer.refusal) offer.refusal = check_type_allowed(x_.user, v.proc_type);
+    if (offer.refusal && row) offer.refusal = check_quota(daily_quota(x_, *row));
+    finish(app, offer);
+    return offer;
+}
+
+void VersionChooser::build_native(const AppFacts& app, PerApp& out) const {
+    for (const std::string& name : x_.host.platforms) {
+        const Platform* platform = x_.tables.platform_by_name(name);
+        if (!platform) continue;
+        for (std::size_t i = 0; i < x_.tables.versions.size(); ++i) {
+            const AppVersion& v = x_.tables.versions[i];
+            if (v.appid != app.app->id || v.platformid != platform->id) continue;
+            out.offers.push_back(native_offer(app, i, name));
+            out.depends_on_job = out.depends_on_job || out.offers.back().window;
+        }
+    }
+}
+
+void VersionChooser::build_anonymous(const AppFacts& app, PerApp& out) const {
+    for (std::size_t i = 0; i < x_.host.client_versions.size(); ++i)
+        if (x_.host.client_versions[i].appid == app.app->id) out.offers.push_back(anonymous_offer(app, i));
+}
+
+VersionChooser::PerApp& VersionChooser::offers_of(const AppFacts& app) {
+    PerApp& versions = apps_[app.index];
+    if (!versions.built) {
+        versions.built = true;
+        if (x_.host.anonymous)
+            build_anonymous(app, versions);
+        else
+            build_native(app, versions);
+    }
+    return versions;
+}
+
+VersionPick VersionChooser::best(const AppFacts& app, const PerApp& versions, const JobSummary& job, ProcType type) const {
+    VersionPick pick{nullptr, refuse(Reason::kNoAppVersion)};
+    const bool committed = app.app->homogeneous_app_version && job.app_version_id != 0;
+    const bool needs_64 = job.rsc_memory_bound > address_space_;
+    const std::string* platform = nullptr;
+    const auto say = [&](const Verdict& why) { if (says_more(why, pick.why)) pick.why = why; };
+    if (committed) say(refuse(Reason::kAppVersionMismatch, 0, job.app_version_id));
+    for (const Offer& offer : versions.offers) {
+        const AppChoice& c = offer.choice;
+        if (x_.params.prefer_primary_platform && pick.offer && platform && *platform != c.platform) break;
+        platform = &c.platform;
+        if (committed && c.app_version_id != job.app_version_id) continue;
+        // Anonymous versions carry the client's own numbers; a pin to one of ours can't be told from another.
+        const bool pinned = job.app_version_num != 0;
+        if (pinned ? c.version_num != job.app_version_num : offer.deprecated && !committed) {
+            if (pinned) say(refuse(Reason::kAppVersionMismatch, c.version_num, job.app_version_num));
+            continue;
+        }
+        if (needs_64 && !offer.platform_is_64) {
+            say(refuse(Reason::kMemory, address_space_, job.rsc_memory_bound));
+            continue;
+        }
+        if (offer.type != type) { say(refuse(Reason::kResourceNotWanted)); continue; }
+        if (!offer.refusal) { say(offer.refusal); continue; }
+        if (offer.window)
+            if (Verdict v = offer.window->check(job); !v) { say(v); continue; }
+        if (!pick.offer || offer.compared_speed > pick.offer->compared_speed) pick.offer = &offer;
+    }
+    if (pick.offer) pick.why = feasible();
+    return pick;
+}
+
+VersionPick VersionChooser::choose(const AppFacts& app, const JobSummary& job, const PoolRef& ref, ProcType type) {
+    if (job.is_buda) {
+        VersionPick pick{nullptr, refuse(Reason::kNoAppVersion)};
+        for (const Offer& offer : buda_offers(app, job, ref)) {
+            if (offer.type != type) { if (says_more(refuse(Reason::kResourceNotWanted), pick.why)) pick.why = refuse(Reason::kResourceNotWanted); continue; }
+            if (!offer.refusal) { if (says_more(offer.refusal, pick.why)) pick.why = offer.refusal; continue; }
+            if (!pick.offer || offer.compared_speed > pick.offer->compared_speed) pick.offer = &offer;
+        }
+        if (pick.offer) pick.why = feasible();
+        return pick;
+    }
+    PerApp& versions = offers_of(app);
+    // Only jobs without conditions of their own may use what other jobs found.
+    const bool plain = job.app_version_num == 0 && !versions.depends_on_job &&
+                       (job.app_version_id == 0 || !app.app->homogeneous_app_version);
+    if (!plain) return best(app, versions, job, type);
+    Memo& memo = versions.memo[at(type)][job.rsc_memory_bound > address_space_ ? 1 : 0];
+    if (!memo.known) memo = {true, best(app, versions, job, type)};
+    return memo.pick;
+}
+
+VersionPick VersionChooser::choose_any(const AppFacts& app, const JobSummary& job, const PoolRef& ref,
+                                       const std::array<bool, kProcTypes>& wanted) {
+    VersionPick found{nullptr, refuse(Reason::kNoAppVersion)};
+    for (int t = kProcTypes - 1; t >= 0; --t) {
+        if (!wanted[static_cast<std::size_t>(t)]) continue;
+        const VersionPick pick = choose(app, job, ref, static_cast<ProcType>(t));
+        if (!pick.offer) {
+            if (!found.offer && says_more(pick.why, found.why)) found.why = pick.why;
+        } else if (!found.offer || pick.offer->compared_speed > found.offer->compared_speed) {
+            found = pick;
+        }
+    }
+    return found;
+}
+
+// The wrapper is a plain CPU version on the primary platform; each variant that this host can run is one offer.
+const std::vector<Offer>& VersionChooser::buda_offers(const AppFacts& app, const JobSummary& job, const PoolRef& ref) {
+    std::string name;
+    std::uint32_t hash = job.buda_app_hash;
+    if (hash == 0) {
+        name = buda_app_name(pool_.workunit_xml(ref).value_or(""));
+        hash = file_name_hash(name.data(), name.size());
+    }
+    const std::uint64_t key = static_cast<std::uint64_t>(app.index) << 32 | hash;
+    const auto [it, fresh] = buda_.try_emplace(key);
+    if (!fresh || !x_.buda || x_.host.platforms.empty()) return it->second;
+    const BudaApp* science = nullptr;
+    for (const BudaApp& a : x_.buda->apps())
+        if (file_name_hash(a.name.data(), a.name.size()) == hash) science = &a;
+    const Offer* wrapper = nullptr;
+    for (const Offer& o : offers_of(app).offers)
+        if (o.choice.platform == x_.host.platforms[0] && o.type == ProcType::kCpu && o.refusal && !o.deprecated &&
+            (!wrapper || o.compared_speed > wrapper->compared_speed))
+            wrapper = &o;
+    if (!science || !wrapper) return it->second;
+    for (const BudaVariant& v : science->variants) {
+        if (!buda_cpu_matches(v.cpu_type, x_.host.platforms[0])) continue;
+        Offer offer = *wrapper;
+        offer.choice.buda_variant = v.name;
+        offer.choice.usage = sequential_usage(x_);
+        if (!v.plan_class.empty()) {
+            const PlanClassSpec* spec = x_.plan_classes.find(v.plan_class, x_.params.compat_level);
+            PlanClassAnswer answer{refuse(Reason::kPlanClassRefused), {}};
+            if (spec) answer = evaluate_plan_class(x_, *spec);
+            offer.refusal = answer.verdict;
+            offer.choice.usage = std::move(answer.usage);
+        }
+        if (offer.refusal) offer.refusal = check_type_allowed(x_.user, offer.choice.usage.proc_type);
+        offer.choice.speed_is_guess = true;
+        offer.compared_speed = offer.choice.usage.projected_flops;
+        finish(app, offer);
+        if (x_.params.compat_level <= 0) offer.counted_as = ProcType::kCpu;  // upstream counts the wrapper
+        it->second.push_back(std::move(offer));
+    }
+    return it->second;
+}
+
+bool VersionChooser::has_apps_for(ProcType type) const {
+    if (x_.host.anonymous)
+        return std::any_of(x_.host.client_versions.begin(), x_.host.client_versions.end(),
+                           [&](const ClientAppVersion& v) { return v.appid > 0 && v.proc_type == type; });
+    for (const AppVersion& v : x_.tables.versions)
+        if (proc_type_of_plan_class(v.plan_class.c_str()) == type) return true;
+    if (!x_.buda) return false;
+    for (const BudaApp& a : x_.buda->apps())
+        for (const BudaVariant& v : a.variants)
+            if (proc_type_of_plan_class(v.plan_class.c_str()) == type) return true;
+    return false;
+}
+
+}  // namespace sluice::match

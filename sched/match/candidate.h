@@ -1,0 +1,53 @@
+#pragma once
+// What policies look at: a job of the pool together with the app's facts and the version that would run it here.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sluice/match/matcher.h"
+
+namespace sluice::match {
+
+struct JobWindow;  // plan_class_spec.h: the part of a plan class that depends on the job
+
+/// What depends on app and host only; computed once per app and RPC.
+struct AppFacts {
+    const App* app = nullptr;
+    std::uint32_t index = 0;
+    bool selected = true;               ///< by the volunteer's preferences
+    HrType hr = HrType::kNone;
+    int host_hr_class = 0;              ///< 0: unknown
+    const JobLimits* limits = nullptr;  ///< null: none for this app
+    const std::vector<double>* quantiles = nullptr;  ///< null: the app has no size classes, or sizes are unknown
+    double memory_beside = 0;           ///< bytes of the host's jobs that can run beside a new one (level 1)
+    Verdict verdict;                    ///< of the fast checks of scope kApp
+};
+
+/// An app version that this host could use, and how. Computed once per version and RPC.
+struct Offer {
+    AppChoice choice;
+    double compared_speed = 0;     ///< what versions are compared by: random factor and trial penalty included
+    double seconds_per_flop = 0;   ///< availability included
+    int host_size_class = -1;
+    bool platform_is_64 = false, deprecated = false;
+    ProcType type = ProcType::kCpu;        ///< the resource it runs on
+    ProcType counted_as = ProcType::kCpu;  ///< the resource whose limits, quota and delay apply
+    int quota = -1;                ///< into Picked::quotas, -1: no row, no quota
+    const JobWindow* window = nullptr;
+    Verdict refusal;               ///< of everything that does not depend on the job
+};
+
+struct Candidate {
+    const JobSummary& job;
+    const PoolRef& ref;
+    const AppFacts& app;
+    const Offer* offer = nullptr;  ///< null in policies of scope kApp and kJob
+    std::span<const std::int32_t> keywords;
+    double local_bytes = 0, input_bytes = 0;  ///< sticky input files: on the host already, all
+    int local_files = 0;
+
+    double runtime() const { return job.rsc_fpops_est * offer->seconds_per_flop; }
+};
+
+}  // namespace sluice::match

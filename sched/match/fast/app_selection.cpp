@@ -1,0 +1,11 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext& x, const Candidate& c) {
+    return c.app.selected || x.user.allow_non_preferred_apps ? feasible() : refuse(Reason::kAppNotSelected, 0, 1);
+}
+}  // namespace
+const FastRow kAppSelectionRow{"app_selection", Scope::kApp, check,
+                               "Apps that the volunteer did not select, unless other apps are allowed too."};
+}  // namespace sluice::match

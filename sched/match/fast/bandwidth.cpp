@@ -1,0 +1,15 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+// A host that reported no bandwidth is not slow but unmeasured.
+Verdict check(const MatchContext& x, const Candidate& c) {
+    if (!(c.job.rsc_bandwidth_bound > 0) || !(x.host.row.n_bwdown > 0)) return feasible();
+    return x.host.row.n_bwdown < c.job.rsc_bandwidth_bound
+               ? refuse(Reason::kBandwidth, x.host.row.n_bwdown, c.job.rsc_bandwidth_bound)
+               : feasible();
+}
+}  // namespace
+const FastRow kBandwidthRow{"bandwidth", Scope::kJob, check,
+                            "The host's measured download speed is below the job's bound."};
+}  // namespace sluice::match

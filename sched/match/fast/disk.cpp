@@ -1,0 +1,12 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext& x, const Candidate& c) {
+    return c.job.rsc_disk_bound > x.host.disk_available
+               ? refuse(Reason::kDisk, x.host.disk_available, c.job.rsc_disk_bound)
+               : feasible();
+}
+}  // namespace
+const FastRow kDiskRow{"disk", Scope::kJob, check, "The job alone needs more disk than the host allows."};
+}  // namespace sluice::match

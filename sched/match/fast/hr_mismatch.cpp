@@ -1,0 +1,12 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext&, const Candidate& c) {
+    if (c.app.hr == HrType::kNone || c.job.hr_class == 0 || c.job.hr_class == c.app.host_hr_class) return feasible();
+    return refuse(Reason::kHrClassMismatch, c.app.host_hr_class, c.job.hr_class);
+}
+}  // namespace
+const FastRow kHrMismatchRow{"hr_mismatch", Scope::kJob, check,
+                             "The workunit is committed to hosts of another homogeneous redundancy class."};
+}  // namespace sluice::match

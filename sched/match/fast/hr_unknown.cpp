@@ -1,0 +1,11 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext&, const Candidate& c) {
+    return c.app.hr != HrType::kNone && c.app.host_hr_class == 0 ? refuse(Reason::kHrClassUnknown) : feasible();
+}
+}  // namespace
+const FastRow kHrUnknownRow{"hr_unknown", Scope::kApp, check,
+                            "Apps with homogeneous redundancy need a host whose system and processor are known."};
+}  // namespace sluice::match

@@ -1,0 +1,14 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext& x, const Candidate& c) {
+    if (!x.params.keyword_sched || x.user.keywords_no.empty()) return feasible();
+    for (int k : c.keywords)
+        if (x.user.keywords_no.contains(k)) return refuse(Reason::kKeywordRefused, k, 0);
+    return feasible();
+}
+}  // namespace
+const FastRow kKeywordRefusalRow{"keyword_refusal", Scope::kJob, check,
+                                 "With <keyword_sched>, no job with a keyword that the volunteer said no to."};
+}  // namespace sluice::match

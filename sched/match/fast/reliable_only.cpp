@@ -1,0 +1,12 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext&, const Candidate& c) {
+    if (!c.job.need_reliable || c.app.app->beta || c.offer->choice.reliable) return feasible();
+    return refuse(Reason::kNeedsReliable, 0, 1);
+}
+}  // namespace
+const FastRow kReliableOnlyRow{"reliable_only", Scope::kVersion, check,
+                               "Jobs at or above reliable_on_priority go to reliable versions of a host only."};
+}  // namespace sluice::match

@@ -1,0 +1,12 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext& x, const Candidate& c) {
+    if (!x.params.user_filter || c.job.batch == 0 || c.job.batch == x.user.id) return feasible();
+    return refuse(Reason::kUserFilter, static_cast<double>(x.user.id), c.job.batch);
+}
+}  // namespace
+const FastRow kUserFilterRow{"user_filter", Scope::kJob, check,
+                             "With <user_filter>, workunit.batch is the id of the only user who may have the job."};
+}  // namespace sluice::match

@@ -1,0 +1,15 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext&, const Candidate& c) {
+    if (!c.app.app->homogeneous_app_version || c.job.app_version_id == 0) return feasible();
+    const Id mine = c.offer->choice.app_version_id;
+    return mine == c.job.app_version_id
+               ? feasible()
+               : refuse(Reason::kAppVersionMismatch, static_cast<double>(mine), c.job.app_version_id);
+}
+}  // namespace
+const FastRow kVersionCommitmentRow{"version_commitment", Scope::kVersion, check,
+                                    "Homogeneous app version: the workunit is committed to another version."};
+}  // namespace sluice::match

@@ -1,0 +1,185 @@
+// Matchmaking for one scheduler RPC (upstream: sched_send, sched_score, sched_check, sched_version): a scan finds
+// candidates (scan.h), a walk chooses the set (walk.h); policies.cpp lists what is checked and valued.
+#include "sluice/match/matcher.h"
+
+#include <algorithm>
+
+#include "sched/match/deadline.h"
+#include "sched/match/nci_pass.h"
+#include "sched/match/walk.h"
+
+namespace sluice {
+
+using namespace match;
+
+struct Matcher::Impl {
+    Impl(const MatchContext& context, JobPool& job_pool, FactsSource& source, Trace* sink)
+        : x(context), pool(job_pool), facts(source), trace(sink), policies(x.params), apps(x, policies),
+          chooser(x, pool), picked(initial_picked(x)) {}
+
+    std::vector<Pass> passes() const;
+    Offer offer_of(const AppChoice& version) const;
+    std::array<bool, kProcTypes> wanted_types(bool check_wanted) const;
+    Verdict fast(const Candidate& c, const FastRow* skip = nullptr) const;
+
+    MatchContext x;
+    JobPool& pool;
+    FactsSource& facts;
+    Trace* trace;
+    ActivePolicies policies;
+    AppTable apps;
+    VersionChooser chooser;
+    Picked picked;
+};
+
+// GPUs first: they are scarcer, and a job that both could run is worth more there.
+std::vector<Pass> Matcher::Impl::passes() const {
+    std::vector<Pass> all;
+    for (int t = kProcTypes - 1; t >= 0; --t) {
+        const auto type = static_cast<ProcType>(t);
+        if (picked.wants(type) && chooser.has_apps_for(type)) all.emplace_back().type = type;
+    }
+    return all;
+}
+
+std::array<bool, kProcTypes> Matcher::Impl::wanted_types(bool check_wanted) const {
+    std::array<bool, kProcTypes> wanted{};
+    for (int t = 0; t < kProcTypes; ++t)
+        wanted[static_cast<std::size_t>(t)] = !check_wanted || picked.wants(static_cast<ProcType>(t));
+    return wanted;
+}
+
+// A version that was chosen before, in the terms of policies.
+Offer Matcher::Impl::offer_of(const AppChoice& version) const {
+    Offer offer;
+    offer.choice = version;
+    offer.type = offer.counted_as = version.usage.proc_type;
+    if (!version.buda_variant.empty() && x.params.compat_level <= 0) offer.counted_as = ProcType::kCpu;
+    const double speed = version.effective_speed();
+    offer.seconds_per_flop = speed > 0 ? 1 / speed : 1e-9;
+    for (std::size_t i = 0; i < x.host.versions.size(); ++i)
+        if (x.host.versions[i].app_version_id == version.generalized_id) offer.quota = static_cast<int>(i);
+    return offer;
+}
+
+Verdict Matcher::Impl::fast(const Candidate& c, const FastRow* skip) const {
+    for (Scope scope : {Scope::kApp, Scope::kJob, Scope::kVersion})
+        if (Verdict v = policies.fast(scope, x, c, skip); !v) return v;
+    return feasible();
+}
+
+Matcher::Matcher(const MatchContext& context, JobPool& pool, FactsSource& facts, Trace* trace)
+    : impl_(std::make_unique<Impl>(context, pool, facts, trace)) {}
+Matcher::~Matcher() = default;
+
+MatchResult Matcher::match() {
+    Impl& m = *impl_;
+    MatchResult result;
+    std::vector<Pass> passes = m.passes();
+    if (!passes.empty() && work_needed()) {
+        Scanner scanner(m.x, m.pool, m.apps, m.policies, m.chooser);
+        Walk walk(m.x, m.pool, m.facts, scanner, m.policies);
+        ScanLog log{m.trace, {}};
+        scanner.run(passes, m.picked, result.stats, log, [&] { return walk.would_satisfy(passes, m.picked); });
+        result.jobs = walk.choose(passes, m.picked, result.stats, log);
+    }
+    result.left = m.picked.left;
+    return result;
+}
+
+MatchResult Matcher::match_non_cpu_intensive(const std::vector<Id>& apps_on_host) {
+    Impl& m = *impl_;
+    MatchResult result;
+    NciPass pass{m.x, m.pool, m.facts, m.trace, m.policies, m.apps, m.chooser};
+    result.jobs = pass.run(apps_on_host, m.picked, result.stats);
+    result.left = m.picked.left;
+    return result;
+}
+
+void Matcher::account(const Chosen& job) {
+    Impl& m = *impl_;
+    const AppFacts* app = m.apps.find(job.job.app_id);
+    if (!app) return;
+    const Offer offer = m.offer_of(job.version);
+    m.picked.add(m.x, Candidate{job.job, job.ref, *app, &offer, {}, 0, 0, 0}, job.delay_bound);
+}
+
+AppChoice Matcher::choose_version(const App& app, const JobSummary& job, bool check_wanted, Verdict* why) {
+    Impl& m = *impl_;
+    VersionPick pick{nullptr, refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0)};
+    if (const AppFacts* facts = m.apps.find(static_cast<std::int32_t>(app.id)))
+        pick = m.chooser.choose_any(*facts, job, PoolRef{}, m.wanted_types(check_wanted));
+    if (why) *why = pick.why;
+    return pick.offer ? pick.offer->choice : AppChoice{};
+}
+
+Verdict Matcher::check_fast(const JobSummary& job, const App& app, const AppChoice& version) {
+    Impl& m = *impl_;
+    const AppFacts* facts = m.apps.find(static_cast<std::int32_t>(app.id));
+    if (!facts) return refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0);
+    const Offer offer = m.offer_of(version);
+    const PoolRef nowhere;
+    return m.fast(Candidate{job, nowhere, *facts, &offer, {}, 0, 0, 0});
+}
+
+Verdict Matcher::check_deadline(const JobSummary& job, const App& app, const AppChoice& version, double delay_bound) {
+    Impl& m = *impl_;
+    const AppFacts* facts = m.apps.find(static_cast<std::int32_t>(app.id));
+    if (!facts) return refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0);
+    const Offer offer = m.offer_of(version);
+    const PoolRef nowhere;
+    return deadline_verdict(m.x, Candidate{job, nowhere, *facts, &offer, {}, 0, 0, 0}, m.picked, delay_bound);
+}
+
+// Upstream sends assigned jobs without a look at memory, disk or deadline; level 1 looks.
+Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chosen) {
+    Impl& m = *impl_;
+    const PoolRef nowhere;
+    const AppFacts* app = m.apps.find(job.app_id);
+    Verdict v = app ? feasible() : refuse(Reason::kNoSuchApp, job.app_id, 0);
+    VersionPick pick;
+    double bound = job.delay_bound;
+    if (v) {
+        pick = m.chooser.choose_any(*app, job, nowhere, m.wanted_types(true));
+        if (!pick.offer) v = pick.why;
+    }
+    if (v) {
+        const Candidate c{job, nowhere, *app, pick.offer, {}, 0, 0, 0};
+        const bool all = origin == JobOrigin::kResend || m.x.params.compat_level > 0;
+        v = all ? m.fast(c) : app->selected || m.x.user.allow_non_preferred_apps
+                                  ? feasible()
+                                  : refuse(Reason::kAppNotSelected, 0, 1);
+        if (v && all) v = kDiskSumRow.check(m.x, c, m.picked);
+        if (v && all) v = deadline_verdict(m.x, c, m.picked, bound);
+        if (v) chosen = make_chosen(m.x, c, 0, bound);
+    }
+    if (m.trace) {
+        TraceRow row;
+        row.job = &job;
+        row.verdict = v;
+        row.fate = v.reason;
+        row.app = app ? app->app : nullptr;
+        row.version = pick.offer ? &pick.offer->choice : nullptr;
+        row.pass = pick.offer ? pick.offer->type : ProcType::kCpu;
+        m.trace->row(row);
+    }
+    return v;
+}
+
+bool Matcher::work_needed() const {
+    const Impl& m = *impl_;
+    const Picked& p = m.picked;
+    if (p.jobs >= p.max_jobs) return false;
+    if (m.x.user.max_jobs_in_progress > 0 && p.in_progress_total >= m.x.user.max_jobs_in_progress) return false;
+    for (int t = 0; t < kProcTypes; ++t) {
+        const auto type = static_cast<ProcType>(t);
+        if (p.wants(type) && m.chooser.has_apps_for(type) && in_progress_limits(m.x, p, nullptr, type)) return true;
+    }
+    return false;
+}
+
+double Matcher::estimated_runtime(const JobSummary& job, const AppChoice& version) const {
+    return job.rsc_fpops_est * impl_->offer_of(version).seconds_per_flop;
+}
+
+}  // namespace sluice

@@ -1,0 +1,92 @@
+#include "sched/match/nci_pass.h"
+
+#include <algorithm>
+
+#include "sched/match/tally.h"
+
+namespace sluice::match {
+
+void NciPass::tell(const Found& f, const Verdict& v) const {
+    if (!trace) return;
+    TraceRow row;
+    row.ref = f.ref;
+    row.job = &f.job;
+    row.verdict = v;
+    row.fate = v.reason;
+    row.app = f.app->app;
+    row.version = f.offer ? &f.offer->choice : nullptr;
+    trace->row(row);
+}
+
+// In array order, as upstream: a few slots of each app that lacks a job, in case the first ones fail or are taken.
+std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, MatchStats& stats) const {
+    constexpr int kSlotsPerApp = 4;
+    std::vector<int> room(apps.all().size(), 0);
+    int open = 0;
+    for (const AppFacts& app : apps.all()) {
+        const bool has_one = std::find(apps_on_host.begin(), apps_on_host.end(), app.app->id) != apps_on_host.end();
+        if (!app.app->non_cpu_intensive || has_one) continue;
+        room[app.index] = kSlotsPerApp;
+        ++open;
+    }
+    std::vector<Found> found;
+    const std::uint32_t size = open > 0 ? pool.size() : 0;
+    for (std::uint32_t i = 0; i < size && open > 0; ++i) {
+        Found f{};
+        if (pool.read(i, f.job, f.ref) != PoolSlot::kPresent) continue;
+        stats.pool_empty = false;
+        ++stats.slots_scanned;
+        f.app = apps.find(f.job.app_id);
+        if (!f.app || room[f.app->index] <= 0) continue;
+        const VersionPick pick = chooser.choose(*f.app, f.job, f.ref, ProcType::kCpu);
+        f.offer = pick.offer;
+        Verdict v = pick.offer ? feasible() : pick.why;
+        for (Scope scope : {Scope::kApp, Scope::kJob, Scope::kVersion})
+            if (v) v = policies.fast(scope, x, Candidate{f.job, f.ref, *f.app, f.offer, {}, 0, 0, 0}, &kNonCpuIntensiveRow);
+        if (!v) {
+            tally(stats, v, f.job);
+            tell(f, v);
+            continue;
+        }
+        found.push_back(f);
+        ++stats.candidates;
+        if (--room[f.app->index] == 0) --open;
+    }
+    return found;
+}
+
+std::vector<Chosen> NciPass::run(const std::vector<Id>& apps_on_host, Picked& picked, MatchStats& stats) {
+    std::vector<Chosen> set;
+    const std::vector<Found> found = find(apps_on_host, stats);
+    if (found.empty()) return set;
+    std::vector<JobSummary> jobs;
+    for (const Found& f : found) jobs.push_back(f.job);
+    std::vector<WorkunitFacts> loaded = facts.load(jobs);
+    ++stats.fact_loads;
+    loaded.resize(found.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const Found& f = found[i];
+        const Candidate c{f.job, f.ref, *f.app, f.offer, {}, 0, 0, 0};
+        const auto same_app = [&](const Chosen& chosen) { return chosen.app == f.app->app; };
+        if (std::any_of(set.begin(), set.end(), same_app)) {
+            tell(f, refuse(Reason::kNotNeeded));
+            continue;
+        }
+        Verdict v;
+        const SlowRow* refused = slow_refusal(x, c, loaded[i], v);
+        if (refused && refused->for_no_host && pool.claim(f.ref)) pool.discard(f.ref);
+        if (!refused && !pool.claim(f.ref)) {
+            v = refuse(Reason::kClaimLost);
+            ++stats.claims_lost;
+        }
+        if (!v) tally(stats, v, f.job);
+        tell(f, v);
+        if (!v) continue;
+        set.push_back(make_chosen(x, c, 0, f.job.delay_bound));
+        set.back().facts = std::move(loaded[i]);
+        picked.add(x, c, f.job.delay_bound);
+    }
+    return set;
+}
+
+}  // namespace sluice::match

@@ -1,0 +1,45 @@
+#pragma once
+// What this reply holds so far, and what is still wanted: the state that set checks look at. A plain value: the walk
+// copies it to look ahead.
+#include <array>
+#include <vector>
+
+#include "sched/match/candidate.h"
+#include "sched/match/edf.h"
+
+namespace sluice::match {
+
+/// Jobs of one version sent today against what it may get.
+struct Quota {
+    int sent_today = 0;
+    int allowed = 0;      ///< < 0: no quota
+};
+
+struct Picked {
+    WorkRequest left;
+    int jobs = 0, max_jobs = 0;
+    double disk = 0;                                  ///< bytes of the jobs in this reply
+    std::vector<double> memory;                       ///< bytes, one entry per job
+    std::array<int, kProcTypes> in_progress{};        ///< of this project on the host, this reply included
+    int in_progress_total = 0;
+    std::vector<std::array<int, kProcTypes>> app_in_progress;  ///< by AppFacts::index
+    std::vector<Quota> quotas;
+    std::vector<Id> workunits;
+    EdfSimulation simulation;                         ///< empty unless the client told its workload
+
+    bool wants(ProcType type) const;
+    bool wants_anything() const;
+    void add(const MatchContext& context, const Candidate& candidate, double delay_bound);
+};
+
+/// Limits and quotas before anything is sent (facts: the request and the host's rows).
+Picked initial_picked(const MatchContext& context);
+
+/// The number of jobs that `limit` allows with `processors` of its resource; < 0: no limit.
+int allowed_jobs(const JobLimit& limit, int processors);
+/// Processors of a type that limits scale with.
+int limit_processors(const HostFacts& host, ProcType type);
+/// May another job of this app and type be in progress? The first limit that says no.
+Verdict in_progress_limits(const MatchContext& context, const Picked& picked, const AppFacts* app, ProcType type);
+
+}  // namespace sluice::match

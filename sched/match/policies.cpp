@@ -1,0 +1,103 @@
+// The tables: what is checked and valued, in order of evaluation, cheapest and most selective first. A row's file says
+// the rule; its doc line says why a job is refused or preferred.
+#include "sched/match/policies.h"
+
+#include <algorithm>
+
+#include "sluice/match/policies.h"
+
+namespace sluice::match {
+namespace {
+
+constexpr const FastRow* kFast[] = {
+    // app and host
+    &kNonCpuIntensiveRow, &kBetaRow, &kAppSelectionRow, &kHrUnknownRow,
+    // the job
+    &kUserFilterRow, &kHrMismatchRow, &kLttReservedRow, &kKeywordRefusalRow, &kDiskRow, &kBandwidthRow,
+    // the version that would run it
+    &kVersionCommitmentRow, &kReliableOnlyRow, &kMemoryRow};
+
+constexpr const SetRow* kSet[] = {&kJobsPerRpcRow, &kUserJobLimitRow, &kInProgressRow, &kDailyQuotaRow,
+                                  &kOneInstanceRow, &kDiskSumRow,     &kMemorySumRow,  &kDeadlineRow};
+
+constexpr const SlowRow* kSlow[] = {
+    &kResultStillThereRow,          &kWorkunitErrorRow,    &kWorkunitDoneRow,    &kHrCommittedElsewhereRow,
+    &kVersionCommittedElsewhereRow, &kOneResultPerUserRow, &kOneResultPerHostRow};
+
+constexpr const ScoreRow* kScore[] = {
+    &kLttMatchRow, &kLocalityLiteRow, &kSizeClassRow,      &kBetaTermRow, &kNonPreferredAppRow, &kPreviouslyInfeasibleRow,
+    &kKeywordRow,  &kResultPriorityRow, &kHardnessRow,     &kHrCommittedRow, &kBatchLetRow,     &kReliableRetryRow};
+
+}  // namespace
+
+std::span<const FastRow* const> fast_rows() { return kFast; }
+std::span<const SetRow* const> set_rows() { return kSet; }
+std::span<const SlowRow* const> slow_rows() { return kSlow; }
+std::span<const ScoreRow* const> score_rows() { return kScore; }
+
+bool is_ranked(const ScoreRow& row, int compat_level) {
+    return row.ranking == Ranking::kLogicalEndTimes || (row.ranking == Ranking::kPriorities && compat_level > 0);
+}
+
+ActivePolicies::ActivePolicies(const MatchParams& params) {
+    for (const FastRow* row : fast_rows()) fast_[static_cast<std::size_t>(row->scope)].push_back(row);
+    for (const ScoreRow* row : score_rows()) {
+        double weight = params.compat_level > 0 ? row->weight_level1 : row->weight_level0;
+        if (const auto given = params.score_weights.find(row->name); given != params.score_weights.end())
+            weight = given->second;
+        if (weight == 0) continue;
+        terms_.push_back({row, weight});
+        if (!is_ranked(*row, params.compat_level))
+            score_[static_cast<std::size_t>(row->scope)].push_back({row, weight});
+        else if (row->ranking == Ranking::kPriorities)
+            priority_rank_weight_ = weight;
+        else
+            let_rank_weight_ = weight;
+    }
+}
+
+Verdict ActivePolicies::set(const MatchContext& x, const Candidate& c, const Picked& picked) {
+    for (const SetRow* row : set_rows())
+        if (Verdict v = row->check(x, c, picked); !v) return v;
+    return feasible();
+}
+
+}  // namespace sluice::match
+
+namespace sluice {
+
+const std::vector<PolicyInfo>& policy_infos() {
+    static const std::vector<PolicyInfo> infos = [] {
+        std::vector<PolicyInfo> all;
+        for (const auto* row : match::fast_rows()) all.push_back({PolicyKind::kFast, row->name, 0, 0, row->doc});
+        for (const auto* row : match::set_rows()) all.push_back({PolicyKind::kSet, row->name, 0, 0, row->doc});
+        for (const auto* row : match::slow_rows()) all.push_back({PolicyKind::kSlow, row->name, 0, 0, row->doc});
+        for (const auto* row : match::score_rows())
+            all.push_back({PolicyKind::kScore, row->name, row->weight_level0, row->weight_level1, row->doc});
+        return all;
+    }();
+    return infos;
+}
+
+std::span<const std::string_view> score_term_names() {
+    static const std::vector<std::string_view> names = [] {
+        std::vector<std::string_view> all;
+        for (const auto* row : match::score_rows()) all.emplace_back(row->name);
+        return all;
+    }();
+    return names;
+}
+
+std::vector<Reason> binding_order(const MatchStats& stats) {
+    std::vector<Reason> order;
+    for (std::size_t i = 1; i < stats.reasons.size(); ++i)
+        if (stats.reasons[i].count > 0) order.push_back(static_cast<Reason>(i));
+    const auto is_fate = [](Reason r) { return r >= Reason::kClaimLost; };
+    std::stable_sort(order.begin(), order.end(), [&](Reason a, Reason b) {
+        if (is_fate(a) != is_fate(b)) return !is_fate(a);
+        return stats.reasons[static_cast<std::size_t>(a)].count > stats.reasons[static_cast<std::size_t>(b)].count;
+    });
+    return order;
+}
+
+}  // namespace sluice

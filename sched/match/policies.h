@@ -1,0 +1,52 @@
+#pragma once
+// The rows that apply to one RPC: weights looked up once, terms of weight 0 left out.
+#include <vector>
+
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+
+struct ActiveTerm {
+    const ScoreRow* row;
+    double weight;
+};
+
+class ActivePolicies {
+  public:
+    explicit ActivePolicies(const MatchParams& params);
+
+    /// The first refusal of the fast checks of one scope. `skip` is left out (the NCI pass skips the NCI row).
+    Verdict fast(Scope scope, const MatchContext& x, const Candidate& c, const FastRow* skip = nullptr) const {
+        for (const FastRow* row : fast_[static_cast<std::size_t>(scope)]) {
+            if (row == skip) continue;
+            if (Verdict v = row->check(x, c); !v) return v;
+        }
+        return feasible();
+    }
+    /// Points of the terms of one scope; ranked terms are left to the ranking.
+    double score(Scope scope, const MatchContext& x, const Candidate& c) const {
+        double sum = 0;
+        for (const ActiveTerm& term : score_[static_cast<std::size_t>(scope)])
+            sum += term.weight * term.row->value(x, c);
+        return sum;
+    }
+    /// Weights of the terms that are ranked; 0 if there is no such term now.
+    double priority_rank_weight() const { return priority_rank_weight_; }
+    double let_rank_weight() const { return let_rank_weight_; }
+    bool ranks() const { return priority_rank_weight_ != 0 || let_rank_weight_ != 0; }
+    /// All terms in table order, for the trace.
+    const std::vector<ActiveTerm>& terms() const { return terms_; }
+
+    static Verdict set(const MatchContext& x, const Candidate& c, const Picked& picked);
+
+  private:
+    std::vector<const FastRow*> fast_[3];
+    std::vector<ActiveTerm> score_[3];
+    std::vector<ActiveTerm> terms_;
+    double priority_rank_weight_ = 0, let_rank_weight_ = 0;
+};
+
+/// Is this term ranked rather than added as it stands?
+bool is_ranked(const ScoreRow& row, int compat_level);
+
+}  // namespace sluice::match

@@ -1,0 +1,115 @@
+#pragma once
+// One look at the pool: every slot is read once, whatever the number of resources asked for, and becomes a candidate of
+// each resource that could run it. Seed 002: start at random; N, M and L.
+#include <unordered_map>
+#include <vector>
+
+#include "sched/match/app_versions.h"
+#include "sched/match/policies.h"
+
+namespace sluice::match {
+
+/// A feasible job of one pass. Small, because there may be as many as slots.
+struct Entry {
+    double score = 0;
+    std::uint64_t generation = 0;
+    const Offer* offer = nullptr;
+    const AppFacts* app = nullptr;
+    std::uint32_t slot = 0, infeasible_count = 0;
+    std::uint32_t order = 0;       ///< of scanning: ties go to the job seen first (starts are random)
+    std::int32_t priority = 0;     ///< for ranked terms
+    double points = 0;             ///< score without ranked terms
+};
+
+/// The candidates of one resource.
+struct Pass {
+    ProcType type = ProcType::kCpu;
+    std::vector<Entry> entries;
+    double seconds = 0, instances = 0;  ///< what all of them together could give
+};
+
+/// Candidates by falling value; sorted only as far as they are asked for.
+class ByValue {
+  public:
+    ByValue(const std::vector<Entry>& entries);
+    /// Null past the end.
+    const Entry* get(std::size_t i);
+
+  private:
+    const std::vector<Entry>& entries_;
+    std::vector<std::uint32_t> heap_, sorted_;
+};
+
+/// Everything about the host and its apps that policies need, computed once per RPC.
+class AppTable {
+  public:
+    AppTable(const MatchContext& context, const ActivePolicies& policies);
+    const AppFacts* find(std::int32_t app_id) const;
+    const std::vector<AppFacts>& all() const { return apps_; }
+    double points(const AppFacts& app) const { return points_[app.index]; }
+
+  private:
+    std::vector<AppFacts> apps_;
+    std::vector<double> points_;           ///< of score terms of scope kApp
+    std::vector<std::int32_t> by_small_id_;  ///< index by app id, -1; larger ids are in by_id_
+    std::unordered_map<std::int64_t, std::uint32_t> by_id_;
+};
+
+/// A trace of refusals at the scan, and copies of the candidates' jobs, kept only if someone listens.
+struct ScanLog {
+    Trace* trace = nullptr;
+    std::vector<JobSummary> jobs;  ///< by Entry::order
+};
+
+class Scanner {
+  public:
+    Scanner(const MatchContext& context, JobPool& pool, const AppTable& apps, const ActivePolicies& policies,
+            VersionChooser& chooser);
+
+    /// Fills `passes` (their types are set). `satisfied` is asked, seldom, whether what was found is enough.
+    template <class Satisfied>
+    void run(std::vector<Pass>& passes, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied);
+
+    /// The candidate of an entry, if its slot still holds it.
+    bool reread(const Entry& entry, JobSummary& job, PoolRef& ref) const;
+    /// Keywords and input files of a job: from the slot, or from the XML where they don't fit there.
+    void complete(Candidate& candidate, std::vector<std::int32_t>& keyword_space) const;
+
+  private:
+    void look_at(std::uint32_t slot, std::vector<Pass>& passes, MatchStats& stats, ScanLog& log);
+    Verdict try_pass(Candidate& candidate, Pass& pass, double points) const;
+    static void trace_refusal(const Candidate* c, const JobSummary& job, const PoolRef& ref, ProcType pass,
+                              const Verdict& v, ScanLog& log);
+    bool could_satisfy(const std::vector<Pass>& passes, const Picked& picked) const;
+
+    const MatchContext& x_;
+    JobPool& pool_;
+    const AppTable& apps_;
+    const ActivePolicies& policies_;
+    VersionChooser& chooser_;
+    std::uint32_t order_ = 0;
+    int passed_over_ = 0;
+    mutable std::vector<std::int32_t> keyword_space_;
+};
+
+template <class Satisfied>
+void Scanner::run(std::vector<Pass>& passes, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied) {
+    const std::uint32_t size = pool_.size();
+    if (size == 0) return;
+    const auto& p = x_.params;
+    const std::uint32_t most = p.max_slots > 0 ? std::min(size, static_cast<std::uint32_t>(p.max_slots)) : size;
+    std::uint32_t next_check = p.min_slots > 0 ? static_cast<std::uint32_t>(p.min_slots) : most + 1;
+    auto slot = static_cast<std::uint32_t>(x_.rng.below(size));
+    for (std::uint32_t seen = 1; seen <= most; ++seen, slot = slot + 1 == size ? 0 : slot + 1) {
+        look_at(slot, passes, stats, log);
+        stats.slots_scanned = seen;
+        if (seen < next_check || !could_satisfy(passes, picked)) continue;
+        if (satisfied()) break;
+        next_check = seen + std::max(seen / 4, 1u);  // enough there, but not together: ask again when much is new
+    }
+    const auto locked_limit =
+        p.max_locked < 0 ? std::max(size / 10, 1u) : static_cast<std::uint32_t>(p.max_locked);
+    stats.locked_over_limit = locked_limit > 0 && stats.slots_locked >= locked_limit;
+}
+
+}  // namespace sluice::match

@@ -1,0 +1,15 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+double value(const MatchContext& x, const Candidate& c) {
+    if (!x.params.keyword_sched || c.keywords.empty() || x.user.keywords_yes.empty()) return 0;
+    int matches = 0;
+    for (int k : c.keywords) matches += x.user.keywords_yes.contains(k) ? 1 : 0;
+    if (x.params.compat_level <= 0) return matches;
+    return static_cast<double>(matches) / static_cast<double>(c.keywords.size());
+}
+}  // namespace
+const ScoreRow kKeywordRow{"keyword", Scope::kJob, value, 1, 1, Ranking::kNone,
+                           "The job's keywords that the volunteer said yes to: their number; level 1: their share."};
+}  // namespace sluice::match

@@ -1,0 +1,13 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+double value(const MatchContext& x, const Candidate& c) {
+    if (c.app.app->locality_scheduling != 1 || c.local_files == 0) return 0;
+    if (x.params.compat_level <= 0) return 1;
+    return c.input_bytes > 0 ? c.local_bytes / c.input_bytes : 1;
+}
+}  // namespace
+const ScoreRow kLocalityLiteRow{"locality_lite", Scope::kJob, value, 10, 10, Ranking::kNone,
+                                "1 if any sticky input file is on the host; level 1: the share of the bytes that is."};
+}  // namespace sluice::match

@@ -1,0 +1,14 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+double value(const MatchContext&, const Candidate& c) {
+    const int host = c.offer->host_size_class;
+    if (host < 0 || c.job.size_class < 0) return 0;
+    if (c.job.size_class == host) return 1;
+    return c.job.size_class < host ? -0.2 : -0.4;
+}
+}  // namespace
+const ScoreRow kSizeClassRow{"size_class", Scope::kVersion, value, 5, 5, Ranking::kNone,
+                             "1 if the job's size class is the host's, -0.2 if smaller, -0.4 if larger (seed 003)."};
+}  // namespace sluice::match

@@ -1,0 +1,11 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
+    const double left = x.host.disk_available - p.disk;
+    return c.job.rsc_disk_bound > left ? refuse(Reason::kDiskSet, left, c.job.rsc_disk_bound) : feasible();
+}
+}  // namespace
+const SetRow kDiskSumRow{"disk_sum", check, "The jobs of this reply together need more disk than the host allows."};
+}  // namespace sluice::match

@@ -1,0 +1,11 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
+    return in_progress_limits(x, p, &c.app, c.offer->counted_as);
+}
+}  // namespace
+const SetRow kInProgressRow{"in_progress", check,
+                            "Limits on jobs in progress: of the project and the app, in all and per resource."};
+}  // namespace sluice::match

@@ -1,0 +1,12 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
+    if (c.app.hr == HrType::kNone || f.hr_class == 0 || f.hr_class == c.app.host_hr_class) return feasible();
+    return refuse(Reason::kHrCommittedElsewhere, c.app.host_hr_class, f.hr_class);
+}
+}  // namespace
+const SlowRow kHrCommittedElsewhereRow{"hr_committed_elsewhere", check, false, true,
+                                       "Another host was quicker and committed the workunit to its class."};
+}  // namespace sluice::match

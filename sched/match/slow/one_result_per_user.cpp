@@ -1,0 +1,13 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext& x, const Candidate&, const WorkunitFacts& f) {
+    return x.params.one_result_per_user_per_wu && f.results_of_user > 0
+               ? refuse(Reason::kOneResultPerUser, f.results_of_user, 0)
+               : feasible();
+}
+}  // namespace
+const SlowRow kOneResultPerUserRow{"one_result_per_user", check, false, false,
+                                   "<one_result_per_user_per_wu>: the volunteer has or had an instance of this workunit."};
+}  // namespace sluice::match

@@ -1,0 +1,13 @@
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
+    if (!f.found || f.workunit_id != c.job.workunit_id) return refuse(Reason::kResultGone);
+    if (f.server_state == ServerState::kUnsent) return feasible();
+    return refuse(Reason::kResultGone, static_cast<double>(f.server_state), static_cast<double>(ServerState::kUnsent));
+}
+}  // namespace
+const SlowRow kResultStillThereRow{"result_still_there", check, true, false,
+                                   "The result was sent, cancelled or deleted since the feeder put it here."};
+}  // namespace sluice::match
