@@ -1,0 +1,96 @@
+#include "tests/support/match_world.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(Matcher, SendsNothingFromAnEmptyPoolAndSaysSo) {
+    MatchWorld w;
+    w.pool.add_empty();
+    const MatchResult r = w.match();
+    EXPECT_THAT(r.jobs, IsEmpty());
+    EXPECT_TRUE(r.stats.pool_empty);
+    EXPECT_EQ(w.facts.loads, 0);
+}
+
+TEST(Matcher, AJobCarriesWhatTheReplyNeeds) {
+    MatchWorld w;
+    w.pool.add(a_job(3));
+    const MatchResult r = w.match();
+    ASSERT_THAT(r.jobs, SizeIs(1));
+    EXPECT_EQ(r.jobs[0].job.result_id, 3);
+    EXPECT_EQ(r.jobs[0].version.app_version_id, 11);
+    EXPECT_DOUBLE_EQ(r.jobs[0].estimated_runtime, 3600);
+    EXPECT_DOUBLE_EQ(r.jobs[0].delay_bound, 86400);
+    EXPECT_LE(r.left.seconds[0], 0);
+    EXPECT_EQ(w.pool.claimed.size(), 1u);
+}
+
+TEST(Matcher, TakesTheMostValuableJobs) {
+    MatchWorld w;
+    for (int i = 1; i <= 5; ++i) w.pool.add(a_job(i).priority(i == 3 ? 9 : i));
+    w.want(ProcType::kCpu, 7200, 2);
+    EXPECT_THAT(w.sent(), ElementsAre(3, 5));
+}
+
+TEST(Matcher, AnAppAtItsLimitDoesNotEndTheSearchForOthers) {
+    MatchWorld w;
+    w.app(2);
+    w.params.app_limits["app1"].total.jobs = 1;
+    for (int i = 1; i <= 3; ++i) w.pool.add(a_job(i).priority(10 - i));
+    w.pool.add(a_job(4).app(2));
+    w.want(ProcType::kCpu, 7200, 2);
+    EXPECT_THAT(w.sent(), ElementsAre(1, 4));
+}
+
+TEST(Matcher, AVersionOverItsQuotaDoesNotEndTheSearchForOthers) {
+    MatchWorld w;
+    w.app(2);
+    w.params.daily_result_quota = 1;
+    HostAppVersion v;
+    v.app_version_id = 11;
+    v.max_jobs_per_day = 1;
+    w.host.versions.push_back(v);
+    for (int i = 1; i <= 3; ++i) w.pool.add(a_job(i).priority(10 - i));
+    w.pool.add(a_job(4).app(2));
+    w.want(ProcType::kCpu, 7200, 2);
+    EXPECT_THAT(w.sent(), ElementsAre(1, 4));
+}
+
+TEST(Matcher, WhatFailsASlowCheckIsReplacedByTheNext) {
+    MatchWorld w;
+    w.params.one_result_per_user_per_wu = true;
+    for (int i = 1; i <= 3; ++i) w.pool.add(a_job(i).priority(10 - i));
+    w.facts.at(1).results_of_user = 1;
+    w.pool.lost = {2};
+    EXPECT_THAT(w.sent(), ElementsAre(3));
+    EXPECT_EQ(w.facts.loads, 1);
+}
+
+TEST(Matcher, AJobThatNoHostMayHaveIsDiscarded) {
+    MatchWorld w;
+    w.pool.add(a_job(1));
+    w.facts.at(1).error_mask = 16;
+    EXPECT_THAT(w.sent(), IsEmpty());
+    EXPECT_TRUE(w.pool.slots[0].discarded);
+}
+
+TEST(Matcher, GpuJobsFirstAndOneScanForAllResources) {
+    MatchWorld w;
+    w.host = a_host().nvidia().get();
+    w.tables.versions.push_back(a_version(12, 1, "cuda_fermi"));
+    for (int i = 1; i <= 10; ++i) w.pool.add(a_job(i).flops(1e13));
+    w.want(ProcType::kCpu, 1, 1).want(ProcType::kNvidia, 1, 1);
+    const MatchResult r = w.match();
+    ASSERT_THAT(r.jobs, SizeIs(2));
+    EXPECT_EQ(r.jobs[0].version.usage.proc_type, ProcType::kNvidia);
+    EXPECT_EQ(r.jobs[1].version.usage.proc_type, ProcType::kCpu);
+    EXPECT_NE(r.jobs[0].job.result_id, r.jobs[1].job.result_id);
+    EXPECT_EQ(r.stats.slots_scanned, 10u);
+}
+
+}  // namespace
+}  // namespace sluice::test
