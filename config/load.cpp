@@ -223,7 +223,10 @@ LoadedConfig parse_config(std::string_view text, const std::string& name, std::s
 }
 
 LoadedConfig load_config(const std::filesystem::path& project) {
-    const fs::path file = project / "config.xml";
+    return load_config_file(project / "config.xml", project);
+}
+
+LoadedConfig load_config_file(const std::filesystem::path& file, const std::filesystem::path& project) {
     const fs::path aux_file = project / "config_aux.xml";
     const auto text = read_file(file, kMaxFileBytes);
     if (!text) {

@@ -24,7 +24,9 @@ ProjectConfig default_config(int compat_level);
 /// Of PROJECT/config.xml and, if there is one, PROJECT/config_aux.xml. Throws ConfigError that names file,
 /// tag, value and what is allowed.
 LoadedConfig load_config(const std::filesystem::path& project);
-/// The same; each warning goes to the log.
+/// The same of another file than PROJECT/config.xml (start --config-file).
+LoadedConfig load_config_file(const std::filesystem::path& file, const std::filesystem::path& project);
+/// load_config(); each warning goes to the log.
 ProjectConfig load_config_and_warn(const std::filesystem::path& project);
 /// From texts. `name` and `aux_name` are what messages call the files. `aux` may be empty.
 LoadedConfig parse_config(std::string_view text, const std::string& name, std::string_view aux = {},

@@ -1,0 +1,172 @@
+#include "config/run/commands.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <set>
+#include <thread>
+
+#include "config/run/process_lock.h"
+#include "config/run/spawn.h"
+#include "config/run/stop.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+
+namespace sluice {
+namespace {
+
+/// A daemon that ends within this time did not really start: it says why in its log.
+constexpr double kSettleSeconds = 1;
+
+double now_seconds() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void sleep_seconds(double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+void remove_cached_home_page(const RunContext& context) {
+    std::error_code ignored;
+    fs::remove(context.folders.project / "html/cache/65/index.php", ignored);
+}
+
+struct StartedDaemons {
+    std::vector<std::pair<const Job*, ProcessHandle>> started;
+    int problems = 0;
+};
+
+void tell_problem(const Job& job, const std::string& problem, int& problems) {
+    std::fflush(stdout);
+    fmt::print(stderr, "  Couldn't start '{}': {}\n", job.cmd, problem);
+    ++problems;
+}
+
+void start_one(const RunContext& context, const Job& job, bool announce, StartedDaemons& result) {
+    if (!job.problem.empty()) {
+        tell_problem(job, job.problem, result.problems);
+        return;
+    }
+    const Spawned spawned = spawn(job, context.folders);
+    switch (spawned.outcome) {
+        case Spawned::Outcome::kAlreadyRunning:
+            if (context.options.verbose) fmt::print("  Daemon already running: {}\n", job.cmd);
+            break;
+        case Spawned::Outcome::kFailed:
+            tell_problem(job, spawned.problem, result.problems);
+            break;
+        case Spawned::Outcome::kStarted:
+            if (announce) fmt::print("  Starting daemon: {}\n", job.cmd);
+            if (auto handle = ProcessHandle::open(spawned.pid))
+                result.started.emplace_back(&job, std::move(*handle));
+            sleep_seconds(context.options.fork_delay);
+    }
+}
+
+StartedDaemons start_daemons(const RunContext& context, bool cron) {
+    StartedDaemons result;
+    std::error_code ignored;
+    fs::remove(context.folders.project / "stop_daemons", ignored);
+    for (const Job& job : context.jobs.daemons) {
+        if (job.disabled) continue;
+        const bool announce =
+            context.options.verbose || (cron && !context.options.quiet && !job.silent_start);
+        start_one(context, job, announce, result);
+    }
+    return result;
+}
+
+/// Says which of the daemons just started have ended already.
+void tell_early_ends(const StartedDaemons& daemons) {
+    for (double waited = 0; waited < kSettleSeconds; waited += 0.1) sleep_seconds(0.1);
+    for (const auto& [job, handle] : daemons.started) {
+        if (handle.ended())
+            fmt::print(stderr, "  '{}' has ended already: see {}\n", job->cmd, job->output.string());
+    }
+}
+
+void run_tasks(const RunContext& context, RunState& state, int& problems) {
+    std::set<std::string> known;
+    for (const Job& task : context.jobs.tasks) {
+        known.insert(task.cmd);
+        if (task.disabled || !(state.enabled || task.always_run)) continue;
+        const double now = now_seconds();
+        const double last_run = state.last_run[task.cmd];
+        // A last run in the future is a clock that was set back.
+        if (!context.options.ignore_timestamps && now < last_run + task.period && last_run <= now) {
+            if (context.options.verbose)
+                fmt::print("  Not running task because not time yet: {}\n", task.cmd);
+            continue;
+        }
+        if (!task.problem.empty()) {
+            tell_problem(task, task.problem, problems);
+            continue;
+        }
+        const Spawned spawned = spawn(task, context.folders);
+        if (spawned.outcome == Spawned::Outcome::kFailed) tell_problem(task, spawned.problem, problems);
+        if (spawned.outcome == Spawned::Outcome::kAlreadyRunning && context.options.verbose) {
+            fmt::print("  Task currently running: {}\n", task.cmd);
+        }
+        if (spawned.outcome != Spawned::Outcome::kStarted) continue;
+        if (context.options.verbose) fmt::print("  Running task: {}\n", task.cmd);
+        state.last_run[task.cmd] = now;
+        write_run_state(context.options.run_state_file, state);
+    }
+    if (context.options.prune_run_state) {
+        std::erase_if(state.last_run, [&](const auto& entry) { return !known.contains(entry.first); });
+    }
+}
+
+}  // namespace
+
+int command_enable(const RunContext& context) {
+    RunState state = read_run_state(context.options.run_state_file);
+    if (context.options.verbose) fmt::print("{} ENABLED mode\n", state.enabled ? "Staying in" : "Entering");
+    state.enabled = true;
+    write_run_state(context.options.run_state_file, state);
+    if (context.options.verbose) fmt::print("Starting daemons\n");
+    if (context.jobs.daemons.empty()) {
+        fmt::print(stderr, "No daemons for this host ({}) in config.xml: check <host>\n",
+                   context.folders.host);
+    }
+    const StartedDaemons daemons = start_daemons(context, false);
+    if (!daemons.started.empty()) tell_early_ends(daemons);
+    std::error_code ignored;
+    fs::remove(context.folders.project / "stop_sched", ignored);
+    remove_cached_home_page(context);
+    return daemons.problems == 0 ? 0 : 1;
+}
+
+int command_cron(const RunContext& context, bool with_daemons) {
+    RunState state = read_run_state(context.options.run_state_file);
+    if (context.options.verbose)
+        fmt::print("Cron start: the project is {}\n", state.enabled ? "ENABLED" : "DISABLED");
+    int problems = 0;
+    if (with_daemons && state.enabled) problems += start_daemons(context, true).problems;
+    run_tasks(context, state, problems);
+    write_run_state(context.options.run_state_file, state);
+    return problems == 0 ? 0 : 1;
+}
+
+int command_disable(const RunContext& context) {
+    RunState state = read_run_state(context.options.run_state_file);
+    if (context.options.verbose) fmt::print("{} DISABLED mode\n", state.enabled ? "Entering" : "Staying in");
+    state.enabled = false;
+    write_run_state(context.options.run_state_file, state);
+    // The scheduler first: it would complain about a feeder that is gone.
+    write_file_atomically(context.folders.project / "stop_sched", "<stop/>\n");
+    write_file_atomically(context.folders.project / "stop_daemons", "<stop/>\n");
+    if (context.options.verbose) fmt::print("Stopping all daemons\n");
+    const PidFolder found = find_running(context.folders, context.jobs);
+    const StopOutcome outcome = stop_all(found, context.options.stop_wait, context.options.verbose);
+    if (context.options.verbose && outcome.signalled == 0) fmt::print("  (No processes stopped)\n");
+    remove_cached_home_page(context);
+    for (const std::string& daemon : outcome.still_running) {
+        fmt::print(stderr, "Still running after {} s: {}; it was told to stop, run stop again to wait on\n",
+                   context.options.stop_wait, daemon);
+    }
+    return outcome.still_running.empty() ? 0 : 1;
+}
+
+}  // namespace sluice

@@ -1,0 +1,35 @@
+#pragma once
+// What start, stop, status and cron do. Each returns the exit status.
+#include <functional>
+#include <string>
+
+#include "config/run/jobs.h"
+#include "config/run/run_state.h"
+
+namespace sluice {
+
+struct RunOptions {
+    bool verbose = false;
+    bool quiet = false;
+    bool ignore_timestamps = false;
+    bool prune_run_state = false;
+    double fork_delay = 0.1;  ///< s between daemons
+    double stop_wait = 300;   ///< s that stop waits for daemons
+    std::filesystem::path run_state_file;
+};
+
+struct RunContext {
+    RunFolders folders;
+    JobList jobs;
+    RunOptions options;
+};
+
+/// --enable: ENABLED, stop_daemons away, daemons started, stop_sched away.
+int command_enable(const RunContext& context);
+/// --cron: dead daemons started anew and due tasks run, if ENABLED; tasks with always_run in any case.
+int command_cron(const RunContext& context, bool with_daemons);
+/// --disable: DISABLED, stop_sched and stop_daemons written, daemons told to stop and waited for.
+int command_disable(const RunContext& context);
+int command_status(const RunContext& context);
+
+}  // namespace sluice

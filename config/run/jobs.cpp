@@ -1,0 +1,127 @@
+#include "config/run/jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "config/run/command_words.h"
+#include "sluice/base/error.h"
+
+namespace sluice {
+namespace fs = std::filesystem;
+namespace {
+
+template <typename Entry>
+Job basic_job(const Entry& entry, const RunFolders& folders, const char* default_suffix) {
+    Job job;
+    job.cmd = entry.cmd;
+    job.disabled = entry.disabled;
+    job.use_shell = entry.use_shell;
+    try {
+        job.words = command_words(entry.cmd);
+    } catch (const ConfigError& error) {
+        job.problem = error.what();
+        return job;
+    }
+    job.name = program_name(job.words);
+    const bool own_output = !entry.output.empty() && !entry.output.starts_with("/dev/");
+    job.output = folders.log / (entry.output.empty() ? job.name + default_suffix : entry.output);
+    const std::string lock_base = own_output ? entry.output : job.name;
+    job.lock_file = folders.pid / (entry.lock_file.empty() ? lock_base + ".lock" : entry.lock_file);
+    if (job.words.empty()) {
+        job.problem = "<cmd> is empty";
+    } else if (!job.use_shell && needs_shell(job.words)) {
+        job.problem = "it holds a pipe or a redirection: add <use_shell>1</use_shell>";
+    }
+    return job;
+}
+
+Job daemon_job(const DaemonEntry& entry, const RunFolders& folders) {
+    Job job = basic_job(entry, folders, ".log");
+    job.silent_start = entry.silent_start;
+    job.pid_file = folders.pid / (entry.pid_file.empty() ? job.name + ".pid" : entry.pid_file);
+    return job;
+}
+
+Job task_job(const TaskEntry& entry, const RunFolders& folders) {
+    Job job = basic_job(entry, folders, ".out");
+    job.period = entry.period;
+    job.always_run = entry.always_run;
+    return job;
+}
+
+bool is_active(const Job& job) {
+    return !job.disabled && job.problem.empty();
+}
+
+void resolve_collisions(JobList& jobs) {
+    std::map<fs::path, const Job*> lock_owners;
+    std::map<fs::path, const Job*> pid_owners;
+    const auto refuse_shared_lock = [&](Job& job) {
+        const auto [owner, first] = lock_owners.try_emplace(job.lock_file, &job);
+        if (first) return;
+        job.problem = fmt::format(
+            "it would share the lock file {} with '{}' and never run: give each its own <output> (or "
+            "<lock_file>)",
+            job.lock_file.filename().string(), owner->second->cmd);
+    };
+    for (Job& job : jobs.daemons) {
+        if (is_active(job)) refuse_shared_lock(job);
+        if (!is_active(job)) continue;
+        if (!pid_owners.try_emplace(job.pid_file, &job).second) {
+            job.pid_file = job.lock_file.parent_path() / (job.lock_file.stem().string() + ".pid");
+            pid_owners.try_emplace(job.pid_file, &job);
+        }
+    }
+    // Tasks come and go: two that share a lock take turns, only a daemon would keep a task out for ever.
+    for (Job& job : jobs.tasks) {
+        if (is_active(job) && lock_owners.contains(job.lock_file)) refuse_shared_lock(job);
+    }
+}
+
+}  // namespace
+
+bool same_host(const std::string& a, const std::string& b) {
+    const auto short_name = [](const std::string& name) {
+        return std::string_view(name).substr(0, name.find('.'));
+    };
+    return short_name(a) == short_name(b);
+}
+
+RunFolders run_folders(const ProjectConfig& config, const std::string& host) {
+    RunFolders folders;
+    folders.host = host;
+    folders.project = config.project_dir;
+    folders.bin = config.bin_dir;
+    const auto folder = [&](const std::string& kind) -> fs::path {
+        const std::string name = kind + "_" + host;
+        const auto moved = config.host_dirs.find(name + "_dir");
+        return folders.project / (moved == config.host_dirs.end() ? name : moved->second);
+    };
+    folders.tmp = folder("tmp");
+    folders.log = folder("log");
+    folders.pid = folder("pid");
+    return folders;
+}
+
+JobList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, const RunFolders& folders) {
+    JobList jobs;
+    const auto runs_here = [&](const std::string& given) {
+        const std::string& host = given.empty() ? config.host : given;
+        if (same_host(host, folders.host)) return true;
+        if (std::ranges::find(jobs.other_hosts, host) == jobs.other_hosts.end())
+            jobs.other_hosts.push_back(host);
+        return false;
+    };
+    for (const DaemonEntry& entry : entries.daemons) {
+        if (runs_here(entry.host)) jobs.daemons.push_back(daemon_job(entry, folders));
+    }
+    for (const TaskEntry& entry : entries.tasks) {
+        if (runs_here(entry.host)) jobs.tasks.push_back(task_job(entry, folders));
+    }
+    resolve_collisions(jobs);
+    return jobs;
+}
+
+}  // namespace sluice

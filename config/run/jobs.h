@@ -1,0 +1,46 @@
+#pragma once
+// Which daemons and tasks run on this host, and which files each of them owns. Pure: config in, list out.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+
+namespace sluice {
+
+/// Where start keeps things on this host.
+struct RunFolders {
+    std::filesystem::path project, bin, tmp, log, pid;
+    std::string host;  ///< short name
+};
+/// PROJECT/tmp_HOST … unless <tmp_HOST_dir> … say otherwise.
+RunFolders run_folders(const ProjectConfig& config, const std::string& host);
+
+struct Job {
+    std::string cmd;
+    std::string name;
+    std::vector<std::string> words;
+    std::filesystem::path output, lock_file;
+    std::filesystem::path pid_file;  ///< empty for tasks
+    bool disabled = false;
+    bool use_shell = false;
+    bool silent_start = false;
+    double period = 0;  ///< tasks: seconds
+    bool always_run = false;
+    std::string problem;  ///< not empty: it is not started, for this reason
+};
+
+struct JobList {
+    std::vector<Job> daemons, tasks;
+    std::vector<std::string> other_hosts;  ///< that have daemons or tasks, each once
+};
+
+/// Jobs of this host in file order. Two enabled daemons that would own the same lock file are a problem of
+/// the later one (it could never run: upstream says nothing); a pid file that would be shared is named after
+/// the lock instead.
+JobList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, const RunFolders& folders);
+
+/// "node7" is "node7.example.org".
+bool same_host(const std::string& a, const std::string& b);
+
+}  // namespace sluice

@@ -1,0 +1,187 @@
+// start, stop and status: one program reached by three names. Stands for upstream's bin/start.
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "config/run/commands.h"
+#include "config/run/process_lock.h"
+#include "config/run/remote.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+#include "sluice/daemon/command_line.h"
+
+namespace sluice {
+namespace {
+
+enum class Command { kNone, kEnable, kCron, kCronTasks, kDisable, kStatus };
+
+struct Arguments {
+    Command command = Command::kNone;
+    std::string config_file, run_state_file;
+    RunOptions options;
+};
+
+Command command_of_name(const std::string& name) {
+    if (name == "start") return Command::kEnable;
+    if (name == "stop") return Command::kDisable;
+    return name == "status" ? Command::kStatus : Command::kNone;
+}
+
+/// nullopt: go on.
+std::optional<int> parse_arguments(int argc, const char* const* argv, const std::string& name,
+                                   Arguments& arguments) {
+    CommandLine line(
+        name, "Starts, stops and watches a project's daemons and periodic tasks",
+        "Reads <daemons> and <tasks> of config.xml. Called as start it enables the project and starts its "
+        "daemons, called as stop it disables it and waits for them to end, called as status it shows them. "
+        "Run it with --cron every five minutes: it restarts dead daemons and runs the tasks that are due.");
+    bool enable = false, disable = false, cron = false, tasks = false, status = false;
+    line.flag("-e,--enable,--start", enable, "Enable the project and start its daemons.");
+    line.flag("-d,--disable,--stop,-k,--kill", disable, "Disable the project and stop its daemons.");
+    line.flag("-c,--cron", cron, "If enabled: start daemons that do not run, and run tasks that are due.");
+    line.flag("--cron-tasks", tasks, "Run tasks that are due, start no daemons.");
+    line.flag("-s,--status", status, "Show daemons and tasks.");
+    bool verbose = false;
+    line.flag("-q,--quiet", arguments.options.quiet, "Say only what went wrong.");
+    line.flag("-v,--verbose", verbose, "Say what is done (the default on a terminal).");
+    line.option("--config-file", arguments.config_file, "Instead of PROJECT/config.xml.", "FILE");
+    line.option("--run-state-file", arguments.run_state_file, "Instead of PROJECT/run_state_HOST.xml.",
+                "FILE");
+    line.option("--fork-delay", arguments.options.fork_delay,
+                "Seconds between the starts of two daemons (0.1).", "S");
+    line.option("--wait", arguments.options.stop_wait, "Seconds that stop waits for daemons to end (300).",
+                "S");
+    line.flag("--ignore-timestamps", arguments.options.ignore_timestamps, "Run all tasks now.");
+    line.flag("--prune-run-state", arguments.options.prune_run_state,
+              "Forget tasks that are no longer in config.xml.");
+    line.section(
+        "FILES",
+        "pid_HOST/NAME.pid and NAME.lock, log_HOST/NAME.log, run_state_HOST.xml, stop_daemons, stop_sched.");
+    line.section("EXIT STATUS", "0: done. 1: something could not be started, or still runs after --wait.");
+    if (const auto status_code = line.parse(argc, argv)) return status_code;
+    if (enable + disable + cron + tasks + status > 1) return line.fail("more than one command given");
+    arguments.command = enable    ? Command::kEnable
+                        : disable ? Command::kDisable
+                        : cron    ? Command::kCron
+                        : tasks   ? Command::kCronTasks
+                        : status  ? Command::kStatus
+                                  : command_of_name(name);
+    if (arguments.command == Command::kNone) {
+        return line.fail("no command given, and the program's name is not start, stop or status");
+    }
+    arguments.options.verbose = !arguments.options.quiet && (verbose || ::isatty(STDOUT_FILENO) == 1);
+    return std::nullopt;
+}
+
+bool holds_config(const fs::path& folder) {
+    std::error_code ignored;
+    return fs::exists(folder / "config.xml", ignored);
+}
+
+/// Where cron lines and admins call it from: the project, a folder below, or anywhere with the program's
+/// path.
+fs::path project_of(const char* program) {
+    const char* given = std::getenv("BOINC_PROJECT_DIR");
+    if (given == nullptr || *given == '\0') {
+        const fs::path beside =
+            fs::path(program).has_parent_path() ? fs::path(program).parent_path() / ".." : fs::path();
+        for (const fs::path& folder : {fs::path("."), fs::path(".."), fs::path("../.."), beside}) {
+            if (!folder.empty() && holds_config(folder)) return fs::canonical(folder);
+        }
+    }
+    return find_project_dir();
+}
+
+void check_user(const ProjectConfig& config) {
+    if (config.project_user_name.empty()) return;
+    const passwd* user = ::getpwuid(::geteuid());
+    const std::string name = user == nullptr ? std::to_string(::geteuid()) : user->pw_name;
+    if (name != config.project_user_name) {
+        throw Error(fmt::format("config.xml wants this run by user '{}' (<project_user_name>), not by '{}'",
+                                config.project_user_name, name));
+    }
+}
+
+RunContext make_context(const Arguments& arguments, const ProjectConfig& config,
+                        const DaemonsAndTasks& entries) {
+    RunContext context;
+    context.folders = run_folders(config, short_host_name());
+    context.jobs = list_jobs(entries, config, context.folders);
+    context.options = arguments.options;
+    context.options.run_state_file =
+        arguments.run_state_file.empty()
+            ? context.folders.project / ("run_state_" + context.folders.host + ".xml")
+            : fs::absolute(arguments.run_state_file);
+    return context;
+}
+
+/// What daemons and tasks inherit.
+void prepare_environment(const RunContext& context) {
+    const char* path = std::getenv("PATH");
+    const std::string bin = context.folders.bin.string();
+    ::setenv("PATH", (path == nullptr ? bin : bin + ":" + path).c_str(), 1);
+    ::setenv("BOINC_PROJECT_DIR", context.folders.project.c_str(), 1);
+    for (const fs::path& folder : {context.folders.tmp, context.folders.log, context.folders.pid}) {
+        std::error_code error;
+        fs::create_directories(folder, error);
+        if (error)
+            throw FileError(fmt::format("Can't make the folder {}: {}", folder.string(), error.message()));
+    }
+}
+
+int run_locally(Command command, const RunContext& context) {
+    if (command == Command::kStatus) return command_status(context);
+    const auto lock = RunLock::try_take(context.folders.pid / ("start.lock." + context.folders.host));
+    const bool cron = command == Command::kCron || command == Command::kCronTasks;
+    if (!lock) {
+        // For cron that is no news: a stop that waits, or the previous cron's start.
+        if (cron && !context.options.verbose) return 0;
+        throw Error(fmt::format("start or stop is running already (it holds {}): try again when it has ended",
+                                (context.folders.pid / ("start.lock." + context.folders.host)).string()));
+    }
+    if (cron) return command_cron(context, command == Command::kCron);
+    return command == Command::kEnable ? command_enable(context) : command_disable(context);
+}
+
+int run(int argc, const char* const* argv) {
+    const std::string name = fs::path(argv[0]).filename().string();
+    Arguments arguments;
+    if (const auto status = parse_arguments(argc, argv, name, arguments)) return *status;
+    ::umask(2);
+    const bool own_file = !arguments.config_file.empty();
+    const fs::path project =
+        own_file ? fs::absolute(arguments.config_file).parent_path() : project_of(argv[0]);
+    const fs::path file = own_file ? fs::absolute(arguments.config_file) : project / "config.xml";
+    const auto text = read_file(file);
+    if (!text) throw ConfigError(file.string() + " does not exist");
+    const LoadedConfig loaded = load_config_file(file, project);
+    const DaemonsAndTasks entries = parse_daemons_and_tasks(*text, file.string());
+    for (const std::string& warning : entries.warnings) fmt::print(stderr, "{}\n", warning);
+    check_user(loaded.config);
+    const RunContext context = make_context(arguments, loaded.config, entries);
+    prepare_environment(context);
+    const int status = run_locally(arguments.command, context);
+    if (!same_host(loaded.config.host, context.folders.host)) return status;
+    const bool remote_fine =
+        run_on_other_hosts(context, loaded.config.ssh_exec, {name, argv + 1, argv + argc});
+    return status == 0 && remote_fine ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    try {
+        return sluice::run(argc, argv);
+    } catch (const std::exception& error) {
+        std::fflush(stdout);
+        fmt::print(stderr, "{}\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,53 @@
+#pragma once
+// The lock files of daemons and tasks: POSIX record locks (fcntl), as upstream's script takes them. The
+// kernel knows the holder's pid and drops the lock when it dies, so a held lock is the proof that a pid is
+// the daemon's and not another process's that got the same number later.
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+
+namespace sluice {
+
+/// The process that holds the lock; nullopt: nobody, or no such file. Throws FileError if the file can't be
+/// read.
+std::optional<pid_t> lock_holder(const std::filesystem::path& file);
+
+/// Opens and locks for this process; the descriptor survives exec, and so does the lock. -1: held by
+/// another (errno EAGAIN), or errno says why not.
+int take_inheritable_lock(const char* file);
+
+/// The lock of start, stop and cron themselves, for the life of the object.
+class RunLock {
+  public:
+    /// nullopt: another one is running. Throws FileError.
+    static std::optional<RunLock> try_take(const std::filesystem::path& file);
+    RunLock(RunLock&& other) noexcept;
+    RunLock& operator=(RunLock&&) = delete;
+    ~RunLock();
+
+  private:
+    explicit RunLock(int fd) : fd_(fd) {}
+    int fd_;
+};
+
+/// A handle on a process that stays on it whoever gets its pid next.
+class ProcessHandle {
+  public:
+    /// nullopt: there is no such process.
+    static std::optional<ProcessHandle> open(pid_t pid);
+    ProcessHandle(ProcessHandle&& other) noexcept;
+    ProcessHandle& operator=(ProcessHandle&& other) noexcept;
+    ~ProcessHandle();
+    pid_t pid() const { return pid_; }
+    /// errno, 0 if sent.
+    int send(int signal) const;
+    bool ended() const;
+
+  private:
+    ProcessHandle(pid_t pid, int fd) : pid_(pid), fd_(fd) {}
+    pid_t pid_;
+    int fd_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "config/run/commands.h"
+
+namespace sluice {
+
+struct RemoteCall {
+    std::string name;                    ///< start, stop or status
+    std::vector<std::string> arguments;  ///< as given here
+    RemoteCall(std::string program, const char* const* begin, const char* const* end)
+        : name(std::move(program)), arguments(begin, end) {}
+};
+
+/// ssh HOST cd PROJECT/bin && ./NAME ARGUMENTS, for each other host that has daemons or tasks, one after the
+/// other. False if one of them failed (it has been told).
+bool run_on_other_hosts(const RunContext& context, const std::string& ssh, const RemoteCall& call);
+
+/// In single quotes if it holds anything but letters, digits and ._-/=:,+@%
+std::string shell_quoted(const std::string& word);
+
+}  // namespace sluice

@@ -1,0 +1,176 @@
+// Double fork, lock, redirect, exec. The last child reports through a pipe that exec closes: nothing read
+// means that the program runs.
+#include "config/run/spawn.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <vector>
+
+#include "config/run/process_lock.h"
+#include "sluice/base/error.h"
+
+namespace sluice {
+namespace {
+
+/// What the child writes: its pid first, then, if it could not exec, where it failed.
+enum class Stage : int { kPid, kFork, kLockHeld, kLock, kOutput, kPidFile, kFolder, kExec };
+struct Report {
+    Stage stage = Stage::kPid;
+    int value = 0;  ///< the pid or errno
+};
+
+void report(int pipe, Stage stage, int value) {
+    const Report message{stage, value};
+    // The parent waits for it; should it be gone there is nobody left to tell.
+    if (::write(pipe, &message, sizeof message) < 0) ::_exit(1);
+}
+
+[[noreturn]] void give_up(int pipe, Stage stage) {
+    report(pipe, stage, errno);
+    ::_exit(1);
+}
+
+std::string local_time_text() {
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    ::localtime_r(&now, &local);
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y/%m/%d %H:%M:%S", &local);
+    return text.data();
+}
+
+bool write_all(int fd, const std::string& text) {
+    return ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+void redirect(const Job& job, int pipe) {
+    const int in = ::open("/dev/null", O_RDONLY);
+    const int out = ::open(job.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0664);
+    if (in < 0 || out < 0) give_up(pipe, Stage::kOutput);
+    if (::dup2(in, STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0 || ::dup2(out, STDERR_FILENO) < 0) {
+        give_up(pipe, Stage::kOutput);
+    }
+    if (in > STDERR_FILENO) ::close(in);
+    if (out > STDERR_FILENO) ::close(out);
+}
+
+void write_pid_file(const Job& job, int pipe) {
+    const int fd = ::open(job.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0664);
+    if (fd < 0 || !write_all(fd, fmt::format("{}\n", ::getpid()))) give_up(pipe, Stage::kPidFile);
+    ::close(fd);
+}
+
+[[noreturn]] void become_job(const Job& job, const RunFolders& folders, int pipe) {
+    report(pipe, Stage::kPid, ::getpid());
+    const bool is_daemon = !job.pid_file.empty();
+    if (take_inheritable_lock(job.lock_file.c_str()) < 0) {
+        give_up(pipe, errno == EAGAIN ? Stage::kLockHeld : Stage::kLock);
+    }
+    redirect(job, pipe);
+    if (is_daemon) {
+        write_pid_file(job, pipe);
+        write_all(STDOUT_FILENO, fmt::format("[{}] Executing command: {}\n", local_time_text(), job.cmd));
+    }
+    if (::chdir(folders.tmp.c_str()) != 0) give_up(pipe, Stage::kFolder);
+    // In the shell a signal must reach what it runs, which shares its process group.
+    const std::string shell_line = "trap \"kill 0\" INT QUIT HUP TERM; " + job.cmd + "& wait";
+    std::vector<std::string> words = job.words;
+    if (job.use_shell) words = {"/bin/sh", "-c", shell_line};
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::execvp(argv[0], argv.data());
+    const int error = errno;
+    write_all(STDERR_FILENO, fmt::format("Couldn't execute '{}': {}\n", job.cmd, std::strerror(error)));
+    if (is_daemon) ::unlink(job.pid_file.c_str());
+    errno = error;
+    give_up(pipe, Stage::kExec);
+}
+
+[[noreturn]] void detach_and_become(const Job& job, const RunFolders& folders, int pipe) {
+    ::umask(2);
+    ::setsid();
+    const pid_t child = ::fork();
+    if (child < 0) give_up(pipe, Stage::kFork);
+    if (child > 0) ::_exit(0);
+    become_job(job, folders, pipe);
+}
+
+std::string problem_text(const Report& failure, const Job& job, const RunFolders& folders) {
+    const std::string error = std::strerror(failure.value);
+    switch (failure.stage) {
+        case Stage::kLock:
+            return fmt::format("can't lock {}: {}", job.lock_file.string(), error);
+        case Stage::kOutput:
+            return fmt::format("can't write {}: {}", job.output.string(), error);
+        case Stage::kPidFile:
+            return fmt::format("can't write {}: {}", job.pid_file.string(), error);
+        case Stage::kFolder:
+            return fmt::format("can't enter {}: {}", folders.tmp.string(), error);
+        case Stage::kExec:
+            return fmt::format("can't run '{}' ({}): is it in {}, and executable?", job.words.front(), error,
+                               folders.bin.string());
+        default:
+            return fmt::format("can't start a process: {}", error);
+    }
+}
+
+Spawned read_reports(int pipe, const Job& job, const RunFolders& folders) {
+    Spawned result;
+    bool failed = false;
+    Report message;
+    while (true) {
+        const ssize_t n = ::read(pipe, &message, sizeof message);
+        if (n < 0 && errno == EINTR) continue;
+        if (n != static_cast<ssize_t>(sizeof message)) break;
+        if (message.stage == Stage::kPid) {
+            result.pid = message.value;
+        } else {
+            failed = true;
+            break;
+        }
+    }
+    if (failed && message.stage == Stage::kLockHeld)
+        result.outcome = Spawned::Outcome::kAlreadyRunning;
+    else if (failed)
+        result.problem = problem_text(message, job, folders);
+    else if (result.pid == 0)
+        result.problem = "the new process ended at once";
+    else
+        result.outcome = Spawned::Outcome::kStarted;
+    return result;
+}
+
+}  // namespace
+
+Spawned spawn(const Job& job, const RunFolders& folders) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+        throw Error(std::string("Can't make a pipe: ") + std::strerror(errno));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::close(ends[0]);
+        detach_and_become(job, folders, ends[1]);
+    }
+    const int fork_error = errno;
+    ::close(ends[1]);
+    if (child < 0) {
+        ::close(ends[0]);
+        throw Error(std::string("Can't start a process: ") + std::strerror(fork_error));
+    }
+    Spawned result = read_reports(ends[0], job, folders);
+    ::close(ends[0]);
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    return result;
+}
+
+}  // namespace sluice

@@ -1,0 +1,45 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+
+/// A project whose bin/ holds small shell scripts as daemons, and start, stop and status as links.
+class StartTest : public testing::Test {
+  protected:
+    StartTest();
+    ~StartTest() override;
+
+    void config(const std::string& daemons_and_tasks, const std::string& options = "");
+    /// bin/NAME, a shell script.
+    void script(const std::string& name, const std::string& body);
+    RunResult run_program(const std::string& name, const std::vector<std::string>& arguments = {},
+                          const std::map<std::string, std::string>& env = {});
+
+    std::filesystem::path pid_dir() const { return dir_ / ("pid_" + host_); }
+    std::filesystem::path log_dir() const { return dir_ / ("log_" + host_); }
+    std::string text_of(const std::filesystem::path& file) const;
+    /// Who holds pid_HOST/NAME.lock; 0: nobody.
+    pid_t holder(const std::string& lock) const;
+    bool exists(const std::filesystem::path& name) const { return std::filesystem::exists(dir_ / name); }
+
+    TempDir dir_;
+    std::string host_;
+};
+
+/// Gone, or a zombie that init has not reaped yet.
+bool has_ended(pid_t pid);
+/// Living processes of a process group.
+int group_members(pid_t group);
+
+/// A daemon that says what it is and sleeps until a signal ends it.
+inline constexpr const char* kSleeper = "echo \"$0 $* in $PWD umask $(umask)\"; exec sleep 1000";
+
+}  // namespace sluice::test

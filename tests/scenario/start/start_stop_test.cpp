@@ -1,0 +1,283 @@
+// bin/start, bin/stop and bin/status with real processes.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "start_fixture.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST_F(StartTest, DaemonsRunInTheirPlaceUntilStopped) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper -d 3 'two words'</cmd></daemon></daemons>");
+    dir_.write("stop_daemons", "<stop/>");
+    dir_.write("stop_sched", "<stop/>");
+
+    const RunResult started = run_program("start", {"-v"});
+    EXPECT_EQ(started.status, 0) << started.err;
+    EXPECT_THAT(started.out,
+                AllOf(HasSubstr("Entering ENABLED mode"), HasSubstr("Starting daemon: napper -d 3")));
+    const pid_t pid = holder("napper.lock");
+    ASSERT_GT(pid, 0);
+    EXPECT_EQ(text_of(pid_dir() / "napper.pid"), std::to_string(pid) + "\n");
+    EXPECT_THAT(text_of(log_dir() / "napper.log"),
+                AllOf(HasSubstr("Executing command: napper -d 3 'two words'"), HasSubstr("-d 3 two words"),
+                      HasSubstr((dir_ / ("tmp_" + host_)).string()), HasSubstr("umask 0002")));
+    EXPECT_FALSE(exists("stop_daemons"));
+    EXPECT_FALSE(exists("stop_sched"));
+    EXPECT_NE(::getsid(pid), ::getsid(0));
+
+    EXPECT_THAT(run_program("status").out,
+                AllOf(HasSubstr("BOINC is ENABLED"), HasSubstr(std::to_string(pid)), HasSubstr("running"),
+                      HasSubstr("locked"), HasSubstr("napper -d 3")));
+
+    const RunResult stopped = run_program("stop");
+    EXPECT_EQ(stopped.status, 0) << stopped.err;
+    EXPECT_TRUE(has_ended(pid));
+    EXPECT_FALSE(fs::exists(pid_dir() / "napper.pid"));
+    EXPECT_EQ(text_of(dir_ / "stop_daemons"), "<stop/>\n");
+    EXPECT_EQ(text_of(dir_ / "stop_sched"), "<stop/>\n");
+    const RunResult status = run_program("status");
+    EXPECT_THAT(status.out,
+                AllOf(HasSubstr("BOINC is DISABLED"), HasSubstr("NOT RUNNING"), HasSubstr("UNLOCKED")));
+}
+
+TEST_F(StartTest, ASecondStartLeavesARunningDaemonAlone) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const pid_t first = holder("napper.lock");
+    const RunResult again = run_program("start", {"-v"});
+    EXPECT_EQ(again.status, 0);
+    EXPECT_THAT(again.out,
+                AllOf(HasSubstr("Staying in ENABLED mode"), HasSubstr("Daemon already running: napper")));
+    EXPECT_EQ(holder("napper.lock"), first);
+    EXPECT_EQ(run_program("stop").status, 0);
+}
+
+TEST_F(StartTest, StopWaitsForADaemonThatTakesItsTime) {
+    script("slow", "trap 'sleep 1; echo finished; exit 0' HUP; while true; do sleep 0.05; done");
+    config("<daemons><daemon><cmd>slow</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    EXPECT_EQ(run_program("stop").status, 0);
+    // Upstream's script returns at once: nothing is in the log then.
+    EXPECT_THAT(text_of(log_dir() / "slow.log"), HasSubstr("finished"));
+    EXPECT_EQ(holder("slow.lock"), 0);
+    EXPECT_FALSE(fs::exists(pid_dir() / "slow.pid"));
+}
+
+TEST_F(StartTest, ADaemonThatDoesNotListenIsNamedAndKeepsItsPidFile) {
+    script("deaf", "trap '' HUP; while true; do sleep 0.05; done");
+    config("<daemons><daemon><cmd>deaf</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const pid_t pid = holder("deaf.lock");
+    const RunResult stopped = run_program("stop", {"--wait", "0.3"});
+    EXPECT_EQ(stopped.status, 1);
+    EXPECT_THAT(stopped.err,
+                AllOf(HasSubstr("deaf (pid " + std::to_string(pid) + ")"), HasSubstr("Still running")));
+    EXPECT_TRUE(fs::exists(pid_dir() / "deaf.pid"));
+    ::kill(pid, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return holder("deaf.lock") == 0; }));
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_FALSE(fs::exists(pid_dir() / "deaf.pid"));
+}
+
+TEST_F(StartTest, AStalePidFileNeverHitsAnotherProcess) {
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    fs::create_directories(pid_dir());
+    Subprocess bystander({"/bin/sleep", "1000"});
+    std::ofstream(pid_dir() / "napper.pid") << bystander.pid() << "\n";
+    std::ofstream(pid_dir() / "napper.lock");
+    std::ofstream(pid_dir() / "garbage.pid") << "not a number\n";
+    EXPECT_THAT(run_program("status").out, HasSubstr("NOT RUNNING"));
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(bystander.running());
+    EXPECT_FALSE(fs::exists(pid_dir() / "napper.pid"));
+    EXPECT_FALSE(fs::exists(pid_dir() / "garbage.pid"));
+}
+
+TEST_F(StartTest, TwoInstancesNeedOutputsOfTheirOwn) {
+    script("napper", kSleeper);
+    config(
+        "<daemons><daemon><cmd>napper --mod 2 0</cmd></daemon><daemon><cmd>napper --mod 2 "
+        "1</cmd></daemon></daemons>");
+    const RunResult refused = run_program("start");
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("Couldn't start 'napper --mod 2 1'"), HasSubstr("<output>")));
+    EXPECT_GT(holder("napper.lock"), 0);  // the first one runs
+    EXPECT_EQ(run_program("stop").status, 0);
+
+    config(
+        "<daemons><daemon><cmd>napper --mod 2 0</cmd><output>n0.log</output></daemon>"
+        "<daemon><cmd>napper --mod 2 1</cmd><output>n1.log</output></daemon></daemons>");
+    EXPECT_EQ(run_program("start").status, 0);
+    const pid_t one = holder("n0.log.lock"), two = holder("n1.log.lock");
+    ASSERT_GT(one, 0);
+    ASSERT_GT(two, 0);
+    EXPECT_NE(one, two);
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(has_ended(one));
+    EXPECT_TRUE(has_ended(two));
+    EXPECT_FALSE(fs::exists(pid_dir() / "napper.pid"));
+    EXPECT_FALSE(fs::exists(pid_dir() / "n1.log.pid"));
+}
+
+TEST_F(StartTest, DisabledOnesDoNotStart) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd><disabled/></daemon></daemons>");
+    EXPECT_EQ(run_program("start").status, 0);
+    EXPECT_FALSE(fs::exists(log_dir() / "napper.log"));
+    EXPECT_THAT(run_program("status").out, HasSubstr("yes       napper"));
+}
+
+TEST_F(StartTest, AMissingProgramIsToldAndLeavesNothingBehind) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>no_such_daemon</cmd></daemon><daemon><cmd>napper</cmd></daemon></daemons>");
+    const RunResult started = run_program("start");
+    EXPECT_EQ(started.status, 1);
+    EXPECT_THAT(started.err, AllOf(HasSubstr("no_such_daemon"), HasSubstr((dir_ / "bin").string())));
+    EXPECT_FALSE(fs::exists(pid_dir() / "no_such_daemon.pid"));
+    EXPECT_GT(holder("napper.lock"), 0);
+    EXPECT_EQ(run_program("stop").status, 0);
+}
+
+TEST_F(StartTest, ADaemonThatEndsAtOnceIsTold) {
+    script("broken", "echo 'wrong password' >&2; exit 1");
+    config("<daemons><daemon><cmd>broken</cmd></daemon></daemons>");
+    EXPECT_THAT(run_program("start").err,
+                AllOf(HasSubstr("'broken' has ended already"), HasSubstr("broken.log")));
+    EXPECT_THAT(text_of(log_dir() / "broken.log"), HasSubstr("wrong password"));
+    EXPECT_EQ(run_program("stop").status, 0);
+}
+
+TEST_F(StartTest, AShellAndWhatItRunsEndTogether) {
+    script("napper", kSleeper);
+    config(
+        "<daemons><daemon><cmd>napper | cat &gt; ../piped</cmd><use_shell>1</use_shell></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const pid_t shell = holder("napper.lock");
+    ASSERT_GT(shell, 0);
+    EXPECT_TRUE(eventually([&] { return text_of(dir_ / "piped").find("napper") != std::string::npos; }));
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(has_ended(shell));
+    // All of its process group: the shell had a session of its own.
+    EXPECT_EQ(group_members(shell), 0);
+}
+
+TEST_F(StartTest, DaemonsNoLongerInTheConfigAreStoppedToo) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const pid_t pid = holder("napper.lock");
+    config("<daemons></daemons>");
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(has_ended(pid));
+}
+
+/// A daemon as upstream's script starts it: lock by fcntl kept through exec, pid file, run state as it writes
+/// it.
+TEST_F(StartTest, TakesOverWhatUpstreamsScriptStarted) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    fs::create_directories(pid_dir());
+    dir_.write("run_state_" + host_ + ".xml",
+               "<?xml version=\"1.0\" ?>\n<boinc>\n  <tasks>\n  </tasks>\n  <enabled>\n    1\n  "
+               "</enabled>\n</boinc>\n");
+    const fs::path lock = pid_dir() / "napper.lock";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const int fd = ::open(lock.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0664);
+        struct flock whole {};
+        whole.l_type = F_WRLCK;
+        ::fcntl(fd, F_SETLK, &whole);
+        ::execl("/bin/sleep", "sleep", "1000", nullptr);
+        ::_exit(1);
+    }
+    std::ofstream(pid_dir() / "napper.pid") << child << "\n";
+    ASSERT_TRUE(eventually([&] { return holder("napper.lock") == child; }));
+
+    EXPECT_THAT(run_program("start", {"-v"}).out,
+                AllOf(HasSubstr("Staying in ENABLED"), HasSubstr("already running")));
+    EXPECT_EQ(holder("napper.lock"), child);
+    // It is our child and stays a zombie until reaped; for stop it has ended.
+    EXPECT_EQ(run_program("stop").status, 0);
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP);
+}
+
+TEST_F(StartTest, OnlyOneStartAtATime) {
+    script("napper", kSleeper);
+    script("deaf", "trap '' HUP; while true; do sleep 0.05; done");
+    config("<daemons><daemon><cmd>deaf</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    Subprocess waiting({(dir_ / "bin/stop").string(), "--wait", "100"}, {.cwd = dir_.path()});
+    ASSERT_TRUE(
+        eventually([&] { return holder("start.lock." + host_) == waiting.pid() && exists("stop_daemons"); }));
+    const RunResult second = run_program("start");
+    EXPECT_EQ(second.status, 1);
+    EXPECT_THAT(second.err, HasSubstr("running already"));
+    const RunResult cron = run_program("start", {"--cron"});
+    EXPECT_EQ(cron.status, 0);
+    EXPECT_EQ(cron.out + cron.err, "");
+    ::kill(holder("deaf.lock"), SIGKILL);
+    EXPECT_EQ(waiting.wait()->status, 0);
+}
+
+TEST_F(StartTest, AnotherUserIsRefused) {
+    config("", "<project_user_name>nobody_else</project_user_name>");
+    const RunResult result = run_program("start");
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("nobody_else"), HasSubstr("project_user_name")));
+}
+
+TEST_F(StartTest, OtherHostsAreReachedBySsh) {
+    script("napper", kSleeper);
+    script("fake_ssh", "echo \"ssh $1: $2\" >> " + (dir_ / "calls").string());
+    config(
+        "<daemons><daemon><cmd>napper</cmd><host>node7</host></daemon>"
+        "<daemon><cmd>napper</cmd><host>node8</host></daemon></daemons>",
+        "<host>" + host_ + "</host><ssh_exec>" + (dir_ / "bin/fake_ssh").string() + "</ssh_exec>");
+    EXPECT_EQ(run_program("start", {"--fork-delay", "0"}).status, 0);
+    const std::string command = "cd " + (dir_ / "bin").string() + " && ./start --fork-delay 0\n";
+    EXPECT_EQ(text_of(dir_ / "calls"), "ssh node7: " + command + "ssh node8: " + command);
+    EXPECT_FALSE(fs::exists(log_dir() / "napper.log"));
+
+    script("fake_ssh", "exit 255");
+    EXPECT_EQ(run_program("start").status, 1);
+}
+
+TEST_F(StartTest, WrongCommandLinesAndConfigs) {
+    config("");
+    EXPECT_EQ(run_program("start", {"--no_such_option"}).status, 1);
+    EXPECT_EQ(run_program("start", {"--enable", "--disable"}).status, 1);
+    EXPECT_EQ(run_program("start", {"--help"}).status, 0);
+    config("<tasks><task><cmd>x</cmd></task></tasks>");
+    EXPECT_THAT(run_program("start").err, HasSubstr("period"));
+    fs::create_symlink(fs::path(SLUICE_BINARY_DIR) / "bin" / "start", dir_ / "bin/begin");
+    EXPECT_THAT(run_program("begin").err, HasSubstr("no command given"));
+    fs::remove(dir_ / "config.xml");
+    EXPECT_THAT(run_program("start").err, HasSubstr("config.xml"));
+}
+
+TEST_F(StartTest, FindsItsProjectByItsOwnPath) {
+    config("");
+    RunOptions elsewhere;
+    elsewhere.cwd = "/";
+    elsewhere.unset = {"BOINC_PROJECT_DIR"};
+    EXPECT_THAT(run({(dir_ / "bin/status").string()}, elsewhere).out, HasSubstr("BOINC is DISABLED"));
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,121 @@
+// Names of pid, lock and log files, hosts, and jobs that would get into each other's way.
+#include "config/run/jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+JobList jobs_of(const std::string& daemons_and_tasks, const std::string& host = "main") {
+    ProjectConfig config;
+    config.project_dir = "/p";
+    config.bin_dir = "/p/bin";
+    config.host = "main";
+    const DaemonsAndTasks entries =
+        parse_daemons_and_tasks("<boinc>" + daemons_and_tasks + "</boinc>", "config.xml");
+    return list_jobs(entries, config, run_folders(config, host));
+}
+std::string daemon(const std::string& cmd, const std::string& more = "") {
+    return "<daemon><cmd>" + cmd + "</cmd>" + more + "</daemon>";
+}
+std::string task(const std::string& cmd, const std::string& more = "") {
+    return "<task><cmd>" + cmd + "</cmd><period>5</period>" + more + "</task>";
+}
+
+TEST(JobFiles, AreNamedAfterTheProgramAndTheOutput) {
+    const JobList jobs = jobs_of(
+        "<daemons>" + daemon("feeder -d 3") + daemon("transitioner", "<output>t.log</output>") +
+        daemon("quiet", "<output>/dev/null</output>") +
+        daemon("own", "<output>/var/log/o</output><pid_file>o.pid</pid_file><lock_file>o.lk</lock_file>") +
+        "</daemons><tasks>" + task("run_in_ops ./uotd.php") + "</tasks>");
+    ASSERT_EQ(jobs.daemons.size(), 4U);
+    EXPECT_EQ(jobs.daemons[0].output, "/p/log_main/feeder.log");
+    EXPECT_EQ(jobs.daemons[0].pid_file, "/p/pid_main/feeder.pid");
+    EXPECT_EQ(jobs.daemons[0].lock_file, "/p/pid_main/feeder.lock");
+    EXPECT_EQ(jobs.daemons[1].output, "/p/log_main/t.log");
+    EXPECT_EQ(jobs.daemons[1].pid_file, "/p/pid_main/transitioner.pid");
+    EXPECT_EQ(jobs.daemons[1].lock_file, "/p/pid_main/t.log.lock");
+    EXPECT_EQ(jobs.daemons[2].output, "/dev/null");
+    EXPECT_EQ(jobs.daemons[2].lock_file, "/p/pid_main/quiet.lock");
+    EXPECT_EQ(jobs.daemons[3].output, "/var/log/o");
+    EXPECT_EQ(jobs.daemons[3].pid_file, "/p/pid_main/o.pid");
+    EXPECT_EQ(jobs.daemons[3].lock_file, "/p/pid_main/o.lk");
+    ASSERT_EQ(jobs.tasks.size(), 1U);
+    EXPECT_EQ(jobs.tasks[0].output, "/p/log_main/uotd.php.out");
+    EXPECT_EQ(jobs.tasks[0].lock_file, "/p/pid_main/uotd.php.lock");
+    EXPECT_EQ(jobs.tasks[0].pid_file, "");
+}
+
+TEST(JobFiles, FoldersMayBeMoved) {
+    ProjectConfig config;
+    config.project_dir = "/p";
+    config.host_dirs = {
+        {"log_node7_dir", "/var/log/p"}, {"tmp_node7_dir", "scratch"}, {"pid_other_dir", "/x"}};
+    const RunFolders folders = run_folders(config, "node7");
+    EXPECT_EQ(folders.log, "/var/log/p");
+    EXPECT_EQ(folders.tmp, "/p/scratch");
+    EXPECT_EQ(folders.pid, "/p/pid_node7");
+}
+
+TEST(Collisions, TheSecondDaemonOfAProgramIsRefusedWithAReason) {
+    const JobList jobs = jobs_of("<daemons>" + daemon("transitioner --mod 2 0") +
+                                 daemon("transitioner --mod 2 1") + "</daemons>");
+    EXPECT_EQ(jobs.daemons[0].problem, "");
+    EXPECT_THAT(jobs.daemons[1].problem, AllOf(HasSubstr("transitioner.lock"),
+                                               HasSubstr("'transitioner --mod 2 0'"), HasSubstr("<output>")));
+}
+
+TEST(Collisions, OutputsMakeInstancesApart) {
+    // Upstream writes both pids to transitioner.pid.
+    const JobList jobs = jobs_of("<daemons>" + daemon("transitioner --mod 2 0", "<output>t0.log</output>") +
+                                 daemon("transitioner --mod 2 1", "<output>t1.log</output>") + "</daemons>");
+    EXPECT_EQ(jobs.daemons[0].problem, "");
+    EXPECT_EQ(jobs.daemons[1].problem, "");
+    EXPECT_EQ(jobs.daemons[0].pid_file, "/p/pid_main/transitioner.pid");
+    EXPECT_EQ(jobs.daemons[1].pid_file, "/p/pid_main/t1.log.pid");
+}
+
+TEST(Collisions, DisabledOnesAreInNobodysWay) {
+    const JobList jobs = jobs_of("<daemons>" + daemon("validator --app a", "<disabled/>") +
+                                 daemon("validator --app b") + "</daemons>");
+    EXPECT_EQ(jobs.daemons[1].problem, "");
+}
+
+TEST(Collisions, TasksTakeTurnsButNotWithADaemon) {
+    const JobList jobs =
+        jobs_of("<daemons>" + daemon("census") + "</daemons><tasks>" + task("update_stats --users") +
+                task("update_stats --hosts") + task("census --once") + "</tasks>");
+    EXPECT_EQ(jobs.tasks[0].problem, "");
+    EXPECT_EQ(jobs.tasks[1].problem, "");
+    EXPECT_THAT(jobs.tasks[2].problem, HasSubstr("census.lock"));
+}
+
+TEST(Commands, RedirectionsNeedUseShellAndQuotesMustClose) {
+    const JobList jobs = jobs_of("<daemons>" + daemon("a | b") + daemon("c 2&gt;&amp;1", "<use_shell/>") +
+                                 daemon("d 'e") + "</daemons>");
+    EXPECT_THAT(jobs.daemons[0].problem, HasSubstr("<use_shell>"));
+    EXPECT_EQ(jobs.daemons[1].problem, "");
+    EXPECT_THAT(jobs.daemons[2].problem, HasSubstr("quote"));
+}
+
+TEST(Hosts, OnlyJobsOfThisHostAreListed) {
+    const std::string all = "<daemons>" + daemon("a") + daemon("b", "<host>node7.example.org</host>") +
+                            daemon("c", "<host>node8</host>") + "</daemons><tasks>" +
+                            task("t", "<host>node7</host>") + task("u", "<host>node8</host>") + "</tasks>";
+    const JobList on_main = jobs_of(all);
+    ASSERT_EQ(on_main.daemons.size(), 1U);
+    EXPECT_EQ(on_main.daemons[0].cmd, "a");
+    EXPECT_THAT(on_main.other_hosts, ElementsAre("node7.example.org", "node8", "node7"));
+    const JobList on_node7 = jobs_of(all, "node7");
+    ASSERT_EQ(on_node7.daemons.size(), 1U);
+    EXPECT_EQ(on_node7.daemons[0].cmd, "b");
+    EXPECT_EQ(on_node7.tasks.size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice
