@@ -37,8 +37,7 @@ def main():
     if not tree.sources():
         parser.error("no C++ sources below " + args.root)
     findings = [finding for name in args.rules or RULES for finding in RULES[name](tree)]
-    for finding in findings:
-        print(finding)
+    print("\n".join(str(finding) for finding in findings))
     return 1 if findings else 0
 
 

@@ -1,0 +1,49 @@
+#include "daemons/size_census/plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice {
+namespace {
+
+double fraction(double v) { return v > 0 ? std::min(v, 1.0) : 0; }  // NaN compares false: 0
+
+}  // namespace
+
+double availability(const SpeedRecord& r) {
+    const ProcType type = r.anonymous_type >= 0 ? static_cast<ProcType>(r.anonymous_type)
+                                                : proc_type_of_plan_class(r.plan_class.c_str());
+    const double active = type == ProcType::kCpu || fraction(r.gpu_active_frac) == 0 ? r.active_frac : r.gpu_active_frac;
+    return fraction(r.on_frac) * fraction(active);
+}
+
+double effective_speed(const SpeedRecord& r) {
+    if (!(r.et_avg > 0)) return 0;
+    const double speed = availability(r) / r.et_avg;
+    return std::isfinite(speed) ? speed : 0;
+}
+
+std::vector<double> quantiles(std::vector<double>& speeds, int classes) {
+    std::vector<double> points;
+    if (speeds.empty()) return points;
+    auto from = speeds.begin();
+    for (int i = 1; i < classes; ++i) {
+        // Each nth_element works on what lies right of the last point: linear, where a full sort is not needed.
+        const auto at = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() * static_cast<std::size_t>(i) /
+                                                                     static_cast<std::size_t>(classes));
+        std::nth_element(from, at, speeds.end());
+        points.push_back(*at);
+        from = at;
+    }
+    return points;
+}
+
+std::string census_text(const std::vector<double>& points) {
+    std::string text;
+    for (const double q : points) text += fmt::format("{:e}\n", q);
+    return text;
+}
+
+}  // namespace sluice

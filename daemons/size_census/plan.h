@@ -1,0 +1,26 @@
+#pragma once
+// Effective speeds of the devices that run an app, and their quantiles (seed 003, job size matching, "Computing device
+// quantiles"; upstream's size_census). Pure.
+#include <string>
+#include <vector>
+
+#include "sluice/db/size_store.h"
+
+namespace sluice {
+
+/// Fraction of the time that the device computes: on_frac * active_frac for CPU versions; for GPU versions on_frac *
+/// gpu_active_frac, or active_frac where the client does not tell the GPU's. Bad values (negative, over 1, not a number)
+/// count as 0 or 1.
+double availability(const SpeedRecord& record);
+
+/// Flops per second of wall time: availability / et_avg. 0 if that is no usable number.
+double effective_speed(const SpeedRecord& record);
+
+/// The classes - 1 points that cut the speeds into `classes` groups: point i is element floor(i * n / classes) of the
+/// ascending speeds. Reorders `speeds`. Empty if there are no speeds.
+std::vector<double> quantiles(std::vector<double>& speeds, int classes);
+
+/// A line "%e" each: what the feeder and upstream's tools read.
+std::string census_text(const std::vector<double>& quantiles);
+
+}  // namespace sluice

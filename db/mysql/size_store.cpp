@@ -1,0 +1,188 @@
+#include "sluice/db/size_store.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+/// Ids of one UPDATE: bounds the time that its row locks are held.
+constexpr std::int64_t kBatch = 2000;
+
+class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
+  public:
+    explicit MysqlSizeRegulatorStore(Database& db) : db_(db) {}
+
+    std::optional<App> app(const std::string& name) override {
+        Sql sql("SELECT id, name, n_size_classes, deprecated FROM app WHERE name=");
+        Rows r = db_.query(sql << SqlText{name, 191});
+        if (!r.next()) return std::nullopt;
+        App a;
+        a.id = r.i64(0);
+        a.name = r.text(1);
+        a.n_size_classes = r.i32(2);
+        a.deprecated = r.flag(3);
+        return a;
+    }
+
+    std::map<int, std::int64_t> unsent(Id appid) override {
+        Sql sql("SELECT size_class, COUNT(*) FROM result WHERE server_state=2 AND appid=");
+        return by_class(sql << appid << " GROUP BY size_class");
+    }
+
+    std::vector<std::int64_t> release(Id appid, ReleaseOrder order, const Decide& decide) override {
+        std::vector<std::int64_t> released;
+        db_.transaction([&] {
+            released.clear();
+            // The app's row is the lock of its regulators; the snapshot that counts is taken after it.
+            Sql lock("SELECT id FROM app WHERE id=");
+            db_.query(lock << appid << " FOR UPDATE");
+            for (const auto& [size_class, wanted] : decide(unsent(appid)))
+                released.push_back(release_some(appid, size_class, wanted, order));
+        });
+        return released;
+    }
+
+    std::map<int, std::int64_t> orphans(Id appid, int classes) override {
+        Sql sql("SELECT size_class, COUNT(*) FROM result WHERE server_state IN (1,2) AND appid=");
+        return by_class(sql << appid << " AND size_class>=" << std::max(classes, 0) << " GROUP BY size_class");
+    }
+
+    std::int64_t reclassify(Id appid, int classes, int new_class, int limit) override {
+        std::int64_t moved = 0;
+        db_.transaction([&] {
+            Sql sql("SELECT id, workunitid FROM result WHERE server_state IN (1,2) AND appid=");
+            Rows r = db_.query(sql << appid << " AND size_class>=" << std::max(classes, 0) << " LIMIT " << limit);
+            std::vector<Id> results, workunits;
+            while (r.next()) {
+                results.push_back(r.i64(0));
+                workunits.push_back(r.i64(1));
+            }
+            moved = 0;
+            if (results.empty()) return;
+            std::sort(workunits.begin(), workunits.end());  // every process locks workunits first, by id
+            workunits.erase(std::unique(workunits.begin(), workunits.end()), workunits.end());
+            std::sort(results.begin(), results.end());
+            Sql wu("UPDATE workunit SET size_class=");
+            wu << new_class << " WHERE id IN (";
+            db_.execute(wu.ids(workunits) << ")");
+            Sql res("UPDATE result SET size_class=");
+            res << new_class;
+            if (new_class < 0) res << ", server_state=2";  // nobody would release a job without class
+            res << " WHERE server_state IN (1,2) AND id IN (";
+            moved = db_.execute(res.ids(results) << ")");
+        });
+        return moved;
+    }
+
+  private:
+    std::map<int, std::int64_t> by_class(const Sql& sql) {
+        std::map<int, std::int64_t> counts;
+        Rows r = db_.query(sql);
+        while (r.next()) counts[r.i32(0)] = r.i64(1);
+        return counts;
+    }
+
+    std::int64_t release_some(Id appid, int size_class, std::int64_t wanted, ReleaseOrder order) {
+        const std::vector<Id> ids = candidates(appid, size_class, wanted, order);
+        std::int64_t released = 0;
+        for (std::size_t first = 0; first < ids.size(); first += kBatch) {
+            std::vector<Id> part(ids.begin() + static_cast<std::ptrdiff_t>(first),
+                                 ids.begin() + static_cast<std::ptrdiff_t>(std::min(first + kBatch, ids.size())));
+            std::sort(part.begin(), part.end());
+            Sql sql("UPDATE result SET server_state=2 WHERE server_state=1 AND id IN (");
+            released += db_.execute(sql.ids(part) << ")");
+        }
+        return released;
+    }
+
+    /// Read without locks: an UPDATE with ORDER BY … LIMIT would lock every row that it looks at.
+    std::vector<Id> candidates(Id appid, int size_class, std::int64_t wanted, ReleaseOrder order) {
+        const bool by_priority = order == ReleaseOrder::kPriorityAscending || order == ReleaseOrder::kPriorityDescending ||
+                                 order == ReleaseOrder::kPriorityThenWorkunit;
+        // ind_res_st is (server_state, priority): in priority order it gives the first `wanted` without sorting.
+        Sql sql("SELECT id FROM result ");
+        sql << (by_priority ? SqlLiteral("FORCE INDEX (ind_res_st) ") : SqlLiteral("FORCE INDEX (res_app_state) "))
+            << "WHERE server_state=1 AND appid=" << appid << " AND size_class=" << size_class;
+        switch (order) {
+            case ReleaseOrder::kNone: break;
+            case ReleaseOrder::kRandom: sql << " ORDER BY random"; break;
+            case ReleaseOrder::kPriorityAscending: sql << " ORDER BY priority"; break;
+            case ReleaseOrder::kPriorityDescending: sql << " ORDER BY priority DESC"; break;
+            case ReleaseOrder::kPriorityThenWorkunit: sql << " ORDER BY priority DESC, workunitid"; break;
+        }
+        sql << " LIMIT " << wanted;
+        std::vector<Id> ids;
+        Rows r = db_.query(sql);
+        while (r.next()) ids.push_back(r.i64(0));
+        return ids;
+    }
+
+    Database& db_;
+};
+
+class MysqlSizeCensusStore final : public SizeCensusStore {
+  public:
+    explicit MysqlSizeCensusStore(Database& db) : db_(db) {}
+
+    std::vector<App> apps(bool all) override {
+        Sql sql("SELECT id, name, n_size_classes FROM app WHERE deprecated=0");
+        if (!all) sql << " AND n_size_classes>1";
+        std::vector<App> apps;
+        Rows r = db_.query(sql << " ORDER BY id");
+        while (r.next()) {
+            App a;
+            a.id = r.i64(0);
+            a.name = r.text(1);
+            a.n_size_classes = r.i32(2);
+            apps.push_back(std::move(a));
+        }
+        return apps;
+    }
+
+    void speeds(Id appid, double min_credit, bool anonymous, const std::function<void(const SpeedRecord&)>& row) override {
+        Sql versions("SELECT id FROM app_version WHERE appid=");
+        std::vector<Id> ids;
+        Rows r = db_.query(versions << appid);
+        while (r.next()) ids.push_back(r.i64(0));
+        if (!ids.empty()) {
+            Sql sql(
+                "SELECT hav.et_avg, h.on_frac, h.active_frac, h.gpu_active_frac, av.plan_class FROM host_app_version hav "
+                "JOIN app_version av ON av.id=hav.app_version_id JOIN host h ON h.id=hav.host_id "
+                "WHERE hav.et_n>0 AND hav.et_avg>0 AND hav.app_version_id IN (");
+            sql.ids(ids) << ")";
+            stream(sql, min_credit, -1, row);
+        }
+        for (int type = 0; anonymous && type < kProcTypes; ++type) {
+            Sql sql(
+                "SELECT hav.et_avg, h.on_frac, h.active_frac, h.gpu_active_frac, '' FROM host_app_version hav "
+                "JOIN host h ON h.id=hav.host_id WHERE hav.et_n>0 AND hav.et_avg>0 AND hav.app_version_id=");
+            stream(sql << generalized_version_id(appid, -2 - type), min_credit, type, row);
+        }
+    }
+
+  private:
+    void stream(Sql& sql, double min_credit, int anonymous_type, const std::function<void(const SpeedRecord&)>& row) {
+        if (min_credit >= 0) sql << " AND h.expavg_credit>" << min_credit;
+        db_.query_streaming(sql, [&](const Rows& r) {
+            SpeedRecord s;
+            s.et_avg = r.f64(0);
+            s.on_frac = r.f64(1);
+            s.active_frac = r.f64(2);
+            s.gpu_active_frac = r.f64(3);
+            s.plan_class = r.text(4);
+            s.anonymous_type = anonymous_type;
+            row(s);
+        });
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<SizeRegulatorStore> make_size_regulator_store(Database& db) {
+    return std::make_unique<MysqlSizeRegulatorStore>(db);
+}
+std::unique_ptr<SizeCensusStore> make_size_census_store(Database& db) { return std::make_unique<MysqlSizeCensusStore>(db); }
+
+}  // namespace sluice

@@ -1,0 +1,57 @@
+#pragma once
+// What size_regulator and size_census read and write.
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/db/database.h"
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+/// In which order INACTIVE jobs are released; upstream's options.
+enum class ReleaseOrder { kNone, kRandom, kPriorityAscending, kPriorityDescending, kPriorityThenWorkunit };
+
+class SizeRegulatorStore {
+  public:
+    virtual ~SizeRegulatorStore() = default;
+    /// id, name, n_size_classes, deprecated.
+    virtual std::optional<App> app(const std::string& name) = 0;
+    /// In one transaction that excludes other regulators of the app: `decide` gets the UNSENT jobs by class and says
+    /// how many to release of each; that many at most become UNSENT. Returns the numbers released, in that order.
+    using Decide = std::function<std::vector<std::pair<int, std::int64_t>>(const std::map<int, std::int64_t>& unsent)>;
+    virtual std::vector<std::int64_t> release(Id appid, ReleaseOrder order, const Decide& decide) = 0;
+    /// UNSENT jobs by class, for --dry_run.
+    virtual std::map<int, std::int64_t> unsent(Id appid) = 0;
+    /// INACTIVE and UNSENT jobs whose class is not below `classes`, by class.
+    virtual std::map<int, std::int64_t> orphans(Id appid, int classes) = 0;
+    /// Moves at most `limit` of them to `new_class` (-1: no class; INACTIVE ones become UNSENT then): results and their
+    /// workunits. The number moved.
+    virtual std::int64_t reclassify(Id appid, int classes, int new_class, int limit) = 0;
+};
+std::unique_ptr<SizeRegulatorStore> make_size_regulator_store(Database& db);
+
+/// One host_app_version as size_census sees it.
+struct SpeedRecord {
+    double et_avg = 0;             ///< s per flop
+    double on_frac = 0, active_frac = 0, gpu_active_frac = 0;
+    std::string plan_class;        ///< of the version; "" for anonymous platform CPU
+    int anonymous_type = -1;       ///< ProcType of an anonymous-platform version; -1: a project's version
+};
+
+class SizeCensusStore {
+  public:
+    virtual ~SizeCensusStore() = default;
+    /// Not deprecated; with more than one size class unless `all`.
+    virtual std::vector<App> apps(bool all) = 0;
+    /// Streams the app's measured versions (et_n > 0, et_avg > 0). `min_expavg_credit`: hosts with more recent credit
+    /// only; < 0: all. `anonymous`: also anonymous-platform versions.
+    virtual void speeds(Id appid, double min_expavg_credit, bool anonymous,
+                        const std::function<void(const SpeedRecord&)>& row) = 0;
+};
+std::unique_ptr<SizeCensusStore> make_size_census_store(Database& db);
+
+}  // namespace sluice

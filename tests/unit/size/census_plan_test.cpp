@@ -1,0 +1,61 @@
+// Seed 003, "Computing device quantiles": effective speed = speed * availability, sorted, cut at the quantile points.
+#include "daemons/size_census/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace sluice {
+namespace {
+
+SpeedRecord record(double et, double on, double active, double gpu, const char* plan_class = "") {
+    return {et, on, active, gpu, plan_class, -1};
+}
+
+TEST(EffectiveSpeed, CpuAndGpuHaveTheirOwnAvailability) {
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-9, 0.5, 0.8, 0.1)), 0.4e9);
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0.1, "cuda_fermi")), 0.05e12);
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0, "opencl_ati_101")), 0.4e12) << "client without gpu_active_frac";
+    SpeedRecord anonymous = record(1e-12, 0.5, 0.8, 0.1);
+    anonymous.anonymous_type = 1;
+    EXPECT_DOUBLE_EQ(effective_speed(anonymous), 0.05e12);
+}
+TEST(EffectiveSpeed, BadNumbersDoNotSpoilTheCensus) {
+    EXPECT_EQ(effective_speed(record(1e-9, std::nan(""), 1, 1)), 0);
+    EXPECT_EQ(effective_speed(record(1e-9, -1, 1, 1)), 0);
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-9, 7, 1, 1)), 1e9);
+    EXPECT_EQ(effective_speed(record(0, 1, 1, 1)), 0);
+    EXPECT_EQ(effective_speed(record(1e-320, 1, 1, 1)), 0) << "would be infinite";
+}
+
+TEST(Quantiles, OfSmallSamples) {
+    std::vector<double> none, one{5}, four{4, 1, 3, 2};
+    EXPECT_TRUE(quantiles(none, 3).empty());
+    EXPECT_EQ(quantiles(one, 3), (std::vector<double>{5, 5}));
+    EXPECT_EQ(quantiles(four, 2), (std::vector<double>{3}));
+    EXPECT_EQ(quantiles(four, 1), std::vector<double>{});
+}
+
+TEST(Quantiles, EqualAnIndependentComputation) {
+    std::mt19937_64 rng(42);
+    for (int round = 0; round < 500; ++round) {
+        std::vector<double> speeds(1 + rng() % 2000);
+        const bool ties = round % 3 == 0;
+        for (double& s : speeds) s = ties ? static_cast<double>(rng() % 5) : std::exp(static_cast<double>(rng() % 20000) / 1000);
+        auto sorted = speeds;
+        std::sort(sorted.begin(), sorted.end());
+        const int classes = 2 + static_cast<int>(rng() % 14);
+        const auto points = quantiles(speeds, classes);
+        ASSERT_EQ(points.size(), static_cast<std::size_t>(classes - 1));
+        for (int i = 1; i < classes; ++i)
+            EXPECT_EQ(points[static_cast<std::size_t>(i - 1)], sorted[static_cast<std::size_t>(i) * sorted.size() / static_cast<std::size_t>(classes)]);
+        EXPECT_TRUE(std::is_sorted(points.begin(), points.end()));
+    }
+}
+
+TEST(CensusText, IsWhatUpstreamsReaderReads) { EXPECT_EQ(census_text({1.5e9, 2.25e12}), "1.500000e+09\n2.250000e+12\n"); }
+
+}  // namespace
+}  // namespace sluice
