@@ -1,0 +1,287 @@
+// Order of locks, as everywhere in Sluice: workunits by id, then results, then host_app_version by key.
+#include "sluice/db/transition_store.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "host_version_rows.h"
+
+namespace sluice {
+namespace {
+
+/// A row found in another state than it was decided on: read and decide again.
+[[noreturn]] void changed_meanwhile(const char* what) {
+    throw DbError(DbError::Kind::kRetry, 0, std::string(what) + " changed while it was being decided on");
+}
+
+constexpr SqlLiteral kWorkunitColumns =
+    "id, appid, name, batch, need_validate, canonical_resultid, transition_time, delay_bound, error_mask, "
+    "file_delete_state, assimilate_state, hr_class, min_quorum, target_nresults, max_error_results, "
+    "max_total_results, max_success_results, result_template_file, priority, app_version_id, transitioner_flags, "
+    "size_class";
+
+Workunit read_workunit(const Rows& r) {
+    Workunit wu;
+    wu.id = r.i64(0);
+    wu.appid = r.i64(1);
+    wu.name = r.text(2);
+    wu.batch = r.i64(3);
+    wu.need_validate = r.flag(4);
+    wu.canonical_resultid = r.i64(5);
+    wu.transition_time = r.i64(6);
+    wu.delay_bound = r.i64(7);
+    wu.error_mask = r.i32(8);
+    wu.file_delete_state = r.code<FileDeleteState>(9);
+    wu.assimilate_state = r.code<AssimilateState>(10);
+    wu.hr_class = r.i32(11);
+    wu.min_quorum = r.i32(12);
+    wu.target_nresults = r.i32(13);
+    wu.max_error_results = r.i32(14);
+    wu.max_total_results = r.i32(15);
+    wu.max_success_results = r.i32(16);
+    wu.result_template_file = r.text(17);
+    wu.priority = r.i64(18);
+    wu.app_version_id = r.i64(19);
+    wu.transitioner_flags = r.code<TransitionerFlags>(20);
+    wu.size_class = r.i32(21);
+    return wu;
+}
+
+ResultFacts read_result(const Rows& r) {
+    return {.id = r.i64(1),
+            .server_state = r.code<ServerState>(2),
+            .outcome = r.code<Outcome>(3),
+            .validate_state = r.code<ValidateState>(4),
+            .file_delete_state = r.code<FileDeleteState>(5),
+            .exit_status = r.i32(6),
+            .report_deadline = r.i64(7),
+            .received_time = r.i64(8),
+            .hostid = r.i64(9),
+            .app_version_id = r.i64(10),
+            .suffix = result_name_suffix(r.text(11))};
+}
+
+class MysqlTransitionStore final : public TransitionStore {
+  public:
+    explicit MysqlTransitionStore(Database& db) : db_(db) {}
+
+    std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after,
+                                 int limit) override;
+    std::vector<TransitionFacts> facts(std::span<const Id> ids) override { return read(ids, std::nullopt, false); }
+    int transition(std::span<const Id> ids, std::optional<std::int64_t> now,
+                   const std::function<TransitionWrites(const std::vector<TransitionFacts>&)>& decide) override;
+    void postpone(std::span<const Id> ids, std::int64_t until) override;
+
+  private:
+    void append_due(std::vector<DueWorkunit>& list, const Sql& where, const TransitionScope& scope, int limit);
+    std::vector<TransitionFacts> read(std::span<const Id> ids, std::optional<std::int64_t> due_before, bool lock);
+    void write_results(const std::vector<ResultChange>& changes);
+    void insert_results(const std::vector<Result>& results);
+    void write_workunits(const std::vector<WorkunitChange>& changes, const std::vector<TransitionFacts>& facts);
+    void write_time_outs(const std::vector<TimedOut>& timed_out);
+
+    Database& db_;
+};
+
+void MysqlTransitionStore::append_due(std::vector<DueWorkunit>& list, const Sql& where, const TransitionScope& scope,
+                                      int limit) {
+    const int rest = limit - static_cast<int>(list.size());
+    if (rest <= 0) return;
+    Sql sql("select transition_time, id from workunit where ");
+    sql << where << " and transitioner_flags<>" << TransitionerFlags::kNoTransition;
+    if (scope.modulus > 0) sql << " and mod(id," << scope.modulus << ")=" << scope.remainder;
+    sql << " order by transition_time, id limit " << rest;
+    Rows rows = db_.query(sql);
+    while (rows.next()) list.push_back({rows.i64(0), rows.i64(1)});
+}
+
+std::vector<DueWorkunit> MysqlTransitionStore::due(std::int64_t now, const TransitionScope& scope, DueWorkunit after,
+                                                   int limit) {
+    std::vector<DueWorkunit> list;
+    if (scope.only) {
+        if (after.id == 0) {
+            Sql one("id=");
+            append_due(list, one << *scope.only, {}, 1);
+        }
+        return list;
+    }
+    // In two ranges of wu_timeout: one condition with "or" would read the whole first second again for every page.
+    if (after.id != 0 && after.transition_time < now) {
+        Sql same_second("transition_time=");
+        append_due(list, same_second << after.transition_time << " and id>" << after.id, scope, limit);
+    }
+    Sql later("transition_time<");
+    later << now;
+    if (after.id != 0) later << " and transition_time>" << after.transition_time;
+    append_due(list, later, scope, limit);
+    return list;
+}
+
+std::vector<TransitionFacts> MysqlTransitionStore::read(std::span<const Id> ids, std::optional<std::int64_t> due_before,
+                                                        bool lock) {
+    std::vector<TransitionFacts> facts;
+    if (ids.empty()) return facts;
+    Sql sql("select ");
+    sql << kWorkunitColumns << " from workunit where id in (";
+    sql.ids(ids) << ") and transitioner_flags<>" << TransitionerFlags::kNoTransition;
+    if (due_before) sql << " and transition_time<" << *due_before;
+    sql << " order by id";
+    if (lock) sql << " for update";
+    std::vector<Id> found;
+    Rows rows = db_.query(sql);
+    while (rows.next()) {
+        facts.push_back({read_workunit(rows), {}});
+        found.push_back(facts.back().wu.id);
+    }
+    if (found.empty()) return facts;
+    std::unordered_map<Id, TransitionFacts*> by_id;
+    for (TransitionFacts& f : facts) by_id[f.wu.id] = &f;
+    Sql results(
+        "select workunitid, id, server_state, outcome, validate_state, file_delete_state, exit_status, "
+        "report_deadline, received_time, hostid, app_version_id, name "
+        "from result where workunitid in (");
+    results.ids(found) << ") order by workunitid, id";
+    // Row by row: a workunit may have any number of results.
+    db_.query_streaming(results, [&](const Rows& r) { by_id.at(r.i64(0))->results.push_back(read_result(r)); });
+    return facts;
+}
+
+int MysqlTransitionStore::transition(std::span<const Id> ids, std::optional<std::int64_t> now,
+                                     const std::function<TransitionWrites(const std::vector<TransitionFacts>&)>& decide) {
+    std::vector<Id> sorted(ids.begin(), ids.end());
+    std::sort(sorted.begin(), sorted.end());
+    int handled = 0;
+    db_.transaction([&] {
+        const std::vector<TransitionFacts> facts = read(sorted, now, true);
+        handled = static_cast<int>(facts.size());
+        if (facts.empty()) return;
+        const TransitionWrites writes = decide(facts);
+        write_results(writes.results);
+        insert_results(writes.created);
+        write_workunits(writes.workunits, facts);
+        write_time_outs(writes.timed_out);
+    });
+    return handled;
+}
+
+/// One statement for all results that go from the same states to the same states.
+void MysqlTransitionStore::write_results(const std::vector<ResultChange>& changes) {
+    using Step = std::tuple<ServerState, Outcome, ValidateState, FileDeleteState, ServerState, Outcome, ValidateState,
+                            FileDeleteState, std::int64_t>;
+    std::map<Step, std::vector<Id>> steps;
+    for (const ResultChange& c : changes)
+        steps[{c.was.server_state, c.was.outcome, c.was.validate_state, c.was.file_delete_state, c.server_state,
+               c.outcome, c.validate_state, c.file_delete_state, c.if_deadline_before.value_or(0)}]
+            .push_back(c.was.id);
+    for (auto& [step, ids] : steps) {
+        const auto& [state, outcome, validate, files, new_state, new_outcome, new_validate, new_files, deadline] = step;
+        std::sort(ids.begin(), ids.end());
+        Sql sql("update result set server_state=");
+        sql << new_state << ", outcome=" << new_outcome << ", validate_state=" << new_validate
+            << ", file_delete_state=" << new_files << " where id in (";
+        sql.ids(ids) << ") and server_state=" << state << " and outcome=" << outcome
+                     << " and validate_state=" << validate << " and file_delete_state=" << files;
+        if (deadline != 0) sql << " and report_deadline<" << deadline;
+        if (db_.execute(sql) != static_cast<std::int64_t>(ids.size())) changed_meanwhile("a result");
+    }
+}
+
+void MysqlTransitionStore::insert_results(const std::vector<Result>& results) {
+    Sql sql;
+    const auto flush = [&] {
+        if (sql.size() > 0) db_.execute(sql);
+        sql = {};
+    };
+    for (const Result& r : results) {
+        if (sql.size() == 0) {
+            sql << "insert into result (create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
+                   "report_deadline, sent_time, received_time, name, cpu_time, xml_doc_in, xml_doc_out, stderr_out, "
+                   "batch, file_delete_state, validate_state, claimed_credit, granted_credit, opaque, random, "
+                   "app_version_num, appid, exit_status, teamid, priority, elapsed_time, flops_estimate, "
+                   "app_version_id, runtime_outlier, size_class, peak_working_set_size, peak_swap_size, "
+                   "peak_disk_usage) values ";
+        } else {
+            sql << ",";
+        }
+        sql << "(" << r.create_time << "," << r.workunitid << "," << r.server_state << ",0,0,0,0,0,0,0,"
+            << SqlText{r.name, 191} << ",0," << SqlBlob{r.xml_doc_in} << ",'',''," << r.batch << ",0,0,0,0,0,"
+            << r.random << ",0," << r.appid << ",0,0," << r.priority << ",0,0,0,0," << r.size_class << ",0,0,0)";
+        if (sql.size() >= Database::kBulkBytes) flush();
+    }
+    flush();
+}
+
+/// The rows are locked and `facts` is what they hold, so only the columns that differ are named. Workunits with the same
+/// new values share a statement; in a page of new workunits that is all of them.
+void MysqlTransitionStore::write_workunits(const std::vector<WorkunitChange>& changes,
+                                           const std::vector<TransitionFacts>& facts) {
+    std::unordered_map<Id, const Workunit*> rows;
+    for (const TransitionFacts& f : facts) rows[f.wu.id] = &f.wu;
+    std::map<std::string, std::pair<Sql, std::vector<const WorkunitChange*>>> groups;
+    for (const WorkunitChange& c : changes) {
+        const Workunit& wu = *rows.at(c.id);
+        Sql set;
+        if (c.need_validate != wu.need_validate) set << "need_validate=" << c.need_validate << ",";
+        if (c.error_mask != wu.error_mask) set << "error_mask=" << c.error_mask << ",";
+        if (c.assimilate_state != wu.assimilate_state) set << "assimilate_state=" << c.assimilate_state << ",";
+        if (c.file_delete_state != wu.file_delete_state) set << "file_delete_state=" << c.file_delete_state << ",";
+        if (c.hr_class != wu.hr_class) set << "hr_class=" << c.hr_class << ",";
+        if (c.app_version_id != wu.app_version_id) set << "app_version_id=" << c.app_version_id << ",";
+        auto& [sql, members] = groups[set.str()];
+        sql = set;
+        members.push_back(&c);
+    }
+    for (auto& [key, group] : groups) {
+        auto& [set, members] = group;
+        std::sort(members.begin(), members.end(), [](auto* a, auto* b) { return a->id < b->id; });
+        std::vector<Id> ids;
+        std::map<std::int64_t, std::vector<Id>> times;
+        for (const WorkunitChange* c : members) {
+            ids.push_back(c->id);
+            times[c->transition_time].push_back(c->id);
+        }
+        Sql sql("update workunit set ");
+        sql << set << "transition_time=";
+        if (times.size() == 1) {
+            sql << times.begin()->first;
+        } else {
+            sql << "case id";
+            for (const WorkunitChange* c : members) sql << " when " << c->id << " then " << c->transition_time;
+            sql << " end";
+        }
+        sql << " where id in (";
+        db_.execute(sql.ids(ids) << ")");
+    }
+}
+
+void MysqlTransitionStore::write_time_outs(const std::vector<TimedOut>& timed_out) {
+    if (timed_out.empty()) return;
+    std::set<HostVersionKey> keys;
+    for (const TimedOut& t : timed_out) keys.emplace(t.hostid, t.generalized_version);
+    auto versions = lock_host_versions(db_, keys);
+    for (const HostVersionKey& key : keys)
+        if (!versions.contains(key)) versions[key] = adopted_host_version(db_, key);
+    for (const TimedOut& t : timed_out) penalize(versions.at({t.hostid, t.generalized_version}), t);
+    save_penalties(db_, versions);
+}
+
+void MysqlTransitionStore::postpone(std::span<const Id> ids, std::int64_t until) {
+    if (ids.empty()) return;
+    std::vector<Id> sorted(ids.begin(), ids.end());
+    std::sort(sorted.begin(), sorted.end());
+    Sql sql("update workunit set transition_time=");
+    sql << until << " where id in (";
+    db_.execute(sql.ids(sorted) << ") and transition_time<" << until);
+}
+
+}  // namespace
+
+std::unique_ptr<TransitionStore> make_transition_store(Database& db) {
+    return std::make_unique<MysqlTransitionStore>(db);
+}
+
+}  // namespace sluice
