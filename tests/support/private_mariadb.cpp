@@ -145,10 +145,15 @@ void PrivateMariaDb::load(const std::string& database, const std::filesystem::pa
 
 void truncate_all_tables(Database& db) {
     Rows tables = db.query(Sql(
-        "select table_name from information_schema.tables where table_schema=database() and table_type='BASE TABLE' "
-        "and table_name<>'consent_type'"));
+        "select table_name, coalesce(auto_increment,1)>1 from information_schema.tables where table_schema=database() "
+        "and table_type='BASE TABLE' and table_name<>'consent_type'"));
     std::vector<std::string> names;
-    while (tables.next()) names.push_back(tables.text(0));
+    while (tables.next()) {
+        // TRUNCATE makes a table anew (30 ms): only for those that were used.
+        Sql any("EXECUTE IMMEDIATE CONCAT('SELECT EXISTS(SELECT 1 FROM `',");
+        any << SqlText{tables.text(0)} << ",'`)')";
+        if (tables.flag(1) || number_of(db, any) != 0) names.push_back(tables.text(0));
+    }
     db.execute(Sql("SET foreign_key_checks=0"));
     for (const auto& name : names) {
         // An identifier of information_schema: EXECUTE IMMEDIATE takes it as text.
