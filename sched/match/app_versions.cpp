@@ -75,6 +75,20 @@ void VersionChooser::finish(const AppFacts& app, Offer& offer) const {
     if (x_.params.size_classes) offer.host_size_class = size_class_of(app.quantiles, choice.effective_speed());
 }
 
+void VersionChooser::apply_plan_class(const std::string& name, Offer& offer) const {
+    const PlanClassSpec* spec = x_.plan_classes.find(name, x_.params.compat_level);
+    if (!spec) {
+        offer.refusal = refuse(Reason::kPlanClassRefused);
+        offer.choice.usage.proc_type = proc_type_of_plan_class(name.c_str());
+        return;
+    }
+    PlanClassAnswer answer = evaluate_plan_class(x_, *spec);
+    offer.choice.usage = std::move(answer.usage);
+    offer.refusal = answer.verdict;
+    if (!offer.refusal) offer.choice.usage.proc_type = declared_type(*spec);
+    if (spec->window.any()) offer.window = &spec->window;
+}
+
 Offer VersionChooser::native_offer(const AppFacts& app, std::size_t index, const std::string& platform) const {
     const AppVersion& v = x_.tables.versions[index];
     Offer offer;
@@ -89,16 +103,7 @@ Offer VersionChooser::native_offer(const AppFacts& app, std::size_t index, const
     choice.usage = sequential_usage(x_);
     if (v.beta && !x_.user.allow_beta_work) offer.refusal = refuse(Reason::kBetaNotAllowed, 0, 1);
     if (offer.refusal && !v.plan_class.empty()) {
-        const PlanClassSpec* spec = x_.plan_classes.find(v.plan_class, x_.params.compat_level);
-        if (spec) {
-            PlanClassAnswer answer = evaluate_plan_class(x_, *spec);
-            choice.usage = std::move(answer.usage);
-            offer.refusal = answer.verdict;
-            if (spec->window.any()) offer.window = &spec->window;
-        } else {
-            offer.refusal = refuse(Reason::kPlanClassRefused);
-        }
-        if (!offer.refusal) choice.usage.proc_type = proc_type_of_plan_class(v.plan_class.c_str());
+        apply_plan_class(v.plan_class, offer);
     }
     const HostAppVersion* row = find_row(x_.host, v.id);
     if (row) offer.quota = static_cast<int>(row - x_.host.versions.data());
@@ -185,49 +190,52 @@ VersionChooser::PerApp& VersionChooser::offers_of(const AppFacts& app) {
     return versions;
 }
 
+// Why this version is not for this job on this resource; feasible if it is.
+Verdict VersionChooser::suits(const AppFacts& app, const Offer& offer, const JobSummary& job, ProcType type) const {
+    const AppChoice& c = offer.choice;
+    const bool committed = app.app->homogeneous_app_version && job.app_version_id != 0;
+    if (committed && c.app_version_id != job.app_version_id)
+        return refuse(Reason::kAppVersionMismatch, 0, job.app_version_id);
+    if (job.app_version_num != 0 && c.version_num != job.app_version_num)
+        return refuse(Reason::kAppVersionMismatch, c.version_num, job.app_version_num);
+    // Old versions are loaded for jobs that are bound to them.
+    if (job.app_version_num == 0 && offer.deprecated && !committed) return refuse(Reason::kNoAppVersion);
+    if (job.rsc_memory_bound > address_space_ && !offer.platform_is_64)
+        return refuse(Reason::kMemory, address_space_, job.rsc_memory_bound);
+    if (offer.type != type) return refuse(Reason::kResourceNotWanted);
+    if (!offer.refusal) return offer.refusal;
+    return offer.window ? offer.window->check(job) : feasible();
+}
+
 VersionPick VersionChooser::best(const AppFacts& app, const PerApp& versions, const JobSummary& job, ProcType type) const {
     VersionPick pick{nullptr, refuse(Reason::kNoAppVersion)};
-    const bool committed = app.app->homogeneous_app_version && job.app_version_id != 0;
-    const bool needs_64 = job.rsc_memory_bound > address_space_;
+    if (app.app->homogeneous_app_version && job.app_version_id != 0)
+        pick.why = refuse(Reason::kAppVersionMismatch, 0, job.app_version_id);
     const std::string* platform = nullptr;
-    const auto say = [&](const Verdict& why) { if (says_more(why, pick.why)) pick.why = why; };
-    if (committed) say(refuse(Reason::kAppVersionMismatch, 0, job.app_version_id));
     for (const Offer& offer : versions.offers) {
-        const AppChoice& c = offer.choice;
-        if (x_.params.prefer_primary_platform && pick.offer && platform && *platform != c.platform) break;
-        platform = &c.platform;
-        if (committed && c.app_version_id != job.app_version_id) continue;
-        // Anonymous versions carry the client's own numbers; a pin to one of ours can't be told from another.
-        const bool pinned = job.app_version_num != 0;
-        if (pinned ? c.version_num != job.app_version_num : offer.deprecated && !committed) {
-            if (pinned) say(refuse(Reason::kAppVersionMismatch, c.version_num, job.app_version_num));
-            continue;
-        }
-        if (needs_64 && !offer.platform_is_64) {
-            say(refuse(Reason::kMemory, address_space_, job.rsc_memory_bound));
-            continue;
-        }
-        if (offer.type != type) { say(refuse(Reason::kResourceNotWanted)); continue; }
-        if (!offer.refusal) { say(offer.refusal); continue; }
-        if (offer.window)
-            if (Verdict v = offer.window->check(job); !v) { say(v); continue; }
-        if (!pick.offer || offer.compared_speed > pick.offer->compared_speed) pick.offer = &offer;
+        if (x_.params.prefer_primary_platform && pick.offer && *platform != offer.choice.platform) break;
+        platform = &offer.choice.platform;
+        const Verdict why = suits(app, offer, job, type);
+        if (!why && says_more(why, pick.why)) pick.why = why;
+        if (why && (!pick.offer || offer.compared_speed > pick.offer->compared_speed)) pick.offer = &offer;
+    }
+    if (pick.offer) pick.why = feasible();
+    return pick;
+}
+
+VersionPick VersionChooser::best_variant(const std::vector<Offer>& offers, ProcType type) {
+    VersionPick pick{nullptr, refuse(Reason::kNoAppVersion)};
+    for (const Offer& offer : offers) {
+        const Verdict why = offer.type != type ? refuse(Reason::kResourceNotWanted) : offer.refusal;
+        if (!why && says_more(why, pick.why)) pick.why = why;
+        if (why && (!pick.offer || offer.compared_speed > pick.offer->compared_speed)) pick.offer = &offer;
     }
     if (pick.offer) pick.why = feasible();
     return pick;
 }
 
 VersionPick VersionChooser::choose(const AppFacts& app, const JobSummary& job, const PoolRef& ref, ProcType type) {
-    if (job.is_buda) {
-        VersionPick pick{nullptr, refuse(Reason::kNoAppVersion)};
-        for (const Offer& offer : buda_offers(app, job, ref)) {
-            if (offer.type != type) { if (says_more(refuse(Reason::kResourceNotWanted), pick.why)) pick.why = refuse(Reason::kResourceNotWanted); continue; }
-            if (!offer.refusal) { if (says_more(offer.refusal, pick.why)) pick.why = offer.refusal; continue; }
-            if (!pick.offer || offer.compared_speed > pick.offer->compared_speed) pick.offer = &offer;
-        }
-        if (pick.offer) pick.why = feasible();
-        return pick;
-    }
+    if (job.is_buda) return best_variant(buda_offers(app, job, ref), type);
     PerApp& versions = offers_of(app);
     // Only jobs without conditions of their own may use what other jobs found.
     const bool plain = job.app_version_num == 0 && !versions.depends_on_job &&
@@ -253,44 +261,44 @@ VersionPick VersionChooser::choose_any(const AppFacts& app, const JobSummary& jo
     return found;
 }
 
-// The wrapper is a plain CPU version on the primary platform; each variant that this host can run is one offer.
+// The wrapper is a plain CPU version on the primary platform.
+const Offer* VersionChooser::buda_wrapper(const AppFacts& app) {
+    const Offer* best = nullptr;
+    if (x_.host.platforms.empty()) return best;
+    for (const Offer& o : offers_of(app).offers) {
+        const bool fits = o.choice.platform == x_.host.platforms[0] && o.type == ProcType::kCpu && o.refusal;
+        if (fits && !o.deprecated && (!best || o.compared_speed > best->compared_speed)) best = &o;
+    }
+    return best;
+}
+
+Offer VersionChooser::buda_offer(const AppFacts& app, const Offer& wrapper, const BudaVariant& variant) const {
+    Offer offer = wrapper;
+    offer.choice.buda_variant = variant.name;
+    offer.choice.usage = sequential_usage(x_);
+    if (!variant.plan_class.empty()) apply_plan_class(variant.plan_class, offer);
+    if (offer.refusal) offer.refusal = check_type_allowed(x_.user, offer.choice.usage.proc_type);
+    offer.choice.speed_is_guess = true;
+    offer.compared_speed = offer.choice.usage.projected_flops;
+    finish(app, offer);
+    if (x_.params.compat_level <= 0) offer.counted_as = ProcType::kCpu;  // upstream counts the wrapper
+    return offer;
+}
+
+// Each variant that this host's processor can run is one offer.
 const std::vector<Offer>& VersionChooser::buda_offers(const AppFacts& app, const JobSummary& job, const PoolRef& ref) {
-    std::string name;
     std::uint32_t hash = job.buda_app_hash;
     if (hash == 0) {
-        name = buda_app_name(pool_.workunit_xml(ref).value_or(""));
+        const std::string name = buda_app_name(pool_.workunit_xml(ref).value_or(""));
         hash = file_name_hash(name.data(), name.size());
     }
-    const std::uint64_t key = static_cast<std::uint64_t>(app.index) << 32 | hash;
-    const auto [it, fresh] = buda_.try_emplace(key);
-    if (!fresh || !x_.buda || x_.host.platforms.empty()) return it->second;
-    const BudaApp* science = nullptr;
-    for (const BudaApp& a : x_.buda->apps())
-        if (file_name_hash(a.name.data(), a.name.size()) == hash) science = &a;
-    const Offer* wrapper = nullptr;
-    for (const Offer& o : offers_of(app).offers)
-        if (o.choice.platform == x_.host.platforms[0] && o.type == ProcType::kCpu && o.refusal && !o.deprecated &&
-            (!wrapper || o.compared_speed > wrapper->compared_speed))
-            wrapper = &o;
-    if (!science || !wrapper) return it->second;
-    for (const BudaVariant& v : science->variants) {
-        if (!buda_cpu_matches(v.cpu_type, x_.host.platforms[0])) continue;
-        Offer offer = *wrapper;
-        offer.choice.buda_variant = v.name;
-        offer.choice.usage = sequential_usage(x_);
-        if (!v.plan_class.empty()) {
-            const PlanClassSpec* spec = x_.plan_classes.find(v.plan_class, x_.params.compat_level);
-            PlanClassAnswer answer{refuse(Reason::kPlanClassRefused), {}};
-            if (spec) answer = evaluate_plan_class(x_, *spec);
-            offer.refusal = answer.verdict;
-            offer.choice.usage = std::move(answer.usage);
-        }
-        if (offer.refusal) offer.refusal = check_type_allowed(x_.user, offer.choice.usage.proc_type);
-        offer.choice.speed_is_guess = true;
-        offer.compared_speed = offer.choice.usage.projected_flops;
-        finish(app, offer);
-        if (x_.params.compat_level <= 0) offer.counted_as = ProcType::kCpu;  // upstream counts the wrapper
-        it->second.push_back(std::move(offer));
+    const auto [it, fresh] = buda_.try_emplace(static_cast<std::uint64_t>(app.index) << 32 | hash);
+    if (!fresh || !x_.buda) return it->second;
+    const Offer* wrapper = buda_wrapper(app);
+    for (const BudaApp& science : x_.buda->apps()) {
+        if (!wrapper || file_name_hash(science.name.data(), science.name.size()) != hash) continue;
+        for (const BudaVariant& v : science.variants)
+            if (buda_cpu_matches(v.cpu_type, x_.host.platforms[0])) it->second.push_back(buda_offer(app, *wrapper, v));
     }
     return it->second;
 }

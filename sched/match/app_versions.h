@@ -8,6 +8,7 @@
 
 #include "sched/match/candidate.h"
 #include "sched/match/picked.h"
+#include "sluice/match/buda.h"
 
 namespace sluice::match {
 
@@ -39,11 +40,16 @@ class VersionChooser {
 
     PerApp& offers_of(const AppFacts& app);
     const std::vector<Offer>& buda_offers(const AppFacts& app, const JobSummary& job, const PoolRef& ref);
+    const Offer* buda_wrapper(const AppFacts& app);
+    Offer buda_offer(const AppFacts& app, const Offer& wrapper, const BudaVariant& variant) const;
+    static VersionPick best_variant(const std::vector<Offer>& offers, ProcType type);
+    Verdict suits(const AppFacts& app, const Offer& offer, const JobSummary& job, ProcType type) const;
     VersionPick best(const AppFacts& app, const PerApp& versions, const JobSummary& job, ProcType type) const;
     void build_native(const AppFacts& app, PerApp& out) const;
     void build_anonymous(const AppFacts& app, PerApp& out) const;
     Offer native_offer(const AppFacts& app, std::size_t version_index, const std::string& platform) const;
     Offer anonymous_offer(const AppFacts& app, std::size_t client_index) const;
+    void apply_plan_class(const std::string& name, Offer& offer) const;
     void finish(const AppFacts& app, Offer& offer) const;
 
     const MatchContext& x_;

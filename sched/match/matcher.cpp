@@ -75,13 +75,13 @@ Matcher::~Matcher() = default;
 MatchResult Matcher::match() {
     Impl& m = *impl_;
     MatchResult result;
-    std::vector<Pass> passes = m.passes();
-    if (!passes.empty() && work_needed()) {
+    Candidates found{m.passes(), {}};
+    if (!found.passes.empty() && work_needed()) {
         Scanner scanner(m.x, m.pool, m.apps, m.policies, m.chooser);
         Walk walk(m.x, m.pool, m.facts, scanner, m.policies);
         ScanLog log{m.trace, {}};
-        scanner.run(passes, m.picked, result.stats, log, [&] { return walk.would_satisfy(passes, m.picked); });
-        result.jobs = walk.choose(passes, m.picked, result.stats, log);
+        scanner.run(found, m.picked, result.stats, log, [&] { return walk.would_satisfy(found, m.picked); });
+        result.jobs = walk.choose(found, m.picked, result.stats, log);
     }
     result.left = m.picked.left;
     return result;
@@ -151,7 +151,7 @@ Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chose
                                   : refuse(Reason::kAppNotSelected, 0, 1);
         if (v && all) v = kDiskSumRow.check(m.x, c, m.picked);
         if (v && all) v = deadline_verdict(m.x, c, m.picked, bound);
-        if (v) chosen = make_chosen(m.x, c, 0, bound);
+        if (v) chosen = make_chosen(c, 0, bound);
     }
     if (m.trace) {
         TraceRow row;

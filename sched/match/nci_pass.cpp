@@ -82,7 +82,7 @@ std::vector<Chosen> NciPass::run(const std::vector<Id>& apps_on_host, Picked& pi
         if (!v) tally(stats, v, f.job);
         tell(f, v);
         if (!v) continue;
-        set.push_back(make_chosen(x, c, 0, f.job.delay_bound));
+        set.push_back(make_chosen(c, 0, f.job.delay_bound));
         set.back().facts = std::move(loaded[i]);
         picked.add(x, c, f.job.delay_bound);
     }

@@ -124,6 +124,8 @@ double devices(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
 
 }  // namespace
 
+ProcType declared_type(const PlanClassSpec& s) { return known_type(s.gpu_type).value_or(ProcType::kCpu); }
+
 // CPU and GPU take turns: the CPU does the fraction x of the work at f, the GPU the rest at g.
 Verdict gpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usage) {
     const auto type = known_type(s.gpu_type);

@@ -88,6 +88,8 @@ struct PlanClassAnswer {
 };
 /// Would this host do, and what would a job use there? Without JobWindow.
 PlanClassAnswer evaluate_plan_class(const MatchContext& context, const PlanClassSpec& spec);
+/// The resource that a class is for, also where the host was refused.
+ProcType declared_type(const PlanClassSpec& spec);
 /// A version without plan class: one CPU at the benchmark's speed.
 HostUsage sequential_usage(const MatchContext& context);
 /// The benchmark, kept within what the project's hosts do.

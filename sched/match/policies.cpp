@@ -40,7 +40,7 @@ bool is_ranked(const ScoreRow& row, int compat_level) {
 }
 
 ActivePolicies::ActivePolicies(const MatchParams& params) {
-    for (const FastRow* row : fast_rows()) fast_[static_cast<std::size_t>(row->scope)].push_back(row);
+    for (const FastRow* row : fast_rows()) fast_[static_cast<std::size_t>(row->scope)].push_back(row->check);
     for (const ScoreRow* row : score_rows()) {
         double weight = params.compat_level > 0 ? row->weight_level1 : row->weight_level0;
         if (const auto given = params.score_weights.find(row->name); given != params.score_weights.end())
@@ -48,7 +48,7 @@ ActivePolicies::ActivePolicies(const MatchParams& params) {
         if (weight == 0) continue;
         terms_.push_back({row, weight});
         if (!is_ranked(*row, params.compat_level))
-            score_[static_cast<std::size_t>(row->scope)].push_back({row, weight});
+            score_[static_cast<std::size_t>(row->scope)].emplace_back(row->value, weight);
         else if (row->ranking == Ranking::kPriorities)
             priority_rank_weight_ = weight;
         else

@@ -1,5 +1,6 @@
 #pragma once
 // The rows that apply to one RPC: weights looked up once, terms of weight 0 left out.
+#include <utility>
 #include <vector>
 
 #include "sched/match/rows.h"
@@ -17,17 +18,16 @@ class ActivePolicies {
 
     /// The first refusal of the fast checks of one scope. `skip` is left out (the NCI pass skips the NCI row).
     Verdict fast(Scope scope, const MatchContext& x, const Candidate& c, const FastRow* skip = nullptr) const {
-        for (const FastRow* row : fast_[static_cast<std::size_t>(scope)]) {
-            if (row == skip) continue;
-            if (Verdict v = row->check(x, c); !v) return v;
+        for (const FastFn check : fast_[static_cast<std::size_t>(scope)]) {
+            if (skip && check == skip->check) continue;
+            if (Verdict v = check(x, c); !v) return v;
         }
         return feasible();
     }
     /// Points of the terms of one scope; ranked terms are left to the ranking.
     double score(Scope scope, const MatchContext& x, const Candidate& c) const {
         double sum = 0;
-        for (const ActiveTerm& term : score_[static_cast<std::size_t>(scope)])
-            sum += term.weight * term.row->value(x, c);
+        for (const auto& [value, weight] : score_[static_cast<std::size_t>(scope)]) sum += weight * value(x, c);
         return sum;
     }
     /// Weights of the terms that are ranked; 0 if there is no such term now.
@@ -40,8 +40,8 @@ class ActivePolicies {
     static Verdict set(const MatchContext& x, const Candidate& c, const Picked& picked);
 
   private:
-    std::vector<const FastRow*> fast_[3];
-    std::vector<ActiveTerm> score_[3];
+    std::vector<FastFn> fast_[3];
+    std::vector<std::pair<ScoreFn, double>> score_[3];
     std::vector<ActiveTerm> terms_;
     double priority_rank_weight_ = 0, let_rank_weight_ = 0;
 };

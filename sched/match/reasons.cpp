@@ -96,7 +96,6 @@ const ReasonText kTexts[] = {
     {Reason::kClaimLost, "claim_lost", "", "Another scheduler took the slot first; a larger array makes that rarer."},
     {Reason::kRaceLost, "race_lost", "", "Another scheduler changed the row first; the job stays for others."},
     {Reason::kNotNeeded, "not_needed", "", "The request was satisfied by jobs of more value."},
-    {Reason::kShedFromSet, "shed_from_set", "", "The job was chosen and given back, because the set could not hold it."},
 };
 static_assert(std::size(kTexts) == static_cast<std::size_t>(Reason::kCount));
 

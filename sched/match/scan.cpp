@@ -10,8 +10,6 @@
 namespace sluice::match {
 namespace {
 
-bool better(const Entry& a, const Entry& b) { return a.score != b.score ? a.score > b.score : a.order < b.order; }
-
 // The host's jobs that can run beside one more, at worst: the largest, one for each of the other processors.
 double memory_beside(const HostFacts& host) {
     std::vector<double> held;
@@ -43,17 +41,17 @@ bool got_further(const Verdict& a, const Verdict& b) {
 
 }  // namespace
 
-ByValue::ByValue(const std::vector<Entry>& entries) : entries_(entries), heap_(entries.size()) {
-    for (std::uint32_t i = 0; i < heap_.size(); ++i) heap_[i] = i;
-    std::make_heap(heap_.begin(), heap_.end(), [&](auto a, auto b) { return better(entries_[b], entries_[a]); });
+ByValue::ByValue(const std::vector<Entry>& entries) : entries_(entries) {
+    heap_.reserve(entries.size());
+    for (std::uint32_t i = 0; i < entries.size(); ++i) heap_.push_back({entries[i].score, i});
+    std::make_heap(heap_.begin(), heap_.end(), worse);
 }
 
 const Entry* ByValue::get(std::size_t i) {
-    const auto worse = [&](auto a, auto b) { return better(entries_[b], entries_[a]); };
     while (sorted_.size() <= i) {
         if (heap_.empty()) return nullptr;
         std::pop_heap(heap_.begin(), heap_.end(), worse);
-        sorted_.push_back(heap_.back());
+        sorted_.push_back(heap_.back().index);
         heap_.pop_back();
     }
     return &entries_[sorted_[i]];
@@ -166,7 +164,8 @@ void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const Poo
     log.trace->row(row);
 }
 
-void Scanner::look_at(std::uint32_t slot, std::vector<Pass>& passes, MatchStats& stats, ScanLog& log) {
+void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log) {
+    std::vector<Pass>& passes = found.passes;
     JobSummary job;
     PoolRef ref;
     switch (pool_.read(slot, job, ref)) {
@@ -202,6 +201,7 @@ void Scanner::look_at(std::uint32_t slot, std::vector<Pass>& passes, MatchStats&
     }
     if (taken) {
         ++stats.candidates;
+        if (policies_.ranks()) found.ranks.see(job.priority);
         if (log.trace) log.jobs.push_back(job);
         ++order_;
         return;

@@ -6,6 +6,7 @@
 
 #include "sched/match/app_versions.h"
 #include "sched/match/policies.h"
+#include "sched/match/rank.h"
 
 namespace sluice::match {
 
@@ -31,13 +32,21 @@ struct Pass {
 /// Candidates by falling value; sorted only as far as they are asked for.
 class ByValue {
   public:
-    ByValue(const std::vector<Entry>& entries);
+    explicit ByValue(const std::vector<Entry>& entries);
     /// Null past the end.
     const Entry* get(std::size_t i);
 
   private:
+    struct Key {  // small, so that ordering touches little memory
+        double score;
+        std::uint32_t index;
+    };
+    static bool worse(const Key& a, const Key& b) {
+        return a.score != b.score ? a.score < b.score : a.index > b.index;
+    }
     const std::vector<Entry>& entries_;
-    std::vector<std::uint32_t> heap_, sorted_;
+    std::vector<Key> heap_;
+    std::vector<std::uint32_t> sorted_;
 };
 
 /// Everything about the host and its apps that policies need, computed once per RPC.
@@ -61,14 +70,20 @@ struct ScanLog {
     std::vector<JobSummary> jobs;  ///< by Entry::order
 };
 
+/// What one scan found.
+struct Candidates {
+    std::vector<Pass> passes;
+    PriorityRanks ranks;
+};
+
 class Scanner {
   public:
     Scanner(const MatchContext& context, JobPool& pool, const AppTable& apps, const ActivePolicies& policies,
             VersionChooser& chooser);
 
-    /// Fills `passes` (their types are set). `satisfied` is asked, seldom, whether what was found is enough.
+    /// Fills `found` (the types of its passes are set). `satisfied` is asked, seldom, whether that is enough.
     template <class Satisfied>
-    void run(std::vector<Pass>& passes, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied);
+    void run(Candidates& found, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied);
 
     /// The candidate of an entry, if its slot still holds it.
     bool reread(const Entry& entry, JobSummary& job, PoolRef& ref) const;
@@ -76,7 +91,7 @@ class Scanner {
     void complete(Candidate& candidate, std::vector<std::int32_t>& keyword_space) const;
 
   private:
-    void look_at(std::uint32_t slot, std::vector<Pass>& passes, MatchStats& stats, ScanLog& log);
+    void look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log);
     Verdict try_pass(Candidate& candidate, Pass& pass, double points) const;
     static void trace_refusal(const Candidate* c, const JobSummary& job, const PoolRef& ref, ProcType pass,
                               const Verdict& v, ScanLog& log);
@@ -93,17 +108,18 @@ class Scanner {
 };
 
 template <class Satisfied>
-void Scanner::run(std::vector<Pass>& passes, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied) {
+void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied) {
     const std::uint32_t size = pool_.size();
     if (size == 0) return;
     const auto& p = x_.params;
     const std::uint32_t most = p.max_slots > 0 ? std::min(size, static_cast<std::uint32_t>(p.max_slots)) : size;
     std::uint32_t next_check = p.min_slots > 0 ? static_cast<std::uint32_t>(p.min_slots) : most + 1;
+    for (Pass& pass : found.passes) pass.entries.reserve(p.min_slots > 0 ? std::min(most, next_check * 2) : most);
     auto slot = static_cast<std::uint32_t>(x_.rng.below(size));
     for (std::uint32_t seen = 1; seen <= most; ++seen, slot = slot + 1 == size ? 0 : slot + 1) {
-        look_at(slot, passes, stats, log);
+        look_at(slot, found, stats, log);
         stats.slots_scanned = seen;
-        if (seen < next_check || !could_satisfy(passes, picked)) continue;
+        if (seen < next_check || !could_satisfy(found.passes, picked)) continue;
         if (satisfied()) break;
         next_check = seen + std::max(seen / 4, 1u);  // enough there, but not together: ask again when much is new
     }

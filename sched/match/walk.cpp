@@ -1,6 +1,7 @@
 #include "sched/match/walk.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "sched/match/deadline.h"
 #include "sched/match/rank.h"
@@ -8,48 +9,43 @@
 #include "sched/match/term_values.h"
 
 namespace sluice::match {
-namespace {
-
-// Rank of a value among the distinct ones, in [-1,1]; 0 if there is only one.
-double rank_of(const std::vector<std::int32_t>& distinct, std::int32_t v) {
-    if (distinct.size() < 2) return 0;
-    const auto at = std::lower_bound(distinct.begin(), distinct.end(), v) - distinct.begin();
-    return -1 + 2 * static_cast<double>(at) / static_cast<double>(distinct.size() - 1);
-}
-
-void make_distinct(std::vector<std::int32_t>& v) {
-    std::sort(v.begin(), v.end());
-    v.erase(std::unique(v.begin(), v.end()), v.end());
-}
-
-}  // namespace
-
 struct Walk::Choice {
-    std::vector<bool> taken;                               ///< by slot: chosen in this or an earlier pass
+    Choice(Candidates& candidates, Picked& so_far, MatchStats& counts, ScanLog& scan_log, std::uint32_t slots)
+        : passes(candidates.passes), picked(so_far), stats(counts), log(scan_log), taken(slots) {
+        for (const Pass& pass : passes) orders.emplace_back(pass.entries);
+    }
+    static std::uint64_t key(std::size_t pass, const Entry& e) { return static_cast<std::uint64_t>(pass) << 32 | e.order; }
+    void settle(std::size_t pass, const Entry& e, const JobSummary& job, const Verdict& v) {
+        if (!v) tally(stats, v, job);
+        if (log.trace) fates[key(pass, e)] = v;
+    }
+
+    const std::vector<Pass>& passes;
+    Picked& picked;
+    MatchStats& stats;
+    ScanLog& log;
+    std::vector<bool> taken;                                 ///< by slot: not for any pass any more
+    std::deque<ByValue> orders;                              ///< one a pass
     std::unordered_map<std::uint32_t, WorkunitFacts> facts;  ///< by slot
-    std::unordered_map<std::uint64_t, Verdict> fates;      ///< for the trace: (pass, order)
     std::vector<JobSummary> shortlist;
     std::vector<std::uint32_t> shortlist_slots;
     int loads = 0;
+    std::vector<Chosen> set;
+    std::unordered_map<std::uint64_t, Verdict> fates;        ///< for the trace
 };
 
 Walk::Walk(const MatchContext& context, JobPool& pool, FactsSource& facts, const Scanner& scanner,
            const ActivePolicies& policies)
     : x_(context), pool_(pool), facts_(facts), scanner_(scanner), policies_(policies) {}
 
-void Walk::rank(Pass& pass) const {
+void Walk::rank(Candidates& found) const {
     if (!policies_.ranks()) return;
-    std::vector<std::int32_t> priorities, ends;
-    for (const Entry& e : pass.entries) {
-        auto& list = is_logical_end_time(e.priority) ? ends : priorities;
-        if (list.empty() || list.back() != e.priority) list.push_back(e.priority);
-    }
-    make_distinct(priorities);
-    make_distinct(ends);
-    for (Entry& e : pass.entries) {
-        const bool let = is_logical_end_time(e.priority);
-        e.score = e.points + (let ? policies_.let_rank_weight() * rank_of(ends, e.priority)
-                                  : policies_.priority_rank_weight() * rank_of(priorities, e.priority));
+    for (Pass& pass : found.passes) {
+        for (Entry& e : pass.entries) {
+            const double weight =
+                is_logical_end_time(e.priority) ? policies_.let_rank_weight() : policies_.priority_rank_weight();
+            e.score = e.points + (weight != 0 ? weight * found.ranks.rank(e.priority) : 0);
+        }
     }
 }
 
@@ -58,11 +54,11 @@ bool Walk::full(const Picked& picked) const {
            (x_.user.max_jobs_in_progress > 0 && picked.in_progress_total >= x_.user.max_jobs_in_progress);
 }
 
-bool Walk::would_satisfy(std::vector<Pass>& passes, const Picked& picked) const {
+bool Walk::would_satisfy(Candidates& found, const Picked& picked) const {
+    rank(found);
     Picked trial = picked;
     std::vector<bool> taken(pool_.size());
-    for (Pass& pass : passes) {
-        rank(pass);
+    for (const Pass& pass : found.passes) {
         ByValue order(pass.entries);
         for (std::size_t i = 0; trial.wants(pass.type); ++i) {
             if (full(trial)) return true;
@@ -80,34 +76,32 @@ bool Walk::would_satisfy(std::vector<Pass>& passes, const Picked& picked) const 
     return true;
 }
 
-// Goes on from (pass, from) as if every slow check would pass, and notes whose facts will be asked for: the set, and
-// spares for those that fail.
-void Walk::look_ahead(std::vector<ByValue>& orders, const std::vector<Pass>& passes, std::size_t pass, std::size_t from,
-                      Picked picked, Choice& choice) const {
+// Goes on from entry `from` of `pass` as if every slow check would pass, and notes whose facts will be asked for: the
+// set, and spares for those that fail. The last load takes all it can.
+void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const {
     constexpr std::size_t kLeastSpares = 8;
+    Picked picked = choice.picked;
     std::vector<bool> taken = choice.taken;
     choice.shortlist.clear();
     choice.shortlist_slots.clear();
     const bool last_load = choice.loads + 1 >= kMaxLoads;
-    for (; pass < passes.size(); ++pass, from = 0) {
+    for (; pass < choice.passes.size(); ++pass, from = 0) {
         std::size_t chosen = 0, spares = 0;
         for (std::size_t i = from; choice.shortlist.size() < kMaxShortlist; ++i) {
-            const bool enough = full(picked) || !picked.wants(passes[pass].type);
-            if (enough && !last_load && spares >= std::max(kLeastSpares, chosen)) break;
-            if (enough && spares == 0 && chosen == 0) break;  // nothing is wanted of this resource
-            const Entry* e = orders[pass].get(i);
+            const bool enough = full(picked) || !picked.wants(choice.passes[pass].type);
+            const std::size_t most_spares = last_load ? kMaxShortlist : std::max(kLeastSpares, chosen);
+            if (enough && (spares >= most_spares || spares + chosen == 0)) break;
+            const Entry* e = choice.orders[pass].get(i);
             if (!e) break;
             JobSummary job;
             PoolRef ref;
             if (taken[e->slot] || choice.facts.contains(e->slot) || !scanner_.reread(*e, job, ref)) continue;
             const Candidate c{job, ref, *e->app, e->offer, {}, 0, 0, 0};
-            const bool fits = !enough && static_cast<bool>(ActivePolicies::set(x_, c, picked));
-            if (fits) {
+            if (!enough && ActivePolicies::set(x_, c, picked)) {
                 picked.add(x_, c, attainable_deadline(x_, c, picked).delay_bound);
                 ++chosen;
-            } else {
-                ++spares;  // may do if another one fails
-                if (!last_load && spares > std::max(kLeastSpares, chosen)) continue;
+            } else if (spares++ >= most_spares) {
+                continue;  // what the set can't hold now may do when another job fails: some, not all
             }
             taken[e->slot] = true;
             choice.shortlist.push_back(job);
@@ -116,86 +110,76 @@ void Walk::look_ahead(std::vector<ByValue>& orders, const std::vector<Pass>& pas
     }
 }
 
-void Walk::load(Choice& choice, MatchStats& stats) {
+const WorkunitFacts* Walk::facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot) const {
+    const auto known = choice.facts.find(slot);
+    if (known != choice.facts.end()) return &known->second;
+    if (choice.loads >= kMaxLoads) return nullptr;
+    look_ahead(choice, pass, i);
     ++choice.loads;
-    ++stats.fact_loads;
+    ++choice.stats.fact_loads;
     std::vector<WorkunitFacts> loaded = facts_.load(choice.shortlist);
     loaded.resize(choice.shortlist.size());  // an answer that is missing says "not found"
-    for (std::size_t i = 0; i < loaded.size(); ++i)
-        choice.facts.emplace(choice.shortlist_slots[i], std::move(loaded[i]));
+    for (std::size_t n = 0; n < loaded.size(); ++n) choice.facts.emplace(choice.shortlist_slots[n], std::move(loaded[n]));
+    const auto now_known = choice.facts.find(slot);
+    return now_known == choice.facts.end() ? nullptr : &now_known->second;
 }
 
-std::vector<Chosen> Walk::choose(std::vector<Pass>& passes, Picked& picked, MatchStats& stats, ScanLog& log) {
-    std::vector<Chosen> set;
-    Choice choice;
-    choice.taken.resize(pool_.size());
-    std::vector<ByValue> orders;
-    orders.reserve(passes.size());
-    for (Pass& pass : passes) {
-        rank(pass);
-        orders.emplace_back(pass.entries);
+// Slow checks of a job that fits the set; claims it if they pass.
+Verdict Walk::claim(Choice& choice, const Candidate& c, const WorkunitFacts& facts) const {
+    Verdict verdict;
+    if (const SlowRow* refused = slow_refusal(x_, c, facts, verdict)) {
+        if (refused->commitment) pool_.note_infeasible(c.ref);
+        if (refused->for_no_host && pool_.claim(c.ref)) pool_.discard(c.ref);
+        if (refused->for_no_host) choice.taken[c.ref.index] = true;
+        return verdict;
     }
-    for (std::size_t p = 0; p < passes.size(); ++p) {
-        for (std::size_t i = 0; picked.wants(passes[p].type) && !full(picked); ++i) {
+    choice.taken[c.ref.index] = true;
+    if (pool_.claim(c.ref)) return feasible();
+    ++choice.stats.claims_lost;
+    return refuse(Reason::kClaimLost);
+}
+
+void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const Entry& e) const {
+    JobSummary job;
+    PoolRef ref;
+    if (!scanner_.reread(e, job, ref)) {
+        ++choice.stats.claims_lost;
+        choice.settle(pass, e, job, refuse(Reason::kClaimLost));
+        return;
+    }
+    const Candidate c{job, ref, *e.app, e.offer, {}, 0, 0, 0};
+    Verdict v = ActivePolicies::set(x_, c, choice.picked);
+    const WorkunitFacts* facts = v ? facts_of(choice, pass, i, e.slot) : nullptr;
+    if (v) v = facts ? claim(choice, c, *facts) : refuse(Reason::kNotNeeded);
+    choice.settle(pass, e, job, v);
+    if (!v) return;
+    const double bound = attainable_deadline(x_, c, choice.picked).delay_bound;
+    choice.set.push_back(make_chosen(c, e.score, bound));
+    choice.set.back().facts = *facts;
+    choice.picked.add(x_, c, bound);
+}
+
+std::vector<Chosen> Walk::choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log) const {
+    rank(found);
+    Choice choice(found, picked, stats, log, pool_.size());
+    for (std::size_t p = 0; p < choice.passes.size(); ++p) {
+        for (std::size_t i = 0; picked.wants(choice.passes[p].type) && !full(picked); ++i) {
             // BUDA jobs of this pass may count as CPU jobs; without them a full resource ends the pass.
-            if (!x_.buda && !in_progress_limits(x_, picked, nullptr, passes[p].type)) break;
-            const Entry* e = orders[p].get(i);
+            if (!x_.buda && !in_progress_limits(x_, picked, nullptr, choice.passes[p].type)) break;
+            const Entry* e = choice.orders[p].get(i);
             if (!e) break;
-            if (choice.taken[e->slot]) continue;
-            JobSummary job;
-            PoolRef ref;
-            Verdict verdict = feasible();
-            const auto no = [&](const Verdict& v) {
-                tally(stats, v, job);
-                if (log.trace) choice.fates[static_cast<std::uint64_t>(p) << 32 | e->order] = v;
-            };
-            if (!scanner_.reread(*e, job, ref)) {
-                ++stats.claims_lost;
-                no(refuse(Reason::kClaimLost));
-                continue;
-            }
-            const Candidate c{job, ref, *e->app, e->offer, {}, 0, 0, 0};
-            verdict = ActivePolicies::set(x_, c, picked);
-            if (!verdict) { no(verdict); continue; }
-            auto known = choice.facts.find(e->slot);
-            if (known == choice.facts.end()) {
-                if (choice.loads >= kMaxLoads) { no(refuse(Reason::kNotNeeded)); continue; }
-                look_ahead(orders, passes, p, i, picked, choice);
-                load(choice, stats);
-                known = choice.facts.find(e->slot);
-                if (known == choice.facts.end()) { no(refuse(Reason::kNotNeeded)); continue; }
-            }
-            const SlowRow* refused = slow_refusal(x_, c, known->second, verdict);
-            if (refused) {
-                no(verdict);
-                if (refused->commitment) pool_.note_infeasible(ref);
-                if (refused->for_no_host && pool_.claim(ref)) pool_.discard(ref);
-                choice.taken[e->slot] = choice.taken[e->slot] || refused->for_no_host;
-                continue;
-            }
-            if (!pool_.claim(ref)) {
-                ++stats.claims_lost;
-                no(refuse(Reason::kClaimLost));
-                choice.taken[e->slot] = true;
-                continue;
-            }
-            const double bound = attainable_deadline(x_, c, picked).delay_bound;
-            set.push_back(make_chosen(x_, c, e->score, bound));
-            set.back().facts = std::move(known->second);
-            choice.taken[e->slot] = true;
-            picked.add(x_, c, bound);
-            if (log.trace) choice.fates[static_cast<std::uint64_t>(p) << 32 | e->order] = feasible();
+            if (!choice.taken[e->slot]) try_entry(choice, p, i, *e);
         }
     }
-    trace(passes, choice, log);
-    return set;
+    trace(choice);
+    return std::move(choice.set);
 }
 
-void Walk::trace(const std::vector<Pass>& passes, const Choice& choice, ScanLog& log) const {
-    if (!log.trace) return;
-    for (std::size_t p = 0; p < passes.size(); ++p) {
-        for (const Entry& e : passes[p].entries) {
-            const JobSummary& job = log.jobs[e.order];
+void Walk::trace(const Choice& choice) const {
+    if (!choice.log.trace) return;
+    for (std::size_t p = 0; p < choice.passes.size(); ++p) {
+        for (const Entry& e : choice.passes[p].entries) {
+            const JobSummary& job = choice.log.jobs[e.order];
             const PoolRef ref{e.slot, e.infeasible_count, e.generation};
             Candidate c{job, ref, *e.app, e.offer, {}, 0, 0, 0};
             std::vector<std::int32_t> space;
@@ -203,22 +187,22 @@ void Walk::trace(const std::vector<Pass>& passes, const Choice& choice, ScanLog&
             TraceRow row;
             row.ref = ref;
             row.job = &job;
-            row.pass = passes[p].type;
+            row.pass = choice.passes[p].type;
             row.score = e.score;
             row.app = e.app->app;
             row.version = &e.offer->choice;
             row.host_size_class = e.offer->host_size_class;
             row.size_is_guess = e.offer->choice.speed_is_guess;
             row.terms = term_values(x_, policies_, c, e.score - e.points);
-            const auto fate = choice.fates.find(static_cast<std::uint64_t>(p) << 32 | e.order);
+            const auto fate = choice.fates.find(Choice::key(p, e));
             if (fate != choice.fates.end()) row.verdict = fate->second;
             row.fate = fate != choice.fates.end() ? fate->second.reason : Reason::kNotNeeded;
-            log.trace->row(row);
+            choice.log.trace->row(row);
         }
     }
 }
 
-Chosen make_chosen(const MatchContext&, const Candidate& c, double score, double delay_bound) {
+Chosen make_chosen(const Candidate& c, double score, double delay_bound) {
     Chosen chosen;
     chosen.job = c.job;
     chosen.ref = c.ref;

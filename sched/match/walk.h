@@ -1,8 +1,6 @@
 #pragma once
 // From candidates to the set that is sent (seed 002): by falling value, each job that keeps the set feasible, until the
 // request is satisfied. What is known of a job only from the database is loaded for the head of the list, at most twice.
-#include <unordered_map>
-
 #include "sched/match/scan.h"
 
 namespace sluice::match {
@@ -13,19 +11,20 @@ class Walk {
          const ActivePolicies& policies);
 
     /// Would the candidates, as far as can be told without the database, satisfy the request (or fill the reply)?
-    bool would_satisfy(std::vector<Pass>& passes, const Picked& picked) const;
+    bool would_satisfy(Candidates& found, const Picked& picked) const;
     /// Chooses, claims, and accounts in `picked`.
-    std::vector<Chosen> choose(std::vector<Pass>& passes, Picked& picked, MatchStats& stats, ScanLog& log);
+    std::vector<Chosen> choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log) const;
 
   private:
     struct Choice;  // the state of one choose()
     /// Ranked terms need all candidates: their points are added before a walk.
-    void rank(Pass& pass) const;
+    void rank(Candidates& found) const;
     bool full(const Picked& picked) const;
-    void look_ahead(std::vector<ByValue>& orders, const std::vector<Pass>& passes, std::size_t pass, std::size_t from,
-                    Picked picked, Choice& choice) const;
-    void load(Choice& choice, MatchStats& stats);
-    void trace(const std::vector<Pass>& passes, const Choice& choice, ScanLog& log) const;
+    void look_ahead(Choice& choice, std::size_t pass, std::size_t from) const;
+    const WorkunitFacts* facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot) const;
+    Verdict claim(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts) const;
+    void try_entry(Choice& choice, std::size_t pass, std::size_t i, const Entry& entry) const;
+    void trace(const Choice& choice) const;
 
     const MatchContext& x_;
     JobPool& pool_;
@@ -37,7 +36,7 @@ class Walk {
 };
 
 /// What a chosen job carries.
-Chosen make_chosen(const MatchContext& context, const Candidate& candidate, double score, double delay_bound);
+Chosen make_chosen(const Candidate& candidate, double score, double delay_bound);
 /// The first refusal of the slow checks; the row that refused, or null.
 const SlowRow* slow_refusal(const MatchContext& context, const Candidate& candidate, const WorkunitFacts& facts,
                             Verdict& verdict);

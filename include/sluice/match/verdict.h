@@ -28,8 +28,7 @@ enum class Reason : std::uint8_t {
     // fates that are not refusals
     kClaimLost,           ///< another scheduler was quicker
     kRaceLost,            ///< a conditional UPDATE matched no row
-    kNotNeeded,           ///< the request was satisfied by better jobs
-    kShedFromSet,         ///< chosen, then given back: least valuable member of the set
+    kNotNeeded,           ///< the request was satisfied by better jobs; in seed 002's words: it went back
     kCount
 };
 /// "memory", "hr_class_mismatch" …: stable names, used in traces, JSON and docs.

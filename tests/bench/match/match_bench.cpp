@@ -1,0 +1,123 @@
+// Scan and rank with everything feasible: the worst case, because nothing is refused early.
+//   BM_Match/slots/apps/resources/level      whole match() of one RPC, all slots
+//   BM_MatchN/slots                          level 1 with N = 500: flat in the size of the array
+// Counters: ns_per_slot (linear growth shows as a flat figure), allocations per match (none per slot).
+#include <benchmark/benchmark.h>
+
+#include "tests/support/match_world.h"
+
+/// allocation_count.cpp: calls of operator new so far.
+std::uint64_t allocation_count();
+
+namespace sluice::test {
+namespace {
+
+/// As dense as shared memory: one JobSummary after another.
+class DensePool final : public JobPool {
+  public:
+    std::vector<JobSummary> jobs;
+    std::uint32_t size() const override { return static_cast<std::uint32_t>(jobs.size()); }
+    PoolSlot read(std::uint32_t i, JobSummary& job, PoolRef& ref) const override {
+        job = jobs[i];
+        ref = {i, 0, 1};
+        return PoolSlot::kPresent;
+    }
+    bool claim(const PoolRef&) override { return true; }
+    void release(const PoolRef&) override {}
+    std::optional<std::string> workunit_xml(const PoolRef&) const override { return std::nullopt; }
+};
+
+struct Setup {
+    MatchWorld w;
+    DensePool pool;
+
+    Setup(std::int64_t slots, std::int64_t apps, std::int64_t resources, int level) {
+        a_host host;
+        host.cpus(16).nvidia(2);
+        for (const ProcType type : {ProcType::kAmd, ProcType::kIntelGpu}) {
+            Coproc c;
+            c.type = proc_type_name(type);
+            c.proc_type = type;
+            c.count = 1;
+            c.peak_flops = 1e12;
+            c.available_ram = c.total_ram = 8 * kGiB;
+            c.opencl.present = true;
+            c.opencl.device_version_int = 300;
+            c.opencl.global_mem_size = 8 * kGiB;
+            host.gpu(c);
+        }
+        w.host = host;
+        w.plan_classes = PlanClasses::from_spec(
+            "<plan_classes><plan_class><name>cuda_x</name><gpu_type>nvidia</gpu_type><cuda/></plan_class>"
+            "<plan_class><name>ati_x</name><gpu_type>ati</gpu_type><opencl/></plan_class>"
+            "<plan_class><name>intel_gpu_x</name><gpu_type>intel_gpu</gpu_type><opencl/></plan_class></plan_classes>",
+            "bench");
+        const char* classes[] = {"", "cuda_x", "ati_x", "intel_gpu_x"};
+        for (Id a = 1; a <= apps; ++a) {
+            App& app = w.app(a);
+            app.n_size_classes = 3;
+            w.tables.size_quantiles[a] = {1e9, 1e10};
+            for (std::int64_t c = 1; c < resources; ++c)
+                w.tables.versions.push_back(a_version(a * 10 + 1 + c, a, classes[c]));
+        }
+        for (std::int64_t t = 0; t < resources; ++t) w.want(static_cast<ProcType>(t), 36000, 4);
+        w.params.compat_level = level;
+        w.params.size_classes = true;
+        w.params.one_result_per_user_per_wu = true;
+        for (std::int64_t i = 0; i < slots; ++i)
+            pool.jobs.push_back(a_job(i + 1).app(static_cast<int>(1 + i % apps)).size_class(static_cast<int>(i % 3))
+                                    .priority(static_cast<int>(i * 7919 % 10)));
+    }
+
+    MatchResult match() {
+        const MatchContext c = w.context();
+        MemoryFacts facts;
+        return Matcher(c, pool, facts).match();
+    }
+};
+
+void run(benchmark::State& state, Setup& setup, double slots) {
+    std::uint64_t before = 0, matches = 0, scanned = 0, jobs = 0;
+    setup.match();
+    before = allocation_count();
+    for (auto _ : state) {
+        const MatchResult r = setup.match();
+        scanned += r.stats.slots_scanned;
+        jobs += r.jobs.size();
+        ++matches;
+    }
+    const auto n = static_cast<double>(matches);
+    state.counters["ns_per_slot"] =
+        benchmark::Counter(slots * n * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+    state.counters["allocations"] = static_cast<double>(allocation_count() - before) / n;
+    state.counters["scanned"] = static_cast<double>(scanned) / n;
+    state.counters["jobs"] = static_cast<double>(jobs) / n;
+}
+
+void BM_Match(benchmark::State& state) {
+    Setup setup(state.range(0), state.range(1), state.range(2), static_cast<int>(state.range(3)));
+    run(state, setup, static_cast<double>(state.range(0)));
+}
+BENCHMARK(BM_Match)
+    ->ArgNames({"slots", "apps", "resources", "level"})
+    ->ArgsProduct({{1000, 4000, 10000, 100000}, {1, 5, 20}, {1, 4}, {0, 1}})
+    ->Unit(benchmark::kMillisecond);
+
+void BM_MatchN(benchmark::State& state) {
+    Setup setup(state.range(0), 5, 1, 1);
+    setup.w.params.min_slots = 500;
+    run(state, setup, 500);
+}
+BENCHMARK(BM_MatchN)->ArgName("slots")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
+
+void BM_MatchM(benchmark::State& state) {
+    Setup setup(state.range(0), 5, 4, 1);
+    setup.w.params.max_slots = 1000;
+    run(state, setup, 1000);
+}
+BENCHMARK(BM_MatchM)->ArgName("slots")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace sluice::test
+
+BENCHMARK_MAIN();
