@@ -299,7 +299,7 @@ void MysqlRpcResultStore::detach(Id hostid, std::int64_t now, std::span<const Id
 std::vector<LostJob> MysqlRpcResultStore::lost_jobs(std::span<const Id> results) {
     if (results.empty()) return {};
     Sql sql("SELECT r.id,r.workunitid,r.name,r.xml_doc_in,r.report_deadline,r.sent_time,r.priority,r.appid,r.size_class,"
-            "r.app_version_id,r.batch," SLUICE_WORKUNIT_COLUMNS
+            "r.app_version_id,r.batch,r.flops_estimate," SLUICE_WORKUNIT_COLUMNS
             " FROM result r LEFT JOIN workunit w ON w.id=r.workunitid WHERE r.id IN (");
     Rows r = db_.query(sql.ids(results) << ") ORDER BY r.id");
     std::vector<LostJob> jobs;
@@ -316,7 +316,8 @@ std::vector<LostJob> MysqlRpcResultStore::lost_jobs(std::span<const Id> results)
         job.result.size_class = r.i32(8);
         job.result.app_version_id = r.i64(9);
         job.result.batch = r.i64(10);
-        job.workunit = read_workunit(r, 11);
+        job.result.flops_estimate = r.f64(11);
+        job.workunit = read_workunit(r, 12);
         job.workunit_found = job.workunit.id != 0;
     }
     return jobs;

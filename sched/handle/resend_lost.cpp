@@ -75,6 +75,7 @@ void let_expire(Rpc& rpc, const LostJob& job) {
     write.workunit_id = job.result.workunitid;
     write.resend = true;
     write.report_deadline = rpc.now_sec - 1;
+    write.flops_estimate = job.result.flops_estimate;
     write.app_version_id = job.result.app_version_id;
     rpc.writes.expired.push_back(write);
     rpc.say(messages::not_resent_expired(job.result.name));

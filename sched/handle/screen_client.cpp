@@ -88,7 +88,8 @@ Screening screen_client(const RpcServices& s, const SchedulerRequest& r) {
     }
     announce_upgrade(s, r, out);
     out.wants_work = wants_work(r, s.tables);
-    if (out.wants_work && !s.config.enable_assignment) out.pool_empty = !s.pool.any_present();
+    const bool assigned = s.config.enable_assignment || s.config.enable_assignment_multi;
+    if (out.wants_work && !assigned) out.pool_empty = !s.pool.any_present();
     if (out.wants_work) skip_database(s, r, out);
     return out;
 }

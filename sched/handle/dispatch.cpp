@@ -1,0 +1,209 @@
+// One transaction for the whole RPC. Rows are locked in an order that every process of ours shares: workunits by id,
+// results by id, host_app_version, host, the rest. All writes are conditional on what was read:
+//   - a job that is no longer sendable is dropped, and the transaction made anew without it, so that a commitment of
+//     its workunit (HR class, app version) is not left behind;
+//   - a report that another process was quicker with, a host that another RPC changed, a machine that was registered
+//     meanwhile: everything is decided again.
+// A client never receives a job that is not committed; what is not committed goes back to the job array.
+#include "dispatch.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "assigned_jobs.h"
+#include "planned_jobs.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kAttempts = 6;
+
+/// Thrown through the transaction to roll it back.
+struct JobsLost {
+    std::vector<Id> results, assigned_workunits;
+};
+struct Outdated {
+    const char* what;
+};
+
+struct Transaction {
+    Rpc& rpc;
+    const RpcStores& db;
+
+    void run();
+    void make_host();
+    void touch_workunits();
+    void insert_assigned();
+    void write_results();
+    void change_versions();
+    void write_rest();
+};
+
+std::vector<WorkunitTouch> merged_touches(const Rpc& rpc) {
+    std::map<Id, WorkunitTouch> by_id;
+    for (const PlannedJob& job : rpc.jobs) {
+        const WorkunitTouch t = touch_of(job, rpc.now_sec);
+        const auto [it, is_new] = by_id.emplace(t.id, t);
+        if (is_new) continue;
+        it->second.transition_time = std::min(it->second.transition_time, t.transition_time);
+        it->second.at_most = it->second.at_most && t.at_most;
+    }
+    const auto now_for = [&](const std::vector<Id>& workunits) {
+        for (const Id id : workunits) {
+            WorkunitTouch& t = by_id[id];
+            t.id = id;
+            t.transition_time = rpc.now_sec;
+            t.at_most = false;
+        }
+    };
+    for (const SendWrite& s : rpc.writes.expired) {
+        const auto [it, is_new] = by_id.emplace(s.workunit_id, WorkunitTouch{});
+        if (is_new) it->second = {s.workunit_id, s.report_deadline, true, 0, 0, 0};
+        it->second.transition_time = std::min(it->second.transition_time, s.report_deadline);
+    }
+    now_for(rpc.writes.reported_workunits);
+    now_for(rpc.writes.detached_workunits);
+    std::vector<WorkunitTouch> touches;
+    for (auto& [id, touch] : by_id) touches.push_back(touch);
+    return touches;
+}
+
+/// Inserts the new machine first: the results need its id.
+void Transaction::make_host() {
+    if (!rpc.new_host()) return;
+    rpc.host.id = db.accounts.insert_host(rpc.host, rpc.machine.by_description ? &rpc.machine : nullptr);
+    if (rpc.host.id == 0) throw Outdated{"the machine was registered meanwhile"};
+}
+
+/// The results that the scheduler makes itself, if they are still needed now that the workunits are locked.
+void Transaction::insert_assigned() {
+    std::vector<Id> workunits;
+    for (const PlannedJob& job : rpc.jobs)
+        if (job.origin == PlannedJob::Origin::kAssigned) workunits.push_back(job.reply.workunit_id);
+    if (workunits.empty()) return;
+    const std::vector<InstanceCounts> now = db.assignments.instances_now(workunits, rpc.host.id);
+    JobsLost lost;
+    std::vector<Result> results;
+    for (PlannedJob& job : rpc.jobs) {
+        if (job.origin != PlannedJob::Origin::kAssigned) continue;
+        const Id workunit = job.reply.workunit_id;
+        const auto it = std::find_if(now.begin(), now.end(), [&](const auto& n) { return n.workunitid == workunit; });
+        // This transaction may have lowered transition_time already; the rest is what was read.
+        if (!needs_instance(job.assigned, it == now.end() ? InstanceCounts{} : *it, rpc.now_sec))
+            lost.assigned_workunits.push_back(workunit);
+        job.to_insert.hostid = rpc.host.id;
+        results.push_back(job.to_insert);
+    }
+    if (!lost.assigned_workunits.empty()) throw lost;
+    db.assignments.insert_results(results);
+}
+
+void Transaction::write_results() {
+    db.results.detach(rpc.host.id, rpc.now_sec, rpc.writes.detached);
+    rpc.writes.reports.hostid = rpc.host.id;
+    if (!rpc.writes.reports.results.empty() && !db.results.store_reports(rpc.writes.reports).empty())
+        throw Outdated{"a reported result changed meanwhile"};
+    rpc.services.pass("reports_written");
+    SendBatch batch;
+    batch.hostid = rpc.host.id;
+    batch.userid = rpc.account.user.id;
+    batch.now = rpc.now_sec;
+    batch.one_per_user = rpc.config.one_result_per_user_per_wu;
+    batch.one_per_host = rpc.config.one_result_per_host_per_wu;
+    for (const PlannedJob& job : rpc.jobs)
+        if (job.origin != PlannedJob::Origin::kAssigned) batch.results.push_back(send_of(job));
+    for (const SendWrite& expired : rpc.writes.expired) batch.results.push_back(expired);
+    if (batch.results.empty()) return;
+    JobsLost lost{db.results.send(batch), {}};
+    if (!lost.results.empty()) throw lost;
+    rpc.services.pass("results_written");
+}
+
+/// Reports' changes and one job sent for each new job, one row per version.
+void Transaction::change_versions() {
+    std::map<Id, VersionChange> by_id;
+    for (const VersionChange& c : rpc.writes.versions) {
+        VersionChange& sum = by_id[c.generalized_id];
+        sum.generalized_id = c.generalized_id;
+        sum.max_jobs_per_day += c.max_jobs_per_day;
+        sum.lost_trust |= c.lost_trust;
+    }
+    for (const PlannedJob& job : rpc.jobs) {
+        if (job.origin == PlannedJob::Origin::kResend) continue;
+        const AppChoice& v = job.chosen.version;
+        const Id id = v.generalized_id != 0 ? v.generalized_id
+                                            : generalized_version_id(job.chosen.job.app_id, send_of(job).app_version_id);
+        VersionChange& sum = by_id[id];
+        sum.generalized_id = id;
+        ++sum.jobs_sent;
+    }
+    std::vector<VersionChange> changes;
+    for (auto& [id, change] : by_id) changes.push_back(change);
+    if (!changes.empty()) db.host_states.change_versions(rpc.host.id, rpc.new_day, changes);
+}
+
+void Transaction::write_rest() {
+    if (!rpc.new_host() && !db.accounts.update_host(rpc.stored, rpc.host))
+        throw Outdated{"another RPC of this host was quicker"};
+    if (rpc.writes.user.any()) db.accounts.update_user(rpc.account.user.id, rpc.writes.user);
+    if (!rpc.writes.messages.empty()) db.host_states.insert_messages(rpc.host.id, rpc.now_sec, rpc.writes.messages);
+    if (!rpc.writes.delivered.empty()) db.host_states.mark_delivered(rpc.writes.delivered);
+    if (!rpc.writes.dead_assignments.empty()) db.assignments.remove(rpc.writes.dead_assignments);
+}
+
+void Transaction::run() {
+    db.unit_of_work.run([&] {
+        make_host();
+        const std::vector<WorkunitTouch> touches = merged_touches(rpc);
+        if (!touches.empty()) db.results.touch_workunits(touches);
+        rpc.services.pass("workunits_written");
+        insert_assigned();
+        write_results();
+        change_versions();
+        write_rest();
+        rpc.services.pass("before_commit");
+    });
+    rpc.services.pass("committed");
+}
+
+/// Takes lost jobs out of the reply; their slots go back (the next scan finds them gone).
+void drop(Rpc& rpc, const JobsLost& lost) {
+    const auto among = [](const std::vector<Id>& ids, Id id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
+    std::erase_if(rpc.jobs, [&](const PlannedJob& job) {
+        const bool gone = job.origin == PlannedJob::Origin::kAssigned
+                              ? among(lost.assigned_workunits, job.reply.workunit_id)
+                              : among(lost.results, job.reply.result_id);
+        if (!gone) return false;
+        log_normal("[HOST#{}] [RESULT#{} {}] [WU#{}] can't send: changed by another process meanwhile", rpc.host.id,
+                   job.reply.result_id, job.reply.result_name, job.reply.workunit_id);
+        if (job.origin == PlannedJob::Origin::kPool) rpc.services.pool.release(job.chosen.ref);
+        return true;
+    });
+    std::erase_if(rpc.writes.expired, [&](const SendWrite& s) { return among(lost.results, s.id); });
+}
+
+}  // namespace
+
+Committed commit(Rpc& rpc) {
+    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+        if (rpc.new_host()) rpc.host.id = 0;
+        try {
+            Transaction{rpc, rpc.services.stores}.run();
+            for (const PlannedJob& job : rpc.jobs)
+                if (job.origin == PlannedJob::Origin::kPool) rpc.services.pool.consume(job.chosen.ref);
+            rpc.services.pass("consumed");
+            return Committed::kYes;
+        } catch (const JobsLost& lost) {
+            drop(rpc, lost);
+        } catch (const Outdated& why) {
+            log_normal("[HOST#{}] deciding again: {}", rpc.host.id, why.what);
+            return Committed::kDecideAgain;
+        }
+    }
+    log_warning("[HOST#{}] jobs were lost to other processes {} times; deciding again", rpc.host.id, kAttempts);
+    return Committed::kDecideAgain;
+}
+
+}  // namespace sluice

@@ -1,0 +1,171 @@
+// Everything about jobs in the reply: lost ones again, useless ones aborted, then new ones. Order and shortcuts are
+// upstream's: whoever gets a lost or targeted job gets no others in the same RPC.
+#include <algorithm>
+
+#include "assigned_jobs.h"
+#include "lost_jobs.h"
+#include "no_work_messages.h"
+#include "planned_jobs.h"
+#include "sched/rpc/messages.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+/// The volunteer's client must know the key with which this project signs its programs.
+bool key_is_known(Rpc& rpc) {
+    const KeyAnswer answer = answer_key(rpc.request.code_sign_key, rpc.services.files.code_sign_key,
+                                        rpc.services.files.old_keys, rpc.request.client_version());
+    rpc.reply.code_sign_key = answer.code_sign_key;
+    rpc.reply.code_sign_key_signature = answer.signature;
+    if (!answer.may_send_work) rpc.say(messages::key_changed());
+    return answer.may_send_work;
+}
+
+/// <min_sendwork_interval> has not passed since the last RPC.
+bool too_recent(Rpc& rpc) {
+    const double least = rpc.config.min_sendwork_interval;
+    const double passed = rpc.now - static_cast<double>(rpc.stored.rpc_time);
+    if (least <= 0 || passed >= least) return false;
+    const int wait = static_cast<int>(least - passed);
+    log_normal("Not sending work. Last request too recent. Please wait {} seconds.", wait);
+    rpc.say(messages::too_recent(wait));
+    rpc.delay(1.01 * least);
+    return true;
+}
+
+/// Every app replicates homogeneously and this host's class is unknown: nothing can be for it.
+bool class_unknown_for_all(const Rpc& rpc, const HostFacts& host) {
+    const auto& apps = rpc.services.tables.apps;
+    if (apps.empty()) return false;
+    return std::all_of(apps.begin(), apps.end(), [&](const App& app) {
+        const HrType type = app.homogeneous_redundancy != HrType::kNone ? app.homogeneous_redundancy
+                                                                        : rpc.services.params.homogeneous_redundancy;
+        return (type == HrType::kFine && host.hr_class_fine == 0) ||
+               (type == HrType::kCoarse && host.hr_class_coarse == 0);
+    });
+}
+
+void take(Rpc& rpc, MatchResult&& result) {
+    for (Chosen& chosen : result.jobs) {
+        auto planned = plan_pool_job(rpc, chosen);
+        if (!planned) {
+            rpc.services.pool.release(chosen.ref);
+            continue;
+        }
+        if (rpc.config.debug_send)
+            log_normal("[send] [HOST#{}] sending [RESULT#{} {}] (est. dur. {:.2f}s) (max time {:.2f}s)", rpc.host.id,
+                       chosen.job.result_id, planned->reply.result_name, chosen.estimated_runtime,
+                       chosen.job.rsc_fpops_bound / std::max(chosen.version.usage.projected_flops, 1.0));
+        rpc.jobs.push_back(std::move(*planned));
+    }
+    if (result.stats.locked_over_limit)
+        log_warning("{} of {} job slots that were looked at are locked by other schedulers: the array is too small for "
+                    "the load; raise <shmem_work_items>, or <mm_max_locked> to silence this",
+                    result.stats.slots_locked, result.stats.slots_scanned);
+}
+
+void add(MatchStats& sum, const MatchStats& more) {
+    sum.slots_scanned += more.slots_scanned;
+    sum.slots_locked += more.slots_locked;
+    sum.pool_empty &= more.pool_empty;
+    for (std::size_t r = 0; r < sum.reasons.size(); ++r)
+        if (more.reasons[r].count > 0) {
+            const std::uint32_t n = sum.reasons[r].count;
+            sum.reasons[r] = more.reasons[r];
+            sum.reasons[r].count += n;
+        }
+}
+
+/// One job of each non-CPU-intensive app that the host has none of.
+void send_non_cpu_intensive(Rpc& rpc, WorkSession& session, MatchStats& stats) {
+    const auto& apps = rpc.services.tables.apps;
+    if (std::none_of(apps.begin(), apps.end(), [](const App& a) { return a.non_cpu_intensive; })) return;
+    std::vector<Id> on_host;
+    for (const OtherResult& r : rpc.request.other_results)
+        if (const KnownResult* known = rpc.known_result(r.name)) on_host.push_back(known->appid);
+    for (const PlannedJob& job : rpc.jobs) on_host.push_back(job.chosen.job.app_id);
+    MatchResult result = session.matcher().match_non_cpu_intensive(on_host);
+    add(stats, result.stats);
+    take(rpc, std::move(result));
+}
+
+void log_request(const Rpc& rpc, const HostFacts& host, const WorkRequest& wanted) {
+    if (!rpc.config.debug_send) return;
+    log_normal("[send] {} old scheduling; {} EDF sim", rpc.config.sched_old ? "Using" : "Not using",
+               rpc.config.workload_sim ? "Using" : "Not using");
+    for (int t = 0; t < kProcTypes; ++t) {
+        const auto i = static_cast<std::size_t>(t);
+        const auto has = [&](const Coproc& c) { return static_cast<int>(c.proc_type) == t && c.count > 0; };
+        if (t == 0 || std::any_of(host.coprocs.begin(), host.coprocs.end(), has))
+            log_normal("[send] {}: req {:.2f} sec, {:.2f} instances; est delay {:.2f}",
+                       proc_type_name(static_cast<ProcType>(t)), wanted.seconds[i], wanted.instances[i],
+                       wanted.estimated_delay[i]);
+    }
+    log_normal("[send] work_req_seconds: {:.2f} secs", wanted.total_seconds);
+    log_normal("[send] available disk {:.2f} GB, work_buf_min {}", host.disk_available / 1e9,
+               static_cast<int>(host.work_buf_min));
+    log_normal("[send] on_frac {:f} active_frac {:f} gpu_active_frac {:f}", host.row.on_frac, host.row.active_frac,
+               host.row.gpu_active_frac);
+    log_normal("[send] CPU features: {}", host.cpu_features);
+}
+
+void send_work(Rpc& rpc, WorkSession& session) {
+    MatchStats stats;
+    const auto sent_assigned = [&] {
+        const std::vector<AssignedJob> assigned = read_assigned_jobs(rpc);
+        if (send_targeted_jobs(rpc, session, assigned)) return true;
+        if (rpc.account.user.seti_id != 0) return true;  // "only run jobs that are meant for my computers"
+        return send_broadcast_jobs(rpc, session, assigned);
+    };
+    if (class_unknown_for_all(rpc, session.host())) {
+        stats.reasons[static_cast<std::size_t>(Reason::kHrClassUnknown)].count = 1;
+    } else if (!sent_assigned()) {
+        send_non_cpu_intensive(rpc, session, stats);
+        MatchResult result = session.matcher().match();
+        if (rpc.config.debug_send_scan) log_normal("[send_scan] {}", trace_scan_line(result.stats));
+        add(stats, result.stats);
+        take(rpc, std::move(result));
+    }
+    explain(rpc, session.host(), session.wanted(), stats);
+}
+
+void warn_of_app_info(Rpc& rpc) {
+    if (!rpc.request.anonymous()) return;
+    for (const RequestAppVersion& v : rpc.request.app_versions) {
+        if (v.syntax_error)
+            rpc.say(messages::syntax_error_in_app_info());
+        else if (rpc.services.tables.app_by_name(v.app_name) == nullptr)
+            rpc.say(messages::unknown_app_in_app_info(v.app_name));
+    }
+}
+
+}  // namespace
+
+Stage hand_out_work(Rpc& rpc) {
+    warn_of_app_info(rpc);
+    const bool wants = rpc.screening.wants_work;
+    bool may_send = rpc.may_send_work;
+    if (may_send && (wants || may_resend(rpc))) {
+        WorkSession session(rpc);
+        log_request(rpc, session.host(), session.wanted());
+        if (resend_lost_jobs(rpc, session)) {
+            if (rpc.config.debug_send) log_normal("[send] Resent lost jobs, don't send more");
+            may_send = false;
+        }
+        abort_useless_jobs(rpc);
+        if (wants && !key_is_known(rpc)) may_send = false;
+        if (wants && may_send && !rpc.screening.pool_empty && !too_recent(rpc)) send_work(rpc, session);
+        session.log_trace();
+    } else {
+        abort_useless_jobs(rpc);
+        if (wants) key_is_known(rpc);
+    }
+    if (wants && rpc.screening.pool_empty) {
+        if (rpc.config.debug_send) log_normal("[send] No jobs in shmem cache");
+        rpc.say(messages::no_tasks_in_project());
+    }
+    return Stage::kContinue;
+}
+
+}  // namespace sluice

@@ -1,0 +1,109 @@
+#include "pipeline.h"
+
+#include "dispatch.h"
+#include "finish_reply.h"
+#include "rpc.h"
+#include "sched/rpc/messages.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kDecisions = 4;  ///< a decision that was overtaken is made anew, at most this often in all
+
+constexpr Stage (*kStages[])(Rpc&) = {authenticate,   lock_host,     read_host,        update_host,
+                                      record_results, hand_out_work, exchange_messages};
+
+/// Claims never outlive a decision.
+struct ClaimsGuard {
+    RpcJobPool& pool;
+    ~ClaimsGuard() { pool.release_all(); }
+};
+
+void log_messages(const Rpc& rpc) {
+    if (!rpc.config.debug_user_messages) return;
+    for (const ReplyMessage& m : rpc.reply.messages) log_normal("[user_messages] [HOST#{}] MSG({}) {}", rpc.host.id, m.notice ? "notice" : "low", m.text);
+}
+
+/// nullopt: overtaken by another process.
+std::optional<std::string> decide_once(RpcServices& services, const SchedulerRequest& request,
+                                       const Screening& screening) {
+    Rpc rpc(services, request, screening);
+    ClaimsGuard guard{services.pool};
+    Stage next = Stage::kContinue;
+    for (const auto stage : kStages)
+        if ((next = stage(rpc)) == Stage::kReply) break;
+    if (next == Stage::kContinue) {
+        if (commit(rpc) == Committed::kDecideAgain) return std::nullopt;
+        finish_reply(rpc);
+    }
+    log_messages(rpc);
+    return write_reply(rpc.reply);
+}
+
+std::string nucleus(const RpcServices& services, const SchedulerRequest* request, const Screening& screening) {
+    const SchedulerRequest nobody;
+    RpcServices& s = const_cast<RpcServices&>(services);
+    Rpc rpc(s, request != nullptr ? *request : nobody, screening);
+    rpc.reply.extent = ReplyExtent::kNucleus;
+    log_messages(rpc);
+    return write_reply(rpc.reply);
+}
+
+std::string database_is_down(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+    Rpc rpc(services, request, screening);
+    rpc.refuse(messages::cant_open_database(), services.config.maintenance_delay);
+    rpc.reply.project_is_down = true;
+    return write_reply(rpc.reply);
+}
+
+std::string host_is_busy(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+    Rpc rpc(services, request, screening);
+    log_critical("[HOST#{}] gave up after {} decisions: other RPCs of this host or its user were quicker each time",
+                 request.hostid, kDecisions);
+    rpc.refuse(messages::another_instance(), 60);
+    return write_reply(rpc.reply);
+}
+
+/// Worth another try on a new connection, or after a deadlock that its own retries did not get over?
+bool passing(const DbError& e) { return e.kind() == DbError::Kind::kLost || e.kind() == DbError::Kind::kRetry; }
+
+std::string decide(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+    for (int decision = 1;; ++decision) {
+        try {
+            if (auto reply = decide_once(services, request, screening)) return *reply;
+            if (decision == kDecisions) return host_is_busy(services, request, screening);
+        } catch (const DbError& e) {
+            log_critical("[HOST#{}] {}", request.hostid, e.what());
+            if (!passing(e) || decision == kDecisions) return database_is_down(services, request, screening);
+        }
+    }
+}
+
+}  // namespace
+
+std::string come_back_later(const ProjectConfig& config, const std::string& message, double delay) {
+    return write_early_reply(message, delay, config.ended);
+}
+
+std::string handle_rpc(RpcServices& services, std::string_view request_text) {
+    try {
+        const ParsedRequest parsed = parse_request(request_text, services.limits);
+        if (!parsed.request) {
+            log_normal("Incomplete request received from IP {}: {}", services.remote_address, parsed.error);
+            Screening nothing;
+            nothing.messages.push_back(messages::bad_request(parsed.error));
+            return nucleus(services, nullptr, nothing);
+        }
+        const SchedulerRequest& request = *parsed.request;
+        for (const std::string& tag : parsed.request->unknown_tags) log_debug("unrecognized tag in request: {}", tag);
+        const Screening screening = screen_client(services, request);
+        if (screening.finished) return nucleus(services, &request, screening);
+        return decide(services, request, screening);
+    } catch (const std::exception& e) {
+        log_critical("request from {} not handled: {}", services.remote_address, e.what());
+        return come_back_later(services.config, "Server error: try again later", services.config.maintenance_delay);
+    }
+}
+
+}  // namespace sluice

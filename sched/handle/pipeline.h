@@ -1,0 +1,18 @@
+#pragma once
+// One scheduler RPC: request text in, reply text out. Stages: parse, screen_client, authenticate, lock_host, read_host,
+// update_host, record_results, hand_out_work, exchange_messages, commit, reply (docs/ARCHITECTURE.md §6).
+#include <string>
+#include <string_view>
+
+#include "rpc_services.h"
+
+namespace sluice {
+
+/// Never throws for anything that a client or the database does: whatever happens, the result is one well-formed reply,
+/// and every slot that was claimed is given back or empty.
+std::string handle_rpc(RpcServices& services, std::string_view request_text);
+
+/// The reply to a client whose request can't be handled now; it will come back after `delay` seconds.
+std::string come_back_later(const ProjectConfig& config, const std::string& message, double delay);
+
+}  // namespace sluice

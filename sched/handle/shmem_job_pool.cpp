@@ -1,0 +1,54 @@
+#include "shmem_job_pool.h"
+
+namespace sluice {
+
+PoolSlot ShmemJobPool::read(std::uint32_t index, JobSummary& job, PoolRef& ref) const {
+    SlotRef slot;
+    switch (array_.read(index, job, slot)) {
+        case SlotState::kEmpty: return PoolSlot::kEmpty;
+        case SlotState::kClaimed: return PoolSlot::kLocked;
+        case SlotState::kPresent: break;
+    }
+    ref.index = slot.index;
+    ref.generation = slot.word;
+    ref.infeasible_count = array_.infeasible_count(index);
+    return PoolSlot::kPresent;
+}
+
+bool ShmemJobPool::claim(const PoolRef& ref) {
+    auto claim = array_.claim({ref.index, ref.generation});
+    if (!claim) return false;
+    claims_.insert_or_assign(ref.index, std::move(*claim));
+    return true;
+}
+
+void ShmemJobPool::release(const PoolRef& ref) { claims_.erase(ref.index); }
+
+void ShmemJobPool::consume(const PoolRef& ref) {
+    if (const auto it = claims_.find(ref.index); it != claims_.end()) {
+        it->second.consume();
+        claims_.erase(it);
+    }
+}
+
+std::optional<SlotDoc> ShmemJobPool::document(const PoolRef& ref) const {
+    const auto it = claims_.find(ref.index);
+    if (it == claims_.end()) return std::nullopt;
+    return it->second.doc();
+}
+
+std::optional<std::string> ShmemJobPool::workunit_xml(const PoolRef& ref) const {
+    if (auto claimed = document(ref)) return std::move(claimed->wu_xml);
+    if (auto seen = array_.peek_doc({ref.index, ref.generation})) return std::move(seen->wu_xml);
+    return std::nullopt;
+}
+
+bool ShmemJobPool::any_present() const {
+    JobSummary job;
+    SlotRef ref;
+    for (std::uint32_t i = 0; i < array_.size(); ++i)
+        if (array_.read(i, job, ref) == SlotState::kPresent) return true;
+    return false;
+}
+
+}  // namespace sluice
