@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "planned_jobs.h"
+#include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/signing.h"

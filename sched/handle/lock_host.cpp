@@ -4,6 +4,7 @@
 
 #include "rpc.h"
 #include "sched/rpc/messages.h"
+#include "sluice/base/error.h"
 #include "sluice/base/log.h"
 
 namespace sluice {

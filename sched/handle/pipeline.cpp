@@ -4,6 +4,7 @@
 #include "finish_reply.h"
 #include "rpc.h"
 #include "sched/rpc/messages.h"
+#include "sluice/base/error.h"
 #include "sluice/base/log.h"
 
 namespace sluice {
@@ -22,7 +23,8 @@ struct ClaimsGuard {
 
 void log_messages(const Rpc& rpc) {
     if (!rpc.config.debug_user_messages) return;
-    for (const ReplyMessage& m : rpc.reply.messages) log_normal("[user_messages] [HOST#{}] MSG({}) {}", rpc.host.id, m.notice ? "notice" : "low", m.text);
+    for (const ReplyMessage& m : rpc.reply.messages)
+        log_normal("[user_messages] [HOST#{}] MSG({}) {}", rpc.host.id, m.notice ? "notice" : "low", m.text);
 }
 
 /// nullopt: overtaken by another process.
@@ -41,10 +43,8 @@ std::optional<std::string> decide_once(RpcServices& services, const SchedulerReq
     return write_reply(rpc.reply);
 }
 
-std::string nucleus(const RpcServices& services, const SchedulerRequest* request, const Screening& screening) {
-    const SchedulerRequest nobody;
-    RpcServices& s = const_cast<RpcServices&>(services);
-    Rpc rpc(s, request != nullptr ? *request : nobody, screening);
+std::string nucleus(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+    Rpc rpc(services, request, screening);
     rpc.reply.extent = ReplyExtent::kNucleus;
     log_messages(rpc);
     return write_reply(rpc.reply);
@@ -93,12 +93,12 @@ std::string handle_rpc(RpcServices& services, std::string_view request_text) {
             log_normal("Incomplete request received from IP {}: {}", services.remote_address, parsed.error);
             Screening nothing;
             nothing.messages.push_back(messages::bad_request(parsed.error));
-            return nucleus(services, nullptr, nothing);
+            return nucleus(services, SchedulerRequest{}, nothing);
         }
         const SchedulerRequest& request = *parsed.request;
         for (const std::string& tag : parsed.request->unknown_tags) log_debug("unrecognized tag in request: {}", tag);
         const Screening screening = screen_client(services, request);
-        if (screening.finished) return nucleus(services, &request, screening);
+        if (screening.finished) return nucleus(services, request, screening);
         return decide(services, request, screening);
     } catch (const std::exception& e) {
         log_critical("request from {} not handled: {}", services.remote_address, e.what());

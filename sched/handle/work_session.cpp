@@ -1,5 +1,6 @@
 #include "work_session.h"
 
+#include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
