@@ -42,7 +42,7 @@ struct RpcServices {
     std::string remote_address = "?.?.?.?";
     bool ignore_seqno = false;  ///< --batch
     /// Tests: called with the name of each point of an RPC where a crash would matter.
-    std::function<void(const char* point)> at_point;
+    std::function<void(const char* point)> at_point{};
     void pass(const char* point) const {
         if (at_point) at_point(point);
     }

@@ -1,0 +1,123 @@
+#include "gateway.h"
+
+#include <fcgiapp.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <cstdlib>
+
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+volatile sig_atomic_t terminating = 0;
+
+std::int64_t content_length(const Gateway& gateway) {
+    const std::string text = gateway.variable("CONTENT_LENGTH");
+    return text.empty() ? -1 : parse_int(text).value_or(-1);
+}
+
+class CgiGateway final : public Gateway {
+  public:
+    bool accept() override { return std::exchange(first_, false); }
+    std::string variable(const char* name) const override {
+        const char* value = ::getenv(name);
+        return value != nullptr ? value : "";
+    }
+    /// A server need not close stdin after the body: beyond CONTENT_LENGTH only what is there already is read.
+    std::size_t read(char* buffer, std::size_t size) override {
+        if (length_ == kUnknown) length_ = content_length(*this);
+        if (length_ > 0 && taken_ >= length_) {
+            pollfd stdin_ready{STDIN_FILENO, POLLIN, 0};
+            if (::poll(&stdin_ready, 1, 0) <= 0) return 0;
+        }
+        for (;;) {
+            const ssize_t n = ::read(STDIN_FILENO, buffer, size);
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) return 0;
+            taken_ += n;
+            return static_cast<std::size_t>(n);
+        }
+    }
+    void write(std::string_view text) override {
+        while (!text.empty()) {
+            const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) return;  // the client went away
+            text.remove_prefix(static_cast<std::size_t>(n));
+        }
+    }
+    void finish() override {}
+    bool persistent() const override { return false; }
+
+  private:
+    static constexpr std::int64_t kUnknown = -2;
+    bool first_ = true;
+    std::int64_t length_ = kUnknown, taken_ = 0;
+};
+
+class FcgiGateway final : public Gateway {
+  public:
+    FcgiGateway() {
+        FCGX_Init();
+        FCGX_InitRequest(&request_, 0, FCGI_FAIL_ACCEPT_ON_INTR);
+    }
+    ~FcgiGateway() override { FCGX_Free(&request_, 1); }
+    bool accept() override { return !termination_requested() && FCGX_Accept_r(&request_) == 0; }
+    std::string variable(const char* name) const override {
+        const char* value = FCGX_GetParam(name, request_.envp);
+        return value != nullptr ? value : "";
+    }
+    std::size_t read(char* buffer, std::size_t size) override {
+        return static_cast<std::size_t>(std::max(FCGX_GetStr(buffer, static_cast<int>(size), request_.in), 0));
+    }
+    void write(std::string_view text) override {
+        constexpr std::size_t kMost = 1u << 20;
+        for (; !text.empty(); text.remove_prefix(std::min(text.size(), kMost)))
+            if (FCGX_PutStr(text.data(), static_cast<int>(std::min(text.size(), kMost)), request_.out) < 0) return;
+    }
+    void finish() override { FCGX_Finish_r(&request_); }
+    bool persistent() const override { return true; }
+
+  private:
+    FCGX_Request request_{};
+};
+
+void die(int) { ::_exit(1); }
+void note(int) { terminating = 1; }
+
+}  // namespace
+
+std::unique_ptr<Gateway> make_gateway() {
+    if (FCGX_IsCGI()) return std::make_unique<CgiGateway>();
+    return std::make_unique<FcgiGateway>();
+}
+
+Body drain(Gateway& gateway, std::size_t limit) {
+    Body body;
+    char block[16384];
+    while (const std::size_t n = gateway.read(block, sizeof block)) {
+        const std::size_t room = limit - std::min(limit, body.text.size());
+        body.text.append(block, std::min(n, room));
+        body.too_long |= n > room;
+    }
+    return body;
+}
+
+bool termination_requested() { return terminating != 0; }
+
+void handle_signals(bool persistent) {
+    struct sigaction action {};
+    action.sa_handler = persistent ? note : die;  // no SA_RESTART: a waiting accept() returns
+    sigaction(SIGTERM, &action, nullptr);
+    if (persistent) sigaction(SIGINT, &action, nullptr);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, nullptr);
+}
+
+}  // namespace sluice

@@ -1,0 +1,69 @@
+// cgi: the scheduler. Stands for upstream's cgi and fcgi: a web server starts it as CGI (one request, stdin to stdout)
+// or as FastCGI (many requests over a socket). Every request gets exactly one well-formed reply and exit status 0,
+// whatever is wrong with the project.
+#include <cstdlib>
+#include <iostream>
+
+#include "scheduler.h"
+#include "sched/rpc/messages.h"
+#include "sched/rpc/reply.h"
+#include "sluice/base/log.h"
+#include "sluice/base/project.h"
+#include "sluice/daemon/command_line.h"
+
+using namespace sluice;
+
+namespace {
+
+/// A web server passes words of a query string as arguments: they must not switch anything.
+bool started_by_web_server() {
+    return std::getenv("GATEWAY_INTERFACE") != nullptr || std::getenv("REQUEST_METHOD") != nullptr;
+}
+
+std::optional<int> parse_options(int argc, char** argv, SchedulerOptions& options) {
+    CommandLine line("cgi", "the scheduler: hands out jobs to clients and takes their results",
+                     "Started by the web server, as CGI or as FastCGI program. Reads a request from standard input and "
+                     "writes the reply to standard output.");
+    line.flag("--batch", options.batch, "standard input holds many requests; their sequence numbers are not checked");
+    line.flag("--debug_log", options.debug_log, "log to ./debug_log, and answer even if stop_sched exists");
+    line.section("FILES",
+                 "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/stop_sched: while it exists, clients are told to "
+                 "come back later.\nPROJECT/config.xml and the files beside it are read again when they change.");
+    line.section("EXIT STATUS", "0: a reply was written, possibly one that tells the client to come back later. 1: wrong "
+                                "command line, or ended by SIGTERM.");
+    return line.parse(argc, argv);
+}
+
+/// Without a project there is still a client to be told.
+void answer_without_project(Gateway& gateway, const char* why) {
+    log_critical("{}", why);
+    drain(gateway, 0);
+    gateway.write(write_early_reply(messages::kCantParseConfig, 3600, false));
+    gateway.finish();
+}
+
+int run(Gateway& gateway, const SchedulerOptions& options) {
+    std::optional<Scheduler> scheduler;
+    while (gateway.accept()) {
+        try {
+            if (!scheduler) scheduler.emplace(find_project_dir(), options);
+        } catch (const std::exception& e) {
+            answer_without_project(gateway, e.what());
+            continue;
+        }
+        scheduler->serve(gateway);
+        gateway.finish();
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    SchedulerOptions options;
+    if (!started_by_web_server())
+        if (const auto status = parse_options(argc, argv, options)) return *status;
+    const auto gateway = make_gateway();
+    handle_signals(gateway->persistent());
+    return run(*gateway, options);
+}

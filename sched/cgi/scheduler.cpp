@@ -1,0 +1,207 @@
+#include "scheduler.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "sched/handle/shmem_job_pool.h"
+#include "sched/rpc/messages.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/log.h"
+#include "sluice/base/project.h"
+#include "sluice/base/text.h"
+#include "sluice/match/policies.h"
+#include "test_points.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kDelayWithoutConfig = 3600;
+
+std::vector<fs::path> files_to_watch(const fs::path& project, const fs::path& key_dir) {
+    std::vector<fs::path> files;
+    for (const char* name : {"config.xml", "config_aux.xml", "gui_urls.xml", "project_files.xml", "plan_class_spec.xml",
+                             "file_delete_regex", "download_servers", "buda_apps"})
+        files.push_back(project / name);
+    files.push_back(key_dir / "code_sign_public");
+    files.push_back(key_dir);
+    return files;
+}
+
+/// Who asks. Behind a proxy that is in X-Forwarded-For, which anybody can send: it is shown, never trusted.
+std::string remote_address(const Gateway& gateway) {
+    std::string address = gateway.variable("HTTP_X_FORWARDED_FOR");
+    if (address.empty()) address = gateway.variable("REMOTE_ADDR");
+    std::replace_if(address.begin(), address.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+    if (address.size() > 254) address.resize(254);
+    return address.empty() ? "?.?.?.?" : address;
+}
+
+}  // namespace
+
+struct Scheduler::Loaded {
+    explicit Loaded(ProjectConfig c)
+        : config(std::move(c)),
+          files(load_project_files(config)),
+          params(match_params(config)),
+          limits(request_limits(config)),
+          db(db_settings(config)),
+          stores(db) {}
+    ProjectConfig config;
+    ProjectFiles files;
+    MatchParams params;
+    RequestLimits limits;
+    Database db;
+    MysqlRpcStores stores;
+};
+
+Scheduler::Scheduler(fs::path project, SchedulerOptions options)
+    : project_(std::move(project)), options_(options), rng_(make_system_rng()) {
+    open_log();
+    load();
+}
+Scheduler::~Scheduler() = default;
+
+/// log_HOST/scheduler.log; where that can't be, stderr (the web server's error log) has to do.
+void Scheduler::open_log() {
+    LogOptions log;
+    log.with_pid = true;
+    try {
+        if (options_.debug_log) {
+            log.file = "debug_log";
+        } else {
+            const fs::path folder = log_dir(project_);
+            if (::mkdir(folder.c_str(), 0770) == 0) ::chmod(folder.c_str(), 01770);
+            log.file = (folder / "scheduler.log").string();
+        }
+        log_open(log);
+    } catch (const Error& e) {
+        log.file.clear();
+        log_open(log);
+        log_critical("{}; logging to stderr", e.what());
+    }
+}
+
+void Scheduler::load() {
+    try {
+        ProjectConfig config = load_config_and_warn(project_);
+        check_score_weights(config, score_term_names());
+        log_set_level(static_cast<LogLevel>(std::clamp(config.sched_debug_level, 1, 4)));
+        watched_.watch(files_to_watch(project_, config.key_dir));
+        load_problem_ = messages::kNoKeyFile;
+        auto loaded = std::make_unique<Loaded>(std::move(config));
+        for (const std::string& problem : loaded->files.problems) log_warning("{}", problem);
+        if (loaded_ && loaded_->config.shmem_key != loaded->config.shmem_key) array_.reset();
+        loaded_ = std::move(loaded);
+        load_problem_.clear();
+    } catch (const std::exception& e) {
+        log_critical("{}{}", e.what(), loaded_ ? "; going on with the configuration read before" : "");
+        if (load_problem_.empty()) load_problem_ = messages::kCantParseConfig;
+        watched_.watch(files_to_watch(project_, project_ / "keys"));
+    }
+}
+
+std::string Scheduler::early(const std::string& message) const {
+    return write_early_reply(message, loaded_ ? loaded_->config.maintenance_delay : kDelayWithoutConfig,
+                             loaded_ && loaded_->config.ended);
+}
+
+void Scheduler::log_headers(const Gateway& gateway) const {
+    if (!loaded_ || !loaded_->config.debug_request_details) return;
+    log_normal("(req details) REQUEST_METHOD={} CONTENT_TYPE={} HTTP_ACCEPT={} HTTP_USER_AGENT={}",
+               gateway.variable("REQUEST_METHOD"), gateway.variable("CONTENT_TYPE"), gateway.variable("HTTP_ACCEPT"),
+               gateway.variable("HTTP_USER_AGENT"));
+    log_normal("CONTENT_LENGTH={} from {}", gateway.variable("CONTENT_LENGTH"), remote_address(gateway));
+}
+
+/// <debug_req_reply_dir>: every pair of request and reply.
+void Scheduler::keep_copy(const char* kind, const std::string& text) {
+    if (!loaded_ || loaded_->config.debug_req_reply_dir.empty()) return;
+    const fs::path file = fs::path(loaded_->config.debug_req_reply_dir) /
+                          fmt::format("{}_{}_sched_{}.xml", ::getpid(), requests_, kind);
+    try {
+        write_file_atomically(file, text);
+    } catch (const Error& e) {
+        log_critical("debug_req_reply_dir: {}", e.what());
+    }
+}
+
+JobArray& Scheduler::job_array() {
+    if (array_ && !array_->current()) array_.reset();
+    if (!array_) {
+        array_ = JobArray::attach(job_array_name(loaded_->config.shmem_key, loaded_->config.project_dir));
+        array_->set_test_hook(test_hook());
+    }
+    return *array_;
+}
+
+std::string Scheduler::answer_with_jobs(const Gateway& gateway, const std::string& text) {
+    JobArray& array = job_array();
+    if (!array.ready()) {
+        log_critical("the feeder has not filled the job array yet, or has stopped; start the project's feeder");
+        return early(messages::kFeederNotRunning);
+    }
+    const auto tables = array.tables();
+    ShmemJobPool pool(array);
+    Loaded& l = *loaded_;
+    const std::uint64_t statements = l.db.statements(), commits = l.db.commits();
+    const auto start = std::chrono::steady_clock::now();
+    RpcServices services{l.config, l.files, l.params, *tables, pool, l.stores.stores(), Env{clock_, *rng_}, l.limits};
+    services.remote_address = remote_address(gateway);
+    services.ignore_seqno = options_.batch;
+    services.at_point = test_hook();
+    std::string reply = handle_rpc(services, text);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    log_debug("RPC: {} SQL statements, {} commits, {:.1f} ms", l.db.statements() - statements, l.db.commits() - commits,
+              took.count());
+    return reply;
+}
+
+std::string Scheduler::answer(const Gateway& gateway, const std::string& text) {
+    if (!loaded_) return early(load_problem_);
+    if (!options_.debug_log && fs::exists(project_ / "stop_sched")) return early(messages::kMaintenance);
+    try {
+        return answer_with_jobs(gateway, text);
+    } catch (const ShmemError& e) {
+        log_critical("{}", e.what());
+        const bool absent = std::string_view(e.what()).find("feeder not running") != std::string_view::npos;
+        array_.reset();
+        return early(absent ? messages::kFeederNotRunning : messages::kCantAttachShmem);
+    } catch (const std::exception& e) {
+        log_critical("{}", e.what());
+        return early("Server error: try again later");
+    }
+}
+
+void Scheduler::serve(Gateway& gateway) {
+    if (requests_ > 0 && watched_.changed()) load();
+    ++requests_;
+    const std::size_t limit = loaded_ ? loaded_->limits.max_bytes : RequestLimits{}.max_bytes;
+    Body body = drain(gateway, limit);
+    log_headers(gateway);
+    keep_copy("request", body.text);
+    if (body.too_long) {
+        log_warning("request from {} is longer than <max_request_bytes> {}", remote_address(gateway), limit);
+        body.text.clear();  // the parser says what is missing; half a request must not be acted on
+    }
+    static constexpr std::string_view kEnd = "</scheduler_request>";
+    const std::size_t first_end = options_.batch ? body.text.find(kEnd) : std::string::npos;
+    if (first_end == std::string::npos) {
+        const std::string reply = answer(gateway, body.text);
+        keep_copy("reply", reply);
+        gateway.write(reply);
+        return;
+    }
+    for (std::size_t start = 0, end = first_end; end != std::string::npos; end = body.text.find(kEnd, start)) {
+        gateway.write(answer(gateway, body.text.substr(start, end + kEnd.size() - start)));
+        start = end + kEnd.size();
+    }
+}
+
+}  // namespace sluice

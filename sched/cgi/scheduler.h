@@ -1,0 +1,55 @@
+#pragma once
+// A scheduler process: the project's configuration and files (read again when they change), the job array (attached
+// anew when the feeder restarted), the database connection (kept between requests under FastCGI).
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gateway.h"
+#include "sched/handle/pipeline.h"
+#include "sluice/db/database.h"
+#include "sluice/db/mysql_rpc_stores.h"
+#include "watched_files.h"
+
+namespace sluice {
+
+struct SchedulerOptions {
+    bool batch = false;      ///< many requests on stdin, sequence numbers ignored
+    bool debug_log = false;  ///< log to ./debug_log, stop_sched ignored
+};
+
+class Scheduler {
+  public:
+    Scheduler(std::filesystem::path project, SchedulerOptions options);
+    ~Scheduler();
+
+    /// Reads one request from the web server and answers it, whatever happens.
+    void serve(Gateway& gateway);
+
+  private:
+    struct Loaded;  // what depends on config.xml
+
+    void load();
+    void open_log();
+    /// The reply to one request text.
+    std::string answer(const Gateway& gateway, const std::string& text);
+    std::string answer_with_jobs(const Gateway& gateway, const std::string& text);
+    JobArray& job_array();
+    std::string early(const std::string& message) const;
+    void log_headers(const Gateway& gateway) const;
+    void keep_copy(const char* kind, const std::string& text);
+
+    std::filesystem::path project_;
+    SchedulerOptions options_;
+    SystemClock clock_;
+    std::unique_ptr<Rng> rng_;
+    std::unique_ptr<Loaded> loaded_;
+    std::string load_problem_;  ///< what clients are told while there is no usable configuration
+    WatchedFiles watched_;
+    std::unique_ptr<JobArray> array_;
+    std::string log_problem_;
+    bool log_open_ = false;
+    int requests_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,20 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace sluice {
+
+/// Tells whether any of some files (or folders) changed since it was last asked: by size, time and inode.
+class WatchedFiles {
+  public:
+    void watch(std::vector<std::filesystem::path> files);
+    bool changed();
+
+  private:
+    std::vector<std::string> fingerprints() const;
+    std::vector<std::filesystem::path> files_;
+    std::vector<std::string> seen_;
+};
+
+}  // namespace sluice
