@@ -1,0 +1,98 @@
+#pragma once
+// A whole project for the scheduler: folder, config.xml, keys, database, and a job array that the test fills as a feeder
+// would. The real cgi program runs on it.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fake_db.h"
+#include "private_mariadb.h"
+#include "sluice/shmem/job_array.h"
+#include "subprocess.h"
+#include "temp_dir.h"
+
+namespace sluice::test {
+
+inline constexpr const char* kPlatform = "x86_64-pc-linux-gnu";
+inline constexpr const char* kKey = "0123456789abcdef0123456789abcdef";
+
+/// The text of a request, built from the pieces that tests vary.
+struct RequestText {
+    std::string authenticator = kKey;
+    Id hostid = 0;
+    int seqno = 0;
+    std::string platform = kPlatform, client_version = "8.0.2";
+    double work_seconds = 0;             ///< CPU seconds wanted
+    std::vector<std::string> reported;   ///< names; success
+    std::vector<std::string> others;     ///< names of jobs on the host
+    bool list_others = true;
+    bool host_info = true;
+    int ncpus = 4;
+    std::string domain_name = "box", cpid = "cpid-of-box";
+    std::string more;                    ///< any further elements
+    std::string text() const;
+};
+
+/// Exactly what came back, and what is in it.
+struct ReplyText {
+    RunResult run;
+    const std::string& text() const { return run.out; }
+    int count(const std::string& part) const;
+    bool has(const std::string& part) const { return count(part) > 0; }
+    /// The text of the first <tag>…</tag>; empty if there is none.
+    std::string value(const std::string& tag) const;
+    /// Texts of all <result> elements' names.
+    std::vector<std::string> result_names() const;
+    std::vector<std::string> messages() const;
+    /// Empty, or what is wrong with its frame: header, one root, nothing after it.
+    std::string malformed() const;
+};
+
+class SchedulerWorld {
+  public:
+    /// An app "up" (1) with version 100 for kPlatform, a user "alice" (1) with key kKey. `more_config`: elements.
+    explicit SchedulerWorld(const std::string& more_config = "");
+    ~SchedulerWorld();
+
+    void config(const std::string& more_config);
+    const std::filesystem::path& folder() const { return folder_.path(); }
+    Database& db() { return *db_; }
+    /// Rows that the next store() inserts.
+    FakeDb rows;
+    void store();
+    /// A host of user `userid` as RequestText describes it.
+    Id add_host(Id userid = 1, int ncpus = 4);
+    Id add_user(const std::string& name, const std::string& key);
+    /// Workunits with `instances` unsent results each; the results' ids. Stored at once.
+    std::vector<Id> add_jobs(int workunits, int instances = 1, const std::function<void(Workunit&)>& change = {});
+    /// Results that are in progress on a host, each of a workunit of its own; their names. Stored at once.
+    std::vector<std::string> add_in_progress(Id hostid, int n, Id userid = 1);
+
+    /// Makes the job array and fills it with all UNSENT results.
+    void start_feeder(std::uint32_t slots = 200);
+    void fill();
+    void stop_feeder();
+    JobArray& array() { return *array_; }
+    int slots(SlotState state);
+
+    /// Runs the program once. `env` is added.
+    ReplyText send(const RequestText& request, std::map<std::string, std::string> env = {});
+    ReplyText send_raw(const std::string& body, std::map<std::string, std::string> env = {});
+    std::unique_ptr<Subprocess> start(const RequestText& request, std::map<std::string, std::string> env = {});
+    RunOptions run_options(const std::string& body, std::map<std::string, std::string> env) const;
+    static std::string program();
+    std::string log() const;
+
+    std::int64_t number(const Sql& query) { return number_of(*db_, query); }
+    /// The server's counter of statements, less those of the test itself.
+    std::int64_t questions();
+
+  private:
+    TempDir folder_;
+    std::string db_name_;
+    std::unique_ptr<Database> db_;
+    std::unique_ptr<JobArray> array_;
+    std::int64_t shmem_key_ = 0;
+};
+
+}  // namespace sluice::test
