@@ -6,6 +6,7 @@
 
 #include "sched/match/deadline.h"
 #include "sched/match/nci_pass.h"
+#include "sched/match/tally.h"
 #include "sched/match/walk.h"
 
 namespace sluice {
@@ -20,7 +21,8 @@ struct Matcher::Impl {
     std::vector<Pass> passes() const;
     Offer offer_of(const AppChoice& version) const;
     std::array<bool, kProcTypes> wanted_types(bool check_wanted) const;
-    Verdict fast(const Candidate& c, const FastRow* skip = nullptr) const;
+    Verdict fast(const Candidate& c) const;
+    void tally_what_ends_all(MatchStats& stats) const;
 
     MatchContext x;
     JobPool& pool;
@@ -62,10 +64,27 @@ Offer Matcher::Impl::offer_of(const AppChoice& version) const {
     return offer;
 }
 
-Verdict Matcher::Impl::fast(const Candidate& c, const FastRow* skip) const {
+Verdict Matcher::Impl::fast(const Candidate& c) const {
     for (Scope scope : {Scope::kApp, Scope::kJob, Scope::kVersion})
-        if (Verdict v = policies.fast(scope, x, c, skip); !v) return v;
+        if (Verdict v = policies.fast(scope, x, c); !v) return v;
     return feasible();
+}
+
+// What can be said before any job is looked at, so that "no work" never lacks its reason.
+void Matcher::Impl::tally_what_ends_all(MatchStats& stats) const {
+    const int most = x.user.max_jobs_in_progress;
+    if (picked.jobs >= picked.max_jobs)
+        tally(stats, refuse(Reason::kJobsPerRpcLimit, picked.jobs, picked.max_jobs), JobSummary{});
+    if (most > 0 && picked.in_progress_total >= most)
+        tally(stats, refuse(Reason::kUserJobLimit, picked.in_progress_total, most), JobSummary{});
+    for (int t = 0; t < kProcTypes; ++t) {
+        const auto type = static_cast<ProcType>(t);
+        if (!picked.wants(type)) continue;
+        if (x.wanted.resource_specific && !chooser.has_apps_for(type))
+            tally(stats, refuse(Reason::kNoAppVersion), JobSummary{});
+        else if (Verdict v = in_progress_limits(x, picked, nullptr, type); !v)
+            tally(stats, v, JobSummary{});
+    }
 }
 
 Matcher::Matcher(const MatchContext& context, JobPool& pool, FactsSource& facts, Trace* trace)
@@ -76,6 +95,7 @@ MatchResult Matcher::match() {
     Impl& m = *impl_;
     MatchResult result;
     Candidates found{m.passes(), {}};
+    m.tally_what_ends_all(result.stats);
     if (!found.passes.empty() && work_needed()) {
         Scanner scanner(m.x, m.pool, m.apps, m.policies, m.chooser);
         Walk walk(m.x, m.pool, m.facts, scanner, m.policies);

@@ -1,6 +1,7 @@
 #include "sched/match/walk.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 
 #include "sched/match/deadline.h"
@@ -24,6 +25,7 @@ struct Walk::Choice {
     Picked& picked;
     MatchStats& stats;
     ScanLog& log;
+    std::array<Verdict, kProcTypes> ended{};                 ///< by pass: what refused all the rest
     std::vector<bool> taken;                                 ///< by slot: not for any pass any more
     std::deque<ByValue> orders;                              ///< one a pass
     std::unordered_map<std::uint32_t, WorkunitFacts> facts;  ///< by slot
@@ -50,8 +52,8 @@ void Walk::rank(Candidates& found) const {
 }
 
 bool Walk::full(const Picked& picked) const {
-    return picked.jobs >= picked.max_jobs ||
-           (x_.user.max_jobs_in_progress > 0 && picked.in_progress_total >= x_.user.max_jobs_in_progress);
+    const int most = x_.user.max_jobs_in_progress;
+    return picked.jobs >= picked.max_jobs || (most > 0 && picked.in_progress_total >= most);
 }
 
 bool Walk::would_satisfy(Candidates& found, const Picked& picked) const {
@@ -159,16 +161,30 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const Entr
     choice.picked.add(x_, c, bound);
 }
 
+// What ends a pass for all its jobs.
+Verdict Walk::end_of_pass(const Picked& picked, ProcType type) const {
+    if (picked.jobs >= picked.max_jobs) return refuse(Reason::kJobsPerRpcLimit, picked.jobs, picked.max_jobs);
+    const int most = x_.user.max_jobs_in_progress;
+    if (most > 0 && picked.in_progress_total >= most) return refuse(Reason::kUserJobLimit, picked.in_progress_total, most);
+    // BUDA jobs may count as CPU jobs, so with them each job is asked.
+    return x_.buda ? feasible() : in_progress_limits(x_, picked, nullptr, type);
+}
+
 std::vector<Chosen> Walk::choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log) const {
     rank(found);
     Choice choice(found, picked, stats, log, pool_.size());
     for (std::size_t p = 0; p < choice.passes.size(); ++p) {
-        for (std::size_t i = 0; picked.wants(choice.passes[p].type) && !full(picked); ++i) {
-            // BUDA jobs of this pass may count as CPU jobs; without them a full resource ends the pass.
-            if (!x_.buda && !in_progress_limits(x_, picked, nullptr, choice.passes[p].type)) break;
+        const ProcType type = choice.passes[p].type;
+        for (std::size_t i = 0; picked.wants(type); ++i) {
             const Entry* e = choice.orders[p].get(i);
             if (!e) break;
-            if (!choice.taken[e->slot]) try_entry(choice, p, i, *e);
+            if (choice.taken[e->slot]) continue;
+            if (Verdict v = end_of_pass(picked, type); !v) {
+                choice.ended[p] = v;
+                tally(stats, v, JobSummary{});
+                break;
+            }
+            try_entry(choice, p, i, *e);
         }
     }
     trace(choice);
@@ -195,8 +211,9 @@ void Walk::trace(const Choice& choice) const {
             row.size_is_guess = e.offer->choice.speed_is_guess;
             row.terms = term_values(x_, policies_, c, e.score - e.points);
             const auto fate = choice.fates.find(Choice::key(p, e));
-            if (fate != choice.fates.end()) row.verdict = fate->second;
-            row.fate = fate != choice.fates.end() ? fate->second.reason : Reason::kNotNeeded;
+            row.verdict = fate != choice.fates.end() ? fate->second : choice.ended[p];
+            const bool looked_at = fate != choice.fates.end() || !row.verdict;
+            row.fate = looked_at ? row.verdict.reason : Reason::kNotNeeded;
             choice.log.trace->row(row);
         }
     }
