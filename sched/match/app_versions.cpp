@@ -54,7 +54,7 @@ bool says_more(const Verdict& a, const Verdict& b) {
     const auto weight = [](Reason r) {
         if (r == Reason::kNoAppVersion) return 0;
         if (r == Reason::kResourceNotWanted) return 1;
-        return r == Reason::kGpuMissing ? 2 : 3;
+        return r == Reason::kGpuMissing || r == Reason::kAppVersionMismatch ? 2 : 3;
     };
     return weight(a.reason) > weight(b.reason);
 }
