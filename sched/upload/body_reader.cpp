@@ -1,0 +1,88 @@
+#include "sched/upload/body_reader.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace sluice::upload {
+namespace {
+
+constexpr std::size_t kBuffer = 64 * 1024;
+
+}  // namespace
+
+ReadBytes read_from_fd(int fd, std::chrono::milliseconds idle, std::function<bool()> stop) {
+    // In slices: a signal that comes just before poll() must not be noticed only when `idle` is over.
+    constexpr std::chrono::milliseconds kSlice{500};
+    return [=](char* buffer, std::size_t size) -> std::size_t {
+        const auto until = std::chrono::steady_clock::now() + idle;
+        while (!stop() && std::chrono::steady_clock::now() < until) {
+            pollfd ready{fd, POLLIN, 0};
+            const int n = ::poll(&ready, 1, static_cast<int>(std::min(idle, kSlice).count()));
+            if (n < 0 && errno != EINTR) return 0;
+            if (n <= 0) continue;
+            const ssize_t got = ::read(fd, buffer, size);
+            if (got >= 0) return static_cast<std::size_t>(got);
+            if (errno != EINTR && errno != EAGAIN) return 0;
+        }
+        return 0;
+    };
+}
+
+BodyReader::BodyReader(ReadBytes source, std::optional<std::uint64_t> length)
+    : source_(std::move(source)), left_(length), buffer_(kBuffer) {}
+
+std::size_t BodyReader::read_source(char* buffer, std::size_t size) {
+    if (left_) size = static_cast<std::size_t>(std::min<std::uint64_t>(size, *left_));
+    if (ended_ || size == 0) return 0;
+    const std::size_t got = source_(buffer, size);
+    if (got == 0) ended_ = true;
+    if (left_) *left_ -= got;
+    return got;
+}
+
+bool BodyReader::fill() {
+    begin_ = 0;
+    end_ = read_source(buffer_.data(), buffer_.size());
+    return end_ > 0;
+}
+
+std::optional<std::string> BodyReader::line(std::size_t max_bytes) {
+    std::string out;
+    bool any = false;
+    while (begin_ < end_ || fill()) {
+        any = true;
+        const char* from = buffer_.data() + begin_;
+        const auto* feed = static_cast<const char*>(std::memchr(from, '\n', end_ - begin_));
+        const std::size_t n = feed ? static_cast<std::size_t>(feed - from) : end_ - begin_;
+        out.append(from, std::min(n, max_bytes - std::min(max_bytes, out.size())));
+        begin_ += n + (feed ? 1 : 0);
+        if (feed) break;
+    }
+    if (!any) return std::nullopt;
+    if (!out.empty() && out.back() == '\r') out.pop_back();
+    return out;
+}
+
+std::size_t BodyReader::read(char* buffer, std::size_t size) {
+    std::size_t done = std::min(size, end_ - begin_);
+    std::memcpy(buffer, buffer_.data() + begin_, done);
+    begin_ += done;
+    while (done < size) {
+        const std::size_t got = read_source(buffer + done, size - done);
+        if (got == 0) break;
+        done += got;
+    }
+    return done;
+}
+
+void BodyReader::drain(std::chrono::milliseconds limit) {
+    const auto until = std::chrono::steady_clock::now() + limit;
+    begin_ = end_ = 0;
+    while (fill() && std::chrono::steady_clock::now() < until) continue;
+}
+
+}  // namespace sluice::upload

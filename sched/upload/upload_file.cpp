@@ -1,0 +1,185 @@
+#include "sched/upload/upload_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace sluice::upload {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kCompareBlock = 64 * 1024;
+
+Problem problem(const char* what, int error) { return {fmt::format("{}: {}", what, std::strerror(error))}; }
+
+class Fd {
+  public:
+    explicit Fd(int fd) : fd_(fd) {}
+    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Fd& operator=(Fd&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~Fd() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    int get() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); }
+
+  private:
+    int fd_;
+};
+
+/// A folder below `parent`, made if `create`, with its parent's permissions: daemons that delete uploaded files get in
+/// by the group, which the web server's umask would shut out.
+Fd open_folder(int parent, const char* name, bool create) {
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    Fd folder(::openat(parent, name, kFlags));
+    if (folder.get() >= 0 || errno != ENOENT || !create) return folder;
+    const bool made = ::mkdirat(parent, name, 0771) == 0;
+    if (!made && errno != EEXIST) return folder;
+    folder = Fd(::openat(parent, name, kFlags));
+    struct stat of_parent {};
+    if (made && folder.get() >= 0 && ::fstat(parent, &of_parent) == 0) {
+        // Not being allowed to is no failure: the umask then decides.
+        if (::fchmod(folder.get(), of_parent.st_mode & 07777) != 0) errno = 0;
+    }
+    return folder;
+}
+
+/// Opens the last component. An existing file without any write permission is complete, for root too.
+Fd open_leaf(int folder, const char* name, UploadFile::Access access, int mode, bool& completed) {
+    constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    if (access == UploadFile::Access::kRead) return Fd(::openat(folder, name, O_RDONLY | kFlags));
+    struct stat before {};
+    const bool exists = ::fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool read_only = exists && S_ISREG(before.st_mode) && (before.st_mode & 0222) == 0;
+    if (!read_only) {
+        Fd fd(::openat(folder, name, O_RDWR | O_CREAT | kFlags, static_cast<mode_t>(mode)));
+        // Without the right to write where a file stands: an earlier upload was completed under another account.
+        if (fd.get() >= 0 || errno != EACCES || !exists || !S_ISREG(before.st_mode)) return fd;
+    }
+    completed = true;
+    Fd fd(::openat(folder, name, O_RDONLY | kFlags));
+    if (fd.get() < 0 && errno == EACCES) return Fd(::openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    return fd;
+}
+
+struct flock whole_file(short type) {
+    struct flock lock {};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    return lock;
+}
+
+std::optional<Problem> write_all(int fd, std::uint64_t offset, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return errno == ENOSPC || errno == EDQUOT ? Problem{"No space left on server"} : problem("can't write file", errno);
+        bytes.remove_prefix(static_cast<std::size_t>(n));
+        offset += static_cast<std::uint64_t>(n);
+    }
+    return std::nullopt;
+}
+
+/// How many of `bytes`, from the first one, stand at `offset` already.
+std::size_t already_there(int fd, std::uint64_t offset, std::string_view bytes) {
+    std::vector<char> buffer(std::min(bytes.size(), kCompareBlock));
+    std::size_t same = 0;
+    while (same < bytes.size()) {
+        const ssize_t n = ::pread(fd, buffer.data(), std::min(buffer.size(), bytes.size() - same),
+                                  static_cast<off_t>(offset + same));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        const auto got = static_cast<std::size_t>(n);
+        const auto end = buffer.begin() + static_cast<std::ptrdiff_t>(got);
+        const auto differs = std::mismatch(buffer.begin(), end, bytes.begin() + static_cast<std::ptrdiff_t>(same)).first;
+        same += static_cast<std::size_t>(differs - buffer.begin());
+        if (differs != end) break;
+    }
+    return same;
+}
+
+}  // namespace
+
+UploadFile::UploadFile(UploadFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), completed_(other.completed_) {}
+
+UploadFile::~UploadFile() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+std::uint64_t UploadFile::size() const {
+    struct stat now {};
+    return ::fstat(fd_, &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
+}
+
+std::optional<pid_t> UploadFile::lock() {
+    struct flock lock = whole_file(F_WRLCK);
+    if (::fcntl(fd_, F_SETLK, &lock) == 0) return std::nullopt;
+    return locked_by().value_or(0);
+}
+
+std::optional<pid_t> UploadFile::locked_by() const {
+    struct flock lock = whole_file(F_RDLCK);
+    if (::fcntl(fd_, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+    return lock.l_pid;
+}
+
+std::optional<Problem> UploadFile::put(std::uint64_t offset, std::string_view bytes) {
+    const std::uint64_t size_now = size();
+    if (offset < size_now) {
+        const std::size_t same = already_there(fd_, offset, bytes);
+        offset += same;
+        bytes.remove_prefix(same);
+        if (bytes.empty()) return std::nullopt;
+        if (offset < size_now && ::ftruncate(fd_, static_cast<off_t>(offset)) != 0)
+            return problem("can't write file", errno);
+    }
+    return write_all(fd_, offset, bytes);
+}
+
+std::optional<Problem> UploadFile::finish(std::uint64_t nbytes, int mode) {
+    if (size() > nbytes && ::ftruncate(fd_, static_cast<off_t>(nbytes)) != 0) return problem("can't write file", errno);
+    if (mode >= 0 && ::fchmod(fd_, static_cast<mode_t>(mode)) != 0) return problem("can't set permissions", errno);
+    return std::nullopt;
+}
+
+UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relative, UploadFile::Access access, int mode) {
+    const bool write = access == UploadFile::Access::kWrite;
+    const auto failed = [&](const char* what) -> UploadFile::Opened {
+        if (errno == ENOENT && !write) return {};
+        return {std::nullopt, problem(what, errno)};
+    };
+    Fd folder(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (const fs::path& part : relative.parent_path()) {
+        if (folder.get() < 0) break;
+        folder = open_folder(folder.get(), part.c_str(), write);
+    }
+    if (folder.get() < 0) return failed("can't open folder");
+    bool completed = false;
+    Fd fd = open_leaf(folder.get(), relative.filename().c_str(), access, mode, completed);
+    if (fd.get() < 0) return failed("can't open file");
+    struct stat opened {};
+    if (::fstat(fd.get(), &opened) != 0) return failed("can't stat file");
+    if (!S_ISREG(opened.st_mode)) return {std::nullopt, Problem{"not a regular file"}};
+    return {UploadFile(fd.release(), completed), std::nullopt};
+}
+
+std::optional<double> free_bytes(const fs::path& folder) {
+    struct statvfs volume {};
+    if (::statvfs(folder.c_str(), &volume) != 0) return std::nullopt;
+    return static_cast<double>(volume.f_bavail) * static_cast<double>(volume.f_frsize);
+}
+
+}  // namespace sluice::upload

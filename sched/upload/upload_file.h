@@ -1,0 +1,63 @@
+#pragma once
+// Files of the upload tree. At any moment, whatever kills the writer, a file is either what it was before or a prefix
+// of what is being uploaded: a client can always resume at its size.
+//
+// Paths are walked component by component from the upload folder, and no symbolic link below it is followed.
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::upload {
+
+/// Why something can't be done: what the client is told. All of it may pass.
+struct Problem {
+    std::string message;
+};
+
+class UploadFile {
+  public:
+    enum class Access { kRead, kWrite };
+    struct Opened;
+    UploadFile(UploadFile&& other) noexcept;
+    UploadFile& operator=(UploadFile&&) = delete;
+    ~UploadFile();
+
+    std::uint64_t size() const;
+    /// For writing: "may be written here". False: the file was completed and made read-only.
+    bool completed() const { return completed_; }
+
+    /// Exclusive, without waiting, until the file is closed. On failure the holder's pid, 0 if it is not known.
+    std::optional<pid_t> lock();
+    /// The pid of whoever writes it now.
+    std::optional<pid_t> locked_by() const;
+
+    /// Puts `bytes` at `offset` (at most size()). Bytes that are there already are left as they are; at the first
+    /// difference the file is cut off, so that nothing of an older upload stays behind what was written.
+    std::optional<Problem> put(std::uint64_t offset, std::string_view bytes);
+    /// The upload is complete: nothing may follow its last byte. `mode` < 0: permissions stay.
+    std::optional<Problem> finish(std::uint64_t nbytes, int mode);
+
+  private:
+    friend Opened open_upload_file(const std::filesystem::path&, const std::filesystem::path&, Access, int);
+    UploadFile(int fd, bool completed) : fd_(fd), completed_(completed) {}
+    int fd_ = -1;
+    bool completed_ = false;
+};
+
+struct UploadFile::Opened {
+    std::optional<UploadFile> file;
+    std::optional<Problem> problem;  ///< neither: it does not exist (kRead)
+};
+
+/// `relative`: HASH/name below `root`. kWrite creates folder and file, the file with permissions `mode`.
+UploadFile::Opened open_upload_file(const std::filesystem::path& root, const std::filesystem::path& relative,
+                                    UploadFile::Access access, int mode);
+
+/// Bytes that others than root may still write there; nullopt if it can't be told.
+std::optional<double> free_bytes(const std::filesystem::path& folder);
+
+}  // namespace sluice::upload
