@@ -82,7 +82,7 @@ std::optional<Answer> check_upload(const RequestHead& head, const UploadSettings
     if (!head.nbytes || *head.nbytes < 0) return permanent("nbytes missing or negative");
     const double limit = settings.key ? *head.max_nbytes : kMaxSize;
     if (*head.nbytes > std::min(limit, kMaxSize)) {
-        return permanent(fmt::format("file size ({:.0f} KB) exceeds limit ({:.0f} KB)", std::floor(*head.nbytes / 1024),
+        return permanent(fmt::format("file size ({:.0f} KB) exceeds limit ({:.0f} KB)", std::floor(std::min(*head.nbytes, kMaxSize) / 1024),
                                      std::floor(limit / 1024)));
     }
     if (std::floor(*head.nbytes) != *head.nbytes) return permanent("nbytes is not a whole number");

@@ -40,12 +40,20 @@ TEST(Messages, AsCaptured) {
     EXPECT_NE(capture("12_client_stop_sched.reply").find(m::kMaintenance), std::string::npos);
 }
 
-TEST(Messages, Wording) {
-    const struct {
-        ReplyMessage message;
-        const char* text;
-        bool notice;
-    } cases[] = {
+struct Wording {
+    ReplyMessage message;
+    const char* text;
+    bool notice;
+};
+void expect_wording(const std::vector<Wording>& cases) {
+    for (const auto& c : cases) {
+        EXPECT_EQ(c.message.text, c.text);
+        EXPECT_EQ(c.message.notice, c.notice) << c.text;
+    }
+}
+
+TEST(Messages, WordingOfRefusals) {
+    expect_wording({
         {m::too_recent(7), "Not sending work. Last request too recent. Please wait 7 seconds.", false},
         {m::client_too_old(), "_(\"Your BOINC client software is too old.  Please install the current version.\")", true},
         {m::os_not_supported("A", "B"), "_(\"This project doesn't support operating system\") A B", true},
@@ -60,6 +68,11 @@ TEST(Messages, Wording) {
          "version 7.20.5; please upgrade before this time.", true},
         {m::unknown_app_in_app_info("<a>"), "Unknown app name ?a? in app_info.xml", true},
         {m::syntax_error_in_app_info(), "Syntax error in app_info.xml", true},
+    });
+}
+
+TEST(Messages, WordingOfExplanations) {
+    expect_wording({
         {m::no_tasks_for_app("Upcase"), "No tasks are available for Upcase", false},
         {m::no_tasks_for_selected_apps(), "_(\"No tasks are available for the applications you have selected.\")", false},
         {m::no_tasks_for_selected_apps_so_others(), "No tasks are available for the applications you have selected", false},
@@ -101,11 +114,7 @@ TEST(Messages, Wording) {
         {m::sending_from_other_apps_allowed(), "Your preferences allow tasks from applications other than those selected",
          false},
         {m::feasibility("VirtualBox is not installed"), "VirtualBox is not installed", true},
-    };
-    for (const auto& c : cases) {
-        EXPECT_EQ(c.message.text, c.text);
-        EXPECT_EQ(c.message.notice, c.notice) << c.text;
-    }
+    });
 }
 
 TEST(Messages, ClientsWordsStayHarmless) {

@@ -1,0 +1,78 @@
+#pragma once
+// The web server's side of FastCGI, as much as a test needs: one request a connection, over a unix socket.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace sluice::test {
+
+class FastcgiSocket {
+  public:
+    explicit FastcgiSocket(const std::string& path) {
+        std::strncpy(address_.sun_path, path.c_str(), sizeof address_.sun_path - 1);
+        address_.sun_family = AF_UNIX;
+        fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (::bind(fd_, reinterpret_cast<const sockaddr*>(&address_), sizeof address_) != 0 || ::listen(fd_, 8) != 0)
+            throw std::runtime_error("can't listen on " + path);
+    }
+    FastcgiSocket(const FastcgiSocket&) = delete;
+    FastcgiSocket& operator=(const FastcgiSocket&) = delete;
+    ~FastcgiSocket() { ::close(fd_); }
+    int fd() const { return fd_; }
+
+    /// What the program printed on stdout for this request.
+    std::string request(const std::map<std::string, std::string>& params, const std::string& body) const {
+        const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (::connect(fd, reinterpret_cast<const sockaddr*>(&address_), sizeof address_) != 0)
+            throw std::runtime_error("can't connect");
+        std::string out = record(1, std::string("\0\1\0\0\0\0\0\0", 8));  // begin, role responder
+        std::string pairs;
+        for (const auto& [name, value] : params) pairs += length(name.size()) + length(value.size()) + name + value;
+        out += record(4, pairs) + record(4, "");
+        for (std::size_t at = 0; at < body.size(); at += 60000) out += record(5, body.substr(at, 60000));
+        out += record(5, "");
+        for (std::size_t at = 0; at < out.size();) {
+            const ssize_t n = ::send(fd, out.data() + at, out.size() - at, MSG_NOSIGNAL);
+            if (n <= 0) break;
+            at += static_cast<std::size_t>(n);
+        }
+        std::string in;
+        char buffer[65536];
+        for (ssize_t n; (n = ::read(fd, buffer, sizeof buffer)) > 0;) in.append(buffer, static_cast<std::size_t>(n));
+        ::close(fd);
+        return stdout_of(in);
+    }
+
+  private:
+    static std::string length(std::size_t n) {
+        if (n < 128) return std::string(1, static_cast<char>(n));
+        return {static_cast<char>(0x80 | (n >> 24)), static_cast<char>(n >> 16), static_cast<char>(n >> 8),
+                static_cast<char>(n)};
+    }
+    static std::string record(int type, const std::string& content) {
+        std::string header{1, static_cast<char>(type), 0, 1, static_cast<char>(content.size() >> 8),
+                           static_cast<char>(content.size()), 0, 0};
+        return header + content;
+    }
+    static std::string stdout_of(const std::string& in) {
+        std::string out;
+        const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(in[i]); };
+        for (std::size_t at = 0; at + 8 <= in.size();) {
+            const std::size_t size = byte(at + 4) * 256u + byte(at + 5);
+            if (byte(at + 1) == 6) out += in.substr(at + 8, size);
+            at += 8 + size + byte(at + 6);
+        }
+        return out;
+    }
+
+    int fd_ = -1;
+    sockaddr_un address_{};
+};
+
+}  // namespace sluice::test

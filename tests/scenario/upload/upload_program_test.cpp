@@ -1,0 +1,288 @@
+// The real file_upload_handler, as a web server runs it: request on stdin, answer on stdout.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+#include "sluice/base/signing.h"
+#include "tests/scenario/upload/fastcgi_client.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+const KeyPairText& keys() {
+    static const KeyPairText pair = generate_key_pair();
+    return pair;
+}
+
+const std::string kProgram = std::string(SLUICE_BINARY_DIR) + "/cgi-bin/file_upload_handler";
+
+struct Project : ::testing::Test {
+    TempDir dir;
+    Project() {
+        for (const char* folder : {"upload", "cgi-bin", "keys"}) std::filesystem::create_directory(dir / folder);
+        dir.write("keys/upload_public", keys().public_key);
+        write_config("");
+    }
+    void write_config(const std::string& options) {
+        const std::string root = dir.path().string();
+        dir.write("config.xml", "<boinc>\n<config>\n<project_dir>" + root + "</project_dir>\n<key_dir>" + root +
+                                    "/keys</key_dir>\n<upload_dir>" + root + "/upload</upload_dir>\n"
+                                    "<uldl_dir_fanout>1024</uldl_dir_fanout>\n" + options + "</config>\n</boinc>\n");
+    }
+    RunOptions options(const std::string& body) const {
+        RunOptions o;
+        o.cwd = dir / "cgi-bin";
+        o.env = {{"GATEWAY_INTERFACE", "CGI/1.1"}, {"REQUEST_METHOD", "POST"}, {"REMOTE_ADDR", "10.1.2.3"}};
+        o.unset = {"BOINC_PROJECT_DIR", "CONTENT_LENGTH"};
+        o.stdin_text = body;
+        return o;
+    }
+    RunResult post(const std::string& body) const { return run({kProgram}, options(body)); }
+    std::string head(const std::string& name, std::size_t nbytes, std::size_t offset = 0) const {
+        const std::string signature = PrivateKey::from_text(keys().private_key)
+                                          .sign("<name>" + name + "</name><max_nbytes>1000000000</max_nbytes>");
+        return "<data_server_request>\n    <core_client_major_version>7</core_client_major_version>\n"
+               "    <core_client_minor_version>20</core_client_minor_version>\n"
+               "    <core_client_release>5</core_client_release>\n<file_upload>\n<file_info>\n<name>" + name +
+               "</name>\n<xml_signature>\n" + signature + "</xml_signature>\n<max_nbytes>1000000000</max_nbytes>\n"
+               "</file_info>\n<nbytes>" + std::to_string(nbytes) + "</nbytes>\n<md5_cksum>x</md5_cksum>\n<offset>" +
+               std::to_string(offset) + "</offset>\n<data>\n";
+    }
+    std::string size_query(const std::string& name) const {
+        return "<data_server_request>\n    <get_file_size>" + name + "</get_file_size>\n</data_server_request>\n";
+    }
+    std::filesystem::path stored(const std::string& name) const { return fanout_path(dir / "upload", name, 1024); }
+    std::string log() const {
+        return read_file(dir / ("log_" + short_host_name()) / "file_upload_handler.log").value_or("NO LOG");
+    }
+};
+
+const std::string kSuccess = "Content-type: text/plain\n\n<data_server_reply>\n    <status>0</status>\n</data_server_reply>\n";
+
+TEST_F(Project, UploadThenSize) {
+    std::string data;
+    for (int i = 0; i < 700000; ++i) data += static_cast<char>(i * 13);
+    const RunResult result = post(head("foo", data.size()) + data);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.out, kSuccess);
+    EXPECT_TRUE(read_file(dir / "upload/db/foo") == data);
+    EXPECT_THAT(post(size_query("foo")).out, HasSubstr("    <file_size>700000</file_size>\n"));
+    EXPECT_THAT(post(size_query("bar")).out, HasSubstr("    <file_size>0</file_size>\n"));
+    EXPECT_THAT(log(), HasSubstr("Starting upload of foo from 10.1.2.3 [offset=0, nbytes=700000]"));
+    EXPECT_THAT(log(), HasSubstr("Ended upload of foo from 10.1.2.3; retval 0"));
+    EXPECT_THAT(log(), HasSubstr("[PID="));
+}
+
+TEST_F(Project, ForgedCertificate) {
+    std::string body = head("foo", 3) + "abc";
+    body.replace(body.find("<name>foo"), 9, "<name>fox");
+    EXPECT_THAT(post(body).out, HasSubstr("    <status>-1</status>\n    <message>invalid signature</message>\n"));
+    EXPECT_FALSE(std::filesystem::exists(stored("fox")));
+    write_config("<ignore_upload_certificates/>\n");
+    EXPECT_EQ(post(body).out, kSuccess);
+    EXPECT_EQ(read_file(stored("fox")), "abc");
+}
+
+TEST_F(Project, WhatTheAdminMayHaveForgotten) {
+    std::filesystem::remove(dir / "keys/upload_public");
+    EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>\n    <message>can't read key file"));
+    dir.write("config.xml", "<boinc><config>");
+    EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>\n    <message>can't parse config file"));
+    write_config("<ignore_upload_certificates/>\n");
+    std::filesystem::remove(dir / "upload");
+    EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>\n    <message>can't write to upload_dir"));
+    std::filesystem::remove(dir / "config.xml");
+    EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>"));
+}
+
+TEST_F(Project, StopUpload) {
+    dir.write("stop_upload", "");
+    EXPECT_THAT(post(head("foo", 3) + "abc").out,
+                HasSubstr("<status>1</status>\n    <message>File uploads are temporarily disabled.</message>"));
+    EXPECT_FALSE(std::filesystem::exists(stored("foo")));
+    std::filesystem::remove(dir / "stop_upload");
+    EXPECT_EQ(post(head("foo", 3) + "abc").out, kSuccess);
+}
+
+TEST_F(Project, QueryStringsAreNotArguments) {
+    EXPECT_EQ(run({kProgram, "--help"}, options(head("foo", 3) + "abc")).out, kSuccess);
+    RunOptions admin = options("");
+    admin.env.clear();
+    const RunResult help = run({kProgram, "--help"}, admin);
+    EXPECT_EQ(help.status, 0);
+    EXPECT_THAT(help.out + help.err, HasSubstr("--variety"));
+}
+
+TEST_F(Project, Variety) {
+    std::filesystem::create_directory(dir / "upload_v2");
+    RunOptions o = options(head("foo", 3) + "abc");
+    o.env = {{"REMOTE_ADDR", "1.1.1.1"}};
+    EXPECT_EQ(run({kProgram, "-u", "v2"}, o).out, kSuccess);
+    EXPECT_EQ(read_file(dir / "upload_v2/db/foo"), "abc");
+    EXPECT_TRUE(std::filesystem::exists(dir / ("log_" + short_host_name()) / "file_upload_handler_v2.log"));
+}
+
+/// A request of which the client has sent only a part; the rest can follow.
+class Slow {
+  public:
+    Slow(const Project& project, const RunOptions& base, const std::string& part) {
+        (void)project;
+        int fds[2];
+        if (::pipe2(fds, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+        write_fd_ = fds[1];
+        RunOptions o = base;
+        o.stdin_text.clear();
+        o.stdin_fd = fds[0];
+        program_.emplace(std::vector<std::string>{kProgram}, o);
+        ::close(fds[0]);
+        send(part);
+    }
+    ~Slow() { hang_up(); }
+    void send(const std::string& bytes) {
+        ASSERT_EQ(::write(write_fd_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    }
+    void hang_up() {
+        if (write_fd_ >= 0) ::close(write_fd_);
+        write_fd_ = -1;
+    }
+    Subprocess& program() { return *program_; }
+
+  private:
+    int write_fd_ = -1;
+    std::optional<Subprocess> program_;
+};
+
+// Killed in mid-upload, at many places: the file is a prefix each time, and the client resumes there.
+TEST_F(Project, KilledAnywhereItResumes) {
+    std::string data;
+    for (int i = 0; i < 3000000; ++i) data += static_cast<char>(i * 131 >> 3);
+    std::size_t offset = 0;
+    for (const std::size_t sent : {5000u, 300000u, 900000u, 1500000u}) {
+        Slow slow(*this, options(""), head("foo", data.size(), offset));
+        slow.send(data.substr(offset, sent));
+        ASSERT_TRUE(eventually([&] {
+            return std::filesystem::exists(stored("foo")) &&
+                   (sent < 256 * 1024 || std::filesystem::file_size(stored("foo")) > offset);
+        }));
+        slow.program().send_signal(SIGKILL);
+        slow.program().wait();
+        const std::string now = read_file(stored("foo")).value_or("");
+        ASSERT_GE(now.size(), offset);
+        ASSERT_TRUE(data.compare(0, now.size(), now) == 0);
+        offset = now.size();
+        EXPECT_THAT(post(size_query("foo")).out, HasSubstr("<file_size>" + std::to_string(offset) + "</file_size>"));
+    }
+    EXPECT_GT(offset, 256u * 1024);
+    EXPECT_EQ(post(head("foo", data.size(), offset) + data.substr(offset)).out, kSuccess);
+    EXPECT_TRUE(read_file(stored("foo")) == data);
+}
+
+TEST_F(Project, TermEndsItWithAnAnswerAndKeepsThePrefix) {
+    Slow slow(*this, options(""), head("foo", 1000000) + std::string(300000, 'x'));
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(stored("foo")) &&
+                                        std::filesystem::file_size(stored("foo")) >= 256 * 1024; }));
+    slow.program().send_signal(SIGTERM);
+    const auto result = slow.program().wait();
+    ASSERT_TRUE(result);
+    EXPECT_THAT(result->out, HasSubstr("<status>1</status>"));
+    EXPECT_EQ(std::filesystem::file_size(stored("foo")), 300000u);
+    EXPECT_THAT(log(), HasSubstr("caught signal 15"));
+}
+
+TEST_F(Project, TwoAtOnceOneIsSentAway) {
+    Slow first(*this, options(""), head("foo", 400000) + std::string(300000, 'x'));
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(stored("foo")) &&
+                                        std::filesystem::file_size(stored("foo")) > 0; }));
+    const std::string holder = std::to_string(first.program().pid());
+    EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>\n    <message>can't lock file foo"));
+    EXPECT_THAT(post(size_query("foo")).out, HasSubstr("locked by file_upload_handler PID=" + holder));
+    first.send(std::string(100000, 'y'));
+    first.hang_up();
+    EXPECT_EQ(first.program().wait()->out, kSuccess);
+    EXPECT_EQ(std::filesystem::file_size(stored("foo")), 400000u);
+    EXPECT_THAT(post(size_query("foo")).out, HasSubstr("<file_size>400000</file_size>"));
+}
+
+// A file is not held in memory: 300 MB go through a process that may have 64 MB.
+TEST_F(Project, LargeFilesAreStreamed) {
+    const std::size_t size = 300u << 20;
+    int fds[2];
+    ASSERT_EQ(::pipe2(fds, O_CLOEXEC), 0);
+    const pid_t writer = ::fork();
+    ASSERT_GE(writer, 0);
+    if (writer == 0) {
+        const std::string block(1 << 20, 'z');
+        const std::string start = head("foo", size);
+        bool ok = ::write(fds[1], start.data(), start.size()) > 0;
+        for (std::size_t sent = 0; ok && sent < size;) {
+            const ssize_t n = ::write(fds[1], block.data(), block.size());
+            ok = n > 0;
+            if (ok) sent += static_cast<std::size_t>(n);
+        }
+        ::_exit(ok ? 0 : 1);
+    }
+    ::close(fds[1]);
+    RunOptions o = options("");
+    o.stdin_fd = fds[0];
+    const RunResult result = run({"sh", "-c", "ulimit -d 65536; exec " + kProgram}, o, 120);
+    ::close(fds[0]);
+    int status = 0;
+    ::waitpid(writer, &status, 0);
+    EXPECT_EQ(result.out, kSuccess) << result.err;
+    EXPECT_EQ(std::filesystem::file_size(stored("foo")), size);
+}
+
+TEST_F(Project, DiskFull) {
+    // A file size limit of the shell stands for the full disk: EFBIG instead of ENOSPC, the same path.
+    RunOptions o = options(head("foo", 400000) + std::string(400000, 'x'));
+    const RunResult result = run({"sh", "-c", "trap '' XFSZ; ulimit -f 300; exec " + kProgram}, o);
+    EXPECT_THAT(result.out, HasSubstr("<status>1</status>\n    <message>"));
+    const auto got = std::filesystem::file_size(stored("foo"));
+    EXPECT_LT(got, 400000u);
+    EXPECT_THAT(post(head("foo", 400000, got) + std::string(400000 - got, 'x')).out, kSuccess);
+    EXPECT_EQ(std::filesystem::file_size(stored("foo")), 400000u);
+}
+
+// The same program behind a listening socket: many requests a process, config.xml and stop_upload looked at each time.
+TEST_F(Project, FastCgi) {
+    const FastcgiSocket socket((dir / "socket").string());
+    RunOptions o = options("");
+    o.env.clear();
+    o.unset = {"BOINC_PROJECT_DIR", "CONTENT_LENGTH", "GATEWAY_INTERFACE", "REQUEST_METHOD"};
+    o.stdin_fd = socket.fd();
+    Subprocess program({kProgram}, o);
+    const auto post_fast = [&](const std::string& body) {
+        return socket.request({{"REMOTE_ADDR", "10.9.9.9"}, {"CONTENT_LENGTH", std::to_string(body.size())}}, body);
+    };
+    const std::string data(500000, 'q');
+    EXPECT_EQ(post_fast(head("foo", data.size()) + data), kSuccess);
+    EXPECT_TRUE(read_file(stored("foo")) == data);
+    EXPECT_THAT(post_fast(size_query("foo")), HasSubstr("<file_size>500000</file_size>"));
+    EXPECT_THAT(post_fast("<file_upload>\n<name>x</name>\n<data>\n" + data), HasSubstr("<message>missing signature"));
+    dir.write("stop_upload", "");
+    EXPECT_THAT(post_fast(head("bar", 3) + "abc"), HasSubstr("temporarily disabled"));
+    std::filesystem::remove(dir / "stop_upload");
+    write_config("<ignore_upload_certificates/>\n");
+    std::filesystem::last_write_time(dir / "config.xml",
+                                     std::filesystem::last_write_time(dir / "config.xml") + std::chrono::seconds(2));
+    EXPECT_EQ(post_fast("<file_upload>\n<name>x</name>\n<nbytes>3</nbytes>\n<data>\nabc"), kSuccess);
+    EXPECT_THAT(log(), HasSubstr("Starting upload of foo from 10.9.9.9"));
+    std::filesystem::rename(dir / ("log_" + short_host_name()) / "file_upload_handler.log", dir / "rotated");
+    program.send_signal(SIGUSR2);
+    EXPECT_TRUE(eventually([&] { return post_fast(size_query("foo")), log() != "NO LOG"; })) << "reopened for rotation";
+    program.send_signal(SIGTERM);
+    const auto result = program.wait(10);
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->status, 0);
+}
+
+}  // namespace
+}  // namespace sluice::test
