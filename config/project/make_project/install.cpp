@@ -1,0 +1,114 @@
+#include "config/project/make_project/install.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/signing.h"
+
+namespace sluice {
+namespace {
+
+bool is_program(const fs::path& file) {
+    std::error_code ignored;
+    return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
+}
+
+void set_mode(const fs::path& path, int mode) {
+    if (::chmod(path.c_str(), static_cast<mode_t>(mode)) != 0) {
+        throw FileError(fmt::format("Can't set the mode of {}: {}", path.string(), std::strerror(errno)));
+    }
+}
+
+/// True if the web server's group has the file now, or the web server runs as this user.
+bool give_to_web_user(const fs::path& path, const std::string& web_user) {
+    const passwd* entry = web_user.empty() ? nullptr : ::getpwnam(web_user.c_str());
+    if (entry == nullptr) return false;
+    if (entry->pw_uid == ::geteuid()) return true;
+    return ::lchown(path.c_str(), static_cast<uid_t>(-1), entry->pw_gid) == 0;
+}
+
+}  // namespace
+
+void check_folders(const NewProject& project, const InstallSource& source) {
+    std::error_code ignored;
+    if (fs::exists(project.root, ignored) && !fs::is_empty(project.root, ignored)) {
+        throw ConfigError(
+            fmt::format("{} exists already: choose another --root, or remove it (and its database) first",
+                        project.root.string()));
+    }
+    if (!is_program(source.prefix / "bin" / "start") || !is_program(source.prefix / "cgi-bin" / "cgi")) {
+        throw ConfigError(
+            fmt::format("{} holds no installed programs (bin/start, cgi-bin/cgi): give the prefix of "
+                        "'cmake --install' with --install_from",
+                        source.prefix.string()));
+    }
+}
+
+ProjectOnDisk::~ProjectOnDisk() {
+    if (!made_ || kept_) return;
+    std::error_code ignored;
+    fs::remove_all(project_.root, ignored);
+}
+
+void ProjectOnDisk::make() {
+    made_ = true;
+    make_folders();
+    make_keys();
+    make_files();
+    link_programs("bin");
+    link_programs("cgi-bin");
+}
+
+void ProjectOnDisk::make_folders() {
+    project_.web_user_in_group = true;
+    for (const NewFolder& folder : folders_of(project_)) {
+        const fs::path path = project_.root / folder.name;
+        fs::create_directories(path);
+        if (folder.for_web_user && !give_to_web_user(path, project_.web_user))
+            project_.web_user_in_group = false;
+        set_mode(path, folder.mode);  // after the change of group, which clears setgid
+    }
+}
+
+void ProjectOnDisk::make_keys() {
+    for (const char* name : {"upload", "code_sign"}) {
+        const KeyPairText keys = generate_key_pair();
+        const fs::path base = project_.root / "keys" / name;
+        // The scheduler signs upload certificates of targeted jobs, so the web server must read that key.
+        const bool for_web = std::string_view(name) == "upload";
+        write_file_atomically(base.string() + "_private", keys.private_key, for_web ? 0640 : 0600);
+        write_file_atomically(base.string() + "_public", keys.public_key, 0644);
+        if (for_web) give_to_web_user(base.string() + "_private", project_.web_user);
+    }
+}
+
+void ProjectOnDisk::make_files() {
+    for (const NewFile& file : files_of(project_)) {
+        const fs::path path = project_.root / file.name;
+        write_file_atomically(path, file.text, file.mode);
+        if ((file.mode & 0007) == 0) give_to_web_user(path, project_.web_user);
+    }
+}
+
+void ProjectOnDisk::link_programs(const char* folder) {
+    for (const auto& entry : fs::directory_iterator(source_.prefix / folder)) {
+        if (!is_program(entry.path())) continue;
+        const fs::path target = project_.root / folder / entry.path().filename();
+        if (!source_.copy) {
+            fs::create_symlink(fs::absolute(entry.path()).lexically_normal(), target);
+        } else if (entry.is_symlink() && !fs::read_symlink(entry.path()).has_parent_path()) {
+            fs::create_symlink(fs::read_symlink(entry.path()), target);  // stop -> start
+        } else {
+            fs::copy_file(fs::canonical(entry.path()), target);
+        }
+    }
+}
+
+}  // namespace sluice

@@ -1,0 +1,39 @@
+#pragma once
+// Puts a new project on the disk. What fails half-way is taken away again.
+#include <filesystem>
+#include <string>
+
+#include "config/project/new_project.h"
+
+namespace sluice {
+
+struct InstallSource {
+    std::filesystem::path prefix;  ///< holds bin/ and cgi-bin/
+    bool copy = false;             ///< copies of programs instead of links
+};
+
+/// Throws ConfigError: the root is there and not empty, or the prefix holds no programs.
+void check_folders(const NewProject& project, const InstallSource& source);
+
+/// Removes the root at the end unless keep() was called: only what this program has made itself.
+class ProjectOnDisk {
+  public:
+    ProjectOnDisk(NewProject& project, const InstallSource& source) : project_(project), source_(source) {}
+    ProjectOnDisk(const ProjectOnDisk&) = delete;
+    ProjectOnDisk& operator=(const ProjectOnDisk&) = delete;
+    ~ProjectOnDisk();
+    /// Folders, keys, files, links to programs. Sets project.web_user_in_group.
+    void make();
+    void keep() { kept_ = true; }
+
+  private:
+    void make_folders();
+    void make_keys();
+    void make_files();
+    void link_programs(const char* folder);
+    NewProject& project_;
+    const InstallSource& source_;
+    bool kept_ = false, made_ = false;
+};
+
+}  // namespace sluice

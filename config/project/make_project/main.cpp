@@ -1,0 +1,194 @@
+// make_project: a new project, ready for its apps: folders, keys, database, config.xml, pages that clients
+// attach by, Apache fragments, cron line. Stands for upstream's make_project; options that both have mean the
+// same.
+#include <fmt/format.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "config/project/make_project/database.h"
+#include "config/project/make_project/install.h"
+#include "sluice/base/error.h"
+#include "sluice/base/hash.h"
+#include "sluice/base/project.h"
+#include "sluice/base/rng.h"
+#include "sluice/daemon/command_line.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+    NewProject project;
+    InstallSource source;
+    DatabaseOptions database;
+    bool no_certificates = false;
+};
+
+std::string user_name() {
+    const passwd* entry = ::getpwuid(::geteuid());
+    return entry == nullptr ? "root" : entry->pw_name;
+}
+
+std::string home() {
+    const char* from_environment = std::getenv("HOME");
+    return from_environment == nullptr ? "/" : from_environment;
+}
+
+/// The usual names of Apache's user.
+std::string usual_web_user() {
+    for (const char* name : {"www-data", "apache", "wwwrun", "http"}) {
+        if (::getpwnam(name) != nullptr) return name;
+    }
+    return "";
+}
+
+std::string full_host_name() {
+    char name[256] = {};
+    if (::gethostname(name, sizeof name - 1) != 0) return "localhost";
+    addrinfo hints{};
+    hints.ai_flags = AI_CANONNAME;
+    addrinfo* found = nullptr;
+    std::string full = name;
+    if (::getaddrinfo(name, nullptr, &hints, &found) == 0 && found != nullptr) {
+        if (found->ai_canonname != nullptr) full = found->ai_canonname;
+        ::freeaddrinfo(found);
+    }
+    return full;
+}
+
+/// The prefix that this program was installed under.
+fs::path own_prefix() {
+    std::error_code ignored;
+    const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
+    return self.parent_path().parent_path();
+}
+
+void add_options(CommandLine& line, Arguments& arguments, std::vector<std::string>& names,
+                 std::string& root) {
+    NewProject& project = arguments.project;
+    line.option("--root,--project_root", root, "The project's folder (default: ~/projects/NAME).", "DIR");
+    line.option("--name", project.short_name, "The short name, which its URLs hold.", "NAME");
+    line.option("--long_name", project.long_name, "The name that volunteers see (default: the short one).",
+                "TEXT");
+    line.option("--url_base", project.url_base, "The web server (default: http:// and this host's name).",
+                "URL");
+    line.option("--db_name", project.db_name, "The database (default: the short name).", "NAME");
+    line.option("--db_host", project.db_host,
+                "Its host, HOST or HOST:PORT (default: this one, by its socket).", "HOST");
+    line.option("--db_socket", project.db_socket, "Its socket, if not the usual one.", "PATH");
+    line.option("--db_user", project.db_user, "Its user (default: you).", "NAME");
+    line.option("--db_passwd", project.db_passwd, "That user's password.", "TEXT");
+    line.option("--db_admin", arguments.database.admin_user,
+                "Makes the database and the user as this account of the database server (often root).",
+                "NAME");
+    line.option("--db_admin_passwd", arguments.database.admin_passwd, "That account's password.", "TEXT");
+    line.flag("--no_db", arguments.database.none, "Make no database.");
+    line.flag("--keep_db", arguments.database.keep, "Use a database that has tables already, as it is.");
+    line.flag("--drop_db_first", arguments.database.drop_first,
+              "Drop a database of that name first: all in it is lost.");
+    line.option("--web_user", project.web_user, "Who the web server runs as (default: www-data or the like).",
+                "NAME");
+    line.flag("--copy", arguments.source.copy,
+              "Copy programs into bin/ and cgi-bin/ instead of linking them.");
+    line.flag("--no_upload_certificates", arguments.no_certificates,
+              "Accept uploads without a signature, as upstream's projects do.");
+    line.option("--compat_level", project.compat_level, "0: upstream's defaults (default), 1: Sluice's.",
+                "N");
+    line.repeatable("--daemon", project.daemons, "Another daemon for config.xml; may be given many times.",
+                    "CMD");
+    line.repeatable("--task", project.tasks, "A task for config.xml; may be given many times.",
+                    "'PERIOD: CMD'");
+    line.positional("NAME", names, "The short name, and the long one, as with upstream's make_project.");
+}
+
+/// What was not said.
+void fill_in(Arguments& arguments, const std::vector<std::string>& names, const std::string& root,
+             const std::string& prefix) {
+    NewProject& project = arguments.project;
+    if (project.short_name.empty() && !names.empty()) project.short_name = names[0];
+    if (project.long_name.empty()) project.long_name = names.size() > 1 ? names[1] : project.short_name;
+    const fs::path folder =
+        root.empty() ? fs::path(home()) / "projects" / project.short_name : fs::path(root);
+    project.root = fs::absolute(folder).lexically_normal();
+    if (!project.root.has_filename()) project.root = project.root.parent_path();  // "dir/"
+    if (project.url_base.empty()) project.url_base = "http://" + full_host_name();
+    while (project.url_base.ends_with('/')) project.url_base.pop_back();
+    if (project.db_name.empty()) project.db_name = project.short_name;
+    if (project.db_user.empty()) project.db_user = user_name();
+    if (project.web_user.empty()) project.web_user = usual_web_user();
+    if (!arguments.database.admin_user.empty() && project.db_passwd.empty())
+        project.db_passwd = random_hex(12);
+    project.host = short_host_name();
+    project.upload_certificates = !arguments.no_certificates;
+    project.shmem_key = 0x11110000u + static_cast<std::uint32_t>(make_system_rng()->below(0x10000));
+    arguments.source.prefix = prefix.empty() ? own_prefix() : fs::absolute(prefix).lexically_normal();
+    if (!project.db_socket.empty()) ::setenv("MYSQL_UNIX_PORT", project.db_socket.c_str(), 1);
+}
+
+void make(Arguments& arguments) {
+    NewProject& project = arguments.project;
+    // Everything that can be refused is refused before anything is made.
+    check_new_project(project);
+    check_folders(project, arguments.source);
+    ProjectDatabase database(project, arguments.database);
+    if (!arguments.database.none) database.check();
+    ProjectOnDisk disk(project, arguments.source);
+    disk.make();
+    if (!arguments.database.none) database.make();
+    disk.keep();
+    database.keep();
+}
+
+int run(int argc, const char* const* argv) {
+    CommandLine line(
+        "make_project", "Makes a new project",
+        "Makes the project's folder with keys, config.xml, a page that clients attach by, Apache "
+        "configuration and a cron line, and its database. An existing project is never touched.");
+    Arguments arguments;
+    std::vector<std::string> names;
+    std::string root, prefix;
+    add_options(line, arguments, names, root);
+    line.option("--install_from", prefix, "Where Sluice is installed (default: where this program is).",
+                "PREFIX");
+    line.section("EXAMPLES",
+                 "sudo make_project --db_admin root --root /srv/boinc/tiles --name tiles --url_base "
+                 "http://tiles.example.org\n"
+                 "make_project --no_db tiles 'Tiles of the plane'");
+    line.section("EXIT STATUS",
+                 "0: the project is there. 1: it is not; whatever had been made is gone again.");
+    if (const auto status = line.parse(argc, argv)) return *status;
+    if (arguments.project.short_name.empty() && names.empty()) return line.fail("--name is required");
+    if (names.size() > 2) return line.fail("more than a short and a long name given");
+    if (arguments.project.compat_level < 0 || arguments.project.compat_level > 1)
+        return line.fail("--compat_level is 0 or 1");
+    ::umask(2);
+    fill_in(arguments, names, root, prefix);
+    make(arguments);
+    const NewProject& project = arguments.project;
+    fmt::print("{} is made. What comes next is in {}/{}.readme\n", project.long_name, project.root.string(),
+               project.short_name);
+    if (!project.web_user_in_group) {
+        fmt::print("The web server's user can't write upload/ and log_{}/ yet: the readme says what to do.\n",
+                   project.host);
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    try {
+        return sluice::run(argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "{}\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,207 @@
+#include "config/project/new_project.h"
+
+#include <fmt/format.h>
+
+#include "config/project/project_xml.h"
+#include "config/project/templates.h"
+#include "sluice/base/error.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+void check_characters(const std::string& what, const std::string& text, const std::string& more) {
+    const std::string allowed = std::string(kLetters) + more;
+    const std::size_t bad = text.find_first_not_of(allowed);
+    if (text.empty() || bad != std::string::npos) {
+        throw ConfigError(fmt::format("{} '{}' must consist of letters, digits and {}", what, text, more));
+    }
+}
+
+std::string variant_note(bool fcgi) {
+    return fcgi ? "The scheduler stays in memory (FastCGI): needs mod_fcgid."
+                : "One scheduler process a request (CGI): needs mod_cgid or mod_cgi.";
+}
+
+/// Environment of the scheduler and the upload handler.
+std::vector<std::pair<std::string, std::string>> environment_of(const NewProject& project) {
+    std::vector<std::pair<std::string, std::string>> environment{
+        {"BOINC_PROJECT_DIR", project.root.string()}};
+    if (!project.db_socket.empty()) environment.emplace_back("MYSQL_UNIX_PORT", project.db_socket);
+    return environment;
+}
+
+std::string httpd_conf(const NewProject& project, TemplateValues values, bool fcgi) {
+    const std::string url = "/" + project.short_name + "_cgi";
+    const std::string cgi_bin = project.root.string() + "/cgi-bin";
+    std::string directory, before;
+    for (const auto& [name, value] : environment_of(project)) {
+        directory += fmt::format("    SetEnv {} \"{}\"\n", name, value);
+        before += fmt::format(" \\\n    InitialEnv {}={}", name, value);
+    }
+    if (fcgi) {
+        directory +=
+            "    SetHandler cgi-script\n    <Files \"cgi\">\n        SetHandler fcgid-script\n    </Files>\n";
+        // mod_fcgid refuses requests above 128 KB unless told otherwise: a client reports much more after a
+        // pause.
+        values["CGI_ALIAS"] = fmt::format(
+            "Alias {0} {1}\nFcgidMaxRequestLen 67108864\nFcgidCmdOptions \"{1}/cgi\" \\\n"
+            "    MaxProcesses 16 IOTimeout 300 ConnectTimeout 20{2}",
+            url, cgi_bin, before);
+    } else {
+        values["CGI_ALIAS"] = fmt::format("ScriptAlias {} {}", url, cgi_bin);
+    }
+    values["CGI_DIRECTORY"] = directory;
+    values["VARIANT_NOTE"] = variant_note(fcgi);
+    return fill_template(template_text("httpd_common.conf"), values, Escape::kNone);
+}
+
+std::string daemon_entries(const NewProject& project) {
+    std::string text;
+    for (std::size_t i = 0; i < project.daemons.size(); ++i) {
+        const std::string& cmd = project.daemons[i];
+        const std::string program = cmd.substr(0, cmd.find(' '));
+        text += fmt::format(
+            "    <daemon>\n      <cmd>{}</cmd>\n      <output>{}_{}.log</output>\n    </daemon>\n",
+            xml_escape(cmd), xml_escape(program.substr(program.rfind('/') + 1)), i + 1);
+    }
+    return text;
+}
+
+std::string task_entries(const NewProject& project) {
+    std::string text;
+    for (const std::string& task : project.tasks) {
+        const std::size_t colon = task.find(':');
+        if (colon == std::string::npos) throw ConfigError("--task '" + task + "' must be PERIOD: COMMAND");
+        text +=
+            fmt::format("    <task>\n      <cmd>{}</cmd>\n      <period>{}</period>\n    </task>\n",
+                        xml_escape(trim(task.substr(colon + 1))), xml_escape(trim(task.substr(0, colon))));
+    }
+    return text;
+}
+
+std::string platform_entries() {
+    std::string text;
+    for (const Platform& platform :
+         parse_project_xml(template_text("project.xml"), "project.xml").platforms) {
+        text += fmt::format(
+            "        <platform>\n            <platform_name>{}</platform_name>\n"
+            "            <user_friendly_name>{}</user_friendly_name>\n        </platform>\n",
+            xml_escape(platform.name), xml_escape(platform.user_friendly_name));
+    }
+    return text;
+}
+
+std::string web_user_note(const NewProject& project) {
+    if (project.web_user_in_group) return "";
+    const std::string user = project.web_user.empty() ? "WEB_SERVER_USER" : project.web_user;
+    return fmt::format(
+        "   The web server must be able to write upload/ and log_{}/:\n"
+        "       sudo usermod -aG $(stat -c %G {}/upload) {} && sudo systemctl restart apache2\n",
+        project.host, project.root.string(), user);
+}
+
+TemplateValues values_of(const NewProject& project) {
+    TemplateValues values{
+        {"ROOT", project.root.string()},
+        {"SHORT_NAME", project.short_name},
+        {"LONG_NAME", project.long_name},
+        {"HOST", project.host},
+        {"MASTER_URL", project.master_url()},
+        {"SCHEDULER_URL", project.scheduler_url()},
+        {"DOWNLOAD_URL", project.master_url() + "download"},
+        {"UPLOAD_URL", project.url_base + "/" + project.short_name + "_cgi/file_upload_handler"},
+        {"DB_NAME", project.db_name},
+        {"DB_HOST", project.db_host},
+        {"DB_USER", project.db_user},
+        {"DB_PASSWD", project.db_passwd},
+        {"SHMEM_KEY", fmt::format("0x{:08x}", project.shmem_key)},
+        {"COMPAT_LEVEL", std::to_string(project.compat_level)},
+        {"NO_CERTIFICATES", project.upload_certificates ? "0" : "1"},
+        {"RAW_DAEMONS", daemon_entries(project)},
+        {"RAW_TASKS", task_entries(project)},
+        {"RAW_PLATFORMS", platform_entries()},
+        {"WEB_USER_NOTE", web_user_note(project)},
+        {"CRON_ENVIRONMENT", ""},
+        {"DB_SOCKET_NOTE", ""},
+    };
+    if (!project.db_socket.empty()) {
+        values["CRON_ENVIRONMENT"] = "MYSQL_UNIX_PORT=" + project.db_socket + "\n";
+        values["DB_SOCKET_NOTE"] =
+            "The database's socket is not the default one. In every shell that runs programs of this "
+            "project:\n       export MYSQL_UNIX_PORT=" +
+            project.db_socket;
+    }
+    return values;
+}
+
+}  // namespace
+
+void check_new_project(const NewProject& project) {
+    check_characters("The project's short name", project.short_name, "_");
+    check_characters("The project's folder", project.root.string(), "/._-+");
+    check_characters("The database's name", project.db_name, "_-");
+    if (project.short_name.size() > 60)
+        throw ConfigError("The project's short name has more than 60 letters");
+    if (!project.db_socket.empty()) check_characters("The database's socket", project.db_socket, "/._-+");
+    if (project.long_name.empty() || project.long_name.find_first_of("\n\r<>") != std::string::npos) {
+        throw ConfigError("The project's long name must be one line without < and >");
+    }
+    const bool web = project.url_base.starts_with("http://") || project.url_base.starts_with("https://");
+    const std::size_t begin = project.url_base.find("//") + 2;
+    if (!web || project.url_base.size() <= begin || project.url_base.ends_with('/')) {
+        throw ConfigError("--url_base '" + project.url_base + "' must look like http://host.example.org");
+    }
+    check_characters("The host and path of --url_base", project.url_base.substr(begin), ".-_:/~[]");
+}
+
+std::vector<NewFile> files_of(const NewProject& project) {
+    const TemplateValues values = values_of(project);
+    const auto xml = [&](const char* name) {
+        return fill_template(template_text(name), values, Escape::kXml);
+    };
+    const auto plain = [&](const char* name) {
+        return fill_template(template_text(name), values, Escape::kNone);
+    };
+    const std::string scheduler = project.scheduler_url();
+    return {
+        {"config.xml", xml("config.xml"), 0640},  // it holds the database's password
+        {"project.xml", xml("project.xml"), 0664},
+        {"gui_urls.xml", xml("gui_urls.xml"), 0664},
+        {"html/user/index.html", xml("index.html"), 0664},
+        {"html/user/schedulers.txt",
+         fmt::format("<!-- <scheduler>{0}</scheduler> -->\n<link rel=\"boinc_scheduler\" href=\"{0}\">\n",
+                     scheduler),
+         0664},
+        {"html/user/get_project_config.php", xml("get_project_config.xml"), 0664},
+        {"html/user/lookup_account.php", xml("no_web_accounts.xml"), 0664},
+        {"html/user/create_account.php", xml("no_web_accounts.xml"), 0664},
+        {project.short_name + ".httpd.conf", httpd_conf(project, values, false), 0664},
+        {project.short_name + ".httpd.fcgi.conf", httpd_conf(project, values, true), 0664},
+        {project.short_name + ".cronjob", plain("cronjob"), 0664},
+        {project.short_name + ".readme", plain("readme"), 0664},
+    };
+}
+
+std::vector<NewFolder> folders_of(const NewProject& project) {
+    return {{"", 0775, false},
+            {"apps", 0775, false},
+            {"archives", 0775, false},
+            {"bin", 0775, false},
+            {"cgi-bin", 0775, false},
+            {"download", 0775, false},
+            {"html/user", 0775, false},
+            {"html/stats", 0775, false},
+            {"html/cache", 02775, true},
+            {"keys", 0755, false},
+            {"log_" + project.host, 02775, true},
+            {"pid_" + project.host, 02775, true},
+            {"results", 0775, false},
+            {"templates", 0775, false},
+            {"tmp_" + project.host, 0775, false},
+            {"upload", 02770, true}};
+}
+
+}  // namespace sluice

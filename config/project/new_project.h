@@ -1,0 +1,48 @@
+#pragma once
+// What make_project makes, as values: checked settings in, texts of files out. Nothing is written here.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace sluice {
+
+struct NewProject {
+    std::filesystem::path root;  ///< absolute
+    std::string short_name, long_name;
+    std::string url_base;  ///< http://host
+    std::string host;      ///< short host name
+    std::string db_name, db_user, db_passwd, db_host;
+    std::string db_socket;           ///< empty: the default one
+    std::string web_user;            ///< who Apache runs as; empty: not known
+    bool web_user_in_group = false;  ///< it can write the folders that need it
+    bool upload_certificates = true;
+    int compat_level = 0;
+    std::uint32_t shmem_key = 0;
+    std::vector<std::string> daemons;  ///< further <cmd>s
+    std::vector<std::string> tasks;    ///< "PERIOD: CMD"
+
+    std::string master_url() const { return url_base + "/" + short_name + "/"; }
+    std::string scheduler_url() const { return url_base + "/" + short_name + "_cgi/cgi"; }
+};
+
+/// Throws ConfigError: a name, URL or path that would not work in a URL, in Apache's configuration or in a
+/// shell.
+void check_new_project(const NewProject& project);
+
+struct NewFile {
+    std::filesystem::path name;  ///< below the root
+    std::string text;
+    int mode = 0664;
+};
+/// config.xml, project.xml, the pages, Apache's fragments, the cron line, the readme; keys are not among
+/// them.
+std::vector<NewFile> files_of(const NewProject& project);
+
+struct NewFolder {
+    std::filesystem::path name;
+    int mode = 0775;
+    bool for_web_user = false;  ///< the web server writes there
+};
+std::vector<NewFolder> folders_of(const NewProject& project);
+
+}  // namespace sluice

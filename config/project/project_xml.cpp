@@ -1,0 +1,133 @@
+#include "config/project/project_xml.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/config_element.h"
+#include "sluice/base/error.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+struct Source {
+    std::string_view text;
+    const std::string& name;
+};
+
+[[noreturn]] void fail(const Source& source, const ConfigElement& element, const std::string& problem) {
+    throw ConfigError(
+        fmt::format("{}: <{}>{}</{}> {}", source.name, element.name, element.text, element.name, problem));
+}
+
+std::string required_name(const Source& source, const ConfigElement& element, std::size_t max_bytes) {
+    const std::string name = element.child_text("name");
+    const bool fits =
+        !name.empty() && name.size() <= max_bytes && name.find_first_of("/ \t\n\"'<>&") == std::string::npos;
+    if (!fits) {
+        fail(source, element,
+             fmt::format("needs a <name> of at most {} bytes without blanks, quotes, slashes, <, > and &",
+                         max_bytes));
+    }
+    return name;
+}
+
+std::string friendly_name(const ConfigElement& element, const std::string& fallback) {
+    const std::string name = element.child_text("user_friendly_name");
+    return name.empty() ? fallback : name;
+}
+
+void refuse_others(const Source& source, const ConfigElement& element,
+                   std::initializer_list<std::string_view> known) {
+    for (const ConfigElement& child : element.children) {
+        if (std::ranges::find(known, child.name) == known.end()) {
+            fail(source, child,
+                 fmt::format("is unknown in <{}>; it may hold {}", element.name, fmt::join(known, ", ")));
+        }
+    }
+}
+
+/// A whole number in a range, if the child is there.
+void read_int(const Source& source, const ConfigElement& element, const char* child_name, int max,
+              int& target) {
+    const ConfigElement* child = element.child(child_name);
+    if (child == nullptr) return;
+    const auto value = child->self_closing ? std::optional<std::int64_t>(1) : parse_int(child->text);
+    if (!value || *value < 0 || *value > max) {
+        fail(source, *child, fmt::format("must be a whole number from 0 to {}", max));
+    }
+    target = static_cast<int>(*value);
+}
+
+void read_flag(const Source& source, const ConfigElement& element, const char* child_name, bool& target) {
+    int value = target ? 1 : 0;
+    read_int(source, element, child_name, 1, value);
+    target = value != 0;
+}
+
+Platform read_platform(const Source& source, const ConfigElement& element) {
+    refuse_others(source, element, {"name", "user_friendly_name", "deprecated"});
+    Platform platform;
+    platform.name = required_name(source, element, 191);
+    platform.user_friendly_name = friendly_name(element, platform.name);
+    read_flag(source, element, "deprecated", platform.deprecated);
+    return platform;
+}
+
+App read_app(const Source& source, const ConfigElement& element) {
+    refuse_others(source, element,
+                  {"name", "user_friendly_name", "min_version", "deprecated", "homogeneous_redundancy",
+                   "weight", "beta", "target_nresults", "host_scale_check", "homogeneous_app_version",
+                   "non_cpu_intensive", "locality_scheduling", "n_size_classes", "fraction_done_exact"});
+    App app;
+    app.name = required_name(source, element, 191);
+    app.user_friendly_name = friendly_name(element, app.name);
+    int hr = 0;
+    read_int(source, element, "homogeneous_redundancy", 2, hr);
+    app.homogeneous_redundancy = static_cast<HrType>(hr);
+    read_int(source, element, "min_version", 2147483647, app.min_version);
+    read_int(source, element, "target_nresults", 32767, app.target_nresults);
+    read_int(source, element, "locality_scheduling", 32767, app.locality_scheduling);
+    read_int(source, element, "n_size_classes", 1000, app.n_size_classes);
+    read_flag(source, element, "deprecated", app.deprecated);
+    read_flag(source, element, "beta", app.beta);
+    read_flag(source, element, "host_scale_check", app.host_scale_check);
+    read_flag(source, element, "homogeneous_app_version", app.homogeneous_app_version);
+    read_flag(source, element, "non_cpu_intensive", app.non_cpu_intensive);
+    read_flag(source, element, "fraction_done_exact", app.fraction_done_exact);
+    if (const ConfigElement* weight = element.child("weight")) {
+        const auto value = parse_double(weight->text);
+        if (!value || !(*value >= 0 && *value <= 1e9))
+            fail(source, *weight, "must be a number from 0 to 1e9");
+        app.weight = *value;
+    }
+    return app;
+}
+
+}  // namespace
+
+ProjectXml parse_project_xml(std::string_view text, const std::string& name) {
+    const Source source{text, name};
+    ProjectXml found;
+    XmlReader reader(text);
+    bool is_root = false;
+    for (XmlReader::Kind kind = reader.next(); kind != XmlReader::Kind::kEof; kind = reader.next()) {
+        if (kind != XmlReader::Kind::kStart) continue;
+        if (reader.name() == "boinc" && !is_root) {
+            is_root = true;
+            continue;
+        }
+        const ConfigElement element = read_element(reader, text, name);
+        if (element.name == "platform")
+            found.platforms.push_back(read_platform(source, element));
+        else if (element.name == "app")
+            found.apps.push_back(read_app(source, element));
+        else
+            fail(source, element, "is unknown here: <platform> and <app> are");
+    }
+    if (!is_root) throw ConfigError(name + ": there is no <boinc> element");
+    return found;
+}
+
+}  // namespace sluice

@@ -1,0 +1,21 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+/// PROJECT/project.xml: what xadd puts into the database.
+struct ProjectXml {
+    std::vector<Platform> platforms;
+    std::vector<App> apps;
+};
+
+/// <boinc> with <platform> (name, user_friendly_name) and <app> (these and any column of the table app that
+/// admins set: min_version, weight, beta, n_size_classes …). Throws ConfigError that names file, element and
+/// what is allowed.
+ProjectXml parse_project_xml(std::string_view text, const std::string& name);
+
+}  // namespace sluice

@@ -1,0 +1,161 @@
+// update_versions: app versions that admins have laid out under apps/ and that are not yet in the database
+// are signed, copied to the download folder and added. A broken one is told and does not keep the others from
+// going live.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "config/project/install_version.h"
+#include "sluice/base/clock.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+#include "sluice/daemon/command_line.h"
+
+namespace sluice {
+namespace {
+
+struct Options {
+    bool noconfirm = false, verbose = false;
+};
+
+class Updater {
+  public:
+    Updater(const fs::path& project, const ProjectConfig& config, Options options)
+        : project_(project),
+          config_(config),
+          options_(options),
+          db_(db_settings(config)),
+          store_(make_project_setup_store(db_)),
+          keys_{fs::path(config.key_dir) / "code_sign_private",
+                fs::path(config.key_dir) / "code_sign_public"} {}
+
+    /// True if nothing went wrong.
+    bool run() {
+        platforms_ = store_->platforms();
+        apps_ = store_->apps();
+        std::vector<std::string> skipped;
+        const std::vector<VersionFolder> folders = find_version_folders(config_.app_dir, skipped);
+        for (const std::string& line : skipped) fmt::print("{}\n", line);
+        for (const VersionFolder& folder : folders) try_folder(folder);
+        if (added_ > 0) write_file_atomically(project_ / "reread_db", "<reread_db/>\n");
+        fmt::print("{} app version(s) added, {} in the database already, {} failed\n", added_, known_,
+                   failed_);
+        return failed_ == 0;
+    }
+
+  private:
+    void try_folder(const VersionFolder& folder) {
+        try {
+            handle(folder);
+        } catch (const ConfigError& error) {
+            ++failed_;
+            std::fflush(stdout);
+            fmt::print(stderr, "{}\n", error.what());
+        }
+    }
+
+    void handle(const VersionFolder& folder) {
+        AppVersion version;
+        version.appid = id_of(apps_, folder.app, folder, "app");
+        version.platformid = id_of(platforms_, folder.platform, folder, "platform");
+        version.version_num = folder.version_num;
+        version.plan_class = folder.plan_class;
+        if (store_->find_version(version)) {
+            ++known_;
+            if (options_.verbose) fmt::print("{}: in the database already\n", folder.path.string());
+            return;
+        }
+        VersionSpec spec = read_version(folder.path);
+        if (spec.api_version.empty()) spec.api_version = api_version_of(spec);
+        std::vector<FileFacts> facts = sign_and_check(spec, keys_, config_.download_dir);
+        describe(folder, spec);
+        if (!options_.noconfirm && !confirmed()) return;
+        copy_files(spec, config_.download_dir, facts);
+        version.beta = spec.beta;
+        version.xml_doc = app_version_doc(folder, spec, facts, config_.download_url);
+        const Id id = store_->add_version(version, SystemClock().now_sec());
+        ++added_;
+        fmt::print("Added as app version {}\n", id);
+    }
+
+    template <typename Row>
+    static Id id_of(const std::vector<Row>& rows, const std::string& name, const VersionFolder& folder,
+                    const char* kind) {
+        const auto found = std::ranges::find(rows, name, &Row::name);
+        if (found != rows.end()) return found->id;
+        throw ConfigError(fmt::format("{}: the database has no {} '{}': add it to project.xml and run xadd",
+                                      folder.path.string(), kind, name));
+    }
+
+    static std::string api_version_of(const VersionSpec& spec) {
+        const auto main_program = std::ranges::find_if(spec.files, &VersionFile::main_program);
+        const auto content = read_file(main_program->path, std::size_t{16} << 30);
+        return content ? find_api_version(*content) : "";
+    }
+
+    static void describe(const VersionFolder& folder, const VersionSpec& spec) {
+        fmt::print("Found app version: {} {} on {}{}{}\n", folder.app, folder.version_num, folder.platform,
+                   folder.plan_class.empty() ? "" : ", plan class ", folder.plan_class);
+        for (const VersionFile& file : spec.files) {
+            fmt::print("  {}{}{}{}\n", file.physical_name,
+                       file.logical_name.empty() ? "" : " as " + file.logical_name,
+                       file.main_program ? " (main program)" : "", file.gzip ? " (also compressed)" : "");
+        }
+        fmt::print("  API version: {}\n", spec.api_version.empty() ? "unknown" : spec.api_version);
+    }
+
+    static bool confirmed() {
+        fmt::print("Do you want to add it (y/n)? ");
+        std::fflush(stdout);
+        std::string answer;
+        return std::getline(std::cin, answer) && (answer == "y" || answer == "yes");
+    }
+
+    fs::path project_;
+    const ProjectConfig& config_;
+    Options options_;
+    Database db_;
+    std::unique_ptr<ProjectSetupStore> store_;
+    InstallKeys keys_;
+    std::vector<Platform> platforms_;
+    std::vector<App> apps_;
+    int added_ = 0, known_ = 0, failed_ = 0;
+};
+
+int run(int argc, const char* const* argv) {
+    CommandLine line(
+        "update_versions", "Adds the app versions under apps/ to the project",
+        "Looks at apps/APP/VERSION/PLATFORM and apps/APP/VERSION/PLATFORM__PLANCLASS. Files are signed with "
+        "keys/code_sign_private unless NAME.sig holds the signature, copied to the download folder, and the "
+        "version is added to the database. Run it in the project's folder, as often as you like.");
+    Options options;
+    line.flag("--noconfirm", options.noconfirm, "Do not ask before each version.");
+    line.flag("--verbose", options.verbose, "Also name versions that are in the database already.");
+    line.section(
+        "FILES",
+        "version.xml in a version's folder says which file is the main program, logical names, and so on.");
+    line.section("EXIT STATUS", "0: done. 1: a version could not be added.");
+    if (const auto status = line.parse(argc, argv)) return *status;
+    const fs::path project = find_project_dir();
+    const ProjectConfig config = load_config_and_warn(project);
+    if (config.download_url.empty())
+        throw ConfigError("config.xml has no <download_url>: clients could not fetch files");
+    return Updater(project, config, options).run() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    try {
+        return sluice::run(argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "{}\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,56 @@
+// xadd: the platforms and apps of PROJECT/project.xml that are not yet in the database are added. What is
+// there already stays as it is, so it may be run again and again.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "config/project/add_rows.h"
+#include "config/project/project_xml.h"
+#include "sluice/base/clock.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+#include "sluice/daemon/command_line.h"
+#include "sluice/db/project_setup_store.h"
+
+namespace sluice {
+namespace {
+
+int run(int argc, const char* const* argv) {
+    CommandLine line(
+        "xadd", "Adds the platforms and apps of project.xml to the database",
+        "What exists already is left as it is. Run it in the project's folder, as often as you like; the "
+        "feeder takes the change up at once.");
+    if (const auto status = line.parse(argc, argv)) return *status;
+    const fs::path project = find_project_dir();
+    const ProjectConfig config = load_config_and_warn(project);
+    const fs::path file = project / "project.xml";
+    const auto text = read_file(file);
+    if (!text)
+        throw ConfigError(file.string() +
+                          " does not exist: write the platforms and apps of the project there");
+    const ProjectXml wanted = parse_project_xml(*text, file.string());
+
+    Database db(db_settings(config));
+    const auto store = make_project_setup_store(db);
+    const std::int64_t now = SystemClock().now_sec();
+    AddedRows rows;
+    db.transaction([&] { rows = add_rows(*store, wanted, now); });
+    for (const std::string& text_line : rows.lines) fmt::print("{}\n", text_line);
+    if (rows.added > 0) write_file_atomically(project / "reread_db", "<reread_db/>\n");
+    return 0;
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    try {
+        return sluice::run(argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "{}\n", error.what());
+        return 1;
+    }
+}

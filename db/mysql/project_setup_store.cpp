@@ -1,0 +1,137 @@
+#include "sluice/db/project_setup_store.h"
+
+namespace sluice {
+namespace {
+
+class MysqlProjectSetupStore final : public ProjectSetupStore {
+  public:
+    explicit MysqlProjectSetupStore(Database& db) : db_(db) {}
+
+    std::vector<Platform> platforms() override {
+        Rows rows =
+            db_.query(Sql("SELECT id, name, user_friendly_name, deprecated FROM platform ORDER BY id"));
+        std::vector<Platform> found;
+        while (rows.next()) found.push_back({rows.i64(0), rows.text(1), rows.text(2), rows.flag(3)});
+        return found;
+    }
+
+    std::vector<App> apps() override {
+        Rows rows =
+            db_.query(Sql("SELECT id, name, user_friendly_name, min_version, deprecated, "
+                          "homogeneous_redundancy, weight, beta, "
+                          "target_nresults, host_scale_check, homogeneous_app_version, non_cpu_intensive, "
+                          "locality_scheduling, "
+                          "n_size_classes, fraction_done_exact FROM app ORDER BY id"));
+        std::vector<App> found;
+        while (rows.next()) {
+            App app;
+            app.id = rows.i64(0);
+            app.name = rows.text(1);
+            app.user_friendly_name = rows.text(2);
+            app.min_version = rows.i32(3);
+            app.deprecated = rows.flag(4);
+            app.homogeneous_redundancy = rows.code<HrType>(5);
+            app.weight = rows.f64(6);
+            app.beta = rows.flag(7);
+            app.target_nresults = rows.i32(8);
+            app.host_scale_check = rows.flag(9);
+            app.homogeneous_app_version = rows.flag(10);
+            app.non_cpu_intensive = rows.flag(11);
+            app.locality_scheduling = rows.i32(12);
+            app.n_size_classes = rows.i32(13);
+            app.fraction_done_exact = rows.flag(14);
+            found.push_back(std::move(app));
+        }
+        return found;
+    }
+
+    Id add_platform(const Platform& platform, std::int64_t now) override {
+        Sql sql("INSERT INTO platform (create_time, name, user_friendly_name, deprecated) VALUES (");
+        sql << now << "," << SqlText{platform.name, 191} << "," << SqlText{platform.user_friendly_name} << ","
+            << platform.deprecated << ")";
+        return insert(sql);
+    }
+
+    Id add_app(const App& app, std::int64_t now) override {
+        Sql sql(
+            "INSERT INTO app (create_time, name, min_version, deprecated, user_friendly_name, "
+            "homogeneous_redundancy, "
+            "weight, beta, target_nresults, host_scale_check, homogeneous_app_version, non_cpu_intensive, "
+            "locality_scheduling, n_size_classes, fraction_done_exact) VALUES (");
+        sql << now << "," << SqlText{app.name, 191} << "," << app.min_version << "," << app.deprecated << ","
+            << SqlText{app.user_friendly_name} << "," << app.homogeneous_redundancy << "," << app.weight
+            << "," << app.beta << "," << app.target_nresults << "," << app.host_scale_check << ","
+            << app.homogeneous_app_version << "," << app.non_cpu_intensive << "," << app.locality_scheduling
+            << "," << app.n_size_classes << "," << app.fraction_done_exact << ")";
+        return insert(sql);
+    }
+
+    std::optional<Id> find_version(const AppVersion& version) override {
+        Sql sql("SELECT id FROM app_version WHERE appid=");
+        sql << version.appid << " AND platformid=" << version.platformid
+            << " AND version_num=" << version.version_num
+            << " AND plan_class=" << SqlText{version.plan_class, 128};
+        Rows rows = db_.query(sql);
+        return rows.next() ? std::optional<Id>(rows.i64(0)) : std::nullopt;
+    }
+
+    Id add_version(const AppVersion& version, std::int64_t now) override {
+        Sql sql(
+            "INSERT INTO app_version (create_time, appid, version_num, platformid, xml_doc, "
+            "min_core_version, "
+            "max_core_version, deprecated, plan_class, beta) VALUES (");
+        sql << now << "," << version.appid << "," << version.version_num << "," << version.platformid << ","
+            << SqlBlob{version.xml_doc} << "," << version.min_core_version << "," << version.max_core_version
+            << "," << version.deprecated << "," << SqlText{version.plan_class, 128} << "," << version.beta
+            << ")";
+        return insert(sql);
+    }
+
+    std::optional<User> user_by_email(const std::string& email) override {
+        Sql sql(
+            "SELECT id, create_time, email_addr, name, authenticator, passwd_hash FROM user WHERE "
+            "email_addr=");
+        Rows rows = db_.query(sql << SqlText{email, 191});
+        if (!rows.next()) return std::nullopt;
+        User user;
+        user.id = rows.i64(0);
+        user.create_time = rows.i64(1);
+        user.email_addr = rows.text(2);
+        user.name = rows.text(3);
+        user.authenticator = rows.text(4);
+        user.passwd_hash = rows.text(5);
+        return user;
+    }
+
+    Id add_user(const User& user) override {
+        Sql sql(
+            "INSERT INTO user (create_time, email_addr, name, authenticator, country, postal_code, "
+            "total_credit, "
+            "expavg_credit, expavg_time, global_prefs, project_prefs, teamid, venue, url, send_email, "
+            "show_hosts, posts, "
+            "seti_id, seti_nresults, seti_last_result_time, seti_total_cpu, signature, has_profile, "
+            "cross_project_id, "
+            "passwd_hash, email_validated, donated) VALUES (");
+        sql << user.create_time << "," << SqlText{user.email_addr, 191} << "," << SqlText{user.name, 191}
+            << "," << SqlText{user.authenticator, 191} << ",'International','',0,0," << user.create_time
+            << "," << SqlBlob{user.global_prefs} << "," << SqlBlob{user.project_prefs} << "," << user.teamid
+            << "," << SqlText{user.venue} << ",'',1,1,0," << user.seti_id << ",0,0,0,'',0,"
+            << SqlText{user.cross_project_id} << "," << SqlText{user.passwd_hash} << ",0,0)";
+        return insert(sql);
+    }
+
+  private:
+    Id insert(const Sql& sql) {
+        db_.execute(sql);
+        return db_.last_insert_id();
+    }
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<ProjectSetupStore> make_project_setup_store(Database& db) {
+    return std::make_unique<MysqlProjectSetupStore>(db);
+}
+
+}  // namespace sluice

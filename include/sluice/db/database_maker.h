@@ -1,0 +1,32 @@
+#pragma once
+// Makes a project's database on a server. Not a store: it works before there is anything to store in.
+#include <string>
+
+#include "sluice/db/database.h"
+
+namespace sluice {
+
+enum class DatabaseState {
+    kAbsent,
+    kEmpty,   ///< it exists and has no tables
+    kInUse    ///< it has tables
+};
+
+class DatabaseMaker {
+  public:
+    /// `admin` may be connected to no database (DbSettings::name empty).
+    explicit DatabaseMaker(Database& admin) : admin_(admin) {}
+    DatabaseState state(const std::string& name);
+    void create(const std::string& name);
+    void drop(const std::string& name);
+    /// All rights on `name` for user@host; the account is made, or its password set.
+    void grant(const std::string& name, const DbSettings& account, const std::string& from_host);
+
+  private:
+    Database& admin_;
+};
+
+/// db/schema.sql, as it was when this program was built, into the connected database.
+void load_schema(Database& db);
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+#pragma once
+// What the set-up tools write: platforms, apps, app versions, accounts (xadd, update_versions, create_account).
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/db/database.h"
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+class ProjectSetupStore {
+  public:
+    virtual ~ProjectSetupStore() = default;
+    virtual std::vector<Platform> platforms() = 0;
+    virtual std::vector<App> apps() = 0;
+    /// The new row's id. Throws DbError(kDuplicate) if the name exists.
+    virtual Id add_platform(const Platform& platform, std::int64_t now) = 0;
+    virtual Id add_app(const App& app, std::int64_t now) = 0;
+    /// The id of the version with the same app, platform, number and plan class.
+    virtual std::optional<Id> find_version(const AppVersion& version) = 0;
+    virtual Id add_version(const AppVersion& version, std::int64_t now) = 0;
+    virtual std::optional<User> user_by_email(const std::string& email) = 0;
+    /// An account as the web site would make it: no team, no venue, no preferences, e-mail not validated.
+    virtual Id add_user(const User& user) = 0;
+};
+
+std::unique_ptr<ProjectSetupStore> make_project_setup_store(Database& db);
+
+}  // namespace sluice

@@ -1,0 +1,309 @@
+// make_project, xadd, update_versions and create_account on a real database, as an admin types them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "sluice/base/signing.h"
+#include "tests/support/private_mariadb.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+
+using Table = std::vector<std::vector<std::string>>;
+
+std::string text_of(const fs::path& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+int mode_of(const fs::path& file) {
+    struct stat info {};
+    return ::stat(file.c_str(), &info) == 0 ? static_cast<int>(info.st_mode & 07777) : -1;
+}
+
+class ProjectSetup : public testing::Test {
+  protected:
+    ProjectSetup() : server_(PrivateMariaDb::shared()), root_(dir_ / "tiles") {
+        // An installation: the programs that were built, and a scheduler that is only there.
+        fs::create_directories(dir_ / "prefix/cgi-bin");
+        fs::create_directory_symlink(SLUICE_BIN, dir_ / "prefix/bin");
+        fs::permissions(dir_.write("prefix/cgi-bin/cgi", "#!/bin/sh\n"), fs::perms::owner_all);
+        fs::permissions(dir_.write("prefix/cgi-bin/file_upload_handler", "#!/bin/sh\n"),
+                        fs::perms::owner_all);
+    }
+    ~ProjectSetup() override {
+        Database db(server_.settings());
+        db.execute(Sql("DROP DATABASE IF EXISTS tiles"));
+        db.execute(Sql("DROP USER IF EXISTS 'tiler'@'localhost'"));
+    }
+
+    RunResult make_project(const std::vector<std::string>& more = {}) {
+        std::vector<std::string> words{SLUICE_BIN "/make_project",
+                                       "--name",
+                                       "tiles",
+                                       "--root",
+                                       root_.string(),
+                                       "--url_base",
+                                       "http://127.0.0.1",
+                                       "--install_from",
+                                       (dir_ / "prefix").string(),
+                                       "--db_user",
+                                       "root",
+                                       "--db_socket",
+                                       server_.socket().string()};
+        words.insert(words.end(), more.begin(), more.end());
+        return run(words);
+    }
+    RunResult in_project(const std::vector<std::string>& words, const std::string& input = "") {
+        RunOptions options;
+        options.cwd = root_;
+        options.unset = {"BOINC_PROJECT_DIR"};
+        options.stdin_text = input;
+        std::vector<std::string> full = words;
+        full[0] = (root_ / "bin" / words[0]).string();
+        return run(full, options);
+    }
+    Table rows(const Sql& query, int columns) {
+        Database db(server_.settings("tiles"));
+        return rows_of(db, query, columns);
+    }
+    void add_app(const std::string& more = "") {
+        std::string text = text_of(root_ / "project.xml");
+        text.insert(
+            text.find("</boinc>"),
+            "<app><name>render</name><user_friendly_name>Render</user_friendly_name>" + more + "</app>\n");
+        std::ofstream(root_ / "project.xml") << text;
+    }
+
+    PrivateMariaDb& server_;
+    TempDir dir_;
+    fs::path root_;
+};
+
+TEST_F(ProjectSetup, MakesAProjectThatProgramsFindTheirWayIn) {
+    const RunResult made = make_project({"--long_name", "Tiles & more"});
+    ASSERT_EQ(made.status, 0) << made.err;
+    const LoadedConfig loaded = load_config(root_);
+    EXPECT_THAT(loaded.warnings, testing::IsEmpty());
+    EXPECT_EQ(loaded.config.long_name, "Tiles & more");
+    EXPECT_EQ(rows(Sql("SELECT COUNT(*) FROM platform WHERE name='x86_64-pc-linux-gnu'"), 1), (Table{{"1"}}));
+
+    EXPECT_NO_THROW(PrivateKey::read(root_ / "keys/code_sign_private"));
+    EXPECT_TRUE(PublicKey::read(root_ / "keys/upload_public")
+                    .verify("x", PrivateKey::read(root_ / "keys/upload_private").sign("x")));
+    EXPECT_EQ(mode_of(root_ / "keys/code_sign_private"), 0600);
+    EXPECT_EQ(mode_of(root_ / "config.xml") & 0007, 0);
+    EXPECT_EQ(mode_of(root_ / "upload"), 02770);
+    EXPECT_TRUE(fs::is_symlink(root_ / "bin/start") && fs::is_symlink(root_ / "cgi-bin/cgi"));
+    EXPECT_THAT(in_project({"status"}).out, HasSubstr("feeder -d 3"));
+}
+
+TEST_F(ProjectSetup, SchemaIsTheOneOfTheRepository) {
+    ASSERT_EQ(make_project().status, 0);
+    const DbSettings reference = server_.create_project_database("reference");
+    const auto columns = [&](const std::string& database) {
+        Database db(server_.settings());
+        Sql query(
+            "SELECT table_name, column_name, column_type, column_key FROM information_schema.columns WHERE "
+            "table_schema=");
+        query << SqlText{database} << " ORDER BY 1, ordinal_position";
+        return rows_of(db, query, 4);
+    };
+    EXPECT_GT(columns("reference").size(), 200U);
+    EXPECT_EQ(columns("tiles"), columns("reference"));
+    EXPECT_EQ(rows(Sql("SELECT shortname FROM consent_type ORDER BY id"), 1).size(), 2U);
+}
+
+TEST_F(ProjectSetup, NeverTouchesWhatIsThere) {
+    ASSERT_EQ(make_project().status, 0);
+    const std::string config = text_of(root_ / "config.xml"), key = text_of(root_ / "keys/upload_private");
+    const RunResult again = make_project();
+    EXPECT_EQ(again.status, 1);
+    EXPECT_THAT(again.err, AllOf(HasSubstr("exists already"), HasSubstr("--root")));
+    EXPECT_EQ(text_of(root_ / "config.xml"), config);
+
+    fs::rename(root_, dir_ / "moved");
+    const RunResult same_database = make_project();
+    EXPECT_EQ(same_database.status, 1);
+    EXPECT_THAT(same_database.err, AllOf(HasSubstr("--keep_db"), HasSubstr("--drop_db_first")));
+    EXPECT_FALSE(fs::exists(root_));
+    EXPECT_EQ(text_of(dir_ / "moved/keys/upload_private"), key);
+
+    Database db(server_.settings("tiles"));
+    db.execute(Sql("UPDATE platform SET user_friendly_name='mine' WHERE id=1"));
+    EXPECT_EQ(make_project({"--keep_db"}).status, 0);
+    EXPECT_EQ(rows(Sql("SELECT user_friendly_name FROM platform WHERE id=1"), 1), (Table{{"mine"}}));
+    fs::remove_all(root_);
+    EXPECT_EQ(make_project({"--drop_db_first"}).status, 0);
+    EXPECT_NE(rows(Sql("SELECT user_friendly_name FROM platform WHERE id=1"), 1), (Table{{"mine"}}));
+}
+
+TEST_F(ProjectSetup, AFailureLeavesNothingBehind) {
+    // The account exists on the server but may not use the new database.
+    Database db(server_.settings());
+    db.execute(Sql("CREATE USER 'tiler'@'localhost' IDENTIFIED BY 'pw'"));
+    const RunResult refused = make_project({"--db_user", "tiler", "--db_passwd", "pw"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, HasSubstr("--db_admin"));
+    EXPECT_FALSE(fs::exists(root_));
+
+    EXPECT_EQ(make_project({"--db_socket", "/nowhere/mysql.sock"}).status, 1);
+    EXPECT_EQ(make_project({"--install_from", "/nowhere"}).status, 1);
+    EXPECT_EQ(make_project({"--name", "two words"}).status, 1);
+    EXPECT_FALSE(fs::exists(root_));
+    EXPECT_EQ(
+        number_of(db, Sql("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name='tiles'")), 0);
+}
+
+TEST_F(ProjectSetup, AnAdminAccountMakesTheDatabaseAndItsUser) {
+    const RunResult made = make_project({"--db_admin", "root", "--db_user", "tiler"});
+    ASSERT_EQ(made.status, 0) << made.err;
+    const ProjectConfig config = load_config(root_).config;
+    EXPECT_EQ(config.db_user, "tiler");
+    EXPECT_THAT(config.db_passwd, MatchesRegex("[0-9a-f]{24}"));
+    ::setenv("MYSQL_UNIX_PORT", server_.socket().c_str(), 1);
+    Database db(db_settings(config));
+    EXPECT_GT(number_of(db, Sql("SELECT COUNT(*) FROM platform")), 8);
+    // Nothing beyond its own database.
+    EXPECT_THROW(db.query(Sql("SELECT COUNT(*) FROM mysql.user")), DbError);
+}
+
+TEST_F(ProjectSetup, ProgramsMayBeCopied) {
+    ASSERT_EQ(make_project({"--copy", "--no_db"}).status, 0);
+    EXPECT_FALSE(fs::is_symlink(root_ / "bin/start"));
+    EXPECT_EQ(fs::read_symlink(root_ / "bin/stop"), "start");
+    EXPECT_THAT(in_project({"status"}).out, HasSubstr("BOINC is DISABLED"));
+}
+
+TEST_F(ProjectSetup, XaddAddsWhatIsMissingAndNothingTwice) {
+    ASSERT_EQ(make_project().status, 0);
+    EXPECT_THAT(in_project({"xadd"}).out, Not(HasSubstr("Added")));
+    EXPECT_FALSE(fs::exists(root_ / "reread_db"));
+    add_app(
+        "<n_size_classes>3</n_size_classes><weight>0.5</weight><homogeneous_redundancy>2</"
+        "homogeneous_redundancy>");
+    const RunResult added = in_project({"xadd"});
+    EXPECT_EQ(added.status, 0) << added.err;
+    EXPECT_THAT(added.out, HasSubstr("Added app render 'Render'"));
+    EXPECT_TRUE(fs::exists(root_ / "reread_db"));
+    EXPECT_EQ(
+        rows(Sql("SELECT name, n_size_classes, weight, homogeneous_redundancy, min_avg_pfc FROM app"), 5),
+        (Table{{"render", "3", "0.5", "2", "1"}}));
+    EXPECT_THAT(in_project({"xadd"}).out, HasSubstr("Skipped app render: it exists"));
+    EXPECT_EQ(rows(Sql("SELECT COUNT(*) FROM app"), 1), (Table{{"1"}}));
+
+    std::ofstream(root_ / "project.xml") << "<boinc><app><name>x";
+    const RunResult broken = in_project({"xadd"});
+    EXPECT_EQ(broken.status, 1);
+    EXPECT_THAT(broken.err, HasSubstr("project.xml"));
+}
+
+class AppVersions : public ProjectSetup {
+  protected:
+    void SetUp() override {
+        ASSERT_EQ(make_project().status, 0);
+        add_app();
+        ASSERT_EQ(in_project({"xadd"}).status, 0);
+        fs::remove(root_ / "reread_db");
+    }
+    void lay_out(const std::string& name, const std::string& text) {
+        dir_.write("tiles/apps/render/" + name, text);
+    }
+};
+
+TEST_F(AppVersions, AreSignedCopiedAndAddedOnce) {
+    lay_out("1.0/x86_64-pc-linux-gnu/render_1.0", "program API_VERSION_7.20.5 end");
+    lay_out("1.0/x86_64-pc-linux-gnu__mt/render_1.0_mt", "parallel");
+    lay_out("1.0/x86_64-pc-linux-gnu__mt/version.xml", "<version><beta/></version>");
+    const RunResult added = in_project({"update_versions", "--noconfirm"});
+    ASSERT_EQ(added.status, 0) << added.err;
+    EXPECT_THAT(added.out, HasSubstr("2 app version(s) added"));
+    EXPECT_EQ(rows(Sql("SELECT v.version_num, p.name, v.plan_class, v.beta, v.deprecated FROM app_version v "
+                       "JOIN platform p "
+                       "ON p.id=v.platformid ORDER BY v.id"),
+                   5),
+              (Table{{"100", "x86_64-pc-linux-gnu", "", "0", "0"},
+                     {"100", "x86_64-pc-linux-gnu", "mt", "1", "0"}}));
+    const std::string doc = rows(Sql("SELECT xml_doc FROM app_version ORDER BY id"), 1)[0][0];
+    EXPECT_THAT(doc, AllOf(HasSubstr("<name>render_1.0</name>"),
+                           HasSubstr("<url>http://127.0.0.1/tiles/download/render_1.0</url>"),
+                           HasSubstr("<nbytes>30</nbytes>"), HasSubstr("<api_version>7.20.5</api_version>"),
+                           HasSubstr("<main_program/>")));
+    EXPECT_EQ(text_of(root_ / "download/render_1.0"), "program API_VERSION_7.20.5 end");
+    EXPECT_TRUE(fs::exists(root_ / "reread_db"));
+
+    // The signature in the document is what a client checks.
+    const std::size_t begin = doc.find("<file_signature>") + 16;
+    const std::string signature = doc.substr(begin, doc.find("</file_signature>") - begin);
+    EXPECT_TRUE(
+        PublicKey::read(root_ / "keys/code_sign_public").verify("program API_VERSION_7.20.5 end", signature));
+
+    EXPECT_THAT(in_project({"update_versions", "--noconfirm"}).out,
+                HasSubstr("0 app version(s) added, 2 in the database"));
+    EXPECT_EQ(rows(Sql("SELECT COUNT(*) FROM app_version"), 1), (Table{{"2"}}));
+}
+
+TEST_F(AppVersions, AreAskedFor) {
+    lay_out("1.0/x86_64-pc-linux-gnu/render_1.0", "program");
+    EXPECT_THAT(in_project({"update_versions"}, "n\n").out,
+                AllOf(HasSubstr("(y/n)"), HasSubstr("0 app version(s) added")));
+    EXPECT_FALSE(fs::exists(root_ / "download/render_1.0"));
+    EXPECT_THAT(in_project({"update_versions"}, "").out, HasSubstr("0 app version(s) added"));
+    EXPECT_THAT(in_project({"update_versions"}, "y\n").out, HasSubstr("1 app version(s) added"));
+}
+
+TEST_F(AppVersions, ABrokenOneDoesNotStopTheOthers) {
+    lay_out("1.0/no-such-platform/render_a", "a");
+    lay_out("1.0/windows_x86_64/one", "1");
+    lay_out("1.0/windows_x86_64/two", "2");
+    lay_out("1.0/x86_64-pc-linux-gnu/render_1.0", "good");
+    dir_.write("tiles/apps/unknown/1.0/windows_x86_64/p", "p");
+    const RunResult result = in_project({"update_versions", "--noconfirm"});
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.out, HasSubstr("1 app version(s) added, 0 in the database already, 3 failed"));
+    EXPECT_THAT(result.err, AllOf(HasSubstr("no platform 'no-such-platform'"), HasSubstr("main_program"),
+                                  HasSubstr("no app 'unknown'"), HasSubstr("xadd")));
+    // A changed file under an old name would never reach clients that have the old one.
+    lay_out("1.1/x86_64-pc-linux-gnu/render_1.0", "changed");
+    EXPECT_THAT(in_project({"update_versions", "--noconfirm"}).err, HasSubstr("another name"));
+    EXPECT_EQ(text_of(root_ / "download/render_1.0"), "good");
+}
+
+TEST_F(ProjectSetup, AccountsAreMadeOnce) {
+    ASSERT_EQ(make_project().status, 0);
+    const RunResult made =
+        in_project({"create_account", "--email", "me@example.org", "--name", "O'Neil \\ \"x\""});
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_THAT(made.out, MatchesRegex("[0-9a-f]{32}\n"));
+    const Table users = rows(Sql("SELECT authenticator, name, email_addr, teamid, send_email FROM user"), 5);
+    ASSERT_EQ(users.size(), 1U);
+    EXPECT_THAT(users[0], ElementsAre(made.out.substr(0, 32), "O'Neil \\ \"x\"", "me@example.org", "0", "1"));
+
+    const RunResult again = in_project({"create_account", "--email", "me@example.org", "--name", "other"});
+    EXPECT_EQ(again.status, 0);
+    EXPECT_EQ(again.out, made.out);
+    EXPECT_THAT(again.err, HasSubstr("already"));
+    const RunResult same_name =
+        in_project({"create_account", "--email", "you@example.org", "--name", "O'Neil \\ \"x\""});
+    EXPECT_EQ(same_name.status, 1);
+    EXPECT_THAT(same_name.err, HasSubstr("--name"));
+    EXPECT_EQ(in_project({"create_account", "--email", "nonsense"}).status, 1);
+    EXPECT_EQ(in_project({"create_account"}).status, 1);
+    EXPECT_EQ(in_project({"create_account", "--email", "b@example.org", "--password"}, "secret\n").status, 0);
+    EXPECT_EQ(rows(Sql("SELECT COUNT(*) FROM user"), 1), (Table{{"2"}}));
+}
+
+}  // namespace
+}  // namespace sluice::test

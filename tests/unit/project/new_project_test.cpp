@@ -1,0 +1,155 @@
+// The files of a new project.
+#include "config/project/new_project.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+#include "config/project/project_xml.h"
+#include "config/project/templates.h"
+#include "sluice/base/error.h"
+
+namespace sluice {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+NewProject a_project() {
+    NewProject project;
+    project.root = "/srv/boinc/tiles";
+    project.short_name = "tiles";
+    project.long_name = "Tiles & \"more\"";
+    project.url_base = "http://tiles.example.org";
+    project.host = "node7";
+    project.db_name = "tiles";
+    project.db_user = "boinc";
+    project.db_passwd = "a<b&c";
+    project.shmem_key = 0x1111ab12;
+    project.web_user_in_group = true;
+    return project;
+}
+std::string text_of(const NewProject& project, const std::string& name) {
+    for (const NewFile& file : files_of(project)) {
+        if (file.name == name) return file.text;
+    }
+    ADD_FAILURE() << name;
+    return "";
+}
+
+TEST(NewProjectFiles, ConfigIsReadAsMeant) {
+    NewProject project = a_project();
+    project.compat_level = 1;
+    project.daemons = {"bin/validator --app a & b"};
+    project.tasks = {"24 hours: size_census", " 1 h : batch_stats -d 3 "};
+    const std::string text = text_of(project, "config.xml");
+    const LoadedConfig loaded = parse_config(text, "config.xml");
+    EXPECT_THAT(loaded.warnings, IsEmpty());
+    const ProjectConfig& config = loaded.config;
+    EXPECT_EQ(config.compat_level, 1);
+    EXPECT_EQ(config.long_name, project.long_name);
+    EXPECT_EQ(config.db_passwd, "a<b&c");
+    EXPECT_EQ(config.shmem_key, 0x1111ab12);
+    EXPECT_EQ(config.master_url, "http://tiles.example.org/tiles/");
+    EXPECT_EQ(config.upload_url, "http://tiles.example.org/tiles_cgi/file_upload_handler");
+    EXPECT_EQ(config.download_url, "http://tiles.example.org/tiles/download");
+    EXPECT_EQ(config.key_dir, "/srv/boinc/tiles/keys");
+    EXPECT_EQ(config.uldl_dir_fanout, 1024);
+    EXPECT_EQ(config.daily_result_quota, 500);
+    EXPECT_FALSE(config.ignore_upload_certificates || config.dont_generate_upload_certificates);
+    const DaemonsAndTasks entries = parse_daemons_and_tasks(text, "config.xml");
+    EXPECT_THAT(entries.warnings, IsEmpty());
+    ASSERT_EQ(entries.daemons.size(), 3U);
+    EXPECT_EQ(entries.daemons[0].cmd, "feeder -d 3");
+    EXPECT_EQ(entries.daemons[2].cmd, "bin/validator --app a & b");
+    EXPECT_EQ(entries.daemons[2].output, "validator_1.log");
+    ASSERT_EQ(entries.tasks.size(), 2U);
+    EXPECT_EQ(entries.tasks[1].cmd, "batch_stats -d 3");
+    EXPECT_EQ(entries.tasks[1].period, 3600);
+}
+
+TEST(NewProjectFiles, CertificatesMayBeOff) {
+    NewProject project = a_project();
+    project.upload_certificates = false;
+    const ProjectConfig config = parse_config(text_of(project, "config.xml"), "config.xml").config;
+    EXPECT_TRUE(config.ignore_upload_certificates && config.dont_generate_upload_certificates);
+}
+
+TEST(NewProjectFiles, ClientsFindTheScheduler) {
+    for (const char* name : {"html/user/index.html", "html/user/schedulers.txt"}) {
+        const std::string page = text_of(a_project(), name);
+        EXPECT_THAT(page, HasSubstr("<scheduler>http://tiles.example.org/tiles_cgi/cgi</scheduler>"));
+        EXPECT_THAT(
+            page, HasSubstr("<link rel=\"boinc_scheduler\" href=\"http://tiles.example.org/tiles_cgi/cgi\""));
+    }
+    EXPECT_THAT(text_of(a_project(), "html/user/get_project_config.php"),
+                AllOf(HasSubstr("<name>Tiles &amp; \"more\"</name>"), HasSubstr("x86_64-pc-linux-gnu")));
+}
+
+TEST(NewProjectFiles, ProjectXmlIsWhatXaddReads) {
+    EXPECT_GT(parse_project_xml(text_of(a_project(), "project.xml"), "project.xml").platforms.size(), 8U);
+}
+
+TEST(NewProjectFiles, AnotherSocketIsKnownEverywhere) {
+    NewProject project = a_project();
+    EXPECT_THAT(text_of(project, "tiles.httpd.conf"), Not(HasSubstr("MYSQL_UNIX_PORT")));
+    project.db_socket = "/run/own.sock";
+    for (const char* name : {"tiles.httpd.conf", "tiles.httpd.fcgi.conf", "tiles.cronjob", "tiles.readme"}) {
+        EXPECT_THAT(text_of(project, name), AllOf(HasSubstr("MYSQL_UNIX_PORT"), HasSubstr("/run/own.sock")))
+            << name;
+    }
+}
+
+TEST(NewProjectFiles, WhatTheWebServerNeedsIsSaid) {
+    NewProject project = a_project();
+    EXPECT_THAT(text_of(project, "tiles.readme"), Not(HasSubstr("usermod")));
+    project.web_user_in_group = false;
+    project.web_user = "www-data";
+    EXPECT_THAT(text_of(project, "tiles.readme"), AllOf(HasSubstr("usermod"), HasSubstr("www-data")));
+}
+
+TEST(NewProjectFiles, SecretsAreNotForEverybody) {
+    for (const NewFile& file : files_of(a_project())) {
+        EXPECT_EQ(file.text.find("a&lt;b&amp;c") != std::string::npos ||
+                      file.text.find("a<b&c") != std::string::npos,
+                  (file.mode & 0007) == 0)
+            << file.name;
+    }
+}
+
+struct BadProject {
+    const char* what;
+    void (*spoil)(NewProject&);
+};
+class CheckNewProject : public testing::TestWithParam<BadProject> {};
+TEST_P(CheckNewProject, RefusesWhatWouldNotWork) {
+    NewProject project = a_project();
+    EXPECT_NO_THROW(check_new_project(project));
+    GetParam().spoil(project);
+    EXPECT_THROW(check_new_project(project), ConfigError) << GetParam().what;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, CheckNewProject,
+    testing::Values(BadProject{"blank", [](NewProject& p) { p.short_name = "my project"; }},
+                    BadProject{"slash", [](NewProject& p) { p.short_name = "a/b"; }},
+                    BadProject{"empty", [](NewProject& p) { p.short_name = ""; }},
+                    BadProject{"quote in root", [](NewProject& p) { p.root = "/srv/\"x"; }},
+                    BadProject{"blank in root", [](NewProject& p) { p.root = "/srv/my projects/x"; }},
+                    BadProject{"no scheme", [](NewProject& p) { p.url_base = "tiles.example.org"; }},
+                    BadProject{"scheme only", [](NewProject& p) { p.url_base = "http://"; }},
+                    BadProject{"quote in URL", [](NewProject& p) { p.url_base = "http://a\"b"; }},
+                    BadProject{"database", [](NewProject& p) { p.db_name = "a`b"; }},
+                    BadProject{"socket", [](NewProject& p) { p.db_socket = "/a b"; }},
+                    BadProject{"tag", [](NewProject& p) { p.long_name = "<b>"; }}));
+
+TEST(Templates, EveryNameNeedsAValue) {
+    EXPECT_EQ(fill_template("a @X@ b@c.org @X", {{"X", "<1>"}}, Escape::kXml), "a &lt;1&gt; b@c.org @X");
+    EXPECT_EQ(fill_template("@RAW_X@", {{"RAW_X", "<1>"}}, Escape::kXml), "<1>");
+    EXPECT_THROW(fill_template("@Y@", {}, Escape::kNone), Error);
+    EXPECT_EQ(template_text("no such template"), "");
+}
+
+}  // namespace
+}  // namespace sluice
