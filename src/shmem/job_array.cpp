@@ -138,6 +138,16 @@ SlotState JobArray::read(std::uint32_t index, JobSummary& job, SlotRef& ref) con
     return SlotState::kClaimed;
 }
 
+SlotState JobArray::state(std::uint32_t index) const {
+    if (index >= size()) return SlotState::kEmpty;
+    switch (state_of(impl_->slots[index].word.load(std::memory_order_acquire))) {
+        case WordState::kEmpty: return SlotState::kEmpty;
+        case WordState::kPresent: return SlotState::kPresent;
+        case WordState::kClaimed: break;
+    }
+    return SlotState::kClaimed;
+}
+
 Word* JobArray::Impl::block(const BlockRef& b) {
     if (b.chunk >= header->chunk_count.load(std::memory_order_acquire)) return nullptr;
     const ChunkEntry& entry = header->chunks[b.chunk];

@@ -136,6 +136,8 @@ class JobArray {
     std::uint32_t size() const;
     /// Consistent copy of slot `index`. kPresent: `job` and `ref` are set. kClaimed also covers a slot being written.
     SlotState read(std::uint32_t index, JobSummary& job, SlotRef& ref) const;
+    /// The state alone.
+    SlotState state(std::uint32_t index) const;
     /// nullopt: someone else was quicker, or the content changed.
     std::optional<Claim> claim(const SlotRef& ref);
     /// A copy of the cold data of a slot that is not claimed; nullopt if it changed while being read.

@@ -1,0 +1,222 @@
+#include "sluice/db/feeder_store.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+Sql row_columns(const UnsentFilter& filter) {
+    Sql sql("select r.id, r.workunitid, r.appid, r.batch, r.priority, r.random, ");
+    sql << (filter.with_hr_class ? Sql("w.hr_class") : Sql("0"));
+    return sql << " from result r ";
+}
+
+Sql join_of(const UnsentFilter& filter) {
+    return filter.with_hr_class ? Sql(" straight_join workunit w on w.id = r.workunitid ") : Sql("");
+}
+
+Sql conditions(const UnsentFilter& filter) {
+    Sql sql;
+    if (!filter.appids.empty()) (sql << " and r.appid in (").ids(filter.appids) << ")";
+    if (filter.mod_n > 0) sql << " and r.id % " << filter.mod_n << " = " << filter.mod_i;
+    if (filter.wmod_n > 0) sql << " and r.workunitid % " << filter.wmod_n << " = " << filter.wmod_i;
+    return sql;
+}
+
+class MysqlFeederStore final : public FeederStore {
+  public:
+    explicit MysqlFeederStore(Database& db) : db_(db) {}
+    std::vector<UnsentRow> unsent_page(const UnsentFilter& filter, WalkOrder order, const WalkPosition& from,
+                                       int limit) override;
+    std::vector<UnsentJob> load(std::span<const Id> results) override;
+    std::vector<JobState> look_at(std::span<const Id> results) override;
+    std::int64_t mark_didnt_need(std::span<const Id> results, std::int64_t now) override;
+    std::int64_t release_hr_class(std::span<const Id> workunits, std::int64_t now, bool extra_instance) override;
+    std::vector<Submitter> submitters(std::span<const Id> users) override;
+    std::vector<std::pair<Id, Id>> batch_owners(std::span<const Id> batches) override;
+    HostFit hosts_that_fit(double memory, double disk, std::int64_t heard_since) override;
+
+  private:
+    std::vector<UnsentRow> rows(const Sql& sql);
+    std::vector<UnsentRow> page_by_id(const UnsentFilter& filter, Id after, int limit);
+    std::vector<UnsentRow> rest_of_level(const UnsentFilter& filter, std::int64_t priority, Id after, int limit);
+    std::vector<UnsentRow> further_levels(const UnsentFilter& filter, bool down, const WalkPosition& from, int limit);
+    Database& db_;
+};
+
+std::vector<UnsentRow> MysqlFeederStore::rows(const Sql& sql) {
+    std::vector<UnsentRow> all;
+    Rows rows = db_.query(sql);
+    all.reserve(rows.size());
+    while (rows.next()) {
+        all.push_back({rows.i64(0), rows.i64(1), rows.i64(2), rows.i64(3), rows.i64(4), rows.i64(5), rows.i32(6)});
+    }
+    return all;
+}
+
+// Index res_app_state ends in the primary key: a range of it, in order.
+std::vector<UnsentRow> MysqlFeederStore::page_by_id(const UnsentFilter& filter, Id after, int limit) {
+    Sql sql = row_columns(filter);
+    sql << "force index (res_app_state)" << join_of(filter) << " where r.server_state = " << ServerState::kUnsent
+        << conditions(filter) << " and r.id > " << after << " order by r.id limit " << limit;
+    return rows(sql);
+}
+
+// Index ind_res_st (server_state, priority) ends in the primary key as well: no sorting, however long the level is.
+std::vector<UnsentRow> MysqlFeederStore::rest_of_level(const UnsentFilter& filter, std::int64_t priority, Id after, int limit) {
+    Sql sql = row_columns(filter);
+    sql << "force index (ind_res_st)" << join_of(filter) << " where r.server_state = " << ServerState::kUnsent
+        << " and r.priority = " << priority << " and r.id > " << after << conditions(filter) << " order by r.id limit " << limit;
+    return rows(sql);
+}
+
+/// The levels behind the one `from` stands in. The index runs one way only, so ids come with the priorities' direction:
+/// whole levels are put right here, a level that the limit cut is read again from its beginning.
+std::vector<UnsentRow> MysqlFeederStore::further_levels(const UnsentFilter& filter, bool down, const WalkPosition& from,
+                                                        int limit) {
+    Sql sql = row_columns(filter);
+    sql << "force index (ind_res_st)" << join_of(filter) << " where r.server_state = " << ServerState::kUnsent;
+    if (from.begun) sql << (down ? Sql(" and r.priority < ") : Sql(" and r.priority > ")) << from.priority;
+    sql << conditions(filter)
+        << (down ? Sql(" order by r.priority desc, r.id desc") : Sql(" order by r.priority, r.id")) << " limit " << limit;
+    std::vector<UnsentRow> found = rows(sql);
+    if (!down) return found;
+    const bool cut = static_cast<int>(found.size()) == limit && limit > 0;
+    const std::int64_t last_level = found.empty() ? 0 : found.back().priority;
+    if (cut) {
+        const auto first_of_last = std::find_if(found.begin(), found.end(), [&](const UnsentRow& r) { return r.priority == last_level; });
+        found.erase(first_of_last, found.end());
+    }
+    std::sort(found.begin(), found.end(), [](const UnsentRow& a, const UnsentRow& b) {
+        return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
+    });
+    if (cut) {
+        const auto level = rest_of_level(filter, last_level, 0, limit - static_cast<int>(found.size()));
+        found.insert(found.end(), level.begin(), level.end());
+    }
+    return found;
+}
+
+std::vector<UnsentRow> MysqlFeederStore::unsent_page(const UnsentFilter& filter, WalkOrder order, const WalkPosition& from,
+                                                     int limit) {
+    if (order == WalkOrder::kById) return page_by_id(filter, from.begun ? from.id : 0, limit);
+    std::vector<UnsentRow> page;
+    if (from.begun) page = rest_of_level(filter, from.priority, from.id, limit);
+    const int room = limit - static_cast<int>(page.size());
+    if (room == 0) return page;
+    const auto more = further_levels(filter, order == WalkOrder::kPriorityDown, from, room);
+    page.insert(page.end(), more.begin(), more.end());
+    return page;
+}
+
+std::vector<UnsentJob> MysqlFeederStore::load(std::span<const Id> results) {
+    std::vector<UnsentJob> jobs;
+    if (results.empty()) return jobs;
+    Sql sql(
+        "select r.id, r.name, r.priority, r.report_deadline, r.server_state, r.create_time, "
+        "w.id, w.appid, w.name, w.xml_doc, w.batch, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, "
+        "w.rsc_disk_bound, w.rsc_bandwidth_bound, w.canonical_resultid, w.delay_bound, w.error_mask, w.hr_class, "
+        "w.target_nresults, w.priority, w.app_version_id, w.transitioner_flags, w.size_class, w.keywords, "
+        "w.app_version_num from result r join workunit w on w.id = r.workunitid where r.id in (");
+    sql.ids(results) << ")";
+    Rows rows = db_.query(sql);
+    while (rows.next()) {
+        UnsentJob& job = jobs.emplace_back();
+        Result& r = job.result;
+        Workunit& w = job.workunit;
+        r.id = rows.i64(0), r.name = rows.text(1), r.priority = rows.i64(2), r.report_deadline = rows.i64(3);
+        r.server_state = rows.code<ServerState>(4), r.create_time = rows.i64(5);
+        w.id = rows.i64(6), w.appid = rows.i64(7), w.name = rows.text(8), w.xml_doc = rows.text(9), w.batch = rows.i64(10);
+        w.rsc_fpops_est = rows.f64(11), w.rsc_fpops_bound = rows.f64(12), w.rsc_memory_bound = rows.f64(13);
+        w.rsc_disk_bound = rows.f64(14), w.rsc_bandwidth_bound = rows.f64(15), w.canonical_resultid = rows.i64(16);
+        w.delay_bound = rows.i64(17), w.error_mask = rows.i32(18), w.hr_class = rows.i32(19);
+        w.target_nresults = rows.i32(20), w.priority = rows.i64(21), w.app_version_id = rows.i64(22);
+        w.transitioner_flags = rows.code<TransitionerFlags>(23), w.size_class = rows.i32(24), w.keywords = rows.text(25);
+        w.app_version_num = rows.i32(26);
+        r.workunitid = w.id, r.appid = w.appid;
+    }
+    return jobs;
+}
+
+std::vector<JobState> MysqlFeederStore::look_at(std::span<const Id> results) {
+    std::vector<JobState> states;
+    if (results.empty()) return states;
+    Sql sql("select r.id, r.server_state, r.priority, w.priority, w.hr_class, w.error_mask, w.size_class, w.app_version_id, "
+            "w.canonical_resultid, w.transitioner_flags from result r join workunit w on w.id = r.workunitid where r.id in (");
+    sql.ids(results) << ")";
+    Rows rows = db_.query(sql);
+    while (rows.next()) {
+        states.push_back({rows.i64(0), rows.code<ServerState>(1), rows.i64(2), rows.i64(3), rows.i32(4), rows.i32(5), rows.i32(6),
+                          rows.i64(7), rows.i64(8), rows.code<TransitionerFlags>(9)});
+    }
+    return states;
+}
+
+std::int64_t MysqlFeederStore::mark_didnt_need(std::span<const Id> results, std::int64_t now) {
+    if (results.empty()) return 0;
+    std::vector<Id> sorted(results.begin(), results.end());
+    std::sort(sorted.begin(), sorted.end());
+    std::int64_t marked = 0;
+    db_.transaction([&] {
+        // Workunits before results: the order in which every process takes its locks.
+        Sql due("update workunit set transition_time = ");
+        (due << now << " where id in (select workunitid from result where id in (").ids(sorted)
+            << ") and server_state = " << ServerState::kUnsent << ") and transition_time > " << now;
+        db_.execute(due);
+        Sql over("update result set server_state = ");
+        (over << ServerState::kOver << ", outcome = " << Outcome::kDidntNeed << " where id in (").ids(sorted)
+            << ") and server_state = " << ServerState::kUnsent;
+        marked = db_.execute(over);
+    });
+    return marked;
+}
+
+std::int64_t MysqlFeederStore::release_hr_class(std::span<const Id> workunits, std::int64_t now, bool extra_instance) {
+    if (workunits.empty()) return 0;
+    std::vector<Id> sorted(workunits.begin(), workunits.end());
+    std::sort(sorted.begin(), sorted.end());
+    Sql sql("update workunit set hr_class = 0, ");
+    if (extra_instance) sql << "target_nresults = target_nresults + 1, ";
+    (sql << "transition_time = " << now << " where hr_class <> 0 and id in (").ids(sorted) << ")";
+    if (!extra_instance) {
+        sql << " and not exists (select 1 from result r where r.workunitid = workunit.id and (r.server_state = "
+            << ServerState::kInProgress << " or (r.server_state = " << ServerState::kOver << " and r.outcome = "
+            << Outcome::kSuccess << ")))";
+    }
+    return db_.execute(sql);
+}
+
+std::vector<Submitter> MysqlFeederStore::submitters(std::span<const Id> users) {
+    std::vector<Submitter> found;
+    if (users.empty()) return found;
+    Sql sql("select s.user_id, s.quota from user_submit s join user u on u.id = s.user_id where s.user_id in (");
+    sql.ids(users) << ") order by s.user_id";
+    Rows rows = db_.query(sql);
+    while (rows.next()) found.push_back({rows.i64(0), rows.f64(1)});
+    return found;
+}
+
+std::vector<std::pair<Id, Id>> MysqlFeederStore::batch_owners(std::span<const Id> batches) {
+    std::vector<std::pair<Id, Id>> found;
+    if (batches.empty()) return found;
+    Sql sql("select id, user_id from batch where id in (");
+    sql.ids(batches) << ")";
+    Rows rows = db_.query(sql);
+    while (rows.next()) found.emplace_back(rows.i64(0), rows.i64(1));
+    return found;
+}
+
+HostFit MysqlFeederStore::hosts_that_fit(double memory, double disk, std::int64_t heard_since) {
+    Sql sql("select count(*), coalesce(sum(m_nbytes >= ");
+    sql << memory << "), 0), coalesce(sum(d_free >= " << disk << "), 0), coalesce(sum(m_nbytes >= " << memory << " and d_free >= "
+        << disk << "), 0) from host where rpc_time >= " << heard_since;
+    Rows rows = db_.query(sql);
+    if (!rows.next()) return {};
+    return {rows.i64(0), rows.i64(1), rows.i64(2), rows.i64(3)};
+}
+
+}  // namespace
+
+std::unique_ptr<FeederStore> make_feeder_store(Database& db) { return std::make_unique<MysqlFeederStore>(db); }
+
+}  // namespace sluice

@@ -1,0 +1,37 @@
+#include "feeder/array_mirror.h"
+
+namespace sluice {
+
+void ArrayMirror::set(std::size_t slot, const HeldJob& job) {
+    jobs_[slot] = job;
+    jobs_[slot].held = true;
+    slot_of_[job.candidate.row.id] = slot;
+    if (job.candidate.row.priority > 0) ++high_;
+}
+
+HeldJob ArrayMirror::clear(std::size_t slot) {
+    const HeldJob was = jobs_[slot];
+    if (!was.held) return was;
+    slot_of_.erase(was.candidate.row.id);
+    if (was.candidate.row.priority > 0) --high_;
+    jobs_[slot] = HeldJob{};
+    return was;
+}
+
+std::vector<HeldJob> ArrayMirror::notice_taken(const JobArray& array) {
+    std::vector<HeldJob> taken;
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+        if (jobs_[i].held && array.state(static_cast<std::uint32_t>(i)) == SlotState::kEmpty) taken.push_back(clear(i));
+    }
+    return taken;
+}
+
+std::vector<std::uint32_t> ArrayMirror::empty_slots() const {
+    std::vector<std::uint32_t> slots;
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+        if (!jobs_[i].held) slots.push_back(static_cast<std::uint32_t>(i));
+    }
+    return slots;
+}
+
+}  // namespace sluice

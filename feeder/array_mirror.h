@@ -1,0 +1,45 @@
+#pragma once
+// What the feeder itself put into each slot, in its own memory: is this result in the array? is answered in O(1), and a
+// look at the slots tells which were taken.
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "feeder/backlog.h"
+#include "feeder/picker.h"
+#include "sluice/shmem/job_array.h"
+
+namespace sluice {
+
+struct HeldJob {
+    Candidate candidate;
+    double since = 0;
+    // As published: compared with the database now and then.
+    std::int64_t wu_priority = 0;
+    int hr_class = 0, size_class = -1;
+    Id app_version_id = 0;
+    bool held = false;
+};
+
+class ArrayMirror {
+  public:
+    explicit ArrayMirror(std::size_t slots) : jobs_(slots) {}
+
+    bool holds(Id result) const { return slot_of_.count(result) != 0; }
+    std::size_t size() const { return jobs_.size(); }
+    std::size_t held() const { return slot_of_.size(); }
+    const HeldJob& at(std::size_t slot) const { return jobs_[slot]; }
+    void set(std::size_t slot, const HeldJob& job);
+    HeldJob clear(std::size_t slot);
+    /// Slots that are EMPTY in the array though a job was put there, cleared here; what they held.
+    std::vector<HeldJob> notice_taken(const JobArray& array);
+    std::vector<std::uint32_t> empty_slots() const;
+    ArrayShares shares() const { return {jobs_.size(), high_, held() - high_}; }
+
+  private:
+    std::vector<HeldJob> jobs_;
+    std::unordered_map<Id, std::size_t> slot_of_;
+    std::size_t high_ = 0;
+};
+
+}  // namespace sluice

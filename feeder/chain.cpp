@@ -1,0 +1,70 @@
+#include "feeder/chain.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+
+namespace sluice {
+namespace {
+
+EnumeratorSettings settings_of(const ProjectConfig& config, const FeederOptions& options) {
+    EnumeratorSettings s;
+    s.options = options;
+    s.hr_quotas = config.hr_allocate_slots;
+    s.slots = static_cast<std::size_t>(config.shmem_work_items);
+    s.head = std::max(1, config.feeder_query_size);
+    return s;
+}
+
+std::vector<Submitter> submitters_of(const std::vector<Id>& users, FeederStore& store) {
+    if (users.empty()) return {};
+    const auto found = store.submitters(users);
+    std::vector<Submitter> in_order;
+    for (const Id user : users) {
+        const auto s = std::find_if(found.begin(), found.end(), [&](const Submitter& x) { return x.user_id == user; });
+        if (s == found.end()) {
+            throw ConfigError(fmt::format("--user {}: there is no such user, or it may not submit jobs (no row in user_submit)", user));
+        }
+        in_order.push_back(*s);
+    }
+    return in_order;
+}
+
+}  // namespace
+
+Chain::Chain(const ProjectConfig& c, const FeederOptions& o, FeederStore& store, Env env, std::function<bool(Id)> held)
+    : config(c),
+      options(o),
+      enumerator(settings_of(c, o), store, env.rng, std::move(held)),
+      picker(o, submitters_of(o.users, store), env.rng),
+      filler(c, o, store, enumerator, picker) {}
+
+void Chain::set_apps(const std::vector<App>& apps) {
+    const bool strict = config.compat_level == 0 || config.hr_allocate_slots;
+    const std::string wrong = hr_misconfiguration(apps, config.homogeneous_redundancy, options.allapps, strict);
+    if (!wrong.empty()) throw ConfigError(wrong);
+    std::optional<HrInfo> info;
+    if (config.hr_allocate_slots) info = read_hr_info(config.project_dir);
+    std::vector<App> mine;
+    std::vector<Id> ids;
+    for (const App& app : apps) {
+        const auto& only = options.appids;
+        if (!only.empty() && std::find(only.begin(), only.end(), app.id) == only.end()) continue;
+        mine.push_back(app);
+        ids.push_back(app.id);
+    }
+    filler.set_apps(mine, static_cast<std::size_t>(config.shmem_work_items), info ? &*info : nullptr);
+    enumerator.set_apps(ids);
+}
+
+HrInfo read_hr_info(const std::filesystem::path& project) {
+    for (const std::filesystem::path& file : {std::filesystem::path("../hr_info.txt"), project / "hr_info.txt"}) {
+        if (const auto text = read_file(file, 1 << 20)) return parse_hr_info(*text, file.string());
+    }
+    throw ConfigError("<hr_allocate_slots> needs hr_info.txt in the project's folder, and there is none; run census, which writes it");
+}
+
+}  // namespace sluice

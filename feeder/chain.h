@@ -1,0 +1,34 @@
+#pragma once
+// What chooses jobs, put together: walks -> backlog -> picker -> slots. The feeder and its dry run share it.
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "config/project_config.h"
+#include "feeder/enumerator.h"
+#include "feeder/picker.h"
+#include "feeder/slot_filler.h"
+#include "sluice/base/env.h"
+
+namespace sluice {
+
+struct Chain {
+    /// Asks the database for the submitters of --user. Throws ConfigError: a user that may not submit. `held` as for
+    /// Enumerator. Everything given outlives the chain.
+    Chain(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, Env env, std::function<bool(Id)> held);
+
+    /// After (re)loading the tables. Throws ConfigError: HR settings that contradict each other, no hr_info.txt.
+    void set_apps(const std::vector<App>& apps);
+
+    const ProjectConfig& config;
+    const FeederOptions& options;
+    Enumerator enumerator;
+    Picker picker;
+    SlotFiller filler;
+};
+
+/// ../hr_info.txt as upstream reads it, else PROJECT/hr_info.txt. Throws ConfigError.
+HrInfo read_hr_info(const std::filesystem::path& project);
+
+}  // namespace sluice

@@ -1,0 +1,190 @@
+#include "feeder/enumerator.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+constexpr double kPeekInterval = 1, kDeepInterval = 1;
+/// Between two cycles, and what each row of the last one (a few microseconds of the database's time) adds to that.
+constexpr double kIdleInterval = 5, kIdleSecondsPerRow = 1e-4;
+constexpr double kHungryInterval = 0.5, kHungrySecondsPerRow = 1e-5;
+
+}  // namespace
+
+Enumerator::Enumerator(EnumeratorSettings settings, FeederStore& store, Rng& rng, std::function<bool(Id)> held)
+    : settings_(std::move(settings)), store_(store), rng_(rng), held_(std::move(held)) {
+    settings_.backlog = std::max(settings_.backlog, 4 * settings_.slots);
+}
+
+void Enumerator::set_apps(const std::vector<Id>& apps) {
+    const FeederOptions& o = settings_.options;
+    apps_.clear();
+    for (const Id app : apps) {
+        if (o.appids.empty() || std::find(o.appids.begin(), o.appids.end(), app) != o.appids.end()) apps_.insert(app);
+    }
+    UnsentFilter filter;
+    filter.mod_n = o.mod_n, filter.mod_i = o.mod_i, filter.wmod_n = o.wmod_n, filter.wmod_i = o.wmod_i;
+    filter.with_hr_class = settings_.hr_quotas;
+    walkers_.clear();
+    if (o.allapps || !o.appids.empty()) {
+        // One walk an app, by an index that begins with the app: the jobs of others cost nothing.
+        for (const Id app : apps) {
+            if (apps_.count(app) == 0) continue;
+            Walker& w = walkers_.emplace_back();
+            w.filter = filter;
+            w.filter.appids = {app};
+            w.order = WalkOrder::kById;
+        }
+    } else {
+        Walker& w = walkers_.emplace_back();
+        w.filter = filter;
+        w.order = o.order == FeederOrder::kPriorityAsc ? WalkOrder::kPriorityUp : WalkOrder::kPriorityDown;
+    }
+    backlog_.clear();
+    cycle_running_ = surveyed_ = false;
+    next_peek_ = next_deep_ = 0;
+}
+
+Candidate Enumerator::candidate_of(const UnsentRow& row) {
+    const FeederOptions& o = settings_.options;
+    Candidate c;
+    c.row = row;
+    if (o.allapps) c.stream.app = row.app_id;
+    if (o.order == FeederOrder::kByBatch) c.stream.part = row.batch;
+    if (o.order == FeederOrder::kBatchAccel) c.stream.part = row.priority > 0 ? 1 : 0;
+    if (settings_.hr_quotas) c.stream.hr_class = row.hr_class;
+    if (!o.users.empty()) {
+        const auto owner = owner_of_batch_.find(row.batch);
+        c.stream.user = owner == owner_of_batch_.end() ? 0 : owner->second;
+    }
+    set_place(c, o.order, o.order == FeederOrder::kRandom ? rng_.uniform() : 0);
+    return c;
+}
+
+void Enumerator::rest(Id result, double until, bool may_return_early) { rests_[result] = {until, may_return_early}; }
+
+bool Enumerator::is_resting(Id result) const {
+    const auto rest = rests_.find(result);
+    if (rest == rests_.end() || rest->second.until <= now_) return false;
+    return !(rest->second.may_return_early && hungry_);
+}
+
+void Enumerator::drop_expired_rests() {
+    std::erase_if(rests_, [&](const auto& r) { return r.second.until <= now_; });
+}
+
+void Enumerator::learn_owners(const std::vector<UnsentRow>& rows) {
+    if (settings_.options.users.empty()) return;
+    std::unordered_set<Id> unknown;
+    for (const UnsentRow& row : rows) {
+        if (row.batch != 0 && owner_of_batch_.count(row.batch) == 0) unknown.insert(row.batch);
+    }
+    if (unknown.empty()) return;
+    const std::vector<Id> batches(unknown.begin(), unknown.end());
+    for (const auto& [batch, user] : store_.batch_owners(batches)) owner_of_batch_[batch] = user;
+}
+
+bool Enumerator::take_in(const UnsentRow& row) {
+    if (held_(row.id)) return true;
+    if (const Candidate* known = backlog_.find(row.id)) {
+        if (known->row.priority == row.priority && known->row.hr_class == row.hr_class && known->row.batch == row.batch) return true;
+        backlog_.remove(row.id);  // it changed its place
+    }
+    if (apps_.count(row.app_id) == 0 || is_resting(row.id)) return false;
+    const Candidate c = candidate_of(row);
+    const auto& users = settings_.options.users;
+    if (!users.empty() && std::find(users.begin(), users.end(), c.stream.user) == users.end()) return false;
+    rests_.erase(row.id);
+    return backlog_.insert(c);
+}
+
+Enumerator::PageRead Enumerator::read_page(const Walker& walker, WalkPosition& at, int rows) {
+    const auto page = store_.unsent_page(walker.filter, walker.order, at, rows);
+    rows_read_ += page.size();
+    learn_owners(page);
+    PageRead read;
+    for (const UnsentRow& row : page) read.useful += take_in(row) ? 1 : 0;
+    if (!page.empty()) at = {true, page.back().priority, page.back().id};
+    read.at_end = static_cast<int>(page.size()) < rows;
+    return read;
+}
+
+bool Enumerator::cycle_is_due() const {
+    if (!surveyed_ || now_ < cycle_ended_) return true;  // the first one, or the clock was set back
+    const auto rows = static_cast<double>(rows_of_cycle_);
+    const double pause = hungry_ ? std::max(kHungryInterval, rows * kHungrySecondsPerRow)
+                                 : std::max(kIdleInterval, rows * kIdleSecondsPerRow);
+    return now_ >= cycle_ended_ + pause;
+}
+
+void Enumerator::start_cycle() {
+    cycle_running_ = true;
+    rows_at_cycle_start_ = rows_read_;
+    for (Walker& w : walkers_) {
+        w.at = {};
+        w.seen = 0;
+        w.over = false;
+    }
+    drop_expired_rests();
+}
+
+void Enumerator::end_cycle() {
+    cycle_running_ = false;
+    surveyed_ = true;
+    cycle_ended_ = now_;
+    rows_of_cycle_ = rows_read_ - rows_at_cycle_start_;
+}
+
+void Enumerator::go_on_with_cycle() {
+    const std::size_t share = settings_.backlog / std::max<std::size_t>(1, walkers_.size()) + settings_.slots;
+    const std::size_t until = rows_read_ + (surveyed_ ? settings_.rows_a_turn : settings_.rows_before_first_fill);
+    for (Walker& w : walkers_) {
+        while (!w.over && rows_read_ < until) {
+            const PageRead read = read_page(w, w.at, settings_.page);
+            w.seen += read.useful;
+            w.over = read.at_end || w.seen >= share;
+            if (w.over && !read.at_end && !w.deep.begun) w.deep = w.at;
+        }
+    }
+    backlog_.trim(settings_.backlog);
+    if (std::all_of(walkers_.begin(), walkers_.end(), [](const Walker& w) { return w.over; })) {
+        end_cycle();
+    } else if (rows_read_ >= until) {
+        surveyed_ = true;  // far enough for a first fill; the cycle goes on in the next turns
+    }
+}
+
+void Enumerator::peek_at_head() {
+    for (const Walker& w : walkers_) {
+        WalkPosition head;
+        if (w.order != WalkOrder::kById) read_page(w, head, settings_.head);  // by id there is no head
+    }
+}
+
+void Enumerator::go_deeper() {
+    for (std::size_t tried = 0; tried < walkers_.size(); ++tried) {
+        Walker& w = walkers_[deep_walker_++ % walkers_.size()];
+        if (!w.deep.begun) continue;
+        if (read_page(w, w.deep, settings_.page).at_end) w.deep = {};  // the next cycle says where to begin anew
+        backlog_.trim(settings_.backlog);
+        return;
+    }
+}
+
+void Enumerator::turn(double now, bool hungry) {
+    now_ = now;
+    hungry_ = hungry;
+    if (!cycle_running_ && cycle_is_due()) start_cycle();
+    if (cycle_running_) return go_on_with_cycle();
+    if (now >= next_peek_ || next_peek_ > now + kPeekInterval) {
+        next_peek_ = now + kPeekInterval;
+        peek_at_head();
+    }
+    if (now >= next_deep_ || next_deep_ > now + kDeepInterval) {
+        next_deep_ = now + kDeepInterval;
+        go_deeper();
+    }
+}
+
+}  // namespace sluice

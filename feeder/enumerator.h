@@ -1,0 +1,105 @@
+#pragma once
+// Finds unsent results and keeps the backlog filled, without ever forgetting one and without reading the same head of
+// the queue again and again while there is something to send:
+//  - a cycle walks the unsent results page by page (keyset), best first, until the backlog is full or everything was
+//    seen. It starts again now and then, at once when slots stay empty, so that whatever became unsent meanwhile (put
+//    back, released, re-prioritised, newly made) comes up;
+//  - a peek at the head of the queue every second lets new jobs of high priority come to the front;
+//  - where there is more than the backlog holds, a slow walk goes on behind the cycle's end for what the index's order
+//    hides (a retry of an old workunit has a high id; batches and random numbers are in no index).
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "feeder/backlog.h"
+#include "feeder/options.h"
+#include "sluice/base/rng.h"
+#include "sluice/db/feeder_store.h"
+
+namespace sluice {
+
+struct EnumeratorSettings {
+    FeederOptions options;
+    bool hr_quotas = false;  ///< candidates are kept apart by HR class
+    std::size_t slots = 100;
+    int page = 5000;         ///< rows a query
+    int head = 200;          ///< rows of a peek: <feeder_query_size>
+    std::size_t backlog = 100000;    ///< candidates kept
+    std::size_t rows_a_turn = 10000;
+    std::size_t rows_before_first_fill = 100000;
+};
+
+class Enumerator {
+  public:
+    /// `held` says whether a result is in the array.
+    Enumerator(EnumeratorSettings settings, FeederStore& store, Rng& rng, std::function<bool(Id)> held);
+
+    /// The apps whose jobs may be sent, and (with --allapps or --appids) are walked one by one. Starts all over.
+    void set_apps(const std::vector<Id>& apps);
+    /// Reads what is due. `hungry`: slots are empty and nothing here fits them. Throws DbError.
+    void turn(double now, bool hungry);
+    /// A whole walk is over (or has gone far enough) since set_apps(): the array may be filled.
+    bool has_surveyed() const { return surveyed_; }
+
+    Backlog& backlog() { return backlog_; }
+    const Backlog& backlog() const { return backlog_; }
+    Candidate candidate_of(const UnsentRow& row);
+    /// Back into the backlog (it was taken out for a slot and did not get there, or gave way).
+    void put_back(Candidate candidate) { backlog_.insert(candidate); }
+    /// Not to be found until `until`. `may_return_early`: sooner if slots would stay empty otherwise.
+    void rest(Id result, double until, bool may_return_early = false);
+    void forget_rests() { rests_.clear(); }
+    std::size_t resting() const { return rests_.size(); }
+    /// True: another walk is due sooner or later; all that is unsent is not known at the moment.
+    bool cycle_running() const { return cycle_running_; }
+    std::uint64_t rows_read() const { return rows_read_; }
+
+  private:
+    struct Walker {
+        UnsentFilter filter;
+        WalkOrder order = WalkOrder::kPriorityDown;
+        WalkPosition at;       ///< of the cycle
+        WalkPosition deep;     ///< of the slow walk behind the cycles' end
+        std::size_t seen = 0;  ///< in this cycle: candidates, known or new
+        bool over = false;     ///< this cycle's part is done
+    };
+    struct Rest {
+        double until = 0;
+        bool may_return_early = false;
+    };
+
+    struct PageRead {
+        std::size_t useful = 0;
+        bool at_end = false;
+    };
+    PageRead read_page(const Walker& walker, WalkPosition& at, int rows);
+    /// Whether the row is of use now (in the array or backlog already counts).
+    bool take_in(const UnsentRow& row);
+    bool is_resting(Id result) const;
+    void learn_owners(const std::vector<UnsentRow>& rows);
+    bool cycle_is_due() const;
+    void start_cycle();
+    void go_on_with_cycle();
+    void end_cycle();
+    void peek_at_head();
+    void go_deeper();
+    void drop_expired_rests();
+
+    EnumeratorSettings settings_;
+    FeederStore& store_;
+    Rng& rng_;
+    std::function<bool(Id)> held_;
+    Backlog backlog_;
+    std::vector<Walker> walkers_;
+    std::unordered_set<Id> apps_;
+    std::unordered_map<Id, Rest> rests_;
+    std::unordered_map<Id, Id> owner_of_batch_;
+    double now_ = 0;
+    bool hungry_ = false, cycle_running_ = false, surveyed_ = false;
+    double cycle_ended_ = 0, next_peek_ = 0, next_deep_ = 0;
+    std::uint64_t rows_read_ = 0, rows_at_cycle_start_ = 0, rows_of_cycle_ = 0;
+    std::size_t deep_walker_ = 0;  ///< whose turn it is
+};
+
+}  // namespace sluice

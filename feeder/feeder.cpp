@@ -1,0 +1,169 @@
+#include "feeder/feeder.h"
+
+#include <algorithm>
+
+#include "sluice/base/error.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kHouseInterval = 1, kSummaryInterval = 60;
+constexpr double kLongestRetryWait = 10, kReminderInterval = 600;
+constexpr double kTakenRest = 1;  ///< a job that was taken but is unsent still comes back after this time
+
+}  // namespace
+
+Feeder::Feeder(const ProjectConfig& config, const FeederOptions& options, FeederParts parts, Env env)
+    : config_(config),
+      options_(options),
+      array_(parts.array),
+      store_(parts.store),
+      catalogue_(parts.catalogue),
+      env_(env),
+      census_(config.project_dir),
+      mirror_(parts.array.size()) {
+    const double now = env_.clock.now();
+    next_summary_ = now + kSummaryInterval;
+}
+
+double Feeder::turn() {
+    const double now = env_.clock.now();
+    keep_house(now);
+    if (trouble_.empty() || now >= retry_at_) {
+        try {
+            work(now);
+            if (!trouble_.empty()) log_normal("The database answers again");
+            trouble_.clear();
+            retry_wait_ = 1;
+        } catch (const DbError& e) {
+            note_trouble(e.what(), now);
+        }
+    }
+    sum_up(now);
+    return wait_time(now);
+}
+
+/// What needs no database.
+void Feeder::keep_house(double now) {
+    array_.heartbeat(static_cast<std::int64_t>(now));
+    for (const HeldJob& job : mirror_.notice_taken(array_)) {
+        ++tally_.taken;
+        starvation_.taken(job.candidate.row.id);
+        if (chain_) chain_->enumerator.rest(job.candidate.row.id, now + kTakenRest);
+    }
+    if (!is_due(next_house_, now, kHouseInterval)) return;
+    const int given_back = array_.reclaim_dead_claims();
+    if (given_back == 0) return;
+    tally_.reclaimed += static_cast<std::uint64_t>(given_back);
+    log_warning("{} slots were held by schedulers that died; their jobs are present again", given_back);
+}
+
+void Feeder::note_trouble(const std::string& what, double now) {
+    if (trouble_.empty() || now - trouble_said_ >= kReminderInterval) {
+        log_warning("{}; the jobs in the array stay available, trying again at least every {:.0f} s", what, kLongestRetryWait);
+        trouble_said_ = now;
+    } else {
+        log_debug("Still: {}", what);
+    }
+    trouble_ = what;
+    retry_at_ = now + retry_wait_;
+    retry_wait_ = std::min(2 * retry_wait_, kLongestRetryWait);
+}
+
+void Feeder::work(double now) {
+    if (!chain_) set_up(now);
+    look_at_triggers(now);
+    refresh_credit_scales(now);
+    if (config_.dont_send_jobs) {
+        if (!std::exchange(ready_, true)) array_.set_ready(true);
+        return;
+    }
+    check_held_jobs(now);
+    make_room(now);
+    fill(now);
+    report_starvation(now);
+}
+
+void Feeder::fill(double now) {
+    Enumerator& enumerator = chain_->enumerator;
+    // First what is known already: a refill must not wait for a walk.
+    if (enumerator.has_surveyed()) fill_empty_slots(now);
+    const std::size_t known = enumerator.backlog().size();
+    enumerator.turn(now, hungry_);
+    if (!enumerator.has_surveyed()) return;
+    if (!ready_ || (hungry_ && enumerator.backlog().size() > known)) fill_empty_slots(now);
+    if (std::exchange(ready_, true)) return;
+    array_.set_ready(true);
+    log_normal("The job array is ready: {} of {} slots are filled", mirror_.held(), mirror_.size());
+}
+
+void Feeder::fill_empty_slots(double now) {
+    const auto empty = mirror_.empty_slots();
+    hungry_ = false;
+    if (empty.empty()) return;
+    const Choice choice = chain_->filler.choose(mirror_, empty, now);
+    publish(choice.placements, now);
+    hungry_ = choice.slots_left;
+    if (choice.not_needed.empty()) return;
+    const auto marked = store_.mark_didnt_need(choice.not_needed, static_cast<std::int64_t>(now));
+    tally_.not_needed += static_cast<std::uint64_t>(marked);
+    log_normal("{} unsent results are not needed any more (their workunit failed or is done), the first: [RESULT#{}]", marked,
+               choice.not_needed.front());
+}
+
+void Feeder::publish(const std::vector<Placement>& placements, double now) {
+    for (const Placement& p : placements) {
+        if (array_.publish(p.slot, p.job, p.doc)) {
+            mirror_.set(p.slot, p.held);
+            starvation_.offered(p.job.result_id, now);
+            ++tally_.added;
+            log_debug("adding [RESULT#{}] of [WU#{}] in slot {}", p.job.result_id, p.job.workunit_id, p.slot);
+            continue;
+        }
+        chain_->enumerator.put_back(p.held.candidate);
+        const std::string& why = array_.growth_error();
+        if (std::exchange(memory_trouble_, why) != why && !why.empty()) log_critical("{}; slot {} stays empty", why, p.slot);
+    }
+}
+
+std::optional<HeldJob> Feeder::withdraw(std::uint32_t slot) {
+    JobSummary job;
+    SlotRef ref;
+    const HeldJob& held = mirror_.at(slot);
+    if (!held.held || array_.read(slot, job, ref) != SlotState::kPresent || job.result_id != held.candidate.row.id) return std::nullopt;
+    const std::uint32_t passed_over = array_.passed_over_count(slot);
+    if (!array_.withdraw(ref)) return std::nullopt;
+    starvation_.withdrawn(job.result_id, passed_over);
+    ++tally_.withdrawn;
+    return mirror_.clear(slot);
+}
+
+double Feeder::wait_time(double now) const {
+    if (!trouble_.empty()) return std::clamp(retry_at_ - now, 0.0, 1.0);
+    if (config_.dont_send_jobs) return 1;
+    if (!chain_ || !ready_) return 0;
+    if (chain_->enumerator.cycle_running()) return 0.02;
+    return hungry_ ? 0.25 : 0.5;
+}
+
+bool Feeder::is_due(double& next, double now, double interval) {
+    if (now < next && next <= now + interval) return false;
+    next = now + interval;
+    return true;
+}
+
+void Feeder::sum_up(double now) {
+    if (!is_due(next_summary_, now, kSummaryInterval)) return;
+    const Tally t = std::exchange(tally_, {});
+    total_.added += t.added, total_.taken += t.taken, total_.reclaimed += t.reclaimed, total_.not_needed += t.not_needed;
+    total_.withdrawn += t.withdrawn, total_.rotated += t.rotated, total_.purged += t.purged;
+    if (t.added + t.taken + t.withdrawn + t.not_needed + t.reclaimed == 0 || !chain_) return;
+    log_normal(
+        "Last minute: {} jobs added, {} taken, {} withdrawn ({} rotated, {} purged), {} not needed, {} given back; {} of {} slots "
+        "filled, {} jobs waiting",
+        t.added, t.taken, t.withdrawn, t.rotated, t.purged, t.not_needed, t.reclaimed, mirror_.held(), mirror_.size(),
+        chain_->enumerator.backlog().size());
+}
+
+}  // namespace sluice

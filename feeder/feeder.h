@@ -1,0 +1,92 @@
+#pragma once
+// The feeder: keeps the job array full. One turn looks what was taken, gives back what the dead held, does what is due
+// (tables, census files, credit scales, jobs that changed), and fills. Upstream: feeder, feeder_user.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "config/project_config.h"
+#include "feeder/array_mirror.h"
+#include "feeder/census_reader.h"
+#include "feeder/chain.h"
+#include "feeder/starvation.h"
+#include "sluice/base/env.h"
+#include "sluice/db/catalogue_store.h"
+#include "sluice/db/feeder_store.h"
+#include "sluice/shmem/job_array.h"
+
+namespace sluice {
+
+struct FeederParts {
+    JobArray& array;
+    FeederStore& store;
+    CatalogueStore& catalogue;
+};
+
+class Feeder {
+  public:
+    /// Everything given outlives the feeder. No database access yet.
+    Feeder(const ProjectConfig& config, const FeederOptions& options, FeederParts parts, Env env);
+
+    /// Returns for how long, at most, it may wait for jobs to be taken. A database that is away is logged once and
+    /// tried again with back-off; the array lives on meanwhile. Throws ConfigError when started with settings that
+    /// can't work.
+    double turn();
+    /// The first complete fill is done.
+    bool ready() const { return ready_; }
+    /// The database's last error, while it lasts.
+    const std::string& trouble() const { return trouble_; }
+    /// For SIGUSR1.
+    std::string state_text() const;
+
+  private:
+    void keep_house(double now);
+    void work(double now);
+    void set_up(double now);
+    void reload(double now);
+    void publish_tables(double now);
+    void look_at_triggers(double now);
+    void refresh_credit_scales(double now);
+    void fill(double now);
+    void fill_empty_slots(double now);
+    void publish(const std::vector<Placement>& placements, double now);
+    void check_held_jobs(double now);
+    void make_room(double now);
+    void purge_stale(double now);
+    void rotate(double now);
+    void report_starvation(double now);
+    void sum_up(double now);
+    /// Takes a job back out of the array; nullopt if a scheduler was quicker.
+    std::optional<HeldJob> withdraw(std::uint32_t slot);
+    void apply(const JobState& state, std::uint32_t slot, std::vector<Id>& not_needed);
+    void note_trouble(const std::string& what, double now);
+    double wait_time(double now) const;
+    /// True once in `interval` seconds, also when the clock is set back.
+    static bool is_due(double& next, double now, double interval);
+    std::filesystem::path reread_trigger() const { return std::filesystem::path(config_.project_dir) / "reread_db"; }
+
+    const ProjectConfig& config_;
+    const FeederOptions& options_;
+    JobArray& array_;
+    FeederStore& store_;
+    CatalogueStore& catalogue_;
+    Env env_;
+    CensusReader census_;
+    ArrayMirror mirror_;
+    StarvationWatch starvation_;
+    std::unique_ptr<Chain> chain_;  ///< after the first contact with the database
+    ProjectTables tables_;
+
+    bool ready_ = false, hungry_ = false;
+    std::string trouble_, memory_trouble_;
+    double retry_at_ = 0, retry_wait_ = 1, trouble_said_ = 0;
+    double next_house_ = 0, next_triggers_ = 0, next_reload_ = 0, next_scales_ = 0, next_check_ = 0, next_room_ = 0;
+    double next_rotation_ = 0, next_starvation_ = 0, next_summary_ = 0;
+    std::size_t check_from_ = 0;
+    struct Tally {
+        std::uint64_t added = 0, taken = 0, reclaimed = 0, not_needed = 0, withdrawn = 0, rotated = 0, purged = 0;
+    } tally_, total_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,228 @@
+// What the feeder does now and then: tables, triggers, credit scales, jobs that changed or must give way.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "feeder/feeder.h"
+#include "feeder/reclaim.h"
+#include "sluice/base/error.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kTriggerInterval = 1, kScalesInterval = 600, kCheckInterval = 1, kRoomInterval = 1;
+constexpr double kReloadInterval = 60;  ///< level 1: changes of apps and versions take effect without reread_db
+constexpr std::size_t kCheckChunk = 500;
+constexpr double kStarvationInterval = 600;
+
+/// What the slot plan and the walks are made from.
+bool same_plan(const std::vector<App>& a, const std::vector<App>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const App& x, const App& y) {
+        return x.id == y.id && x.weight == y.weight && x.homogeneous_redundancy == y.homogeneous_redundancy;
+    });
+}
+
+}  // namespace
+
+void Feeder::publish_tables(double now) {
+    census_.read(tables_);
+    tables_.built_at = static_cast<std::int64_t>(now);
+    array_.publish_tables(tables_);
+}
+
+void Feeder::set_up(double now) {
+    std::error_code ignored;
+    std::filesystem::remove(reread_trigger(), ignored);  // everything is about to be read anyway
+    if (options_.is_main_feeder()) catalogue_.update_credit_scales();
+    ProjectTables loaded = catalogue_.load_tables();
+    auto chain = std::make_unique<Chain>(config_, options_, store_, env_, [this](Id id) { return mirror_.holds(id); });
+    chain->set_apps(loaded.apps);
+    chain_ = std::move(chain);
+    tables_ = std::move(loaded);
+    publish_tables(now);
+    next_scales_ = now + kScalesInterval;
+    next_reload_ = now + kReloadInterval;
+    log_normal("{} platforms, {} apps, {} app versions", tables_.platforms.size(), tables_.apps.size(), tables_.versions.size());
+}
+
+/// New tables for the schedulers; jobs stay where they are, but for those of apps that are gone.
+void Feeder::reload(double now) {
+    const std::vector<App> before = std::exchange(tables_, catalogue_.load_tables()).apps;
+    publish_tables(now);
+    if (same_plan(before, tables_.apps)) return;
+    try {
+        chain_->set_apps(tables_.apps);
+    } catch (const ConfigError& e) {
+        log_critical("{}; going on with the slots as they were", e.what());
+    }
+    for (std::uint32_t slot = 0; slot < mirror_.size(); ++slot) {
+        const HeldJob& job = mirror_.at(slot);
+        if (!job.held) continue;
+        const Id planned = chain_->filler.app_of_slot(slot);
+        const bool wrong_app = planned != 0 && planned != job.candidate.row.app_id;
+        if (wrong_app || tables_.app(job.candidate.row.app_id) == nullptr) withdraw(slot);  // a walk finds it again
+    }
+}
+
+void Feeder::look_at_triggers(double now) {
+    if (!is_due(next_triggers_, now, kTriggerInterval)) return;
+    const std::filesystem::path trigger = reread_trigger();
+    std::error_code error;
+    if (std::filesystem::exists(trigger, error)) {
+        reload(now);
+        chain_->enumerator.forget_rests();
+        log_normal("Found trigger file {}; the tables were read again", trigger.string());
+        if (!std::filesystem::remove(trigger, error) && error) {
+            log_warning("Can't remove {}: {}; remove it, or the tables are read again every second", trigger.string(), error.message());
+        }
+    } else if (census_.changed(tables_.apps)) {
+        publish_tables(now);
+        log_normal("Files of size_census changed; {} apps have size quantiles", tables_.size_quantiles.size());
+    } else if (config_.compat_level > 0 && is_due(next_reload_, now, kReloadInterval)) {
+        reload(now);
+    }
+}
+
+/// Upstream: update_av_scales, by the main feeder only. The tables are loaded anew as a whole, so that what was derived
+/// while loading (versions that are not the latest, version numbers) is not lost.
+void Feeder::refresh_credit_scales(double now) {
+    if (!is_due(next_scales_, now, kScalesInterval)) return;
+    if (options_.is_main_feeder()) {
+        const int changed = catalogue_.update_credit_scales();
+        if (changed > 0) log_normal("Credit scales: {} rows of apps and versions changed", changed);
+    }
+    reload(now);
+}
+
+/// Jobs in the array against the database, a part of the array at a time: what was cancelled, sent by others or is done
+/// goes; what changed (priority, HR class, committed version) goes back to the queue and comes up with its new values.
+void Feeder::check_held_jobs(double now) {
+    if (!is_due(next_check_, now, kCheckInterval)) return;
+    std::vector<Id> ids;
+    std::vector<std::uint32_t> slots;
+    std::size_t i = 0;
+    for (; i < mirror_.size() && ids.size() < kCheckChunk; ++i) {
+        const std::size_t slot = (check_from_ + i) % mirror_.size();
+        const HeldJob& job = mirror_.at(slot);
+        if (!job.held || now - job.since < kCheckInterval) continue;
+        ids.push_back(job.candidate.row.id);
+        slots.push_back(static_cast<std::uint32_t>(slot));
+    }
+    check_from_ = (check_from_ + i) % mirror_.size();
+    std::unordered_map<Id, JobState> states;
+    for (const JobState& s : store_.look_at(ids)) states[s.result_id] = s;
+    std::vector<Id> not_needed;
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+        const auto s = states.find(ids[k]);
+        if (s == states.end()) {
+            withdraw(slots[k]);  // result or workunit was deleted
+        } else {
+            apply(s->second, slots[k], not_needed);
+        }
+    }
+    if (!not_needed.empty()) tally_.not_needed += static_cast<std::uint64_t>(store_.mark_didnt_need(not_needed, static_cast<std::int64_t>(now)));
+}
+
+void Feeder::apply(const JobState& s, std::uint32_t slot, std::vector<Id>& not_needed) {
+    const HeldJob& job = mirror_.at(slot);
+    const bool sendable = s.server_state == ServerState::kUnsent && s.transitioner_flags == TransitionerFlags::kNormal;
+    const bool useless = s.error_mask != 0 || s.canonical_resultid != 0;
+    const bool same = s.priority == job.candidate.row.priority && s.wu_priority == job.wu_priority && s.hr_class == job.hr_class &&
+                      s.size_class == job.size_class && s.app_version_id == job.app_version_id;
+    if (sendable && !useless && same) return;
+    const auto withdrawn = withdraw(slot);
+    if (!withdrawn) return;  // a scheduler has it: it looks at the database itself
+    if (sendable && useless) not_needed.push_back(s.result_id);
+    if (!sendable || useless) return;
+    UnsentRow row = withdrawn->candidate.row;
+    row.priority = s.priority;
+    row.hr_class = s.hr_class;
+    chain_->enumerator.put_back(chain_->enumerator.candidate_of(row));
+}
+
+void Feeder::make_room(double now) {
+    if (!is_due(next_room_, now, kRoomInterval)) return;
+    purge_stale(now);
+    if (options_.order == FeederOrder::kBatchAccel) {
+        std::size_t waiting[2] = {0, 0};
+        for (const auto& [stream, n] : chain_->enumerator.backlog().lengths()) waiting[stream.part != 0] += n;
+        for (const std::uint32_t slot : slots_to_rebalance(mirror_, options_.accel_share, waiting[1], waiting[0])) {
+            if (const auto job = withdraw(slot)) chain_->enumerator.put_back(job->candidate);
+        }
+    }
+    rotate(now);
+}
+
+void Feeder::purge_stale(double now) {
+    std::vector<Id> committed;
+    for (const std::uint32_t slot : stale_slots(mirror_, now, options_.purge_stale)) {
+        const auto job = withdraw(slot);
+        if (!job) continue;
+        ++tally_.purged;
+        if (job->hr_class != 0) committed.push_back(job->candidate.row.workunit_id);
+        chain_->enumerator.rest(job->candidate.row.id, now + options_.purge_stale, true);
+    }
+    if (committed.empty()) return;
+    const auto freed = store_.release_hr_class(committed, static_cast<std::int64_t>(now), config_.compat_level == 0);
+    log_normal("{} workunits whose jobs were not taken for {:.0f} s are free of their HR class", freed, options_.purge_stale);
+}
+
+void Feeder::rotate(double now) {
+    if (options_.rotate_after <= 0 || !is_due(next_rotation_, now, options_.rotate_after / 10)) return;
+    const auto is_wanted = [&](std::uint32_t slot) { return chain_->filler.has_candidate_for(chain_->filler.app_of_slot(slot)); };
+    std::size_t rotated = 0;
+    for (const std::uint32_t slot : slots_to_rotate(mirror_, now, options_.rotate_after, is_wanted)) {
+        const auto job = withdraw(slot);
+        if (!job) continue;
+        ++rotated;
+        chain_->enumerator.rest(job->candidate.row.id, now + options_.rotate_after, true);
+    }
+    tally_.rotated += rotated;
+    if (rotated > 0) log_normal("{} jobs that nobody took for {:.0f} s give way to others for a while", rotated, options_.rotate_after);
+}
+
+void Feeder::report_starvation(double now) {
+    if (options_.starvation_after <= 0 || !is_due(next_starvation_, now, kStarvationInterval)) return;
+    const auto found = starvation_.find(mirror_, array_, now, options_.starvation_after);
+    if (!found) return;
+    JobSummary job;
+    SlotRef ref;
+    if (array_.read(static_cast<std::uint32_t>(found->slot), job, ref) != SlotState::kPresent) return;
+    const App* app = tables_.app(job.app_id);
+    const HostFit fit = store_.hosts_that_fit(job.rsc_memory_bound, job.rsc_disk_bound, static_cast<std::int64_t>(now) - 86400);
+    log_warning("{}", starvation_text(*found, job, app != nullptr ? app->name : std::to_string(job.app_id), fit));
+}
+
+std::string Feeder::state_text() const {
+    const JobArrayStats s = array_.stats();
+    std::string text = fmt::format(
+        "feeder: {}, {} present, {} claimed, {} empty of {} slots; segment {:.1f} MB, tables generation {}\n"
+        "database: {}\n",
+        ready_ ? "ready" : "not ready", s.present, s.claimed, s.empty, s.slots, static_cast<double>(s.segment_bytes) / 1e6,
+        s.table_generation, trouble_.empty() ? "connected" : trouble_);
+    if (!chain_) return text;
+    text += fmt::format("since the start: {} added, {} taken, {} withdrawn ({} rotated, {} purged), {} not needed, {} given back\n",
+                        total_.added + tally_.added, total_.taken + tally_.taken, total_.withdrawn + tally_.withdrawn,
+                        total_.rotated + tally_.rotated, total_.purged + tally_.purged, total_.not_needed + tally_.not_needed,
+                        total_.reclaimed + tally_.reclaimed);
+    const Enumerator& e = chain_->enumerator;
+    text += fmt::format("{} jobs waiting, {} resting, {} rows read, {}\n", e.backlog().size(), e.resting(), e.rows_read(),
+                        e.cycle_running() ? "walking" : "not walking");
+    for (const auto& [stream, n] : e.backlog().lengths()) {
+        text += fmt::format("  waiting: app {} user {} part {} HR class {}: {}\n", stream.app, stream.user, stream.part, stream.hr_class, n);
+    }
+    const double now = env_.clock.now();
+    for (std::size_t i = 0; i < mirror_.size(); ++i) {
+        const HeldJob& job = mirror_.at(i);
+        if (!job.held) continue;
+        text += fmt::format("  slot {}: [RESULT#{}] [WU#{}] app {} priority {} for {:.0f} s, passed over {} times\n", i,
+                            job.candidate.row.id, job.candidate.row.workunit_id, job.candidate.row.app_id, job.candidate.row.priority,
+                            now - job.since, array_.passed_over_count(static_cast<std::uint32_t>(i)));
+    }
+    return text;
+}
+
+}  // namespace sluice

@@ -1,0 +1,39 @@
+#pragma once
+// What a feeder was asked to do, as plain values.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sluice/model/codes.h"
+
+namespace sluice {
+
+/// The order in which unsent results come into the array. Where an app, user or batch is chosen first, the order
+/// holds within it.
+enum class FeederOrder {
+    kDefault,         ///< priority, highest first, then workunit id; also --priority_order_create_time
+    kPriority,        ///< priority, highest first
+    kPriorityAsc,     ///< priority, lowest first
+    kRandomColumn,    ///< result.random
+    kRandom,          ///< drawn anew
+    kByBatch,         ///< batches take turns
+    kBatchAccel       ///< jobs of high and of low priority both, in a given share, mixed at random
+};
+
+struct FeederOptions {
+    FeederOrder order = FeederOrder::kDefault;
+    bool allapps = false;
+    std::vector<Id> appids, users;
+    std::int64_t mod_n = 0, mod_i = 0, wmod_n = 0, wmod_i = 0;
+    double purge_stale = 0;                ///< s; 0 = off
+    std::optional<double> sleep_interval;  ///< s; not given: refill as jobs are taken
+    double accel_share = 0.5;              ///< of the slots for jobs with priority > 0, with kBatchAccel
+    double rotate_after = 600;             ///< s; 0 = off
+    double starvation_after = 3600;        ///< s; 0 = no report
+    bool one_pass = false, dry_run = false;
+
+    /// Others share this project's results with this one: it does what must be done once.
+    bool is_main_feeder() const { return mod_i == 0 && wmod_i == 0; }
+};
+
+}  // namespace sluice

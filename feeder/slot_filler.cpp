@@ -1,0 +1,168 @@
+#include "feeder/slot_filler.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "feeder/job_summary_of.h"
+#include "feeder/slot_plan.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kRounds = 8;              ///< candidates that turn out useless are replaced in the same turn
+constexpr std::size_t kLoadChunk = 500; ///< jobs a query: about a megabyte of XML
+constexpr double kNotNowRest = 60;
+
+}  // namespace
+
+SlotFiller::SlotFiller(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, Enumerator& enumerator,
+                       Picker& picker)
+    : config_(config), allapps_(options.allapps), users_(options.users), store_(store), enumerator_(enumerator), picker_(picker) {}
+
+void SlotFiller::set_apps(const std::vector<App>& apps, std::size_t slots, const HrInfo* hr_info) {
+    plan_.clear();
+    hr_type_.clear();
+    common_hr_type_ = config_.homogeneous_redundancy;
+    std::vector<double> weights;
+    for (const App& app : apps) {
+        hr_type_[app.id] = hr_type_of(app, config_.homogeneous_redundancy);
+        weights.push_back(app.weight);
+    }
+    if (!apps.empty() && !allapps_) common_hr_type_ = hr_type_.at(apps.front().id);
+    if (allapps_) {
+        for (const std::size_t index : interleave(weights, slots)) plan_.push_back(apps[index].id);
+    }
+    quota_ = hr_info != nullptr ? HrQuota(*hr_info, hr_slots(apps, common_hr_type_, static_cast<int>(slots))) : HrQuota();
+}
+
+Backlog::Accepts SlotFiller::accepts_for(Id app) const {
+    if (!quota_.limits()) return {};
+    const auto type = app == 0 ? hr_type_.end() : hr_type_.find(app);
+    const int hr_type = type == hr_type_.end() ? common_hr_type_ : type->second;
+    return [this, hr_type](const StreamKey& stream) { return quota_.accepts(hr_type, stream.hr_class); };
+}
+
+bool SlotFiller::has_candidate_for(Id app) const {
+    const auto accepts = accepts_for(app);
+    const std::vector<Id> nobody{0};
+    for (const Id user : users_.empty() ? nobody : users_) {
+        if (enumerator_.backlog().next_part(app, user, 0, accepts)) return true;
+    }
+    return false;
+}
+
+void SlotFiller::count_classes(const ArrayMirror& mirror) {
+    if (!quota_.limits()) return;
+    quota_.clear_counts();
+    for (std::size_t i = 0; i < mirror.size(); ++i) {
+        const HeldJob& job = mirror.at(i);
+        if (!job.held) continue;
+        const auto type = hr_type_.find(job.candidate.row.app_id);
+        if (type != hr_type_.end()) quota_.add(type->second, job.hr_class);
+    }
+}
+
+/// A candidate for each slot that has one; `slots` keeps the others.
+std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots, ArrayShares& shares) {
+    std::vector<Pick> picks;
+    std::vector<std::uint32_t> without;
+    for (const std::uint32_t slot : slots) {
+        const Id app = app_of_slot(slot);
+        auto candidate = picker_.take(enumerator_.backlog(), app, shares, accepts_for(app));
+        if (!candidate) {
+            without.push_back(slot);
+            continue;
+        }
+        const auto type = hr_type_.find(candidate->row.app_id);
+        if (type != hr_type_.end()) quota_.add(type->second, candidate->stream.hr_class);
+        ++(candidate->row.priority > 0 ? shares.high : shares.low);
+        picks.push_back({slot, *candidate});
+    }
+    slots = std::move(without);
+    return picks;
+}
+
+SlotFiller::Fate SlotFiller::judge(const UnsentJob& job, const Candidate& candidate) const {
+    if (job.result.server_state != ServerState::kUnsent) return Fate::kGone;
+    if (job.workunit.error_mask != 0 || job.workunit.canonical_resultid != 0) return Fate::kNotNeeded;
+    if (job.workunit.transitioner_flags != TransitionerFlags::kNormal) return Fate::kNotNow;
+    const auto type = hr_type_.find(job.workunit.appid);
+    if (type == hr_type_.end()) return Fate::kNotNow;  // an app that is deprecated or not loaded
+    const bool class_changed = quota_.limits() && job.workunit.hr_class != candidate.stream.hr_class;
+    return class_changed ? Fate::kOverQuota : Fate::kGood;
+}
+
+void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& choice, std::vector<std::uint32_t>& again) {
+    const Id id = pick.candidate.row.id;
+    const Fate fate = job == nullptr ? Fate::kNotNow : judge(*job, pick.candidate);
+    if (fate == Fate::kGood) {
+        Placement& p = choice.placements.emplace_back();
+        p.slot = pick.slot;
+        p.job = job_summary_of(*job, config_.reliable_on_priority, static_cast<std::int64_t>(now));
+        p.doc = slot_doc_of(*job);
+        pick.candidate.row.priority = job->result.priority;
+        p.held = {pick.candidate, now, job->workunit.priority, job->workunit.hr_class, job->workunit.size_class,
+                  job->workunit.app_version_id, true};
+        return;
+    }
+    const auto type = hr_type_.find(pick.candidate.row.app_id);
+    if (type != hr_type_.end()) quota_.add(type->second, pick.candidate.stream.hr_class, -1);
+    again.push_back(pick.slot);
+    switch (fate) {
+        case Fate::kNotNeeded: choice.not_needed.push_back(id); break;
+        case Fate::kNotNow: enumerator_.rest(id, now + kNotNowRest); break;
+        case Fate::kOverQuota: {
+            UnsentRow row = pick.candidate.row;
+            row.hr_class = job->workunit.hr_class;
+            enumerator_.put_back(enumerator_.candidate_of(row));
+            break;
+        }
+        case Fate::kGone:
+        case Fate::kGood: break;
+    }
+}
+
+void SlotFiller::put_in_order(std::vector<Placement>& placements) const {
+    // Placements stand in the order of choice; the slots of useless candidates were given to later ones.
+    std::map<Id, std::vector<std::uint32_t>> slots;
+    for (const Placement& p : placements) slots[app_of_slot(p.slot)].push_back(p.slot);
+    for (auto& [app, of_app] : slots) std::sort(of_app.begin(), of_app.end(), std::greater<>());
+    for (Placement& p : placements) {
+        auto& of_app = slots[app_of_slot(p.slot)];
+        p.slot = of_app.back();
+        of_app.pop_back();
+    }
+}
+
+Choice SlotFiller::choose(const ArrayMirror& mirror, const std::vector<std::uint32_t>& empty_slots, double now) {
+    Choice choice;
+    count_classes(mirror);
+    ArrayShares shares = mirror.shares();
+    std::vector<std::uint32_t> slots = empty_slots;
+    std::size_t without = 0;
+    for (int round = 0; round < kRounds && !slots.empty(); ++round) {
+        std::vector<Pick> picks = pick(slots, shares);
+        without += slots.size();
+        std::vector<std::uint32_t> again;
+        for (std::size_t from = 0; from < picks.size(); from += kLoadChunk) {
+            const std::size_t to = std::min(from + kLoadChunk, picks.size());
+            std::vector<Id> ids;
+            for (std::size_t i = from; i < to; ++i) ids.push_back(picks[i].candidate.row.id);
+            const std::vector<UnsentJob> jobs = store_.load(ids);
+            std::unordered_map<Id, const UnsentJob*> by_id;
+            for (const UnsentJob& job : jobs) by_id[job.result.id] = &job;
+            for (std::size_t i = from; i < to; ++i) {
+                const auto job = by_id.find(picks[i].candidate.row.id);
+                settle(picks[i], job == by_id.end() ? nullptr : job->second, now, choice, again);
+            }
+        }
+        slots = std::move(again);
+    }
+    put_in_order(choice.placements);
+    choice.slots_left = without + slots.size() > 0;
+    return choice;
+}
+
+}  // namespace sluice

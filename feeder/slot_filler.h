@@ -1,0 +1,67 @@
+#pragma once
+// Chooses jobs for empty slots: takes candidates from the backlog by slot plan, submitters, order and HR quotas, loads
+// them in few queries, and sorts out what may not be sent. Writes nothing: the feeder publishes and marks.
+#include <vector>
+
+#include "config/project_config.h"
+#include "feeder/array_mirror.h"
+#include "feeder/enumerator.h"
+#include "feeder/hr_quota.h"
+#include "feeder/picker.h"
+#include "sluice/db/feeder_store.h"
+#include "sluice/model/project_tables.h"
+
+namespace sluice {
+
+struct Placement {
+    std::uint32_t slot = 0;
+    HeldJob held;
+    JobSummary job;
+    SlotDoc doc;
+};
+
+struct Choice {
+    std::vector<Placement> placements;
+    std::vector<Id> not_needed;  ///< unsent results of workunits with an error or a canonical result
+    bool slots_left = false;     ///< there is no candidate for some slot
+};
+
+class SlotFiller {
+  public:
+    SlotFiller(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, Enumerator& enumerator, Picker& picker);
+
+    /// After the tables were (re)loaded: slot plan and HR quotas. Throws ConfigError for a bad hr_info.txt.
+    void set_apps(const std::vector<App>& apps, std::size_t slots, const HrInfo* hr_info);
+    /// 0: any app.
+    Id app_of_slot(std::size_t slot) const { return plan_.empty() ? 0 : plan_[slot % plan_.size()]; }
+    bool has_candidate_for(Id app) const;
+    /// Throws DbError; what was taken out of the backlog until then is found again by the next walk.
+    Choice choose(const ArrayMirror& mirror, const std::vector<std::uint32_t>& empty_slots, double now);
+
+  private:
+    enum class Fate { kGood, kNotNeeded, kNotNow, kGone, kOverQuota };
+    struct Pick {
+        std::uint32_t slot;
+        Candidate candidate;
+    };
+    Backlog::Accepts accepts_for(Id app) const;
+    void count_classes(const ArrayMirror& mirror);
+    std::vector<Pick> pick(std::vector<std::uint32_t>& slots, ArrayShares& shares);
+    Fate judge(const UnsentJob& job, const Candidate& candidate) const;
+    /// The better job to the lower slot, among slots of the same app.
+    void put_in_order(std::vector<Placement>& placements) const;
+    void settle(Pick& pick, const UnsentJob* job, double now, Choice& choice, std::vector<std::uint32_t>& again);
+
+    const ProjectConfig& config_;
+    bool allapps_;
+    std::vector<Id> users_;
+    FeederStore& store_;
+    Enumerator& enumerator_;
+    Picker& picker_;
+    std::vector<Id> plan_;  ///< by slot; empty: any app
+    std::unordered_map<Id, int> hr_type_;
+    int common_hr_type_ = 0;
+    HrQuota quota_;
+};
+
+}  // namespace sluice

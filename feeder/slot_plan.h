@@ -1,0 +1,13 @@
+#pragma once
+// Which app each slot belongs to with --allapps.
+#include <cstddef>
+#include <vector>
+
+namespace sluice {
+
+/// For each of `slots` slots an index into `weights`, interleaved so that every stretch of slots holds about the share
+/// of each weight. 3:1 gives 0 1 0 0 0 1 0 0 … A weight of zero (or less) gets no slot; if all are zero, all are equal.
+/// Empty if there are no weights.
+std::vector<std::size_t> interleave(std::vector<double> weights, std::size_t slots);
+
+}  // namespace sluice

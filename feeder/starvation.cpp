@@ -1,0 +1,54 @@
+#include "feeder/starvation.h"
+
+#include <fmt/core.h>
+
+namespace sluice {
+namespace {
+
+/// Rotation brings jobs back; what is older than this many has long been forgotten by everybody.
+constexpr std::size_t kMostWaits = 200000;
+
+}  // namespace
+
+void StarvationWatch::offered(Id result, double now) {
+    if (waits_.size() >= kMostWaits) waits_.clear();
+    waits_.try_emplace(result, Wait{now, 0});
+}
+
+void StarvationWatch::withdrawn(Id result, std::uint32_t passed_over) {
+    const auto wait = waits_.find(result);
+    if (wait != waits_.end()) wait->second.passed_over += passed_over;
+}
+
+std::optional<StarvationWatch::Finding> StarvationWatch::find(const ArrayMirror& mirror, const JobArray& array, double now,
+                                                              double age) const {
+    Finding finding;
+    for (std::size_t i = 0; i < mirror.size(); ++i) {
+        if (!mirror.at(i).held) continue;
+        const Id id = mirror.at(i).candidate.row.id;
+        const auto wait = waits_.find(id);
+        if (wait == waits_.end() || now - wait->second.since < age) continue;
+        const std::uint64_t passed = wait->second.passed_over + array.passed_over_count(static_cast<std::uint32_t>(i));
+        if (passed == 0) continue;
+        ++finding.jobs;
+        if (now - wait->second.since > finding.waited) {
+            finding.oldest = id;
+            finding.waited = now - wait->second.since;
+            finding.passed_over = passed;
+            finding.slot = i;
+        }
+    }
+    if (finding.jobs == 0) return std::nullopt;
+    return finding;
+}
+
+std::string starvation_text(const StarvationWatch::Finding& f, const JobSummary& job, const std::string& app, const HostFit& fit) {
+    return fmt::format(
+        "{} of the jobs in the array find no host; the oldest, [RESULT#{}] of app {} (size class {}, HR class {}, priority {}), "
+        "waits for {:.0f} minutes and was passed over {} times. Of {} hosts heard of in the last day {} have its {:.2f} GB of "
+        "memory, {} its {:.2f} GB of disk, {} both. sched_explain --host ID --job {} says what a host lacks",
+        f.jobs, f.oldest, app, job.size_class, job.hr_class, job.priority, f.waited / 60, f.passed_over, fit.hosts,
+        fit.enough_memory, job.rsc_memory_bound / 1e9, fit.enough_disk, job.rsc_disk_bound / 1e9, fit.both, f.oldest);
+}
+
+}  // namespace sluice

@@ -1,0 +1,43 @@
+#pragma once
+// Jobs that lie in the array and that no host takes: since when, how often passed over, and how many hosts of the last
+// day have the room for them.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "feeder/array_mirror.h"
+#include "sluice/db/feeder_store.h"
+
+namespace sluice {
+
+class StarvationWatch {
+  public:
+    void offered(Id result, double now);
+    void taken(Id result) { waits_.erase(result); }
+    /// It gave way; its counts in the array are lost with the slot.
+    void withdrawn(Id result, std::uint32_t passed_over);
+    std::size_t size() const { return waits_.size(); }
+
+    struct Finding {
+        std::size_t jobs = 0;      ///< waiting for longer than asked for, and passed over at least once
+        Id oldest = 0;
+        double waited = 0;         ///< of the oldest
+        std::uint64_t passed_over = 0;
+        std::size_t slot = 0;
+    };
+    /// nullopt: nobody starves.
+    std::optional<Finding> find(const ArrayMirror& mirror, const JobArray& array, double now, double age) const;
+
+  private:
+    struct Wait {
+        double since = 0;
+        std::uint64_t passed_over = 0;  ///< in slots it had before
+    };
+    std::unordered_map<Id, Wait> waits_;
+};
+
+/// One line for the log.
+std::string starvation_text(const StarvationWatch::Finding& finding, const JobSummary& job, const std::string& app, const HostFit& fit);
+
+}  // namespace sluice
