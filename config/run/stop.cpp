@@ -27,19 +27,22 @@ std::vector<fs::path> files_with_suffix(const fs::path& folder, const std::strin
     return files;
 }
 
-/// Of locks that daemons of config.xml own, and of all others in the folder; tasks are not stopped.
-std::map<pid_t, fs::path> lock_holders(const RunFolders& folders, const JobList& jobs) {
-    std::set<fs::path> locks, of_tasks;
-    for (const fs::path& file : files_with_suffix(folders.pid, ".lock")) locks.insert(file);
-    for (const Job& job : jobs.tasks) of_tasks.insert(job.lock_file);
-    for (const fs::path& file : of_tasks) locks.erase(file);
+struct HeldLock {
+    fs::path file;
+    bool of_daemon = false;  ///< a daemon of config.xml owns it; else it may be a task's
+};
+
+/// Of all locks in the folder, and of those that config.xml puts elsewhere; tasks of config.xml are left out.
+std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const JobList& jobs) {
+    std::map<fs::path, bool> locks;  // true: a daemon's
+    for (const fs::path& file : files_with_suffix(folders.pid, ".lock")) locks[file] = false;
+    for (const Job& job : jobs.tasks) locks.erase(job.lock_file);
     for (const Job& job : jobs.daemons) {
-        if (job.name.empty()) continue;
-        locks.insert(job.lock_file);
+        if (!job.name.empty()) locks[job.lock_file] = true;
     }
-    std::map<pid_t, fs::path> holders;
-    for (const fs::path& file : locks) {
-        if (const auto holder = lock_holder(file)) holders[*holder] = file;
+    std::map<pid_t, HeldLock> holders;
+    for (const auto& [file, of_daemon] : locks) {
+        if (const auto holder = lock_holder(file)) holders[*holder] = {file, of_daemon};
     }
     return holders;
 }
@@ -81,7 +84,10 @@ PidFolder find_running(const RunFolders& folders, const JobList& jobs) {
     for (const auto& [pid, lock] : lock_holders(folders, jobs)) {
         const auto handle = handles.find(pid);
         if (handle == handles.end()) continue;
-        found.running.push_back({std::move(handle->second), lock.stem().string(), std::move(files[pid])});
+        // Only daemons have pid files: without one it is a task that is no longer in config.xml.
+        if (!lock.of_daemon && !files.contains(pid)) continue;
+        found.running.push_back(
+            {std::move(handle->second), lock.file.stem().string(), std::move(files[pid])});
         files.erase(pid);
     }
     for (const auto& [pid, stale] : files) found.stale.insert(found.stale.end(), stale.begin(), stale.end());

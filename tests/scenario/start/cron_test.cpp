@@ -126,6 +126,10 @@ TEST_F(CronTest, ATaskThatStillRunsIsNotStartedTwiceNorSkippedForAPeriod) {
     // stop ends daemons, not tasks.
     EXPECT_EQ(run_program("stop").status, 0);
     EXPECT_EQ(holder("long_chore.lock"), first);
+    // Nor one that is no longer in config.xml.
+    config("");
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_EQ(holder("long_chore.lock"), first);
     ::kill(first, SIGKILL);
 }
 
