@@ -107,6 +107,11 @@ Verdict check_device(const MatchContext& x, const PlanClassSpec& s, const Coproc
     return feasible();
 }
 
+// Memory of the device that a job takes.
+double memory_used(const PlanClassSpec& s) {
+    return (s.gpu_ram_used_mb > 0 ? s.gpu_ram_used_mb : s.min_gpu_ram_mb) * kMega;
+}
+
 // Devices per job: as told, scaled by the volunteer's preference; negative: by the job's share of the memory.
 double devices(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
     double utilization = 1;
@@ -115,8 +120,7 @@ double devices(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
             utilization = *v;
     if (s.ngpus > 0) return s.ngpus * utilization;
     if (s.ngpus == 0) return utilization;
-    const double used = (s.gpu_ram_used_mb > 0 ? s.gpu_ram_used_mb : s.min_gpu_ram_mb) * kMega;
-    const double ram = gpu_memory(x, s, c);
+    const double used = memory_used(s), ram = gpu_memory(x, s, c);
     if (!(used > 0) || !(ram >= used)) return 1;
     // Upstream's formula gives the part of the memory that whole jobs fill, about 1, instead of one job's part.
     return x.params.compat_level > 0 ? 1 / std::floor(ram / used) : std::floor(ram / used) * used / ram;
@@ -134,6 +138,7 @@ Verdict gpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usag
     if (Verdict v = check_device(x, s, *c); !v) return v;
     const double plausible = c->peak_flops > 0 && c->peak_flops <= 1e15 ? c->peak_flops : 1e11;
     usage.gpu_usage = devices(x, s, *c);
+    usage.gpu_ram = memory_used(s);
     const double f = capped_host_speed(x), g = s.gpu_peak_flops_scale * usage.gpu_usage * plausible;
     const double mix = s.cpu_frac * g + (1 - s.cpu_frac) * f;
     usage.avg_ncpus = s.avg_ncpus > 0 ? s.avg_ncpus : s.cpu_frac * g / mix;
