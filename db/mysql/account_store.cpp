@@ -1,6 +1,9 @@
 // Accounts and hosts of a scheduler RPC. One statement a verb.
 #include "sluice/db/account_store.h"
 
+#include <utility>
+#include <vector>
+
 #include "host_columns.h"
 #include "rpc_store_factories.h"
 
@@ -108,37 +111,44 @@ class MysqlAccountStore final : public AccountStore {
         return db_.execute(sql) == 1 ? db_.last_insert_id() : 0;
     }
 
-    bool update_host(const Host& before, const Host& after) override {
+    bool update_host(const Host& before, const Host& after, Id userid, const UserChange& change) override {
         std::vector<Sql> old_values;
         visit_scheduler_columns(before, [&](SqlLiteral, auto value) {
             Sql text;
             put_value(text, value);
             old_values.push_back(std::move(text));
         });
-        Sql sql("UPDATE host SET rpc_time=");
+        Sql sql("UPDATE host h");
+        if (change.any()) sql << " JOIN user u ON u.id=" << userid;
+        sql << " SET h.rpc_time=";
         put_value(sql, after.rpc_time);
         std::size_t i = 0;
         visit_scheduler_columns(after, [&](SqlLiteral name, auto value) {
             Sql text;
             put_value(text, value);
-            if (text.str() != old_values[i++].str()) sql << "," << name << "=" << text;
+            if (text.str() != old_values[i++].str()) sql << ",h." << name << "=" << text;
         });
-        sql << " WHERE id=" << after.id << " AND rpc_time=" << before.rpc_time << " AND rpc_seqno=" << before.rpc_seqno;
-        return db_.execute(sql) == 1;
+        put_changes(sql, change, true);
+        sql << " WHERE h.id=" << after.id << " AND h.rpc_time=" << before.rpc_time << " AND h.rpc_seqno="
+            << before.rpc_seqno;
+        return db_.execute(sql) > 0;
     }
 
     void update_user(Id userid, const UserChange& change) override {
         if (!change.any()) return;
-        Sql sql("UPDATE user SET ");
-        if (change.cross_project_id) sql << "cross_project_id=" << SqlText{*change.cross_project_id};
-        if (change.global_prefs) {
-            if (change.cross_project_id) sql << ",";
-            sql << "global_prefs=" << SqlBlob{*change.global_prefs};
-        }
-        db_.execute(sql << " WHERE id=" << userid);
+        Sql sql("UPDATE user u SET ");
+        put_changes(sql, change, false);
+        db_.execute(sql << " WHERE u.id=" << userid);
     }
 
   private:
+    static void put_changes(Sql& sql, const UserChange& change, bool after_others) {
+        const auto comma = [&] {
+            if (std::exchange(after_others, true)) sql << ",";
+        };
+        if (change.cross_project_id) comma(), sql << "u.cross_project_id=" << SqlText{*change.cross_project_id};
+        if (change.global_prefs) comma(), sql << "u.global_prefs=" << SqlBlob{*change.global_prefs};
+    }
     std::optional<Account> one_account(const Sql& sql) {
         Rows rows = db_.query(sql);
         if (!rows.next()) return std::nullopt;

@@ -145,9 +145,11 @@ void Transaction::change_versions() {
 }
 
 void Transaction::write_rest() {
-    if (!rpc.new_host() && !db.accounts.update_host(rpc.stored, rpc.host))
+    const Id user = rpc.account.user.id;
+    if (rpc.new_host())
+        db.accounts.update_user(user, rpc.writes.user);
+    else if (!db.accounts.update_host(rpc.stored, rpc.host, user, rpc.writes.user))
         throw Outdated{"another RPC of this host was quicker"};
-    if (rpc.writes.user.any()) db.accounts.update_user(rpc.account.user.id, rpc.writes.user);
     if (!rpc.writes.messages.empty()) db.host_states.insert_messages(rpc.host.id, rpc.now_sec, rpc.writes.messages);
     if (!rpc.writes.delivered.empty()) db.host_states.mark_delivered(rpc.writes.delivered);
     if (!rpc.writes.dead_assignments.empty()) db.assignments.remove(rpc.writes.dead_assignments);

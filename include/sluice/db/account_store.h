@@ -47,8 +47,10 @@ class AccountStore {
     /// Returns the new id; 0: a machine was found, look again.
     virtual Id insert_host(const Host& host, const MachineQuery* same) = 0;
     /// Writes the columns that differ and that the scheduler owns (never credit, averages, max_results_day, error_rate).
-    /// False: another RPC of this host was quicker (its rpc_time or rpc_seqno is no longer that of `before`).
-    virtual bool update_host(const Host& before, const Host& after) = 0;
+    /// `change` goes to the row of `userid` in the same statement. False: another RPC of this host was quicker (its
+    /// rpc_time or rpc_seqno is no longer that of `before`), nothing was written.
+    virtual bool update_host(const Host& before, const Host& after, Id userid, const UserChange& change) = 0;
+    /// For a host that was inserted.
     virtual void update_user(Id userid, const UserChange& change) = 0;
 };
 
