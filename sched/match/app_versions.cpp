@@ -66,6 +66,7 @@ VersionChooser::VersionChooser(const MatchContext& context, const JobPool& pool)
 
 void VersionChooser::finish(const AppFacts& app, Offer& offer) const {
     AppChoice& choice = offer.choice;
+    offer.app = &app;
     choice.found = true;
     offer.type = offer.counted_as = choice.usage.proc_type;
     choice.availability = offer.type == ProcType::kCpu ? x_.host.cpu_availability : x_.host.gpu_availability;

@@ -26,6 +26,7 @@ struct AppFacts {
 
 /// An app version that this host could use, and how. Computed once per version and RPC.
 struct Offer {
+    const AppFacts* app = nullptr;
     AppChoice choice;
     double compared_speed = 0;     ///< what versions are compared by: random factor and trial penalty included
     double seconds_per_flop = 0;   ///< availability included

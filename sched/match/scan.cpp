@@ -41,20 +41,21 @@ bool got_further(const Verdict& a, const Verdict& b) {
 
 }  // namespace
 
-ByValue::ByValue(const std::vector<Entry>& entries) : entries_(entries) {
+ByValue::ByValue(const std::vector<Entry>& entries, const RankedPoints& ranking) : entries_(entries) {
     heap_.reserve(entries.size());
-    for (std::uint32_t i = 0; i < entries.size(); ++i) heap_.push_back({entries[i].score, i});
-    std::make_heap(heap_.begin(), heap_.end(), worse);
+    for (std::uint32_t i = 0; i < entries.size(); ++i)
+        heap_.push_back({entries[i].points + ranking.points(entries[i].priority), i});
+    std::make_heap(heap_.begin(), heap_.end(), Worse());
 }
 
-const Entry* ByValue::get(std::size_t i) {
+ByValue::Place ByValue::get(std::size_t i) {
     while (sorted_.size() <= i) {
-        if (heap_.empty()) return nullptr;
-        std::pop_heap(heap_.begin(), heap_.end(), worse);
-        sorted_.push_back(heap_.back().index);
+        if (heap_.empty()) return {};
+        std::pop_heap(heap_.begin(), heap_.end(), Worse());
+        sorted_.push_back(heap_.back());
         heap_.pop_back();
     }
-    return &entries_[sorted_[i]];
+    return {&entries_[sorted_[i].index], sorted_[i].score};
 }
 
 AppTable::AppTable(const MatchContext& x, const ActivePolicies& policies) {
@@ -128,10 +129,9 @@ Verdict Scanner::try_pass(Candidate& c, Pass& pass, double points) const {
     if (!pick.offer) return pick.why;
     if (Verdict v = policies_.fast(Scope::kVersion, x_, c); !v) return v;
     Entry e;
-    e.points = e.score = points + policies_.score(Scope::kVersion, x_, c);
+    e.points = points + policies_.score(Scope::kVersion, x_, c);
     e.generation = c.ref.generation;
     e.offer = pick.offer;
-    e.app = &c.app;
     e.slot = c.ref.index;
     e.infeasible_count = c.ref.infeasible_count;
     e.order = order_;
@@ -166,7 +166,7 @@ void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const Poo
 
 void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log) {
     std::vector<Pass>& passes = found.passes;
-    JobSummary job;
+    JobSummary& job = job_;
     PoolRef ref;
     switch (pool_.read(slot, job, ref)) {
         case PoolSlot::kEmpty: return;

@@ -1,6 +1,7 @@
 #pragma once
 // One look at the pool: every slot is read once, whatever the number of resources asked for, and becomes a candidate of
 // each resource that could run it. Seed 002: start at random; N, M and L.
+#include <array>
 #include <unordered_map>
 #include <vector>
 
@@ -12,14 +13,12 @@ namespace sluice::match {
 
 /// A feasible job of one pass. Small, because there may be as many as slots.
 struct Entry {
-    double score = 0;
+    double points = 0;             ///< score without ranked terms
     std::uint64_t generation = 0;
     const Offer* offer = nullptr;
-    const AppFacts* app = nullptr;
     std::uint32_t slot = 0, infeasible_count = 0;
     std::uint32_t order = 0;       ///< of scanning: ties go to the job seen first (starts are random)
     std::int32_t priority = 0;     ///< for ranked terms
-    double points = 0;             ///< score without ranked terms
 };
 
 /// The candidates of one resource.
@@ -29,24 +28,52 @@ struct Pass {
     double seconds = 0, instances = 0;  ///< what all of them together could give
 };
 
+/// Points of the ranked terms, once all candidates are known.
+class RankedPoints {
+  public:
+    RankedPoints(const ActivePolicies& policies, PriorityRanks& ranks) : policies_(policies), ranks_(ranks) {}
+    double points(std::int32_t priority) const {
+        if (!policies_.ranks()) return 0;
+        Known& known = known_[static_cast<std::uint32_t>(priority) % known_.size()];
+        if (known.valid && known.priority == priority) return known.points;  // most priorities repeat
+        const double weight = is_logical_end_time(priority) ? policies_.let_rank_weight() : policies_.priority_rank_weight();
+        known = {true, priority, weight != 0 ? weight * ranks_.rank(priority) : 0};
+        return known.points;
+    }
+
+  private:
+    struct Known {
+        bool valid = false;
+        std::int32_t priority = 0;
+        double points = 0;
+    };
+    const ActivePolicies& policies_;
+    PriorityRanks& ranks_;
+    mutable std::array<Known, 64> known_{};
+};
+
 /// Candidates by falling value; sorted only as far as they are asked for.
 class ByValue {
   public:
-    explicit ByValue(const std::vector<Entry>& entries);
-    /// Null past the end.
-    const Entry* get(std::size_t i);
+    ByValue(const std::vector<Entry>& entries, const RankedPoints& ranking);
+    struct Place {
+        const Entry* entry = nullptr;  ///< null past the end
+        double score = 0;
+    };
+    Place get(std::size_t i);
 
   private:
     struct Key {  // small, so that ordering touches little memory
         double score;
         std::uint32_t index;
     };
-    static bool worse(const Key& a, const Key& b) {
-        return a.score != b.score ? a.score < b.score : a.index > b.index;
-    }
+    struct Worse {
+        bool operator()(const Key& a, const Key& b) const {
+            return a.score != b.score ? a.score < b.score : a.index > b.index;
+        }
+    };
     const std::vector<Entry>& entries_;
-    std::vector<Key> heap_;
-    std::vector<std::uint32_t> sorted_;
+    std::vector<Key> heap_, sorted_;
 };
 
 /// Everything about the host and its apps that policies need, computed once per RPC.
@@ -104,7 +131,8 @@ class Scanner {
     VersionChooser& chooser_;
     std::uint32_t order_ = 0;
     int passed_over_ = 0;
-    mutable std::vector<std::int32_t> keyword_space_;
+    std::vector<std::int32_t> keyword_space_;
+    JobSummary job_;  ///< the slot that is looked at; a member, so that it is not cleared for each
 };
 
 template <class Satisfied>

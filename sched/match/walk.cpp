@@ -11,9 +11,10 @@
 
 namespace sluice::match {
 struct Walk::Choice {
-    Choice(Candidates& candidates, Picked& so_far, MatchStats& counts, ScanLog& scan_log, std::uint32_t slots)
-        : passes(candidates.passes), picked(so_far), stats(counts), log(scan_log), taken(slots) {
-        for (const Pass& pass : passes) orders.emplace_back(pass.entries);
+    Choice(Candidates& candidates, const ActivePolicies& policies, Picked& so_far, MatchStats& counts, ScanLog& scan_log,
+           std::uint32_t slots)
+        : passes(candidates.passes), ranking(policies, candidates.ranks), picked(so_far), stats(counts), log(scan_log), taken(slots) {
+        for (const Pass& pass : passes) orders.emplace_back(pass.entries, ranking);
     }
     static std::uint64_t key(std::size_t pass, const Entry& e) { return static_cast<std::uint64_t>(pass) << 32 | e.order; }
     void settle(std::size_t pass, const Entry& e, const JobSummary& job, const Verdict& v) {
@@ -22,6 +23,7 @@ struct Walk::Choice {
     }
 
     const std::vector<Pass>& passes;
+    const RankedPoints ranking;
     Picked& picked;
     MatchStats& stats;
     ScanLog& log;
@@ -40,36 +42,25 @@ Walk::Walk(const MatchContext& context, JobPool& pool, FactsSource& facts, const
            const ActivePolicies& policies)
     : x_(context), pool_(pool), facts_(facts), scanner_(scanner), policies_(policies) {}
 
-void Walk::rank(Candidates& found) const {
-    if (!policies_.ranks()) return;
-    for (Pass& pass : found.passes) {
-        for (Entry& e : pass.entries) {
-            const double weight =
-                is_logical_end_time(e.priority) ? policies_.let_rank_weight() : policies_.priority_rank_weight();
-            e.score = e.points + (weight != 0 ? weight * found.ranks.rank(e.priority) : 0);
-        }
-    }
-}
-
 bool Walk::full(const Picked& picked) const {
     const int most = x_.user.max_jobs_in_progress;
     return picked.jobs >= picked.max_jobs || (most > 0 && picked.in_progress_total >= most);
 }
 
 bool Walk::would_satisfy(Candidates& found, const Picked& picked) const {
-    rank(found);
+    const RankedPoints ranking(policies_, found.ranks);
     Picked trial = picked;
     std::vector<bool> taken(pool_.size());
     for (const Pass& pass : found.passes) {
-        ByValue order(pass.entries);
+        ByValue order(pass.entries, ranking);
         for (std::size_t i = 0; trial.wants(pass.type); ++i) {
             if (full(trial)) return true;
-            const Entry* e = order.get(i);
+            const Entry* e = order.get(i).entry;
             if (!e) return false;
             JobSummary job;
             PoolRef ref;
             if (taken[e->slot] || !scanner_.reread(*e, job, ref)) continue;
-            const Candidate c{job, ref, *e->app, e->offer, {}, 0, 0, 0};
+            const Candidate c{job, ref, *e->offer->app, e->offer, {}, 0, 0, 0};
             if (!ActivePolicies::set(x_, c, trial)) continue;
             taken[e->slot] = true;
             trial.add(x_, c, attainable_deadline(x_, c, trial).delay_bound);
@@ -93,12 +84,12 @@ void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const 
             const bool enough = full(picked) || !picked.wants(choice.passes[pass].type);
             const std::size_t most_spares = last_load ? kMaxShortlist : std::max(kLeastSpares, chosen);
             if (enough && (spares >= most_spares || spares + chosen == 0)) break;
-            const Entry* e = choice.orders[pass].get(i);
+            const Entry* e = choice.orders[pass].get(i).entry;
             if (!e) break;
             JobSummary job;
             PoolRef ref;
             if (taken[e->slot] || choice.facts.contains(e->slot) || !scanner_.reread(*e, job, ref)) continue;
-            const Candidate c{job, ref, *e->app, e->offer, {}, 0, 0, 0};
+            const Candidate c{job, ref, *e->offer->app, e->offer, {}, 0, 0, 0};
             if (!enough && ActivePolicies::set(x_, c, picked)) {
                 picked.add(x_, c, attainable_deadline(x_, c, picked).delay_bound);
                 ++chosen;
@@ -141,7 +132,8 @@ Verdict Walk::claim(Choice& choice, const Candidate& c, const WorkunitFacts& fac
     return refuse(Reason::kClaimLost);
 }
 
-void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const Entry& e) const {
+void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place) const {
+    const Entry& e = *place.entry;
     JobSummary job;
     PoolRef ref;
     if (!scanner_.reread(e, job, ref)) {
@@ -149,14 +141,14 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const Entr
         choice.settle(pass, e, job, refuse(Reason::kClaimLost));
         return;
     }
-    const Candidate c{job, ref, *e.app, e.offer, {}, 0, 0, 0};
+    const Candidate c{job, ref, *e.offer->app, e.offer, {}, 0, 0, 0};
     Verdict v = ActivePolicies::set(x_, c, choice.picked);
     const WorkunitFacts* facts = v ? facts_of(choice, pass, i, e.slot) : nullptr;
     if (v) v = facts ? claim(choice, c, *facts) : refuse(Reason::kNotNeeded);
     choice.settle(pass, e, job, v);
     if (!v) return;
     const double bound = attainable_deadline(x_, c, choice.picked).delay_bound;
-    choice.set.push_back(make_chosen(c, e.score, bound));
+    choice.set.push_back(make_chosen(c, place.score, bound));
     choice.set.back().facts = *facts;
     choice.picked.add(x_, c, bound);
 }
@@ -171,20 +163,19 @@ Verdict Walk::end_of_pass(const Picked& picked, ProcType type) const {
 }
 
 std::vector<Chosen> Walk::choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log) const {
-    rank(found);
-    Choice choice(found, picked, stats, log, pool_.size());
+    Choice choice(found, policies_, picked, stats, log, pool_.size());
     for (std::size_t p = 0; p < choice.passes.size(); ++p) {
         const ProcType type = choice.passes[p].type;
         for (std::size_t i = 0; picked.wants(type); ++i) {
-            const Entry* e = choice.orders[p].get(i);
-            if (!e) break;
-            if (choice.taken[e->slot]) continue;
+            const ByValue::Place place = choice.orders[p].get(i);
+            if (!place.entry) break;
+            if (choice.taken[place.entry->slot]) continue;
             if (Verdict v = end_of_pass(picked, type); !v) {
                 choice.ended[p] = v;
                 tally(stats, v, JobSummary{});
                 break;
             }
-            try_entry(choice, p, i, *e);
+            try_entry(choice, p, i, place);
         }
     }
     trace(choice);
@@ -197,19 +188,19 @@ void Walk::trace(const Choice& choice) const {
         for (const Entry& e : choice.passes[p].entries) {
             const JobSummary& job = choice.log.jobs[e.order];
             const PoolRef ref{e.slot, e.infeasible_count, e.generation};
-            Candidate c{job, ref, *e.app, e.offer, {}, 0, 0, 0};
+            Candidate c{job, ref, *e.offer->app, e.offer, {}, 0, 0, 0};
             std::vector<std::int32_t> space;
             scanner_.complete(c, space);
             TraceRow row;
             row.ref = ref;
             row.job = &job;
             row.pass = choice.passes[p].type;
-            row.score = e.score;
-            row.app = e.app->app;
+            row.score = e.points + choice.ranking.points(e.priority);
+            row.app = c.app.app;
             row.version = &e.offer->choice;
             row.host_size_class = e.offer->host_size_class;
             row.size_is_guess = e.offer->choice.speed_is_guess;
-            row.terms = term_values(x_, policies_, c, e.score - e.points);
+            row.terms = term_values(x_, policies_, c, row.score - e.points);
             const auto fate = choice.fates.find(Choice::key(p, e));
             row.verdict = fate != choice.fates.end() ? fate->second : choice.ended[p];
             const bool looked_at = fate != choice.fates.end() || !row.verdict;

@@ -17,14 +17,12 @@ class Walk {
 
   private:
     struct Choice;  // the state of one choose()
-    /// Ranked terms need all candidates: their points are added before a walk.
-    void rank(Candidates& found) const;
     bool full(const Picked& picked) const;
     void look_ahead(Choice& choice, std::size_t pass, std::size_t from) const;
     const WorkunitFacts* facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot) const;
     Verdict claim(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts) const;
     Verdict end_of_pass(const Picked& picked, ProcType type) const;
-    void try_entry(Choice& choice, std::size_t pass, std::size_t i, const Entry& entry) const;
+    void try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place) const;
     void trace(const Choice& choice) const;
 
     const MatchContext& x_;
