@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 
@@ -16,7 +17,7 @@ namespace {
 constexpr double kTriggerInterval = 1, kScalesInterval = 600, kCheckInterval = 1, kRoomInterval = 1;
 constexpr double kReloadInterval = 60;  ///< level 1: changes of apps and versions take effect without reread_db
 constexpr std::size_t kCheckChunk = 500;
-constexpr double kStarvationInterval = 600;
+constexpr double kStarvationInterval = 600, kLongestRest = 86400;
 
 /// What the slot plan and the walks are made from.
 bool same_plan(const std::vector<App>& a, const std::vector<App>& b) {
@@ -178,7 +179,11 @@ void Feeder::rotate(double now) {
         const auto job = withdraw(slot);
         if (!job) continue;
         ++rotated;
-        chain_->enumerator.rest(job->candidate.row.id, now + options_.rotate_after, true);
+        // Longer each time: jobs that are never taken must not take turns among themselves, be their priority ever so
+        // high. They return sooner when a slot would stay empty.
+        const Id id = job->candidate.row.id;
+        const double rest = options_.rotate_after * std::exp2(std::min(starvation_.rotated(id), 8));
+        chain_->enumerator.rest(id, now + std::min(rest, std::max(kLongestRest, options_.rotate_after)), true);
     }
     tally_.rotated += rotated;
     if (rotated > 0) log_normal("{} jobs that nobody took for {:.0f} s give way to others for a while", rotated, options_.rotate_after);

@@ -12,12 +12,17 @@ constexpr std::size_t kMostWaits = 200000;
 
 void StarvationWatch::offered(Id result, double now) {
     if (waits_.size() >= kMostWaits) waits_.clear();
-    waits_.try_emplace(result, Wait{now, 0});
+    waits_.try_emplace(result, Wait{now, 0, 0});
 }
 
 void StarvationWatch::withdrawn(Id result, std::uint32_t passed_over) {
     const auto wait = waits_.find(result);
     if (wait != waits_.end()) wait->second.passed_over += passed_over;
+}
+
+int StarvationWatch::rotated(Id result) {
+    const auto wait = waits_.find(result);
+    return wait == waits_.end() ? 1 : ++wait->second.rotations;
 }
 
 std::optional<StarvationWatch::Finding> StarvationWatch::find(const ArrayMirror& mirror, const JobArray& array, double now,

@@ -17,6 +17,8 @@ class StarvationWatch {
     void taken(Id result) { waits_.erase(result); }
     /// It gave way; its counts in the array are lost with the slot.
     void withdrawn(Id result, std::uint32_t passed_over);
+    /// It gave way to others; how often that makes.
+    int rotated(Id result);
     std::size_t size() const { return waits_.size(); }
 
     struct Finding {
@@ -33,6 +35,7 @@ class StarvationWatch {
     struct Wait {
         double since = 0;
         std::uint64_t passed_over = 0;  ///< in slots it had before
+        int rotations = 0;
     };
     std::unordered_map<Id, Wait> waits_;
 };

@@ -1,0 +1,38 @@
+// show_shmem: prints the job array. Reads only; claims nothing.
+#include <cstdio>
+
+#include "config/load.h"
+#include "feeder/array_view.h"
+#include "sluice/base/clock.h"
+#include "sluice/base/log.h"
+#include "sluice/base/project.h"
+#include "sluice/daemon/command_line.h"
+
+namespace sluice {
+namespace {
+
+int show_shmem_main(int argc, char** argv) {
+    CommandLine line("show_shmem", "prints the job array that the feeder fills",
+                     "By default everything: state, tables, one line a slot.");
+    bool shape = false, json = false;
+    line.flag("--shape", shape, "only a table of the jobs by app, size class, HR class and age");
+    line.flag("--json", json, "everything as JSON");
+    line.section("EXIT STATUS", "0: printed. 1: there is no job array, or it can't be read.");
+    if (const auto status = line.parse(argc, argv)) return *status;
+    try {
+        const ProjectConfig config = load_config(find_project_dir()).config;
+        const JobArrayName name = job_array_name(config.shmem_key, config.project_dir);
+        const auto array = JobArray::attach_read_only(name);
+        const ArrayView view = look_at_array(*array, name, SystemClock().now_sec());
+        std::fputs((json ? array_json(view) : shape ? shape_text(view) : dump_text(view)).c_str(), stdout);
+        return 0;
+    } catch (const std::exception& e) {
+        log_critical("{}", e.what());
+        return 1;
+    }
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) { return sluice::show_shmem_main(argc, argv); }
