@@ -37,7 +37,7 @@ std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const 
     return versions;
 }
 
-HostAppVersion adopted_host_version(Database& db, HostVersionKey key) {
+HostAppVersion adopted_host_version(Database& db, HostVersionKey key, const std::set<HostVersionKey>& in_use) {
     const auto [host, version] = key;
     if (version < kFirstAnonymous) {
         Sql sql("select hav.host_id, hav.app_version_id, hav.max_jobs_per_day, hav.turnaround_n, hav.turnaround_avg, "
@@ -45,7 +45,10 @@ HostAppVersion adopted_host_version(Database& db, HostVersionKey key) {
                 "join app_version other on other.appid=mine.appid and other.platformid=mine.platformid "
                 "and other.plan_class=mine.plan_class and other.id<>mine.id "
                 "join host_app_version hav on hav.app_version_id=other.id where mine.id=");
-        sql << version << " and hav.host_id=" << host << " order by other.version_num desc limit 1 for update";
+        sql << version << " and hav.host_id=" << host;
+        for (auto at = in_use.lower_bound({host, 0}); at != in_use.end() && at->first == host; ++at)
+            sql << " and hav.app_version_id<>" << at->second;
+        sql << " order by other.version_num desc limit 1 for update";
         Rows rows = db.query(sql);
         if (rows.next()) {
             HostAppVersion v = read_row(rows);

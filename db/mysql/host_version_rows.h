@@ -15,8 +15,9 @@ using HostVersionKey = std::pair<Id, Id>;  ///< host, generalized version
 std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const std::set<HostVersionKey>& keys);
 
 /// For a key without a row: the row of the newest other version of the same app, platform and plan class on that host
-/// is taken over (upstream: a new version inherits what is known of the old one); without one, a new row.
-HostAppVersion adopted_host_version(Database& db, HostVersionKey key);
+/// is taken over (upstream: a new version inherits what is known of the old one), but none of `in_use`; without one, a
+/// new row.
+HostAppVersion adopted_host_version(Database& db, HostVersionKey key, const std::set<HostVersionKey>& in_use);
 
 /// Writes turnaround, quota and consecutive_valid; all rows exist.
 void save_penalties(Database& db, const std::map<HostVersionKey, HostAppVersion>& versions);

@@ -99,6 +99,16 @@ Sql& Sql::operator<<(const Sql& part) {
     return *this;
 }
 
+Sql& Sql::identifier(std::string_view name) {
+    text_ += '`';
+    for (const char c : name) {
+        if (c == '`') text_ += c;
+        text_ += c;
+    }
+    text_ += '`';
+    return *this;
+}
+
 Sql& Sql::ids(std::span<const Id> values) {
     if (values.empty()) throw std::logic_error("Sql::ids: an empty list");
     for (std::size_t i = 0; i < values.size(); ++i) {

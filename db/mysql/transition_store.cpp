@@ -264,7 +264,7 @@ void MysqlTransitionStore::write_time_outs(const std::vector<TimedOut>& timed_ou
     for (const TimedOut& t : timed_out) keys.emplace(t.hostid, t.generalized_version);
     auto versions = lock_host_versions(db_, keys);
     for (const HostVersionKey& key : keys)
-        if (!versions.contains(key)) versions[key] = adopted_host_version(db_, key);
+        if (!versions.contains(key)) versions[key] = adopted_host_version(db_, key, keys);
     for (const TimedOut& t : timed_out) penalize(versions.at({t.hostid, t.generalized_version}), t);
     save_penalties(db_, versions);
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "fake_db.h"
@@ -127,19 +128,23 @@ class FakeTransitionStore final : public TransitionStore {
             wu.app_version_id = c.app_version_id;
             wu.transition_time = c.transition_time;
         }
-        for (const TimedOut& t : writes.timed_out) penalize(host_version(t.hostid, t.generalized_version), t);
+        std::set<std::pair<Id, Id>> keys;
+        for (const TimedOut& t : writes.timed_out) keys.emplace(t.hostid, t.generalized_version);
+        for (const auto& [host, version] : keys) make_host_version(host, version, keys);
+        for (const TimedOut& t : writes.timed_out)
+            penalize(db_.host_app_versions.at({t.hostid, t.generalized_version}), t);
     }
 
-    HostAppVersion& host_version(Id host, Id version) {
+    void make_host_version(Id host, Id version, const std::set<std::pair<Id, Id>>& in_use) {
         auto& rows = db_.host_app_versions;
-        if (const auto at = rows.find({host, version}); at != rows.end()) return at->second;
+        if (rows.contains({host, version})) return;
         HostAppVersion row;
         if (const auto mine = db_.versions.find(version); mine != db_.versions.end()) {
             const AppVersion* newest = nullptr;
             for (const auto& [id, other] : db_.versions)
                 if (id != version && other.appid == mine->second.appid &&
                     other.platformid == mine->second.platformid && other.plan_class == mine->second.plan_class &&
-                    rows.contains({host, id}) && (newest == nullptr || other.version_num > newest->version_num))
+                    rows.contains({host, id}) && !in_use.contains({host, id}) && (newest == nullptr || other.version_num > newest->version_num))
                     newest = &other;
             if (newest != nullptr) {
                 row = rows.at({host, newest->id});
@@ -148,7 +153,7 @@ class FakeTransitionStore final : public TransitionStore {
         }
         row.host_id = host;
         row.app_version_id = version;
-        return rows[{host, version}] = row;
+        rows[{host, version}] = row;
     }
 
     FakeDb& db_;

@@ -47,6 +47,8 @@ class Sql {
     Sql& operator<<(SqlText value);
     Sql& operator<<(SqlBlob value);
     Sql& operator<<(const Sql& part);
+    /// `name`: of a table or column; backquotes in it are doubled.
+    Sql& identifier(std::string_view name);
     /// 1,2,3 — the list must not be empty.
     Sql& ids(std::span<const Id> values);
     /// 'a','b' — the list must not be empty.

@@ -67,10 +67,10 @@ struct TimedOut {
 
 /// Everything to write for a page.
 struct TransitionWrites {
-    std::vector<ResultChange> results;
-    std::vector<Result> created;  ///< ids are given by the database
-    std::vector<WorkunitChange> workunits;
-    std::vector<TimedOut> timed_out;
+    std::vector<ResultChange> results{};
+    std::vector<Result> created{};  ///< ids are given by the database
+    std::vector<WorkunitChange> workunits{};
+    std::vector<TimedOut> timed_out{};
 };
 
 /// Which workunits a transitioner looks after.

@@ -87,6 +87,11 @@ TEST(Sql, IsPutTogetherFromLiteralsAndValues) {
     EXPECT_EQ(sql.size(), sql.str().size());
 }
 
+TEST(Sql, IdentifiersAreQuoted) {
+    Sql sql("select * from ");
+    EXPECT_EQ(sql.identifier("a`; drop table b").str(), "select * from `a``; drop table b`");
+}
+
 TEST(Sql, RefusesEmptyLists) {
     Sql sql;
     EXPECT_THROW(sql.ids({}), std::logic_error);
