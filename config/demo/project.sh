@@ -1,0 +1,143 @@
+# The demo's project, its batch, its daemons and its two volunteers.
+
+SAMPLES() { echo "$DEMO/sluice/share/sluice/samples/mandelbrot"; }
+
+platform() {
+    case "$(uname -m)" in
+        x86_64) echo x86_64-pc-linux-gnu ;;
+        aarch64) echo aarch64-unknown-linux-gnu ;;
+        *) echo "quickstart: no BOINC platform name is known for $(uname -m)" >&2; return 1 ;;
+    esac
+}
+
+tile_count() {
+    if [ -f "$DEMO/tiles.txt" ]; then wc -l <"$DEMO/tiles.txt" | tr -d ' '; else echo 28; fi
+}
+
+in_project() { (cd "$DEMO/project" && demo_env "$@"); }
+
+# quietly LOG COMMAND...: what it prints goes to a log, and is shown if it fails.
+quietly() {
+    local log=$DEMO/log/$1
+    shift
+    "$@" >>"$log" 2>&1 || { tail -20 "$log" >&2; echo "quickstart: this failed: $*" >&2; return 1; }
+}
+
+make_demo_project() {
+    PORT=$(free_port)
+    echo "$PORT" >"$DEMO/run/port"
+    quietly make_project.log "$DEMO/sluice/bin/make_project" --root "$DEMO/project" --name demo --long_name "Sluice demo" \
+        --url_base "http://127.0.0.1:$PORT" --db_name sluice_demo --db_user root --db_host localhost \
+        --db_socket "$(cat "$DEMO/run/socket")" --web_user "$(web_user)"
+    configure_demo_project
+    add_demo_app
+    KEY=$(in_project bin/create_account --email volunteer@example.org --name volunteer | grep -oE '[0-9a-f]{32}' | head -1)
+}
+
+# What the demo wants otherwise than a new project: short intervals, size classes, its daemons.
+configure_demo_project() {
+    local config=$DEMO/project/config.xml daemon
+    set_option() {
+        if grep -q "<$1>" "$config"; then sed -i "s|<$1>.*</$1>|<$1>$2</$1>|" "$config"
+        else sed -i "s|</config>|  <$1>$2</$1>\n  </config>|" "$config"; fi
+    }
+    set_option max_wus_to_send 4            # so that both volunteers get their share
+    set_option min_sendwork_interval 2
+    set_option size_classes 1
+    set_option one_result_per_host_per_wu 1 # a quorum of two is two hosts
+    set_option sched_debug_level 4
+    for daemon in "size_regulator --app_name mandelbrot --lo 4 --hi 8 --sleep_time 1" \
+                  "sample_bitwise_validator --app mandelbrot --sleep_interval 1" \
+                  "script_assimilator --app mandelbrot --script \"collect_tile wu_name files\" --sleep_interval 1"; do
+        sed -i "s|  </daemons>|    <daemon>\n      <cmd>$daemon</cmd>\n    </daemon>\n  </daemons>|" "$config"
+    done
+    sed -i 's|<cmd>transitioner -d 3</cmd>|<cmd>transitioner -d 3 --sleep_interval 1</cmd>|' "$config"
+    cat >"$DEMO/project/bin/collect_tile" <<SCRIPT
+#!/bin/sh
+# collect_tile WU_NAME FILE: keeps the tile of a finished workunit.
+[ "\$1" = --error ] && { echo "\$3" >>"$DEMO/results/failed"; exit 0; }
+cp "\$2" "$DEMO/results/\$1.out.new" && mv "$DEMO/results/\$1.out.new" "$DEMO/results/\$1.out"
+SCRIPT
+    chmod +x "$DEMO/project/bin/collect_tile"
+}
+
+# The application: project.xml row, signed version, templates; three size classes.
+add_demo_app() {
+    local folder program
+    program=mandelbrot_1.0_$(platform)
+    folder=$DEMO/project/apps/mandelbrot/1.0/$(platform)
+    mkdir -p "$folder"
+    cp "$(SAMPLES)/mandelbrot" "$folder/$program"
+    chmod +x "$folder/$program"
+    cp "$(SAMPLES)"/templates/* "$DEMO/project/templates/"
+    sed -i "s|</boinc>|  <app>\n    <name>mandelbrot</name>\n    <user_friendly_name>Mandelbrot tiles</user_friendly_name>\n  </app>\n</boinc>|" \
+        "$DEMO/project/project.xml"
+    quietly setup.log in_project bin/xadd
+    quietly setup.log in_project bin/update_versions --noconfirm
+    sql "UPDATE app SET n_size_classes=3 WHERE name='mandelbrot'"
+}
+
+# A line "NAME SIZE_CLASS FLOPS QUORUM" for each tile -> a workunit each.
+submit_batch() {
+    local name class flops quorum
+    "$(SAMPLES)/mandelbrot_batch" cut "$DEMO/tiles" >"$DEMO/tiles.txt"
+    while read -r name class flops quorum; do
+        cp "$DEMO/tiles/$name.in" "$DEMO/project/$name"
+        echo "--wu_name $name --size_class $class --rsc_fpops_est $flops --min_quorum $quorum --target_nresults $quorum $name"
+    done <"$DEMO/tiles.txt" >"$DEMO/jobs.txt"
+    while read -r name class flops quorum; do echo "$name"; done <"$DEMO/tiles.txt" |
+        (cd "$DEMO/project" && xargs env BOINC_PROJECT_DIR="$DEMO/project" bin/stage_file)
+    quietly setup.log submit_jobs
+}
+submit_jobs() {
+    in_project bin/create_work --appname mandelbrot --stdin --max_total_results 8 --max_error_results 4 --max_success_results 5 \
+        --rsc_fpops_bound 1e15 --rsc_memory_bound 5e7 --rsc_disk_bound 5e7 --delay_bound 86400 --verbose <"$DEMO/jobs.txt"
+}
+
+start_daemons() {
+    quietly start.log in_project bin/start --enable
+    local i
+    for ((i = 0; i < 300; i++)); do
+        in_project bin/show_shmem >/dev/null 2>&1 && return 0
+        sleep 0.1
+    done
+    echo "quickstart: the feeder does not start; see $DEMO/project/log_*/feeder.log" >&2
+    return 1
+}
+
+master_url() { echo "http://127.0.0.1:$(cat "$DEMO/run/port")/demo/"; }
+
+# A real boinc-client with one CPU; it contacts nothing but the demo.
+start_client() {
+    local folder=$DEMO/client$1
+    mkdir -p "$folder"
+    cat >"$folder/cc_config.xml" <<'XML'
+<cc_config>
+  <log_flags><sched_op_debug>1</sched_op_debug></log_flags>
+  <options>
+    <ncpus>1</ncpus>
+    <dont_contact_ref_site>1</dont_contact_ref_site>
+    <no_info_fetch>1</no_info_fetch>
+    <report_results_immediately>1</report_results_immediately>
+    <skip_cpu_benchmarks>1</skip_cpu_benchmarks>
+  </options>
+</cc_config>
+XML
+    cat >"$folder/global_prefs_override.xml" <<'XML'
+<global_preferences>
+  <run_on_batteries>1</run_on_batteries>
+  <run_if_user_active>1</run_if_user_active>
+  <suspend_cpu_usage>0</suspend_cpu_usage>
+  <cpu_usage_limit>100</cpu_usage_limit>
+  <disk_min_free_gb>0.1</disk_min_free_gb>
+  <disk_max_used_pct>100</disk_max_used_pct>
+  <work_buf_min_days>0</work_buf_min_days>
+  <work_buf_additional_days>0</work_buf_additional_days>
+</global_preferences>
+XML
+    launch "client$1" "$folder/client.log" boinc --dir "$folder" --no_gpus --no_info_fetch --allow_multiple_clients \
+        --skip_cpu_benchmarks --suppress_net_info --gui_rpc_unix_domain --insecure \
+        --sched_retry_delay_min 1 --sched_retry_delay_max 5 --attach_project "$(master_url)" "$KEY"
+}
+
+nudge_client() { (cd "$DEMO/client$1" && boinccmd --unix_domain --project "$(master_url)" update >/dev/null 2>&1) || true; }

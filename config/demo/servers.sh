@@ -1,0 +1,115 @@
+# The demo's own MariaDB and Apache.
+
+free_port() {
+    local port
+    while :; do
+        port=$((20000 + RANDOM % 20000))
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
+    done
+}
+
+build_sluice() {
+    local build=$SOURCE/build/quickstart
+    cmake -S "$SOURCE" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSLUICE_TESTS=OFF >"$SOURCE/build-quickstart.log" 2>&1 ||
+        { cat "$SOURCE/build-quickstart.log" >&2; return 1; }
+    rm -f "$SOURCE/build-quickstart.log"
+    ninja -C "$build"
+    BUILD=$build
+}
+
+# Environment of every program of the demo.
+demo_env() {
+    env BOINC_PROJECT_DIR="$DEMO/project" MYSQL_UNIX_PORT="$(cat "$DEMO/run/socket")" "$@"
+}
+
+# The user that Apache runs its programs as: the machine's web user if we are root, else ourselves.
+web_user() { if [ "$(id -u)" -eq 0 ]; then echo www-data; else id -un; fi; }
+
+# ./demo; if the web server's user can't reach it there (a clone in /root, say), a folder in /var/tmp and a link to it.
+make_demo_folder() {
+    DEMO=$LINK
+    if [ "$(id -u)" -eq 0 ] && ! setpriv --reuid=www-data --regid=www-data --clear-groups test -x "$SOURCE"; then
+        DEMO=$(mktemp -d /var/tmp/sluice-demo.XXXXXX)
+        chmod 755 "$DEMO"
+        ln -sfn "$DEMO" "$LINK"
+        echo "(user www-data can't enter $SOURCE: the demo stands in $DEMO, ./demo is a link to it)"
+    fi
+    mkdir -p "$DEMO"/{run,log,db,results,apache}
+    touch "$DEMO/.sluice-demo"
+    cmake --install "$BUILD" --prefix "$DEMO/sluice" >/dev/null
+}
+
+start_mariadb() {
+    # The path of a Unix socket has room for 107 characters: a short folder of its own.
+    local folder socket
+    folder=$(mktemp -d /tmp/sluice-demo.XXXXXX)
+    chmod 755 "$folder"
+    socket=$folder/mysql.sock
+    echo "$socket" >"$DEMO/run/socket"
+    mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$DEMO/db" --auth-root-authentication-method=normal \
+        --skip-test-db >"$DEMO/log/mariadb-install.log" 2>&1 ||
+        { tail -5 "$DEMO/log/mariadb-install.log" >&2; echo "quickstart: MariaDB's data folder could not be made" >&2; return 1; }
+    run_mariadb
+}
+
+run_mariadb() {
+    local socket i
+    socket=$(cat "$DEMO/run/socket")
+    launch mariadb "$DEMO/log/mariadb.log" mariadbd --no-defaults --user="$(id -un)" --datadir="$DEMO/db" --socket="$socket" \
+        --skip-networking --pid-file="$DEMO/run/mariadb.own-pid" --innodb-buffer-pool-size=64M
+    for ((i = 0; i < 300; i++)); do
+        mariadb --no-defaults --socket="$socket" --user=root -e "SELECT 1" >/dev/null 2>&1 && return 0
+        pid_of mariadb >/dev/null || break
+        sleep 0.1
+    done
+    echo "quickstart: MariaDB does not start; see $DEMO/log/mariadb.log" >&2
+    return 1
+}
+
+# sql STATEMENT: rows without headings, tab-separated.
+sql() { mariadb --no-defaults --socket="$(cat "$DEMO/run/socket")" --user=root --batch --skip-column-names sluice_demo -e "$1"; }
+
+write_apache_config() {
+    local modules=/usr/lib/apache2/modules user_lines=""
+    [ "$(id -u)" -eq 0 ] && user_lines="User www-data
+Group www-data"
+    cat >"$DEMO/apache/httpd.conf" <<CONF
+ServerRoot "$DEMO/apache"
+ServerName 127.0.0.1
+Listen 127.0.0.1:$PORT
+PidFile "$DEMO/run/apache.own-pid"
+LoadModule mpm_event_module $modules/mod_mpm_event.so
+LoadModule authz_core_module $modules/mod_authz_core.so
+LoadModule alias_module $modules/mod_alias.so
+LoadModule dir_module $modules/mod_dir.so
+LoadModule mime_module $modules/mod_mime.so
+LoadModule env_module $modules/mod_env.so
+LoadModule cgid_module $modules/mod_cgid.so
+ScriptSock "$(dirname "$(cat "$DEMO/run/socket")")/cgid.sock"
+TypesConfig /etc/mime.types
+ErrorLog "$DEMO/log/apache-error.log"
+LogFormat "%h %t \"%r\" %>s %b" common
+CustomLog "$DEMO/log/apache-access.log" common
+$user_lines
+PassEnv MYSQL_UNIX_PORT
+DirectoryIndex index.html
+<Directory />
+    Require all denied
+</Directory>
+Include "$(ls "$DEMO"/project/*.httpd.conf)"
+CONF
+}
+
+start_apache() {
+    local i
+    write_apache_config
+    launch apache "$DEMO/log/apache.log" env MYSQL_UNIX_PORT="$(cat "$DEMO/run/socket")" \
+        apache2 -d "$DEMO/apache" -f "$DEMO/apache/httpd.conf" -DFOREGROUND
+    for ((i = 0; i < 100; i++)); do
+        if (exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; then return 0; fi
+        pid_of apache >/dev/null || break
+        sleep 0.1
+    done
+    echo "quickstart: Apache does not start; see $DEMO/log/apache.log and apache-error.log" >&2
+    return 1
+}

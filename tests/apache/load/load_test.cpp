@@ -1,0 +1,90 @@
+// The feeder keeps up, and nothing is sent twice: many clients through a real Apache, with the default array of 100 slots
+// and 100,000 UNSENT results (upstream: 42-99 % of such requests find no job).
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "load_driver.h"
+#include "tests/support/private_apache.h"
+#include "tests/support/test_project.h"
+
+namespace sluice::test {
+namespace {
+
+class Load : public testing::Test {
+  protected:
+    void SetUp() override {
+        project_.set_port(port_);
+        project_.store();
+    }
+    std::unique_ptr<PrivateApache> serve(ApacheMode mode) {
+        ApacheOptions options;
+        options.mode = mode;
+        options.include = project_.apache_fragment(mode == ApacheMode::kFcgid);
+        options.env = project_.env();
+        options.port = port_;
+        return std::make_unique<PrivateApache>(options);
+    }
+    /// What the database says of the jobs that were handed out.
+    std::int64_t in_progress() { return project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")); }
+
+    int port_ = PrivateApache::free_port();
+    PrivateMariaDb server_;
+    TestProject project_{server_, "load"};
+};
+
+TEST_F(Load, WithOneHundredSlotsFewerThanOneInAHundredRequestsFindNoJob) {
+    project_.add_unsent_jobs(100000);
+    project_.start_feeder();
+    const auto apache = serve(ApacheMode::kCgid);
+    LoadPlan plan;
+    plan.port = port_;
+    plan.clients = 16;
+    const LoadResult r = run_load(plan);
+    std::cout << to_text(r) << std::endl;
+    EXPECT_GT(r.requests, 16 * 2);
+    EXPECT_EQ(r.broken, 0);
+    EXPECT_EQ(r.malformed, 0);
+    EXPECT_EQ(r.twice, 0);
+    EXPECT_LT(r.no_work, 0.01 * r.requests);
+    EXPECT_EQ(in_progress(), r.jobs) << "a job that is in progress was received by someone, and the other way round";
+}
+
+class Modes : public Load, public testing::WithParamInterface<ApacheMode> {};
+TEST_P(Modes, SixtyFourClientsAtOnce) {
+    project_.add_unsent_jobs(20000);
+    project_.start_feeder();
+    const auto apache = serve(GetParam());
+    LoadPlan plan;
+    plan.port = port_;
+    plan.clients = 64;
+    plan.seconds = 6;
+    const LoadResult r = run_load(plan);
+    std::cout << to_text(r) << std::endl;
+    EXPECT_EQ(r.broken, 0) << apache->error_log();
+    EXPECT_EQ(r.malformed, 0);
+    EXPECT_EQ(r.twice, 0);
+    EXPECT_EQ(in_progress(), r.jobs);
+}
+INSTANTIATE_TEST_SUITE_P(All, Modes, testing::Values(ApacheMode::kCgid, ApacheMode::kFcgid));
+
+TEST_F(Load, AFastCgiServerNoticesARestartedFeeder) {
+    project_.add_unsent_jobs(2000);
+    Subprocess& feeder = project_.start_feeder();
+    const auto apache = serve(ApacheMode::kFcgid);
+    LoadPlan plan;
+    plan.port = port_;
+    plan.clients = 2;
+    plan.requests = 5;
+    EXPECT_GT(run_load(plan).jobs, 0);
+    feeder.send_signal(SIGKILL);
+    feeder.wait();
+    project_.start_feeder();
+    plan.host_prefix = "again";
+    const LoadResult r = run_load(plan);
+    EXPECT_GT(r.jobs, 0) << to_text(r);
+    EXPECT_EQ(r.broken, 0);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,73 @@
+#include "boinc_client.h"
+
+#include <fstream>
+
+namespace sluice::test {
+
+BoincClient::BoincClient(const std::string& config) {
+    folder_.write("cc_config.xml",
+                  "<cc_config><log_flags><sched_op_debug>1</sched_op_debug><work_fetch_debug>0</work_fetch_debug></log_flags>"
+                  "<options><ncpus>1</ncpus><dont_contact_ref_site>1</dont_contact_ref_site><no_info_fetch>1</no_info_fetch>"
+                  "<report_results_immediately>1</report_results_immediately><skip_cpu_benchmarks>1</skip_cpu_benchmarks>"
+                  "<suppress_net_info>1</suppress_net_info>" + config + "</options></cc_config>");
+    folder_.write("global_prefs_override.xml",
+                  "<global_preferences><run_on_batteries>1</run_on_batteries><run_if_user_active>1</run_if_user_active>"
+                  "<suspend_cpu_usage>0</suspend_cpu_usage><cpu_usage_limit>100</cpu_usage_limit><disk_min_free_gb>0.1</disk_min_free_gb>"
+                  "<disk_max_used_pct>100</disk_max_used_pct><work_buf_min_days>0</work_buf_min_days>"
+                  "<work_buf_additional_days>0</work_buf_additional_days><disk_interval>5</disk_interval></global_preferences>");
+}
+
+BoincClient::~BoincClient() { stop(); }
+
+void BoincClient::start(const std::vector<std::string>& more_arguments) {
+    std::vector<std::string> args{"boinc", "--dir", folder_.path().string(), "--no_gpus", "--no_info_fetch", "--allow_multiple_clients",
+                                  "--skip_cpu_benchmarks", "--suppress_net_info", "--gui_rpc_unix_domain", "--insecure",
+                                  "--sched_retry_delay_min", "1", "--sched_retry_delay_max", "2",
+                                  "--pers_retry_delay_min", "1", "--pers_retry_delay_max", "2"};
+    args.insert(args.end(), more_arguments.begin(), more_arguments.end());
+    RunOptions options;
+    options.cwd = folder_.path();
+    process_ = std::make_unique<Subprocess>(args, options);
+}
+
+void BoincClient::attach(const std::string& master_url, const std::string& key) { start({"--attach_project", master_url, key}); }
+
+void BoincClient::stop() {
+    if (!process_) return;
+    if (process_->running()) {
+        process_->send_signal(SIGTERM);
+        if (!process_->wait(20)) process_->send_signal(SIGKILL);
+    }
+    process_.reset();
+}
+
+void BoincClient::kill() {
+    if (process_ && process_->running()) process_->send_signal(SIGKILL);
+    process_.reset();
+}
+
+bool BoincClient::running() { return process_ && process_->running(); }
+
+std::string BoincClient::command(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> args{"boinccmd", "--unix_domain"};
+    args.insert(args.end(), arguments.begin(), arguments.end());
+    RunOptions options;
+    options.cwd = folder_.path();
+    const RunResult r = run(args, options);
+    return r.out + r.err;
+}
+
+void BoincClient::update(const std::string& master_url) const { command({"--project", master_url, "update"}); }
+
+std::string BoincClient::log() const { return process_ ? process_->out() + process_->err() : ""; }
+
+bool BoincClient::logs(const std::string& text, double timeout) const {
+    return eventually([&] { return log().find(text) != std::string::npos; }, timeout);
+}
+
+std::string BoincClient::state() const {
+    std::ifstream in(folder_ / "client_state.xml");
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,40 @@
+#pragma once
+// The real boinc-client in a folder of its own: no other host is contacted, its control socket is a Unix socket in that
+// folder, it and the applications that it started are ended with it.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "subprocess.h"
+#include "temp_dir.h"
+
+namespace sluice::test {
+
+class BoincClient {
+  public:
+    /// Does not start yet. `config` goes into cc_config.xml's <options>.
+    explicit BoincClient(const std::string& config = "");
+    ~BoincClient();
+
+    void start(const std::vector<std::string>& more_arguments = {});
+    void attach(const std::string& master_url, const std::string& key);  ///< starts it with --attach_project
+    void stop();                  ///< SIGTERM and wait
+    void kill();
+    bool running();
+    /// boinccmd --unix_domain ARGUMENTS; stdout and stderr together.
+    std::string command(const std::vector<std::string>& arguments) const;
+    /// boinccmd --project URL update.
+    void update(const std::string& master_url) const;
+    std::string log() const;      ///< what it printed since the last start
+    /// Waits until `text` is in its log.
+    bool logs(const std::string& text, double timeout = 60) const;
+    std::string state() const;    ///< client_state.xml
+    const std::filesystem::path& folder() const { return folder_.path(); }
+
+  private:
+    TempDir folder_;
+    std::unique_ptr<Subprocess> process_;
+};
+
+}  // namespace sluice::test

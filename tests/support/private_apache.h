@@ -1,0 +1,59 @@
+#pragma once
+// An Apache of a test's own on a free loopback port: own configuration, pid file and socket in a temporary folder, ended by
+// pid. Started as root it serves as www-data, as Debian's does; else as the test's user.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "subprocess.h"
+#include "temp_dir.h"
+
+namespace sluice::test {
+
+/// How the scheduler is run.
+enum class ApacheMode {
+    kCgid,     ///< mod_cgid: a process a request
+    kFcgid,    ///< mod_fcgid: FastCGI processes that Apache starts
+    kProxy,    ///< mod_proxy_fcgi: to a FastCGI server started by the test on `fcgi_port`
+};
+
+struct ApacheOptions {
+    ApacheMode mode = ApacheMode::kCgid;
+    std::filesystem::path include;          ///< the project's Apache fragment; "" = none
+    std::string more;                       ///< further lines of configuration
+    std::map<std::string, std::string> env; ///< of Apache and so of the CGI programs (passed on by PassEnv)
+    int port = 0;                           ///< 0: a free one
+};
+
+class PrivateApache {
+  public:
+    /// Throws with the error log if it does not start: no Apache is a failed test.
+    explicit PrivateApache(ApacheOptions options);
+    ~PrivateApache();
+    PrivateApache(const PrivateApache&) = delete;
+    PrivateApache& operator=(const PrivateApache&) = delete;
+
+    void start();
+    void stop();
+    int port() const { return port_; }
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    std::string error_log() const;
+    static int free_port();
+
+  private:
+    void write_configuration() const;
+    ApacheOptions options_;
+    TempDir folder_;
+    int port_ = 0;
+    std::unique_ptr<Subprocess> server_;
+};
+
+struct HttpReply {
+    int status = 0;      ///< 0: the connection broke
+    std::string body;
+};
+/// One request on a connection of its own. An empty `body` is a GET. Never throws: a broken connection is status 0.
+HttpReply http(int port, const std::string& path, const std::string& body = "", double timeout = 60);
+
+}  // namespace sluice::test
