@@ -28,11 +28,11 @@ web_user() { if [ "$(id -u)" -eq 0 ]; then echo www-data; else id -un; fi; }
 # ./demo; if the web server's user can't reach it there (a clone in /root, say), a folder in /var/tmp and a link to it.
 make_demo_folder() {
     DEMO=$LINK
-    if [ "$(id -u)" -eq 0 ] && ! setpriv --reuid=www-data --regid=www-data --clear-groups test -x "$SOURCE"; then
+    if [ "$(id -u)" -eq 0 ] && ! setpriv --reuid=www-data --regid=www-data --clear-groups test -x "$(dirname "$LINK")"; then
         DEMO=$(mktemp -d /var/tmp/sluice-demo.XXXXXX)
         chmod 755 "$DEMO"
         ln -sfn "$DEMO" "$LINK"
-        echo "(user www-data can't enter $SOURCE: the demo stands in $DEMO, ./demo is a link to it)"
+        echo "(user www-data can't enter $(dirname "$LINK"): the demo stands in $DEMO, and $LINK is a link to it)"
     fi
     mkdir -p "$DEMO"/{run,log,db,results,apache}
     touch "$DEMO/.sluice-demo"

@@ -21,11 +21,18 @@ progress_line() {
 # 0 when every workunit is assimilated; 1 when time ran out or something died.
 watch_batch() {
     WATCH_START=$SECONDS
-    local last_done=-1 last_change=$SECONDS done_wus line
+    local last_done=-1 last_change=$SECONDS done_wus line answered=$SECONDS
     while :; do
-        done_wus=$(assimilated) || { echo "quickstart: the database is gone" >&2; return 1; }
+        # What cron does in a real project, every five minutes there: dead daemons are started again, tasks run.
+        ((SECONDS % 10 == 0)) && { in_project bin/start --cron >>"$DEMO/log/cron.log" 2>&1 || true; }
+        if ! done_wus=$(assimilated 2>/dev/null); then
+            ((SECONDS - answered > 60)) && { echo; echo "quickstart: the database is gone; see $DEMO/log/mariadb.log" >&2; return 1; }
+            sleep 1
+            continue
+        fi
+        answered=$SECONDS
         [ "$done_wus" != "$last_done" ] && { last_done=$done_wus; last_change=$SECONDS; }
-        if line=$(progress_line); then
+        if line=$(progress_line 2>/dev/null); then
             if [ -t 1 ]; then printf '\r\033[K%s' "$line"; elif ((SECONDS % 10 == 0)); then echo "$line"; fi
         fi
         [ "$done_wus" -ge "$(tile_count)" ] && { echo; return 0; }

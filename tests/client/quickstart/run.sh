@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# run.sh plain|killed SOURCE BUILD: ./quickstart in a temporary folder.
+#
+# plain   exit status 0, the picture is there, no process and no socket is left behind.
+# killed  while the clients work: kill -9 of cgi processes, of the feeder, of mariadbd (started again after 10 s) and of the
+#         transitioner; the batch still completes, nothing is lost or sent twice, and the other daemons live on.
+set -euo pipefail
+mode=$1 source=$2 build=$3
+folder=$(mktemp -d /var/tmp/sluice-qs.XXXXXX)
+chmod 755 "$folder"
+export SLUICE_DEMO=$folder/demo SLUICE_BUILD=$build
+fail() { echo "FAILED: $*" >&2; tail -50 "$folder/out" >&2; exit 1; }
+cleanup() { "$source/quickstart" --stop >/dev/null 2>&1 || true; rm -rf "$folder"; }
+trap cleanup EXIT
+
+demo_processes() { pgrep -f -- "$folder/demo" || true; }
+
+"$source/quickstart" --keep >"$folder/out" 2>&1 &
+quickstart=$!
+LINK=$SLUICE_DEMO SOURCE=$source
+. "$source/config/demo/processes.sh"
+. "$source/config/demo/servers.sh"
+. "$source/config/demo/project.sh"
+. "$source/config/demo/watch.sh"
+DEMO=$SLUICE_DEMO
+
+if [ "$mode" = killed ]; then
+    for ((i = 0; i < 600; i++)); do
+        [ "$(assimilated 2>/dev/null || echo 0)" -ge 2 ] && break
+        kill -0 "$quickstart" 2>/dev/null || fail "quickstart ended early"
+        sleep 0.2
+    done
+    # Schedulers, in the middle of whatever they do: for 20 s, whichever is alive is killed.
+    end=$((SECONDS + 20)) killed=0
+    while [ $SECONDS -lt $end ]; do
+        for pid in $(pgrep -f -- "$folder/demo/.*cgi-bin/cgi" || true); do kill -9 "$pid" 2>/dev/null && killed=$((killed + 1)); done
+        sleep 0.005
+        [ "$killed" -ge 3 ] && break
+    done
+    echo "killed $killed schedulers"
+    kill -9 "$(cat "$DEMO"/project/pid_*/feeder.pid)"; echo "killed the feeder"
+    kill -9 "$(cat "$DEMO"/project/pid_*/transitioner.pid)"; echo "killed the transitioner"
+    others=$(cat "$DEMO"/project/pid_*/{size_regulator,sample_bitwise_validator,script_assimilator}.pid | tr '\n' ' ')
+    sleep 3
+    kill -9 "$(pid_of mariadb)"; echo "killed mariadbd"
+    sleep 10
+    run_mariadb
+    for pid in $others; do kill -0 "$pid" 2>/dev/null || fail "daemon $pid did not outlive the database"; done
+fi
+
+wait "$quickstart" || fail "quickstart's exit status is not 0"
+cat "$folder/out" | tail -25
+[ -s "$DEMO/mandelbrot.png" ] || fail "no picture"
+[ "$(sql "SELECT COUNT(*) FROM workunit WHERE assimilate_state=2 AND error_mask=0 AND canonical_resultid>0")" -eq "$(tile_count)" ] || fail "not every workunit has its canonical result"
+[ "$(sql "SELECT COUNT(*) FROM result WHERE server_state<>5")" -eq 0 ] || fail "results are left that are not over"
+# Sent twice would be: two instances of a workunit on one host, or a client that got one it had.
+[ "$(sql "SELECT COUNT(*) FROM (SELECT workunitid, hostid FROM result WHERE hostid<>0 AND outcome=1 GROUP BY 1,2 HAVING COUNT(*)>1) t")" -eq 0 ] || fail "a host got a workunit twice"
+if grep -hE 'Already have task|already have' "$DEMO"/client?/client.log; then fail "a job was sent twice"; fi
+"$source/quickstart" --stop >/dev/null
+sleep 1
+left=$(demo_processes)
+[ -z "$left" ] || fail "processes are left: $(ps -o args= -p $left)"
