@@ -1,8 +1,11 @@
+// OpenSSL's low-level MD5: the EVP interface first sets up its providers, 1 ms of CPU in every CGI process
+// (measured with OpenSSL 3.0), and a machine's policy may take MD5 out of it. Here MD5 is BOINC's checksum,
+// not security.
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "sluice/base/hash.h"
 
 #include <fcntl.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
+#include <openssl/md5.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -25,36 +28,18 @@ std::string hex(const unsigned char* bytes, std::size_t n) {
     return out;
 }
 
-/// Fetched once: a fetch searches OpenSSL's providers. Without the machine's openssl.cnf, which costs time to
-/// read and may forbid MD5.
-const EVP_MD* md5_algorithm() {
-    static const EVP_MD* const algorithm = [] {
-        OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-        return EVP_MD_fetch(nullptr, "MD5", nullptr);
-    }();
-    if (algorithm == nullptr)
-        throw Error("OpenSSL on this machine has no MD5, which BOINC's file checksums need");
-    return algorithm;
-}
-
 class Md5 {
   public:
-    Md5() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-        if (!context_ || EVP_DigestInit_ex2(context_.get(), md5_algorithm(), nullptr) != 1) fail();
-    }
-    void add(const void* data, std::size_t size) {
-        if (EVP_DigestUpdate(context_.get(), data, size) != 1) fail();
-    }
+    Md5() { MD5_Init(&context_); }
+    void add(const void* data, std::size_t size) { MD5_Update(&context_, data, size); }
     std::string hex_digest() {
-        std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-        unsigned size = 0;
-        if (EVP_DigestFinal_ex(context_.get(), digest.data(), &size) != 1) fail();
-        return hex(digest.data(), size);
+        std::array<unsigned char, MD5_DIGEST_LENGTH> digest{};
+        MD5_Final(digest.data(), &context_);
+        return hex(digest.data(), digest.size());
     }
 
   private:
-    [[noreturn]] static void fail() { throw Error("OpenSSL could not compute an MD5"); }
-    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+    MD5_CTX context_{};
 };
 
 }  // namespace

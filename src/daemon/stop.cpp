@@ -44,6 +44,7 @@ constexpr std::array<int, 2> kHarmlessSignals{SIGUSR1, SIGPIPE};
 
 struct State {
     std::filesystem::path stop_file;
+    double look_interval = 1;
     std::optional<SteadyClock::time_point> looked;  ///< when the stop file was last looked for
     bool file_present = false;
     std::array<int, 2> pipe{-1, -1};
@@ -76,9 +77,10 @@ void install_handlers(State& s) {
 
 }  // namespace
 
-StopWatch::StopWatch(const std::filesystem::path& stop_file) {
+StopWatch::StopWatch(const std::filesystem::path& stop_file, double look_interval) {
     State& s = state();
     s.stop_file = stop_file;
+    s.look_interval = look_interval;
     s.looked.reset();
     s.file_present = false;
     g_signal = 0;
@@ -106,7 +108,7 @@ bool stop_requested() {
     if (g_signal != 0 || s.file_present) return true;
     if (s.stop_file.empty()) return false;
     const auto now = SteadyClock::now();
-    if (s.looked && Seconds(now - *s.looked).count() < 0.99) return false;
+    if (s.looked && Seconds(now - *s.looked).count() < s.look_interval) return false;
     s.looked = now;
     std::error_code ignored;
     s.file_present = std::filesystem::exists(s.stop_file, ignored);

@@ -37,7 +37,8 @@ def main():
     if not tree.sources():
         parser.error("no C++ sources below " + args.root)
     findings = [finding for name in args.rules or RULES for finding in RULES[name](tree)]
-    print("\n".join(str(finding) for finding in findings))
+    for finding in findings:
+        print(finding)
     return 1 if findings else 0
 
 

@@ -11,6 +11,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
+#include "src/daemon/stop.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fixed_rng.h"
 #include "tests/support/temp_dir.h"
@@ -144,6 +145,28 @@ TEST_F(DaemonTest, StopFileOfBeforeMeansNoPassAtAll) {
     settings.one_pass = true;
     run({gives(PassResult::kIdle)});
     EXPECT_EQ(passes, 1u);  // one pass looks at no trigger files, as upstream
+}
+
+TEST(StopWatch, AFileThatAppearsEndsASleep) {
+    const test::TempDir dir;
+    const StopWatch watch(dir / "stop_daemons", 0.01);
+    EXPECT_FALSE(stop_requested());
+    int looks = 0;
+    const auto also_wake = [&] {
+        if (++looks == 2) dir.write("stop_daemons", "<stop/>");
+        return false;
+    };
+    EXPECT_TRUE(interruptible_sleep(20, also_wake, 0.005));
+    EXPECT_GE(looks, 2);
+    EXPECT_THAT(stop_reason(), testing::HasSubstr("stop_daemons is present"));
+}
+
+TEST(StopWatch, TheFileIsNotLookedForAtEveryQuestion) {
+    const test::TempDir dir;
+    const StopWatch watch(dir / "stop_daemons", 100);
+    EXPECT_FALSE(stop_requested());
+    dir.write("stop_daemons", "");
+    EXPECT_FALSE(stop_requested());
 }
 
 TEST_F(DaemonTest, DatabaseTroubleIsRetriedWithBackOffAndSaidOnce) {
