@@ -54,7 +54,7 @@ std::string without_markers(std::string message) {
     return message;
 }
 
-/// Nothing that ends the message or the reply early may come in with a name that a client chose.
+/// Nothing that ends a message or the reply early may come in with what a client once sent.
 std::string harmless(std::string message) {
     replace_all(message, "</message", "< /message");
     replace_all(message, "</scheduler_reply", "< /scheduler_reply");
@@ -110,15 +110,15 @@ void write_identity(std::string& out, const SchedulerReply& reply) {
         number(out, "user_expavg_credit", reply.user.expavg_credit);
         integer(out, "user_create_time", reply.user.create_time);
         text(out, "email_hash", reply.email_hash);
-        text(out, "cross_project_id", reply.user.cross_project_id);
+        text(out, "cross_project_id", xml_escape(reply.user.cross_project_id));
         text(out, "external_cpid", reply.external_cpid);
-        if (reply.send_global_prefs) lines(out, reply.user.global_prefs);
-        lines(out, reply.user.project_prefs.empty() ? "\n" : std::string_view(reply.user.project_prefs));
+        if (reply.send_global_prefs) lines(out, harmless(reply.user.global_prefs));
+        lines(out, reply.user.project_prefs.empty() ? "\n" : harmless(reply.user.project_prefs));
     }
     if (reply.send_hostid) integer(out, "hostid", reply.host.id);
     number(out, "host_total_credit", reply.host.total_credit);
     number(out, "host_expavg_credit", reply.host.expavg_credit);
-    text(out, "host_venue", reply.host.venue);
+    text(out, "host_venue", xml_escape(reply.host.venue));
     integer(out, "host_create_time", reply.host.create_time);
     if (reply.team.id != 0) integer(out, "teamid", reply.team.id);
     text(out, "team_name", reply.team.id != 0 ? xml_escape(reply.team.name, true) : "");

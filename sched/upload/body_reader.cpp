@@ -14,14 +14,14 @@ constexpr std::size_t kBuffer = 64 * 1024;
 
 }  // namespace
 
-ReadBytes read_from_fd(int fd, std::chrono::milliseconds idle, std::function<bool()> stop) {
-    // In slices: a signal that comes just before poll() must not be noticed only when `idle` is over.
-    constexpr std::chrono::milliseconds kSlice{500};
-    return [=](char* buffer, std::size_t size) -> std::size_t {
-        const auto until = std::chrono::steady_clock::now() + idle;
+ReadBytes read_from_fd(int fd, std::function<bool()> stop) {
+    // In slices: a signal that comes just before poll() must not be noticed only when all patience is gone.
+    constexpr Milliseconds kSlice{500};
+    return [=](char* buffer, std::size_t size, Milliseconds patience) -> std::size_t {
+        const auto until = std::chrono::steady_clock::now() + patience;
         while (!stop() && std::chrono::steady_clock::now() < until) {
             pollfd ready{fd, POLLIN, 0};
-            const int n = ::poll(&ready, 1, static_cast<int>(std::min(idle, kSlice).count()));
+            const int n = ::poll(&ready, 1, static_cast<int>(std::min(patience, kSlice).count()));
             if (n < 0 && errno != EINTR) return 0;
             if (n <= 0) continue;
             const ssize_t got = ::read(fd, buffer, size);
@@ -32,28 +32,28 @@ ReadBytes read_from_fd(int fd, std::chrono::milliseconds idle, std::function<boo
     };
 }
 
-BodyReader::BodyReader(ReadBytes source, std::optional<std::uint64_t> length)
-    : source_(std::move(source)), left_(length), buffer_(kBuffer) {}
+BodyReader::BodyReader(ReadBytes source, std::optional<std::uint64_t> length, Milliseconds patience)
+    : source_(std::move(source)), patience_(patience), left_(length), buffer_(kBuffer) {}
 
-std::size_t BodyReader::read_source(char* buffer, std::size_t size) {
+std::size_t BodyReader::read_source(char* buffer, std::size_t size, Milliseconds patience) {
     if (left_) size = static_cast<std::size_t>(std::min<std::uint64_t>(size, *left_));
     if (ended_ || size == 0) return 0;
-    const std::size_t got = source_(buffer, size);
+    const std::size_t got = source_(buffer, size, patience);
     if (got == 0) ended_ = true;
     if (left_) *left_ -= got;
     return got;
 }
 
-bool BodyReader::fill() {
+bool BodyReader::fill(Milliseconds patience) {
     begin_ = 0;
-    end_ = read_source(buffer_.data(), buffer_.size());
+    end_ = read_source(buffer_.data(), buffer_.size(), patience);
     return end_ > 0;
 }
 
 std::optional<std::string> BodyReader::line(std::size_t max_bytes) {
     std::string out;
     bool any = false;
-    while (begin_ < end_ || fill()) {
+    while (begin_ < end_ || fill(patience_)) {
         any = true;
         const char* from = buffer_.data() + begin_;
         const auto* feed = static_cast<const char*>(std::memchr(from, '\n', end_ - begin_));
@@ -72,17 +72,21 @@ std::size_t BodyReader::read(char* buffer, std::size_t size) {
     std::memcpy(buffer, buffer_.data() + begin_, done);
     begin_ += done;
     while (done < size) {
-        const std::size_t got = read_source(buffer + done, size - done);
+        const std::size_t got = read_source(buffer + done, size - done, patience_);
         if (got == 0) break;
         done += got;
     }
     return done;
 }
 
-void BodyReader::drain(std::chrono::milliseconds limit) {
-    const auto until = std::chrono::steady_clock::now() + limit;
+void BodyReader::drain(Milliseconds limit) {
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + limit;
     begin_ = end_ = 0;
-    while (fill() && std::chrono::steady_clock::now() < until) continue;
+    for (auto left = limit; left.count() > 0; left = std::chrono::ceil<Milliseconds>(until - Clock::now())) {
+        if (!fill(left)) break;
+    }
+    begin_ = end_ = 0;
 }
 
 }  // namespace sluice::upload

@@ -12,16 +12,21 @@
 
 namespace sluice::upload {
 
-/// Where bytes come from. Returns how many were put into `buffer` (at most `size`, more than 0), or 0 at the end.
-using ReadBytes = std::function<std::size_t(char* buffer, std::size_t size)>;
+using Milliseconds = std::chrono::milliseconds;
 
-/// From a file descriptor. Ends too when nothing comes for `idle`, and soon after `stop` returns true.
-ReadBytes read_from_fd(int fd, std::chrono::milliseconds idle, std::function<bool()> stop);
+/// Where bytes come from. Returns how many were put into `buffer` (at most `size`, more than 0), or 0 at the end, or
+/// when nothing came for `patience`.
+using ReadBytes = std::function<std::size_t(char* buffer, std::size_t size, Milliseconds patience)>;
+
+/// From a file descriptor. Ends too, within half a second, when `stop` returns true.
+ReadBytes read_from_fd(int fd, std::function<bool()> stop);
 
 class BodyReader {
   public:
+    /// A client that sends nothing for so long is gone; web servers give up earlier.
+    static constexpr Milliseconds kPatience{300000};
     /// `length`: CONTENT_LENGTH; nothing is read beyond it (a web server may keep the pipe open). nullopt: to the end.
-    BodyReader(ReadBytes source, std::optional<std::uint64_t> length);
+    BodyReader(ReadBytes source, std::optional<std::uint64_t> length, Milliseconds patience = kPatience);
 
     /// The next line without its end; nullopt at the end of the body. Of a line longer than `max_bytes` the beginning
     /// is returned and the rest skipped.
@@ -30,13 +35,14 @@ class BodyReader {
     std::size_t read(char* buffer, std::size_t size);
     /// Reads and drops the rest, for at most `limit`: a web server that can't deliver the body may not deliver the
     /// reply either.
-    void drain(std::chrono::milliseconds limit);
+    void drain(Milliseconds limit);
 
   private:
-    bool fill();
-    std::size_t read_source(char* buffer, std::size_t size);
+    bool fill(Milliseconds patience);
+    std::size_t read_source(char* buffer, std::size_t size, Milliseconds patience);
 
     ReadBytes source_;
+    Milliseconds patience_;
     std::optional<std::uint64_t> left_;  ///< bytes of the body not yet taken from the source
     std::vector<char> buffer_;
     std::size_t begin_ = 0, end_ = 0;

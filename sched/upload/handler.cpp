@@ -160,7 +160,9 @@ Answer handle_upload_request(BodyReader& body, const UploadSettings& settings, c
     if (answer.status != Answer::Status::kDone)
         log_normal("Returning error to client {}: {} ({})", client, answer.message,
                    answer.status == Answer::Status::kTransient ? "transient" : "permanent");
-    body.drain(settings.drain_limit);
+    // Nothing should follow what was taken; who keeps the pipe open without need is not waited for.
+    constexpr Milliseconds kShort{1000};
+    body.drain(answer.status == Answer::Status::kDone ? std::min(kShort, settings.drain_limit) : settings.drain_limit);
     return answer;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 // One request of the upload protocol: checks, decisions, answer. Stands for upstream's file_upload_handler.
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -20,7 +19,7 @@ struct UploadSettings {
     /// A size query is refused below this: a client should not start what can't end.
     double min_free_space = 1e9;
     /// How long the rest of a refused body is read and dropped.
-    std::chrono::milliseconds drain_limit{60000};
+    Milliseconds drain_limit{60000};
     std::function<std::optional<double>(const std::filesystem::path&)> free_space;  ///< default: free_bytes()
 };
 

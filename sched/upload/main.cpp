@@ -20,9 +20,6 @@ namespace {
 using namespace sluice;
 using namespace sluice::upload;
 
-/// A client that sends nothing for so long is gone; web servers give up earlier.
-constexpr std::chrono::milliseconds kIdle{300000};
-
 volatile std::sig_atomic_t stop_signal = 0, reopen_log = 0;
 void on_stop(int signal) { stop_signal = signal; }
 void on_reopen(int) { reopen_log = 1; }
@@ -83,7 +80,7 @@ std::string serve(Site& site, BodyReader& body, const char* client) {
 }
 
 int serve_cgi(Site& site) {
-    BodyReader body(read_from_fd(STDIN_FILENO, kIdle, [] { return stop_signal != 0; }),
+    BodyReader body(read_from_fd(STDIN_FILENO, [] { return stop_signal != 0; }),
                     content_length(std::getenv("CONTENT_LENGTH")));
     std::cout << serve(site, body, std::getenv("REMOTE_ADDR")) << std::flush;
     if (stop_signal == 0) return 0;
@@ -106,7 +103,7 @@ int serve_fastcgi(Site& site) {
             continue;
         }
         BodyReader body(
-            [&](char* buffer, std::size_t size) -> std::size_t {
+            [&](char* buffer, std::size_t size, Milliseconds) -> std::size_t {  // the web server has its own patience
                 const int got = FCGX_GetStr(buffer, static_cast<int>(std::min<std::size_t>(size, 1 << 20)), request.in);
                 return got > 0 ? static_cast<std::size_t>(got) : 0;
             },

@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const Sandbox sandbox;
     std::size_t at = 0;
     BodyReader body(
-        [&](char* buffer, std::size_t most) {
+        [&](char* buffer, std::size_t most, Milliseconds) {
             const std::size_t n = std::min({most, size - at, std::size_t{13}});
             std::memcpy(buffer, data + at, n);
             at += n;

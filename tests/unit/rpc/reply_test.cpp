@@ -127,7 +127,9 @@ TEST(Reply, NothingEndsItEarly) {
     r.message("</message></scheduler_reply><a href=\"http://x/\">kept</a>");
     r.result_acks = {"</name></result_ack></scheduler_reply>"};
     r.delete_files = {"</delete_file_info></scheduler_reply>"};
-    r.user.name = "</user_name></scheduler_reply>";
+    r.user.name = r.user.cross_project_id = "</user_name></scheduler_reply>";
+    r.send_global_prefs = true;  // once sent by a client, stored, and now sent to another
+    r.user.global_prefs = r.user.project_prefs = "<global_preferences></scheduler_reply></global_preferences>";
     const std::string text = write_reply(r);
     EXPECT_EQ(text.find("</scheduler_reply>"), text.size() - 19);
     EXPECT_THAT(text, HasSubstr("<a href=\"http://x/\">kept</a></message>"));
