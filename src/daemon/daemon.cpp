@@ -18,6 +18,7 @@ namespace {
 constexpr double kFirstWait = 1, kLongestWait = 60;
 constexpr double kReminderInterval = 600;
 constexpr int kOnePassRetries = 3;
+constexpr double kOnePassPatience = 60;  ///< s that a server which went away in mid-pass is waited for
 
 /// What became of a pass.
 struct Outcome {
@@ -88,6 +89,7 @@ class Loop {
     std::optional<int> after_success(PassResult result) {
         trouble_.over();
         wait_ = kFirstWait;
+        waited_ = 0;
         failures_ = 0;
         if (result == PassResult::kFinished) return 0;
         if (result == PassResult::kWorked) return std::nullopt;
@@ -97,7 +99,9 @@ class Loop {
     }
 
     std::optional<int> after_error(const Outcome& outcome) {
-        const bool retry = outcome.database && outcome.reachable && failures_++ < kOnePassRetries;
+        // Unreachable from the start: whoever started the program should know. Gone while it worked: a restart.
+        const bool retry = outcome.database && (outcome.reachable ? failures_++ < kOnePassRetries
+                                                                  : failures_ > 0 && waited_ < kOnePassPatience);
         if (settings_.one_pass && !retry) {
             log_critical("{}; giving up, this was to be one pass", outcome.error);
             return 1;
@@ -105,6 +109,7 @@ class Loop {
         if (outcome.database) {
             trouble_.report(outcome, "trying again until it works, at least once a minute");
             sleep(wait_, false);
+            waited_ += wait_;
             wait_ = std::min(2 * wait_, kLongestWait);
         } else {
             trouble_.report(outcome, "trying again after every sleep interval");
@@ -124,7 +129,7 @@ class Loop {
     const DaemonSettings& settings_;
     const std::function<bool()>& also_wake_;
     TroubleLog trouble_;
-    double wait_ = kFirstWait;
+    double wait_ = kFirstWait, waited_ = 0;
     int failures_ = 0;
 };
 

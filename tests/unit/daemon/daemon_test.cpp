@@ -215,6 +215,20 @@ TEST_F(DaemonTest, OnePassSurvivesALostConnectionButNotForEver) {
     EXPECT_EQ(passes, 4u);
 }
 
+TEST_F(DaemonTest, OnePassWaitsForAServerThatRestartsInMidPass) {
+    settings.one_pass = true;
+    std::vector<Step> steps{fails(DbError::Kind::kLost)};
+    steps.resize(5, fails(DbError::Kind::kCantConnect));
+    steps.push_back(gives(PassResult::kIdle));
+    EXPECT_EQ(run(steps), 0);
+    EXPECT_EQ(slept, (std::vector<double>{1, 2, 4, 8, 16}));
+    passes = 0;
+    steps.resize(20, fails(DbError::Kind::kCantConnect));
+    steps[5] = fails(DbError::Kind::kCantConnect);
+    EXPECT_EQ(run(steps), 1);
+    EXPECT_EQ(passes, 7u);  // after 1 + 2 + 4 + 8 + 16 + 32 s
+}
+
 TEST_F(DaemonTest, ASecondCopySaysWhoHoldsTheLock) {
     settings.lock_name = "feeder";
     const fs::path file = dir / ("pid_" + short_host_name()) / "feeder.run";

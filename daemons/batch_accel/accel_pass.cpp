@@ -1,0 +1,149 @@
+#include "daemons/batch_accel/accel_pass.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "daemons/batch_stats/plan.h"
+#include "sluice/base/error.h"
+#include "sluice/base/log.h"
+#include "sluice/daemon/daemon.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kPage = 500;  ///< workunits a transaction
+
+}  // namespace
+
+bool AccelPass::accelerable(const App& app) const {
+    if (!app.accelerable()) return false;
+    if (settings_.compat_level <= 0 || app.size_classes() == 0) return true;
+    // The flag says "size classes"; whether there are hosts to accelerate with, only batch_stats' own file tells.
+    const auto it = std::find_if(settings_.verdicts.begin(), settings_.verdicts.end(), [&](const auto& v) { return v.app == app.id; });
+    return it == settings_.verdicts.end() || it->accelerable;
+}
+
+BatchFacts AccelPass::facts_of(const KeptBatch& kept) const {
+    BatchFacts f;
+    f.batch = kept.batch;
+    f.progress = kept.progress;
+    if (const auto app = apps_.find(kept.batch.app_id); app != apps_.end()) {
+        f.app_name = app->second.name;
+        f.accelerable = accelerable(app->second);
+    }
+    if (const auto it = accelerated_.find(kept.batch.id); it != accelerated_.end()) {
+        f.touched = true;
+        f.extra = it->second;
+    }
+    f.extra_total = extra_total_;
+    return f;
+}
+
+std::optional<double> AccelPass::turnaround(const Batch& batch) {
+    // Level 0: the median that batch_stats left; 0 means that it could not tell, not that jobs take no time.
+    if (settings_.compat_level <= 0 && batch.expire_time > 0 && batch.expire_time < kExpireDate) return batch.expire_time;
+    return store_.mean_turnaround(batch.id);
+}
+
+void AccelPass::apply(AccelWrite write, Totals& totals) {
+    totals.marked += static_cast<int>(write.mark.size());
+    totals.results += static_cast<int>(write.mark_results.size());
+    totals.more += static_cast<int>(write.more.size());
+    totals.given_back += static_cast<int>(write.restore.size() + write.lower.size());
+    if (settings_.dry_run || write.empty()) return;
+    if (!prepared_) store_.prepare();
+    prepared_ = true;
+    write.now = clock_.now_sec();
+    store_.apply(write);
+}
+
+void AccelPass::work_on(BatchFacts& facts, Totals& totals) {
+    const BatchVerdict verdict = judge(facts, settings_.rules);
+    log_debug("[batch#{} {}] {}", facts.batch.id, facts.batch.name, text_of(verdict));
+    if (!verdict.accelerate && !verdict.restore) return;
+    (verdict.accelerate ? totals.accelerated : totals.restored) += 1;
+    if (settings_.dry_run) fmt::print("batch {}: {}\n", facts.batch.id, text_of(verdict));
+    if (verdict.accelerate) facts.turnaround = turnaround(facts.batch);
+    Id after = 0;
+    while (!stop_requested()) {
+        const auto jobs = store_.open_jobs(facts.batch.id, after, kPage);
+        if (jobs.empty()) break;
+        after = jobs.back().wu.id;
+        std::vector<JobDecision> decisions;
+        for (const OpenJob& job : jobs) {
+            decisions.push_back(decide(job, verdict, facts, settings_.rules, clock_.now_sec()));
+            log_debug("[WU#{} {}] {}", job.wu.id, job.wu.name, text_of(decisions.back()));
+            if (settings_.dry_run) fmt::print("  WU {}: {}\n", job.wu.id, text_of(decisions.back()));
+        }
+        totals.open += static_cast<int>(jobs.size());
+        apply(to_write(jobs, decisions, settings_.rules), totals);
+        if (jobs.size() < kPage) break;
+    }
+    extra_total_ = facts.extra_total;
+}
+
+void AccelPass::load_shared() {
+    apps_.clear();
+    for (App& app : store_.apps()) apps_[app.id] = std::move(app);
+    accelerated_ = store_.accelerated_batches();
+    extra_total_ = 0;
+}
+
+void AccelPass::run() {
+    const double started = clock_.now();
+    load_shared();
+    const UpkeepOutcome kept = keep_up(upkeep_, upkeep_.in_progress(clock_.now_sec()), clock_.now_sec(), settings_.dry_run);
+    std::set<Id> open;
+    for (const KeptBatch& k : kept.batches)
+        if (k.batch.state == BatchState::kInProgress) open.insert(k.batch.id);
+    std::vector<Id> over;
+    for (const auto& [batch, extra] : accelerated_) {
+        if (open.contains(batch)) {
+            extra_total_ += extra;
+        } else {
+            over.push_back(batch);
+        }
+    }
+    Totals totals;
+    for (const KeptBatch& k : kept.batches) {
+        if (stop_requested()) break;
+        BatchFacts facts = facts_of(k);
+        work_on(facts, totals);
+    }
+    if (!settings_.dry_run) store_.forget(over);
+    log_normal("pass: {} batches in progress ({} rows changed, {} complete now), {} accelerated, {} taken back; {} open jobs: {} and {} "
+               "results made high priority, {} instances more, {} given their priority back; {:.3f} s",
+               kept.batches.size(), kept.changed, kept.completed, totals.accelerated, totals.restored, totals.open, totals.marked,
+               totals.results, totals.more, totals.given_back, clock_.now() - started);
+}
+
+void AccelPass::explain(Id id) {
+    load_shared();
+    for (const auto& [batch, extra] : accelerated_) extra_total_ += extra;
+    const auto batch = upkeep_.batch(id);
+    if (!batch) throw ConfigError("there is no batch " + std::to_string(id));
+    const std::vector<Id> ids{id};
+    const BatchProgress progress = upkeep_.progress(ids).front();
+    BatchFacts facts = facts_of({updated_batch(*batch, progress, clock_.now_sec()), progress});
+    const BatchVerdict verdict = judge(facts, settings_.rules);
+    facts.turnaround = turnaround(facts.batch);
+    fmt::print("batch {} '{}', app {} ({}): {} jobs, {} successful, {} failed, {} open\n", id, facts.batch.name, facts.app_name,
+               facts.accelerable ? "accelerable" : "not accelerable", progress.njobs, progress.success, progress.errors,
+               progress.njobs - progress.done());
+    fmt::print("{}\n", text_of(verdict));
+    fmt::print("typical turnaround: {}; extra instances so far: {} of this batch, {} in all\n",
+               facts.turnaround ? fmt::format("{:.0f} s", *facts.turnaround) : "not known", facts.extra, facts.extra_total);
+    for (Id after = 0;;) {
+        const auto jobs = store_.open_jobs(id, after, kPage);
+        if (jobs.empty()) break;
+        after = jobs.back().wu.id;
+        for (const OpenJob& job : jobs) {
+            const JobDecision d = decide(job, verdict, facts, settings_.rules, clock_.now_sec());
+            fmt::print("WU {} {}: {} [{}]\n", job.wu.id, job.wu.name, text_of(d), name_of(d.instance));
+        }
+    }
+}
+
+}  // namespace sluice

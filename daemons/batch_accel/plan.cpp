@@ -1,0 +1,182 @@
+#include "daemons/batch_accel/plan.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+struct Counts {
+    int total = 0, waiting = 0, in_progress = 0, success = 0;
+    Id first_waiting = 0;
+};
+
+Counts count(const std::vector<OpenInstance>& instances) {
+    Counts c;
+    for (const OpenInstance& i : instances) {
+        ++c.total;
+        switch (i.server_state) {
+            case ServerState::kInactive:
+            case ServerState::kUnsent:
+                if (c.waiting++ == 0) c.first_waiting = i.id;
+                break;
+            case ServerState::kInProgress:
+                ++c.in_progress;
+                break;
+            case ServerState::kOver:
+                c.success += i.outcome == Outcome::kSuccess && i.validate_state != ValidateState::kInvalid ? 1 : 0;
+                break;
+        }
+    }
+    return c;
+}
+
+/// Instances that the transitioner will make by itself.
+int on_their_way(const OpenJob& job, const Counts& c) {
+    return job.wu.target_nresults - c.waiting - c.in_progress - c.success;
+}
+
+bool is_waiting(const OpenInstance& i) {
+    return i.server_state == ServerState::kInactive || i.server_state == ServerState::kUnsent;
+}
+
+bool may_mark(std::int64_t priority, const AccelRules& rules) { return rules.only_zero ? priority == 0 : priority <= 0; }
+
+int batch_cap(const BatchFacts& facts, const AccelRules& rules) {
+    int cap = rules.max_extra_per_batch > 0 ? rules.max_extra_per_batch : INT32_MAX;
+    if (rules.max_extra_frac > 0)
+        cap = std::min(cap, std::max(kFreeExtra, static_cast<int>(rules.max_extra_frac * facts.progress.njobs)));
+    return cap;
+}
+
+struct Answer {
+    InstanceWhy why;
+    double value = 0, required = 0;
+    Id about = 0;
+};
+
+/// Seed 004: "if no unsent results, and in-prog results are older than average TT, and #results < max_total_results".
+Answer one_more(const OpenJob& job, const Counts& c, const BatchFacts& facts, const AccelRules& rules, std::int64_t now) {
+    using W = InstanceWhy;
+    if (job.wu.transitioner_flags != TransitionerFlags::kNormal)
+        return {W::kTargeted, static_cast<double>(job.wu.transitioner_flags), 0, 0};
+    if (c.waiting > 0) return {W::kUnsentWaits, 0, 0, c.first_waiting};
+    if (c.total >= job.wu.max_total_results)
+        return {W::kAtLimit, double(c.total), double(job.wu.max_total_results), 0};
+    // Without these two, every run would ask for one more until the transitioner or the validator has had its turn.
+    if (const int coming = on_their_way(job, c); coming > 0) return {W::kOnItsWay, double(coming), 0, 0};
+    if (c.success >= std::max(1, job.wu.min_quorum)) return {W::kAwaitsValidation, double(c.success), double(job.wu.min_quorum), 0};
+    if (c.in_progress > 0 && !facts.turnaround) return {W::kNoTypicalTime};
+    for (const OpenInstance& i : job.instances) {
+        if (i.server_state != ServerState::kInProgress) continue;
+        const auto age = static_cast<double>(now - i.sent_time);
+        if (age < *facts.turnaround) return {W::kRecent, age, *facts.turnaround, i.id};
+    }
+    if (const int cap = batch_cap(facts, rules); facts.extra >= cap) return {W::kBatchCap, double(facts.extra), double(cap), 0};
+    if (rules.max_extra_total > 0 && facts.extra_total >= rules.max_extra_total)
+        return {W::kTotalCap, double(facts.extra_total), double(rules.max_extra_total), 0};
+    return {W::kOneMore, double(c.total), double(job.wu.max_total_results), 0};
+}
+
+MarkWhy accelerated(const OpenJob& job, const AccelRules& rules) {
+    if (may_mark(job.wu.priority, rules)) return MarkWhy::kMarked;
+    return job.wu.priority > 0 ? MarkWhy::kHighAlready : MarkWhy::kOwnPriority;
+}
+
+MarkWhy given_back(const OpenJob& job, const BatchVerdict& verdict) {
+    if (job.before && (job.before->marked || job.before->lent > 0)) return MarkWhy::kGivenBack;
+    const bool high = job.wu.priority == 1 || std::any_of(job.instances.begin(), job.instances.end(), [](const auto& i) {
+                          return is_waiting(i) && i.priority == 1;
+                      });
+    return verdict.lower && high ? MarkWhy::kLowered : MarkWhy::kNothingToGiveBack;
+}
+
+}  // namespace
+
+AccelRules accel_rules(int compat_level) {
+    AccelRules rules;
+    if (compat_level <= 0) return rules;
+    rules.min_frac_done = 0.9;
+    rules.at_least = true;
+    rules.max_not_done = 0;
+    rules.only_zero = false;
+    rules.restore_others = true;
+    rules.max_extra_frac = 0.1;
+    rules.max_extra_total = 10000;
+    return rules;
+}
+
+BatchVerdict judge(const BatchFacts& f, const AccelRules& rules) {
+    BatchVerdict v;
+    if (f.batch.state != BatchState::kInProgress) {
+        v.value = static_cast<double>(f.batch.state);
+        return v;
+    }
+    if (f.progress.njobs == 0) {
+        v.why = BatchWhy::kNoJobs;
+        return v;
+    }
+    const double done = static_cast<double>(f.progress.done()) / f.progress.njobs;
+    const int open = f.progress.njobs - f.progress.done();
+    const bool enough = done > rules.min_frac_done || (rules.at_least && done >= rules.min_frac_done) || open < rules.max_not_done;
+    if (!f.accelerable) {
+        v.why = BatchWhy::kNotAccelerable;
+        v.restore = f.touched || enough;
+        v.lower = enough;
+    } else if (enough) {
+        v.why = BatchWhy::kAccelerated;
+        v.accelerate = true;
+    } else {
+        v.why = BatchWhy::kNotEnoughDone;
+        v.restore = rules.restore_others && f.touched;
+    }
+    v.value = done;
+    v.required = rules.min_frac_done;
+    return v;
+}
+
+JobDecision decide(const OpenJob& job, const BatchVerdict& verdict, BatchFacts& facts, const AccelRules& rules,
+                   std::int64_t now) {
+    JobDecision d;
+    d.workunit = job.wu.id;
+    if (!verdict.accelerate) {
+        if (verdict.restore) d.mark = given_back(job, verdict);
+        return d;
+    }
+    d.mark = accelerated(job, rules);
+    for (const OpenInstance& i : job.instances)
+        if (is_waiting(i) && may_mark(i.priority, rules)) d.mark_results.push_back(i.id);
+    const Counts c = count(job.instances);
+    const Answer answer = one_more(job, c, facts, rules, now);
+    d.instance = answer.why;
+    d.value = answer.value;
+    d.required = answer.required;
+    d.about = answer.about;
+    if (d.instance == InstanceWhy::kOneMore) {
+        ++facts.extra;
+        ++facts.extra_total;
+    }
+    // At the limit, a target above what exists would make the transitioner give the job up when one copy fails, though
+    // another one still runs: the target goes back to what the submitter wanted.
+    d.give_back_target = job.before && job.before->lent > 0 && c.total >= job.wu.max_total_results && on_their_way(job, c) <= 0 &&
+                         job.wu.target_nresults > job.before->lent;
+    return d;
+}
+
+AccelWrite to_write(const std::vector<OpenJob>& jobs, const std::vector<JobDecision>& decisions, const AccelRules& rules) {
+    AccelWrite w;
+    w.only_zero = rules.only_zero;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        const OpenJob& job = jobs[i];
+        const JobDecision& d = decisions[i];
+        w.batch = job.wu.batch;
+        if (d.mark == MarkWhy::kMarked) w.mark.push_back(d.workunit);
+        if (d.mark == MarkWhy::kGivenBack) w.restore.push_back(d.workunit);
+        if (d.mark == MarkWhy::kLowered) w.lower.push_back(d.workunit);
+        w.mark_results.insert(w.mark_results.end(), d.mark_results.begin(), d.mark_results.end());
+        if (d.instance == InstanceWhy::kOneMore) w.more.emplace_back(d.workunit, job.wu.target_nresults);
+        if (d.give_back_target) w.give_back.emplace_back(d.workunit, job.before->lent);
+    }
+    return w;
+}
+
+}  // namespace sluice

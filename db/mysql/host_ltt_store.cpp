@@ -1,0 +1,69 @@
+#include "sluice/db/host_ltt_store.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kChunk = 5000;  ///< rows a statement and transaction
+constexpr int kNoSuchTable = 1146;
+
+class MysqlHostLttStore final : public HostLttStore {
+  public:
+    explicit MysqlHostLttStore(Database& db) : db_(db) {}
+
+    std::vector<VersionTurnaround> of_host(Id host) override {
+        std::vector<VersionTurnaround> rows;
+        Sql sql(kColumns);
+        read(sql << " WHERE host_id=" << host << " ORDER BY app_version_id",
+             [&](const VersionTurnaround& v) { rows.push_back(v); });
+        return rows;
+    }
+
+    void all(const std::function<void(const VersionTurnaround&)>& row) override {
+        Sql sql(kColumns);
+        read(sql << " ORDER BY host_id, app_version_id", row);
+    }
+
+    void write(std::span<const VersionTurnaround> rows, std::span<const std::pair<Id, Id>> gone) override {
+        db_.execute(Sql("CREATE TABLE IF NOT EXISTS sluice_host_ltt (host_id integer NOT NULL, app_version_id integer NOT NULL, "
+                        "ltt tinyint NOT NULL, ratio double NOT NULL, jobs integer NOT NULL, "
+                        "PRIMARY KEY (host_id, app_version_id)) ENGINE=InnoDB"));
+        for (std::size_t first = 0; first < rows.size(); first += kChunk) {
+            Sql sql("INSERT INTO sluice_host_ltt (host_id, app_version_id, ltt, ratio, jobs) VALUES ");
+            for (std::size_t i = first; i < std::min(first + kChunk, rows.size()); ++i) {
+                const VersionTurnaround& v = rows[i];
+                sql << (i == first ? SqlLiteral("(") : SqlLiteral(",(")) << v.host_id << "," << v.version << ","
+                    << (v.ltt ? 1 : 0) << "," << v.ratio << "," << v.jobs << ")";
+            }
+            db_.execute(sql << " ON DUPLICATE KEY UPDATE ltt=VALUES(ltt), ratio=VALUES(ratio), jobs=VALUES(jobs)");
+        }
+        for (std::size_t first = 0; first < gone.size(); first += kChunk) {
+            Sql sql("DELETE FROM sluice_host_ltt WHERE (host_id, app_version_id) IN (");
+            for (std::size_t i = first; i < std::min(first + kChunk, gone.size()); ++i)
+                sql << (i == first ? SqlLiteral("(") : SqlLiteral(",(")) << gone[i].first << "," << gone[i].second << ")";
+            db_.execute(sql << ")");
+        }
+    }
+
+  private:
+    static constexpr SqlLiteral kColumns{"SELECT host_id, app_version_id, ltt, ratio, jobs FROM sluice_host_ltt"};
+
+    void read(const Sql& sql, const std::function<void(const VersionTurnaround&)>& row) {
+        try {
+            db_.query_streaming(sql, [&](const Rows& r) {
+                row({r.i64(0), r.i64(1), r.flag(2), r.f64(3), r.i32(4)});
+            });
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+        }
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<HostLttStore> make_host_ltt_store(Database& db) { return std::make_unique<MysqlHostLttStore>(db); }
+
+}  // namespace sluice

@@ -1,0 +1,74 @@
+#include "batch_fixture.h"
+#include "sluice/db/batch_store.h"
+
+namespace sluice::test {
+namespace {
+
+using BatchUpkeep = BatchFixture;
+
+TEST_F(BatchUpkeep, CountsStatesAndFractionAreAsUpstreamKeepsThem) {
+    batch(1);  // 2 done, 1 failed, 1 open
+    success(1, 1, 10), success(1, 1, 10);
+    job(1).error_mask = 2;
+    unsent(1);
+    batch(2);  // all done or failed
+    success(2, 1, 10);
+    job(2).error_mask = 16;
+    batch(3, 1, BatchState::kInit);
+    success(3, 1, 10);
+    batch(4).njobs = 7;  // no workunits (any more)
+    world.batches[4].fraction_done = 0.5;
+    batch(5, 1, BatchState::kAborted);
+    success(5, 1, 10);
+    store();
+    run_ok({"batch_upkeep", "--one_pass"});
+    EXPECT_EQ(rows(Sql("SELECT id, njobs, nerror_jobs, fraction_done, state, credit_canonical, completion_time>0 FROM batch ORDER BY id"), 7),
+              (Table{{"1", "4", "1", "0.75", "1", "4", "0"},
+                     {"2", "2", "1", "1", "2", "2", "1"},
+                     {"3", "0", "0", "0", "0", "0", "0"},
+                     {"4", "0", "0", "0.5", "1", "0", "0"},
+                     {"5", "0", "0", "0", "3", "0", "0"}}));
+    run_ok({"batch_upkeep", "--batch", "5"});
+    EXPECT_EQ(rows(Sql("SELECT njobs, fraction_done, state FROM batch WHERE id=5"), 3), (Table{{"1", "1", "3"}}));
+}
+
+TEST_F(BatchUpkeep, DryRunAndUnknownBatch) {
+    batch(1);
+    success(1, 1, 10);
+    store();
+    EXPECT_THAT(run_ok({"batch_upkeep", "--dry_run"}), testing::HasSubstr("batch 1: njobs 0 -> 1"));
+    EXPECT_EQ(number(Sql("SELECT state FROM batch WHERE id=1")), 1);
+    EXPECT_EQ(run_program({"batch_upkeep", "--batch", "77"}).status, 1);
+}
+
+TEST_F(BatchUpkeep, ManyBatchesInFewStatementsAndOldOnesAreNotReadAgain) {
+    for (Id id = 1; id <= 1200; ++id) {
+        batch(id, 1, BatchState::kInProgress);
+        success(id, 1, 10);
+        if (id % 2 == 0) unsent(id);
+    }
+    store();
+    const auto upkeep = make_batch_upkeep_store(db);
+    const auto before = db.statements();
+    std::vector<Id> ids;
+    for (const Batch& b : upkeep->in_progress(now)) ids.push_back(b.id);
+    EXPECT_EQ(ids.size(), 1200u);
+    EXPECT_EQ(upkeep->progress(ids).size(), 1200u);
+    EXPECT_LE(db.statements() - before, 5u);
+    run_ok({"batch_upkeep", "--one_pass"});
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM batch WHERE state=2")), 600);
+
+    // A history of 30,000 batches, over long ago, before those in progress.
+    db.execute(Sql("UPDATE batch SET id=id+40000"));
+    db.execute(Sql("UPDATE workunit SET batch=batch+40000"));
+    db.execute(Sql("INSERT INTO batch SELECT seq, user_id, create_time, 0,0,0,1,1,0,4,0,0,0,0,'old',1,0,'',0 FROM seq_1_to_30000, "
+                   "(SELECT user_id, create_time FROM batch LIMIT 1) b"));
+    EXPECT_EQ(upkeep->in_progress(now).size(), 600u);
+    db.execute(Sql("FLUSH STATUS"));
+    EXPECT_EQ(upkeep->in_progress(now).size(), 600u);
+    const auto reads = rows(Sql("SELECT SUM(variable_value) FROM information_schema.session_status WHERE variable_name LIKE 'Handler_read%'"), 1);
+    EXPECT_LT(std::stoll(reads[0][0]), 3000);
+}
+
+}  // namespace
+}  // namespace sluice::test
