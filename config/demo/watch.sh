@@ -48,7 +48,7 @@ watch_batch() {
 }
 
 report_batch() {
-    local incomplete problems
+    local incomplete problems=""
     echo
     printf '%-28s %10s %10s %10s %10s\n' "host" "results" "valid" "errors" "CPU s"
     sql "SELECT CONCAT('client ', h.id, ' (', h.p_ncpus, ' CPU)'), COUNT(*), SUM(r.validate_state=1), SUM(r.outcome NOT IN (1,5)),
@@ -63,7 +63,8 @@ report_batch() {
     echo
     [ "$1" -eq 0 ] || return "$1"
     incomplete=$(sql "SELECT COUNT(*) FROM result WHERE server_state<>5")
-    problems=$(grep -hE 'scheduler reply|Scheduler request failed|\[error\]|Server error' "$DEMO"/client?/client.log || true)
+    # A test that kills servers sets SLUICE_DEMO_DISTURBED: its clients do see errors.
+    [ -n "${SLUICE_DEMO_DISTURBED:-}" ] || problems=$(grep -hE 'scheduler reply|Scheduler request failed|\[error\]|Server error' "$DEMO"/client?/client.log || true)
     if [ "$incomplete" -ne 0 ]; then echo "PROBLEM: $incomplete results are not over"; return 1; fi
     if [ -n "$problems" ]; then printf 'PROBLEM: the clients say\n%s\n' "$problems"; return 1; fi
     "$DEMO/sluice/share/sluice/samples/mandelbrot/mandelbrot_batch" join "$DEMO/results" "$DEMO/tiles" "$DEMO/mandelbrot.png" || return 1

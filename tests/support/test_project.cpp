@@ -46,8 +46,9 @@ void fill_rows(FakeDb& rows) {
 TestProject::TestProject(PrivateMariaDb& server, const std::string& name, const std::string& options)
     : server_(server), name_(name), options_(options), db_(server.create_project_database(name)) {
     namespace fs = std::filesystem;
-    // The web server's user reads the project and writes logs and uploads.
+    // The web server's user reads the project, writes logs and uploads, and connects to the database.
     fs::permissions(folder_.path(), fs::perms(0777));
+    fs::permissions(server.socket().parent_path(), fs::perms(0755));
     for (const char* sub : {"bin", "cgi-bin", "keys", "upload", "download", "html/user", "templates", }) fs::create_directories(folder_ / sub);
     for (const char* key : {"upload", "code_sign"}) {
         folder_.write(std::string("keys/") + key + "_private", keys().private_key);

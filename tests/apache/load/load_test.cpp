@@ -43,6 +43,7 @@ TEST_F(Load, WithOneHundredSlotsFewerThanOneInAHundredRequestsFindNoJob) {
     const LoadResult r = run_load(plan);
     std::cout << to_text(r) << std::endl;
     EXPECT_GT(r.requests, 16 * 2);
+    EXPECT_GT(r.jobs, r.requests / 2) << "each request asks for a job, but each client's first";
     EXPECT_EQ(r.broken, 0);
     EXPECT_EQ(r.malformed, 0);
     EXPECT_EQ(r.twice, 0);
@@ -61,6 +62,7 @@ TEST_P(Modes, SixtyFourClientsAtOnce) {
     plan.seconds = 6;
     const LoadResult r = run_load(plan);
     std::cout << to_text(r) << std::endl;
+    EXPECT_GT(r.jobs, 64);
     EXPECT_EQ(r.broken, 0) << apache->error_log();
     EXPECT_EQ(r.malformed, 0);
     EXPECT_EQ(r.twice, 0);

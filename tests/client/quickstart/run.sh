@@ -15,6 +15,7 @@ trap cleanup EXIT
 
 demo_processes() { pgrep -f -- "$folder/demo" || true; }
 
+[ "$mode" = killed ] && export SLUICE_DEMO_DISTURBED=1
 "$source/quickstart" --keep >"$folder/out" 2>&1 &
 quickstart=$!
 LINK=$SLUICE_DEMO SOURCE=$source
