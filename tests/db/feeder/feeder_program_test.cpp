@@ -171,6 +171,34 @@ TEST(FeederProgram, TenThousandSlotsFillFast) {
     EXPECT_LT(took, 10) << "2 s are the aim on an idle machine";
 }
 
+/// The default array of 100 slots in front of a long queue; upstream keeps up with 20 to 25 jobs a second.
+TEST(FeederProgram, AHundredSlotsFeedAFastConsumer) {
+    auto p = make_project();
+    p.add_jobs(1, 100000);
+    auto feeder = p.start();
+    ASSERT_TRUE(p.wait_ready()) << feeder.err();
+    Consumer consumer(p);
+    std::vector<double> latencies;
+    std::vector<Id> all;
+    const auto t0 = tick();
+    while (seconds_since(t0) < 6) {
+        const auto ids = consumer.take(10);
+        all.insert(all.end(), ids.begin(), ids.end());
+        if (!ids.empty()) continue;
+        const auto empty_since = tick();
+        ASSERT_TRUE(eventually([&] { return consumer.array().stats().present > 0; }, 2));
+        latencies.push_back(seconds_since(empty_since));
+    }
+    const double rate = static_cast<double>(consumer.committed()) / seconds_since(t0);
+    std::sort(latencies.begin(), latencies.end());
+    std::printf("drained %.0f jobs/s; the array ran dry %zu times, refilled after %.1f ms (median), %.1f ms (most)\n", rate, latencies.size(),
+                latencies.empty() ? 0.0 : 1e3 * latencies[latencies.size() / 2], latencies.empty() ? 0.0 : 1e3 * latencies.back());
+    EXPECT_EQ(consumer.committed(), all.size()) << "each was still unsent";
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end()) << "none came twice";
+    EXPECT_GT(rate, 250) << "ten times upstream, on a machine that does other things as well";
+}
+
 TEST(FeederProgram, AnyNumberOfAppsVersionsAndPlatforms) {
     auto p = make_project();
     p.execute("insert into app (create_time, name, user_friendly_name) select 0, concat('app_', seq), 'App' from seq_1_to_40");

@@ -315,23 +315,32 @@ TEST_F(ArrayTest, ReadersNeverSeeATornJobOrTable) {
     const auto feeder = create(4);
     std::atomic<bool> stop{false};
     std::atomic<int> torn{0}, reads{0};
+    const auto read_slots = [&](const JobArray& array) {
+        for (std::uint32_t i = 0; i < 4; ++i) {
+            JobSummary job;
+            SlotRef ref;
+            if (array.read(i, job, ref) != SlotState::kPresent) continue;
+            ++reads;
+            if (!is_whole(job)) ++torn;
+            if (const auto doc = array.peek_doc(ref); doc && !is_whole(*doc, job.result_id)) ++torn;
+        }
+    };
     const auto reader = [&] {
         const auto array = JobArray::attach(name_);
         while (!stop) {
-            for (std::uint32_t i = 0; i < 4; ++i) {
-                JobSummary job;
-                SlotRef ref;
-                if (array->read(i, job, ref) != SlotState::kPresent) continue;
-                ++reads;
-                if (!is_whole(job)) ++torn;
-                if (const auto doc = array->peek_doc(ref); doc && !is_whole(*doc, job.result_id)) ++torn;
-            }
+            read_slots(*array);
             const auto tables = array->tables();
             for (const auto& app : tables->apps) torn += app.id != tables->built_at;
         }
     };
+    for (std::uint32_t i = 0; i < 4; ++i) feeder->publish(i, job_of(i + 1), doc_of(i + 1));
     std::vector<std::thread> readers;
-    for (int i = 0; i < 3; ++i) readers.emplace_back(reader);
+    for (int i = 0; i < 2; ++i) readers.emplace_back(reader);
+    // One reader in the feeder's own mapping: only there does thread sanitizer see that both mean the same bytes. (All
+    // of the pool is mapped by now: the documents of this test fit its first chunk.)
+    readers.emplace_back([&] {
+        while (!stop) read_slots(*feeder);
+    });
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
     for (Id id = 1; std::chrono::steady_clock::now() < end; ++id) {
         const auto i = static_cast<std::uint32_t>(id % 4);

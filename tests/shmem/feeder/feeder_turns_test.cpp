@@ -332,6 +332,23 @@ TEST_F(FeederTurns, LostConnectionsAtAnyVerbLoseNoJob) {
     }
 }
 
+TEST_F(FeederTurns, ChangesOfAppsTakeEffectByThemselves) {
+    for (const int level : {0, 1}) {
+        config_.compat_level = level;
+        db_.apps[1].n_size_classes = 0;
+        feeder_.reset();
+        array_.reset();
+        start();
+        const auto scheduler = JobArray::attach(name());
+        ASSERT_EQ(scheduler->tables()->app(1)->n_size_classes, 0);
+        db_.apps[1].n_size_classes = 1;  // batch_stats found it accelerable
+        run(70);
+        EXPECT_EQ(scheduler->tables()->app(1)->n_size_classes, level == 1 ? 1 : 0) << "within a minute at level 1";
+        run(600);
+        EXPECT_EQ(scheduler->tables()->app(1)->n_size_classes, 1) << "with the credit scales at level 0";
+    }
+}
+
 TEST_F(FeederTurns, StarvationIsReportedWithWhatHostsLack) {
     options_.starvation_after = 1800;
     options_.rotate_after = 300;
