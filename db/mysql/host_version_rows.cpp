@@ -21,7 +21,7 @@ std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const 
     std::map<HostVersionKey, HostAppVersion> versions;
     if (keys.empty()) return versions;
     Sql sql("select host_id, app_version_id, max_jobs_per_day, turnaround_n, turnaround_avg, turnaround_var, "
-            "turnaround_q, consecutive_valid from host_app_version where (host_id, app_version_id) in (");
+            "turnaround_q, consecutive_valid from host_app_version force index (hap) where (host_id, app_version_id) in (");
     bool first = true;
     for (const auto& [host, version] : keys) {
         if (!first) sql << ",";

@@ -1,4 +1,6 @@
 // Order of locks, as everywhere in Sluice: workunits by id, then results, then host_app_version by key.
+// "force index (primary)": left to itself the server may walk another index (wu_timeout, ind_res_st) or a whole small
+// table, and then locks rows and gaps that are none of this page's.
 #include "sluice/db/transition_store.h"
 
 #include <algorithm>
@@ -126,7 +128,7 @@ std::vector<TransitionFacts> MysqlTransitionStore::read(std::span<const Id> ids,
     std::vector<TransitionFacts> facts;
     if (ids.empty()) return facts;
     Sql sql("select ");
-    sql << kWorkunitColumns << " from workunit where id in (";
+    sql << kWorkunitColumns << " from workunit force index (primary) where id in (";
     sql.ids(ids) << ") and transitioner_flags<>" << TransitionerFlags::kNoTransition;
     if (due_before) sql << " and transition_time<" << *due_before;
     sql << " order by id";
@@ -180,7 +182,7 @@ void MysqlTransitionStore::write_results(const std::vector<ResultChange>& change
     for (auto& [step, ids] : steps) {
         const auto& [state, outcome, validate, files, new_state, new_outcome, new_validate, new_files, deadline] = step;
         std::sort(ids.begin(), ids.end());
-        Sql sql("update result set server_state=");
+        Sql sql("update result force index (primary) set server_state=");
         sql << new_state << ", outcome=" << new_outcome << ", validate_state=" << new_validate
             << ", file_delete_state=" << new_files << " where id in (";
         sql.ids(ids) << ") and server_state=" << state << " and outcome=" << outcome
@@ -244,7 +246,7 @@ void MysqlTransitionStore::write_workunits(const std::vector<WorkunitChange>& ch
             ids.push_back(c->id);
             times[c->transition_time].push_back(c->id);
         }
-        Sql sql("update workunit set ");
+        Sql sql("update workunit force index (primary) set ");
         sql << set << "transition_time=";
         if (times.size() == 1) {
             sql << times.begin()->first;
@@ -273,7 +275,7 @@ void MysqlTransitionStore::postpone(std::span<const Id> ids, std::int64_t until)
     if (ids.empty()) return;
     std::vector<Id> sorted(ids.begin(), ids.end());
     std::sort(sorted.begin(), sorted.end());
-    Sql sql("update workunit set transition_time=");
+    Sql sql("update workunit force index (primary) set transition_time=");
     sql << until << " where id in (";
     db_.execute(sql.ids(sorted) << ") and transition_time<" << until);
 }

@@ -80,8 +80,7 @@ class Database {
     std::uint64_t statements() const;
     /// Commits since construction (autocommitted writes included).
     std::uint64_t commits() const;
-    /// Bytes a statement may have: the server's max_allowed_packet, at most 16 MB. Asked for once, lazily; bulk
-    /// writers cut at a few megabytes anyway.
+    /// Bulk writers start a new statement from this size on: well below the server's max_allowed_packet (16 MB).
     static constexpr std::size_t kBulkBytes = 2u << 20;
 
   private:

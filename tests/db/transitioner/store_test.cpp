@@ -287,6 +287,40 @@ TEST_P(RealStore, AResultThatChangesMeanwhileIsDecidedOnAgain) {
     EXPECT_EQ(after().workunits.at(1).transition_time, kNow + 9);
 }
 
+TEST_P(RealStore, OnlyThePagesWorkunitsAreLocked) {
+    std::vector<Id> ids;
+    for (Id id = 1; id <= 10; ++id) {
+        workunit(id);
+        result(id * 10, id, ServerState::kInProgress).report_deadline = kNow - 5;
+        if (id != 5) ids.push_back(id);
+    }
+    workunit(20, kNow + 50);
+    store();
+    Database other(PrivateMariaDb::shared().settings("transition"));
+    other.execute(Sql("set innodb_lock_wait_timeout=1"));
+    store().transition(ids, kNow, [&](const std::vector<TransitionFacts>& facts) {
+        EXPECT_EQ(other.execute(Sql("update workunit set transition_time=transition_time-1 where id in (5,20)")), 2);
+        EXPECT_EQ(other.execute(Sql("update result set cpu_time=1 where workunitid=5")), 1);
+        EXPECT_EQ(other.execute(Sql("insert into workunit select 100, create_time, appid, 'another', xml_doc, batch, "
+                                    "rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, need_validate, "
+                                    "canonical_resultid, canonical_credit, transition_time, delay_bound, error_mask, "
+                                    "file_delete_state, assimilate_state, hr_class, opaque, min_quorum, target_nresults, "
+                                    "max_error_results, max_total_results, max_success_results, result_template_file, "
+                                    "priority, now(), rsc_bandwidth_bound, fileset_id, app_version_id, "
+                                    "transitioner_flags, size_class, keywords, app_version_num from workunit where id=5")), 1);
+        TransitionWrites writes;
+        for (const auto& f : facts) {
+            writes.workunits.push_back(change_of(f.wu, kNow + 9));
+            writes.results.push_back({.was = f.results[0], .server_state = ServerState::kOver, .outcome = Outcome::kNoReply});
+        }
+        return writes;
+    });
+    EXPECT_THROW(store().transition(ids, std::nullopt, [&](const auto&) -> TransitionWrites {
+        other.execute(Sql("update workunit set priority=1 where id=6"));
+        return {};
+    }), DbError) << "those of the page are";
+}
+
 TEST_P(RealStore, APageOfNewWorkunitsCostsAHandfulOfStatements) {
     std::vector<Id> ids;
     for (Id id = 1; id <= 300; ++id) workunit(id), ids.push_back(id);
