@@ -71,7 +71,7 @@ report_batch() {
     cat <<END
 The picture:        $DEMO/mandelbrot.png
 The project:        $DEMO/project   (config.xml, bin/, log_*/ : what each daemon said)
-Why a host got no work:  $DEMO/project/bin/sched_explain --host 1   (while the feeder runs: ./quickstart --keep)
+What the job array holds:  $DEMO/project/bin/show_shmem --shape   (while the feeder runs: ./quickstart --keep)
 To install Sluice into a project that you have: docs/install.md
 END
 }
