@@ -26,7 +26,7 @@ constexpr const SlowRow* kSlow[] = {
 
 constexpr const ScoreRow* kScore[] = {
     &kLttMatchRow, &kLocalityLiteRow, &kSizeClassRow,      &kBetaTermRow, &kNonPreferredAppRow, &kPreviouslyInfeasibleRow,
-    &kKeywordRow,  &kResultPriorityRow, &kHardnessRow,     &kHrCommittedRow, &kBatchLetRow,     &kReliableRetryRow};
+    &kKeywordRow,  &kResultPriorityRow, &kHardnessRow,     &kHrCommittedRow, &kBatchLetRow,     &kReliableRetryRow, &kWaitingRow};
 
 }  // namespace
 
@@ -88,13 +88,39 @@ std::span<const std::string_view> score_term_names() {
     return names;
 }
 
+namespace {
+
+// How far a job got that was refused for this reason: the further, the more likely that nothing else stood in its way.
+int stage(Reason reason) {
+    if (reason >= Reason::kClaimLost) return -1;  // no refusals
+    switch (reason) {
+        case Reason::kJobsPerRpcLimit:
+        case Reason::kUserJobLimit:
+        case Reason::kInProgressLimit:
+        case Reason::kAppInProgressLimit:
+        case Reason::kDailyQuota: return 4;
+        case Reason::kNoSuchApp:
+        case Reason::kNoAppVersion:
+        case Reason::kResourceNotWanted:
+        case Reason::kNonCpuIntensive: return 0;
+        case Reason::kAppNotSelected:
+        case Reason::kBetaNotAllowed:
+        case Reason::kPlanClassRefused:
+        case Reason::kCustomHook:
+        case Reason::kGpuMissing: return 1;
+        default: break;
+    }
+    return reason >= Reason::kDeadline ? 3 : 2;  // set and slow checks come after all fast ones
+}
+
+}  // namespace
+
 std::vector<Reason> binding_order(const MatchStats& stats) {
     std::vector<Reason> order;
     for (std::size_t i = 1; i < stats.reasons.size(); ++i)
         if (stats.reasons[i].count > 0) order.push_back(static_cast<Reason>(i));
-    const auto is_fate = [](Reason r) { return r >= Reason::kClaimLost; };
     std::stable_sort(order.begin(), order.end(), [&](Reason a, Reason b) {
-        if (is_fate(a) != is_fate(b)) return !is_fate(a);
+        if (stage(a) != stage(b)) return stage(a) > stage(b);
         return stats.reasons[static_cast<std::size_t>(a)].count > stats.reasons[static_cast<std::size_t>(b)].count;
     });
     return order;

@@ -76,6 +76,6 @@ extern const SlowRow kResultStillThereRow, kWorkunitErrorRow, kWorkunitDoneRow, 
 // score/
 extern const ScoreRow kLttMatchRow, kLocalityLiteRow, kSizeClassRow, kBetaTermRow, kNonPreferredAppRow,
     kPreviouslyInfeasibleRow, kKeywordRow, kResultPriorityRow, kHardnessRow, kHrCommittedRow, kBatchLetRow,
-    kReliableRetryRow;
+    kReliableRetryRow, kWaitingRow;
 
 }  // namespace sluice::match

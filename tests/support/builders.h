@@ -34,6 +34,7 @@ class a_job {
     a_job& size_class(int v) { j_.size_class = static_cast<std::int16_t>(v); return *this; }
     a_job& need_reliable() { j_.need_reliable = 1; return *this; }
     a_job& time_added(int v) { j_.time_added = v; return *this; }
+    a_job& created(int v) { j_.create_time = v; return *this; }
     a_job& buda(const std::string& name) { j_.is_buda = 1; j_.buda_app_hash = file_name_hash(name.data(), name.size()); return *this; }
     a_job& keywords(const std::vector<int>& v) {
         j_.n_keywords = static_cast<std::uint8_t>(v.size());

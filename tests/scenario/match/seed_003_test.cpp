@@ -147,6 +147,13 @@ TEST_F(Seed003, WithoutACensusSizesAreUnknownAndNothingElseChanges) {
     EXPECT_EQ(w.trace.of(1)->host_size_class, -1);
 }
 
+TEST_F(Seed003, AtLevel1AnOldJobOutweighsANewOneOfEqualSize) {
+    w.params.compat_level = 1;
+    w.pool.add(a_job(1).size_class(0).created(static_cast<int>(w.now) - 60));
+    w.pool.add(a_job(2).size_class(0).created(static_cast<int>(w.now) - 6 * 86400));
+    EXPECT_THAT(w.sent(), ElementsAre(2));
+}
+
 // The seed leaves starvation open: jobs that are passed over are counted, a sample a scan.
 TEST_F(Seed003, JobsPassedOverAreCounted) {
     for (int i = 0; i < 400; ++i) w.pool.add(a_job(i).ram(1e12));

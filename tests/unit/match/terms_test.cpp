@@ -64,6 +64,12 @@ JobSummary reliable(MatchWorld& w) {
     return a_job().need_reliable();
 }
 
+JobSummary aged(const MatchWorld& w, double days) {
+    JobSummary j = a_job();
+    j.create_time = static_cast<std::int32_t>(w.now - days * 86400);
+    return j;
+}
+
 constexpr int kLet = -1800000000;
 
 const TermCase kTerms[] = {
@@ -136,6 +142,10 @@ const TermCase kTerms[] = {
     {"hr_not_committed", "hr_committed", 1,
      [](MatchWorld& w) { w.app(1).homogeneous_redundancy = HrType::kFine; return a_job().get(); }, 0},
     {"reliable_retry", "reliable_retry", 1, reliable, 3},
+    {"waiting_new", "waiting", 1, [](MatchWorld& w) { return aged(w, 0); }, 0},
+    {"waiting_half_a_week", "waiting", 1, [](MatchWorld& w) { return aged(w, 3.5); }, 0.5},
+    {"waiting_a_month", "waiting", 1, [](MatchWorld& w) { return aged(w, 30); }, 1},
+    {"waiting_unknown", "waiting", 1, [](MatchWorld&) { return a_job().get(); }, 0},
     {"weight_from_config", "result_priority", 0,
      [](MatchWorld& w) { w.params.score_weights["result_priority"] = 0.5; return a_job().priority(6).get(); }, 3},
 };

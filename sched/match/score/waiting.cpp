@@ -1,0 +1,20 @@
+// Seed 003 leaves starvation open: other jobs may be preferred to one for ever. With this term a job gains value as it
+// ages, up to one week. docs/adding_a_policy.md takes this file as its example.
+#include <algorithm>
+
+#include "sched/match/rows.h"
+
+namespace sluice::match {
+namespace {
+
+constexpr double kWeek = 7 * 86400;
+
+double value(const MatchContext& x, const Candidate& c) {
+    if (c.job.create_time <= 0) return 0;
+    return std::clamp((x.now - c.job.create_time) / kWeek, 0.0, 1.0);
+}
+
+}  // namespace
+const ScoreRow kWaitingRow{"waiting", Scope::kJob, value, 0, 1, Ranking::kNone,
+                           "The job's age as a part of a week, at most 1: nothing waits for ever (seed 003)."};
+}  // namespace sluice::match

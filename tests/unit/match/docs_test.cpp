@@ -1,0 +1,123 @@
+// The pages about policies say what the tables say, every policy has its file, its test and its row, and every sentence of
+// the seeds points to a test that exists. SLUICE_UPDATE_DOCS=1 writes docs/policies.md anew.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "sluice/base/files.h"
+#include "sluice/match/policies.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kSource = SLUICE_SOURCE_DIR;
+
+std::string text_of(const fs::path& file) { return read_file(file).value_or(""); }
+
+std::string all_tests() {
+    std::string all;
+    for (const char* folder : {"tests/unit/match", "tests/scenario/match"})
+        for (const auto& f : fs::directory_iterator(kSource / folder))
+            if (f.path().extension() == ".cpp" && f.path().filename() != "docs_test.cpp") all += text_of(f.path());
+    return all;
+}
+
+const char* folder_of(PolicyKind kind) {
+    switch (kind) {
+        case PolicyKind::kFast: return "fast";
+        case PolicyKind::kSet: return "set";
+        case PolicyKind::kSlow: return "slow";
+        default: return "score";
+    }
+}
+
+std::string number(double v) {
+    std::ostringstream out;
+    out << v;
+    return out.str();
+}
+
+std::string policies_page() {
+    std::ostringstream out;
+    out << "# Policies of matchmaking\n\n"
+           "Generated from the tables in `sched/match` (run `match_test` with `SLUICE_UPDATE_DOCS=1`). How a job is chosen: a\n"
+           "scan of the job array from a random slot finds candidates by the *fast* checks; each gets the sum of weight x value\n"
+           "of the *score* terms; by falling value, each job that passes the *set* checks is looked up in the database and\n"
+           "passes the *slow* checks or not, until the request is satisfied. How to add one: [adding_a_policy.md](adding_a_policy.md).\n";
+    const std::pair<PolicyKind, const char*> parts[] = {
+        {PolicyKind::kFast, "Fast checks, in order of evaluation (no database)"},
+        {PolicyKind::kSet, "Set checks, in order of evaluation (with the jobs this reply already holds)"},
+        {PolicyKind::kSlow, "Slow checks, in order of evaluation (what the database says now)"}};
+    for (const auto& [kind, title] : parts) {
+        out << "\n## " << title << "\n\n| Check | Rule |\n|---|---|\n";
+        for (const PolicyInfo& p : policy_infos())
+            if (p.kind == kind) out << "| " << p.name << " | " << p.doc << " |\n";
+    }
+    out << "\n## Score terms\n\nWeights by `<compat_level>`; `<score_weights><NAME>W</NAME></score_weights>` in config.xml "
+           "overrides them.\n\n| Term | Weight, level 0 | Weight, level 1 | Value |\n|---|---|---|---|\n";
+    for (const PolicyInfo& p : policy_infos())
+        if (p.kind == PolicyKind::kScore)
+            out << "| " << p.name << " | " << number(p.weight_level0) << " | " << number(p.weight_level1) << " | " << p.doc << " |\n";
+    out << "\n## Reasons: why a job was not sent, and what an admin can do\n\n| Reason | Unit | What to do |\n|---|---|---|\n";
+    for (int r = 1; r < static_cast<int>(Reason::kCount); ++r) {
+        const auto reason = static_cast<Reason>(r);
+        out << "| " << reason_name(reason) << " | " << reason_unit(reason) << " | " << reason_advice(reason) << " |\n";
+    }
+    return out.str();
+}
+
+TEST(Docs, PoliciesPageIsWhatTheTablesSay) {
+    const fs::path page = kSource / "docs/policies.md";
+    if (std::getenv("SLUICE_UPDATE_DOCS")) std::ofstream(page) << policies_page();
+    EXPECT_EQ(text_of(page), policies_page()) << "run match_test once with SLUICE_UPDATE_DOCS=1";
+}
+
+TEST(Docs, EveryPolicyIsOneFileWithItsRowAndCMakeLine) {
+    const std::string cmake = text_of(kSource / "sched/match/CMakeLists.txt");
+    std::set<std::string> rows, files;
+    for (const PolicyInfo& p : policy_infos()) rows.insert(std::string(folder_of(p.kind)) + "/" + p.name + ".cpp");
+    for (const char* folder : {"fast", "set", "slow", "score"})
+        for (const auto& f : fs::directory_iterator(kSource / "sched/match" / folder))
+            files.insert(std::string(folder) + "/" + f.path().filename().string());
+    EXPECT_EQ(rows, files);
+    for (const std::string& f : files) EXPECT_NE(cmake.find(f), std::string::npos) << f;
+}
+
+TEST(Docs, EveryReasonOfAPolicyIsPlantedInATest) {
+    const std::string tests = all_tests();
+    std::set<std::string> reasons;
+    const std::regex name("Reason::(k[A-Za-z]+)");
+    for (const auto& f : fs::recursive_directory_iterator(kSource / "sched/match")) {
+        if (f.path().extension() != ".cpp" || f.path().filename() == "reasons.cpp") continue;
+        const std::string text = text_of(f.path());
+        for (std::sregex_iterator i(text.begin(), text.end(), name), end; i != end; ++i) reasons.insert((*i)[1]);
+    }
+    EXPECT_GT(reasons.size(), 35u);
+    for (const std::string& r : reasons)
+        EXPECT_TRUE(std::regex_search(tests, std::regex("Reason::" + r + "\\b"))) << r << " occurs in no test";
+}
+
+TEST(Docs, SentencesOfTheSeedsPointToTestsThatExist) {
+    const std::string page = text_of(kSource / "docs/seeds_match.md"), tests = all_tests();
+    std::set<std::string> named;
+    const std::regex link("`([A-Za-z0-9]+)\\.([A-Za-z0-9]+)`");
+    for (std::sregex_iterator i(page.begin(), page.end(), link), end; i != end; ++i) {
+        named.insert((*i)[2]);
+        const std::regex test("TEST(_F)?\\(" + (*i)[1].str() + ", " + (*i)[2].str() + "\\)");
+        EXPECT_TRUE(std::regex_search(tests, test)) << (*i)[0];
+    }
+    EXPECT_GT(named.size(), 40u);
+    // And the other way round: a scenario that no sentence asks for is in the wrong place.
+    std::string scenarios;
+    for (const auto& f : fs::directory_iterator(kSource / "tests/scenario/match"))
+        if (f.path().extension() == ".cpp") scenarios += text_of(f.path());
+    const std::regex test("TEST_F\\([A-Za-z0-9]+, ([A-Za-z0-9]+)\\)");
+    for (std::sregex_iterator i(scenarios.begin(), scenarios.end(), test), end; i != end; ++i)
+        EXPECT_TRUE(named.contains((*i)[1])) << (*i)[1] << " is not in docs/seeds_match.md";
+}
+
+}  // namespace
+}  // namespace sluice::test
