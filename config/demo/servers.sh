@@ -34,7 +34,7 @@ make_demo_folder() {
         ln -sfn "$DEMO" "$LINK"
         echo "(user www-data can't enter $(dirname "$LINK"): the demo stands in $DEMO, and $LINK is a link to it)"
     fi
-    mkdir -p "$DEMO"/{run,log,db,results,apache}
+    mkdir -p "$DEMO"/{run,log,db,db-tmp,results,apache}  # a MariaDB clears its tmpdir when it starts: never a shared one
     touch "$DEMO/.sluice-demo"
     cmake --install "$BUILD" --prefix "$DEMO/sluice" >/dev/null
 }
@@ -42,12 +42,12 @@ make_demo_folder() {
 start_mariadb() {
     # The path of a Unix socket has room for 107 characters: a short folder of its own.
     local folder socket
-    folder=$(mktemp -d /tmp/sluice-demo.XXXXXX)
-    chmod 755 "$folder"
+    folder=/tmp/sluice-demo.$$
     socket=$folder/mysql.sock
-    echo "$socket" >"$DEMO/run/socket"
+    echo "$socket" >"$DEMO/run/socket"  # first: whatever interrupts us, stop_demo knows what to remove
+    mkdir -m 755 "$folder"
     mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$DEMO/db" --auth-root-authentication-method=normal \
-        --skip-test-db >"$DEMO/log/mariadb-install.log" 2>&1 ||
+        --skip-test-db --tmpdir="$DEMO/db-tmp" >"$DEMO/log/mariadb-install.log" 2>&1 ||
         { tail -5 "$DEMO/log/mariadb-install.log" >&2; echo "quickstart: MariaDB's data folder could not be made" >&2; return 1; }
     run_mariadb
 }
@@ -56,7 +56,7 @@ run_mariadb() {
     local socket i
     socket=$(cat "$DEMO/run/socket")
     launch mariadb "$DEMO/log/mariadb.log" mariadbd --no-defaults --user="$(id -un)" --datadir="$DEMO/db" --socket="$socket" \
-        --skip-networking --pid-file="$DEMO/run/mariadb.own-pid" --innodb-buffer-pool-size=64M
+        --tmpdir="$DEMO/db-tmp" --skip-networking --pid-file="$DEMO/run/mariadb.own-pid" --innodb-buffer-pool-size=64M
     for ((i = 0; i < 300; i++)); do
         mariadb --no-defaults --socket="$socket" --user=root -e "SELECT 1" >/dev/null 2>&1 && return 0
         pid_of mariadb >/dev/null || break

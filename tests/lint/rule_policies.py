@@ -14,11 +14,13 @@ def test_texts(tree):
                      if path.startswith("tests/") and path.endswith(".cpp"))
 
 
-def check_row(path, row, doc, tests):
+def check_row(path, row, doc, tests, text=""):
     constant, name = row
-    if not re.search(rf'"{re.escape(name)}"|\b{constant}\b', tests):
-        yield Finding(path, 1, f'no test names "{name}" or {constant}')
-    if not any(f"`{name}`" in line for line in doc.split("\n")):
+    # Tests of checks go by the reason that a refusal carries, tests of terms by the row's name.
+    reasons = re.findall(r"Reason::(k\w+)", text)
+    if not re.search(rf'"{re.escape(name)}"|\b{constant}\b', tests) and not any(f"Reason::{r}" in tests for r in reasons):
+        yield Finding(path, 1, f'no test names "{name}", {constant} or its reason')
+    if not any(f"`{name}`" in line or f"| {name} |" in line for line in doc.split("\n")):
         yield Finding(path, 1, f"`{name}` has no line in {DOC}")
 
 
@@ -36,7 +38,7 @@ def check(tree):
             if not rows:
                 findings.append(Finding(path, 1, 'defines no row: const …Row kName{"name", …}'))
             for row in rows:
-                findings += check_row(path, row, doc, tests)
+                findings += check_row(path, row, doc, tests, tree.text(path))
                 if row[1] in seen:
                     findings.append(Finding(path, 1, f'"{row[1]}" is also the name of {seen[row[1]]}'))
                 seen[row[1]] = path

@@ -53,12 +53,19 @@ PrivateMariaDb& PrivateMariaDb::shared() {
     return server;
 }
 
+/// A server that starts removes temporary tables from its tmpdir, whosever they are: each needs its own.
+std::string PrivateMariaDb::temporary_folder() const {
+    std::filesystem::create_directories(folder_ / "tmp");
+    return (folder_ / "tmp").string();
+}
+
 void PrivateMariaDb::make_data_folder() const {
     std::vector<std::string> args = {found_program("mariadb-install-db"),
                                      "--no-defaults",
                                      "--datadir=" + (folder_ / "data").string(),
                                      "--auth-root-authentication-method=normal",
                                      "--skip-test-db",
+                                     "--tmpdir=" + temporary_folder(),
                                      "--innodb-log-file-size=8M",
                                      "--innodb-autoextend-increment=1"};
     for (const auto& more : as_this_user()) args.push_back(more);
@@ -71,7 +78,7 @@ void PrivateMariaDb::start() {
     std::vector<std::string> args = {
         found_program("mariadbd"), "--no-defaults", "--datadir=" + (folder_ / "data").string(),
         "--socket=" + socket().string(), "--pid-file=" + (folder_ / "pid").string(),
-        "--log-error=" + (folder_ / "error.log").string(), "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
+        "--log-error=" + (folder_ / "error.log").string(), "--tmpdir=" + temporary_folder(), "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
         "--innodb-log-file-size=8M", "--innodb-autoextend-increment=1", "--innodb-flush-method=nosync", "--innodb-buffer-pool-dump-at-shutdown=0",
         "--innodb-buffer-pool-load-at-startup=0", "--max-connections=200",
         "--innodb-flush-log-at-trx-commit=" + std::to_string(options_.flush_log_at_trx_commit)};

@@ -48,6 +48,7 @@ class PrivateMariaDb {
 
   private:
     void make_data_folder() const;
+    std::string temporary_folder() const;
     MariaDbOptions options_;
     TempDir folder_;
     int port_ = 0;
