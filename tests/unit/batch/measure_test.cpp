@@ -228,7 +228,8 @@ TEST(Verdict, VersionsOfAHostAreToldApart) {
     EXPECT_TRUE(v[0].ltt);
     EXPECT_FALSE(v[1].ltt);
     EXPECT_EQ(v[2].version, 1000003);
-    Scores level0(stats_rules(0), kNow);
+    const StatsRules rules0 = stats_rules(0);  // Scores keeps a reference
+    Scores level0(rules0, kNow);
     level0.add(jobs, a_batch(), m);
     EXPECT_TRUE(level0.versions().empty());
 }
