@@ -21,8 +21,19 @@ void check_characters(const std::string& what, const std::string& text, const st
 }
 
 std::string variant_note(bool fcgi) {
-    return fcgi ? "The scheduler stays in memory (FastCGI): needs mod_fcgid."
-                : "One scheduler process a request (CGI): needs mod_cgid or mod_cgi.";
+    return fcgi ? "The scheduler stays in memory: mod_fcgid. Uploads, which may be of any size: mod_cgid or "
+                  "mod_cgi."
+                : "A process a request: mod_cgid or mod_cgi.";
+}
+
+/// Without the module Apache would serve the programs' files.
+std::string module_checks(const NewProject& project, bool fcgi) {
+    std::string text = "<IfModule !mod_cgid.c>\n    <IfModule !mod_cgi.c>\n        Error \"" +
+                       project.short_name +
+                       " needs mod_cgid or mod_cgi: a2enmod cgid\"\n    </IfModule>\n</IfModule>\n";
+    if (!fcgi) return text;
+    return text + "<IfModule !mod_fcgid.c>\n    Error \"" + project.short_name +
+           " needs mod_fcgid: a2enmod fcgid\"\n</IfModule>\n";
 }
 
 /// Environment of the scheduler and the upload handler.
@@ -55,6 +66,7 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, bool fc
     }
     values["CGI_DIRECTORY"] = directory;
     values["VARIANT_NOTE"] = variant_note(fcgi);
+    values["MODULE_CHECKS"] = module_checks(project, fcgi);
     return fill_template(template_text("httpd_common.conf"), values, Escape::kNone);
 }
 

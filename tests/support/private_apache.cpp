@@ -133,6 +133,7 @@ HttpReply http(int port, const std::string& path, const std::string& body, doubl
     const auto end_of_head = text.find("\r\n\r\n");
     if (end_of_head == std::string::npos || text.rfind("HTTP/", 0) != 0) return reply;
     reply.status = std::atoi(text.c_str() + text.find(' '));
+    reply.head = text.substr(0, end_of_head + 2);
     reply.body = text.substr(end_of_head + 4);
     return reply;
 }

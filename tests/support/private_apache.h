@@ -52,6 +52,7 @@ class PrivateApache {
 struct HttpReply {
     int status = 0;      ///< 0: the connection broke
     std::string body;
+    std::string head{};  ///< status line and headers
 };
 /// One request on a connection of its own. An empty `body` is a GET. Never throws: a broken connection is status 0.
 HttpReply http(int port, const std::string& path, const std::string& body = "", double timeout = 60);

@@ -1,0 +1,108 @@
+// The Apache fragments that make_project writes, in a real Apache: what clients must reach, and what nobody
+// may.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include "tests/support/private_apache.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Variant {
+    ApacheMode mode;
+    const char* fragment;
+};
+
+class ProjectPages : public testing::TestWithParam<Variant> {
+  protected:
+    ProjectPages() : root_(dir_ / "tiles") {
+        // The web server's user must get through; copies of programs, since it may not see the build folder.
+        fs::permissions(dir_.path(), fs::perms(0755));
+        const RunResult made =
+            run({SLUICE_BUILD "/bin/make_project", "--no_db", "--copy", "--name", "tiles", "--root",
+                 root_.string(), "--url_base", "http://127.0.0.1", "--install_from", SLUICE_BUILD,
+                 "--web_user", ::geteuid() == 0 ? "www-data" : ""});
+        if (made.status != 0) throw std::runtime_error(made.err);
+        dir_.write("tiles/download/data.php", "<?php not run ?>");
+        dir_.write("tiles/upload/secret", "secret");
+        ApacheOptions options;
+        options.mode = GetParam().mode;
+        if (options.mode == ApacheMode::kFcgid) {  // uploads go by CGI there too
+            options.more = "LoadModule cgid_module /usr/lib/apache2/modules/mod_cgid.so\nScriptSock \"" +
+                           (dir_ / "cgid.sock").string() + "\"\n";
+        }
+        options.include = root_ / GetParam().fragment;
+        apache_ = std::make_unique<PrivateApache>(options);
+    }
+    HttpReply get(const std::string& path) { return http(apache_->port(), path); }
+
+    TempDir dir_;
+    fs::path root_;
+    std::unique_ptr<PrivateApache> apache_;
+};
+
+TEST_P(ProjectPages, ClientsFindWhatTheyAskFor) {
+    const HttpReply master = get("/tiles/");
+    EXPECT_EQ(master.status, 200) << apache_->error_log();
+    EXPECT_THAT(master.body, HasSubstr("<scheduler>http://127.0.0.1/tiles_cgi/cgi</scheduler>"));
+    const HttpReply config = get("/tiles/get_project_config.php");
+    EXPECT_EQ(config.status, 200);
+    EXPECT_THAT(config.head, HasSubstr("Content-Type: text/xml"));
+    EXPECT_THAT(config.body, HasSubstr("<project_config>"));
+    const HttpReply account = get("/tiles/lookup_account.php?email_addr=a@b.c");
+    EXPECT_THAT(account.head, HasSubstr("Content-Type: text/xml"));
+    EXPECT_THAT(account.body, HasSubstr("<error_num>"));
+    EXPECT_EQ(get("/tiles/download/data.php").body, "<?php not run ?>");
+}
+
+TEST_P(ProjectPages, SchedulerAndUploadHandlerAnswer) {
+    // There is no database: a proper reply all the same. Above mod_fcgid's own limit of 128 KB.
+    const std::string request = "<scheduler_request>\n" + std::string(300000, ' ') + "</scheduler_request>\n";
+    const HttpReply reply = http(apache_->port(), "/tiles_cgi/cgi", request);
+    EXPECT_EQ(reply.status, 200) << apache_->error_log();
+    EXPECT_THAT(reply.body, AllOf(testing::StartsWith("<scheduler_reply>"), HasSubstr("</scheduler_reply>")));
+    const HttpReply upload =
+        http(apache_->port(), "/tiles_cgi/file_upload_handler", "<data_server_request>\n");
+    EXPECT_EQ(upload.status, 200) << apache_->error_log();
+    EXPECT_THAT(upload.body, testing::StartsWith("<data_server_reply>"));
+}
+
+TEST_P(ProjectPages, AMissingModuleIsToldInsteadOfServingPrograms) {
+    ApacheOptions options;
+    options.mode = ApacheMode::kProxy;  // neither CGI nor FastCGI processes of its own
+    options.include = root_ / GetParam().fragment;
+    try {
+        PrivateApache without(options);
+        FAIL() << "it serves the programs' files";
+    } catch (const std::exception& error) {
+        EXPECT_THAT(error.what(), HasSubstr("tiles needs mod_cgid or mod_cgi: a2enmod cgid"));
+    }
+}
+
+TEST_P(ProjectPages, NothingElseIsServed) {
+    for (const char* path :
+         {"/tiles/../keys/upload_private", "/tiles/%2e%2e/%2e%2e/config.xml", "/tiles_cgi/../config.xml",
+          "/tiles/upload/secret", "/upload/secret", "/tiles/download/", "/tiles/stats/", "/keys/",
+          "/tiles/download/../config.xml", "/tiles_cgi/"}) {
+        const HttpReply reply = get(path);
+        EXPECT_GE(reply.status, 400) << path;
+        EXPECT_THAT(reply.body, AllOf(Not(HasSubstr("secret")), Not(HasSubstr("db_passwd")))) << path;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fragments, ProjectPages,
+                         testing::Values(Variant{ApacheMode::kCgid, "tiles.httpd.conf"},
+                                         Variant{ApacheMode::kFcgid, "tiles.httpd.fcgi.conf"}),
+                         [](const testing::TestParamInfo<Variant>& variant) {
+                             return variant.param.mode == ApacheMode::kCgid ? "Cgi" : "FastCgi";
+                         });
+
+}  // namespace
+}  // namespace sluice::test
