@@ -54,17 +54,17 @@ std::string policies_page() {
     for (const auto& [kind, title] : parts) {
         out << "\n## " << title << "\n\n| Check | Rule |\n|---|---|\n";
         for (const PolicyInfo& p : policy_infos())
-            if (p.kind == kind) out << "| " << p.name << " | " << p.doc << " |\n";
+            if (p.kind == kind) out << "| `" << p.name << "` | " << p.doc << " |\n";
     }
     out << "\n## Score terms\n\nWeights by `<compat_level>`; `<score_weights><NAME>W</NAME></score_weights>` in config.xml "
            "overrides them.\n\n| Term | Weight, level 0 | Weight, level 1 | Value |\n|---|---|---|---|\n";
     for (const PolicyInfo& p : policy_infos())
         if (p.kind == PolicyKind::kScore)
-            out << "| " << p.name << " | " << number(p.weight_level0) << " | " << number(p.weight_level1) << " | " << p.doc << " |\n";
+            out << "| `" << p.name << "` | " << number(p.weight_level0) << " | " << number(p.weight_level1) << " | " << p.doc << " |\n";
     out << "\n## Reasons: why a job was not sent, and what an admin can do\n\n| Reason | Unit | What to do |\n|---|---|---|\n";
     for (int r = 1; r < static_cast<int>(Reason::kCount); ++r) {
         const auto reason = static_cast<Reason>(r);
-        out << "| " << reason_name(reason) << " | " << reason_unit(reason) << " | " << reason_advice(reason) << " |\n";
+        out << "| `" << reason_name(reason) << "` | " << reason_unit(reason) << " | " << reason_advice(reason) << " |\n";
     }
     return out.str();
 }

@@ -183,6 +183,15 @@ TEST_P(SetCheck, RefusesTheSecondJob) {
 
 const SetCase kSets[] = {
     {"fits", [](MatchWorld&) { return a_job().get(); }, Reason::kFeasible, 0, 0},
+    {"jobs_per_rpc",
+     [](MatchWorld& w) {
+         w.host = a_host().cpus(1);
+         w.params.max_wus_to_send = 1;
+         return a_job().get();
+     },
+     Reason::kJobsPerRpcLimit, 1, 1},
+    {"user_job_limit", [](MatchWorld& w) { w.user.max_jobs_in_progress = 1; return a_job().get(); },
+     Reason::kUserJobLimit, 1, 1},
     {"disk_sum", [](MatchWorld& w) { w.host.disk_available = 10; return a_job().disk(6).get(); }, Reason::kDiskSet, 4, 6},
     {"one_instance",
      [](MatchWorld& w) { w.params.one_result_per_host_per_wu = true; return a_job().workunit(77).get(); },
@@ -192,7 +201,7 @@ const SetCase kSets[] = {
      Reason::kOneInstancePerWorkunit, 1, 0},
     {"project_total", [](MatchWorld& w) { w.params.project_limits.total = {1, true}; return a_job().get(); },
      Reason::kInProgressLimit, 1, 1},
-    {"app_cpu", [](MatchWorld& w) { w.params.app_limits["app1"].cpu = {1, false}; return a_job().get(); },
+    {"in_progress", [](MatchWorld& w) { w.params.app_limits["app1"].cpu = {1, false}; return a_job().get(); },
      Reason::kAppInProgressLimit, 1, 1},
     {"app_cpu_per_processor", [](MatchWorld& w) { w.params.app_limits["app1"].cpu = {1, true}; return a_job().get(); },
      Reason::kFeasible, 0, 0},
@@ -200,7 +209,7 @@ const SetCase kSets[] = {
      Reason::kFeasible, 0, 0},
     {"limit_of_another_app", [](MatchWorld& w) { w.params.app_limits["app2"].total = {1, false}; return a_job().get(); },
      Reason::kFeasible, 0, 0},
-    {"quota",
+    {"daily_quota",
      [](MatchWorld& w) {
          w.params.daily_result_quota = 9;
          HostAppVersion v;
@@ -210,10 +219,10 @@ const SetCase kSets[] = {
          return a_job().get();
      },
      Reason::kDailyQuota, 1, 1},
-    {"memory_sum_level_1", [](MatchWorld& w) { w.params.compat_level = 1; w.host.usable_ram = 100; return a_job().ram(60).get(); },
+    {"memory_sum", [](MatchWorld& w) { w.params.compat_level = 1; w.host.usable_ram = 100; return a_job().ram(60).get(); },
      Reason::kMemorySet, 40, 60},
     {"memory_sum_level_0", [](MatchWorld& w) { w.host.usable_ram = 100; return a_job().ram(60).get(); }, Reason::kFeasible, 0, 0},
-    {"deadline_after_the_first",
+    {"deadline",
      [](MatchWorld& w) { w.host.usable_cpus = w.host.row.p_ncpus = 1; return a_job().flops(1e12).delay_bound(1500).get(); },
      Reason::kDeadline, 2000, 1500},
 };
@@ -239,20 +248,20 @@ TEST_P(SlowCheck, RefusesAndTellsTheSlot) {
 
 const SlowCase kSlow[] = {
     {"fine", [](MatchWorld&, WorkunitFacts&) {}, Reason::kFeasible, false, false},
-    {"gone", [](MatchWorld&, WorkunitFacts& f) { f.found = false; }, Reason::kResultGone, true, false},
+    {"result_still_there", [](MatchWorld&, WorkunitFacts& f) { f.found = false; }, Reason::kResultGone, true, false},
     {"sent_meanwhile", [](MatchWorld&, WorkunitFacts& f) { f.server_state = ServerState::kInProgress; }, Reason::kResultGone, true, false},
     {"other_workunit", [](MatchWorld&, WorkunitFacts& f) { f.workunit_id = 5; }, Reason::kResultGone, true, false},
-    {"cancelled", [](MatchWorld&, WorkunitFacts& f) { f.error_mask = kWuCancelled; }, Reason::kWorkunitError, true, false},
-    {"done", [](MatchWorld&, WorkunitFacts& f) { f.canonical_resultid = 3; }, Reason::kWorkunitDone, true, false},
-    {"other_class", [](MatchWorld&, WorkunitFacts& f) { f.hr_class = 385; }, Reason::kHrCommittedElsewhere, false, true},
+    {"workunit_error", [](MatchWorld&, WorkunitFacts& f) { f.error_mask = kWuCancelled; }, Reason::kWorkunitError, true, false},
+    {"workunit_done", [](MatchWorld&, WorkunitFacts& f) { f.canonical_resultid = 3; }, Reason::kWorkunitDone, true, false},
+    {"hr_committed_elsewhere", [](MatchWorld&, WorkunitFacts& f) { f.hr_class = 385; }, Reason::kHrCommittedElsewhere, false, true},
     {"own_class", [](MatchWorld&, WorkunitFacts& f) { f.hr_class = 277; }, Reason::kFeasible, false, false},
-    {"other_version", [](MatchWorld& w, WorkunitFacts& f) { w.app(1).homogeneous_app_version = true; f.app_version_id = 12; },
+    {"version_committed_elsewhere", [](MatchWorld& w, WorkunitFacts& f) { w.app(1).homogeneous_app_version = true; f.app_version_id = 12; },
      Reason::kVersionCommittedElsewhere, false, true},
     {"other_version_without_hav", [](MatchWorld&, WorkunitFacts& f) { f.app_version_id = 12; }, Reason::kFeasible, false, false},
-    {"user_has_one", [](MatchWorld& w, WorkunitFacts& f) { w.params.one_result_per_user_per_wu = true; f.results_of_user = 1; },
+    {"one_result_per_user", [](MatchWorld& w, WorkunitFacts& f) { w.params.one_result_per_user_per_wu = true; f.results_of_user = 1; },
      Reason::kOneResultPerUser, false, false},
     {"user_has_one_unrestricted", [](MatchWorld&, WorkunitFacts& f) { f.results_of_user = 1; }, Reason::kFeasible, false, false},
-    {"host_has_one", [](MatchWorld& w, WorkunitFacts& f) { w.params.one_result_per_host_per_wu = true; f.results_of_host = 1; },
+    {"one_result_per_host", [](MatchWorld& w, WorkunitFacts& f) { w.params.one_result_per_host_per_wu = true; f.results_of_host = 1; },
      Reason::kOneResultPerHost, false, false},
 };
 INSTANTIATE_TEST_SUITE_P(Rows, SlowCheck, testing::ValuesIn(kSlow), [](const auto& i) { return i.param.name; });
