@@ -31,6 +31,8 @@ bool same_plan(const std::vector<App>& a, const std::vector<App>& b) {
 void Feeder::publish_tables(double now) {
     census_.read(tables_);
     tables_.built_at = static_cast<std::int64_t>(now);
+    if (config_.non_cpu_intensive)  // the whole project is
+        for (App& app : tables_.apps) app.non_cpu_intensive = true;
     array_.publish_tables(tables_);
 }
 

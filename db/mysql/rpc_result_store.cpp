@@ -256,7 +256,9 @@ std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
                            << (batch.one_per_user ? batch.userid : batch.hostid) << " AND o.id NOT IN (";
         sql.ids(resends) << ")) taken ON taken.workunitid=r.workunitid";
     }
-    sql << " SET r.hostid=" << batch.hostid << ",r.userid=" << batch.userid << ",r.sent_time=" << batch.now;
+    sql << " SET r.hostid=" << batch.hostid << ",r.userid=" << batch.userid << ",r.sent_time=";
+    bulk::by_id(sql, "r.id", sorted,
+                [&](const SendWrite& s) { return s.sent_time != 0 ? I{s.sent_time} : I{batch.now}; });
     const auto set = [&](SqlLiteral column, auto value) {
         sql << "," << column << "=";
         bulk::by_id(sql, "r.id", sorted, value);
@@ -284,7 +286,9 @@ std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
     }
     if (db_.execute(sql) == static_cast<I>(sorted.size())) return {};
     Sql ours("server_state=");
-    ours << ServerState::kInProgress << " AND hostid=" << batch.hostid << " AND sent_time=" << batch.now;
+    ours << ServerState::kInProgress << " AND hostid=" << batch.hostid << " AND (sent_time=" << batch.now
+         << " OR id IN (";
+    ours.ids(resends) << "))";
     return not_fulfilling(ids_of(sorted), ours);
 }
 
@@ -301,7 +305,7 @@ std::vector<LostJob> MysqlRpcResultStore::lost_jobs(std::span<const Id> results)
     Sql sql("SELECT r.id,r.workunitid,r.name,r.xml_doc_in,r.report_deadline,r.sent_time,r.priority,r.appid,r.size_class,"
             "r.app_version_id,r.batch,r.flops_estimate," SLUICE_WORKUNIT_COLUMNS
             " FROM result r LEFT JOIN workunit w ON w.id=r.workunitid WHERE r.id IN (");
-    Rows r = db_.query(sql.ids(results) << ") ORDER BY r.id");
+    Rows r = db_.query(sql.ids(results) << ") ORDER BY r.id DESC");  // upstream's order, by its index
     std::vector<LostJob> jobs;
     while (r.next()) {
         LostJob& job = jobs.emplace_back();

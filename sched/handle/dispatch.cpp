@@ -189,6 +189,7 @@ void drop(Rpc& rpc, const JobsLost& lost) {
 }  // namespace
 
 Committed commit(Rpc& rpc) {
+    rpc.services.pass("decided");
     for (int attempt = 1; attempt <= kAttempts; ++attempt) {
         if (rpc.new_host()) rpc.host.id = 0;
         try {

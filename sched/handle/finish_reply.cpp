@@ -28,7 +28,6 @@ void time_stats(Rpc& rpc) {
 
 void resources(Rpc& rpc) {
     std::array<bool, kProcTypes> has{};
-    if (rpc.request.anonymous()) return;
     for (const AppVersion& v : rpc.services.tables.versions)
         has[static_cast<std::size_t>(proc_type_of_plan_class(v.plan_class.c_str()))] = true;
     rpc.reply.project_has_apps = has;

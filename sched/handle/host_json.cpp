@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace sluice {
@@ -39,7 +40,11 @@ std::string driver_word(const Coproc& c) {
 
 Json gpus(const SchedulerRequest& r) {
     Json list = Json::array();
-    for (const Coproc& c : r.coprocs) {
+    std::vector<Coproc> coprocs = r.coprocs;  // the known types in their order, then others
+    std::ranges::stable_sort(coprocs, {}, [](const Coproc& c) {
+        return c.proc_type == ProcType::kCpu ? kProcTypes : static_cast<int>(c.proc_type);
+    });
+    for (const Coproc& c : coprocs) {
         if (c.count == 0 || (c.proc_type == ProcType::kCpu && c.opencl.name.empty())) continue;
         const bool by_opencl = c.proc_type == ProcType::kIntelGpu || c.proc_type == ProcType::kCpu;
         const double ram = c.total_ram > 0 ? c.total_ram : c.opencl.global_mem_size;

@@ -32,6 +32,7 @@ struct Explainer {
     void feasibility(Reason r);
     void why_nothing();
     void applications();
+    int quota_reached() const;
     void limits();
 };
 
@@ -75,13 +76,13 @@ void Explainer::feasibility(Reason r) {
     const Verdict& v = count(r).nearest;
     switch (r) {
         case Reason::kMemory:
-        case Reason::kMemorySet: rpc.say(messages::needs_ram(app_name(r), v.value, v.required)); break;
+        case Reason::kMemorySet: rpc.say(messages::needs_ram(app_name(r), v.required, v.value)); break;
         case Reason::kDisk:
-        case Reason::kDiskSet: rpc.say(messages::needs_disk(app_name(r), v.value, v.required)); break;
-        case Reason::kBandwidth: rpc.say(messages::needs_bandwidth(app_name(r), v.value, v.required)); break;
+        case Reason::kDiskSet: rpc.say(messages::needs_disk(app_name(r), v.required, v.value)); break;
+        case Reason::kBandwidth: rpc.say(messages::needs_bandwidth(app_name(r), v.required, v.value)); break;
         case Reason::kKeywordRefused: rpc.say(messages::ruled_out_by_keywords()); break;
         case Reason::kNoAppVersion:
-            if (host.anonymous) rpc.say(messages::no_usable_anonymous_version(app_name(r)));
+            if (host.anonymous && count(r).appid != 0) rpc.say(messages::no_usable_anonymous_version(app_name(r)));
             break;
         case Reason::kVirtualBox:
             rpc.say(messages::feasibility(host.virtualbox_version.empty() ? "VirtualBox is not installed"
@@ -104,13 +105,21 @@ void Explainer::applications() {
             rpc.say(messages::no_tasks_for_app(app->user_friendly_name));
     }
     for (const Reason r : binding_order(stats)) feasibility(r);
-    if (happened(Reason::kAppNotSelected) && !of_selected_apps) rpc.say(messages::no_tasks_for_selected_apps());
+    const bool says_so = rpc.config.sched_old || rpc.config.compat_level > 0;  // upstream: the old policy only
+    if (says_so && happened(Reason::kAppNotSelected) && !of_selected_apps) rpc.say(messages::no_tasks_for_selected_apps());
+}
+
+/// max_jobs_per_day of the version that has reached its limit (which is that times the processors).
+int Explainer::quota_reached() const {
+    const Verdict& v = count(Reason::kDailyQuota).nearest;
+    for (const HostAppVersion& row : host.versions)
+        if (row.max_jobs_per_day > 0 && row.n_jobs_today >= row.max_jobs_per_day && row.n_jobs_today == v.value)
+            return row.max_jobs_per_day;
+    return static_cast<int>(v.required);
 }
 
 void Explainer::limits() {
-    if (happened(Reason::kDailyQuota)) {
-        rpc.say(messages::daily_quota_finished(static_cast<int>(count(Reason::kDailyQuota).nearest.required)));
-    }
+    if (happened(Reason::kDailyQuota)) rpc.say(messages::daily_quota_finished(quota_reached()));
     if (happened(Reason::kInProgressLimit) || happened(Reason::kAppInProgressLimit) || happened(Reason::kUserJobLimit))
         rpc.say(messages::in_progress_limit());
 }

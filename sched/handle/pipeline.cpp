@@ -40,6 +40,9 @@ std::optional<std::string> decide_once(RpcServices& services, const SchedulerReq
         finish_reply(rpc);
     }
     log_messages(rpc);
+    if (next == Stage::kContinue)
+        log_normal("Sending reply to [HOST#{}]: {} results, delay req {:.2f}", rpc.host.id, rpc.reply.jobs.size(),
+                   rpc.reply.request_delay);
     return write_reply(rpc.reply);
 }
 

@@ -170,6 +170,7 @@ void accept(Rpc& rpc, const ReportedResult& said, const KnownResult& r) {
 Stage record_results(Rpc& rpc) {
     const auto& reported = rpc.request.results;
     const auto most = rpc.config.report_max > 0 ? static_cast<std::size_t>(rpc.config.report_max) : reported.size();
+    std::vector<std::string> stored;
     rpc.writes.reports.teamid = rpc.account.user.teamid;
     rpc.writes.reports.now = rpc.now_sec;
     for (std::size_t i = 0; i < std::min(most, reported.size()); ++i) {
@@ -177,6 +178,7 @@ Stage record_results(Rpc& rpc) {
         const KnownResult* r = rpc.known_result(said.name);
         if (r == nullptr) {
             log_critical("[HOST#{}] [RESULT#? {}] reported result not in DB", rpc.host.id, said.name);
+            rpc.reply.result_acks.push_back(said.name);
         } else {
             if (rpc.config.debug_handle_results)
                 log_normal("[handle] [HOST#{}] [RESULT#{}] [WU#{}] got result (DB: server_state={} outcome={} "
@@ -184,10 +186,16 @@ Stage record_results(Rpc& rpc) {
                            rpc.host.id, r->id, r->workunitid, static_cast<int>(r->server_state),
                            static_cast<int>(r->outcome), static_cast<int>(r->client_state),
                            static_cast<int>(r->validate_state), static_cast<int>(r->file_delete_state));
-            if (judge(rpc, *r) == Report::kAccept) accept(rpc, said, *r);
+            if (judge(rpc, *r) == Report::kAccept) {
+                accept(rpc, said, *r);
+                stored.push_back(said.name);
+            } else {
+                rpc.reply.result_acks.push_back(said.name);
+            }
         }
-        rpc.reply.result_acks.push_back(said.name);
     }
+    // All are acknowledged: those that are stored last, as upstream does.
+    rpc.reply.result_acks.insert(rpc.reply.result_acks.end(), stored.begin(), stored.end());
     return Stage::kContinue;
 }
 

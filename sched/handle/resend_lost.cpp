@@ -74,6 +74,7 @@ void let_expire(Rpc& rpc, const LostJob& job) {
     write.id = job.result.id;
     write.workunit_id = job.result.workunitid;
     write.resend = true;
+    write.sent_time = job.result.sent_time;
     write.report_deadline = rpc.now_sec - 1;
     write.flops_estimate = job.result.flops_estimate;
     write.app_version_id = job.result.app_version_id;
@@ -96,6 +97,7 @@ bool may_resend(const Rpc& rpc) {
 bool resend_lost_jobs(Rpc& rpc, WorkSession& session) {
     if (!may_resend(rpc) || !(rpc.config.resend_lost_results || rpc.resend_asked)) return false;
     std::vector<Id> lost = lost_results(rpc);
+    std::reverse(lost.begin(), lost.end());  // the newest first, as upstream has them
     if (lost.size() > kMostPerRpc) lost.resize(kMostPerRpc);
     const bool regardless = rpc.config.compat_level > 0;
     bool any = false;

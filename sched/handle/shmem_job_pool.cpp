@@ -43,6 +43,12 @@ std::optional<std::string> ShmemJobPool::workunit_xml(const PoolRef& ref) const 
     return std::nullopt;
 }
 
+std::string ShmemJobPool::keywords(const PoolRef& ref) const {
+    if (auto claimed = document(ref)) return std::move(claimed->keywords);
+    if (auto seen = array_.peek_doc({ref.index, ref.generation})) return std::move(seen->keywords);
+    return {};
+}
+
 bool ShmemJobPool::any_present() const {
     JobSummary job;
     SlotRef ref;

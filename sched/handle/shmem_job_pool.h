@@ -15,7 +15,9 @@ class ShmemJobPool final : public RpcJobPool {
     void release(const PoolRef& ref) override;
     void discard(const PoolRef& ref) override { consume(ref); }
     std::optional<std::string> workunit_xml(const PoolRef& ref) const override;
+    std::string keywords(const PoolRef& ref) const override;
     void note_infeasible(const PoolRef& ref) override { array_.note_infeasible({ref.index, ref.generation}); }
+    void note_passed_over(const PoolRef& ref) override { array_.note_passed_over({ref.index, ref.generation}); }
     bool any_present() const override;
     std::optional<SlotDoc> document(const PoolRef& ref) const override;
     void consume(const PoolRef& ref) override;

@@ -12,7 +12,8 @@ inline void tally(MatchStats& stats, const Verdict& verdict, const JobSummary& j
         const double d = scale != 0 ? (v.required - v.value) / scale : 0;
         return d < 0 ? -d : d;
     };
-    if (r.count++ == 0 || miss(verdict) < miss(r.nearest)) {
+    const bool first_named = r.appid == 0 && job.app_id != 0;
+    if (r.count++ == 0 || first_named || miss(verdict) < miss(r.nearest)) {
         r.nearest = verdict;
         r.nearest_result = job.result_id;
         r.appid = job.app_id;

@@ -9,6 +9,18 @@ namespace {
 
 constexpr double kMegabyte = 1024.0 * 1024.0, kKilobyte = 1024.0;
 
+/// As volunteers know the types; the protocol's names are proc_type_name().
+std::string type_in_words(ProcType type) {
+    switch (type) {
+        case ProcType::kCpu: return "CPU";
+        case ProcType::kNvidia: return "NVIDIA GPU";
+        case ProcType::kAmd: return "AMD/ATI GPU";
+        case ProcType::kIntelGpu: return "Intel GPU";
+        case ProcType::kAppleGpu: return "Apple GPU";
+    }
+    return "unknown";
+}
+
 ReplyMessage low(std::string text) { return {std::move(text), false}; }
 ReplyMessage notice(std::string text) { return {std::move(text), true}; }
 
@@ -104,7 +116,7 @@ ReplyMessage newer_client_required() {
 }
 ReplyMessage resource_refused_by_prefs(ProcType type) {
     return low(marked(fmt::format("Tasks for {} are available, but your preferences are set to not accept them",
-                                  proc_type_name(type))));
+                                  type_in_words(type))));
 }
 ReplyMessage daily_quota_finished(int quota) {
     return low(fmt::format("This computer has finished a daily quota of {} tasks", quota));
@@ -160,8 +172,8 @@ ReplyMessage newer_client_for_nvidia() {
 }
 ReplyMessage gpu_required(const std::vector<ProcType>& types) {
     std::string names;
-    for (const ProcType type : types) names += (names.empty() ? "" : " or ") + std::string(proc_type_name(type));
-    return notice(marked(fmt::format("An {} GPU is required to run tasks for this project", names)));
+    for (const ProcType type : types) names += (names.empty() ? "" : " or ") + type_in_words(type);
+    return notice(marked(fmt::format("An {} is required to run tasks for this project", names)));
 }
 
 ReplyMessage resent(std::string_view name) { return low(fmt::format("Resent lost task {}", plain(name))); }

@@ -110,8 +110,10 @@ void write_identity(std::string& out, const SchedulerReply& reply) {
         number(out, "user_expavg_credit", reply.user.expavg_credit);
         integer(out, "user_create_time", reply.user.create_time);
         text(out, "email_hash", reply.email_hash);
-        text(out, "cross_project_id", xml_escape(reply.user.cross_project_id));
-        text(out, "external_cpid", reply.external_cpid);
+        if (!reply.user.cross_project_id.empty()) {
+            text(out, "cross_project_id", xml_escape(reply.user.cross_project_id));
+            text(out, "external_cpid", reply.external_cpid);
+        }
         if (reply.send_global_prefs) lines(out, harmless(reply.user.global_prefs));
         lines(out, reply.user.project_prefs.empty() ? "\n" : harmless(reply.user.project_prefs));
     }

@@ -7,46 +7,13 @@
 
 #include "fake_db.h"
 #include "private_mariadb.h"
+#include "reply_text.h"
+#include "request_text.h"
 #include "sluice/shmem/job_array.h"
 #include "subprocess.h"
 #include "temp_dir.h"
 
 namespace sluice::test {
-
-inline constexpr const char* kPlatform = "x86_64-pc-linux-gnu";
-inline constexpr const char* kKey = "0123456789abcdef0123456789abcdef";
-
-/// The text of a request, built from the pieces that tests vary.
-struct RequestText {
-    std::string authenticator = kKey;
-    Id hostid = 0;
-    int seqno = 0;
-    std::string platform = kPlatform, client_version = "8.0.2";
-    double work_seconds = 0;             ///< CPU seconds wanted
-    std::vector<std::string> reported;   ///< names; success
-    std::vector<std::string> others;     ///< names of jobs on the host
-    bool list_others = true;
-    bool host_info = true;
-    int ncpus = 4;
-    std::string domain_name = "box", cpid = "cpid-of-box";
-    std::string more;                    ///< any further elements
-    std::string text() const;
-};
-
-/// Exactly what came back, and what is in it.
-struct ReplyText {
-    RunResult run;
-    const std::string& text() const { return run.out; }
-    int count(const std::string& part) const;
-    bool has(const std::string& part) const { return count(part) > 0; }
-    /// The text of the first <tag>…</tag>; empty if there is none.
-    std::string value(const std::string& tag) const;
-    /// Texts of all <result> elements' names.
-    std::vector<std::string> result_names() const;
-    std::vector<std::string> messages() const;
-    /// Empty, or what is wrong with its frame: header, one root, nothing after it.
-    std::string malformed() const;
-};
 
 class SchedulerWorld {
   public:
@@ -73,6 +40,9 @@ class SchedulerWorld {
     void fill();
     void stop_feeder();
     JobArray& array() { return *array_; }
+    bool has_feeder() const { return array_ != nullptr; }
+    /// The segment's name.
+    std::string segment() const;
     int slots(SlotState state);
 
     /// Runs the program once. `env` is added.

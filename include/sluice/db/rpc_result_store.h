@@ -89,6 +89,7 @@ struct ReportBatch {
 struct SendWrite {
     Id id = 0, workunit_id = 0;
     bool resend = false;             ///< it is in progress on this host already
+    std::int64_t sent_time = 0;      ///< 0: the batch's `now`
     std::int64_t report_deadline = 0;  ///< grace period included
     double flops_estimate = 0;
     Id app_version_id = 0;

@@ -1,0 +1,220 @@
+// Two schedulers, or a scheduler and another daemon, at the same rows of a real database. One program is stopped at a
+// named point (SLUICE_PAUSE_AT), the other one runs, then the first goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "tests/support/scheduler_world.h"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+RequestText asking(Id host, double seconds, int seqno = 1) {
+    RequestText r;
+    r.hostid = host;
+    r.seqno = seqno;
+    r.work_seconds = seconds;
+    return r;
+}
+
+/// Starts an RPC, waits until it stands at `point`, does `meanwhile`, lets it go on.
+ReplyText interrupted(SchedulerWorld& world, const RequestText& request, const std::string& point,
+                      const std::function<void()>& meanwhile) {
+    const std::string gate = (world.folder() / "gate").string();
+    auto rpc = world.start(request, {{"SLUICE_PAUSE_AT", point + ":" + gate}});
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(gate) || !rpc->running(); })) << "never got there";
+    EXPECT_TRUE(rpc->running()) << rpc->err() << world.log();
+    meanwhile();
+    // It may come by this point again (a second attempt): the gate stays open from now on.
+    std::filesystem::remove(gate);
+    eventually([&] {
+        std::filesystem::remove(gate);
+        return !rpc->running();
+    });
+    ReplyText reply{rpc->wait().value()};
+    EXPECT_EQ(reply.malformed(), "");
+    return reply;
+}
+
+TEST(Race, TwoSchedulersWantTheSameJob) {
+    SchedulerWorld world;
+    const Id a = world.add_host(), b = world.add_host();
+    world.add_jobs(1);
+    world.start_feeder(10);
+    ReplyText second;
+    const ReplyText first = interrupted(world, asking(a, 5), "decided", [&] { second = world.send(asking(b, 5)); });
+    EXPECT_THAT(first.result_names(), SizeIs(1));
+    EXPECT_THAT(second.result_names(), IsEmpty());
+    EXPECT_EQ(second.malformed(), "");
+    EXPECT_EQ(world.number(Sql("SELECT hostid FROM result")), a);
+}
+
+TEST(Race, AJobThatIsCancelledWhileItIsBeingSent) {
+    SchedulerWorld world;
+    world.db().execute(Sql("UPDATE app SET homogeneous_redundancy=2"));
+    const Id host = world.add_host();
+    world.add_jobs(3);
+    world.start_feeder(10);
+    const ReplyText reply = interrupted(world, asking(host, 25), "decided", [&] {
+        world.db().execute(Sql("UPDATE result SET server_state=5,outcome=5 WHERE id=2"));
+    });
+    EXPECT_THAT(reply.result_names(), SizeIs(2));
+    EXPECT_EQ(world.number(Sql("SELECT hr_class FROM workunit WHERE id=2")), 0) << "rolled back with the rest";
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM workunit WHERE hr_class=258")), 2);
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 2);
+    EXPECT_EQ(world.number(Sql("SELECT n_jobs_today FROM host_app_version")), 2);
+}
+
+TEST(Race, OneInstancePerUserHoldsAcrossHosts) {
+    SchedulerWorld world("<one_result_per_user_per_wu>1</one_result_per_user_per_wu>");
+    const Id a = world.add_host(), b = world.add_host();
+    world.add_jobs(1, 2);  // two instances of one workunit
+    world.start_feeder(10);
+    ReplyText second;
+    const ReplyText first = interrupted(world, asking(a, 5), "decided", [&] { second = world.send(asking(b, 5)); });
+    EXPECT_EQ(first.result_names().size() + second.result_names().size(), 1u);
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 1);
+    EXPECT_EQ(world.slots(SlotState::kClaimed), 0);
+}
+
+TEST(Race, OneInstancePerUserWaitsForAnOpenTransaction) {
+    SchedulerWorld world("<one_result_per_user_per_wu>1</one_result_per_user_per_wu>");
+    const Id a = world.add_host(), b = world.add_host();
+    world.add_jobs(1, 2);
+    world.start_feeder(10);
+    std::unique_ptr<Subprocess> other;
+    const ReplyText first = interrupted(world, asking(a, 5), "before_commit", [&] {
+        other = world.start(asking(b, 5));  // must wait for the workunit's lock, then see the first one's instance
+        eventually([&] { return world.number(Sql("SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS")) > 0; }, 5);
+    });
+    const ReplyText second{other->wait().value()};
+    EXPECT_EQ(second.malformed(), "");
+    EXPECT_EQ(first.result_names().size() + second.result_names().size(), 1u);
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 1);
+}
+
+TEST(Race, TwoRequestsOfOneHost) {
+    SchedulerWorld world;
+    const Id host = world.add_host();
+    world.add_jobs(4);
+    world.start_feeder(10);
+    ReplyText second;
+    const ReplyText first =
+        interrupted(world, asking(host, 5, 1), "decided", [&] { second = world.send(asking(host, 5, 2)); });
+    std::set<std::string> names;
+    for (const auto& reply : {first, second})
+        for (const std::string& name : reply.result_names()) EXPECT_TRUE(names.insert(name).second) << "sent twice";
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")),
+              static_cast<std::int64_t>(names.size()));
+    EXPECT_EQ(world.slots(SlotState::kPresent), 4 - static_cast<int>(names.size()));
+}
+
+TEST(Race, TheHostLockFile) {
+    SchedulerWorld world;
+    std::filesystem::create_directories(world.folder() / "locks");
+    world.config("<sched_lockfile_dir>" + (world.folder() / "locks").string() + "</sched_lockfile_dir>");
+    const Id host = world.add_host();
+    world.start_feeder(10);
+    ReplyText second;
+    interrupted(world, asking(host, 0, 1), "decided", [&] { second = world.send(asking(host, 0, 2)); });
+    EXPECT_THAT(second.messages(), testing::ElementsAre("Another scheduler instance is running for this host"));
+    EXPECT_EQ(second.value("request_delay"), "60.000000");
+    EXPECT_EQ(world.send(asking(host, 0, 3)).messages().size(), 0u) << "free again";
+}
+
+TEST(Race, TwoFirstContactsOfOneMachine) {
+    SchedulerWorld world;
+    world.start_feeder(10);
+    ReplyText second;
+    const ReplyText first = interrupted(world, RequestText{}, "decided", [&] { second = world.send(RequestText{}); });
+    EXPECT_EQ(first.value("hostid"), second.value("hostid"));
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM host")), 1);
+}
+
+TEST(Race, TwoFirstContactsInsideTheirTransactions) {
+    SchedulerWorld world;
+    world.start_feeder(10);
+    std::unique_ptr<Subprocess> other;
+    const ReplyText first = interrupted(world, RequestText{}, "before_commit", [&] {
+        other = world.start(RequestText{});
+        eventually([&] { return world.number(Sql("SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS")) > 0; }, 5);
+    });
+    const ReplyText second{other->wait().value()};
+    EXPECT_EQ(second.malformed(), "");
+    EXPECT_EQ(first.value("hostid"), second.value("hostid"));
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM host")), 1);
+}
+
+TEST(Race, TheTransitionerTimesAResultOutWhileItIsReported) {
+    SchedulerWorld world;
+    const Id host = world.add_host();
+    const auto names = world.add_in_progress(host, 2);
+    world.start_feeder(10);
+    RequestText r = asking(host, 0);
+    r.reported = names;
+    const ReplyText reply = interrupted(world, r, "decided", [&] {
+        world.db().execute(Sql("UPDATE result SET server_state=5,outcome=4 WHERE id=1"));
+        world.db().execute(Sql("UPDATE result SET server_state=5,outcome=1,received_time=7,stderr_out='first' WHERE id=2"));
+    });
+    EXPECT_EQ(reply.count("<result_ack>"), 2);
+    EXPECT_EQ(world.number(Sql("SELECT outcome FROM result WHERE id=1")), 1);
+    EXPECT_EQ(world.number(Sql("SELECT stderr_out='first' FROM result WHERE id=2")), 1) << "not overwritten";
+}
+
+TEST(Race, CountersAreIncrements) {
+    SchedulerWorld world;
+    const Id host = world.add_host();
+    world.add_jobs(1);
+    world.rows.host_app_versions[{host, 1}] = {host, 1, 0, 0, {}, 100, 3, {}, 5};
+    world.store();
+    world.db().execute(Sql("UPDATE host SET rpc_time=UNIX_TIMESTAMP()"));  // the same day
+    world.start_feeder(10);
+    RequestText r = asking(host, 5);
+    r.reported = world.add_in_progress(host, 1);
+    interrupted(world, r, "decided", [&] {
+        world.db().execute(Sql("UPDATE host_app_version SET max_jobs_per_day=max_jobs_per_day+1,"
+                               "consecutive_valid=consecutive_valid+1,n_jobs_today=n_jobs_today+1"));
+    });
+    EXPECT_EQ(world.number(Sql("SELECT max_jobs_per_day FROM host_app_version")), 201);
+    EXPECT_EQ(world.number(Sql("SELECT consecutive_valid FROM host_app_version")), 6);
+    EXPECT_EQ(world.number(Sql("SELECT n_jobs_today FROM host_app_version")), 5);
+}
+
+TEST(Race, SixteenSchedulersAndForty) {
+    SchedulerWorld world("<one_result_per_user_per_wu>1</one_result_per_user_per_wu>");
+    std::vector<Id> hosts;
+    for (int i = 0; i < 16; ++i) {
+        const Id user = i == 0 ? 1 : world.add_user("u" + std::to_string(i), "key" + std::to_string(i));
+        hosts.push_back(world.add_host(user));
+    }
+    world.add_jobs(40, 2);
+    world.start_feeder(100);
+    std::vector<std::unique_ptr<Subprocess>> running;
+    for (int i = 0; i < 16; ++i) {
+        RequestText r = asking(hosts[static_cast<std::size_t>(i)], 45);
+        if (i > 0) r.authenticator = "key" + std::to_string(i);
+        running.push_back(world.start(r));
+    }
+    std::multiset<std::string> names;
+    for (auto& rpc : running) {
+        const ReplyText reply{rpc->wait().value()};
+        EXPECT_EQ(reply.malformed(), "");
+        for (const std::string& name : reply.result_names()) names.insert(name);
+    }
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size()) << "a result was sent twice";
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")),
+              static_cast<std::int64_t>(names.size()));
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM (SELECT 1 FROM result WHERE server_state=4 GROUP BY workunitid,userid "
+                               "HAVING COUNT(*)>1) twice")),
+              0);
+    EXPECT_EQ(world.slots(SlotState::kPresent), 80 - static_cast<int>(names.size()));
+    EXPECT_GE(names.size(), 60u);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,234 @@
+// Whatever comes in and whatever is missing: one well-formed reply, exit status 0, a line in the log that says what to do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+
+#include "tests/support/scheduler_world.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::string nested(int depth) {
+    std::string text = "<scheduler_request>\n";
+    for (int i = 0; i < depth; ++i) text += "<a>";
+    return text + "</scheduler_request>";
+}
+
+TEST(Malformed, RequestsGetOneReplyAndWriteNothing) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    const std::string valid = RequestText{}.text();
+    std::string binary;
+    for (int i = 0; i < 20000; ++i) binary += static_cast<char>(i * 7919 >> 3);
+    for (const std::string& body :
+         {std::string(), valid.substr(0, valid.size() / 2), binary, std::string(50u << 20, 'x'), nested(100000),
+          std::string("<scheduler_request><result><stderr_out><![CDATA[ no end"), "<scheduler_request>" + std::string(100, '\0'),
+          std::string("\xff\xfe<scheduler_request>"), std::string("<scheduler_request>") + std::string(1u << 20, '<')}) {
+        const ReplyText reply = world.send_raw(body);
+        EXPECT_EQ(reply.malformed(), "") << body.substr(0, 60);
+        EXPECT_GE(reply.messages().size(), 1u) << body.substr(0, 60);
+    }
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM host")), 0);
+}
+
+TEST(Malformed, TooLongIsReadAndThrownAway) {
+    SchedulerWorld world("<max_request_bytes>1000000</max_request_bytes>");
+    world.start_feeder(5);
+    std::string body = RequestText{}.text();
+    body.insert(body.rfind("</scheduler_request>"), "<x>" + std::string(20u << 20, 'y') + "</x>");
+    const ReplyText reply = world.send_raw(body);
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_THAT(world.log(), HasSubstr("longer than <max_request_bytes> 1000000"));
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM host")), 0);
+}
+
+TEST(Malformed, ABrowserAsks) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    const ReplyText reply = world.send_raw("", {{"REQUEST_METHOD", "GET"}, {"CONTENT_LENGTH", ""}});
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_TRUE(reply.has("Error in request message"));
+}
+
+TEST(Malformed, AWrongContentLengthDoesNotCutTheRequest) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    for (const char* length : {"99999999", "-1", "abc", ""}) {
+        const ReplyText reply = world.send_raw(RequestText{}.text(), {{"CONTENT_LENGTH", length}});
+        EXPECT_EQ(reply.malformed(), "") << length;
+        EXPECT_TRUE(reply.has("<userid>1</userid>")) << length;
+    }
+}
+
+TEST(Malformed, WordsOfAQueryStringAreNoOptions) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    RunOptions options = world.run_options(RequestText{}.text(), {{"GATEWAY_INTERFACE", "CGI/1.1"}});
+    const ReplyText reply{run({SchedulerWorld::program(), "--batch", "--nonsense"}, options)};
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_TRUE(reply.has("<userid>1</userid>"));
+}
+
+void expect_come_back(SchedulerWorld& world, const std::string& message, const std::string& log) {
+    const ReplyText reply = world.send(RequestText{});
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_TRUE(reply.has("<project_is_down/>"));
+    EXPECT_TRUE(reply.has("<request_delay>3600")) << reply.text();
+    ASSERT_EQ(reply.messages().size(), 1u) << reply.text();
+    EXPECT_THAT(reply.messages()[0], HasSubstr(message));
+    EXPECT_THAT(world.log() + reply.run.err, HasSubstr(log));
+}
+
+TEST(Missing, Feeder) {
+    SchedulerWorld world;
+    expect_come_back(world, "Server error: feeder not running", "feeder");
+    world.start_feeder(5);
+    world.stop_feeder();
+    expect_come_back(world, "Server error: feeder not running", "feeder");
+}
+
+TEST(Missing, FirstFill) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    world.array().set_ready(false);
+    expect_come_back(world, "Server error: feeder not running", "not filled");
+}
+
+TEST(Missing, LayoutOfOurs) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    // Another version's segment: the magic number is damaged.
+    const auto damaged = [&] {
+        for (const auto& entry : fs::directory_iterator("/dev/shm")) {
+            const std::string name = entry.path().filename().string();
+            if (name.find(world.segment()) == std::string::npos) continue;
+            FILE* f = std::fopen(entry.path().c_str(), "r+b");
+            const char junk[64] = "not a job array";
+            std::fwrite(junk, 1, sizeof junk, f);
+            std::fclose(f);
+            return true;
+        }
+        return false;
+    };
+    ASSERT_TRUE(damaged());
+    const ReplyText reply = world.send(RequestText{});
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_TRUE(reply.has("<project_is_down/>"));
+}
+
+TEST(Missing, ConfigFile) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    fs::remove(world.folder() / "config.xml");
+    RunOptions options = world.run_options(RequestText{}.text(), {{"BOINC_PROJECT_DIR", world.folder().string()}});
+    options.unset.clear();
+    const ReplyText reply{run({SchedulerWorld::program()}, options)};
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_TRUE(reply.has("<project_is_down/>"));
+    EXPECT_THAT(reply.run.err + world.log(), HasSubstr("config.xml"));
+}
+
+TEST(Missing, AGoodConfigFile) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    world.config("<max_wus_to_send>many</max_wus_to_send>");
+    expect_come_back(world, "Server can't parse configuration file", "max_wus_to_send");
+    world.config("<score_weights><nosuchterm>1</nosuchterm></score_weights>");
+    expect_come_back(world, "Server can't parse configuration file", "nosuchterm");
+}
+
+TEST(Missing, SigningKey) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    fs::remove(world.folder() / "keys/code_sign_public");
+    expect_come_back(world, "Server can't find key file", "code_sign_public");
+}
+
+TEST(Missing, Database) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    world.config("<db_name>nosuchdatabase</db_name>");
+    expect_come_back(world, "Server can't open database", "nosuchdatabase");
+    world.config("<db_user>nosuchuser</db_user><db_passwd>wrong</db_passwd>");
+    expect_come_back(world, "Server can't open database", "nosuchuser");
+}
+
+TEST(Missing, ServiceByIntention) {
+    SchedulerWorld world("<maintenance_delay>3600</maintenance_delay>");
+    world.start_feeder(5);
+    std::ofstream(world.folder() / "stop_sched").flush();
+    expect_come_back(world, "Project is temporarily shut down for maintenance", "");
+    RunOptions options = world.run_options(RequestText{}.text(), {});
+    options.unset.push_back("REQUEST_METHOD");
+    options.env.erase("REQUEST_METHOD");
+    const ReplyText debug{run({SchedulerWorld::program(), "--debug_log"}, options)};
+    EXPECT_TRUE(debug.has("<userid>1</userid>")) << "--debug_log ignores it";
+    EXPECT_TRUE(fs::exists(world.folder() / "cgi-bin/debug_log"));
+}
+
+TEST(Missing, SpaceForTheLog) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    const fs::path log = log_dir(world.folder());
+    fs::create_directories(log);
+    fs::create_symlink("/dev/full", log / "scheduler.log");
+    const ReplyText reply = world.send(RequestText{});
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_TRUE(reply.has("<userid>1</userid>"));
+}
+
+TEST(Missing, FolderForTheLog) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    std::ofstream(log_dir(world.folder())).flush();  // a file where the folder should be
+    const ReplyText reply = world.send(RequestText{});
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_TRUE(reply.has("<userid>1</userid>"));
+    EXPECT_THAT(reply.run.err, HasSubstr("stderr"));
+}
+
+TEST(Batch, ManyRequestsOnOneInput) {
+    SchedulerWorld world;
+    world.start_feeder(5);
+    RequestText r;
+    r.hostid = world.add_host();
+    std::string body;
+    for (const int seqno : {5, 3, 1}) {
+        r.seqno = seqno;
+        body += r.text();
+    }
+    RunOptions options = world.run_options(body, {});
+    options.unset.push_back("REQUEST_METHOD");
+    options.env.erase("REQUEST_METHOD");
+    const ReplyText reply{run({SchedulerWorld::program(), "--batch"}, options)};
+    EXPECT_EQ(reply.count("<scheduler_reply>"), 3);
+    EXPECT_FALSE(reply.has("<hostid>"));
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM host")), 1) << "sequence numbers are not checked";
+}
+
+TEST(Debugging, RequestsAndRepliesAreKept) {
+    SchedulerWorld world;
+    fs::create_directories(world.folder() / "kept");
+    world.config("<debug_req_reply_dir>" + (world.folder() / "kept").string() + "</debug_req_reply_dir>");
+    world.start_feeder(5);
+    const ReplyText reply = world.send(RequestText{});
+    int found = 0;
+    for (const auto& entry : fs::directory_iterator(world.folder() / "kept")) {
+        const std::string name = entry.path().filename().string();
+        const std::string text = read_file(entry.path()).value();
+        if (name.ends_with("_sched_request.xml")) found += text == RequestText{}.text();
+        if (name.ends_with("_sched_reply.xml")) found += text == reply.text();
+    }
+    EXPECT_EQ(found, 2);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,11 @@
+#pragma once
+#include <string>
+
+#include "tests/support/fake_db.h"
+
+namespace sluice::test {
+
+/// Every row that a scheduler RPC may touch, one line each: for comparing a fake database with a real one.
+std::string rows_text(const FakeDb& db);
+
+}  // namespace sluice::test

@@ -1,0 +1,116 @@
+#pragma once
+// The stores of a scheduler RPC over a FakeDb. A unit of work takes a copy of all rows and puts it back on an exception.
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <unordered_set>
+
+#include "fake_db.h"
+#include "sluice/db/rpc_stores.h"
+
+namespace sluice::test {
+
+class FakeUnitOfWork final : public UnitOfWork {
+  public:
+    explicit FakeUnitOfWork(FakeDb& db) : db_(db) {}
+    int commits = 0;
+    void run(const std::function<void()>& work) override {
+        for (int attempt = 1;; ++attempt) {
+            FakeDb saved = db_;
+            try {
+                db_.enter("unit_of_work.begin");
+                work();
+                db_.enter("unit_of_work.commit");
+                ++commits;
+                return;
+            } catch (const DbError& e) {
+                put_back(std::move(saved));
+                if (e.kind() != DbError::Kind::kRetry || attempt >= 5) throw;
+            } catch (...) {
+                put_back(std::move(saved));
+                throw;
+            }
+        }
+    }
+
+  private:
+    /// The rows, not what tests hooked in.
+    void put_back(FakeDb saved) {
+        saved.before = db_.before;
+        saved.verbs = db_.verbs;
+        db_ = std::move(saved);
+    }
+    FakeDb& db_;
+};
+
+class FakeAccountStore final : public AccountStore {
+  public:
+    explicit FakeAccountStore(FakeDb& db) : db_(db) {}
+    std::optional<HostAndAccount> host_and_account(Id hostid) override;
+    std::optional<Account> account_by_key(std::string_view authenticator) override;
+    std::optional<Account> account_by_id(Id userid) override;
+    KnownMachines known_machines(const MachineQuery& query) override;
+    Id insert_host(const Host& host, const MachineQuery* same) override;
+    bool update_host(const Host& before, const Host& after, Id userid, const UserChange& change) override;
+    void update_user(Id userid, const UserChange& change) override;
+
+  private:
+    Account account_of(const User& user) const;
+    void change_user(Id userid, const UserChange& change);
+    FakeDb& db_;
+};
+
+class FakeHostStateStore final : public HostStateStore {
+  public:
+    explicit FakeHostStateStore(FakeDb& db) : db_(db) {}
+    HostState load(Id hostid, bool with_messages) override;
+    void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) override;
+    void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) override;
+    void mark_delivered(std::span<const Id> messages) override;
+
+  private:
+    FakeDb& db_;
+};
+
+class FakeRpcResultStore final : public RpcResultStore {
+  public:
+    explicit FakeRpcResultStore(FakeDb& db) : db_(db) {}
+    std::vector<KnownResult> load(const ResultQuery& query) override;
+    std::vector<LostJob> lost_jobs(std::span<const Id> results) override;
+    std::vector<SendableFacts> facts(const FactsQuery& query) override;
+    void touch_workunits(std::span<const WorkunitTouch> touches) override;
+    std::vector<Id> store_reports(const ReportBatch& batch) override;
+    std::vector<Id> send(const SendBatch& batch) override;
+    void detach(Id hostid, std::int64_t now, std::span<const Id> results) override;
+
+  private:
+    KnownResult known(const Result& r) const;
+    bool may_send(const SendBatch& batch, const SendWrite& s) const;
+    FakeDb& db_;
+};
+
+class FakeAssignmentStore final : public AssignmentStore {
+  public:
+    explicit FakeAssignmentStore(FakeDb& db) : db_(db) {}
+    std::vector<AssignedJob> load(const AssignmentQuery& query) override;
+    std::vector<InstanceCounts> instances_now(std::span<const Id> workunits, Id hostid) override;
+    void insert_results(std::span<const Result> results) override;
+    void remove(std::span<const Id> assignments) override;
+
+  private:
+    InstanceCounts counts(Id workunit, Id hostid) const;
+    FakeDb& db_;
+};
+
+struct FakeRpcStores {
+    explicit FakeRpcStores(FakeDb& db)
+        : accounts(db), host_states(db), results(db), assignments(db), unit_of_work(db) {}
+    FakeAccountStore accounts;
+    FakeHostStateStore host_states;
+    FakeRpcResultStore results;
+    FakeAssignmentStore assignments;
+    FakeUnitOfWork unit_of_work;
+    RpcStores stores() { return {accounts, host_states, results, assignments, unit_of_work}; }
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,157 @@
+// Trickle messages, what the reply says of account and project, and the host's row.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/hash.h"
+#include "tests/support/rpc_world.h"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::SizeIs;
+
+TEST(Trickle, UpIsStoredAndAcknowledged) {
+    RpcWorld w;
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = "<msg_from_host>\n<variety>climate</variety>\n<result_name>r1</result_name>\n<text>it's 20° <b/></text>\n"
+             "</msg_from_host>\n<msg_from_host>\n<variety>v2</variety>\n<x/>\n</msg_from_host>\n";
+    EXPECT_TRUE(w.send(r).has("<message_ack/>"));
+    ASSERT_THAT(w.db.from_host, SizeIs(2));
+    EXPECT_EQ(w.db.from_host[1].variety, "climate");
+    EXPECT_EQ(w.db.from_host[1].hostid, r.hostid);
+    EXPECT_NE(w.db.from_host[1].xml.find("<text>it's 20° <b/></text>"), std::string::npos);
+}
+
+TEST(Trickle, DownIsMarkedWithTheReply) {
+    RpcWorld w("<msg_to_host>1</msg_to_host>");
+    RequestText r;
+    r.hostid = w.add_host();
+    w.db.to_host[1] = {1, r.hostid, 0, "v", "<trickle_down>\nhello\n</trickle_down>", false};
+    w.db.to_host[2] = {2, r.hostid, 0, "v", "<trickle_down>\nold\n</trickle_down>", true};
+    const ReplyText reply = w.send(r);
+    EXPECT_TRUE(reply.has("<trickle_down>\nhello\n</trickle_down>"));
+    EXPECT_FALSE(reply.has("old"));
+    EXPECT_TRUE(w.db.to_host[1].handled);
+}
+
+TEST(Trickle, NothingIsMarkedOrStoredIfTheCommitFails) {
+    RpcWorld w("<msg_to_host>1</msg_to_host>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = "<msg_from_host>\n<variety>v</variety>\n</msg_from_host>\n";
+    w.db.to_host[1] = {1, r.hostid, 0, "v", "<trickle_down/>", false};
+    w.db.before = [](const std::string& verb) {
+        if (verb == "unit_of_work.commit") throw DbError(DbError::Kind::kOther, 1, "disk full");
+    };
+    const ReplyText reply = w.send(r);
+    EXPECT_TRUE(reply.has("<project_is_down/>"));
+    EXPECT_FALSE(reply.has("<message_ack/>"));
+    w.db.before = {};
+    EXPECT_FALSE(w.db.to_host[1].handled);
+    EXPECT_TRUE(w.db.from_host.empty());
+}
+
+TEST(Trickle, AReplicatedMessageLeavesTheHostsDescriptionAlone) {
+    RpcWorld w;
+    RequestText r;
+    r.hostid = w.add_host();
+    w.send(r);
+    const Host before = w.db.hosts[r.hostid];
+    RequestText mini;
+    mini.hostid = r.hostid;
+    mini.seqno = 7;
+    mini.host_info = false;
+    mini.list_others = false;
+    mini.more = "<msg_from_host>\n<variety>v</variety>\n</msg_from_host>\n";
+    const ReplyText reply = w.send(mini);
+    EXPECT_TRUE(reply.has("<message_ack/>"));
+    const Host& after = w.db.hosts[r.hostid];
+    EXPECT_EQ(after.p_model, before.p_model);
+    EXPECT_EQ(after.misc, before.misc);
+    EXPECT_EQ(after.host_cpid, before.host_cpid) << "not hashed a second time";
+    EXPECT_EQ(after.on_frac, before.on_frac);
+    EXPECT_EQ(after.rpc_seqno, 7);
+}
+
+TEST(Reply, AccountTeamAndProject) {
+    RpcWorld w("<next_rpc_delay>7200</next_rpc_delay><symstore>http://sym</symstore><ended>1</ended>"
+               "<strict_memory_bound>1</strict_memory_bound>");
+    w.db.users[1].teamid = 3;
+    w.db.teams[3] = {3, "A & B"};
+    w.files().write("gui_urls.xml", "<gui_urls><ifteam><u>t=<teamid/></u></ifteam><u>id=<userid/></u></gui_urls>");
+    w.files().write("project_files.xml", "<project_files>\n</project_files>\n");
+    w.reload_files();
+    RequestText r;
+    r.hostid = w.add_host();
+    const ReplyText reply = w.send(r);
+    EXPECT_EQ(reply.value("teamid"), "3");
+    EXPECT_EQ(reply.value("team_name"), "A &amp; B");
+    EXPECT_EQ(reply.value("email_hash"), md5_hex("alice@example.org"));
+    EXPECT_EQ(reply.value("external_cpid"), md5_hex("cpid-of-alicealice@example.org"));
+    EXPECT_EQ(reply.value("next_rpc_delay"), "7200.000000");
+    EXPECT_EQ(reply.value("symstore"), "http://sym");
+    EXPECT_EQ(reply.value("ended"), "1");
+    EXPECT_TRUE(reply.has("<strict_memory_bound/>"));
+    EXPECT_TRUE(reply.has("t=3"));
+    EXPECT_TRUE(reply.has("id=1"));
+    EXPECT_TRUE(reply.has("<project_files>\n</project_files>"));
+}
+
+TEST(HostRow, WhatTheClientSaysAndNotWhatItDoesNot) {
+    RpcWorld w;
+    const Id host = w.add_host();
+    w.db.hosts[host].last_ip_addr = "10.0.0.1";
+    w.db.hosts[host].total_credit = 5;
+    w.db.hosts[host].venue = "work";
+    RequestText r;
+    r.hostid = host;
+    r.more = "<disk_usage><d_boinc_used_total>11</d_boinc_used_total><d_project_share>22</d_project_share></disk_usage>"
+             "<coprocs><coproc_cuda><count>2</count><name>GTX \"x\"</name><peak_flops>1e12</peak_flops>"
+             "<have_cuda>1</have_cuda><drvVersion>53000</drvVersion><totalGlobalMem>4294967296</totalGlobalMem>"
+             "</coproc_cuda></coprocs><dont_use_docker/>";
+    w.send(r);
+    const Host& h = w.db.hosts[host];
+    EXPECT_EQ(h.nsame_ip_addr, 1);
+    EXPECT_EQ(h.timezone, 3600);
+    EXPECT_EQ(h.d_boinc_used_total, 11);
+    EXPECT_EQ(h.d_boinc_max, 22);
+    EXPECT_EQ(h.p_ngpus, 2);
+    EXPECT_EQ(h.p_gpu_fpops, 2e12);
+    EXPECT_EQ(h.total_credit, 5);
+    EXPECT_EQ(h.venue, "work");
+    EXPECT_EQ(h.connected_frac, -1);
+    const auto misc = nlohmann::json::parse(h.misc);
+    EXPECT_EQ(misc["client_version"], "8.0.2");
+    EXPECT_EQ(misc["gpus"][0]["type"], "nvidia");
+    EXPECT_EQ(misc["gpus"][0]["model"], "GTX \"x\"");
+    EXPECT_EQ(misc["gpus"][0]["ram_mb"], 4096);
+    EXPECT_EQ(misc["config"]["dont_use_docker"], true);
+}
+
+TEST(HostRow, HostileNumbersAndTextsDoNoHarm) {
+    RpcWorld w;
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = "<duration_correction_factor>nan</duration_correction_factor><time_stats><on_frac>inf</on_frac>"
+             "</time_stats><host_info><p_ncpus>99999999999</p_ncpus><p_fpops>1e999</p_fpops><m_nbytes>-5</m_nbytes>"
+             "<domain_name>'; DROP TABLE host; --</domain_name></host_info>";
+    EXPECT_EQ(w.send(r).malformed(), "");
+    EXPECT_EQ(w.db.hosts[r.hostid].domain_name, "'; DROP TABLE host; --");
+}
+
+TEST(TimeStats, AreAskedForOnceAndKept) {
+    RpcWorld w("<request_time_stats_log>1</request_time_stats_log>");
+    RequestText r;
+    r.hostid = w.add_host();
+    EXPECT_TRUE(w.send(r).has("<send_time_stats_log>1</send_time_stats_log>"));
+    r.seqno = 1;
+    r.more = "<time_stats_log>\n1 power_on\n</time_stats_log>\n";
+    EXPECT_FALSE(w.send(r).has("<send_time_stats_log>"));
+    EXPECT_NE(read_file(w.folder() / "time_stats_log/1/1").value_or("").find("1 power_on"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,192 @@
+// Lost jobs and useless jobs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/rpc_world.h"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const char* const kResend = "<resend_lost_results>1</resend_lost_results>";
+
+RequestText asking(Id host) {
+    RequestText r;
+    r.hostid = host;
+    r.work_seconds = 1000;
+    return r;
+}
+
+TEST(Resend, ALostJobIsSentAgainAndNothingNew) {
+    RpcWorld w(kResend);
+    const Id host = w.add_host();
+    const Result lost = w.add_in_progress(host), there = w.add_in_progress(host);
+    w.add_job();
+    RequestText r = asking(host);
+    r.others = {there.name};
+    const ReplyText reply = w.send(r);
+    EXPECT_THAT(reply.result_names(), ElementsAre(lost.name));
+    EXPECT_THAT(reply.messages(), Contains("Resent lost task " + lost.name));
+    const Result& after = w.db.results[lost.id];
+    EXPECT_EQ(after.sent_time, w.clock.now_sec());
+    EXPECT_EQ(after.report_deadline, lost.report_deadline);
+    EXPECT_EQ(reply.value("report_deadline"), std::to_string(lost.report_deadline));
+    EXPECT_TRUE(w.db.host_app_versions.empty() || w.db.host_app_versions.begin()->second.n_jobs_today == 0)
+        << "it counted when it was sent first";
+    EXPECT_EQ(w.pool.present(), 1);
+}
+
+TEST(Resend, TheGracePeriodIsAddedOnceHoweverOften) {
+    RpcWorld w(std::string(kResend) + "<report_grace_period>500</report_grace_period>");
+    const Id host = w.add_host();
+    Result& lost = w.add_in_progress(host);
+    lost.report_deadline += 500;  // as it was sent first
+    const std::int64_t deadline = lost.report_deadline;
+    for (int i = 0; i < 3; ++i) {
+        RequestText r = asking(host);
+        r.seqno = i;
+        EXPECT_EQ(w.send(r).value("report_deadline"), std::to_string(deadline - 500));
+        EXPECT_EQ(w.db.results[lost.id].report_deadline, deadline);
+        w.clock.advance(10);
+    }
+}
+
+TEST(Resend, ALateJobGetsHalfItsTimeAgain) {
+    RpcWorld w(kResend);
+    const Id host = w.add_host();
+    Result& lost = w.add_in_progress(host);
+    lost.sent_time = w.clock.now_sec() - 6 * 86400;
+    lost.report_deadline = w.clock.now_sec() + 86400;
+    w.send(asking(host));
+    EXPECT_EQ(w.db.results[lost.id].report_deadline, w.clock.now_sec() + 7 * 86400 / 2);
+}
+
+struct Why {
+    const char* what;
+    std::function<void(RpcWorld&, Result&)> change;
+};
+class NotResent : public ::testing::TestWithParam<Why> {};
+TEST_P(NotResent, IsTimedOutInstead) {
+    RpcWorld w(kResend);
+    const Id host = w.add_host();
+    Result& lost = w.add_in_progress(host);
+    GetParam().change(w, lost);
+    w.reload_tables();
+    const Result before = lost;
+    const ReplyText reply = w.send(asking(host));
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_THAT(reply.result_names(), IsEmpty());
+    EXPECT_THAT(reply.messages(), Contains("Didn't resend lost task " + before.name + " (expired)"));
+    EXPECT_EQ(w.db.results[before.id].report_deadline, w.clock.now_sec() - 1);
+    EXPECT_EQ(w.db.results[before.id].server_state, ServerState::kInProgress) << "the transitioner times it out";
+    EXPECT_EQ(w.db.results[before.id].sent_time, before.sent_time);
+    if (w.db.workunits.contains(before.workunitid))
+        EXPECT_EQ(w.db.workunits[before.workunitid].transition_time, w.clock.now_sec() - 1);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Reasons, NotResent,
+    ::testing::Values(Why{"cancelled", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].error_mask = 16; }},
+                      Why{"done", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].canonical_resultid = 5; }},
+                      Why{"app_gone",
+                          [](RpcWorld& w, Result& r) {
+                              w.db.workunits[r.workunitid].appid = 9;
+                              r.appid = 9;
+                          }},
+                      Why{"no_version", [](RpcWorld& w, Result&) { w.db.versions.clear(); }},
+                      Why{"too_long", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].rsc_fpops_est = 1e18; }},
+                      Why{"too_much_memory",
+                          [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].rsc_memory_bound = 1e15; }}),
+    [](const auto& info) { return std::string(info.param.what); });
+
+TEST(Resend, AWorkunitThatIsGone) {
+    RpcWorld w(kResend);
+    const Id host = w.add_host();
+    Result& lost = w.add_in_progress(host);
+    w.db.workunits.erase(lost.workunitid);
+    EXPECT_EQ(w.send(asking(host)).malformed(), "");
+}
+
+TEST(Resend, NotWithoutNeed) {
+    RpcWorld w(kResend);
+    const Id host = w.add_host();
+    w.add_in_progress(host);
+    RequestText r = asking(host);
+    r.list_others = false;
+    EXPECT_THAT(w.send(r).result_names(), IsEmpty()) << "the client does not say what it has";
+    r = asking(host);
+    r.work_seconds = 0;
+    r.seqno = 1;
+    EXPECT_THAT(w.send(r).result_names(), IsEmpty()) << "it wants nothing";
+}
+
+TEST(Resend, AtLevelOneEvenIfNothingIsAskedFor) {
+    RpcWorld w(kResend, 1);
+    const Id host = w.add_host();
+    const Result lost = w.add_in_progress(host);
+    RequestText r = asking(host);
+    r.work_seconds = 0;
+    EXPECT_THAT(w.send(r).result_names(), ElementsAre(lost.name));
+}
+
+TEST(Resend, ARepeatedReportMeansThatTheLastReplyWasLost) {
+    RpcWorld w;  // not configured
+    const Id host = w.add_host();
+    const Result lost = w.add_in_progress(host);
+    Result& twice = w.add_in_progress(host);
+    twice.server_state = ServerState::kOver;
+    twice.outcome = Outcome::kSuccess;
+    twice.received_time = 5;
+    RequestText r = asking(host);
+    EXPECT_THAT(w.send(r).result_names(), IsEmpty());
+    r.reported = {twice.name};
+    r.seqno = 1;
+    EXPECT_THAT(w.send(r).result_names(), ElementsAre(lost.name));
+}
+
+TEST(Resend, NotWhileReportsWait) {
+    RpcWorld w(std::string(kResend) + "<report_max>1</report_max>");
+    const Id host = w.add_host();
+    RequestText r = asking(host);
+    for (int i = 0; i < 3; ++i) r.reported.push_back(w.add_in_progress(host).name);
+    EXPECT_THAT(w.send(r).result_names(), IsEmpty());
+}
+
+TEST(Abort, WhatNobodyNeedsAnyMore) {
+    RpcWorld w("<send_result_abort>1</send_result_abort>");
+    const Id host = w.add_host(), other = w.add_host();
+    const Result fine = w.add_in_progress(host), cancelled = w.add_in_progress(host), done = w.add_in_progress(host),
+                 late = w.add_in_progress(host), foreign = w.add_in_progress(other);
+    w.db.workunits[cancelled.workunitid].error_mask = 16;
+    w.db.workunits[done.workunitid].assimilate_state = AssimilateState::kDone;
+    w.db.results[late.id].server_state = ServerState::kOver;
+    w.db.results[late.id].outcome = Outcome::kNoReply;
+    RequestText r;
+    r.hostid = host;
+    r.others = {fine.name, cancelled.name, done.name, late.name, foreign.name, "unknown"};
+    const ReplyText reply = w.send(r);
+    const auto aborted = [&](const std::string& tag, const std::string& name) {
+        return reply.has("<" + tag + ">\n    <name>" + name + "</name>\n</" + tag + ">");
+    };
+    for (const std::string& name : {cancelled.name, foreign.name, std::string("unknown")}) {
+        EXPECT_TRUE(aborted("result_abort", name)) << name;
+        EXPECT_THAT(reply.messages(), Contains("Result " + name + " is no longer usable"));
+    }
+    for (const std::string& name : {done.name, late.name})
+        EXPECT_TRUE(aborted("result_abort_if_not_started", name)) << name;
+    EXPECT_FALSE(reply.has(fine.name));
+}
+
+TEST(Abort, OnlyIfConfigured) {
+    RpcWorld w;
+    RequestText r;
+    r.hostid = w.add_host();
+    r.others = {"unknown"};
+    EXPECT_FALSE(w.send(r).has("<result_abort>"));
+}
+
+}  // namespace
+}  // namespace sluice::test

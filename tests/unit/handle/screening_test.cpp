@@ -1,0 +1,149 @@
+// Who is refused before the database is asked, and who is answered without it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/rpc_world.h"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Refusal {
+    const char* what;
+    std::string config;
+    std::string message;
+};
+
+class Banned : public ::testing::TestWithParam<Refusal> {};
+TEST_P(Banned, GetsNoWorkButMayReport) {
+    RpcWorld w(GetParam().config);
+    const Id host = w.add_host();
+    w.add_job();
+    RequestText r;
+    r.hostid = host;
+    r.work_seconds = 100;
+    ReplyText reply = w.send(r);
+    EXPECT_TRUE(reply.has(GetParam().message)) << reply.text();
+    EXPECT_EQ(reply.value("request_delay"), "86400.000000");
+    EXPECT_EQ(w.db.verbs, 0u) << "no database access";
+    const Result done = w.add_in_progress(host);
+    r.reported = {done.name};
+    reply = w.send(r);
+    EXPECT_EQ(reply.count("<result_ack>"), 1);
+    EXPECT_TRUE(reply.has(GetParam().message));
+    EXPECT_THAT(reply.result_names(), IsEmpty());
+    EXPECT_EQ(w.db.results[done.id].outcome, Outcome::kSuccess);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Reasons, Banned,
+    ::testing::Values(Refusal{"version", "<min_core_client_version>80100</min_core_client_version>",
+                              "<message priority=\"notice\">_(\"Your BOINC client software is too old.  Please install "
+                              "the current version.\")</message>"},
+                      Refusal{"os", "<ban_os>Linux Deb.*\t12</ban_os>",
+                              "_(\"This project doesn't support operating system\") Linux Debian 12</message>"},
+                      Refusal{"cpu", "<ban_cpu>Intel\tXe+on</ban_cpu>",
+                              "_(\"This project doesn't support CPU type\") GenuineIntel Xeon</message>"}),
+    [](const auto& info) { return info.param.what; });
+
+TEST(Screening, TrickleMessagesOfBannedClientsAreStored) {
+    RpcWorld w("<min_core_client_version>80100</min_core_client_version>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = "<msg_from_host>\n<variety>v</variety>\n<x/>\n</msg_from_host>\n";
+    EXPECT_TRUE(w.send(r).has("<message_ack/>"));
+    EXPECT_EQ(w.db.from_host.size(), 1u);
+}
+
+TEST(Screening, NoWorkSkipOpensNoDatabase) {
+    RpcWorld w("<nowork_skip>1</nowork_skip>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.work_seconds = 100;
+    const ReplyText reply = w.send(r);
+    EXPECT_THAT(reply.messages(), Contains("No work available"));
+    EXPECT_FALSE(reply.has("<userid>"));
+    EXPECT_EQ(w.db.verbs, 0u);
+    r.hostid = 0;
+    w.send(r);
+    EXPECT_GT(w.db.verbs, 0u) << "a new host must be registered";
+}
+
+TEST(Screening, NoWorkSkipDoesNotSwallowReports) {
+    RpcWorld w("<nowork_skip>1</nowork_skip>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.work_seconds = 100;
+    r.reported = {w.add_in_progress(r.hostid).name};
+    EXPECT_TRUE(w.send(r).has("<result_ack>"));
+}
+
+TEST(Screening, DontSendJobs) {
+    RpcWorld w("<dont_send_jobs>1</dont_send_jobs>");
+    w.add_job();
+    RequestText r;
+    r.hostid = w.add_host();
+    r.work_seconds = 100;
+    EXPECT_THAT(w.send(r).result_names(), IsEmpty());
+    EXPECT_EQ(w.db.verbs, 0u);
+}
+
+TEST(Screening, AnUpgradeIsAnnounced) {
+    const std::int64_t now = 1'700'000'000;
+    for (const int days : {10, 2}) {
+        RpcWorld w(fmt::format("<min_core_client_version_announced>80500</min_core_client_version_announced>"
+                               "<min_core_client_upgrade_deadline>{}</min_core_client_upgrade_deadline>",
+                               now + days * 86400));
+        RequestText r;
+        r.hostid = w.add_host();
+        EXPECT_TRUE(w.send(r).has(fmt::format("<message priority=\"{}\">In {} days and 0 hours, this project will "
+                                              "require a minimum BOINC version of 8.5.0.",
+                                              days < 3 ? "notice" : "low", days)));
+    }
+}
+
+TEST(Screening, FilesThatMatchThePatternsAreToBeDeleted) {
+    RpcWorld w;
+    w.files().write("file_delete_regex", "^old_.*\\.dat$\n[bad\n");
+    w.reload_files();
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = "<file_info><name>old_1.dat</name><sticky/></file_info><file_info><name>new_1.dat</name></file_info>";
+    const ReplyText reply = w.send(r);
+    EXPECT_TRUE(reply.has("<delete_file_info>old_1.dat</delete_file_info>"));
+    EXPECT_FALSE(reply.has("<delete_file_info>new_1.dat"));
+}
+
+TEST(Screening, AnUnknownPlatformGetsNoWorkButItsReportsAndMessagesCount) {
+    RpcWorld w;
+    w.add_job();
+    RequestText r;
+    r.hostid = w.add_host();
+    r.platform = "riscv64-unknown-linux-gnu";
+    r.work_seconds = 100;
+    const Result done = w.add_in_progress(r.hostid);
+    r.reported = {done.name};
+    const ReplyText reply = w.send(r);
+    EXPECT_TRUE(reply.has("_(\"This project doesn't support computers of type\") riscv64-unknown-linux-gnu"));
+    EXPECT_EQ(reply.value("request_delay"), "86400.000000");
+    EXPECT_EQ(w.db.results[done.id].outcome, Outcome::kSuccess);
+    EXPECT_THAT(reply.result_names(), IsEmpty());
+    EXPECT_EQ(w.db.hosts[r.hostid].domain_name, "box");
+}
+
+TEST(Screening, MalformedRequestsGetOneMessageAndTouchNothing) {
+    for (const std::string& body : {std::string(), std::string("<scheduler_request>"), std::string(1000, '\0'),
+                                    std::string("garbage"), std::string("GET / HTTP/1.0")}) {
+        RpcWorld w;
+        const ReplyText reply = w.send(body);
+        EXPECT_EQ(reply.malformed(), "");
+        ASSERT_EQ(reply.messages().size(), 1u);
+        EXPECT_THAT(reply.messages()[0], HasSubstr("Error in request message"));
+        EXPECT_EQ(w.db.verbs, 0u);
+    }
+}
+
+}  // namespace
+}  // namespace sluice::test
