@@ -147,7 +147,7 @@ Stage hand_out_work(Rpc& rpc) {
     const bool wants = rpc.screening.wants_work;
     bool may_send = rpc.may_send_work;
     if (may_send && (wants || may_resend(rpc))) {
-        WorkSession session(rpc);
+        WorkSession session(rpc, !wants);
         log_request(rpc, session.host(), session.wanted());
         if (resend_lost_jobs(rpc, session)) {
             if (rpc.config.debug_send) log_normal("[send] Resent lost jobs, don't send more");

@@ -67,11 +67,15 @@ std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
     return facts;
 }
 
-WorkSession::WorkSession(Rpc& rpc)
+WorkSession::WorkSession(Rpc& rpc, bool for_lost_jobs_only)
     : rpc_(rpc), facts_(rpc), trace_(TraceLines::Style::kLog, kMostTraceLines) {
     read_keywords(rpc);
     host_ = host_facts(rpc);
     wanted_ = work_request(rpc);
+    if (for_lost_jobs_only) {
+        wanted_.resource_specific = true;
+        wanted_.seconds.fill(1);
+    }
     const RpcServices& s = rpc.services;
     context_ = std::unique_ptr<MatchContext>(new MatchContext{host_, rpc.user, wanted_, s.tables, s.params,
                                                               s.files.plan_classes, &s.files.buda, rpc.now, s.env.rng});

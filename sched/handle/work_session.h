@@ -25,7 +25,8 @@ class StoredFacts final : public FactsSource {
 
 class WorkSession {
   public:
-    explicit WorkSession(Rpc& rpc);
+    /// `for_lost_jobs_only`: the client asks for nothing; any resource will do.
+    WorkSession(Rpc& rpc, bool for_lost_jobs_only);
     WorkSession(const WorkSession&) = delete;
     ~WorkSession();
 

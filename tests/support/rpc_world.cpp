@@ -31,7 +31,10 @@ RpcWorld::RpcWorld(const std::string& more_config, int compat_level) {
     reload_tables();
 }
 
-void RpcWorld::reload_tables() { tables = FakeCatalogueStore(db).load_tables(); }
+void RpcWorld::reload_tables() {
+    tables = FakeCatalogueStore(db).load_tables();
+    db.verbs = 0;
+}
 
 Id RpcWorld::add_host(Id userid) {
     Host h;

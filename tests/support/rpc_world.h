@@ -73,7 +73,7 @@ class RpcWorld {
 
     FakeDb db;
     FakeClock clock{1'700'000'000};
-    FixedRng rng{5};
+    FixedRng rng = FixedRng(5);
     MemoryRpcPool pool;
     ProjectConfig config;
     ProjectTables tables;

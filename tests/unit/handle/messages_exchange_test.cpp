@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "tests/support/rpc_world.h"
 

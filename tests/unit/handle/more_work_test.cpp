@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(All, Targeted,
                                            Target{"other_user", AssignTarget::kUser, false},
                                            Target{"other_host", AssignTarget::kHost, false},
                                            Target{"other_team", AssignTarget::kTeam, false}),
-                         [](const auto& info) { return std::string(info.param.what); });
+                         [](const auto& tested) { return std::string(tested.param.what); });
 
 TEST(TargetedJobs, NotIfTheWorkunitNeedsNone) {
     const std::vector<std::function<void(Workunit&)>> reasons = {

@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"own_other_host", [](RpcWorld& w, Result& r) { r.hostid = w.add_host(1); }, true},
         Case{"another_users", [](RpcWorld& w, Result& r) { r.hostid = w.add_host(w.add_user("bob", "k").id); }, false},
         Case{"of_a_vanished_host", [](RpcWorld&, Result& r) { r.hostid = 999; }, false}),
-    [](const auto& info) { return std::string(info.param.what); });
+    [](const auto& tested) { return std::string(tested.param.what); });
 
 std::string result_element(const std::string& name, const std::string& fields) {
     return "<result>\n<name>" + name + "</name>\n" + fields + "</result>\n";
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Table, Sanitized,
                                            Times{"negative", -5, -3, -5, 0}, Times{"no_elapsed", 7, 0, 7, 7},
                                            Times{"longer_than_out", 10, 5000, 10, 1000},
                                            Times{"too_much_cpu", 9000, 5000, 4000, 1000}),
-                         [](const auto& info) { return std::string(info.param.what); });
+                         [](const auto& tested) { return std::string(tested.param.what); });
 
 struct Quota {
     const char* what;
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Quota{"initialised", 0, 500, kGood, 8},
                       Quota{"no_exit_status", 100, 200, "<state>5</state>", 8},
                       Quota{"no_exit_status_1", 100, 99, "<state>5</state>", 0, 1}),
-    [](const auto& info) { return std::string(info.param.what); });
+    [](const auto& tested) { return std::string(tested.param.what); });
 
 TEST(Report, ErrorsAreStoredAsInvalid) {
     RpcWorld w;

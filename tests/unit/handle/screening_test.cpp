@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
                               "_(\"This project doesn't support operating system\") Linux Debian 12</message>"},
                       Refusal{"cpu", "<ban_cpu>Intel\tXe+on</ban_cpu>",
                               "_(\"This project doesn't support CPU type\") GenuineIntel Xeon</message>"}),
-    [](const auto& info) { return info.param.what; });
+    [](const auto& tested) { return tested.param.what; });
 
 TEST(Screening, TrickleMessagesOfBannedClientsAreStored) {
     RpcWorld w("<min_core_client_version>80100</min_core_client_version>");

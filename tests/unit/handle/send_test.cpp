@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(
                                                  "</project_specific></project_preferences>";
                },
                "No tasks are available for Other"}),
-    [](const auto& info) { return std::string(info.param.what); });
+    [](const auto& tested) { return std::string(tested.param.what); });
 
 TEST(Send, AdaptiveReplicationOfUntrustedHosts) {
     for (const int valid : {0, 1000000}) {
@@ -209,7 +209,7 @@ TEST(Send, ADocumentThatCantBeSentIsHeldBack) {
     RpcWorld w;
     const Id host = w.add_host();
     const Id bad = w.add_job(), good = w.add_job();
-    w.pool.slots[0].doc.wu_xml = "<workunit>no line of its own</workunit>";
+    w.pool.slots[0].doc.wu_xml = "no document at all";
     EXPECT_THAT(w.send(asking(host, 15)).result_names(), SizeIs(1));
     EXPECT_EQ(w.db.results[bad].server_state, ServerState::kUnsent);
     EXPECT_EQ(w.db.results[good].server_state, ServerState::kInProgress);
