@@ -1,5 +1,7 @@
 #include "fake_rpc_stores.h"
 
+#include "sluice/base/text.h"
+
 namespace sluice::test {
 namespace {
 
@@ -70,6 +72,7 @@ bool FakeAccountStore::update_host(const Host& before, const Host& after, Id use
     if (it == db_.hosts.end() || it->second.rpc_time != before.rpc_time || it->second.rpc_seqno != before.rpc_seqno)
         return false;
     Host row = after;
+    row.rpc_seqno = clamp_to_int32(after.rpc_seqno);
     const Host& old = it->second;
     row.create_time = old.create_time;
     row.userid = old.userid;

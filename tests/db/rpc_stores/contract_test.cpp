@@ -12,7 +12,7 @@
 namespace sluice::test {
 namespace {
 
-const char* const kNasty = "x'; DROP TABLE result; -- \\ \" \xff\xfe ü %_";
+const char* const kNasty = "x'; DROP TABLE result; -- \\ \" ü %_ \xf0\x9f\x98\x80";
 
 class RpcStoresContract : public ::testing::Test {
   protected:
@@ -270,7 +270,7 @@ TEST_F(RpcStoresContract, ReportsOfResultsThatAreOutOrLate) {
             w.cpu_time = 0.1 + 0.2 + static_cast<double>(id);
             w.elapsed_time = 1e300;
             w.exit_status = -1;
-            w.stderr_out = std::string("a\0b", 3) + kNasty;
+            w.stderr_out = std::string("a\0b\xff\xfe", 5) + kNasty;
             w.xml_doc_out = std::string(60000, 'x');
             batch.results.push_back(w);
         }
