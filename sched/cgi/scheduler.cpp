@@ -170,8 +170,9 @@ std::string Scheduler::answer(const Gateway& gateway, const std::string& text) {
         return answer_with_jobs(gateway, text);
     } catch (const ShmemError& e) {
         log_critical("{}", e.what());
-        const bool absent = std::string_view(e.what()).find("feeder not running") != std::string_view::npos;
         array_.reset();
+        const std::string_view why = e.what();
+        const bool absent = why.find("not running") != why.npos || why.find("is starting") != why.npos;
         return early(absent ? messages::kFeederNotRunning : messages::kCantAttachShmem);
     } catch (const std::exception& e) {
         log_critical("{}", e.what());

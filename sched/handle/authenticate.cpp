@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-constexpr double kMissingKeyDelay = 3600, kBannedDelay = 86400;
+constexpr double kMissingKeyDelay = 3600, kBannedDelay = 86400, kOvertakenDelay = 60;
 constexpr int kMaxMerges = 20;
 
 /// Enough to find the line in a complaint, too little to log in with.
@@ -148,6 +148,8 @@ Stage with_named_host(Rpc& rpc, const HostAndAccount& found, bool forwarded) {
     } else if (forwarded) {
         use_other_host(rpc, found.host);  // the number of requests to the old id says nothing about this one
     } else if (rpc.request.rpc_seqno < found.host.rpc_seqno && !rpc.services.ignore_seqno) {
+        // Its next request overtook this one, which says nothing of a cloned state file.
+        if (rpc.overtaken) return rpc.refuse(messages::another_instance(), kOvertakenDelay);
         log_normal("[HOST#{}] [USER#{}] RPC seqno {} less than expected {}; creating new host", found.host.id, user,
                    rpc.request.rpc_seqno, found.host.rpc_seqno);
         find_or_create_machine(rpc, false);

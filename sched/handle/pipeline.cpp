@@ -29,8 +29,9 @@ void log_messages(const Rpc& rpc) {
 
 /// nullopt: overtaken by another process.
 std::optional<std::string> decide_once(RpcServices& services, const SchedulerRequest& request,
-                                       const Screening& screening) {
+                                       const Screening& screening, bool overtaken) {
     Rpc rpc(services, request, screening);
+    rpc.overtaken = overtaken;
     ClaimsGuard guard{services.pool};
     Stage next = Stage::kContinue;
     for (const auto stage : kStages)
@@ -74,7 +75,7 @@ bool passing(const DbError& e) { return e.kind() == DbError::Kind::kLost || e.ki
 std::string decide(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     for (int decision = 1;; ++decision) {
         try {
-            if (auto reply = decide_once(services, request, screening)) return *reply;
+            if (auto reply = decide_once(services, request, screening, decision > 1)) return *reply;
             if (decision == kDecisions) return host_is_busy(services, request, screening);
         } catch (const DbError& e) {
             log_critical("[HOST#{}] {}", request.hostid, e.what());

@@ -80,6 +80,7 @@ struct Rpc {
     UserFacts user;
     int pref_max_cpus = 0;               ///< 0: no limit
     std::vector<std::string> platforms;  ///< known to the project, primary first
+    bool overtaken = false;              ///< this decision is made again: another process was quicker
     bool may_send_work = true;
     bool resend_asked = false;           ///< a result came twice: the last reply may have been lost
     std::vector<PlannedJob> jobs;

@@ -62,6 +62,7 @@ TEST(KillDatabase, InTheMiddleOfARequest) {
     // A server of its own, because it dies.
     PrivateMariaDb& server = PrivateMariaDb::shared();
     SchedulerWorld world;
+    world.db().execute(Sql("SET GLOBAL innodb_flush_log_at_trx_commit=1"));  // what is committed survives
     const Id host = world.add_host();
     world.add_jobs(2);
     world.start_feeder(10);

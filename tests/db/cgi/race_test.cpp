@@ -90,7 +90,7 @@ TEST(Race, OneInstancePerUserWaitsForAnOpenTransaction) {
     std::unique_ptr<Subprocess> other;
     const ReplyText first = interrupted(world, asking(a, 5), "before_commit", [&] {
         other = world.start(asking(b, 5));  // must wait for the workunit's lock, then see the first one's instance
-        eventually([&] { return world.number(Sql("SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS")) > 0; }, 5);
+        eventually([&] { return world.number(Sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state='LOCK WAIT'")) > 0; }, 5);
     });
     const ReplyText second{other->wait().value()};
     EXPECT_EQ(second.malformed(), "");
@@ -112,6 +112,9 @@ TEST(Race, TwoRequestsOfOneHost) {
     EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")),
               static_cast<std::int64_t>(names.size()));
     EXPECT_EQ(world.slots(SlotState::kPresent), 4 - static_cast<int>(names.size()));
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=5")), 0)
+        << "the overtaken request is not taken for a machine that came back without its jobs";
+    EXPECT_THAT(first.messages(), testing::Contains("Another scheduler instance is running for this host"));
 }
 
 TEST(Race, TheHostLockFile) {
@@ -142,7 +145,7 @@ TEST(Race, TwoFirstContactsInsideTheirTransactions) {
     std::unique_ptr<Subprocess> other;
     const ReplyText first = interrupted(world, RequestText{}, "before_commit", [&] {
         other = world.start(RequestText{});
-        eventually([&] { return world.number(Sql("SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS")) > 0; }, 5);
+        eventually([&] { return world.number(Sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state='LOCK WAIT'")) > 0; }, 5);
     });
     const ReplyText second{other->wait().value()};
     EXPECT_EQ(second.malformed(), "");
