@@ -148,8 +148,8 @@ void accept(Rpc& rpc, const ReportedResult& said, const KnownResult& r) {
     w.xml_doc_out = said.file_infos;
     w.validate_state = r.validate_state;
     sanitize_times(rpc, r, w);
-    const bool says_how_it_ended = said.exit_status_given || rpc.config.compat_level == 0;
-    const bool good = w.client_state == ClientState::kFilesUploaded && said.exit_status == 0 && says_how_it_ended;
+    // Without an exit status nobody knows how it ended: not a success.
+    const bool good = w.client_state == ClientState::kFilesUploaded && said.exit_status_given && said.exit_status == 0;
     if (rpc.config.debug_handle_results)
         log_normal("[handle] [RESULT#{}] [WU#{}]: client_state {} exit_status {}; setting outcome {}", r.id,
                    r.workunitid, said.client_state, said.exit_status, good ? "SUCCESS" : "ERROR");

@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Quota{"unstarted_late", 100, 99, "<exit_status>200</exit_status><state>6</state>", 0},
                       Quota{"unstarted_late_1", 100, 100, "<exit_status>200</exit_status><state>6</state>", 8, 1},
                       Quota{"initialised", 0, 500, kGood, 8},
-                      Quota{"no_exit_status", 100, 200, "<state>5</state>", 8},
+                      Quota{"no_exit_status", 100, 99, "<state>5</state>", 0},
                       Quota{"no_exit_status_1", 100, 99, "<state>5</state>", 0, 1}),
     [](const auto& tested) { return std::string(tested.param.what); });
 

@@ -173,7 +173,7 @@ TEST(Reply, Identity) {
 TEST(Reply, WithoutTeamHostidAndPreferences) {
     SchedulerReply r = full_reply();
     const std::string text = write_reply(r);
-    EXPECT_THAT(text, HasSubstr("</external_cpid>\n\n<host_total_credit>"));
+    EXPECT_THAT(text, HasSubstr("</email_hash>\n\n<host_total_credit>")) << "no id across projects yet: neither element";
     EXPECT_THAT(text, HasSubstr("<team_name></team_name>\n"));
     EXPECT_THAT(text, Not(HasSubstr("teamid")));
     EXPECT_THAT(text, Not(HasSubstr("<hostid>")));
