@@ -25,17 +25,19 @@ int main(int argc, char** argv) {
     using namespace sluice;
     StatsOptions options;
     bool full = false, dry_run = false, one_pass = false;
-    double sleep_interval = 0;
+    double sleep_interval = 0, incremental_above = 1;
     CommandLine line("batch_stats", "find the hosts that return jobs quickly, and the apps whose batches can be accelerated",
                      kDescription);
     options.define(line);
+    line.option("--incremental_above", incremental_above,
+                "read only what changed if reading everything took more than X seconds; default 1");
     line.flag("--full", full, "read everything, not only what changed since the last run");
     line.flag("--dry_run", dry_run, "print what would be written, write nothing");
     line.flag("--one_pass", one_pass, "run once (the default)");
     line.option("--sleep_interval", sleep_interval, "run as a daemon, a pass every X seconds");
     line.debug_level_option();
     line.section("FILES", "PROJECT/batch_stats.state: what is known from the last run. It can be deleted at any time; the next "
-                          "run reads everything then. So does a run once a day, and each run as long as that takes under a second.");
+                          "run reads everything then. So does a run once a day, and each run as long as that takes under a second (--incremental_above).");
     line.section("EXIT STATUS", "0, or 1 if the database could not be reached, or another batch_stats is running.");
     line.section("EXAMPLES", "As a task of config.xml:\n<task><cmd>batch_stats</cmd><period>1 hour</period></task>");
     try {
@@ -46,6 +48,7 @@ int main(int argc, char** argv) {
         const ProjectConfig config = load_config_and_warn(project);
         StatsSettings settings = stats_settings(config, options.rules(config.compat_level));
         settings.full = full;
+        settings.cheap_full = incremental_above;
         settings.dry_run = dry_run;
         Database db(db_settings(config)), replica(replica_settings(config));
         const auto store = make_batch_stats_store(db, has_replica(config) ? replica : db);
