@@ -28,6 +28,7 @@ function(sluice_program name)
   target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${A_DESTINATION})
   install(TARGETS ${name} RUNTIME DESTINATION ${A_DESTINATION})
+  set_property(GLOBAL APPEND PROPERTY SLUICE_PROGRAMS ${name})
 endfunction()
 
 # sluice_test(NAME LABEL label SOURCES ... LIBS ...): one GoogleTest program = one ctest entry.

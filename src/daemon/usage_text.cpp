@@ -87,7 +87,7 @@ std::string usage_text(const ProgramDoc& doc) {
 std::string man_page(const ProgramDoc& doc, const std::string& version) {
     std::string title = doc.program;
     for (char& c : title) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
-    std::string out = ".TH " + title + " 8 \"\" \"Sluice " + version + "\" \"Sluice\"\n";
+    std::string out = ".TH " + title + " 1 \"\" \"Sluice " + version + "\" \"Sluice\"\n";
     out += ".SH NAME\n" + roff(doc.program) + " \\- " + roff(doc.summary) + "\n";
     out += ".SH SYNOPSIS\n" + roff(synopsis(doc)) + "\n";
     if (!doc.description.empty()) out += ".SH DESCRIPTION\n" + roff_paragraphs(doc.description) + "\n";

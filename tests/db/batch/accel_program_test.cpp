@@ -215,6 +215,20 @@ TEST_F(BatchAccel, RunsTheStatisticsFirstLikeUpstream) {
     EXPECT_EQ(priority(waiting), 1);
 }
 
+TEST_F(BatchAccel, AtLevelOneAnAppWithSizeClassesNeedsQuickHostsToo) {
+    config("", 1);
+    app(1, 3);
+    const Result waiting = unsent(1);
+    store();
+    run_ok({"batch_accel"});  // 95 hosts, all of them as quick as the median: none is LTT
+    EXPECT_EQ(priority(waiting), 0);
+    EXPECT_EQ(number(Sql("SELECT n_size_classes FROM app")), 3);
+    db.execute(Sql("UPDATE result SET sent_time=received_time-10 WHERE server_state=5 AND id<=45"));
+    run_ok({"batch_stats", "--min_hosts", "50", "--min_jobs", "1"});
+    run_ok({"batch_accel"});
+    EXPECT_EQ(priority(waiting), 1);
+}
+
 TEST_F(BatchAccel, BatchesThatAreOverAreForgotten) {
     const Result waiting = unsent(1);
     store();

@@ -32,6 +32,17 @@ TEST_F(BatchUpkeep, CountsStatesAndFractionAreAsUpstreamKeepsThem) {
     EXPECT_EQ(rows(Sql("SELECT njobs, fraction_done, state FROM batch WHERE id=5"), 3), (Table{{"1", "1", "3"}}));
 }
 
+TEST_F(BatchUpkeep, AnAbortMeanwhileWins) {
+    batch(1, 1, BatchState::kAborted);
+    batch(2);
+    store();
+    const BatchChange changes[] = {{2, BatchState::kInProgress, BatchState::kComplete, 5, 1, 1, 1000, 7},
+                                   {1, BatchState::kInProgress, BatchState::kComplete, 5, 1, 1, 1000, 7}};
+    EXPECT_EQ(make_batch_upkeep_store(db)->write(changes), 1);
+    EXPECT_EQ(rows(Sql("SELECT id, state, njobs, nerror_jobs, completion_time, credit_canonical FROM batch ORDER BY id"), 6),
+              (Table{{"1", "3", "0", "0", "0", "0"}, {"2", "2", "5", "1", "1000", "7"}}));
+}
+
 TEST_F(BatchUpkeep, DryRunAndUnknownBatch) {
     batch(1);
     success(1, 1, 10);

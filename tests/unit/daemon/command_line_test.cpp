@@ -157,7 +157,7 @@ TEST(CommandLine, HelpIsAlsoShownWithOtherMistakesOnTheLine) {
 TEST(CommandLine, TheManPageIsRoff) {
     Program p;
     EXPECT_EQ(p.parse({"--man"}), 0);
-    EXPECT_THAT(p.out, testing::StartsWith(".TH FEEDER 8"));
+    EXPECT_THAT(p.out, testing::StartsWith(".TH FEEDER 1"));
     EXPECT_THAT(p.out, HasSubstr("feeder \\- fills the job array"));
     EXPECT_THAT(p.out, HasSubstr(".B \\-\\-sleep_interval \\fIS\\fR\nSeconds between passes."));
     EXPECT_THAT(p.out, HasSubstr("First paragraph.\n.PP\nSecond \\- with"));

@@ -1,0 +1,293 @@
+// Size classes, batch acceleration, logical end times, HR and --allapps switched on together, in all pairs: none changes what
+// another guarantees. The real daemons run in random order on random data; a small scheduler and its hosts are played here.
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <random>
+#include <set>
+
+#include "batch_fixture.h"
+#include "sluice/shmem/job_array.h"
+
+namespace sluice::test {
+namespace {
+
+enum Feature { kSizes, kAccel, kLet, kHr, kAllApps, kFeatures };
+constexpr const char* kNames[] = {"Sizes", "Accel", "Let", "Hr", "AllApps"};
+constexpr int kLow = 3, kHigh = 7, kSlots = 25;
+
+struct Pair {
+    Feature a, b;
+    int level;
+    bool has(Feature f) const { return a == f || b == f; }
+};
+void PrintTo(const Pair& p, std::ostream* out) { *out << kNames[p.a] << " and " << kNames[p.b] << ", level " << p.level; }
+
+std::vector<Pair> all_pairs() {
+    std::vector<Pair> pairs;
+    for (int a = 0; a < kFeatures; ++a)
+        for (int b = a + 1; b < kFeatures; ++b)
+            for (const int level : {0, 1}) pairs.push_back({static_cast<Feature>(a), static_cast<Feature>(b), level});
+    return pairs;
+}
+
+class Interaction : public BatchFixture, public testing::WithParamInterface<Pair> {
+  protected:
+    Interaction() : random_(static_cast<unsigned>(GetParam().a * 10 + GetParam().b + 100 * GetParam().level)) {
+        const Pair& p = GetParam();
+        key_ = 0x5eed0000 + (::getpid() & 0xffff);
+        config("<upload_url>http://x/fuh</upload_url><dont_generate_upload_certificates>1</dont_generate_upload_certificates>"
+               "<daily_result_quota>100</daily_result_quota><shmem_work_items>" + std::to_string(kSlots) + "</shmem_work_items>" +
+                   (p.has(kHr) ? "<homogeneous_redundancy>1</homogeneous_redundancy>" : "") +
+                   (p.has(kSizes) ? "<size_classes>1</size_classes>" : "") + (p.has(kAccel) ? "<batch_accel>1</batch_accel>" : ""),
+               p.level);
+        // The fixture's own key may be in use by another test.
+        std::string text = *read_file_text("config.xml");
+        text.replace(text.find("0x1<"), 3, std::to_string(key_));
+        project.write("config.xml", text);
+        project.write("templates/out", "<file_info><name><OUTFILE_0/></name></file_info><result></result>");
+    }
+    ~Interaction() override {
+        try {
+            JobArray::attach(name())->close_and_remove();
+        } catch (const std::exception&) {  // no feeder ran
+        }
+    }
+    std::optional<std::string> read_file_text(const char* file) const {
+        std::ifstream in(project / file);
+        return std::string{std::istreambuf_iterator<char>(in), {}};
+    }
+    JobArrayName name() const { return job_array_name(key_, std::filesystem::canonical(project.path())); }
+    int roll(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+
+    void fill() {
+        const Pair& p = GetParam();
+        app(1, p.has(kSizes) ? 3 : 0);
+        app(2, p.has(kAccel) ? 1 : 0);
+        app(3, p.has(kSizes) && p.has(kAccel) ? 3 : 0);
+        for (auto& [id, a] : world.apps) a.weight = 1;
+        for (Id id = 1; id <= 12; ++id) host(id);
+        for (Id b = 1; b <= 4; ++b) {
+            batch(b, 1 + b % 3);
+            for (int i = 0; i < 24; ++i) add_job(b);
+        }
+        for (int i = 0; i < 20; ++i) add_job(0);
+        store();
+        // A good part is done already: there are medians, and batches that are almost complete.
+        run_ok({"transitioner", "--one_pass"});
+        db.execute(Sql("UPDATE result SET server_state=4, hostid=1+id%12, sent_time=") << now - 6000
+                   << Sql(", report_deadline=") << now + 90000 << Sql(" WHERE batch<>0 AND id%8<>0"));
+        for (int i = 0; i < 60; ++i) report();
+    }
+    void add_job(Id batch_id) {
+        Workunit& wu = job(batch_id);
+        wu.appid = batch_id == 0 ? 1 + roll(3) : world.batches[batch_id].app_id;
+        wu.transition_time = now - 100;
+        wu.result_template_file = "templates/out";
+        wu.xml_doc = "<workunit>\n</workunit>\n";
+        wu.delay_bound = 86400;
+        wu.max_error_results = 20;
+        wu.max_total_results = 2 + roll(12);
+        wu.max_success_results = 20;
+        if (world.apps[wu.appid].size_classes() > 0) wu.size_class = roll(3);
+        if (GetParam().has(kLet)) wu.priority = roll(2) == 0 ? -1790000000 - roll(10000) : roll(3) * 4;
+        submitted_[wu.id] = wu.priority;
+    }
+
+    // Steps ------------------------------------------------------------------------------------------------------------
+    void feed() {
+        std::vector<std::string> args{"feeder", "--one_pass"};
+        if (GetParam().has(kAllApps)) args.emplace_back("--allapps");
+        if (GetParam().has(kAccel)) args.emplace_back("--batch_accel");
+        run_ok(args);
+    }
+    /// The scheduler sends some of what is in the array.
+    int send(int percent) {
+        int sent = 0;
+        const auto array = JobArray::attach(name());
+        for (std::uint32_t i = 0; i < array->size(); ++i) {
+            JobSummary summary;
+            SlotRef ref;
+            if (array->read(i, summary, ref) != SlotState::kPresent || roll(100) >= percent) continue;
+            auto claim = array->claim(ref);
+            EXPECT_TRUE(claim.has_value());
+            if (!claim) continue;
+            claim->consume();
+            Sql sql("UPDATE result SET server_state=4, hostid=");
+            sql << 1 + roll(12) << ", sent_time=" << std::time(nullptr) << ", report_deadline=" << std::time(nullptr) + 86400
+                << ", app_version_id=7 WHERE server_state=2 AND id=" << summary.result_id;
+            if (db.execute(sql) != 1) continue;
+            ++sent;
+            if (!GetParam().has(kHr)) continue;
+            Sql commit("UPDATE workunit SET hr_class=277 WHERE hr_class=0 AND id=");
+            db.execute(commit << summary.workunit_id);
+        }
+        return sent;
+    }
+    /// One job in progress comes back; one in ten failed.
+    bool report(bool always_good = false) {
+        Rows r = db.query(Sql("SELECT id, workunitid FROM result WHERE server_state=4 ORDER BY RAND(") << roll(1 << 20) << Sql(") LIMIT 1"));
+        if (!r.next()) return false;
+        const Id id = r.i64(0), wu = r.i64(1);
+        const bool good = always_good || roll(10) != 0;
+        Sql sql("UPDATE result SET server_state=5, outcome=");
+        db.execute(sql << (good ? 1 : 3) << ", validate_state=" << (good ? 1 : 2) << ", received_time=" << std::time(nullptr)
+                       << " WHERE id=" << id);
+        Sql touch("UPDATE workunit SET transition_time=1, canonical_resultid=IF(canonical_resultid=0,");
+        db.execute(touch << (good ? id : 0) << ",canonical_resultid) WHERE id=" << wu);
+        if (good) db.execute(Sql("UPDATE workunit SET assimilate_state=2 WHERE canonical_resultid<>0"));
+        return true;
+    }
+    void time_passes(int seconds) {
+        for (const SqlLiteral column : {SqlLiteral("sent_time"), SqlLiteral("received_time"), SqlLiteral("report_deadline")}) {
+            Sql sql("UPDATE result SET ");
+            db.execute(sql << column << "=" << column << "-" << seconds << " WHERE " << column << ">" << seconds);
+        }
+        Sql sql("UPDATE workunit SET transition_time=transition_time-");
+        db.execute(sql << seconds << " WHERE transition_time<2147483647");
+    }
+    void regulate() {
+        for (const char* name : {"app1", "app3"}) {
+            Sql sql("SELECT n_size_classes FROM app WHERE name=");
+            if (number(sql << SqlText{name}) < 2) continue;
+            run_ok({"size_regulator", "--app_name", name, "--lo", std::to_string(kLow), "--hi", std::to_string(kHigh), "--one_pass"});
+        }
+    }
+    void statistics() {
+        run_ok({"batch_stats", "--min_success", "5", "--min_hosts", "3"});
+        check_flags();
+    }
+    void step() {
+        switch (roll(9)) {
+            case 0: regulate(); break;
+            case 1: statistics(); break;
+            case 2: run_ok({"batch_accel", "--no_stats"}); break;
+            case 3: run_ok({"batch_upkeep", "--one_pass"}); break;
+            case 4: run_ok({"transitioner", "--one_pass"}); break;
+            case 5:
+            case 6:
+                feed();
+                send(30 + roll(70));
+                break;
+            case 7:
+                for (int i = roll(12); i >= 0; --i) report();
+                break;
+            case 8: time_passes(200 + roll(90000)); break;
+        }
+        check();
+    }
+
+    // What must hold ------------------------------------------------------------------------------------------------------
+    void check() {
+        EXPECT_LE(number(Sql("SELECT IFNULL(MAX(n),0) FROM (SELECT COUNT(*) n FROM result WHERE server_state=2 AND size_class>=0 "
+                             "GROUP BY appid, size_class) c")), kHigh)
+            << "no result UNSENT above the mark";
+        EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM workunit w WHERE (SELECT COUNT(*) FROM result r WHERE r.workunitid=w.id)>"
+                             "w.max_total_results")), 0)
+            << "no job has more instances than allowed";
+        EXPECT_EQ(rows(Sql("SELECT id, n_size_classes FROM app WHERE id IN (1,3)"), 2),
+                  (Table{{"1", std::to_string(world.apps[1].n_size_classes)}, {"3", std::to_string(world.apps[3].n_size_classes)}}))
+            << "size classes stay";
+        // A priority is the submitter's, or 1 with the submitter's kept aside.
+        const bool tables = number(Sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=DATABASE() AND "
+                                       "table_name='sluice_accel_job'")) == 1;
+        std::map<Id, Id> kept;
+        if (tables)
+            for (const auto& row : rows(Sql("SELECT workunit_id, priority FROM sluice_accel_job WHERE marked=1"), 2))
+                kept[std::stoll(row[0])] = std::stoll(row[1]);
+        for (const auto& row : rows(Sql("SELECT id, priority, canonical_resultid, error_mask, batch FROM workunit"), 5)) {
+            const Id id = std::stoll(row[0]), priority = std::stoll(row[1]);
+            if (priority == submitted_[id]) {
+                if (row[2] != "0" || row[3] != "0") final_[id] = final_.contains(id) ? final_[id] : priority;
+                continue;
+            }
+            EXPECT_EQ(priority, 1) << "workunit " << id << " of batch " << row[4];
+            EXPECT_TRUE(GetParam().has(kAccel)) << "workunit " << id;
+            const bool over = row[2] != "0" || row[3] != "0";
+            if (!over && kept.contains(id)) EXPECT_EQ(kept[id], submitted_[id]) << "workunit " << id;
+            if (!over && !kept.contains(id)) ADD_FAILURE() << "the priority of workunit " << id << " is lost";
+            // A finished job is never rewritten.
+            if (over && final_.contains(id)) EXPECT_EQ(final_[id], priority) << "workunit " << id;
+            if (over) final_[id] = priority;
+        }
+    }
+    /// host.error_rate and app.n_size_classes as upstream defines them, computed the slow and obvious way.
+    void check_flags() {
+        if (GetParam().level != 0) return;
+        const FakeDb now_there = load_rows(db);
+        std::map<Id, std::pair<double, int>> hosts;
+        std::map<Id, std::set<Id>> of_app;
+        for (const auto& [bid, b] : now_there.batches) {
+            if (b.state != BatchState::kInProgress && b.state != BatchState::kComplete) continue;
+            std::vector<double> times;
+            for (const auto& [rid, r] : now_there.results)
+                if (r.batch == bid && r.outcome == Outcome::kSuccess) times.push_back(static_cast<double>(r.received_time - r.sent_time));
+            std::sort(times.begin(), times.end());
+            const double median = times.size() < 5 ? 0 : times[times.size() / 2];
+            EXPECT_EQ(b.expire_time, median) << "batch " << bid;
+            if (median == 0) continue;
+            for (const auto& [rid, r] : now_there.results) {
+                if (r.batch != bid) continue;
+                const bool good = r.outcome == Outcome::kSuccess;
+                if (!good && r.outcome != Outcome::kNoReply) continue;
+                hosts[r.hostid].first += good ? static_cast<double>(r.received_time - r.sent_time) / median : 10;
+                ++hosts[r.hostid].second;
+                if (good) of_app[b.app_id].insert(r.hostid);
+            }
+        }
+        const auto ltt = [&](Id id) { return hosts.contains(id) && hosts[id].first / hosts[id].second < 1; };
+        for (const auto& [id, h] : now_there.hosts) EXPECT_EQ(h.error_rate, ltt(id) ? 1 : 0) << "host " << id;
+        for (const auto& [id, a] : now_there.apps) {
+            if (a.n_size_classes > 1) continue;
+            const auto fast = std::count_if(of_app[id].begin(), of_app[id].end(), ltt);
+            const bool accelerable = of_app[id].size() > 3 && static_cast<double>(fast) > 0.25 * static_cast<double>(of_app[id].size());
+            EXPECT_EQ(a.n_size_classes, accelerable ? 1 : 0) << "app " << id;
+        }
+    }
+    /// Whatever was done before: with all daemons running, every job gets its turn.
+    void drain() {
+        for (int round = 0; round < 80; ++round) {
+            const auto open = number(Sql("SELECT COUNT(*) FROM workunit WHERE canonical_resultid=0 AND error_mask=0"));
+            if (open == 0) return;
+            run_ok({"transitioner", "--one_pass"});
+            regulate();
+            if (GetParam().has(kAccel)) run_ok({"batch_accel", "--no_stats"});
+            feed();
+            send(100);
+            while (report(true)) {
+            }
+        }
+        ADD_FAILURE() << "jobs are unreachable: " << testing::PrintToString(rows(
+            Sql("SELECT w.id, w.appid, w.size_class, w.priority, w.hr_class, r.id, r.server_state, r.outcome FROM workunit w LEFT JOIN result r ON r.workunitid=w.id "
+                "WHERE w.canonical_resultid=0 AND w.error_mask=0 LIMIT 20"), 8));
+    }
+
+    std::mt19937 random_;
+    std::int64_t key_ = 0;
+    std::map<Id, Id> submitted_;  ///< workunit -> priority that its submitter wanted
+    std::map<Id, Id> final_;      ///< … that it had when it was done
+};
+
+TEST_P(Interaction, NoneChangesWhatAnotherGuarantees) {
+    fill();
+    check();
+    for (int i = 0; i < 25 && !HasFailure(); ++i) step();
+    // Nothing is accelerable any more: what submitters wanted is back for every open job.
+    if (GetParam().has(kAccel) && !GetParam().has(kSizes)) {
+        db.execute(Sql("UPDATE app SET n_size_classes=0 WHERE n_size_classes=1"));
+        run_ok({"batch_accel", "--no_stats"});
+        for (const auto& row : rows(Sql("SELECT w.id, w.priority FROM workunit w JOIN batch b ON b.id=w.batch WHERE b.state=1 AND "
+                                        "w.canonical_resultid=0 AND w.error_mask=0"), 2))
+            EXPECT_EQ(std::stoll(row[1]), submitted_[std::stoll(row[0])]) << "workunit " << row[0];
+    }
+    drain();
+    check();
+}
+INSTANTIATE_TEST_SUITE_P(Pairs, Interaction, testing::ValuesIn(all_pairs()), [](const auto& tested) {
+    return std::string(kNames[tested.param.a]) + "With" + kNames[tested.param.b] + "Level" + std::to_string(tested.param.level);
+});
+
+}  // namespace
+}  // namespace sluice::test

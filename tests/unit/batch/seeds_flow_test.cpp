@@ -1,0 +1,51 @@
+// Every test that docs/seeds_flow.md and docs/compat.d/batch.md name exists.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kSource = SLUICE_SOURCE_DIR;
+
+std::string text_of(const fs::path& file) {
+    std::ifstream in(file);
+    EXPECT_TRUE(in) << file;
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::set<std::string> all_tests() {
+    std::set<std::string> names;
+    const std::regex test(R"(TEST(?:_F|_P)?\((\w+),\s*(\w+)\))");
+    for (const auto& entry : fs::recursive_directory_iterator(kSource / "tests")) {
+        if (entry.path().extension() != ".cpp") continue;
+        const std::string text = text_of(entry.path());
+        for (auto i = std::sregex_iterator(text.begin(), text.end(), test); i != std::sregex_iterator(); ++i)
+            names.insert((*i)[1].str() + "." + (*i)[2].str());
+    }
+    return names;
+}
+
+void expect_tests_exist(const fs::path& page, const std::regex& name, int at_least) {
+    const auto tests = all_tests();
+    const std::string text = text_of(page);
+    int named = 0;
+    for (auto i = std::sregex_iterator(text.begin(), text.end(), name); i != std::sregex_iterator(); ++i, ++named)
+        EXPECT_TRUE(tests.contains((*i)[1])) << (*i)[1] << " is named in " << page.filename() << " but is no test";
+    EXPECT_GE(named, at_least);
+}
+
+TEST(SeedsOfTheFlow, EveryTestThatThePageNamesExists) {
+    expect_tests_exist(kSource / "docs/seeds_flow.md", std::regex(R"(`(\w+\.\w+)`)"), 60);
+}
+
+TEST(SeedsOfTheFlow, EveryTestThatADifferenceNamesExists) {
+    expect_tests_exist(kSource / "docs/compat.d/batch.md", std::regex(R"(\b([A-Z]\w+\.[A-Z]\w+)\b)"), 20);
+}
+
+}  // namespace
+}  // namespace sluice
