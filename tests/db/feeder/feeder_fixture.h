@@ -48,22 +48,10 @@ class FeederProject {
     Database& db() { return db_; }
 
     /// `n` unsent results of `n` new workunits, ids from `first` on.
-    void add_jobs(Id first, Id n, int priority = 0, int app = 1, int xml_bytes = 1500) {
-        const std::string range = "seq_" + std::to_string(first) + "_to_" + std::to_string(first + n - 1);
-        const auto app_text = std::to_string(app), priority_text = std::to_string(priority);
-        execute("insert into workunit (id, create_time, appid, name, xml_doc, batch, rsc_fpops_est, rsc_fpops_bound, "
-                "rsc_memory_bound, rsc_disk_bound, need_validate, canonical_resultid, canonical_credit, transition_time, delay_bound, "
-                "error_mask, file_delete_state, assimilate_state, hr_class, opaque, min_quorum, target_nresults, max_error_results, "
-                "max_total_results, max_success_results, result_template_file, priority, rsc_bandwidth_bound, fileset_id, "
-                "app_version_id, transitioner_flags, keywords, app_version_num) select seq, 0, " + app_text +
-                ", concat('wu_', seq), rpad('<workunit>', " + std::to_string(xml_bytes) + ", 'x'), 0, 1e12, 1e14, 1e8, 1e8, 0, 0, 0, 2147483647, 86400, "
-                "0, 0, 0, 0, 0, 1, 1, 3, 10, 6, '', " + priority_text + ", 0, 0, 0, 0, '', 0 from " + range);
-        execute("insert into result (id, create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
-                "report_deadline, sent_time, received_time, name, cpu_time, batch, file_delete_state, validate_state, claimed_credit, "
-                "granted_credit, opaque, random, app_version_num, appid, exit_status, teamid, priority, elapsed_time, flops_estimate, "
-                "app_version_id, runtime_outlier, peak_working_set_size, peak_swap_size, peak_disk_usage) select seq, 0, seq, 2, 0, 0, 0, 0, "
-                "0, 0, 0, concat('wu_', seq, '_0'), 0, 0, 0, 0, 0, 0, 0, seq * 7919 % 100003, 0, " + app_text +
-                ", 0, 0, " + priority_text + ", 0, 0, 0, 0, 0, 0, 0 from " + range);
+    void add_jobs(Id first, Id n, int priority = 0, int app = 1) {
+        constexpr Id kAtOnce = 10000;  // a busy machine takes its time for many rows
+        for (; n > kAtOnce; first += kAtOnce, n -= kAtOnce) add_some_jobs(first, kAtOnce, priority, app);
+        add_some_jobs(first, n, priority, app);
     }
 
     Subprocess start(std::vector<std::string> args = {}) const {
@@ -115,6 +103,24 @@ class FeederProject {
     JobArrayName name;
 
   private:
+    void add_some_jobs(Id first, Id n, int priority, int app) {
+        const std::string range = "seq_" + std::to_string(first) + "_to_" + std::to_string(first + n - 1);
+        const auto app_text = std::to_string(app), priority_text = std::to_string(priority);
+        execute("insert into workunit (id, create_time, appid, name, xml_doc, batch, rsc_fpops_est, rsc_fpops_bound, "
+                "rsc_memory_bound, rsc_disk_bound, need_validate, canonical_resultid, canonical_credit, transition_time, delay_bound, "
+                "error_mask, file_delete_state, assimilate_state, hr_class, opaque, min_quorum, target_nresults, max_error_results, "
+                "max_total_results, max_success_results, result_template_file, priority, rsc_bandwidth_bound, fileset_id, "
+                "app_version_id, transitioner_flags, keywords, app_version_num) select seq, 0, " + app_text +
+                ", concat('wu_', seq), rpad('<workunit>', 300, 'x'), 0, 1e12, 1e14, 1e8, 1e8, 0, 0, 0, 2147483647, 86400, "
+                "0, 0, 0, 0, 0, 1, 1, 3, 10, 6, '', " + priority_text + ", 0, 0, 0, 0, '', 0 from " + range);
+        execute("insert into result (id, create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
+                "report_deadline, sent_time, received_time, name, cpu_time, batch, file_delete_state, validate_state, claimed_credit, "
+                "granted_credit, opaque, random, app_version_num, appid, exit_status, teamid, priority, elapsed_time, flops_estimate, "
+                "app_version_id, runtime_outlier, peak_working_set_size, peak_swap_size, peak_disk_usage) select seq, 0, seq, 2, 0, 0, 0, 0, "
+                "0, 0, 0, concat('wu_', seq, '_0'), 0, 0, 0, 0, 0, 0, 0, seq * 7919 % 100003, 0, " + app_text +
+                ", 0, 0, " + priority_text + ", 0, 0, 0, 0, 0, 0, 0 from " + range);
+    }
+
     /// A test may have started another server since.
     static void use(const PrivateMariaDb& server) { ::setenv("MYSQL_UNIX_PORT", server.socket().c_str(), 1); }
 
