@@ -21,13 +21,22 @@ function(sluice_library name)
   target_link_libraries(${name} PUBLIC sluice_flags ${A_PUBLIC} PRIVATE ${A_PRIVATE})
 endfunction()
 
-# sluice_program(NAME DESTINATION bin|cgi-bin SOURCES ... LIBS ...)
+# sluice_program(NAME [NO_MAN] DESTINATION bin|cgi-bin SOURCES ... LIBS ...): the program and, unless NO_MAN, its manual page,
+# which it prints itself (--man), from the text of its --help.
 function(sluice_program name)
-  cmake_parse_arguments(A "" "DESTINATION" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(A "NO_MAN" "DESTINATION" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${A_DESTINATION})
   install(TARGETS ${name} RUNTIME DESTINATION ${A_DESTINATION})
+  if(A_NO_MAN)
+    return()
+  endif()
+  set(page ${CMAKE_BINARY_DIR}/man/${name}.1)
+  add_custom_command(TARGET ${name} POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
+    COMMAND ${name} --man > ${page} BYPRODUCTS ${page})
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT man)
   set_property(GLOBAL APPEND PROPERTY SLUICE_PROGRAMS ${name})
 endfunction()
 

@@ -20,7 +20,7 @@ struct ProgramDoc {
 };
 
 std::string usage_text(const ProgramDoc& doc);
-/// roff with the man macros, section 8.
+/// roff with the man macros, section 1.
 std::string man_page(const ProgramDoc& doc, const std::string& version);
 
 }  // namespace sluice

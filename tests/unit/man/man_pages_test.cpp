@@ -1,66 +1,93 @@
-// The pages of docs/man are what the programs print: a changed option without `ninja man_pages` is found here.
+// Manual pages: made from the text of --help, and installed with the programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 
 #include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kPages = fs::path(SLUICE_SOURCE_DIR) / "docs/man";
 
-/// They take their arguments as upstream's programs of that name do, or are tools of the build.
-const std::set<std::string> kWithoutPage{"crypt_prog", "sign_executable", "sluice_options"};
+std::string text_of(const fs::path& file) {
+    std::ifstream in(file);
+    EXPECT_TRUE(in) << file;
+    return {std::istreambuf_iterator<char>(in), {}};
+}
 
 std::vector<fs::path> programs() {
-    std::ifstream in(fs::path(SLUICE_BINARY_DIR) / "tests/programs.txt");
+    std::istringstream in(text_of(fs::path(SLUICE_BINARY_DIR) / "tests/programs.txt"));
     std::vector<fs::path> all;
     for (std::string line; std::getline(in, line);)
         if (!line.empty()) all.emplace_back(line);
     return all;
 }
 
-std::string trimmed(std::string text) {
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    return text;
+/// Without line breaks and roff's escapes: the words.
+std::string words(std::string text) {
+    text = std::regex_replace(text, std::regex(R"(\\f[BIR])"), "");
+    text = std::regex_replace(text, std::regex(R"(\\-)"), "-");
+    text = std::regex_replace(text, std::regex(R"(\\&)"), "");
+    text = std::regex_replace(text, std::regex(R"(\\e)"), "\\");
+    text = std::regex_replace(text, std::regex(R"((^|\n)\.(TH|SH|TP|PP|B|I)\b)"), "\n");
+    return std::regex_replace(text, std::regex(R"(\s+)"), " ");
 }
 
-TEST(ManPages, AreWhatTheProgramsPrint) {
+/// "--name" of every option that a text mentions at the beginning of a line.
+std::set<std::string> options_of(const std::string& text, const std::regex& line) {
+    std::set<std::string> found;
+    const std::regex name(R"(--?[A-Za-z_]+)");
+    for (auto i = std::sregex_iterator(text.begin(), text.end(), line); i != std::sregex_iterator(); ++i) {
+        const std::string names = (*i)[1];
+        for (auto j = std::sregex_iterator(names.begin(), names.end(), name); j != std::sregex_iterator(); ++j) found.insert(j->str());
+    }
+    return found;
+}
+
+TEST(ManPages, AreMadeFromTheTextOfHelp) {
     ASSERT_GE(programs().size(), 15u);
     for (const fs::path& program : programs()) {
         const std::string name = program.filename();
-        if (kWithoutPage.contains(name)) continue;
-        const test::RunResult r = test::run({program.string(), "--man"});
-        EXPECT_EQ(r.status, 0) << name << ": " << r.err;
-        std::ifstream in(kPages / (name + ".1"));
-        ASSERT_TRUE(in) << "docs/man/" << name << ".1 is missing: run `ninja man_pages`";
-        const std::string page{std::istreambuf_iterator<char>(in), {}};
-        EXPECT_EQ(trimmed(page), trimmed(r.out)) << "docs/man/" << name << ".1 is stale: run `ninja man_pages`";
+        const std::string page = text_of(fs::path(SLUICE_BINARY_DIR) / "man" / (name + ".1"));
+        EXPECT_EQ(page, test::run({program.string(), "--man"}).out) << name << ": the page is not this program's";
+        for (const char* part : {".TH ", ".SH NAME\n", ".SH SYNOPSIS\n", ".SH OPTIONS\n"})
+            EXPECT_THAT(page, testing::HasSubstr(part)) << name;
+        const test::RunResult help = test::run({program.string(), "--help"});
+        EXPECT_EQ(help.status, 0) << name;
+        const auto in_help = options_of(help.err, std::regex(R"(\n  (-[^ ,]+(, -[^ ,]+)*))"));
+        std::string plain = std::regex_replace(page, std::regex(R"(\\-)"), "-");
+        const auto in_page = options_of(plain, std::regex(R"(\n\.B (-[^ ,\n]+(, -[^ ,\n]+)*))"));
+        EXPECT_TRUE(in_help.contains("--help")) << name << " has no --help";
+        EXPECT_EQ(in_page, in_help) << name;
+        // Every sentence of the help stands in the page: compared by the last words of each option's text.
+        const std::string page_words = words(page);
+        std::istringstream lines(help.err);
+        bool in_options = false;
+        for (std::string line; std::getline(lines, line);) {
+            if (line.starts_with("options")) in_options = true;
+            if (in_options && line.empty()) break;
+            if (!in_options || !line.starts_with(std::string(30, ' '))) continue;
+            EXPECT_THAT(page_words, testing::HasSubstr(words(line.substr(30)))) << name;
+        }
     }
 }
 
-TEST(ManPages, BelongToPrograms) {
-    std::set<std::string> names;
-    for (const fs::path& program : programs()) names.insert(program.filename());
-    for (const auto& entry : fs::directory_iterator(kPages)) {
-        if (entry.path().extension() != ".1") continue;
-        EXPECT_TRUE(names.contains(entry.path().stem())) << entry.path() << " is of no program: run `ninja man_pages`";
-    }
-}
-
-TEST(ManPages, SaySynopsisOptionsAndWhatTheProgramIsFor) {
-    for (const auto& entry : fs::directory_iterator(kPages)) {
-        if (entry.path().extension() != ".1") continue;
-        std::ifstream in(entry.path());
-        const std::string page{std::istreambuf_iterator<char>(in), {}};
-        for (const char* part : {".SH NAME\n", ".SH SYNOPSIS\n", ".SH OPTIONS\n"})
-            EXPECT_THAT(page, testing::HasSubstr(part)) << entry.path();
-    }
+TEST(ManPages, AreInstalled) {
+    const test::TempDir prefix;
+    const test::RunResult r = test::run({"cmake", "--install", SLUICE_BINARY_DIR, "--prefix", prefix.path().string(), "--component", "man"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    std::set<std::string> wanted, found;
+    for (const fs::path& program : programs()) wanted.insert(program.filename().string() + ".1");
+    for (const auto& entry : fs::directory_iterator(prefix.path() / "share/man/man1")) found.insert(entry.path().filename());
+    EXPECT_EQ(found, wanted);
+    for (const char* name : {"feeder", "transitioner", "size_regulator", "size_census", "batch_stats", "batch_accel", "show_shmem"})
+        EXPECT_TRUE(found.contains(std::string(name) + ".1")) << name;
 }
 
 }  // namespace

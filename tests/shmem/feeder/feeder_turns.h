@@ -1,0 +1,100 @@
+#pragma once
+// The feeder's turns on a real segment, a database in memory and a clock of the test's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "feeder/feeder.h"
+#include "src/shmem/segment.h"
+#include "tests/support/fake_catalogue_store.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/fake_feeder_store.h"
+#include "tests/support/fixed_rng.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+
+class FeederTurns : public testing::Test {
+  protected:
+    FeederTurns() {
+        config_.project_dir = dir_.path().string();
+        config_.shmem_work_items = 10;
+        for (Id id = 1; id <= 3; ++id) {
+            App& app = db_.apps[id];
+            app.id = id, app.name = "app" + std::to_string(id);
+        }
+    }
+    ~FeederTurns() override {
+        feeder_.reset();
+        array_.reset();
+        shm::Segment::remove(name().segment);
+    }
+    JobArrayName name() const { return job_array_name(7, dir_.path()); }
+    void job(Id id, std::int64_t priority = 0, Id app = 1) {
+        Result& r = db_.results[id];
+        r.id = id, r.workunitid = id, r.appid = app, r.priority = priority,
+        r.server_state = ServerState::kUnsent;
+        Workunit& w = db_.workunits[id];
+        w.id = id, w.appid = app, w.priority = priority, w.target_nresults = 1, w.rsc_memory_bound = 4e9,
+        w.rsc_disk_bound = 1e9;
+        w.name = "wu_" + std::to_string(id);
+    }
+    Feeder& start() {
+        JobArraySettings settings;
+        settings.slots = static_cast<std::uint32_t>(config_.shmem_work_items);
+        array_ = JobArray::create(name(), settings);
+        feeder_ = std::make_unique<Feeder>(config_, options_, FeederParts{*array_, store_, catalogue_},
+                                           Env{clock_, rng_});
+        run(0);
+        return *feeder_;
+    }
+    /// A turn every half second of the clock's.
+    void run(double seconds) {
+        const double until = clock_.now() + seconds;
+        do {
+            feeder_->turn();
+            clock_.advance(0.5);
+        } while (clock_.now() < until);
+    }
+    std::vector<Id> jobs() const {
+        std::vector<Id> ids;
+        for (std::uint32_t i = 0; i < array_->size(); ++i) {
+            JobSummary j;
+            SlotRef ref;
+            if (array_->read(i, j, ref) == SlotState::kPresent) ids.push_back(j.result_id);
+        }
+        return ids;
+    }
+    /// Sends up to n jobs for which `wanted` holds.
+    std::vector<Id> send(std::size_t n, const std::function<bool(const JobSummary&)>& wanted = {}) {
+        const auto scheduler = JobArray::attach(name());
+        std::vector<Id> ids;
+        for (std::uint32_t i = 0; i < scheduler->size() && ids.size() < n; ++i) {
+            JobSummary j;
+            SlotRef ref;
+            if (scheduler->read(i, j, ref) != SlotState::kPresent || (wanted && !wanted(j))) continue;
+            auto claim = scheduler->claim(ref);
+            db_.results.at(j.result_id).server_state = ServerState::kInProgress;
+            claim->consume();
+            ids.push_back(j.result_id);
+        }
+        return ids;
+    }
+
+    TempDir dir_;
+    ProjectConfig config_;
+    FeederOptions options_;
+    FakeDb db_;
+    FakeFeederStore store_{db_};
+    FakeCatalogueStore catalogue_{db_};
+    FakeClock clock_;
+    FixedRng rng_ = FixedRng(3);
+    std::unique_ptr<JobArray> array_;
+    std::unique_ptr<Feeder> feeder_;
+};
+
+}  // namespace sluice::test
