@@ -141,7 +141,7 @@ std::string type_name(const OptionRow& row) {
 }
 
 std::string allowed_values(const OptionRow& row) {
-    const auto& [min, max] = row.range;
+    const double min = row.range.min, max = row.range.max;  // no binding: clang 14 can't capture one
     if (row.base == OptionRow::Base::kOctal)
         return fmt::format("must be an octal mode from 0 to {:o}", static_cast<int>(max));
     const std::string bounds = fmt::format("from {} to {}", number_text(min), number_text(max));

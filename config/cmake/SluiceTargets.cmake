@@ -55,10 +55,10 @@ function(sluice_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${A_LABEL}" TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENV}")
 endfunction()
 
-# sluice_fuzz(NAME SOURCES ... LIBS ... CORPUS folder): NAME_replay runs every input of CORPUS once, with any compiler
+# sluice_fuzz(NAME SOURCES ... LIBS ... CORPUS folders): NAME_replay runs every input of CORPUS once, with any compiler
 # (ctest label fuzz); with SLUICE_FUZZ, NAME is the libFuzzer program. SOURCES define LLVMFuzzerTestOneInput.
 function(sluice_fuzz name)
-  cmake_parse_arguments(A "" "CORPUS" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS;CORPUS" ${ARGN})
   add_executable(${name}_replay ${A_SOURCES} ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cpp)
   target_link_libraries(${name}_replay PRIVATE sluice_flags ${A_LIBS})
   set_target_properties(${name}_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -159,7 +159,8 @@ Stage hand_out_work(Rpc& rpc) {
         session.log_trace();
     } else {
         abort_useless_jobs(rpc);
-        if (wants) key_is_known(rpc);
+        // A machine that can never be served need not learn the key (upstream).
+        if (wants && !rpc.platforms.empty()) key_is_known(rpc);
     }
     if (wants && rpc.screening.pool_empty) {
         if (rpc.config.debug_send) log_normal("[send] No jobs in shmem cache");

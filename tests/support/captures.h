@@ -11,6 +11,35 @@
 
 namespace sluice::test {
 
+/// gui_urls.xml of the captured project.
+inline constexpr char kCapturedGuiUrls[] =
+    "<gui_urls>\n"
+    "    <gui_url>\n"
+    "        <name>Message boards</name>\n"
+    "        <description>Correspond with other users on the <project_name/> message boards</description>\n"
+    "        <url><master_url/>forum_index.php</url>\n"
+    "    </gui_url>\n"
+    "    <gui_url>\n"
+    "        <name>Your account</name>\n"
+    "        <description>View your account information</description>\n"
+    "        <url><master_url/>home.php</url>\n"
+    "    </gui_url>\n"
+    "    <gui_url>\n"
+    "        <name>Your tasks</name>\n"
+    "        <description>View the last week or so of computational work</description>\n"
+    "        <url><master_url/>results.php?userid=<userid/></url>\n"
+    "    </gui_url>\n"
+    "    <ifteam>\n"
+    "    <gui_url><name>Team</name><url><master_url/>team_display.php?teamid=<teamid/></url></gui_url>\n"
+    "    </ifteam>\n"
+    "</gui_urls>\n"
+    "<rss_feeds>\n"
+    "    <rss_feed>\n"
+    "        <url><master_url/>notices.php?userid=<userid/>&auth=<rss_auth/></url>\n"
+    "        <poll_interval>86400</poll_interval>\n"
+    "    </rss_feed>\n"
+    "</rss_feeds>\n";
+
 inline std::filesystem::path captures_dir() {
     return std::filesystem::path(SLUICE_SOURCE_DIR) / "tests" / "captures";
 }

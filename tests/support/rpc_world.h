@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -95,6 +96,8 @@ class RpcWorld {
     ReplyText send(const std::string& body);
     std::function<void(const char*)> at_point;
     bool ignore_seqno = false;
+    /// Other stores than those of `db`: a real database's.
+    std::optional<RpcStores> real_stores;
 
   private:
     TempDir folder_;

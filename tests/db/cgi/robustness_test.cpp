@@ -8,6 +8,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 
+#include "tests/support/captures.h"
 #include "tests/support/scheduler_world.h"
 
 namespace sluice::test {
@@ -166,6 +167,8 @@ TEST(Missing, ServiceByIntention) {
     world.start_feeder(5);
     std::ofstream(world.folder() / "stop_sched").flush();
     expect_come_back(world, "Project is temporarily shut down for maintenance", "");
+    const ReplyText as_captured = world.send_raw(capture("12_client_stop_sched.request"));
+    EXPECT_EQ(as_captured.text(), "Content-type: text/plain\n\n" + capture("12_client_stop_sched.reply"));
     RunOptions options = world.run_options(RequestText{}.text(), {});
     options.unset.push_back("REQUEST_METHOD");
     options.env.erase("REQUEST_METHOD");

@@ -20,34 +20,6 @@ const char kKey[] =
     "0000000000000000000000000000000000000000000000000000000000010001\n"
     ".";
 
-const char kGuiUrls[] =
-    "<gui_urls>\n"
-    "    <gui_url>\n"
-    "        <name>Message boards</name>\n"
-    "        <description>Correspond with other users on the <project_name/> message boards</description>\n"
-    "        <url><master_url/>forum_index.php</url>\n"
-    "    </gui_url>\n"
-    "    <gui_url>\n"
-    "        <name>Your account</name>\n"
-    "        <description>View your account information</description>\n"
-    "        <url><master_url/>home.php</url>\n"
-    "    </gui_url>\n"
-    "    <gui_url>\n"
-    "        <name>Your tasks</name>\n"
-    "        <description>View the last week or so of computational work</description>\n"
-    "        <url><master_url/>results.php?userid=<userid/></url>\n"
-    "    </gui_url>\n"
-    "    <ifteam>\n"
-    "    <gui_url><name>Team</name><url><master_url/>team_display.php?teamid=<teamid/></url></gui_url>\n"
-    "    </ifteam>\n"
-    "</gui_urls>\n"
-    "<rss_feeds>\n"
-    "    <rss_feed>\n"
-    "        <url><master_url/>notices.php?userid=<userid/>&auth=<rss_auth/></url>\n"
-    "        <poll_interval>86400</poll_interval>\n"
-    "    </rss_feed>\n"
-    "</rss_feeds>\n";
-
 /// What all captures of the project share.
 SchedulerReply project_reply(int client_version, ReplyExtent extent) {
     SchedulerReply r;
@@ -75,7 +47,7 @@ SchedulerReply full(Id host, std::int64_t host_created, double credit = 0, doubl
     r.host.create_time = host_created;
     r.user.total_credit = credit;
     r.user.expavg_credit = expavg;
-    r.gui_urls = expand_gui_urls(kGuiUrls, r);
+    r.gui_urls = expand_gui_urls(kCapturedGuiUrls, r);
     return r;
 }
 
