@@ -70,7 +70,7 @@ void Database::Impl::connect() {
     options["schema"] = sql::SQLString(settings.name);
     options["CLIENT_FOUND_ROWS"] = true;
     options["OPT_CONNECT_TIMEOUT"] = 10;
-    SessionSetup setup(settings.read_uncommitted);
+    SessionSetup setup(settings.read_uncommitted, settings.read_only);
     try {
         connection.reset(sql::mysql::get_driver_instance()->connect(options));
     } catch (const sql::SQLException& e) {

@@ -18,15 +18,19 @@ namespace {
 
 thread_local SessionSetup* active_setup = nullptr;
 
-/// The session variable's name differs by server and version.
-const char* isolation_variable(MYSQL* mysql) {
+/// What the session variables' names begin with differs by server and version.
+std::string transaction_variable(MYSQL* mysql, const char* name) {
     const bool maria = mariadb_connection(mysql) != 0;
-    return mysql_get_server_version(mysql) >= (maria ? 110100UL : 50720UL) ? "transaction_isolation" : "tx_isolation";
+    const bool long_name = mysql_get_server_version(mysql) >= (maria ? 110100UL : 50720UL);
+    return std::string(long_name ? "transaction_" : "tx_") + name;
 }
 
 }  // namespace
 
-SessionSetup::SessionSetup(bool read_uncommitted) : read_uncommitted_(read_uncommitted) { active_setup = this; }
+SessionSetup::SessionSetup(bool read_uncommitted, bool read_only)
+    : read_uncommitted_(read_uncommitted), read_only_(read_only) {
+    active_setup = this;
+}
 SessionSetup::~SessionSetup() { active_setup = nullptr; }
 SessionSetup* SessionSetup::active() { return active_setup; }
 
@@ -45,7 +49,8 @@ std::string SessionSetup::setup_statement() const {
     std::string text =
         "SET autocommit=1,time_zone='+00:00',"
         "sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
-    if (read_uncommitted_) text += std::string(",") + isolation_variable(handle_) + "='READ-UNCOMMITTED'";
+    if (read_uncommitted_) text += "," + transaction_variable(handle_, "isolation") + "='READ-UNCOMMITTED'";
+    if (read_only_) text += "," + transaction_variable(handle_, "read_only") + "=1";
     return text;
 }
 

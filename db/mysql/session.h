@@ -13,7 +13,7 @@ namespace sluice {
 
 class SessionSetup {
   public:
-    explicit SessionSetup(bool read_uncommitted);
+    SessionSetup(bool read_uncommitted, bool read_only);
     SessionSetup(const SessionSetup&) = delete;
     SessionSetup& operator=(const SessionSetup&) = delete;
     ~SessionSetup();
@@ -31,7 +31,7 @@ class SessionSetup {
     bool take_withheld_result();
 
   private:
-    bool read_uncommitted_;
+    bool read_uncommitted_, read_only_;
     st_mysql* handle_ = nullptr;
     int statements_ = 0;
     bool withheld_result_ = false;

@@ -65,20 +65,8 @@ void take(Rpc& rpc, MatchResult&& result) {
                     result.stats.slots_locked, result.stats.slots_scanned);
 }
 
-void add(MatchStats& sum, const MatchStats& more) {
-    sum.slots_scanned += more.slots_scanned;
-    sum.slots_locked += more.slots_locked;
-    sum.pool_empty &= more.pool_empty;
-    for (std::size_t r = 0; r < sum.reasons.size(); ++r)
-        if (more.reasons[r].count > 0) {
-            const std::uint32_t n = sum.reasons[r].count;
-            sum.reasons[r] = more.reasons[r];
-            sum.reasons[r].count += n;
-        }
-}
-
 /// One job of each non-CPU-intensive app that the host has none of.
-void send_non_cpu_intensive(Rpc& rpc, WorkSession& session, MatchStats& stats) {
+void send_non_cpu_intensive(Rpc& rpc, WorkSession& session) {
     const auto& apps = rpc.services.tables.apps;
     if (std::none_of(apps.begin(), apps.end(), [](const App& a) { return a.non_cpu_intensive; })) return;
     std::vector<Id> on_host;
@@ -86,7 +74,7 @@ void send_non_cpu_intensive(Rpc& rpc, WorkSession& session, MatchStats& stats) {
         if (const KnownResult* known = rpc.known_result(r.name)) on_host.push_back(known->appid);
     for (const PlannedJob& job : rpc.jobs) on_host.push_back(job.chosen.job.app_id);
     MatchResult result = session.matcher().match_non_cpu_intensive(on_host);
-    add(stats, result.stats);
+    add_stats(rpc.decision.stats, result.stats);
     take(rpc, std::move(result));
 }
 
@@ -111,23 +99,29 @@ void log_request(const Rpc& rpc, const HostFacts& host, const WorkRequest& wante
 }
 
 void send_work(Rpc& rpc, WorkSession& session) {
-    MatchStats stats;
+    Decision& decision = rpc.decision;
+    decision.search = Search::kDone;
     const auto sent_assigned = [&] {
         const std::vector<AssignedJob> assigned = read_assigned_jobs(rpc);
+        decision.search = Search::kAssignedJobsSent;
         if (send_targeted_jobs(rpc, session, assigned)) return true;
+        decision.search = Search::kOwnJobsOnly;
         if (rpc.account.user.seti_id != 0) return true;  // "only run jobs that are meant for my computers"
+        decision.search = Search::kAssignedJobsSent;
         return send_broadcast_jobs(rpc, session, assigned);
     };
     if (class_unknown_for_all(rpc, session.host())) {
-        stats.reasons[static_cast<std::size_t>(Reason::kHrClassUnknown)].count = 1;
+        decision.search = Search::kHrUnknownForAll;
+        decision.stats.reasons[static_cast<std::size_t>(Reason::kHrClassUnknown)].count = 1;
     } else if (!sent_assigned()) {
-        send_non_cpu_intensive(rpc, session, stats);
+        decision.search = Search::kDone;
+        send_non_cpu_intensive(rpc, session);
         MatchResult result = session.matcher().match();
         if (rpc.config.debug_send_scan) log_normal("[send_scan] {}", trace_scan_line(result.stats));
-        add(stats, result.stats);
+        add_stats(decision.stats, result.stats);
         take(rpc, std::move(result));
     }
-    explain(rpc, session.host(), session.wanted(), stats);
+    explain(rpc, session.host(), session.wanted(), decision.stats);
 }
 
 void warn_of_app_info(Rpc& rpc) {
@@ -140,22 +134,40 @@ void warn_of_app_info(Rpc& rpc) {
     }
 }
 
+/// What is known before jobs are looked for.
+Search before_search(const Rpc& rpc) {
+    if (!rpc.screening.wants_work) return Search::kNotAsked;
+    if (rpc.may_send_work) return Search::kArrayEmpty;  // unless the array is searched below
+    return rpc.platforms.empty() && rpc.screening.may_send_work ? Search::kUnknownPlatform : Search::kClientRefused;
+}
+
 }  // namespace
 
 Stage hand_out_work(Rpc& rpc) {
     warn_of_app_info(rpc);
     const bool wants = rpc.screening.wants_work;
     bool may_send = rpc.may_send_work;
+    Search& search = rpc.decision.search = before_search(rpc);
     if (may_send && (wants || may_resend(rpc))) {
         WorkSession session(rpc, !wants);
+        rpc.decision.wanted = session.wanted();
         log_request(rpc, session.host(), session.wanted());
         if (resend_lost_jobs(rpc, session)) {
             if (rpc.config.debug_send) log_normal("[send] Resent lost jobs, don't send more");
             may_send = false;
+            search = Search::kLostJobsResent;
         }
         abort_useless_jobs(rpc);
-        if (wants && !key_is_known(rpc)) may_send = false;
-        if (wants && may_send && !rpc.screening.pool_empty && !too_recent(rpc)) send_work(rpc, session);
+        if (wants && !key_is_known(rpc)) {
+            may_send = false;
+            search = Search::kKeyUnknown;
+        }
+        if (wants && may_send && !rpc.screening.pool_empty) {
+            if (too_recent(rpc))
+                search = Search::kTooRecent;
+            else
+                send_work(rpc, session);
+        }
         session.log_trace();
     } else {
         abort_useless_jobs(rpc);

@@ -30,11 +30,19 @@ struct Explainer {
     void gpus();
     void gpu_properties(const Coproc& gpu);
     void feasibility(Reason r);
+    void refusal(Reason r);
     void why_nothing();
     void applications();
     int quota_reached() const;
-    void limits();
+    /// Several reasons share a text.
+    void say_once(ReplyMessage message);
 };
+
+void Explainer::say_once(ReplyMessage message) {
+    const auto& said = rpc.reply.messages;
+    if (std::none_of(said.begin(), said.end(), [&](const ReplyMessage& m) { return m.text == message.text; }))
+        rpc.say(std::move(message));
+}
 
 void Explainer::find_types() {
     for (const AppVersion& v : rpc.services.tables.versions)
@@ -104,7 +112,6 @@ void Explainer::applications() {
         if (app != nullptr && !app->deprecated && !blocked.contains(id))
             rpc.say(messages::no_tasks_for_app(app->user_friendly_name));
     }
-    for (const Reason r : binding_order(stats)) feasibility(r);
     const bool says_so = rpc.config.sched_old || rpc.config.compat_level > 0;  // upstream: the old policy only
     if (says_so && happened(Reason::kAppNotSelected) && !of_selected_apps) rpc.say(messages::no_tasks_for_selected_apps());
 }
@@ -118,28 +125,36 @@ int Explainer::quota_reached() const {
     return static_cast<int>(v.required);
 }
 
-void Explainer::limits() {
-    if (happened(Reason::kDailyQuota)) rpc.say(messages::daily_quota_finished(quota_reached()));
-    if (happened(Reason::kInProgressLimit) || happened(Reason::kAppInProgressLimit) || happened(Reason::kUserJobLimit))
-        rpc.say(messages::in_progress_limit());
+/// What stood in the way, in the words of upstream's explanations.
+void Explainer::refusal(Reason r) {
+    switch (r) {
+        case Reason::kDeadline:
+        case Reason::kDeadlineOthers:
+            say_once(messages::wont_finish_in_time(host.client_version, host.row.on_frac, host.row.active_frac));
+            break;
+        case Reason::kHrClassMismatch:
+        case Reason::kHrCommittedElsewhere: say_once(messages::committed_to_other_platforms()); break;
+        case Reason::kHrClassUnknown: say_once(messages::computer_type_not_supported()); break;
+        case Reason::kClientTooOld:
+            say_once(messages::newer_client_required());
+            rpc.delay(kPermanentDelay);
+            break;
+        case Reason::kDailyQuota: say_once(messages::daily_quota_finished(quota_reached())); break;
+        case Reason::kInProgressLimit:
+        case Reason::kAppInProgressLimit:
+        case Reason::kUserJobLimit: say_once(messages::in_progress_limit()); break;
+        default: feasibility(r);
+    }
 }
 
+/// What binds is said first (upstream's order is fixed, limits last); apps and preferences as such come after.
 void Explainer::why_nothing() {
     rpc.say(messages::no_tasks_sent());
+    for (const Reason r : binding_order(stats)) refusal(r);
     applications();
-    if (happened(Reason::kDeadline) || happened(Reason::kDeadlineOthers))
-        rpc.say(messages::wont_finish_in_time(host.client_version, host.row.on_frac, host.row.active_frac));
-    if (happened(Reason::kHrClassMismatch) || happened(Reason::kHrCommittedElsewhere))
-        rpc.say(messages::committed_to_other_platforms());
-    if (happened(Reason::kHrClassUnknown)) rpc.say(messages::computer_type_not_supported());
-    if (happened(Reason::kClientTooOld)) {
-        rpc.say(messages::newer_client_required());
-        rpc.delay(kPermanentDelay);
-    }
     for (int t = 0; t < kProcTypes; ++t)
         if (rpc.user.dont_use[static_cast<std::size_t>(t)] && project_types[static_cast<std::size_t>(t)])
             rpc.say(messages::resource_refused_by_prefs(static_cast<ProcType>(t)));
-    limits();
 }
 
 /// Upstream explains only to requests with work_req_seconds: GPU-only requests of new clients get no word.
@@ -152,8 +167,8 @@ bool asked_for_work(const SchedulerRequest& r, const WorkRequest& w) {
 void explain(Rpc& rpc, const HostFacts& host, const WorkRequest& wanted, const MatchStats& stats) {
     Explainer e{rpc, host, wanted, stats, {}};
     e.find_types();
-    if (!host.anonymous) e.gpus();
     if (rpc.jobs.empty() && asked_for_work(rpc.request, wanted)) e.why_nothing();
+    if (!host.anonymous) e.gpus();
 }
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #include "pipeline.h"
 
+#include "decision_log.h"
 #include "dispatch.h"
 #include "finish_reply.h"
 #include "rpc.h"
@@ -14,6 +15,12 @@ constexpr int kDecisions = 4;  ///< a decision that was overtaken is made anew, 
 
 constexpr Stage (*kStages[])(Rpc&) = {authenticate,   lock_host,     read_host,        update_host,
                                       record_results, hand_out_work, exchange_messages};
+
+/// Why a stage ended the RPC before jobs were looked for.
+Search ended_by(Stage (*stage)(Rpc&), const Rpc& rpc) {
+    if (stage == lock_host) return Search::kHostBusy;
+    return rpc.stored.max_results_day == -1 ? Search::kHostBanned : Search::kUnknownAccount;
+}
 
 /// Claims never outlive a decision.
 struct ClaimsGuard {
@@ -35,7 +42,10 @@ std::optional<std::string> decide_once(RpcServices& services, const SchedulerReq
     ClaimsGuard guard{services.pool};
     Stage next = Stage::kContinue;
     for (const auto stage : kStages)
-        if ((next = stage(rpc)) == Stage::kReply) break;
+        if ((next = stage(rpc)) == Stage::kReply) {
+            rpc.decision.search = ended_by(stage, rpc);
+            break;
+        }
     if (next == Stage::kContinue) {
         if (commit(rpc) == Committed::kDecideAgain) return std::nullopt;
         finish_reply(rpc);
@@ -44,13 +54,16 @@ std::optional<std::string> decide_once(RpcServices& services, const SchedulerReq
     if (next == Stage::kContinue)
         log_normal("Sending reply to [HOST#{}]: {} results, delay req {:.2f}", rpc.host.id, rpc.reply.jobs.size(),
                    rpc.reply.request_delay);
+    log_decision(rpc);
     return write_reply(rpc.reply);
 }
 
-std::string nucleus(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+std::string nucleus(RpcServices& services, const SchedulerRequest& request, const Screening& screening, Search why) {
     Rpc rpc(services, request, screening);
     rpc.reply.extent = ReplyExtent::kNucleus;
+    rpc.decision.search = why;
     log_messages(rpc);
+    log_decision(rpc);
     return write_reply(rpc.reply);
 }
 
@@ -58,6 +71,8 @@ std::string database_is_down(RpcServices& services, const SchedulerRequest& requ
     Rpc rpc(services, request, screening);
     rpc.refuse(messages::cant_open_database(), services.config.maintenance_delay);
     rpc.reply.project_is_down = true;
+    rpc.decision.search = Search::kDatabaseDown;
+    log_decision(rpc);
     return write_reply(rpc.reply);
 }
 
@@ -66,6 +81,8 @@ std::string host_is_busy(RpcServices& services, const SchedulerRequest& request,
     log_critical("[HOST#{}] gave up after {} decisions: other RPCs of this host or its user were quicker each time",
                  request.hostid, kDecisions);
     rpc.refuse(messages::another_instance(), 60);
+    rpc.decision.search = Search::kHostBusy;
+    log_decision(rpc);
     return write_reply(rpc.reply);
 }
 
@@ -97,12 +114,14 @@ std::string handle_rpc(RpcServices& services, std::string_view request_text) {
             log_normal("Incomplete request received from IP {}: {}", services.remote_address, parsed.error);
             Screening nothing;
             nothing.messages.push_back(messages::bad_request(parsed.error));
-            return nucleus(services, SchedulerRequest{}, nothing);
+            return nucleus(services, SchedulerRequest{}, nothing, Search::kBadRequest);
         }
         const SchedulerRequest& request = *parsed.request;
         for (const std::string& tag : parsed.request->unknown_tags) log_debug("unrecognized tag in request: {}", tag);
         const Screening screening = screen_client(services, request);
-        if (screening.finished) return nucleus(services, request, screening);
+        if (screening.finished)
+            return nucleus(services, request, screening,
+                           screening.may_send_work ? Search::kArrayEmpty : Search::kClientRefused);
         return decide(services, request, screening);
     } catch (const std::exception& e) {
         log_critical("request from {} not handled: {}", services.remote_address, e.what());

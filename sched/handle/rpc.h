@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "decision.h"
 #include "rpc_services.h"
 #include "sched/rpc/prefs.h"
 #include "sched/rpc/reply.h"
@@ -84,6 +85,7 @@ struct Rpc {
     bool may_send_work = true;
     bool resend_asked = false;           ///< a result came twice: the last reply may have been lost
     std::vector<PlannedJob> jobs;
+    Decision decision;                   ///< about new jobs
     RpcWrites writes;
 
     bool new_host() const { return stored.id == 0; }

@@ -11,6 +11,7 @@
 #include "sluice/base/env.h"
 #include "sluice/db/rpc_stores.h"
 #include "sluice/match/job_pool.h"
+#include "sluice/match/matcher.h"
 #include "sluice/match/params.h"
 #include "sluice/model/project_tables.h"
 #include "sluice/shmem/job_array.h"
@@ -41,6 +42,7 @@ struct RpcServices {
     RequestLimits limits;
     std::string remote_address = "?.?.?.?";
     bool ignore_seqno = false;  ///< --batch
+    Trace* trace = nullptr;     ///< told what became of every job that was looked at
     /// Tests: called with the name of each point of an RPC where a crash would matter.
     std::function<void(const char* point)> at_point{};
     void pass(const char* point) const {

@@ -79,7 +79,7 @@ WorkSession::WorkSession(Rpc& rpc, bool for_lost_jobs_only)
     const RpcServices& s = rpc.services;
     context_ = std::unique_ptr<MatchContext>(new MatchContext{host_, rpc.user, wanted_, s.tables, s.params,
                                                               s.files.plan_classes, &s.files.buda, rpc.now, s.env.rng});
-    matcher_ = std::make_unique<Matcher>(*context_, s.pool, facts_, rpc.config.debug_send_job ? &trace_ : nullptr);
+    matcher_ = std::make_unique<Matcher>(*context_, s.pool, facts_, s.trace != nullptr ? s.trace : rpc.config.debug_send_job ? &trace_ : nullptr);
 }
 WorkSession::~WorkSession() = default;
 

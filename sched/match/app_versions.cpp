@@ -203,7 +203,8 @@ Verdict VersionChooser::suits(const AppFacts& app, const Offer& offer, const Job
     if (job.app_version_num == 0 && offer.deprecated && !committed) return refuse(Reason::kNoAppVersion);
     if (job.rsc_memory_bound > address_space_ && !offer.platform_is_64)
         return refuse(Reason::kMemory, address_space_, job.rsc_memory_bound);
-    if (offer.type != type) return refuse(Reason::kResourceNotWanted);
+    if (offer.type != type)  // a GPU that the host has not is missing, whatever it asks for
+        return offer.refusal.reason == Reason::kGpuMissing ? offer.refusal : refuse(Reason::kResourceNotWanted);
     if (!offer.refusal) return offer.refusal;
     return offer.window ? offer.window->check(job) : feasible();
 }

@@ -20,6 +20,7 @@ struct DbSettings {
     std::string host;  ///< HOST, HOST:PORT, or "" / "localhost" = unix socket ($MYSQL_UNIX_PORT or the default)
     std::string name, user, password;
     bool read_uncommitted = false;  ///< feeder, census: readers that never wait
+    bool read_only = false;         ///< the server refuses every write of this session (dry runs)
 };
 
 /// A result set, wholly in memory. Columns by index; SQL NULL reads as 0 or "".

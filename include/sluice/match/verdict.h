@@ -31,6 +31,8 @@ enum class Reason : std::uint8_t {
     kNotNeeded,           ///< the request was satisfied by better jobs; in seed 002's words: it went back
     kCount
 };
+/// Not a fate like "another scheduler was quicker".
+inline bool is_refusal(Reason reason) { return reason != Reason::kFeasible && reason < Reason::kClaimLost; }
 /// "memory", "hr_class_mismatch" …: stable names, used in traces, JSON and docs.
 const char* reason_name(Reason reason);
 /// What an admin can do about it: one sentence (docs/policies.md holds the same).

@@ -1,0 +1,76 @@
+#include "dry_pool.h"
+
+namespace sluice {
+
+DryJobPool::DryJobPool(const JobArray& array, PoolFilter filter) : array_(array), slots_(array.size()) {
+    slots_of_array_ = array.size();
+    for (std::uint32_t i = 0; i < slots_of_array_; ++i) {
+        Slot& s = slots_[i];
+        s.state = array.read(i, s.job, s.ref);
+        if (s.state == SlotState::kClaimed) ++locked_;
+        if (s.state != SlotState::kPresent) continue;
+        ++jobs_in_array_;
+        s.infeasible = array.infeasible_count(i);
+        s.shown = filter.app == 0 || s.job.app_id == filter.app;
+    }
+}
+
+void DryJobPool::show_only(Id result) {
+    for (Slot& s : slots_) s.shown = s.shown && s.job.result_id == result;
+}
+
+void DryJobPool::add_outsider(const JobSummary& job, SlotDoc doc) {
+    Slot& s = slots_.emplace_back();
+    s.state = SlotState::kPresent;
+    s.job = job;
+    s.ref = {static_cast<std::uint32_t>(slots_.size() - 1), 0};
+    s.infeasible = job.hr_class != 0 ? 1 : 0;
+    s.shown = true;
+    s.doc = std::move(doc);
+}
+
+void DryJobPool::mark_reliable(int reliable_on_priority) {
+    for (Slot& s : slots_)
+        s.job.need_reliable = reliable_on_priority != 0 && s.job.priority >= reliable_on_priority ? 1 : 0;
+}
+
+std::optional<std::uint32_t> DryJobPool::slot_of(Id result) const {
+    for (std::uint32_t i = 0; i < slots_of_array_; ++i)
+        if (slots_[i].state == SlotState::kPresent && slots_[i].job.result_id == result) return i;
+    return std::nullopt;
+}
+
+PoolSlot DryJobPool::read(std::uint32_t index, JobSummary& job, PoolRef& ref) const {
+    const Slot& s = slots_[index];
+    if (s.state == SlotState::kClaimed) return PoolSlot::kLocked;
+    if (s.state == SlotState::kEmpty || !s.shown) return PoolSlot::kEmpty;
+    if (claimed_.contains(index)) return PoolSlot::kLocked;
+    job = s.job;
+    ref = {index, s.infeasible, s.ref.word};
+    return PoolSlot::kPresent;
+}
+
+std::optional<SlotDoc> DryJobPool::document(const PoolRef& ref) const {
+    const Slot& s = slots_[ref.index];
+    if (s.doc) return s.doc;
+    return array_.peek_doc(s.ref);
+}
+
+std::optional<std::string> DryJobPool::workunit_xml(const PoolRef& ref) const {
+    auto doc = document(ref);
+    if (!doc) return std::nullopt;
+    return std::move(doc->wu_xml);
+}
+
+std::string DryJobPool::keywords(const PoolRef& ref) const {
+    auto doc = document(ref);
+    return doc ? std::move(doc->keywords) : std::string();
+}
+
+bool DryJobPool::any_present() const {
+    for (const Slot& s : slots_)
+        if (s.state == SlotState::kPresent) return true;
+    return false;
+}
+
+}  // namespace sluice

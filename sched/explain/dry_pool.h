@@ -1,0 +1,61 @@
+#pragma once
+// The job array as it stands, for a dry run: a copy that is claimed from and never given back. Nothing in the segment
+// changes, whoever else works on it meanwhile.
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "sched/handle/rpc_services.h"
+
+namespace sluice {
+
+/// What the dry run is to look at; by default everything.
+struct PoolFilter {
+    Id app = 0;  ///< 0: all apps
+};
+
+class DryJobPool final : public RpcJobPool {
+  public:
+    DryJobPool(const JobArray& array, PoolFilter filter);
+
+    /// Of the array's jobs only this one.
+    void show_only(Id result);
+    /// A job that is not in the array, judged as if it were; its place is behind the last slot.
+    void add_outsider(const JobSummary& job, SlotDoc doc);
+    /// The feeder marks retries for reliable hosts; with another configuration others are.
+    void mark_reliable(int reliable_on_priority);
+
+    std::uint32_t slots_of_array() const { return slots_of_array_; }
+    std::uint32_t jobs_in_array() const { return jobs_in_array_; }
+    std::uint32_t locked() const { return locked_; }
+    /// The slot that holds a result; nullopt: none does.
+    std::optional<std::uint32_t> slot_of(Id result) const;
+
+    std::uint32_t size() const override { return static_cast<std::uint32_t>(slots_.size()); }
+    PoolSlot read(std::uint32_t index, JobSummary& job, PoolRef& ref) const override;
+    bool claim(const PoolRef& ref) override { return claimed_.insert(ref.index).second; }
+    void release(const PoolRef& ref) override { claimed_.erase(ref.index); }
+    std::optional<std::string> workunit_xml(const PoolRef& ref) const override;
+    std::string keywords(const PoolRef& ref) const override;
+    bool any_present() const override;
+    std::optional<SlotDoc> document(const PoolRef& ref) const override;
+    void consume(const PoolRef&) override {}
+    void release_all() override { claimed_.clear(); }
+
+  private:
+    struct Slot {
+        SlotState state = SlotState::kEmpty;
+        JobSummary job;
+        SlotRef ref;
+        std::uint32_t infeasible = 0;
+        bool shown = false;
+        std::optional<SlotDoc> doc;  ///< outsiders
+    };
+    const JobArray& array_;
+    std::vector<Slot> slots_;
+    std::unordered_set<std::uint32_t> claimed_;
+    std::uint32_t slots_of_array_ = 0, jobs_in_array_ = 0, locked_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,103 @@
+#include "dry_run.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "sched/handle/rpc.h"
+#include "sched/handle/screening.h"
+#include "sched/handle/work_session.h"
+
+namespace sluice {
+namespace {
+
+class Recorder final : public Trace {
+  public:
+    void row(const TraceRow& row) override {
+        JudgedJob& j = jobs.emplace_back();
+        j.slot = row.ref.index;
+        j.job = *row.job;
+        j.resource = row.pass;
+        j.verdict = row.verdict;
+        j.fate = row.fate;
+        j.score = row.score;
+        j.terms = row.terms;
+        if (row.app != nullptr) j.app = row.app->name;
+        j.host_size_class = row.host_size_class;
+        j.size_is_guess = row.size_is_guess;
+        if (row.version == nullptr) return;
+        const AppChoice& v = *row.version;
+        j.plan_class = v.plan_class;
+        j.platform = v.platform;
+        j.app_version_id = v.app_version_id;
+        j.version_num = v.version_num;
+        j.projected_flops = v.usage.projected_flops;
+        if (v.effective_speed() > 0) j.runtime = j.job.rsc_fpops_est / v.effective_speed();
+    }
+    std::vector<JudgedJob> jobs;
+};
+
+/// The cgi's stages but for the host's lock (a file) and all that comes after the decision. Null: none ended the RPC.
+using StageFn = Stage (*)(Rpc&);
+constexpr StageFn kStages[] = {authenticate, read_host, update_host, record_results, hand_out_work};
+
+StageFn run_stages(Rpc& rpc) {
+    for (const StageFn stage : kStages)
+        if (stage(rpc) == Stage::kReply) return stage;
+    return nullptr;
+}
+
+std::vector<std::string> jobs_from_elsewhere(const Rpc& rpc) {
+    std::vector<std::string> lines;
+    for (const PlannedJob& job : rpc.jobs) {
+        if (job.origin == PlannedJob::Origin::kResend)
+            lines.push_back(fmt::format("RESULT#{} {} (lost by the host, sent again)", job.reply.result_id, job.reply.result_name));
+        if (job.origin == PlannedJob::Origin::kAssigned)
+            lines.push_back(fmt::format("a new instance of WU#{} {} (assigned)", job.reply.workunit_id, job.reply.wu_name));
+    }
+    return lines;
+}
+
+[[noreturn]] void writes_nothing() { throw std::logic_error("a dry run writes nothing"); }
+
+}  // namespace
+
+Explanation dry_run(RpcServices& services, const DryJobPool& pool, const SchedulerRequest& request) {
+    Recorder recorder;
+    services.trace = &recorder;
+    const Screening screening = screen_client(services, request);
+    Rpc rpc(services, request, screening);
+    Explanation e;
+    if (screening.finished) {
+        e.search = screening.may_send_work ? Search::kArrayEmpty : Search::kClientRefused;
+    } else if (run_stages(rpc) == &authenticate) {
+        e.search = rpc.stored.max_results_day == -1 ? Search::kHostBanned : Search::kUnknownAccount;
+    } else {
+        e.search = rpc.decision.search;
+    }
+    e.host = rpc.host;
+    e.user = rpc.account.user;
+    e.facts = host_facts(rpc);
+    e.stats = rpc.decision.stats;
+    e.wanted = rpc.decision.wanted;
+    e.other_jobs = jobs_from_elsewhere(rpc);
+    for (const ReplyMessage& m : rpc.reply.messages) e.messages.push_back(m.text);
+    e.slots = pool.slots_of_array();
+    e.in_array = pool.jobs_in_array();
+    e.locked = pool.locked();
+    e.jobs = std::move(recorder.jobs);
+    return e;
+}
+
+std::vector<SendableFacts> JudgedAsUnsent::facts(const FactsQuery& query) {
+    std::vector<SendableFacts> all = store_.facts(query);
+    for (SendableFacts& f : all)
+        if (f.result_id == result_) f.server_state = ServerState::kUnsent;
+    return all;
+}
+void JudgedAsUnsent::touch_workunits(std::span<const WorkunitTouch>) { writes_nothing(); }
+std::vector<Id> JudgedAsUnsent::store_reports(const ReportBatch&) { writes_nothing(); }
+std::vector<Id> JudgedAsUnsent::send(const SendBatch&) { writes_nothing(); }
+void JudgedAsUnsent::detach(Id, std::int64_t, std::span<const Id>) { writes_nothing(); }
+
+}  // namespace sluice

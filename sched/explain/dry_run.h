@@ -1,0 +1,64 @@
+#pragma once
+// One scheduler RPC as the cgi would handle it, up to the point where it would write: what would be sent, and what
+// became of every other job.
+#include <string>
+#include <vector>
+
+#include "dry_pool.h"
+#include "sched/handle/decision.h"
+#include "sched/handle/rpc_services.h"
+
+namespace sluice {
+
+/// A job on one resource of the host, judged. TraceRow without pointers.
+struct JudgedJob {
+    std::uint32_t slot = 0;
+    JobSummary job;
+    ProcType resource = ProcType::kCpu;
+    Verdict verdict;                  ///< the first refusal
+    Reason fate = Reason::kFeasible;  ///< kFeasible: it would be sent
+    double score = 0;
+    std::vector<TraceRow::Term> terms;
+    std::string app, plan_class, platform;
+    Id app_version_id = 0;
+    int version_num = 0;
+    double projected_flops = 0, runtime = 0;  ///< 0: no version
+    int host_size_class = -1;
+    bool size_is_guess = false;
+};
+
+struct Explanation {
+    Host host;
+    User user;
+    HostFacts facts;
+    Search search = Search::kNotAsked;
+    MatchStats stats;
+    WorkRequest wanted;
+    std::vector<JudgedJob> jobs;
+    std::vector<std::string> other_jobs;  ///< that would be sent though they are not of the array: one line each
+    std::vector<std::string> messages;    ///< what the volunteer would read
+    std::uint32_t slots = 0, in_array = 0, locked = 0;
+};
+
+/// `services.trace` is used by the dry run itself.
+Explanation dry_run(RpcServices& services, const DryJobPool& pool, const SchedulerRequest& request);
+
+/// What the database says, except that one result counts as unsent, so that the other checks can be told of it. Writes
+/// are refused.
+class JudgedAsUnsent final : public RpcResultStore {
+  public:
+    JudgedAsUnsent(RpcResultStore& store, Id result) : store_(store), result_(result) {}
+    std::vector<KnownResult> load(const ResultQuery& query) override { return store_.load(query); }
+    std::vector<LostJob> lost_jobs(std::span<const Id> results) override { return store_.lost_jobs(results); }
+    std::vector<SendableFacts> facts(const FactsQuery& query) override;
+    void touch_workunits(std::span<const WorkunitTouch>) override;
+    std::vector<Id> store_reports(const ReportBatch&) override;
+    std::vector<Id> send(const SendBatch&) override;
+    void detach(Id, std::int64_t, std::span<const Id>) override;
+
+  private:
+    RpcResultStore& store_;
+    Id result_;
+};
+
+}  // namespace sluice

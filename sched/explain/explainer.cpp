@@ -1,0 +1,172 @@
+#include "explainer.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <iterator>
+
+#include "config/load.h"
+#include "config/db_settings.h"
+#include "feeder/job_summary_of.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/db/mysql_rpc_stores.h"
+#include "sluice/match/policies.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;  // the same answer each time: version choice and the scan's start are random
+
+DbSettings read_only(DbSettings settings) {
+    settings.read_only = true;
+    return settings;
+}
+
+/// The configuration that decides: of another file, but on this project's array, database and folders.
+ProjectConfig deciding_config(const ProjectConfig& live, const ExplainOptions& options) {
+    ProjectConfig config = live;
+    if (!options.config_file.empty()) {
+        config = load_config_file(options.config_file, live.project_dir).config;
+        config.project_dir = live.project_dir;
+        config.key_dir = live.key_dir;
+    }
+    check_score_weights(config, score_term_names());
+    config.min_sendwork_interval = 0;  // "when", not "whether": a note says it
+    config.decision_log = DecisionLog::kOff;
+    return config;
+}
+
+std::string text_of_file(const std::string& file) {
+    if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    auto text = read_file(file);
+    if (!text) throw Error(file + " does not exist");
+    return std::move(*text);
+}
+
+std::string known_apps(const ProjectTables& tables) {
+    std::string names;
+    for (const App& a : tables.apps) names += (names.empty() ? "" : ", ") + a.name;
+    return names.empty() ? "none" : names;
+}
+
+struct Explainer {
+    Explainer(const std::filesystem::path& project, const ExplainOptions& given);
+    Report run();
+
+    SchedulerRequest request_of_file() const;
+    SchedulerRequest request_of_database(Report& report);
+    PoolFilter filter() const;
+    void find_job(DryJobPool& pool, Report& report);
+    void add_notes(Report& report) const;
+
+    const ExplainOptions& options;
+    const ProjectConfig live;
+    const ProjectConfig config;
+    ProjectFiles files;
+    MatchParams params;
+    Database db;
+    MysqlRpcStores stores;
+    std::unique_ptr<FeederStore> feeder_store;
+    std::unique_ptr<JobArray> array;
+    std::shared_ptr<const ProjectTables> tables;
+    SystemClock clock;
+    std::unique_ptr<Rng> rng = make_seeded_rng(kSeed);
+};
+
+Explainer::Explainer(const std::filesystem::path& project, const ExplainOptions& given)
+    : options(given), live(load_config(project).config), config(deciding_config(live, given)),
+      files(load_project_files(config)), params(match_params(config)), db(read_only(db_settings(live))), stores(db),
+      feeder_store(make_feeder_store(db)),
+      array(JobArray::attach_read_only(job_array_name(live.shmem_key, live.project_dir))), tables(array->tables()) {
+    if (!options.plan_class_file.empty()) {
+        files.plan_classes = PlanClasses::from_spec(text_of_file(options.plan_class_file), options.plan_class_file);
+        for (const std::string& p : files.plan_classes.problems()) files.problems.push_back(p);
+    }
+    params.min_slots = params.max_slots = params.max_locked = 0;  // every job is judged
+}
+
+SchedulerRequest Explainer::request_of_file() const {
+    ParsedRequest parsed = parse_request(text_of_file(options.request_file), request_limits(config));
+    if (!parsed.request) throw Error(options.request_file + " is no scheduler request: " + parsed.error);
+    return std::move(*parsed.request);
+}
+
+SchedulerRequest Explainer::request_of_database(Report& report) {
+    const RpcStores s = stores.stores();
+    const auto found = s.accounts.host_and_account(options.host);
+    if (!found) throw Error(fmt::format("there is no HOST#{}", options.host));
+    if (found->host.userid == 0)
+        throw Error(fmt::format("HOST#{} was merged into HOST#{}: use --host {}", options.host, found->host.rpc_seqno, found->host.rpc_seqno));
+    if (!found->account) throw Error(fmt::format("the account (USER#{}) of HOST#{} is gone", found->host.userid, options.host));
+    ResultQuery query;
+    query.in_progress_on_host = options.host;
+    HostRequest made = request_of_host(*found, s.host_states.load(options.host, false), s.results.load(query), *tables, options.wish);
+    made.request.code_sign_key = files.code_sign_key;
+    report.assumed = std::move(made.assumed);
+    const double passed = clock.now() - static_cast<double>(found->host.rpc_time);
+    if (live.min_sendwork_interval > 0 && passed < live.min_sendwork_interval)
+        report.notes.push_back(fmt::format("the host's last request was {:.0f} s ago: until <min_sendwork_interval> ({} s) has passed, it "
+                                           "gets nothing (too_recent)", passed, live.min_sendwork_interval));
+    return std::move(made.request);
+}
+
+PoolFilter Explainer::filter() const {
+    PoolFilter f;
+    if (options.app.empty()) return f;
+    const App* app = tables->app_by_name(options.app);
+    if (app == nullptr) throw Error("--app " + options.app + ": there is no such app; there are: " + known_apps(*tables));
+    f.app = app->id;
+    return f;
+}
+
+/// --job: the array's copy if there is one, else the job as the feeder would put it there.
+void Explainer::find_job(DryJobPool& pool, Report& report) {
+    const RpcStores s = stores.stores();
+    report.job = stand_of_job(options.job, s.results, *feeder_store, pool, *tables, array->stats());
+    if (report.job->slot) {
+        pool.show_only(report.job->job.result.id);
+        return;
+    }
+    pool.show_only(-1);
+    pool.add_outsider(job_summary_of(report.job->job, config.reliable_on_priority, clock.now_sec()), slot_doc_of(report.job->job));
+    if (report.job->result.server_state != ServerState::kUnsent)
+        report.notes.push_back("the job is judged as if it were unsent");
+}
+
+void Explainer::add_notes(Report& report) const {
+    for (const std::string& p : files.problems) report.notes.push_back(p);
+    if (!array->ready()) report.notes.push_back("the feeder has not completed its first fill, or has stopped: clients are told that the project is down");
+    const int most = config.mm_max_slots;
+    if (most > 0 && static_cast<std::uint32_t>(most) < array->size())
+        report.notes.push_back(fmt::format("<mm_max_slots> {}: a real request looks at {} of the {} slots, from a random one on; here every job is judged",
+                                           most, most, array->size()));
+    if (config.mm_min_slots > 0 && static_cast<std::uint32_t>(config.mm_min_slots) < array->size())
+        report.notes.push_back(fmt::format("<mm_min_slots> {}: a real request stops after that many slots if it has enough; here every job is judged",
+                                           config.mm_min_slots));
+}
+
+Report Explainer::run() {
+    Report report;
+    report.app = options.app;
+    const SchedulerRequest request = options.host != 0 ? request_of_database(report) : request_of_file();
+    DryJobPool pool(*array, filter());
+    if (!options.job.empty()) find_job(pool, report);
+    if (config.reliable_on_priority != live.reliable_on_priority) pool.mark_reliable(config.reliable_on_priority);
+    RpcStores s = stores.stores();
+    JudgedAsUnsent judged(s.results, report.job && !report.job->slot ? report.job->job.result.id : 0);
+    RpcStores reading{s.accounts, s.host_states, judged, s.assignments, s.unit_of_work};
+    RpcServices services{config, files, params, *tables, pool, reading, Env{clock, *rng}, request_limits(config)};
+    services.ignore_seqno = true;
+    add_notes(report);
+    report.explanation = dry_run(services, pool, request);
+    return report;
+}
+
+}  // namespace
+
+Report explain_request(const std::filesystem::path& project, const ExplainOptions& options) {
+    return Explainer(project, options).run();
+}
+
+}  // namespace sluice

@@ -1,0 +1,24 @@
+#pragma once
+// sched_explain: attaches to the live array and the database, both for reading only, and judges one request.
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "host_request.h"
+#include "report.h"
+
+namespace sluice {
+
+struct ExplainOptions {
+    Id host = 0;               ///< --host; 0: --request
+    std::string request_file;  ///< "-": standard input
+    std::string job, app;
+    std::string config_file;      ///< --config: decisions by this file; database and array as in PROJECT/config.xml
+    std::string plan_class_file;  ///< --plan_class_spec, likewise
+    Wish wish;
+};
+
+/// Throws Error: what is wrong with the options, the project, the array or the database.
+Report explain_request(const std::filesystem::path& project, const ExplainOptions& options);
+
+}  // namespace sluice

@@ -1,0 +1,88 @@
+#include "job_standing.h"
+
+#include <fmt/format.h>
+
+#include "sluice/base/error.h"
+#include "sluice/base/process.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+const char* outcome_text(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::kInit: return "none";
+        case Outcome::kSuccess: return "success";
+        case Outcome::kCouldntSend: return "could not be sent";
+        case Outcome::kClientError: return "error on the host";
+        case Outcome::kNoReply: return "no reply in time";
+        case Outcome::kDidntNeed: return "was not needed";
+        case Outcome::kValidateError: return "validation error";
+        case Outcome::kClientDetached: return "the host came back without it";
+    }
+    return "unknown";
+}
+
+/// An unsent job that no slot holds.
+std::string why_not_in_array(const JobStanding& s, const DryJobPool& pool, const ProjectTables& tables,
+                             const JobArrayStats& array) {
+    const Workunit& w = s.job.workunit;
+    if (tables.app(w.appid) == nullptr) return fmt::format("its app {} is deprecated, or was added after the feeder read the tables", w.appid);
+    if (s.state.transitioner_flags != TransitionerFlags::kNormal)
+        return "its workunit is meant for certain hosts (assigned jobs): the feeder passes it over";
+    if (s.state.error_mask != 0) return "its workunit was cancelled or has failed";
+    if (s.state.canonical_resultid != 0) return "its workunit has a canonical result already";
+    if (!is_alive(array.feeder)) return "the feeder does not run";
+    if (pool.jobs_in_array() + pool.locked() >= pool.slots_of_array())
+        return fmt::format("all {} slots hold other jobs; it comes in its turn (a larger <shmem_work_items>, or another order of the feeder)",
+                           pool.slots_of_array());
+    if (pool.locked() > 0) return "a scheduler may hold its slot now, or the feeder has not come to it yet";
+    return "there is room: the feeder has not come to it yet, lets it rest, or leaves it out by its options (--mod, --wmod, --appids, slots by app)";
+}
+
+std::string standing_text(const JobStanding& s, const DryJobPool& pool, const ProjectTables& tables, const JobArrayStats& array) {
+    const Workunit& w = s.job.workunit;
+    switch (s.result.server_state) {
+        case ServerState::kUnsent:
+            if (s.slot) return fmt::format("unsent, in slot {} of the array", *s.slot);
+            return "unsent, not in the array: " + why_not_in_array(s, pool, tables, array);
+        case ServerState::kInactive: {
+            const App* app = tables.app(w.appid);
+            return fmt::format("not in the array: inactive, waits for size_regulator --app_name {} to release jobs of size class {}",
+                               app != nullptr ? app->name : std::to_string(w.appid), w.size_class);
+        }
+        case ServerState::kInProgress:
+            return fmt::format("not in the array: in progress on HOST#{}, due at {} (UNIX time)", s.result.hostid, s.result.report_deadline);
+        case ServerState::kOver: return fmt::format("not in the array: over, outcome: {}", outcome_text(s.result.outcome));
+    }
+    return fmt::format("not in the array: server_state {} is none that can be sent", static_cast<int>(s.result.server_state));
+}
+
+}  // namespace
+
+JobStanding stand_of_job(const std::string& text, RpcResultStore& results, FeederStore& store, const DryJobPool& pool,
+                         const ProjectTables& tables, const JobArrayStats& array) {
+    JobStanding s;
+    std::optional<Id> id = parse_int(text);
+    if (!id) {
+        ResultQuery query;
+        query.names = {text};
+        const auto known = results.load(query);
+        if (known.empty()) throw Error("--job " + text + ": there is no result of that id or name");
+        id = known.front().id;
+    }
+    const Id ids[] = {*id};
+    const auto jobs = store.load(ids);
+    if (jobs.empty()) throw Error("--job " + text + ": there is no result of that id or name, or its workunit is gone");
+    s.job = jobs.front();
+    ResultQuery query;
+    query.names = {s.job.result.name};
+    for (const KnownResult& k : results.load(query))
+        if (k.id == *id) s.result = k;
+    if (const auto states = store.look_at(ids); !states.empty()) s.state = states.front();
+    s.slot = pool.slot_of(*id);
+    s.text = standing_text(s, pool, tables, array);
+    return s;
+}
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+#pragma once
+// An explanation as text for people, or as one JSON document.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dry_run.h"
+#include "job_standing.h"
+
+namespace sluice {
+
+struct Report {
+    Explanation explanation;
+    std::vector<std::string> assumed;  ///< about the host, because nothing is stored of it
+    std::vector<std::string> notes;    ///< what a real request would meet besides
+    std::optional<JobStanding> job;    ///< --job
+    std::string app;                   ///< --app
+};
+
+std::string report_text(const Report& report);
+std::string report_json(const Report& report);
+
+/// One judgement per job, of its resource that got furthest: what would be sent, then what is not needed, by falling
+/// score, then refusals by slot.
+std::vector<JudgedJob> one_line_a_job(const std::vector<JudgedJob>& jobs);
+/// What kept the host from getting (more) jobs; nullopt: nothing refused.
+std::optional<Reason> binding_reason(const Explanation& e);
+int jobs_to_send(const Explanation& e);
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+#include "decision.h"
+
+#include <cmath>
+#include <iterator>
+
+namespace sluice {
+namespace {
+
+constexpr SearchInfo kInfos[] = {
+    {Search::kDone, "done", "The job array was searched; the reasons say what became of its jobs."},
+    {Search::kBadRequest, "bad_request", "What came in was no scheduler request; nothing to do, unless a proxy cuts requests."},
+    {Search::kDatabaseDown, "database_down",
+     "The database did not answer; the client comes back after <maintenance_delay>. Look at the database's own log."},
+    {Search::kNotAsked, "not_asked",
+     "The client asked for no work: its queue is full enough, or the volunteer chose 'no new tasks'."},
+    {Search::kClientRefused, "client_refused",
+     "The project serves no such client: see <min_core_client_version>, <ban_os>, <ban_cpu> and <dont_send_jobs> in config.xml."},
+    {Search::kUnknownAccount, "unknown_account",
+     "The request's key belongs to no account or not to this host's: the volunteer has to attach to the project again."},
+    {Search::kHostBanned, "host_banned", "host.max_results_day is -1: set it to 0 to let the host in again."},
+    {Search::kHostBusy, "host_busy",
+     "Another request of the same host was being handled; if that stays so, look for hanging schedulers in the log."},
+    {Search::kUnknownPlatform, "unknown_platform",
+     "The project knows none of the host's platforms: add them to project.xml and run xadd, then touch reread_db."},
+    {Search::kArrayEmpty, "array_empty",
+     "The job array holds no job: there are no unsent results, or the feeder does not run (show_shmem, status)."},
+    {Search::kKeyUnknown, "key_unknown",
+     "The client holds another code-signing key: put the old key and its signature into the key folder (old_key_0, signature_0)."},
+    {Search::kTooRecent, "too_recent",
+     "The host asked again before <min_sendwork_interval> had passed; it gets work when it asks later."},
+    {Search::kLostJobsResent, "lost_jobs_resent",
+     "Jobs that the host had lost went out again; whoever gets those gets no new ones in the same reply."},
+    {Search::kAssignedJobsSent, "assigned_jobs_sent",
+     "Jobs assigned to this host, its user or team went out; whoever gets those gets no others in the same reply."},
+    {Search::kOwnJobsOnly, "own_jobs_only",
+     "The account runs only jobs that are meant for its own computers (user.seti_id is not 0), and there was none."},
+    {Search::kHrUnknownForAll, "hr_unknown_for_all",
+     "Every app replicates homogeneously and the host's class is unknown: compat_level 1 knows more systems, coarse classes "
+     "(type 2) more processors."},
+};
+static_assert(std::size(kInfos) == static_cast<std::size_t>(Search::kCount));
+
+double miss(const Verdict& v) {
+    const double scale = v.required != 0 ? v.required : v.value;
+    return scale != 0 ? std::abs((v.required - v.value) / scale) : 0;
+}
+
+}  // namespace
+
+std::span<const SearchInfo> search_infos() { return kInfos; }
+const SearchInfo& search_info(Search search) { return kInfos[static_cast<std::size_t>(search)]; }
+
+void add_stats(MatchStats& sum, const MatchStats& more) {
+    sum.slots_scanned += more.slots_scanned;
+    sum.slots_locked += more.slots_locked;
+    sum.candidates += more.candidates;
+    sum.claims_lost += more.claims_lost;
+    sum.fact_loads += more.fact_loads;
+    sum.locked_over_limit |= more.locked_over_limit;
+    sum.pool_empty &= more.pool_empty;
+    for (std::size_t r = 0; r < sum.reasons.size(); ++r) {
+        ReasonCount &a = sum.reasons[r], b = more.reasons[r];
+        if (b.count == 0) continue;
+        b.count += a.count;
+        if (a.count > 0 && miss(a.nearest) <= miss(b.nearest))
+            a.count = b.count;
+        else
+            a = b;
+    }
+}
+
+}  // namespace sluice

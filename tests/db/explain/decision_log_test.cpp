@@ -1,0 +1,164 @@
+// <decision_log>: what the cgi writes, and that it never stands in an RPC's way.
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "planted_world.h"
+#include "sluice/base/project.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::filesystem::path folder_of(const Planted& p) { return p.world().folder() / "decisions"; }
+
+std::vector<nlohmann::json> records(const Planted& p) {
+    std::vector<nlohmann::json> all;
+    if (!std::filesystem::exists(folder_of(p))) return all;
+    for (const auto& file : std::filesystem::directory_iterator(folder_of(p))) {
+        EXPECT_THAT(file.path().filename().string(), testing::MatchesRegex("decisions_[0-9]+-[0-9]+-[0-9]+[.]jsonl"));
+        std::ifstream in(file.path());
+        for (std::string line; std::getline(in, line);) all.push_back(nlohmann::json::parse(line));
+    }
+    return all;
+}
+
+struct DecisionLog : testing::Test {
+    DecisionLog() { std::filesystem::remove_all(folder_of(p)); }
+    void store(const std::string& mode, const std::string& more = "") {
+        p.config += "<decision_log>" + mode + "</decision_log><decision_log_dir>decisions</decision_log_dir>" + more;
+        p.store();
+        std::filesystem::remove_all(folder_of(p));
+    }
+    ReplyText send() {
+        ReplyText reply = p.world().send_raw(p.request_text());
+        EXPECT_EQ(reply.malformed(), "");
+        return reply;
+    }
+    Planted p;
+};
+
+TEST_F(DecisionLog, OffWritesNothing) {
+    store("off");
+    send();
+    EXPECT_FALSE(std::filesystem::exists(folder_of(p)));
+}
+
+TEST_F(DecisionLog, AllRecordsWhatWasSentAndWhy) {
+    p.another_job().rsc_memory_bound = 1e11;
+    store("all");
+    send();
+    const auto all = records(p);
+    ASSERT_EQ(all.size(), 1u);
+    const auto& r = all[0];
+    EXPECT_EQ(r["host"], 1);
+    EXPECT_EQ(r["user"], 1);
+    EXPECT_EQ(r["search"], "done");
+    ASSERT_EQ(r["sent"].size(), 1u) << r.dump(1);
+    EXPECT_EQ(r["sent"][0]["result"], 1);
+    EXPECT_EQ(r["sent"][0]["app"], "up");
+    EXPECT_EQ(r["sent"][0]["origin"], "array");
+    EXPECT_TRUE(r["binding"].is_null());
+    ASSERT_EQ(r["reasons"].size(), 1u);
+    EXPECT_EQ(r["reasons"][0]["reason"], "memory");
+    EXPECT_EQ(r["reasons"][0]["required"], 1e11);
+    EXPECT_EQ(r["reasons"][0]["value"], 8e9);
+    EXPECT_EQ(r["asked"]["CPU"]["seconds"], 1000);
+    EXPECT_EQ(r["array"]["slots_seen"], 20);
+    EXPECT_EQ(r.dump().find(kKey), std::string::npos) << "the account's key is nobody's business";
+}
+
+TEST_F(DecisionLog, NoWorkRecordsOnlyWhoWantedWorkAndGotNone) {
+    store("nowork");
+    send();
+    EXPECT_TRUE(records(p).empty());
+    p.request.work_seconds = 0;
+    p.request.seqno = 1;
+    send();
+    EXPECT_TRUE(records(p).empty());
+    p.request.work_seconds = 1000;
+    p.request.seqno = 2;
+    p.request.platform = "pdp11";
+    send();
+    const auto all = records(p);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0]["search"], "unknown_platform");
+    EXPECT_THAT(all[0]["messages"].dump(), HasSubstr("pdp11"));
+}
+
+TEST_F(DecisionLog, TheBindingReasonIsNamed) {
+    p.workunit().rsc_memory_bound = 1e11;
+    store("nowork");
+    send();
+    const auto all = records(p);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0]["binding"], "memory");
+}
+
+TEST_F(DecisionLog, WhatIsNoRequestIsRecordedToo) {
+    store("all");
+    p.world().send_raw("junk");
+    p.request.authenticator = "nobody";
+    send();
+    const auto all = records(p);
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0]["search"], "bad_request");
+    EXPECT_EQ(all[1]["search"], "unknown_account");
+}
+
+TEST_F(DecisionLog, ADaysFileStaysWithinItsBound) {
+    p.workunit().rsc_memory_bound = 1e11;
+    store("all", "<decision_log_max_bytes>2500</decision_log_max_bytes>");
+    for (int i = 0; i < 12; ++i) {
+        p.request.seqno = i;
+        send();
+    }
+    const auto all = records(p);
+    EXPECT_GE(all.size(), 2u);
+    EXPECT_LT(all.size(), 12u);
+    for (const auto& file : std::filesystem::directory_iterator(folder_of(p))) EXPECT_LE(std::filesystem::file_size(file), 2500u);
+}
+
+TEST_F(DecisionLog, LinesOfManyProcessesStayWhole) {
+    p.workunit().rsc_memory_bound = 1e11;
+    store("all");
+    std::vector<std::unique_ptr<Subprocess>> running;
+    p.request.hostid = 0;
+    p.request.list_others = false;
+    for (int i = 0; i < 24; ++i) {
+        p.request.domain_name = "box" + std::to_string(i);
+        p.request.cpid = "cpid" + std::to_string(i);
+        running.push_back(p.world().start(p.request));
+    }
+    for (auto& process : running) {
+        const auto result = process->wait(120);
+        ASSERT_TRUE(result);
+        EXPECT_EQ(ReplyText{*result}.malformed(), "");
+    }
+    EXPECT_EQ(records(p).size(), 24u);
+}
+
+TEST_F(DecisionLog, AFailureToWriteNeverHurtsTheRpc) {
+    store("all");
+    std::ofstream(folder_of(p)) << "a file where the folder should be";
+    EXPECT_EQ(send().result_names().size(), 1u);
+    EXPECT_THAT(p.world().log(), HasSubstr("decision is not recorded"));
+    std::filesystem::remove(folder_of(p));
+}
+
+TEST_F(DecisionLog, APipeInItsPlaceKeepsNobodyWaiting) {
+    store("all");
+    std::filesystem::create_directories(folder_of(p));
+    const std::time_t now = std::time(nullptr);
+    char name[64];
+    std::strftime(name, sizeof name, "decisions_%Y-%m-%d.jsonl", std::localtime(&now));
+    ASSERT_EQ(::mkfifo((folder_of(p) / name).c_str(), 0600), 0);
+    EXPECT_EQ(send().result_names().size(), 1u);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,392 @@
+// sched_explain, the real program: it changes nothing, and answers for hosts, requests, single jobs and other
+// configurations.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include "planted_world.h"
+#include "sched/explain/host_request.h"
+#include "sched/explain/phrases.h"
+#include "sched/handle/decision.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+nlohmann::json explain_json(const Planted& planted, std::vector<std::string> args = {"--request", "request.xml"}) {
+    return nlohmann::json::parse(explained(planted, std::move(args)));
+}
+
+std::string content(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+}
+
+/// Every byte of the segment, and a checksum of every table.
+std::string state_of(const Planted& p) {
+    const SchedulerWorld& w = p.world();
+    std::string all;
+    for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) {
+        const std::string config = content(w.folder() / "config.xml");
+        const std::size_t key = config.find("<shmem_key>") + 11;
+        const std::string segment = job_array_name(std::stoll(config.substr(key)), std::filesystem::canonical(w.folder())).segment;
+        if (file.path().filename().string().find(segment) != std::string::npos) all += file.path().string() + content(file.path());
+    }
+    EXPECT_GT(all.size(), 10000u) << "the segment was not found";
+    Database& db = p.world().db();
+    Rows tables = db.query(Sql("SELECT table_name FROM information_schema.tables WHERE table_schema=DATABASE() ORDER BY 1"));
+    while (tables.next()) {
+        Rows sum = db.query((Sql("CHECKSUM TABLE ").identifier(tables.text(0)) << " EXTENDED"));
+        sum.next();
+        all += tables.text(0) + "=" + sum.text(1) + "\n";
+    }
+    for (const auto& file : std::filesystem::recursive_directory_iterator(w.folder()))
+        if (file.is_regular_file()) all += file.path().string() + content(file.path());
+    return all;
+}
+
+TEST(Explain, ChangesNothingInDatabaseSegmentAndFolder) {
+    Planted p;
+    p.config = "<decision_log>all</decision_log><sched_lockfile_dir>.</sched_lockfile_dir>";
+    p.another_job().rsc_memory_bound = 1e11;
+    p.after_fill = [](Database& db) { db.execute(Sql("UPDATE workunit SET error_mask=16 WHERE id=1")); };
+    p.store();
+    const std::string before = state_of(p);
+    explain_json(p);
+    explain_json(p, {"--host", "1"});
+    explain_json(p, {"--host", "1", "--job", "2"});
+    p.request.reported = {"wu_1_1"};
+    std::ofstream(p.world().folder() / "request2.xml") << p.request_text();
+    explain_json(p, {"--request", "request2.xml"});
+    std::filesystem::remove(p.world().folder() / "request2.xml");
+    EXPECT_TRUE(before == state_of(p));
+}
+
+TEST(Explain, TheTextNamesTheBindingConstraintFirstWithItsNearestMiss) {
+    Planted p;
+    p.host().m_nbytes = 1.6e9;
+    p.edits = {{"<m_nbytes>8e9", "<m_nbytes>1.6e9"}};
+    p.workunit().rsc_memory_bound = 2e9;
+    p.another_job().rsc_memory_bound = 9e9;
+    p.another_job().app_version_num = 300;
+    p.store();
+    for (const std::vector<std::string>& args : {std::vector<std::string>{"--request", "request.xml"}, {"--host", "1"}}) {
+        const RunResult r = explain(p, args);
+        ASSERT_EQ(r.status, 0) << r.err;
+        EXPECT_THAT(r.out, HasSubstr("RESULT#1 WU#1 up CPU: memory: needs 2.0 GB, host allows 1.6 GB"));
+        EXPECT_THAT(r.out, HasSubstr("RESULT#2 WU#2 up CPU: memory: needs 9.0 GB, host allows 1.6 GB"));
+        const std::size_t head = r.out.find("No job would be sent. The binding constraint: memory: nearest miss needs 2.0 GB, host allows 1.6 GB");
+        ASSERT_NE(head, std::string::npos) << r.out;
+        EXPECT_LT(r.out.find("memory: 2 times", head), r.out.find("app_version_mismatch: 1 time", head)) << r.out;
+        EXPECT_THAT(r.out, HasSubstr(reason_advice(Reason::kMemory)));
+    }
+}
+
+TEST(Explain, AHostsRequestIsMadeOfWhatTheDatabaseKnows) {
+    Planted p;
+    p.plan_class("<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>6000</min_gpu_ram_mb>", "cuda_x");
+    p.host().misc = R"({"client_version":"7.24.1","gpus":[{"type":"nvidia","model":"RTX","count":2,"ram_mb":8192,"driver_version":"53554","opencl_version":"300"}]})";
+    p.host().p_ngpus = 2;
+    p.host().p_gpu_fpops = 4e13;
+    p.user().global_prefs = "<global_preferences><ram_max_used_busy_pct>50</ram_max_used_busy_pct><ram_max_used_idle_pct>50</ram_max_used_idle_pct></global_preferences>";
+    p.in_progress(1);
+    p.store();
+    const auto j = explain_json(p, {"--host", "1"});
+    EXPECT_EQ(j["would_send"], 1) << j.dump(1);
+    EXPECT_EQ(j["jobs"][0]["resource"], "NVIDIA");
+    EXPECT_EQ(j["host"]["client_version"], 72401);
+    EXPECT_EQ(j["host"]["usable_ram"], 4e9);
+    EXPECT_EQ(j["host"]["jobs_in_progress"], 1);
+    EXPECT_EQ(j["asked"]["NVIDIA"]["instances"], 2);
+    EXPECT_FALSE(j["assumed"].empty());
+    p.host().misc = R"({"gpus":[{"type":"nvidia","model":"GT","count":1,"ram_mb":2048,"driver_version":"53554","opencl_version":"300"}]})";
+    p.store();
+    EXPECT_EQ(explain_json(p, {"--host", "1"})["binding"], "gpu_memory");
+}
+
+TEST(Explain, AVersionsHistoryOnTheHostCounts) {
+    Planted p;
+    HostAppVersion v;
+    v.host_id = v.app_version_id = 1;
+    v.max_jobs_per_day = 1;
+    v.n_jobs_today = 4;
+    p.rows.host_app_versions[{1, 1}] = v;
+    p.store();
+    EXPECT_EQ(explain_json(p, {"--host", "1"})["binding"], "daily_quota");
+}
+
+TEST(Explain, ASizeClassWithoutHistoryIsMarkedAsAGuess) {
+    Planted p;
+    p.config = "<size_classes/>";
+    p.app().n_size_classes = 3;
+    p.workunit().size_class = 1;
+    p.files = {"size_census_up", "1e8\n1e11\n"};
+    p.store();
+    ProjectTables tables = *p.world().array().tables();
+    tables.size_quantiles[1] = {1e8, 1e11};
+    p.world().array().publish_tables(tables);
+    const auto j = explain_json(p);
+    EXPECT_EQ(j["jobs"][0]["size"], (nlohmann::json{{"job", 1}, {"host", 1}, {"guess", true}})) << j.dump(1);
+    EXPECT_EQ(j["jobs"][0]["terms"]["size_class"]["points"], 5);
+    HostAppVersion v;
+    v.host_id = v.app_version_id = 1;
+    v.max_jobs_per_day = 500;
+    v.et = {20, 1e-12, 0, 0};
+    p.rows.host_app_versions[{1, 1}] = v;
+    p.store();
+    p.world().array().publish_tables(tables);
+    const auto known = explain_json(p, {"--host", "1"});
+    EXPECT_EQ(known["jobs"][0]["size"]["guess"], false) << known.dump(1);
+    EXPECT_THAT(explain(p, {"--request", "request.xml"}).out, Not(HasSubstr("a guess")));
+}
+
+TEST(Explain, AJobInTheArrayIsJudgedAlone) {
+    Planted p;
+    p.another_job().rsc_disk_bound = 1e12;
+    p.store();
+    for (const char* job : {"2", "wu_2_2"}) {
+        const auto j = explain_json(p, {"--host", "1", "--job", job});
+        EXPECT_EQ(j["job"]["in_array"], true);
+        EXPECT_EQ(j["binding"], "disk");
+        ASSERT_EQ(j["jobs"].size(), 1u);
+        EXPECT_EQ(j["jobs"][0]["result"], 2);
+    }
+}
+
+struct Standing {
+    const char* name;
+    Sql change;
+    const char* says;
+    const char* binding;  ///< null: it would be sent if it were unsent
+};
+
+TEST(Explain, AJobThatIsNotInTheArrayIsJudgedAndItsStandingToldAsFarAsItIsKnown) {
+    const Standing cases[] = {
+        {"inactive", Sql("UPDATE result SET server_state=1 WHERE id=2"), "inactive, waits for size_regulator --app_name up", nullptr},
+        {"in_progress", Sql("UPDATE result SET server_state=4,hostid=9,report_deadline=12345 WHERE id=2"), "in progress on HOST#9, due at 12345", nullptr},
+        {"over", Sql("UPDATE result SET server_state=5,outcome=3 WHERE id=2"), "over, outcome: error on the host", nullptr},
+        {"not_read_yet", Sql("UPDATE result SET priority=0 WHERE id=2"), "unsent, not in the array: there is room", nullptr},
+        {"assigned", Sql("UPDATE workunit SET transitioner_flags=2 WHERE id=2"), "unsent, not in the array: its workunit is meant for certain hosts", nullptr},
+        {"cancelled", Sql("UPDATE workunit SET error_mask=16 WHERE id=2"), "its workunit was cancelled", "workunit_error"},
+        {"done", Sql("UPDATE workunit SET canonical_resultid=7 WHERE id=2"), "has a canonical result already", "workunit_done"},
+        {"too_large", Sql("UPDATE workunit SET rsc_memory_bound=1e12 WHERE id=2"), "unsent, not in the array", "memory"},
+    };
+    for (const Standing& c : cases) {
+        SCOPED_TRACE(c.name);
+        Planted p;
+        p.another_job();
+        p.rows.results[2].server_state = ServerState::kInactive;
+        p.store();
+        p.world().db().execute(Sql("UPDATE result SET server_state=2 WHERE id=2"));
+        p.world().db().execute(c.change);
+        const auto j = explain_json(p, {"--host", "1", "--job", "2"});
+        EXPECT_EQ(j["job"]["in_array"], false);
+        EXPECT_THAT(j["job"]["standing"].get<std::string>(), HasSubstr(c.says));
+        if (c.binding != nullptr)
+            EXPECT_EQ(j["binding"], c.binding) << j.dump(1);
+        else
+            EXPECT_EQ(j["would_send"], 1) << j.dump(1);
+        ASSERT_EQ(j["jobs"].size(), 1u) << j.dump(1);
+        EXPECT_TRUE(j["jobs"][0]["slot"].is_null());
+    }
+}
+
+TEST(Explain, OneAppsJobsOnly) {
+    Planted p;
+    App b = p.app();
+    b.id = 2;
+    b.name = "b";
+    p.rows.apps[2] = b;
+    p.another_job().appid = 2;
+    p.rows.results[2].appid = 2;
+    p.store();
+    const auto j = explain_json(p, {"--host", "1", "--app", "b"});
+    ASSERT_EQ(j["jobs"].size(), 1u);
+    EXPECT_EQ(j["jobs"][0]["app"], "b");
+    EXPECT_EQ(j["binding"], "no_app_version");
+    EXPECT_EQ(explain_json(p, {"--host", "1", "--app", "up"})["would_send"], 1);
+}
+
+TEST(Explain, AnotherConfigurationIsTriedWithoutBeingDeployed) {
+    Planted p;
+    p.config = "<user_filter/><reliable_on_priority>5</reliable_on_priority>";
+    p.workunit().batch = 77;
+    p.result().priority = 9;
+    p.plan_class("<min_ncpus>64</min_ncpus>");
+    p.store();
+    const auto& folder = p.world().folder();
+    std::ofstream(folder / "new.xml") << "<boinc><config><mm_max_slots>3</mm_max_slots></config></boinc>";
+    std::ofstream(folder / "new_classes.xml") << "<plan_classes><plan_class><name>special</name></plan_class></plan_classes>";
+    EXPECT_EQ(explain_json(p)["binding"], "user_filter");
+    EXPECT_EQ(explain_json(p, {"--host", "1", "--config", "new.xml"})["binding"], "cpu_count");
+    const auto both = explain_json(p, {"--host", "1", "--config", "new.xml", "--plan_class_spec", "new_classes.xml"});
+    EXPECT_EQ(both["would_send"], 1) << both.dump(1);
+    EXPECT_THAT(both["notes"].dump(), HasSubstr("mm_max_slots"));
+    std::ofstream(folder / "bad.xml") << "<boinc><config><score_weights><luck>1</luck></score_weights></config></boinc>";
+    const RunResult bad = explain(p, {"--host", "1", "--config", "bad.xml"});
+    EXPECT_EQ(bad.status, 1);
+    EXPECT_THAT(bad.err, HasSubstr("luck"));
+}
+
+TEST(Explain, WhatStandsBeforeTheSearchIsNamed) {
+    const struct {
+        const char* search;
+        void (*plant)(Planted&);
+    } cases[] = {
+        {"not_asked", [](Planted& p) { p.request.work_seconds = 0; }},
+        {"client_refused", [](Planted& p) { p.config = "<min_core_client_version>90000</min_core_client_version>"; }},
+        {"unknown_account", [](Planted& p) { p.request.authenticator = "nobody"; }},
+        {"host_banned", [](Planted& p) { p.host().max_results_day = -1; }},
+        {"unknown_platform", [](Planted& p) { p.request.platform = "pdp11"; }},
+        {"array_empty", [](Planted& p) { p.result().server_state = ServerState::kInactive; }},
+        {"key_unknown", [](Planted& p) { p.request.more = "<code_sign_key>\n1024\nabc\n</code_sign_key>"; }},
+        {"own_jobs_only", [](Planted& p) { p.user().seti_id = 1; }},
+        {"hr_unknown_for_all", [](Planted& p) { p.app().homogeneous_redundancy = HrType::kFine; p.edits = {{"Linux Debian", "Plan 9"}}; }},
+        {"lost_jobs_resent", [](Planted& p) { p.config = "<resend_lost_results/>"; p.in_progress(1); p.request.others.clear(); }},
+        {"assigned_jobs_sent",
+         [](Planted& p) {
+             p.config = "<enable_assignment/>";
+             Workunit w = p.workunit();
+             w.id = 2;
+             w.name = "meant";
+             w.transitioner_flags = TransitionerFlags::kNoNewResults;
+             p.rows.workunits[2] = w;
+             Assignment a;
+             a.id = 1;
+             a.target_id = 1;
+             a.target_type = AssignTarget::kHost;
+             a.workunitid = 2;
+             p.rows.assignments[1] = a;
+         }},
+    };
+    for (const auto& c : cases) {
+        SCOPED_TRACE(c.search);
+        Planted p;
+        c.plant(p);
+        p.store();
+        const auto j = explain_json(p);
+        EXPECT_EQ(j["search"], c.search) << j.dump(1);
+        const std::string text = explain(p, {"--request", "request.xml"}).out;
+        EXPECT_TRUE(j["would_send"] != 0 || text.find(c.search) != std::string::npos) << text;
+    }
+}
+
+TEST(Explain, TheIntervalBetweenRequestsIsANote) {
+    Planted p;
+    p.config = "<min_sendwork_interval>1000</min_sendwork_interval>";
+    p.store();
+    const auto j = explain_json(p, {"--host", "1"});
+    EXPECT_EQ(j["would_send"], 1);
+    EXPECT_THAT(j["notes"].dump(), HasSubstr("too_recent"));
+}
+
+TEST(Explain, BadInputIsAClearError) {
+    Planted p;
+    p.host().userid = 0;
+    p.host().rpc_seqno = 17;
+    p.store();
+    std::ofstream(p.world().folder() / "junk") << "hello";
+    const struct {
+        std::vector<std::string> args;
+        const char* says;
+    } cases[] = {
+        {{}, "either --host ID or --request FILE"},
+        {{"--host", "1", "--request", "request.xml"}, "either --host ID or --request FILE"},
+        {{"--host", "0"}, "positive"},
+        {{"--host", "x"}, "--host"},
+        {{"--host", "99"}, "there is no HOST#99"},
+        {{"--host", "1"}, "merged into HOST#17"},
+        {{"--request", "absent.xml"}, "absent.xml does not exist"},
+        {{"--request", "junk"}, "junk is no scheduler request"},
+        {{"--request", "request.xml", "--app", "nope"}, "there is no such app; there are: up"},
+        {{"--request", "request.xml", "--job", "4711"}, "no result of that id or name"},
+        {{"--request", "request.xml", "--job", "nope"}, "no result of that id or name"},
+        {{"--request", "request.xml", "--config", "absent.xml"}, "absent.xml"},
+        {{"--request", "request.xml", "--seconds", "-1"}, "--seconds"},
+        {{"--frobnicate"}, "frobnicate"},
+    };
+    for (const auto& c : cases) {
+        const RunResult r = explain(p, c.args);
+        EXPECT_EQ(r.status, 1) << r.out;
+        EXPECT_THAT(r.err, HasSubstr(c.says));
+        EXPECT_EQ(r.out, "");
+    }
+    p.world().stop_feeder();
+    const RunResult r = explain(p, {"--host", "1"});
+    EXPECT_EQ(r.status, 1);
+    EXPECT_THAT(r.err, HasSubstr("feeder"));
+}
+
+TEST(Volunteer, ReadsTheBindingConstraintFirst) {
+    Planted p;
+    p.user().project_prefs = "<project_preferences><project_specific><app_id>1</app_id><app_id>2</app_id></project_specific></project_preferences>";
+    App b = p.app();
+    b.id = 2;
+    b.name = "b";
+    b.user_friendly_name = "Bee";
+    p.rows.apps[2] = b;
+    p.another_job().rsc_memory_bound = 1e11;
+    p.another_job().rsc_memory_bound = 1e11;
+    HostAppVersion v;
+    v.host_id = v.app_version_id = 1;
+    p.workunit().rsc_disk_bound = 1e13;
+    p.config_aux = "<max_jobs_in_progress><project><total_limit><jobs>1</jobs></total_limit></project></max_jobs_in_progress>";
+    p.in_progress(1);
+    p.store();
+    const std::vector<std::string> messages = p.world().send_raw(p.request_text()).messages();
+    const auto at = [&](const std::string& part) {
+        for (std::size_t i = 0; i < messages.size(); ++i)
+            if (messages[i].find(part) != std::string::npos) return static_cast<int>(i);
+        return -1;
+    };
+    EXPECT_EQ(at("No tasks sent"), 0) << testing::PrintToString(messages);
+    EXPECT_EQ(at("limit on tasks in progress"), 1) << testing::PrintToString(messages);
+    EXPECT_LT(at("limit on tasks in progress"), at("Bee")) << testing::PrintToString(messages);
+}
+
+TEST(HostRequest, PlatformsOfMachines) {
+    const struct {
+        const char *os, *version, *vendor, *model, *first;
+    } cases[] = {
+        {"Microsoft Windows 11", "", "GenuineIntel", "Xeon", "windows_x86_64"},
+        {"Darwin", "22.1.0", "Apple", "Apple M1", "arm64-apple-darwin"},
+        {"Darwin", "22.1.0", "GenuineIntel", "Core", "x86_64-apple-darwin"},
+        {"Linux Debian", "12", "AuthenticAMD", "Ryzen", "x86_64-pc-linux-gnu"},
+        {"Linux Debian", "12", "ARM", "Cortex", "aarch64-unknown-linux-gnu"},
+        {"Android", "13", "ARM", "Cortex", "aarch64-android-linux-gnu"},
+        {"FreeBSD", "14", "GenuineIntel", "Xeon", "x86_64-pc-freebsd__64"},
+    };
+    for (const auto& c : cases) {
+        Host h;
+        h.os_name = c.os, h.os_version = c.version, h.p_vendor = c.vendor, h.p_model = c.model;
+        EXPECT_EQ(platforms_of_machine(h).front(), c.first);
+    }
+    EXPECT_TRUE(platforms_of_machine(Host{}).empty());
+}
+
+TEST(Phrases, SayWhatWasMeasuredAndWhatWasNeeded) {
+    EXPECT_EQ(phrase(refuse(Reason::kMemory, 1.6e9, 2e9)), "needs 2.0 GB, host allows 1.6 GB");
+    EXPECT_EQ(phrase(refuse(Reason::kDeadline, 10800, 1500)), "would be done in 3.0 h, must be done in 1500 s");
+    EXPECT_EQ(phrase(refuse(Reason::kInProgressLimit, 4, 4)), "has 4, limit 4");
+    EXPECT_EQ(phrase(refuse(Reason::kClientTooOld, 71601, 80000)), "needs client 8.0.0, host runs 7.16.1");
+    EXPECT_EQ(phrase(refuse(Reason::kResultGone, 5, 2)), "it is over");
+    EXPECT_EQ(phrase(refuse(Reason::kBetaNotAllowed, 0, 1)), "");
+}
+
+TEST(SearchInfos, AreDocumented) {
+    const std::string page = content(std::filesystem::path(SLUICE_SOURCE_DIR) / "docs/why_no_work.md");
+    for (const SearchInfo& info : search_infos())
+        EXPECT_THAT(page, HasSubstr(fmt::format("| `{}` | {} |", info.name, info.advice)));
+}
+
+}  // namespace
+}  // namespace sluice::test
