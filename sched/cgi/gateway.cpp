@@ -1,6 +1,7 @@
 #include "gateway.h"
 
 #include <fcgiapp.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -89,7 +90,14 @@ class FcgiGateway final : public Gateway {
 };
 
 void die(int) { ::_exit(1); }
-void note(int) { terminating = 1; }
+
+int nowhere = -1;  // /dev/null
+
+/// The listening socket is put aside as well: an accept() that has not begun yet would not see the signal.
+void note(int) {
+    terminating = 1;
+    ::dup2(nowhere, STDIN_FILENO);
+}
 
 }  // namespace
 
@@ -113,9 +121,15 @@ bool termination_requested() { return terminating != 0; }
 
 void handle_signals(bool persistent) {
     struct sigaction action {};
-    action.sa_handler = persistent ? note : die;  // no SA_RESTART: a waiting accept() returns
+    action.sa_handler = persistent ? note : die;
+    if (persistent) {
+        nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        action.sa_flags = SA_RESTART;  // a request that is being served goes on; accept() fails on what it finds now
+        sigaction(SIGINT, &action, nullptr);
+        sigaction(SIGHUP, &action, nullptr);
+    }
     sigaction(SIGTERM, &action, nullptr);
-    if (persistent) sigaction(SIGINT, &action, nullptr);
+    action.sa_flags = 0;
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, nullptr);
 }

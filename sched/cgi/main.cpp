@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "listen.h"
 #include "scheduler.h"
 #include "sched/rpc/messages.h"
 #include "sched/rpc/reply.h"
+#include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/daemon/command_line.h"
@@ -15,23 +17,35 @@ using namespace sluice;
 
 namespace {
 
+struct Options {
+    SchedulerOptions scheduler;
+    ListenOptions listen;
+};
+
 /// A web server passes words of a query string as arguments: they must not switch anything.
 bool started_by_web_server() {
     return std::getenv("GATEWAY_INTERFACE") != nullptr || std::getenv("REQUEST_METHOD") != nullptr;
 }
 
-std::optional<int> parse_options(int argc, char** argv, SchedulerOptions& options) {
+std::optional<int> parse_options(int argc, char** argv, Options& options) {
     CommandLine line("cgi", "the scheduler: hands out jobs to clients and takes their results",
                      "Started by the web server, as CGI or as FastCGI program. Reads a request from standard input and "
                      "writes the reply to standard output.");
-    line.flag("--batch", options.batch, "standard input holds many requests; their sequence numbers are not checked");
-    line.flag("--debug_log", options.debug_log, "log to ./debug_log, and answer even if stop_sched exists");
+    line.flag("--batch", options.scheduler.batch, "standard input holds many requests; their sequence numbers are not checked");
+    line.flag("--debug_log", options.scheduler.debug_log, "log to ./debug_log, and answer even if stop_sched exists");
+    line.option("--listen", options.listen.address,
+                "be a FastCGI server at HOST:PORT or at the Unix socket PATH, for mod_proxy_fcgi and the like", "ADDRESS");
+    line.option("--processes", options.listen.processes, "with --listen: requests served at the same time; default 8");
     line.section("FILES",
                  "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/stop_sched: while it exists, clients are told to "
                  "come back later.\nPROJECT/config.xml and the files beside it are read again when they change.");
-    line.section("EXIT STATUS", "0: a reply was written, possibly one that tells the client to come back later. 1: wrong "
-                                "command line, or ended by SIGTERM.");
-    return line.parse(argc, argv);
+    line.section("SIGNALS", "TERM: as CGI ends at once. As FastCGI program, and with --listen, TERM, INT and HUP end it when the "
+                            "requests that are being served have their replies.");
+    line.section("EXIT STATUS", "0: a reply was written, possibly one that tells the client to come back later; a FastCGI program "
+                                "was told to end. 1: wrong command line or address, or ended by SIGTERM as CGI.");
+    if (const auto status = line.parse(argc, argv)) return status;
+    if (options.listen.processes < 1 || options.listen.processes > 1000) return line.fail("--processes is 1 to 1000");
+    return std::nullopt;
 }
 
 /// Without a project there is still a client to be told.
@@ -57,13 +71,24 @@ int run(Gateway& gateway, const SchedulerOptions& options) {
     return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    SchedulerOptions options;
-    if (!started_by_web_server())
-        if (const auto status = parse_options(argc, argv, options)) return *status;
+/// One process: the requests that the web server hands to it.
+int serve(const SchedulerOptions& options) {
     const auto gateway = make_gateway();
     handle_signals(gateway->persistent());
     return run(*gateway, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    if (!started_by_web_server())
+        if (const auto status = parse_options(argc, argv, options)) return *status;
+    if (options.listen.address.empty()) return serve(options.scheduler);
+    try {
+        return serve_workers(options.listen, [&] { return serve(options.scheduler); });
+    } catch (const Error& e) {
+        std::cerr << "cgi: " << e.what() << "\n";
+        return 1;
+    }
 }

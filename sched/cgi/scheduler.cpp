@@ -171,8 +171,7 @@ std::string Scheduler::answer(const Gateway& gateway, const std::string& text) {
     } catch (const ShmemError& e) {
         log_critical("{}", e.what());
         array_.reset();
-        const std::string_view why = e.what();
-        const bool absent = why.find("not running") != why.npos || why.find("is starting") != why.npos;
+        const bool absent = dynamic_cast<const FeederNotRunning*>(&e) != nullptr;
         return early(absent ? messages::kFeederNotRunning : messages::kCantAttachShmem);
     } catch (const std::exception& e) {
         log_critical("{}", e.what());
@@ -181,6 +180,7 @@ std::string Scheduler::answer(const Gateway& gateway, const std::string& text) {
 }
 
 void Scheduler::serve(Gateway& gateway) {
+    if (requests_ > 0) log_follow_rotation();
     if (requests_ > 0 && watched_.changed()) load();
     ++requests_;
     const std::size_t limit = loaded_ ? loaded_->limits.max_bytes : RequestLimits{}.max_bytes;

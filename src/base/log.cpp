@@ -7,6 +7,7 @@
 #include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -50,6 +51,14 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
             path = path_;
         }
         open(path);
+    }
+    /// True if the path holds another file by now, or none.
+    bool moved() {
+        std::lock_guard lock(mutex_);
+        if (path_.empty()) return false;
+        struct stat open_file {}, there {};
+        return ::fstat(fd_, &open_file) != 0 || ::stat(path_.c_str(), &there) != 0 || open_file.st_ino != there.st_ino ||
+               open_file.st_dev != there.st_dev;
     }
 
   protected:
@@ -147,6 +156,14 @@ LogLevel log_level() {
 }
 void log_reopen() {
     the_log().sink.reopen();
+}
+
+void log_follow_rotation() {
+    try {
+        if (the_log().sink.moved()) the_log().sink.reopen();
+    } catch (const FileError& e) {
+        log_line(LogLevel::kWarning, e.what());  // into the old file
+    }
 }
 
 void log_line(LogLevel level, std::string_view text) {

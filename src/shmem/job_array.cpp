@@ -37,8 +37,8 @@ std::unique_ptr<JobArray> JobArray::attach_read_only(const JobArrayName& name) {
 std::unique_ptr<JobArray> JobArray::open(const JobArrayName& name, bool writable) {
     auto segment = Segment::open(name.segment, writable);
     if (!segment) {
-        throw ShmemError(fmt::format("The feeder is not running: there is no job array {}; start the feeder",
-                                     Segment::path_of(name.segment)));
+        throw FeederNotRunning(fmt::format("The feeder is not running: there is no job array {}; start the feeder",
+                                           Segment::path_of(name.segment)));
     }
     auto impl = std::make_unique<Impl>(name, std::move(*segment), writable);
     impl->check_and_map();
@@ -79,7 +79,7 @@ void check_layout(const Header& h, const std::string& path) {
 void JobArray::Impl::check_and_map() {
     const std::string path = Segment::path_of(name.segment);
     const auto starting = [&] {
-        return ShmemError(fmt::format("The feeder is starting: the job array {} is being made; try again", path));
+        return FeederNotRunning(fmt::format("The feeder is starting: the job array {} is being made; try again", path));
     };
     const std::uint64_t bytes = segment.file_bytes();
     if (bytes == 0) throw starting();

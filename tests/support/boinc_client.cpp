@@ -9,21 +9,26 @@ BoincClient::BoincClient(const std::string& config) {
                   "<cc_config><log_flags><sched_op_debug>1</sched_op_debug><work_fetch_debug>0</work_fetch_debug></log_flags>"
                   "<options><ncpus>1</ncpus><dont_contact_ref_site>1</dont_contact_ref_site><no_info_fetch>1</no_info_fetch>"
                   "<report_results_immediately>1</report_results_immediately><skip_cpu_benchmarks>1</skip_cpu_benchmarks>"
-                  "<suppress_net_info>1</suppress_net_info>" + config + "</options></cc_config>");
+                  + config + "</options></cc_config>");
+    want_work_for(0);
+}
+
+void BoincClient::want_work_for(double days) const {
     folder_.write("global_prefs_override.xml",
                   "<global_preferences><run_on_batteries>1</run_on_batteries><run_if_user_active>1</run_if_user_active>"
                   "<suspend_cpu_usage>0</suspend_cpu_usage><cpu_usage_limit>100</cpu_usage_limit><disk_min_free_gb>0.1</disk_min_free_gb>"
-                  "<disk_max_used_pct>100</disk_max_used_pct><work_buf_min_days>0</work_buf_min_days>"
+                  "<disk_max_used_pct>100</disk_max_used_pct><work_buf_min_days>" + std::to_string(days) + "</work_buf_min_days>"
                   "<work_buf_additional_days>0</work_buf_additional_days><disk_interval>5</disk_interval></global_preferences>");
 }
 
 BoincClient::~BoincClient() { stop(); }
 
 void BoincClient::start(const std::vector<std::string>& more_arguments) {
-    std::vector<std::string> args{"boinc", "--dir", folder_.path().string(), "--no_gpus", "--no_info_fetch", "--allow_multiple_clients",
-                                  "--skip_cpu_benchmarks", "--suppress_net_info", "--gui_rpc_unix_domain", "--insecure",
+    std::vector<std::string> args{"boinc", "--dir", folder_.path().string(), "--no_gpus", "--no_info_fetch",
+                                  "--skip_cpu_benchmarks", "--gui_rpc_unix_domain", "--insecure",
                                   "--sched_retry_delay_min", "1", "--sched_retry_delay_max", "2",
                                   "--pers_retry_delay_min", "1", "--pers_retry_delay_max", "2"};
+    if (!alone_) args.insert(args.end(), {"--allow_multiple_clients", "--suppress_net_info"});
     args.insert(args.end(), more_arguments.begin(), more_arguments.end());
     RunOptions options;
     options.cwd = folder_.path();
@@ -58,6 +63,26 @@ std::string BoincClient::command(const std::vector<std::string>& arguments) cons
 }
 
 void BoincClient::update(const std::string& master_url) const { command({"--project", master_url, "update"}); }
+
+void BoincClient::forget_jobs() const {
+    std::string text = state();
+    for (const std::string block : {"result", "workunit", "active_task"}) {
+        const std::string begin = "<" + block + ">", end = "</" + block + ">";
+        for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin))
+            text.erase(at, text.find(end, at) + end.size() - at);
+    }
+    folder_.write("client_state.xml", text);
+    std::filesystem::remove(folder_ / "client_state_prev.xml");
+    std::filesystem::remove_all(folder_ / "slots");
+}
+
+void BoincClient::copy_folder_of(const BoincClient& other) const {
+    namespace fs = std::filesystem;
+    for (const auto& entry : fs::directory_iterator(other.folder_.path())) {
+        if (entry.is_socket() || entry.path().filename() == "lockfile") continue;
+        fs::copy(entry.path(), folder_ / entry.path().filename(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    }
+}
 
 std::string BoincClient::log() const { return process_ ? process_->out() + process_->err() : ""; }
 

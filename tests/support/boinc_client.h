@@ -17,6 +17,14 @@ class BoincClient {
     explicit BoincClient(const std::string& config = "");
     ~BoincClient();
 
+    /// Before start(): a volunteer's usual client, the only one of its computer, which tells the computer's name.
+    void alone_on_computer() { alone_ = true; }
+    /// Before start(): it keeps jobs for so many days, and so fetches more than it can run at once.
+    void want_work_for(double days) const;
+    /// While it does not run: its state file loses its jobs, as after an old copy was put back; host and project stay.
+    void forget_jobs() const;
+    /// While neither runs: everything of the other one, as a volunteer copies a folder to another computer.
+    void copy_folder_of(const BoincClient& other) const;
     void start(const std::vector<std::string>& more_arguments = {});
     void attach(const std::string& master_url, const std::string& key);  ///< starts it with --attach_project
     void stop();                  ///< SIGTERM and wait
@@ -34,6 +42,7 @@ class BoincClient {
 
   private:
     TempDir folder_;
+    bool alone_ = false;
     std::unique_ptr<Subprocess> process_;
 };
 

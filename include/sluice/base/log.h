@@ -24,6 +24,9 @@ void log_set_level(LogLevel level);
 LogLevel log_level();
 /// For log rotation: closes the file and opens the same path again.
 void log_reopen();
+/// The same if the file was moved away or removed meanwhile; for programs that nobody signals. Never throws: the old
+/// file stays in use if a new one can't be opened.
+void log_follow_rotation();
 /// "[handle]": an id that log lines of one RPC carry; empty = none.
 void log_line(LogLevel level, std::string_view text);
 

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/base/error.h"
 #include "sluice/base/process.h"
 #include "sluice/model/job_summary.h"
 #include "sluice/model/project_tables.h"
@@ -90,6 +91,12 @@ struct JobArrayStats {
     bool ready = false;
 };
 
+/// There is no segment, or its feeder has only begun to make it: it will pass when the feeder runs.
+class FeederNotRunning : public ShmemError {
+  public:
+    using ShmemError::ShmemError;
+};
+
 class JobArray {
   public:
     ~JobArray();
@@ -122,7 +129,7 @@ class JobArray {
     const std::string& access_note() const;
 
     // Scheduler ------------------------------------------------------------------------------------------------
-    /// Throws ShmemError: no segment ("feeder not running"), other layout (names both sides' layout and sizes), no
+    /// Throws FeederNotRunning; ShmemError: other layout (names both sides' layout and sizes), no
     /// permission. Does not wait for readiness.
     static std::unique_ptr<JobArray> attach(const JobArrayName& name);
     /// For show_shmem and explain: never claims, needs read permission only.
