@@ -10,9 +10,7 @@ platform() {
     esac
 }
 
-tile_count() {
-    if [ -f "$DEMO/tiles.txt" ]; then wc -l <"$DEMO/tiles.txt" | tr -d ' '; else echo 28; fi
-}
+tile_count() { wc -l <"$DEMO/tiles.txt" | tr -d ' '; }
 
 in_project() { (cd "$DEMO/project" && demo_env "$@"); }
 
@@ -77,10 +75,12 @@ add_demo_app() {
     sql "UPDATE app SET n_size_classes=3 WHERE name='mandelbrot'"
 }
 
-# A line "NAME SIZE_CLASS FLOPS QUORUM" for each tile -> a workunit each.
+# tiles.txt: a line "NAME SIZE_CLASS FLOPS QUORUM" for each tile.
+cut_picture() { "$(SAMPLES)/mandelbrot_batch" cut "$DEMO/tiles" --rows "$ROWS" >"$DEMO/tiles.txt"; }
+
+# A workunit for each tile.
 submit_batch() {
     local name class flops quorum
-    "$(SAMPLES)/mandelbrot_batch" cut "$DEMO/tiles" >"$DEMO/tiles.txt"
     while read -r name class flops quorum; do
         cp "$DEMO/tiles/$name.in" "$DEMO/project/$name"
         echo "--wu_name $name --size_class $class --rsc_fpops_est $flops --min_quorum $quorum --target_nresults $quorum $name"

@@ -13,7 +13,8 @@ progress_line() {
     read -r inactive unsent running success errors <<<"$(count_states)"
     done_wus=$(assimilated)
     total=$(tile_count)
-    if [ "$done_wus" -gt 0 ]; then eta="$((($SECONDS - WATCH_START) * (total - done_wus) / done_wus)) s"; fi
+    # By results: workunits wait for their quorum, and say little in the first minute.
+    if [ "$success" -gt 0 ]; then eta="$(((SECONDS - WATCH_START) * (inactive + unsent + running) / success)) s"; fi
     printf 'inactive %s  unsent %s  in progress %s  returned %s  errors %s | workunits done %s/%s | %s s, about %s left' \
         "$inactive" "$unsent" "$running" "$success" "$errors" "$done_wus" "$total" "$((SECONDS - WATCH_START))" "$eta"
 }

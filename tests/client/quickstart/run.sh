@@ -15,8 +15,12 @@ trap cleanup EXIT
 
 demo_processes() { pgrep -f -- "$folder/demo" || true; }
 
-[ "$mode" = killed ] && export SLUICE_DEMO_DISTURBED=1
-"$source/quickstart" --keep >"$folder/out" 2>&1 &
+rows=3
+if [ "$mode" = killed ]; then
+    rows=6  # work enough that something is left to do after each kill
+    export SLUICE_DEMO_DISTURBED=1
+fi
+"$source/quickstart" --keep --rows $rows >"$folder/out" 2>&1 &
 quickstart=$!
 LINK=$SLUICE_DEMO SOURCE=$source
 . "$source/config/demo/processes.sh"
@@ -25,27 +29,42 @@ LINK=$SLUICE_DEMO SOURCE=$source
 . "$source/config/demo/watch.sh"
 DEMO=$SLUICE_DEMO
 
-if [ "$mode" = killed ]; then
-    for ((i = 0; i < 600; i++)); do
-        [ "$(assimilated 2>/dev/null || echo 0)" -ge 2 ] && break
+# wait_for_batch N: until N workunits are assimilated, or quickstart is over.
+wait_for_batch() {
+    until [ "$(assimilated 2>/dev/null || echo 0)" -ge "$1" ]; do
         kill -0 "$quickstart" 2>/dev/null || fail "quickstart ended early"
         sleep 0.2
     done
-    # Schedulers, in the middle of whatever they do: for 20 s, whichever is alive is killed.
-    end=$((SECONDS + 20)) killed=0
-    while [ $SECONDS -lt $end ]; do
-        for pid in $(pgrep -f -- "$folder/demo/.*cgi-bin/cgi" || true); do kill -9 "$pid" 2>/dev/null && killed=$((killed + 1)); done
-        sleep 0.005
-        [ "$killed" -ge 3 ] && break
+}
+
+# Whatever scheduler is alive is killed, in the middle of whatever it does: three of them, while the batch's first half lasts.
+kill_schedulers() {
+    local pid killed=0 half=$(($(tile_count) / 2))
+    while [ "$killed" -lt 3 ]; do
+        for ((i = 0; i < 100; i++)); do
+            for pid in $(pgrep -f -- "$folder/demo/.*cgi-bin/cgi" || true); do
+                kill -9 "$pid" 2>/dev/null && killed=$((killed + 1))
+            done
+            [ "$killed" -ge 3 ] && break
+            sleep 0.005
+        done
+        [ "$(assimilated)" -lt "$half" ] || break
     done
+    [ "$killed" -ge 1 ] || fail "no scheduler was alive to be killed in half of the batch"
     echo "killed $killed schedulers"
+}
+
+if [ "$mode" = killed ]; then
+    wait_for_batch 2
+    kill_schedulers
     kill -9 "$(cat "$DEMO"/project/pid_*/feeder.pid)"; echo "killed the feeder"
     kill -9 "$(cat "$DEMO"/project/pid_*/transitioner.pid)"; echo "killed the transitioner"
     others=$(cat "$DEMO"/project/pid_*/{size_regulator,sample_bitwise_validator,script_assimilator}.pid | tr '\n' ' ')
-    sleep 3
+    wait_for_batch $(($(assimilated) + 2))
     kill -9 "$(pid_of mariadb)"; echo "killed mariadbd"
     sleep 10
     run_mariadb
+    [ "$(assimilated)" -lt "$(tile_count)" ] || fail "the batch was over before mariadbd was killed: this run shows nothing"
     for pid in $others; do kill -0 "$pid" 2>/dev/null || fail "daemon $pid did not outlive the database"; done
 fi
 
