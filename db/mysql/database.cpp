@@ -15,6 +15,7 @@
 #include "errors.h"
 #include "rows_impl.h"
 #include "session.h"
+#include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
@@ -24,6 +25,20 @@ void wait_a_little(int attempt) {
     static thread_local std::minstd_rand random{std::random_device{}()};
     const int most = std::min(10 << std::min(attempt, 6), 500);  // ms
     std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<int>(1, most)(random)));
+}
+
+constexpr std::string_view kSecret = "authenticator='";
+
+/// Log level 4 shows every statement; account keys only by their beginning, and not a megabyte of reports.
+void log_statement(const std::string& text) {
+    if (!log_enabled(LogLevel::kDebug)) return;
+    constexpr std::size_t kMost = 4000, kShown = 6;
+    std::string shown = text.substr(0, kMost);
+    for (auto at = shown.find(kSecret); at != std::string::npos; at = shown.find(kSecret, at + kSecret.size())) {
+        const auto begin = std::min(at + kSecret.size() + kShown, shown.size()), end = shown.find('\'', begin);
+        if (end != std::string::npos) shown.replace(begin, end - begin, "...");
+    }
+    log_debug("query: {}{}", shown, text.size() > kMost ? " ..." : "");
 }
 
 }  // namespace
@@ -88,6 +103,7 @@ auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
     if (in_transaction && !connection)
         throw DbError(DbError::Kind::kLost, 2013, "the connection broke earlier in this transaction");
     connect();
+    log_statement(sql.str());
     try {
         ++statements;
         return send();

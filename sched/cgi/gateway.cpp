@@ -132,6 +132,8 @@ void handle_signals(bool persistent) {
     action.sa_flags = 0;
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, nullptr);
+    // Tools that rotate logs send it. A moved log is noticed at the next request anyhow.
+    if (persistent) sigaction(SIGHUP, &action, nullptr);
 }
 
 }  // namespace sluice

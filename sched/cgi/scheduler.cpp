@@ -113,14 +113,19 @@ std::string Scheduler::early(const std::string& message) const {
 }
 
 void Scheduler::log_headers(const Gateway& gateway) const {
-    if (!loaded_ || !loaded_->config.debug_request_details) return;
-    log_normal("(req details) REQUEST_METHOD={} CONTENT_TYPE={} HTTP_ACCEPT={} HTTP_USER_AGENT={}",
-               gateway.variable("REQUEST_METHOD"), gateway.variable("CONTENT_TYPE"), gateway.variable("HTTP_ACCEPT"),
-               gateway.variable("HTTP_USER_AGENT"));
-    log_normal("CONTENT_LENGTH={} from {}", gateway.variable("CONTENT_LENGTH"), remote_address(gateway));
+    if (!loaded_) return;
+    if (loaded_->config.debug_request_details)
+        log_normal("(req details) REQUEST_METHOD={} CONTENT_TYPE={} HTTP_ACCEPT={} HTTP_USER_AGENT={}",
+                   gateway.variable("REQUEST_METHOD"), gateway.variable("CONTENT_TYPE"),
+                   gateway.variable("HTTP_ACCEPT"), gateway.variable("HTTP_USER_AGENT"));
+    if (loaded_->config.debug_request_headers)
+        log_normal("CONTENT_LENGTH={} from {}", gateway.variable("CONTENT_LENGTH"), remote_address(gateway));
+    if (loaded_->config.debug_fcgi)
+        log_normal("[fcgi] serving request {} of this process; {}", requests_,
+                   gateway.persistent() ? "FastCGI" : "CGI, there will be no other");
 }
 
-/// <debug_req_reply_dir>: every pair of request and reply.
+/// <debug_req_reply_dir>: every pair of request and reply, and what was logged meanwhile.
 void Scheduler::keep_copy(const char* kind, const std::string& text) {
     if (!loaded_ || loaded_->config.debug_req_reply_dir.empty()) return;
     const fs::path file = fs::path(loaded_->config.debug_req_reply_dir) /
@@ -129,6 +134,33 @@ void Scheduler::keep_copy(const char* kind, const std::string& text) {
         write_file_atomically(file, text);
     } catch (const Error& e) {
         log_critical("debug_req_reply_dir: {}", e.what());
+    }
+}
+
+void Scheduler::keep_log() {
+    const std::string lines = log_take_copy();
+    if (!loaded_ || loaded_->config.debug_req_reply_dir.empty()) return;
+    const fs::path file = fs::path(loaded_->config.debug_req_reply_dir) / fmt::format("{}_{}_sched.log", ::getpid(), requests_);
+    try {
+        write_file_atomically(file, lines);
+    } catch (const Error& e) {
+        log_critical("debug_req_reply_dir: {}", e.what());
+    }
+}
+
+/// PROJECT/debug_sched: while it exists, the last pair of each host is left in the current folder (cgi-bin).
+void Scheduler::leave_in_folder(const std::string& request, const std::string& reply) {
+    if (!fs::exists(project_ / "debug_sched")) return;
+    const ParsedRequest parsed = parse_request(request, loaded_ ? loaded_->limits : RequestLimits{});
+    const SchedulerRequest who = parsed.request.value_or(SchedulerRequest{});
+    for (const auto& [kind, text] : {std::pair{"request", &request}, std::pair{"reply", &reply}}) {
+        const std::string file = fmt::format("sched_{}_{:06}_{:06}", kind, who.hostid, who.rpc_seqno);
+        try {
+            write_file_atomically(file, *text);
+            log_debug("Found debug_sched, so writing {}", file);
+        } catch (const Error& e) {
+            log_critical("Found debug_sched, but can't write {}: {}", file, e.what());
+        }
     }
 }
 
@@ -183,6 +215,8 @@ void Scheduler::serve(Gateway& gateway) {
     if (requests_ > 0) log_follow_rotation();
     if (requests_ > 0 && watched_.changed()) load();
     ++requests_;
+    const bool keep = loaded_ && !loaded_->config.debug_req_reply_dir.empty();
+    if (keep) log_start_copy();
     const std::size_t limit = loaded_ ? loaded_->limits.max_bytes : RequestLimits{}.max_bytes;
     Body body = drain(gateway, limit);
     log_headers(gateway);
@@ -196,6 +230,8 @@ void Scheduler::serve(Gateway& gateway) {
     if (first_end == std::string::npos) {
         const std::string reply = answer(gateway, body.text);
         keep_copy("reply", reply);
+        leave_in_folder(body.text, reply);
+        if (keep) keep_log();
         gateway.write(reply);
         return;
     }
@@ -203,6 +239,7 @@ void Scheduler::serve(Gateway& gateway) {
         gateway.write(answer(gateway, body.text.substr(start, end + kEnd.size() - start)));
         start = end + kEnd.size();
     }
+    if (keep) keep_log();
 }
 
 }  // namespace sluice

@@ -38,6 +38,8 @@ class Scheduler {
     std::string early(const std::string& message) const;
     void log_headers(const Gateway& gateway) const;
     void keep_copy(const char* kind, const std::string& text);
+    void keep_log();
+    void leave_in_folder(const std::string& request, const std::string& reply);
 
     std::filesystem::path project_;
     SchedulerOptions options_;
@@ -47,8 +49,6 @@ class Scheduler {
     std::string load_problem_;  ///< what clients are told while there is no usable configuration
     WatchedFiles watched_;
     std::unique_ptr<JobArray> array_;
-    std::string log_problem_;
-    bool log_open_ = false;
     int requests_ = 0;
 };
 

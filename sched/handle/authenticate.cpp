@@ -188,10 +188,9 @@ Stage authenticate(Rpc& rpc) {
     const std::string& cpid = rpc.request.cross_project_id;
     if (!rpc.weak_key && !cpid.empty() && cpid != rpc.account.user.cross_project_id)
         rpc.writes.user.cross_project_id = cpid;
-    log_normal("Request: [USER#{}] [HOST#{}] [IP {}] client {}.{}.{}", rpc.account.user.id, rpc.host.id,
-               rpc.services.remote_address, rpc.request.core_major, rpc.request.core_minor, rpc.request.core_release);
+    if (!rpc.new_host()) log_request_line(rpc);  // a new one has no number before the commit
     if (rpc.config.debug_request_details)
-        log_debug("Request details: auth {}, RPC seqno {}, platform {}", shortened(rpc.request.authenticator),
+        log_normal("Request details: auth {}, RPC seqno {}, platform {}", shortened(rpc.request.authenticator),
                   rpc.request.rpc_seqno, rpc.request.platform_name);
     if (rpc.stored.max_results_day == -1) return rpc.refuse(messages::host_is_banned(), kBannedDelay);
     return Stage::kContinue;

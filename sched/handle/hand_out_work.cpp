@@ -57,6 +57,9 @@ void take(Rpc& rpc, MatchResult&& result) {
             log_normal("[send] [HOST#{}] sending [RESULT#{} {}] (est. dur. {:.2f}s) (max time {:.2f}s)", rpc.host.id,
                        chosen.job.result_id, planned->reply.result_name, chosen.estimated_runtime,
                        chosen.job.rsc_fpops_bound / std::max(chosen.version.usage.projected_flops, 1.0));
+        if (rpc.config.debug_credit)
+            log_normal("[credit] [RESULT#{}] sent with {:.2f} GFLOPS peak, {:.2f} GFLOPS projected", chosen.job.result_id,
+                       planned->flops_estimate / 1e9, chosen.version.usage.projected_flops / 1e9);
         rpc.jobs.push_back(std::move(*planned));
     }
     if (result.stats.locked_over_limit)
@@ -145,6 +148,7 @@ Search before_search(const Rpc& rpc) {
 
 Stage hand_out_work(Rpc& rpc) {
     warn_of_app_info(rpc);
+    log_client_files(rpc.config, rpc.host.id, rpc.request.files);
     const bool wants = rpc.screening.wants_work;
     bool may_send = rpc.may_send_work;
     Search& search = rpc.decision.search = before_search(rpc);

@@ -48,6 +48,7 @@ std::optional<std::string> decide_once(RpcServices& services, const SchedulerReq
         }
     if (next == Stage::kContinue) {
         if (commit(rpc) == Committed::kDecideAgain) return std::nullopt;
+        if (rpc.new_host()) log_request_line(rpc);
         finish_reply(rpc);
     }
     log_messages(rpc);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/base/log.h"
+
 namespace sluice {
 
 Rpc::Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc)
@@ -33,6 +35,12 @@ Stage Rpc::refuse(ReplyMessage message, double seconds) {
     delay(seconds);
     reply.extent = ReplyExtent::kNucleus;
     return Stage::kReply;
+}
+
+void log_request_line(const Rpc& rpc) {
+    const SchedulerRequest& r = rpc.request;
+    log_normal("Request: [USER#{}] [HOST#{}] [IP {}] client {}.{}.{}", rpc.account.user.id, rpc.host.id,
+               rpc.services.remote_address, r.core_major, r.core_minor, r.core_release);
 }
 
 HostAppVersion* Rpc::version_row(Id generalized_id) {

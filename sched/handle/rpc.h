@@ -96,6 +96,9 @@ struct Rpc {
     HostAppVersion* version_row(Id generalized_id);
 };
 
+/// "Request: [USER#1] [HOST#2] …", as scheduler.log has always had it.
+void log_request_line(const Rpc& rpc);
+
 // The stages, in order. Each has its own file.
 Stage authenticate(Rpc& rpc);
 Stage lock_host(Rpc& rpc);

@@ -8,8 +8,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kMostTraceLines = 2000;
-
 std::unordered_set<int> numbers_of(std::string_view line) {
     std::unordered_set<int> numbers;
     for (const std::string_view word : split(line, ' '))
@@ -68,7 +66,7 @@ std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
 }
 
 WorkSession::WorkSession(Rpc& rpc, bool for_lost_jobs_only)
-    : rpc_(rpc), facts_(rpc), trace_(TraceLines::Style::kLog, kMostTraceLines) {
+    : facts_(rpc), trace_(rpc.config) {
     read_keywords(rpc);
     host_ = host_facts(rpc);
     wanted_ = work_request(rpc);
@@ -76,16 +74,13 @@ WorkSession::WorkSession(Rpc& rpc, bool for_lost_jobs_only)
         wanted_.resource_specific = true;
         wanted_.seconds.fill(1);
     }
+    log_workload(rpc.config, host_);
     const RpcServices& s = rpc.services;
     context_ = std::unique_ptr<MatchContext>(new MatchContext{host_, rpc.user, wanted_, s.tables, s.params,
                                                               s.files.plan_classes, &s.files.buda, rpc.now, s.env.rng});
-    matcher_ = std::make_unique<Matcher>(*context_, s.pool, facts_, s.trace != nullptr ? s.trace : rpc.config.debug_send_job ? &trace_ : nullptr);
+    Trace* const trace = s.trace != nullptr ? s.trace : trace_.wanted() ? &trace_ : nullptr;
+    matcher_ = std::make_unique<Matcher>(*context_, s.pool, facts_, trace);
 }
 WorkSession::~WorkSession() = default;
-
-void WorkSession::log_trace() {
-    for (const std::string& line : trace_.lines()) log_normal("[send_job] {}", line);
-    if (trace_.dropped() > 0) log_normal("[send_job] {} more lines were left out", trace_.dropped());
-}
 
 }  // namespace sluice

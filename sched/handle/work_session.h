@@ -2,9 +2,9 @@
 // What deciding about jobs needs, built once for an RPC: facts of host and volunteer, the request, the matcher.
 #include <memory>
 
+#include "debug_trace.h"
 #include "rpc.h"
 #include "sluice/match/matcher.h"
-#include "sluice/match/trace_text.h"
 
 namespace sluice {
 
@@ -33,15 +33,14 @@ class WorkSession {
     Matcher& matcher() { return *matcher_; }
     const HostFacts& host() const { return host_; }
     const WorkRequest& wanted() const { return wanted_; }
-    /// Writes the trace's lines to the log (debug_send_job).
-    void log_trace();
+    /// Writes what waits until the work is done to the log (debug_send_job).
+    void log_trace() const { trace_.log_candidates(); }
 
   private:
-    Rpc& rpc_;
     HostFacts host_;
     WorkRequest wanted_;
     StoredFacts facts_;
-    TraceLines trace_;
+    DebugTrace trace_;
     std::unique_ptr<MatchContext> context_;
     std::unique_ptr<Matcher> matcher_;
 };

@@ -4,6 +4,7 @@
 #include "sluice/base/log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "sluice/base/error.h"
 
@@ -60,12 +62,23 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         return ::fstat(fd_, &open_file) != 0 || ::stat(path_.c_str(), &there) != 0 || open_file.st_ino != there.st_ino ||
                open_file.st_dev != there.st_dev;
     }
+    void start_copy() {
+        std::lock_guard lock(mutex_);
+        copy_.emplace();
+    }
+    std::string take_copy() {
+        std::lock_guard lock(mutex_);
+        std::string lines = copy_.value_or("");
+        copy_.reset();
+        return lines;
+    }
 
   protected:
     void sink_it_(const spdlog::details::log_msg& msg) override {
         spdlog::memory_buf_t line;
         formatter_->format(msg, line);
         write_all(fd_, line.data(), line.size());
+        if (copy_) copy_->append(line.data(), line.size());
     }
     void flush_() override {}  // every line is written at once
 
@@ -85,6 +98,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
     }
 
     std::string path_;
+    std::optional<std::string> copy_;
     int fd_ = STDERR_FILENO;
 };
 
@@ -156,6 +170,12 @@ LogLevel log_level() {
 }
 void log_reopen() {
     the_log().sink.reopen();
+}
+void log_start_copy() {
+    the_log().sink.start_copy();
+}
+std::string log_take_copy() {
+    return the_log().sink.take_copy();
 }
 
 void log_follow_rotation() {

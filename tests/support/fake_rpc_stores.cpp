@@ -356,7 +356,7 @@ std::vector<AssignedJob> FakeAssignmentStore::load(const AssignmentQuery& q) {
         targets(AssignTarget::kTeam, q.teamid);
     }
     for (const auto& [id, a] : db_.assignments)
-        if (a.multi && std::any_of(q.broadcasts.begin(), q.broadcasts.end(), [&](const auto& b) { return b.id == id; }))
+        if (a.multi && std::any_of(q.broadcasts.begin(), q.broadcasts.end(), [row = id](const auto& b) { return b.id == row; }))
             add(a);
     return jobs;
 }

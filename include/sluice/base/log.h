@@ -27,6 +27,9 @@ void log_reopen();
 /// The same if the file was moved away or removed meanwhile; for programs that nobody signals. Never throws: the old
 /// file stays in use if a new one can't be opened.
 void log_follow_rotation();
+/// From now on lines are kept in memory too, until log_take_copy() hands them over.
+void log_start_copy();
+std::string log_take_copy();
 /// "[handle]": an id that log lines of one RPC carry; empty = none.
 void log_line(LogLevel level, std::string_view text);
 

@@ -217,21 +217,5 @@ TEST(Batch, ManyRequestsOnOneInput) {
     EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM host")), 1) << "sequence numbers are not checked";
 }
 
-TEST(Debugging, RequestsAndRepliesAreKept) {
-    SchedulerWorld world;
-    fs::create_directories(world.folder() / "kept");
-    world.config("<debug_req_reply_dir>" + (world.folder() / "kept").string() + "</debug_req_reply_dir>");
-    world.start_feeder(5);
-    const ReplyText reply = world.send(RequestText{});
-    int found = 0;
-    for (const auto& entry : fs::directory_iterator(world.folder() / "kept")) {
-        const std::string name = entry.path().filename().string();
-        const std::string text = read_file(entry.path()).value();
-        if (name.ends_with("_sched_request.xml")) found += text == RequestText{}.text();
-        if (name.ends_with("_sched_reply.xml")) found += text == reply.text();
-    }
-    EXPECT_EQ(found, 2);
-}
-
 }  // namespace
 }  // namespace sluice::test

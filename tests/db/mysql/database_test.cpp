@@ -7,6 +7,8 @@
 #include <random>
 #include <thread>
 
+#include "sluice/base/files.h"
+#include "sluice/base/log.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -65,6 +67,20 @@ TEST_F(Db, AffectedRowsAreRowsMatched) {
     EXPECT_EQ(db.execute(Sql("update t set n=1 where s='a' and n=0")), 0);
     EXPECT_EQ(db.execute(Sql("insert into t (s) values ('x'),('y'),('z')")), 3);
     EXPECT_EQ(db.execute(Sql("delete from t")), 5);
+}
+
+TEST_F(Db, StatementsAreLoggedAtTheDebugLevelWithoutAccountKeys) {
+    const TempDir dir;
+    log_open({.file = (dir / "log").string(), .level = LogLevel::kDebug});
+    db.query(Sql("SELECT x.id FROM (SELECT 1 id,'k' authenticator) x WHERE x.authenticator=")
+             << SqlText{"0123456789abcdef"} << " AND x.id<>" << 17);
+    log_set_level(LogLevel::kNormal);
+    db.query(Sql("SELECT 18"));
+    log_open({});
+    const std::string log = read_file(dir / "log").value();
+    EXPECT_THAT(log, testing::HasSubstr("WHERE x.authenticator='012345...' AND x.id<>17"));
+    EXPECT_THAT(log, testing::HasSubstr("[debug] query: SELECT x.id"));
+    EXPECT_THAT(log, testing::Not(testing::HasSubstr("SELECT 18")));
 }
 
 TEST_F(Db, LastInsertIdIsTheFirstOfTheStatement) {

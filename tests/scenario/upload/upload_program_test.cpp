@@ -8,7 +8,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
-#include "tests/scenario/upload/fastcgi_client.h"
+#include "tests/support/fastcgi_client.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
 

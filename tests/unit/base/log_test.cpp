@@ -109,6 +109,32 @@ TEST_F(Log, ReopensForRotation) {
     EXPECT_EQ(behind_time(text()), " after\n");
 }
 
+TEST_F(Log, NoticesThatItsFileWasMoved) {
+    log_open({.file = file});
+    log_normal("before");
+    log_follow_rotation();
+    log_normal("same file");
+    fs::rename(file, file + ".1");
+    log_follow_rotation();
+    log_normal("after");
+    EXPECT_THAT(*read_file(file + ".1"), testing::HasSubstr("same file"));
+    EXPECT_EQ(behind_time(text()), " after\n");
+    fs::remove_all(dir.path());
+    log_follow_rotation();  // can't be opened: goes on
+    log_normal("nobody reads this");
+}
+
+TEST_F(Log, KeepsACopyInMemory) {
+    log_open({.file = file});
+    log_normal("not this");
+    log_start_copy();
+    log_normal("this");
+    log_debug("nor this: the level does not ask for it");
+    EXPECT_EQ(behind_time(log_take_copy()), " this\n");
+    log_normal("nor this");
+    EXPECT_EQ(log_take_copy(), "");
+}
+
 TEST_F(Log, AppendsAndIsReadableForTheGroup) {
     dir.write("log", "old\n");
     log_open({.file = file});

@@ -1,0 +1,122 @@
+// One process, many requests: what changes meanwhile is noticed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+#include "tests/support/fastcgi_client.h"
+#include "tests/support/scheduler_world.h"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FastCgi : public ::testing::Test {
+  protected:
+    FastCgi() : socket_((world.folder() / "socket").string()), program_({SchedulerWorld::program()}, options()) {}
+    RunOptions options() {
+        RunOptions o = world.run_options("", {});
+        o.env.clear();
+        o.unset.insert(o.unset.end(), {"CONTENT_LENGTH", "GATEWAY_INTERFACE", "REQUEST_METHOD"});
+        o.stdin_fd = socket_.fd();
+        return o;
+    }
+    ReplyText post(const RequestText& request) {
+        const std::string body = request.text();
+        ReplyText reply;
+        reply.run.status = 0;
+        reply.run.out = socket_.request(
+            {{"REMOTE_ADDR", "10.9.9.9"}, {"REQUEST_METHOD", "POST"}, {"CONTENT_LENGTH", std::to_string(body.size())}}, body);
+        EXPECT_EQ(reply.malformed(), "") << world.log();
+        return reply;
+    }
+    RequestText of_host(int seqno, double seconds = 0) {
+        RequestText r;
+        r.hostid = host_;
+        r.seqno = seqno;
+        r.work_seconds = seconds;
+        return r;
+    }
+    SchedulerWorld world;
+    Id host_ = world.add_host();
+
+  private:
+    FastcgiSocket socket_;
+
+  protected:
+    Subprocess program_;
+};
+
+TEST_F(FastCgi, ConnectionsToTheDatabaseAndTheArrayStay) {
+    world.add_jobs(3);
+    world.start_feeder(10);
+    std::set<std::string> names;
+    for (int i = 1; i <= 3; ++i)
+        for (const std::string& name : post(of_host(i, 5)).result_names()) EXPECT_TRUE(names.insert(name).second);
+    EXPECT_EQ(names.size(), 3u);
+    EXPECT_EQ(world.slots(SlotState::kClaimed), 0);
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB=DATABASE()")), 2)
+        << "this test's own and one of the program";
+}
+
+TEST_F(FastCgi, ARestartedFeederIsFoundAndAStoppedOneNoticed) {
+    world.add_jobs(2);
+    world.start_feeder(10);
+    EXPECT_EQ(post(of_host(1, 5)).result_names().size(), 1u);
+    world.stop_feeder();
+    EXPECT_TRUE(post(of_host(2, 5)).has("<project_is_down/>"));
+    world.start_feeder(20);
+    EXPECT_EQ(post(of_host(3, 5)).result_names().size(), 1u) << world.log();
+}
+
+TEST_F(FastCgi, ConfigurationIsReadAgainAndAWrongOneIsNot) {
+    world.start_feeder(10);
+    EXPECT_FALSE(post(of_host(1)).has("<next_rpc_delay>"));
+    world.config("<next_rpc_delay>1000</next_rpc_delay>");
+    EXPECT_EQ(post(of_host(2)).value("next_rpc_delay"), "1000.000000");
+    write_file_atomically(world.folder() / "config.xml", "<boinc><config><next_rpc_delay>oops");
+    EXPECT_EQ(post(of_host(3)).value("next_rpc_delay"), "1000.000000");
+    EXPECT_THAT(world.log(), HasSubstr("going on with the configuration read before"));
+    world.config("<next_rpc_delay>5</next_rpc_delay>");
+    EXPECT_EQ(post(of_host(4)).value("next_rpc_delay"), "5.000000");
+    write_file_atomically(world.folder() / "gui_urls.xml", "<gui_urls><x><hostid/></x></gui_urls>");
+    EXPECT_TRUE(post(of_host(5)).has("<gui_urls><x>1</x></gui_urls>"));
+    write_file_atomically(world.folder() / "stop_sched", "");
+    EXPECT_TRUE(post(of_host(6)).has("maintenance"));
+    fs::remove(world.folder() / "stop_sched");
+    EXPECT_TRUE(post(of_host(7)).has("<userid>1</userid>"));
+}
+
+TEST_F(FastCgi, TheLogIsReopenedWhenItWasMovedAndSighupIsHarmless) {
+    world.start_feeder(10);
+    post(of_host(1));
+    const fs::path log = log_dir(world.folder()) / "scheduler.log";
+    fs::rename(log, world.folder() / "rotated");
+    program_.send_signal(SIGHUP);
+    post(of_host(2));
+    EXPECT_THAT(world.log(), HasSubstr("Request: [USER#1] [HOST#1] [IP 10.9.9.9]"));
+    EXPECT_THAT(read_file(world.folder() / "rotated").value(), HasSubstr("Request: [USER#1]"));
+}
+
+TEST_F(FastCgi, TheDatabaseRestartsUnderIt) {
+    world.start_feeder(10);
+    post(of_host(1));
+    PrivateMariaDb::shared().stop();
+    EXPECT_TRUE(post(of_host(2)).has("<project_is_down/>"));
+    PrivateMariaDb::shared().start();
+    world.db().disconnect();
+    EXPECT_TRUE(post(of_host(3)).has("<userid>1</userid>")) << world.log();
+}
+
+TEST_F(FastCgi, ASignalEndsItAfterItsRequest) {
+    world.start_feeder(10);
+    post(of_host(1));
+    program_.send_signal(SIGTERM);
+    const auto end = program_.wait(10);
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->status, 0);
+}
+
+}  // namespace
+}  // namespace sluice::test
