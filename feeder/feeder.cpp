@@ -4,6 +4,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
@@ -114,9 +115,10 @@ void Feeder::fill_empty_slots(double now) {
 
 void Feeder::publish(const std::vector<Placement>& placements, double now) {
     for (const Placement& p : placements) {
-        if (array_.publish(p.slot, p.job, p.doc)) {
+        JobSummary job = p.job;
+        job.time_added = clamp_to_int32(starvation_.offered(job.result_id, now));
+        if (array_.publish(p.slot, job, p.doc)) {
             mirror_.set(p.slot, p.held);
-            starvation_.offered(p.job.result_id, now);
             ++tally_.added;
             log_debug("adding [RESULT#{}] of [WU#{}] in slot {}", p.job.result_id, p.job.workunit_id, p.slot);
             continue;

@@ -136,6 +136,7 @@ void Feeder::apply(const JobState& s, std::uint32_t slot, std::vector<Id>& not_n
     const bool same = s.priority == job.candidate.row.priority && s.wu_priority == job.wu_priority && s.hr_class == job.hr_class &&
                       s.size_class == job.size_class && s.app_version_id == job.app_version_id;
     if (sendable && !useless && same) return;
+    const bool accelerated = s.wu_priority != job.wu_priority;
     const auto withdrawn = withdraw(slot);
     if (!withdrawn) return;  // a scheduler has it: it looks at the database itself
     if (sendable && useless) not_needed.push_back(s.result_id);
@@ -143,6 +144,7 @@ void Feeder::apply(const JobState& s, std::uint32_t slot, std::vector<Id>& not_n
     UnsentRow row = withdrawn->candidate.row;
     row.priority = s.priority;
     row.hr_class = s.hr_class;
+    if (accelerated) starvation_.taken(s.result_id);  // its wait as a job for low-turnaround hosts begins now
     chain_->enumerator.put_back(chain_->enumerator.candidate_of(row));
 }
 
@@ -192,7 +194,7 @@ void Feeder::rotate(double now) {
 }
 
 void Feeder::report_starvation(double now) {
-    if (options_.starvation_after <= 0 || !is_due(next_starvation_, now, kStarvationInterval)) return;
+    if (options_.starvation_after <= 0 || !is_due(next_starvation_, now, std::min(kStarvationInterval, options_.starvation_after))) return;
     const auto found = starvation_.find(mirror_, array_, now, options_.starvation_after);
     if (!found) return;
     JobSummary job;

@@ -10,9 +10,9 @@ constexpr std::size_t kMostWaits = 200000;
 
 }  // namespace
 
-void StarvationWatch::offered(Id result, double now) {
+double StarvationWatch::offered(Id result, double now) {
     if (waits_.size() >= kMostWaits) waits_.clear();
-    waits_.try_emplace(result, Wait{now, 0, 0});
+    return waits_.try_emplace(result, Wait{now, 0, 0}).first->second.since;
 }
 
 void StarvationWatch::withdrawn(Id result, std::uint32_t passed_over) {
@@ -47,13 +47,25 @@ std::optional<StarvationWatch::Finding> StarvationWatch::find(const ArrayMirror&
     return finding;
 }
 
+namespace {
+
+std::string who_could(const JobSummary& job, const HostFit& fit) {
+    if (fit.hosts == 0) return "No host was heard of in the last day";
+    if (fit.both == 0)
+        return fmt::format("None of the {} hosts heard of in the last day could take it: {} lack its {:.2f} GB of memory, {} its {:.2f} GB of disk",
+                           fit.hosts, fit.hosts - fit.enough_memory, job.rsc_memory_bound / 1e9, fit.hosts - fit.enough_disk,
+                           job.rsc_disk_bound / 1e9);
+    return fmt::format("{} of the {} hosts heard of in the last day have its {:.2f} GB of memory and {:.2f} GB of disk: something else refuses it",
+                       fit.both, fit.hosts, job.rsc_memory_bound / 1e9, job.rsc_disk_bound / 1e9);
+}
+
+}  // namespace
+
 std::string starvation_text(const StarvationWatch::Finding& f, const JobSummary& job, const std::string& app, const HostFit& fit) {
     return fmt::format(
         "{} of the jobs in the array find no host; the oldest, [RESULT#{}] of app {} (size class {}, HR class {}, priority {}), "
-        "waits for {:.0f} minutes and was passed over {} times. Of {} hosts heard of in the last day {} have its {:.2f} GB of "
-        "memory, {} its {:.2f} GB of disk, {} both. sched_explain --host ID --job {} says what a host lacks",
-        f.jobs, f.oldest, app, job.size_class, job.hr_class, job.priority, f.waited / 60, f.passed_over, fit.hosts,
-        fit.enough_memory, job.rsc_memory_bound / 1e9, fit.enough_disk, job.rsc_disk_bound / 1e9, fit.both, f.oldest);
+        "waits for {:.0f} minutes and was passed over {} times. {}. sched_explain --host ID --job {} says what a host lacks",
+        f.jobs, f.oldest, app, job.size_class, job.hr_class, job.priority, f.waited / 60, f.passed_over, who_could(job, fit), f.oldest);
 }
 
 }  // namespace sluice

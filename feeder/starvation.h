@@ -13,7 +13,9 @@ namespace sluice {
 
 class StarvationWatch {
   public:
-    void offered(Id result, double now);
+    /// Since when it is on offer: a job that gave way to others meanwhile is as old as it is (the reservation for
+    /// low-turnaround hosts ends by that time).
+    double offered(Id result, double now);
     void taken(Id result) { waits_.erase(result); }
     /// It gave way; its counts in the array are lost with the slot.
     void withdrawn(Id result, std::uint32_t passed_over);

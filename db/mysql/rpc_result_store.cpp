@@ -37,7 +37,7 @@ std::vector<Id> ids_of(const std::vector<Item>& items) {
 #define SLUICE_KNOWN_RESULT                                                                                          \
     "SELECT r.id,r.workunitid,r.appid,r.name,r.server_state,r.outcome,r.validate_state,r.file_delete_state,"        \
     "r.client_state,r.sent_time,r.received_time,r.report_deadline,r.hostid,h.userid,r.app_version_id,w.error_mask," \
-    "w.assimilate_state FROM result r LEFT JOIN workunit w ON w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid "
+    "w.assimilate_state,w.rsc_memory_bound FROM result r LEFT JOIN workunit w ON w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid "
 
 KnownResult read_known(const Rows& r) {
     KnownResult k;
@@ -58,6 +58,7 @@ KnownResult read_known(const Rows& r) {
     k.app_version_id = r.i64(14);
     k.wu_error_mask = r.i32(15);
     k.wu_assimilate_state = r.code<AssimilateState>(16);
+    k.wu_memory_bound = r.f64(17);
     return k;
 }
 

@@ -86,6 +86,8 @@ std::vector<JobOnHost> jobs_on_host(const Rpc& rpc, const std::vector<ClientAppV
         } else {
             job.proc_type = proc_type_of_plan_class(r.plan_class.c_str());
         }
+        if (const KnownResult* known = rpc.config.compat_level > 0 ? rpc.known_result(r.name) : nullptr)
+            job.memory = known->wu_memory_bound;  // upstream looks at each new job alone
         by_name.emplace(job.result_name, jobs.size());
         jobs.push_back(std::move(job));
     }

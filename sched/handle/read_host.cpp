@@ -43,6 +43,7 @@ void start_quotas(Rpc& rpc) {
 bool other_results_matter(const Rpc& rpc) {
     if (!rpc.request.has_other_results) return false;
     if (rpc.config.send_result_abort && !rpc.request.other_results_truncated) return true;
+    if (rpc.config.compat_level > 0 && rpc.screening.wants_work) return true;  // the memory that they take
     const auto& apps = rpc.services.tables.apps;
     return rpc.screening.wants_work &&
            std::any_of(apps.begin(), apps.end(), [](const App& a) { return a.non_cpu_intensive; });

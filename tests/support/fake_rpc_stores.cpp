@@ -160,6 +160,7 @@ KnownResult FakeRpcResultStore::known(const Result& r) const {
     if (const auto w = db_.workunits.find(r.workunitid); w != db_.workunits.end()) {
         k.wu_error_mask = w->second.error_mask;
         k.wu_assimilate_state = w->second.assimilate_state;
+        k.wu_memory_bound = w->second.rsc_memory_bound;
     }
     return k;
 }

@@ -26,6 +26,7 @@ struct KnownResult {
     Id app_version_id = 0;
     int wu_error_mask = 0;
     AssimilateState wu_assimilate_state = AssimilateState::kInit;
+    double wu_memory_bound = 0;
 };
 struct ResultQuery {
     std::vector<std::string> names;

@@ -10,9 +10,7 @@
 #include <sstream>
 
 #include "planted_world.h"
-#include "sched/explain/host_request.h"
-#include "sched/explain/phrases.h"
-#include "sched/handle/decision.h"
+#include "sluice/match/verdict.h"
 
 namespace sluice::test {
 namespace {
@@ -147,6 +145,23 @@ TEST(Explain, ASizeClassWithoutHistoryIsMarkedAsAGuess) {
     const auto known = explain_json(p, {"--host", "1"});
     EXPECT_EQ(known["jobs"][0]["size"]["guess"], false) << known.dump(1);
     EXPECT_THAT(explain(p, {"--request", "request.xml"}).out, Not(HasSubstr("a guess")));
+}
+
+TEST(Explain, WhatTheHostHoldsCountsAgainstItsMemoryAtLevel1) {
+    for (const int level : {0, 1}) {
+        Planted p;
+        p.config = fmt::format("<compat_level>{}</compat_level>", level);
+        p.edits = {{"<cpu_req_instances>0", "<cpu_req_instances>3"}};
+        const Id wu = p.in_progress(1).workunitid;
+        p.rows.workunits[wu].rsc_memory_bound = 5e9;
+        p.workunit().rsc_memory_bound = 5e9;
+        p.store();
+        const auto j = explain_json(p);
+        EXPECT_EQ(j["would_send"], level == 0 ? 1 : 0) << j.dump(1);
+        if (level == 0) continue;
+        EXPECT_EQ(j["binding"], "memory");
+        EXPECT_EQ(j["summary"][0]["nearest"]["value"], 3e9) << j.dump(1);
+    }
 }
 
 TEST(Explain, AJobInTheArrayIsJudgedAlone) {
@@ -351,41 +366,6 @@ TEST(Volunteer, ReadsTheBindingConstraintFirst) {
     EXPECT_EQ(at("No tasks sent"), 0) << testing::PrintToString(messages);
     EXPECT_EQ(at("limit on tasks in progress"), 1) << testing::PrintToString(messages);
     EXPECT_LT(at("limit on tasks in progress"), at("Bee")) << testing::PrintToString(messages);
-}
-
-TEST(HostRequest, PlatformsOfMachines) {
-    const struct {
-        const char *os, *version, *vendor, *model, *first;
-    } cases[] = {
-        {"Microsoft Windows 11", "", "GenuineIntel", "Xeon", "windows_x86_64"},
-        {"Darwin", "22.1.0", "Apple", "Apple M1", "arm64-apple-darwin"},
-        {"Darwin", "22.1.0", "GenuineIntel", "Core", "x86_64-apple-darwin"},
-        {"Linux Debian", "12", "AuthenticAMD", "Ryzen", "x86_64-pc-linux-gnu"},
-        {"Linux Debian", "12", "ARM", "Cortex", "aarch64-unknown-linux-gnu"},
-        {"Android", "13", "ARM", "Cortex", "aarch64-android-linux-gnu"},
-        {"FreeBSD", "14", "GenuineIntel", "Xeon", "x86_64-pc-freebsd__64"},
-    };
-    for (const auto& c : cases) {
-        Host h;
-        h.os_name = c.os, h.os_version = c.version, h.p_vendor = c.vendor, h.p_model = c.model;
-        EXPECT_EQ(platforms_of_machine(h).front(), c.first);
-    }
-    EXPECT_TRUE(platforms_of_machine(Host{}).empty());
-}
-
-TEST(Phrases, SayWhatWasMeasuredAndWhatWasNeeded) {
-    EXPECT_EQ(phrase(refuse(Reason::kMemory, 1.6e9, 2e9)), "needs 2.0 GB, host allows 1.6 GB");
-    EXPECT_EQ(phrase(refuse(Reason::kDeadline, 10800, 1500)), "would be done in 3.0 h, must be done in 1500 s");
-    EXPECT_EQ(phrase(refuse(Reason::kInProgressLimit, 4, 4)), "has 4, limit 4");
-    EXPECT_EQ(phrase(refuse(Reason::kClientTooOld, 71601, 80000)), "needs client 8.0.0, host runs 7.16.1");
-    EXPECT_EQ(phrase(refuse(Reason::kResultGone, 5, 2)), "it is over");
-    EXPECT_EQ(phrase(refuse(Reason::kBetaNotAllowed, 0, 1)), "");
-}
-
-TEST(SearchInfos, AreDocumented) {
-    const std::string page = content(std::filesystem::path(SLUICE_SOURCE_DIR) / "docs/why_no_work.md");
-    for (const SearchInfo& info : search_infos())
-        EXPECT_THAT(page, HasSubstr(fmt::format("| `{}` | {} |", info.name, info.advice)));
 }
 
 }  // namespace

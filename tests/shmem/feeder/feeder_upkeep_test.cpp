@@ -93,6 +93,37 @@ TEST_F(FeederTurns, ChangesOfAppsTakeEffectByThemselves) {
     }
 }
 
+TEST_F(FeederTurns, AJobThatGaveWayIsAsOldAsItIsUntilItIsAccelerated) {
+    options_.rotate_after = 100;
+    for (Id id = 1; id <= 30; ++id) job(id, 0);
+    start();
+    const auto first = static_cast<std::int64_t>(clock_.now());
+    const auto offered_at = [&](Id result) {
+        for (std::uint32_t i = 0; i < array_->size(); ++i) {
+            JobSummary j;
+            SlotRef ref;
+            if (array_->read(i, j, ref) == SlotState::kPresent && j.result_id == result) return std::int64_t{j.time_added};
+        }
+        return std::int64_t{0};
+    };
+    EXPECT_EQ(offered_at(1), first);
+    bool away = false, back = false;
+    for (int step = 0; step < 200 && !back; ++step) {
+        run(10);
+        away = away || offered_at(1) == 0;
+        back = away && offered_at(1) != 0;
+    }
+    ASSERT_TRUE(back);
+    EXPECT_EQ(offered_at(1), first) << "the reservation for low-turnaround hosts must end some day";
+    db_.workunits[1].priority = 1;
+    bool renewed = false;
+    for (int step = 0; step < 200 && !renewed; ++step) {
+        run(10);
+        renewed = offered_at(1) > first;
+    }
+    EXPECT_TRUE(renewed) << "its wait as an accelerated job begins with the acceleration";
+}
+
 TEST_F(FeederTurns, StarvationIsReportedWithWhatHostsLack) {
     options_.starvation_after = 1800;
     options_.rotate_after = 300;
@@ -113,8 +144,8 @@ TEST_F(FeederTurns, StarvationIsReportedWithWhatHostsLack) {
     }
     const std::string log = testing::internal::GetCapturedStderr();
     EXPECT_THAT(log, HasSubstr("[RESULT#1] of app app1"));
-    EXPECT_THAT(log, HasSubstr("Of 3 hosts heard of in the last day 0 have its 4.00 GB of memory, 3 its 1.00 "
-                               "GB of disk, 0 both"));
+    EXPECT_THAT(log, HasSubstr("None of the 3 hosts heard of in the last day could take it: 3 lack its 4.00 GB of memory, 0 "
+                               "its 1.00 GB of disk"));
     EXPECT_EQ(log.find("RESULT#2"), std::string::npos) << "nobody passed it over: " << log;
 }
 

@@ -1,0 +1,62 @@
+// Parts of sched_explain that need neither database nor array.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "sched/explain/host_request.h"
+#include "sched/explain/phrases.h"
+#include "sched/handle/decision.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::string content(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+}
+
+TEST(HostRequest, PlatformsOfMachines) {
+    const struct {
+        const char *os, *version, *vendor, *model, *first;
+    } cases[] = {
+        {"Microsoft Windows 11", "", "GenuineIntel", "Xeon", "windows_x86_64"},
+        {"Darwin", "22.1.0", "Apple", "Apple M1", "arm64-apple-darwin"},
+        {"Darwin", "22.1.0", "GenuineIntel", "Core", "x86_64-apple-darwin"},
+        {"Linux Debian", "12", "AuthenticAMD", "Ryzen", "x86_64-pc-linux-gnu"},
+        {"Linux Debian", "12", "ARM", "Cortex", "aarch64-unknown-linux-gnu"},
+        {"Android", "13", "ARM", "Cortex", "aarch64-android-linux-gnu"},
+        {"FreeBSD", "14", "GenuineIntel", "Xeon", "x86_64-pc-freebsd__64"},
+    };
+    for (const auto& c : cases) {
+        Host h;
+        h.os_name = c.os, h.os_version = c.version, h.p_vendor = c.vendor, h.p_model = c.model;
+        EXPECT_EQ(platforms_of_machine(h).front(), c.first);
+    }
+    EXPECT_TRUE(platforms_of_machine(Host{}).empty());
+}
+
+TEST(Phrases, SayWhatWasMeasuredAndWhatWasNeeded) {
+    EXPECT_EQ(phrase(refuse(Reason::kMemory, 1.6e9, 2e9)), "needs 2.0 GB, host allows 1.6 GB");
+    EXPECT_EQ(phrase(refuse(Reason::kDeadline, 10800, 1500)), "would be done in 3.0 h, must be done in 1500 s");
+    EXPECT_EQ(phrase(refuse(Reason::kInProgressLimit, 4, 4)), "has 4, limit 4");
+    EXPECT_EQ(phrase(refuse(Reason::kClientTooOld, 71601, 80000)), "needs client 8.0.0, host runs 7.16.1");
+    EXPECT_EQ(phrase(refuse(Reason::kResultGone, 5, 2)), "it is over");
+    EXPECT_EQ(phrase(refuse(Reason::kBetaNotAllowed, 0, 1)), "");
+}
+
+TEST(SearchInfos, AreDocumented) {
+    const std::string page = content(std::filesystem::path(SLUICE_SOURCE_DIR) / "docs/why_no_work.md");
+    for (const SearchInfo& info : search_infos())
+        EXPECT_THAT(page, HasSubstr(fmt::format("| `{}` | {} |", info.name, info.advice)));
+}
+
+}  // namespace
+}  // namespace sluice::test
