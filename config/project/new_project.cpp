@@ -20,20 +20,33 @@ void check_characters(const std::string& what, const std::string& text, const st
     }
 }
 
-std::string variant_note(bool fcgi) {
-    return fcgi ? "The scheduler stays in memory: mod_fcgid. Uploads, which may be of any size: mod_cgid or "
-                  "mod_cgi."
-                : "A process a request: mod_cgid or mod_cgi.";
+/// How Apache runs the scheduler.
+enum class Gateway { kCgi, kFcgid, kProxy };
+
+std::string variant_note(Gateway gateway) {
+    switch (gateway) {
+        case Gateway::kCgi: return "A process a request: mod_cgid or mod_cgi.";
+        case Gateway::kFcgid:
+            return "The scheduler stays in memory: mod_fcgid. Uploads, which may be of any size: mod_cgid or mod_cgi.";
+        case Gateway::kProxy:
+            return "The scheduler is a daemon of the project (see <daemons> in config.xml): mod_proxy_fcgi. Uploads: mod_cgid or "
+                   "mod_cgi.";
+    }
+    return "";
+}
+
+std::string needs_module(const NewProject& project, const std::string& module) {
+    return fmt::format("<IfModule !mod_{0}.c>\n    Error \"{1} needs mod_{0}: a2enmod {0}\"\n</IfModule>\n", module, project.short_name);
 }
 
 /// Without the module Apache would serve the programs' files.
-std::string module_checks(const NewProject& project, bool fcgi) {
+std::string module_checks(const NewProject& project, Gateway gateway) {
     std::string text = "<IfModule !mod_cgid.c>\n    <IfModule !mod_cgi.c>\n        Error \"" +
                        project.short_name +
                        " needs mod_cgid or mod_cgi: a2enmod cgid\"\n    </IfModule>\n</IfModule>\n";
-    if (!fcgi) return text;
-    return text + "<IfModule !mod_fcgid.c>\n    Error \"" + project.short_name +
-           " needs mod_fcgid: a2enmod fcgid\"\n</IfModule>\n";
+    if (gateway == Gateway::kFcgid) text += needs_module(project, "fcgid");
+    if (gateway == Gateway::kProxy) text += needs_module(project, "proxy_fcgi");
+    return text;
 }
 
 /// Environment of the scheduler and the upload handler.
@@ -44,7 +57,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const NewProject
     return environment;
 }
 
-std::string httpd_conf(const NewProject& project, TemplateValues values, bool fcgi) {
+std::string httpd_conf(const NewProject& project, TemplateValues values, Gateway gateway) {
     const std::string url = "/" + project.short_name + "_cgi";
     const std::string cgi_bin = project.root.string() + "/cgi-bin";
     std::string directory, before;
@@ -52,21 +65,27 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, bool fc
         directory += fmt::format("    SetEnv {} \"{}\"\n", name, value);
         before += fmt::format(" \\\n    InitialEnv {}={}", name, value);
     }
-    if (fcgi) {
-        directory +=
-            "    SetHandler cgi-script\n    <Files \"cgi\">\n        SetHandler fcgid-script\n    </Files>\n";
-        // mod_fcgid refuses requests above 128 KB unless told otherwise: a client reports much more after a
-        // pause.
-        values["CGI_ALIAS"] = fmt::format(
-            "Alias {0} {1}\nFcgidMaxRequestLen 67108864\nFcgidCmdOptions \"{1}/cgi\" \\\n"
-            "    MaxProcesses 16 IOTimeout 300 ConnectTimeout 20{2}",
-            url, cgi_bin, before);
-    } else {
-        values["CGI_ALIAS"] = fmt::format("ScriptAlias {} {}", url, cgi_bin);
+    const std::string scheduler = "    SetHandler cgi-script\n    <Files \"cgi\">\n        SetHandler {}\n    </Files>\n";
+    switch (gateway) {
+        case Gateway::kCgi: values["CGI_ALIAS"] = fmt::format("ScriptAlias {} {}", url, cgi_bin); break;
+        case Gateway::kFcgid:
+            directory += fmt::format(fmt::runtime(scheduler), "fcgid-script");
+            // mod_fcgid refuses requests above 128 KB unless told otherwise: a client reports much more after a
+            // pause.
+            values["CGI_ALIAS"] = fmt::format(
+                "Alias {0} {1}\nFcgidMaxRequestLen 67108864\nFcgidCmdOptions \"{1}/cgi\" \\\n"
+                "    MaxProcesses 16 IOTimeout 300 ConnectTimeout 20{2}",
+                url, cgi_bin, before);
+            break;
+        case Gateway::kProxy:
+            directory += fmt::format(fmt::runtime(scheduler), fmt::format("\"proxy:unix:{}/pid_{}/cgi.sock|fcgi://localhost\"",
+                                                                         project.root.string(), project.host));
+            values["CGI_ALIAS"] = fmt::format("Alias {} {}", url, cgi_bin);
+            break;
     }
     values["CGI_DIRECTORY"] = directory;
-    values["VARIANT_NOTE"] = variant_note(fcgi);
-    values["MODULE_CHECKS"] = module_checks(project, fcgi);
+    values["VARIANT_NOTE"] = variant_note(gateway);
+    values["MODULE_CHECKS"] = module_checks(project, gateway);
     return fill_template(template_text("httpd_common.conf"), values, Escape::kNone);
 }
 
@@ -190,8 +209,9 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {"html/user/get_project_config.php", xml("get_project_config.xml"), 0664},
         {"html/user/lookup_account.php", xml("no_web_accounts.xml"), 0664},
         {"html/user/create_account.php", xml("no_web_accounts.xml"), 0664},
-        {project.short_name + ".httpd.conf", httpd_conf(project, values, false), 0664},
-        {project.short_name + ".httpd.fcgi.conf", httpd_conf(project, values, true), 0664},
+        {project.short_name + ".httpd.conf", httpd_conf(project, values, Gateway::kCgi), 0664},
+        {project.short_name + ".httpd.fcgi.conf", httpd_conf(project, values, Gateway::kFcgid), 0664},
+        {project.short_name + ".httpd.proxy.conf", httpd_conf(project, values, Gateway::kProxy), 0664},
         {project.short_name + ".cronjob", plain("cronjob"), 0664},
         {project.short_name + ".readme", plain("readme"), 0664},
     };

@@ -213,7 +213,7 @@ std::string Scheduler::answer(const Gateway& gateway, const std::string& text) {
 
 void Scheduler::serve(Gateway& gateway) {
     if (requests_ > 0) log_follow_rotation();
-    if (requests_ > 0 && watched_.changed()) load();
+    if (requests_ > 0 && (watched_.changed() || !loaded_)) load();
     ++requests_;
     const bool keep = loaded_ && !loaded_->config.debug_req_reply_dir.empty();
     if (keep) log_start_copy();

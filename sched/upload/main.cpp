@@ -147,6 +147,8 @@ int main(int argc, char** argv) {
         return cgi ? serve_cgi(site) : serve_fastcgi(site);
     } catch (const std::exception& e) {
         std::cerr << "file_upload_handler: " << e.what() << "\n";
+        BodyReader(read_from_fd(STDIN_FILENO, [] { return stop_signal != 0; }), content_length(std::getenv("CONTENT_LENGTH")))
+            .drain(std::chrono::minutes(1));
         std::cout << answer_text({Answer::Status::kTransient, "can't find the project", {}}) << std::flush;
         return 1;
     }

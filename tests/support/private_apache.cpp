@@ -93,6 +93,7 @@ void PrivateApache::start() {
     server_ = std::make_unique<Subprocess>(
         std::vector<std::string>{"/usr/sbin/apache2", "-d", folder_.path().string(), "-f", (folder_ / "httpd.conf").string(), "-DFOREGROUND"},
         run_options);
+    guard_ = std::make_unique<GroupGuard>(server_->pid());
     const bool up = eventually([&] { return !server_->running() || Socket().connect(port_); });
     if (!up || !server_->running()) throw std::runtime_error("Apache does not start: " + server_->err() + error_log());
 }
@@ -103,30 +104,30 @@ void PrivateApache::stop() {
         server_->send_signal(SIGTERM);
         server_->wait(20);
     }
+    guard_.reset();
     server_.reset();
 }
+
+void PrivateApache::restart_gracefully() { server_->send_signal(SIGUSR1); }
 
 std::string PrivateApache::error_log() const {
     std::ifstream in(folder_ / "error.log");
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-HttpReply http(int port, const std::string& path, const std::string& body, double timeout) {
+HttpReply http_bytes(int port, const std::string& request, bool close_after, double timeout) {
     HttpReply reply;
     const Socket socket;
     timeval limit{static_cast<time_t>(timeout), 0};
     ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ::setsockopt(socket.fd(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (!socket.connect(port)) return reply;
-    std::string request = (body.empty() ? "GET " : "POST ") + path + " HTTP/1.0\r\nHost: 127.0.0.1\r\n";
-    if (!body.empty())
-        request += "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
-    request += "\r\n" + body;
     for (std::size_t sent = 0; sent < request.size();) {
         const ssize_t n = ::send(socket.fd(), request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
         if (n <= 0) break;  // the server may answer before it has read all
         sent += static_cast<std::size_t>(n);
     }
+    if (close_after) ::shutdown(socket.fd(), SHUT_WR);
     std::string text;
     char block[65536];
     for (ssize_t n = 0; (n = ::recv(socket.fd(), block, sizeof block, 0)) > 0;) text.append(block, static_cast<std::size_t>(n));
@@ -136,6 +137,13 @@ HttpReply http(int port, const std::string& path, const std::string& body, doubl
     reply.head = text.substr(0, end_of_head + 2);
     reply.body = text.substr(end_of_head + 4);
     return reply;
+}
+
+HttpReply http(int port, const std::string& path, const std::string& body, double timeout) {
+    std::string request = (body.empty() ? "GET " : "POST ") + path + " HTTP/1.0\r\nHost: 127.0.0.1\r\n";
+    if (!body.empty())
+        request += "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+    return http_bytes(port, request + "\r\n" + body, false, timeout);
 }
 
 }  // namespace sluice::test

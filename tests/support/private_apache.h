@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "group_guard.h"
 #include "subprocess.h"
 #include "temp_dir.h"
 
@@ -15,7 +16,7 @@ namespace sluice::test {
 enum class ApacheMode {
     kCgid,     ///< mod_cgid: a process a request
     kFcgid,    ///< mod_fcgid: FastCGI processes that Apache starts
-    kProxy,    ///< mod_proxy_fcgi: to a FastCGI server started by the test on `fcgi_port`
+    kProxy,    ///< mod_proxy_fcgi: to a FastCGI server that the test starts; `include` leads to it
 };
 
 struct ApacheOptions {
@@ -36,6 +37,7 @@ class PrivateApache {
 
     void start();
     void stop();
+    void restart_gracefully();  ///< apachectl graceful: new configuration, requests that are being served go on
     int port() const { return port_; }
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
     std::string error_log() const;
@@ -47,6 +49,7 @@ class PrivateApache {
     TempDir folder_;
     int port_ = 0;
     std::unique_ptr<Subprocess> server_;
+    std::unique_ptr<GroupGuard> guard_;  ///< workers and CGI programs are in the server's process group
 };
 
 struct HttpReply {
@@ -56,5 +59,7 @@ struct HttpReply {
 };
 /// One request on a connection of its own. An empty `body` is a GET. Never throws: a broken connection is status 0.
 HttpReply http(int port, const std::string& path, const std::string& body = "", double timeout = 60);
+/// The bytes of `request` as they are; then, with `close_after`, nothing more is sent (the connection is half closed).
+HttpReply http_bytes(int port, const std::string& request, bool close_after = true, double timeout = 60);
 
 }  // namespace sluice::test

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "database_rows.h"
+#include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 
 namespace sluice::test {
@@ -169,6 +170,27 @@ std::filesystem::path TestProject::apache_fragment(bool fastcgi) const {
     text += fastcgi ? "    SetHandler fcgid-script\n</Directory>\nAlias /test_cgi \"" + bin + "\"\n"
                     : "</Directory>\nScriptAlias /test_cgi \"" + bin + "\"\n";
     return folder_.write("test.httpd.conf", text);
+}
+
+std::filesystem::path TestProject::apache_proxy_fragment(const std::string& backend) const {
+    std::ifstream in(apache_fragment());
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string alias = "ScriptAlias /test_cgi", options = "    Options ExecCGI\n";
+    text.replace(text.find(alias), alias.size(), "Alias /test_cgi");
+    text.insert(text.find(options) + options.size(), "    <Files \"cgi\">\n        SetHandler \"proxy:" + backend + "\"\n    </Files>\n");
+    return folder_.write("test.httpd.conf", text);
+}
+
+std::filesystem::path TestProject::scheduler_log_file() const { return log_dir(folder_.path()) / "scheduler.log"; }
+
+std::string TestProject::scheduler_log() const {
+    std::ifstream in(scheduler_log_file());
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void TestProject::set_options(const std::string& options) {
+    options_ = options;
+    write_config();
 }
 
 std::string work_request(Id hostid, std::int64_t seqno, double seconds, const std::string& inside, int ncpus, const std::string& host_name) {

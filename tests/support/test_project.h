@@ -48,6 +48,12 @@ class TestProject {
     void stop_daemons();
     /// Apache directives that lead URL()/test and URL()/test_cgi to this project.
     std::filesystem::path apache_fragment(bool fastcgi = false) const;
+    /// The same where the scheduler is a FastCGI server: "fcgi://127.0.0.1:9000", "unix:/path|fcgi://localhost".
+    std::filesystem::path apache_proxy_fragment(const std::string& backend) const;
+    std::string scheduler_log() const;  ///< log_HOST/scheduler.log
+    std::filesystem::path scheduler_log_file() const;
+    /// Writes config.xml anew; the elements stand in for those given to the constructor.
+    void set_options(const std::string& options);
 
     std::int64_t count(const Sql& query) { return number_of(db_, query); }
 

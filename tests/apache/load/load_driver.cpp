@@ -22,7 +22,7 @@ struct Shared {
     std::mutex mutex;
     LoadResult result;
     std::vector<double> times;
-    std::set<std::string> jobs, messages;
+    std::set<std::string> jobs;
 };
 
 /// What one reply says, added to the totals; the host id if the reply gives one.
@@ -48,8 +48,11 @@ void take_reply(const HttpReply& reply, bool asked_for_work, double took, Shared
         ++shared.result.jobs;
         if (!shared.jobs.insert(name).second) ++shared.result.twice;
     }
-    for (auto at = reply.body.find("<message"); at != std::string::npos && shared.messages.size() < 10; at = reply.body.find("<message", at + 1))
-        shared.messages.insert(reply.body.substr(at, reply.body.find("</message>", at) - at));
+    if (!asked_for_work || !names.empty()) return;
+    for (auto at = reply.body.find("<message"); at != std::string::npos; at = reply.body.find("<message", at + 1)) {
+        const auto text = reply.body.find('>', at) + 1;
+        ++shared.result.messages[reply.body.substr(text, reply.body.find("</message>", at) - text)];
+    }
 }
 
 void play_client(const LoadPlan& plan, int number, SteadyClock::time_point start, Shared& shared) {
@@ -81,7 +84,6 @@ LoadResult run_load(const LoadPlan& plan) {
         r.p50 = shared.times[shared.times.size() / 2];
         r.p99 = shared.times[shared.times.size() * 99 / 100];
     }
-    r.messages.assign(shared.messages.begin(), shared.messages.end());
     return r;
 }
 
@@ -90,7 +92,7 @@ std::string to_text(const LoadResult& r) {
         "{} requests in {:.1f} s ({:.0f}/s), {} broken, {} malformed, {} without work, {} jobs ({:.0f}/s), {} twice, p50 {:.0f} ms, p99 {:.0f} ms",
         r.requests, r.elapsed, r.requests / r.elapsed, r.broken, r.malformed, r.no_work, r.jobs, r.jobs / r.elapsed, r.twice,
         1000 * r.p50, 1000 * r.p99);
-    for (const auto& m : r.messages) text += "\n  " + m;
+    for (const auto& [message, times] : r.messages) text += fmt::format("\n  {} x {}", times, message);
     return text;
 }
 

@@ -2,6 +2,7 @@
 // Many clients at once against one scheduler: each is a host of its own that asks for work again and again, on a new
 // connection each time, as clients do.
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct LoadResult {
     int jobs = 0, twice = 0;    ///< results received; received more than once over all clients
     double elapsed = 0;         ///< s
     double p50 = 0, p99 = 0;    ///< s a request
-    std::vector<std::string> messages;  ///< distinct messages of the server, at most 10
+    std::map<std::string, int> messages;  ///< of replies without work to those who asked for it, and how often
 };
 
 LoadResult run_load(const LoadPlan& plan);

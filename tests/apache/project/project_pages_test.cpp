@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "sluice/base/project.h"
 #include "tests/support/private_apache.h"
 
 namespace sluice::test {
@@ -34,7 +35,15 @@ class ProjectPages : public testing::TestWithParam<Variant> {
         dir_.write("tiles/upload/secret", "secret");
         ApacheOptions options;
         options.mode = GetParam().mode;
-        if (options.mode == ApacheMode::kFcgid) {  // uploads go by CGI there too
+        if (GetParam().mode == ApacheMode::kProxy) {
+            RunOptions in_project;
+            in_project.env["BOINC_PROJECT_DIR"] = root_.string();
+            const std::string socket = (root_ / ("pid_" + short_host_name()) / "cgi.sock").string();
+            scheduler_ = std::make_unique<Subprocess>(
+                std::vector<std::string>{(root_ / "cgi-bin/cgi").string(), "--listen", socket, "--processes", "2"}, in_project);
+            if (!scheduler_->wait_for_output("listening on")) throw std::runtime_error(scheduler_->err());
+        }
+        if (GetParam().mode != ApacheMode::kCgid) {  // uploads go by CGI there too
             options.more = "LoadModule cgid_module /usr/lib/apache2/modules/mod_cgid.so\nScriptSock \"" +
                            (dir_ / "cgid.sock").string() + "\"\n";
         }
@@ -45,6 +54,7 @@ class ProjectPages : public testing::TestWithParam<Variant> {
 
     TempDir dir_;
     fs::path root_;
+    std::unique_ptr<Subprocess> scheduler_;
     std::unique_ptr<PrivateApache> apache_;
 };
 
@@ -76,7 +86,7 @@ TEST_P(ProjectPages, SchedulerAndUploadHandlerAnswer) {
 
 TEST_P(ProjectPages, AMissingModuleIsToldInsteadOfServingPrograms) {
     ApacheOptions options;
-    options.mode = ApacheMode::kProxy;  // neither CGI nor FastCGI processes of its own
+    options.mode = ApacheMode::kProxy;  // no CGI
     options.include = root_ / GetParam().fragment;
     try {
         PrivateApache without(options);
@@ -99,9 +109,11 @@ TEST_P(ProjectPages, NothingElseIsServed) {
 
 INSTANTIATE_TEST_SUITE_P(Fragments, ProjectPages,
                          testing::Values(Variant{ApacheMode::kCgid, "tiles.httpd.conf"},
-                                         Variant{ApacheMode::kFcgid, "tiles.httpd.fcgi.conf"}),
+                                         Variant{ApacheMode::kFcgid, "tiles.httpd.fcgi.conf"},
+                                         Variant{ApacheMode::kProxy, "tiles.httpd.proxy.conf"}),
                          [](const testing::TestParamInfo<Variant>& variant) {
-                             return variant.param.mode == ApacheMode::kCgid ? "Cgi" : "FastCgi";
+                             const ApacheMode mode = variant.param.mode;
+                             return mode == ApacheMode::kCgid ? "Cgi" : mode == ApacheMode::kFcgid ? "FastCgi" : "Proxy";
                          });
 
 }  // namespace

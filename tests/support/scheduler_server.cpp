@@ -1,0 +1,77 @@
+#include "scheduler_server.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+namespace sluice::test {
+
+std::string name_of(Served how) {
+    switch (how) {
+        case Served::kCgi: return "Cgi";
+        case Served::kFcgid: return "Fcgid";
+        case Served::kListen: return "Listen";
+        case Served::kSpawnFcgi: return "SpawnFcgi";
+    }
+    return "";
+}
+
+SchedulerServer::SchedulerServer(TestProject& project, Served how, const std::string& more)
+    : project_(project), how_(how), port_(PrivateApache::free_port()) {
+    project_.set_port(port_);
+    ApacheOptions options;
+    options.port = port_;
+    options.env = project_.env();
+    options.more = more;
+    if (how == Served::kCgi || how == Served::kFcgid) {
+        options.mode = how == Served::kCgi ? ApacheMode::kCgid : ApacheMode::kFcgid;
+        options.include = project_.apache_fragment(how == Served::kFcgid);
+    } else {
+        options.mode = ApacheMode::kProxy;
+        start_backend();
+        options.include = project_.apache_proxy_fragment(how == Served::kListen ? "unix:" + socket().string() + "|fcgi://localhost"
+                                                                               : fmt::format("fcgi://127.0.0.1:{}", backend_port_));
+    }
+    apache_ = std::make_unique<PrivateApache>(options);
+}
+
+SchedulerServer::~SchedulerServer() {
+    apache_.reset();
+    if (!backend_ || !backend_->running()) return;
+    backend_->send_signal(SIGTERM);
+    backend_->wait(20);
+}
+
+void SchedulerServer::start_backend() {
+    const std::string cgi = SLUICE_BINARY_DIR "/cgi-bin/cgi";
+    if (how_ == Served::kListen) {
+        backend_ = std::make_unique<Subprocess>(std::vector<std::string>{cgi, "--listen", socket().string(), "--processes", "4"},
+                                                project_.run_options());
+        if (!backend_->wait_for_output("listening on")) throw std::runtime_error("cgi --listen: " + backend_->err());
+    } else {
+        backend_port_ = PrivateApache::free_port();
+        backend_ = std::make_unique<Subprocess>(
+            std::vector<std::string>{"spawn-fcgi", "-n", "-a", "127.0.0.1", "-p", std::to_string(backend_port_), "--", cgi},
+            project_.run_options());
+        if (!eventually([&] { return !backend_->running() || http_bytes(backend_port_, "", true, 0.1).status == 0; }) || !backend_->running())
+            throw std::runtime_error("spawn-fcgi: " + backend_->err());
+    }
+}
+
+std::string SchedulerServer::logs() const {
+    return project_.scheduler_log() + apache_->error_log() + (backend_ ? backend_->out() + backend_->err() : "");
+}
+
+std::string malformed(const HttpReply& reply) {
+    if (reply.status != 200) return fmt::format("HTTP status {}: {}", reply.status, reply.body.substr(0, 500));
+    static const std::string begin = "<scheduler_reply>", end = "</scheduler_reply>";
+    const std::string& text = reply.body;
+    const auto at_end = text.find(end);
+    if (text.rfind(begin, 0) != 0 || at_end == std::string::npos) return "not one element: " + text.substr(0, 500);
+    if (text.find(begin, 1) != std::string::npos) return "two elements: " + text.substr(0, 500);
+    const auto rest = text.substr(at_end + end.size());
+    return rest.find_first_not_of(" \n") == std::string::npos ? "" : "something follows: " + rest.substr(0, 200);
+}
+
+}  // namespace sluice::test

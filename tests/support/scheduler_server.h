@@ -1,0 +1,47 @@
+#pragma once
+// A project's scheduler behind a real Apache, in each of the ways that an admin can run it.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "private_apache.h"
+#include "test_project.h"
+
+namespace sluice::test {
+
+enum class Served {
+    kCgi,        ///< mod_cgid: a process a request
+    kFcgid,      ///< mod_fcgid starts FastCGI processes
+    kListen,     ///< mod_proxy_fcgi to `cgi --listen` at a Unix socket
+    kSpawnFcgi,  ///< mod_proxy_fcgi to a `cgi` that Debian's spawn-fcgi started at a TCP port
+};
+std::string name_of(Served how);
+
+class SchedulerServer {
+  public:
+    /// `project`'s URL is set; nothing of it needs to be there yet. `more`: further lines of Apache's configuration.
+    SchedulerServer(TestProject& project, Served how, const std::string& more = "");
+    ~SchedulerServer();
+
+    HttpReply post(const std::string& body, double timeout = 60) const { return http(port_, "/test_cgi/cgi", body, timeout); }
+    int port() const { return port_; }
+    PrivateApache& apache() { return *apache_; }
+    /// The FastCGI server of its own (kListen, kSpawnFcgi).
+    Subprocess& backend() { return *backend_; }
+    std::filesystem::path socket() const { return project_.folder() / "cgi.sock"; }
+    /// log_HOST/scheduler.log, Apache's error log and what the FastCGI server printed.
+    std::string logs() const;
+
+  private:
+    void start_backend();
+    TestProject& project_;
+    Served how_;
+    int port_ = 0, backend_port_ = 0;
+    std::unique_ptr<Subprocess> backend_;
+    std::unique_ptr<PrivateApache> apache_;
+};
+
+/// "" or what is wrong with the frame of a reply: exactly one <scheduler_reply> element and nothing else.
+std::string malformed(const HttpReply& reply);
+
+}  // namespace sluice::test
