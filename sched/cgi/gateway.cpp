@@ -126,7 +126,6 @@ void handle_signals(bool persistent) {
         nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         action.sa_flags = SA_RESTART;  // a request that is being served goes on; accept() fails on what it finds now
         sigaction(SIGINT, &action, nullptr);
-        sigaction(SIGHUP, &action, nullptr);
     }
     sigaction(SIGTERM, &action, nullptr);
     action.sa_flags = 0;

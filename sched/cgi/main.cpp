@@ -39,8 +39,8 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
     line.section("FILES",
                  "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/stop_sched: while it exists, clients are told to "
                  "come back later.\nPROJECT/config.xml and the files beside it are read again when they change.");
-    line.section("SIGNALS", "TERM: as CGI ends at once. As FastCGI program, and with --listen, TERM, INT and HUP end it when the "
-                            "requests that are being served have their replies.");
+    line.section("SIGNALS", "TERM: as CGI ends at once. As FastCGI program TERM and INT end it when the request that is being served "
+                            "has its reply; with --listen TERM, INT and HUP end all of them so.");
     line.section("EXIT STATUS", "0: a reply was written, possibly one that tells the client to come back later; a FastCGI program "
                                 "was told to end. 1: wrong command line or address, or ended by SIGTERM as CGI.");
     if (const auto status = line.parse(argc, argv)) return status;
