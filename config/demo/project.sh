@@ -116,6 +116,7 @@ start_client() {
   <log_flags><sched_op_debug>1</sched_op_debug></log_flags>
   <options>
     <ncpus>1</ncpus>
+    <no_priority_change>1</no_priority_change>
     <dont_contact_ref_site>1</dont_contact_ref_site>
     <no_info_fetch>1</no_info_fetch>
     <report_results_immediately>1</report_results_immediately>

@@ -7,7 +7,7 @@ namespace sluice::test {
 BoincClient::BoincClient(const std::string& config) {
     folder_.write("cc_config.xml",
                   "<cc_config><log_flags><sched_op_debug>1</sched_op_debug><work_fetch_debug>0</work_fetch_debug></log_flags>"
-                  "<options><ncpus>1</ncpus><dont_contact_ref_site>1</dont_contact_ref_site><no_info_fetch>1</no_info_fetch>"
+                  "<options><ncpus>1</ncpus><no_priority_change>1</no_priority_change><dont_contact_ref_site>1</dont_contact_ref_site><no_info_fetch>1</no_info_fetch>"
                   "<report_results_immediately>1</report_results_immediately><skip_cpu_benchmarks>1</skip_cpu_benchmarks>"
                   + config + "</options></cc_config>");
     want_work_for(0);
