@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/text.h"
@@ -28,8 +29,14 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
 std::string text_of(const Json& j, const char* key) { return j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : ""; }
 double number_of(const Json& j, const char* key) {
     if (!j.contains(key)) return 0;
-    if (j[key].is_number()) return j[key].get<double>();
-    return j[key].is_string() ? parse_double(j[key].get<std::string>()).value_or(0) : 0;
+    const double v = j[key].is_number() ? j[key].get<double>()
+                     : j[key].is_string() ? parse_double(j[key].get<std::string>()).value_or(0) : 0;
+    return std::isfinite(v) ? std::clamp(v, -1e12, 1e12) : 0;
+}
+int integer_of(const Json& j, const char* key) { return clamp_to_int32(number_of(j, key)); }
+bool flag_of(const Json& j, const char* key, bool otherwise) {
+    if (!j.contains(key)) return otherwise;
+    return j[key].is_boolean() ? j[key].get<bool>() : number_of(j, key) != 0;
 }
 
 struct Builder {
@@ -83,15 +90,14 @@ void Builder::gpus(const Json& misc, const Wish& wish) {
         if (type == "apple") c.proc_type = ProcType::kAppleGpu;
         c.type = c.proc_type == ProcType::kCpu ? type : proc_type_name(c.proc_type);
         c.model = text_of(gpu, "model");
-        c.count = std::clamp(static_cast<int>(number_of(gpu, "count")), 1, 64);
+        c.count = std::clamp(integer_of(gpu, "count"), 1, 64);
         c.peak_flops = host.p_ngpus > 0 && host.p_gpu_fpops > 0 ? host.p_gpu_fpops / host.p_ngpus : 1e12;
         c.available_ram = c.total_ram = number_of(gpu, "ram_mb") * 1024 * 1024;
-        const double opencl = number_of(gpu, "opencl_version");
-        c.opencl.present = opencl > 0;
-        c.opencl.device_version_int = static_cast<int>(std::clamp(opencl, 0.0, 1e6));
+        c.opencl.device_version_int = std::max(integer_of(gpu, "opencl_version"), 0);
+        c.opencl.present = c.opencl.device_version_int > 0;
         c.opencl.global_mem_size = c.total_ram;
         c.opencl.double_fp_config = 63;
-        const int driver = clamp_to_int32(static_cast<std::int64_t>(std::clamp(number_of(gpu, "driver_version"), 0.0, 1e9)));
+        const int driver = std::max(integer_of(gpu, "driver_version"), 0);
         if (c.proc_type == ProcType::kNvidia) {
             c.have_cuda = true;
             c.driver_version = driver;
@@ -118,24 +124,24 @@ void Builder::software(const Json& misc) {
             WslDistro distro;
             distro.name = text_of(d, "wsl_distro");
             distro.docker_version = text_of(d, "version");
-            distro.docker_type = static_cast<int>(number_of(d, "type"));
-            distro.distro_version = static_cast<int>(number_of(d, "boinc_buda_runner_version"));
+            distro.docker_type = integer_of(d, "type");
+            distro.distro_version = integer_of(d, "boinc_buda_runner_version");
             r.wsl_available = true;
             r.wsl.push_back(std::move(distro));
         } else {
             r.docker_version = text_of(d, "version");
-            r.docker_type = static_cast<int>(number_of(d, "type"));
+            r.docker_type = integer_of(d, "type");
         }
     }
     if (misc.contains("vbox") && misc["vbox"].is_object()) {
         const Json& v = misc["vbox"];
         r.virtualbox_version = text_of(v, "version");
-        if (v.value("hw_accel", false)) r.cpu_features += "vmx ";
-        r.vm_extensions_disabled = !v.value("hw_accel_enabled", true);
+        if (flag_of(v, "hw_accel", false)) r.cpu_features += "vmx ";
+        r.vm_extensions_disabled = !flag_of(v, "hw_accel_enabled", true);
     }
     if (misc.contains("config") && misc["config"].is_object()) {
-        r.dont_use_docker = misc["config"].value("dont_use_docker", false);
-        r.dont_use_wsl = misc["config"].value("dont_use_wsl", false);
+        r.dont_use_docker = flag_of(misc["config"], "dont_use_docker", false);
+        r.dont_use_wsl = flag_of(misc["config"], "dont_use_wsl", false);
     }
 }
 

@@ -43,6 +43,26 @@ TEST(HostRequest, PlatformsOfMachines) {
     EXPECT_TRUE(platforms_of_machine(Host{}).empty());
 }
 
+TEST(HostRequest, WhateverHostMiscHolds) {
+    for (const char* misc :
+         {"", "junk", "[]", "{}", R"({"client_version":7})", R"({"client_version":"x.y.z"})", R"({"gpus":7})", R"({"gpus":[7,{}]})",
+          R"({"gpus":[{"type":"nvidia","count":"nan","ram_mb":1e300,"driver_version":-1e99,"opencl_version":[]}]})",
+          R"({"vbox":{"version":7,"hw_accel":1,"hw_accel_enabled":"no"},"docker":[],"config":{"dont_use_docker":"1"}})"}) {
+        HostAndAccount found;
+        found.host.id = 1;
+        found.host.p_ncpus = -3;
+        found.host.os_name = "Linux";
+        found.host.misc = misc;
+        const HostRequest made = request_of_host(found, HostState{}, {}, ProjectTables{}, Wish{});
+        EXPECT_EQ(made.request.hostid, 1);
+        EXPECT_EQ(made.request.cpu_req_instances, 1);
+        for (const Coproc& c : made.request.coprocs) {
+            EXPECT_EQ(c.count, 1);
+            EXPECT_GE(c.driver_version, 0);
+        }
+    }
+}
+
 TEST(Phrases, SayWhatWasMeasuredAndWhatWasNeeded) {
     EXPECT_EQ(phrase(refuse(Reason::kMemory, 1.6e9, 2e9)), "needs 2.0 GB, host allows 1.6 GB");
     EXPECT_EQ(phrase(refuse(Reason::kDeadline, 10800, 1500)), "would be done in 3.0 h, must be done in 1500 s");
