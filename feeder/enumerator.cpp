@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-constexpr double kPeekInterval = 1, kDeepInterval = 1;
+constexpr double kPeekInterval = 1, kDeepInterval = 0.2;
 /// Between two cycles, and what each row of the last one (a few microseconds of the database's time) adds to that.
 constexpr double kIdleInterval = 5, kIdleSecondsPerRow = 1e-4;
 constexpr double kHungryInterval = 0.5, kHungrySecondsPerRow = 1e-5;
@@ -136,12 +136,17 @@ void Enumerator::end_cycle() {
     rows_of_cycle_ = rows_read_ - rows_at_cycle_start_;
 }
 
+int Enumerator::page() const {
+    return !surveyed_ || hungry_ ? settings_.page : std::min(settings_.page, settings_.small_page);
+}
+
 void Enumerator::go_on_with_cycle() {
     const std::size_t share = settings_.backlog / std::max<std::size_t>(1, walkers_.size()) + settings_.slots;
-    const std::size_t until = rows_read_ + (surveyed_ ? settings_.rows_a_turn : settings_.rows_before_first_fill);
+    const std::size_t rows = !surveyed_ ? settings_.rows_before_first_fill : hungry_ ? settings_.rows_a_hungry_turn : settings_.rows_a_turn;
+    const std::size_t until = rows_read_ + rows;
     for (Walker& w : walkers_) {
         while (!w.over && rows_read_ < until) {
-            const PageRead read = read_page(w, w.at, settings_.page);
+            const PageRead read = read_page(w, w.at, page());
             w.seen += read.useful;
             w.over = read.at_end || w.seen >= share;
             if (w.over && !read.at_end && !w.deep.begun) w.deep = w.at;
@@ -166,7 +171,7 @@ void Enumerator::go_deeper() {
     for (std::size_t tried = 0; tried < walkers_.size(); ++tried) {
         Walker& w = walkers_[deep_walker_++ % walkers_.size()];
         if (!w.deep.begun) continue;
-        if (read_page(w, w.deep, settings_.page).at_end) w.deep = {};  // the next cycle says where to begin anew
+        if (read_page(w, w.deep, page()).at_end) w.deep = {};  // the next cycle says where to begin anew
         backlog_.trim(settings_.backlog);
         return;
     }

@@ -23,10 +23,12 @@ struct EnumeratorSettings {
     FeederOptions options;
     bool hr_quotas = false;  ///< candidates are kept apart by HR class
     std::size_t slots = 100;
-    int page = 5000;         ///< rows a query
+    int page = 5000;         ///< rows a query before the first fill, and while jobs for empty slots are looked for
+    int small_page = 1000;   ///< otherwise: schedulers empty the array meanwhile
     int head = 200;          ///< rows of a peek: <feeder_query_size>
     std::size_t backlog = 100000;    ///< candidates kept
-    std::size_t rows_a_turn = 10000;
+    std::size_t rows_a_turn = 1000;         ///< of a cycle; likewise: a refill waits for that long at most
+    std::size_t rows_a_hungry_turn = 10000;
     std::size_t rows_before_first_fill = 100000;
 };
 
@@ -79,6 +81,7 @@ class Enumerator {
     bool is_resting(Id result) const;
     void learn_owners(const std::vector<UnsentRow>& rows);
     bool cycle_is_due() const;
+    int page() const;  ///< rows of the next query
     void start_cycle();
     void go_on_with_cycle();
     void end_cycle();

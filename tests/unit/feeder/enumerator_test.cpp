@@ -215,6 +215,20 @@ TEST_F(EnumeratorTest, TheHeadIsNotReadAgainAndAgain) {
     EXPECT_LT(store_.rows_read, 60 * 200 + 13 * 3000u + 1);
 }
 
+/// Schedulers empty the array while the feeder reads: no turn may read so much that refilling waits for it.
+TEST_F(EnumeratorTest, OnceJobsAreThereATurnReadsLittle) {
+    for (Id id = 1; id <= 30000; ++id) job(id);
+    start();
+    std::size_t most = 0;
+    for (int turn = 0; turn < 300; ++turn) {
+        store_.rows_read = 0;
+        run(0);
+        most = std::max<std::size_t>(most, store_.rows_read);
+    }
+    EXPECT_LE(most, 1000u);
+    EXPECT_GT(most, 500u) << "whole walks are among these turns";
+}
+
 /// More jobs than the backlog keeps: the cycles see the head only, the slow walk the rest.
 TEST_F(EnumeratorTest, ARetryOfAnOldWorkunitIsFoundBehindALongQueue) {
     settings_.slots = 10;
