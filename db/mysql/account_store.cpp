@@ -147,7 +147,9 @@ class MysqlAccountStore final : public AccountStore {
             if (std::exchange(after_others, true)) sql << ",";
         };
         if (change.cross_project_id) comma(), sql << "u.cross_project_id=" << SqlText{*change.cross_project_id};
-        if (change.global_prefs) comma(), sql << "u.global_prefs=" << SqlBlob{*change.global_prefs};
+        if (change.global_prefs)
+            comma(), sql << "u.global_prefs=IF(COALESCE(u.global_prefs,'')=" << SqlBlob{change.global_prefs_before} << ","
+                         << SqlBlob{*change.global_prefs} << ",u.global_prefs)";
     }
     std::optional<Account> one_account(const Sql& sql) {
         Rows rows = db_.query(sql);

@@ -38,7 +38,8 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
     line.option("--processes", options.listen.processes, "with --listen: requests served at the same time; default 8");
     line.section("FILES",
                  "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/stop_sched: while it exists, clients are told to "
-                 "come back later.\nPROJECT/config.xml and the files beside it are read again when they change.");
+                 "come back later.\nPROJECT/debug_sched: while it exists, the last request and reply of each host are left "
+                 "in the current folder.\nPROJECT/config.xml and the files beside it are read again when they change.");
     line.section("SIGNALS", "TERM: as CGI ends at once. As FastCGI program TERM and INT end it when the request that is being served "
                             "has its reply; with --listen TERM, INT and HUP end all of them so.");
     line.section("EXIT STATUS", "0: a reply was written, possibly one that tells the client to come back later; a FastCGI program "

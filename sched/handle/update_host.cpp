@@ -97,6 +97,7 @@ void apply_preferences(Rpc& rpc) {
     rpc.reply.send_global_prefs = decision.send_to_client;
     if (decision.store_in_account) {
         if (rpc.config.debug_prefs) log_normal("[prefs] updating db prefs");
+        rpc.writes.user.global_prefs_before = user.global_prefs;
         rpc.writes.user.global_prefs = user.global_prefs = r.global_prefs;
     }
     if (rpc.config.debug_prefs)

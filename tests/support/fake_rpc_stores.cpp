@@ -97,7 +97,8 @@ void FakeAccountStore::change_user(Id userid, const UserChange& change) {
     const auto it = db_.users.find(userid);
     if (it == db_.users.end()) return;
     if (change.cross_project_id) it->second.cross_project_id = *change.cross_project_id;
-    if (change.global_prefs) it->second.global_prefs = *change.global_prefs;
+    if (change.global_prefs && it->second.global_prefs == change.global_prefs_before)
+        it->second.global_prefs = *change.global_prefs;
 }
 
 HostState FakeHostStateStore::load(Id hostid, bool with_messages) {

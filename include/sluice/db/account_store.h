@@ -33,6 +33,7 @@ struct KnownMachines {
 /// What of a user's row a client's request may change; nullopt: left alone.
 struct UserChange {
     std::optional<std::string> cross_project_id, global_prefs;
+    std::string global_prefs_before{};  ///< new ones are stored only if these are there still: two hosts may send some
     bool any() const { return cross_project_id || global_prefs; }
 };
 

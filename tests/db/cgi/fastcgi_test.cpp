@@ -109,14 +109,16 @@ TEST_F(FastCgi, TheDatabaseRestartsUnderIt) {
     EXPECT_TRUE(post(of_host(3)).has("<userid>1</userid>")) << world.log();
 }
 
-TEST_F(FastCgi, ASignalEndsItAfterItsRequest) {
+class FastCgiSignal : public FastCgi, public ::testing::WithParamInterface<int> {};
+TEST_P(FastCgiSignal, EndsItAfterItsRequest) {
     world.start_feeder(10);
     post(of_host(1));
-    program_.send_signal(SIGTERM);
+    program_.send_signal(GetParam());
     const auto end = program_.wait(10);
     ASSERT_TRUE(end);
     EXPECT_EQ(end->status, 0);
 }
+INSTANTIATE_TEST_SUITE_P(All, FastCgiSignal, ::testing::Values(SIGTERM, SIGINT));
 
 }  // namespace
 }  // namespace sluice::test

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "sluice/base/hash.h"
 #include "tests/support/scheduler_world.h"
 
 namespace sluice::test {
@@ -186,6 +187,21 @@ TEST(Race, CountersAreIncrements) {
     EXPECT_EQ(world.number(Sql("SELECT max_jobs_per_day FROM host_app_version")), 201);
     EXPECT_EQ(world.number(Sql("SELECT consecutive_valid FROM host_app_version")), 6);
     EXPECT_EQ(world.number(Sql("SELECT n_jobs_today FROM host_app_version")), 5);
+}
+
+TEST(Race, TwoHostsSendPreferences) {
+    SchedulerWorld world;
+    const Id a = world.add_host(), b = world.add_host();
+    world.start_feeder(10);
+    const auto with_prefs = [](Id host, const std::string& time) {
+        RequestText r = asking(host, 0);
+        r.more = "<global_preferences>\n<mod_time>" + time + "</mod_time>\n</global_preferences>\n"
+                 "<global_prefs_source_email_hash>" + md5_hex("alice@example.org") + "</global_prefs_source_email_hash>";
+        return r;
+    };
+    interrupted(world, with_prefs(a, "100"), "decided", [&] { world.send(with_prefs(b, "200")); });
+    EXPECT_EQ(world.number(Sql("SELECT global_prefs LIKE '%<mod_time>200</mod_time>%' FROM user WHERE id=1")), 1)
+        << "the older ones are not written over the newer ones";
 }
 
 TEST(Race, SixteenSchedulersAndForty) {

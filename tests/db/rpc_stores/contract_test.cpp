@@ -166,6 +166,24 @@ TEST_F(RpcStoresContract, UpdateHostOnlyIfNobodyWasQuicker) {
     });
 }
 
+TEST_F(RpcStoresContract, PreferencesThatChangedMeanwhileStay) {
+    rows.users[1].global_prefs = "of another host ü '";
+    same_on_both([](RpcStores s) {
+        s.accounts.update_user(1, UserChange{std::nullopt, "from nothing", ""});
+        s.accounts.update_user(1, UserChange{"cpid", "from others", "of another host Ü '"});
+        s.accounts.update_user(2, UserChange{std::nullopt, "first", ""});
+        return std::string();
+    });
+    EXPECT_EQ(rows.users[1].global_prefs, "of another host ü '");
+    EXPECT_EQ(rows.users[1].cross_project_id, "cpid");
+    EXPECT_EQ(rows.users[2].global_prefs, "first");
+    same_on_both([](RpcStores s) {
+        s.accounts.update_user(1, UserChange{std::nullopt, "newer", "of another host ü '"});
+        return std::string();
+    });
+    EXPECT_EQ(rows.users[1].global_prefs, "newer");
+}
+
 TEST_F(RpcStoresContract, HostStateAndCounters) {
     rows.host_app_versions[{1, 7}] = {1, 7, 1, 2, {3, 4, 5, 6}, 500, 20, {7, 8, 9, 10}, 11};
     rows.host_app_versions[{1, 9}] = {1, 9, 0, 0, {}, 1, 3, {}, 2};

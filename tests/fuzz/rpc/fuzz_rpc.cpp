@@ -169,6 +169,8 @@ const char kEverything[] =
     "<keyword_sched>1</keyword_sched><report_max>20</report_max><debug_send>1</debug_send>"
     "<debug_send_job>1</debug_send_job><debug_handle_results>1</debug_handle_results><debug_prefs>1</debug_prefs>"
     "<debug_resend>1</debug_resend><debug_quota>1</debug_quota><debug_version_select>1</debug_version_select>"
+    "<debug_keyword>1</debug_keyword><debug_edf_sim_detail>1</debug_edf_sim_detail>"
+    "<debug_edf_sim_workload>1</debug_edf_sim_workload><debug_client_files>1</debug_client_files>"
     "<debug_request_details>1</debug_request_details><debug_user_messages>1</debug_user_messages>"
     "<request_time_stats_log>1</request_time_stats_log>";
 
