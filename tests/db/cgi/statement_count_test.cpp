@@ -65,6 +65,20 @@ TEST_F(StatementCount, NoWork) {
     EXPECT_LE(c.statements, kOneThing);
 }
 
+TEST_F(StatementCount, NoWorkAndNothingReportedWithoutTheDatabase) {
+    world.config("<nowork_skip>1</nowork_skip>");
+    const Id host = world.add_host();
+    world.start_feeder();
+    const std::int64_t before = world.questions();
+    const ReplyText reply = world.send(from_host(host, 1000));
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_TRUE(reply.has("No work available")) << reply.text();
+    EXPECT_EQ(world.questions() - before - 1, 0) << "not even a connection";
+    RequestText reporting = from_host(host, 1000);
+    reporting.reported = world.add_in_progress(host, 1);
+    EXPECT_EQ(world.send(reporting).count("<result_ack>"), 1) << "but what is reported is taken";
+}
+
 class Reports : public StatementCount, public ::testing::WithParamInterface<int> {};
 TEST_P(Reports, CostTheSameWhateverTheirNumber) {
     const Id host = world.add_host(1, kCpus);
