@@ -160,5 +160,56 @@ TEST_F(DecisionLog, APipeInItsPlaceKeepsNobodyWaiting) {
     EXPECT_EQ(send().result_names().size(), 1u);
 }
 
+/// L of seed 002, and M, in the real program and in what explains it.
+TEST(LockedSlots, AreWarnedOfWithTheNumbersAndSaidByTheExplanation) {
+    Planted p;
+    p.config = "<mm_max_locked>3</mm_max_locked>";
+    for (int i = 0; i < 4; ++i) p.another_job();
+    p.store();
+    std::vector<Claim> held;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        JobSummary job;
+        SlotRef ref;
+        ASSERT_EQ(p.world().array().read(i, job, ref), SlotState::kPresent);
+        auto claim = p.world().array().claim(ref);
+        ASSERT_TRUE(claim);
+        held.push_back(std::move(*claim));
+    }
+    const auto j = nlohmann::json::parse(explained(p, {"--host", "1"}));
+    EXPECT_EQ(j["array"]["locked"], 3);
+    EXPECT_EQ(j["array"]["jobs"], 2);
+    EXPECT_EQ(j["would_send"], 2) << j.dump(1);
+    const std::size_t before = p.world().log().size();
+    EXPECT_EQ(p.world().send_raw(p.request_text()).result_names().size(), 2u);
+    const std::string log = p.world().log().substr(before);
+    EXPECT_THAT(log, HasSubstr("3 of 20 job slots that were looked at are locked"));
+    EXPECT_THAT(log, HasSubstr("raise <shmem_work_items>, or <mm_max_locked>"));
+}
+
+/// A slot's hot part holds six keywords; the scheduler reads the others from the cold data.
+TEST(Keywords, BeyondThoseInTheHotPartCountToo) {
+    Planted p;
+    p.config = "<keyword_sched/>";
+    p.workunit().keywords = "11 12 13 14 15 16 17 3";
+    p.files = {"kw_prefs/1", "\n3\n"};
+    p.store();
+    EXPECT_EQ(nlohmann::json::parse(explained(p, {"--host", "1"}))["binding"], "keyword_refused");
+    EXPECT_TRUE(p.world().send_raw(p.request_text()).result_names().empty());
+    p.files = {"kw_prefs/1", "\n4\n"};
+    p.store();
+    EXPECT_EQ(p.world().send_raw(p.request_text()).result_names().size(), 1u);
+}
+
+TEST(Limits, MBoundsWhatTheRealProgramLooksAt) {
+    Planted p;
+    p.config = "<mm_max_slots>7</mm_max_slots><decision_log>all</decision_log><decision_log_dir>decisions</decision_log_dir>";
+    p.store();
+    std::filesystem::remove_all(folder_of(p));
+    p.world().send_raw(p.request_text());
+    const auto all = records(p);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0]["array"]["slots_seen"], 7);
+}
+
 }  // namespace
 }  // namespace sluice::test
