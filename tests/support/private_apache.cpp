@@ -90,6 +90,7 @@ void PrivateApache::write_configuration() const {
 void PrivateApache::start() {
     RunOptions run_options;
     run_options.env = options_.env;
+    run_options.own_group = true;
     server_ = std::make_unique<Subprocess>(
         std::vector<std::string>{"/usr/sbin/apache2", "-d", folder_.path().string(), "-f", (folder_ / "httpd.conf").string(), "-DFOREGROUND"},
         run_options);

@@ -79,8 +79,10 @@ struct Child {
     const char* cwd;
     int in, out, err, status_fd;
     pid_t parent;
+    bool own_group;
 
     [[noreturn]] void run() const {
+        if (own_group) ::setpgid(0, 0);
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigset_t none;
         sigemptyset(&none);
@@ -109,7 +111,7 @@ Subprocess::Subprocess(const std::vector<std::string>& args, const RunOptions& o
     if (::pipe2(status_pipe, O_CLOEXEC) != 0) fail("pipe");
     const Child child{
         pointers(arg_texts), pointers(env_texts), cwd.empty() ? nullptr : cwd.c_str(), in, out_fd_, err_fd_,
-        status_pipe[1],      ::getpid()};
+        status_pipe[1],      ::getpid(), options.own_group};
     pid_ = ::fork();
     if (pid_ == 0) child.run();
     ::close(status_pipe[1]);

@@ -19,6 +19,7 @@ struct RunOptions {
     std::string stdin_text{};
     int stdin_fd = -1;  ///< instead of stdin_text; the caller closes it
     std::filesystem::path cwd{};
+    bool own_group = false;  ///< leads a process group of its own, which a GroupGuard can end
 };
 
 struct RunResult {

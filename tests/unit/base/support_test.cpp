@@ -1,10 +1,13 @@
 // The helpers of tests are tested too: a helper that hides failures hides them everywhere.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 
+#include "tests/support/group_guard.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
 
@@ -86,6 +89,38 @@ TEST(TempDir, IsRemovedWithAllInIt) {
         EXPECT_TRUE(std::filesystem::exists(dir.write("a/b/c", "x")));
     }
     EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+/// True for a process that runs; false for one that is gone or only waits to be reaped.
+bool runs(pid_t pid) {
+    std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+    const std::string stat{std::istreambuf_iterator<char>(in), {}};
+    const auto state = stat.rfind(") ");
+    return state != std::string::npos && stat.at(state + 2) != 'Z';
+}
+
+TEST(GroupGuard, WhatAServerStartedEndsWithAKilledTest) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const pid_t killed_test = ::fork();
+    if (killed_test == 0) {
+        RunOptions options;
+        options.own_group = true;
+        Subprocess server({"sh", "-c", "sleep 1000 & echo $!; wait"}, options);
+        const GroupGuard guard(server.pid());
+        eventually([&] { return server.out().ends_with("\n"); });
+        const pid_t worker = std::stoi(server.out());
+        if (::write(ends[1], &worker, sizeof worker) == sizeof worker) ::pause();
+        ::_exit(1);
+    }
+    pid_t worker = 0;
+    ASSERT_EQ(::read(ends[0], &worker, sizeof worker), static_cast<ssize_t>(sizeof worker));
+    EXPECT_TRUE(runs(worker));
+    ::kill(killed_test, SIGKILL);
+    ::waitpid(killed_test, nullptr, 0);
+    EXPECT_TRUE(eventually([&] { return !runs(worker); }));
+    ::close(ends[0]);
+    ::close(ends[1]);
 }
 
 }  // namespace
