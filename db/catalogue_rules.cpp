@@ -29,7 +29,7 @@ bool differs(double a, double b) { return std::abs(a - b) > 1e-12 * std::max(std
 std::optional<double> measure_of(const App& app, const std::vector<AppVersion>& versions) {
     ClaimMean cpu, gpu;
     for (const AppVersion& v : versions) {
-        if (v.appid != app.id || v.pfc_n <= kMinVersionSamples) continue;
+        if (v.deprecated || v.appid != app.id || v.pfc_n <= kMinVersionSamples) continue;
         (proc_type_of_plan_class(v.plan_class.c_str()) == ProcType::kCpu ? cpu : gpu).add(v);
     }
     std::optional<double> measure;
@@ -52,6 +52,7 @@ int core_version_in_full(int version) { return version > 0 && version < 10000 ? 
 std::vector<AppVersion> usable_versions(std::vector<AppVersion> versions, const ProjectTables& tables) {
     std::map<std::tuple<Id, Id, std::string>, int> newest;
     for (const AppVersion& v : versions) {
+        if (v.deprecated) continue;
         int& best = newest[{v.appid, v.platformid, v.plan_class}];
         best = std::max(best, v.version_num);
     }
@@ -59,9 +60,11 @@ std::vector<AppVersion> usable_versions(std::vector<AppVersion> versions, const 
     for (AppVersion& v : versions) {
         const App* app = tables.app(v.appid);
         if (app == nullptr || tables.platform(v.platformid) == nullptr) continue;
-        const bool older = v.version_num < newest[{v.appid, v.platformid, v.plan_class}];
-        if (app->min_version == 0 ? older : v.version_num < app->min_version) continue;
-        v.deprecated = older;
+        const bool gone = v.deprecated;
+        const bool older = gone || v.version_num < newest[{v.appid, v.platformid, v.plan_class}];
+        const bool unwanted = gone || (app->min_version == 0 ? older : v.version_num < app->min_version);
+        if (unwanted && !app->homogeneous_app_version) continue;
+        v.deprecated = older || unwanted;
         v.min_core_version = core_version_in_full(v.min_core_version);
         v.max_core_version = core_version_in_full(v.max_core_version);
         usable.push_back(std::move(v));
@@ -82,7 +85,7 @@ CreditScales new_credit_scales(const std::vector<App>& apps, const std::vector<A
             scales.apps.back().min_avg_pfc = *measure;
         }
         for (const AppVersion& v : versions) {
-            if (v.appid != app.id || v.pfc_n < kMinVersionSamples || !(v.pfc_avg > 0)) continue;
+            if (v.deprecated || v.appid != app.id || v.pfc_n < kMinVersionSamples || !(v.pfc_avg > 0)) continue;
             const double scale = *measure / v.pfc_avg;
             if (!std::isfinite(scale) || !differs(v.pfc_scale, scale)) continue;
             scales.versions.push_back(v);

@@ -29,6 +29,8 @@ bool same_plan(const std::vector<App>& a, const std::vector<App>& b) {
 }  // namespace
 
 void Feeder::publish_tables(double now) {
+    if (config_.non_cpu_intensive)  // the whole project is
+        for (App& app : tables_.apps) app.non_cpu_intensive = true;
     census_.read(tables_);
     tables_.built_at = static_cast<std::int64_t>(now);
     if (config_.non_cpu_intensive)  // the whole project is

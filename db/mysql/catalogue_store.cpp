@@ -57,9 +57,11 @@ std::vector<App> MysqlCatalogueStore::apps() {
 
 std::vector<AppVersion> MysqlCatalogueStore::versions(bool with_xml) {
     Sql sql("select id, appid, platformid, version_num, min_core_version, max_core_version, plan_class, pfc_n, pfc_avg, "
-            "pfc_scale, expavg_credit, expavg_time, beta");
+            "pfc_scale, expavg_credit, expavg_time, beta, deprecated");
     if (with_xml) sql << ", xml_doc";
-    sql << " from app_version where deprecated=0 order by id";
+    // Old versions of homogeneous apps serve workunits that are committed to them.
+    sql << " from app_version where deprecated=0 or appid in (select id from app where homogeneous_app_version<>0 and "
+           "deprecated=0) order by id";
     Rows rows = db_.query(sql);
     std::vector<AppVersion> all;
     while (rows.next()) {
@@ -77,7 +79,8 @@ std::vector<AppVersion> MysqlCatalogueStore::versions(bool with_xml) {
         v.expavg_credit = rows.f64(10);
         v.expavg_time = rows.f64(11);
         v.beta = rows.flag(12);
-        if (with_xml) v.xml_doc = rows.text(13);
+        v.deprecated = rows.flag(13);
+        if (with_xml) v.xml_doc = rows.text(14);
     }
     return all;
 }

@@ -257,15 +257,16 @@ std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
                            << (batch.one_per_user ? batch.userid : batch.hostid) << " AND o.id NOT IN (";
         sql.ids(resends) << ")) taken ON taken.workunitid=r.workunitid";
     }
-    sql << " SET r.hostid=" << batch.hostid << ",r.userid=" << batch.userid << ",r.sent_time=";
-    bulk::by_id(sql, "r.id", sorted,
-                [&](const SendWrite& s) { return s.sent_time != 0 ? I{s.sent_time} : I{batch.now}; });
+    sql << " SET r.hostid=" << batch.hostid << ",r.userid=" << batch.userid;
     const auto set = [&](SqlLiteral column, auto value) {
         sql << "," << column << "=";
         bulk::by_id(sql, "r.id", sorted, value);
     };
     using W = const SendWrite&;
-    set("r.report_deadline", [](W w) { return I{w.report_deadline}; });
+    const auto sent_time = [&](W w) { return I{w.sent_time != 0 ? w.sent_time : batch.now}; };
+    const auto deadline = [](W w) { return I{w.report_deadline}; };
+    set("r.sent_time", sent_time);
+    set("r.report_deadline", deadline);
     set("r.flops_estimate", [](W w) { return w.flops_estimate; });
     set("r.app_version_id", [](W w) { return I{w.app_version_id}; });
     sql << ",r.server_state=" << ServerState::kInProgress << " WHERE r.id IN (";
@@ -287,9 +288,10 @@ std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
     }
     if (db_.execute(sql) == static_cast<I>(sorted.size())) return {};
     Sql ours("server_state=");
-    ours << ServerState::kInProgress << " AND hostid=" << batch.hostid << " AND (sent_time=" << batch.now
-         << " OR id IN (";
-    ours.ids(resends) << "))";
+    ours << ServerState::kInProgress << " AND hostid=" << batch.hostid << " AND sent_time=";
+    bulk::by_id(ours, "id", sorted, sent_time);
+    ours << " AND report_deadline=";
+    bulk::by_id(ours, "id", sorted, deadline);
     return not_fulfilling(ids_of(sorted), ours);
 }
 

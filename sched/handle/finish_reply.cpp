@@ -3,6 +3,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"
+#include "sluice/match/buda.h"
 
 namespace sluice {
 namespace {
@@ -27,10 +28,7 @@ void time_stats(Rpc& rpc) {
 }
 
 void resources(Rpc& rpc) {
-    std::array<bool, kProcTypes> has{};
-    for (const AppVersion& v : rpc.services.tables.versions)
-        has[static_cast<std::size_t>(proc_type_of_plan_class(v.plan_class.c_str()))] = true;
-    rpc.reply.project_has_apps = has;
+    rpc.reply.project_has_apps = resources_with_versions(rpc.services.tables, &rpc.services.files.buda);
     for (const Coproc& c : rpc.request.coprocs)
         if (c.count > 0 && c.proc_type != ProcType::kCpu)
             rpc.reply.host_has[static_cast<std::size_t>(c.proc_type)] = true;

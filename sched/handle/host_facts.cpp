@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr double kGiga = 1e9;  // preferences count in powers of ten
+constexpr double kGiga = 1024.0 * 1024 * 1024;  // what clients and upstream mean by GB in preferences
 constexpr double kLeastRam = 64e6;
 
 /// A fraction of time as estimates use it.

@@ -1,40 +1,33 @@
 #include "no_work_messages.h"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 
 #include "sched/rpc/messages.h"
 #include "sluice/base/log.h"
+#include "sluice/match/buda.h"
 #include "sluice/match/policies.h"
 
 namespace sluice {
 namespace {
 
-constexpr double kPermanentDelay = 86400;
-
 struct Explainer {
     Rpc& rpc;
     const HostFacts& host;
-    const WorkRequest& wanted;
     const MatchStats& stats;
+    std::array<bool, kProcTypes> project_types;
 
-    std::array<bool, kProcTypes> project_types{};
-
-    const ReasonCount& count(Reason r) const { return stats.reasons[static_cast<std::size_t>(r)]; }
-    bool happened(Reason r) const { return count(r).count > 0; }
-    std::string app_name(Reason r) const {
-        const App* app = rpc.services.tables.app(count(r).appid);
-        return app != nullptr ? app->user_friendly_name : "Unknown";
-    }
-    void find_types();
+    bool happened(Reason r) const { return stats.reasons[static_cast<std::size_t>(r)].count > 0; }
+    const App* app(Id id) const { return rpc.services.tables.app(id); }
     void gpus();
     void gpu_properties(const Coproc& gpu);
-    void feasibility(Reason r);
+    void obstacle(const Obstacle& o);
+    void obstacles(Reason r);
     void refusal(Reason r);
     void why_nothing();
     void applications();
-    int quota_reached() const;
-    /// Several reasons share a text.
+    void quota();
+    /// Several reasons share a text, and two jobs may miss by figures that read the same.
     void say_once(ReplyMessage message);
 };
 
@@ -44,19 +37,23 @@ void Explainer::say_once(ReplyMessage message) {
         rpc.say(std::move(message));
 }
 
-void Explainer::find_types() {
-    for (const AppVersion& v : rpc.services.tables.versions)
-        project_types[static_cast<std::size_t>(proc_type_of_plan_class(v.plan_class.c_str()))] = true;
+double memory_of(const Coproc& gpu) { return gpu.total_ram > 0 ? gpu.total_ram : gpu.opencl.global_mem_size; }
+int driver_of(const Coproc& gpu) {
+    if (gpu.proc_type == ProcType::kNvidia) return gpu.driver_version;
+    return gpu.proc_type == ProcType::kAmd ? gpu.cal_version : 0;
 }
 
 void Explainer::gpu_properties(const Coproc& gpu) {
-    const char* name = proc_type_name(gpu.proc_type);
-    if (happened(Reason::kGpuMemory)) {
-        const int mb = static_cast<int>(count(Reason::kGpuMemory).nearest.required / (1024 * 1024));
-        rpc.say(messages::gpu_needs_ram(mb, mb, name));
-    } else if (happened(Reason::kGpuDriver)) {
-        rpc.say(rpc.jobs.empty() ? messages::gpu_needs_driver(name) : messages::gpu_driver_for_all_apps(name));
-    }
+    const GpuDemand& d = stats.gpu_demands[static_cast<std::size_t>(gpu.proc_type)];
+    const char* name = proc_type_user_name(gpu.proc_type);
+    const auto mb = [](double bytes) { return static_cast<int>(bytes / (1024 * 1024)); };
+    const int driver = driver_of(gpu);
+    if (memory_of(gpu) < d.min_ram)
+        rpc.say(messages::gpu_needs_ram(mb(d.min_ram), mb(d.all_ram), name));
+    else if (driver != 0 && driver < d.min_driver)
+        rpc.say(messages::gpu_needs_driver(name));
+    else if (driver != 0 && driver < d.all_drivers)
+        rpc.say(messages::gpu_driver_for_all_apps(name));
 }
 
 /// Of no use to anonymous platform: it brings its own versions.
@@ -74,55 +71,64 @@ void Explainer::gpus() {
             host.row.os_name.find("Darwin") != std::string::npos)
             rpc.say(messages::newer_client_for_nvidia());
     if (!project_types[0] && !gpu_types.empty() && !usable) rpc.say(messages::gpu_required(gpu_types));
-    for (const Coproc& c : host.coprocs)
-        if (c.proc_type != ProcType::kCpu && c.count > 0 && project_types[static_cast<std::size_t>(c.proc_type)])
-            gpu_properties(c);
+    for (const ProcType type : gpu_types)
+        for (const Coproc& c : host.coprocs)
+            if (c.proc_type == type && c.count > 0) gpu_properties(c);
 }
 
 /// Upstream's "no-work messages", notices that name what the volunteer could change.
-void Explainer::feasibility(Reason r) {
-    const Verdict& v = count(r).nearest;
-    switch (r) {
+void Explainer::obstacle(const Obstacle& o) {
+    const Verdict& v = o.verdict;
+    const App* of = app(o.appid);
+    if (v.words != nullptr) {
+        say_once(messages::feasibility(v.words));
+        return;
+    }
+    if (v.reason == Reason::kKeywordRefused) say_once(messages::ruled_out_by_keywords());
+    if (v.reason == Reason::kDailyQuota) say_once(messages::daily_limit_reached(static_cast<int>(v.required)));
+    if (of == nullptr) return;
+    const std::string& name = of->user_friendly_name;
+    switch (v.reason) {
         case Reason::kMemory:
-        case Reason::kMemorySet: rpc.say(messages::needs_ram(app_name(r), v.required, v.value)); break;
+        case Reason::kMemorySet: say_once(messages::needs_ram(name, v.required, v.value)); break;
         case Reason::kDisk:
-        case Reason::kDiskSet: rpc.say(messages::needs_disk(app_name(r), v.required, v.value)); break;
-        case Reason::kBandwidth: rpc.say(messages::needs_bandwidth(app_name(r), v.required, v.value)); break;
-        case Reason::kKeywordRefused: rpc.say(messages::ruled_out_by_keywords()); break;
-        case Reason::kNoAppVersion:
-            if (host.anonymous && count(r).appid != 0) rpc.say(messages::no_usable_anonymous_version(app_name(r)));
-            break;
-        case Reason::kVirtualBox:
-            rpc.say(messages::feasibility(host.virtualbox_version.empty() ? "VirtualBox is not installed"
-                                                                          : "VirtualBox is not usable"));
-            break;
-        case Reason::kDocker: rpc.say(messages::feasibility("Docker not present")); break;
+        case Reason::kDiskSet: say_once(messages::needs_disk(name, v.required, v.value)); break;
+        case Reason::kBandwidth: say_once(messages::needs_bandwidth(name, v.required, v.value)); break;
+        case Reason::kNoAppVersion: say_once(messages::no_usable_anonymous_version(name)); break;
         default: break;
     }
 }
 
 void Explainer::applications() {
-    std::set<Id> blocked;  // apps that have jobs, which this host may not have
-    bool of_selected_apps = false;
-    for (const ReasonCount& c : stats.reasons)
-        if (c.count > 0 && c.appid != 0) blocked.insert(c.appid);
+    const auto& with_jobs = stats.apps_with_jobs;
+    bool any = false;
     for (const Id id : rpc.user.selected_apps) {
-        of_selected_apps |= blocked.contains(id);
-        const App* app = rpc.services.tables.app(id);
-        if (app != nullptr && !app->deprecated && !blocked.contains(id))
-            rpc.say(messages::no_tasks_for_app(app->user_friendly_name));
+        const bool has_jobs = std::find(with_jobs.begin(), with_jobs.end(), id) != with_jobs.end();
+        any |= has_jobs;
+        if (const App* known = app(id); known != nullptr && !has_jobs)
+            rpc.say(messages::no_tasks_for_app(known->user_friendly_name));
     }
     const bool says_so = rpc.config.sched_old || rpc.config.compat_level > 0;  // upstream: the old policy only
-    if (says_so && happened(Reason::kAppNotSelected) && !of_selected_apps) rpc.say(messages::no_tasks_for_selected_apps());
+    if (says_so && happened(Reason::kAppNotSelected) && !any)
+        rpc.say(messages::no_tasks_for_selected_apps());
 }
 
-/// max_jobs_per_day of the version that has reached its limit (which is that times the processors).
-int Explainer::quota_reached() const {
-    const Verdict& v = count(Reason::kDailyQuota).nearest;
-    for (const HostAppVersion& row : host.versions)
-        if (row.max_jobs_per_day > 0 && row.n_jobs_today >= row.max_jobs_per_day && row.n_jobs_today == v.value)
-            return row.max_jobs_per_day;
-    return static_cast<int>(v.required);
+/// Of one reason, by app: they were found from a random slot on.
+void Explainer::obstacles(Reason r) {
+    std::vector<Obstacle> of_reason;
+    std::ranges::copy_if(stats.obstacles, std::back_inserter(of_reason), [&](const Obstacle& o) { return o.verdict.reason == r; });
+    std::ranges::stable_sort(of_reason, {}, &Obstacle::appid);
+    for (const Obstacle& o : of_reason) obstacle(o);
+}
+
+/// Upstream names the row's own figure too, whatever the processors.
+void Explainer::quota() {
+    obstacles(Reason::kDailyQuota);
+    for (const Obstacle& o : stats.obstacles)
+        if (o.verdict.reason == Reason::kDailyQuota) {
+            say_once(messages::daily_quota_finished(static_cast<int>(o.verdict.value)));
+            return;
+        }
 }
 
 /// What stood in the way, in the words of upstream's explanations.
@@ -135,15 +141,11 @@ void Explainer::refusal(Reason r) {
         case Reason::kHrClassMismatch:
         case Reason::kHrCommittedElsewhere: say_once(messages::committed_to_other_platforms()); break;
         case Reason::kHrClassUnknown: say_once(messages::computer_type_not_supported()); break;
-        case Reason::kClientTooOld:
-            say_once(messages::newer_client_required());
-            rpc.delay(kPermanentDelay);
-            break;
-        case Reason::kDailyQuota: say_once(messages::daily_quota_finished(quota_reached())); break;
+        case Reason::kDailyQuota: quota(); break;
         case Reason::kInProgressLimit:
         case Reason::kAppInProgressLimit:
         case Reason::kUserJobLimit: say_once(messages::in_progress_limit()); break;
-        default: feasibility(r);
+        default: obstacles(r);
     }
 }
 
@@ -152,6 +154,7 @@ void Explainer::why_nothing() {
     rpc.say(messages::no_tasks_sent());
     for (const Reason r : binding_order(stats)) refusal(r);
     applications();
+    for (const Obstacle& o : stats.obstacles) obstacle(o);  // of versions and lost jobs: no job was refused for them
     for (int t = 0; t < kProcTypes; ++t)
         if (rpc.user.dont_use[static_cast<std::size_t>(t)] && project_types[static_cast<std::size_t>(t)])
             rpc.say(messages::resource_refused_by_prefs(static_cast<ProcType>(t)));
@@ -165,8 +168,7 @@ bool asked_for_work(const SchedulerRequest& r, const WorkRequest& w) {
 }  // namespace
 
 void explain(Rpc& rpc, const HostFacts& host, const WorkRequest& wanted, const MatchStats& stats) {
-    Explainer e{rpc, host, wanted, stats, {}};
-    e.find_types();
+    Explainer e{rpc, host, stats, resources_with_versions(rpc.services.tables, &rpc.services.files.buda)};
     if (rpc.jobs.empty() && asked_for_work(rpc.request, wanted)) e.why_nothing();
     if (!host.anonymous) e.gpus();
 }

@@ -1,13 +1,15 @@
 // Jobs that the database has on the host and the host does not list: sent again, or timed out now so that the
-// transitioner makes others. The new deadline gives at least half of the first time, but never more than delay_bound
-// from now; the grace period is in the database's figure once, not once more for each resend (as upstream has it).
+// transitioner makes others. The grace period is in the database's figure once, not once more for each resend (as upstream
+// has it).
 #include <algorithm>
+#include <functional>
 #include <unordered_set>
 
 #include "lost_jobs.h"
 #include "planned_jobs.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
@@ -29,14 +31,8 @@ std::vector<Id> lost_results(const Rpc& rpc) {
         debug(rpc, "[resend] [HOST#{}] found lost [RESULT#{}]: {}", rpc.host.id, r.id, r.name);
         lost.push_back(r.id);
     }
+    std::sort(lost.begin(), lost.end(), std::greater<>());  // the newest first: upstream's index has them so
     return lost;
-}
-
-/// What the client will be told.
-std::int64_t new_deadline(const Rpc& rpc, const LostJob& job) {
-    const std::int64_t old = job.result.report_deadline - rpc.config.report_grace_period;
-    const std::int64_t half = rpc.now_sec + (job.result.report_deadline - job.result.sent_time) / 2;
-    return std::min(std::max(old, half), rpc.now_sec + job.workunit.delay_bound);
 }
 
 /// Null: it may be sent again.
@@ -49,23 +45,58 @@ const char* hopeless(const Rpc& rpc, const LostJob& job) {
     return nullptr;
 }
 
+/// The client has the job's stored deadline, without the grace period.
+std::int64_t told_deadline(const Rpc& rpc, const LostJob& job) {
+    return job.result.report_deadline - rpc.config.report_grace_period;
+}
+
+/// Half of the first time is given at least, but never more than `bound` from now.
+std::int64_t extended_deadline(const Rpc& rpc, const LostJob& job, std::int64_t bound) {
+    const std::int64_t half = rpc.now_sec + (job.result.report_deadline - job.result.sent_time) / 2;
+    return std::min(std::max(told_deadline(rpc, job), half), rpc.now_sec + bound);
+}
+
+/// The deadline that the job gets; null: `why` says why it can't be sent again. Level 0, upstream: the job keeps its
+/// deadline if it can be met, else it gets delay_bound anew; one that has passed is over. Level 1: as the formula has it.
+std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, const LostJob& job, Chosen& chosen,
+                                       const char*& why) {
+    const std::int64_t left = told_deadline(rpc, job) - rpc.now_sec, whole = job.workunit.delay_bound;
+    std::vector<std::int64_t> bounds{left};
+    if (rpc.config.compat_level > 0)
+        bounds = {extended_deadline(rpc, job, whole) - rpc.now_sec};
+    else if (left > 0 && whole != left)
+        bounds.push_back(whole);
+    why = "its deadline has passed";
+    if (bounds.front() <= 0) return std::nullopt;
+    for (const std::int64_t bound : bounds) {
+        JobSummary summary = summary_of(job.workunit, job.result);
+        summary.delay_bound = clamp_to_int32(bound);
+        const Verdict v = session.matcher().consider(summary, JobOrigin::kResend, chosen);
+        why = reason_name(v.reason);
+        if (!v && v.reason != Reason::kDeadline && v.reason != Reason::kDeadlineOthers) return std::nullopt;
+        if (!v) continue;
+        why = "can't complete in time";
+        const std::int64_t room = extended_deadline(rpc, job, bound) - rpc.now_sec;
+        if (chosen.estimated_runtime > static_cast<double>(room)) return std::nullopt;
+        return rpc.now_sec + bound;
+    }
+    return std::nullopt;
+}
+
 std::optional<PlannedJob> plan_resend(Rpc& rpc, WorkSession& session, const LostJob& job) {
-    const auto give_up = [&](const char* why) {
-        debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.host.id, job.result.id, why);
-        return std::nullopt;
-    };
-    if (const char* why = hopeless(rpc, job)) return give_up(why);
-    const std::int64_t deadline = new_deadline(rpc, job);
-    JobSummary summary = summary_of(job.workunit, job.result);
-    summary.delay_bound = static_cast<std::int32_t>(std::max<std::int64_t>(deadline - rpc.now_sec, 0));
     Chosen chosen;
-    if (const Verdict v = session.matcher().consider(summary, JobOrigin::kResend, chosen); !v)
-        return give_up(reason_name(v.reason));
-    if (chosen.estimated_runtime > static_cast<double>(deadline - rpc.now_sec))
-        return give_up("can't complete in time");
-    auto planned = plan_known_job(rpc, chosen, job.workunit, job.result, deadline);
-    if (!planned) return give_up("documents can't be sent");
-    planned->origin = PlannedJob::Origin::kResend;
+    const char* why = hopeless(rpc, job);
+    std::optional<std::int64_t> deadline;
+    if (why == nullptr) deadline = attainable(rpc, session, job, chosen, why);
+    std::optional<PlannedJob> planned;
+    if (deadline) {
+        planned = plan_known_job(rpc, chosen, job.workunit, job.result, *deadline);
+        if (!planned) why = "documents can't be sent";
+    }
+    if (!planned)
+        debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.host.id, job.result.id, why);
+    else
+        planned->origin = PlannedJob::Origin::kResend;
     return planned;
 }
 
@@ -74,8 +105,8 @@ void let_expire(Rpc& rpc, const LostJob& job) {
     write.id = job.result.id;
     write.workunit_id = job.result.workunitid;
     write.resend = true;
+    write.report_deadline = rpc.now_sec - 1 + rpc.config.report_grace_period;
     write.sent_time = job.result.sent_time;
-    write.report_deadline = rpc.now_sec - 1;
     write.flops_estimate = job.result.flops_estimate;
     write.app_version_id = job.result.app_version_id;
     rpc.writes.expired.push_back(write);
@@ -97,7 +128,6 @@ bool may_resend(const Rpc& rpc) {
 bool resend_lost_jobs(Rpc& rpc, WorkSession& session) {
     if (!may_resend(rpc) || !(rpc.config.resend_lost_results || rpc.resend_asked)) return false;
     std::vector<Id> lost = lost_results(rpc);
-    std::reverse(lost.begin(), lost.end());  // the newest first, as upstream has them
     if (lost.size() > kMostPerRpc) lost.resize(kMostPerRpc);
     const bool regardless = rpc.config.compat_level > 0;
     bool any = false;

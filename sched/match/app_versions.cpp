@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sched/match/plan_class_spec.h"
+#include "sched/match/tally.h"
 #include "sched/match/version_stats.h"
 #include "sluice/match/buda.h"
 #include "sluice/match/plan_classes.h"
@@ -16,12 +17,13 @@ bool is_64(const std::string& platform) { return platform.find("64") != std::str
 
 // What a 32-bit program can address on the host's system.
 double address_space_32(const std::vector<std::string>& platforms) {
+    constexpr double kGiga = 1024.0 * 1024 * 1024;
     const std::string name = platforms.empty() ? std::string() : platforms[0];
     const auto is = [&](const char* part) { return name.find(part) != std::string::npos; };
-    if (is("windows")) return 2e9;
-    if (is("linux")) return 3e9;
-    if (is("darwin") || is("solaris")) return 4e9;
-    return 2e9;
+    if (is("windows")) return 2 * kGiga;
+    if (is("linux")) return 3 * kGiga;
+    if (is("darwin") || is("solaris")) return 4 * kGiga;
+    return 2 * kGiga;
 }
 
 std::size_t at(ProcType type) { return static_cast<std::size_t>(type); }
@@ -62,7 +64,8 @@ bool says_more(const Verdict& a, const Verdict& b) {
 }  // namespace
 
 VersionChooser::VersionChooser(const MatchContext& context, const JobPool& pool)
-    : x_(context), pool_(pool), address_space_(address_space_32(context.host.platforms)), apps_(context.tables.apps.size()) {}
+    : x_(context), pool_(pool), address_space_(address_space_32(context.host.platforms)),
+      project_has_(resources_with_versions(context.tables, context.buda)), apps_(context.tables.apps.size()) {}
 
 void VersionChooser::finish(const AppFacts& app, Offer& offer) const {
     AppChoice& choice = offer.choice;
@@ -86,6 +89,7 @@ void VersionChooser::apply_plan_class(const std::string& name, Offer& offer) con
     PlanClassAnswer answer = evaluate_plan_class(x_, *spec);
     offer.choice.usage = std::move(answer.usage);
     offer.refusal = answer.verdict;
+    offer.gpu_need = answer.gpu_need;
     if (!offer.refusal) offer.choice.usage.proc_type = declared_type(*spec);
     if (spec->window.any()) offer.window = &spec->window;
 }
@@ -110,8 +114,8 @@ Offer VersionChooser::native_offer(const AppFacts& app, std::size_t index, const
     if (row) offer.quota = static_cast<int>(row - x_.host.versions.data());
     if (offer.refusal) offer.refusal = check_capability(x_.host, choice.usage);
     if (offer.refusal) offer.refusal = check_type_allowed(x_.user, choice.usage.proc_type);
-    if (offer.refusal) offer.refusal = check_core_version(x_.host, v);
     if (offer.refusal && row) offer.refusal = check_quota(daily_quota(x_, *row));
+    if (offer.refusal) offer.refusal = check_core_version(x_.host, v);
     choice.reliable = is_reliable(x_, row);
     choice.trusted = is_trusted(x_, row);
     const SpeedEstimate estimate = estimate_speed(x_, v, row, choice.usage);
@@ -155,7 +159,8 @@ Offer VersionChooser::anonymous_offer(const AppFacts& app, std::size_t index) co
     if (v.version_num < app.app->min_version)
         offer.refusal = refuse(Reason::kAppVersionMismatch, v.version_num, app.app->min_version);
     if (app.app->homogeneous_app_version) offer.refusal = refuse(Reason::kAppVersionMismatch);
-    if (offer.refusal) offer.refusal = check_type_allowed(x_.user, v.proc_type);
+    // Who brings versions of his own has chosen the resource (upstream); level 1: preferences hold for them too.
+    if (offer.refusal && x_.params.compat_level > 0) offer.refusal = check_type_allowed(x_.user, v.proc_type);
     if (offer.refusal && row) offer.refusal = check_quota(daily_quota(x_, *row));
     finish(app, offer);
     return offer;
@@ -309,13 +314,44 @@ bool VersionChooser::has_apps_for(ProcType type) const {
     if (x_.host.anonymous)
         return std::any_of(x_.host.client_versions.begin(), x_.host.client_versions.end(),
                            [&](const ClientAppVersion& v) { return v.appid > 0 && v.proc_type == type; });
-    for (const AppVersion& v : x_.tables.versions)
-        if (proc_type_of_plan_class(v.plan_class.c_str()) == type) return true;
-    if (!x_.buda) return false;
-    for (const BudaApp& a : x_.buda->apps())
-        for (const BudaVariant& v : a.variants)
-            if (proc_type_of_plan_class(v.plan_class.c_str()) == type) return true;
-    return false;
+    return project_has_[at(type)];
+}
+
+void VersionChooser::tell(const Offer& offer, Id appid, MatchStats& stats) const {
+    if (offer.deprecated) return;
+    if (offer.refusal.words) note(stats, {0, refuse(offer.refusal.reason, 0, 0, offer.refusal.words)});
+    if (offer.refusal.reason == Reason::kDailyQuota && offer.quota >= 0) {
+        const double unscaled = x_.host.versions[static_cast<std::size_t>(offer.quota)].max_jobs_per_day;
+        note(stats, {appid, refuse(Reason::kDailyQuota, unscaled, offer.refusal.required)});
+    }
+    if (!offer.gpu_need) return;
+    GpuDemand& d = stats.gpu_demands[at(offer.gpu_need->type)];
+    const auto include = [](auto& least, auto& all, auto needed) {
+        if (least == 0 || needed < least) least = needed;
+        if (needed > all) all = needed;
+    };
+    include(d.min_ram, d.all_ram, offer.gpu_need->ram);
+    include(d.min_driver, d.all_drivers, offer.gpu_need->driver);
+}
+
+// The volunteer brings the versions: of which app does none of them do?
+void VersionChooser::tell_anonymous(const PerApp& versions, Id appid, MatchStats& stats) const {
+    const auto usable = [](const Offer& o) {
+        return o.refusal.reason != Reason::kDailyQuota && o.refusal.reason != Reason::kAppVersionMismatch;
+    };
+    if (std::none_of(versions.offers.begin(), versions.offers.end(), usable))
+        note(stats, {appid, refuse(Reason::kNoAppVersion)});
+}
+
+void VersionChooser::tell(MatchStats& stats) const {
+    for (std::size_t i = 0; i < apps_.size(); ++i) {
+        if (!apps_[i].built) continue;
+        const App& app = x_.tables.apps[i];
+        for (const Offer& offer : apps_[i].offers) tell(offer, app.id, stats);
+        if (x_.host.anonymous && !app.homogeneous_app_version) tell_anonymous(apps_[i], app.id, stats);
+    }
+    for (const auto& [key, offers] : buda_)
+        for (const Offer& offer : offers) tell(offer, x_.tables.apps[key >> 32].id, stats);
 }
 
 }  // namespace sluice::match

@@ -28,6 +28,8 @@ class VersionChooser {
                            const std::array<bool, kProcTypes>& wanted);
     /// Does any version of any app use this resource, as far as the host's platforms go?
     bool has_apps_for(ProcType type) const;
+    /// What stands in the way of versions that were looked at, and what their plan classes demand of GPUs.
+    void tell(MatchStats& stats) const;
 
   private:
     struct Memo { bool known = false; VersionPick pick; };
@@ -51,10 +53,13 @@ class VersionChooser {
     Offer anonymous_offer(const AppFacts& app, std::size_t client_index) const;
     void apply_plan_class(const std::string& name, Offer& offer) const;
     void finish(const AppFacts& app, Offer& offer) const;
+    void tell_anonymous(const PerApp& versions, Id appid, MatchStats& stats) const;
+    void tell(const Offer& offer, Id appid, MatchStats& stats) const;
 
     const MatchContext& x_;
     const JobPool& pool_;
     double address_space_ = 0;  ///< bytes a 32-bit program of the primary platform can use
+    std::array<bool, kProcTypes> project_has_;
     std::vector<PerApp> apps_;
     std::unordered_map<std::uint64_t, std::vector<Offer>> buda_;  ///< by app and hash of the BUDA app's name
 };

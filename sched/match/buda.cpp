@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/files.h"
+#include "sluice/model/project_tables.h"
 #include "sluice/xml/reader.h"
 
 namespace sluice {
@@ -44,6 +45,19 @@ std::vector<fs::path> folders(const fs::path& in) {
 }
 
 }  // namespace
+
+std::array<bool, kProcTypes> resources_with_versions(const ProjectTables& tables, const BudaCatalogue* buda) {
+    std::array<bool, kProcTypes> has{};
+    const auto see = [&](const std::string& plan_class) {
+        has[static_cast<std::size_t>(proc_type_of_plan_class(plan_class.c_str()))] = true;
+    };
+    for (const AppVersion& v : tables.versions)
+        if (!v.deprecated) see(v.plan_class);
+    if (buda == nullptr) return has;
+    for (const BudaApp& app : buda->apps())
+        for (const BudaVariant& variant : app.variants) see(variant.plan_class);
+    return has;
+}
 
 BudaCatalogue::BudaCatalogue(std::vector<BudaApp> apps) : apps_(std::move(apps)) {}
 

@@ -1,6 +1,7 @@
 #pragma once
 // What policies look at: a job of the pool together with the app's facts and the version that would run it here.
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,13 @@ struct AppFacts {
     Verdict verdict;                    ///< of the fast checks of scope kApp
 };
 
+/// What a plan class demands of a kind of GPU that the host has; 0: nothing.
+struct GpuNeed {
+    ProcType type = ProcType::kCpu;
+    double ram = 0;
+    int driver = 0;
+};
+
 /// An app version that this host could use, and how. Computed once per version and RPC.
 struct Offer {
     const AppFacts* app = nullptr;
@@ -36,6 +44,7 @@ struct Offer {
     ProcType counted_as = ProcType::kCpu;  ///< the resource whose limits, quota and delay apply
     int quota = -1;                ///< into Picked::quotas, -1: no row, no quota
     const JobWindow* window = nullptr;
+    std::optional<GpuNeed> gpu_need;   ///< of a GPU that the host has
     Verdict refusal;               ///< of everything that does not depend on the job
 };
 

@@ -22,6 +22,8 @@ struct Matcher::Impl {
     Offer offer_of(const AppChoice& version) const;
     std::array<bool, kProcTypes> wanted_types(bool check_wanted) const;
     Verdict fast(const Candidate& c) const;
+    Verdict may_have_again(const Candidate& c) const;
+    Verdict check_from_elsewhere(const Candidate& c, JobOrigin origin) const;
     void tally_what_ends_all(MatchStats& stats) const;
 
     MatchContext x;
@@ -79,12 +81,27 @@ void Matcher::Impl::tally_what_ends_all(MatchStats& stats) const {
         tally(stats, refuse(Reason::kUserJobLimit, picked.in_progress_total, most), JobSummary{});
     for (int t = 0; t < kProcTypes; ++t) {
         const auto type = static_cast<ProcType>(t);
-        if (!picked.wants(type)) continue;
-        if (x.wanted.resource_specific && !chooser.has_apps_for(type))
+        if (chooser.has_apps_for(type)) {
+            if (Verdict v = in_progress_limits(x, picked, nullptr, type); !v) tally(stats, v, JobSummary{});
+        } else if (picked.wants(type) && x.wanted.resource_specific) {
             tally(stats, refuse(Reason::kNoAppVersion), JobSummary{});
-        else if (Verdict v = in_progress_limits(x, picked, nullptr, type); !v)
-            tally(stats, v, JobSummary{});
+        }
     }
+}
+
+void add(MatchStats& sum, const MatchStats& more) {
+    sum.slots_scanned += more.slots_scanned;
+    sum.slots_locked += more.slots_locked;
+    sum.pool_empty &= more.pool_empty;
+    for (std::size_t r = 0; r < sum.reasons.size(); ++r)
+        if (more.reasons[r].count > 0) {
+            const std::uint32_t n = sum.reasons[r].count;
+            sum.reasons[r] = more.reasons[r];
+            sum.reasons[r].count += n;
+        }
+    for (const Obstacle& o : more.obstacles) note(sum, o);
+    sum.gpu_demands = more.gpu_demands;  // of all versions that were looked at so far
+    sum.apps_with_jobs.insert(sum.apps_with_jobs.end(), more.apps_with_jobs.begin(), more.apps_with_jobs.end());
 }
 
 Matcher::Matcher(const MatchContext& context, JobPool& pool, FactsSource& facts, Trace* trace)
@@ -103,6 +120,7 @@ MatchResult Matcher::match() {
         scanner.run(found, m.picked, result.stats, log, [&] { return walk.would_satisfy(found, m.picked); });
         result.jobs = walk.choose(found, m.picked, result.stats, log);
     }
+    m.chooser.tell(result.stats);
     result.left = m.picked.left;
     return result;
 }
@@ -112,6 +130,7 @@ MatchResult Matcher::match_non_cpu_intensive(const std::vector<Id>& apps_on_host
     MatchResult result;
     NciPass pass{m.x, m.pool, m.facts, m.trace, m.policies, m.apps, m.chooser};
     result.jobs = pass.run(apps_on_host, m.picked, result.stats);
+    m.chooser.tell(result.stats);
     result.left = m.picked.left;
     return result;
 }
@@ -151,27 +170,42 @@ Verdict Matcher::check_deadline(const JobSummary& job, const App& app, const App
     return deadline_verdict(m.x, Candidate{job, nowhere, *facts, &offer, {}, 0, 0, 0}, m.picked, delay_bound);
 }
 
+// A lost job was this host's already: what the volunteer now prefers, and for whom the job was reserved, no longer
+// matters (upstream), but its app must still be selected.
+Verdict Matcher::Impl::may_have_again(const Candidate& c) const {
+    static constexpr const FastRow* kRows[] = {&kUserFilterRow, &kHrUnknownRow, &kHrMismatchRow,
+                                               &kVersionCommitmentRow, &kMemoryRow, &kBandwidthRow};
+    if (!c.app.selected) return refuse(Reason::kAppNotSelected, 0, 1);
+    for (const FastRow* row : kRows)
+        if (Verdict v = row->check(x, c); !v) return v;
+    return feasible();
+}
+
 // Upstream sends assigned jobs without a look at memory, disk or deadline; level 1 looks.
+Verdict Matcher::Impl::check_from_elsewhere(const Candidate& c, JobOrigin origin) const {
+    const bool all = origin == JobOrigin::kResend || x.params.compat_level > 0;
+    if (!all) return c.app.selected ? feasible() : refuse(Reason::kAppNotSelected, 0, 1);
+    Verdict v = origin == JobOrigin::kResend ? may_have_again(c) : fast(c);
+    if (v) v = kDiskSumRow.check(x, c, picked);
+    if (v && !c.app.app->non_cpu_intensive) v = deadline_verdict(x, c, picked, c.job.delay_bound);
+    return v;
+}
+
 Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chosen) {
     Impl& m = *impl_;
     const PoolRef nowhere;
     const AppFacts* app = m.apps.find(job.app_id);
     Verdict v = app ? feasible() : refuse(Reason::kNoSuchApp, job.app_id, 0);
     VersionPick pick;
-    double bound = job.delay_bound;
     if (v) {
-        pick = m.chooser.choose_any(*app, job, nowhere, m.wanted_types(true));
+        // Assigned jobs go out whatever resources were asked for.
+        pick = m.chooser.choose_any(*app, job, nowhere, m.wanted_types(origin == JobOrigin::kResend));
         if (!pick.offer) v = pick.why;
     }
     if (v) {
         const Candidate c{job, nowhere, *app, pick.offer, {}, 0, 0, 0};
-        const bool all = origin == JobOrigin::kResend || m.x.params.compat_level > 0;
-        v = all ? m.fast(c) : app->selected || m.x.user.allow_non_preferred_apps
-                                  ? feasible()
-                                  : refuse(Reason::kAppNotSelected, 0, 1);
-        if (v && all) v = kDiskSumRow.check(m.x, c, m.picked);
-        if (v && all) v = deadline_verdict(m.x, c, m.picked, bound);
-        if (v) chosen = make_chosen(c, 0, bound);
+        v = m.check_from_elsewhere(c, origin);
+        if (v) chosen = make_chosen(c, 0, job.delay_bound);
     }
     if (m.trace) {
         TraceRow row;

@@ -27,6 +27,7 @@ std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, M
         const bool has_one = std::find(apps_on_host.begin(), apps_on_host.end(), app.app->id) != apps_on_host.end();
         if (!app.app->non_cpu_intensive || has_one) continue;
         room[app.index] = kSlotsPerApp;
+        if (!app.app->beta || x.user.allow_beta_work) stats.apps_with_jobs.push_back(app.app->id);
         ++open;
     }
     std::vector<Found> found;

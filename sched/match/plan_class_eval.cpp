@@ -72,7 +72,8 @@ Verdict check_system(const MatchContext& x, const PlanClassSpec& s) {
 Verdict check_client(const MatchContext& x, const PlanClassSpec& s) {
     const double have = x.host.client_version;
     if (s.min_core_client_version != 0 && have < static_cast<double>(s.min_core_client_version))
-        return refuse(Reason::kClientTooOld, have, static_cast<double>(s.min_core_client_version));
+        return refuse(Reason::kClientTooOld, have, static_cast<double>(s.min_core_client_version),
+                      "A newer BOINC may be required for some tasks.");
     if (s.max_core_client_version != 0 && have > static_cast<double>(s.max_core_client_version))
         return refuse(Reason::kClientTooNew, have, static_cast<double>(s.max_core_client_version));
     return feasible();
@@ -84,34 +85,51 @@ bool vm_acceleration(const HostFacts& host) {
 
 Verdict check_virtualbox(const MatchContext& x, const PlanClassSpec& s) {
     if (!s.virtualbox) return feasible();
-    if (x.host.client_version < 70000) return refuse(Reason::kClientTooOld, x.host.client_version, 70000);
+    const auto least = static_cast<double>(s.min_vbox_version);
+    if (x.host.client_version < 70000)
+        return refuse(Reason::kClientTooOld, x.host.client_version, 70000, "BOINC client 7.0+ required for Virtualbox jobs");
     const std::string& text = x.host.virtualbox_version;
+    if (text.empty()) return refuse(Reason::kVirtualBox, 0, least, "VirtualBox is not installed");
+    if (has(text, "unusable")) return refuse(Reason::kVirtualBox, 0, least, "VirtualBox is not usable");
+    // Spec files have a minimum of their own, of which upstream says nothing.
+    const char* too_old = s.built_in ? "VirtualBox version 3.2 or later is required" : nullptr;
     const auto parts = dotted_number(text, 3);
-    if (parts.size() != 3 || has(text, "unusable")) return refuse(Reason::kVirtualBox, 0, static_cast<double>(s.min_vbox_version));
+    if (parts.size() != 3) return refuse(Reason::kVirtualBox, 0, least, too_old);
     const long have = parts[0] * 10000 + parts[1] * 100 + parts[2];
-    if (Verdict v = number_range(Reason::kVirtualBox, static_cast<double>(have), static_cast<double>(s.min_vbox_version),
-                                 static_cast<double>(s.max_vbox_version));
-        !v)
+    if (Verdict v = number_range(Reason::kVirtualBox, static_cast<double>(have), least, static_cast<double>(s.max_vbox_version));
+        !v) {
+        v.words = too_old;
         return v;
+    }
     if (std::find(s.exclude_vbox_version.begin(), s.exclude_vbox_version.end(), have) != s.exclude_vbox_version.end())
         return refuse(Reason::kVirtualBox, static_cast<double>(have), 0);
-    if (s.vm_accel_required && !vm_acceleration(x.host)) return refuse(Reason::kCpuFeature, 0, 1);
+    if (s.vm_accel_required && !vm_acceleration(x.host))
+        return refuse(Reason::kCpuFeature, 0, 1,
+                      s.built_in ? "VirtualBox jobs require hardware acceleration support. Your processor does not support the "
+                                   "required instruction set."
+                                 : nullptr);
     // A 64-bit Windows host can't find a 32-bit VM: only versions of the primary platform's width.
     const bool is64 = !x.host.platforms.empty() && has(x.host.platforms[0], "64");
     return is64 == s.is64bit ? feasible() : refuse(Reason::kPlanClassRefused, is64 ? 64 : 32, s.is64bit ? 64 : 32);
 }
 
+constexpr const char* kNoWsl = "Client config does not allow using WSL";
+constexpr const char* kNoUsableDistro = "No usable WSL distros found";
+
+Verdict no_docker(const char* words, double have = 0, double need = 1) { return refuse(Reason::kDocker, have, need, words); }
+
 Verdict check_wsl(const MatchContext& x, const PlanClassSpec& s) {
     if (!s.wsl) return feasible();
-    if (x.host.dont_use_wsl) return refuse(Reason::kDocker, 0, 1);
+    if (x.host.dont_use_wsl) return no_docker(kNoWsl);
+    if (x.host.wsl.empty()) return no_docker("No WSL distros found");
     for (const WslDistro& d : x.host.wsl)
         if (!d.disallowed && (s.min_libc_version == 0 || two_part_version(d.libc_version) >= s.min_libc_version))
             return feasible();
-    return refuse(Reason::kDocker, 0, 1);
+    return no_docker(kNoUsableDistro);
 }
 
 Verdict check_docker_on_windows(const HostFacts& host, const PlanClassSpec& s) {
-    if (host.dont_use_wsl) return refuse(Reason::kDocker, 0, 1);
+    if (host.dont_use_wsl) return no_docker(kNoWsl);
     double best = 0;
     bool any = false;
     for (const WslDistro& d : host.wsl) {
@@ -119,20 +137,19 @@ Verdict check_docker_on_windows(const HostFacts& host, const PlanClassSpec& s) {
         any = any || !d.docker_version.empty();
         if (d.name == "boinc-buda-runner") best = std::max(best, static_cast<double>(d.distro_version));
     }
-    if (s.min_boinc_wsl_distro_version == 0) return any ? feasible() : refuse(Reason::kDocker, 0, 1);
-    return best >= static_cast<double>(s.min_boinc_wsl_distro_version)
-               ? feasible()
-               : refuse(Reason::kDocker, best, static_cast<double>(s.min_boinc_wsl_distro_version));
+    if (s.min_boinc_wsl_distro_version == 0) return any ? feasible() : no_docker(kNoUsableDistro);
+    const auto least = static_cast<double>(s.min_boinc_wsl_distro_version);
+    return best >= least ? feasible() : no_docker("Current BOINC WSL distro needed", best, least);
 }
 
 Verdict check_docker(const MatchContext& x, const PlanClassSpec& s) {
     if (!s.docker) return feasible();
-    if (x.host.dont_use_docker) return refuse(Reason::kDocker, 0, 1);
+    if (x.host.dont_use_docker) return no_docker("Client config does not allow using Docker");
     if (has(x.host.row.os_name, "Windows")) return check_docker_on_windows(x.host, s);
-    if (x.host.docker_version.empty()) return refuse(Reason::kDocker, 0, 1);
+    if (x.host.docker_version.empty()) return no_docker("Docker not present");
     constexpr int kMacNeeds = 80206;
     if (has(x.host.row.os_name, "Darwin") && x.host.client_version < kMacNeeds)
-        return refuse(Reason::kClientTooOld, x.host.client_version, kMacNeeds);
+        return refuse(Reason::kClientTooOld, x.host.client_version, kMacNeeds, "Docker jobs need 8.2.6+ client");
     return feasible();
 }
 
@@ -158,6 +175,8 @@ Verdict cpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usag
     const double f = capped_host_speed(x);
     if (s.is_free) {
         usage.avg_ncpus = .01;
+        usage.projected_flops = 1.01 * f;  // preferred to a version without plan class
+        usage.peak_flops = .01 * f;
         return feasible();
     }
     const bool multicore = !s.virtualbox || s.max_threads <= 1 || vm_acceleration(x.host);
@@ -199,7 +218,7 @@ HostUsage sequential_usage(const MatchContext& x) {
 }
 
 PlanClassAnswer evaluate_plan_class(const MatchContext& x, const PlanClassSpec& s) {
-    PlanClassAnswer answer{feasible(), sequential_usage(x)};
+    PlanClassAnswer answer{feasible(), sequential_usage(x), std::nullopt};
     using Check = Verdict (*)(const MatchContext&, const PlanClassSpec&);
     static constexpr Check kChecks[] = {check_chance_and_user, check_processor, check_system, check_client,
                                         check_virtualbox,      check_wsl,       check_docker, check_preferences};
@@ -209,7 +228,7 @@ PlanClassAnswer evaluate_plan_class(const MatchContext& x, const PlanClassSpec& 
     }
     const bool wants_gpu = !s.gpu_type.empty() || s.gpu_type_regex.given();
     if (wants_gpu) {
-        answer.verdict = gpu_usage(x, s, answer.usage);
+        answer.verdict = gpu_usage(x, s, answer.usage, answer.gpu_need);
     } else {
         if (s.opencl) answer.verdict = check_opencl_cpu(x, s);
         if (answer.verdict) answer.verdict = cpu_usage(x, s, answer.usage);

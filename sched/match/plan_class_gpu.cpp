@@ -48,9 +48,12 @@ Verdict check_opencl(const OpenclProps& p, const PlanClassSpec& s) {
     return s.double_precision_fp && p.double_fp_config == 0 ? refuse(Reason::kGpuCapability, 0, 1) : feasible();
 }
 
+Verdict check_nvidia_card(const Coproc& c, const PlanClassSpec& s) {
+    return range(Reason::kGpuCapability, c.compute_capability, s.min_nvidia_compcap, s.max_nvidia_compcap);
+}
+
 Verdict check_nvidia(const Coproc& c, const PlanClassSpec& s) {
-    if (Verdict v = range(Reason::kGpuCapability, c.compute_capability, s.min_nvidia_compcap, s.max_nvidia_compcap); !v)
-        return v;
+    if (Verdict v = check_nvidia_card(c, s); !v) return v;
     return s.cuda ? range(Reason::kGpuDriver, c.cuda_version, s.min_cuda_version, s.max_cuda_version) : feasible();
 }
 
@@ -107,6 +110,19 @@ Verdict check_device(const MatchContext& x, const PlanClassSpec& s, const Coproc
     return feasible();
 }
 
+// What volunteers are told of a class's demands: memory, and the driver where clients report one. Built-in classes tell
+// only hosts whose driver is known and whose card would do.
+std::optional<GpuNeed> demand(const PlanClassSpec& s, const Coproc& c, ProcType type) {
+    const bool has_driver = type == ProcType::kNvidia || type == ProcType::kAmd;
+    if (s.built_in) {
+        if (s.opencl || driver_version(c) == 0) return std::nullopt;
+        if (type == ProcType::kNvidia && !check_nvidia_card(c, s)) return std::nullopt;
+    }
+    GpuNeed need{type, s.min_gpu_ram_mb * kMega, 0};
+    if (has_driver) need.driver = static_cast<int>(std::min<std::int64_t>(std::abs(s.min_driver_version), 1 << 30));
+    return need;
+}
+
 // Memory of the device that a job takes.
 double memory_used(const PlanClassSpec& s) {
     return (s.gpu_ram_used_mb > 0 ? s.gpu_ram_used_mb : s.min_gpu_ram_mb) * kMega;
@@ -131,10 +147,11 @@ double devices(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
 ProcType declared_type(const PlanClassSpec& s) { return known_type(s.gpu_type).value_or(ProcType::kCpu); }
 
 // CPU and GPU take turns: the CPU does the fraction x of the work at f, the GPU the rest at g.
-Verdict gpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usage) {
+Verdict gpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usage, std::optional<GpuNeed>& need) {
     const auto type = known_type(s.gpu_type);
     const Coproc* c = find_coproc(x.host, s, type);
     if (!c) return refuse(Reason::kGpuMissing, 0, 1);
+    if (type) need = demand(s, *c, *type);
     if (Verdict v = check_device(x, s, *c); !v) return v;
     const double plausible = c->peak_flops > 0 && c->peak_flops <= 1e15 ? c->peak_flops : 1e11;
     usage.gpu_usage = devices(x, s, *c);

@@ -2,10 +2,12 @@
 // One plan class: the tags of plan_class_spec.xml as plain fields, and what they mean for a host. The built-in classes
 // are written in the same terms.
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sched/match/candidate.h"
 #include "sluice/match/app_choice.h"
 #include "sluice/match/matcher.h"
 
@@ -85,6 +87,7 @@ namespace match {
 struct PlanClassAnswer {
     Verdict verdict;
     HostUsage usage;
+    std::optional<GpuNeed> gpu_need;
 };
 /// Would this host do, and what would a job use there? Without JobWindow.
 PlanClassAnswer evaluate_plan_class(const MatchContext& context, const PlanClassSpec& spec);

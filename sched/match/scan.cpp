@@ -101,7 +101,8 @@ const AppFacts* AppTable::find(std::int32_t id) const {
 
 Scanner::Scanner(const MatchContext& context, JobPool& pool, const AppTable& apps, const ActivePolicies& policies,
                  VersionChooser& chooser)
-    : x_(context), pool_(pool), apps_(apps), policies_(policies), chooser_(chooser) {}
+    : x_(context), pool_(pool), apps_(apps), policies_(policies), chooser_(chooser),
+      with_work_(apps.all().size()) {}
 
 bool Scanner::reread(const Entry& entry, JobSummary& job, PoolRef& ref) const {
     return pool_.read(entry.slot, job, ref) == PoolSlot::kPresent && ref.generation == entry.generation;
@@ -164,6 +165,45 @@ void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const Poo
     log.trace->row(row);
 }
 
+// Whether any resource asked for has a version for this job, and if not, why not.
+Verdict Scanner::find_version(const Candidate& c, const std::vector<Pass>& passes) const {
+    Verdict why = refuse(Reason::kNoAppVersion);
+    for (const Pass& pass : passes) {
+        const VersionPick pick = chooser_.choose(c.app, c.job, c.ref, pass.type);
+        if (pick.offer) return feasible();
+        if (got_further(pick.why, why)) why = pick.why;
+    }
+    return why;
+}
+
+// The refusal of all passes; feasible if the job became a candidate of one.
+Verdict Scanner::try_passes(Candidate& c, std::vector<Pass>& passes, ScanLog& log, bool& has_version) const {
+    const double points = apps_.points(c.app) + policies_.score(Scope::kJob, x_, c);
+    Verdict furthest = feasible();
+    bool taken = false;
+    for (Pass& pass : passes) {
+        const Verdict v = try_pass(c, pass, points);
+        has_version = has_version || c.offer;
+        taken = taken || v;
+        if (!v) trace_refusal(&c, c.job, c.ref, pass.type, v, log);
+        if (got_further(v, furthest)) furthest = v;
+    }
+    return taken ? feasible() : furthest;
+}
+
+// For the volunteer: is there work of this app, whatever else keeps it away? Upstream's measure.
+void Scanner::note_work(const AppFacts& app, const Verdict& refusal, MatchStats& stats) {
+    switch (refusal.reason) {
+        case Reason::kBetaNotAllowed:
+        case Reason::kReservedForLtt:
+        case Reason::kNeedsReliable: return;
+        default: break;
+    }
+    if (with_work_[app.index]) return;
+    with_work_[app.index] = true;
+    stats.apps_with_jobs.push_back(app.app->id);
+}
+
 void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log) {
     std::vector<Pass>& passes = found.passes;
     JobSummary& job = job_;
@@ -182,24 +222,25 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
         return;
     }
     Candidate c{job, ref, *app, nullptr, {}, 0, 0, 0};
+    bool has_version = false;
     Verdict refusal = app->verdict;
     if (refusal) {
         complete(c, keyword_space_);
         refusal = policies_.fast(Scope::kJob, x_, c);
     }
-    bool taken = false;
     if (refusal) {
-        const double points = apps_.points(*app) + policies_.score(Scope::kJob, x_, c);
-        for (Pass& pass : passes) {
-            const Verdict v = try_pass(c, pass, points);
-            if (v) taken = true;
-            else trace_refusal(&c, job, ref, pass.type, v, log);
-            if (got_further(v, refusal)) refusal = v;
-        }
+        refusal = try_passes(c, passes, log, has_version);
     } else {
+        // Whoever has no version of the app is told that first, as upstream does.
+        if (refusal.reason != Reason::kNonCpuIntensive) {
+            const Verdict version = find_version(c, passes);
+            has_version = static_cast<bool>(version);
+            if (!version) refusal = version;
+        }
         trace_refusal(&c, job, ref, passes.front().type, refusal, log);
     }
-    if (taken) {
+    if (has_version) note_work(*app, refusal, stats);
+    if (refusal) {
         ++stats.candidates;
         if (policies_.ranks()) found.ranks.see(job.priority);
         if (log.trace) log.jobs.push_back(job);

@@ -119,7 +119,10 @@ class Scanner {
 
   private:
     void look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log);
+    Verdict find_version(const Candidate& candidate, const std::vector<Pass>& passes) const;
     Verdict try_pass(Candidate& candidate, Pass& pass, double points) const;
+    Verdict try_passes(Candidate& candidate, std::vector<Pass>& passes, ScanLog& log, bool& has_version) const;
+    void note_work(const AppFacts& app, const Verdict& refusal, MatchStats& stats);
     static void trace_refusal(const Candidate* c, const JobSummary& job, const PoolRef& ref, ProcType pass,
                               const Verdict& v, ScanLog& log);
     bool could_satisfy(const std::vector<Pass>& passes, const Picked& picked) const;
@@ -131,6 +134,7 @@ class Scanner {
     VersionChooser& chooser_;
     std::uint32_t order_ = 0;
     int passed_over_ = 0;
+    std::vector<bool> with_work_;  ///< by app index: noted already
     std::vector<std::int32_t> keyword_space_;
     JobSummary job_;  ///< the slot that is looked at; a member, so that it is not cleared for each
 };

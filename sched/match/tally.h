@@ -1,8 +1,26 @@
 #pragma once
 // Counts refusals by reason and keeps the nearest miss of each: what the volunteer's message and sched_explain say.
+#include <algorithm>
+
 #include "sluice/match/matcher.h"
 
 namespace sluice::match {
+
+/// Notes an obstacle that is not known yet.
+inline void note(MatchStats& stats, const Obstacle& o) {
+    if (stats.obstacles.size() >= MatchStats::kMaxObstacles) return;
+    const auto same = [&](const Obstacle& known) {
+        return known.appid == o.appid && known.verdict.reason == o.verdict.reason && known.verdict.words == o.verdict.words &&
+               known.verdict.required == o.verdict.required && known.verdict.value == o.verdict.value;
+    };
+    if (std::none_of(stats.obstacles.begin(), stats.obstacles.end(), same)) stats.obstacles.push_back(o);
+}
+
+/// Refusals of single jobs that volunteers are told with their numbers.
+inline bool told_with_numbers(Reason reason) {
+    return reason == Reason::kMemory || reason == Reason::kDisk || reason == Reason::kBandwidth ||
+           reason == Reason::kMemorySet || reason == Reason::kDiskSet;
+}
 
 inline void tally(MatchStats& stats, const Verdict& verdict, const JobSummary& job) {
     ReasonCount& r = stats.reasons[static_cast<std::size_t>(verdict.reason)];
@@ -12,6 +30,8 @@ inline void tally(MatchStats& stats, const Verdict& verdict, const JobSummary& j
         const double d = scale != 0 ? (v.required - v.value) / scale : 0;
         return d < 0 ? -d : d;
     };
+    if (told_with_numbers(verdict.reason)) note(stats, {job.app_id, verdict});
+    if (verdict.reason == Reason::kKeywordRefused) note(stats, {0, refuse(verdict.reason)});
     const bool first_named = r.appid == 0 && job.app_id != 0;
     if (r.count++ == 0 || first_named || miss(verdict) < miss(r.nearest)) {
         r.nearest = verdict;

@@ -51,7 +51,7 @@ SpeedEstimate estimate_speed(const MatchContext& x, const AppVersion& version, c
         const double flops = from_pfc ? usage.peak_flops / row->pfc_avg : 1 / row->et.avg;
         if (plausible(flops)) return {std::min(flops, kSpeedCap * usage.projected_flops), false};
     }
-    if (version.pfc_n > kVersionSamples) {
+    if (!x.params.rte_no_stats && version.pfc_n > kVersionSamples) {
         const double flops = usage.peak_flops / version.pfc_avg;
         if (plausible(flops)) return {flops, true};
     }

@@ -9,18 +9,6 @@ namespace {
 
 constexpr double kMegabyte = 1024.0 * 1024.0, kKilobyte = 1024.0;
 
-/// As volunteers know the types; the protocol's names are proc_type_name().
-std::string type_in_words(ProcType type) {
-    switch (type) {
-        case ProcType::kCpu: return "CPU";
-        case ProcType::kNvidia: return "NVIDIA GPU";
-        case ProcType::kAmd: return "AMD/ATI GPU";
-        case ProcType::kIntelGpu: return "Intel GPU";
-        case ProcType::kAppleGpu: return "Apple GPU";
-    }
-    return "unknown";
-}
-
 ReplyMessage low(std::string text) { return {std::move(text), false}; }
 ReplyMessage notice(std::string text) { return {std::move(text), true}; }
 
@@ -111,12 +99,9 @@ ReplyMessage committed_to_other_platforms() { return low("Tasks are committed to
 ReplyMessage computer_type_not_supported() {
     return notice(marked("Your computer type is not supported by this project"));
 }
-ReplyMessage newer_client_required() {
-    return notice(marked("Newer BOINC version required; please install current version"));
-}
 ReplyMessage resource_refused_by_prefs(ProcType type) {
     return low(marked(fmt::format("Tasks for {} are available, but your preferences are set to not accept them",
-                                  type_in_words(type))));
+                                  proc_type_user_name(type))));
 }
 ReplyMessage daily_quota_finished(int quota) {
     return low(fmt::format("This computer has finished a daily quota of {} tasks", quota));
@@ -172,7 +157,7 @@ ReplyMessage newer_client_for_nvidia() {
 }
 ReplyMessage gpu_required(const std::vector<ProcType>& types) {
     std::string names;
-    for (const ProcType type : types) names += (names.empty() ? "" : " or ") + type_in_words(type);
+    for (const ProcType type : types) names += (names.empty() ? "" : " or ") + std::string(proc_type_user_name(type));
     return notice(marked(fmt::format("An {} is required to run tasks for this project", names)));
 }
 

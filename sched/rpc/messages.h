@@ -54,9 +54,8 @@ ReplyMessage no_tasks_for_selected_apps();          ///< among the explanations
 ReplyMessage wont_finish_in_time(int client_version, double on_frac, double active_frac);
 ReplyMessage committed_to_other_platforms();
 ReplyMessage computer_type_not_supported();         ///< homogeneous redundancy
-ReplyMessage newer_client_required();
 ReplyMessage resource_refused_by_prefs(ProcType type);
-ReplyMessage daily_quota_finished(int quota);
+ReplyMessage daily_quota_finished(int quota);        ///< of the host's row, not scaled
 ReplyMessage in_progress_limit();
 ReplyMessage sending_from_other_apps_allowed();
 ReplyMessage sending_from_other_apps();

@@ -22,6 +22,22 @@ const char* proc_type_name(ProcType type) {
     return "unknown";
 }
 
+const char* proc_type_user_name(ProcType type) {
+    switch (type) {
+        case ProcType::kCpu:
+            return "CPU";
+        case ProcType::kNvidia:
+            return "NVIDIA GPU";
+        case ProcType::kAmd:
+            return "AMD/ATI GPU";
+        case ProcType::kIntelGpu:
+            return "Intel GPU";
+        case ProcType::kAppleGpu:
+            return "Apple GPU";
+    }
+    return "unknown";
+}
+
 ProcType proc_type_of_plan_class(const char* plan_class) {
     static constexpr std::array<std::pair<std::string_view, ProcType>, 6> kMarks{
         {{"cuda", ProcType::kNvidia},

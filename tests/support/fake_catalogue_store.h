@@ -43,8 +43,12 @@ class FakeCatalogueStore final : public CatalogueStore {
     std::vector<AppVersion> versions() const {
         std::vector<AppVersion> all;
         for (const auto& [id, version] : db_.versions)
-            if (!version.deprecated) all.push_back(version);
+            if (!version.deprecated || is_homogeneous(version.appid)) all.push_back(version);
         return all;
+    }
+    bool is_homogeneous(Id appid) const {
+        const auto app = db_.apps.find(appid);
+        return app != db_.apps.end() && app->second.homogeneous_app_version && !app->second.deprecated;
     }
     HostPerfInfo perf() const {
         std::vector<double> speeds;

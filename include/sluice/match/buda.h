@@ -1,12 +1,21 @@
 #pragma once
 // BUDA: jobs that bring their science app along in a container. One wrapper app; the variants of each science app
 // stand in PROJECT/buda_apps/APP/VARIANT/variant.json.
+#include <array>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sluice/model/codes.h"
+
 namespace sluice {
+
+struct ProjectTables;
+class BudaCatalogue;
+
+/// The resources for which the project has a version or a BUDA variant. `buda` may be null.
+std::array<bool, kProcTypes> resources_with_versions(const ProjectTables& tables, const BudaCatalogue* buda);
 
 struct BudaVariant {
     std::string name;         ///< folder

@@ -75,13 +75,30 @@ struct ReasonCount {
     Verdict nearest;    ///< the refusal that missed by least (relative)
     Id nearest_result = 0, appid = 0;
 };
+/// What kept jobs of an app from this host and the volunteer may be told: each once, with its measures.
+struct Obstacle {
+    Id appid = 0;
+    Verdict verdict;  ///< kDailyQuota: value is the row's own figure, required the one scaled by processors
+};
+/// What the plan classes that were looked at demand of one kind of GPU: the least that serves one of them, and what
+/// serves all.
+struct GpuDemand {
+    double min_ram = 0, all_ram = 0;
+    int min_driver = 0, all_drivers = 0;
+};
 struct MatchStats {
+    static constexpr std::size_t kMaxObstacles = 32;
     std::uint32_t slots_scanned = 0, slots_locked = 0, candidates = 0, claims_lost = 0;
     bool locked_over_limit = false;   ///< L was reached: the array is too small for the load
     std::uint32_t fact_loads = 0;     ///< calls of FactsSource::load
     bool pool_empty = true;           ///< no PRESENT slot was seen
     std::array<ReasonCount, static_cast<std::size_t>(Reason::kCount)> reasons{};
+    std::vector<Obstacle> obstacles;  ///< at most kMaxObstacles
+    std::array<GpuDemand, kProcTypes> gpu_demands{};
+    std::vector<Id> apps_with_jobs;   ///< of which a version was found for some job
 };
+/// Counts what another pass of the same RPC saw.
+void add(MatchStats& sum, const MatchStats& more);
 
 struct MatchResult {
     std::vector<Chosen> jobs;         ///< in order of value; claims are held in the pool until the caller consumes

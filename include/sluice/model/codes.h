@@ -41,6 +41,8 @@ enum class ProcType : int { kCpu = 0, kNvidia = 1, kAmd = 2, kIntelGpu = 3, kApp
 inline constexpr int kProcTypes = 5;
 /// "CPU", "NVIDIA", "ATI", "intel_gpu", "apple_gpu": the names of the protocol.
 const char* proc_type_name(ProcType type);
+/// The same for people: "CPU", "NVIDIA GPU", "AMD/ATI GPU", "Intel GPU", "Apple GPU".
+const char* proc_type_user_name(ProcType type);
 /// By the first matching substring: cuda, nvidia -> NVIDIA; ati, amd -> AMD; intel_gpu; apple_gpu; else CPU.
 ProcType proc_type_of_plan_class(const char* plan_class);
 

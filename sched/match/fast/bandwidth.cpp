@@ -10,6 +10,6 @@ Verdict check(const MatchContext& x, const Candidate& c) {
                : feasible();
 }
 }  // namespace
-const FastRow kBandwidthRow{"bandwidth", Scope::kJob, check,
+const FastRow kBandwidthRow{"bandwidth", Scope::kVersion, check,
                             "The host's measured download speed is below the job's bound."};
 }  // namespace sluice::match

@@ -150,6 +150,20 @@ TEST_P(Catalogue, WithMinVersionOlderOnesServePinnedJobs) {
     EXPECT_FALSE(tables.versions[1].deprecated);
 }
 
+TEST_P(Catalogue, AllVersionsOfHomogeneousAppsServeCommittedJobs) {
+    platform(1);
+    app(1, 150);
+    rows.apps[1].homogeneous_app_version = true;
+    version(1, 1, 1, 100);
+    version(2, 1, 1, 200);
+    version(3, 1, 1, 300).deprecated = true;
+    const ProjectTables tables = store().load_tables();
+    ASSERT_THAT(ids_of(tables.versions), ElementsAre(1, 2, 3));
+    EXPECT_TRUE(tables.versions[0].deprecated) << "below min_version";
+    EXPECT_FALSE(tables.versions[1].deprecated);
+    EXPECT_TRUE(tables.versions[2].deprecated);
+}
+
 TEST_P(Catalogue, BroadcastsOnly) {
     rows.assignments[1] = {.id = 1, .target_id = 5, .target_type = AssignTarget::kHost, .multi = false, .workunitid = 4};
     rows.assignments[2] = {.id = 2, .target_id = 6, .target_type = AssignTarget::kTeam, .multi = true, .workunitid = 8, .resultid = 0};

@@ -145,6 +145,12 @@ TEST_F(FeederTurns, AllowsNewWeightsWithRereadDb) {
     EXPECT_FALSE(std::filesystem::exists(dir_ / "reread_db"));
 }
 
+TEST_F(FeederTurns, AProjectOfNonCpuIntensiveWorkMarksAllItsApps) {
+    config_.non_cpu_intensive = true;
+    start();
+    for (const App& app : array_->tables()->apps) EXPECT_TRUE(app.non_cpu_intensive) << app.name;
+}
+
 std::string hr_info() {
     std::string text;
     for (const char* type : {"fine", "coarse"}) {

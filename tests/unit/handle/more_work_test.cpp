@@ -76,6 +76,19 @@ INSTANTIATE_TEST_SUITE_P(All, Targeted,
                                            Target{"other_team", AssignTarget::kTeam, false}),
                          [](const auto& tested) { return std::string(tested.param.what); });
 
+TEST(TargetedJobs, WhateverResourceIsAskedFor) {
+    RpcWorld w(kTargeted);
+    assigned_workunit(w, AssignTarget::kUser, 1);
+    RequestText r = asking(w.add_host());
+    r.more = "<cpu_req_secs>0</cpu_req_secs><coprocs><coproc_cuda><type>NVIDIA</type><count>1</count><name>x</name>"
+             "<req_secs>100</req_secs><peak_flops>1e12</peak_flops></coproc_cuda></coprocs>";
+    w.db.versions[2] = w.db.versions[1];  // so that the project has GPU versions
+    w.db.versions[2].id = 2;
+    w.db.versions[2].plan_class = "cuda";
+    w.reload_tables();
+    EXPECT_THAT(w.send(r).result_names(), SizeIs(1));
+}
+
 TEST(TargetedJobs, NotIfTheWorkunitNeedsNone) {
     const std::vector<std::function<void(Workunit&)>> reasons = {
         [](Workunit& w) { w.error_mask = 16; }, [](Workunit& w) { w.need_validate = true; },

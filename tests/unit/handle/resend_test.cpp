@@ -55,14 +55,48 @@ TEST(Resend, TheGracePeriodIsAddedOnceHoweverOften) {
     }
 }
 
-TEST(Resend, ALateJobGetsHalfItsTimeAgain) {
+TEST(Resend, ALateJobKeepsItsDeadlineAndAtLevelOneGetsHalfItsTimeAgain) {
+    for (const int level : {0, 1}) {
+        RpcWorld w(kResend, level);
+        const Id host = w.add_host();
+        Result& lost = w.add_in_progress(host);
+        lost.sent_time = w.clock.now_sec() - 6 * 86400;
+        lost.report_deadline = w.clock.now_sec() + 86400;
+        w.send(asking(host));
+        EXPECT_EQ(w.db.results[lost.id].report_deadline - w.clock.now_sec(), level == 0 ? 86400 : 7 * 86400 / 2);
+    }
+}
+
+TEST(Resend, OneThatCantMeetItsDeadlineGetsItsWholeTimeIfThatIsEnough) {
     RpcWorld w(kResend);
     const Id host = w.add_host();
     Result& lost = w.add_in_progress(host);
     lost.sent_time = w.clock.now_sec() - 6 * 86400;
-    lost.report_deadline = w.clock.now_sec() + 86400;
-    w.send(asking(host));
-    EXPECT_EQ(w.db.results[lost.id].report_deadline, w.clock.now_sec() + 7 * 86400 / 2);
+    lost.report_deadline = w.clock.now_sec() + 1000;
+    w.db.workunits[lost.workunitid].rsc_fpops_est = 2e12;  // 2000 s
+    RequestText r = asking(host);
+    r.more = "<estimated_delay>10</estimated_delay>";
+    EXPECT_THAT(w.send(r).result_names(), ElementsAre(lost.name));
+    EXPECT_EQ(w.db.results[lost.id].report_deadline, w.clock.now_sec() + 7 * 86400);
+}
+
+TEST(Resend, NonCpuIntensiveJobsToo) {
+    RpcWorld w(kResend);
+    w.db.apps[1].non_cpu_intensive = true;
+    w.reload_tables();
+    const Id host = w.add_host();
+    const Result lost = w.add_in_progress(host);
+    EXPECT_THAT(w.send(asking(host)).result_names(), ElementsAre(lost.name));
+}
+
+TEST(Resend, WhomAJobIsReservedForNoLongerMatters) {
+    RpcWorld w(std::string(kResend) + "<batch_accel>1</batch_accel>");
+    w.db.apps[1].n_size_classes = 1;
+    w.reload_tables();
+    const Id host = w.add_host();
+    const Result lost = w.add_in_progress(host);
+    w.db.workunits[lost.workunitid].priority = 1;
+    EXPECT_THAT(w.send(asking(host)).result_names(), ElementsAre(lost.name));
 }
 
 struct Why {
@@ -89,6 +123,13 @@ TEST_P(NotResent, IsTimedOutInstead) {
 INSTANTIATE_TEST_SUITE_P(
     Reasons, NotResent,
     ::testing::Values(Why{"cancelled", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].error_mask = 16; }},
+                      Why{"late", [](RpcWorld& w, Result& r) { r.report_deadline = w.clock.now_sec() - 5; }},
+                      Why{"not_selected",
+                          [](RpcWorld& w, Result&) {
+                              w.db.users[1].project_prefs = "<project_preferences><project_specific><app_id>7</app_id>"
+                                                            "<allow_non_preferred_apps>1</allow_non_preferred_apps>"
+                                                            "</project_specific></project_preferences>";
+                          }},
                       Why{"done", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].canonical_resultid = 5; }},
                       Why{"app_gone",
                           [](RpcWorld& w, Result& r) {

@@ -119,7 +119,7 @@ const Case kCases[] = {
      Reason::kPlanClassRefused},
     {"needs_64_bits",
      [](MatchWorld& w) { w.host.platforms = {"i686-pc-linux-gnu"}; w.tables.versions[0].platformid = 2; return a_job().ram(3.5e9).get(); },
-     Reason::kMemory, 3e9, 3.5e9},
+     Reason::kMemory, 3 * kGiB, 3.5e9},
     {"quota",
      [](MatchWorld& w) {
          w.params.daily_result_quota = 10;

@@ -18,13 +18,13 @@ struct PlanClass : testing::Test {
         w.plan_classes = PlanClasses::from_spec(xml, "plan_class_spec.xml");
         EXPECT_TRUE(w.plan_classes.problems().empty()) << w.plan_classes.problems().front();
         const PlanClassSpec* found = w.plan_classes.find("c", w.params.compat_level);
-        if (!found) return {refuse(Reason::kPlanClassRefused), {}};
+        if (!found) return {refuse(Reason::kPlanClassRefused), {}, {}};
         const MatchContext c = w.context();
         return match::evaluate_plan_class(c, *found);
     }
     PlanClassAnswer built_in(const std::string& name) {
         const auto found = built_in_plan_class(name, w.params.compat_level);
-        if (!found) return {refuse(Reason::kPlanClassRefused), {}};
+        if (!found) return {refuse(Reason::kPlanClassRefused), {}, {}};
         const MatchContext c = w.context();
         return match::evaluate_plan_class(c, *found);
     }
@@ -343,7 +343,7 @@ TEST_F(PlanClass, BuiltInClasses) {
     EXPECT_EQ(built_in("mt").usage.cmdline, "--nthreads 4");
     EXPECT_DOUBLE_EQ(built_in("mt").usage.projected_flops, 0.99 * 4e9);
     EXPECT_DOUBLE_EQ(built_in("sse3").usage.projected_flops, 1.1e9);
-    EXPECT_DOUBLE_EQ(built_in("nci").usage.avg_ncpus, 0.01);
+    EXPECT_DOUBLE_EQ(built_in("nci").usage.peak_flops, 1e7) << "a hundredth of a CPU";
     EXPECT_EQ(built_in("opencl_cpu_intel").verdict.reason, Reason::kOpenclMissing);
     EXPECT_EQ(built_in("cuda_fermi").verdict.reason, Reason::kGpuMissing);
     EXPECT_EQ(built_in("wsl").verdict.reason, Reason::kPlanClassRefused);

@@ -57,6 +57,9 @@ TEST_F(Choosing, StatisticsCanBeSwitchedOff) {
     history().et = {11, 1e-10, 0, 0};
     w.params.rte_no_stats = true;
     EXPECT_DOUBLE_EQ(choose().usage.projected_flops, 1e9);
+    w.tables.versions[0].pfc_n = 1000;
+    w.tables.versions[0].pfc_avg = 0.25;
+    EXPECT_DOUBLE_EQ(choose().usage.projected_flops, 1e9) << "those of the version neither";
 }
 
 TEST_F(Choosing, HostPfcIsUsedIfConfigured) {
@@ -162,6 +165,14 @@ TEST_F(Choosing, CommittedVersionOfAHomogeneousApp) {
     w.user.dont_use[0] = true;  // upstream skips preferences, quota and capability here
     EXPECT_FALSE(choose(a_job().committed_version(11)).found);
     EXPECT_EQ(why.reason, Reason::kCpuRefusedByPrefs);
+}
+
+TEST_F(Choosing, ACommittedWorkunitKeepsItsVersionWhenNewerOnesCome) {
+    w.app(1).homogeneous_app_version = true;
+    w.tables.versions[0].deprecated = true;  // as the catalogue flags those that are not the newest
+    w.tables.versions.push_back(a_version(12, 1));
+    EXPECT_EQ(choose(a_job().committed_version(11)).app_version_id, 11);
+    EXPECT_EQ(choose(a_job()).app_version_id, 12);
 }
 
 TEST_F(Choosing, AReliableHostGetsRetriesOfCommittedWorkunits) {

@@ -37,7 +37,8 @@ TEST(CapturedGpu, UsageAndMemoryAsUpstreamSentThem) {
         version.xml_doc = "<app_version>\n</app_version>\n";
         job.app_version = &version;
         const MatchContext context = world.context();
-        ASSERT_TRUE(match::gpu_usage(context, *spec, job.version.usage));
+        std::optional<match::GpuNeed> need;
+        ASSERT_TRUE(match::gpu_usage(context, *spec, job.version.usage, need));
         const std::string text = rpc::app_version_document(job, request->client_version()).value_or("");
         EXPECT_NE(text.find(c.elements), std::string::npos) << text;
         const std::string reply = capture(std::string(c.capture_name) + ".reply");

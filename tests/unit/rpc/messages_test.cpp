@@ -81,7 +81,6 @@ TEST(Messages, WordingOfExplanations) {
         {m::wont_finish_in_time(41900, 0.5, 0.25), "Tasks won't finish in time: Computer available 50.0% of the time", false},
         {m::committed_to_other_platforms(), "Tasks are committed to other platforms", false},
         {m::computer_type_not_supported(), "_(\"Your computer type is not supported by this project\")", true},
-        {m::newer_client_required(), "_(\"Newer BOINC version required; please install current version\")", true},
         {m::resource_refused_by_prefs(ProcType::kAmd),
          "_(\"Tasks for AMD/ATI GPU are available, but your preferences are set to not accept them\")", false},
         {m::daily_quota_finished(5), "This computer has finished a daily quota of 5 tasks", false},
