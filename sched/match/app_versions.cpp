@@ -28,6 +28,16 @@ double address_space_32(const std::vector<std::string>& platforms) {
 
 std::size_t at(ProcType type) { return static_cast<std::size_t>(type); }
 
+// The basis of credit: the processors that the volunteer's version says it uses. (Upstream means the same, but reads
+// the host's speed too early: its CPU part is 0.)
+double anonymous_peak(const HostFacts& host, const ClientAppVersion& v) {
+    const double f = host.row.p_fpops > 0 ? host.row.p_fpops : 1e9;
+    double peak = f * (v.avg_ncpus > 0 || v.proc_type != ProcType::kCpu ? v.avg_ncpus : 1);
+    for (const Coproc& c : host.coprocs)
+        if (c.proc_type == v.proc_type && v.proc_type != ProcType::kCpu) peak += v.gpu_usage * c.peak_flops;
+    return peak;
+}
+
 Verdict check_core_version(const HostFacts& host, const AppVersion& v) {
     if (v.min_core_version && host.client_version < v.min_core_version)
         return refuse(Reason::kClientTooOld, host.client_version, v.min_core_version);
@@ -143,7 +153,7 @@ Offer VersionChooser::anonymous_offer(const AppFacts& app, std::size_t index) co
     use.gpu_usage = v.gpu_usage;
     use.avg_ncpus = v.avg_ncpus;
     use.projected_flops = v.flops > 0 ? v.flops : x_.host.row.p_fpops > 0 ? x_.host.row.p_fpops : 1e9;
-    use.peak_flops = use.projected_flops;
+    use.peak_flops = anonymous_peak(x_.host, v);
     const HostAppVersion* row = find_row(x_.host, choice.generalized_id);
     if (row) offer.quota = static_cast<int>(row - x_.host.versions.data());
     choice.reliable = is_reliable(x_, row);

@@ -34,6 +34,7 @@ struct Matcher::Impl {
     AppTable apps;
     VersionChooser chooser;
     Picked picked;
+    MatchStats elsewhere;  ///< obstacles of jobs from elsewhere
 };
 
 // GPUs first: they are scarcer, and a job that both could run is worth more there.
@@ -112,6 +113,7 @@ MatchResult Matcher::match() {
     Impl& m = *impl_;
     MatchResult result;
     Candidates found{m.passes(), {}};
+    result.stats.obstacles = m.elsewhere.obstacles;
     m.tally_what_ends_all(result.stats);
     if (!found.passes.empty() && work_needed()) {
         Scanner scanner(m.x, m.pool, m.apps, m.policies, m.chooser);
@@ -205,6 +207,7 @@ Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chose
     if (v) {
         const Candidate c{job, nowhere, *app, pick.offer, {}, 0, 0, 0};
         v = m.check_from_elsewhere(c, origin);
+        note_shortage(m.elsewhere, v, job);
         if (v) chosen = make_chosen(c, 0, job.delay_bound);
     }
     if (m.trace) {

@@ -46,6 +46,7 @@ std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, M
             if (v) v = policies.fast(scope, x, Candidate{f.job, f.ref, *f.app, f.offer, {}, 0, 0, 0}, &kNonCpuIntensiveRow);
         if (!v) {
             tally(stats, v, f.job);
+            if (f.offer) note_shortage(stats, v, f.job);
             tell(f, v);
             continue;
         }

@@ -48,6 +48,12 @@ Verdict check_opencl(const OpenclProps& p, const PlanClassSpec& s) {
     return s.double_precision_fp && p.double_fp_config == 0 ? refuse(Reason::kGpuCapability, 0, 1) : feasible();
 }
 
+// Built-in classes go by CAL's version alone, those of a spec file by its presence too (upstream).
+int driver_version(const Coproc& c, const PlanClassSpec& s) {
+    if (c.proc_type == ProcType::kNvidia) return c.driver_version;
+    return c.proc_type == ProcType::kAmd && (c.have_cal || s.built_in) ? c.cal_version : 0;
+}
+
 Verdict check_nvidia_card(const Coproc& c, const PlanClassSpec& s) {
     return range(Reason::kGpuCapability, c.compute_capability, s.min_nvidia_compcap, s.max_nvidia_compcap);
 }
@@ -60,7 +66,6 @@ Verdict check_nvidia(const Coproc& c, const PlanClassSpec& s) {
 Verdict check_amd(const Coproc& c, const PlanClassSpec& s) {
     if (s.need_ati_libs ? !c.atirt_detected : s.need_amd_libs && !c.amdrt_detected) return refuse(Reason::kGpuDriver, 0, 1);
     if (s.without_opencl && c.opencl.present) return refuse(Reason::kPlanClassRefused);
-    if (s.cal && s.built_in && !c.have_cal) return refuse(Reason::kGpuDriver, 0, static_cast<double>(s.min_driver_version));
     return range(Reason::kGpuCapability, c.cal_target, s.min_cal_target, s.max_cal_target);
 }
 
@@ -85,10 +90,6 @@ double gpu_memory(const MatchContext& x, const PlanClassSpec& s, const Coproc& c
     return c.opencl.global_mem_size > 0 || x.params.compat_level <= 0 ? c.opencl.global_mem_size : c.total_ram;
 }
 
-int driver_version(const Coproc& c) {
-    if (c.proc_type == ProcType::kNvidia) return c.driver_version;
-    return c.proc_type == ProcType::kAmd && c.have_cal ? c.cal_version : 0;
-}
 
 Verdict check_device(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
     Verdict v = feasible();
@@ -100,7 +101,7 @@ Verdict check_device(const MatchContext& x, const PlanClassSpec& s, const Coproc
     if (!v) return v;
     const double ram = gpu_memory(x, s, c), need = s.min_gpu_ram_mb * kMega;
     if (s.min_gpu_ram_mb > 0 && need > ram) return refuse(Reason::kGpuMemory, ram, need);
-    const int driver = driver_version(c);
+    const int driver = driver_version(c, s);
     if (driver != 0 || s.built_in)  // a driver that did not tell its version passes, but not with built-in classes
         if (v = range(Reason::kGpuDriver, driver, s.min_driver_version, s.max_driver_version); !v) return v;
     if (s.min_gpu_peak_flops > 0 && c.peak_flops < s.min_gpu_peak_flops)
@@ -115,7 +116,7 @@ Verdict check_device(const MatchContext& x, const PlanClassSpec& s, const Coproc
 std::optional<GpuNeed> demand(const PlanClassSpec& s, const Coproc& c, ProcType type) {
     const bool has_driver = type == ProcType::kNvidia || type == ProcType::kAmd;
     if (s.built_in) {
-        if (s.opencl || driver_version(c) == 0) return std::nullopt;
+        if (s.opencl || driver_version(c, s) == 0) return std::nullopt;
         if (type == ProcType::kNvidia && !check_nvidia_card(c, s)) return std::nullopt;
     }
     GpuNeed need{type, s.min_gpu_ram_mb * kMega, 0};

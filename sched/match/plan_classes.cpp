@@ -34,7 +34,6 @@ PlanClassSpec cuda(std::int64_t min_cap, std::int64_t max_cap, std::int64_t vers
 
 PlanClassSpec ati(std::int64_t cal_version, bool amd_libs, double scale) {
     PlanClassSpec s = gpu("ati", 256, .01, scale);
-    s.cal = true;
     s.min_driver_version = cal_version;
     s.need_amd_libs = amd_libs;
     s.need_ati_libs = !amd_libs;

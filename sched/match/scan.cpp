@@ -239,7 +239,10 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
         }
         trace_refusal(&c, job, ref, passes.front().type, refusal, log);
     }
-    if (has_version) note_work(*app, refusal, stats);
+    if (has_version) {
+        note_work(*app, refusal, stats);
+        note_shortage(stats, refusal, job);
+    }
     if (refusal) {
         ++stats.candidates;
         if (policies_.ranks()) found.ranks.see(job.priority);

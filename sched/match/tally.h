@@ -22,6 +22,12 @@ inline bool told_with_numbers(Reason reason) {
            reason == Reason::kMemorySet || reason == Reason::kDiskSet;
 }
 
+/// The volunteer is told what a job of an app would need, if there is a version for it.
+inline void note_shortage(MatchStats& stats, const Verdict& verdict, const JobSummary& job) {
+    if (told_with_numbers(verdict.reason)) note(stats, {job.app_id, verdict});
+    if (verdict.reason == Reason::kKeywordRefused) note(stats, {0, refuse(verdict.reason)});
+}
+
 inline void tally(MatchStats& stats, const Verdict& verdict, const JobSummary& job) {
     ReasonCount& r = stats.reasons[static_cast<std::size_t>(verdict.reason)];
     // Relative distance between what was there and what was needed; equal units cancel out.
@@ -30,8 +36,6 @@ inline void tally(MatchStats& stats, const Verdict& verdict, const JobSummary& j
         const double d = scale != 0 ? (v.required - v.value) / scale : 0;
         return d < 0 ? -d : d;
     };
-    if (told_with_numbers(verdict.reason)) note(stats, {job.app_id, verdict});
-    if (verdict.reason == Reason::kKeywordRefused) note(stats, {0, refuse(verdict.reason)});
     const bool first_named = r.appid == 0 && job.app_id != 0;
     if (r.count++ == 0 || first_named || miss(verdict) < miss(r.nearest)) {
         r.nearest = verdict;

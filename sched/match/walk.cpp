@@ -18,7 +18,10 @@ struct Walk::Choice {
     }
     static std::uint64_t key(std::size_t pass, const Entry& e) { return static_cast<std::uint64_t>(pass) << 32 | e.order; }
     void settle(std::size_t pass, const Entry& e, const JobSummary& job, const Verdict& v) {
-        if (!v) tally(stats, v, job);
+        if (!v) {
+            tally(stats, v, job);
+            note_shortage(stats, v, job);
+        }
         if (log.trace) fates[key(pass, e)] = v;
     }
 
