@@ -15,12 +15,16 @@ bool host_scale_allowed(const HostAppVersion& hav, const App& app) {
            (!app.host_scale_check || hav.consecutive_valid >= kConsecutiveValid);
 }
 
+/// What the job should take, where no record says better.
+double estimated_pfc(const CreditInputs& in) {
+    return in.wu.rsc_fpops_est * (in.app.min_avg_pfc > 0 ? in.app.min_avg_pfc : 1);
+}
+
 void scale_anonymous(CreditClaim& c, const HostAppVersion* hav, const CreditInputs& in) {
     if (hav != nullptr && host_scale_allowed(*hav, in.app)) {
         c.pfc = c.raw_pfc * in.app.min_avg_pfc / hav->pfc_avg;
-        c.kind = CreditClaim::Kind::kNormal;
     } else {
-        c.pfc = in.wu.rsc_fpops_est * in.app.min_avg_pfc;
+        c.pfc = estimated_pfc(in);
     }
 }
 
@@ -53,6 +57,7 @@ double pegged_average(const std::vector<double>& values, double anchor) {
 
 CreditClaim claim_of(const Result& r, const HostAppVersion* hav, const AppVersion* version, const CreditInputs& in) {
     CreditClaim c;
+    c.outlier = r.runtime_outlier;  // the project's own code may say so
     const double elapsed = r.elapsed_time < 1e-6 ? r.cpu_time : r.elapsed_time;
     double flops = r.flops_estimate;
     if (!(flops > 0) || flops == 1e9) {  // 1e9 is a client that was never benchmarked
@@ -60,18 +65,18 @@ CreditClaim claim_of(const Result& r, const HostAppVersion* hav, const AppVersio
         c.outlier = true;
     }
     c.raw_pfc = elapsed * flops;
-    if (r.app_version_id < 0) scale_anonymous(c, hav, in);
-    else if (version != nullptr) scale_normal(c, hav, *version, in);
-    else c.pfc = in.wu.rsc_fpops_est * in.app.min_avg_pfc;
+    if (hav != nullptr && r.app_version_id < 0) scale_anonymous(c, hav, in);
+    else if (hav != nullptr && version != nullptr) scale_normal(c, hav, *version, in);
+    else c.pfc = estimated_pfc(in);
     c.pfc = std::min(c.pfc, in.wu.rsc_fpops_bound);
     if (in.max_granted_credit > 0 && c.pfc * kCobblestone > in.max_granted_credit) {
         c.kind = CreditClaim::Kind::kInvalid;
         c.pfc = in.max_granted_credit / kCobblestone;
     }
-    if (in.wu.rsc_fpops_est > 0) {
+    if (in.wu.rsc_fpops_est > 0 && hav != nullptr && !c.outlier) {
         const double x = c.raw_pfc / in.wu.rsc_fpops_est;
-        if (!c.outlier && x >= 1e-4 && x <= 1e4) c.pfc_sample = x;
-        if (r.elapsed_time > 0) c.et_sample = r.elapsed_time / in.wu.rsc_fpops_est;
+        if (x >= 1e-4 && x <= 1e4) c.pfc_sample = x;
+        if (elapsed > 0) c.et_sample = elapsed / in.wu.rsc_fpops_est;  // old clients report CPU time only
     }
     return c;
 }
@@ -86,7 +91,7 @@ double grant(const std::vector<CreditClaim>& claims, const CreditInputs& in) {
         }
         all.push_back(c.pfc);
     }
-    const double anchor = std::max(in.wu.rsc_fpops_est * in.app.min_avg_pfc, 1.0);
+    const double anchor = std::max(estimated_pfc(in), 1.0);
     double credit = pegged_average(normal.size() >= 2 ? normal : all, anchor) * kCobblestone;
     if (in.max_granted_credit > 0) credit = std::min(credit, in.max_granted_credit);
     return credit;

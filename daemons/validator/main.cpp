@@ -112,7 +112,7 @@ class Validator {
         const CreditInputs in{app, facts.wu, options_.max_granted_credit};
         switch (options_.credit) {
             case CreditMode::kAdaptive: return grant(claims, in);
-            case CreditMode::kFromWorkunit: return facts.wu.opaque;
+            case CreditMode::kFromWorkunit: return facts.wu.canonical_credit;
             case CreditMode::kFromRuntime: return runtime_credit(valid, in);
             case CreditMode::kNone: break;
         }
@@ -156,12 +156,12 @@ class Validator {
             w.results.push_back({v.result_id, v.server_state, v.was_server_state, v.outcome, v.validate_state,
                                  v.was_validate_state, granted, v.grant && claim_by_id.at(v.result_id).outlier});
             if (v.validate_state == ValidateState::kValid || v.validate_state == ValidateState::kInvalid)
-                w.hosts.push_back(host_row(facts, r, v, granted, v.grant ? &claim_by_id.at(v.result_id) : nullptr));
+                w.hosts.push_back(host_row(app, facts, r, v, granted, v.grant ? &claim_by_id.at(v.result_id) : nullptr));
         }
         return w;
     }
 
-    ValidationWrite::HostRow host_row(const ValidateFacts& facts, const Result& r, const ResultVerdict& v,
+    ValidationWrite::HostRow host_row(const App& app, const ValidateFacts& facts, const Result& r, const ResultVerdict& v,
                                       double granted, const CreditClaim* claim) const {
         ValidationWrite::HostRow h;
         h.result_id = r.id;
@@ -171,13 +171,16 @@ class Validator {
         h.generalized_version = generalized_version_id(r.appid, r.app_version_id);
         h.app_version_id = r.app_version_id;
         h.valid = v.validate_state == ValidateState::kValid;
-        h.replicated = facts.wu.min_quorum > 1;
+        // A job that was not replicated because its host is trusted does not add to that trust.
+        h.trust = facts.wu.target_nresults != 1 || app.target_nresults <= 1;
         h.credit = granted;
+        h.grants = options_.credit != CreditMode::kNone;
         h.started = static_cast<double>(r.sent_time);
         h.turnaround = static_cast<double>(r.received_time - r.sent_time);
         if (claim != nullptr) {
             h.et = claim->et_sample;
             h.pfc = claim->pfc_sample;
+            h.outlier = claim->outlier;
         }
         h.quota = config_.daily_result_quota;
         return h;

@@ -83,7 +83,7 @@ Workunit to_workunit(const JobOptions& o) {
     w.name = o.wu_name;
     w.batch = o.batch;
     w.priority = o.priority;
-    w.opaque = o.credit;
+    w.canonical_credit = o.credit;  // upstream's validator reads it there
     w.delay_bound = o.delay_bound;
     w.hr_class = o.hr_class;
     w.size_class = o.size_class;

@@ -40,6 +40,7 @@ Result read_result(const Rows& r) {
     x.granted_credit = r.f64(16);
     x.xml_doc_in = r.text(17);
     x.exit_status = r.i32(18);
+    x.runtime_outlier = r.flag(19);
     return x;
 }
 
@@ -100,7 +101,7 @@ class MysqlValidateStore final : public ValidateStore {
         Sql results(
             "SELECT id, workunitid, server_state, outcome, validate_state, hostid, userid, teamid, sent_time, "
             "received_time, name, cpu_time, elapsed_time, flops_estimate, app_version_id, appid, granted_credit, "
-            "xml_doc_in, exit_status FROM result WHERE workunitid IN (");
+            "xml_doc_in, exit_status, runtime_outlier FROM result WHERE workunitid IN (");
         Rows rows = db_.query(results.ids(ids) << ") ORDER BY id");
         while (rows.next()) page[index[rows.i64(1)]].results.push_back(read_result(rows));
         return page;
@@ -171,7 +172,8 @@ class MysqlValidateStore final : public ValidateStore {
 
     void cancel(const std::vector<Id>& ids) {
         if (ids.empty()) return;
-        Sql sql("UPDATE result SET server_state=");
+        // Without the hint the server may walk all unsent results by their state's index.
+        Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET server_state=");
         sql << ServerState::kOver << ", outcome=" << Outcome::kDidntNeed << " WHERE server_state<=" << ServerState::kUnsent
             << " AND id IN (";
         db_.execute(sql.ids(ids) << ")");
@@ -239,8 +241,8 @@ class MysqlValidateStore final : public ValidateStore {
             return;
         }
         ++hav.max_jobs_per_day;
-        if (h.replicated) ++hav.consecutive_valid;
-        if (h.turnaround >= 0) add_sample(hav.turnaround, h.turnaround, kHostVersionRule);
+        if (h.trust) ++hav.consecutive_valid;
+        if (h.turnaround >= 0 && !h.outlier) add_sample(hav.turnaround, h.turnaround, kHostVersionRule);
         if (h.et >= 0) add_sample(hav.et, h.et, kHostVersionRule);
         if (h.pfc >= 0) add_sample(hav.pfc_n, hav.pfc_avg, h.pfc, kHostVersionRule);
     }
@@ -269,7 +271,7 @@ class MysqlValidateStore final : public ValidateStore {
             Rows r = db_.query(sql << h.hostid << " FOR UPDATE");
             if (!r.next()) return;
             double avg = r.f64(1), time = r.f64(2), turnaround = r.f64(3);
-            add_credit(now, h.started, h.credit, avg, time);
+            if (h.grants) add_credit(now, h.started, h.credit, avg, time);
             if (h.turnaround >= 0) turnaround = turnaround == 0 ? h.turnaround : 0.7 * turnaround + 0.3 * h.turnaround;
             Sql update("UPDATE host SET total_credit=total_credit+");
             db_.execute(update << h.credit << ", expavg_credit=" << avg << ", expavg_time=" << time

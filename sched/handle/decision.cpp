@@ -3,6 +3,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "sched/match/tally.h"
+
 namespace sluice {
 namespace {
 
@@ -67,6 +69,9 @@ void add_stats(MatchStats& sum, const MatchStats& more) {
         else
             a = b;
     }
+    for (const Obstacle& o : more.obstacles) match::note(sum, o);
+    sum.gpu_demands = more.gpu_demands;  // the later pass knows all versions that were looked at
+    sum.apps_with_jobs.insert(sum.apps_with_jobs.end(), more.apps_with_jobs.begin(), more.apps_with_jobs.end());
 }
 
 }  // namespace sluice

@@ -90,21 +90,6 @@ void Matcher::Impl::tally_what_ends_all(MatchStats& stats) const {
     }
 }
 
-void add(MatchStats& sum, const MatchStats& more) {
-    sum.slots_scanned += more.slots_scanned;
-    sum.slots_locked += more.slots_locked;
-    sum.pool_empty &= more.pool_empty;
-    for (std::size_t r = 0; r < sum.reasons.size(); ++r)
-        if (more.reasons[r].count > 0) {
-            const std::uint32_t n = sum.reasons[r].count;
-            sum.reasons[r] = more.reasons[r];
-            sum.reasons[r].count += n;
-        }
-    for (const Obstacle& o : more.obstacles) note(sum, o);
-    sum.gpu_demands = more.gpu_demands;  // of all versions that were looked at so far
-    sum.apps_with_jobs.insert(sum.apps_with_jobs.end(), more.apps_with_jobs.begin(), more.apps_with_jobs.end());
-}
-
 Matcher::Matcher(const MatchContext& context, JobPool& pool, FactsSource& facts, Trace* trace)
     : impl_(std::make_unique<Impl>(context, pool, facts, trace)) {}
 Matcher::~Matcher() = default;

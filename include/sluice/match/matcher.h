@@ -97,8 +97,6 @@ struct MatchStats {
     std::array<GpuDemand, kProcTypes> gpu_demands{};
     std::vector<Id> apps_with_jobs;   ///< of which a version was found for some job
 };
-/// Counts what another pass of the same RPC saw.
-void add(MatchStats& sum, const MatchStats& more);
 
 struct MatchResult {
     std::vector<Chosen> jobs;         ///< in order of value; claims are held in the pool until the caller consumes

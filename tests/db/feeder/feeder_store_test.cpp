@@ -283,6 +283,22 @@ TEST_P(FeederStoreTest, HostsThatFit) {
 INSTANTIATE_TEST_SUITE_P(Both, FeederStoreTest, testing::Values(Kind::kFake, Kind::kMariaDb),
                          [](const auto& kind) { return kind.param == Kind::kFake ? "Fake" : "MariaDb"; });
 
+/// Few unsent results, many ids: by the index of states the server would lock unsent results that are not meant.
+void expect_marking_waits_for_nobody(Database& db, FeederStore& store) {
+    Database other(PrivateMariaDb::shared().settings("feeder_explain"));
+    db.execute(Sql("update result set server_state=5 where id>40"));
+    db.query(Sql("analyze table result"));
+    db.execute(Sql("set session innodb_lock_wait_timeout=1"));
+    std::vector<Id> ids;
+    for (Id id = 11; id <= 300; ++id) ids.push_back(id);
+    other.transaction([&] {
+        other.query(Sql("select id from result where id=10 for update"));
+        EXPECT_EQ(store.mark_didnt_need(ids, 1), 3) << "20, 30, 40";
+    });
+    db.execute(Sql("update result set server_state=2 where id % 10 = 0"));
+    db.query(Sql("analyze table result"));
+}
+
 /// Pages must come from an index, without sorting and without reading what is not unsent.
 TEST(FeederStoreQueries, UseTheIndexes) {
     PrivateMariaDb::shared().create_project_database("feeder_explain");
@@ -307,6 +323,7 @@ TEST(FeederStoreQueries, UseTheIndexes) {
         return handler_reads() - before;
     };
     const auto store = make_feeder_store(db);
+    expect_marking_waits_for_nobody(db, *store);
     // 300 of 3000 results are unsent. A page of 20 may look at about so many index entries, never at the table.
     EXPECT_LT(rows_examined([&] { store->unsent_page({}, WalkOrder::kPriorityDown, {}, 20); }), 120);
     EXPECT_LT(rows_examined([&] { store->unsent_page({}, WalkOrder::kPriorityDown, {true, 0, 500}, 20); }), 120);

@@ -19,6 +19,7 @@ struct Credit : testing::Test {
         r.appid = 1;
     }
     CreditInputs in(double cap = 73000000) { return {app, wu, cap}; }
+    const HostAppVersion fresh;  // a row without samples
     static HostAppVersion hav(double n, double avg, int valid = 0) {
         HostAppVersion h;
         h.pfc_n = n;
@@ -37,7 +38,7 @@ struct Credit : testing::Test {
 
 TEST_F(Credit, WithoutHistoryTheRawClaimIsApproximate) {
     const auto v = version(0, 0, 0);
-    const auto c = claim_of(r, nullptr, &v, in());
+    const auto c = claim_of(r, &fresh, &v, in());
     EXPECT_EQ(c.kind, CreditClaim::Kind::kApprox);
     EXPECT_DOUBLE_EQ(c.pfc, 2e12);
     EXPECT_DOUBLE_EQ(c.pfc_sample, 0.2);
@@ -73,22 +74,46 @@ TEST_F(Credit, AnonymousPlatformUsesTheEstimateUntilTheHostIsKnown) {
 TEST_F(Credit, AHostThatWasNeverBenchmarkedIsAnOutlier) {
     r.flops_estimate = 1e9;
     const auto v = version(0, 0, 0);
-    const auto c = claim_of(r, nullptr, &v, in());
+    const auto c = claim_of(r, &fresh, &v, in());
     EXPECT_TRUE(c.outlier);
     EXPECT_DOUBLE_EQ(c.raw_pfc, 4.3e12);
     EXPECT_LT(c.pfc_sample, 0);
 }
+TEST_F(Credit, WithoutARowOfTheHostTheClaimIsTheEstimateAndNoSample) {
+    const auto v = version(200, 0.5, 1);
+    for (const AppVersion* version : {&v, static_cast<const AppVersion*>(nullptr)}) {
+        const auto c = claim_of(r, nullptr, version, in());
+        EXPECT_DOUBLE_EQ(c.pfc, 1e13);
+        EXPECT_LT(c.pfc_sample, 0);
+        EXPECT_LT(c.et_sample, 0);
+    }
+    app.min_avg_pfc = 0;
+    EXPECT_DOUBLE_EQ(claim_of(r, nullptr, nullptr, in()).pfc, 1e13) << "an app without statistics is no reason for no credit";
+}
+TEST_F(Credit, WhatTheProjectCallsAnOutlierIsNoSample) {
+    const auto v = version(0, 0, 0);
+    r.runtime_outlier = true;
+    const auto c = claim_of(r, &fresh, &v, in());
+    EXPECT_TRUE(c.outlier);
+    EXPECT_LT(c.pfc_sample, 0);
+    EXPECT_LT(c.et_sample, 0);
+}
+TEST_F(Credit, OldClientsReportCpuTimeOnly) {
+    const auto v = version(0, 0, 0);
+    r.cpu_time = 500, r.elapsed_time = 0;
+    EXPECT_DOUBLE_EQ(claim_of(r, &fresh, &v, in()).et_sample, 500 / wu.rsc_fpops_est);
+}
 TEST_F(Credit, ClaimsAreBoundedByTheJobsBoundAndTheCap) {
     r.elapsed_time = 1e9;
     const auto v = version(0, 0, 0);
-    EXPECT_DOUBLE_EQ(claim_of(r, nullptr, &v, in()).pfc, 1e16);
-    const auto capped = claim_of(r, nullptr, &v, in(1));
+    EXPECT_DOUBLE_EQ(claim_of(r, &fresh, &v, in()).pfc, 1e16);
+    const auto capped = claim_of(r, &fresh, &v, in(1));
     EXPECT_EQ(capped.kind, CreditClaim::Kind::kInvalid);
     EXPECT_DOUBLE_EQ(capped.pfc * kCobblestone, 1);
 }
 TEST_F(Credit, GrantIsTheMeanOfEqualClaims) {
     const auto v = version(0, 0, 0);
-    const auto c = claim_of(r, nullptr, &v, in());
+    const auto c = claim_of(r, &fresh, &v, in());
     EXPECT_NEAR(grant({c, c}, in()), 2e12 * 200 / 86400e9, 1e-9);
 }
 TEST_F(Credit, AnExtravagantClaimWeighsLittle) {

@@ -29,7 +29,7 @@ TEST(InputTemplate, OneFileGivesTheDocumentClientsKnow) {
               "<file_info>\n    <name>f1</name>\n    <url>http://h/download/1f/f1</url>\n"
               "    <md5_cksum>0123456789abcdef0123456789abcdef</md5_cksum>\n    <nbytes>34</nbytes>\n</file_info>\n"
               "<workunit>\n<file_ref>\n    <file_name>f1</file_name>\n    <open_name>in</open_name>\n"
-              "    <copy_file />\n</file_ref>\n</workunit>\n");
+              "    <copy_file/>\n</file_ref>\n</workunit>\n");
 }
 
 TEST(InputTemplate, TheStartTagOfWorkunitIsFollowedByANewline) {  // the scheduler inserts behind it
