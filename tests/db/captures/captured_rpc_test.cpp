@@ -47,6 +47,17 @@ const Difference kGpuOnlyRequestsAreExplained{
                 "<message priority=\"low\">No tasks are available for Upcase</message>\n<project_name>");
     }};
 
+const Difference kAppsInOrder{
+    "shortages are told by app, not from the random slot on at which the search began", [](std::string& reply) {
+        const auto gpu = reply.find("<message priority=\"notice\">GPU app needs ");
+        ASSERT_NE(gpu, std::string::npos);
+        const auto next = reply.find('\n', gpu) + 1;
+        ASSERT_EQ(reply.compare(next, 40, "<message priority=\"notice\">Upcase needs "), 0);
+        const std::string line = reply.substr(gpu, next - gpu);
+        reply.insert(reply.find('\n', next) + 1, line);
+        reply.erase(gpu, line.size());
+    }};
+
 const Capture kCaptures[] = {
     {"01_client_attach_first_contact", more_jobs(3)},
     {"02_client_report_1_result_nomorework.1"},
@@ -97,7 +108,7 @@ const Capture kCaptures[] = {
     {"47_prefs_from_server"},
     {"49_app_not_selected", more_jobs(3, 2), {kGpuOnlyRequestsAreExplained}},
     {"50_disk_too_small", jobs_of_both_apps},
-    {"51_mem_too_small", jobs_of_both_apps},
+    {"51_mem_too_small", jobs_of_both_apps, {kAppsInOrder}},
     {"53_nci_or_dont_send_work", more_jobs(3)},
 };
 
