@@ -220,12 +220,8 @@ class MysqlValidateStore final : public ValidateStore {
         std::sort(keys.begin(), keys.end());  // every process locks in this order
         keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
         auto versions = load_host_versions(keys, true);
-        for (const auto& h : due) {
-            HostAppVersion& hav = versions[{h.hostid, h.generalized_version}];
-            hav.host_id = h.hostid;
-            hav.app_version_id = h.generalized_version;
-            add_to(hav, h);
-        }
+        for (const auto& h : due)  // the scheduler makes these rows; one made here would have a quota of 1
+            if (const auto it = versions.find({h.hostid, h.generalized_version}); it != versions.end()) add_to(it->second, h);
         for (const auto& [key, hav] : versions) save(hav);
         std::sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.hostid < b.hostid; });
         for (const auto& h : due)

@@ -165,15 +165,10 @@ void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const Poo
     log.trace->row(row);
 }
 
-// Whether any resource asked for has a version for this job, and if not, why not.
-Verdict Scanner::find_version(const Candidate& c, const std::vector<Pass>& passes) const {
-    Verdict why = refuse(Reason::kNoAppVersion);
-    for (const Pass& pass : passes) {
-        const VersionPick pick = chooser_.choose(c.app, c.job, c.ref, pass.type);
-        if (pick.offer) return feasible();
-        if (got_further(pick.why, why)) why = pick.why;
-    }
-    return why;
+// Has any resource asked for a version for this job?
+bool Scanner::any_version(const Candidate& c, const std::vector<Pass>& passes) const {
+    return std::any_of(passes.begin(), passes.end(),
+                       [&](const Pass& pass) { return chooser_.choose(c.app, c.job, c.ref, pass.type).offer != nullptr; });
 }
 
 // The refusal of all passes; feasible if the job became a candidate of one.
@@ -231,12 +226,8 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
     if (refusal) {
         refusal = try_passes(c, passes, log, has_version);
     } else {
-        // Whoever has no version of the app is told that first, as upstream does.
-        if (refusal.reason != Reason::kNonCpuIntensive) {
-            const Verdict version = find_version(c, passes);
-            has_version = static_cast<bool>(version);
-            if (!version) refusal = version;
-        }
+        // Whoever has no version of the app is not told of anything else (upstream looks for versions first).
+        has_version = refusal.reason != Reason::kNonCpuIntensive && any_version(c, passes);
         trace_refusal(&c, job, ref, passes.front().type, refusal, log);
     }
     if (has_version) {

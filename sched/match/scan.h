@@ -119,7 +119,7 @@ class Scanner {
 
   private:
     void look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log);
-    Verdict find_version(const Candidate& candidate, const std::vector<Pass>& passes) const;
+    bool any_version(const Candidate& candidate, const std::vector<Pass>& passes) const;
     Verdict try_pass(Candidate& candidate, Pass& pass, double points) const;
     Verdict try_passes(Candidate& candidate, std::vector<Pass>& passes, ScanLog& log, bool& has_version) const;
     void note_work(const AppFacts& app, const Verdict& refusal, MatchStats& stats);

@@ -61,6 +61,9 @@ class WorkChain : public testing::Test {
         const std::string doc = "<file_info>\n<name>" + out + "</name>\n</file_info>\n<result>\n<file_ref><file_name>" + out +
                                 "</file_name><open_name>out</open_name></file_ref>\n</result>\n";
         insert_result(id, wu, host, 5, 1, doc, elapsed);
+        db_.execute(Sql("INSERT IGNORE INTO host_app_version (host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, "
+                        "max_jobs_per_day, n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, "
+                        "consecutive_valid) VALUES (") << host << ",7,0,0,0,0,0,0,0,0,0,0,0,0,0)");
         const auto path = fanout_path(project_ / "upload", out, 1024);
         fs::create_directories(path.parent_path());
         std::ofstream(path) << text;
@@ -200,6 +203,27 @@ TEST_F(WorkChain, TwoValidatorsGrantCreditOnce) {
     EXPECT_EQ(a.wait()->status, 0);
     EXPECT_EQ(b.wait()->status, 0);
     EXPECT_EQ(number_of(db_, Sql("SELECT et_n FROM host_app_version")), 1);
+}
+
+TEST_F(WorkChain, AHostWithoutARecordOfTheVersionGetsNoneFromTheValidator) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    db_.execute(Sql("DELETE FROM host_app_version"));
+    ASSERT_EQ(run_program({"sample_bitwise_validator", "--app", "a", "--one_pass"}).status, 0);
+    EXPECT_GT(number_of(db_, Sql("SELECT granted_credit*1000 FROM result WHERE id=10")), 0);
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM host_app_version")), 0) << "a quota of 1 would stop the host";
+}
+
+TEST_F(WorkChain, CreditOfTheWorkunitIsWhereUpstreamKeepsIt) {
+    stage("in1");
+    ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_template", "templates/a_in", "--result_template",
+                           "templates/a_out", "--credit", "12.5", "in1"}).status, 0);
+    EXPECT_EQ(number_of(db_, Sql("SELECT canonical_credit*10 FROM workunit")), 125);
+    returned(10, 1, 1, "x");
+    db_.execute(Sql("UPDATE workunit SET need_validate=1, min_quorum=1"));
+    ASSERT_EQ(run_program({"sample_bitwise_validator", "--app", "a", "--one_pass", "--credit_from_wu"}).status, 0);
+    EXPECT_EQ(number_of(db_, Sql("SELECT granted_credit*10 FROM result WHERE id=10")), 125);
+    EXPECT_EQ(number_of(db_, Sql("SELECT consecutive_valid FROM host_app_version")), 1) << "an unreplicated project trusts too";
 }
 
 TEST_F(WorkChain, AFailingScriptIsCalledAgainLaterAndDoesNotStopTheOthers) {

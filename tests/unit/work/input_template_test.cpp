@@ -61,7 +61,7 @@ TEST(InputTemplate, ConstantFileIsNotTakenFromTheJob) {
         "<file_info><physical_name>table</physical_name><sticky/><no_delete/></file_info><file_info></file_info>"
         "<workunit><file_ref><open_name>t</open_name></file_ref><file_ref><open_name>in</open_name></file_ref></workunit>",
         {file("job1")});
-    EXPECT_NE(wu.xml_doc.find("    <sticky />\n    <no_delete />\n    <name>table</name>"), std::string::npos);
+    EXPECT_NE(wu.xml_doc.find("    <sticky/>\n    <no_delete/>\n    <name>table</name>"), std::string::npos);
     EXPECT_LT(wu.xml_doc.find("<file_name>table"), wu.xml_doc.find("<file_name>job1"));
 }
 
