@@ -5,8 +5,7 @@
 #include <iostream>
 
 #include "load_driver.h"
-#include "tests/support/private_apache.h"
-#include "tests/support/test_project.h"
+#include "tests/support/scheduler_server.h"
 
 namespace sluice::test {
 namespace {
@@ -51,25 +50,26 @@ TEST_F(Load, WithOneHundredSlotsFewerThanOneInAHundredRequestsFindNoJob) {
     EXPECT_EQ(in_progress(), r.jobs) << "a job that is in progress was received by someone, and the other way round";
 }
 
-class Modes : public Load, public testing::WithParamInterface<ApacheMode> {};
+class Modes : public Load, public testing::WithParamInterface<Served> {};
 TEST_P(Modes, SixtyFourClientsAtOnce) {
     project_.add_unsent_jobs(20000);
     project_.start_feeder();
-    const auto apache = serve(GetParam());
+    SchedulerServer served(project_, GetParam());
     LoadPlan plan;
-    plan.port = port_;
+    plan.port = served.port();
     plan.clients = 64;
     plan.seconds = 6;
     const LoadResult r = run_load(plan);
     std::cout << to_text(r) << std::endl;
     EXPECT_GT(r.jobs, 64);
-    EXPECT_EQ(r.broken, 0) << apache->error_log();
+    EXPECT_EQ(r.broken, 0) << served.apache().error_log();
     EXPECT_EQ(r.malformed, 0);
     EXPECT_EQ(r.twice, 0);
     EXPECT_LT(r.no_work, 0.02 * r.requests) << "100 slots for 64 clients: refilled while they are emptied";
     EXPECT_EQ(in_progress(), r.jobs);
 }
-INSTANTIATE_TEST_SUITE_P(All, Modes, testing::Values(ApacheMode::kCgid, ApacheMode::kFcgid));
+INSTANTIATE_TEST_SUITE_P(All, Modes, testing::Values(Served::kCgi, Served::kFcgid, Served::kListen),
+                         [](const auto& how) { return name_of(how.param); });
 
 TEST_F(Load, AFastCgiServerNoticesARestartedFeeder) {
     project_.add_unsent_jobs(2000);

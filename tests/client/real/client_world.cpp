@@ -18,6 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDatabase = "clients";
+#ifdef __aarch64__
+constexpr const char* kPlatform = "aarch64-unknown-linux-gnu";
+#else
+constexpr const char* kPlatform = "x86_64-pc-linux-gnu";
+#endif
 
 std::string text_of(const fs::path& file) {
     std::ifstream in(file, std::ios::binary);
@@ -125,7 +130,7 @@ void ClientWorld::option(const std::string& name, const std::string& value) {
 }
 
 void ClientWorld::add_app() {
-    const fs::path version = root_ / "apps/steered/1.0/x86_64-pc-linux-gnu";
+    const fs::path version = root_ / "apps/steered/1.0" / kPlatform;
     fs::create_directories(version);
     fs::copy_file(SLUICE_BINARY_DIR "/tests/steered_app", version / "steered_1.0");
     std::string project = text_of(root_ / "project.xml");

@@ -104,8 +104,9 @@ TEST_F(ServerStates, ANewSigningKeyIsTakenOver) {
     std::ofstream(keys / "code_sign_public") << fresh.public_key;
     // A version that is signed with the new key.
     const fs::path apps = world_.root() / "apps/steered";
-    fs::create_directories(apps / "2.0/x86_64-pc-linux-gnu");
-    fs::copy_file(apps / "1.0/x86_64-pc-linux-gnu/steered_1.0", apps / "2.0/x86_64-pc-linux-gnu/steered_2.0");
+    const fs::path first = fs::directory_iterator(apps / "1.0")->path(), second = apps / "2.0" / first.filename();
+    fs::create_directories(second);
+    fs::copy_file(first / "steered_1.0", second / "steered_2.0");
     world_.in_project({"update_versions", "--noconfirm"});
     const auto knows_200 = [&] { return world_.in_project({"show_shmem"}).find("200") != std::string::npos; };
     ASSERT_TRUE(wait_until(knows_200)) << world_.in_project({"show_shmem"});
