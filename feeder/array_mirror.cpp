@@ -6,14 +6,12 @@ void ArrayMirror::set(std::size_t slot, const HeldJob& job) {
     jobs_[slot] = job;
     jobs_[slot].held = true;
     slot_of_[job.candidate.row.id] = slot;
-    if (job.candidate.row.priority > 0) ++high_;
 }
 
 HeldJob ArrayMirror::clear(std::size_t slot) {
     const HeldJob was = jobs_[slot];
     if (!was.held) return was;
     slot_of_.erase(was.candidate.row.id);
-    if (was.candidate.row.priority > 0) --high_;
     jobs_[slot] = HeldJob{};
     return was;
 }
@@ -24,6 +22,15 @@ std::vector<HeldJob> ArrayMirror::notice_taken(const JobArray& array) {
         if (jobs_[i].held && array.state(static_cast<std::uint32_t>(i)) == SlotState::kEmpty) taken.push_back(clear(i));
     }
     return taken;
+}
+
+ArrayShares ArrayMirror::shares(std::span<const std::uint32_t> slots) const {
+    ArrayShares s;
+    s.slots = slots.size();
+    for (const std::uint32_t slot : slots) {
+        if (jobs_[slot].held) ++(jobs_[slot].candidate.row.priority > 0 ? s.high : s.low);
+    }
+    return s;
 }
 
 std::vector<std::uint32_t> ArrayMirror::empty_slots() const {

@@ -2,6 +2,7 @@
 // What the feeder itself put into each slot, in its own memory: is this result in the array? is answered in O(1), and a
 // look at the slots tells which were taken.
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -34,12 +35,12 @@ class ArrayMirror {
     /// Slots that are EMPTY in the array though a job was put there, cleared here; what they held.
     std::vector<HeldJob> notice_taken(const JobArray& array);
     std::vector<std::uint32_t> empty_slots() const;
-    ArrayShares shares() const { return {jobs_.size(), high_, held() - high_}; }
+    /// What these slots hold.
+    ArrayShares shares(std::span<const std::uint32_t> slots) const;
 
   private:
     std::vector<HeldJob> jobs_;
     std::unordered_map<Id, std::size_t> slot_of_;
-    std::size_t high_ = 0;
 };
 
 }  // namespace sluice

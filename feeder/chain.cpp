@@ -40,7 +40,9 @@ Chain::Chain(const ProjectConfig& c, const FeederOptions& o, FeederStore& store,
       options(o),
       enumerator(settings_of(c, o), store, env.rng, std::move(held)),
       picker(o, submitters_of(o.users, store), env.rng),
-      filler(c, o, store, enumerator, picker) {}
+      filler(c, o, store, enumerator, picker) {
+    enumerator.set_lack({[this](Id app) { return filler.lacks_app(app); }, [this](const UnsentRow& row) { return filler.lacks(row); }});
+}
 
 void Chain::set_apps(const std::vector<App>& apps) {
     const bool strict = config.compat_level == 0 || config.hr_allocate_slots;

@@ -8,7 +8,7 @@ namespace {
 constexpr double kPeekInterval = 1, kDeepInterval = 0.2;
 /// Between two cycles, and what each row of the last one (a few microseconds of the database's time) adds to that.
 constexpr double kIdleInterval = 5, kIdleSecondsPerRow = 1e-4;
-constexpr double kHungryInterval = 0.5, kHungrySecondsPerRow = 1e-5;
+constexpr double kHungryInterval = 0.5, kHungrySecondsPerRow = 1e-5;  ///< the latter while cycles find something
 
 }  // namespace
 
@@ -64,10 +64,11 @@ Candidate Enumerator::candidate_of(const UnsentRow& row) {
 
 void Enumerator::rest(Id result, double until, bool may_return_early) { rests_[result] = {until, may_return_early}; }
 
-bool Enumerator::is_resting(Id result) const {
-    const auto rest = rests_.find(result);
+bool Enumerator::is_resting(const UnsentRow& row) const {
+    const auto rest = rests_.find(row.id);
     if (rest == rests_.end() || rest->second.until <= now_) return false;
-    return !(rest->second.may_return_early && hungry_);
+    const bool wanted = hungry_ && (!lack_.for_row || lack_.for_row(row));
+    return !(rest->second.may_return_early && wanted);
 }
 
 void Enumerator::drop_expired_rests() {
@@ -91,11 +92,12 @@ bool Enumerator::take_in(const UnsentRow& row) {
         if (known->row.priority == row.priority && known->row.hr_class == row.hr_class && known->row.batch == row.batch) return true;
         backlog_.remove(row.id);  // it changed its place
     }
-    if (apps_.count(row.app_id) == 0 || is_resting(row.id)) return false;
+    if (apps_.count(row.app_id) == 0 || is_resting(row)) return false;
     const Candidate c = candidate_of(row);
     const auto& users = settings_.options.users;
     if (!users.empty() && std::find(users.begin(), users.end(), c.stream.user) == users.end()) return false;
     rests_.erase(row.id);
+    found_more_ = true;
     return backlog_.insert(c);
 }
 
@@ -110,21 +112,28 @@ Enumerator::PageRead Enumerator::read_page(const Walker& walker, WalkPosition& a
     return read;
 }
 
+bool Enumerator::full_cycle_is_due() const {
+    if (!surveyed_ || now_ < full_cycle_ended_) return true;  // the first one, or the clock was set back
+    return now_ >= full_cycle_ended_ + std::max(kIdleInterval, static_cast<double>(rows_of_full_cycle_) * kIdleSecondsPerRow);
+}
+
 bool Enumerator::cycle_is_due() const {
-    if (!surveyed_ || now_ < cycle_ended_) return true;  // the first one, or the clock was set back
-    const auto rows = static_cast<double>(rows_of_cycle_);
-    const double pause = hungry_ ? std::max(kHungryInterval, rows * kHungrySecondsPerRow)
-                                 : std::max(kIdleInterval, rows * kIdleSecondsPerRow);
-    return now_ >= cycle_ended_ + pause;
+    if (full_cycle_is_due() || now_ < cycle_ended_) return true;
+    if (!hungry_) return false;
+    // Slots may stay empty for long (an app without jobs, an HR class without): looking for what is not there has its price.
+    const double per_row = found_more_ ? kHungrySecondsPerRow : kIdleSecondsPerRow;
+    return now_ >= cycle_ended_ + std::max(kHungryInterval, static_cast<double>(rows_of_cycle_) * per_row);
 }
 
 void Enumerator::start_cycle() {
     cycle_running_ = true;
+    partial_ = !full_cycle_is_due();
+    found_more_ = false;
     rows_at_cycle_start_ = rows_read_;
     for (Walker& w : walkers_) {
         w.at = {};
         w.seen = 0;
-        w.over = false;
+        w.over = partial_ && w.filter.appids.size() == 1 && lack_.of_app && !lack_.of_app(w.filter.appids.front());
     }
     drop_expired_rests();
 }
@@ -134,6 +143,9 @@ void Enumerator::end_cycle() {
     surveyed_ = true;
     cycle_ended_ = now_;
     rows_of_cycle_ = rows_read_ - rows_at_cycle_start_;
+    if (partial_) return;
+    full_cycle_ended_ = now_;
+    rows_of_full_cycle_ = rows_of_cycle_;
 }
 
 int Enumerator::page() const {

@@ -37,6 +37,12 @@ class Enumerator {
     /// `held` says whether a result is in the array.
     Enumerator(EnumeratorSettings settings, FeederStore& store, Rng& rng, std::function<bool(Id)> held);
 
+    /// For whom slots stay empty: of an app, or this very row. Without it, when hungry, for everybody.
+    struct Lack {
+        std::function<bool(Id app)> of_app;
+        std::function<bool(const UnsentRow&)> for_row;
+    };
+    void set_lack(Lack lack) { lack_ = std::move(lack); }
     /// The apps whose jobs may be sent, and (with --allapps or --appids) are walked one by one. Starts all over.
     void set_apps(const std::vector<Id>& apps);
     /// Reads what is due. `hungry`: slots are empty and nothing here fits them. Throws DbError.
@@ -78,8 +84,9 @@ class Enumerator {
     PageRead read_page(const Walker& walker, WalkPosition& at, int rows);
     /// Whether the row is of use now (in the array or backlog already counts).
     bool take_in(const UnsentRow& row);
-    bool is_resting(Id result) const;
+    bool is_resting(const UnsentRow& row) const;
     void learn_owners(const std::vector<UnsentRow>& rows);
+    bool full_cycle_is_due() const;
     bool cycle_is_due() const;
     int page() const;  ///< rows of the next query
     void start_cycle();
@@ -93,6 +100,7 @@ class Enumerator {
     FeederStore& store_;
     Rng& rng_;
     std::function<bool(Id)> held_;
+    Lack lack_;
     Backlog backlog_;
     std::vector<Walker> walkers_;
     std::unordered_set<Id> apps_;
@@ -100,8 +108,9 @@ class Enumerator {
     std::unordered_map<Id, Id> owner_of_batch_;
     double now_ = 0;
     bool hungry_ = false, cycle_running_ = false, surveyed_ = false;
-    double cycle_ended_ = 0, next_peek_ = 0, next_deep_ = 0;
-    std::uint64_t rows_read_ = 0, rows_at_cycle_start_ = 0, rows_of_cycle_ = 0;
+    bool partial_ = false, found_more_ = false;  ///< the cycle: for the apps whose slots are empty only; its success
+    double cycle_ended_ = 0, full_cycle_ended_ = 0, next_peek_ = 0, next_deep_ = 0;
+    std::uint64_t rows_read_ = 0, rows_at_cycle_start_ = 0, rows_of_cycle_ = 0, rows_of_full_cycle_ = 0;
     std::size_t deep_walker_ = 0;  ///< whose turn it is
 };
 

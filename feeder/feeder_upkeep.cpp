@@ -154,10 +154,14 @@ void Feeder::make_room(double now) {
     if (!is_due(next_room_, now, kRoomInterval)) return;
     purge_stale(now);
     if (options_.order == FeederOrder::kBatchAccel) {
-        std::size_t waiting[2] = {0, 0};
-        for (const auto& [stream, n] : chain_->enumerator.backlog().lengths()) waiting[stream.part != 0] += n;
-        for (const std::uint32_t slot : slots_to_rebalance(mirror_, options_.accel_share, waiting[1], waiting[0])) {
-            if (const auto job = withdraw(slot)) chain_->enumerator.put_back(job->candidate);
+        std::map<Id, Waiting> waiting;
+        for (const auto& [stream, n] : chain_->enumerator.backlog().lengths()) {
+            (stream.part != 0 ? waiting[stream.app].high : waiting[stream.app].low) += n;
+        }
+        for (const auto& [app, slots] : chain_->filler.slots_by_app()) {
+            for (const std::uint32_t slot : slots_to_rebalance(mirror_, slots, options_.accel_share, waiting[app])) {
+                if (const auto job = withdraw(slot)) chain_->enumerator.put_back(job->candidate);
+            }
         }
     }
     rotate(now);
@@ -179,7 +183,7 @@ void Feeder::purge_stale(double now) {
 
 void Feeder::rotate(double now) {
     if (options_.rotate_after <= 0 || !is_due(next_rotation_, now, options_.rotate_after / 10)) return;
-    const auto is_wanted = [&](std::uint32_t slot) { return chain_->filler.has_candidate_for(chain_->filler.app_of_slot(slot)); };
+    const auto is_wanted = chain_->filler.wanted_places(mirror_);
     std::size_t rotated = 0;
     for (const std::uint32_t slot : slots_to_rotate(mirror_, now, options_.rotate_after, is_wanted)) {
         const auto job = withdraw(slot);

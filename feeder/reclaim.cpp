@@ -22,7 +22,6 @@ std::vector<std::uint32_t> stale_slots(const ArrayMirror& mirror, double now, do
 
 std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, double now, double age,
                                            const std::function<bool(std::uint32_t)>& is_wanted) {
-    if (mirror.held() < mirror.size()) return {};
     auto slots = stale_slots(mirror, now, age);
     std::stable_sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) { return mirror.at(a).since < mirror.at(b).since; });
     const std::size_t most = std::max<std::size_t>(1, mirror.size() / 10);
@@ -34,18 +33,22 @@ std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, double now
     return chosen;
 }
 
-std::vector<std::uint32_t> slots_to_rebalance(const ArrayMirror& mirror, double share, std::size_t high_waiting, std::size_t low_waiting) {
-    if (mirror.held() < mirror.size()) return {};
-    const ArrayShares have = mirror.shares();
+std::vector<std::uint32_t> slots_to_rebalance(const ArrayMirror& mirror, std::span<const std::uint32_t> slots, double share,
+                                              const Waiting& waiting) {
+    const ArrayShares have = mirror.shares(slots);
+    if (have.high + have.low < have.slots) return {};
     const AccelTarget target = accel_target(have.slots, share);
     const bool too_many_high = have.high > target.high;
     const std::size_t surplus = too_many_high ? have.high - target.high : have.low > target.low ? have.low - target.low : 0;
-    const std::size_t n = std::min(surplus, too_many_high ? low_waiting : high_waiting);
-    if (n == 0) return {};
-    auto slots = held_slots(mirror, [&](const HeldJob& job) { return (job.candidate.row.priority > 0) == too_many_high; });
-    std::stable_sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) { return mirror.at(a).since > mirror.at(b).since; });
-    slots.resize(std::min(n, slots.size()));
-    return slots;
+    const std::size_t n = std::min(surplus, too_many_high ? waiting.low : waiting.high);
+    std::vector<std::uint32_t> chosen;
+    if (n == 0) return chosen;
+    for (const std::uint32_t slot : slots) {
+        if ((mirror.at(slot).candidate.row.priority > 0) == too_many_high) chosen.push_back(slot);
+    }
+    std::stable_sort(chosen.begin(), chosen.end(), [&](std::uint32_t a, std::uint32_t b) { return mirror.at(a).since > mirror.at(b).since; });
+    chosen.resize(std::min(n, chosen.size()));
+    return chosen;
 }
 
 }  // namespace sluice

@@ -34,6 +34,9 @@ void SlotFiller::set_apps(const std::vector<App>& apps, std::size_t slots, const
     if (allapps_) {
         for (const std::size_t index : interleave(weights, slots)) plan_.push_back(apps[index].id);
     }
+    slots_by_app_.clear();
+    for (std::uint32_t slot = 0; slot < slots; ++slot) slots_by_app_[app_of_slot(slot)].push_back(slot);
+    lacking_.clear();
     quota_ = hr_info != nullptr ? HrQuota(*hr_info, hr_slots(apps, common_hr_type_, static_cast<int>(slots))) : HrQuota();
 }
 
@@ -44,13 +47,36 @@ Backlog::Accepts SlotFiller::accepts_for(Id app) const {
     return [this, hr_type](const StreamKey& stream) { return quota_.accepts(hr_type, stream.hr_class); };
 }
 
-bool SlotFiller::has_candidate_for(Id app) const {
-    const auto accepts = accepts_for(app);
+bool SlotFiller::has_candidate_for(Id app, const Backlog::Accepts& accepts) const {
     const std::vector<Id> nobody{0};
     for (const Id user : users_.empty() ? nobody : users_) {
         if (enumerator_.backlog().next_part(app, user, 0, accepts)) return true;
     }
     return false;
+}
+
+std::function<bool(std::uint32_t)> SlotFiller::wanted_places(const ArrayMirror& mirror) {
+    count_classes(mirror);
+    std::unordered_map<Id, bool> candidates, room;  // by app
+    for (const auto& [app, slots] : slots_by_app_) {
+        candidates[app] = has_candidate_for(app, accepts_for(app));
+        room[app] = std::any_of(slots.begin(), slots.end(), [&](std::uint32_t slot) { return !mirror.at(slot).held; });
+    }
+    return [this, &mirror, candidates, room](std::uint32_t slot) {
+        const Id app = app_of_slot(slot);
+        if (candidates.at(app)) return !room.at(app);
+        // Over its HR class's quota now, but not when this job has gone.
+        const int hr_class = mirror.at(slot).hr_class;
+        return quota_.limits() && has_candidate_for(app, [hr_class](const StreamKey& s) { return s.hr_class == hr_class; });
+    };
+}
+
+bool SlotFiller::lacks(const UnsentRow& row) const {
+    if (!lacks_app(row.app_id)) return false;
+    StreamKey stream;
+    stream.hr_class = row.hr_class;
+    const auto accepts = accepts_for(allapps_ ? row.app_id : 0);
+    return !accepts || accepts(stream);
 }
 
 void SlotFiller::count_classes(const ArrayMirror& mirror) {
@@ -65,19 +91,20 @@ void SlotFiller::count_classes(const ArrayMirror& mirror) {
 }
 
 /// A candidate for each slot that has one; `slots` keeps the others.
-std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots, ArrayShares& shares) {
+std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots, std::map<Id, ArrayShares>& shares) {
     std::vector<Pick> picks;
     std::vector<std::uint32_t> without;
     for (const std::uint32_t slot : slots) {
         const Id app = app_of_slot(slot);
-        auto candidate = picker_.take(enumerator_.backlog(), app, shares, accepts_for(app));
+        auto candidate = picker_.take(enumerator_.backlog(), app, shares[app], accepts_for(app));
         if (!candidate) {
+            lacking_.insert(app);
             without.push_back(slot);
             continue;
         }
         const auto type = hr_type_.find(candidate->row.app_id);
         if (type != hr_type_.end()) quota_.add(type->second, candidate->stream.hr_class);
-        ++(candidate->row.priority > 0 ? shares.high : shares.low);
+        ++(candidate->row.priority > 0 ? shares[app].high : shares[app].low);
         picks.push_back({slot, *candidate});
     }
     slots = std::move(without);
@@ -139,7 +166,9 @@ void SlotFiller::put_in_order(std::vector<Placement>& placements) const {
 Choice SlotFiller::choose(const ArrayMirror& mirror, const std::vector<std::uint32_t>& empty_slots, double now) {
     Choice choice;
     count_classes(mirror);
-    ArrayShares shares = mirror.shares();
+    std::map<Id, ArrayShares> shares;
+    for (const auto& [app, of_app] : slots_by_app_) shares[app] = mirror.shares(of_app);
+    lacking_.clear();
     std::vector<std::uint32_t> slots = empty_slots;
     std::size_t without = 0;
     for (int round = 0; round < kRounds && !slots.empty(); ++round) {

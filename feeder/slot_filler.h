@@ -1,6 +1,10 @@
 #pragma once
 // Chooses jobs for empty slots: takes candidates from the backlog by slot plan, submitters, order and HR quotas, loads
 // them in few queries, and sorts out what may not be sent. Writes nothing: the feeder publishes and marks.
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "config/project_config.h"
@@ -34,7 +38,13 @@ class SlotFiller {
     void set_apps(const std::vector<App>& apps, std::size_t slots, const HrInfo* hr_info);
     /// 0: any app.
     Id app_of_slot(std::size_t slot) const { return plan_.empty() ? 0 : plan_[slot % plan_.size()]; }
-    bool has_candidate_for(Id app) const;
+    /// The slots of each app; without --allapps all of them under app 0.
+    const std::map<Id, std::vector<std::uint32_t>>& slots_by_app() const { return slots_by_app_; }
+    /// Whether somebody waits for the place of the job in a slot and finds no empty one.
+    std::function<bool(std::uint32_t)> wanted_places(const ArrayMirror& mirror);
+    /// After choose(): a slot stayed empty that a job of this app, or this very one, would fit in.
+    bool lacks_app(Id app) const { return lacking_.count(allapps_ ? app : 0) != 0; }
+    bool lacks(const UnsentRow& row) const;
     /// Throws DbError; what was taken out of the backlog until then is found again by the next walk.
     Choice choose(const ArrayMirror& mirror, const std::vector<std::uint32_t>& empty_slots, double now);
 
@@ -45,8 +55,9 @@ class SlotFiller {
         Candidate candidate;
     };
     Backlog::Accepts accepts_for(Id app) const;
+    bool has_candidate_for(Id app, const Backlog::Accepts& accepts) const;
     void count_classes(const ArrayMirror& mirror);
-    std::vector<Pick> pick(std::vector<std::uint32_t>& slots, ArrayShares& shares);
+    std::vector<Pick> pick(std::vector<std::uint32_t>& slots, std::map<Id, ArrayShares>& shares);
     Fate judge(const UnsentJob& job, const Candidate& candidate) const;
     /// The better job to the lower slot, among slots of the same app.
     void put_in_order(std::vector<Placement>& placements) const;
@@ -59,6 +70,8 @@ class SlotFiller {
     Enumerator& enumerator_;
     Picker& picker_;
     std::vector<Id> plan_;  ///< by slot; empty: any app
+    std::map<Id, std::vector<std::uint32_t>> slots_by_app_;
+    std::unordered_set<Id> lacking_;  ///< apps (0: any) with slots that no candidate fits
     std::unordered_map<Id, int> hr_type_;
     int common_hr_type_ = 0;
     HrQuota quota_;

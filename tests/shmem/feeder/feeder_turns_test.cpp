@@ -60,6 +60,46 @@ TEST_F(FeederTurns, JobsThatAreTakenStopTheRotation) {
     EXPECT_EQ(sent, 390u) << "the clogged array blocks nobody";
 }
 
+TEST_F(FeederTurns, AnAppWithoutJobsDoesNotKeepOthersFromTakingTurns) {
+    options_.allapps = true;
+    options_.rotate_after = 100;
+    db_.apps[3].weight = 0;  // apps 1 and 2 have five slots each, and app 2 has no jobs
+    for (Id id = 1; id <= 5; ++id) job(id, 5);  // nobody can take these
+    for (Id id = 11; id <= 200; ++id) job(id, 0);
+    start();
+    EXPECT_THAT(jobs(), UnorderedElementsAre(1, 2, 3, 4, 5));
+    std::size_t sent = 0;
+    run(200);
+    for (int step = 0; step < 100; ++step) {
+        sent += send(5, [](const JobSummary& j) { return j.priority == 0; }).size();
+        run(1);
+    }
+    EXPECT_EQ(sent, 190u) << "those that gave way do not come back before the others";
+    run(5);
+    EXPECT_THAT(jobs(), SizeIs(5)) << "but then, for nobody else wants the slots";
+}
+
+TEST_F(FeederTurns, BatchAccelKeepsBothKindsOfEachApp) {
+    config_.shmem_work_items = 20;
+    options_.order = FeederOrder::kBatchAccel;
+    options_.allapps = true;
+    db_.apps[3].weight = 0;
+    for (Id id = 1; id <= 100; ++id) job(id, 1, 1);
+    for (Id id = 101; id <= 200; ++id) job(id, 0, 2);
+    start();
+    for (Id id = 201; id <= 300; ++id) job(id, 0, 1);  // now app 1 has both, app 2 still not
+    run(15);
+    int high = 0, low = 0;
+    for (const Id id : jobs()) {
+        if (db_.results[id].appid == 1) ++(id <= 100 ? high : low);
+    }
+    EXPECT_EQ(high, 5);
+    EXPECT_EQ(low, 5);
+    const auto before = jobs();
+    run(5);
+    EXPECT_EQ(jobs(), before) << "no job is moved to and fro";
+}
+
 TEST_F(FeederTurns, PurgeStaleFreesHrClassesAsUpstreamAtLevel0) {
     options_.purge_stale = 60;
     options_.rotate_after = 0;
@@ -183,6 +223,26 @@ TEST_F(FeederTurns, HrClassesKeepToTheirSlots) {
     by_class.clear();
     for (const Id id : jobs()) ++by_class[db_.workunits[id].hr_class];
     EXPECT_EQ(by_class[386], 5) << "refilled with its own";
+}
+
+TEST_F(FeederTurns, JobsOfAnHrClassGiveWayToOthersOfIt) {
+    config_.shmem_work_items = 40;
+    config_.homogeneous_redundancy = 1;
+    config_.hr_allocate_slots = true;
+    options_.rotate_after = 100;
+    dir_.write("hr_info.txt", hr_info());
+    for (Id id = 1; id <= 60; ++id) {  // nothing for class 386: five slots stay empty
+        job(id, id <= 15 ? 9 : 0);
+        db_.workunits[id].hr_class = id <= 50 ? 258 : 0;
+    }
+    start();
+    const auto is_high = [](Id id) { return id <= 15; };
+    auto ids = jobs();
+    EXPECT_EQ(std::count_if(ids.begin(), ids.end(), is_high), 15);
+    run(160);
+    ids = jobs();
+    EXPECT_EQ(std::count_if(ids.begin(), ids.end(), is_high), 0) << "nobody took them: they rest";
+    EXPECT_EQ(std::count_if(ids.begin(), ids.end(), [](Id id) { return id <= 50; }), 15) << "the class keeps its slots";
 }
 
 }  // namespace

@@ -76,6 +76,27 @@ FeederOptions ordered(FeederOrder order) {
     return o;
 }
 
+TEST_F(EnumeratorTest, SlotsThatStayEmptyForAnAppDoNotMakeItReadTheOthersAgainAndAgain) {
+    for (Id id = 1; id <= 1000; ++id) job(id, 0, 1);
+    FeederOptions o;
+    o.allapps = true;
+    Enumerator& e = start(o, {1, 2});
+    e.set_lack({[](Id app) { return app == 2; }, [](const UnsentRow& row) { return row.app_id == 2; }});
+    EXPECT_EQ(e.rows_read(), 1000u);
+    run(60, true);
+    EXPECT_LE(e.rows_read(), 1000u * 14) << "a full cycle every 5 s";
+    job(2000, 0, 2);
+    run(1, true);
+    EXPECT_THAT(take(1, 2), ElementsAre(2000)) << "found within a second all the same";
+    // A job that gave way returns early for its own app's slots only.
+    e.rest(1, now_ + 1000, true), e.rest(2000, now_ + 1000, true);
+    e.backlog().clear();
+    held_.clear();
+    run(10, true);
+    EXPECT_EQ(e.backlog().find(1), nullptr);
+    EXPECT_NE(e.backlog().find(2000), nullptr);
+}
+
 TEST_F(EnumeratorTest, Orders) {
     job(1, 0, 1, 0, 50), job(2, 5, 1, 0, 60), job(3, 0, 1, 0, 40), job(4, -2, 1, 0, 1), job(5, 5, 1, 0, 55);
     start();

@@ -210,23 +210,26 @@ TEST(Reclaim, StaleSlots) {
     EXPECT_THAT(stale_slots(mirror, 1000, 0), IsEmpty()) << "off";
 }
 
-TEST(Reclaim, RotationTakesTheOldestOfAFullArrayATenthAtATime) {
+TEST(Reclaim, RotationTakesTheOldestATenthAtATime) {
     ArrayMirror mirror(30);
     for (std::uint32_t i = 0; i < 30; ++i) mirror.set(i, held(i + 1, 100 - i));
     const auto all = [](std::uint32_t) { return true; };
     EXPECT_THAT(slots_to_rotate(mirror, 1000, 500, all), ElementsAre(29, 28, 27));
     EXPECT_THAT(slots_to_rotate(mirror, 1000, 500, [](std::uint32_t s) { return s == 3; }), ElementsAre(3)) << "only where somebody waits";
     EXPECT_THAT(slots_to_rotate(mirror, 500, 500, all), IsEmpty()) << "not old enough";
-    mirror.clear(0);
-    EXPECT_THAT(slots_to_rotate(mirror, 1000, 500, all), IsEmpty()) << "there is room anyway";
 }
 
 TEST(Reclaim, RebalancingTakesTheNewestOfTheSurplus) {
     ArrayMirror mirror(10);
     for (std::uint32_t i = 0; i < 10; ++i) mirror.set(i, held(i + 1, i, 1));
-    EXPECT_THAT(slots_to_rebalance(mirror, 0.5, 0, 3), ElementsAre(9, 8, 7)) << "as many as wait";
-    EXPECT_THAT(slots_to_rebalance(mirror, 0.5, 0, 300), testing::SizeIs(5)) << "as many as are missing";
-    EXPECT_THAT(slots_to_rebalance(mirror, 0.5, 300, 0), IsEmpty());
+    const std::vector<std::uint32_t> all{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, of_an_app{0, 2, 4, 6};
+    EXPECT_THAT(slots_to_rebalance(mirror, all, 0.5, {0, 3}), ElementsAre(9, 8, 7)) << "as many as wait";
+    EXPECT_THAT(slots_to_rebalance(mirror, all, 0.5, {0, 300}), testing::SizeIs(5)) << "as many as are missing";
+    EXPECT_THAT(slots_to_rebalance(mirror, all, 0.5, {300, 0}), IsEmpty());
+    EXPECT_THAT(slots_to_rebalance(mirror, of_an_app, 0.5, {0, 300}), ElementsAre(6, 4)) << "the app's own share";
+    mirror.clear(3);
+    EXPECT_THAT(slots_to_rebalance(mirror, all, 0.5, {0, 300}), IsEmpty()) << "there is room";
+    EXPECT_THAT(slots_to_rebalance(mirror, of_an_app, 0.5, {0, 300}), ElementsAre(6, 4));
 }
 
 TEST(JobSummaryOf, TakesEverythingThatASchedulerNeeds) {
