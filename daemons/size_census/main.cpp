@@ -35,6 +35,7 @@ class Census {
     void run() {
         const double started = clock_.now();
         const auto apps = store_.apps(options_.all_apps);
+        several_ = apps.size() > 1;
         if (apps.empty())
             log_normal("no app has size classes (app.n_size_classes > 1): nothing to do{}",
                        options_.all_apps ? "" : "; --all_apps looks at every app");
@@ -76,7 +77,14 @@ class Census {
     void advise_on(const App& app, std::vector<double>& speeds) {
         const Advice advice = advise(speeds, options_.wish);
         fmt::print("{}{}", advice_text(app.name, advice, options_.wish), histogram_text(speeds));
-        if (!options_.svg.empty()) write_file_atomically(options_.svg, histogram_svg(app.name, speeds, advice));
+        if (!options_.svg.empty()) write_file_atomically(picture_of(app), histogram_svg(app.name, speeds, advice));
+    }
+
+    /// With several apps each has its own: speeds.svg is speeds_APP.svg.
+    std::filesystem::path picture_of(const App& app) const {
+        std::filesystem::path file = options_.svg;
+        if (several_) file.replace_filename(file.stem().string() + "_" + app.name + file.extension().string());
+        return file;
     }
 
     const Options& options_;
@@ -84,6 +92,7 @@ class Census {
     int level_;
     SizeCensusStore& store_;
     Clock& clock_;
+    bool several_ = false;
 };
 
 void define_options(CommandLine& line, Options& o) {
@@ -94,7 +103,7 @@ void define_options(CommandLine& line, Options& o) {
     line.option("--target_runtime", o.wish.target_runtime, "with --advise: run time that a job should have; default 3600", "SECONDS");
     line.option("--band", o.wish.band, "with --advise: a run time up to this factor off the target is good; default 2");
     line.option("--share", o.wish.share, "with --advise: share of hosts that should have a good run time; default 0.9");
-    line.option("--svg", o.svg, "with --advise: write the histogram as a picture", "FILE");
+    line.option("--svg", o.svg, "with --advise: write the histogram as a picture; with several apps NAME.svg becomes NAME_APP.svg", "FILE");
     line.debug_level_option();
     line.section("FILES", "PROJECT/size_census_APP: n_size_classes - 1 lines, ascending flops per second.");
 }

@@ -7,6 +7,8 @@ namespace {
 
 /// Ids of one UPDATE: bounds the time that its row locks are held.
 constexpr std::int64_t kBatch = 2000;
+/// Results with ids up to so many below the highest one may still be in transactions that are open.
+constexpr Id kIdOverlap = 20000;
 
 class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
   public:
@@ -31,15 +33,22 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
 
     std::vector<std::int64_t> release(Id appid, ReleaseOrder order, const Decide& decide) override {
         std::vector<std::int64_t> released;
+        std::map<int, Id> dry;  // kept only if what was found is committed
         db_.transaction([&] {
             released.clear();
+            dry.clear();
             // The app's row is the lock of its regulators; the snapshot that counts is taken after it.
             Sql lock("SELECT id FROM app WHERE id=");
             db_.query(lock << appid << " FOR UPDATE");
             for (const auto& [size_class, wanted] : decide(unsent(appid)))
-                released.push_back(release_some(appid, size_class, wanted, order));
+                released.push_back(release_some(appid, size_class, wanted, order, dry));
         });
+        for (const auto& [size_class, last] : dry) exhausted_[{appid, size_class}] = last;
         return released;
+    }
+
+    void look_everywhere(Id appid) override {
+        std::erase_if(exhausted_, [&](const auto& e) { return e.first.first == appid; });
     }
 
     std::map<int, std::int64_t> orphans(Id appid, int classes) override {
@@ -82,8 +91,13 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
         return counts;
     }
 
-    std::int64_t release_some(Id appid, int size_class, std::int64_t wanted, ReleaseOrder order) {
+    /// `dry`: of a class that has fewer, the id up to which there are none any more.
+    std::int64_t release_some(Id appid, int size_class, std::int64_t wanted, ReleaseOrder order, std::map<int, Id>& dry) {
         const std::vector<Id> ids = candidates(appid, size_class, wanted, order);
+        if (static_cast<std::int64_t>(ids.size()) < wanted) {
+            Rows highest = db_.query(Sql("SELECT MAX(id) FROM result"));
+            if (highest.next()) dry[size_class] = std::max<Id>(0, highest.i64(0) - kIdOverlap);
+        }
         std::int64_t released = 0;
         for (std::size_t first = 0; first < ids.size(); first += kBatch) {
             std::vector<Id> part(ids.begin() + static_cast<std::ptrdiff_t>(first),
@@ -99,10 +113,13 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     std::vector<Id> candidates(Id appid, int size_class, std::int64_t wanted, ReleaseOrder order) {
         const bool by_priority = order == ReleaseOrder::kPriorityAscending || order == ReleaseOrder::kPriorityDescending ||
                                  order == ReleaseOrder::kPriorityThenWorkunit;
+        const auto exhausted = exhausted_.find({appid, size_class});
+        const Id after = exhausted == exhausted_.end() ? 0 : exhausted->second;
         // ind_res_st is (server_state, priority): in priority order it gives the first `wanted` without sorting.
         Sql sql("SELECT id FROM result ");
-        sql << (by_priority ? SqlLiteral("FORCE INDEX (ind_res_st) ") : SqlLiteral("FORCE INDEX (res_app_state) "))
+        sql << (by_priority && after == 0 ? SqlLiteral("FORCE INDEX (ind_res_st) ") : SqlLiteral("FORCE INDEX (res_app_state) "))
             << "WHERE server_state=1 AND appid=" << appid << " AND size_class=" << size_class;
+        if (after > 0) sql << " AND id>" << after;
         switch (order) {
             case ReleaseOrder::kNone: break;
             case ReleaseOrder::kRandom: sql << " ORDER BY random"; break;
@@ -118,6 +135,7 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     }
 
     Database& db_;
+    std::map<std::pair<Id, int>, Id> exhausted_;  ///< (app, class): no INACTIVE result up to this id
 };
 
 class MysqlSizeCensusStore final : public SizeCensusStore {

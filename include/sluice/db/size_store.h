@@ -23,7 +23,11 @@ class SizeRegulatorStore {
     /// In one transaction that excludes other regulators of the app: `decide` gets the UNSENT jobs by class and says
     /// how many to release of each; that many at most become UNSENT. Returns the numbers released, in that order.
     using Decide = std::function<std::vector<std::pair<int, std::int64_t>>(const std::map<int, std::int64_t>& unsent)>;
+    /// Where a class had fewer than that, only results made since are looked at from then on, however many INACTIVE ones
+    /// of other classes there are; until look_everywhere().
     virtual std::vector<std::int64_t> release(Id appid, ReleaseOrder order, const Decide& decide) = 0;
+    /// Results may have become INACTIVE, or of another class, by other hands.
+    virtual void look_everywhere(Id appid) = 0;
     /// UNSENT jobs by class, for --dry_run.
     virtual std::map<int, std::int64_t> unsent(Id appid) = 0;
     /// INACTIVE and UNSENT jobs whose class is not below `classes`, by class.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/base/files.h"
+#include "sluice/db/size_store.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
@@ -206,6 +207,85 @@ TEST_F(SizePrograms, SeveralAppsInOneProcess) {
     EXPECT_EQ(rows_of(db_, Sql("SELECT appid, COUNT(*) FROM result WHERE server_state=2 GROUP BY 1 ORDER BY 1"), 2), (Table{{"1", "2"}, {"2", "1"}}));
 }
 
+TEST_F(SizePrograms, AClassThatRanDryDoesNotCostAScanOfTheOthersAtEachPoll) {
+    add_jobs(5, ServerState::kUnsent, 0);
+    add_jobs(10, ServerState::kInactive, 2, 7);
+    store();
+    db_.execute(Sql("INSERT INTO result (id, name, priority, random, create_time, workunitid, server_state, outcome, client_state, hostid, "
+                    "userid, report_deadline, sent_time, received_time, cpu_time, batch, file_delete_state, validate_state, claimed_credit, "
+                    "granted_credit, opaque, app_version_num, appid, exit_status, teamid, elapsed_time, flops_estimate, app_version_id, "
+                    "runtime_outlier, size_class, peak_working_set_size, peak_swap_size, peak_disk_usage) "
+                    "SELECT 100+seq, CONCAT('other', seq), seq MOD 7, seq, 1, seq, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, "
+                    "0, 0, 0, 0, 0, 0, 0 FROM seq_1_to_60000"));
+    db_.query(Sql("ANALYZE TABLE result"));
+    for (const ReleaseOrder order : {ReleaseOrder::kNone, ReleaseOrder::kRandom, ReleaseOrder::kPriorityAscending,
+                                     ReleaseOrder::kPriorityDescending, ReleaseOrder::kPriorityThenWorkunit}) {
+        Database own(settings());
+        const auto store = make_size_regulator_store(own);
+        const auto want = [&](std::int64_t n) {
+            const auto decide = [&](const std::map<int, std::int64_t>&) { return std::vector<std::pair<int, std::int64_t>>{{2, n}}; };
+            return store->release(1, order, decide).at(0);
+        };
+        const auto reads = [&] {
+            std::int64_t sum = 0;
+            Rows status = own.query(Sql("SHOW SESSION STATUS LIKE 'Handler_read%'"));
+            while (status.next()) sum += status.i64(1);
+            return sum;
+        };
+        EXPECT_EQ(want(15), 10);
+        const std::int64_t before = reads();
+        EXPECT_EQ(want(5), 0);
+        EXPECT_LT(reads() - before, 21000) << "the newest 20,000 ids, not all";
+        // A job that the transitioner makes is found; one that somebody put back is found after look_everywhere().
+        own.execute(Sql("UPDATE result SET size_class=2 WHERE id=60100"));
+        EXPECT_EQ(want(5), 1);
+        own.execute(Sql("UPDATE result SET server_state=1 WHERE size_class=2"));
+        EXPECT_EQ(want(50), 1) << "the new one";
+        store->look_everywhere(1);
+        EXPECT_EQ(want(50), 10) << "the old ones";
+        own.execute(Sql("UPDATE result SET server_state=1, size_class=IF(id>100,0,2) WHERE size_class=2"));
+    }
+}
+
+TEST_F(SizePrograms, AppsWithTheirOwnMarksOrderAndIntervalInConfigXml) {
+    rows_.apps[2].n_size_classes = 2;
+    add_jobs(20, ServerState::kInactive, 0, 1);
+    for (auto& [id, r] : rows_.results)
+        if (id > 10) r.appid = 2;
+    store();
+    const auto with_section = [&](const std::string& section) {
+        std::string text = *read_file(project_ / "config.xml");
+        text.insert(text.rfind("</boinc>"), "<size_regulator>" + section + "</size_regulator>");
+        project_.write("config.xml", text);
+    };
+    EXPECT_EQ(run_program({"size_regulator"}).status, 1);
+    with_section("<sleep_time>0.05</sleep_time><app><name>multi</name><lo>1</lo><hi>2</hi></app>"
+                 "<app><name>plain</name><lo>2</lo><hi>3</hi><sleep_time>3600</sleep_time><priority_order/></app>");
+    Subprocess p(command({"size_regulator"}), options());
+    const auto unsent_of = [&](int app) {
+        Sql sql("SELECT COUNT(*) FROM result WHERE server_state=2 AND appid=");
+        return number_of(db_, sql << app);
+    };
+    ASSERT_TRUE(eventually([&] { return unsent_of(1) == 2 && unsent_of(2) == 3; })) << p.err();
+    EXPECT_EQ(number_of(db_, Sql("SELECT MIN(priority) FROM result WHERE server_state=2 AND appid=2")), 18) << "the highest first";
+    for (const Sql& taken : {Sql("UPDATE result SET server_state=4 WHERE server_state=2 AND appid=1"),
+                             Sql("UPDATE result SET server_state=4 WHERE server_state=2")}) {
+        db_.execute(taken);
+        EXPECT_TRUE(eventually([&] { return unsent_of(1) == 2; })) << p.err();
+    }
+    EXPECT_EQ(unsent_of(2), 0) << "its next poll is in an hour";
+    p.send_signal(SIGTERM);
+    EXPECT_EQ(p.wait()->status, 0);
+    // The command line goes before the section; a bad section names file, app and what is wrong.
+    EXPECT_EQ(run_program({"size_regulator", "--app_name", "plain", "--lo", "1", "--hi", "1", "--one_pass"}).status, 0);
+    EXPECT_EQ(unsent_of(2), 1);
+    write_config(0);
+    with_section("<sleep_time>1</sleep_time><app><name>multi</name><lo>5</lo><hi>2</hi></app>");
+    const auto bad = run_program({"size_regulator"});
+    EXPECT_EQ(bad.status, 1);
+    EXPECT_NE(bad.err.find("app 'multi': --lo 5 is above --hi 2"), std::string::npos) << bad.err;
+}
+
 TEST_F(SizePrograms, RegulatorOutlivesTheDatabase) {
     const std::string shared_socket = PrivateMariaDb::shared().socket().string();
     PrivateMariaDb own({.flush_log_at_trx_commit = 1});
@@ -264,6 +344,45 @@ TEST_F(SizePrograms, CensusWithoutMeasuredHostsLeavesAGoodFileAlone) {
     EXPECT_EQ(read_file(project_ / "size_census_multi"), "1.0e+09\n2.0e+09\n");
 }
 
+TEST_F(SizePrograms, CensusOutlivesARestartAndAKillLeavesTheOldFile) {
+    const std::string shared_socket = PrivateMariaDb::shared().socket().string();
+    PrivateMariaDb own({.flush_log_at_trx_commit = 1});
+    own.create_project_database("size");
+    Database db(own.settings("size"));
+    for (Id h = 1; h <= 9; ++h) measure(h, 1e-9 / static_cast<double>(h), 100);
+    store_rows(db, rows_);
+    project_.write("size_census_multi", "1e+09\n2e+09\n");
+    RunOptions o = options();
+    o.env["MYSQL_UNIX_PORT"] = own.socket().string();
+    const auto start_and_stop_it = [&](const std::function<void(Subprocess&)>& meanwhile) {
+        Database blocker(own.settings("size"));
+        blocker.execute(Sql("LOCK TABLES host WRITE"));
+        Subprocess p(command({"size_census"}), o);
+        Database watcher(own.settings("size"));
+        EXPECT_TRUE(eventually([&] {
+            return number_of(watcher, Sql("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT hav.et_avg%'")) > 0;
+        })) << p.err();
+        meanwhile(p);
+    };
+    start_and_stop_it([](Subprocess& p) {
+        p.send_signal(SIGKILL);
+        p.wait();
+    });
+    EXPECT_EQ(*read_file(project_ / "size_census_multi"), "1e+09\n2e+09\n");
+    start_and_stop_it([&](Subprocess& p) {
+        own.kill();
+        EXPECT_TRUE(p.wait_for_output("trying again")) << p.err();
+        own.start();
+        EXPECT_EQ(p.wait()->status, 0);
+    });
+    EXPECT_EQ(*read_file(project_ / "size_census_multi"), "2.000000e+09\n3.500000e+09\n");
+    int files = 0;
+    for (const auto& entry : fs::directory_iterator(project_.path()))
+        files += entry.path().filename().string().starts_with("size_census_") ? 1 : 0;
+    EXPECT_EQ(files, 1) << "no half-written file is left";
+    ::setenv("MYSQL_UNIX_PORT", shared_socket.c_str(), 1);
+}
+
 TEST_F(SizePrograms, CensusAdviseAndDryRunWriteNoCensus) {
     for (Id h = 1; h <= 9; ++h) measure(h, 1e-9 / static_cast<double>(h * h), 100);
     store();
@@ -271,6 +390,8 @@ TEST_F(SizePrograms, CensusAdviseAndDryRunWriteNoCensus) {
     EXPECT_EQ(advice.status, 0) << advice.err;
     EXPECT_NE(advice.out.find("for a run time of 7200 s"), std::string::npos) << advice.out;
     EXPECT_TRUE(fs::exists(project_ / "h.svg"));
+    ASSERT_EQ(run_program({"size_census", "--advise", "--all_apps", "--svg", (project_ / "all.svg").string()}).status, 0);
+    for (const char* picture : {"all_multi.svg", "all_plain.svg"}) EXPECT_TRUE(fs::exists(project_ / picture)) << "each app has its own";
     EXPECT_NE(run_program({"size_census", "--dry_run"}).out.find("(9 devices)"), std::string::npos);
     EXPECT_FALSE(fs::exists(project_ / "size_census_multi"));
 }
