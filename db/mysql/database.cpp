@@ -119,10 +119,16 @@ auto Database::Impl::repeated_if_lost(Ask ask) -> decltype(ask()) {
     const bool may_repeat = !in_transaction && connection != nullptr;
     try {
         return ask();
-    } catch (const DbError& e) {
-        if (e.kind() != DbError::Kind::kLost || !may_repeat) throw;
+    } catch (const DbError& lost) {
+        if (lost.kind() != DbError::Kind::kLost || !may_repeat) throw;
+        try {
+            return ask();
+        } catch (const DbError& again) {
+            // A server that was there and has gone is a lost connection, not one that could never be made.
+            if (again.kind() == DbError::Kind::kCantConnect) throw lost;
+            throw;
+        }
     }
-    return ask();
 }
 
 std::int64_t Database::Impl::execute(const Sql& sql) {
@@ -180,12 +186,10 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
             }
         });
     };
-    try {
+    impl_->repeated_if_lost([&] {
+        if (any) throw DbError(DbError::Kind::kLost, 2013, "the connection broke while rows were read");
         ask();
-    } catch (const DbError& e) {
-        if (e.kind() != DbError::Kind::kLost || any || impl_->in_transaction) throw;
-        ask();
-    }
+    });
 }
 
 std::int64_t Database::execute(const Sql& sql) {

@@ -29,8 +29,8 @@ Scale scaled(double s) {
 
 class Bench {
   public:
-    explicit Bench(const Scale& scale)
-        : scale_(scale),
+    Bench(const Scale& scale, std::string bin)
+        : scale_(scale), bin_(std::move(bin)),
           server_({.flush_log_at_trx_commit = 1, .more = {"--innodb-buffer-pool-size=2G", "--innodb-log-file-size=512M",
                                                           "--max-heap-table-size=1G", "--tmp-table-size=1G"}}),
           db_(server_.create_project_database("flow")) {
@@ -43,10 +43,6 @@ class Bench {
 
     void load() {
         const double begin = now_s();
-        const auto number = [&](SqlLiteral name, int value) {
-            Sql sql("SET @");
-            db_.execute(sql << name << "=" << value);
-        };
         const int most = std::max({scale_.batches * scale_.jobs, scale_.hosts * 10, scale_.inactive, scale_.plain, scale_.fresh});
         db_.execute(Sql("CREATE TABLE numbers (n int PRIMARY KEY) ENGINE=InnoDB"));
         Sql fill("INSERT INTO numbers SELECT seq-1 FROM seq_1_to_100000000 LIMIT ");
@@ -85,7 +81,7 @@ class Bench {
 
     void pass(const std::string& name, const std::vector<std::string>& args, const std::string& aim) {
         std::vector<std::string> command = args;
-        command[0] = std::string(SLUICE_BINARY_DIR) + "/bin/" + args[0];
+        command[0] = bin_ + "/" + args[0];
         const Cost c = measured_run(db_, project_.path().string(), command, (project_ / "log").string());
         row(name, c, aim);
         fmt::print(stderr, "{}\n", c.last_line);
@@ -110,7 +106,7 @@ class Bench {
     void refill() {
         RunOptions options;
         options.env["BOINC_PROJECT_DIR"] = project_.path().string();
-        Subprocess feeder({std::string(SLUICE_BINARY_DIR) + "/bin/feeder"}, options);
+        Subprocess feeder({bin_ + "/feeder"}, options);
         if (!feeder.wait_for_output("The job array is ready", 120)) throw std::runtime_error("feeder: " + feeder.err());
         const auto array = JobArray::attach(job_array_name(0x5eedf10, std::filesystem::canonical(project_.path())));
         const ServerCounters before = counters(db_);
@@ -142,6 +138,10 @@ class Bench {
         feeder.wait();
     }
 
+    void empty_class(int size_class) {
+        Sql sql("UPDATE result SET server_state=5 WHERE appid=2 AND server_state IN (1,2) AND size_class=");
+        db_.execute(sql << size_class);
+    }
     void fresh_workunits() {
         Sql sql("INSERT INTO workunit (create_time,appid,name,xml_doc,batch,rsc_fpops_est,rsc_fpops_bound,rsc_memory_bound,"
                 "rsc_disk_bound,need_validate,canonical_resultid,canonical_credit,transition_time,delay_bound,error_mask,"
@@ -157,14 +157,15 @@ class Bench {
 
   private:
     Scale scale_;
+    std::string bin_;  ///< where the programs are
     PrivateMariaDb server_;
     Database db_;
     TempDir project_;
     bool failed_ = false;
 };
 
-int bench(double scale) {
-    Bench b(scaled(scale));
+int bench(double scale, const std::string& bin) {
+    Bench b(scaled(scale), bin);
     b.load();
     b.pass("size_census", {"size_census"}, "10 s, 200 MB");
     b.pass("batch_stats, level 0, first", {"batch_stats"}, "10 s, 200 MB");
@@ -177,6 +178,9 @@ int bench(double scale) {
     b.pass("batch_accel, first", {"batch_accel"}, "10 s, 200 MB");
     b.pass("batch_accel, again", {"batch_accel"}, "10 s, 200 MB");
     b.pass("size_regulator, releases 3 x 5,000", {"size_regulator", "--app_name", "app2", "--lo", "1000", "--hi", "5000", "--one_pass"},
+           "10 s, 200 MB");
+    b.empty_class(2);
+    b.pass("size_regulator, a class has run dry", {"size_regulator", "--app_name", "app2", "--lo", "6000", "--hi", "6000", "--one_pass"},
            "10 s, 200 MB");
     b.pass("size_regulator, nothing to do", {"size_regulator", "--app_name", "app2", "--lo", "1000", "--hi", "5000", "--one_pass"},
            "10 s, 200 MB");
@@ -192,7 +196,7 @@ int bench(double scale) {
 
 int main(int argc, char** argv) {
     try {
-        return bench(argc > 1 ? std::atof(argv[1]) : 1.0);
+        return bench(argc > 1 ? std::atof(argv[1]) : 1.0, argc > 2 ? argv[2] : std::string(SLUICE_BINARY_DIR) + "/bin");
     } catch (const std::exception& e) {
         fmt::print(stderr, "{}\n", e.what());
         return 1;

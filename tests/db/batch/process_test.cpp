@@ -1,5 +1,5 @@
-// What happens to the batch programs in operation: two at once, killed at any statement, the server restarted under them,
-// readers beside them, statements that must not read whole tables.
+// What happens to the batch programs and size_regulator in operation: two at once, killed at any statement, the server restarted under them, readers
+// beside them.
 #include <atomic>
 #include <set>
 #include <thread>
@@ -17,10 +17,14 @@ struct Obstacle {
     std::vector<std::string> program;
     SqlLiteral lock;       ///< … FOR UPDATE
     SqlLiteral statement;  ///< LIKE pattern of the statement that waits then
+    bool alone = true;     ///< a second copy is refused
 };
 void PrintTo(const Obstacle& o, std::ostream* out) { *out << o.what; }
 
+const std::vector<std::string> kRegulator{"size_regulator", "--app_name", "app3", "--lo", "3", "--hi", "5", "--one_pass"};
 const Obstacle kObstacles[] = {
+    {"RegulatorApp", kRegulator, "SELECT id FROM app WHERE id=3 FOR UPDATE", "SELECT id FROM app WHERE id=%", false},
+    {"RegulatorResults", kRegulator, "SELECT id FROM result WHERE appid=3 FOR UPDATE", "UPDATE result SET server_state=2%", false},
     {"StatsMedians", {"batch_stats"}, "SELECT id FROM batch WHERE id=1 FOR UPDATE", "UPDATE batch SET expire_time%"},
     {"StatsHosts", {"batch_stats"}, "SELECT id FROM host WHERE id=3 FOR UPDATE", "UPDATE host SET error_rate%"},
     {"StatsApps", {"batch_stats"}, "SELECT id FROM app WHERE id=1 FOR UPDATE", "UPDATE app SET n_size_classes%"},
@@ -48,6 +52,11 @@ class Operation : public BatchFixture, public testing::WithParamInterface<Obstac
         unsent(2), unsent(2);
         in_progress(2, 300, 50000);
         host(5).error_rate = 0.5;
+        app(3, 2);
+        for (int i = 0; i < 12; ++i) {
+            Result& r = instance(job(0), ServerState::kInactive);
+            r.appid = 3, r.size_class = i % 2;
+        }
         store();
     }
     Table state_of_all() {
@@ -134,6 +143,7 @@ TEST_P(Operation, TheServerIsRestartedUnderIt) {
 }
 
 TEST_P(Operation, ASecondCopyGivesWay) {
+    if (!GetParam().alone) return;  // SizePrograms.TwoRegulatorsAtOnceNeverExceedTheHighMark
     fill();
     const Table expected = undisturbed();
     const Obstacle& o = GetParam();
@@ -178,105 +188,6 @@ TEST_F(Stats, ThereIsNoMomentInWhichNoHostIsLtt) {
     reader.join();
     EXPECT_EQ(seen, std::set<std::int64_t>{200});
     EXPECT_EQ(number(Sql("SELECT MIN(id) FROM host WHERE error_rate=1")), 201);
-}
-
-/// Every statement that the programs sent, from the server's general log.
-class Statements : public BatchFixture {
-  protected:
-    std::vector<std::string> of_run(const std::vector<std::string>& args) {
-        db.execute(Sql("SET GLOBAL log_output='TABLE'"));
-        db.execute(Sql("TRUNCATE TABLE mysql.general_log"));
-        db.execute(Sql("SET GLOBAL general_log=1"));
-        run_ok(args);
-        db.execute(Sql("SET GLOBAL general_log=0"));
-        std::vector<std::string> statements;
-        for (const auto& row : rows(Sql("SELECT argument FROM mysql.general_log WHERE command_type='Query' AND argument LIKE 'SELECT%' "
-                                        "AND argument NOT LIKE '%general_log%'"), 1))
-            statements.push_back(row[0]);
-        return statements;
-    }
-    /// "table:type" for each table that a statement reads, e.g. "result:range".
-    std::set<std::string> access(const std::string& statement) {
-        const RunResult r = run({"mariadb", "--no-defaults", "-uroot", "-N", "-S", PrivateMariaDb::shared().socket().string(), "batches",
-                                 "-e", "EXPLAIN " + statement});
-        // A table of our own that this project does not need.
-        if (statement.find("FROM sluice_marks") == std::string::npos) {
-            EXPECT_EQ(r.status, 0) << r.err;
-        }
-        std::set<std::string> found;
-        std::istringstream lines(r.out);
-        for (std::string line; std::getline(lines, line);) {
-            std::istringstream fields(line);
-            std::string id, select_type, table, type;
-            fields >> id >> select_type >> table >> type;
-            if (table != "NULL") found.insert(table + ":" + type);
-        }
-        return found;
-    }
-};
-
-TEST_F(Statements, NoWholeTableThatGrowsWithHistoryIsRead) {
-    config("", 1);
-    app(1, 1);
-    for (Id b = 1; b <= 20; ++b) {
-        batch(b);
-        for (int i = 0; i < 60; ++i) success(b, 1 + i, i % 3 == 0 ? 500 : 1000);
-        for (int i = 0; i < 3; ++i) unsent(b), in_progress(b, 1 + i, 5000);
-    }
-    for (Id id = 1000; id < 3000; ++id) host(id);
-    store();
-    // History: results and workunits of batches that are gone, ten times as many.
-    db.execute(Sql("INSERT INTO workunit SELECT w.id+s.seq*100000, w.create_time, w.appid, CONCAT(w.name,'_',s.seq), w.xml_doc, "
-                   "w.batch+1000000, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, 0, 1, 0, 2147483647, "
-                   "w.delay_bound, 0, 0, 2, 0, 0, 1,1,1,1,1, '', 0, NULL, 0, 0, 0, 0, -1, '', 0 FROM workunit w, seq_1_to_10 s"));
-    db.execute(Sql("INSERT INTO result SELECT r.id+s.seq*100000, r.create_time, r.workunitid+s.seq*100000, 5, 1, 5, r.hostid, 1, 0, "
-                   "r.sent_time, r.received_time, CONCAT(r.name,'_',s.seq), 0, '', '', '', r.batch+1000000, 0,1,0,0,0,0,1, r.appid, 0,0,0, "
-                   "NULL, 0,0,7,0,-1,0,0,0 FROM result r, seq_1_to_10 s"));
-    db.query(Sql("ANALYZE TABLE result, workunit, host, batch"));
-    run_ok({"batch_stats", "--incremental_above", "0", "--min_hosts", "10"});
-    for (const auto& args : {std::vector<std::string>{"batch_stats", "--incremental_above", "0", "--min_hosts", "10"}, {"batch_accel", "--no_stats"},
-                             {"batch_upkeep", "--one_pass"}}) {
-        int looked_at = 0;
-        for (const std::string& statement : of_run(args))
-            for (const std::string& how : access(statement)) {
-                ++looked_at;
-                for (const char* table : {"result", "workunit", "host"}) {
-                    EXPECT_NE(how, std::string(table) + ":ALL") << statement;
-                    // A scan of a whole index is one of the whole history, too.
-                    EXPECT_NE(how, std::string(table) + ":index") << statement;
-                }
-            }
-        EXPECT_GT(looked_at, 0) << args[0];
-    }
-}
-
-TEST_F(Statements, AnIncrementalPassReadsFewRowsAndComesToTheSame) {
-    config("", 1);
-    for (Id b = 1; b <= 20; ++b) {
-        batch(b);
-        for (int i = 0; i < 100; ++i) success(b, 1 + i, 1000 + i, 5 * 86400);
-        for (int i = 0; i < 5; ++i) unsent(b);
-    }
-    store();
-    db.execute(Sql("UPDATE result SET id=id+100000"));
-    // Ids of other jobs above them, so that the measured ones are not read for being new.
-    db.execute(Sql("INSERT INTO result SELECT id+100000, create_time, 0, 5, 1, 5, 0,0,0,0,0, CONCAT(name,'x'), 0,'','','',0,0,1,0,0,0,0,1,9,0,0,0,"
-                   "NULL,0,0,0,0,-1,0,0,0 FROM result"));
-    EXPECT_THAT(run_ok({"batch_stats"}), HasSubstr("full pass: 20 batches"));
-    // Five more jobs of host 1 come back late, as timed out; a batch appears; one is retired.
-    db.execute(Sql("UPDATE result SET server_state=5, outcome=4, hostid=1, sent_time=1000, report_deadline=") << now - 10
-               << Sql(" WHERE batch=3 AND server_state=2"));
-    db.execute(Sql("UPDATE batch SET state=4 WHERE id=7"));
-    const std::string log = run_ok({"batch_stats", "--incremental_above", "0"});
-    EXPECT_THAT(log, HasSubstr("incremental pass: 19 batches (19 measured), 1995 results"));
-    EXPECT_THAT(log, testing::ContainsRegex("\\(21[0-9][0-9] rows read"));  // 2100 of the id overlap, 5 that changed, samples
-    const auto state = [&] { return rows(Sql("SELECT id, error_rate FROM host ORDER BY id"), 2); };
-    const auto versions = [&] { return rows(Sql("SELECT host_id, ltt, jobs FROM sluice_host_ltt ORDER BY 1"), 3); };
-    const Table flags = state(), details = versions();
-    EXPECT_EQ(flags[0], (std::vector<std::string>{"1", "0"}));
-    EXPECT_THAT(run_ok({"batch_stats", "--full"}), HasSubstr("(+0 -0), 0 medians, 0 app flags and 0 version rows"));
-    EXPECT_EQ(state(), flags);
-    EXPECT_EQ(versions(), details);
 }
 
 }  // namespace
