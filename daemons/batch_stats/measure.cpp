@@ -136,9 +136,11 @@ void Scores::add(std::span<const Observation> observations, const MeasuredBatch&
     }
 }
 
-bool Scores::is_ltt(const Score& s) const {
-    return s.weight > 0 && s.jobs >= static_cast<std::uint32_t>(std::max(1, rules_.min_jobs)) && s.mean() < rules_.ltt_below;
+bool Scores::is_verdict(const Score& s) const {
+    return s.weight > 0 && s.jobs >= static_cast<std::uint32_t>(std::max(1, rules_.min_jobs));
 }
+
+bool Scores::is_ltt(const Score& s) const { return is_verdict(s) && s.mean() < rules_.ltt_below; }
 
 std::vector<Id> Scores::ltt_hosts() const {
     std::vector<Id> hosts;
@@ -151,9 +153,11 @@ std::vector<Id> Scores::ltt_hosts() const {
 std::vector<VersionTurnaround> Scores::versions() const {
     std::vector<VersionTurnaround> rows;
     rows.reserve(versions_.size());
-    for (const auto& [key, score] : versions_)
+    for (const auto& [key, score] : versions_) {
+        if (!is_verdict(score)) continue;
         rows.push_back({static_cast<Id>(key >> 32), static_cast<std::int32_t>(key & 0xffffffffu), is_ltt(score), score.mean(),
                         static_cast<int>(score.jobs)});
+    }
     std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
         return std::pair(a.host_id, a.version) < std::pair(b.host_id, b.version);
     });

@@ -63,7 +63,7 @@ class Scores {
 
     /// Sorted.
     std::vector<Id> ltt_hosts() const;
-    /// By host and version; empty unless rules.per_version.
+    /// By host and version, those with enough jobs for a verdict; empty unless rules.per_version.
     std::vector<VersionTurnaround> versions() const;
     struct AppVerdict {
         Id app = 0;
@@ -80,6 +80,7 @@ class Scores {
         std::uint32_t jobs = 0;
         double mean() const { return weight > 0 ? sum / weight : 0; }
     };
+    bool is_verdict(const Score& score) const;  ///< few jobs are none
     bool is_ltt(const Score& score) const;
     std::optional<double> ratio(const Observation& o, double median) const;
     double weight(const Observation& o) const;

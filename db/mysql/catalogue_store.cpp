@@ -18,6 +18,7 @@ class MysqlCatalogueStore final : public CatalogueStore {
     std::vector<Assignment> broadcasts();
     HostPerfInfo host_perf();
     double p_fpops_at(std::int64_t index);
+    bool has_turnaround_verdicts();
     Database& db_;
 };
 
@@ -119,6 +120,11 @@ HostPerfInfo MysqlCatalogueStore::host_perf() {
     return perf;
 }
 
+bool MysqlCatalogueStore::has_turnaround_verdicts() {
+    Rows rows = db_.query(Sql("select 1 from information_schema.tables where table_schema=database() and table_name='sluice_host_ltt'"));
+    return rows.next();
+}
+
 ProjectTables MysqlCatalogueStore::load_tables() {
     ProjectTables tables;
     tables.platforms = platforms();
@@ -126,6 +132,7 @@ ProjectTables MysqlCatalogueStore::load_tables() {
     tables.versions = usable_versions(versions(true), tables);
     tables.broadcasts = broadcasts();
     tables.perf = host_perf();
+    tables.has_turnaround_verdicts = has_turnaround_verdicts();
     return tables;
 }
 

@@ -10,28 +10,19 @@
 namespace sluice {
 namespace {
 
+constexpr int kNoSuchTable = 1146;
+
 class MysqlHostStateStore final : public HostStateStore {
   public:
     explicit MysqlHostStateStore(Database& db) : db_(db) {}
 
-    /// One statement for both: a kind, 14 numbers, a text.
-    HostState load(Id hostid, bool with_messages) override {
-        Sql sql("SELECT 0,app_version_id,pfc_n,pfc_avg,et_n,et_avg,et_var,et_q,max_jobs_per_day,n_jobs_today,"
-                "turnaround_n,turnaround_avg,turnaround_var,turnaround_q,consecutive_valid,NULL"
-                " FROM host_app_version WHERE host_id=");
-        sql << hostid;
-        if (with_messages)
-            sql << " UNION ALL SELECT 1,id,0,0,0,0,0,0,0,0,0,0,0,0,0,xml FROM msg_to_host WHERE hostid=" << hostid
-                << " AND handled=0 ORDER BY 1,2";
-        HostState state;
-        Rows rows = db_.query(sql);
-        while (rows.next()) {
-            if (rows.i64(0) == 1)
-                state.messages.push_back({rows.i64(1), rows.text(15)});
-            else
-                state.versions.push_back(read_version(rows, hostid));
+    HostState load(Id hostid, bool with_messages, bool with_turnaround) override {
+        try {
+            return read(hostid, with_messages, with_turnaround);
+        } catch (const DbError& e) {
+            if (!with_turnaround || e.code() != kNoSuchTable) throw;
+            return read(hostid, with_messages, false);  // the caller heard of the table before it was deleted
         }
-        return state;
     }
 
     void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) override {
@@ -63,6 +54,31 @@ class MysqlHostStateStore final : public HostStateStore {
     }
 
   private:
+    /// One statement for all: a kind, 14 numbers, a text.
+    HostState read(Id hostid, bool with_messages, bool with_turnaround) {
+        Sql sql("SELECT 0,app_version_id,pfc_n,pfc_avg,et_n,et_avg,et_var,et_q,max_jobs_per_day,n_jobs_today,"
+                "turnaround_n,turnaround_avg,turnaround_var,turnaround_q,consecutive_valid,NULL"
+                " FROM host_app_version WHERE host_id=");
+        sql << hostid;
+        if (with_messages)
+            sql << " UNION ALL SELECT 1,id,0,0,0,0,0,0,0,0,0,0,0,0,0,xml FROM msg_to_host WHERE hostid=" << hostid
+                << " AND handled=0";
+        if (with_turnaround)
+            sql << " UNION ALL SELECT 2,app_version_id,ltt,0,0,0,0,0,0,0,0,0,0,0,0,NULL FROM sluice_host_ltt WHERE host_id="
+                << hostid;
+        if (with_messages) sql << " ORDER BY 1,2";
+        HostState state;
+        Rows rows = db_.query(sql);
+        while (rows.next()) {
+            switch (rows.i64(0)) {
+                case 1: state.messages.push_back({rows.i64(1), rows.text(15)}); break;
+                case 2: state.low_turnaround.emplace_back(rows.i64(1), rows.flag(2)); break;
+                default: state.versions.push_back(read_version(rows, hostid));
+            }
+        }
+        return state;
+    }
+
     static HostAppVersion read_version(const Rows& r, Id hostid) {
         HostAppVersion v;
         v.host_id = hostid;

@@ -147,6 +147,7 @@ HostFacts host_facts(const Rpc& rpc) {
     f.gpu_availability = fraction(h.on_frac * h.gpu_active_frac);
     f.work_buf_min = rpc.prefs.work_buf_min_days * 86400;
     f.versions = rpc.versions;
+    f.low_turnaround_versions.insert(rpc.low_turnaround_versions.begin(), rpc.low_turnaround_versions.end());
     f.client_versions = client_versions(rpc);
     f.in_progress = jobs_on_host(rpc, f.client_versions);
     f.workload_known = rpc.request.has_other_results;

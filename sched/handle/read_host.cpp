@@ -83,8 +83,11 @@ void give_up_jobs(Rpc& rpc) {
 
 Stage read_host(Rpc& rpc) {
     if (!rpc.new_host()) {
-        HostState state = rpc.services.stores.host_states.load(rpc.host.id, rpc.config.msg_to_host);
+        const bool turnaround_matters = rpc.services.tables.has_turnaround_verdicts && rpc.config.compat_level > 0 &&
+                                        rpc.config.batch_accel && rpc.screening.wants_work;
+        HostState state = rpc.services.stores.host_states.load(rpc.host.id, rpc.config.msg_to_host, turnaround_matters);
         rpc.versions = std::move(state.versions);
+        rpc.low_turnaround_versions = std::move(state.low_turnaround);
         rpc.pending_messages = std::move(state.messages);
         start_quotas(rpc);
     }

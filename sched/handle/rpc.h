@@ -70,6 +70,7 @@ struct Rpc {
 
     // What the database holds (read_host, read_results).
     std::vector<HostAppVersion> versions;
+    std::vector<std::pair<Id, bool>> low_turnaround_versions;  ///< level 1, with <batch_accel>
     bool new_day = false;
     std::vector<PendingMessage> pending_messages;
     std::vector<KnownResult> known;

@@ -13,9 +13,9 @@ constexpr const FastRow* kFast[] = {
     // app and host
     &kNonCpuIntensiveRow, &kBetaRow, &kAppSelectionRow, &kHrUnknownRow,
     // the job
-    &kUserFilterRow, &kHrMismatchRow, &kLttReservedRow, &kKeywordRefusalRow,
+    &kUserFilterRow, &kHrMismatchRow, &kKeywordRefusalRow,
     // the version that would run it; then, in upstream's order, what the volunteer is told with numbers
-    &kVersionCommitmentRow, &kReliableOnlyRow, &kMemoryRow, &kDiskRow, &kBandwidthRow};
+    &kVersionCommitmentRow, &kLttReservedRow, &kReliableOnlyRow, &kMemoryRow, &kDiskRow, &kBandwidthRow};
 
 constexpr const SetRow* kSet[] = {&kJobsPerRpcRow, &kUserJobLimitRow, &kInProgressRow, &kDailyQuotaRow,
                                   &kOneInstanceRow, &kDiskSumRow,     &kMemorySumRow,  &kDeadlineRow};

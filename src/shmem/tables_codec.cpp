@@ -113,7 +113,7 @@ std::string encode_tables(const ProjectTables& t) {
     io(t.platforms), io(t.apps), io(t.versions), io(t.broadcasts);
     io(t.size_quantiles.size());
     for (const auto& [appid, quantiles] : t.size_quantiles) io(appid), io(quantiles);
-    io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.built_at);
+    io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts), io(t.built_at);
     return std::move(io.bytes);
 }
 
@@ -126,7 +126,7 @@ ProjectTables decode_tables(std::string_view bytes) {
         io(appid);
         io(t.size_quantiles[appid]);
     }
-    io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.built_at);
+    io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts), io(t.built_at);
     return t;
 }
 

@@ -22,6 +22,7 @@ class FakeCatalogueStore final : public CatalogueStore {
         for (const auto& [id, assignment] : db_.assignments)
             if (assignment.multi) tables.broadcasts.push_back(assignment);
         tables.perf = perf();
+        tables.has_turnaround_verdicts = !db_.low_turnaround.empty();
         return tables;
     }
 

@@ -101,7 +101,7 @@ void FakeAccountStore::change_user(Id userid, const UserChange& change) {
         it->second.global_prefs = *change.global_prefs;
 }
 
-HostState FakeHostStateStore::load(Id hostid, bool with_messages) {
+HostState FakeHostStateStore::load(Id hostid, bool with_messages, bool with_turnaround) {
     db_.enter("host_states.load");
     HostState state;
     for (const auto& [key, row] : db_.host_app_versions)
@@ -109,6 +109,9 @@ HostState FakeHostStateStore::load(Id hostid, bool with_messages) {
     if (with_messages)
         for (const auto& [id, m] : db_.to_host)
             if (m.hostid == hostid && !m.handled) state.messages.push_back({id, m.xml});
+    if (with_turnaround)
+        for (const auto& [key, low] : db_.low_turnaround)
+            if (key.first == hostid) state.low_turnaround.emplace_back(key.second, low);
     return state;
 }
 void FakeHostStateStore::change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) {

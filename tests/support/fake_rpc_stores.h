@@ -63,7 +63,7 @@ class FakeAccountStore final : public AccountStore {
 class FakeHostStateStore final : public HostStateStore {
   public:
     explicit FakeHostStateStore(FakeDb& db) : db_(db) {}
-    HostState load(Id hostid, bool with_messages) override;
+    HostState load(Id hostid, bool with_messages, bool with_turnaround) override;
     void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) override;
     void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) override;
     void mark_delivered(std::span<const Id> messages) override;

@@ -113,6 +113,7 @@ JobSummary summary_of_rows(const Workunit& w, const Result& r) {
     j.rsc_disk_bound = w.rsc_disk_bound;
     j.delay_bound = static_cast<std::int32_t>(w.delay_bound);
     j.priority = static_cast<std::int32_t>(r.priority);
+    j.wu_priority = static_cast<std::int32_t>(w.priority);
     j.hr_class = w.hr_class;
     j.app_version_id = static_cast<std::int32_t>(w.app_version_id);
     j.target_nresults = static_cast<std::int16_t>(w.target_nresults);

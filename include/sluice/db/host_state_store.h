@@ -2,6 +2,7 @@
 // What the database holds about one host besides its row: host_app_version, and messages to and from it.
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/model/records.h"
@@ -15,6 +16,8 @@ struct PendingMessage {
 struct HostState {
     std::vector<HostAppVersion> versions;
     std::vector<PendingMessage> messages;  ///< not handled yet, oldest first
+    /// Verdicts of batch_stats (level 1) on this host's versions: generalized id, whether its turnaround is low.
+    std::vector<std::pair<Id, bool>> low_turnaround;
 };
 
 /// Changes of one host_app_version row, as increments: other daemons change the row at the same time. A missing row is
@@ -33,7 +36,8 @@ struct MessageFromHost {
 class HostStateStore {
   public:
     virtual ~HostStateStore() = default;
-    virtual HostState load(Id hostid, bool with_messages) = 0;
+    /// One statement. `with_turnaround`: the verdicts too (ProjectTables::has_turnaround_verdicts).
+    virtual HostState load(Id hostid, bool with_messages, bool with_turnaround = false) = 0;
     /// `new_day`: n_jobs_today of every row of `changes` counts from 0 again.
     virtual void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) = 0;
     virtual void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) = 0;

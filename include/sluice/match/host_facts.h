@@ -93,6 +93,7 @@ struct HostFacts {
     double cpu_availability = 1, gpu_availability = 1;  ///< in [0.1, 1]
     double work_buf_min = 0;                   ///< s
     std::vector<HostAppVersion> versions;      ///< host_app_version rows
+    std::unordered_map<Id, bool> low_turnaround_versions;  ///< level 1: batch_stats' verdicts by generalized id
     std::vector<ClientAppVersion> client_versions;
     std::vector<JobOnHost> in_progress;               ///< other_results, joined by name with in_progress_results
     bool workload_known = false;                      ///< the request had a list of other results (even an empty one)

@@ -23,6 +23,7 @@ struct ProjectTables {
     /// size_census quantiles by app id (ascending, size_classes()-1 values); no entry: sizes unknown.
     std::unordered_map<Id, std::vector<double>> size_quantiles;
     HostPerfInfo perf;
+    bool has_turnaround_verdicts = false;  ///< batch_stats keeps some on (host, app version): sluice_host_ltt exists
     std::int64_t built_at = 0;
 
     const App* app(Id id) const;

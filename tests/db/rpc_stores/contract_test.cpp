@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "rows_text.h"
+#include "sluice/db/host_ltt_store.h"
 #include "sluice/db/mysql_rpc_stores.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_rpc_stores.h"
@@ -212,6 +213,31 @@ TEST_F(RpcStoresContract, HostStateAndCounters) {
         return "";
     });
     same_on_both(loaded);
+}
+
+TEST_F(RpcStoresContract, VerdictsOnVersionsWithAndWithoutTheirTable) {
+    rows.host_app_versions[{1, 7}] = {1, 7, 1, 2, {3, 4, 5, 6}, 500, 20, {7, 8, 9, 10}, 11};
+    rows.to_host[1] = {1, 1, 0, "v", "<a/>", false};
+    const auto loaded = [](RpcStores s) {
+        std::string out;
+        for (const bool messages : {true, false})
+            for (const bool turnaround : {true, false, true}) {
+                const HostState state = s.host_states.load(1, messages, turnaround);
+                out += fmt::format("{} versions, {} messages:", state.versions.size(), state.messages.size());
+                for (const auto& [version, low] : state.low_turnaround) out += fmt::format(" {}={}", version, low);
+                out += "; ";
+            }
+        return out;
+    };
+    database().execute(Sql("DROP TABLE IF EXISTS sluice_host_ltt"));
+    same_on_both(loaded);
+    rows.low_turnaround = {{{1, 7}, true}, {{1, 1000002}, false}, {{2, 7}, true}};
+    same_on_both([&](RpcStores s) {
+        make_host_ltt_store(database())->write(
+            std::vector<VersionTurnaround>{{1, 7, true, 0.5, 9}, {1, 1000002, false, 3, 5}, {2, 7, true, 0.1, 3}}, {});
+        return loaded(s);
+    });
+    database().execute(Sql("DROP TABLE sluice_host_ltt"));
 }
 
 TEST_F(RpcStoresContract, KnownResultsByNameAndByHost) {

@@ -83,6 +83,42 @@ TEST_F(Level1, ButItGetsNoBonusEither) {
     EXPECT_EQ(w.trace.of(1)->points.at("ltt_match"), 0);
 }
 
+TEST_F(Level1, AVersionThatTheHostReturnsQuicklyCountsWhateverItsOthersDo) {
+    w.host.low_turnaround_versions[11] = true;
+    w.pool.add(a_job(1));
+    w.pool.add(a_job(2).wu_priority(1));
+    EXPECT_THAT(w.sent(), ElementsAre(2));
+    EXPECT_EQ(w.trace.of(2)->points.at("ltt_match"), 10);
+}
+
+TEST_F(Level1, AVersionThatTheHostReturnsLateDoesNotWhateverItsOthersDo) {
+    w.host.row.error_rate = 1;
+    w.host.low_turnaround_versions = {{11, false}, {99, true}};
+    w.pool.add(a_job(1).wu_priority(1));
+    EXPECT_THAT(w.sent(), IsEmpty());
+    EXPECT_EQ(w.trace.of(1)->fate, Reason::kReservedForLtt);
+}
+
+/// "a host succeeds with CPU versions but fails with GPU versions": the same job, by the resource that asks.
+TEST_F(Level1, QuickOnTheCpuAndBadOnTheGpu) {
+    w.host = a_host().nvidia().low_turnaround();
+    w.tables.versions.push_back(a_version(12, 1, "cuda"));
+    w.host.low_turnaround_versions = {{11, true}, {12, false}};
+    w.pool.add(a_job(1).wu_priority(1));
+    w.wanted = {};
+    w.want(ProcType::kNvidia, 1, 1);
+    EXPECT_THAT(w.sent(), IsEmpty());
+    w.wanted = {};
+    w.want(ProcType::kCpu, 1, 1);
+    EXPECT_THAT(w.sent(), ElementsAre(1));
+}
+
+TEST_F(Seed004, VerdictsOnVersionsAreNotUpstreams) {
+    w.host.low_turnaround_versions[11] = true;
+    w.pool.add(a_job(1).wu_priority(1));
+    EXPECT_THAT(w.sent(), IsEmpty()) << "level 0 knows the host's flag only";
+}
+
 TEST_F(Seed004, TheTimeOutIsNotUpstreams) {
     w.params.ltt_reserve_timeout = 3600;
     w.pool.add(a_job(1).wu_priority(1).time_added(1));

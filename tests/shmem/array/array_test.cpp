@@ -234,7 +234,7 @@ TEST_F(ArrayTest, AnotherLayoutNamesBothSides) {
     ASSERT_EQ(::pwrite(fd, &other, sizeof other, 8), 4);
     ::close(fd);
     EXPECT_THAT([&] { JobArray::attach(name_); },
-                ThrowsMessage<ShmemError>(::testing::AllOf(HasSubstr("layout 77"), HasSubstr("layout 1 "), HasSubstr("restart the feeder"))));
+                ThrowsMessage<ShmemError>(::testing::AllOf(HasSubstr("layout 77"), HasSubstr("layout 2 "), HasSubstr("restart the feeder"))));
 }
 
 TEST_F(ArrayTest, TooLittleMemoryIsAnErrorNotASignal) {

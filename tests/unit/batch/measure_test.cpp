@@ -228,6 +228,11 @@ TEST(Verdict, VersionsOfAHostAreToldApart) {
     EXPECT_TRUE(v[0].ltt);
     EXPECT_FALSE(v[1].ltt);
     EXPECT_EQ(v[2].version, 1000003);
+    StatsRules strict = small_rules(1);
+    strict.min_jobs = 2;
+    Scores few(strict, kNow);
+    few.add(jobs, a_batch(), m);
+    EXPECT_TRUE(few.versions().empty()) << "one job is not a verdict, neither a good nor a bad one";
     const StatsRules rules0 = stats_rules(0);  // Scores keeps a reference
     Scores level0(rules0, kNow);
     level0.add(jobs, a_batch(), m);
