@@ -51,13 +51,16 @@ struct Breakage {
     bool known_before_serves = false;  ///< a process that has read it whole goes on with what it knows
 };
 
-/// Writes into the segment of the project's feeder.
-void poke_segment(World& world, std::int64_t at, std::uint32_t value) {
+/// Flips bits in the segment of the project's feeder; a second call undoes it.
+void flip_in_segment(World& world, off_t at, std::uint32_t bits) {
     const JobArrayName name = job_array_name(0x10000000 + ::getpid(), world.project.folder());
     const int fd = ::open(("/dev/shm/" + name.segment).c_str(), O_RDWR);
-    const ssize_t n = ::pwrite(fd, &value, sizeof value, at);
+    std::uint32_t value = 0;
+    bool done = ::pread(fd, &value, sizeof value, at) == sizeof value;
+    value ^= bits;
+    done = done && ::pwrite(fd, &value, sizeof value, at) == sizeof value;
     ::close(fd);
-    if (n != sizeof value) throw std::runtime_error("can't write to the segment " + name.segment);
+    if (!done) throw std::runtime_error("can't change the segment " + name.segment);
 }
 
 const std::vector<Breakage>& breakages() {
@@ -82,9 +85,9 @@ const std::vector<Breakage>& breakages() {
         {"NoSuchDatabase", config("<db_name>broken<", "<db_name>nowhere<"), config("<db_name>nowhere<", "<db_name>broken<"), no_database, "nowhere"},
         {"NoFeeder", [](World& w) { w.project.stop_daemons(); }, [](World& w) { w.project.start_feeder(); }, "Server error: feeder not running",
          "[Ff]eeder.*start the (project's )?feeder"},
-        {"ASegmentOfAnotherLayout", [](World& w) { poke_segment(w, 8, 77); }, [](World& w) { poke_segment(w, 8, 1); },
-         "Server error: can't attach shared memory", "layout 77.*restart the feeder", true},
-        {"ASegmentOfSomethingElse", [](World& w) { poke_segment(w, 0, 0x12345678); }, [](World& w) { poke_segment(w, 0, 0x72726179); },
+        {"ASegmentOfAnotherLayout", [](World& w) { flip_in_segment(w, 8, 64); }, [](World& w) { flip_in_segment(w, 8, 64); },
+         "Server error: can't attach shared memory", "has layout .*this program has layout .*restart the feeder", true},
+        {"ASegmentOfSomethingElse", [](World& w) { flip_in_segment(w, 0, 0x12345678); }, [](World& w) { flip_in_segment(w, 0, 0x12345678); },
          "Server error: can't attach shared memory", "is not a job array.*restart the feeder", true},
     };
     return all;
