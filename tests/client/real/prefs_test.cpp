@@ -93,7 +93,7 @@ TEST_F(Prefs, VenueAndProjectPreferencesReachTheClientAndRuleTheWork) {
     Volunteer v(world_, key_);
     v.attach();
     EXPECT_TRUE(wait_until([&] { return v.in_state("host_venue") == "home"; })) << "a new host has its owner's venue";
-    ASSERT_TRUE(v.update_until([&] { return has(v.log(), "No tasks are available for the applications you have selected"); })) << v.log();
+    ASSERT_TRUE(v.update_until([&] { return has(v.log(), "No tasks sent"); })) << v.log();
     EXPECT_EQ(server_state(job), 2) << "the volunteer chose another app for this venue";
     EXPECT_EQ(v.project_status("resource share"), "55.000000");
     world_.db().execute(Sql("UPDATE host SET venue='school' WHERE id=") << v.host_id());
