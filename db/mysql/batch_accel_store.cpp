@@ -1,12 +1,13 @@
 #include <algorithm>
 
+#include "app_rows.h"
 #include "bulk.h"
+#include "errors.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {
 namespace {
 
-constexpr int kNoSuchTable = 1146;
 
 /// One workunit and the value that guards its change.
 struct Guarded {
@@ -29,18 +30,7 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
   public:
     explicit MysqlBatchAccelStore(Database& db) : db_(db) {}
 
-    std::vector<App> apps() override {
-        std::vector<App> all;
-        Rows r = db_.query(Sql("SELECT id, name, n_size_classes FROM app ORDER BY id"));
-        while (r.next()) {
-            App a;
-            a.id = r.i64(0);
-            a.name = r.text(1);
-            a.n_size_classes = r.i32(2);
-            all.push_back(std::move(a));
-        }
-        return all;
-    }
+    std::vector<App> apps() override { return size_classes_of_apps(db_, ""); }
 
     void prepare() override {
         db_.execute(Sql("CREATE TABLE IF NOT EXISTS sluice_accel_job (workunit_id integer NOT NULL PRIMARY KEY, "

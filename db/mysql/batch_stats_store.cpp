@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "app_rows.h"
 #include "bulk.h"
 #include "sluice/db/batch_store.h"
 
@@ -56,18 +57,7 @@ class MysqlBatchStatsStore final : public BatchStatsStore {
         return r.next() ? r.i64(0) : 0;
     }
 
-    std::vector<App> apps() override {
-        std::vector<App> all;
-        Rows r = db_.query(Sql("SELECT id, name, n_size_classes FROM app ORDER BY id"));
-        while (r.next()) {
-            App a;
-            a.id = r.i64(0);
-            a.name = r.text(1);
-            a.n_size_classes = r.i32(2);
-            all.push_back(std::move(a));
-        }
-        return all;
-    }
+    std::vector<App> apps() override { return size_classes_of_apps(db_, ""); }
 
     std::map<Id, double> flagged_hosts(std::span<const Id> among) override {
         std::map<Id, double> flags;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "bulk.h"
+#include "errors.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {
@@ -11,7 +12,6 @@ constexpr std::size_t kChunk = 500;  ///< batches a statement
 /// hand soon after is seen.
 constexpr Id kMarkSlack = 5000;
 constexpr std::int64_t kStaleInit = 90 * 86400;  ///< s after which a batch without jobs does not hold the mark
-constexpr int kNoSuchTable = 1146;
 
 Batch read_batch(const Rows& r) {
     Batch b;

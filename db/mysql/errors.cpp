@@ -49,7 +49,7 @@ DbError::Kind kind_of(int code) {
 /// What to do about an error of a statement; "" if the server's text says it all.
 const char* advice(int code) {
     switch (code) {
-        case 1146: return "; load db/schema.sql into this database, or check <db_name> in config.xml";
+        case kNoSuchTable: return "; load db/schema.sql into this database, or check <db_name> in config.xml";
         case 1054: return "; the schema is older than this program: run the project's database upgrade";
         case 1364:
         case 1136: return "; the schema does not fit this program: compare it with db/schema.sql";

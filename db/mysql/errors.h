@@ -18,6 +18,9 @@ DbError statement_error(const DbSettings& settings, int code, std::string_view s
 /// The statement with '…' for each text literal, on one line, at most 200 bytes.
 std::string redacted(std::string_view statement);
 
+/// The server's code for a table that is not there. Tables of our own are made by the daemon that fills them.
+inline constexpr int kNoSuchTable = 1146;
+
 /// Where to connect to.
 struct Endpoint {
     std::string host;    ///< empty: the unix socket

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "errors.h"
+
 namespace sluice {
 namespace {
 
 constexpr std::size_t kChunk = 5000;  ///< rows a statement and transaction
-constexpr int kNoSuchTable = 1146;
 
 class MysqlHostLttStore final : public HostLttStore {
   public:

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "errors.h"
 #include "rpc_store_factories.h"
 
 namespace sluice {
 namespace {
 
-constexpr int kNoSuchTable = 1146;
 
 class MysqlHostStateStore final : public HostStateStore {
   public:

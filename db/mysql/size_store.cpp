@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "app_rows.h"
+
 namespace sluice {
 namespace {
 
@@ -143,18 +145,8 @@ class MysqlSizeCensusStore final : public SizeCensusStore {
     explicit MysqlSizeCensusStore(Database& db) : db_(db) {}
 
     std::vector<App> apps(bool all) override {
-        Sql sql("SELECT id, name, n_size_classes FROM app WHERE deprecated=0");
-        if (!all) sql << " AND n_size_classes>1";
-        std::vector<App> apps;
-        Rows r = db_.query(sql << " ORDER BY id");
-        while (r.next()) {
-            App a;
-            a.id = r.i64(0);
-            a.name = r.text(1);
-            a.n_size_classes = r.i32(2);
-            apps.push_back(std::move(a));
-        }
-        return apps;
+        if (all) return size_classes_of_apps(db_, " WHERE deprecated=0");
+        return size_classes_of_apps(db_, " WHERE deprecated=0 AND n_size_classes>1");
     }
 
     void speeds(Id appid, double min_credit, bool anonymous, const std::function<void(const SpeedRecord&)>& row) override {

@@ -69,9 +69,9 @@ Explanation dry_run(RpcServices& services, const DryJobPool& pool, const Schedul
     Rpc rpc(services, request, screening);
     Explanation e;
     if (screening.finished) {
-        e.search = screening.may_send_work ? Search::kArrayEmpty : Search::kClientRefused;
+        e.search = ended_by_screening(screening);
     } else if (run_stages(rpc) == &authenticate) {
-        e.search = rpc.stored.max_results_day == -1 ? Search::kHostBanned : Search::kUnknownAccount;
+        e.search = ended_by_account(rpc);
     } else {
         e.search = rpc.decision.search;
     }

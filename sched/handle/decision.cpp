@@ -3,7 +3,9 @@
 #include <cmath>
 #include <iterator>
 
+#include "rpc.h"
 #include "sched/match/tally.h"
+#include "screening.h"
 
 namespace sluice {
 namespace {
@@ -51,6 +53,14 @@ double miss(const Verdict& v) {
 
 std::span<const SearchInfo> search_infos() { return kInfos; }
 const SearchInfo& search_info(Search search) { return kInfos[static_cast<std::size_t>(search)]; }
+
+Search ended_by_screening(const Screening& screening) {
+    return screening.may_send_work ? Search::kArrayEmpty : Search::kClientRefused;
+}
+
+Search ended_by_account(const Rpc& rpc) {
+    return rpc.stored.max_results_day == -1 ? Search::kHostBanned : Search::kUnknownAccount;
+}
 
 void add_stats(MatchStats& sum, const MatchStats& more) {
     sum.slots_scanned += more.slots_scanned;

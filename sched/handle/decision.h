@@ -6,6 +6,9 @@
 
 namespace sluice {
 
+struct Rpc;
+struct Screening;
+
 /// Was the job array searched for this host? If not, what stood before.
 enum class Search {
     kDone,
@@ -34,6 +37,11 @@ struct SearchInfo {
 /// One row for each, in order.
 std::span<const SearchInfo> search_infos();
 const SearchInfo& search_info(Search search);
+
+/// Why screen_client() had the last word.
+Search ended_by_screening(const Screening& screening);
+/// Why authenticate() had it.
+Search ended_by_account(const Rpc& rpc);
 
 struct Decision {
     Search search = Search::kNotAsked;

@@ -18,8 +18,7 @@ constexpr Stage (*kStages[])(Rpc&) = {authenticate,   lock_host,     read_host, 
 
 /// Why a stage ended the RPC before jobs were looked for.
 Search ended_by(Stage (*stage)(Rpc&), const Rpc& rpc) {
-    if (stage == lock_host) return Search::kHostBusy;
-    return rpc.stored.max_results_day == -1 ? Search::kHostBanned : Search::kUnknownAccount;
+    return stage == lock_host ? Search::kHostBusy : ended_by_account(rpc);
 }
 
 /// Claims never outlive a decision.
@@ -120,9 +119,7 @@ std::string handle_rpc(RpcServices& services, std::string_view request_text) {
         const SchedulerRequest& request = *parsed.request;
         for (const std::string& tag : parsed.request->unknown_tags) log_debug("unrecognized tag in request: {}", tag);
         const Screening screening = screen_client(services, request);
-        if (screening.finished)
-            return nucleus(services, request, screening,
-                           screening.may_send_work ? Search::kArrayEmpty : Search::kClientRefused);
+        if (screening.finished) return nucleus(services, request, screening, ended_by_screening(screening));
         return decide(services, request, screening);
     } catch (const std::exception& e) {
         log_critical("request from {} not handled: {}", services.remote_address, e.what());

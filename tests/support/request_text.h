@@ -26,4 +26,12 @@ struct RequestText {
     std::string text() const;
 };
 
+/// A known host that wants work.
+inline RequestText asking(Id host, double seconds) {
+    RequestText r;
+    r.hostid = host;
+    r.work_seconds = seconds;
+    return r;
+}
+
 }  // namespace sluice::test

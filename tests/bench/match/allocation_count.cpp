@@ -1,6 +1,7 @@
 // Counts allocations of the whole program. A file of its own, so that the compiler does not see through the pair.
+#include "allocation_count.h"
+
 #include <atomic>
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 

@@ -11,13 +11,6 @@ using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-RequestText asking(Id host, double seconds) {
-    RequestText r;
-    r.hostid = host;
-    r.work_seconds = seconds;
-    return r;
-}
-
 /// Does `change` when the RPC has decided and is about to begin its first transaction: another process was quicker.
 void meanwhile(RpcWorld& w, const std::function<void()>& change) {
     w.at_point = [&w, change, done = false](const char* point) mutable {

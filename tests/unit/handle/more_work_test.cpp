@@ -15,13 +15,6 @@ const char* const kTargeted = "<enable_assignment>1</enable_assignment>"
                               "<dont_generate_upload_certificates>1</dont_generate_upload_certificates>";
 const char* const kBroadcast = "<enable_assignment_multi>1</enable_assignment_multi>";
 
-RequestText asking(Id host) {
-    RequestText r;
-    r.hostid = host;
-    r.work_seconds = 5;
-    return r;
-}
-
 Id assigned_workunit(RpcWorld& w, AssignTarget type, Id target, bool multi = false) {
     const Id result = w.add_job();
     const Id wu = w.db.results[result].workunitid;
@@ -46,7 +39,7 @@ TEST_P(Targeted, Jobs) {
     w.db.teams[4] = {4, "t"};
     const Id target = GetParam().mine ? (GetParam().type == AssignTarget::kTeam ? 4 : 1) : 77;
     const Id wu = assigned_workunit(w, GetParam().type, target);
-    const ReplyText reply = w.send(asking(host));
+    const ReplyText reply = w.send(asking(host, 5));
     if (!GetParam().mine) {
         EXPECT_THAT(reply.result_names(), IsEmpty());
         EXPECT_THAT(w.db.results, IsEmpty());
@@ -62,7 +55,7 @@ TEST_P(Targeted, Jobs) {
     EXPECT_TRUE(reply.has("<name>" + r.name + "_r"));
     EXPECT_EQ(w.db.workunits[wu].transition_time, w.clock.now_sec() + 7 * 86400);
     EXPECT_EQ((w.db.host_app_versions[{host, 1}].n_jobs_today), 1);
-    RequestText again = asking(host);
+    RequestText again = asking(host, 5);
     again.seqno = 1;
     again.others = reply.result_names();
     EXPECT_THAT(w.send(again).result_names(), IsEmpty()) << "one instance to a host";
@@ -79,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(All, Targeted,
 TEST(TargetedJobs, WhateverResourceIsAskedFor) {
     RpcWorld w(kTargeted);
     assigned_workunit(w, AssignTarget::kUser, 1);
-    RequestText r = asking(w.add_host());
+    RequestText r = asking(w.add_host(), 5);
     r.more = "<cpu_req_secs>0</cpu_req_secs><coprocs><coproc_cuda><type>NVIDIA</type><count>1</count><name>x</name>"
              "<req_secs>100</req_secs><peak_flops>1e12</peak_flops></coproc_cuda></coprocs>";
     w.db.versions[2] = w.db.versions[1];  // so that the project has GPU versions
@@ -98,7 +91,7 @@ TEST(TargetedJobs, NotIfTheWorkunitNeedsNone) {
         RpcWorld w(kTargeted);
         const Id host = w.add_host();
         reason(w.db.workunits[assigned_workunit(w, AssignTarget::kUser, 1)]);
-        EXPECT_THAT(w.send(asking(host)).result_names(), IsEmpty());
+        EXPECT_THAT(w.send(asking(host, 5)).result_names(), IsEmpty());
         EXPECT_THAT(w.db.results, IsEmpty());
     }
 }
@@ -107,7 +100,7 @@ TEST(TargetedJobs, AssignmentsWithoutWorkunitAreRemoved) {
     RpcWorld w(kTargeted);
     const Id host = w.add_host();
     w.db.workunits.erase(assigned_workunit(w, AssignTarget::kUser, 1));
-    w.send(asking(host));
+    w.send(asking(host, 5));
     EXPECT_THAT(w.db.assignments, IsEmpty());
 }
 
@@ -115,7 +108,7 @@ TEST(TargetedJobs, AMissingTemplateLeavesNothingBehind) {
     RpcWorld w(kTargeted);
     const Id host = w.add_host();
     w.db.workunits[assigned_workunit(w, AssignTarget::kUser, 1)].result_template_file = "none";
-    EXPECT_EQ(w.send(asking(host)).malformed(), "");
+    EXPECT_EQ(w.send(asking(host, 5)).malformed(), "");
     EXPECT_THAT(w.db.results, IsEmpty());
 }
 
@@ -133,7 +126,7 @@ TEST(TargetedJobs, TakenByAnotherHostMeanwhile) {
         r.hostid = other;
         w.db.results[900] = r;
     };
-    EXPECT_THAT(w.send(asking(host)).result_names(), IsEmpty());
+    EXPECT_THAT(w.send(asking(host, 5)).result_names(), IsEmpty());
     EXPECT_EQ(w.db.results.size(), 1u);
 }
 
@@ -141,16 +134,16 @@ TEST(TargetedJobs, UploadsAreSigned) {
     RpcWorld w("<enable_assignment>1</enable_assignment>");
     const Id host = w.add_host();
     assigned_workunit(w, AssignTarget::kUser, 1);
-    EXPECT_TRUE(w.send(asking(host)).has("<xml_signature>"));
+    EXPECT_TRUE(w.send(asking(host, 5)).has("<xml_signature>"));
 }
 
 TEST(BroadcastJobs, OneInstanceForEachHost) {
     RpcWorld w(kBroadcast);
     const Id a = w.add_host(), b = w.add_host();
     assigned_workunit(w, AssignTarget::kNone, 0, true);
-    EXPECT_THAT(w.send(asking(a)).result_names(), SizeIs(1));
-    EXPECT_THAT(w.send(asking(b)).result_names(), SizeIs(1));
-    RequestText again = asking(a);
+    EXPECT_THAT(w.send(asking(a, 5)).result_names(), SizeIs(1));
+    EXPECT_THAT(w.send(asking(b, 5)).result_names(), SizeIs(1));
+    RequestText again = asking(a, 5);
     again.seqno = 1;
     EXPECT_THAT(w.send(again).result_names(), IsEmpty());
     EXPECT_THAT(w.db.results, SizeIs(2));
@@ -160,7 +153,7 @@ TEST(BroadcastJobs, TeamZeroIsNoTeam) {
     RpcWorld w(kBroadcast);
     const Id host = w.add_host();
     assigned_workunit(w, AssignTarget::kTeam, 0, true);
-    EXPECT_THAT(w.send(asking(host)).result_names(), IsEmpty());
+    EXPECT_THAT(w.send(asking(host, 5)).result_names(), IsEmpty());
 }
 
 TEST(BroadcastJobs, NotForThoseWhoOnlyWantTheirOwn) {
@@ -169,14 +162,14 @@ TEST(BroadcastJobs, NotForThoseWhoOnlyWantTheirOwn) {
     const Id host = w.add_host();
     assigned_workunit(w, AssignTarget::kNone, 0, true);
     w.add_job();
-    EXPECT_THAT(w.send(asking(host)).result_names(), IsEmpty());
+    EXPECT_THAT(w.send(asking(host, 5)).result_names(), IsEmpty());
 }
 
 TEST(Anonymous, JobsForTheClientsOwnVersion) {
     RpcWorld w;
     const Id host = w.add_host();
     const Id id = w.add_job();
-    RequestText r = asking(host);
+    RequestText r = asking(host, 5);
     r.platform = "anonymous";
     r.more = "<app_versions><app_version><app_name>up</app_name><version_num>123</version_num><flops>2e9</flops>"
              "<platform>my-linux</platform></app_version></app_versions>";
@@ -192,7 +185,7 @@ TEST(Anonymous, JobsForTheClientsOwnVersion) {
 
 TEST(Anonymous, WrongVersionsAreNamed) {
     RpcWorld w;
-    RequestText r = asking(w.add_host());
+    RequestText r = asking(w.add_host(), 5);
     w.add_job();
     r.platform = "anonymous";
     r.more = "<app_versions><app_version><app_name>nosuch</app_name><version_num>1</version_num></app_version>"
@@ -204,7 +197,7 @@ TEST(Preferences, TheAccountsAreSentIfNewerAndBindIfTheClientHasNone) {
     RpcWorld w;
     w.db.users[1].global_prefs = "<global_preferences>\n<mod_time>500</mod_time>\n<disk_max_used_pct>50"
                                  "</disk_max_used_pct>\n</global_preferences>\n";
-    RequestText r = asking(w.add_host());
+    RequestText r = asking(w.add_host(), 5);
     EXPECT_TRUE(w.send(r).has("<mod_time>500</mod_time>"));
     r.seqno = 1;
     r.more = "<working_global_preferences><global_preferences><mod_time>600</mod_time></global_preferences>"
@@ -216,7 +209,7 @@ TEST(Preferences, MemoryForIdleAndBusyTimes) {
     RpcWorld w;
     const Id host = w.add_host();
     w.add_job([](Workunit& wu) { wu.rsc_memory_bound = 5e9; });  // of 8e9
-    RequestText r = asking(host);
+    RequestText r = asking(host, 5);
     const auto with = [&](int busy, int idle) {
         r.more = fmt::format("<working_global_preferences><global_preferences><ram_max_used_busy_pct>{}"
                              "</ram_max_used_busy_pct><ram_max_used_idle_pct>{}</ram_max_used_idle_pct>"

@@ -14,19 +14,12 @@ using ::testing::Not;
 
 const char* const kResend = "<resend_lost_results>1</resend_lost_results>";
 
-RequestText asking(Id host) {
-    RequestText r;
-    r.hostid = host;
-    r.work_seconds = 1000;
-    return r;
-}
-
 TEST(Resend, ALostJobIsSentAgainAndNothingNew) {
     RpcWorld w(kResend);
     const Id host = w.add_host();
     const Result lost = w.add_in_progress(host), there = w.add_in_progress(host);
     w.add_job();
-    RequestText r = asking(host);
+    RequestText r = asking(host, 1000);
     r.others = {there.name};
     const ReplyText reply = w.send(r);
     EXPECT_THAT(reply.result_names(), ElementsAre(lost.name));
@@ -47,7 +40,7 @@ TEST(Resend, TheGracePeriodIsAddedOnceHoweverOften) {
     lost.report_deadline += 500;  // as it was sent first
     const std::int64_t deadline = lost.report_deadline;
     for (int i = 0; i < 3; ++i) {
-        RequestText r = asking(host);
+        RequestText r = asking(host, 1000);
         r.seqno = i;
         EXPECT_EQ(w.send(r).value("report_deadline"), std::to_string(deadline - 500));
         EXPECT_EQ(w.db.results[lost.id].report_deadline, deadline);
@@ -62,7 +55,7 @@ TEST(Resend, ALateJobKeepsItsDeadlineAndAtLevelOneGetsHalfItsTimeAgain) {
         Result& lost = w.add_in_progress(host);
         lost.sent_time = w.clock.now_sec() - 6 * 86400;
         lost.report_deadline = w.clock.now_sec() + 86400;
-        w.send(asking(host));
+        w.send(asking(host, 1000));
         EXPECT_EQ(w.db.results[lost.id].report_deadline - w.clock.now_sec(), level == 0 ? 86400 : 7 * 86400 / 2);
     }
 }
@@ -74,7 +67,7 @@ TEST(Resend, OneThatCantMeetItsDeadlineGetsItsWholeTimeIfThatIsEnough) {
     lost.sent_time = w.clock.now_sec() - 6 * 86400;
     lost.report_deadline = w.clock.now_sec() + 1000;
     w.db.workunits[lost.workunitid].rsc_fpops_est = 2e12;  // 2000 s
-    RequestText r = asking(host);
+    RequestText r = asking(host, 1000);
     r.more = "<estimated_delay>10</estimated_delay>";
     EXPECT_THAT(w.send(r).result_names(), ElementsAre(lost.name));
     EXPECT_EQ(w.db.results[lost.id].report_deadline, w.clock.now_sec() + 7 * 86400);
@@ -86,7 +79,7 @@ TEST(Resend, NonCpuIntensiveJobsToo) {
     w.reload_tables();
     const Id host = w.add_host();
     const Result lost = w.add_in_progress(host);
-    EXPECT_THAT(w.send(asking(host)).result_names(), ElementsAre(lost.name));
+    EXPECT_THAT(w.send(asking(host, 1000)).result_names(), ElementsAre(lost.name));
 }
 
 TEST(Resend, WhomAJobIsReservedForNoLongerMatters) {
@@ -96,7 +89,7 @@ TEST(Resend, WhomAJobIsReservedForNoLongerMatters) {
     const Id host = w.add_host();
     const Result lost = w.add_in_progress(host);
     w.db.workunits[lost.workunitid].priority = 1;
-    EXPECT_THAT(w.send(asking(host)).result_names(), ElementsAre(lost.name));
+    EXPECT_THAT(w.send(asking(host, 1000)).result_names(), ElementsAre(lost.name));
 }
 
 struct Why {
@@ -111,7 +104,7 @@ TEST_P(NotResent, IsTimedOutInstead) {
     GetParam().change(w, lost);
     w.reload_tables();
     const Result before = lost;
-    const ReplyText reply = w.send(asking(host));
+    const ReplyText reply = w.send(asking(host, 1000));
     EXPECT_EQ(reply.malformed(), "");
     EXPECT_THAT(reply.result_names(), IsEmpty());
     EXPECT_THAT(reply.messages(), Contains("Didn't resend lost task " + before.name + " (expired)"));
@@ -147,17 +140,17 @@ TEST(Resend, AWorkunitThatIsGone) {
     const Id host = w.add_host();
     Result& lost = w.add_in_progress(host);
     w.db.workunits.erase(lost.workunitid);
-    EXPECT_EQ(w.send(asking(host)).malformed(), "");
+    EXPECT_EQ(w.send(asking(host, 1000)).malformed(), "");
 }
 
 TEST(Resend, NotWithoutNeed) {
     RpcWorld w(kResend);
     const Id host = w.add_host();
     w.add_in_progress(host);
-    RequestText r = asking(host);
+    RequestText r = asking(host, 1000);
     r.list_others = false;
     EXPECT_THAT(w.send(r).result_names(), IsEmpty()) << "the client does not say what it has";
-    r = asking(host);
+    r = asking(host, 1000);
     r.work_seconds = 0;
     r.seqno = 1;
     EXPECT_THAT(w.send(r).result_names(), IsEmpty()) << "it wants nothing";
@@ -167,7 +160,7 @@ TEST(Resend, AtLevelOneEvenIfNothingIsAskedFor) {
     RpcWorld w(kResend, 1);
     const Id host = w.add_host();
     const Result lost = w.add_in_progress(host);
-    RequestText r = asking(host);
+    RequestText r = asking(host, 1000);
     r.work_seconds = 0;
     EXPECT_THAT(w.send(r).result_names(), ElementsAre(lost.name));
 }
@@ -180,7 +173,7 @@ TEST(Resend, ARepeatedReportMeansThatTheLastReplyWasLost) {
     twice.server_state = ServerState::kOver;
     twice.outcome = Outcome::kSuccess;
     twice.received_time = 5;
-    RequestText r = asking(host);
+    RequestText r = asking(host, 1000);
     EXPECT_THAT(w.send(r).result_names(), IsEmpty());
     r.reported = {twice.name};
     r.seqno = 1;
@@ -190,7 +183,7 @@ TEST(Resend, ARepeatedReportMeansThatTheLastReplyWasLost) {
 TEST(Resend, NotWhileReportsWait) {
     RpcWorld w(std::string(kResend) + "<report_max>1</report_max>");
     const Id host = w.add_host();
-    RequestText r = asking(host);
+    RequestText r = asking(host, 1000);
     for (int i = 0; i < 3; ++i) r.reported.push_back(w.add_in_progress(host).name);
     EXPECT_THAT(w.send(r).result_names(), IsEmpty());
 }

@@ -13,18 +13,11 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-RequestText asking(Id host, double seconds = 5) {
-    RequestText r;
-    r.hostid = host;
-    r.work_seconds = seconds;
-    return r;
-}
-
 TEST(Send, OneJobInReplyAndRows) {
     RpcWorld w("<report_grace_period>300</report_grace_period>");
     const Id host = w.add_host();
     const Id id = w.add_job();
-    const ReplyText reply = w.send(asking(host));
+    const ReplyText reply = w.send(asking(host, 5));
     ASSERT_THAT(reply.result_names(), SizeIs(1));
     const Result& r = w.db.results[id];
     EXPECT_EQ(reply.result_names()[0], r.name);
@@ -56,7 +49,7 @@ TEST(Send, ATransitionThatComesSoonerStays) {
     RpcWorld w;
     const Id host = w.add_host();
     const Id id = w.add_job([&](Workunit& wu) { wu.transition_time = w.clock.now_sec() + 5; });
-    w.send(asking(host));
+    w.send(asking(host, 5));
     EXPECT_EQ(w.db.workunits[w.db.results[id].workunitid].transition_time, w.clock.now_sec() + 5);
 }
 
@@ -65,26 +58,26 @@ TEST(Send, TooSoonAfterTheLastRequest) {
     const Id host = w.add_host();
     w.add_job();
     w.db.hosts[host].rpc_time = w.clock.now_sec() - 20;
-    const ReplyText reply = w.send(asking(host));
+    const ReplyText reply = w.send(asking(host, 5));
     EXPECT_THAT(reply.messages(), Contains(HasSubstr("too recent. Please wait 40 seconds.")));
     EXPECT_THAT(reply.result_names(), IsEmpty());
     EXPECT_EQ(reply.value("request_delay"), "61.000000");
     w.clock.advance(61);
-    RequestText again = asking(host);
+    RequestText again = asking(host, 5);
     again.seqno = 1;
     EXPECT_THAT(w.send(again).result_names(), SizeIs(1));
 }
 
 TEST(Send, AnEmptyPool) {
     RpcWorld w;
-    const ReplyText reply = w.send(asking(w.add_host()));
+    const ReplyText reply = w.send(asking(w.add_host(), 5));
     EXPECT_THAT(reply.messages(), Contains("Project has no tasks available"));
 }
 
 TEST(Send, AnUnknownSigningKeyGetsNoWork) {
     RpcWorld w;
     w.add_job();
-    RequestText r = asking(w.add_host());
+    RequestText r = asking(w.add_host(), 5);
     r.more = "<code_sign_key>\n1024\nabcdef\n.\n</code_sign_key>\n";
     const ReplyText reply = w.send(r);
     EXPECT_THAT(reply.result_names(), IsEmpty());
@@ -97,7 +90,7 @@ TEST(Send, AFormerSigningKeyIsReplacedBySignature) {
     w.files().write("keys/old_key_0", "1024\nabcdef\n.\n");
     w.files().write("keys/signature_stripped_0", "5161\n.\n");
     w.reload_files();
-    RequestText r = asking(w.add_host());
+    RequestText r = asking(w.add_host(), 5);
     r.more = "<code_sign_key>\n1024\nabcdef\n.\n</code_sign_key>\n";
     const ReplyText reply = w.send(r);
     EXPECT_THAT(reply.result_names(), SizeIs(1));
@@ -185,7 +178,7 @@ TEST(Send, AdaptiveReplicationOfUntrustedHosts) {
         const Id host = w.add_host();
         w.db.host_app_versions[{host, 1}] = {host, 1, 0, 0, {}, 500, 0, {}, valid};
         const Id id = w.add_job();
-        ASSERT_THAT(w.send(asking(host)).result_names(), SizeIs(1));
+        ASSERT_THAT(w.send(asking(host, 5)).result_names(), SizeIs(1));
         const Workunit& wu = w.db.workunits[w.db.results[id].workunitid];
         EXPECT_EQ(wu.target_nresults, valid == 0 ? 3 : 1);
         EXPECT_EQ(wu.min_quorum, valid == 0 ? 3 : 1);
@@ -199,7 +192,7 @@ TEST(Send, TheFirstInstanceCommitsItsWorkunitToAClass) {
     w.db.apps[1].homogeneous_app_version = true;
     w.reload_tables();
     const Id id = w.add_job();
-    ASSERT_THAT(w.send(asking(w.add_host())).result_names(), SizeIs(1));
+    ASSERT_THAT(w.send(asking(w.add_host(), 5)).result_names(), SizeIs(1));
     const Workunit& wu = w.db.workunits[w.db.results[id].workunitid];
     EXPECT_EQ(wu.hr_class, 256 + 2) << "Linux, Intel";
     EXPECT_EQ(wu.app_version_id, 1);

@@ -16,13 +16,6 @@ using ::testing::SizeIs;
 
 constexpr double kMiB = 1024 * 1024;
 
-RequestText asking(Id host) {
-    RequestText r;
-    r.hostid = host;
-    r.work_seconds = 1000;
-    return r;
-}
-
 App& second_app(RpcWorld& w) {
     App other = w.db.apps[1];
     other.id = 2;
@@ -56,7 +49,7 @@ TEST(Told, MemoryAndDiskOnceForEachAppAndAmount) {
     for (int i = 0; i < 2; ++i) w.add_job([](Workunit& wu) { wu.rsc_memory_bound = 20000 * kMiB; });
     w.add_job([](Workunit& wu) { wu.rsc_memory_bound = 30000 * kMiB, wu.rsc_disk_bound = 1e15; });
     w.add_job([](Workunit& wu) { wu.appid = 2, wu.rsc_disk_bound = 500000 * kMiB; });
-    const auto said = w.send(asking(host)).messages();
+    const auto said = w.send(asking(host, 1000)).messages();
     EXPECT_THAT(said, IsSupersetOf({
                           "Upcase needs 20000.00 MB RAM but only 7629.39 MB is available for use.",
                           "Upcase needs 30000.00 MB RAM but only 7629.39 MB is available for use.",
@@ -70,7 +63,7 @@ TEST(Told, AGigabyteOfPreferencesIsTwoToTheThirty) {
     RpcWorld w;
     const Id host = w.add_host();
     w.add_job([](Workunit& wu) { wu.rsc_disk_bound = 1e11; });
-    RequestText r = asking(host);
+    RequestText r = asking(host, 1000);
     r.more = "<host_info><p_ncpus>1</p_ncpus><m_nbytes>8e9</m_nbytes><d_total>1e12</d_total><d_free>5e11</d_free>"
              "<d_boinc_used_total>1e6</d_boinc_used_total></host_info>"
              "<working_global_preferences><global_preferences><disk_max_used_gb>100</disk_max_used_gb>"
@@ -89,7 +82,7 @@ TEST(Told, WhatAPlanClassAsksOfTheVolunteer) {
         RpcWorld w;
         plan_class(w, "c", tags);
         w.add_job();
-        RequestText r = asking(w.add_host());
+        RequestText r = asking(w.add_host(), 1000);
         r.more = "<host_info><p_ncpus>1</p_ncpus><m_nbytes>8e9</m_nbytes><d_free>5e11</d_free>" + host_elements + "</host_info>";
         const ReplyText reply = w.send(r);
         EXPECT_THAT(reply.result_names(), IsEmpty()) << tags;
@@ -102,7 +95,7 @@ TEST(Told, AVersionForNewerClientsAsksForNothingAndDelaysNobody) {
     w.db.versions[1].min_core_version = 90000;
     w.reload_tables();
     w.add_job();
-    const ReplyText reply = w.send(asking(w.add_host()));
+    const ReplyText reply = w.send(asking(w.add_host(), 1000));
     EXPECT_THAT(reply.result_names(), IsEmpty());
     EXPECT_THAT(reply.messages(), Not(Contains(HasSubstr("ewer BOINC"))));
     EXPECT_NE(reply.value("request_delay"), "86400.000000");
@@ -131,7 +124,7 @@ TEST(Told, GpuMemoryAndDriver) {
         plan_class(w, "cuda_x", "<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>512</min_gpu_ram_mb><cuda/>"
                                 "<min_driver_version>50000</min_driver_version>");
         w.add_job();
-        RequestText r = asking(w.add_host());
+        RequestText r = asking(w.add_host(), 1000);
         r.more = nvidia(c.driver, c.ram, 100);
         EXPECT_THAT(w.send(r).messages(), Contains(HasSubstr(c.words)));
     }
@@ -142,7 +135,7 @@ TEST(Told, ResourcesByTheNamesThatVolunteersKnow) {
     plan_class(w, "cuda_x", "<gpu_type>nvidia</gpu_type>");
     prefer(w, "<no_cuda>1</no_cuda>");
     w.add_job();
-    RequestText r = asking(w.add_host());
+    RequestText r = asking(w.add_host(), 1000);
     r.more = nvidia(52000, 4e9, 100);
     EXPECT_THAT(w.send(r).messages(), Contains(HasSubstr("Tasks for NVIDIA GPU are available, but your preferences")));
 }
@@ -153,7 +146,7 @@ TEST(Told, TheDailyQuotaWithAndWithoutTheProcessors) {
     w.db.hosts[host].rpc_time = w.clock.now_sec() - 10;
     w.db.host_app_versions[{host, 1}] = {host, 1, 0, 0, {}, 5, 20, {}, 0};
     w.add_job();
-    EXPECT_THAT(w.send(asking(host)).messages(),
+    EXPECT_THAT(w.send(asking(host, 1000)).messages(),
                 IsSupersetOf({"Daily job limit (20) has been reached", "This computer has finished a daily quota of 5 tasks"}));
 }
 
@@ -163,7 +156,7 @@ TEST(Told, AppsWithoutJobsByName) {
     prefer(w, "<app_id>1</app_id><app_id>2</app_id>");
     w.reload_tables();
     w.add_job([](Workunit& wu) { wu.rsc_disk_bound = 1e15; });
-    const auto said = w.send(asking(w.add_host())).messages();
+    const auto said = w.send(asking(w.add_host(), 1000)).messages();
     EXPECT_THAT(said, Contains("No tasks are available for Other app"));
     EXPECT_THAT(said, Not(Contains("No tasks are available for Upcase"))) << "there are, but they need more disk";
 }
@@ -173,7 +166,7 @@ TEST(Told, AnonymousPlatformWithoutAVersionOfTheApp) {
     w.db.platforms[9] = {.id = 9, .name = "anonymous", .user_friendly_name = "anonymous"};
     w.reload_tables();
     w.add_job();
-    RequestText r = asking(w.add_host());
+    RequestText r = asking(w.add_host(), 1000);
     r.platform = "anonymous";
     EXPECT_THAT(w.send(r).messages(), Not(Contains(HasSubstr("Unknown"))));
     r.seqno = 1;
@@ -192,7 +185,7 @@ TEST(Told, AClientsOwnGpuVersionIsItsOwnChoice) {
         w.reload_tables();
         prefer(w, "<no_cuda>1</no_cuda>");
         w.add_job();
-        RequestText r = asking(w.add_host());
+        RequestText r = asking(w.add_host(), 1000);
         r.platform = "anonymous";
         r.more = "<app_versions><app_version><app_name>up</app_name><version_num>100</version_num><flops>1e9</flops>"
                  "<coproc><type>NVIDIA</type><count>1</count></coproc></app_version></app_versions>" + nvidia(52000, 4e9, 100);
@@ -204,7 +197,7 @@ TEST(Told, BudaVariantsCountAsVersions) {
     RpcWorld w;
     w.files().write("buda_apps/x/cuda/variant.json", R"({"cpu_type": "intel", "plan_class": "cuda_x"})");
     w.reload_files();
-    RequestText r = asking(w.add_host());
+    RequestText r = asking(w.add_host(), 1000);
     r.more = nvidia(52000, 4e9, 0);
     EXPECT_FALSE(w.send(r).has("<no_rsc_apps>NVIDIA</no_rsc_apps>")) << "else the client would never ask for GPU work";
 }

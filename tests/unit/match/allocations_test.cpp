@@ -2,27 +2,12 @@
 // few more as vectors grow.
 #include <gtest/gtest.h>
 
+#include "tests/bench/match/allocation_count.h"
+#include "tests/support/dense_pool.h"
 #include "tests/support/match_world.h"
-
-/// tests/bench/match/allocation_count.cpp: calls of operator new so far.
-std::uint64_t allocation_count();
 
 namespace sluice::test {
 namespace {
-
-class DensePool final : public JobPool {
-  public:
-    std::vector<JobSummary> jobs;
-    std::uint32_t size() const override { return static_cast<std::uint32_t>(jobs.size()); }
-    PoolSlot read(std::uint32_t i, JobSummary& job, PoolRef& ref) const override {
-        job = jobs[i];
-        ref = {i, 0, 1};
-        return PoolSlot::kPresent;
-    }
-    bool claim(const PoolRef&) override { return true; }
-    void release(const PoolRef&) override {}
-    std::optional<std::string> workunit_xml(const PoolRef&) const override { return std::nullopt; }
-};
 
 struct Case {
     const char* name;

@@ -1,0 +1,5 @@
+#pragma once
+#include <cstdint>
+
+/// Calls of operator new so far. Link allocation_count.cpp.
+std::uint64_t allocation_count();

@@ -1,0 +1,23 @@
+#pragma once
+#include <vector>
+
+#include "sluice/match/job_pool.h"
+
+namespace sluice::test {
+
+/// As dense as shared memory: one JobSummary after another.
+class DensePool final : public JobPool {
+  public:
+    std::vector<JobSummary> jobs;
+    std::uint32_t size() const override { return static_cast<std::uint32_t>(jobs.size()); }
+    PoolSlot read(std::uint32_t i, JobSummary& job, PoolRef& ref) const override {
+        job = jobs[i];
+        ref = {i, 0, 1};
+        return PoolSlot::kPresent;
+    }
+    bool claim(const PoolRef&) override { return true; }
+    void release(const PoolRef&) override {}
+    std::optional<std::string> workunit_xml(const PoolRef&) const override { return std::nullopt; }
+};
+
+}  // namespace sluice::test
