@@ -161,6 +161,7 @@ TEST_P(Modes, AGracefulRestartOfApacheEndsInService) {
     const bool untouched = GetParam() == Served::kListen || GetParam() == Served::kSpawnFcgi;
     EXPECT_LE(load.broken, untouched ? 0 : load.requests / 2) << to_text(load) << served_->logs();
     EXPECT_EQ(load.malformed + load.twice, 0) << to_text(load);
+    project_.add_unsent_jobs(100);  // on a fast machine the clients have taken all that there were
     EXPECT_TRUE(work_flows()) << served_->logs();
 }
 
