@@ -43,9 +43,7 @@ ConfigElement read_element(XmlReader& reader, std::string_view input, const std:
     std::vector<ConfigElement> open{opened()};
     while (!open.front().self_closing) {
         switch (reader.next()) {
-            case XmlReader::Kind::kText:
-                open.back().text += xml_unescape(reader.raw_text());
-                break;
+            case XmlReader::Kind::kText: open.back().text += xml_unescape(reader.raw_text()); break;
             case XmlReader::Kind::kStart:
                 if (reader.empty_element()) {
                     open.back().children.push_back(opened());
@@ -66,8 +64,7 @@ ConfigElement read_element(XmlReader& reader, std::string_view input, const std:
                 open.back().children.push_back(std::move(done));
                 break;
             }
-            case XmlReader::Kind::kEof:
-                fail(fmt::format("</{}> is missing", open.back().name));
+            case XmlReader::Kind::kEof: fail(fmt::format("</{}> is missing", open.back().name));
         }
     }
     return std::move(open.front());
@@ -82,10 +79,8 @@ void skip_element(XmlReader& reader, std::string_view input, const std::string& 
     // be lost.
     std::string_view skipped = input.substr(start, reader.position() - start);
     const std::size_t last_tag = skipped.rfind("</");
-    const bool closed =
-        last_tag != std::string_view::npos && trim(skipped.substr(last_tag)).starts_with("</" + name);
-    if (!closed)
-        throw ConfigError(fmt::format("{}: <{}> has no </{}>", where(input, start, file), name, name));
+    const bool closed = last_tag != std::string_view::npos && trim(skipped.substr(last_tag)).starts_with("</" + name);
+    if (!closed) throw ConfigError(fmt::format("{}: <{}> has no </{}>", where(input, start, file), name, name));
 }
 
 }  // namespace sluice

@@ -35,15 +35,12 @@ struct Source {
 
 /// Tags whose names hold a host's name or a family of web options.
 bool is_host_dir(std::string_view tag) {
-    return tag.ends_with("_dir") &&
-           (tag.starts_with("tmp_") || tag.starts_with("log_") || tag.starts_with("pid_"));
+    return tag.ends_with("_dir") && (tag.starts_with("tmp_") || tag.starts_with("log_") || tag.starts_with("pid_"));
 }
 bool is_web_family(std::string_view tag) {
     return tag.starts_with("profile_") || tag.starts_with("moderators_") || tag.starts_with("recaptcha_");
 }
-bool is_known(std::string_view tag) {
-    return find_option(tag) != nullptr || is_host_dir(tag) || is_web_family(tag);
-}
+bool is_known(std::string_view tag) { return find_option(tag) != nullptr || is_host_dir(tag) || is_web_family(tag); }
 
 /// The known options between <config> and </config>, in file order; unknown ones are skipped with a warning.
 std::vector<ConfigElement> read_options(const Source& source, std::vector<std::string>& warnings,
@@ -53,8 +50,7 @@ std::vector<ConfigElement> read_options(const Source& source, std::vector<std::s
     while (kind != XmlReader::Kind::kEof && !(kind == XmlReader::Kind::kStart && reader.name() == "config")) {
         kind = reader.next();
     }
-    if (kind == XmlReader::Kind::kEof)
-        throw ConfigError(fmt::format("{}: there is no <config> element", source.name));
+    if (kind == XmlReader::Kind::kEof) throw ConfigError(fmt::format("{}: there is no <config> element", source.name));
     std::vector<ConfigElement> options;
     std::set<std::string, std::less<>> warned;
     if (reader.empty_element()) return options;
@@ -83,16 +79,14 @@ std::vector<ConfigElement> read_options(const Source& source, std::vector<std::s
     }
 }
 
-void store_weights(const Source& source, const OptionRow& row, const ConfigElement& element,
-                   ProjectConfig& config) {
+void store_weights(const Source& source, const OptionRow& row, const ConfigElement& element, ProjectConfig& config) {
     if (!element.text.empty()) bad_value(source, element, allowed_values(row));
     for (const ConfigElement& weight : element.children) {
         const auto value = parse_double(weight.text);
         const bool fits = value && *value >= row.range.min && *value <= row.range.max;
         if (!fits || weight.text.empty() || !weight.children.empty()) {
-            bad_value(
-                source, weight,
-                fmt::format("in <{}> must be a number from {} to {}", row.tag, row.range.min, row.range.max));
+            bad_value(source, weight,
+                      fmt::format("in <{}> must be a number from {} to {}", row.tag, row.range.min, row.range.max));
         }
         config.score_weights[weight.name] = *value;
     }
@@ -117,12 +111,11 @@ void store(const Source& source, const ConfigElement& element, LoadedConfig& loa
         store_weights(source, *row, element, loaded.config);
         return;
     }
-    if (!element.children.empty())
-        bad_value(source, element, "holds other elements; it " + allowed_values(*row));
+    if (!element.children.empty()) bad_value(source, element, "holds other elements; it " + allowed_values(*row));
     if (std::holds_alternative<std::vector<std::string> ProjectConfig::*>(row->member) &&
         !is_valid_pattern(element.text)) {
-        loaded.warnings.push_back(fmt::format("{}: <{}>{}</{}> is not a regular expression and is ignored",
-                                              source.name, element.name, element.text, element.name));
+        loaded.warnings.push_back(fmt::format("{}: <{}>{}</{}> is not a regular expression and is ignored", source.name,
+                                              element.name, element.text, element.name));
         return;
     }
     const bool is_flag = std::holds_alternative<bool ProjectConfig::*>(row->member);
@@ -206,8 +199,7 @@ ProjectConfig default_config(int compat_level) {
             const std::string_view text = compat_level == 0 ? row.level0 : row.level1;
             const bool is_list = text.empty();  // texts and lists are empty already
             if (!is_list && !set_option(row, text, config)) {
-                throw ConfigError(
-                    fmt::format("option table: the default '{}' of <{}> is out of range", text, row.tag));
+                throw ConfigError(fmt::format("option table: the default '{}' of <{}> is out of range", text, row.tag));
             }
         }
     }
@@ -230,8 +222,8 @@ LoadedConfig load_config_file(const std::filesystem::path& file, const std::file
     const fs::path aux_file = project / "config_aux.xml";
     const auto text = read_file(file, kMaxFileBytes);
     if (!text) {
-        throw ConfigError(fmt::format("{} does not exist: run in a project's folder or set BOINC_PROJECT_DIR",
-                                      file.string()));
+        throw ConfigError(
+            fmt::format("{} does not exist: run in a project's folder or set BOINC_PROJECT_DIR", file.string()));
     }
     const auto aux = read_file(aux_file, kMaxFileBytes);
     if (aux && trim(*aux).empty())
@@ -250,9 +242,8 @@ ProjectConfig load_config_and_warn(const std::filesystem::path& project) {
 void check_score_weights(const ProjectConfig& config, std::span<const std::string_view> known) {
     for (const auto& [name, weight] : config.score_weights) {
         if (std::ranges::find(known, name) != known.end()) continue;
-        throw ConfigError(
-            fmt::format("config.xml: <score_weights><{}>{}</{}>: there is no such term; the terms are {}",
-                        name, weight, name, fmt::join(known, ", ")));
+        throw ConfigError(fmt::format("config.xml: <score_weights><{}>{}</{}>: there is no such term; the terms are {}",
+                                      name, weight, name, fmt::join(known, ", ")));
     }
 }
 

@@ -14,8 +14,7 @@ namespace sluice {
 
 struct LoadedConfig {
     ProjectConfig config;
-    std::vector<std::string>
-        warnings;  ///< one line each: unknown tags (once per name), bad regular expressions
+    std::vector<std::string> warnings;  ///< one line each: unknown tags (once per name), bad regular expressions
 };
 
 /// Every option at its default of `compat_level` (0 or 1), nothing resolved.

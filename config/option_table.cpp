@@ -317,9 +317,7 @@ constexpr OptionSection kSections[] = {
 
 }  // namespace
 
-std::span<const OptionSection> option_sections() {
-    return kSections;
-}
+std::span<const OptionSection> option_sections() { return kSections; }
 
 const OptionRow* find_option(std::string_view tag) {
     for (const OptionSection& section : kSections) {

@@ -19,9 +19,7 @@ struct Visitor : F... {
 template <typename... F>
 Visitor(F...) -> Visitor<F...>;
 
-bool in_range(double value, const OptionRow::Range& range) {
-    return value >= range.min && value <= range.max;
-}
+bool in_range(double value, const OptionRow::Range& range) { return value >= range.min && value <= range.max; }
 
 std::optional<std::int64_t> parse_octal(std::string_view text) {
     std::int64_t value = 0;
@@ -54,9 +52,7 @@ std::string decision_log_text(DecisionLog value) {
 }
 
 /// A bound as an admin would write it.
-std::string number_text(double value) {
-    return fmt::format("{:.15g}", value);
-}
+std::string number_text(double value) { return fmt::format("{:.15g}", value); }
 
 }  // namespace
 
@@ -129,10 +125,8 @@ std::string type_name(const OptionRow& row) {
     const auto whole = [&] { return row.base == OptionRow::Base::kOctal ? "octal mode" : "whole number"; };
     return std::visit(
         Visitor{[](std::monostate) { return "text"; }, [](bool ProjectConfig::*) { return "0 or 1"; },
-                [&](int ProjectConfig::*) { return whole(); },
-                [&](std::int64_t ProjectConfig::*) { return whole(); },
-                [](double ProjectConfig::*) { return "number"; },
-                [](std::string ProjectConfig::*) { return "text"; },
+                [&](int ProjectConfig::*) { return whole(); }, [&](std::int64_t ProjectConfig::*) { return whole(); },
+                [](double ProjectConfig::*) { return "number"; }, [](std::string ProjectConfig::*) { return "text"; },
                 [](std::vector<std::string> ProjectConfig::*) { return "texts"; },
                 [](std::vector<std::int64_t> ProjectConfig::*) { return "whole numbers"; },
                 [](std::map<std::string, double> ProjectConfig::*) { return "numbers by name"; },
@@ -145,25 +139,22 @@ std::string allowed_values(const OptionRow& row) {
     if (row.base == OptionRow::Base::kOctal)
         return fmt::format("must be an octal mode from 0 to {:o}", static_cast<int>(max));
     const std::string bounds = fmt::format("from {} to {}", number_text(min), number_text(max));
-    const std::string whole =
-        fmt::format("must be a whole number {} (decimal, 0x hexadecimal or 0 octal)", bounds);
+    const std::string whole = fmt::format("must be a whole number {} (decimal, 0x hexadecimal or 0 octal)", bounds);
     return std::visit(
-        Visitor{[](std::monostate) { return std::string("may be anything"); },
-                [](bool ProjectConfig::*) { return std::string("must be 0 or 1"); },
-                [&](int ProjectConfig::*) { return whole; },
-                [&](std::int64_t ProjectConfig::*) { return whole; },
-                [&](double ProjectConfig::*) { return "must be a number " + bounds; },
-                [&](std::string ProjectConfig::*) {
-                    return fmt::format("must have at most {} bytes", number_text(max));
-                },
-                [&](std::vector<std::string> ProjectConfig::*) {
-                    return fmt::format("must have at most {} bytes", number_text(max));
-                },
-                [&](std::vector<std::int64_t> ProjectConfig::*) { return whole; },
-                [&](std::map<std::string, double> ProjectConfig::*) {
-                    return "must hold elements NAME, each with a number " + bounds;
-                },
-                [](DecisionLog ProjectConfig::*) { return std::string("must be off, nowork or all"); }},
+        Visitor{
+            [](std::monostate) { return std::string("may be anything"); },
+            [](bool ProjectConfig::*) { return std::string("must be 0 or 1"); },
+            [&](int ProjectConfig::*) { return whole; }, [&](std::int64_t ProjectConfig::*) { return whole; },
+            [&](double ProjectConfig::*) { return "must be a number " + bounds; },
+            [&](std::string ProjectConfig::*) { return fmt::format("must have at most {} bytes", number_text(max)); },
+            [&](std::vector<std::string> ProjectConfig::*) {
+                return fmt::format("must have at most {} bytes", number_text(max));
+            },
+            [&](std::vector<std::int64_t> ProjectConfig::*) { return whole; },
+            [&](std::map<std::string, double> ProjectConfig::*) {
+                return "must hold elements NAME, each with a number " + bounds;
+            },
+            [](DecisionLog ProjectConfig::*) { return std::string("must be off, nowork or all"); }},
         row.member);
 }
 

@@ -14,9 +14,7 @@ std::string cell(std::string_view text) {
     return escaped;
 }
 
-std::string default_cell(std::string_view text) {
-    return text.empty() ? "" : fmt::format("`{}`", text);
-}
+std::string default_cell(std::string_view text) { return text.empty() ? "" : fmt::format("`{}`", text); }
 
 std::string range_cell(const OptionRow& row) {
     const std::string type = type_name(row);
@@ -26,12 +24,11 @@ std::string range_cell(const OptionRow& row) {
 }
 
 std::string interpreted_rows(const OptionSection& section) {
-    std::string text =
-        "| Option | Value | Level 0 | Level 1 | Read by | Meaning |\n|---|---|---|---|---|---|\n";
+    std::string text = "| Option | Value | Level 0 | Level 1 | Read by | Meaning |\n|---|---|---|---|---|---|\n";
     for (const OptionRow& row : section.rows) {
-        text += fmt::format(
-            "| `{}` | {} | {} | {} | {} | {} |\n", row.tag, cell(range_cell(row)), default_cell(row.level0),
-            row.level1 == row.level0 ? "" : default_cell(row.level1), row.readers, cell(row.doc));
+        text +=
+            fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", row.tag, cell(range_cell(row)), default_cell(row.level0),
+                        row.level1 == row.level0 ? "" : default_cell(row.level1), row.readers, cell(row.doc));
     }
     return text;
 }
@@ -72,8 +69,8 @@ std::string options_markdown() {
     std::string text(kIntroduction);
     for (const OptionSection& section : option_sections()) {
         const bool interpreted = !std::holds_alternative<std::monostate>(section.rows.front().member);
-        text += fmt::format("\n## {}\n\n{}", section.title,
-                            interpreted ? interpreted_rows(section) : other_rows(section));
+        text +=
+            fmt::format("\n## {}\n\n{}", section.title, interpreted ? interpreted_rows(section) : other_rows(section));
     }
     return text;
 }

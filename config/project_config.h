@@ -77,9 +77,8 @@ struct ProjectConfig {
     bool ignore_upload_certificates = false;
     bool dont_generate_upload_certificates = false;
     bool cache_md5_info = false;
-    int report_grace_period = 0;  ///< s
-    double grace_period_hours =
-        0;  ///< the same in hours; whichever tag stands later wins: read report_grace_period
+    int report_grace_period = 0;    ///< s
+    double grace_period_hours = 0;  ///< the same in hours; whichever tag stands later wins: read report_grace_period
     double delete_delay_hours = 0;
     bool distinct_beta_apps = false;
     bool ended = false;
@@ -163,7 +162,7 @@ struct ProjectConfig {
     int mm_max_locked = 0;  ///< L: warn at this many locked slots; 0: never, -1: a tenth of the array
     std::map<std::string, double> score_weights;  ///< term name -> weight; names: check_score_weights()
     DecisionLog decision_log = DecisionLog::kOff;
-    std::string decision_log_dir;  ///< loaded: PROJECT/log_HOST/decisions if not given
+    std::string decision_log_dir;                                  ///< loaded: PROJECT/log_HOST/decisions if not given
     std::int64_t decision_log_max_bytes = std::int64_t{64} << 20;  ///< of one day's file
     int ltt_reserve_timeout = 0;  ///< s after which a job reserved for LTT hosts goes to any host; 0: never
 

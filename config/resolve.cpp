@@ -29,9 +29,9 @@ void resolve_folders(const fs::path& project, LoadedConfig& loaded) {
         if (fs::is_directory(given, ignored)) {
             config.project_dir = given.lexically_normal().string();
         } else {
-            loaded.warnings.push_back(
-                fmt::format("{}: <project_dir>{}</project_dir> is not a folder; {} is used",
-                            (project / "config.xml").string(), config.project_dir, project.string()));
+            loaded.warnings.push_back(fmt::format("{}: <project_dir>{}</project_dir> is not a folder; {} is used",
+                                                  (project / "config.xml").string(), config.project_dir,
+                                                  project.string()));
             config.project_dir = project.string();
         }
     }
@@ -51,10 +51,8 @@ void resolve_folders(const fs::path& project, LoadedConfig& loaded) {
 
 void resolve_limits(ProjectConfig& config) {
     JobLimits& limits = config.max_jobs_in_progress.project;
-    if (limits.cpu.jobs == 0 && config.max_wus_in_progress > 0)
-        limits.cpu = {config.max_wus_in_progress, true};
-    if (limits.gpu.jobs == 0 && config.max_wus_in_progress_gpu > 0)
-        limits.gpu = {config.max_wus_in_progress_gpu, true};
+    if (limits.cpu.jobs == 0 && config.max_wus_in_progress > 0) limits.cpu = {config.max_wus_in_progress, true};
+    if (limits.gpu.jobs == 0 && config.max_wus_in_progress_gpu > 0) limits.gpu = {config.max_wus_in_progress_gpu, true};
 }
 
 }  // namespace

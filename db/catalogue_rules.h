@@ -11,9 +11,9 @@ int core_version_in_full(int version);
 
 /// Upstream's choice among the versions that are not deprecated in the database: of each app, platform and plan class
 /// the newest; where app.min_version is set also the older ones from min_version on, flagged `deprecated`: they serve
-/// jobs that are pinned to a version number and nothing else. Of apps with homogeneous_app_version all that was not chosen
-/// so, flagged likewise: workunits stay committed to the version that their first result ran with. Versions of apps or
-/// platforms not in `tables` are dropped. In order of id.
+/// jobs that are pinned to a version number and nothing else. Of apps with homogeneous_app_version all that was not
+/// chosen so, flagged likewise: workunits stay committed to the version that their first result ran with. Versions of
+/// apps or platforms not in `tables` are dropped. In order of id.
 std::vector<AppVersion> usable_versions(std::vector<AppVersion> versions, const ProjectTables& tables);
 
 /// Position of a percentile in an ascending list of n > 0 values.

@@ -15,8 +15,8 @@ std::int64_t result_name_suffix(std::string_view name) {
     std::int64_t suffix = -1;
     const auto [stop, error] = std::from_chars(begin, end, suffix);
     // Beyond 31 bits it is no counter of ours, and counting on from it would overflow.
-    const bool sensible = error == std::errc{} && stop == end && suffix >= 0 &&
-                          suffix < std::numeric_limits<std::int32_t>::max();
+    const bool sensible =
+        error == std::errc{} && stop == end && suffix >= 0 && suffix < std::numeric_limits<std::int32_t>::max();
     return sensible ? suffix : -1;
 }
 

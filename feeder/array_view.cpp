@@ -24,16 +24,20 @@ const char* state_name(SlotState state) {
     return "?";
 }
 
-std::string seconds_ago(std::int64_t now, std::int64_t then) { return then == 0 ? "never" : fmt::format("{} s ago", now - then); }
+std::string seconds_ago(std::int64_t now, std::int64_t then) {
+    return then == 0 ? "never" : fmt::format("{} s ago", now - then);
+}
 
 std::string feeder_line(const ArrayView& view) {
-    return fmt::format("feeder: PID {}, {}, last sign of life {}", view.stats.feeder.pid, view.feeder_alive ? "running" : "NOT RUNNING",
+    return fmt::format("feeder: PID {}, {}, last sign of life {}", view.stats.feeder.pid,
+                       view.feeder_alive ? "running" : "NOT RUNNING",
                        seconds_ago(view.now, view.stats.feeder_heartbeat));
 }
 
 std::string tables_text(const ArrayView& view) {
     const ProjectTables& t = *view.tables;
-    std::string text = fmt::format("tables: generation {}, built {}\n", view.stats.table_generation, seconds_ago(view.now, t.built_at));
+    std::string text = fmt::format("tables: generation {}, built {}\n", view.stats.table_generation,
+                                   seconds_ago(view.now, t.built_at));
     text += fmt::format("platforms ({}):\n", t.platforms.size());
     for (const Platform& p : t.platforms) text += fmt::format("  {} {}\n", p.id, p.name);
     text += fmt::format("apps ({}):\n", t.apps.size());
@@ -52,12 +56,13 @@ std::string tables_text(const ArrayView& view) {
     text += fmt::format("app versions ({}):\n", t.versions.size());
     for (const AppVersion& v : t.versions) {
         const Platform* p = t.platform(v.platformid);
-        text += fmt::format("  {} {} {} {}{}{}{}\n", v.id, app_name(view, v.appid), v.version_num, p != nullptr ? p->name : "?",
-                            v.plan_class.empty() ? "" : " [" + v.plan_class + "]", v.beta ? " beta" : "",
-                            v.deprecated ? " (for pinned jobs only)" : "");
+        text += fmt::format("  {} {} {} {}{}{}{}\n", v.id, app_name(view, v.appid), v.version_num,
+                            p != nullptr ? p->name : "?", v.plan_class.empty() ? "" : " [" + v.plan_class + "]",
+                            v.beta ? " beta" : "", v.deprecated ? " (for pinned jobs only)" : "");
     }
-    text += fmt::format("broadcasts: {}\nhost speeds: mean {:.3e}, deviation {:.3e}, median {:.3e}, 95th percentile {:.3e}\n",
-                        t.broadcasts.size(), t.perf.mean, t.perf.stddev, t.perf.median, t.perf.percentile95);
+    text += fmt::format(
+        "broadcasts: {}\nhost speeds: mean {:.3e}, deviation {:.3e}, median {:.3e}, 95th percentile {:.3e}\n",
+        t.broadcasts.size(), t.perf.mean, t.perf.stddev, t.perf.median, t.perf.percentile95);
     return text;
 }
 
@@ -65,13 +70,15 @@ std::string slot_line(const ArrayView& view, const SlotView& s) {
     if (s.state == SlotState::kEmpty) return fmt::format("{:5} ---\n", s.slot);
     if (s.state == SlotState::kClaimed) return fmt::format("{:5} claimed by PID {}\n", s.slot, s.owner.pid);
     const JobSummary& j = s.job;
-    return fmt::format("{:5} {:12} {:10} {:10} {:8} {:5} {:8} {:5} {:8} {:6} {:6}{}{}\n", s.slot, app_name(view, j.app_id), j.workunit_id,
-                       j.result_id, j.batch, j.size_class, j.priority, j.hr_class, view.now - j.time_added, s.infeasible, s.passed_over,
+    return fmt::format("{:5} {:12} {:10} {:10} {:8} {:5} {:8} {:5} {:8} {:6} {:6}{}{}\n", s.slot,
+                       app_name(view, j.app_id), j.workunit_id, j.result_id, j.batch, j.size_class, j.priority,
+                       j.hr_class, view.now - j.time_added, s.infeasible, s.passed_over,
                        j.need_reliable != 0 ? " need_reliable" : "",
                        j.app_version_num != 0 ? fmt::format(" version {}", j.app_version_num) : "");
 }
 
-constexpr std::array<std::pair<std::int64_t, const char*>, 4> kAges{{{60, "<1min"}, {600, "<10min"}, {3600, "<1h"}, {86400, "<1d"}}};
+constexpr std::array<std::pair<std::int64_t, const char*>, 4> kAges{
+    {{60, "<1min"}, {600, "<10min"}, {3600, "<1h"}, {86400, "<1d"}}};
 
 std::size_t age_column(std::int64_t age) {
     std::size_t column = 0;
@@ -103,12 +110,25 @@ nlohmann::json slot_json(const ArrayView& view, const SlotView& s) {
     if (s.state == SlotState::kClaimed) j["owner_pid"] = s.owner.pid;
     if (s.state != SlotState::kPresent) return j;
     const JobSummary& job = s.job;
-    j.update({{"result_id", job.result_id}, {"workunit_id", job.workunit_id}, {"app_id", job.app_id}, {"app", app_name(view, job.app_id)},
-              {"batch", job.batch}, {"priority", job.priority}, {"wu_priority", job.wu_priority}, {"size_class", job.size_class},
-              {"hr_class", job.hr_class}, {"app_version_id", job.app_version_id}, {"app_version_num", job.app_version_num},
-              {"rsc_fpops_est", job.rsc_fpops_est}, {"rsc_memory_bound", job.rsc_memory_bound}, {"rsc_disk_bound", job.rsc_disk_bound},
-              {"delay_bound", job.delay_bound}, {"need_reliable", job.need_reliable != 0}, {"age", view.now - job.time_added},
-              {"infeasible_count", s.infeasible}, {"passed_over", s.passed_over}});
+    j.update({{"result_id", job.result_id},
+              {"workunit_id", job.workunit_id},
+              {"app_id", job.app_id},
+              {"app", app_name(view, job.app_id)},
+              {"batch", job.batch},
+              {"priority", job.priority},
+              {"wu_priority", job.wu_priority},
+              {"size_class", job.size_class},
+              {"hr_class", job.hr_class},
+              {"app_version_id", job.app_version_id},
+              {"app_version_num", job.app_version_num},
+              {"rsc_fpops_est", job.rsc_fpops_est},
+              {"rsc_memory_bound", job.rsc_memory_bound},
+              {"rsc_disk_bound", job.rsc_disk_bound},
+              {"delay_bound", job.delay_bound},
+              {"need_reliable", job.need_reliable != 0},
+              {"age", view.now - job.time_added},
+              {"infeasible_count", s.infeasible},
+              {"passed_over", s.passed_over}});
     return j;
 }
 
@@ -139,19 +159,24 @@ std::string dump_text(const ArrayView& view) {
     std::string text = fmt::format(
         "job array {}: {}\n{}\nslots: {} of {} present, {} claimed, {} empty\nmemory: {:.1f} MB, {:.1f} of {:.1f} MB of cold data in use\n"
         "claims lost to another scheduler: {}; slots given back after their owner's death: {}\n",
-        view.segment, !view.current ? "CLOSED" : s.ready ? "ready" : "not ready", feeder_line(view), s.present, s.slots, s.claimed, s.empty,
-        static_cast<double>(s.segment_bytes) / 1e6, static_cast<double>(s.doc_bytes_used) / 1e6, static_cast<double>(s.doc_bytes_total) / 1e6,
-        s.claims_lost, s.reclaimed);
+        view.segment,
+        !view.current ? "CLOSED"
+        : s.ready     ? "ready"
+                      : "not ready",
+        feeder_line(view), s.present, s.slots, s.claimed, s.empty, static_cast<double>(s.segment_bytes) / 1e6,
+        static_cast<double>(s.doc_bytes_used) / 1e6, static_cast<double>(s.doc_bytes_total) / 1e6, s.claims_lost,
+        s.reclaimed);
     text += tables_text(view);
-    text += fmt::format("{:>5} {:12} {:>10} {:>10} {:>8} {:>5} {:>8} {:>5} {:>8} {:>6} {:>6}\n", "slot", "app", "WU ID", "result ID", "batch",
-                        "size", "priority", "HR", "age (s)", "infeas", "passed");
+    text += fmt::format("{:>5} {:12} {:>10} {:>10} {:>8} {:>5} {:>8} {:>5} {:>8} {:>6} {:>6}\n", "slot", "app", "WU ID",
+                        "result ID", "batch", "size", "priority", "HR", "age (s)", "infeas", "passed");
     for (const SlotView& slot : view.slots) text += slot_line(view, slot);
     return text;
 }
 
 std::string shape_text(const ArrayView& view) {
-    std::string text = fmt::format("{}\nslots: {} of {} present, {} claimed, {} empty\n{:20} {:>5} {:>5} {:>6}", feeder_line(view),
-                                   view.stats.present, view.stats.slots, view.stats.claimed, view.stats.empty, "app", "size", "HR", "jobs");
+    std::string text = fmt::format("{}\nslots: {} of {} present, {} claimed, {} empty\n{:20} {:>5} {:>5} {:>6}",
+                                   feeder_line(view), view.stats.present, view.stats.slots, view.stats.claimed,
+                                   view.stats.empty, "app", "size", "HR", "jobs");
     for (const auto& [age, label] : kAges) text += fmt::format(" {:>7}", label);
     text += fmt::format(" {:>7} {:>9}\n", "older", "passed");
     for (const auto& [key, row] : shape_of(view)) {
@@ -165,23 +190,33 @@ std::string shape_text(const ArrayView& view) {
 
 std::string array_json(const ArrayView& view) {
     const JobArrayStats& s = view.stats;
-    nlohmann::json j{{"segment", view.segment},
-                     {"ready", s.ready},
-                     {"current", view.current},
-                     {"feeder", {{"pid", s.feeder.pid}, {"alive", view.feeder_alive}, {"heartbeat", s.feeder_heartbeat}}},
-                     {"slots", s.slots},
-                     {"present", s.present},
-                     {"claimed", s.claimed},
-                     {"empty", s.empty},
-                     {"segment_bytes", s.segment_bytes},
-                     {"claims_lost", s.claims_lost},
-                     {"reclaimed", s.reclaimed},
-                     {"tables", {{"generation", s.table_generation}, {"platforms", view.tables->platforms.size()}, {"apps", view.tables->apps.size()},
-                                 {"versions", view.tables->versions.size()}, {"broadcasts", view.tables->broadcasts.size()}}}};
+    nlohmann::json j{
+        {"segment", view.segment},
+        {"ready", s.ready},
+        {"current", view.current},
+        {"feeder", {{"pid", s.feeder.pid}, {"alive", view.feeder_alive}, {"heartbeat", s.feeder_heartbeat}}},
+        {"slots", s.slots},
+        {"present", s.present},
+        {"claimed", s.claimed},
+        {"empty", s.empty},
+        {"segment_bytes", s.segment_bytes},
+        {"claims_lost", s.claims_lost},
+        {"reclaimed", s.reclaimed},
+        {"tables",
+         {{"generation", s.table_generation},
+          {"platforms", view.tables->platforms.size()},
+          {"apps", view.tables->apps.size()},
+          {"versions", view.tables->versions.size()},
+          {"broadcasts", view.tables->broadcasts.size()}}}};
     for (const auto& [key, row] : shape_of(view)) {
         const auto& [app, size_class, hr_class] = key;
-        j["shape"].push_back({{"app_id", app}, {"app", app_name(view, app)}, {"size_class", size_class}, {"hr_class", hr_class},
-                              {"jobs", row.jobs}, {"by_age", row.by_age}, {"passed_over", row.passed_over}});
+        j["shape"].push_back({{"app_id", app},
+                              {"app", app_name(view, app)},
+                              {"size_class", size_class},
+                              {"hr_class", hr_class},
+                              {"jobs", row.jobs},
+                              {"by_age", row.by_age},
+                              {"passed_over", row.passed_over}});
     }
     if (!j.contains("shape")) j["shape"] = nlohmann::json::array();
     j["jobs"] = nlohmann::json::array();

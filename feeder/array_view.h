@@ -11,8 +11,8 @@ namespace sluice {
 struct SlotView {
     std::uint32_t slot = 0;
     SlotState state = SlotState::kEmpty;
-    JobSummary job;              ///< while PRESENT
-    ProcessId owner;             ///< while claimed; pid 0: not known
+    JobSummary job;   ///< while PRESENT
+    ProcessId owner;  ///< while claimed; pid 0: not known
     std::uint32_t infeasible = 0, passed_over = 0;
 };
 

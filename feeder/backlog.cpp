@@ -9,7 +9,9 @@ namespace {
 constexpr Id kLeast = std::numeric_limits<Id>::min();
 constexpr int kLeastClass = std::numeric_limits<int>::min();
 
-bool same_part(const StreamKey& a, const StreamKey& b) { return a.app == b.app && a.user == b.user && a.part == b.part; }
+bool same_part(const StreamKey& a, const StreamKey& b) {
+    return a.app == b.app && a.user == b.user && a.part == b.part;
+}
 
 }  // namespace
 
@@ -78,7 +80,9 @@ std::optional<Candidate> Backlog::take(const StreamKey& stream, const Accepts& a
     return extract(line, line->second.begin());
 }
 
-bool Backlog::has(const StreamKey& stream, const Accepts& accepts) const { return best_line(stream, accepts) != lines_.end(); }
+bool Backlog::has(const StreamKey& stream, const Accepts& accepts) const {
+    return best_line(stream, accepts) != lines_.end();
+}
 
 std::optional<Id> Backlog::next_part(Id app, Id user, Id after, const Accepts& accepts) const {
     const auto first_usable = [&](Lines::const_iterator from, Lines::const_iterator to) -> std::optional<Id> {
@@ -89,7 +93,8 @@ std::optional<Id> Backlog::next_part(Id app, Id user, Id after, const Accepts& a
     };
     const auto begin = lines_.lower_bound({app, user, kLeast, kLeastClass});
     const auto behind = lines_.upper_bound({app, user, after, std::numeric_limits<int>::max()});
-    const auto end = std::find_if(behind, lines_.end(), [&](const auto& l) { return l.first.app != app || l.first.user != user; });
+    const auto end =
+        std::find_if(behind, lines_.end(), [&](const auto& l) { return l.first.app != app || l.first.user != user; });
     if (const auto part = first_usable(behind, end)) return part;
     return first_usable(begin, behind);
 }
@@ -97,8 +102,9 @@ std::optional<Id> Backlog::next_part(Id app, Id user, Id after, const Accepts& a
 std::size_t Backlog::trim(std::size_t most) {
     std::size_t dropped = 0;
     while (places_.size() > most) {
-        const auto longest = std::max_element(lines_.begin(), lines_.end(),
-                                              [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+        const auto longest = std::max_element(lines_.begin(), lines_.end(), [](const auto& a, const auto& b) {
+            return a.second.size() < b.second.size();
+        });
         // Several at once: looking for the longest line costs more than dropping from it.
         const std::size_t n = std::min(places_.size() - most, 1 + longest->second.size() / 8);
         for (std::size_t i = 1; i < n; ++i) extract(longest, std::prev(longest->second.end()));

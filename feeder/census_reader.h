@@ -40,8 +40,8 @@ class CensusReader {
     Quantiles load(const App& app) const;
 
     std::filesystem::path project_;
-    std::unordered_map<std::string, Stamp> stamps_;       ///< by app name, as of the last read()
-    std::unordered_map<std::string, std::string> warned_; ///< by app name: the problem that was reported
+    std::unordered_map<std::string, Stamp> stamps_;        ///< by app name, as of the last read()
+    std::unordered_map<std::string, std::string> warned_;  ///< by app name: the problem that was reported
 };
 
 }  // namespace sluice

@@ -26,7 +26,8 @@ std::vector<Submitter> submitters_of(const std::vector<Id>& users, FeederStore& 
     for (const Id user : users) {
         const auto s = std::find_if(found.begin(), found.end(), [&](const Submitter& x) { return x.user_id == user; });
         if (s == found.end()) {
-            throw ConfigError(fmt::format("--user {}: there is no such user, or it may not submit jobs (no row in user_submit)", user));
+            throw ConfigError(fmt::format(
+                "--user {}: there is no such user, or it may not submit jobs (no row in user_submit)", user));
         }
         in_order.push_back(*s);
     }
@@ -41,7 +42,8 @@ Chain::Chain(const ProjectConfig& c, const FeederOptions& o, FeederStore& store,
       enumerator(settings_of(c, o), store, env.rng, std::move(held)),
       picker(o, submitters_of(o.users, store), env.rng),
       filler(c, o, store, enumerator, picker) {
-    enumerator.set_lack({[this](Id app) { return filler.lacks_app(app); }, [this](const UnsentRow& row) { return filler.lacks(row); }});
+    enumerator.set_lack(
+        {[this](Id app) { return filler.lacks_app(app); }, [this](const UnsentRow& row) { return filler.lacks(row); }});
 }
 
 void Chain::set_apps(const std::vector<App>& apps) {
@@ -66,7 +68,8 @@ HrInfo read_hr_info(const std::filesystem::path& project) {
     for (const std::filesystem::path& file : {std::filesystem::path("../hr_info.txt"), project / "hr_info.txt"}) {
         if (const auto text = read_file(file, 1 << 20)) return parse_hr_info(*text, file.string());
     }
-    throw ConfigError("<hr_allocate_slots> needs hr_info.txt in the project's folder, and there is none; run census, which writes it");
+    throw ConfigError(
+        "<hr_allocate_slots> needs hr_info.txt in the project's folder, and there is none; run census, which writes it");
 }
 
 }  // namespace sluice

@@ -27,22 +27,31 @@ void describe(CommandLine& line, Typed& t, FeederOptions& o) {
     line.flag("--random_order", t.order, "by the column result.random");
     line.flag("--random_order_db", t.order, "in an order that is drawn anew");
     line.flag("--by_batch", t.order, "batches take turns");
-    line.flag("--batch_accel", t.order, "keep jobs of high (> 0) and of low priority both in the array, mixed at random");
-    line.option("--batch_accel_share", o.accel_share, "share of the slots for jobs of high priority with --batch_accel");
-    line.option("--purge_stale", t.purge_stale_minutes,
-                "take out jobs that nobody took for so many minutes; workunits committed to an HR class are freed of it", "MINUTES");
-    line.option("--rotate_after", o.rotate_after,
-                "when the array is full, jobs that nobody took for so long give way to waiting ones, a tenth of the array at "
-                "most every tenth of this time; 0: never",
+    line.flag("--batch_accel", t.order,
+              "keep jobs of high (> 0) and of low priority both in the array, mixed at random");
+    line.option("--batch_accel_share", o.accel_share,
+                "share of the slots for jobs of high priority with --batch_accel");
+    line.option(
+        "--purge_stale", t.purge_stale_minutes,
+        "take out jobs that nobody took for so many minutes; workunits committed to an HR class are freed of it",
+        "MINUTES");
+    line.option(
+        "--rotate_after", o.rotate_after,
+        "when the array is full, jobs that nobody took for so long give way to waiting ones, a tenth of the array at "
+        "most every tenth of this time; 0: never",
+        "SECONDS");
+    line.option("--starvation_after", o.starvation_after, "report jobs that were passed over for so long; 0: never",
                 "SECONDS");
-    line.option("--starvation_after", o.starvation_after, "report jobs that were passed over for so long; 0: never", "SECONDS");
     line.option("--appids", t.appids, "only jobs of these apps (comma-separated ids)", "A,B,...");
     line.option("--mod", t.mod, 2, "only results whose id mod N is I", "N I");
     line.option("--wmod", t.wmod, 2, "only results whose workunit's id mod N is I", "N I");
-    line.repeatable("--user", t.users,
-                    "only jobs of batches of this user, many times: users take turns by user_submit.quota (upstream's feeder_user)", "ID");
+    line.repeatable(
+        "--user", t.users,
+        "only jobs of batches of this user, many times: users take turns by user_submit.quota (upstream's feeder_user)",
+        "ID");
     line.option("--sleep_interval", t.sleep_interval,
-                "after filling the array leave it alone for so long; without it, slots are refilled as they are taken", "SECONDS");
+                "after filling the array leave it alone for so long; without it, slots are refilled as they are taken",
+                "SECONDS");
     line.flag("--one_pass", o.one_pass, "fill the array once and exit, leaving it in place");
     line.flag("--dry_run", o.dry_run, "print which jobs would be put into which slots, and exit");
     line.debug_level_option();
@@ -54,15 +63,19 @@ void describe_rest(CommandLine& line) {
                  "reread_db: when it appears, apps, versions and platforms are read again; it is removed then.\n"
                  "stop_daemons: the feeder exits when it appears.\n"
                  "/dev/shm/sluice_KEY_HASH: the job array, named after <shmem_key> and the project's folder.");
-    line.section("SIGNALS", "SIGTERM, SIGINT, SIGHUP: remove the job array and exit. SIGUSR1: print the state on stderr.");
-    line.section("EXIT STATUS", "0: stopped as asked. 1: it could not start (another feeder, no memory, bad settings).");
-    line.section("EXAMPLES", "feeder -d 3 --allapps --purge_stale 60\nfeeder --mod 2 0        (and --mod 2 1 on the other machine)");
+    line.section("SIGNALS",
+                 "SIGTERM, SIGINT, SIGHUP: remove the job array and exit. SIGUSR1: print the state on stderr.");
+    line.section("EXIT STATUS",
+                 "0: stopped as asked. 1: it could not start (another feeder, no memory, bad settings).");
+    line.section(
+        "EXAMPLES",
+        "feeder -d 3 --allapps --purge_stale 60\nfeeder --mod 2 0        (and --mod 2 1 on the other machine)");
 }
 
 constexpr std::pair<std::string_view, FeederOrder> kOrders[] = {
-    {"priority_order", FeederOrder::kPriority},     {"priority_order_create_time", FeederOrder::kDefault},
-    {"priority_asc", FeederOrder::kPriorityAsc},    {"random_order", FeederOrder::kRandomColumn},
-    {"random_order_db", FeederOrder::kRandom},      {"by_batch", FeederOrder::kByBatch},
+    {"priority_order", FeederOrder::kPriority},  {"priority_order_create_time", FeederOrder::kDefault},
+    {"priority_asc", FeederOrder::kPriorityAsc}, {"random_order", FeederOrder::kRandomColumn},
+    {"random_order_db", FeederOrder::kRandom},   {"by_batch", FeederOrder::kByBatch},
     {"batch_accel", FeederOrder::kBatchAccel},
 };
 
@@ -98,9 +111,10 @@ bool parse_mod(const std::vector<std::int64_t>& typed, std::int64_t& n, std::int
 }  // namespace
 
 std::optional<int> parse_feeder_command(int argc, const char* const* argv, FeederOptions& o) {
-    CommandLine line("feeder", "keeps the job array full of unsent jobs",
-                     "Chooses unsent results by the options below and puts them into the shared job array, from which the "
-                     "scheduler (cgi) sends them. One feeder runs per project and machine.");
+    CommandLine line(
+        "feeder", "keeps the job array full of unsent jobs",
+        "Chooses unsent results by the options below and puts them into the shared job array, from which the "
+        "scheduler (cgi) sends them. One feeder runs per project and machine.");
     Typed t;
     describe(line, t, o);
     describe_rest(line);
@@ -108,12 +122,14 @@ std::optional<int> parse_feeder_command(int argc, const char* const* argv, Feede
     o.order = order_of(argc, argv);
     std::vector<std::string> appids;
     for (const std::string_view id : split(t.appids, ',')) appids.emplace_back(id);
-    if (!t.appids.empty() && !parse_ids(appids, o.appids)) return line.fail("--appids takes ids of apps with commas between them");
+    if (!t.appids.empty() && !parse_ids(appids, o.appids))
+        return line.fail("--appids takes ids of apps with commas between them");
     if (!parse_ids(t.users, o.users)) return line.fail("--user takes the id of a user");
     if (!parse_mod(t.mod, o.mod_n, o.mod_i)) return line.fail("--mod N I: N must be above 0 and I from 0 to N-1");
     if (!parse_mod(t.wmod, o.wmod_n, o.wmod_i)) return line.fail("--wmod N I: N must be above 0 and I from 0 to N-1");
     if (o.accel_share < 0 || o.accel_share > 1) return line.fail("--batch_accel_share is a number from 0 to 1");
-    if (t.purge_stale_minutes < 0 || o.rotate_after < 0 || o.starvation_after < 0) return line.fail("Times can't be negative");
+    if (t.purge_stale_minutes < 0 || o.rotate_after < 0 || o.starvation_after < 0)
+        return line.fail("Times can't be negative");
     o.purge_stale = t.purge_stale_minutes * 60;
     if (t.sleep_interval >= 0) o.sleep_interval = t.sleep_interval;
     return std::nullopt;

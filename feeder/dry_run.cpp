@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-std::string feeder_dry_run(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, CatalogueStore& catalogue,
-                           Env env) {
+std::string feeder_dry_run(const ProjectConfig& config, const FeederOptions& options, FeederStore& store,
+                           CatalogueStore& catalogue, Env env) {
     const ProjectTables tables = catalogue.load_tables();
     const ArrayMirror empty(static_cast<std::size_t>(config.shmem_work_items));
     Chain chain(config, options, store, env, [](Id) { return false; });
@@ -17,12 +17,14 @@ std::string feeder_dry_run(const ProjectConfig& config, const FeederOptions& opt
     std::string text;
     for (const Placement& p : choice.placements) {
         const App* app = tables.app(p.job.app_id);
-        text += fmt::format("slot {}: [RESULT#{}] of [WU#{}], app {}, priority {}, batch {}, size class {}, HR class {}\n", p.slot,
-                            p.job.result_id, p.job.workunit_id, app != nullptr ? app->name : "?", p.job.priority, p.job.batch,
-                            p.job.size_class, p.job.hr_class);
+        text +=
+            fmt::format("slot {}: [RESULT#{}] of [WU#{}], app {}, priority {}, batch {}, size class {}, HR class {}\n",
+                        p.slot, p.job.result_id, p.job.workunit_id, app != nullptr ? app->name : "?", p.job.priority,
+                        p.job.batch, p.job.size_class, p.job.hr_class);
     }
     text += fmt::format("{} of {} slots would be filled, {} more jobs wait, {} would be marked as not needed\n",
-                        choice.placements.size(), empty.size(), chain.enumerator.backlog().size(), choice.not_needed.size());
+                        choice.placements.size(), empty.size(), chain.enumerator.backlog().size(),
+                        choice.not_needed.size());
     return text;
 }
 

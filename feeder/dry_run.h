@@ -10,6 +10,7 @@
 namespace sluice {
 
 /// Which jobs a feeder with these options would put into an empty array: one line a slot. Writes nothing.
-std::string feeder_dry_run(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, CatalogueStore& catalogue, Env env);
+std::string feeder_dry_run(const ProjectConfig& config, const FeederOptions& options, FeederStore& store,
+                           CatalogueStore& catalogue, Env env);
 
 }  // namespace sluice

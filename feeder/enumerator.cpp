@@ -89,7 +89,8 @@ void Enumerator::learn_owners(const std::vector<UnsentRow>& rows) {
 bool Enumerator::take_in(const UnsentRow& row) {
     if (held_(row.id)) return true;
     if (const Candidate* known = backlog_.find(row.id)) {
-        if (known->row.priority == row.priority && known->row.hr_class == row.hr_class && known->row.batch == row.batch) return true;
+        if (known->row.priority == row.priority && known->row.hr_class == row.hr_class && known->row.batch == row.batch)
+            return true;
         backlog_.remove(row.id);  // it changed its place
     }
     if (apps_.count(row.app_id) == 0 || is_resting(row)) return false;
@@ -114,13 +115,15 @@ Enumerator::PageRead Enumerator::read_page(const Walker& walker, WalkPosition& a
 
 bool Enumerator::full_cycle_is_due() const {
     if (!surveyed_ || now_ < full_cycle_ended_) return true;  // the first one, or the clock was set back
-    return now_ >= full_cycle_ended_ + std::max(kIdleInterval, static_cast<double>(rows_of_full_cycle_) * kIdleSecondsPerRow);
+    return now_ >=
+           full_cycle_ended_ + std::max(kIdleInterval, static_cast<double>(rows_of_full_cycle_) * kIdleSecondsPerRow);
 }
 
 bool Enumerator::cycle_is_due() const {
     if (full_cycle_is_due() || now_ < cycle_ended_) return true;
     if (!hungry_) return false;
-    // Slots may stay empty for long (an app without jobs, an HR class without): looking for what is not there has its price.
+    // Slots may stay empty for long (an app without jobs, an HR class without): looking for what is not there has its
+    // price.
     const double per_row = found_more_ ? kHungrySecondsPerRow : kIdleSecondsPerRow;
     return now_ >= cycle_ended_ + std::max(kHungryInterval, static_cast<double>(rows_of_cycle_) * per_row);
 }
@@ -154,7 +157,9 @@ int Enumerator::page() const {
 
 void Enumerator::go_on_with_cycle() {
     const std::size_t share = settings_.backlog / std::max<std::size_t>(1, walkers_.size()) + settings_.slots;
-    const std::size_t rows = !surveyed_ ? settings_.rows_before_first_fill : hungry_ ? settings_.rows_a_hungry_turn : settings_.rows_a_turn;
+    const std::size_t rows = !surveyed_ ? settings_.rows_before_first_fill
+                             : hungry_  ? settings_.rows_a_hungry_turn
+                                        : settings_.rows_a_turn;
     const std::size_t until = rows_read_ + rows;
     for (Walker& w : walkers_) {
         while (!w.over && rows_read_ < until) {

@@ -23,11 +23,11 @@ struct EnumeratorSettings {
     FeederOptions options;
     bool hr_quotas = false;  ///< candidates are kept apart by HR class
     std::size_t slots = 100;
-    int page = 5000;         ///< rows a query before the first fill, and while jobs for empty slots are looked for
-    int small_page = 1000;   ///< otherwise: schedulers empty the array meanwhile
-    int head = 200;          ///< rows of a peek: <feeder_query_size>
+    int page = 5000;        ///< rows a query before the first fill, and while jobs for empty slots are looked for
+    int small_page = 1000;  ///< otherwise: schedulers empty the array meanwhile
+    int head = 200;         ///< rows of a peek: <feeder_query_size>
     std::size_t backlog = 100000;    ///< candidates kept
-    std::size_t rows_a_turn = 1000;         ///< of a cycle; likewise: a refill waits for that long at most
+    std::size_t rows_a_turn = 1000;  ///< of a cycle; likewise: a refill waits for that long at most
     std::size_t rows_a_hungry_turn = 10000;
     std::size_t rows_before_first_fill = 100000;
 };

@@ -62,7 +62,8 @@ void Feeder::keep_house(double now) {
 
 void Feeder::note_trouble(const std::string& what, double now) {
     if (trouble_.empty() || now - trouble_said_ >= kReminderInterval) {
-        log_warning("{}; the jobs in the array stay available, trying again at least every {:.0f} s", what, kLongestRetryWait);
+        log_warning("{}; the jobs in the array stay available, trying again at least every {:.0f} s", what,
+                    kLongestRetryWait);
         trouble_said_ = now;
     } else {
         log_debug("Still: {}", what);
@@ -109,8 +110,8 @@ void Feeder::fill_empty_slots(double now) {
     if (choice.not_needed.empty()) return;
     const auto marked = store_.mark_didnt_need(choice.not_needed, static_cast<std::int64_t>(now));
     tally_.not_needed += static_cast<std::uint64_t>(marked);
-    log_normal("{} unsent results are not needed any more (their workunit failed or is done), the first: [RESULT#{}]", marked,
-               choice.not_needed.front());
+    log_normal("{} unsent results are not needed any more (their workunit failed or is done), the first: [RESULT#{}]",
+               marked, choice.not_needed.front());
 }
 
 void Feeder::publish(const std::vector<Placement>& placements, double now) {
@@ -125,7 +126,8 @@ void Feeder::publish(const std::vector<Placement>& placements, double now) {
         }
         chain_->enumerator.put_back(p.held.candidate);
         const std::string& why = array_.growth_error();
-        if (std::exchange(memory_trouble_, why) != why && !why.empty()) log_critical("{}; slot {} stays empty", why, p.slot);
+        if (std::exchange(memory_trouble_, why) != why && !why.empty())
+            log_critical("{}; slot {} stays empty", why, p.slot);
     }
 }
 
@@ -133,7 +135,8 @@ std::optional<HeldJob> Feeder::withdraw(std::uint32_t slot) {
     JobSummary job;
     SlotRef ref;
     const HeldJob& held = mirror_.at(slot);
-    if (!held.held || array_.read(slot, job, ref) != SlotState::kPresent || job.result_id != held.candidate.row.id) return std::nullopt;
+    if (!held.held || array_.read(slot, job, ref) != SlotState::kPresent || job.result_id != held.candidate.row.id)
+        return std::nullopt;
     const std::uint32_t passed_over = array_.passed_over_count(slot);
     if (!array_.withdraw(ref)) return std::nullopt;
     starvation_.withdrawn(job.result_id, passed_over);
@@ -158,7 +161,8 @@ bool Feeder::is_due(double& next, double now, double interval) {
 void Feeder::sum_up(double now) {
     if (!is_due(next_summary_, now, kSummaryInterval)) return;
     const Tally t = std::exchange(tally_, {});
-    total_.added += t.added, total_.taken += t.taken, total_.reclaimed += t.reclaimed, total_.not_needed += t.not_needed;
+    total_.added += t.added, total_.taken += t.taken, total_.reclaimed += t.reclaimed,
+        total_.not_needed += t.not_needed;
     total_.withdrawn += t.withdrawn, total_.rotated += t.rotated, total_.purged += t.purged;
     if (t.added + t.taken + t.withdrawn + t.not_needed + t.reclaimed == 0 || !chain_) return;
     log_normal(

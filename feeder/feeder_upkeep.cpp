@@ -50,7 +50,8 @@ void Feeder::set_up(double now) {
     publish_tables(now);
     next_scales_ = now + kScalesInterval;
     next_reload_ = now + kReloadInterval;
-    log_normal("{} platforms, {} apps, {} app versions", tables_.platforms.size(), tables_.apps.size(), tables_.versions.size());
+    log_normal("{} platforms, {} apps, {} app versions", tables_.platforms.size(), tables_.apps.size(),
+               tables_.versions.size());
 }
 
 /// New tables for the schedulers; jobs stay where they are, but for those of apps that are gone.
@@ -81,7 +82,8 @@ void Feeder::look_at_triggers(double now) {
         chain_->enumerator.forget_rests();
         log_normal("Found trigger file {}; the tables were read again", trigger.string());
         if (!std::filesystem::remove(trigger, error) && error) {
-            log_warning("Can't remove {}: {}; remove it, or the tables are read again every second", trigger.string(), error.message());
+            log_warning("Can't remove {}: {}; remove it, or the tables are read again every second", trigger.string(),
+                        error.message());
         }
     } else if (census_.changed(tables_.apps)) {
         publish_tables(now);
@@ -128,15 +130,18 @@ void Feeder::check_held_jobs(double now) {
             apply(s->second, slots[k], not_needed);
         }
     }
-    if (!not_needed.empty()) tally_.not_needed += static_cast<std::uint64_t>(store_.mark_didnt_need(not_needed, static_cast<std::int64_t>(now)));
+    if (!not_needed.empty())
+        tally_.not_needed +=
+            static_cast<std::uint64_t>(store_.mark_didnt_need(not_needed, static_cast<std::int64_t>(now)));
 }
 
 void Feeder::apply(const JobState& s, std::uint32_t slot, std::vector<Id>& not_needed) {
     const HeldJob& job = mirror_.at(slot);
     const bool sendable = s.server_state == ServerState::kUnsent && s.transitioner_flags == TransitionerFlags::kNormal;
     const bool useless = s.error_mask != 0 || s.canonical_resultid != 0;
-    const bool same = s.priority == job.candidate.row.priority && s.wu_priority == job.wu_priority && s.hr_class == job.hr_class &&
-                      s.size_class == job.size_class && s.app_version_id == job.app_version_id;
+    const bool same = s.priority == job.candidate.row.priority && s.wu_priority == job.wu_priority &&
+                      s.hr_class == job.hr_class && s.size_class == job.size_class &&
+                      s.app_version_id == job.app_version_id;
     if (sendable && !useless && same) return;
     const bool accelerated = s.wu_priority != job.wu_priority;
     const auto withdrawn = withdraw(slot);
@@ -178,7 +183,8 @@ void Feeder::purge_stale(double now) {
     }
     if (committed.empty()) return;
     const auto freed = store_.release_hr_class(committed, static_cast<std::int64_t>(now), config_.compat_level == 0);
-    log_normal("{} workunits whose jobs were not taken for {:.0f} s are free of their HR class", freed, options_.purge_stale);
+    log_normal("{} workunits whose jobs were not taken for {:.0f} s are free of their HR class", freed,
+               options_.purge_stale);
 }
 
 void Feeder::rotate(double now) {
@@ -196,18 +202,23 @@ void Feeder::rotate(double now) {
         chain_->enumerator.rest(id, now + std::min(rest, std::max(kLongestRest, options_.rotate_after)), true);
     }
     tally_.rotated += rotated;
-    if (rotated > 0) log_normal("{} jobs that nobody took for {:.0f} s give way to others for a while", rotated, options_.rotate_after);
+    if (rotated > 0)
+        log_normal("{} jobs that nobody took for {:.0f} s give way to others for a while", rotated,
+                   options_.rotate_after);
 }
 
 void Feeder::report_starvation(double now) {
-    if (options_.starvation_after <= 0 || !is_due(next_starvation_, now, std::min(kStarvationInterval, options_.starvation_after))) return;
+    if (options_.starvation_after <= 0 ||
+        !is_due(next_starvation_, now, std::min(kStarvationInterval, options_.starvation_after)))
+        return;
     const auto found = starvation_.find(mirror_, array_, now, options_.starvation_after);
     if (!found) return;
     JobSummary job;
     SlotRef ref;
     if (array_.read(static_cast<std::uint32_t>(found->slot), job, ref) != SlotState::kPresent) return;
     const App* app = tables_.app(job.app_id);
-    const HostFit fit = store_.hosts_that_fit(job.rsc_memory_bound, job.rsc_disk_bound, static_cast<std::int64_t>(now) - 86400);
+    const HostFit fit =
+        store_.hosts_that_fit(job.rsc_memory_bound, job.rsc_disk_bound, static_cast<std::int64_t>(now) - 86400);
     log_warning("{}", starvation_text(*found, job, app != nullptr ? app->name : std::to_string(job.app_id), fit));
 }
 
@@ -216,26 +227,29 @@ std::string Feeder::state_text() const {
     std::string text = fmt::format(
         "feeder: {}, {} present, {} claimed, {} empty of {} slots; segment {:.1f} MB, tables generation {}\n"
         "database: {}\n",
-        ready_ ? "ready" : "not ready", s.present, s.claimed, s.empty, s.slots, static_cast<double>(s.segment_bytes) / 1e6,
-        s.table_generation, trouble_.empty() ? "connected" : trouble_);
+        ready_ ? "ready" : "not ready", s.present, s.claimed, s.empty, s.slots,
+        static_cast<double>(s.segment_bytes) / 1e6, s.table_generation, trouble_.empty() ? "connected" : trouble_);
     if (!chain_) return text;
-    text += fmt::format("since the start: {} added, {} taken, {} withdrawn ({} rotated, {} purged), {} not needed, {} given back\n",
-                        total_.added + tally_.added, total_.taken + tally_.taken, total_.withdrawn + tally_.withdrawn,
-                        total_.rotated + tally_.rotated, total_.purged + tally_.purged, total_.not_needed + tally_.not_needed,
-                        total_.reclaimed + tally_.reclaimed);
+    text += fmt::format(
+        "since the start: {} added, {} taken, {} withdrawn ({} rotated, {} purged), {} not needed, {} given back\n",
+        total_.added + tally_.added, total_.taken + tally_.taken, total_.withdrawn + tally_.withdrawn,
+        total_.rotated + tally_.rotated, total_.purged + tally_.purged, total_.not_needed + tally_.not_needed,
+        total_.reclaimed + tally_.reclaimed);
     const Enumerator& e = chain_->enumerator;
-    text += fmt::format("{} jobs waiting, {} resting, {} rows read, {}\n", e.backlog().size(), e.resting(), e.rows_read(),
-                        e.cycle_running() ? "walking" : "not walking");
+    text += fmt::format("{} jobs waiting, {} resting, {} rows read, {}\n", e.backlog().size(), e.resting(),
+                        e.rows_read(), e.cycle_running() ? "walking" : "not walking");
     for (const auto& [stream, n] : e.backlog().lengths()) {
-        text += fmt::format("  waiting: app {} user {} part {} HR class {}: {}\n", stream.app, stream.user, stream.part, stream.hr_class, n);
+        text += fmt::format("  waiting: app {} user {} part {} HR class {}: {}\n", stream.app, stream.user, stream.part,
+                            stream.hr_class, n);
     }
     const double now = env_.clock.now();
     for (std::size_t i = 0; i < mirror_.size(); ++i) {
         const HeldJob& job = mirror_.at(i);
         if (!job.held) continue;
         text += fmt::format("  slot {}: [RESULT#{}] [WU#{}] app {} priority {} for {:.0f} s, passed over {} times\n", i,
-                            job.candidate.row.id, job.candidate.row.workunit_id, job.candidate.row.app_id, job.candidate.row.priority,
-                            now - job.since, array_.passed_over_count(static_cast<std::uint32_t>(i)));
+                            job.candidate.row.id, job.candidate.row.workunit_id, job.candidate.row.app_id,
+                            job.candidate.row.priority, now - job.since,
+                            array_.passed_over_count(static_cast<std::uint32_t>(i)));
     }
     return text;
 }

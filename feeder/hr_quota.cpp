@@ -23,7 +23,8 @@ HrInfo parse_hr_info(std::string_view text, const std::string& file) {
     const auto lines = split(text, '\n');
     std::size_t next = 0;
     for (int type = 1; type < kHrTypes; ++type) {
-        if (next >= lines.size() || !lines[next].starts_with("---------")) bad_line(file, next + 1, "a line of dashes and a type's name");
+        if (next >= lines.size() || !lines[next].starts_with("---------"))
+            bad_line(file, next + 1, "a line of dashes and a type's name");
         ++next;
         auto& rac = info[static_cast<std::size_t>(type)];
         for (int hr_class = 0; hr_class < kHrClasses; ++hr_class, ++next) {
@@ -31,7 +32,8 @@ HrInfo parse_hr_info(std::string_view text, const std::string& file) {
             if (next >= lines.size()) bad_line(file, next + 1, expected);
             const std::string_view line = trim(lines[next]);
             const auto blank = line.find_first_of(" \t");
-            if (blank == std::string_view::npos || parse_int(line.substr(0, blank)) != hr_class) bad_line(file, next + 1, expected);
+            if (blank == std::string_view::npos || parse_int(line.substr(0, blank)) != hr_class)
+                bad_line(file, next + 1, expected);
             const auto credit = parse_double(line.substr(blank));
             if (!credit || !std::isfinite(*credit) || *credit < 0) bad_line(file, next + 1, expected);
             rac.push_back(*credit);
@@ -52,15 +54,18 @@ std::string hr_misconfiguration(const std::vector<App>& apps, int project_type, 
     for (const App& app : apps) {
         const int type = static_cast<int>(app.homogeneous_redundancy);
         if (type < 0 || type >= kHrTypes) {
-            return fmt::format("app {} has homogeneous_redundancy {}; it must be 0, 1 (fine) or 2 (coarse)", app.name, type);
+            return fmt::format("app {} has homogeneous_redundancy {}; it must be 0, 1 (fine) or 2 (coarse)", app.name,
+                               type);
         }
         if (project_type != 0 && type != 0) {
-            return fmt::format("homogeneous redundancy is set both in config.xml ({}) and for app {} ({}); use one of them",
-                               project_type, app.name, type);
+            return fmt::format(
+                "homogeneous redundancy is set both in config.xml ({}) and for app {} ({}); use one of them",
+                project_type, app.name, type);
         }
         if (strict && !allapps && app.homogeneous_redundancy != first->homogeneous_redundancy) {
-            return fmt::format("apps {} and {} have different types of homogeneous redundancy; that needs feeder --allapps",
-                               first->name, app.name);
+            return fmt::format(
+                "apps {} and {} have different types of homogeneous redundancy; that needs feeder --allapps",
+                first->name, app.name);
         }
     }
     return "";

@@ -15,7 +15,8 @@ void read_keywords(std::string_view text, JobSummary& job) {
     while (!(text = trim(text)).empty()) {
         const auto end = std::min(text.find_first_of(" \t\n"), text.size());
         if (const auto id = parse_int(text.substr(0, end))) {
-            if (n < static_cast<int>(job.keywords.size())) job.keywords[static_cast<std::size_t>(n)] = clamp_to_int32(*id);
+            if (n < static_cast<int>(job.keywords.size()))
+                job.keywords[static_cast<std::size_t>(n)] = clamp_to_int32(*id);
             ++n;
         }
         text.remove_prefix(end);
@@ -54,8 +55,8 @@ void read_workunit_xml(const std::string& text, JobSummary& job) {
         const FileInfo info = read_file_info(xml);
         if (!info.sticky || info.name.empty()) continue;
         if (sticky_files < static_cast<int>(job.input_files.size())) {
-            job.input_files[static_cast<std::size_t>(sticky_files)] = {file_name_hash(info.name.data(), info.name.size()),
-                                                                       static_cast<float>(info.nbytes)};
+            job.input_files[static_cast<std::size_t>(sticky_files)] = {
+                file_name_hash(info.name.data(), info.name.size()), static_cast<float>(info.nbytes)};
         }
         ++sticky_files;
     }
@@ -67,7 +68,8 @@ void read_workunit_xml(const std::string& text, JobSummary& job) {
 }
 
 std::int16_t clamp_to_int16(int v) {
-    return static_cast<std::int16_t>(std::clamp<int>(v, std::numeric_limits<std::int16_t>::min(), std::numeric_limits<std::int16_t>::max()));
+    return static_cast<std::int16_t>(
+        std::clamp<int>(v, std::numeric_limits<std::int16_t>::min(), std::numeric_limits<std::int16_t>::max()));
 }
 
 }  // namespace

@@ -47,7 +47,12 @@ std::unique_ptr<JobArray> make_array(const ProjectConfig& config) {
 class Program {
   public:
     Program(const ProjectConfig& config, const FeederOptions& options, Env env)
-        : config_(config), options_(options), env_(env), db_(settings_of(config)), store_(make_feeder_store(db_)), catalogue_(make_catalogue_store(db_)) {}
+        : config_(config),
+          options_(options),
+          env_(env),
+          db_(settings_of(config)),
+          store_(make_feeder_store(db_)),
+          catalogue_(make_catalogue_store(db_)) {}
 
     int run() {
         DaemonSettings daemon;
@@ -88,7 +93,8 @@ class Program {
 
     PassResult pass() {
         if (!array_) array_ = make_array(config_);
-        if (!feeder_) feeder_ = std::make_unique<Feeder>(config_, options_, FeederParts{*array_, *store_, *catalogue_}, env_);
+        if (!feeder_)
+            feeder_ = std::make_unique<Feeder>(config_, options_, FeederParts{*array_, *store_, *catalogue_}, env_);
         const double wait = feeder_->turn();
         if (g_dump_wanted != 0) {
             g_dump_wanted = 0;

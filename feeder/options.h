@@ -11,13 +11,13 @@ namespace sluice {
 /// The order in which unsent results come into the array. Where an app, user or batch is chosen first, the order
 /// holds within it.
 enum class FeederOrder {
-    kDefault,         ///< priority, highest first, then workunit id; also --priority_order_create_time
-    kPriority,        ///< priority, highest first
-    kPriorityAsc,     ///< priority, lowest first
-    kRandomColumn,    ///< result.random
-    kRandom,          ///< drawn anew
-    kByBatch,         ///< batches take turns
-    kBatchAccel       ///< jobs of high and of low priority both, in a given share, mixed at random
+    kDefault,       ///< priority, highest first, then workunit id; also --priority_order_create_time
+    kPriority,      ///< priority, highest first
+    kPriorityAsc,   ///< priority, lowest first
+    kRandomColumn,  ///< result.random
+    kRandom,        ///< drawn anew
+    kByBatch,       ///< batches take turns
+    kBatchAccel     ///< jobs of high and of low priority both, in a given share, mixed at random
 };
 
 struct FeederOptions {

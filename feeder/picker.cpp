@@ -66,7 +66,8 @@ std::optional<Id> Picker::choose_part(const Backlog& backlog, Id app, Id user, c
     return rng_.uniform() < accel_share_ ? 1 : 0;
 }
 
-std::optional<Candidate> Picker::take(Backlog& backlog, Id app, const ArrayShares& shares, const Backlog::Accepts& accepts) {
+std::optional<Candidate> Picker::take(Backlog& backlog, Id app, const ArrayShares& shares,
+                                      const Backlog::Accepts& accepts) {
     std::optional<Id> user = 0;
     if (!turns_.empty()) {
         user = turns_.next([&](Id id) { return backlog.next_part(app, id, 0, accepts).has_value(); });

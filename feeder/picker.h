@@ -18,8 +18,8 @@ struct ArrayShares {
     std::size_t high = 0, low = 0;  ///< held jobs with priority > 0, and others
 };
 
-/// Upstream's feeder_user: users take turns by usage, which grows by 1/quota with each job; an advantage is banked up to
-/// 500 jobs of the largest quota.
+/// Upstream's feeder_user: users take turns by usage, which grows by 1/quota with each job; an advantage is banked up
+/// to 500 jobs of the largest quota.
 class SubmitterTurns {
   public:
     explicit SubmitterTurns(const std::vector<Submitter>& submitters);
@@ -46,7 +46,8 @@ class Picker {
     std::optional<Candidate> take(Backlog& backlog, Id app, const ArrayShares& shares, const Backlog::Accepts& accepts);
 
   private:
-    std::optional<Id> choose_part(const Backlog& backlog, Id app, Id user, const ArrayShares& shares, const Backlog::Accepts& accepts);
+    std::optional<Id> choose_part(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,
+                                  const Backlog::Accepts& accepts);
 
     FeederOrder order_;
     double accel_share_;

@@ -23,7 +23,8 @@ std::vector<std::uint32_t> stale_slots(const ArrayMirror& mirror, double now, do
 std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, double now, double age,
                                            const std::function<bool(std::uint32_t)>& is_wanted) {
     auto slots = stale_slots(mirror, now, age);
-    std::stable_sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) { return mirror.at(a).since < mirror.at(b).since; });
+    std::stable_sort(slots.begin(), slots.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return mirror.at(a).since < mirror.at(b).since; });
     const std::size_t most = std::max<std::size_t>(1, mirror.size() / 10);
     std::vector<std::uint32_t> chosen;
     for (const std::uint32_t slot : slots) {
@@ -33,20 +34,23 @@ std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, double now
     return chosen;
 }
 
-std::vector<std::uint32_t> slots_to_rebalance(const ArrayMirror& mirror, std::span<const std::uint32_t> slots, double share,
-                                              const Waiting& waiting) {
+std::vector<std::uint32_t> slots_to_rebalance(const ArrayMirror& mirror, std::span<const std::uint32_t> slots,
+                                              double share, const Waiting& waiting) {
     const ArrayShares have = mirror.shares(slots);
     if (have.high + have.low < have.slots) return {};
     const AccelTarget target = accel_target(have.slots, share);
     const bool too_many_high = have.high > target.high;
-    const std::size_t surplus = too_many_high ? have.high - target.high : have.low > target.low ? have.low - target.low : 0;
+    const std::size_t surplus = too_many_high           ? have.high - target.high
+                                : have.low > target.low ? have.low - target.low
+                                                        : 0;
     const std::size_t n = std::min(surplus, too_many_high ? waiting.low : waiting.high);
     std::vector<std::uint32_t> chosen;
     if (n == 0) return chosen;
     for (const std::uint32_t slot : slots) {
         if ((mirror.at(slot).candidate.row.priority > 0) == too_many_high) chosen.push_back(slot);
     }
-    std::stable_sort(chosen.begin(), chosen.end(), [&](std::uint32_t a, std::uint32_t b) { return mirror.at(a).since > mirror.at(b).since; });
+    std::stable_sort(chosen.begin(), chosen.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return mirror.at(a).since > mirror.at(b).since; });
     chosen.resize(std::min(n, chosen.size()));
     return chosen;
 }

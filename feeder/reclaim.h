@@ -14,8 +14,8 @@ namespace sluice {
 /// Held for longer than `age` seconds.
 std::vector<std::uint32_t> stale_slots(const ArrayMirror& mirror, double now, double age);
 
-/// The longest held of those older than `age` for whose place somebody waits (`is_wanted` by slot), at most a tenth of the
-/// array at a time.
+/// The longest held of those older than `age` for whose place somebody waits (`is_wanted` by slot), at most a tenth of
+/// the array at a time.
 std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, double now, double age,
                                            const std::function<bool(std::uint32_t)>& is_wanted);
 
@@ -23,9 +23,9 @@ std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, double now
 struct Waiting {
     std::size_t high = 0, low = 0;
 };
-/// Of `slots` (all, or those of one app), when none is empty: those of the class that has more than its share, the newest
-/// first, as many as the other class lacks and has waiting.
-std::vector<std::uint32_t> slots_to_rebalance(const ArrayMirror& mirror, std::span<const std::uint32_t> slots, double share,
-                                              const Waiting& waiting);
+/// Of `slots` (all, or those of one app), when none is empty: those of the class that has more than its share, the
+/// newest first, as many as the other class lacks and has waiting.
+std::vector<std::uint32_t> slots_to_rebalance(const ArrayMirror& mirror, std::span<const std::uint32_t> slots,
+                                              double share, const Waiting& waiting);
 
 }  // namespace sluice

@@ -11,15 +11,20 @@
 namespace sluice {
 namespace {
 
-constexpr int kRounds = 8;              ///< candidates that turn out useless are replaced in the same turn
-constexpr std::size_t kLoadChunk = 500; ///< jobs a query: about a megabyte of XML
+constexpr int kRounds = 8;               ///< candidates that turn out useless are replaced in the same turn
+constexpr std::size_t kLoadChunk = 500;  ///< jobs a query: about a megabyte of XML
 constexpr double kNotNowRest = 60;
 
 }  // namespace
 
-SlotFiller::SlotFiller(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, Enumerator& enumerator,
-                       Picker& picker)
-    : config_(config), allapps_(options.allapps), users_(options.users), store_(store), enumerator_(enumerator), picker_(picker) {}
+SlotFiller::SlotFiller(const ProjectConfig& config, const FeederOptions& options, FeederStore& store,
+                       Enumerator& enumerator, Picker& picker)
+    : config_(config),
+      allapps_(options.allapps),
+      users_(options.users),
+      store_(store),
+      enumerator_(enumerator),
+      picker_(picker) {}
 
 void SlotFiller::set_apps(const std::vector<App>& apps, std::size_t slots, const HrInfo* hr_info) {
     plan_.clear();
@@ -37,7 +42,8 @@ void SlotFiller::set_apps(const std::vector<App>& apps, std::size_t slots, const
     slots_by_app_.clear();
     for (std::uint32_t slot = 0; slot < slots; ++slot) slots_by_app_[app_of_slot(slot)].push_back(slot);
     lacking_.clear();
-    quota_ = hr_info != nullptr ? HrQuota(*hr_info, hr_slots(apps, common_hr_type_, static_cast<int>(slots))) : HrQuota();
+    quota_ =
+        hr_info != nullptr ? HrQuota(*hr_info, hr_slots(apps, common_hr_type_, static_cast<int>(slots))) : HrQuota();
 }
 
 Backlog::Accepts SlotFiller::accepts_for(Id app) const {
@@ -67,7 +73,8 @@ std::function<bool(std::uint32_t)> SlotFiller::wanted_places(const ArrayMirror& 
         if (candidates.at(app)) return !room.at(app);
         // Over its HR class's quota now, but not when this job has gone.
         const int hr_class = mirror.at(slot).hr_class;
-        return quota_.limits() && has_candidate_for(app, [hr_class](const StreamKey& s) { return s.hr_class == hr_class; });
+        return quota_.limits() &&
+               has_candidate_for(app, [hr_class](const StreamKey& s) { return s.hr_class == hr_class; });
     };
 }
 
@@ -121,7 +128,8 @@ SlotFiller::Fate SlotFiller::judge(const UnsentJob& job, const Candidate& candid
     return class_changed ? Fate::kOverQuota : Fate::kGood;
 }
 
-void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& choice, std::vector<std::uint32_t>& again) {
+void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& choice,
+                        std::vector<std::uint32_t>& again) {
     const Id id = pick.candidate.row.id;
     const Fate fate = job == nullptr ? Fate::kNotNow : judge(*job, pick.candidate);
     if (fate == Fate::kGood) {
@@ -130,8 +138,13 @@ void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& ch
         p.job = job_summary_of(*job, config_.reliable_on_priority, static_cast<std::int64_t>(now));
         p.doc = slot_doc_of(*job);
         pick.candidate.row.priority = job->result.priority;
-        p.held = {pick.candidate, now, job->workunit.priority, job->workunit.hr_class, job->workunit.size_class,
-                  job->workunit.app_version_id, true};
+        p.held = {pick.candidate,
+                  now,
+                  job->workunit.priority,
+                  job->workunit.hr_class,
+                  job->workunit.size_class,
+                  job->workunit.app_version_id,
+                  true};
         return;
     }
     const auto type = hr_type_.find(pick.candidate.row.app_id);

@@ -32,7 +32,8 @@ struct Choice {
 
 class SlotFiller {
   public:
-    SlotFiller(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, Enumerator& enumerator, Picker& picker);
+    SlotFiller(const ProjectConfig& config, const FeederOptions& options, FeederStore& store, Enumerator& enumerator,
+               Picker& picker);
 
     /// After the tables were (re)loaded: slot plan and HR quotas. Throws ConfigError for a bad hr_info.txt.
     void set_apps(const std::vector<App>& apps, std::size_t slots, const HrInfo* hr_info);

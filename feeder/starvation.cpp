@@ -25,8 +25,8 @@ int StarvationWatch::rotated(Id result) {
     return wait == waits_.end() ? 1 : ++wait->second.rotations;
 }
 
-std::optional<StarvationWatch::Finding> StarvationWatch::find(const ArrayMirror& mirror, const JobArray& array, double now,
-                                                              double age) const {
+std::optional<StarvationWatch::Finding> StarvationWatch::find(const ArrayMirror& mirror, const JobArray& array,
+                                                              double now, double age) const {
     Finding finding;
     for (std::size_t i = 0; i < mirror.size(); ++i) {
         if (!mirror.at(i).held) continue;
@@ -52,20 +52,24 @@ namespace {
 std::string who_could(const JobSummary& job, const HostFit& fit) {
     if (fit.hosts == 0) return "No host was heard of in the last day";
     if (fit.both == 0)
-        return fmt::format("None of the {} hosts heard of in the last day could take it: {} lack its {:.2f} GB of memory, {} its {:.2f} GB of disk",
-                           fit.hosts, fit.hosts - fit.enough_memory, job.rsc_memory_bound / 1e9, fit.hosts - fit.enough_disk,
-                           job.rsc_disk_bound / 1e9);
-    return fmt::format("{} of the {} hosts heard of in the last day have its {:.2f} GB of memory and {:.2f} GB of disk: something else refuses it",
-                       fit.both, fit.hosts, job.rsc_memory_bound / 1e9, job.rsc_disk_bound / 1e9);
+        return fmt::format(
+            "None of the {} hosts heard of in the last day could take it: {} lack its {:.2f} GB of memory, {} its {:.2f} GB of disk",
+            fit.hosts, fit.hosts - fit.enough_memory, job.rsc_memory_bound / 1e9, fit.hosts - fit.enough_disk,
+            job.rsc_disk_bound / 1e9);
+    return fmt::format(
+        "{} of the {} hosts heard of in the last day have its {:.2f} GB of memory and {:.2f} GB of disk: something else refuses it",
+        fit.both, fit.hosts, job.rsc_memory_bound / 1e9, job.rsc_disk_bound / 1e9);
 }
 
 }  // namespace
 
-std::string starvation_text(const StarvationWatch::Finding& f, const JobSummary& job, const std::string& app, const HostFit& fit) {
+std::string starvation_text(const StarvationWatch::Finding& f, const JobSummary& job, const std::string& app,
+                            const HostFit& fit) {
     return fmt::format(
         "{} of the jobs in the array find no host; the oldest, [RESULT#{}] of app {} (size class {}, HR class {}, priority {}), "
         "waits for {:.0f} minutes and was passed over {} times. {}. sched_explain --host ID --job {} says what a host lacks",
-        f.jobs, f.oldest, app, job.size_class, job.hr_class, job.priority, f.waited / 60, f.passed_over, who_could(job, fit), f.oldest);
+        f.jobs, f.oldest, app, job.size_class, job.hr_class, job.priority, f.waited / 60, f.passed_over,
+        who_could(job, fit), f.oldest);
 }
 
 }  // namespace sluice

@@ -24,9 +24,9 @@ class StarvationWatch {
     std::size_t size() const { return waits_.size(); }
 
     struct Finding {
-        std::size_t jobs = 0;      ///< waiting for longer than asked for, and passed over at least once
+        std::size_t jobs = 0;  ///< waiting for longer than asked for, and passed over at least once
         Id oldest = 0;
-        double waited = 0;         ///< of the oldest
+        double waited = 0;  ///< of the oldest
         std::uint64_t passed_over = 0;
         std::size_t slot = 0;
     };
@@ -43,6 +43,7 @@ class StarvationWatch {
 };
 
 /// One line for the log.
-std::string starvation_text(const StarvationWatch::Finding& finding, const JobSummary& job, const std::string& app, const HostFit& fit);
+std::string starvation_text(const StarvationWatch::Finding& finding, const JobSummary& job, const std::string& app,
+                            const HostFit& fit);
 
 }  // namespace sluice

@@ -54,9 +54,7 @@ int test_pair(const std::string& private_file, const std::string& public_file) {
 int run(std::vector<std::string> words) {
     std::string command = words.empty() ? "" : words[0];
     if (command.starts_with("--")) command.erase(0, 1);
-    const auto is = [&](std::string_view name, std::size_t count) {
-        return command == name && words.size() == count;
-    };
+    const auto is = [&](std::string_view name, std::size_t count) { return command == name && words.size() == count; };
     if (is("-genkey", 4)) return generate(words[1], words[2], words[3]);
     if (is("-sign", 3)) {
         fmt::print("{}", PrivateKey::read(words[2]).sign_file(words[1]));

@@ -31,15 +31,13 @@ std::string stored_password(const std::string& email, const std::string& passwor
     return stored;
 }
 
-User new_account(const std::string& email, const std::string& name, const std::string& password,
-                 std::int64_t now) {
+User new_account(const std::string& email, const std::string& name, const std::string& password, std::int64_t now) {
     const std::size_t at = email.find('@');
     const bool address = at != std::string::npos && at > 0 && at + 1 < email.size() && email.size() <= 191 &&
                          email.find_first_of(" \"'") == std::string::npos && !has_control_characters(email);
     if (!address) throw ConfigError("'" + email + "' is not an e-mail address");
     if (name.empty() || name.size() > 191 || has_control_characters(name) || trim(name) != name) {
-        throw ConfigError("'" + name +
-                          "' can't be a user's name: 1 to 191 bytes without <, > and control characters");
+        throw ConfigError("'" + name + "' can't be a user's name: 1 to 191 bytes without <, > and control characters");
     }
     User user;
     user.create_time = now;

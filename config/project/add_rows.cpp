@@ -19,8 +19,8 @@ void add_missing(const char* kind, const std::vector<Row>& wanted, std::vector<R
             ++result.added;
         } else if (same->user_friendly_name != row.user_friendly_name) {
             result.lines.push_back(
-                fmt::format("Skipped {} {}: it exists, as '{}'; change it in the database if you want '{}'",
-                            kind, row.name, same->user_friendly_name, row.user_friendly_name));
+                fmt::format("Skipped {} {}: it exists, as '{}'; change it in the database if you want '{}'", kind,
+                            row.name, same->user_friendly_name, row.user_friendly_name));
         } else {
             result.lines.push_back(fmt::format("Skipped {} {}: it exists", kind, row.name));
         }

@@ -10,9 +10,7 @@ namespace {
 std::string element(const char* name, std::string_view text) {
     return fmt::format("<{}>{}</{}>\n", name, xml_escape(text), name);
 }
-std::string flag(const char* name, bool on) {
-    return on ? fmt::format("<{}/>\n", name) : "";
-}
+std::string flag(const char* name, bool on) { return on ? fmt::format("<{}/>\n", name) : ""; }
 
 std::string file_info(const VersionFile& file, const FileFacts& facts, const std::string& download_url) {
     std::vector<std::string> urls = file.urls;
@@ -37,11 +35,10 @@ std::string file_ref(const VersionFile& file) {
 
 }  // namespace
 
-std::string app_version_doc(const VersionFolder& folder, const VersionSpec& spec,
-                            const std::vector<FileFacts>& facts, const std::string& download_url) {
+std::string app_version_doc(const VersionFolder& folder, const VersionSpec& spec, const std::vector<FileFacts>& facts,
+                            const std::string& download_url) {
     std::string text;
-    for (std::size_t i = 0; i < spec.files.size(); ++i)
-        text += file_info(spec.files[i], facts[i], download_url);
+    for (std::size_t i = 0; i < spec.files.size(); ++i) text += file_info(spec.files[i], facts[i], download_url);
     text += "<app_version>\n" + element("app_name", folder.app) +
             element("version_num", std::to_string(folder.version_num));
     if (!spec.api_version.empty()) text += element("api_version", spec.api_version);

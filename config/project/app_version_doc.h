@@ -15,7 +15,7 @@ struct FileFacts {
 };
 
 /// The xml_doc of an app_version row: a <file_info> a file, then <app_version>. `facts` has the files' order.
-std::string app_version_doc(const VersionFolder& folder, const VersionSpec& spec,
-                            const std::vector<FileFacts>& facts, const std::string& download_url);
+std::string app_version_doc(const VersionFolder& folder, const VersionSpec& spec, const std::vector<FileFacts>& facts,
+                            const std::string& download_url);
 
 }  // namespace sluice

@@ -17,8 +17,7 @@ namespace {
 std::optional<int> parse_digits(std::string_view text) {
     int value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole =
-        error == std::errc{} && end == text.data() + text.size() && !text.empty() && text[0] != '-';
+    const bool whole = error == std::errc{} && end == text.data() + text.size() && !text.empty() && text[0] != '-';
     return whole ? std::optional<int>(value) : std::nullopt;
 }
 
@@ -54,8 +53,7 @@ std::map<std::string, VersionFile> files_of_folder(const fs::path& folder) {
     std::map<std::string, VersionFile> files;
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
-        if (!entry.is_regular_file() || name.starts_with('.') || name == "version.xml" ||
-            name.ends_with(".sig"))
+        if (!entry.is_regular_file() || name.starts_with('.') || name == "version.xml" || name.ends_with(".sig"))
             continue;
         VersionFile file;
         file.path = entry.path();
@@ -65,8 +63,7 @@ std::map<std::string, VersionFile> files_of_folder(const fs::path& folder) {
     return files;
 }
 
-void check_known(const fs::path& xml, const ConfigElement& element,
-                 std::initializer_list<std::string_view> known) {
+void check_known(const fs::path& xml, const ConfigElement& element, std::initializer_list<std::string_view> known) {
     for (const ConfigElement& child : element.children) {
         if (std::ranges::find(known, child.name) == known.end()) {
             fail(xml, fmt::format("<{}> is unknown in <{}>; it may hold {}", child.name, element.name,
@@ -75,16 +72,14 @@ void check_known(const fs::path& xml, const ConfigElement& element,
     }
 }
 
-void apply_file(const fs::path& xml, const ConfigElement& element,
-                std::map<std::string, VersionFile>& files) {
+void apply_file(const fs::path& xml, const ConfigElement& element, std::map<std::string, VersionFile>& files) {
     check_known(xml, element, {"physical_name", "logical_name", "url", "main_program", "copy_file", "gzip"});
     const std::string name = element.child_text("physical_name");
     auto found = files.find(name);
     if (found == files.end()) {
         // Files in folders below count only if they are named here; clients know them by their last part.
         const fs::path path = xml.parent_path() / name;
-        const bool below =
-            name.find('/') != std::string::npos && is_valid_file_name(name) && fs::is_regular_file(path);
+        const bool below = name.find('/') != std::string::npos && is_valid_file_name(name) && fs::is_regular_file(path);
         if (!below) fail(xml, fmt::format("<physical_name>{}</physical_name>: there is no such file", name));
         VersionFile file;
         file.path = path;
@@ -108,9 +103,8 @@ void apply_version_xml(const fs::path& xml, std::string_view text, VersionSpec& 
         if (reader.position() >= text.size()) fail(xml, "there is no <version> element");
     }
     const ConfigElement version = read_element(reader, text, xml.string());
-    check_known(
-        xml, version,
-        {"file", "dont_throttle", "needs_network", "is_wrapper", "beta", "file_prefix", "api_version"});
+    check_known(xml, version,
+                {"file", "dont_throttle", "needs_network", "is_wrapper", "beta", "file_prefix", "api_version"});
     for (const ConfigElement& child : version.children) {
         if (child.name == "file") apply_file(xml, child, files);
     }
@@ -127,9 +121,8 @@ void check_files(const fs::path& folder, VersionSpec& spec) {
     if (spec.files.size() == 1) spec.files[0].main_program = true;
     const auto main_programs = std::ranges::count_if(spec.files, &VersionFile::main_program);
     if (main_programs != 1) {
-        fail(folder,
-             fmt::format("{} of its {} files are marked <main_program/> in version.xml: mark exactly one",
-                         main_programs, spec.files.size()));
+        fail(folder, fmt::format("{} of its {} files are marked <main_program/> in version.xml: mark exactly one",
+                                 main_programs, spec.files.size()));
     }
     for (VersionFile& file : spec.files) {
         const std::string& name = file.physical_name;
@@ -152,8 +145,7 @@ std::optional<int> parse_version_number(std::string_view text) {
 }
 
 std::vector<VersionFolder> find_version_folders(const fs::path& apps, std::vector<std::string>& skipped) {
-    if (!fs::is_directory(apps))
-        throw ConfigError(apps.string() + " does not exist: lay app versions out there");
+    if (!fs::is_directory(apps)) throw ConfigError(apps.string() + " does not exist: lay app versions out there");
     std::vector<VersionFolder> found;
     for (const fs::path& app : sorted_folders(apps)) {
         for (const fs::path& version : sorted_folders(app)) {
@@ -186,8 +178,7 @@ VersionSpec read_version(const fs::path& folder) {
 
 std::string find_api_version(std::string_view program) {
     constexpr std::string_view kMark = "API_VERSION_";
-    for (std::size_t at = program.find(kMark); at != std::string_view::npos;
-         at = program.find(kMark, at + 1)) {
+    for (std::size_t at = program.find(kMark); at != std::string_view::npos; at = program.find(kMark, at + 1)) {
         const std::string_view rest = program.substr(at + kMark.size(), 32);
         const std::size_t end = std::min(rest.find_first_not_of("0123456789."), rest.size());
         const std::string_view number = rest.substr(0, end);

@@ -19,8 +19,7 @@ struct VersionFolder {
 std::optional<int> parse_version_number(std::string_view text);
 /// Sorted by app, number, platform. Folders whose names are no version number are left out, with a line in
 /// `skipped`.
-std::vector<VersionFolder> find_version_folders(const std::filesystem::path& apps,
-                                                std::vector<std::string>& skipped);
+std::vector<VersionFolder> find_version_folders(const std::filesystem::path& apps, std::vector<std::string>& skipped);
 
 struct VersionFile {
     std::filesystem::path path;

@@ -47,8 +47,7 @@ void check_immutable(const VersionFile& file, const std::string& content, const 
 /// Same bytes in, same bytes out: no name and no time in the header.
 std::string gzipped(const std::string& content) {
     z_stream stream{};
-    if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-        throw Error("zlib can't start");
+    if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) throw Error("zlib can't start");
     std::string out(deflateBound(&stream, content.size()) + 32, '\0');
     std::string in = content;  // zlib's pointer is not const
     stream.next_in = reinterpret_cast<Bytef*>(in.data());
@@ -72,8 +71,7 @@ std::string gzipped(const std::string& content) {
 
 }  // namespace
 
-std::vector<FileFacts> sign_and_check(const VersionSpec& spec, const InstallKeys& keys,
-                                      const fs::path& download_dir) {
+std::vector<FileFacts> sign_and_check(const VersionSpec& spec, const InstallKeys& keys, const fs::path& download_dir) {
     const PublicKey public_key = PublicKey::read(keys.public_key);
     std::vector<FileFacts> facts;
     for (const VersionFile& file : spec.files) {

@@ -21,7 +21,6 @@ struct InstallKeys {
 std::vector<FileFacts> sign_and_check(const VersionSpec& spec, const InstallKeys& keys,
                                       const std::filesystem::path& download_dir);
 /// Copies the files (and makes .gz files); facts get the compressed sizes.
-void copy_files(const VersionSpec& spec, const std::filesystem::path& download_dir,
-                std::vector<FileFacts>& facts);
+void copy_files(const VersionSpec& spec, const std::filesystem::path& download_dir, std::vector<FileFacts>& facts);
 
 }  // namespace sluice

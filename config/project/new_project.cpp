@@ -36,13 +36,13 @@ std::string variant_note(Gateway gateway) {
 }
 
 std::string needs_module(const NewProject& project, const std::string& module) {
-    return fmt::format("<IfModule !mod_{0}.c>\n    Error \"{1} needs mod_{0}: a2enmod {0}\"\n</IfModule>\n", module, project.short_name);
+    return fmt::format("<IfModule !mod_{0}.c>\n    Error \"{1} needs mod_{0}: a2enmod {0}\"\n</IfModule>\n", module,
+                       project.short_name);
 }
 
 /// Without the module Apache would serve the programs' files.
 std::string module_checks(const NewProject& project, Gateway gateway) {
-    std::string text = "<IfModule !mod_cgid.c>\n    <IfModule !mod_cgi.c>\n        Error \"" +
-                       project.short_name +
+    std::string text = "<IfModule !mod_cgid.c>\n    <IfModule !mod_cgi.c>\n        Error \"" + project.short_name +
                        " needs mod_cgid or mod_cgi: a2enmod cgid\"\n    </IfModule>\n</IfModule>\n";
     if (gateway == Gateway::kFcgid) text += needs_module(project, "fcgid");
     if (gateway == Gateway::kProxy) text += needs_module(project, "proxy_fcgi");
@@ -51,8 +51,7 @@ std::string module_checks(const NewProject& project, Gateway gateway) {
 
 /// Environment of the scheduler and the upload handler.
 std::vector<std::pair<std::string, std::string>> environment_of(const NewProject& project) {
-    std::vector<std::pair<std::string, std::string>> environment{
-        {"BOINC_PROJECT_DIR", project.root.string()}};
+    std::vector<std::pair<std::string, std::string>> environment{{"BOINC_PROJECT_DIR", project.root.string()}};
     if (!project.db_socket.empty()) environment.emplace_back("MYSQL_UNIX_PORT", project.db_socket);
     return environment;
 }
@@ -65,7 +64,8 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, Gateway
         directory += fmt::format("    SetEnv {} \"{}\"\n", name, value);
         before += fmt::format(" \\\n    InitialEnv {}={}", name, value);
     }
-    const std::string scheduler = "    SetHandler cgi-script\n    <Files \"cgi\">\n        SetHandler {}\n    </Files>\n";
+    const std::string scheduler =
+        "    SetHandler cgi-script\n    <Files \"cgi\">\n        SetHandler {}\n    </Files>\n";
     switch (gateway) {
         case Gateway::kCgi: values["CGI_ALIAS"] = fmt::format("ScriptAlias {} {}", url, cgi_bin); break;
         case Gateway::kFcgid:
@@ -78,8 +78,9 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, Gateway
                 url, cgi_bin, before);
             break;
         case Gateway::kProxy:
-            directory += fmt::format(fmt::runtime(scheduler), fmt::format("\"proxy:unix:{}/pid_{}/cgi.sock|fcgi://localhost\"",
-                                                                         project.root.string(), project.host));
+            directory += fmt::format(
+                fmt::runtime(scheduler),
+                fmt::format("\"proxy:unix:{}/pid_{}/cgi.sock|fcgi://localhost\"", project.root.string(), project.host));
             values["CGI_ALIAS"] = fmt::format("Alias {} {}", url, cgi_bin);
             break;
     }
@@ -94,9 +95,8 @@ std::string daemon_entries(const NewProject& project) {
     for (std::size_t i = 0; i < project.daemons.size(); ++i) {
         const std::string& cmd = project.daemons[i];
         const std::string program = cmd.substr(0, cmd.find(' '));
-        text += fmt::format(
-            "    <daemon>\n      <cmd>{}</cmd>\n      <output>{}_{}.log</output>\n    </daemon>\n",
-            xml_escape(cmd), xml_escape(program.substr(program.rfind('/') + 1)), i + 1);
+        text += fmt::format("    <daemon>\n      <cmd>{}</cmd>\n      <output>{}_{}.log</output>\n    </daemon>\n",
+                            xml_escape(cmd), xml_escape(program.substr(program.rfind('/') + 1)), i + 1);
     }
     return text;
 }
@@ -106,17 +106,15 @@ std::string task_entries(const NewProject& project) {
     for (const std::string& task : project.tasks) {
         const std::size_t colon = task.find(':');
         if (colon == std::string::npos) throw ConfigError("--task '" + task + "' must be PERIOD: COMMAND");
-        text +=
-            fmt::format("    <task>\n      <cmd>{}</cmd>\n      <period>{}</period>\n    </task>\n",
-                        xml_escape(trim(task.substr(colon + 1))), xml_escape(trim(task.substr(0, colon))));
+        text += fmt::format("    <task>\n      <cmd>{}</cmd>\n      <period>{}</period>\n    </task>\n",
+                            xml_escape(trim(task.substr(colon + 1))), xml_escape(trim(task.substr(0, colon))));
     }
     return text;
 }
 
 std::string platform_entries() {
     std::string text;
-    for (const Platform& platform :
-         parse_project_xml(template_text("project.xml"), "project.xml").platforms) {
+    for (const Platform& platform : parse_project_xml(template_text("project.xml"), "project.xml").platforms) {
         text += fmt::format(
             "        <platform>\n            <platform_name>{}</platform_name>\n"
             "            <user_friendly_name>{}</user_friendly_name>\n        </platform>\n",
@@ -174,8 +172,7 @@ void check_new_project(const NewProject& project) {
     check_characters("The project's short name", project.short_name, "_");
     check_characters("The project's folder", project.root.string(), "/._-+");
     check_characters("The database's name", project.db_name, "_-");
-    if (project.short_name.size() > 60)
-        throw ConfigError("The project's short name has more than 60 letters");
+    if (project.short_name.size() > 60) throw ConfigError("The project's short name has more than 60 letters");
     if (!project.db_socket.empty()) check_characters("The database's socket", project.db_socket, "/._-+");
     if (project.long_name.empty() || project.long_name.find_first_of("\n\r<>") != std::string::npos) {
         throw ConfigError("The project's long name must be one line without < and >");
@@ -190,12 +187,8 @@ void check_new_project(const NewProject& project) {
 
 std::vector<NewFile> files_of(const NewProject& project) {
     const TemplateValues values = values_of(project);
-    const auto xml = [&](const char* name) {
-        return fill_template(template_text(name), values, Escape::kXml);
-    };
-    const auto plain = [&](const char* name) {
-        return fill_template(template_text(name), values, Escape::kNone);
-    };
+    const auto xml = [&](const char* name) { return fill_template(template_text(name), values, Escape::kXml); };
+    const auto plain = [&](const char* name) { return fill_template(template_text(name), values, Escape::kNone); };
     const std::string scheduler = project.scheduler_url();
     return {
         {"config.xml", xml("config.xml"), 0640},  // it holds the database's password
@@ -203,8 +196,7 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {"gui_urls.xml", xml("gui_urls.xml"), 0664},
         {"html/user/index.html", xml("index.html"), 0664},
         {"html/user/schedulers.txt",
-         fmt::format("<!-- <scheduler>{0}</scheduler> -->\n<link rel=\"boinc_scheduler\" href=\"{0}\">\n",
-                     scheduler),
+         fmt::format("<!-- <scheduler>{0}</scheduler> -->\n<link rel=\"boinc_scheduler\" href=\"{0}\">\n", scheduler),
          0664},
         {"html/user/get_project_config.php", xml("get_project_config.xml"), 0664},
         {"html/user/lookup_account.php", xml("no_web_accounts.xml"), 0664},

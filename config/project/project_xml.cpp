@@ -27,8 +27,7 @@ std::string required_name(const Source& source, const ConfigElement& element, st
         !name.empty() && name.size() <= max_bytes && name.find_first_of("/ \t\n\"'<>&") == std::string::npos;
     if (!fits) {
         fail(source, element,
-             fmt::format("needs a <name> of at most {} bytes without blanks, quotes, slashes, <, > and &",
-                         max_bytes));
+             fmt::format("needs a <name> of at most {} bytes without blanks, quotes, slashes, <, > and &", max_bytes));
     }
     return name;
 }
@@ -38,8 +37,7 @@ std::string friendly_name(const ConfigElement& element, const std::string& fallb
     return name.empty() ? fallback : name;
 }
 
-void refuse_others(const Source& source, const ConfigElement& element,
-                   std::initializer_list<std::string_view> known) {
+void refuse_others(const Source& source, const ConfigElement& element, std::initializer_list<std::string_view> known) {
     for (const ConfigElement& child : element.children) {
         if (std::ranges::find(known, child.name) == known.end()) {
             fail(source, child,
@@ -49,8 +47,7 @@ void refuse_others(const Source& source, const ConfigElement& element,
 }
 
 /// A whole number in a range, if the child is there.
-void read_int(const Source& source, const ConfigElement& element, const char* child_name, int max,
-              int& target) {
+void read_int(const Source& source, const ConfigElement& element, const char* child_name, int max, int& target) {
     const ConfigElement* child = element.child(child_name);
     if (child == nullptr) return;
     const auto value = child->self_closing ? std::optional<std::int64_t>(1) : parse_int(child->text);
@@ -77,9 +74,9 @@ Platform read_platform(const Source& source, const ConfigElement& element) {
 
 App read_app(const Source& source, const ConfigElement& element) {
     refuse_others(source, element,
-                  {"name", "user_friendly_name", "min_version", "deprecated", "homogeneous_redundancy",
-                   "weight", "beta", "target_nresults", "host_scale_check", "homogeneous_app_version",
-                   "non_cpu_intensive", "locality_scheduling", "n_size_classes", "fraction_done_exact"});
+                  {"name", "user_friendly_name", "min_version", "deprecated", "homogeneous_redundancy", "weight",
+                   "beta", "target_nresults", "host_scale_check", "homogeneous_app_version", "non_cpu_intensive",
+                   "locality_scheduling", "n_size_classes", "fraction_done_exact"});
     App app;
     app.name = required_name(source, element, 191);
     app.user_friendly_name = friendly_name(element, app.name);
@@ -98,8 +95,7 @@ App read_app(const Source& source, const ConfigElement& element) {
     read_flag(source, element, "fraction_done_exact", app.fraction_done_exact);
     if (const ConfigElement* weight = element.child("weight")) {
         const auto value = parse_double(weight->text);
-        if (!value || !(*value >= 0 && *value <= 1e9))
-            fail(source, *weight, "must be a number from 0 to 1e9");
+        if (!value || !(*value >= 0 && *value <= 1e9)) fail(source, *weight, "must be a number from 0 to 1e9");
         app.weight = *value;
     }
     return app;

@@ -23,9 +23,7 @@ double now_seconds() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-void sleep_seconds(double seconds) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-}
+void sleep_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 void remove_cached_home_page(const RunContext& context) {
     std::error_code ignored;
@@ -53,13 +51,10 @@ void start_one(const RunContext& context, const Job& job, bool announce, Started
         case Spawned::Outcome::kAlreadyRunning:
             if (context.options.verbose) fmt::print("  Daemon already running: {}\n", job.cmd);
             break;
-        case Spawned::Outcome::kFailed:
-            tell_problem(job, spawned.problem, result.problems);
-            break;
+        case Spawned::Outcome::kFailed: tell_problem(job, spawned.problem, result.problems); break;
         case Spawned::Outcome::kStarted:
             if (announce) fmt::print("  Starting daemon: {}\n", job.cmd);
-            if (auto handle = ProcessHandle::open(spawned.pid))
-                result.started.emplace_back(&job, std::move(*handle));
+            if (auto handle = ProcessHandle::open(spawned.pid)) result.started.emplace_back(&job, std::move(*handle));
             sleep_seconds(context.options.fork_delay);
     }
 }
@@ -70,8 +65,7 @@ StartedDaemons start_daemons(const RunContext& context, bool cron) {
     fs::remove(context.folders.project / "stop_daemons", ignored);
     for (const Job& job : context.jobs.daemons) {
         if (job.disabled) continue;
-        const bool announce =
-            context.options.verbose || (cron && !context.options.quiet && !job.silent_start);
+        const bool announce = context.options.verbose || (cron && !context.options.quiet && !job.silent_start);
         start_one(context, job, announce, result);
     }
     return result;
@@ -81,8 +75,7 @@ StartedDaemons start_daemons(const RunContext& context, bool cron) {
 void tell_early_ends(const StartedDaemons& daemons) {
     for (double waited = 0; waited < kSettleSeconds; waited += 0.1) sleep_seconds(0.1);
     for (const auto& [job, handle] : daemons.started) {
-        if (handle.ended())
-            fmt::print(stderr, "  '{}' has ended already: see {}\n", job->cmd, job->output.string());
+        if (handle.ended()) fmt::print(stderr, "  '{}' has ended already: see {}\n", job->cmd, job->output.string());
     }
 }
 
@@ -95,8 +88,7 @@ void run_tasks(const RunContext& context, RunState& state, int& problems) {
         const double last_run = state.last_run[task.cmd];
         // A last run in the future is a clock that was set back.
         if (!context.options.ignore_timestamps && now < last_run + task.period && last_run <= now) {
-            if (context.options.verbose)
-                fmt::print("  Not running task because not time yet: {}\n", task.cmd);
+            if (context.options.verbose) fmt::print("  Not running task because not time yet: {}\n", task.cmd);
             continue;
         }
         if (!task.problem.empty()) {
@@ -127,8 +119,7 @@ int command_enable(const RunContext& context) {
     write_run_state(context.options.run_state_file, state);
     if (context.options.verbose) fmt::print("Starting daemons\n");
     if (context.jobs.daemons.empty()) {
-        fmt::print(stderr, "No daemons for this host ({}) in config.xml: check <host>\n",
-                   context.folders.host);
+        fmt::print(stderr, "No daemons for this host ({}) in config.xml: check <host>\n", context.folders.host);
     }
     const StartedDaemons daemons = start_daemons(context, false);
     if (!daemons.started.empty()) tell_early_ends(daemons);
@@ -140,8 +131,7 @@ int command_enable(const RunContext& context) {
 
 int command_cron(const RunContext& context, bool with_daemons) {
     RunState state = read_run_state(context.options.run_state_file);
-    if (context.options.verbose)
-        fmt::print("Cron start: the project is {}\n", state.enabled ? "ENABLED" : "DISABLED");
+    if (context.options.verbose) fmt::print("Cron start: the project is {}\n", state.enabled ? "ENABLED" : "DISABLED");
     int problems = 0;
     if (with_daemons && state.enabled) problems += start_daemons(context, true).problems;
     run_tasks(context, state, problems);

@@ -51,9 +51,7 @@ Job task_job(const TaskEntry& entry, const RunFolders& folders) {
     return job;
 }
 
-bool is_active(const Job& job) {
-    return !job.disabled && job.problem.empty();
-}
+bool is_active(const Job& job) { return !job.disabled && job.problem.empty(); }
 
 void resolve_collisions(JobList& jobs) {
     std::map<fs::path, const Job*> lock_owners;
@@ -83,9 +81,7 @@ void resolve_collisions(JobList& jobs) {
 }  // namespace
 
 bool same_host(const std::string& a, const std::string& b) {
-    const auto short_name = [](const std::string& name) {
-        return std::string_view(name).substr(0, name.find('.'));
-    };
+    const auto short_name = [](const std::string& name) { return std::string_view(name).substr(0, name.find('.')); };
     return short_name(a) == short_name(b);
 }
 
@@ -110,8 +106,7 @@ JobList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, c
     const auto runs_here = [&](const std::string& given) {
         const std::string& host = given.empty() ? config.host : given;
         if (same_host(host, folders.host)) return true;
-        if (std::ranges::find(jobs.other_hosts, host) == jobs.other_hosts.end())
-            jobs.other_hosts.push_back(host);
+        if (std::ranges::find(jobs.other_hosts, host) == jobs.other_hosts.end()) jobs.other_hosts.push_back(host);
         return false;
     };
     for (const DaemonEntry& entry : entries.daemons) {

@@ -34,8 +34,7 @@ Command command_of_name(const std::string& name) {
 }
 
 /// nullopt: go on.
-std::optional<int> parse_arguments(int argc, const char* const* argv, const std::string& name,
-                                   Arguments& arguments) {
+std::optional<int> parse_arguments(int argc, const char* const* argv, const std::string& name, Arguments& arguments) {
     CommandLine line(
         name, "Starts, stops and watches a project's daemons and periodic tasks",
         "Reads <daemons> and <tasks> of config.xml. Called as start it enables the project and starts its "
@@ -51,18 +50,13 @@ std::optional<int> parse_arguments(int argc, const char* const* argv, const std:
     line.flag("-q,--quiet", arguments.options.quiet, "Say only what went wrong.");
     line.flag("-v,--verbose", verbose, "Say what is done (the default on a terminal).");
     line.option("--config-file", arguments.config_file, "Instead of PROJECT/config.xml.", "FILE");
-    line.option("--run-state-file", arguments.run_state_file, "Instead of PROJECT/run_state_HOST.xml.",
-                "FILE");
-    line.option("--fork-delay", arguments.options.fork_delay,
-                "Seconds between the starts of two daemons (0.1).", "S");
-    line.option("--wait", arguments.options.stop_wait, "Seconds that stop waits for daemons to end (300).",
-                "S");
+    line.option("--run-state-file", arguments.run_state_file, "Instead of PROJECT/run_state_HOST.xml.", "FILE");
+    line.option("--fork-delay", arguments.options.fork_delay, "Seconds between the starts of two daemons (0.1).", "S");
+    line.option("--wait", arguments.options.stop_wait, "Seconds that stop waits for daemons to end (300).", "S");
     line.flag("--ignore-timestamps", arguments.options.ignore_timestamps, "Run all tasks now.");
-    line.flag("--prune-run-state", arguments.options.prune_run_state,
-              "Forget tasks that are no longer in config.xml.");
-    line.section(
-        "FILES",
-        "pid_HOST/NAME.pid and NAME.lock, log_HOST/NAME.log, run_state_HOST.xml, stop_daemons, stop_sched.");
+    line.flag("--prune-run-state", arguments.options.prune_run_state, "Forget tasks that are no longer in config.xml.");
+    line.section("FILES",
+                 "pid_HOST/NAME.pid and NAME.lock, log_HOST/NAME.log, run_state_HOST.xml, stop_daemons, stop_sched.");
     line.section("EXIT STATUS", "0: done. 1: something could not be started, or still runs after --wait.");
     if (const auto status_code = line.parse(argc, argv)) return status_code;
     if (enable + disable + cron + tasks + status > 1) return line.fail("more than one command given");
@@ -108,16 +102,14 @@ void check_user(const ProjectConfig& config) {
     }
 }
 
-RunContext make_context(const Arguments& arguments, const ProjectConfig& config,
-                        const DaemonsAndTasks& entries) {
+RunContext make_context(const Arguments& arguments, const ProjectConfig& config, const DaemonsAndTasks& entries) {
     RunContext context;
     context.folders = run_folders(config, short_host_name());
     context.jobs = list_jobs(entries, config, context.folders);
     context.options = arguments.options;
-    context.options.run_state_file =
-        arguments.run_state_file.empty()
-            ? context.folders.project / ("run_state_" + context.folders.host + ".xml")
-            : fs::absolute(arguments.run_state_file);
+    context.options.run_state_file = arguments.run_state_file.empty()
+                                         ? context.folders.project / ("run_state_" + context.folders.host + ".xml")
+                                         : fs::absolute(arguments.run_state_file);
     return context;
 }
 
@@ -130,8 +122,7 @@ void prepare_environment(const RunContext& context) {
     for (const fs::path& folder : {context.folders.tmp, context.folders.log, context.folders.pid}) {
         std::error_code error;
         fs::create_directories(folder, error);
-        if (error)
-            throw FileError(fmt::format("Can't make the folder {}: {}", folder.string(), error.message()));
+        if (error) throw FileError(fmt::format("Can't make the folder {}: {}", folder.string(), error.message()));
     }
 }
 
@@ -155,8 +146,7 @@ int run(int argc, const char* const* argv) {
     if (const auto status = parse_arguments(argc, argv, name, arguments)) return *status;
     ::umask(2);
     const bool own_file = !arguments.config_file.empty();
-    const fs::path project =
-        own_file ? fs::absolute(arguments.config_file).parent_path() : project_of(argv[0]);
+    const fs::path project = own_file ? fs::absolute(arguments.config_file).parent_path() : project_of(argv[0]);
     const fs::path file = own_file ? fs::absolute(arguments.config_file) : project / "config.xml";
     const auto text = read_file(file);
     if (!text) throw ConfigError(file.string() + " does not exist");
@@ -168,8 +158,7 @@ int run(int argc, const char* const* argv) {
     prepare_environment(context);
     const int status = run_locally(arguments.command, context);
     if (!same_host(loaded.config.host, context.folders.host)) return status;
-    const bool remote_fine =
-        run_on_other_hosts(context, loaded.config.ssh_exec, {name, argv + 1, argv + argc});
+    const bool remote_fine = run_on_other_hosts(context, loaded.config.ssh_exec, {name, argv + 1, argv + argc});
     return status == 0 && remote_fine ? 0 : 1;
 }
 

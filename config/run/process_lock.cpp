@@ -96,8 +96,7 @@ std::optional<ProcessHandle> ProcessHandle::open(pid_t pid) {
                 " (Linux 5.3 or later is needed)");
 }
 
-ProcessHandle::ProcessHandle(ProcessHandle&& other) noexcept
-    : pid_(other.pid_), fd_(std::exchange(other.fd_, -1)) {}
+ProcessHandle::ProcessHandle(ProcessHandle&& other) noexcept : pid_(other.pid_), fd_(std::exchange(other.fd_, -1)) {}
 ProcessHandle& ProcessHandle::operator=(ProcessHandle&& other) noexcept {
     std::swap(pid_, other.pid_);
     std::swap(fd_, other.fd_);

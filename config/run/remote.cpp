@@ -46,8 +46,7 @@ std::string shell_quoted(const std::string& word) {
 bool run_on_other_hosts(const RunContext& context, const std::string& ssh, const RemoteCall& call) {
     bool all_fine = true;
     for (const std::string& host : context.jobs.other_hosts) {
-        std::string command =
-            "cd " + shell_quoted((context.folders.project / "bin").string()) + " && ./" + call.name;
+        std::string command = "cd " + shell_quoted((context.folders.project / "bin").string()) + " && ./" + call.name;
         for (const std::string& argument : call.arguments) command += " " + shell_quoted(argument);
         if (context.options.verbose) {
             command += " -v";

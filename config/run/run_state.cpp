@@ -11,14 +11,12 @@ namespace sluice {
 namespace {
 
 [[noreturn]] void fail(const std::string& name, const std::string& problem) {
-    throw ConfigError(
-        fmt::format("{}: {}; remove the file (tasks then run anew) and run start", name, problem));
+    throw ConfigError(fmt::format("{}: {}; remove the file (tasks then run anew) and run start", name, problem));
 }
 
 void read_task(const ConfigElement& task, const std::string& name, RunState& state) {
     const auto last_run = parse_double(task.child_text("last_run"));
-    if (!last_run)
-        fail(name, fmt::format("<last_run>{}</last_run> is not a time", task.child_text("last_run")));
+    if (!last_run) fail(name, fmt::format("<last_run>{}</last_run> is not a time", task.child_text("last_run")));
     if (const std::string cmd = task.child_text("cmd"); !cmd.empty()) state.last_run[cmd] = *last_run;
 }
 
@@ -39,8 +37,7 @@ RunState parse_run_state(std::string_view text, const std::string& name) {
             state.enabled = *value != 0;
         } else if (reader.name() == "tasks") {
             found = true;
-            for (const ConfigElement& task : read_element(reader, text, name).children)
-                read_task(task, name, state);
+            for (const ConfigElement& task : read_element(reader, text, name).children) read_task(task, name, state);
         }
     }
     if (!found && !trim(text).empty()) fail(name, "there is neither <enabled> nor <tasks>");
@@ -55,9 +52,8 @@ RunState read_run_state(const std::filesystem::path& file) {
 std::string run_state_text(const RunState& state) {
     std::string text = "<?xml version=\"1.0\" ?>\n<boinc>\n  <tasks>\n";
     for (const auto& [cmd, last_run] : state.last_run) {
-        text +=
-            fmt::format("    <task>\n      <cmd>{}</cmd>\n      <last_run>{:.3f}</last_run>\n    </task>\n",
-                        xml_escape(cmd), last_run);
+        text += fmt::format("    <task>\n      <cmd>{}</cmd>\n      <last_run>{:.3f}</last_run>\n    </task>\n",
+                            xml_escape(cmd), last_run);
     }
     return text + fmt::format("  </tasks>\n  <enabled>{}</enabled>\n</boinc>\n", state.enabled ? 1 : 0);
 }

@@ -107,19 +107,14 @@ void write_pid_file(const Job& job, int pipe) {
 std::string problem_text(const Report& failure, const Job& job, const RunFolders& folders) {
     const std::string error = std::strerror(failure.value);
     switch (failure.stage) {
-        case Stage::kLock:
-            return fmt::format("can't lock {}: {}", job.lock_file.string(), error);
-        case Stage::kOutput:
-            return fmt::format("can't write {}: {}", job.output.string(), error);
-        case Stage::kPidFile:
-            return fmt::format("can't write {}: {}", job.pid_file.string(), error);
-        case Stage::kFolder:
-            return fmt::format("can't enter {}: {}", folders.tmp.string(), error);
+        case Stage::kLock: return fmt::format("can't lock {}: {}", job.lock_file.string(), error);
+        case Stage::kOutput: return fmt::format("can't write {}: {}", job.output.string(), error);
+        case Stage::kPidFile: return fmt::format("can't write {}: {}", job.pid_file.string(), error);
+        case Stage::kFolder: return fmt::format("can't enter {}: {}", folders.tmp.string(), error);
         case Stage::kExec:
             return fmt::format("can't run '{}' ({}): is it in {}, and executable?", job.words.front(), error,
                                folders.bin.string());
-        default:
-            return fmt::format("can't start a process: {}", error);
+        default: return fmt::format("can't start a process: {}", error);
     }
 }
 
@@ -153,8 +148,7 @@ Spawned read_reports(int pipe, const Job& job, const RunFolders& folders) {
 
 Spawned spawn(const Job& job, const RunFolders& folders) {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-        throw Error(std::string("Can't make a pipe: ") + std::strerror(errno));
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(std::string("Can't make a pipe: ") + std::strerror(errno));
     const pid_t child = ::fork();
     if (child == 0) {
         ::close(ends[0]);

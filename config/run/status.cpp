@@ -39,25 +39,23 @@ void print_daemons(const JobList& jobs) {
     int n = 0;
     for (const Job& job : jobs.daemons) {
         const auto holder = job.problem.empty() ? lock_holder(job.lock_file) : std::nullopt;
-        fmt::print("  {:>2}    {:<7}  {:<11}  {:<8}  {}\n", ++n, holder.value_or(0),
-                   holder ? "running" : "NOT RUNNING", holder ? "locked" : "UNLOCKED", tail(job));
+        fmt::print("  {:>2}    {:<7}  {:<11}  {:<8}  {}\n", ++n, holder.value_or(0), holder ? "running" : "NOT RUNNING",
+                   holder ? "locked" : "UNLOCKED", tail(job));
     }
 }
 
 void print_tasks(const JobList& jobs, const RunState& state) {
-    fmt::print(
-        "\nTASK  last run             period    next run             lockfile  disabled  commandline\n");
-    const double now =
-        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    fmt::print("\nTASK  last run             period    next run             lockfile  disabled  commandline\n");
+    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     int n = 0;
     for (const Job& job : jobs.tasks) {
         const auto found = state.last_run.find(job.cmd);
         const double last_run = found == state.last_run.end() ? 0 : found->second;
         const double next_run = last_run + job.period;
         const bool locked = job.problem.empty() && lock_holder(job.lock_file).has_value();
-        fmt::print("  {:>2}  {:<19}  {:<8}  {:<19}  {:<8}  {}\n", ++n,
-                   last_run > 0 ? time_text(last_run) : "?", period_text(job.period),
-                   next_run <= now ? "NOW" : time_text(next_run), locked ? "LOCKED" : "unlocked", tail(job));
+        fmt::print("  {:>2}  {:<19}  {:<8}  {:<19}  {:<8}  {}\n", ++n, last_run > 0 ? time_text(last_run) : "?",
+                   period_text(job.period), next_run <= now ? "NOW" : time_text(next_run),
+                   locked ? "LOCKED" : "unlocked", tail(job));
     }
 }
 

@@ -86,8 +86,7 @@ PidFolder find_running(const RunFolders& folders, const JobList& jobs) {
         if (handle == handles.end()) continue;
         // Only daemons have pid files: without one it is a task that is no longer in config.xml.
         if (!lock.of_daemon && !files.contains(pid)) continue;
-        found.running.push_back(
-            {std::move(handle->second), lock.file.stem().string(), std::move(files[pid])});
+        found.running.push_back({std::move(handle->second), lock.file.stem().string(), std::move(files[pid])});
         files.erase(pid);
     }
     for (const auto& [pid, stale] : files) found.stale.insert(found.stale.end(), stale.begin(), stale.end());

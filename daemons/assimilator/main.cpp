@@ -33,7 +33,11 @@ class Assimilator {
   public:
     Assimilator(const Options& options, const std::filesystem::path& project, const ProjectConfig& config,
                 AssimilateStore& store, Clock& clock)
-        : options_(options), bin_(project / "bin"), config_(config), store_(store), clock_(clock),
+        : options_(options),
+          bin_(project / "bin"),
+          config_(config),
+          store_(store),
+          clock_(clock),
           script_(parse_script_option(options.script)) {}
 
     PassResult pass() {

@@ -21,7 +21,8 @@ bool AccelPass::accelerable(const App& app) const {
     if (!app.accelerable()) return false;
     if (settings_.compat_level <= 0 || app.size_classes() == 0) return true;
     // The flag says "size classes"; whether there are hosts to accelerate with, only batch_stats' own file tells.
-    const auto it = std::find_if(settings_.verdicts.begin(), settings_.verdicts.end(), [&](const auto& v) { return v.app == app.id; });
+    const auto it = std::find_if(settings_.verdicts.begin(), settings_.verdicts.end(),
+                                 [&](const auto& v) { return v.app == app.id; });
     return it == settings_.verdicts.end() || it->accelerable;
 }
 
@@ -43,7 +44,8 @@ BatchFacts AccelPass::facts_of(const KeptBatch& kept) const {
 
 std::optional<double> AccelPass::turnaround(const Batch& batch) {
     // Level 0: the median that batch_stats left; 0 means that it could not tell, not that jobs take no time.
-    if (settings_.compat_level <= 0 && batch.expire_time > 0 && batch.expire_time < kExpireDate) return batch.expire_time;
+    if (settings_.compat_level <= 0 && batch.expire_time > 0 && batch.expire_time < kExpireDate)
+        return batch.expire_time;
     return store_.mean_turnaround(batch.id);
 }
 
@@ -94,7 +96,8 @@ void AccelPass::load_shared() {
 void AccelPass::run() {
     const double started = clock_.now();
     load_shared();
-    const UpkeepOutcome kept = keep_up(upkeep_, upkeep_.in_progress(clock_.now_sec()), clock_.now_sec(), settings_.dry_run);
+    const UpkeepOutcome kept =
+        keep_up(upkeep_, upkeep_.in_progress(clock_.now_sec()), clock_.now_sec(), settings_.dry_run);
     std::set<Id> open;
     for (const KeptBatch& k : kept.batches)
         if (k.batch.state == BatchState::kInProgress) open.insert(k.batch.id);
@@ -113,10 +116,11 @@ void AccelPass::run() {
         work_on(facts, totals);
     }
     if (!settings_.dry_run) store_.forget(over);
-    log_normal("pass: {} batches in progress ({} rows changed, {} complete now), {} accelerated, {} taken back; {} open jobs: {} and {} "
-               "results made high priority, {} instances more, {} given their priority back; {:.3f} s",
-               kept.batches.size(), kept.changed, kept.completed, totals.accelerated, totals.restored, totals.open, totals.marked,
-               totals.results, totals.more, totals.given_back, clock_.now() - started);
+    log_normal(
+        "pass: {} batches in progress ({} rows changed, {} complete now), {} accelerated, {} taken back; {} open jobs: {} and {} "
+        "results made high priority, {} instances more, {} given their priority back; {:.3f} s",
+        kept.batches.size(), kept.changed, kept.completed, totals.accelerated, totals.restored, totals.open,
+        totals.marked, totals.results, totals.more, totals.given_back, clock_.now() - started);
 }
 
 void AccelPass::explain(Id id) {
@@ -129,12 +133,13 @@ void AccelPass::explain(Id id) {
     BatchFacts facts = facts_of({updated_batch(*batch, progress, clock_.now_sec()), progress});
     const BatchVerdict verdict = judge(facts, settings_.rules);
     facts.turnaround = turnaround(facts.batch);
-    fmt::print("batch {} '{}', app {} ({}): {} jobs, {} successful, {} failed, {} open\n", id, facts.batch.name, facts.app_name,
-               facts.accelerable ? "accelerable" : "not accelerable", progress.njobs, progress.success, progress.errors,
-               progress.njobs - progress.done());
+    fmt::print("batch {} '{}', app {} ({}): {} jobs, {} successful, {} failed, {} open\n", id, facts.batch.name,
+               facts.app_name, facts.accelerable ? "accelerable" : "not accelerable", progress.njobs, progress.success,
+               progress.errors, progress.njobs - progress.done());
     fmt::print("{}\n", text_of(verdict));
     fmt::print("typical turnaround: {}; extra instances so far: {} of this batch, {} in all\n",
-               facts.turnaround ? fmt::format("{:.0f} s", *facts.turnaround) : "not known", facts.extra, facts.extra_total);
+               facts.turnaround ? fmt::format("{:.0f} s", *facts.turnaround) : "not known", facts.extra,
+               facts.extra_total);
     for (Id after = 0;;) {
         const auto jobs = store_.open_jobs(id, after, kPage);
         if (jobs.empty()) break;

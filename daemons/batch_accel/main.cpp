@@ -1,5 +1,5 @@
-// batch_accel: finds batches that are almost done and speeds up their last jobs: high priority, and one instance more where
-// the running ones take too long. Stands for upstream's batch_accel.php.
+// batch_accel: finds batches that are almost done and speeds up their last jobs: high priority, and one instance more
+// where the running ones take too long. Stands for upstream's batch_accel.php.
 #include <algorithm>
 
 #include "config/db_settings.h"
@@ -31,12 +31,14 @@ struct Options {
 };
 
 void define_options(CommandLine& line, Options& o) {
-    line.option("--batch_accel_min_frac_done,--min_frac_done", o.min_frac_done,
-                "part of its jobs that must be done, successfully or not; default more than 0.85, at level 1: at least 0.9");
+    line.option(
+        "--batch_accel_min_frac_done,--min_frac_done", o.min_frac_done,
+        "part of its jobs that must be done, successfully or not; default more than 0.85, at level 1: at least 0.9");
     line.option("--batch_accel_max_not_done,--max_not_done", o.max_not_done,
                 "a batch with fewer open jobs than this is accelerated too; default 20, at level 1: 0 (no such rule)");
-    line.option("--max_extra_frac", o.max_extra_frac,
-                "extra instances of a batch: at most this part of its jobs, but 20 in any case; 0: no cap; default 0, at level 1: 0.1");
+    line.option(
+        "--max_extra_frac", o.max_extra_frac,
+        "extra instances of a batch: at most this part of its jobs, but 20 in any case; 0: no cap; default 0, at level 1: 0.1");
     line.option("--max_extra_per_batch", o.max_extra_per_batch, "extra instances of a batch; 0 (default): no cap");
     line.option("--max_extra_total", o.max_extra_total,
                 "extra instances of all batches in progress; 0: no cap; default 0, at level 1: 10000");
@@ -48,8 +50,9 @@ void define_options(CommandLine& line, Options& o) {
     line.option("--sleep_interval", o.sleep_interval, "run as a daemon, a pass every X seconds");
     line.debug_level_option();
     line.section("EXIT STATUS", "0, or 1 if the database could not be reached, or another batch_accel is running.");
-    line.section("EXAMPLES", "As a task of config.xml:\n<task><cmd>batch_accel</cmd><period>1 hour</period></task>\n\n"
-                             "Why is batch 17 not done yet?\nbatch_accel --explain 17");
+    line.section("EXAMPLES",
+                 "As a task of config.xml:\n<task><cmd>batch_accel</cmd><period>1 hour</period></task>\n\n"
+                 "Why is batch 17 not done yet?\nbatch_accel --explain 17");
 }
 
 AccelRules rules_of(const Options& o, int level) {
@@ -68,8 +71,12 @@ AccelRules rules_of(const Options& o, int level) {
 class Program {
   public:
     Program(const Options& options, const ProjectConfig& config)
-        : options_(options), config_(config), db_(db_settings(config)), replica_(replica_settings(config)),
-          accel_store_(make_batch_accel_store(db_)), upkeep_store_(make_batch_upkeep_store(db_)) {
+        : options_(options),
+          config_(config),
+          db_(db_settings(config)),
+          replica_(replica_settings(config)),
+          accel_store_(make_batch_accel_store(db_)),
+          upkeep_store_(make_batch_upkeep_store(db_)) {
         settings_.compat_level = config.compat_level;
         settings_.rules = rules_of(options, config.compat_level);
         settings_.dry_run = options.dry_run;
@@ -112,8 +119,10 @@ class Program {
         const auto apps = accel_store_->apps();
         const auto marked = std::find_if(apps.begin(), apps.end(), [](const App& a) { return a.n_size_classes == 1; });
         if (marked == apps.end()) return false;
-        log_normal("app {} is marked accelerable, though batch_stats never ran here: somebody else keeps the flags, they are used "
-                   "as they are; run batch_stats once to take over", marked->name);
+        log_normal(
+            "app {} is marked accelerable, though batch_stats never ran here: somebody else keeps the flags, they are used "
+            "as they are; run batch_stats once to take over",
+            marked->name);
         return true;
     }
 

@@ -19,9 +19,7 @@ Counts count(const std::vector<OpenInstance>& instances) {
             case ServerState::kUnsent:
                 if (c.waiting++ == 0) c.first_waiting = i.id;
                 break;
-            case ServerState::kInProgress:
-                ++c.in_progress;
-                break;
+            case ServerState::kInProgress: ++c.in_progress; break;
             case ServerState::kOver:
                 c.success += i.outcome == Outcome::kSuccess && i.validate_state != ValidateState::kInvalid ? 1 : 0;
                 break;
@@ -39,7 +37,9 @@ bool is_waiting(const OpenInstance& i) {
     return i.server_state == ServerState::kInactive || i.server_state == ServerState::kUnsent;
 }
 
-bool may_mark(std::int64_t priority, const AccelRules& rules) { return rules.only_zero ? priority == 0 : priority <= 0; }
+bool may_mark(std::int64_t priority, const AccelRules& rules) {
+    return rules.only_zero ? priority == 0 : priority <= 0;
+}
 
 int batch_cap(const BatchFacts& facts, const AccelRules& rules) {
     int cap = rules.max_extra_per_batch > 0 ? rules.max_extra_per_batch : INT32_MAX;
@@ -55,23 +55,25 @@ struct Answer {
 };
 
 /// Seed 004: "if no unsent results, and in-prog results are older than average TT, and #results < max_total_results".
-Answer one_more(const OpenJob& job, const Counts& c, const BatchFacts& facts, const AccelRules& rules, std::int64_t now) {
+Answer one_more(const OpenJob& job, const Counts& c, const BatchFacts& facts, const AccelRules& rules,
+                std::int64_t now) {
     using W = InstanceWhy;
     if (job.wu.transitioner_flags != TransitionerFlags::kNormal)
         return {W::kTargeted, static_cast<double>(job.wu.transitioner_flags), 0, 0};
     if (c.waiting > 0) return {W::kUnsentWaits, 0, 0, c.first_waiting};
-    if (c.total >= job.wu.max_total_results)
-        return {W::kAtLimit, double(c.total), double(job.wu.max_total_results), 0};
+    if (c.total >= job.wu.max_total_results) return {W::kAtLimit, double(c.total), double(job.wu.max_total_results), 0};
     // Without these two, every run would ask for one more until the transitioner or the validator has had its turn.
     if (const int coming = on_their_way(job, c); coming > 0) return {W::kOnItsWay, double(coming), 0, 0};
-    if (c.success >= std::max(1, job.wu.min_quorum)) return {W::kAwaitsValidation, double(c.success), double(job.wu.min_quorum), 0};
+    if (c.success >= std::max(1, job.wu.min_quorum))
+        return {W::kAwaitsValidation, double(c.success), double(job.wu.min_quorum), 0};
     if (c.in_progress > 0 && !facts.turnaround) return {W::kNoTypicalTime};
     for (const OpenInstance& i : job.instances) {
         if (i.server_state != ServerState::kInProgress) continue;
         const auto age = static_cast<double>(now - i.sent_time);
         if (age < *facts.turnaround) return {W::kRecent, age, *facts.turnaround, i.id};
     }
-    if (const int cap = batch_cap(facts, rules); facts.extra >= cap) return {W::kBatchCap, double(facts.extra), double(cap), 0};
+    if (const int cap = batch_cap(facts, rules); facts.extra >= cap)
+        return {W::kBatchCap, double(facts.extra), double(cap), 0};
     if (rules.max_extra_total > 0 && facts.extra_total >= rules.max_extra_total)
         return {W::kTotalCap, double(facts.extra_total), double(rules.max_extra_total), 0};
     return {W::kOneMore, double(c.total), double(job.wu.max_total_results), 0};
@@ -84,9 +86,9 @@ MarkWhy accelerated(const OpenJob& job, const AccelRules& rules) {
 
 MarkWhy given_back(const OpenJob& job, const BatchVerdict& verdict) {
     if (job.before && (job.before->marked || job.before->lent > 0)) return MarkWhy::kGivenBack;
-    const bool high = job.wu.priority == 1 || std::any_of(job.instances.begin(), job.instances.end(), [](const auto& i) {
-                          return is_waiting(i) && i.priority == 1;
-                      });
+    const bool high =
+        job.wu.priority == 1 || std::any_of(job.instances.begin(), job.instances.end(),
+                                            [](const auto& i) { return is_waiting(i) && i.priority == 1; });
     return verdict.lower && high ? MarkWhy::kLowered : MarkWhy::kNothingToGiveBack;
 }
 
@@ -117,7 +119,8 @@ BatchVerdict judge(const BatchFacts& f, const AccelRules& rules) {
     }
     const double done = static_cast<double>(f.progress.done()) / f.progress.njobs;
     const int open = f.progress.njobs - f.progress.done();
-    const bool enough = done > rules.min_frac_done || (rules.at_least && done >= rules.min_frac_done) || open < rules.max_not_done;
+    const bool enough =
+        done > rules.min_frac_done || (rules.at_least && done >= rules.min_frac_done) || open < rules.max_not_done;
     if (!f.accelerable) {
         v.why = BatchWhy::kNotAccelerable;
         v.restore = f.touched || enough;
@@ -157,12 +160,13 @@ JobDecision decide(const OpenJob& job, const BatchVerdict& verdict, BatchFacts& 
     }
     // At the limit, a target above what exists would make the transitioner give the job up when one copy fails, though
     // another one still runs: the target goes back to what the submitter wanted.
-    d.give_back_target = job.before && job.before->lent > 0 && c.total >= job.wu.max_total_results && on_their_way(job, c) <= 0 &&
-                         job.wu.target_nresults > job.before->lent;
+    d.give_back_target = job.before && job.before->lent > 0 && c.total >= job.wu.max_total_results &&
+                         on_their_way(job, c) <= 0 && job.wu.target_nresults > job.before->lent;
     return d;
 }
 
-AccelWrite to_write(const std::vector<OpenJob>& jobs, const std::vector<JobDecision>& decisions, const AccelRules& rules) {
+AccelWrite to_write(const std::vector<OpenJob>& jobs, const std::vector<JobDecision>& decisions,
+                    const AccelRules& rules) {
     AccelWrite w;
     w.only_zero = rules.only_zero;
     for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -13,13 +13,14 @@ namespace sluice {
 /// Defaults: upstream's (compat_level 0). Upstream's names: BATCH_ACCEL_MIN_FRAC_DONE, BATCH_ACCEL_MAX_NOT_DONE.
 struct AccelRules {
     double min_frac_done = 0.85;
-    bool at_least = false;         ///< a batch with exactly that part done qualifies
-    int max_not_done = 20;         ///< so does one with fewer open jobs than this; 0: never
-    bool only_zero = true;         ///< only jobs of priority 0 are marked; else all up to 0, logical end times too
-    bool restore_others = false;   ///< jobs of batches that no longer qualify get their priorities back
-    double max_extra_frac = 0;     ///< extra instances of a batch: at most this part of its jobs (but kFreeExtra); 0: no cap
-    int max_extra_per_batch = 0;   ///< 0: no cap
-    int max_extra_total = 0;       ///< over all batches in progress; 0: no cap
+    bool at_least = false;        ///< a batch with exactly that part done qualifies
+    int max_not_done = 20;        ///< so does one with fewer open jobs than this; 0: never
+    bool only_zero = true;        ///< only jobs of priority 0 are marked; else all up to 0, logical end times too
+    bool restore_others = false;  ///< jobs of batches that no longer qualify get their priorities back
+    double max_extra_frac =
+        0;  ///< extra instances of a batch: at most this part of its jobs (but kFreeExtra); 0: no cap
+    int max_extra_per_batch = 0;  ///< 0: no cap
+    int max_extra_total = 0;      ///< over all batches in progress; 0: no cap
 };
 inline constexpr int kFreeExtra = 20;  ///< instances that max_extra_frac lets even a small batch have
 AccelRules accel_rules(int compat_level);
@@ -28,10 +29,10 @@ struct BatchFacts {
     Batch batch;
     BatchProgress progress;
     std::string app_name;
-    bool accelerable = false;             ///< the app
-    std::optional<double> turnaround;     ///< typical one of the batch, s
-    bool touched = false;                 ///< some of its jobs are accelerated
-    int extra = 0, extra_total = 0;       ///< instances asked for up to now: of this batch, of all
+    bool accelerable = false;          ///< the app
+    std::optional<double> turnaround;  ///< typical one of the batch, s
+    bool touched = false;              ///< some of its jobs are accelerated
+    int extra = 0, extra_total = 0;    ///< instances asked for up to now: of this batch, of all
 };
 
 enum class BatchWhy { kNotInProgress, kNoJobs, kNotEnoughDone, kNotAccelerable, kAccelerated };
@@ -47,7 +48,16 @@ BatchVerdict judge(const BatchFacts& batch, const AccelRules& rules);
 
 enum class MarkWhy { kMarked, kHighAlready, kOwnPriority, kGivenBack, kLowered, kNothingToGiveBack };
 enum class InstanceWhy {
-    kOneMore, kTargeted, kUnsentWaits, kAtLimit, kOnItsWay, kAwaitsValidation, kNoTypicalTime, kRecent, kBatchCap, kTotalCap,
+    kOneMore,
+    kTargeted,
+    kUnsentWaits,
+    kAtLimit,
+    kOnItsWay,
+    kAwaitsValidation,
+    kNoTypicalTime,
+    kRecent,
+    kBatchCap,
+    kTotalCap,
     kNotAccelerated
 };
 struct JobDecision {
@@ -60,10 +70,12 @@ struct JobDecision {
     bool give_back_target = false;
 };
 /// Counts an instance that it decides on in facts.extra and facts.extra_total.
-JobDecision decide(const OpenJob& job, const BatchVerdict& verdict, BatchFacts& facts, const AccelRules& rules, std::int64_t now);
+JobDecision decide(const OpenJob& job, const BatchVerdict& verdict, BatchFacts& facts, const AccelRules& rules,
+                   std::int64_t now);
 
 /// The writes that decisions on these jobs (same order) amount to.
-AccelWrite to_write(const std::vector<OpenJob>& jobs, const std::vector<JobDecision>& decisions, const AccelRules& rules);
+AccelWrite to_write(const std::vector<OpenJob>& jobs, const std::vector<JobDecision>& decisions,
+                    const AccelRules& rules);
 
 /// Sentences for the log and --explain.
 std::string text_of(const BatchVerdict& verdict);

@@ -11,11 +11,16 @@ struct InstanceRow {
     const char* name;
 };
 constexpr InstanceRow kInstances[] = {
-    {InstanceWhy::kOneMore, "one_more"},           {InstanceWhy::kTargeted, "targeted"},
-    {InstanceWhy::kUnsentWaits, "unsent_waits"},   {InstanceWhy::kAtLimit, "at_limit"},
-    {InstanceWhy::kOnItsWay, "on_its_way"},        {InstanceWhy::kAwaitsValidation, "awaits_validation"},
-    {InstanceWhy::kNoTypicalTime, "no_typical_time"}, {InstanceWhy::kRecent, "recent"},
-    {InstanceWhy::kBatchCap, "batch_cap"},         {InstanceWhy::kTotalCap, "total_cap"},
+    {InstanceWhy::kOneMore, "one_more"},
+    {InstanceWhy::kTargeted, "targeted"},
+    {InstanceWhy::kUnsentWaits, "unsent_waits"},
+    {InstanceWhy::kAtLimit, "at_limit"},
+    {InstanceWhy::kOnItsWay, "on_its_way"},
+    {InstanceWhy::kAwaitsValidation, "awaits_validation"},
+    {InstanceWhy::kNoTypicalTime, "no_typical_time"},
+    {InstanceWhy::kRecent, "recent"},
+    {InstanceWhy::kBatchCap, "batch_cap"},
+    {InstanceWhy::kTotalCap, "total_cap"},
     {InstanceWhy::kNotAccelerated, "not_accelerated"},
 };
 
@@ -37,25 +42,26 @@ std::string instance_text(const JobDecision& d) {
             return fmt::format("one instance more ({:.0f} of {:.0f} so far)", d.value, d.required);
         case InstanceWhy::kTargeted:
             return fmt::format("no new instance: it is meant for certain hosts (transitioner_flags {:.0f})", d.value);
-        case InstanceWhy::kUnsentWaits:
-            return fmt::format("no new instance: result {} is not sent yet", d.about);
+        case InstanceWhy::kUnsentWaits: return fmt::format("no new instance: result {} is not sent yet", d.about);
         case InstanceWhy::kAtLimit:
-            return fmt::format("no new instance: it has {:.0f} results, max_total_results is {:.0f}", d.value, d.required);
+            return fmt::format("no new instance: it has {:.0f} results, max_total_results is {:.0f}", d.value,
+                               d.required);
         case InstanceWhy::kOnItsWay:
             return fmt::format("no new instance: the transitioner is about to make {:.0f}", d.value);
         case InstanceWhy::kAwaitsValidation:
-            return fmt::format("no new instance: {:.0f} successful results wait for the validator (quorum {:.0f})", d.value, d.required);
+            return fmt::format("no new instance: {:.0f} successful results wait for the validator (quorum {:.0f})",
+                               d.value, d.required);
         case InstanceWhy::kNoTypicalTime:
             return "no new instance: the batch has no successful result to tell a long turnaround from a short one";
         case InstanceWhy::kRecent:
-            return fmt::format("no new instance: result {} was sent {:.0f} s ago, less than the batch's {:.0f} s", d.about, d.value,
-                               d.required);
+            return fmt::format("no new instance: result {} was sent {:.0f} s ago, less than the batch's {:.0f} s",
+                               d.about, d.value, d.required);
         case InstanceWhy::kBatchCap:
-            return fmt::format("no new instance: the batch had {:.0f} extra ones, its cap is {:.0f}", d.value, d.required);
+            return fmt::format("no new instance: the batch had {:.0f} extra ones, its cap is {:.0f}", d.value,
+                               d.required);
         case InstanceWhy::kTotalCap:
             return fmt::format("no new instance: {:.0f} extra ones in all, the cap is {:.0f}", d.value, d.required);
-        case InstanceWhy::kNotAccelerated:
-            return "no new instance";
+        case InstanceWhy::kNotAccelerated: return "no new instance";
     }
     return "";
 }
@@ -70,7 +76,8 @@ const char* name_of(InstanceWhy why) {
 
 std::string text_of(const BatchVerdict& v) {
     switch (v.why) {
-        case BatchWhy::kNotInProgress: return fmt::format("not accelerated: its state is {:.0f}, not IN_PROGRESS", v.value);
+        case BatchWhy::kNotInProgress:
+            return fmt::format("not accelerated: its state is {:.0f}, not IN_PROGRESS", v.value);
         case BatchWhy::kNoJobs: return "not accelerated: it has no jobs";
         case BatchWhy::kNotEnoughDone:
             return fmt::format("not accelerated: {:.1f} % done, {:.1f} % are needed{}", 100 * v.value, 100 * v.required,

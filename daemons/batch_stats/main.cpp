@@ -1,6 +1,6 @@
-// batch_stats: measures how quickly hosts return jobs, over batches. Marks low-turnaround hosts (host.error_rate), apps that
-// batches can be accelerated for (app.n_size_classes) and the median turnaround of batches (batch.expire_time). Stands for
-// upstream's batch_stats.php; reads only what changed since its last run.
+// batch_stats: measures how quickly hosts return jobs, over batches. Marks low-turnaround hosts (host.error_rate), apps
+// that batches can be accelerated for (app.n_size_classes) and the median turnaround of batches (batch.expire_time).
+// Stands for upstream's batch_stats.php; reads only what changed since its last run.
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_stats/stats_options.h"
@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
     StatsOptions options;
     bool full = false, dry_run = false, one_pass = false;
     double sleep_interval = 0, incremental_above = 1;
-    CommandLine line("batch_stats", "find the hosts that return jobs quickly, and the apps whose batches can be accelerated",
+    CommandLine line("batch_stats",
+                     "find the hosts that return jobs quickly, and the apps whose batches can be accelerated",
                      kDescription);
     options.define(line);
     line.option("--incremental_above", incremental_above,
@@ -36,8 +37,10 @@ int main(int argc, char** argv) {
     line.flag("--one_pass", one_pass, "run once (the default)");
     line.option("--sleep_interval", sleep_interval, "run as a daemon, a pass every X seconds");
     line.debug_level_option();
-    line.section("FILES", "PROJECT/batch_stats.state: what is known from the last run. It can be deleted at any time; the next "
-                          "run reads everything then. So does a run once a day, and each run as long as that takes under a second (--incremental_above).");
+    line.section(
+        "FILES",
+        "PROJECT/batch_stats.state: what is known from the last run. It can be deleted at any time; the next "
+        "run reads everything then. So does a run once a day, and each run as long as that takes under a second (--incremental_above).");
     line.section("EXIT STATUS", "0, or 1 if the database could not be reached, or another batch_stats is running.");
     line.section("EXAMPLES", "As a task of config.xml:\n<task><cmd>batch_stats</cmd><period>1 hour</period></task>");
     try {

@@ -14,19 +14,15 @@ JobKind kind_of(const ResultTimes& r) {
     switch (r.outcome) {
         case Outcome::kSuccess:
             return r.validate_state == ValidateState::kInvalid ? JobKind::kInvalid : JobKind::kSuccess;
-        case Outcome::kNoReply:
-            return JobKind::kTimedOut;
+        case Outcome::kNoReply: return JobKind::kTimedOut;
         case Outcome::kClientError:
             // What the project itself aborted says nothing of the host.
             return r.exit_status == kExitAbortedByProject ? JobKind::kIgnored : JobKind::kFailed;
         case Outcome::kValidateError:
-        case Outcome::kClientDetached:
-            return JobKind::kFailed;
+        case Outcome::kClientDetached: return JobKind::kFailed;
         case Outcome::kCouldntSend:
-        case Outcome::kDidntNeed:
-            return JobKind::kIgnored;
-        case Outcome::kInit:
-            break;
+        case Outcome::kDidntNeed: return JobKind::kIgnored;
+        case Outcome::kInit: break;
     }
     if (r.server_state == ServerState::kInProgress) return JobKind::kInProgress;
     return r.server_state == ServerState::kOver ? JobKind::kIgnored : JobKind::kWaiting;
@@ -93,12 +89,9 @@ std::optional<double> Scores::ratio(const Observation& o, double median) const {
         case JobKind::kInvalid:
             if (rules_.count_errors) return rules_.fail_ratio;
             [[fallthrough]];
-        case JobKind::kSuccess:
-            return o.turnaround() / median;
-        case JobKind::kTimedOut:
-            return rules_.fail_ratio;
-        case JobKind::kFailed:
-            return rules_.count_errors ? std::optional(rules_.fail_ratio) : std::nullopt;
+        case JobKind::kSuccess: return o.turnaround() / median;
+        case JobKind::kTimedOut: return rules_.fail_ratio;
+        case JobKind::kFailed: return rules_.count_errors ? std::optional(rules_.fail_ratio) : std::nullopt;
         case JobKind::kInProgress: {
             // Its turnaround will be this long at least: no news while that is less than the median, bad news after.
             const double age = static_cast<double>(now_) - o.sent;
@@ -106,8 +99,7 @@ std::optional<double> Scores::ratio(const Observation& o, double median) const {
             return std::min(age / median, rules_.fail_ratio);
         }
         case JobKind::kWaiting:
-        case JobKind::kIgnored:
-            break;
+        case JobKind::kIgnored: break;
     }
     return std::nullopt;
 }
@@ -132,7 +124,8 @@ void Scores::add(std::span<const Observation> observations, const MeasuredBatch&
         };
         count(hosts_[o.host]);
         if (rules_.per_version && o.version > 0) count(versions_[key_of(o.host, o.version)]);
-        if (o.kind == JobKind::kSuccess || (o.kind == JobKind::kInvalid && !rules_.count_errors)) completed.insert(o.host);
+        if (o.kind == JobKind::kSuccess || (o.kind == JobKind::kInvalid && !rules_.count_errors))
+            completed.insert(o.host);
     }
 }
 
@@ -155,8 +148,8 @@ std::vector<VersionTurnaround> Scores::versions() const {
     rows.reserve(versions_.size());
     for (const auto& [key, score] : versions_) {
         if (!is_verdict(score)) continue;
-        rows.push_back({static_cast<Id>(key >> 32), static_cast<std::int32_t>(key & 0xffffffffu), is_ltt(score), score.mean(),
-                        static_cast<int>(score.jobs)});
+        rows.push_back({static_cast<Id>(key >> 32), static_cast<std::int32_t>(key & 0xffffffffu), is_ltt(score),
+                        score.mean(), static_cast<int>(score.jobs)});
     }
     std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
         return std::pair(a.host_id, a.version) < std::pair(b.host_id, b.version);

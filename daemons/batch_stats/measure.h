@@ -1,7 +1,7 @@
 #pragma once
-// Which hosts return jobs quickly, measured over batches (seed 004, batch acceleration: "for each batch compute median TT
-// …, set host.error_rate to the average of TT ratios of its jobs"). Pure: observations in, verdicts out.
-// TT: turnaround time, from sending to report. LTT: low turnaround time.
+// Which hosts return jobs quickly, measured over batches (seed 004, batch acceleration: "for each batch compute median
+// TT …, set host.error_rate to the average of TT ratios of its jobs"). Pure: observations in, verdicts out. TT:
+// turnaround time, from sending to report. LTT: low turnaround time.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,18 +17,18 @@ namespace sluice {
 
 /// The thresholds. Defaults: upstream's (compat_level 0).
 struct StatsRules {
-    double max_age = 30 * 86400.0;     ///< s: younger batches are measured
-    int min_success = 100;             ///< successful results that a batch needs for a median
-    double min_success_frac = 0;       ///< of its jobs
-    double fail_ratio = 10;            ///< TT ratio of a job that did not succeed
-    double ltt_below = 1;              ///< a host with a lower mean TT ratio is LTT
-    int min_jobs = 1;                  ///< jobs that a verdict on a host needs
-    double half_life = 0;              ///< s after which a job counts half; 0: all count the same
-    bool count_errors = false;         ///< every job that did not succeed counts, not only those that timed out
-    bool count_in_progress = false;    ///< a job that runs longer than the median counts as that long
-    bool per_version = false;          ///< verdicts for (host, app version) too
-    int min_hosts = 100;               ///< an app with more hosts than this …
-    double min_ltt_frac = 0.25;        ///< … more than this part of them LTT, is accelerable
+    double max_age = 30 * 86400.0;   ///< s: younger batches are measured
+    int min_success = 100;           ///< successful results that a batch needs for a median
+    double min_success_frac = 0;     ///< of its jobs
+    double fail_ratio = 10;          ///< TT ratio of a job that did not succeed
+    double ltt_below = 1;            ///< a host with a lower mean TT ratio is LTT
+    int min_jobs = 1;                ///< jobs that a verdict on a host needs
+    double half_life = 0;            ///< s after which a job counts half; 0: all count the same
+    bool count_errors = false;       ///< every job that did not succeed counts, not only those that timed out
+    bool count_in_progress = false;  ///< a job that runs longer than the median counts as that long
+    bool per_version = false;        ///< verdicts for (host, app version) too
+    int min_hosts = 100;             ///< an app with more hosts than this …
+    double min_ltt_frac = 0.25;      ///< … more than this part of them LTT, is accelerable
 };
 /// What <compat_level> stands for.
 StatsRules stats_rules(int compat_level);
@@ -39,7 +39,7 @@ enum class JobKind : std::uint8_t { kWaiting, kInProgress, kSuccess, kInvalid, k
 struct Observation {
     Id result = 0, workunit = 0;
     std::uint32_t host = 0;
-    std::int32_t version = 0;         ///< generalized_version_id()
+    std::int32_t version = 0;           ///< generalized_version_id()
     std::uint32_t sent = 0, ended = 0;  ///< UNIX s; ended: report, or deadline for a job that timed out
     JobKind kind = JobKind::kWaiting;
     double turnaround() const { return ended > sent ? static_cast<double>(ended - sent) : 0; }
@@ -88,7 +88,7 @@ class Scores {
     const StatsRules& rules_;
     std::int64_t now_;
     std::unordered_map<std::uint32_t, Score> hosts_;
-    std::unordered_map<std::uint64_t, Score> versions_;  ///< host * 2^32 + version
+    std::unordered_map<std::uint64_t, Score> versions_;          ///< host * 2^32 + version
     std::map<Id, std::unordered_set<std::uint32_t>> completed_;  ///< hosts by app
 };
 

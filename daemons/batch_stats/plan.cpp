@@ -27,10 +27,12 @@ StatsWrite plan_stats(const StatsFacts& facts) {
         if (it == facts.flagged.end() || it->second != 1) write.hosts.emplace_back(host, true);
     }
     for (const auto& [host, flag] : facts.flagged)
-        if (!std::binary_search(facts.ltt_hosts.begin(), facts.ltt_hosts.end(), host)) write.hosts.emplace_back(host, false);
+        if (!std::binary_search(facts.ltt_hosts.begin(), facts.ltt_hosts.end(), host))
+            write.hosts.emplace_back(host, false);
     for (const App& app : facts.apps) {
         if (app.n_size_classes > 1) continue;  // size classes: not ours to change
-        const auto it = std::find_if(facts.verdicts.begin(), facts.verdicts.end(), [&](const auto& v) { return v.app == app.id; });
+        const auto it =
+            std::find_if(facts.verdicts.begin(), facts.verdicts.end(), [&](const auto& v) { return v.app == app.id; });
         const bool accelerable = it != facts.verdicts.end() && it->accelerable;
         if (app.n_size_classes != (accelerable ? 1 : 0)) write.accelerable.emplace_back(app.id, accelerable);
     }

@@ -11,10 +11,10 @@ namespace sluice {
 inline constexpr double kExpireDate = 1e9;
 
 struct StatsFacts {
-    std::vector<App> apps;                              ///< as they are
+    std::vector<App> apps;  ///< as they are
     std::vector<std::pair<MeasuredBatch, BatchMeasure>> batches;
-    std::map<Id, double> flagged;                       ///< hosts with error_rate <> 0
-    std::vector<Id> ltt_hosts;                          ///< as they should be, sorted
+    std::map<Id, double> flagged;  ///< hosts with error_rate <> 0
+    std::vector<Id> ltt_hosts;     ///< as they should be, sorted
     std::vector<Scores::AppVerdict> verdicts;
 };
 

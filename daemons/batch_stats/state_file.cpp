@@ -115,8 +115,18 @@ void unpack(std::string_view bytes, BatchSection& s) {
 
 /// One list of the rules' numbers for both directions.
 std::array<double, 12> as_numbers(const StatsRules& r) {
-    return {r.max_age, double(r.min_success), r.min_success_frac, r.fail_ratio, r.ltt_below, double(r.min_jobs), r.half_life,
-            double(r.count_errors), double(r.count_in_progress), double(r.per_version), double(r.min_hosts), r.min_ltt_frac};
+    return {r.max_age,
+            double(r.min_success),
+            r.min_success_frac,
+            r.fail_ratio,
+            r.ltt_below,
+            double(r.min_jobs),
+            r.half_life,
+            double(r.count_errors),
+            double(r.count_in_progress),
+            double(r.per_version),
+            double(r.min_hosts),
+            r.min_ltt_frac};
 }
 StatsRules from_numbers(const std::array<double, 12>& n) {
     StatsRules r;
@@ -237,7 +247,8 @@ std::optional<StateReader> StateReader::open(const std::filesystem::path& file, 
         check_hash(reader.in_);
         reader.in_.seekg(0);
         std::string magic(kMagic.size(), '\0');
-        if (!reader.in_.read(magic.data(), static_cast<std::streamsize>(magic.size())) || magic != kMagic) throw Damaged();
+        if (!reader.in_.read(magic.data(), static_cast<std::streamsize>(magic.size())) || magic != kMagic)
+            throw Damaged();
         while (const std::uint32_t length = read_length(reader.in_)) reader.in_.seekg(length, std::ios::cur);
         reader.summary_ = unpacked_summary(read_block(reader.in_));
         reader.rewind();
@@ -260,14 +271,16 @@ bool StateReader::next(BatchSection& section) {
         unpack(bytes, section);
         return true;
     } catch (const Damaged&) {  // the hash was right: the file was changed while it was read
-        throw FileError("the statistics of the last pass changed while they were read; is another batch_stats running?");
+        throw FileError(
+            "the statistics of the last pass changed while they were read; is another batch_stats running?");
     }
 }
 
 StateWriter::StateWriter(std::filesystem::path file)
     : file_(std::move(file)), temporary_(file_.string() + ".tmp"), hash_(kHashStart) {
     out_.open(temporary_, std::ios::binary | std::ios::trunc);
-    if (!out_) throw FileError("can't write " + temporary_.string() + ": give the daemons' user write access to its folder");
+    if (!out_)
+        throw FileError("can't write " + temporary_.string() + ": give the daemons' user write access to its folder");
     out_ << kMagic;
     hash_ = hashed(hash_, kMagic);
 }

@@ -1,8 +1,8 @@
 #pragma once
-// What batch_stats remembers from pass to pass, so that the next one reads only what changed: the observations, a section
-// for each batch (about 15 bytes a result), and a summary. A file of the project, replaced whole; a missing, damaged or
-// foreign one costs a full pass, nothing else. Sections are read and written one at a time: memory is that of the largest
-// batch.
+// What batch_stats remembers from pass to pass, so that the next one reads only what changed: the observations, a
+// section for each batch (about 15 bytes a result), and a summary. A file of the project, replaced whole; a missing,
+// damaged or foreign one costs a full pass, nothing else. Sections are read and written one at a time: memory is that
+// of the largest batch.
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -14,15 +14,15 @@
 namespace sluice {
 
 struct StatsSummary {
-    std::string database;        ///< that the numbers are of
-    StatsRules rules;            ///< of the last pass: batch_accel measures by the same
-    std::int64_t made_at = 0;    ///< UNIX s
-    std::int64_t full_at = 0;    ///< of the last pass that read everything
-    double full_seconds = 0;     ///< that it took
+    std::string database;      ///< that the numbers are of
+    StatsRules rules;          ///< of the last pass: batch_accel measures by the same
+    std::int64_t made_at = 0;  ///< UNIX s
+    std::int64_t full_at = 0;  ///< of the last pass that read everything
+    double full_seconds = 0;   ///< that it took
     std::uint32_t pass = 0;
-    Id last_result = 0;          ///< highest result id seen
-    Id first_batch = 0;          ///< batches with lower ids are too old
-    std::vector<Id> ltt_hosts;   ///< as they were written
+    Id last_result = 0;         ///< highest result id seen
+    Id first_batch = 0;         ///< batches with lower ids are too old
+    std::vector<Id> ltt_hosts;  ///< as they were written
     std::vector<VersionTurnaround> versions;
     std::vector<Scores::AppVerdict> apps;
 };

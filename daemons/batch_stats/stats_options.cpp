@@ -8,15 +8,19 @@
 namespace sluice {
 
 void StatsOptions::define(CommandLine& line) {
-    line.option("--max_age_days", max_age_days_, "batches created in the last X days are measured; default 30, at level 1: 90");
-    line.option("--min_success", min_success_, "successful results that a batch needs for a median; default 100, at level 1: 10");
-    line.option("--min_success_frac", min_success_frac_, "part of its jobs that must be successful; default 0, at level 1: 0.5");
+    line.option("--max_age_days", max_age_days_,
+                "batches created in the last X days are measured; default 30, at level 1: 90");
+    line.option("--min_success", min_success_,
+                "successful results that a batch needs for a median; default 100, at level 1: 10");
+    line.option("--min_success_frac", min_success_frac_,
+                "part of its jobs that must be successful; default 0, at level 1: 0.5");
     line.option("--fail_ratio", fail_ratio_, "turnaround ratio of a job that was not successful; default 10");
     line.option("--ltt_below", ltt_below_, "a host whose mean turnaround ratio is lower is LTT; default 1");
     line.option("--min_jobs", min_jobs_, "jobs of a host that a verdict needs; default 1, at level 1: 3");
-    line.option("--half_life_days", half_life_days_, "days after which a job counts half, 0: never; default 0, at level 1: 30");
-    line.option("--count_errors", count_errors_, "1: every unsuccessful job counts, 0: only those that timed out; default the level",
-                "0|1");
+    line.option("--half_life_days", half_life_days_,
+                "days after which a job counts half, 0: never; default 0, at level 1: 30");
+    line.option("--count_errors", count_errors_,
+                "1: every unsuccessful job counts, 0: only those that timed out; default the level", "0|1");
     line.option("--count_in_progress", count_in_progress_,
                 "1: a job that runs longer than the median counts as that long; default the level", "0|1");
     line.option("--min_hosts", min_hosts_, "an accelerable app has more hosts than this; default 100");

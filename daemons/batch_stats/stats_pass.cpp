@@ -19,8 +19,9 @@ constexpr Id kFirstBatchSlack = 5000;          ///< ids below the first batch th
 struct Stopped {};
 
 std::string verdict_text(const Scores::AppVerdict& v, const StatsRules& rules) {
-    return fmt::format("{} hosts, {} of them LTT: {} (more than {} hosts and {:.0f} % are needed)", v.hosts, v.ltt_hosts,
-                       v.accelerable ? "accelerable" : "not accelerable", rules.min_hosts, 100 * rules.min_ltt_frac);
+    return fmt::format("{} hosts, {} of them LTT: {} (more than {} hosts and {:.0f} % are needed)", v.hosts,
+                       v.ltt_hosts, v.accelerable ? "accelerable" : "not accelerable", rules.min_hosts,
+                       100 * rules.min_ltt_frac);
 }
 
 }  // namespace
@@ -53,8 +54,8 @@ void StatsPass::collect(Work& w, bool build) {
         if (stop_requested()) throw Stopped();
         const MeasuredBatch& batch = *by_id.at(s.batch);
         const BatchMeasure m = measure(s.observations, batch, settings_.rules);
-        log_debug("[batch#{}] {} results, {} successful, median turnaround {:.0f} s", s.batch, s.observations.size(), m.success,
-                  m.median.value_or(0));
+        log_debug("[batch#{}] {} results, {} successful, median turnaround {:.0f} s", s.batch, s.observations.size(),
+                  m.success, m.median.value_or(0));
         w.scores.add(s.observations, batch, m);
         w.facts.batches.emplace_back(batch, m);
         w.results += s.observations.size();
@@ -108,23 +109,27 @@ void StatsPass::print_plan(const Work& w, const StatsWrite& plan, const VersionC
     for (const auto& v : w.facts.verdicts) fmt::print("app {}: {}\n", v.app, verdict_text(v, settings_.rules));
     for (const auto& [batch, median] : plan.medians) fmt::print("batch {}: expire_time := {}\n", batch, median);
     for (const auto& [host, ltt] : plan.hosts) fmt::print("host {}: error_rate := {}\n", host, ltt ? 1 : 0);
-    for (const auto& [app, accelerable] : plan.accelerable) fmt::print("app {}: n_size_classes := {}\n", app, accelerable ? 1 : 0);
-    fmt::print("{} rows of (host, app version) would be written, {} deleted\n", versions.rows.size(), versions.gone.size());
+    for (const auto& [app, accelerable] : plan.accelerable)
+        fmt::print("app {}: n_size_classes := {}\n", app, accelerable ? 1 : 0);
+    fmt::print("{} rows of (host, app version) would be written, {} deleted\n", versions.rows.size(),
+               versions.gone.size());
 }
 
 void StatsPass::report(const Work& w, const StatsWrite& plan, const VersionChanges& versions) const {
     for (const auto& v : w.facts.verdicts) {
-        const auto app = std::find_if(w.facts.apps.begin(), w.facts.apps.end(), [&](const App& a) { return a.id == v.app; });
+        const auto app =
+            std::find_if(w.facts.apps.begin(), w.facts.apps.end(), [&](const App& a) { return a.id == v.app; });
         if (app == w.facts.apps.end()) continue;
         log_normal("app {}: {}{}", app->name, verdict_text(v, settings_.rules),
                    app->n_size_classes > 1 ? "; it has size classes, the flag is left alone" : "");
     }
     const auto marked = std::count_if(plan.hosts.begin(), plan.hosts.end(), [](const auto& h) { return h.second; });
-    log_normal("{} pass: {} batches ({} measured), {} results ({} rows read), {} hosts, {} LTT (+{} -{}), {} medians, {} app flags and "
-               "{} version rows changed; {:.3f} s",
-               w.full ? "full" : "incremental", w.facts.batches.size(), w.measured, w.results, w.rows_read, w.scores.hosts(),
-               w.facts.ltt_hosts.size(), marked, static_cast<std::ptrdiff_t>(plan.hosts.size()) - marked, plan.medians.size(),
-               plan.accelerable.size(), versions.rows.size() + versions.gone.size(), w.seconds);
+    log_normal(
+        "{} pass: {} batches ({} measured), {} results ({} rows read), {} hosts, {} LTT (+{} -{}), {} medians, {} app flags and "
+        "{} version rows changed; {:.3f} s",
+        w.full ? "full" : "incremental", w.facts.batches.size(), w.measured, w.results, w.rows_read, w.scores.hosts(),
+        w.facts.ltt_hosts.size(), marked, static_cast<std::ptrdiff_t>(plan.hosts.size()) - marked, plan.medians.size(),
+        plan.accelerable.size(), versions.rows.size() + versions.gone.size(), w.seconds);
 }
 
 bool StatsPass::run() {
@@ -155,7 +160,8 @@ bool StatsPass::run() {
     s.full_at = w.full ? w.now : w.old->summary().full_at;
     s.full_seconds = w.full ? w.seconds : w.old->summary().full_seconds;
     s.last_result = w.last_result;
-    s.first_batch = w.facts.batches.empty() ? (w.old ? w.old->summary().first_batch : 0) : w.facts.batches.front().first.id;
+    s.first_batch =
+        w.facts.batches.empty() ? (w.old ? w.old->summary().first_batch : 0) : w.facts.batches.front().first.id;
     s.ltt_hosts = w.facts.ltt_hosts;
     s.versions = std::move(w.versions);
     s.apps = w.facts.verdicts;

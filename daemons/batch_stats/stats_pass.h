@@ -10,10 +10,10 @@ namespace sluice {
 
 struct StatsSettings {
     std::filesystem::path state_file;
-    std::string database;      ///< names the database, so that the state of another one is not taken for its
+    std::string database;  ///< names the database, so that the state of another one is not taken for its
     StatsRules rules;
-    bool full = false;         ///< read everything, whatever is known
-    bool dry_run = false;      ///< print the plan, write nothing
+    bool full = false;     ///< read everything, whatever is known
+    bool dry_run = false;  ///< print the plan, write nothing
     /// A full pass that took less than so many seconds is repeated: it sees changes made by hand, too. Else it is
     /// repeated once a day.
     double cheap_full = 1;

@@ -1,5 +1,5 @@
-// batch_upkeep: keeps counts, states and fraction_done of batches right, so that nothing depends on somebody looking at a
-// web page. What upstream's get_batch_params() does when a page shows the batch.
+// batch_upkeep: keeps counts, states and fraction_done of batches right, so that nothing depends on somebody looking at
+// a web page. What upstream's get_batch_params() does when a page shows the batch.
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_upkeep/upkeep_pass.h"
@@ -28,8 +28,9 @@ void pass(sluice::BatchUpkeepStore& store, sluice::Clock& clock, sluice::Id only
         throw ConfigError("there is no batch " + std::to_string(only));
     }
     const UpkeepOutcome done = keep_up(store, batches, clock.now_sec(), dry_run);
-    log_at(done.changed > 0 ? LogLevel::kNormal : LogLevel::kDebug, "pass: {} batches, {} changed, {} of them complete now; {:.3f} s",
-           done.batches.size(), done.changed, done.completed, clock.now() - started);
+    log_at(done.changed > 0 ? LogLevel::kNormal : LogLevel::kDebug,
+           "pass: {} batches, {} changed, {} of them complete now; {:.3f} s", done.batches.size(), done.changed,
+           done.completed, clock.now() - started);
 }
 
 }  // namespace
@@ -47,8 +48,10 @@ int main(int argc, char** argv) {
     line.option("--batch", only, "only this batch, once, whatever its state", "ID");
     line.option("--sleep_interval", daemon.sleep_interval, "seconds between passes; default 60");
     line.debug_level_option();
-    line.section("EXAMPLES", "As a daemon of config.xml:\n<daemon><cmd>batch_upkeep</cmd></daemon>\n\n"
-                             "batch_accel does the same before it decides; with it in <tasks>, batch_upkeep only makes it timelier.");
+    line.section(
+        "EXAMPLES",
+        "As a daemon of config.xml:\n<daemon><cmd>batch_upkeep</cmd></daemon>\n\n"
+        "batch_accel does the same before it decides; with it in <tasks>, batch_upkeep only makes it timelier.");
     try {
         log_open({});
         if (const auto status = line.parse(argc, argv)) return *status;

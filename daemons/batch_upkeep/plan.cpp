@@ -22,8 +22,14 @@ std::optional<BatchChange> plan_upkeep(const Batch& batch, const BatchProgress& 
     if (b.njobs == batch.njobs && b.nerror_jobs == batch.nerror_jobs && b.fraction_done == batch.fraction_done &&
         b.credit_canonical == batch.credit_canonical && b.state == batch.state)
         return std::nullopt;
-    return BatchChange{b.id, batch.state, b.state, b.njobs, b.nerror_jobs, b.fraction_done,
-                       static_cast<double>(b.completion_time), b.credit_canonical};
+    return BatchChange{b.id,
+                       batch.state,
+                       b.state,
+                       b.njobs,
+                       b.nerror_jobs,
+                       b.fraction_done,
+                       static_cast<double>(b.completion_time),
+                       b.credit_canonical};
 }
 
 }  // namespace sluice

@@ -21,8 +21,8 @@ UpkeepOutcome keep_up(BatchUpkeepStore& store, const std::vector<Batch>& batches
         outcome.completed += completes ? 1 : 0;
         if (dry_run) {
             fmt::print("batch {}: njobs {} -> {}, nerror_jobs {} -> {}, fraction_done {:.4f} -> {:.4f}{}\n", change->id,
-                       batches[i].njobs, change->njobs, batches[i].nerror_jobs, change->nerror_jobs, batches[i].fraction_done,
-                       change->fraction_done, completes ? ", COMPLETE" : "");
+                       batches[i].njobs, change->njobs, batches[i].nerror_jobs, change->nerror_jobs,
+                       batches[i].fraction_done, change->fraction_done, completes ? ", COMPLETE" : "");
         } else if (completes) {
             log_normal("[batch#{} {}] complete: {} jobs, {} of them failed", change->id, batches[i].name, change->njobs,
                        change->nerror_jobs);

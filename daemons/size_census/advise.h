@@ -1,24 +1,24 @@
 #pragma once
-// size_census --advise: how many size classes an app should have and how large their jobs should be (seed 003: "we should
-// design tools to guide this decision"). Pure.
+// size_census --advise: how many size classes an app should have and how large their jobs should be (seed 003: "we
+// should design tools to guide this decision"). Pure.
 #include <string>
 #include <vector>
 
 namespace sluice {
 
 struct ClassAdvice {
-    double from = 0, to = 0;      ///< effective speeds of the class, flops/s
-    double typical = 0;           ///< median speed
-    double job_flops = 0;         ///< rsc_fpops_est that takes the target run time at the typical speed
-    double relative = 1;          ///< to the smallest class
+    double from = 0, to = 0;                  ///< effective speeds of the class, flops/s
+    double typical = 0;                       ///< median speed
+    double job_flops = 0;                     ///< rsc_fpops_est that takes the target run time at the typical speed
+    double relative = 1;                      ///< to the smallest class
     double runtime_p10 = 0, runtime_p90 = 0;  ///< s, of such a job on the class's fast and slow hosts
-    double in_band = 0;           ///< share of the class's hosts with a run time within the band
+    double in_band = 0;                       ///< share of the class's hosts with a run time within the band
 };
 
 struct Advice {
     std::vector<ClassAdvice> classes;
-    double in_band = 0;           ///< over all hosts
-    bool reached = false;         ///< the wanted share was reached with at most `most` classes
+    double in_band = 0;    ///< over all hosts
+    bool reached = false;  ///< the wanted share was reached with at most `most` classes
 };
 
 struct AdviceWish {

@@ -1,6 +1,6 @@
 // size_census: measures how fast the devices are that run each multi-size app, and writes the quantiles that the
-// scheduler matches size classes with: PROJECT/size_census_APP. Runs once (a <task> of config.xml). Stands for upstream's
-// size_census.php; files are written whole or not at all.
+// scheduler matches size classes with: PROJECT/size_census_APP. Runs once (a <task> of config.xml). Stands for
+// upstream's size_census.php; files are written whole or not at all.
 #include <fmt/core.h>
 
 #include "config/db_settings.h"
@@ -28,8 +28,8 @@ struct Options {
 
 class Census {
   public:
-    Census(const Options& options, const std::filesystem::path& project, const ProjectConfig& config, SizeCensusStore& store,
-           Clock& clock)
+    Census(const Options& options, const std::filesystem::path& project, const ProjectConfig& config,
+           SizeCensusStore& store, Clock& clock)
         : options_(options), project_(project), level_(config.compat_level), store_(store), clock_(clock) {}
 
     void run() {
@@ -53,8 +53,7 @@ class Census {
             advise_on(app, speeds);
         } else if (speeds.empty()) {
             const auto file = project_ / ("size_census_" + app.name);
-            log_warning("app {}: no measured host{}; {}", app.name,
-                        level_ >= 1 ? "" : " with recent credit above 10",
+            log_warning("app {}: no measured host{}; {}", app.name, level_ >= 1 ? "" : " with recent credit above 10",
                         std::filesystem::exists(file) ? "the old census file stays" : "no census file is written");
         } else {
             write(app, speeds);
@@ -100,10 +99,13 @@ void define_options(CommandLine& line, Options& o) {
     line.flag("--dry_run", o.dry_run, "print the quantiles, write nothing");
     line.flag("--one_pass", o.one_pass, "accepted: it always runs once");
     line.flag("--advise", o.advise, "suggest the number of classes and the sizes of their jobs; writes no census");
-    line.option("--target_runtime", o.wish.target_runtime, "with --advise: run time that a job should have; default 3600", "SECONDS");
+    line.option("--target_runtime", o.wish.target_runtime,
+                "with --advise: run time that a job should have; default 3600", "SECONDS");
     line.option("--band", o.wish.band, "with --advise: a run time up to this factor off the target is good; default 2");
     line.option("--share", o.wish.share, "with --advise: share of hosts that should have a good run time; default 0.9");
-    line.option("--svg", o.svg, "with --advise: write the histogram as a picture; with several apps NAME.svg becomes NAME_APP.svg", "FILE");
+    line.option("--svg", o.svg,
+                "with --advise: write the histogram as a picture; with several apps NAME.svg becomes NAME_APP.svg",
+                "FILE");
     line.debug_level_option();
     line.section("FILES", "PROJECT/size_census_APP: n_size_classes - 1 lines, ascending flops per second.");
 }
@@ -114,14 +116,16 @@ void define_options(CommandLine& line, Options& o) {
 int main(int argc, char** argv) {
     using namespace sluice;
     Options options;
-    CommandLine line("size_census", "measure the speed of the devices that run multi-size apps",
-                     "The effective speed of a device is the flops it does per second of wall time: the fraction of time it "
-                     "computes divided by host_app_version.et_avg.");
+    CommandLine line(
+        "size_census", "measure the speed of the devices that run multi-size apps",
+        "The effective speed of a device is the flops it does per second of wall time: the fraction of time it "
+        "computes divided by host_app_version.et_avg.");
     define_options(line, options);
     try {
         log_open({});
         if (const auto status = line.parse(argc, argv)) return *status;
-        if (options.wish.target_runtime <= 0 || options.wish.band <= 1 || options.wish.share <= 0 || options.wish.share > 1)
+        if (options.wish.target_runtime <= 0 || options.wish.band <= 1 || options.wish.share <= 0 ||
+            options.wish.share > 1)
             return line.fail("--target_runtime must be above 0, --band above 1, --share in (0, 1]");
         DaemonSettings daemon;
         daemon.name = daemon.lock_name = "size_census";

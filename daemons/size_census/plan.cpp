@@ -13,9 +13,10 @@ double fraction(double v) { return v > 0 ? std::min(v, 1.0) : 0; }  // NaN compa
 }  // namespace
 
 double availability(const SpeedRecord& r) {
-    const ProcType type = r.anonymous_type >= 0 ? static_cast<ProcType>(r.anonymous_type)
-                                                : proc_type_of_plan_class(r.plan_class.c_str());
-    const double active = type == ProcType::kCpu || fraction(r.gpu_active_frac) == 0 ? r.active_frac : r.gpu_active_frac;
+    const ProcType type =
+        r.anonymous_type >= 0 ? static_cast<ProcType>(r.anonymous_type) : proc_type_of_plan_class(r.plan_class.c_str());
+    const double active =
+        type == ProcType::kCpu || fraction(r.gpu_active_frac) == 0 ? r.active_frac : r.gpu_active_frac;
     return fraction(r.on_frac) * fraction(active);
 }
 

@@ -9,8 +9,8 @@
 namespace sluice {
 
 /// Fraction of the time that the device computes: on_frac * active_frac for CPU versions; for GPU versions on_frac *
-/// gpu_active_frac, or active_frac where the client does not tell the GPU's. Bad values (negative, over 1, not a number)
-/// count as 0 or 1.
+/// gpu_active_frac, or active_frac where the client does not tell the GPU's. Bad values (negative, over 1, not a
+/// number) count as 0 or 1.
 double availability(const SpeedRecord& record);
 
 /// Flops per second of wall time: availability / et_avg. 0 if that is no usable number.

@@ -51,7 +51,8 @@ class Regulator {
             bool again_here = false;
             const auto app = store_.app(regulated.name);
             if (!app) {
-                if (gone_.insert(regulated.name).second) log_warning("app {} is gone from the database; the others go on", regulated.name);
+                if (gone_.insert(regulated.name).second)
+                    log_warning("app {} is gone from the database; the others go on", regulated.name);
                 next_poll = clock_.now() + regulated.sleep_time;
                 continue;
             }
@@ -63,7 +64,8 @@ class Regulator {
             next_poll = again_here ? 0 : clock_.now() + regulated.sleep_time;
             again = again || again_here;
         }
-        if (released > 0) log_normal("pass: {} apps, {} jobs released in {:.3f} s", polled, released, clock_.now() - started);
+        if (released > 0)
+            log_normal("pass: {} apps, {} jobs released in {:.3f} s", polled, released, clock_.now() - started);
         return again && !settings_.dry_run ? PassResult::kWorked : PassResult::kIdle;
     }
 
@@ -103,7 +105,8 @@ class Regulator {
         decide(store_.unsent(app.id));
         if (plan.empty()) return 0;
         if (settings_.dry_run) {
-            for (const Release& r : plan) fmt::print("{} class {}: would release up to {}\n", app.name, r.size_class, r.wanted);
+            for (const Release& r : plan)
+                fmt::print("{} class {}: would release up to {}\n", app.name, r.size_class, r.wanted);
             return 0;
         }
         const auto released = store_.release(app.id, wish.order, decide);
@@ -137,8 +140,10 @@ class Regulator {
         for (const auto& [size_class, n] : orphans) total += n;
         if (total == 0 || !settings_.reclassify) {
             if (total != orphans_[app.name] && total > 0)
-                log_warning("app {}: {} jobs are of size classes that do not exist (it has {}); nobody releases them; "
-                            "size_regulator --reclassify gives them the largest class", app.name, total, app.size_classes());
+                log_warning(
+                    "app {}: {} jobs are of size classes that do not exist (it has {}); nobody releases them; "
+                    "size_regulator --reclassify gives them the largest class",
+                    app.name, total, app.size_classes());
             orphans_[app.name] = total;
             return;
         }
@@ -148,7 +153,8 @@ class Regulator {
             return;
         }
         std::int64_t moved = 0, part = 0;
-        while (!stop_requested() && (part = store_.reclassify(app.id, app.size_classes(), new_class, kReclassifyBatch)) > 0)
+        while (!stop_requested() &&
+               (part = store_.reclassify(app.id, app.size_classes(), new_class, kReclassifyBatch)) > 0)
             moved += part;
         store_.look_everywhere(app.id);
         log_normal("app {}: {} jobs were given size class {}", app.name, moved, new_class);
@@ -160,7 +166,7 @@ class Regulator {
     std::map<std::string, int> classes_;
     std::map<std::string, std::int64_t> orphans_;
     std::map<std::string, double> next_orphan_look_, next_poll_;
-    std::set<std::string> gone_;  ///< apps that were reported as gone
+    std::set<std::string> gone_;                 ///< apps that were reported as gone
     std::set<std::pair<std::string, int>> dry_;  ///< classes that were reported as having no INACTIVE job left
 };
 
@@ -176,9 +182,10 @@ int main(int argc, char** argv) {
     using namespace sluice;
     RegulatorOptions options;
     RegulatorSettings settings;
-    CommandLine line("size_regulator", "regulate the flow of jobs of each size class",
-                     "When fewer than --lo results of a size class are UNSENT, INACTIVE ones are made UNSENT until there are "
-                     "--hi. A change of n_size_classes is noticed while it runs.");
+    CommandLine line(
+        "size_regulator", "regulate the flow of jobs of each size class",
+        "When fewer than --lo results of a size class are UNSENT, INACTIVE ones are made UNSENT until there are "
+        "--hi. A change of n_size_classes is noticed while it runs.");
     options.define(line);
     try {
         log_open({});

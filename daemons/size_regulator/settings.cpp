@@ -60,9 +60,11 @@ RegulatedApp read_app(const ConfigElement& section, const ConfigElement& entry, 
 }  // namespace
 
 void RegulatorOptions::define(CommandLine& line) {
-    line.repeatable("--app_name", names_,
-                    "app to regulate; may be repeated, with its own --lo, --hi and --sleep_time. Without it: the apps of "
-                    "<size_regulator> in config.xml", "NAME");
+    line.repeatable(
+        "--app_name", names_,
+        "app to regulate; may be repeated, with its own --lo, --hi and --sleep_time. Without it: the apps of "
+        "<size_regulator> in config.xml",
+        "NAME");
     line.repeatable("--lo", lo_, "low-water mark: UNSENT jobs of a class (required)", "N");
     line.repeatable("--hi", hi_, "high-water mark (required)", "N");
     line.repeatable("--sleep_time", sleep_time_, "seconds between polls (required, unless --one_pass)", "X");
@@ -75,16 +77,20 @@ void RegulatorOptions::define(CommandLine& line) {
     line.flag("--reclassify", reclassify_, "give jobs of size classes that no longer exist the largest class");
     line.debug_level_option();
     line.option("--debug_leveld", debug_level_, "The same, as upstream's program spells it.");
-    line.section("FILES", "config.xml may hold, beside <config>:\n"
-                          "<size_regulator>\n"
-                          "    <sleep_time>10</sleep_time>\n"
-                          "    <app> <name>a</name> <lo>100</lo> <hi>500</hi> </app>\n"
-                          "    <app> <name>b</name> <lo>10</lo> <hi>50</hi> <sleep_time>60</sleep_time> <priority_order/> </app>\n"
-                          "</size_regulator>");
-    line.section("EXIT STATUS", "0 when it was told to stop or --one_pass is done. 1: a wrong command line or section, an app that "
-                                "is missing or has no size classes, and when --one_pass can't use the database.");
-    line.section("EXAMPLES", "size_regulator --app_name a --lo 100 --hi 500 --sleep_time 10\n"
-                             "size_regulator --app_name a --lo 100 --hi 500 --app_name b --lo 10 --hi 50 --sleep_time 10");
+    line.section(
+        "FILES",
+        "config.xml may hold, beside <config>:\n"
+        "<size_regulator>\n"
+        "    <sleep_time>10</sleep_time>\n"
+        "    <app> <name>a</name> <lo>100</lo> <hi>500</hi> </app>\n"
+        "    <app> <name>b</name> <lo>10</lo> <hi>50</hi> <sleep_time>60</sleep_time> <priority_order/> </app>\n"
+        "</size_regulator>");
+    line.section("EXIT STATUS",
+                 "0 when it was told to stop or --one_pass is done. 1: a wrong command line or section, an app that "
+                 "is missing or has no size classes, and when --one_pass can't use the database.");
+    line.section("EXAMPLES",
+                 "size_regulator --app_name a --lo 100 --hi 500 --sleep_time 10\n"
+                 "size_regulator --app_name a --lo 100 --hi 500 --app_name b --lo 10 --hi 50 --sleep_time 10");
 }
 
 std::string RegulatorOptions::take(RegulatorSettings& s) const {
@@ -122,7 +128,8 @@ std::vector<RegulatedApp> regulated_apps(std::string_view config_xml, const std:
         if (reader.name() == "size_regulator") {
             const ConfigElement section = read_element(reader, config_xml, file);
             for (const ConfigElement& entry : section.children) {
-                if (entry.name == "app") apps.push_back(read_app(section, entry, file));
+                if (entry.name == "app")
+                    apps.push_back(read_app(section, entry, file));
                 else if (entry.name != "sleep_time")
                     log_warning("{}: unknown element <{}> in <size_regulator> is ignored", file, entry.name);
             }

@@ -29,9 +29,10 @@ void define_options(CommandLine& line, Arguments& a) {
     line.section("FILES",
                  "config.xml of the project; the result template of each workunit, below the project; "
                  "keys/upload_private unless <dont_generate_upload_certificates> is set; stop_daemons ends it.");
-    line.section("EXIT STATUS",
-                 "0 when it was told to stop or --one_pass is done. 1 on a wrong command line, config.xml or key, and when "
-                 "--one_pass can't use the database. Without --one_pass it waits for a database that is away.");
+    line.section(
+        "EXIT STATUS",
+        "0 when it was told to stop or --one_pass is done. 1 on a wrong command line, config.xml or key, and when "
+        "--one_pass can't use the database. Without --one_pass it waits for a database that is away.");
 }
 
 /// True if --mod is as it should be, or absent.
@@ -74,10 +75,11 @@ int run(Arguments& a) {
 int main(int argc, char** argv) {
     using namespace sluice;
     Arguments arguments;
-    CommandLine line("transitioner", "move workunits and results through their states",
-                     "Looks at each workunit whose transition time has come and at all its results, and makes new "
-                     "results, times out overdue ones, asks for validation, flags errors, hands over to the assimilator "
-                     "and the file deleter.");
+    CommandLine line(
+        "transitioner", "move workunits and results through their states",
+        "Looks at each workunit whose transition time has come and at all its results, and makes new "
+        "results, times out overdue ones, asks for validation, flags errors, hands over to the assimilator "
+        "and the file deleter.");
     define_options(line, arguments);
     try {
         log_open({});

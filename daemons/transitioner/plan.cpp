@@ -101,9 +101,7 @@ void Planner::count_results() {
         n_.max_suffix = std::max(n_.max_suffix, r.suffix);
         switch (r.server_state) {
             case ServerState::kInactive:
-            case ServerState::kUnsent:
-                ++n_.unsent;
-                break;
+            case ServerState::kUnsent: ++n_.unsent; break;
             case ServerState::kInProgress:
                 if (r.report_deadline < now_) {
                     time_out(r);
@@ -124,8 +122,8 @@ void Planner::time_out(ResultFacts& r) {
     r.outcome = Outcome::kNoReply;
     ++n_.over;
     ++n_.no_reply;
-    plan_.notes.push_back(fmt::format("[RESULT#{}] timed out: host {} did not report by {}", r.id, r.hostid,
-                                      r.report_deadline));
+    plan_.notes.push_back(
+        fmt::format("[RESULT#{}] timed out: host {} did not report by {}", r.id, r.hostid, r.report_deadline));
     if (r.hostid == 0 || r.app_version_id == 0) return;  // nobody's, or of a version that nobody knows
     plan_.timed_out.push_back({.hostid = r.hostid,
                                .generalized_version = generalized_version_id(wu_.appid, r.app_version_id),
@@ -149,19 +147,12 @@ void Planner::count_over(ResultFacts& r) {
             // A volunteer who aborted the job says nothing about the job.
             ++(r.exit_status == kExitAbortedViaGui ? n_.no_reply : n_.errors);
             break;
-        case Outcome::kValidateError:
-            ++n_.errors;
-            break;
+        case Outcome::kValidateError: ++n_.errors; break;
         case Outcome::kClientDetached:
-        case Outcome::kNoReply:
-            ++n_.no_reply;
-            break;
-        case Outcome::kCouldntSend:
-            ++n_.couldnt_send;
-            break;
+        case Outcome::kNoReply: ++n_.no_reply; break;
+        case Outcome::kCouldntSend: ++n_.couldnt_send; break;
         case Outcome::kInit:
-        case Outcome::kDidntNeed:
-            break;
+        case Outcome::kDidntNeed: break;
     }
 }
 
@@ -201,8 +192,8 @@ void Planner::give_up() {
         if (waiting(r)) {
             r.server_state = ServerState::kOver;
             r.outcome = Outcome::kDidntNeed;
-        } else if (over_with(r, Outcome::kSuccess) && (r.validate_state == ValidateState::kInit ||
-                                                       r.validate_state == ValidateState::kInconclusive)) {
+        } else if (over_with(r, Outcome::kSuccess) &&
+                   (r.validate_state == ValidateState::kInit || r.validate_state == ValidateState::kInconclusive)) {
             r.validate_state = ValidateState::kNoCheck;
         }
     }

@@ -121,11 +121,12 @@ void Transitioner::show(std::span<const Id> ids) {
     const std::int64_t now = env_.clock.now_sec();
     for (const TransitionFacts& f : store_.facts(ids)) {
         const TransitionPlan plan = plan_transition(f, params_, now);
-        fmt::print("WU#{} {}: next look at {}, need_validate {}, error_mask {}, assimilate_state {}, file_delete_state "
-                   "{}, {} new results\n",
-                   f.wu.id, f.wu.name, plan.workunit.transition_time, static_cast<int>(plan.workunit.need_validate),
-                   plan.workunit.error_mask, static_cast<int>(plan.workunit.assimilate_state),
-                   static_cast<int>(plan.workunit.file_delete_state), plan.create.count);
+        fmt::print(
+            "WU#{} {}: next look at {}, need_validate {}, error_mask {}, assimilate_state {}, file_delete_state "
+            "{}, {} new results\n",
+            f.wu.id, f.wu.name, plan.workunit.transition_time, static_cast<int>(plan.workunit.need_validate),
+            plan.workunit.error_mask, static_cast<int>(plan.workunit.assimilate_state),
+            static_cast<int>(plan.workunit.file_delete_state), plan.create.count);
         for (const ResultChange& c : plan.results)
             fmt::print("  RESULT#{}: server_state {}, outcome {}, validate_state {}, file_delete_state {}\n", c.was.id,
                        static_cast<int>(c.server_state), static_cast<int>(c.outcome),

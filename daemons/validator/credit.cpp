@@ -65,9 +65,12 @@ CreditClaim claim_of(const Result& r, const HostAppVersion* hav, const AppVersio
         c.outlier = true;
     }
     c.raw_pfc = elapsed * flops;
-    if (hav != nullptr && r.app_version_id < 0) scale_anonymous(c, hav, in);
-    else if (hav != nullptr && version != nullptr) scale_normal(c, hav, *version, in);
-    else c.pfc = estimated_pfc(in);
+    if (hav != nullptr && r.app_version_id < 0)
+        scale_anonymous(c, hav, in);
+    else if (hav != nullptr && version != nullptr)
+        scale_normal(c, hav, *version, in);
+    else
+        c.pfc = estimated_pfc(in);
     c.pfc = std::min(c.pfc, in.wu.rsc_fpops_bound);
     if (in.max_granted_credit > 0 && c.pfc * kCobblestone > in.max_granted_credit) {
         c.kind = CreditClaim::Kind::kInvalid;

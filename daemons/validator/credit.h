@@ -17,12 +17,12 @@ inline constexpr double kCobblestone = 200.0 / 86400e9;
 struct CreditClaim {
     enum class Kind { kNormal, kApprox, kInvalid };
     Kind kind = Kind::kApprox;
-    double pfc = 0;        ///< scaled
+    double pfc = 0;  ///< scaled
     double raw_pfc = 0;
     bool outlier = false;  ///< not used for averages
     /// Sample for pfc averages (raw_pfc / rsc_fpops_est); < 0: none.
     double pfc_sample = -1;
-    double et_sample = -1; ///< elapsed / rsc_fpops_est
+    double et_sample = -1;  ///< elapsed / rsc_fpops_est
 };
 
 struct CreditInputs {
@@ -32,7 +32,8 @@ struct CreditInputs {
 };
 
 /// `hav` and `version` may be null (unknown).
-CreditClaim claim_of(const Result& result, const HostAppVersion* hav, const AppVersion* version, const CreditInputs& in);
+CreditClaim claim_of(const Result& result, const HostAppVersion* hav, const AppVersion* version,
+                     const CreditInputs& in);
 
 /// The credit all valid results of the workunit get (adaptive mode).
 double grant(const std::vector<CreditClaim>& claims, const CreditInputs& in);

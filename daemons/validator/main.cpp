@@ -156,13 +156,14 @@ class Validator {
             w.results.push_back({v.result_id, v.server_state, v.was_server_state, v.outcome, v.validate_state,
                                  v.was_validate_state, granted, v.grant && claim_by_id.at(v.result_id).outlier});
             if (v.validate_state == ValidateState::kValid || v.validate_state == ValidateState::kInvalid)
-                w.hosts.push_back(host_row(app, facts, r, v, granted, v.grant ? &claim_by_id.at(v.result_id) : nullptr));
+                w.hosts.push_back(
+                    host_row(app, facts, r, v, granted, v.grant ? &claim_by_id.at(v.result_id) : nullptr));
         }
         return w;
     }
 
-    ValidationWrite::HostRow host_row(const App& app, const ValidateFacts& facts, const Result& r, const ResultVerdict& v,
-                                      double granted, const CreditClaim* claim) const {
+    ValidationWrite::HostRow host_row(const App& app, const ValidateFacts& facts, const Result& r,
+                                      const ResultVerdict& v, double granted, const CreditClaim* claim) const {
         ValidationWrite::HostRow h;
         h.result_id = r.id;
         h.hostid = r.hostid;
@@ -225,9 +226,10 @@ int main(int argc, char** argv) {
     Flags flags;
     DaemonSettings daemon;
     daemon.name = "sample_bitwise_validator";
-    CommandLine line("sample_bitwise_validator", "validate results whose output files must be equal byte for byte",
-                     "A result is canonical when at least min_quorum results were good and more than half of the quorum "
-                     "agree with it.");
+    CommandLine line(
+        "sample_bitwise_validator", "validate results whose output files must be equal byte for byte",
+        "A result is canonical when at least min_quorum results were good and more than half of the quorum "
+        "agree with it.");
     define_options(line, options, flags, daemon);
     try {
         log_open({});

@@ -16,11 +16,16 @@ constexpr std::size_t kMaxName = 255;
 OutputFile read_reference(XmlReader& xml) {
     OutputFile f;
     while (xml.next_child("file_ref")) {
-        if (xml.name() == "file_name") f.name = xml.text(kMaxName).value_or("");
-        else if (xml.name() == "open_name") f.logical = xml.text(kMaxName).value_or("");
-        else if (xml.name() == "optional") f.optional = xml.boolean().value_or(false);
-        else if (xml.name() == "no_validate") f.no_validate = xml.boolean().value_or(false);
-        else xml.skip();
+        if (xml.name() == "file_name")
+            f.name = xml.text(kMaxName).value_or("");
+        else if (xml.name() == "open_name")
+            f.logical = xml.text(kMaxName).value_or("");
+        else if (xml.name() == "optional")
+            f.optional = xml.boolean().value_or(false);
+        else if (xml.name() == "no_validate")
+            f.no_validate = xml.boolean().value_or(false);
+        else
+            xml.skip();
     }
     return f;
 }

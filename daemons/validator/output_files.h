@@ -9,15 +9,16 @@
 namespace sluice {
 
 struct OutputFile {
-    std::string name;       ///< physical name
-    std::string logical;    ///< open_name of its <file_ref>
+    std::string name;     ///< physical name
+    std::string logical;  ///< open_name of its <file_ref>
     bool optional = false, no_validate = false;
     std::filesystem::path path;
 };
 
 /// From result.xml_doc_in (<file_info> and <file_ref> elements), in their order. Names that could leave the upload
 /// folder are dropped.
-std::vector<OutputFile> output_files(const std::string& xml_doc_in, const std::filesystem::path& upload_dir, int fanout);
+std::vector<OutputFile> output_files(const std::string& xml_doc_in, const std::filesystem::path& upload_dir,
+                                     int fanout);
 
 /// MD5s of all files to compare. kTransient if the upload folder can't be opened (a file system is away), kError if a
 /// file is missing. `gzip`: the files are compressed; the time stamp in their header does not count.

@@ -116,8 +116,10 @@ void look_for_canonical(const ValidateFacts& facts, ValidationPlan& plan, std::i
     if (plan.again_later && plan.transition_time == 0) plan.transition_time = now + kRetryDelay;
     if (static_cast<int>(good.size()) < facts.wu.min_quorum) return;
     const auto winners = agreeing(facts, good);
-    if (winners.empty()) no_quorum_yet(facts, good, plan, now);
-    else found_canonical(facts, good, winners, plan);
+    if (winners.empty())
+        no_quorum_yet(facts, good, plan, now);
+    else
+        found_canonical(facts, good, winners, plan);
 }
 
 }  // namespace
@@ -142,8 +144,10 @@ ValidationPlan plan_validation(const ValidateFacts& facts, const App&, std::int6
     ValidationPlan plan;
     plan.wu_id = facts.wu.id;
     if (facts.wu.error_mask != 0) return plan;
-    if (facts.wu.canonical_resultid != 0) compare_with_canonical(facts, plan, now);
-    else look_for_canonical(facts, plan, now);
+    if (facts.wu.canonical_resultid != 0)
+        compare_with_canonical(facts, plan, now);
+    else
+        look_for_canonical(facts, plan, now);
     return plan;
 }
 

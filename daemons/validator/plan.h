@@ -39,19 +39,19 @@ struct ResultVerdict {
     ServerState was_server_state = ServerState::kOver;
     ValidateState was_validate_state = ValidateState::kInit;
     double granted_credit = 0;
-    bool grant = false;            ///< VALID now: credit and host statistics are due
+    bool grant = false;  ///< VALID now: credit and host statistics are due
 };
 
 struct ValidationPlan {
     Id wu_id = 0;
     std::vector<ResultVerdict> verdicts;
-    std::vector<Id> cancel;        ///< UNSENT or INACTIVE results that are not needed any more
-    Id canonical_resultid = 0;     ///< newly found; 0 = none
-    int error_mask = 0;            ///< bits to set
-    bool assimilate = false;       ///< assimilate_state := READY
-    int target_nresults = 0;       ///< 0: unchanged
+    std::vector<Id> cancel;            ///< UNSENT or INACTIVE results that are not needed any more
+    Id canonical_resultid = 0;         ///< newly found; 0 = none
+    int error_mask = 0;                ///< bits to set
+    bool assimilate = false;           ///< assimilate_state := READY
+    int target_nresults = 0;           ///< 0: unchanged
     std::int64_t transition_time = 0;  ///< 0: unchanged
-    bool again_later = false;      ///< transient failure: need_validate is cleared, the transitioner sets it again
+    bool again_later = false;          ///< transient failure: need_validate is cleared, the transitioner sets it again
 };
 
 ValidationPlan plan_validation(const ValidateFacts& facts, const App& app, std::int64_t now);

@@ -37,7 +37,9 @@ struct Invocation {
 class Creator {
   public:
     Creator(const Invocation& call, const fs::path& project, const ProjectConfig& config, WorkStore& store)
-        : call_(call), project_(project), store_(store),
+        : call_(call),
+          project_(project),
+          store_(store),
           staging_{config.download_dir, config.download_url, config.uldl_dir_fanout, config.cache_md5_info} {
         const auto app = store_.app_by_name(call.app_name);
         if (!app)
@@ -49,8 +51,7 @@ class Creator {
     Workunit prepare(const JobOptions& options) {
         JobOptions job = options;
         const bool named = !job.wu_name.empty();
-        if (!named)
-            job.wu_name = fmt::format("{}_{}_{:.6f}_{}", app_.name, getpid(), SystemClock().now(), ++counter_);
+        if (!named) job.wu_name = fmt::format("{}_{}_{:.6f}_{}", app_.name, getpid(), SystemClock().now(), ++counter_);
         if (job.wu_template.empty()) job.wu_template = "templates/" + app_.name + "_in";
         if (job.result_template.empty()) job.result_template = "templates/" + app_.name + "_out";
         Workunit w = to_workunit(job);
@@ -58,8 +59,9 @@ class Creator {
         TemplateInput input{job.files, job.command_line, ""};
         if (!job.sub_appname.empty())
             input.additional_xml = "<sub_appname>" + xml_escape(job.sub_appname) + "</sub_appname>\n";
-        apply_input_template(job.wu_template, template_text(job.wu_template), input,
-                             [this](const std::string& name) { return find_staged(name, staging_); }, w);
+        apply_input_template(
+            job.wu_template, template_text(job.wu_template), input,
+            [this](const std::string& name) { return find_staged(name, staging_); }, w);
         check_workunit(w);
         if (app_.size_classes() > 0 && w.size_class >= app_.size_classes())
             throw ConfigError(fmt::format("size_class {} of app {} does not exist: it has {} (0 to {})", w.size_class,
@@ -184,7 +186,8 @@ int create_from_stdin(const Invocation& call, Creator& creator) {
         }
     }
     creator.flush();
-    if (call.verbose || wrong > 0) fmt::print(stderr, "create_work: {} jobs created, {} lines wrong\n", creator.created(), wrong);
+    if (call.verbose || wrong > 0)
+        fmt::print(stderr, "create_work: {} jobs created, {} lines wrong\n", creator.created(), wrong);
     return 0;
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 /// Children of <file_info> that say how the file is found; the others are copied into the workunit.
 const std::set<std::string>& generated_tags() {
-    static const std::set<std::string> tags{"number", "physical_name", "url", "md5_cksum", "nbytes", "gzipped_nbytes",
-                                            "gzip", "name", "gzipped_url"};
+    static const std::set<std::string> tags{"number",         "physical_name", "url",  "md5_cksum",  "nbytes",
+                                            "gzipped_nbytes", "gzip",          "name", "gzipped_url"};
     return tags;
 }
 
@@ -45,8 +45,10 @@ class Expansion {
         if (const auto wrapper = document.child("input_template")) root = wrapper;
         for (const auto& node : root.children()) {
             const std::string tag = node.name();
-            if (tag == "file_info") add_file(node);
-            else if (tag == "workunit") add_workunit(node);
+            if (tag == "file_info")
+                add_file(node);
+            else if (tag == "workunit")
+                add_workunit(node);
         }
         if (workunits_ != 1) fail("there must be exactly one <workunit>");
         if (next_file_ != input_.files.size())
@@ -66,9 +68,12 @@ class Expansion {
             if (child.type() == pugi::node_element && !generated_tags().contains(child.name()))
                 xml_ += as_text(child, 1);
         const std::string constant = node.child_value("physical_name");
-        if (node.child("url")) add_template_remote(node);
-        else if (!constant.empty()) add_staged(staged_(constant), node);
-        else add_job_file(node);
+        if (node.child("url"))
+            add_template_remote(node);
+        else if (!constant.empty())
+            add_staged(staged_(constant), node);
+        else
+            add_job_file(node);
         xml_ += "</file_info>\n";
     }
 
@@ -116,9 +121,12 @@ class Expansion {
         for (const auto& child : node.children()) {
             if (child.type() != pugi::node_element) continue;
             const std::string tag = child.name();
-            if (tag == "file_ref") add_reference(child);
-            else if (tag == "command_line") add_command_line(child.child_value(), true);
-            else if (!take_number(tag, child.child_value())) xml_ += as_text(child, 1);
+            if (tag == "file_ref")
+                add_reference(child);
+            else if (tag == "command_line")
+                add_command_line(child.child_value(), true);
+            else if (!take_number(tag, child.child_value()))
+                xml_ += as_text(child, 1);
         }
         if (!input_.command_line.empty()) add_command_line(input_.command_line, false);
         xml_ += input_.additional_xml;
@@ -138,7 +146,8 @@ class Expansion {
         const bool copy = static_cast<bool>(node.child("copy_file"));
         if (open_name.empty() && !copy) fail("a <file_ref> needs <open_name> or <copy_file/>");
         if (open_name.empty()) open_name = file;
-        xml_ += fmt::format("<file_ref>\n    <file_name>{}</file_name>\n    <open_name>{}</open_name>\n", file, open_name);
+        xml_ +=
+            fmt::format("<file_ref>\n    <file_name>{}</file_name>\n    <open_name>{}</open_name>\n", file, open_name);
         for (const auto& child : node.children()) {
             const std::string tag = child.name();
             if (child.type() == pugi::node_element && tag != "file_number" && tag != "open_name" && tag != "file_name")
@@ -151,20 +160,34 @@ class Expansion {
     bool take_number(const std::string& tag, const std::string& value) {
         const auto real = [&](double& target) { target = number(tag, value); };
         const auto whole = [&](int& target) { target = clamp_to_int32(number(tag, value)); };
-        if (tag == "rsc_fpops_est") real(wu_.rsc_fpops_est);
-        else if (tag == "rsc_fpops_bound") real(wu_.rsc_fpops_bound);
-        else if (tag == "rsc_memory_bound") real(wu_.rsc_memory_bound);
-        else if (tag == "rsc_disk_bound") real(wu_.rsc_disk_bound);
-        else if (tag == "rsc_bandwidth_bound") real(wu_.rsc_bandwidth_bound);
-        else if (tag == "batch") wu_.batch = static_cast<Id>(number(tag, value));
-        else if (tag == "delay_bound") wu_.delay_bound = clamp_to_int32(number(tag, value));
-        else if (tag == "min_quorum") whole(wu_.min_quorum);
-        else if (tag == "target_nresults") whole(wu_.target_nresults);
-        else if (tag == "max_error_results") whole(wu_.max_error_results);
-        else if (tag == "max_total_results") whole(wu_.max_total_results);
-        else if (tag == "max_success_results") whole(wu_.max_success_results);
-        else if (tag == "size_class") whole(wu_.size_class);
-        else return false;
+        if (tag == "rsc_fpops_est")
+            real(wu_.rsc_fpops_est);
+        else if (tag == "rsc_fpops_bound")
+            real(wu_.rsc_fpops_bound);
+        else if (tag == "rsc_memory_bound")
+            real(wu_.rsc_memory_bound);
+        else if (tag == "rsc_disk_bound")
+            real(wu_.rsc_disk_bound);
+        else if (tag == "rsc_bandwidth_bound")
+            real(wu_.rsc_bandwidth_bound);
+        else if (tag == "batch")
+            wu_.batch = static_cast<Id>(number(tag, value));
+        else if (tag == "delay_bound")
+            wu_.delay_bound = clamp_to_int32(number(tag, value));
+        else if (tag == "min_quorum")
+            whole(wu_.min_quorum);
+        else if (tag == "target_nresults")
+            whole(wu_.target_nresults);
+        else if (tag == "max_error_results")
+            whole(wu_.max_error_results);
+        else if (tag == "max_total_results")
+            whole(wu_.max_total_results);
+        else if (tag == "max_success_results")
+            whole(wu_.max_success_results);
+        else if (tag == "size_class")
+            whole(wu_.size_class);
+        else
+            return false;
         return true;
     }
 
@@ -186,8 +209,9 @@ class Expansion {
 
 }  // namespace
 
-void apply_input_template(const std::string& template_name, const std::string& template_text, const TemplateInput& input,
-                          const std::function<StagedFile(const std::string&)>& staged, Workunit& wu) {
+void apply_input_template(const std::string& template_name, const std::string& template_text,
+                          const TemplateInput& input, const std::function<StagedFile(const std::string&)>& staged,
+                          Workunit& wu) {
     Expansion(template_name, input, staged, wu).run(template_text);
 }
 

@@ -18,14 +18,15 @@ struct JobFile {
 };
 
 struct TemplateInput {
-    std::vector<JobFile> files;   ///< in the order of the template's non-constant <file_info>s
-    std::string command_line;     ///< "" = none
-    std::string additional_xml;   ///< e.g. <sub_appname>
+    std::vector<JobFile> files;  ///< in the order of the template's non-constant <file_info>s
+    std::string command_line;    ///< "" = none
+    std::string additional_xml;  ///< e.g. <sub_appname>
 };
 
 /// Sets wu.xml_doc, and every number of `wu` that the template gives (it wins over the command line). `staged` looks
 /// up a staged file. Throws ConfigError naming `template_name` and what is wrong.
-void apply_input_template(const std::string& template_name, const std::string& template_text, const TemplateInput& input,
-                          const std::function<StagedFile(const std::string&)>& staged, Workunit& wu);
+void apply_input_template(const std::string& template_name, const std::string& template_text,
+                          const TemplateInput& input, const std::function<StagedFile(const std::string&)>& staged,
+                          Workunit& wu);
 
 }  // namespace sluice

@@ -17,8 +17,10 @@ std::vector<std::string> words_of(const std::string& line) {
     char quote = 0;
     for (const char c : line) {
         if (quote != 0) {
-            if (c == quote) quote = 0;
-            else word += c;
+            if (c == quote)
+                quote = 0;
+            else
+                word += c;
         } else if (c == '\'' || c == '"') {
             quote = c;
             inside = true;
@@ -52,24 +54,26 @@ using Setter = std::function<void(JobOptions&, const std::string& option, const 
 
 const std::map<std::string, Setter>& line_options() {
     static const std::map<std::string, Setter> options{
-        {"--command_line",
-         [](JobOptions& o, const std::string&, const std::string& v) {
-             o.command_line += (o.command_line.empty() ? "" : " ") + v;
-         }},
+        {"--command_line", [](JobOptions& o, const std::string&,
+                              const std::string& v) { o.command_line += (o.command_line.empty() ? "" : " ") + v; }},
         {"--wu_name", [](JobOptions& o, const std::string&, const std::string& v) { o.wu_name = v; }},
         {"--wu_template", [](JobOptions& o, const std::string&, const std::string& v) { o.wu_template = v; }},
         {"--result_template", [](JobOptions& o, const std::string&, const std::string& v) { o.result_template = v; }},
-        {"--target_host", [](JobOptions& o, const std::string& n, const std::string& v) { o.target_host = whole(n, v); }},
-        {"--target_user", [](JobOptions& o, const std::string& n, const std::string& v) { o.target_user = whole(n, v); }},
-        {"--target_team", [](JobOptions& o, const std::string& n, const std::string& v) { o.target_team = whole(n, v); }},
+        {"--target_host",
+         [](JobOptions& o, const std::string& n, const std::string& v) { o.target_host = whole(n, v); }},
+        {"--target_user",
+         [](JobOptions& o, const std::string& n, const std::string& v) { o.target_user = whole(n, v); }},
+        {"--target_team",
+         [](JobOptions& o, const std::string& n, const std::string& v) { o.target_team = whole(n, v); }},
         {"--priority", [](JobOptions& o, const std::string& n, const std::string& v) { o.priority = whole(n, v); }},
         {"--size_class",
          [](JobOptions& o, const std::string& n, const std::string& v) { o.size_class = clamp_to_int32(whole(n, v)); }},
         {"--min_quorum",
          [](JobOptions& o, const std::string& n, const std::string& v) { o.min_quorum = clamp_to_int32(whole(n, v)); }},
-        {"--target_nresults",
-         [](JobOptions& o, const std::string& n, const std::string& v) { o.target_nresults = clamp_to_int32(whole(n, v)); }},
-        {"--rsc_fpops_est", [](JobOptions& o, const std::string& n, const std::string& v) { o.rsc_fpops_est = real(n, v); }},
+        {"--target_nresults", [](JobOptions& o, const std::string& n,
+                                 const std::string& v) { o.target_nresults = clamp_to_int32(whole(n, v)); }},
+        {"--rsc_fpops_est",
+         [](JobOptions& o, const std::string& n, const std::string& v) { o.rsc_fpops_est = real(n, v); }},
         {"--rsc_fpops_bound",
          [](JobOptions& o, const std::string& n, const std::string& v) { o.rsc_fpops_bound = real(n, v); }},
     };

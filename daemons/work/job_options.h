@@ -35,7 +35,8 @@ void check_workunit(Workunit& wu);
 
 /// A line of --stdin over the defaults of the command line: --command_line (appended), --wu_name, --wu_template,
 /// --result_template, --remote_file URL NBYTES MD5, --target_host, --target_user, --target_team, --priority,
-/// --size_class, --rsc_fpops_est, --min_quorum, --target_nresults, infiles. Quotes ' and " group words. Throws ConfigError.
+/// --size_class, --rsc_fpops_est, --min_quorum, --target_nresults, infiles. Quotes ' and " group words. Throws
+/// ConfigError.
 JobOptions parse_job_line(const std::string& line, const JobOptions& defaults);
 
 }  // namespace sluice

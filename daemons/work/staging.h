@@ -14,7 +14,7 @@ struct StagingSettings {
 };
 
 struct StagedFile {
-    std::string name;      ///< physical name
+    std::string name;  ///< physical name
     std::string url;
     std::string md5;
     std::uint64_t nbytes = 0;

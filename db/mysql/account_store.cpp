@@ -10,8 +10,8 @@
 namespace sluice {
 namespace {
 
-#define SLUICE_ACCOUNT_COLUMNS                                                                                      \
-    "u.id,u.create_time,u.email_addr,u.name,u.authenticator,u.passwd_hash,u.total_credit,u.expavg_credit,"         \
+#define SLUICE_ACCOUNT_COLUMNS                                                                             \
+    "u.id,u.create_time,u.email_addr,u.name,u.authenticator,u.passwd_hash,u.total_credit,u.expavg_credit," \
     "u.expavg_time,u.global_prefs,u.project_prefs,u.teamid,u.venue,u.seti_id,u.cross_project_id,t.id,t.name"
 #define SLUICE_ACCOUNT_FROM "user u LEFT JOIN team t ON t.id=u.teamid"
 
@@ -41,9 +41,9 @@ Account read_account(const Rows& r, int c) {
 /// WHERE of the machine that a description fits; the table is called h.
 Sql described_machine(const MachineQuery& q) {
     Sql sql;
-    sql << "h.userid=" << q.userid << " AND h.domain_name=" << SqlText{q.domain_name} << " AND h.last_ip_addr="
-        << SqlText{q.last_ip_addr} << " AND h.os_name=" << SqlText{q.os_name} << " AND h.p_model="
-        << SqlText{q.p_model} << " AND h.m_nbytes=" << q.m_nbytes;
+    sql << "h.userid=" << q.userid << " AND h.domain_name=" << SqlText{q.domain_name}
+        << " AND h.last_ip_addr=" << SqlText{q.last_ip_addr} << " AND h.os_name=" << SqlText{q.os_name}
+        << " AND h.p_model=" << SqlText{q.p_model} << " AND h.m_nbytes=" << q.m_nbytes;
     return sql;
 }
 
@@ -81,8 +81,8 @@ class MysqlAccountStore final : public AccountStore {
         KnownMachines known;
         Sql sql;
         if (!q.hashed_cpid.empty())
-            sql << "(SELECT 1," SLUICE_HOST_COLUMNS " FROM host h WHERE h.userid=" << q.userid << " AND h.host_cpid="
-                << SqlText{q.hashed_cpid} << " ORDER BY h.id DESC LIMIT 1)";
+            sql << "(SELECT 1," SLUICE_HOST_COLUMNS " FROM host h WHERE h.userid=" << q.userid
+                << " AND h.host_cpid=" << SqlText{q.hashed_cpid} << " ORDER BY h.id DESC LIMIT 1)";
         if (describes_a_machine(q)) {
             if (sql.size() > 0) sql << " UNION ALL ";
             sql << "(SELECT 2," SLUICE_HOST_COLUMNS " FROM host h WHERE " << described_machine(q)
@@ -95,8 +95,9 @@ class MysqlAccountStore final : public AccountStore {
     }
 
     Id insert_host(const Host& host, const MachineQuery* same) override {
-        Sql sql("INSERT INTO host (create_time,userid,total_credit,expavg_credit,expavg_time,serialnum,cpu_efficiency,"
-                "credit_per_cpu_sec,venue,nresults_today,avg_turnaround,max_results_day,error_rate");
+        Sql sql(
+            "INSERT INTO host (create_time,userid,total_credit,expavg_credit,expavg_time,serialnum,cpu_efficiency,"
+            "credit_per_cpu_sec,venue,nresults_today,avg_turnaround,max_results_day,error_rate");
         visit_scheduler_columns(host, [&](SqlLiteral name, auto) { sql << "," << name; });
         sql << ") SELECT ";
         put_value(sql, host.create_time);
@@ -129,8 +130,8 @@ class MysqlAccountStore final : public AccountStore {
             if (text.str() != old_values[i++].str()) sql << ",h." << name << "=" << text;
         });
         put_changes(sql, change, true);
-        sql << " WHERE h.id=" << after.id << " AND h.rpc_time=" << before.rpc_time << " AND h.rpc_seqno="
-            << before.rpc_seqno;
+        sql << " WHERE h.id=" << after.id << " AND h.rpc_time=" << before.rpc_time
+            << " AND h.rpc_seqno=" << before.rpc_seqno;
         return db_.execute(sql) > 0;
     }
 
@@ -148,8 +149,8 @@ class MysqlAccountStore final : public AccountStore {
         };
         if (change.cross_project_id) comma(), sql << "u.cross_project_id=" << SqlText{*change.cross_project_id};
         if (change.global_prefs)
-            comma(), sql << "u.global_prefs=IF(COALESCE(u.global_prefs,'')=" << SqlBlob{change.global_prefs_before} << ","
-                         << SqlBlob{*change.global_prefs} << ",u.global_prefs)";
+            comma(), sql << "u.global_prefs=IF(COALESCE(u.global_prefs,'')=" << SqlBlob{change.global_prefs_before}
+                         << "," << SqlBlob{*change.global_prefs} << ",u.global_prefs)";
     }
     std::optional<Account> one_account(const Sql& sql) {
         Rows rows = db_.query(sql);

@@ -13,10 +13,10 @@ constexpr int kMostAssignments = 200;
 /// Counts over the instances of a workunit; the table is called o.
 Sql counts(Id hostid) {
     Sql sql("COALESCE(SUM(o.server_state IN (");
-    sql << ServerState::kInactive << "," << ServerState::kUnsent << ")),0),COALESCE(SUM(o.server_state="
-        << ServerState::kInProgress << "),0),COALESCE(SUM(o.server_state=" << ServerState::kOver << " AND o.outcome="
-        << Outcome::kSuccess << " AND o.validate_state<>" << ValidateState::kInvalid << "),0),COALESCE(SUM(o.hostid="
-        << hostid << "),0)";
+    sql << ServerState::kInactive << "," << ServerState::kUnsent
+        << ")),0),COALESCE(SUM(o.server_state=" << ServerState::kInProgress
+        << "),0),COALESCE(SUM(o.server_state=" << ServerState::kOver << " AND o.outcome=" << Outcome::kSuccess
+        << " AND o.validate_state<>" << ValidateState::kInvalid << "),0),COALESCE(SUM(o.hostid=" << hostid << "),0)";
     return sql;
 }
 
@@ -34,7 +34,8 @@ class MysqlAssignmentStore final : public AssignmentStore {
         Sql sql("SELECT a.id,a.target_id,a.target_type,a.multi,a.resultid,a.workunitid,");
         sql << counts(query.hostid) << "," SLUICE_WORKUNIT_COLUMNS " FROM (" << wanted
             << ") a LEFT JOIN workunit w ON w.id=a.workunitid LEFT JOIN result o ON o.workunitid=a.workunitid"
-               " GROUP BY a.id ORDER BY a.place,a.id LIMIT " << kMostAssignments;
+               " GROUP BY a.id ORDER BY a.place,a.id LIMIT "
+            << kMostAssignments;
         std::vector<AssignedJob> jobs;
         Rows r = db_.query(sql);
         while (r.next()) {
@@ -59,20 +60,21 @@ class MysqlAssignmentStore final : public AssignmentStore {
 
     void insert_results(std::span<const Result> results) override {
         if (results.empty()) return;
-        Sql sql("INSERT INTO result (create_time,workunitid,server_state,outcome,client_state,hostid,userid,"
-                "report_deadline,sent_time,received_time,name,cpu_time,xml_doc_in,xml_doc_out,stderr_out,batch,"
-                "file_delete_state,validate_state,claimed_credit,granted_credit,opaque,random,app_version_num,appid,"
-                "exit_status,teamid,priority,elapsed_time,flops_estimate,app_version_id,runtime_outlier,size_class,"
-                "peak_working_set_size,peak_swap_size,peak_disk_usage) VALUES ");
+        Sql sql(
+            "INSERT INTO result (create_time,workunitid,server_state,outcome,client_state,hostid,userid,"
+            "report_deadline,sent_time,received_time,name,cpu_time,xml_doc_in,xml_doc_out,stderr_out,batch,"
+            "file_delete_state,validate_state,claimed_credit,granted_credit,opaque,random,app_version_num,appid,"
+            "exit_status,teamid,priority,elapsed_time,flops_estimate,app_version_id,runtime_outlier,size_class,"
+            "peak_working_set_size,peak_swap_size,peak_disk_usage) VALUES ");
         for (std::size_t i = 0; i < results.size(); ++i) {
             const Result& r = results[i];
             if (i > 0) sql << ",";
             sql << "(" << r.create_time << "," << r.workunitid << "," << r.server_state << "," << r.outcome << ","
                 << r.client_state << "," << r.hostid << "," << r.userid << "," << r.report_deadline << ","
-                << r.sent_time << ",0," << SqlText{r.name, 191} << ",0," << SqlBlob{r.xml_doc_in} << ",'',''," << r.batch
-                << ",0,0,0,0,0," << r.random << "," << r.app_version_num << "," << r.appid << ",0," << r.teamid << ","
-                << r.priority << ",0," << r.flops_estimate << "," << r.app_version_id << ",0," << r.size_class
-                << ",0,0,0)";
+                << r.sent_time << ",0," << SqlText{r.name, 191} << ",0," << SqlBlob{r.xml_doc_in} << ",'','',"
+                << r.batch << ",0,0,0,0,0," << r.random << "," << r.app_version_num << "," << r.appid << ",0,"
+                << r.teamid << "," << r.priority << ",0," << r.flops_estimate << "," << r.app_version_id << ",0,"
+                << r.size_class << ",0,0,0)";
         }
         db_.execute(sql);
     }

@@ -8,7 +8,6 @@
 namespace sluice {
 namespace {
 
-
 /// One workunit and the value that guards its change.
 struct Guarded {
     Id id;
@@ -33,12 +32,14 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
     std::vector<App> apps() override { return size_classes_of_apps(db_, ""); }
 
     void prepare() override {
-        db_.execute(Sql("CREATE TABLE IF NOT EXISTS sluice_accel_job (workunit_id integer NOT NULL PRIMARY KEY, "
-                        "batch_id bigint NOT NULL, marked tinyint NOT NULL, priority integer NOT NULL, lent integer NOT NULL, "
-                        "extra integer NOT NULL, since integer NOT NULL, KEY accel_batch (batch_id)) ENGINE=InnoDB"));
-        db_.execute(Sql("CREATE TABLE IF NOT EXISTS sluice_accel_result (workunit_id integer NOT NULL, "
-                        "result_id integer NOT NULL, priority integer NOT NULL, PRIMARY KEY (workunit_id, result_id)) "
-                        "ENGINE=InnoDB"));
+        db_.execute(
+            Sql("CREATE TABLE IF NOT EXISTS sluice_accel_job (workunit_id integer NOT NULL PRIMARY KEY, "
+                "batch_id bigint NOT NULL, marked tinyint NOT NULL, priority integer NOT NULL, lent integer NOT NULL, "
+                "extra integer NOT NULL, since integer NOT NULL, KEY accel_batch (batch_id)) ENGINE=InnoDB"));
+        db_.execute(
+            Sql("CREATE TABLE IF NOT EXISTS sluice_accel_result (workunit_id integer NOT NULL, "
+                "result_id integer NOT NULL, priority integer NOT NULL, PRIMARY KEY (workunit_id, result_id)) "
+                "ENGINE=InnoDB"));
     }
 
     std::map<Id, int> accelerated_batches() override {
@@ -80,8 +81,9 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
     }
 
     std::optional<double> mean_turnaround(Id batch) override {
-        Sql sql("SELECT COUNT(*), AVG(CAST(received_time AS SIGNED)-CAST(sent_time AS SIGNED)) FROM result FORCE INDEX (res_batch) "
-                "WHERE batch=");
+        Sql sql(
+            "SELECT COUNT(*), AVG(CAST(received_time AS SIGNED)-CAST(sent_time AS SIGNED)) FROM result FORCE INDEX (res_batch) "
+            "WHERE batch=");
         Rows r = db_.query(sql << batch << " AND outcome=" << Outcome::kSuccess << " AND validate_state<>"
                                << ValidateState::kInvalid << " AND received_time>=sent_time AND sent_time>0");
         if (!r.next() || r.i64(0) == 0) return std::nullopt;
@@ -103,8 +105,9 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
     void forget(std::span<const Id> batches) override {
         if (batches.empty()) return;
         db_.transaction([&] {
-            Sql results("DELETE r FROM sluice_accel_result r JOIN sluice_accel_job j ON j.workunit_id=r.workunit_id "
-                        "WHERE j.batch_id IN (");
+            Sql results(
+                "DELETE r FROM sluice_accel_result r JOIN sluice_accel_job j ON j.workunit_id=r.workunit_id "
+                "WHERE j.batch_id IN (");
             db_.execute(results.ids(batches) << ")");
             Sql jobs("DELETE FROM sluice_accel_job WHERE batch_id IN (");
             db_.execute(jobs.ids(batches) << ")");
@@ -128,7 +131,8 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
     }
 
     void read_before(const std::vector<Id>& ids, const std::function<void(const AcceleratedJob&)>& row) {
-        Sql sql("SELECT workunit_id, batch_id, marked, priority, lent, extra FROM sluice_accel_job WHERE workunit_id IN (");
+        Sql sql(
+            "SELECT workunit_id, batch_id, marked, priority, lent, extra FROM sluice_accel_job WHERE workunit_id IN (");
         try {
             Rows r = db_.query(sql.ids(ids) << ")");
             while (r.next()) row({r.i64(0), r.i64(1), r.flag(2), r.i64(3), r.i32(4), r.i32(5)});
@@ -143,10 +147,12 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         if (w.mark.empty()) return;
         const Sql open = still_open(w.mark);
         const SqlLiteral which = w.only_zero ? SqlLiteral(" AND priority=0") : SqlLiteral(" AND priority<=0");
-        Sql keep("INSERT INTO sluice_accel_job (workunit_id, batch_id, marked, priority, lent, extra, since) "
-                 "SELECT id, batch, 1, priority, 0, 0, ");
-        keep << w.now << " FROM workunit WHERE " << open << which
-             << " ORDER BY id FOR UPDATE ON DUPLICATE KEY UPDATE marked=1, priority=VALUES(priority), since=VALUES(since)";
+        Sql keep(
+            "INSERT INTO sluice_accel_job (workunit_id, batch_id, marked, priority, lent, extra, since) "
+            "SELECT id, batch, 1, priority, 0, 0, ");
+        keep
+            << w.now << " FROM workunit WHERE " << open << which
+            << " ORDER BY id FOR UPDATE ON DUPLICATE KEY UPDATE marked=1, priority=VALUES(priority), since=VALUES(since)";
         db_.execute(keep);
         Sql raise("UPDATE workunit SET priority=1 WHERE ");
         db_.execute(raise << open << which);
@@ -159,8 +165,9 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         Sql unsent("id IN (");
         unsent.ids(ids) << ") AND server_state IN (1,2)"
                         << (w.only_zero ? SqlLiteral(" AND priority=0") : SqlLiteral(" AND priority<=0"));
-        Sql keep("INSERT INTO sluice_accel_result (workunit_id, result_id, priority) SELECT workunitid, id, priority FROM result "
-                 "WHERE ");
+        Sql keep(
+            "INSERT INTO sluice_accel_result (workunit_id, result_id, priority) SELECT workunitid, id, priority FROM result "
+            "WHERE ");
         db_.execute(keep << unsent << " ORDER BY id FOR UPDATE ON DUPLICATE KEY UPDATE priority=VALUES(priority)");
         Sql raise("UPDATE result SET priority=1 WHERE ");
         db_.execute(raise << unsent);
@@ -174,8 +181,9 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         Sql guard = still_open(ids);
         guard << " AND target_nresults=";
         bulk::by_id(guard, "id", rows, [](const Guarded& g) { return g.value; });
-        Sql keep("INSERT INTO sluice_accel_job (workunit_id, batch_id, marked, priority, lent, extra, since) "
-                 "SELECT id, batch, 0, priority, 1, 1, ");
+        Sql keep(
+            "INSERT INTO sluice_accel_job (workunit_id, batch_id, marked, priority, lent, extra, since) "
+            "SELECT id, batch, 0, priority, 1, 1, ");
         keep << w.now << " FROM workunit WHERE " << guard
              << " ORDER BY id FOR UPDATE ON DUPLICATE KEY UPDATE lent=lent+1, extra=extra+1";
         db_.execute(keep);
@@ -198,17 +206,20 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         if (ids.empty()) return;
         std::sort(ids.begin(), ids.end());
         // Only what still has the value that we gave it: a submitter's later change stays.
-        Sql workunits("UPDATE sluice_accel_job j STRAIGHT_JOIN workunit w ON w.id=j.workunit_id "
-                      "SET w.target_nresults=GREATEST(1,w.target_nresults-j.lent), "
-                      "w.priority=IF(j.marked=1 AND w.priority=1, j.priority, w.priority) WHERE j.workunit_id IN (");
+        Sql workunits(
+            "UPDATE sluice_accel_job j STRAIGHT_JOIN workunit w ON w.id=j.workunit_id "
+            "SET w.target_nresults=GREATEST(1,w.target_nresults-j.lent), "
+            "w.priority=IF(j.marked=1 AND w.priority=1, j.priority, w.priority) WHERE j.workunit_id IN (");
         db_.execute(workunits.ids(ids) << ") AND w.canonical_resultid=0 AND w.error_mask=0");
-        Sql marked("UPDATE sluice_accel_result s STRAIGHT_JOIN result r ON r.id=s.result_id SET r.priority=s.priority "
-                   "WHERE s.workunit_id IN (");
+        Sql marked(
+            "UPDATE sluice_accel_result s STRAIGHT_JOIN result r ON r.id=s.result_id SET r.priority=s.priority "
+            "WHERE s.workunit_id IN (");
         db_.execute(marked.ids(ids) << ") AND r.server_state IN (1,2) AND r.priority=1");
         // Results that the transitioner made since: they inherited the raised priority (plus its boost for retries).
-        Sql made("UPDATE sluice_accel_job j STRAIGHT_JOIN result r ON r.workunitid=j.workunit_id "
-                 "LEFT JOIN sluice_accel_result s ON s.workunit_id=j.workunit_id AND s.result_id=r.id "
-                 "SET r.priority=r.priority-1+j.priority WHERE j.workunit_id IN (");
+        Sql made(
+            "UPDATE sluice_accel_job j STRAIGHT_JOIN result r ON r.workunitid=j.workunit_id "
+            "LEFT JOIN sluice_accel_result s ON s.workunit_id=j.workunit_id AND s.result_id=r.id "
+            "SET r.priority=r.priority-1+j.priority WHERE j.workunit_id IN (");
         db_.execute(made.ids(ids) << ") AND j.marked=1 AND s.result_id IS NULL AND r.server_state IN (1,2) "
                                      "AND r.create_time>=j.since AND r.priority>=1");
         Sql results("DELETE FROM sluice_accel_result WHERE workunit_id IN (");
@@ -238,6 +249,8 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
 
 }  // namespace
 
-std::unique_ptr<BatchAccelStore> make_batch_accel_store(Database& db) { return std::make_unique<MysqlBatchAccelStore>(db); }
+std::unique_ptr<BatchAccelStore> make_batch_accel_store(Database& db) {
+    return std::make_unique<MysqlBatchAccelStore>(db);
+}
 
 }  // namespace sluice

@@ -116,8 +116,9 @@ class MysqlBatchStatsStore final : public BatchStatsStore {
         for (const auto& [id, value] : medians) rows.push_back({id, value});
         std::sort(rows.begin(), rows.end(), [](const Median& a, const Median& b) { return a.id < b.id; });
         for (std::size_t first = 0; first < rows.size(); first += kIdChunk) {
-            const std::vector<Median> part(rows.begin() + static_cast<std::ptrdiff_t>(first),
-                                           rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + kIdChunk, rows.size())));
+            const std::vector<Median> part(
+                rows.begin() + static_cast<std::ptrdiff_t>(first),
+                rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + kIdChunk, rows.size())));
             Sql sql("UPDATE batch SET expire_time=");
             bulk::by_id(sql, "id", part, [](const Median& m) { return m.value; });
             sql << " WHERE id IN (";

@@ -124,8 +124,9 @@ class MysqlBatchUpkeepStore final : public BatchUpkeepStore {
         }
     }
     void write_mark(Id value) {
-        db_.execute(Sql("CREATE TABLE IF NOT EXISTS sluice_marks (name varchar(40) NOT NULL PRIMARY KEY, "
-                        "value bigint NOT NULL) ENGINE=InnoDB"));
+        db_.execute(
+            Sql("CREATE TABLE IF NOT EXISTS sluice_marks (name varchar(40) NOT NULL PRIMARY KEY, "
+                "value bigint NOT NULL) ENGINE=InnoDB"));
         Sql sql("INSERT INTO sluice_marks (name, value) VALUES ('batch_floor',");
         db_.execute(sql << value << ") ON DUPLICATE KEY UPDATE value=VALUES(value)");
     }

@@ -30,10 +30,10 @@ std::vector<Platform> MysqlCatalogueStore::platforms() {
 }
 
 std::vector<App> MysqlCatalogueStore::apps() {
-    Rows rows = db_.query(Sql(
-        "select id, name, user_friendly_name, min_version, homogeneous_redundancy, weight, beta, target_nresults, "
-        "min_avg_pfc, host_scale_check, homogeneous_app_version, non_cpu_intensive, locality_scheduling, "
-        "n_size_classes, fraction_done_exact from app where deprecated=0 order by id"));
+    Rows rows = db_.query(
+        Sql("select id, name, user_friendly_name, min_version, homogeneous_redundancy, weight, beta, target_nresults, "
+            "min_avg_pfc, host_scale_check, homogeneous_app_version, non_cpu_intensive, locality_scheduling, "
+            "n_size_classes, fraction_done_exact from app where deprecated=0 order by id"));
     std::vector<App> all;
     while (rows.next()) {
         App& app = all.emplace_back();
@@ -57,8 +57,9 @@ std::vector<App> MysqlCatalogueStore::apps() {
 }
 
 std::vector<AppVersion> MysqlCatalogueStore::versions(bool with_xml) {
-    Sql sql("select id, appid, platformid, version_num, min_core_version, max_core_version, plan_class, pfc_n, pfc_avg, "
-            "pfc_scale, expavg_credit, expavg_time, beta, deprecated");
+    Sql sql(
+        "select id, appid, platformid, version_num, min_core_version, max_core_version, plan_class, pfc_n, pfc_avg, "
+        "pfc_scale, expavg_credit, expavg_time, beta, deprecated");
     if (with_xml) sql << ", xml_doc";
     // Old versions of homogeneous apps serve workunits that are committed to them.
     sql << " from app_version where deprecated=0 or appid in (select id from app where homogeneous_app_version<>0 and "
@@ -87,8 +88,8 @@ std::vector<AppVersion> MysqlCatalogueStore::versions(bool with_xml) {
 }
 
 std::vector<Assignment> MysqlCatalogueStore::broadcasts() {
-    Rows rows = db_.query(
-        Sql("select id, target_id, target_type, multi, workunitid, resultid from assignment where multi<>0 order by id"));
+    Rows rows = db_.query(Sql(
+        "select id, target_id, target_type, multi, workunitid, resultid from assignment where multi<>0 order by id"));
     std::vector<Assignment> all;
     while (rows.next())
         all.push_back({.id = rows.i64(0),
@@ -121,7 +122,8 @@ HostPerfInfo MysqlCatalogueStore::host_perf() {
 }
 
 bool MysqlCatalogueStore::has_turnaround_verdicts() {
-    Rows rows = db_.query(Sql("select 1 from information_schema.tables where table_schema=database() and table_name='sluice_host_ltt'"));
+    Rows rows = db_.query(
+        Sql("select 1 from information_schema.tables where table_schema=database() and table_name='sluice_host_ltt'"));
     return rows.next();
 }
 

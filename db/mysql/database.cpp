@@ -75,10 +75,10 @@ void Database::Impl::connect() {
     if (connection) return;
     const Endpoint endpoint = endpoint_of(settings);
     sql::ConnectOptionsMap options;
-    options["hostName"] = sql::SQLString(endpoint.host.empty() ? "unix://" + endpoint.socket
-                                         : endpoint.host.find(':') == std::string::npos
-                                             ? "tcp://" + endpoint.host
-                                             : "tcp://[" + endpoint.host + "]");
+    options["hostName"] =
+        sql::SQLString(endpoint.host.empty()                          ? "unix://" + endpoint.socket
+                       : endpoint.host.find(':') == std::string::npos ? "tcp://" + endpoint.host
+                                                                      : "tcp://[" + endpoint.host + "]");
     if (!endpoint.host.empty()) options["port"] = endpoint.port;
     options["userName"] = sql::SQLString(settings.user);
     options["password"] = sql::SQLString(settings.password);

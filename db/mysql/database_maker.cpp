@@ -41,8 +41,7 @@ DatabaseState DatabaseMaker::state(const std::string& name) {
 
 void DatabaseMaker::create(const std::string& name) {
     Sql parts("'CREATE DATABASE ', ");
-    execute_built(admin_,
-                  parts << identifier(name) << ", ' CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci'");
+    execute_built(admin_, parts << identifier(name) << ", ' CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci'");
 }
 
 void DatabaseMaker::drop(const std::string& name) {

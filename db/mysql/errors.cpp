@@ -13,7 +13,8 @@ namespace {
 
 std::string one_line(std::string_view text) {
     std::string line(text);
-    std::replace_if(line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+    std::replace_if(
+        line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }, ' ');
     return line;
 }
 
@@ -24,8 +25,7 @@ DbError::Kind kind_of(int code) {
         case 1020:  // a locking read met a row newer than its snapshot (MariaDB's innodb_snapshot_isolation)
             return DbError::Kind::kRetry;
         case 1062:
-        case 1586:
-            return DbError::Kind::kDuplicate;
+        case 1586: return DbError::Kind::kDuplicate;
         case 2006:  // server has gone away
         case 2013:  // lost connection
         case 2055:
@@ -41,8 +41,7 @@ DbError::Kind kind_of(int code) {
         case 1928:
         case 4031:  // the server closed the idle connection
             return DbError::Kind::kLost;
-        default:
-            return DbError::Kind::kOther;
+        default: return DbError::Kind::kOther;
     }
 }
 
@@ -97,7 +96,8 @@ Endpoint endpoint_of(const DbSettings& settings) {
         if (error != std::errc{} || end != port.data() + port.size() || endpoint.port < 1 || endpoint.port > 65535)
             throw DbError(DbError::Kind::kCantConnect, 0,
                           fmt::format("the port in <db_host>{}</db_host> is not a number from 1 to 65535: "
-                                      "correct config.xml", one_line(settings.host)));
+                                      "correct config.xml",
+                                      one_line(settings.host)));
         port_given = true;
         host = host.substr(0, colon);
     }
@@ -126,25 +126,33 @@ DbError connect_error(const DbSettings& settings, int code, std::string_view ser
     switch (code) {
         case 1045:
         case 1698:
-            return error(fmt::format("the database server at {} refuses user '{}': check <db_user> and <db_passwd> in "
-                                     "config.xml", server, one_line(settings.user)));
+            return error(
+                fmt::format("the database server at {} refuses user '{}': check <db_user> and <db_passwd> in "
+                            "config.xml",
+                            server, one_line(settings.user)));
         case 1044:
-            return error(fmt::format("user '{}' may not use database '{}' at {}: grant the right, or check <db_name> in "
-                                     "config.xml", one_line(settings.user), one_line(settings.name), server));
+            return error(
+                fmt::format("user '{}' may not use database '{}' at {}: grant the right, or check <db_name> in "
+                            "config.xml",
+                            one_line(settings.user), one_line(settings.name), server));
         case 1049:
-            return error(fmt::format("there is no database '{}' at {}: create it and load db/schema.sql, or check "
-                                     "<db_name> in config.xml", one_line(settings.name), server));
+            return error(
+                fmt::format("there is no database '{}' at {}: create it and load db/schema.sql, or check "
+                            "<db_name> in config.xml",
+                            one_line(settings.name), server));
         case 1040:
         case 1203:
-            return error(fmt::format("the database server at {} has too many connections: raise max_connections",
-                                     server));
+            return error(
+                fmt::format("the database server at {} has too many connections: raise max_connections", server));
         case 1129:
         case 1130:
             return error(fmt::format("the database server at {} does not accept this machine ({})", server,
                                      one_line(server_text)));
         default:
-            return error(fmt::format("can't reach the database server at {} ({}): is it running? Check <db_host> in "
-                                     "config.xml", server, one_line(server_text)));
+            return error(
+                fmt::format("can't reach the database server at {} ({}): is it running? Check <db_host> in "
+                            "config.xml",
+                            server, one_line(server_text)));
     }
 }
 
@@ -155,9 +163,9 @@ DbError statement_error(const DbSettings& settings, int code, std::string_view s
         return {kind, code,
                 fmt::format("the connection to the database server at {} broke ({})", server_name(settings),
                             one_line(server_text))};
-    return {kind, code,
-            fmt::format("database error {}: {}{} [{}]", code, one_line(server_text), advice(code),
-                        redacted(statement))};
+    return {
+        kind, code,
+        fmt::format("database error {}: {}{} [{}]", code, one_line(server_text), advice(code), redacted(statement))};
 }
 
 std::string redacted(std::string_view statement) {

@@ -23,7 +23,7 @@ inline constexpr int kNoSuchTable = 1146;
 
 /// Where to connect to.
 struct Endpoint {
-    std::string host;    ///< empty: the unix socket
+    std::string host;  ///< empty: the unix socket
     int port = 3306;
     std::string socket;
 };

@@ -63,10 +63,12 @@ std::vector<UnsentRow> MysqlFeederStore::page_by_id(const UnsentFilter& filter, 
 }
 
 // Index ind_res_st (server_state, priority) ends in the primary key as well: no sorting, however long the level is.
-std::vector<UnsentRow> MysqlFeederStore::rest_of_level(const UnsentFilter& filter, std::int64_t priority, Id after, int limit) {
+std::vector<UnsentRow> MysqlFeederStore::rest_of_level(const UnsentFilter& filter, std::int64_t priority, Id after,
+                                                       int limit) {
     Sql sql = row_columns(filter);
     sql << "force index (ind_res_st)" << join_of(filter) << " where r.server_state = " << ServerState::kUnsent
-        << " and r.priority = " << priority << " and r.id > " << after << conditions(filter) << " order by r.id limit " << limit;
+        << " and r.priority = " << priority << " and r.id > " << after << conditions(filter) << " order by r.id limit "
+        << limit;
     return rows(sql);
 }
 
@@ -78,13 +80,15 @@ std::vector<UnsentRow> MysqlFeederStore::further_levels(const UnsentFilter& filt
     sql << "force index (ind_res_st)" << join_of(filter) << " where r.server_state = " << ServerState::kUnsent;
     if (from.begun) sql << (down ? Sql(" and r.priority < ") : Sql(" and r.priority > ")) << from.priority;
     sql << conditions(filter)
-        << (down ? Sql(" order by r.priority desc, r.id desc") : Sql(" order by r.priority, r.id")) << " limit " << limit;
+        << (down ? Sql(" order by r.priority desc, r.id desc") : Sql(" order by r.priority, r.id")) << " limit "
+        << limit;
     std::vector<UnsentRow> found = rows(sql);
     if (!down) return found;
     const bool cut = static_cast<int>(found.size()) == limit && limit > 0;
     const std::int64_t last_level = found.empty() ? 0 : found.back().priority;
     if (cut) {
-        const auto first_of_last = std::find_if(found.begin(), found.end(), [&](const UnsentRow& r) { return r.priority == last_level; });
+        const auto first_of_last =
+            std::find_if(found.begin(), found.end(), [&](const UnsentRow& r) { return r.priority == last_level; });
         found.erase(first_of_last, found.end());
     }
     std::sort(found.begin(), found.end(), [](const UnsentRow& a, const UnsentRow& b) {
@@ -97,8 +101,8 @@ std::vector<UnsentRow> MysqlFeederStore::further_levels(const UnsentFilter& filt
     return found;
 }
 
-std::vector<UnsentRow> MysqlFeederStore::unsent_page(const UnsentFilter& filter, WalkOrder order, const WalkPosition& from,
-                                                     int limit) {
+std::vector<UnsentRow> MysqlFeederStore::unsent_page(const UnsentFilter& filter, WalkOrder order,
+                                                     const WalkPosition& from, int limit) {
     if (order == WalkOrder::kById) return page_by_id(filter, from.begun ? from.id : 0, limit);
     std::vector<UnsentRow> page;
     if (from.begun) page = rest_of_level(filter, from.priority, from.id, limit);
@@ -126,12 +130,14 @@ std::vector<UnsentJob> MysqlFeederStore::load(std::span<const Id> results) {
         Workunit& w = job.workunit;
         r.id = rows.i64(0), r.name = rows.text(1), r.priority = rows.i64(2), r.report_deadline = rows.i64(3);
         r.server_state = rows.code<ServerState>(4), r.create_time = rows.i64(5);
-        w.id = rows.i64(6), w.appid = rows.i64(7), w.name = rows.text(8), w.xml_doc = rows.text(9), w.batch = rows.i64(10);
+        w.id = rows.i64(6), w.appid = rows.i64(7), w.name = rows.text(8), w.xml_doc = rows.text(9),
+        w.batch = rows.i64(10);
         w.rsc_fpops_est = rows.f64(11), w.rsc_fpops_bound = rows.f64(12), w.rsc_memory_bound = rows.f64(13);
         w.rsc_disk_bound = rows.f64(14), w.rsc_bandwidth_bound = rows.f64(15), w.canonical_resultid = rows.i64(16);
         w.delay_bound = rows.i64(17), w.error_mask = rows.i32(18), w.hr_class = rows.i32(19);
         w.target_nresults = rows.i32(20), w.priority = rows.i64(21), w.app_version_id = rows.i64(22);
-        w.transitioner_flags = rows.code<TransitionerFlags>(23), w.size_class = rows.i32(24), w.keywords = rows.text(25);
+        w.transitioner_flags = rows.code<TransitionerFlags>(23), w.size_class = rows.i32(24),
+        w.keywords = rows.text(25);
         w.app_version_num = rows.i32(26);
         r.workunitid = w.id, r.appid = w.appid;
     }
@@ -141,13 +147,14 @@ std::vector<UnsentJob> MysqlFeederStore::load(std::span<const Id> results) {
 std::vector<JobState> MysqlFeederStore::look_at(std::span<const Id> results) {
     std::vector<JobState> states;
     if (results.empty()) return states;
-    Sql sql("select r.id, r.server_state, r.priority, w.priority, w.hr_class, w.error_mask, w.size_class, w.app_version_id, "
-            "w.canonical_resultid, w.transitioner_flags from result r join workunit w on w.id = r.workunitid where r.id in (");
+    Sql sql(
+        "select r.id, r.server_state, r.priority, w.priority, w.hr_class, w.error_mask, w.size_class, w.app_version_id, "
+        "w.canonical_resultid, w.transitioner_flags from result r join workunit w on w.id = r.workunitid where r.id in (");
     sql.ids(results) << ")";
     Rows rows = db_.query(sql);
     while (rows.next()) {
-        states.push_back({rows.i64(0), rows.code<ServerState>(1), rows.i64(2), rows.i64(3), rows.i32(4), rows.i32(5), rows.i32(6),
-                          rows.i64(7), rows.i64(8), rows.code<TransitionerFlags>(9)});
+        states.push_back({rows.i64(0), rows.code<ServerState>(1), rows.i64(2), rows.i64(3), rows.i32(4), rows.i32(5),
+                          rows.i32(6), rows.i64(7), rows.i64(8), rows.code<TransitionerFlags>(9)});
     }
     return states;
 }
@@ -181,8 +188,8 @@ std::int64_t MysqlFeederStore::release_hr_class(std::span<const Id> workunits, s
     (sql << "transition_time = " << now << " where hr_class <> 0 and id in (").ids(sorted) << ")";
     if (!extra_instance) {
         sql << " and not exists (select 1 from result r where r.workunitid = workunit.id and (r.server_state = "
-            << ServerState::kInProgress << " or (r.server_state = " << ServerState::kOver << " and r.outcome = "
-            << Outcome::kSuccess << ")))";
+            << ServerState::kInProgress << " or (r.server_state = " << ServerState::kOver
+            << " and r.outcome = " << Outcome::kSuccess << ")))";
     }
     return db_.execute(sql);
 }
@@ -209,8 +216,8 @@ std::vector<std::pair<Id, Id>> MysqlFeederStore::batch_owners(std::span<const Id
 
 HostFit MysqlFeederStore::hosts_that_fit(double memory, double disk, std::int64_t heard_since) {
     Sql sql("select count(*), coalesce(sum(m_nbytes >= ");
-    sql << memory << "), 0), coalesce(sum(d_free >= " << disk << "), 0), coalesce(sum(m_nbytes >= " << memory << " and d_free >= "
-        << disk << "), 0) from host where rpc_time >= " << heard_since;
+    sql << memory << "), 0), coalesce(sum(d_free >= " << disk << "), 0), coalesce(sum(m_nbytes >= " << memory
+        << " and d_free >= " << disk << "), 0) from host where rpc_time >= " << heard_since;
     Rows rows = db_.query(sql);
     if (!rows.next()) return {};
     return {rows.i64(0), rows.i64(1), rows.i64(2), rows.i64(3)};

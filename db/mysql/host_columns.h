@@ -8,13 +8,13 @@
 
 namespace sluice {
 
-#define SLUICE_HOST_COLUMNS                                                                                             \
-    "h.id,h.create_time,h.userid,h.rpc_seqno,h.rpc_time,h.total_credit,h.expavg_credit,h.expavg_time,h.timezone,"      \
-    "h.domain_name,h.serialnum,h.last_ip_addr,h.nsame_ip_addr,h.on_frac,h.connected_frac,h.active_frac,"               \
-    "h.cpu_efficiency,h.duration_correction_factor,h.p_ncpus,h.p_vendor,h.p_model,h.p_fpops,h.p_iops,h.p_membw,"       \
-    "h.os_name,h.os_version,h.m_nbytes,h.m_cache,h.m_swap,h.d_total,h.d_free,h.d_boinc_used_total,"                    \
-    "h.d_boinc_used_project,h.d_boinc_max,h.n_bwup,h.n_bwdown,h.venue,h.avg_turnaround,h.host_cpid,"                   \
-    "h.external_ip_addr,h.max_results_day,h.error_rate,h.product_name,h.gpu_active_frac,h.p_ngpus,h.p_gpu_fpops,"      \
+#define SLUICE_HOST_COLUMNS                                                                                       \
+    "h.id,h.create_time,h.userid,h.rpc_seqno,h.rpc_time,h.total_credit,h.expavg_credit,h.expavg_time,h.timezone," \
+    "h.domain_name,h.serialnum,h.last_ip_addr,h.nsame_ip_addr,h.on_frac,h.connected_frac,h.active_frac,"          \
+    "h.cpu_efficiency,h.duration_correction_factor,h.p_ncpus,h.p_vendor,h.p_model,h.p_fpops,h.p_iops,h.p_membw,"  \
+    "h.os_name,h.os_version,h.m_nbytes,h.m_cache,h.m_swap,h.d_total,h.d_free,h.d_boinc_used_total,"               \
+    "h.d_boinc_used_project,h.d_boinc_max,h.n_bwup,h.n_bwdown,h.venue,h.avg_turnaround,h.host_cpid,"              \
+    "h.external_ip_addr,h.max_results_day,h.error_rate,h.product_name,h.gpu_active_frac,h.p_ngpus,h.p_gpu_fpops," \
     "h.misc"
 inline constexpr int kHostColumns = 47;
 

@@ -27,9 +27,10 @@ class MysqlHostLttStore final : public HostLttStore {
     }
 
     void write(std::span<const VersionTurnaround> rows, std::span<const std::pair<Id, Id>> gone) override {
-        db_.execute(Sql("CREATE TABLE IF NOT EXISTS sluice_host_ltt (host_id integer NOT NULL, app_version_id integer NOT NULL, "
-                        "ltt tinyint NOT NULL, ratio double NOT NULL, jobs integer NOT NULL, "
-                        "PRIMARY KEY (host_id, app_version_id)) ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_host_ltt (host_id integer NOT NULL, app_version_id integer NOT NULL, "
+            "ltt tinyint NOT NULL, ratio double NOT NULL, jobs integer NOT NULL, "
+            "PRIMARY KEY (host_id, app_version_id)) ENGINE=InnoDB"));
         for (std::size_t first = 0; first < rows.size(); first += kChunk) {
             Sql sql("INSERT INTO sluice_host_ltt (host_id, app_version_id, ltt, ratio, jobs) VALUES ");
             for (std::size_t i = first; i < std::min(first + kChunk, rows.size()); ++i) {
@@ -42,7 +43,8 @@ class MysqlHostLttStore final : public HostLttStore {
         for (std::size_t first = 0; first < gone.size(); first += kChunk) {
             Sql sql("DELETE FROM sluice_host_ltt WHERE (host_id, app_version_id) IN (");
             for (std::size_t i = first; i < std::min(first + kChunk, gone.size()); ++i)
-                sql << (i == first ? SqlLiteral("(") : SqlLiteral(",(")) << gone[i].first << "," << gone[i].second << ")";
+                sql << (i == first ? SqlLiteral("(") : SqlLiteral(",(")) << gone[i].first << "," << gone[i].second
+                    << ")";
             db_.execute(sql << ")");
         }
     }
@@ -52,9 +54,7 @@ class MysqlHostLttStore final : public HostLttStore {
 
     void read(const Sql& sql, const std::function<void(const VersionTurnaround&)>& row) {
         try {
-            db_.query_streaming(sql, [&](const Rows& r) {
-                row({r.i64(0), r.i64(1), r.flag(2), r.f64(3), r.i32(4)});
-            });
+            db_.query_streaming(sql, [&](const Rows& r) { row({r.i64(0), r.i64(1), r.flag(2), r.f64(3), r.i32(4)}); });
         } catch (const DbError& e) {
             if (e.code() != kNoSuchTable) throw;
         }

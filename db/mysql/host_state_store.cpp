@@ -11,7 +11,6 @@
 namespace sluice {
 namespace {
 
-
 class MysqlHostStateStore final : public HostStateStore {
   public:
     explicit MysqlHostStateStore(Database& db) : db_(db) {}
@@ -56,9 +55,10 @@ class MysqlHostStateStore final : public HostStateStore {
   private:
     /// One statement for all: a kind, 14 numbers, a text.
     HostState read(Id hostid, bool with_messages, bool with_turnaround) {
-        Sql sql("SELECT 0,app_version_id,pfc_n,pfc_avg,et_n,et_avg,et_var,et_q,max_jobs_per_day,n_jobs_today,"
-                "turnaround_n,turnaround_avg,turnaround_var,turnaround_q,consecutive_valid,NULL"
-                " FROM host_app_version WHERE host_id=");
+        Sql sql(
+            "SELECT 0,app_version_id,pfc_n,pfc_avg,et_n,et_avg,et_var,et_q,max_jobs_per_day,n_jobs_today,"
+            "turnaround_n,turnaround_avg,turnaround_var,turnaround_q,consecutive_valid,NULL"
+            " FROM host_app_version WHERE host_id=");
         sql << hostid;
         if (with_messages)
             sql << " UNION ALL SELECT 1,id,0,0,0,0,0,0,0,0,0,0,0,0,0,xml FROM msg_to_host WHERE hostid=" << hostid
@@ -101,9 +101,10 @@ class MysqlHostStateStore final : public HostStateStore {
     }
 
     static Sql upsert_statement(Id hostid, bool new_day, std::span<const VersionChange> changes) {
-        Sql sql("INSERT INTO host_app_version (host_id,app_version_id,pfc_n,pfc_avg,et_n,et_avg,et_var,et_q,"
-                "max_jobs_per_day,n_jobs_today,turnaround_n,turnaround_avg,turnaround_var,turnaround_q,"
-                "consecutive_valid) VALUES ");
+        Sql sql(
+            "INSERT INTO host_app_version (host_id,app_version_id,pfc_n,pfc_avg,et_n,et_avg,et_var,et_q,"
+            "max_jobs_per_day,n_jobs_today,turnaround_n,turnaround_avg,turnaround_var,turnaround_q,"
+            "consecutive_valid) VALUES ");
         for (std::size_t i = 0; i < changes.size(); ++i) {
             const VersionChange& c = changes[i];
             sql << (i > 0 ? Sql(",(") : Sql("(")) << hostid << "," << c.generalized_id << ",0,0,0,0,0,0,"
@@ -121,6 +122,8 @@ class MysqlHostStateStore final : public HostStateStore {
 
 }  // namespace
 
-std::unique_ptr<HostStateStore> make_host_state_store(Database& db) { return std::make_unique<MysqlHostStateStore>(db); }
+std::unique_ptr<HostStateStore> make_host_state_store(Database& db) {
+    return std::make_unique<MysqlHostStateStore>(db);
+}
 
 }  // namespace sluice

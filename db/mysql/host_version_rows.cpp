@@ -20,8 +20,9 @@ HostAppVersion read_row(const Rows& r) {
 std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const std::set<HostVersionKey>& keys) {
     std::map<HostVersionKey, HostAppVersion> versions;
     if (keys.empty()) return versions;
-    Sql sql("select host_id, app_version_id, max_jobs_per_day, turnaround_n, turnaround_avg, turnaround_var, "
-            "turnaround_q, consecutive_valid from host_app_version force index (hap) where (host_id, app_version_id) in (");
+    Sql sql(
+        "select host_id, app_version_id, max_jobs_per_day, turnaround_n, turnaround_avg, turnaround_var, "
+        "turnaround_q, consecutive_valid from host_app_version force index (hap) where (host_id, app_version_id) in (");
     bool first = true;
     for (const auto& [host, version] : keys) {
         if (!first) sql << ",";
@@ -40,11 +41,12 @@ std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const 
 HostAppVersion adopted_host_version(Database& db, HostVersionKey key, const std::set<HostVersionKey>& in_use) {
     const auto [host, version] = key;
     if (version < kFirstAnonymous) {
-        Sql sql("select hav.host_id, hav.app_version_id, hav.max_jobs_per_day, hav.turnaround_n, hav.turnaround_avg, "
-                "hav.turnaround_var, hav.turnaround_q, hav.consecutive_valid from app_version mine "
-                "join app_version other on other.appid=mine.appid and other.platformid=mine.platformid "
-                "and other.plan_class=mine.plan_class and other.id<>mine.id "
-                "join host_app_version hav on hav.app_version_id=other.id where mine.id=");
+        Sql sql(
+            "select hav.host_id, hav.app_version_id, hav.max_jobs_per_day, hav.turnaround_n, hav.turnaround_avg, "
+            "hav.turnaround_var, hav.turnaround_q, hav.consecutive_valid from app_version mine "
+            "join app_version other on other.appid=mine.appid and other.platformid=mine.platformid "
+            "and other.plan_class=mine.plan_class and other.id<>mine.id "
+            "join host_app_version hav on hav.app_version_id=other.id where mine.id=");
         sql << version << " and hav.host_id=" << host;
         for (auto at = in_use.lower_bound({host, 0}); at != in_use.end() && at->first == host; ++at)
             sql << " and hav.app_version_id<>" << at->second;
@@ -59,9 +61,10 @@ HostAppVersion adopted_host_version(Database& db, HostVersionKey key, const std:
             return v;
         }
     }
-    Sql sql("insert into host_app_version (host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, "
-            "max_jobs_per_day, n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, "
-            "consecutive_valid) values (");
+    Sql sql(
+        "insert into host_app_version (host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, "
+        "max_jobs_per_day, n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, "
+        "consecutive_valid) values (");
     db.execute(sql << host << "," << version << ",0,0,0,0,0,0,0,0,0,0,0,0,0)");
     HostAppVersion v;
     v.host_id = host;

@@ -8,8 +8,7 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
     explicit MysqlProjectSetupStore(Database& db) : db_(db) {}
 
     std::vector<Platform> platforms() override {
-        Rows rows =
-            db_.query(Sql("SELECT id, name, user_friendly_name, deprecated FROM platform ORDER BY id"));
+        Rows rows = db_.query(Sql("SELECT id, name, user_friendly_name, deprecated FROM platform ORDER BY id"));
         std::vector<Platform> found;
         while (rows.next()) found.push_back({rows.i64(0), rows.text(1), rows.text(2), rows.flag(3)});
         return found;
@@ -59,17 +58,16 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
             "weight, beta, target_nresults, host_scale_check, homogeneous_app_version, non_cpu_intensive, "
             "locality_scheduling, n_size_classes, fraction_done_exact) VALUES (");
         sql << now << "," << SqlText{app.name, 191} << "," << app.min_version << "," << app.deprecated << ","
-            << SqlText{app.user_friendly_name} << "," << app.homogeneous_redundancy << "," << app.weight
-            << "," << app.beta << "," << app.target_nresults << "," << app.host_scale_check << ","
-            << app.homogeneous_app_version << "," << app.non_cpu_intensive << "," << app.locality_scheduling
-            << "," << app.n_size_classes << "," << app.fraction_done_exact << ")";
+            << SqlText{app.user_friendly_name} << "," << app.homogeneous_redundancy << "," << app.weight << ","
+            << app.beta << "," << app.target_nresults << "," << app.host_scale_check << ","
+            << app.homogeneous_app_version << "," << app.non_cpu_intensive << "," << app.locality_scheduling << ","
+            << app.n_size_classes << "," << app.fraction_done_exact << ")";
         return insert(sql);
     }
 
     std::optional<Id> find_version(const AppVersion& version) override {
         Sql sql("SELECT id FROM app_version WHERE appid=");
-        sql << version.appid << " AND platformid=" << version.platformid
-            << " AND version_num=" << version.version_num
+        sql << version.appid << " AND platformid=" << version.platformid << " AND version_num=" << version.version_num
             << " AND plan_class=" << SqlText{version.plan_class, 128};
         Rows rows = db_.query(sql);
         return rows.next() ? std::optional<Id>(rows.i64(0)) : std::nullopt;
@@ -81,9 +79,8 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
             "min_core_version, "
             "max_core_version, deprecated, plan_class, beta) VALUES (");
         sql << now << "," << version.appid << "," << version.version_num << "," << version.platformid << ","
-            << SqlBlob{version.xml_doc} << "," << version.min_core_version << "," << version.max_core_version
-            << "," << version.deprecated << "," << SqlText{version.plan_class, 128} << "," << version.beta
-            << ")";
+            << SqlBlob{version.xml_doc} << "," << version.min_core_version << "," << version.max_core_version << ","
+            << version.deprecated << "," << SqlText{version.plan_class, 128} << "," << version.beta << ")";
         return insert(sql);
     }
 
@@ -112,11 +109,11 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
             "seti_id, seti_nresults, seti_last_result_time, seti_total_cpu, signature, has_profile, "
             "cross_project_id, "
             "passwd_hash, email_validated, donated) VALUES (");
-        sql << user.create_time << "," << SqlText{user.email_addr, 191} << "," << SqlText{user.name, 191}
-            << "," << SqlText{user.authenticator, 191} << ",'International','',0,0," << user.create_time
-            << "," << SqlBlob{user.global_prefs} << "," << SqlBlob{user.project_prefs} << "," << user.teamid
-            << "," << SqlText{user.venue} << ",'',1,1,0," << user.seti_id << ",0,0,0,'',0,"
-            << SqlText{user.cross_project_id} << "," << SqlText{user.passwd_hash} << ",0,0)";
+        sql << user.create_time << "," << SqlText{user.email_addr, 191} << "," << SqlText{user.name, 191} << ","
+            << SqlText{user.authenticator, 191} << ",'International','',0,0," << user.create_time << ","
+            << SqlBlob{user.global_prefs} << "," << SqlBlob{user.project_prefs} << "," << user.teamid << ","
+            << SqlText{user.venue} << ",'',1,1,0," << user.seti_id << ",0,0,0,'',0," << SqlText{user.cross_project_id}
+            << "," << SqlText{user.passwd_hash} << ",0,0)";
         return insert(sql);
     }
 

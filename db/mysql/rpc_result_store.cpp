@@ -34,7 +34,7 @@ std::vector<Id> ids_of(const std::vector<Item>& items) {
     return ids;
 }
 
-#define SLUICE_KNOWN_RESULT                                                                                          \
+#define SLUICE_KNOWN_RESULT                                                                                         \
     "SELECT r.id,r.workunitid,r.appid,r.name,r.server_state,r.outcome,r.validate_state,r.file_delete_state,"        \
     "r.client_state,r.sent_time,r.received_time,r.report_deadline,r.hostid,h.userid,r.app_version_id,w.error_mask," \
     "w.assimilate_state,w.rsc_memory_bound FROM result r LEFT JOIN workunit w ON w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid "
@@ -94,8 +94,8 @@ std::vector<KnownResult> MysqlRpcResultStore::load(const ResultQuery& query) {
     if (!query.names.empty()) (sql << SLUICE_KNOWN_RESULT "WHERE r.name IN (").texts(query.names) << ")";
     if (query.in_progress_on_host != 0) {
         if (sql.size() > 0) sql << " UNION ";
-        sql << SLUICE_KNOWN_RESULT "WHERE r.hostid=" << query.in_progress_on_host << " AND r.server_state="
-            << ServerState::kInProgress;
+        sql << SLUICE_KNOWN_RESULT "WHERE r.hostid=" << query.in_progress_on_host
+            << " AND r.server_state=" << ServerState::kInProgress;
     }
     std::vector<KnownResult> known;
     if (sql.size() == 0) return known;
@@ -106,8 +106,9 @@ std::vector<KnownResult> MysqlRpcResultStore::load(const ResultQuery& query) {
 
 std::vector<SendableFacts> MysqlRpcResultStore::facts(const FactsQuery& query) {
     if (query.results.empty()) return {};
-    Sql sql("SELECT r.id,r.workunitid,r.server_state,r.name,r.xml_doc_in,w.error_mask,w.canonical_resultid,w.hr_class,"
-            "w.app_version_id,w.transitioner_flags,w.transition_time,");
+    Sql sql(
+        "SELECT r.id,r.workunitid,r.server_state,r.name,r.xml_doc_in,w.error_mask,w.canonical_resultid,w.hr_class,"
+        "w.app_version_id,w.transitioner_flags,w.transition_time,");
     if (query.count_user)
         sql << "(SELECT COUNT(*) FROM result o WHERE o.workunitid=r.workunitid AND o.userid=" << query.userid << "),";
     else
@@ -120,8 +121,9 @@ std::vector<SendableFacts> MysqlRpcResultStore::facts(const FactsQuery& query) {
     Rows rows = db_.query(sql.ids(query.results) << ")");
     std::unordered_map<Id, SendableFacts> found;
     while (rows.next()) {
-        SendableFacts f{rows.i64(0), rows.i64(1), true, rows.code<ServerState>(2), rows.i32(5), rows.i64(6),
-                        rows.i32(7), rows.i64(8), rows.i32(9), rows.i64(10), rows.i32(11), rows.i32(12),
+        SendableFacts f{rows.i64(0),  rows.i64(1),  true,         rows.code<ServerState>(2),
+                        rows.i32(5),  rows.i64(6),  rows.i32(7),  rows.i64(8),
+                        rows.i32(9),  rows.i64(10), rows.i32(11), rows.i32(12),
                         rows.text(3), rows.text(4)};
         found.emplace(f.result_id, std::move(f));
     }
@@ -298,16 +300,18 @@ std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
 void MysqlRpcResultStore::detach(Id hostid, std::int64_t now, std::span<const Id> results) {
     if (results.empty()) return;
     Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET server_state=");
-    sql << ServerState::kOver << ",outcome=" << Outcome::kClientDetached << ",received_time=" << now << " WHERE id IN (";
+    sql << ServerState::kOver << ",outcome=" << Outcome::kClientDetached << ",received_time=" << now
+        << " WHERE id IN (";
     sql.ids(results) << ") AND server_state=" << ServerState::kInProgress << " AND hostid=" << hostid;
     db_.execute(sql);
 }
 
 std::vector<LostJob> MysqlRpcResultStore::lost_jobs(std::span<const Id> results) {
     if (results.empty()) return {};
-    Sql sql("SELECT r.id,r.workunitid,r.name,r.xml_doc_in,r.report_deadline,r.sent_time,r.priority,r.appid,r.size_class,"
-            "r.app_version_id,r.batch,r.flops_estimate," SLUICE_WORKUNIT_COLUMNS
-            " FROM result r LEFT JOIN workunit w ON w.id=r.workunitid WHERE r.id IN (");
+    Sql sql(
+        "SELECT r.id,r.workunitid,r.name,r.xml_doc_in,r.report_deadline,r.sent_time,r.priority,r.appid,r.size_class,"
+        "r.app_version_id,r.batch,r.flops_estimate," SLUICE_WORKUNIT_COLUMNS
+        " FROM result r LEFT JOIN workunit w ON w.id=r.workunitid WHERE r.id IN (");
     Rows r = db_.query(sql.ids(results) << ") ORDER BY r.id DESC");  // upstream's order, by its index
     std::vector<LostJob> jobs;
     while (r.next()) {

@@ -24,8 +24,6 @@ MysqlRpcStores::MysqlRpcStores(Database& db)
       unit_of_work_(std::make_unique<MysqlUnitOfWork>(db)) {}
 MysqlRpcStores::~MysqlRpcStores() = default;
 
-RpcStores MysqlRpcStores::stores() {
-    return {*accounts_, *host_states_, *results_, *assignments_, *unit_of_work_};
-}
+RpcStores MysqlRpcStores::stores() { return {*accounts_, *host_states_, *results_, *assignments_, *unit_of_work_}; }
 
 }  // namespace sluice

@@ -26,8 +26,8 @@ int main(int argc, char** argv) {
         out << "        case " << count++ << ": return Sql(R\"sql_text(" << statement << ")sql_text\");\n";
         statement.clear();
     }
-    out << "        default: return Sql();\n    }\n}\n\nextern const std::size_t kSchemaStatementCount = "
-        << count << ";\n\n}  // namespace sluice\n";
+    out << "        default: return Sql();\n    }\n}\n\nextern const std::size_t kSchemaStatementCount = " << count
+        << ";\n\n}  // namespace sluice\n";
     if (!in.eof() || !statement.empty() || count == 0 || !out.flush()) {
         std::cerr << argv[1] << ": not a list of statements, or " << argv[2] << " can't be written\n";
         return 1;

@@ -73,14 +73,12 @@ int __wrap_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length
     SessionSetup* setup = SessionSetup::active();
     if (setup == nullptr) return __real_mysql_real_query(mysql, text, length);
     switch (setup->judge(mysql, std::string(text, length))) {
-        case SessionSetup::Call::kWithhold:
-            return 0;
+        case SessionSetup::Call::kWithhold: return 0;
         case SessionSetup::Call::kReplaceBySetup: {
             const std::string own = setup->setup_statement();
             return __real_mysql_real_query(mysql, own.data(), own.size());
         }
-        case SessionSetup::Call::kPassOn:
-            break;
+        case SessionSetup::Call::kPassOn: break;
     }
     return __real_mysql_real_query(mysql, text, length);
 }

@@ -94,7 +94,8 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     }
 
     /// `dry`: of a class that has fewer, the id up to which there are none any more.
-    std::int64_t release_some(Id appid, int size_class, std::int64_t wanted, ReleaseOrder order, std::map<int, Id>& dry) {
+    std::int64_t release_some(Id appid, int size_class, std::int64_t wanted, ReleaseOrder order,
+                              std::map<int, Id>& dry) {
         const std::vector<Id> ids = candidates(appid, size_class, wanted, order);
         if (static_cast<std::int64_t>(ids.size()) < wanted) {
             Rows highest = db_.query(Sql("SELECT MAX(id) FROM result"));
@@ -113,13 +114,15 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
 
     /// Read without locks: an UPDATE with ORDER BY … LIMIT would lock every row that it looks at.
     std::vector<Id> candidates(Id appid, int size_class, std::int64_t wanted, ReleaseOrder order) {
-        const bool by_priority = order == ReleaseOrder::kPriorityAscending || order == ReleaseOrder::kPriorityDescending ||
+        const bool by_priority = order == ReleaseOrder::kPriorityAscending ||
+                                 order == ReleaseOrder::kPriorityDescending ||
                                  order == ReleaseOrder::kPriorityThenWorkunit;
         const auto exhausted = exhausted_.find({appid, size_class});
         const Id after = exhausted == exhausted_.end() ? 0 : exhausted->second;
         // ind_res_st is (server_state, priority): in priority order it gives the first `wanted` without sorting.
         Sql sql("SELECT id FROM result ");
-        sql << (by_priority && after == 0 ? SqlLiteral("FORCE INDEX (ind_res_st) ") : SqlLiteral("FORCE INDEX (res_app_state) "))
+        sql << (by_priority && after == 0 ? SqlLiteral("FORCE INDEX (ind_res_st) ")
+                                          : SqlLiteral("FORCE INDEX (res_app_state) "))
             << "WHERE server_state=1 AND appid=" << appid << " AND size_class=" << size_class;
         if (after > 0) sql << " AND id>" << after;
         switch (order) {
@@ -149,7 +152,8 @@ class MysqlSizeCensusStore final : public SizeCensusStore {
         return size_classes_of_apps(db_, " WHERE deprecated=0 AND n_size_classes>1");
     }
 
-    void speeds(Id appid, double min_credit, bool anonymous, const std::function<void(const SpeedRecord&)>& row) override {
+    void speeds(Id appid, double min_credit, bool anonymous,
+                const std::function<void(const SpeedRecord&)>& row) override {
         Sql versions("SELECT id FROM app_version WHERE appid=");
         std::vector<Id> ids;
         Rows r = db_.query(versions << appid);
@@ -193,6 +197,8 @@ class MysqlSizeCensusStore final : public SizeCensusStore {
 std::unique_ptr<SizeRegulatorStore> make_size_regulator_store(Database& db) {
     return std::make_unique<MysqlSizeRegulatorStore>(db);
 }
-std::unique_ptr<SizeCensusStore> make_size_census_store(Database& db) { return std::make_unique<MysqlSizeCensusStore>(db); }
+std::unique_ptr<SizeCensusStore> make_size_census_store(Database& db) {
+    return std::make_unique<MysqlSizeCensusStore>(db);
+}
 
 }  // namespace sluice

@@ -71,8 +71,7 @@ class MysqlTransitionStore final : public TransitionStore {
   public:
     explicit MysqlTransitionStore(Database& db) : db_(db) {}
 
-    std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after,
-                                 int limit) override;
+    std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after, int limit) override;
     std::vector<TransitionFacts> facts(std::span<const Id> ids) override { return read(ids, std::nullopt, false); }
     int transition(std::span<const Id> ids, std::optional<std::int64_t> now,
                    const std::function<TransitionWrites(const std::vector<TransitionFacts>&)>& decide) override;
@@ -152,8 +151,9 @@ std::vector<TransitionFacts> MysqlTransitionStore::read(std::span<const Id> ids,
     return facts;
 }
 
-int MysqlTransitionStore::transition(std::span<const Id> ids, std::optional<std::int64_t> now,
-                                     const std::function<TransitionWrites(const std::vector<TransitionFacts>&)>& decide) {
+int MysqlTransitionStore::transition(
+    std::span<const Id> ids, std::optional<std::int64_t> now,
+    const std::function<TransitionWrites(const std::vector<TransitionFacts>&)>& decide) {
     std::vector<Id> sorted(ids.begin(), ids.end());
     std::sort(sorted.begin(), sorted.end());
     int handled = 0;
@@ -217,8 +217,8 @@ void MysqlTransitionStore::insert_results(const std::vector<Result>& results) {
     flush();
 }
 
-/// The rows are locked and `facts` is what they hold, so only the columns that differ are named. Workunits with the same
-/// new values share a statement; in a page of new workunits that is all of them.
+/// The rows are locked and `facts` is what they hold, so only the columns that differ are named. Workunits with the
+/// same new values share a statement; in a page of new workunits that is all of them.
 void MysqlTransitionStore::write_workunits(const std::vector<WorkunitChange>& changes,
                                            const std::vector<TransitionFacts>& facts) {
     std::unordered_map<Id, const Workunit*> rows;

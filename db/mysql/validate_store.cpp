@@ -174,8 +174,8 @@ class MysqlValidateStore final : public ValidateStore {
         if (ids.empty()) return;
         // Without the hint the server may walk all unsent results by their state's index.
         Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET server_state=");
-        sql << ServerState::kOver << ", outcome=" << Outcome::kDidntNeed << " WHERE server_state<=" << ServerState::kUnsent
-            << " AND id IN (";
+        sql << ServerState::kOver << ", outcome=" << Outcome::kDidntNeed
+            << " WHERE server_state<=" << ServerState::kUnsent << " AND id IN (";
         db_.execute(sql.ids(ids) << ")");
     }
 
@@ -221,7 +221,8 @@ class MysqlValidateStore final : public ValidateStore {
         keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
         auto versions = load_host_versions(keys, true);
         for (const auto& h : due)  // the scheduler makes these rows; one made here would have a quota of 1
-            if (const auto it = versions.find({h.hostid, h.generalized_version}); it != versions.end()) add_to(it->second, h);
+            if (const auto it = versions.find({h.hostid, h.generalized_version}); it != versions.end())
+                add_to(it->second, h);
         for (const auto& [key, hav] : versions) save(hav);
         std::sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.hostid < b.hostid; });
         for (const auto& h : due)

@@ -61,12 +61,12 @@ class MysqlWorkStore final : public WorkStore {
     static void values(Sql& sql, const Workunit& w) {
         sql << "(" << w.create_time << "," << w.appid << "," << SqlText{w.name, 191} << "," << SqlBlob{w.xml_doc} << ","
             << w.batch << "," << w.rsc_fpops_est << "," << w.rsc_fpops_bound << "," << w.rsc_memory_bound << ","
-            << w.rsc_disk_bound << ",0,0," << w.canonical_credit << "," << w.transition_time << "," << w.delay_bound << ",0,0,0," << w.hr_class
-            << "," << w.opaque << "," << w.min_quorum << "," << w.target_nresults << "," << w.max_error_results << ","
-            << w.max_total_results << "," << w.max_success_results << "," << SqlText{w.result_template_file, 63} << ","
-            << w.priority << "," << w.rsc_bandwidth_bound << "," << w.fileset_id << "," << w.app_version_id << ","
-            << w.transitioner_flags << "," << w.size_class << "," << SqlText{w.keywords, 254} << ","
-            << w.app_version_num << ")";
+            << w.rsc_disk_bound << ",0,0," << w.canonical_credit << "," << w.transition_time << "," << w.delay_bound
+            << ",0,0,0," << w.hr_class << "," << w.opaque << "," << w.min_quorum << "," << w.target_nresults << ","
+            << w.max_error_results << "," << w.max_total_results << "," << w.max_success_results << ","
+            << SqlText{w.result_template_file, 63} << "," << w.priority << "," << w.rsc_bandwidth_bound << ","
+            << w.fileset_id << "," << w.app_version_id << "," << w.transitioner_flags << "," << w.size_class << ","
+            << SqlText{w.keywords, 254} << "," << w.app_version_num << ")";
     }
 
     static void assign(Sql& sql, const Workunit& w) {
@@ -74,11 +74,12 @@ class MysqlWorkStore final : public WorkStore {
             << ", xml_doc=" << SqlBlob{w.xml_doc} << ", batch=" << w.batch << ", rsc_fpops_est=" << w.rsc_fpops_est
             << ", rsc_fpops_bound=" << w.rsc_fpops_bound << ", rsc_memory_bound=" << w.rsc_memory_bound
             << ", rsc_disk_bound=" << w.rsc_disk_bound << ", rsc_bandwidth_bound=" << w.rsc_bandwidth_bound
-            << ", need_validate=0, canonical_resultid=0, error_mask=0, file_delete_state=0, canonical_credit=" << w.canonical_credit
-            << ", assimilate_state=0, transition_time=" << w.transition_time << ", delay_bound=" << w.delay_bound
-            << ", hr_class=" << w.hr_class << ", opaque=" << w.opaque << ", min_quorum=" << w.min_quorum
-            << ", target_nresults=" << w.target_nresults << ", max_error_results=" << w.max_error_results
-            << ", max_total_results=" << w.max_total_results << ", max_success_results=" << w.max_success_results
+            << ", need_validate=0, canonical_resultid=0, error_mask=0, file_delete_state=0, canonical_credit="
+            << w.canonical_credit << ", assimilate_state=0, transition_time=" << w.transition_time
+            << ", delay_bound=" << w.delay_bound << ", hr_class=" << w.hr_class << ", opaque=" << w.opaque
+            << ", min_quorum=" << w.min_quorum << ", target_nresults=" << w.target_nresults
+            << ", max_error_results=" << w.max_error_results << ", max_total_results=" << w.max_total_results
+            << ", max_success_results=" << w.max_success_results
             << ", result_template_file=" << SqlText{w.result_template_file, 63} << ", priority=" << w.priority
             << ", fileset_id=" << w.fileset_id << ", app_version_id=" << w.app_version_id
             << ", transitioner_flags=" << w.transitioner_flags << ", size_class=" << w.size_class
@@ -87,8 +88,7 @@ class MysqlWorkStore final : public WorkStore {
 
     void insert_assignments(std::span<const Workunit> workunits,
                             std::span<const std::optional<Assignment>> assignments) {
-        Sql sql(
-            "INSERT INTO assignment (create_time, target_id, target_type, multi, workunitid, resultid) VALUES ");
+        Sql sql("INSERT INTO assignment (create_time, target_id, target_type, multi, workunitid, resultid) VALUES ");
         bool any = false;
         for (std::size_t i = 0; i < assignments.size(); ++i) {
             if (!assignments[i]) continue;

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 #include <cstdlib>
+#include <utility>
 
 #include "sluice/base/text.h"
 

@@ -32,8 +32,10 @@ constexpr std::chrono::seconds kPatience{60};
 constexpr std::chrono::seconds kShortLife{1};
 
 [[noreturn]] void cant_listen(const std::string& address, const std::string& why) {
-    throw Error(fmt::format("can't listen on {}: {}; --listen takes HOST:PORT with a numeric host, or the path of a Unix socket in a "
-                            "folder that this user may write to", address, why));
+    throw Error(fmt::format(
+        "can't listen on {}: {}; --listen takes HOST:PORT with a numeric host, or the path of a Unix socket in a "
+        "folder that this user may write to",
+        address, why));
 }
 
 int with_listen(int fd, const std::string& address) {
@@ -51,7 +53,8 @@ bool answers(const sockaddr_un& at) {
 int listen_on_path(const std::string& path) {
     sockaddr_un at{};
     at.sun_family = AF_UNIX;
-    if (path.size() >= sizeof at.sun_path) cant_listen(path, fmt::format("the path has more than {} characters", sizeof at.sun_path - 1));
+    if (path.size() >= sizeof at.sun_path)
+        cant_listen(path, fmt::format("the path has more than {} characters", sizeof at.sun_path - 1));
     std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
     struct stat there {};
     if (::lstat(path.c_str(), &there) == 0) {  // what a killed server left behind is in the way
@@ -86,7 +89,8 @@ int listen_on_port(const std::string& address) {
 
 class Workers {
   public:
-    Workers(int socket, const std::function<int()>& worker, const sigset_t& outside) : socket_(socket), worker_(worker), outside_(outside) {}
+    Workers(int socket, const std::function<int()>& worker, const sigset_t& outside)
+        : socket_(socket), worker_(worker), outside_(outside) {}
 
     std::size_t running() const { return started_.size(); }
     void start() {
@@ -156,7 +160,8 @@ int serve_workers(const ListenOptions& options, const std::function<int()>& work
     log_normal("listening on {} with {} processes", options.address, options.processes);
     Workers workers(socket, worker, outside);
     for (auto not_before = Clock::now();;) {
-        while (Clock::now() >= not_before && workers.running() < static_cast<std::size_t>(options.processes)) workers.start();
+        while (Clock::now() >= not_before && workers.running() < static_cast<std::size_t>(options.processes))
+            workers.start();
         const int signal = next_signal(signals);
         if (signal != 0 && signal != SIGCHLD) break;
         if (workers.reap()) not_before = Clock::now() + kShortLife;

@@ -5,9 +5,9 @@
 #include <iostream>
 
 #include "listen.h"
-#include "scheduler.h"
 #include "sched/rpc/messages.h"
 #include "sched/rpc/reply.h"
+#include "scheduler.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
@@ -31,19 +31,25 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
     CommandLine line("cgi", "the scheduler: hands out jobs to clients and takes their results",
                      "Started by the web server, as CGI or as FastCGI program. Reads a request from standard input and "
                      "writes the reply to standard output.");
-    line.flag("--batch", options.scheduler.batch, "standard input holds many requests; their sequence numbers are not checked");
+    line.flag("--batch", options.scheduler.batch,
+              "standard input holds many requests; their sequence numbers are not checked");
     line.flag("--debug_log", options.scheduler.debug_log, "log to ./debug_log, and answer even if stop_sched exists");
     line.option("--listen", options.listen.address,
-                "be a FastCGI server at HOST:PORT or at the Unix socket PATH, for mod_proxy_fcgi and the like", "ADDRESS");
+                "be a FastCGI server at HOST:PORT or at the Unix socket PATH, for mod_proxy_fcgi and the like",
+                "ADDRESS");
     line.option("--processes", options.listen.processes, "with --listen: requests served at the same time; default 8");
-    line.section("FILES",
-                 "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/stop_sched: while it exists, clients are told to "
-                 "come back later.\nPROJECT/debug_sched: while it exists, the last request and reply of each host are left "
-                 "in the current folder.\nPROJECT/config.xml and the files beside it are read again when they change.");
-    line.section("SIGNALS", "TERM: as CGI ends at once. As FastCGI program TERM and INT end it when the request that is being served "
-                            "has its reply; with --listen TERM, INT and HUP end all of them so.");
-    line.section("EXIT STATUS", "0: a reply was written, possibly one that tells the client to come back later; a FastCGI program "
-                                "was told to end. 1: wrong command line or address, or ended by SIGTERM as CGI.");
+    line.section(
+        "FILES",
+        "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/stop_sched: while it exists, clients are told to "
+        "come back later.\nPROJECT/debug_sched: while it exists, the last request and reply of each host are left "
+        "in the current folder.\nPROJECT/config.xml and the files beside it are read again when they change.");
+    line.section(
+        "SIGNALS",
+        "TERM: as CGI ends at once. As FastCGI program TERM and INT end it when the request that is being served "
+        "has its reply; with --listen TERM, INT and HUP end all of them so.");
+    line.section("EXIT STATUS",
+                 "0: a reply was written, possibly one that tells the client to come back later; a FastCGI program "
+                 "was told to end. 1: wrong command line or address, or ended by SIGTERM as CGI.");
     if (const auto status = line.parse(argc, argv)) return status;
     if (options.listen.processes < 1 || options.listen.processes > 1000) return line.fail("--processes is 1 to 1000");
     return std::nullopt;

@@ -38,7 +38,8 @@ std::vector<fs::path> files_to_watch(const fs::path& project, const fs::path& ke
 std::string remote_address(const Gateway& gateway) {
     std::string address = gateway.variable("HTTP_X_FORWARDED_FOR");
     if (address.empty()) address = gateway.variable("REMOTE_ADDR");
-    std::replace_if(address.begin(), address.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+    std::replace_if(
+        address.begin(), address.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
     if (address.size() > 254) address.resize(254);
     return address.empty() ? "?.?.?.?" : address;
 }
@@ -128,8 +129,8 @@ void Scheduler::log_headers(const Gateway& gateway) const {
 /// <debug_req_reply_dir>: every pair of request and reply, and what was logged meanwhile.
 void Scheduler::keep_copy(const char* kind, const std::string& text) {
     if (!loaded_ || loaded_->config.debug_req_reply_dir.empty()) return;
-    const fs::path file = fs::path(loaded_->config.debug_req_reply_dir) /
-                          fmt::format("{}_{}_sched_{}.xml", ::getpid(), requests_, kind);
+    const fs::path file =
+        fs::path(loaded_->config.debug_req_reply_dir) / fmt::format("{}_{}_sched_{}.xml", ::getpid(), requests_, kind);
     try {
         write_file_atomically(file, text);
     } catch (const Error& e) {
@@ -140,7 +141,8 @@ void Scheduler::keep_copy(const char* kind, const std::string& text) {
 void Scheduler::keep_log() {
     const std::string lines = log_take_copy();
     if (!loaded_ || loaded_->config.debug_req_reply_dir.empty()) return;
-    const fs::path file = fs::path(loaded_->config.debug_req_reply_dir) / fmt::format("{}_{}_sched.log", ::getpid(), requests_);
+    const fs::path file =
+        fs::path(loaded_->config.debug_req_reply_dir) / fmt::format("{}_{}_sched.log", ::getpid(), requests_);
     try {
         write_file_atomically(file, lines);
     } catch (const Error& e) {

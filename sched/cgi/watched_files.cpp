@@ -24,7 +24,8 @@ std::vector<std::string> WatchedFiles::fingerprints() const {
         all.push_back(::stat(file.c_str(), &s) != 0
                           ? "absent"
                           : fmt::format("{} {} {}.{} {}.{}", s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec,
-                                        s.st_ctim.tv_sec, s.st_ctim.tv_nsec));  // a new mode or owner moves only the latter
+                                        s.st_ctim.tv_sec,
+                                        s.st_ctim.tv_nsec));  // a new mode or owner moves only the latter
     }
     return all;
 }

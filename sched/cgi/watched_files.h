@@ -5,8 +5,8 @@
 
 namespace sluice {
 
-/// Tells whether any of some files (or folders) changed since it was last asked: by size, times and inode (a file that may be read now
-/// has changed).
+/// Tells whether any of some files (or folders) changed since it was last asked: by size, times and inode (a file that
+/// may be read now has changed).
 class WatchedFiles {
   public:
     void watch(std::vector<std::filesystem::path> files);

@@ -51,9 +51,11 @@ std::vector<std::string> jobs_from_elsewhere(const Rpc& rpc) {
     std::vector<std::string> lines;
     for (const PlannedJob& job : rpc.jobs) {
         if (job.origin == PlannedJob::Origin::kResend)
-            lines.push_back(fmt::format("RESULT#{} {} (lost by the host, sent again)", job.reply.result_id, job.reply.result_name));
+            lines.push_back(
+                fmt::format("RESULT#{} {} (lost by the host, sent again)", job.reply.result_id, job.reply.result_name));
         if (job.origin == PlannedJob::Origin::kAssigned)
-            lines.push_back(fmt::format("a new instance of WU#{} {} (assigned)", job.reply.workunit_id, job.reply.wu_name));
+            lines.push_back(
+                fmt::format("a new instance of WU#{} {} (assigned)", job.reply.workunit_id, job.reply.wu_name));
     }
     return lines;
 }

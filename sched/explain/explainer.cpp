@@ -5,8 +5,8 @@
 #include <iostream>
 #include <iterator>
 
-#include "config/load.h"
 #include "config/db_settings.h"
+#include "config/load.h"
 #include "feeder/job_summary_of.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -75,10 +75,16 @@ struct Explainer {
 };
 
 Explainer::Explainer(const std::filesystem::path& project, const ExplainOptions& given)
-    : options(given), live(load_config(project).config), config(deciding_config(live, given)),
-      files(load_project_files(config)), params(match_params(config)), db(read_only(db_settings(live))), stores(db),
+    : options(given),
+      live(load_config(project).config),
+      config(deciding_config(live, given)),
+      files(load_project_files(config)),
+      params(match_params(config)),
+      db(read_only(db_settings(live))),
+      stores(db),
       feeder_store(make_feeder_store(db)),
-      array(JobArray::attach_read_only(job_array_name(live.shmem_key, live.project_dir))), tables(array->tables()) {
+      array(JobArray::attach_read_only(job_array_name(live.shmem_key, live.project_dir))),
+      tables(array->tables()) {
     if (!options.plan_class_file.empty()) {
         files.plan_classes = PlanClasses::from_spec(text_of_file(options.plan_class_file), options.plan_class_file);
         for (const std::string& p : files.plan_classes.problems()) files.problems.push_back(p);
@@ -97,17 +103,22 @@ SchedulerRequest Explainer::request_of_database(Report& report) {
     const auto found = s.accounts.host_and_account(options.host);
     if (!found) throw Error(fmt::format("there is no HOST#{}", options.host));
     if (found->host.userid == 0)
-        throw Error(fmt::format("HOST#{} was merged into HOST#{}: use --host {}", options.host, found->host.rpc_seqno, found->host.rpc_seqno));
-    if (!found->account) throw Error(fmt::format("the account (USER#{}) of HOST#{} is gone", found->host.userid, options.host));
+        throw Error(fmt::format("HOST#{} was merged into HOST#{}: use --host {}", options.host, found->host.rpc_seqno,
+                                found->host.rpc_seqno));
+    if (!found->account)
+        throw Error(fmt::format("the account (USER#{}) of HOST#{} is gone", found->host.userid, options.host));
     ResultQuery query;
     query.in_progress_on_host = options.host;
-    HostRequest made = request_of_host(*found, s.host_states.load(options.host, false), s.results.load(query), *tables, options.wish);
+    HostRequest made =
+        request_of_host(*found, s.host_states.load(options.host, false), s.results.load(query), *tables, options.wish);
     made.request.code_sign_key = files.code_sign_key;
     report.assumed = std::move(made.assumed);
     const double passed = clock.now() - static_cast<double>(found->host.rpc_time);
     if (live.min_sendwork_interval > 0 && passed < live.min_sendwork_interval)
-        report.notes.push_back(fmt::format("the host's last request was {:.0f} s ago: until <min_sendwork_interval> ({} s) has passed, it "
-                                           "gets nothing (too_recent)", passed, live.min_sendwork_interval));
+        report.notes.push_back(
+            fmt::format("the host's last request was {:.0f} s ago: until <min_sendwork_interval> ({} s) has passed, it "
+                        "gets nothing (too_recent)",
+                        passed, live.min_sendwork_interval));
     return std::move(made.request);
 }
 
@@ -115,7 +126,8 @@ PoolFilter Explainer::filter() const {
     PoolFilter f;
     if (options.app.empty()) return f;
     const App* app = tables->app_by_name(options.app);
-    if (app == nullptr) throw Error("--app " + options.app + ": there is no such app; there are: " + known_apps(*tables));
+    if (app == nullptr)
+        throw Error("--app " + options.app + ": there is no such app; there are: " + known_apps(*tables));
     f.app = app->id;
     return f;
 }
@@ -129,21 +141,26 @@ void Explainer::find_job(DryJobPool& pool, Report& report) {
         return;
     }
     pool.show_only(-1);
-    pool.add_outsider(job_summary_of(report.job->job, config.reliable_on_priority, clock.now_sec()), slot_doc_of(report.job->job));
+    pool.add_outsider(job_summary_of(report.job->job, config.reliable_on_priority, clock.now_sec()),
+                      slot_doc_of(report.job->job));
     if (report.job->result.server_state != ServerState::kUnsent)
         report.notes.push_back("the job is judged as if it were unsent");
 }
 
 void Explainer::add_notes(Report& report) const {
     for (const std::string& p : files.problems) report.notes.push_back(p);
-    if (!array->ready()) report.notes.push_back("the feeder has not completed its first fill, or has stopped: clients are told that the project is down");
+    if (!array->ready())
+        report.notes.push_back(
+            "the feeder has not completed its first fill, or has stopped: clients are told that the project is down");
     const int most = config.mm_max_slots;
     if (most > 0 && static_cast<std::uint32_t>(most) < array->size())
-        report.notes.push_back(fmt::format("<mm_max_slots> {}: a real request looks at {} of the {} slots, from a random one on; here every job is judged",
-                                           most, most, array->size()));
+        report.notes.push_back(fmt::format(
+            "<mm_max_slots> {}: a real request looks at {} of the {} slots, from a random one on; here every job is judged",
+            most, most, array->size()));
     if (config.mm_min_slots > 0 && static_cast<std::uint32_t>(config.mm_min_slots) < array->size())
-        report.notes.push_back(fmt::format("<mm_min_slots> {}: a real request stops after that many slots if it has enough; here every job is judged",
-                                           config.mm_min_slots));
+        report.notes.push_back(fmt::format(
+            "<mm_min_slots> {}: a real request stops after that many slots if it has enough; here every job is judged",
+            config.mm_min_slots));
 }
 
 Report Explainer::run() {

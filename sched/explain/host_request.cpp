@@ -20,17 +20,22 @@ constexpr int kUsualClient[] = {8, 0, 2};
 
 bool has(const std::string& text, std::string_view part) { return contains_ignoring_case(text, part); }
 
-bool is_arm(const Host& h) { return has(h.p_vendor, "ARM") || has(h.p_model, "ARM") || has(h.p_vendor, "Apple") || has(h.p_model, "Apple M"); }
+bool is_arm(const Host& h) {
+    return has(h.p_vendor, "ARM") || has(h.p_model, "ARM") || has(h.p_vendor, "Apple") || has(h.p_model, "Apple M");
+}
 
 void add_once(std::vector<std::string>& names, const std::string& name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-std::string text_of(const Json& j, const char* key) { return j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : ""; }
+std::string text_of(const Json& j, const char* key) {
+    return j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
+}
 double number_of(const Json& j, const char* key) {
     if (!j.contains(key)) return 0;
-    const double v = j[key].is_number() ? j[key].get<double>()
-                     : j[key].is_string() ? parse_double(j[key].get<std::string>()).value_or(0) : 0;
+    const double v = j[key].is_number()   ? j[key].get<double>()
+                     : j[key].is_string() ? parse_double(j[key].get<std::string>()).value_or(0)
+                                          : 0;
     return std::isfinite(v) ? std::clamp(v, -1e12, 1e12) : 0;
 }
 int integer_of(const Json& j, const char* key) { return clamp_to_int32(number_of(j, key)); }
@@ -60,10 +65,12 @@ void Builder::machine() {
     const bool x86 = !is_arm(host);
     const std::size_t open = host.p_model.rfind('['), close = host.p_model.rfind(']');
     if (x86) r.cpu_features = kUsualFeatures;
-    if (open != std::string::npos && close != std::string::npos && close > open && !has(host.p_model.substr(open), "family"))
+    if (open != std::string::npos && close != std::string::npos && close > open &&
+        !has(host.p_model.substr(open), "family"))
         r.cpu_features = " " + to_lower_ascii(host.p_model.substr(open + 1, close - open - 1)) + " ";
     else
-        assume(x86 ? "instruction sets of the processor: those of a common x86-64 with AVX2" : "no special instruction sets of the processor");
+        assume(x86 ? "instruction sets of the processor: those of a common x86-64 with AVX2"
+                   : "no special instruction sets of the processor");
 }
 
 void Builder::client(const Json& misc) {
@@ -113,7 +120,8 @@ void Builder::gpus(const Json& misc, const Wish& wish) {
         c.estimated_delay = wish.delay;
         r.coprocs.push_back(std::move(c));
     }
-    if (!r.coprocs.empty()) assume("GPUs: CUDA 12.4, compute capability 8.6, double precision (what of this counts is not stored)");
+    if (!r.coprocs.empty())
+        assume("GPUs: CUDA 12.4, compute capability 8.6, double precision (what of this counts is not stored)");
 }
 
 void Builder::software(const Json& misc) {
@@ -151,16 +159,19 @@ void Builder::platforms(const HostState& state, const ProjectTables& tables) {
     bool anonymous = false;
     for (const HostAppVersion& v : state.versions) {
         const Id kind = v.app_version_id % 1000000;
-        anonymous |= v.app_version_id >= 1000000 && kind >= 2 && kind < 2 + kProcTypes && tables.version(v.app_version_id) == nullptr;
+        anonymous |= v.app_version_id >= 1000000 && kind >= 2 && kind < 2 + kProcTypes &&
+                     tables.version(v.app_version_id) == nullptr;
         const AppVersion* version = tables.version(v.app_version_id);
         const Platform* platform = version != nullptr ? tables.platform(version->platformid) : nullptr;
         if (platform != nullptr) add_once(names, platform->name);
     }
     if (anonymous)
-        assume("the host had versions of its own (app_info.xml); they are not stored, so it is taken for an ordinary one: use "
-               "--request with a request of its own to see it as it is");
+        assume(
+            "the host had versions of its own (app_info.xml); they are not stored, so it is taken for an ordinary one: use "
+            "--request with a request of its own to see it as it is");
     if (names.empty()) return;
-    assume(from_machine ? "platforms: as clients on such a system have them" : "platforms: those of the versions it ran");
+    assume(from_machine ? "platforms: as clients on such a system have them"
+                        : "platforms: those of the versions it ran");
     r.platform_name = names.front();
     r.alt_platforms.assign(names.begin() + 1, names.end());
 }
@@ -200,8 +211,9 @@ std::vector<std::string> platforms_of_machine(const Host& h) {
         return arm ? std::vector<std::string>{"arm64-apple-darwin", "x86_64-apple-darwin"}
                    : std::vector<std::string>{"x86_64-apple-darwin", "i686-apple-darwin"};
     if (has(h.os_name, "Android") || has(h.os_version, "Android"))
-        return arm || h.p_vendor.empty() ? std::vector<std::string>{"aarch64-android-linux-gnu", "arm-android-linux-gnu"}
-                                         : std::vector<std::string>{"x86_64-android-linux-gnu", "x86-android-linux-gnu"};
+        return arm || h.p_vendor.empty()
+                   ? std::vector<std::string>{"aarch64-android-linux-gnu", "arm-android-linux-gnu"}
+                   : std::vector<std::string>{"x86_64-android-linux-gnu", "x86-android-linux-gnu"};
     if (has(h.os_name, "Linux"))
         return arm ? std::vector<std::string>{"aarch64-unknown-linux-gnu", "arm-unknown-linux-gnueabihf"}
                    : std::vector<std::string>{"x86_64-pc-linux-gnu", "i686-pc-linux-gnu"};
@@ -211,7 +223,8 @@ std::vector<std::string> platforms_of_machine(const Host& h) {
 }
 
 HostRequest request_of_host(const HostAndAccount& found, const HostState& state,
-                            const std::vector<KnownResult>& in_progress, const ProjectTables& tables, const Wish& wish) {
+                            const std::vector<KnownResult>& in_progress, const ProjectTables& tables,
+                            const Wish& wish) {
     Builder b{found.host};
     Json misc = Json::parse(found.host.misc, nullptr, false);
     if (!misc.is_object()) misc = Json::object();
@@ -229,7 +242,9 @@ HostRequest request_of_host(const HostAndAccount& found, const HostState& state,
     r.work_req_seconds = r.cpu_req_secs = wish.seconds * cpus;
     r.cpu_req_instances = cpus;
     r.cpu_estimated_delay = wish.delay;
-    b.assume(fmt::format("it asks for {:g} s of work for each processor, which will be free in {:g} s (--seconds, --delay)", wish.seconds, wish.delay));
+    b.assume(
+        fmt::format("it asks for {:g} s of work for each processor, which will be free in {:g} s (--seconds, --delay)",
+                    wish.seconds, wish.delay));
     return std::move(b.out);
 }
 

@@ -27,20 +27,23 @@ const char* outcome_text(Outcome outcome) {
 std::string why_not_in_array(const JobStanding& s, const DryJobPool& pool, const ProjectTables& tables,
                              const JobArrayStats& array) {
     const Workunit& w = s.job.workunit;
-    if (tables.app(w.appid) == nullptr) return fmt::format("its app {} is deprecated, or was added after the feeder read the tables", w.appid);
+    if (tables.app(w.appid) == nullptr)
+        return fmt::format("its app {} is deprecated, or was added after the feeder read the tables", w.appid);
     if (s.state.transitioner_flags != TransitionerFlags::kNormal)
         return "its workunit is meant for certain hosts (assigned jobs): the feeder passes it over";
     if (s.state.error_mask != 0) return "its workunit was cancelled or has failed";
     if (s.state.canonical_resultid != 0) return "its workunit has a canonical result already";
     if (!is_alive(array.feeder)) return "the feeder does not run";
     if (pool.jobs_in_array() + pool.locked() >= pool.slots_of_array())
-        return fmt::format("all {} slots hold other jobs; it comes in its turn (a larger <shmem_work_items>, or another order of the feeder)",
-                           pool.slots_of_array());
+        return fmt::format(
+            "all {} slots hold other jobs; it comes in its turn (a larger <shmem_work_items>, or another order of the feeder)",
+            pool.slots_of_array());
     if (pool.locked() > 0) return "a scheduler may hold its slot now, or the feeder has not come to it yet";
     return "there is room: the feeder has not come to it yet, lets it rest, or leaves it out by its options (--mod, --wmod, --appids, slots by app)";
 }
 
-std::string standing_text(const JobStanding& s, const DryJobPool& pool, const ProjectTables& tables, const JobArrayStats& array) {
+std::string standing_text(const JobStanding& s, const DryJobPool& pool, const ProjectTables& tables,
+                          const JobArrayStats& array) {
     const Workunit& w = s.job.workunit;
     switch (s.result.server_state) {
         case ServerState::kUnsent:
@@ -48,14 +51,18 @@ std::string standing_text(const JobStanding& s, const DryJobPool& pool, const Pr
             return "unsent, not in the array: " + why_not_in_array(s, pool, tables, array);
         case ServerState::kInactive: {
             const App* app = tables.app(w.appid);
-            return fmt::format("not in the array: inactive, waits for size_regulator --app_name {} to release jobs of size class {}",
-                               app != nullptr ? app->name : std::to_string(w.appid), w.size_class);
+            return fmt::format(
+                "not in the array: inactive, waits for size_regulator --app_name {} to release jobs of size class {}",
+                app != nullptr ? app->name : std::to_string(w.appid), w.size_class);
         }
         case ServerState::kInProgress:
-            return fmt::format("not in the array: in progress on HOST#{}, due at {} (UNIX time)", s.result.hostid, s.result.report_deadline);
-        case ServerState::kOver: return fmt::format("not in the array: over, outcome: {}", outcome_text(s.result.outcome));
+            return fmt::format("not in the array: in progress on HOST#{}, due at {} (UNIX time)", s.result.hostid,
+                               s.result.report_deadline);
+        case ServerState::kOver:
+            return fmt::format("not in the array: over, outcome: {}", outcome_text(s.result.outcome));
     }
-    return fmt::format("not in the array: server_state {} is none that can be sent", static_cast<int>(s.result.server_state));
+    return fmt::format("not in the array: server_state {} is none that can be sent",
+                       static_cast<int>(s.result.server_state));
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ namespace sluice {
 
 struct JobStanding {
     KnownResult result;
-    UnsentJob job;               ///< result and workunit
+    UnsentJob job;  ///< result and workunit
     JobState state;
     std::optional<std::uint32_t> slot;
-    std::string text;            ///< one line: its state, and if it is not in the array, why not
+    std::string text;  ///< one line: its state, and if it is not in the array, why not
 };
 
 /// `job`: a result's id or name. Throws Error if there is no such result, or its workunit is gone.

@@ -22,21 +22,30 @@ int explain_main(int argc, char** argv) {
     std::int64_t host = -1;
     CommandLine line("sched_explain", "says why a host gets no work", kDescription);
     line.option("--host", host, "a request is made from what the database knows of this host", "ID");
-    line.option("--request", options.request_file, "the request in this file (as debug_req_reply_dir keeps them); - is standard input", "FILE");
-    line.option("--job", options.job, "only this job, whether or not it is in the array: a result's id or name", "RESULT");
+    line.option("--request", options.request_file,
+                "the request in this file (as debug_req_reply_dir keeps them); - is standard input", "FILE");
+    line.option("--job", options.job, "only this job, whether or not it is in the array: a result's id or name",
+                "RESULT");
     line.option("--app", options.app, "only jobs of this app", "NAME");
     line.flag("--json", json, "one JSON document");
-    line.option("--config", options.config_file, "decide by this file instead of PROJECT/config.xml, to see what a change would do", "FILE");
+    line.option("--config", options.config_file,
+                "decide by this file instead of PROJECT/config.xml, to see what a change would do", "FILE");
     line.option("--plan_class_spec", options.plan_class_file, "likewise for plan_class_spec.xml", "FILE");
-    line.option("--seconds", options.wish.seconds, "with --host: seconds of work asked for, for each processor (default 86400)", "N");
-    line.option("--delay", options.wish.delay, "with --host: seconds until the host's processors are free (default 0)", "N");
-    line.section("EXIT STATUS", "0: explained, whether or not jobs would be sent. 1: it can't be told; the reason is on standard error.");
-    line.section("EXAMPLES", "sched_explain --host 17\nsched_explain --host 17 --job 4711 --json\n"
-                             "sched_explain --request req.xml --config config.xml.new");
+    line.option("--seconds", options.wish.seconds,
+                "with --host: seconds of work asked for, for each processor (default 86400)", "N");
+    line.option("--delay", options.wish.delay, "with --host: seconds until the host's processors are free (default 0)",
+                "N");
+    line.section(
+        "EXIT STATUS",
+        "0: explained, whether or not jobs would be sent. 1: it can't be told; the reason is on standard error.");
+    line.section("EXAMPLES",
+                 "sched_explain --host 17\nsched_explain --host 17 --job 4711 --json\n"
+                 "sched_explain --request req.xml --config config.xml.new");
     if (const auto status = line.parse(argc, argv)) return *status;
     if ((host != -1) == !options.request_file.empty()) return line.fail("give either --host ID or --request FILE");
     if (host != -1 && host <= 0) return line.fail("--host: ids of hosts are positive numbers");
-    if (!(options.wish.seconds > 0) || !(options.wish.delay >= 0)) return line.fail("--seconds must be positive, --delay not negative");
+    if (!(options.wish.seconds > 0) || !(options.wish.delay >= 0))
+        return line.fail("--seconds must be positive, --delay not negative");
     options.host = host == -1 ? 0 : host;
     try {
         LogOptions log;

@@ -28,7 +28,8 @@ const char* state_text(int state) {
 std::string of_unit(const Verdict& v) {
     const std::string_view unit = reason_unit(v.reason);
     if (unit == "bytes") return fmt::format("needs {}, host allows {}", bytes_text(v.required), bytes_text(v.value));
-    if (unit == "bytes/s") return fmt::format("needs {}/s, host measured {}/s", bytes_text(v.required), bytes_text(v.value));
+    if (unit == "bytes/s")
+        return fmt::format("needs {}/s, host measured {}/s", bytes_text(v.required), bytes_text(v.value));
     if (unit == "jobs") return fmt::format("has {:g}, limit {:g}", v.value, v.required);
     if (unit == "results") return fmt::format("{:g} there already", v.value);
     return fmt::format("has {:g}, needs {:g}", v.value, v.required);
@@ -55,22 +56,31 @@ std::string phrase(const Verdict& v) {
     switch (v.reason) {
         case Reason::kDeadline:
             if (v.required == 0) return "the app is hard and the host has no credit yet";
-            return fmt::format("would be done in {}, must be done in {}", duration_text(v.value), duration_text(v.required));
+            return fmt::format("would be done in {}, must be done in {}", duration_text(v.value),
+                               duration_text(v.required));
         case Reason::kDeadlineOthers: return fmt::format("another job would be {} late", duration_text(v.value));
         case Reason::kReservedForLtt:
-            if (v.required > 1) return fmt::format("has waited {} of {} for low-turnaround hosts", duration_text(v.value), duration_text(v.required));
+            if (v.required > 1)
+                return fmt::format("has waited {} of {} for low-turnaround hosts", duration_text(v.value),
+                                   duration_text(v.required));
             return "waits for low-turnaround hosts";
-        case Reason::kClientTooOld: return fmt::format("needs client {}, host runs {}", client_text(v.required), client_text(v.value));
-        case Reason::kClientTooNew: return fmt::format("needs client {} or older, host runs {}", client_text(v.required), client_text(v.value));
+        case Reason::kClientTooOld:
+            return fmt::format("needs client {}, host runs {}", client_text(v.required), client_text(v.value));
+        case Reason::kClientTooNew:
+            return fmt::format("needs client {} or older, host runs {}", client_text(v.required), client_text(v.value));
         case Reason::kHrClassMismatch:
-        case Reason::kHrCommittedElsewhere: return fmt::format("committed to class {:g}, host is of class {:g}", v.required, v.value);
+        case Reason::kHrCommittedElsewhere:
+            return fmt::format("committed to class {:g}, host is of class {:g}", v.required, v.value);
         case Reason::kAppVersionMismatch:
         case Reason::kVersionCommittedElsewhere:
-            return v.required == 0 ? "" : fmt::format("bound to version {:g}{}", v.required, v.value != 0 ? fmt::format(", host would run {:g}", v.value) : "");
+            return v.required == 0 ? ""
+                                   : fmt::format("bound to version {:g}{}", v.required,
+                                                 v.value != 0 ? fmt::format(", host would run {:g}", v.value) : "");
         case Reason::kKeywordRefused: return fmt::format("keyword {:g}", v.value);
         case Reason::kNoSuchApp: return fmt::format("app id {:g}", v.value);
         case Reason::kUserFilter: return fmt::format("for user {:g}, this is user {:g}", v.required, v.value);
-        case Reason::kResultGone: return v.value == 0 ? "" : fmt::format("it is {}", state_text(static_cast<int>(v.value)));
+        case Reason::kResultGone:
+            return v.value == 0 ? "" : fmt::format("it is {}", state_text(static_cast<int>(v.value)));
         case Reason::kWorkunitError: return fmt::format("error mask {:g}", v.value);
         case Reason::kWorkunitDone: return fmt::format("canonical result {:g}", v.value);
         default: break;

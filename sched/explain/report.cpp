@@ -46,7 +46,8 @@ std::optional<Reason> binding_reason(const Explanation& e) {
 }
 
 int jobs_to_send(const Explanation& e) {
-    const auto sent = std::count_if(e.jobs.begin(), e.jobs.end(), [](const JudgedJob& j) { return j.fate == Reason::kFeasible; });
+    const auto sent =
+        std::count_if(e.jobs.begin(), e.jobs.end(), [](const JudgedJob& j) { return j.fate == Reason::kFeasible; });
     return static_cast<int>(sent + static_cast<std::ptrdiff_t>(e.other_jobs.size()));
 }
 

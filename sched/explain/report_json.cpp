@@ -22,7 +22,8 @@ Json verdict_json(const Verdict& v) {
 Json host_json_of(const Explanation& e) {
     const HostFacts& f = e.facts;
     Json gpus = Json::array();
-    for (const Coproc& c : f.coprocs) gpus.push_back({{"type", c.type}, {"model", c.model}, {"count", c.count}, {"ram", number(c.total_ram)}});
+    for (const Coproc& c : f.coprocs)
+        gpus.push_back({{"type", c.type}, {"model", c.model}, {"count", c.count}, {"ram", number(c.total_ram)}});
     return {{"id", e.host.id},
             {"user", e.user.id},
             {"os", e.host.os_name + " " + e.host.os_version},
@@ -60,15 +61,20 @@ Json job_json(const JudgedJob& j, std::uint32_t slots) {
     out["fate"] = j.fate == Reason::kFeasible ? "sent" : reason_name(j.fate);
     if (is_refusal(j.fate)) out["refusal"] = verdict_json(j.verdict);
     if (j.app_version_id != 0)
-        out["version"] = {{"id", j.app_version_id}, {"num", j.version_num}, {"plan_class", j.plan_class}, {"platform", j.platform},
-                          {"projected_flops", number(j.projected_flops)}, {"runtime", number(j.runtime)}};
+        out["version"] = {{"id", j.app_version_id},
+                          {"num", j.version_num},
+                          {"plan_class", j.plan_class},
+                          {"platform", j.platform},
+                          {"projected_flops", number(j.projected_flops)},
+                          {"runtime", number(j.runtime)}};
     if (j.host_size_class >= 0)
         out["size"] = {{"job", j.job.size_class}, {"host", j.host_size_class}, {"guess", j.size_is_guess}};
     if (!j.terms.empty()) {
         out["score"] = number(j.score);
         Json& terms = out["terms"] = Json::object();
         for (const auto& t : j.terms)
-            terms[t.name] = {{"weight", number(t.weight)}, {"value", number(t.value)}, {"points", number(t.weight * t.value)}};
+            terms[t.name] = {
+                {"weight", number(t.weight)}, {"value", number(t.value)}, {"points", number(t.weight * t.value)}};
     }
     return out;
 }
@@ -100,8 +106,11 @@ std::string report_json(const Report& report) {
     j["binding"] = binding && jobs_to_send(e) == 0 ? Json(reason_name(*binding)) : Json();
     j["summary"] = summary_json(e);
     if (report.job)
-        j["job"] = {{"result", report.job->job.result.id}, {"name", report.job->job.result.name}, {"workunit", report.job->job.workunit.id},
-                    {"in_array", report.job->slot.has_value()}, {"standing", report.job->text}};
+        j["job"] = {{"result", report.job->job.result.id},
+                    {"name", report.job->job.result.name},
+                    {"workunit", report.job->job.workunit.id},
+                    {"in_array", report.job->slot.has_value()},
+                    {"standing", report.job->text}};
     j["jobs"] = Json::array();
     for (const JudgedJob& job : e.jobs) j["jobs"].push_back(job_json(job, e.slots));
     j["other_jobs"] = e.other_jobs;

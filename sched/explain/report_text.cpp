@@ -15,7 +15,8 @@ std::string host_lines(const Explanation& e) {
         "HOST#{} of USER#{} {}: {} {}, {} CPUs ({} may be used), memory {} ({} may be used), {} of disk may be used\n"
         "platforms:{}\n",
         e.host.id, e.user.id, e.user.name, e.host.os_name, e.host.os_version, e.host.p_ncpus, f.usable_cpus,
-        bytes_text(e.host.m_nbytes), bytes_text(f.usable_ram), bytes_text(f.disk_available), platforms.empty() ? " none" : platforms);
+        bytes_text(e.host.m_nbytes), bytes_text(f.usable_ram), bytes_text(f.disk_available),
+        platforms.empty() ? " none" : platforms);
     for (const Coproc& c : f.coprocs)
         text += fmt::format("GPU: {} {} x {} ({})\n", c.count, c.type, c.model, bytes_text(c.total_ram));
     return text;
@@ -27,8 +28,8 @@ std::string asked_text(const WorkRequest& w) {
     for (int t = 0; t < kProcTypes; ++t) {
         const auto i = static_cast<std::size_t>(t);
         if (w.seconds[i] > 0 || w.instances[i] > 0)
-            text += fmt::format(" {}: {}, {:g} idle, free in {};", proc_type_name(static_cast<ProcType>(t)), duration_text(w.seconds[i]),
-                                w.instances[i], duration_text(w.estimated_delay[i]));
+            text += fmt::format(" {}: {}, {:g} idle, free in {};", proc_type_name(static_cast<ProcType>(t)),
+                                duration_text(w.seconds[i]), w.instances[i], duration_text(w.estimated_delay[i]));
     }
     if (text.back() == ';') text.pop_back();
     return text == "asks for:" ? "asks for no work\n" : text + "\n";
@@ -47,8 +48,9 @@ std::string score_text(const JudgedJob& j) {
 
 std::string version_text(const JudgedJob& j) {
     if (j.app_version_id == 0) return "";
-    std::string text = fmt::format(", version {}{} on {}, est. {}", j.version_num, j.plan_class.empty() ? "" : " [" + j.plan_class + "]",
-                                   j.platform, duration_text(j.runtime));
+    std::string text =
+        fmt::format(", version {}{} on {}, est. {}", j.version_num,
+                    j.plan_class.empty() ? "" : " [" + j.plan_class + "]", j.platform, duration_text(j.runtime));
     if (j.host_size_class >= 0)
         text += fmt::format(", size class {} for a host of class {}{}", j.job.size_class, j.host_size_class,
                             j.size_is_guess ? " (a guess: no history)" : "");
@@ -57,8 +59,8 @@ std::string version_text(const JudgedJob& j) {
 
 std::string job_line(const JudgedJob& j, std::uint32_t slots) {
     const std::string where = j.slot < slots ? fmt::format("slot {:5}", j.slot) : "not in array";
-    std::string text = fmt::format("{} RESULT#{} WU#{} {} {}: ", where, j.job.result_id, j.job.workunit_id, j.app.empty() ? "?" : j.app,
-                                   proc_type_name(j.resource));
+    std::string text = fmt::format("{} RESULT#{} WU#{} {} {}: ", where, j.job.result_id, j.job.workunit_id,
+                                   j.app.empty() ? "?" : j.app, proc_type_name(j.resource));
     if (j.fate == Reason::kFeasible) return text + "WOULD BE SENT, " + score_text(j) + version_text(j) + "\n";
     if (j.fate == Reason::kNotNeeded) return text + "not needed, " + score_text(j) + version_text(j) + "\n";
     text += reason_name(j.fate);
@@ -71,7 +73,8 @@ std::string reason_lines(const Report& report, Reason r) {
     const ReasonCount& c = report.explanation.stats.reasons[static_cast<std::size_t>(r)];
     std::string text = fmt::format("  {}: {} {}", reason_name(r), c.count, c.count == 1 ? "time" : "times");
     std::string nearest = phrase(c.nearest);
-    if (c.nearest_result != 0) nearest = fmt::format("RESULT#{}{}{}", c.nearest_result, nearest.empty() ? "" : " ", nearest);
+    if (c.nearest_result != 0)
+        nearest = fmt::format("RESULT#{}{}{}", c.nearest_result, nearest.empty() ? "" : " ", nearest);
     if (!nearest.empty()) text += "; nearest: " + nearest;
     return text + fmt::format("\n      {}\n", reason_advice(r));
 }
@@ -85,10 +88,13 @@ std::string headline(const Report& report) {
     if (const auto r = binding_reason(e)) {
         const ReasonCount& c = e.stats.reasons[static_cast<std::size_t>(*r)];
         const std::string p = phrase(c.nearest);
-        return fmt::format("No job would be sent. The binding constraint: {}{}{}\n", reason_name(*r), p.empty() ? "" : ": nearest miss ", p);
+        return fmt::format("No job would be sent. The binding constraint: {}{}{}\n", reason_name(*r),
+                           p.empty() ? "" : ": nearest miss ", p);
     }
-    if (!report.app.empty()) return fmt::format("No job would be sent: the array holds no job of app {}.\n", report.app);
-    return e.locked > 0 ? "No job would be sent: schedulers hold all jobs of the array at the moment.\n" : "No job would be sent.\n";
+    if (!report.app.empty())
+        return fmt::format("No job would be sent: the array holds no job of app {}.\n", report.app);
+    return e.locked > 0 ? "No job would be sent: schedulers hold all jobs of the array at the moment.\n"
+                        : "No job would be sent.\n";
 }
 
 }  // namespace
@@ -100,7 +106,8 @@ std::string report_text(const Report& report) {
     for (const std::string& line : report.notes) text += "note: " + line + "\n";
     text += fmt::format("array: {} slots, {} jobs, {} held by schedulers\n\n", e.slots, e.in_array, e.locked);
     if (report.job)
-        text += fmt::format("RESULT#{} {}: {}\n", report.job->job.result.id, report.job->job.result.name, report.job->text);
+        text +=
+            fmt::format("RESULT#{} {}: {}\n", report.job->job.result.id, report.job->job.result.name, report.job->text);
     const auto lines = one_line_a_job(e.jobs);
     for (const JudgedJob& j : lines) text += job_line(j, e.slots);
     if (!lines.empty()) text += "\n";

@@ -25,8 +25,8 @@ void abort_useless_jobs(Rpc& rpc) {
     for (const OtherResult& job : rpc.request.other_results) {
         const KnownResult* r = rpc.known_result(job.name);
         const bool timed_out = r != nullptr && r->server_state == ServerState::kOver && r->outcome == Outcome::kNoReply;
-        const bool on_this_host = r != nullptr && r->hostid == rpc.host.id &&
-                                  (r->server_state == ServerState::kInProgress || timed_out);
+        const bool on_this_host =
+            r != nullptr && r->hostid == rpc.host.id && (r->server_state == ServerState::kInProgress || timed_out);
         if (!on_this_host)
             abort_now(rpc, job.name, "result not in request");
         else if ((r->wu_error_mask & kWuCancelled) != 0)

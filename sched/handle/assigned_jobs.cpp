@@ -77,8 +77,8 @@ bool send_one(Rpc& rpc, WorkSession& session, const AssignedJob& job, JobOrigin 
               reason_name(v.reason));
         return false;
     }
-    auto planned = plan_known_job(rpc, chosen, job.workunit, result,
-                                  std::min(rpc.now_sec + job.workunit.delay_bound, kNever));
+    auto planned =
+        plan_known_job(rpc, chosen, job.workunit, result, std::min(rpc.now_sec + job.workunit.delay_bound, kNever));
     if (!planned) return false;
     planned->origin = PlannedJob::Origin::kAssigned;
     result.report_deadline = planned->db_deadline;

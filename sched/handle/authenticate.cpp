@@ -139,8 +139,7 @@ bool account_of_named_host(Rpc& rpc, const HostAndAccount& found) {
 }
 
 Stage with_named_host(Rpc& rpc, const HostAndAccount& found, bool forwarded) {
-    if (!account_of_named_host(rpc, found))
-        return rpc.refuse(messages::bad_key_of_known_host(), kMissingKeyDelay);
+    if (!account_of_named_host(rpc, found)) return rpc.refuse(messages::bad_key_of_known_host(), kMissingKeyDelay);
     const Id user = rpc.account.user.id;
     if (found.host.userid != user) {
         log_normal("[HOST#{}] [USER#{}] inconsistent host ID; creating new host", found.host.id, user);
@@ -191,7 +190,7 @@ Stage authenticate(Rpc& rpc) {
     if (!rpc.new_host()) log_request_line(rpc);  // a new one has no number before the commit
     if (rpc.config.debug_request_details)
         log_normal("Request details: auth {}, RPC seqno {}, platform {}", shortened(rpc.request.authenticator),
-                  rpc.request.rpc_seqno, rpc.request.platform_name);
+                   rpc.request.rpc_seqno, rpc.request.platform_name);
     if (rpc.stored.max_results_day == -1) return rpc.refuse(messages::host_is_banned(), kBannedDelay);
     return Stage::kContinue;
 }

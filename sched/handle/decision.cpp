@@ -12,7 +12,8 @@ namespace {
 
 constexpr SearchInfo kInfos[] = {
     {Search::kDone, "done", "The job array was searched; the reasons say what became of its jobs."},
-    {Search::kBadRequest, "bad_request", "What came in was no scheduler request; nothing to do, unless a proxy cuts requests."},
+    {Search::kBadRequest, "bad_request",
+     "What came in was no scheduler request; nothing to do, unless a proxy cuts requests."},
     {Search::kDatabaseDown, "database_down",
      "The database did not answer; the client comes back after <maintenance_delay>. Look at the database's own log."},
     {Search::kNotAsked, "not_asked",

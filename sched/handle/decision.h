@@ -12,13 +12,13 @@ struct Screening;
 /// Was the job array searched for this host? If not, what stood before.
 enum class Search {
     kDone,
-    kBadRequest,        ///< it could not be read
+    kBadRequest,  ///< it could not be read
     kDatabaseDown,
-    kNotAsked,          ///< the request asked for no work
-    kClientRefused,     ///< its version, system or processor is not served, or <dont_send_jobs>
-    kUnknownAccount,    ///< no such account or host, or the key is not the account's
-    kHostBanned,        ///< host.max_results_day is -1
-    kHostBusy,          ///< another request of this host is being handled
+    kNotAsked,        ///< the request asked for no work
+    kClientRefused,   ///< its version, system or processor is not served, or <dont_send_jobs>
+    kUnknownAccount,  ///< no such account or host, or the key is not the account's
+    kHostBanned,      ///< host.max_results_day is -1
+    kHostBusy,        ///< another request of this host is being handled
     kUnknownPlatform,
     kArrayEmpty,
     kKeyUnknown,        ///< the client holds another code-signing key
@@ -45,8 +45,8 @@ Search ended_by_account(const Rpc& rpc);
 
 struct Decision {
     Search search = Search::kNotAsked;
-    MatchStats stats;     ///< of all passes over the array
-    WorkRequest wanted;   ///< what was asked for, as the matcher understood it
+    MatchStats stats;    ///< of all passes over the array
+    WorkRequest wanted;  ///< what was asked for, as the matcher understood it
 };
 
 /// Adds the counts of another pass over the array; of two nearest misses the nearer one stays.

@@ -109,8 +109,11 @@ void lock_briefly(int fd) {
 }
 
 void append(const fs::path& path, const std::string& line, std::int64_t most) {
-    const auto failed = [&] { throw FileError(fmt::format("decision log {}: {}", path.string(), std::strerror(errno))); };
-    constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;  // a pipe must not keep the RPC waiting
+    const auto failed = [&] {
+        throw FileError(fmt::format("decision log {}: {}", path.string(), std::strerror(errno)));
+    };
+    constexpr int kFlags =
+        O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;  // a pipe must not keep the RPC waiting
     File file{::open(path.c_str(), kFlags, 0664)};
     if (file.fd < 0 && errno == ENOENT) {
         fs::create_directories(path.parent_path());
@@ -126,7 +129,8 @@ void append(const fs::path& path, const std::string& line, std::int64_t most) {
     if (written == static_cast<ssize_t>(line.size())) return;
     const int why = errno;
     // A disk that is full: what stands there of the line must not become the start of the next one.
-    if (written > 0) [[maybe_unused]] const ssize_t ended = ::write(file.fd, "\n", 1);
+    if (written > 0) [[maybe_unused]]
+        const ssize_t ended = ::write(file.fd, "\n", 1);
     errno = written < 0 ? why : ENOSPC;
     failed();
 }
@@ -149,7 +153,8 @@ std::string decision_record(const Rpc& rpc) {
                   {"candidates", d.stats.candidates},
                   {"claims_lost", d.stats.claims_lost}};
     const std::vector<Reason> order = binding_order(d.stats);
-    j["binding"] = rpc.jobs.empty() && !order.empty() && is_refusal(order.front()) ? Json(reason_name(order.front())) : Json();
+    j["binding"] =
+        rpc.jobs.empty() && !order.empty() && is_refusal(order.front()) ? Json(reason_name(order.front())) : Json();
     j["reasons"] = reasons(rpc);
     j["sent"] = sent_jobs(rpc);
     j["messages"] = Json::array();

@@ -133,8 +133,9 @@ void Transaction::change_versions() {
     for (const PlannedJob& job : rpc.jobs) {
         if (job.origin == PlannedJob::Origin::kResend) continue;
         const AppChoice& v = job.chosen.version;
-        const Id id = v.generalized_id != 0 ? v.generalized_id
-                                            : generalized_version_id(job.chosen.job.app_id, send_of(job).app_version_id);
+        const Id id = v.generalized_id != 0
+                          ? v.generalized_id
+                          : generalized_version_id(job.chosen.job.app_id, send_of(job).app_version_id);
         VersionChange& sum = by_id[id];
         sum.generalized_id = id;
         ++sum.jobs_sent;
@@ -172,7 +173,9 @@ void Transaction::run() {
 
 /// Takes lost jobs out of the reply; their slots go back (the next scan finds them gone).
 void drop(Rpc& rpc, const JobsLost& lost) {
-    const auto among = [](const std::vector<Id>& ids, Id id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
+    const auto among = [](const std::vector<Id>& ids, Id id) {
+        return std::find(ids.begin(), ids.end(), id) != ids.end();
+    };
     std::erase_if(rpc.jobs, [&](const PlannedJob& job) {
         const bool gone = job.origin == PlannedJob::Origin::kAssigned
                               ? among(lost.assigned_workunits, job.reply.workunit_id)

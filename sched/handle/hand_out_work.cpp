@@ -58,14 +58,15 @@ void take(Rpc& rpc, MatchResult&& result) {
                        chosen.job.result_id, planned->reply.result_name, chosen.estimated_runtime,
                        chosen.job.rsc_fpops_bound / std::max(chosen.version.usage.projected_flops, 1.0));
         if (rpc.config.debug_credit)
-            log_normal("[credit] [RESULT#{}] sent with {:.2f} GFLOPS peak, {:.2f} GFLOPS projected", chosen.job.result_id,
-                       planned->flops_estimate / 1e9, chosen.version.usage.projected_flops / 1e9);
+            log_normal("[credit] [RESULT#{}] sent with {:.2f} GFLOPS peak, {:.2f} GFLOPS projected",
+                       chosen.job.result_id, planned->flops_estimate / 1e9, chosen.version.usage.projected_flops / 1e9);
         rpc.jobs.push_back(std::move(*planned));
     }
     if (result.stats.locked_over_limit)
-        log_warning("{} of {} job slots that were looked at are locked by other schedulers: the array is too small for "
-                    "the load; raise <shmem_work_items>, or <mm_max_locked> to silence this",
-                    result.stats.slots_locked, result.stats.slots_scanned);
+        log_warning(
+            "{} of {} job slots that were looked at are locked by other schedulers: the array is too small for "
+            "the load; raise <shmem_work_items>, or <mm_max_locked> to silence this",
+            result.stats.slots_locked, result.stats.slots_scanned);
 }
 
 /// One job of each non-CPU-intensive app that the host has none of.

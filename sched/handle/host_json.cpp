@@ -81,11 +81,10 @@ std::string host_json(const SchedulerRequest& r) {
     if (Json list = gpus(r); !list.empty()) out["gpus"] = std::move(list);
     if (Json d = docker(r); !d.empty()) out["docker"] = std::move(d);
     if (!r.virtualbox_version.empty()) {
-        const bool accel = r.cpu_features.find("vmx") != std::string::npos ||
-                           r.cpu_features.find("svm") != std::string::npos;
-        out["vbox"] = {{"version", r.virtualbox_version},
-                       {"hw_accel", accel},
-                       {"hw_accel_enabled", !r.vm_extensions_disabled}};
+        const bool accel =
+            r.cpu_features.find("vmx") != std::string::npos || r.cpu_features.find("svm") != std::string::npos;
+        out["vbox"] = {
+            {"version", r.virtualbox_version}, {"hw_accel", accel}, {"hw_accel_enabled", !r.vm_extensions_disabled}};
     }
     if (r.dont_use_docker || r.dont_use_wsl)
         out["config"] = {{"dont_use_docker", r.dont_use_docker}, {"dont_use_wsl", r.dont_use_wsl}};

@@ -4,7 +4,8 @@
 
 namespace sluice {
 
-/// Could this RPC send lost jobs again (configured, or to be expected of a repeated report), as far as the request tells?
+/// Could this RPC send lost jobs again (configured, or to be expected of a repeated report), as far as the request
+/// tells?
 bool may_resend(const Rpc& rpc);
 
 /// Sends again what the database says is on the host and the client says is not. True: something was sent again, and

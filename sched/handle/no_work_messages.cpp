@@ -109,14 +109,14 @@ void Explainer::applications() {
             rpc.say(messages::no_tasks_for_app(known->user_friendly_name));
     }
     const bool says_so = rpc.config.sched_old || rpc.config.compat_level > 0;  // upstream: the old policy only
-    if (says_so && happened(Reason::kAppNotSelected) && !any)
-        rpc.say(messages::no_tasks_for_selected_apps());
+    if (says_so && happened(Reason::kAppNotSelected) && !any) rpc.say(messages::no_tasks_for_selected_apps());
 }
 
 /// Of one reason, by app: they were found from a random slot on.
 void Explainer::obstacles(Reason r) {
     std::vector<Obstacle> of_reason;
-    std::ranges::copy_if(stats.obstacles, std::back_inserter(of_reason), [&](const Obstacle& o) { return o.verdict.reason == r; });
+    std::ranges::copy_if(stats.obstacles, std::back_inserter(of_reason),
+                         [&](const Obstacle& o) { return o.verdict.reason == r; });
     std::ranges::stable_sort(of_reason, {}, &Obstacle::appid);
     for (const Obstacle& o : of_reason) obstacle(o);
 }

@@ -11,7 +11,9 @@ namespace sluice {
 namespace {
 
 /// result.app_version_id of anonymous platform: -2 CPU, -3 NVIDIA …
-Id stored_version_id(const AppChoice& v) { return v.anonymous ? -2 - static_cast<int>(v.usage.proc_type) : v.app_version_id; }
+Id stored_version_id(const AppChoice& v) {
+    return v.anonymous ? -2 - static_cast<int>(v.usage.proc_type) : v.app_version_id;
+}
 
 std::int64_t after(double now, double seconds) {
     return static_cast<std::int64_t>(std::min(now + seconds, static_cast<double>(kNever)));
@@ -51,9 +53,10 @@ std::optional<PlannedJob> finished(const Rpc& rpc, PlannedJob job, std::int64_t 
     job.db_deadline = std::min(report_deadline + rpc.config.report_grace_period, kNever);
     job.flops_estimate = job.chosen.version.usage.peak_flops;
     if (can_send(r)) return job;
-    log_critical("[HOST#{}] [RESULT#{} {}] [WU#{}] not sent: its documents have no <workunit> or <result> line of their "
-                 "own, or exceed 64 KiB with what the scheduler adds; correct the templates",
-                 rpc.host.id, r.result_id, r.result_name, r.workunit_id);
+    log_critical(
+        "[HOST#{}] [RESULT#{} {}] [WU#{}] not sent: its documents have no <workunit> or <result> line of their "
+        "own, or exceed 64 KiB with what the scheduler adds; correct the templates",
+        rpc.host.id, r.result_id, r.result_name, r.workunit_id);
     return std::nullopt;
 }
 
@@ -78,8 +81,8 @@ JobSummary summary_of(const Workunit& w, const Result& result) {
     j.app_version_id = static_cast<std::int32_t>(w.app_version_id);
     j.app_version_num = w.app_version_num;
     j.size_class = static_cast<std::int16_t>(w.size_class);
-    j.target_nresults = static_cast<std::int16_t>(
-        std::clamp(w.target_nresults, 0, int{std::numeric_limits<std::int16_t>::max()}));
+    j.target_nresults =
+        static_cast<std::int16_t>(std::clamp(w.target_nresults, 0, int{std::numeric_limits<std::int16_t>::max()}));
     if (const std::string buda = buda_app_name(w.xml_doc); !buda.empty()) {
         j.is_buda = 1;
         j.buda_app_hash = file_name_hash(buda.data(), buda.size());

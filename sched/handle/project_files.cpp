@@ -73,7 +73,8 @@ ProjectFiles load_project_files(const ProjectConfig& config) {
     files.file_delete = RegexList(lines_of(optional_file(project / "file_delete_regex", problems)));
     for (const std::string& p : files.file_delete.problems()) problems.push_back("file_delete_regex: " + p);
     if (!config.replace_download_url_by_timezone.empty())
-        files.download_servers = parse_download_servers(optional_file(project / "download_servers", problems), problems);
+        files.download_servers =
+            parse_download_servers(optional_file(project / "download_servers", problems), problems);
     files.plan_classes = load_plan_classes(project);
     for (const std::string& p : files.plan_classes.problems()) problems.push_back(p);
     files.buda = load_buda_catalogue(project);

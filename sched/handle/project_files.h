@@ -14,11 +14,11 @@
 namespace sluice {
 
 struct ProjectFiles {
-    std::string code_sign_key;   ///< keys/code_sign_public, trimmed
+    std::string code_sign_key;  ///< keys/code_sign_public, trimmed
     std::vector<OldKey> old_keys;
     std::string gui_urls, project_files;
-    RegexList ban_os, ban_cpu;   ///< of config.xml
-    RegexList file_delete;       ///< names of sticky files that clients are told to delete
+    RegexList ban_os, ban_cpu;  ///< of config.xml
+    RegexList file_delete;      ///< names of sticky files that clients are told to delete
     std::vector<std::pair<int, std::string>> download_servers;  ///< UTC offset s, base URL
     PlanClasses plan_classes;
     BudaCatalogue buda;

@@ -48,8 +48,8 @@ Report judge(Rpc& rpc, const KnownResult& r) {
         if (r.outcome == Outcome::kSuccess) rpc.resend_asked = true;
         if (const char* why = already_over(r)) {
             log_normal("[handle][HOST#{}][RESULT#{}][WU#{}] result already over [outcome={} validate_state={}]: {}",
-                       rpc.host.id, r.id, r.workunitid, static_cast<int>(r.outcome),
-                       static_cast<int>(r.validate_state), why);
+                       rpc.host.id, r.id, r.workunitid, static_cast<int>(r.outcome), static_cast<int>(r.validate_state),
+                       why);
             return Report::kIgnore;
         }
     } else if (r.server_state != ServerState::kInProgress) {
@@ -127,7 +127,8 @@ void change_quota(Rpc& rpc, const KnownResult& r, bool good) {
     if (after != before || !good) rpc.writes.versions.push_back({id, 0, after - before, !good});
 }
 
-/// Was it the host's fault? Jobs that the project aborted, or (level 1) that could not start in time, say nothing of it.
+/// Was it the host's fault? Jobs that the project aborted, or (level 1) that could not start in time, say nothing of
+/// it.
 bool counts_against_host(const Rpc& rpc, int exit_status) {
     if (exit_status == kExitAbortedByProject) return false;
     return rpc.config.compat_level == 0 || exit_status != kExitUnstartedLate;
@@ -181,11 +182,12 @@ Stage record_results(Rpc& rpc) {
             rpc.reply.result_acks.push_back(said.name);
         } else {
             if (rpc.config.debug_handle_results)
-                log_normal("[handle] [HOST#{}] [RESULT#{}] [WU#{}] got result (DB: server_state={} outcome={} "
-                           "client_state={} validate_state={} delete_state={})",
-                           rpc.host.id, r->id, r->workunitid, static_cast<int>(r->server_state),
-                           static_cast<int>(r->outcome), static_cast<int>(r->client_state),
-                           static_cast<int>(r->validate_state), static_cast<int>(r->file_delete_state));
+                log_normal(
+                    "[handle] [HOST#{}] [RESULT#{}] [WU#{}] got result (DB: server_state={} outcome={} "
+                    "client_state={} validate_state={} delete_state={})",
+                    rpc.host.id, r->id, r->workunitid, static_cast<int>(r->server_state), static_cast<int>(r->outcome),
+                    static_cast<int>(r->client_state), static_cast<int>(r->validate_state),
+                    static_cast<int>(r->file_delete_state));
             if (judge(rpc, *r) == Report::kAccept) {
                 accept(rpc, said, *r);
                 stored.push_back(said.name);

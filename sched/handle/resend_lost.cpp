@@ -1,6 +1,6 @@
 // Jobs that the database has on the host and the host does not list: sent again, or timed out now so that the
-// transitioner makes others. The grace period is in the database's figure once, not once more for each resend (as upstream
-// has it).
+// transitioner makes others. The grace period is in the database's figure once, not once more for each resend (as
+// upstream has it).
 #include <algorithm>
 #include <functional>
 #include <unordered_set>
@@ -57,7 +57,8 @@ std::int64_t extended_deadline(const Rpc& rpc, const LostJob& job, std::int64_t 
 }
 
 /// The deadline that the job gets; null: `why` says why it can't be sent again. Level 0, upstream: the job keeps its
-/// deadline if it can be met, else it gets delay_bound anew; one that has passed is over. Level 1: as the formula has it.
+/// deadline if it can be met, else it gets delay_bound anew; one that has passed is over. Level 1: as the formula has
+/// it.
 std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, const LostJob& job, Chosen& chosen,
                                        const char*& why) {
     const std::int64_t left = told_deadline(rpc, job) - rpc.now_sec, whole = job.workunit.delay_bound;

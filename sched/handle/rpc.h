@@ -24,20 +24,20 @@ enum class Stage { kContinue, kReply };
 struct PlannedJob {
     enum class Origin { kPool, kResend, kAssigned };
     Origin origin = Origin::kPool;
-    Chosen chosen;           ///< kPool: its slot is held
+    Chosen chosen;  ///< kPool: its slot is held
     ReplyJob reply;
-    std::int64_t db_deadline = 0;   ///< grace period included
+    std::int64_t db_deadline = 0;  ///< grace period included
     double flops_estimate = 0;
-    Result to_insert;        ///< kAssigned
-    AssignedJob assigned;    ///< kAssigned
+    Result to_insert;      ///< kAssigned
+    AssignedJob assigned;  ///< kAssigned
 };
 
 /// Everything that commit writes, besides planned jobs and the host.
 struct RpcWrites {
     UserChange user;
     ReportBatch reports;
-    std::vector<Id> reported_workunits;   ///< looked at by the transitioner at once
-    std::vector<Id> detached;             ///< results of a host that came back without them
+    std::vector<Id> reported_workunits;  ///< looked at by the transitioner at once
+    std::vector<Id> detached;            ///< results of a host that came back without them
     std::vector<Id> detached_workunits;
     std::vector<SendWrite> expired;       ///< lost jobs that can't be sent again: to time out now
     std::vector<VersionChange> versions;  ///< by reports; sends are added at commit
@@ -84,9 +84,9 @@ struct Rpc {
     std::vector<std::string> platforms;  ///< known to the project, primary first
     bool overtaken = false;              ///< this decision is made again: another process was quicker
     bool may_send_work = true;
-    bool resend_asked = false;           ///< a result came twice: the last reply may have been lost
+    bool resend_asked = false;  ///< a result came twice: the last reply may have been lost
     std::vector<PlannedJob> jobs;
-    Decision decision;                   ///< about new jobs
+    Decision decision;  ///< about new jobs
     RpcWrites writes;
 
     bool new_host() const { return stored.id == 0; }
@@ -106,7 +106,7 @@ Stage lock_host(Rpc& rpc);
 Stage read_host(Rpc& rpc);
 Stage update_host(Rpc& rpc);
 Stage record_results(Rpc& rpc);
-Stage hand_out_work(Rpc& rpc);     ///< resend_lost, aborts, send_work
+Stage hand_out_work(Rpc& rpc);  ///< resend_lost, aborts, send_work
 Stage exchange_messages(Rpc& rpc);
 
 }  // namespace sluice

@@ -12,10 +12,10 @@ namespace sluice {
 struct Screening {
     bool may_send_work = true;
     bool wants_work = false;
-    bool pool_empty = false;       ///< work is wanted and the job array holds none
-    bool finished = false;         ///< the reply is complete: no database access
+    bool pool_empty = false;  ///< work is wanted and the job array holds none
+    bool finished = false;    ///< the reply is complete: no database access
     std::vector<ReplyMessage> messages;
-    double delay = 0;              ///< s
+    double delay = 0;  ///< s
     std::vector<std::string> delete_files;
 
     void refuse(ReplyMessage message, double seconds) {

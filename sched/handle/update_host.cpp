@@ -101,9 +101,8 @@ void apply_preferences(Rpc& rpc) {
         rpc.writes.user.global_prefs = user.global_prefs = r.global_prefs;
     }
     if (rpc.config.debug_prefs)
-        log_normal("[prefs] have_master:{} have_working: {} have_db: {}; sending DB prefs: {}",
-                   !r.global_prefs.empty(), !r.working_global_prefs.empty(), !user.global_prefs.empty(),
-                   decision.send_to_client);
+        log_normal("[prefs] have_master:{} have_working: {} have_db: {}; sending DB prefs: {}", !r.global_prefs.empty(),
+                   !r.working_global_prefs.empty(), !user.global_prefs.empty(), decision.send_to_client);
     ProjectPrefs wants = parse_project_prefs(user.project_prefs, rpc.host.venue);
     rpc.pref_max_cpus = wants.max_cpus;
     rpc.user.id = user.id;

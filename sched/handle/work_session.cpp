@@ -65,8 +65,7 @@ std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
     return facts;
 }
 
-WorkSession::WorkSession(Rpc& rpc, bool for_lost_jobs_only)
-    : facts_(rpc), trace_(rpc.config) {
+WorkSession::WorkSession(Rpc& rpc, bool for_lost_jobs_only) : facts_(rpc), trace_(rpc.config) {
     read_keywords(rpc);
     host_ = host_facts(rpc);
     wanted_ = work_request(rpc);

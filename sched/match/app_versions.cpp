@@ -58,7 +58,8 @@ Verdict check_capability(const HostFacts& host, const HostUsage& use) {
 }
 
 Verdict check_quota(const Quota& q) {
-    return q.allowed >= 0 && q.sent_today >= q.allowed ? refuse(Reason::kDailyQuota, q.sent_today, q.allowed) : feasible();
+    return q.allowed >= 0 && q.sent_today >= q.allowed ? refuse(Reason::kDailyQuota, q.sent_today, q.allowed)
+                                                       : feasible();
 }
 
 // Which refusal to report when several versions fail: the one that says most.
@@ -74,8 +75,11 @@ bool says_more(const Verdict& a, const Verdict& b) {
 }  // namespace
 
 VersionChooser::VersionChooser(const MatchContext& context, const JobPool& pool)
-    : x_(context), pool_(pool), address_space_(address_space_32(context.host.platforms)),
-      project_has_(resources_with_versions(context.tables, context.buda)), apps_(context.tables.apps.size()) {}
+    : x_(context),
+      pool_(pool),
+      address_space_(address_space_32(context.host.platforms)),
+      project_has_(resources_with_versions(context.tables, context.buda)),
+      apps_(context.tables.apps.size()) {}
 
 void VersionChooser::finish(const AppFacts& app, Offer& offer) const {
     AppChoice& choice = offer.choice;
@@ -224,7 +228,8 @@ Verdict VersionChooser::suits(const AppFacts& app, const Offer& offer, const Job
     return offer.window ? offer.window->check(job) : feasible();
 }
 
-VersionPick VersionChooser::best(const AppFacts& app, const PerApp& versions, const JobSummary& job, ProcType type) const {
+VersionPick VersionChooser::best(const AppFacts& app, const PerApp& versions, const JobSummary& job,
+                                 ProcType type) const {
     VersionPick pick{nullptr, refuse(Reason::kNoAppVersion)};
     if (app.app->homogeneous_app_version && job.app_version_id != 0)
         pick.why = refuse(Reason::kAppVersionMismatch, 0, job.app_version_id);

@@ -32,11 +32,14 @@ class VersionChooser {
     void tell(MatchStats& stats) const;
 
   private:
-    struct Memo { bool known = false; VersionPick pick; };
+    struct Memo {
+        bool known = false;
+        VersionPick pick;
+    };
     struct PerApp {
         bool built = false;
-        bool depends_on_job = false;     ///< a plan class with a window of workunits or batches
-        std::vector<Offer> offers;       ///< in order of platform
+        bool depends_on_job = false;                         ///< a plan class with a window of workunits or batches
+        std::vector<Offer> offers;                           ///< in order of platform
         std::array<std::array<Memo, 2>, kProcTypes> memo{};  ///< by resource and need of 64 bits; plain jobs only
     };
 

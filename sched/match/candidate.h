@@ -16,13 +16,13 @@ struct JobWindow;  // plan_class_spec.h: the part of a plan class that depends o
 struct AppFacts {
     const App* app = nullptr;
     std::uint32_t index = 0;
-    bool selected = true;               ///< by the volunteer's preferences
+    bool selected = true;  ///< by the volunteer's preferences
     HrType hr = HrType::kNone;
-    int host_hr_class = 0;              ///< 0: unknown
-    const JobLimits* limits = nullptr;  ///< null: none for this app
+    int host_hr_class = 0;                           ///< 0: unknown
+    const JobLimits* limits = nullptr;               ///< null: none for this app
     const std::vector<double>* quantiles = nullptr;  ///< null: the app has no size classes, or sizes are unknown
-    double memory_beside = 0;           ///< bytes of the host's jobs that can run beside a new one (level 1)
-    Verdict verdict;                    ///< of the fast checks of scope kApp
+    double memory_beside = 0;  ///< bytes of the host's jobs that can run beside a new one (level 1)
+    Verdict verdict;           ///< of the fast checks of scope kApp
 };
 
 /// What a plan class demands of a kind of GPU that the host has; 0: nothing.
@@ -36,16 +36,16 @@ struct GpuNeed {
 struct Offer {
     const AppFacts* app = nullptr;
     AppChoice choice;
-    double compared_speed = 0;     ///< what versions are compared by: random factor and trial penalty included
-    double seconds_per_flop = 0;   ///< availability included
+    double compared_speed = 0;    ///< what versions are compared by: random factor and trial penalty included
+    double seconds_per_flop = 0;  ///< availability included
     int host_size_class = -1;
     bool platform_is_64 = false, deprecated = false;
     ProcType type = ProcType::kCpu;        ///< the resource it runs on
     ProcType counted_as = ProcType::kCpu;  ///< the resource whose limits, quota and delay apply
-    int quota = -1;                ///< into Picked::quotas, -1: no row, no quota
+    int quota = -1;                        ///< into Picked::quotas, -1: no row, no quota
     const JobWindow* window = nullptr;
-    std::optional<GpuNeed> gpu_need;   ///< of a GPU that the host has
-    Verdict refusal;               ///< of everything that does not depend on the job
+    std::optional<GpuNeed> gpu_need;  ///< of a GPU that the host has
+    Verdict refusal;                  ///< of everything that does not depend on the job
 };
 
 struct Candidate {

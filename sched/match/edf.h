@@ -4,17 +4,17 @@
 #include <array>
 #include <vector>
 
-#include "sluice/model/codes.h"
 #include "sluice/match/host_facts.h"
+#include "sluice/model/codes.h"
 
 namespace sluice::match {
 
 struct SimJob {
-    double deadline = 0;   ///< s from now
-    double duration = 0;   ///< s
-    double processors = 1; ///< CPUs, or devices of `type` (may be a fraction)
+    double deadline = 0;    ///< s from now
+    double duration = 0;    ///< s
+    double processors = 1;  ///< CPUs, or devices of `type` (may be a fraction)
     ProcType type = ProcType::kCpu;
-    double finish = 0;     ///< result of the last simulation, s from now
+    double finish = 0;  ///< result of the last simulation, s from now
 };
 
 class EdfSimulation {
@@ -30,8 +30,8 @@ class EdfSimulation {
 
     struct Answer {
         bool feasible = true;
-        bool others = false;      ///< it is another job that would be late (or later)
-        double lateness = 0;      ///< s by which the job misses its deadline (or the other one)
+        bool others = false;  ///< it is another job that would be late (or later)
+        double lateness = 0;  ///< s by which the job misses its deadline (or the other one)
     };
     /// Would this job be in time, and make no other job late that was not, nor a late one later?
     Answer try_job(const SimJob& job) const;

@@ -20,9 +20,9 @@ double os_version_number(std::string_view os_name, std::string_view version) {
     const auto is = [&](std::string_view name) { return os_name.find(name) != std::string_view::npos; };
     const auto three = [](std::string_view text) {
         const auto p = dotted_number(text, 3);
-        return p.size() == 3 ? 10000.0 * static_cast<double>(p[0]) + 100.0 * static_cast<double>(p[1]) +
-                                   static_cast<double>(p[2])
-                             : 0;
+        return p.size() == 3
+                   ? 10000.0 * static_cast<double>(p[0]) + 100.0 * static_cast<double>(p[1]) + static_cast<double>(p[2])
+                   : 0;
     };
     if (is("Darwin")) return three(version);
     if (is("Windows")) {

@@ -1,5 +1,6 @@
-// Homogeneous redundancy: hosts of one class compute the same bits. class = system * 128 + processor code; the codes are
-// upstream's, because workunit.hr_class in existing databases holds them. Level 1 adds systems that upstream leaves out.
+// Homogeneous redundancy: hosts of one class compute the same bits. class = system * 128 + processor code; the codes
+// are upstream's, because workunit.hr_class in existing databases holds them. Level 1 adds systems that upstream leaves
+// out.
 #include <string_view>
 
 #include "sluice/base/text.h"
@@ -11,13 +12,35 @@ namespace {
 constexpr int kSystemStep = 128;
 enum System { kNoSystem = 1, kLinux = 2, kWindows = 3, kDarwin = 4, kFreeBsd = 5, kAndroid = 6 };
 enum Cpu {
-    kNoCpu = 1, kIntel = 2, kAmd = 3, kMacintosh = 4, kAthlon = 5, kDuron = 6, kSempron = 7, kOpteron = 8, kAthlon64 = 9,
-    kAthlonXp = 10, kXeon = 11, kCeleron = 12, kPentium = 13, kPentium2 = 14, kPentium3 = 15, kPentium4 = 16,
-    kPentiumD = 17, kPentiumM = 18, kAthlonMp = 19, kTurion = 20, kCore = 21, kArm = 22,
+    kNoCpu = 1,
+    kIntel = 2,
+    kAmd = 3,
+    kMacintosh = 4,
+    kAthlon = 5,
+    kDuron = 6,
+    kSempron = 7,
+    kOpteron = 8,
+    kAthlon64 = 9,
+    kAthlonXp = 10,
+    kXeon = 11,
+    kCeleron = 12,
+    kPentium = 13,
+    kPentium2 = 14,
+    kPentium3 = 15,
+    kPentium4 = 16,
+    kPentiumD = 17,
+    kPentiumM = 18,
+    kAthlonMp = 19,
+    kTurion = 20,
+    kCore = 21,
+    kArm = 22,
     kAppleSilicon = 23  ///< ours, level 1
 };
 
-struct Pattern { const char* text; int code; };
+struct Pattern {
+    const char* text;
+    int code;
+};
 
 bool has(std::string_view text, std::string_view part) { return contains_ignoring_case(text, part); }
 
@@ -51,10 +74,10 @@ int intel_code(std::string_view model) {
     if (!has(model, "x86")) return kIntel;
     // Prefixes: "Family 6 Model 1" also takes Model 158, as the classes in existing databases do.
     static constexpr Pattern kFamilies[] = {
-        {"Family 6 Model 6", kCeleron},    {"Family 6 Model 9", kPentiumM},   {"Family 6 Model 10", kXeon},
-        {"Family 5 Model 1", kPentium},    {"Family 5 Model 2", kPentium},    {"Family 6 Model 1", kPentium},
-        {"Family 15 Model 1", kPentium4},  {"Family 15 Model 2", kPentium4},  {"Family 6 Model 7", kPentium3},
-        {"Family 6 Model 8", kPentium3},   {"Family 6 Model 11", kPentium3},  {"Family 6 Model 3", kPentium2},
+        {"Family 6 Model 6", kCeleron},   {"Family 6 Model 9", kPentiumM},  {"Family 6 Model 10", kXeon},
+        {"Family 5 Model 1", kPentium},   {"Family 5 Model 2", kPentium},   {"Family 6 Model 1", kPentium},
+        {"Family 15 Model 1", kPentium4}, {"Family 15 Model 2", kPentium4}, {"Family 6 Model 7", kPentium3},
+        {"Family 6 Model 8", kPentium3},  {"Family 6 Model 11", kPentium3}, {"Family 6 Model 3", kPentium2},
         {"Family 6 Model 5", kPentium2}};
     return first_match(model, kFamilies, kIntel);
 }

@@ -28,10 +28,14 @@ void count_xml(const HostFacts& host, std::string_view text, Candidate& c) {
         double nbytes = 0;
         bool sticky = false;
         while (xml.next_child("file_info")) {
-            if (xml.name() == "name") name = xml.text(255).value_or("");
-            else if (xml.name() == "nbytes") nbytes = xml.number().value_or(0);
-            else if (xml.name() == "sticky") sticky = xml.boolean().value_or(false);
-            else xml.skip();
+            if (xml.name() == "name")
+                name = xml.text(255).value_or("");
+            else if (xml.name() == "nbytes")
+                nbytes = xml.number().value_or(0);
+            else if (xml.name() == "sticky")
+                sticky = xml.boolean().value_or(false);
+            else
+                xml.skip();
         }
         if (sticky && !name.empty()) count(host, file_name_hash(name.data(), name.size()), nbytes, c);
     }

@@ -15,8 +15,14 @@ using namespace match;
 
 struct Matcher::Impl {
     Impl(const MatchContext& context, JobPool& job_pool, FactsSource& source, Trace* sink)
-        : x(context), pool(job_pool), facts(source), trace(sink), policies(x.params), apps(x, policies),
-          chooser(x, pool), picked(initial_picked(x)) {}
+        : x(context),
+          pool(job_pool),
+          facts(source),
+          trace(sink),
+          policies(x.params),
+          apps(x, policies),
+          chooser(x, pool),
+          picked(initial_picked(x)) {}
 
     std::vector<Pass> passes() const;
     Offer offer_of(const AppChoice& version) const;
@@ -160,8 +166,8 @@ Verdict Matcher::check_deadline(const JobSummary& job, const App& app, const App
 // A lost job was this host's already: what the volunteer now prefers, and for whom the job was reserved, no longer
 // matters (upstream), but its app must still be selected.
 Verdict Matcher::Impl::may_have_again(const Candidate& c) const {
-    static constexpr const FastRow* kRows[] = {&kUserFilterRow, &kHrUnknownRow, &kHrMismatchRow,
-                                               &kVersionCommitmentRow, &kMemoryRow, &kBandwidthRow};
+    static constexpr const FastRow* kRows[] = {&kUserFilterRow,        &kHrUnknownRow, &kHrMismatchRow,
+                                               &kVersionCommitmentRow, &kMemoryRow,    &kBandwidthRow};
     if (!c.app.selected) return refuse(Reason::kAppNotSelected, 0, 1);
     for (const FastRow* row : kRows)
         if (Verdict v = row->check(x, c); !v) return v;

@@ -43,7 +43,9 @@ std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, M
         f.offer = pick.offer;
         Verdict v = pick.offer ? feasible() : pick.why;
         for (Scope scope : {Scope::kApp, Scope::kJob, Scope::kVersion})
-            if (v) v = policies.fast(scope, x, Candidate{f.job, f.ref, *f.app, f.offer, {}, 0, 0, 0}, &kNonCpuIntensiveRow);
+            if (v)
+                v = policies.fast(scope, x, Candidate{f.job, f.ref, *f.app, f.offer, {}, 0, 0, 0},
+                                  &kNonCpuIntensiveRow);
         if (!v) {
             tally(stats, v, f.job);
             if (f.offer) note_shortage(stats, v, f.job);

@@ -67,8 +67,9 @@ Verdict in_progress_limits(const MatchContext& c, const Picked& picked, const Ap
         if (allowed >= 0 && count[at(type)] >= allowed) return refuse(why, count[at(type)], allowed);
         return feasible();
     };
-    if (Verdict v = check(c.params.project_limits, picked.in_progress, picked.in_progress_total,
-                          Reason::kInProgressLimit); !v)
+    if (Verdict v =
+            check(c.params.project_limits, picked.in_progress, picked.in_progress_total, Reason::kInProgressLimit);
+        !v)
         return v;
     if (!app || !app->limits) return feasible();
     const auto& count = picked.app_in_progress[app->index];
@@ -112,9 +113,8 @@ void Picked::add(const MatchContext& c, const Candidate& candidate, double delay
         left.total_seconds -= runtime;
     }
     const ProcType delayed = offer.counted_as;
-    const double share = delayed == ProcType::kCpu
-                             ? use.avg_ncpus / std::max(c.host.row.p_ncpus, 1)
-                             : use.gpu_usage / std::max(gpus(c.host, delayed), 1);
+    const double share = delayed == ProcType::kCpu ? use.avg_ncpus / std::max(c.host.row.p_ncpus, 1)
+                                                   : use.gpu_usage / std::max(gpus(c.host, delayed), 1);
     left.estimated_delay[at(delayed)] += runtime * share;
     if (simulation.active()) {
         simulation.add({delay_bound, runtime, gpu ? use.gpu_usage : use.avg_ncpus, offer.type, 0});

@@ -12,20 +12,20 @@ namespace sluice::match {
 /// Jobs of one version sent today against what it may get.
 struct Quota {
     int sent_today = 0;
-    int allowed = 0;      ///< < 0: no quota
+    int allowed = 0;  ///< < 0: no quota
 };
 
 struct Picked {
     WorkRequest left;
     int jobs = 0, max_jobs = 0;
-    double disk = 0;                                  ///< bytes of the jobs in this reply
-    std::vector<double> memory;                       ///< bytes, one entry per job
-    std::array<int, kProcTypes> in_progress{};        ///< of this project on the host, this reply included
+    double disk = 0;                            ///< bytes of the jobs in this reply
+    std::vector<double> memory;                 ///< bytes, one entry per job
+    std::array<int, kProcTypes> in_progress{};  ///< of this project on the host, this reply included
     int in_progress_total = 0;
     std::vector<std::array<int, kProcTypes>> app_in_progress;  ///< by AppFacts::index
     std::vector<Quota> quotas;
     std::vector<Id> workunits;
-    EdfSimulation simulation;                         ///< empty unless the client told its workload
+    EdfSimulation simulation;  ///< empty unless the client told its workload
 
     bool wants(ProcType type) const;
     bool wants_anything() const;

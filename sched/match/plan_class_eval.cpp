@@ -87,7 +87,8 @@ Verdict check_virtualbox(const MatchContext& x, const PlanClassSpec& s) {
     if (!s.virtualbox) return feasible();
     const auto least = static_cast<double>(s.min_vbox_version);
     if (x.host.client_version < 70000)
-        return refuse(Reason::kClientTooOld, x.host.client_version, 70000, "BOINC client 7.0+ required for Virtualbox jobs");
+        return refuse(Reason::kClientTooOld, x.host.client_version, 70000,
+                      "BOINC client 7.0+ required for Virtualbox jobs");
     const std::string& text = x.host.virtualbox_version;
     if (text.empty()) return refuse(Reason::kVirtualBox, 0, least, "VirtualBox is not installed");
     if (has(text, "unusable")) return refuse(Reason::kVirtualBox, 0, least, "VirtualBox is not usable");
@@ -96,7 +97,8 @@ Verdict check_virtualbox(const MatchContext& x, const PlanClassSpec& s) {
     const auto parts = dotted_number(text, 3);
     if (parts.size() != 3) return refuse(Reason::kVirtualBox, 0, least, too_old);
     const long have = parts[0] * 10000 + parts[1] * 100 + parts[2];
-    if (Verdict v = number_range(Reason::kVirtualBox, static_cast<double>(have), least, static_cast<double>(s.max_vbox_version));
+    if (Verdict v = number_range(Reason::kVirtualBox, static_cast<double>(have), least,
+                                 static_cast<double>(s.max_vbox_version));
         !v) {
         v.words = too_old;
         return v;
@@ -104,10 +106,11 @@ Verdict check_virtualbox(const MatchContext& x, const PlanClassSpec& s) {
     if (std::find(s.exclude_vbox_version.begin(), s.exclude_vbox_version.end(), have) != s.exclude_vbox_version.end())
         return refuse(Reason::kVirtualBox, static_cast<double>(have), 0);
     if (s.vm_accel_required && !vm_acceleration(x.host))
-        return refuse(Reason::kCpuFeature, 0, 1,
-                      s.built_in ? "VirtualBox jobs require hardware acceleration support. Your processor does not support the "
-                                   "required instruction set."
-                                 : nullptr);
+        return refuse(
+            Reason::kCpuFeature, 0, 1,
+            s.built_in ? "VirtualBox jobs require hardware acceleration support. Your processor does not support the "
+                         "required instruction set."
+                       : nullptr);
     // A 64-bit Windows host can't find a 32-bit VM: only versions of the primary platform's width.
     const bool is64 = !x.host.platforms.empty() && has(x.host.platforms[0], "64");
     return is64 == s.is64bit ? feasible() : refuse(Reason::kPlanClassRefused, is64 ? 64 : 32, s.is64bit ? 64 : 32);
@@ -116,7 +119,9 @@ Verdict check_virtualbox(const MatchContext& x, const PlanClassSpec& s) {
 constexpr const char* kNoWsl = "Client config does not allow using WSL";
 constexpr const char* kNoUsableDistro = "No usable WSL distros found";
 
-Verdict no_docker(const char* words, double have = 0, double need = 1) { return refuse(Reason::kDocker, have, need, words); }
+Verdict no_docker(const char* words, double have = 0, double need = 1) {
+    return refuse(Reason::kDocker, have, need, words);
+}
 
 Verdict check_wsl(const MatchContext& x, const PlanClassSpec& s) {
     if (!s.wsl) return feasible();
@@ -184,7 +189,8 @@ Verdict cpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usag
     if (s.avg_ncpus > 0)
         usage.avg_ncpus = s.avg_ncpus;
     else if (multicore)
-        usage.avg_ncpus = std::min(static_cast<double>(s.max_threads), static_cast<double>(std::max(x.host.usable_cpus, 1)));
+        usage.avg_ncpus =
+            std::min(static_cast<double>(s.max_threads), static_cast<double>(std::max(x.host.usable_cpus, 1)));
     if (s.avg_ncpus <= 0 && multicore && s.mem_usage_per_cpu_mb > 0)
         if (Verdict v = threads_by_memory(x, s, usage); !v) return v;
     if (s.nthreads_cmdline) usage.cmdline += " --nthreads " + std::to_string(static_cast<int>(usage.avg_ncpus));

@@ -23,7 +23,9 @@ std::optional<ProcType> known_type(const std::string& gpu_type) {
 const Coproc* find_coproc(const HostFacts& host, const PlanClassSpec& s, std::optional<ProcType> type) {
     for (const Coproc& c : host.coprocs) {
         if (c.count <= 0) continue;
-        if (type ? c.proc_type == *type : s.gpu_type_regex.given() ? s.gpu_type_regex.matches(c.type) : c.type == s.gpu_type)
+        if (type                       ? c.proc_type == *type
+            : s.gpu_type_regex.given() ? s.gpu_type_regex.matches(c.type)
+                                       : c.type == s.gpu_type)
             return &c;
     }
     return nullptr;
@@ -38,7 +40,8 @@ Verdict range(Reason why, double have, std::int64_t min, std::int64_t max) {
 // An OpenCL version that the driver did not tell passes.
 Verdict check_opencl(const OpenclProps& p, const PlanClassSpec& s) {
     if (p.device_version_int != 0) {
-        if (Verdict v = range(Reason::kOpenclMissing, p.device_version_int, s.min_opencl_version, s.max_opencl_version); !v)
+        if (Verdict v = range(Reason::kOpenclMissing, p.device_version_int, s.min_opencl_version, s.max_opencl_version);
+            !v)
             return v;
         if (Verdict v = range(Reason::kGpuDriver, p.driver_revision, s.min_opencl_driver_revision,
                               s.max_opencl_driver_revision);
@@ -64,7 +67,8 @@ Verdict check_nvidia(const Coproc& c, const PlanClassSpec& s) {
 }
 
 Verdict check_amd(const Coproc& c, const PlanClassSpec& s) {
-    if (s.need_ati_libs ? !c.atirt_detected : s.need_amd_libs && !c.amdrt_detected) return refuse(Reason::kGpuDriver, 0, 1);
+    if (s.need_ati_libs ? !c.atirt_detected : s.need_amd_libs && !c.amdrt_detected)
+        return refuse(Reason::kGpuDriver, 0, 1);
     if (s.without_opencl && c.opencl.present) return refuse(Reason::kPlanClassRefused);
     return range(Reason::kGpuCapability, c.cal_target, s.min_cal_target, s.max_cal_target);
 }
@@ -85,19 +89,22 @@ Verdict check_wsl_gpu(const HostFacts& host, const PlanClassSpec& s, const Copro
 double gpu_memory(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
     if (s.built_in) return c.available_ram > 0 ? c.available_ram : c.total_ram;
     if (s.opencl) return c.opencl.global_mem_size;
-    if (c.proc_type != ProcType::kAmd) return c.proc_type == ProcType::kNvidia || x.params.compat_level > 0 ? c.total_ram : 0;
+    if (c.proc_type != ProcType::kAmd)
+        return c.proc_type == ProcType::kNvidia || x.params.compat_level > 0 ? c.total_ram : 0;
     // Upstream knows an AMD card's memory from OpenCL only.
     return c.opencl.global_mem_size > 0 || x.params.compat_level <= 0 ? c.opencl.global_mem_size : c.total_ram;
 }
-
 
 Verdict check_device(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
     Verdict v = feasible();
     if (c.proc_type == ProcType::kNvidia) v = check_nvidia(c, s);
     if (c.proc_type == ProcType::kAmd) v = check_amd(c, s);
-    if (v && c.proc_type == ProcType::kAppleGpu) v = range(Reason::kGpuCapability, c.metal_support, s.min_metal_support, 0);
+    if (v && c.proc_type == ProcType::kAppleGpu)
+        v = range(Reason::kGpuCapability, c.metal_support, s.min_metal_support, 0);
     if (v) v = check_wsl_gpu(x.host, s, c);
-    if (v && s.opencl) v = c.opencl.present ? check_opencl(c.opencl, s) : refuse(Reason::kOpenclMissing, 0, static_cast<double>(s.min_opencl_version));
+    if (v && s.opencl)
+        v = c.opencl.present ? check_opencl(c.opencl, s)
+                             : refuse(Reason::kOpenclMissing, 0, static_cast<double>(s.min_opencl_version));
     if (!v) return v;
     const double ram = gpu_memory(x, s, c), need = s.min_gpu_ram_mb * kMega;
     if (s.min_gpu_ram_mb > 0 && need > ram) return refuse(Reason::kGpuMemory, ram, need);

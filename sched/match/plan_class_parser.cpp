@@ -35,8 +35,8 @@ namespace {
 
 using S = PlanClassSpec;
 using W = match::JobWindow;
-using Field = std::variant<bool S::*, std::int64_t S::*, double S::*, std::string S::*, PosixRegex S::*, std::int64_t W::*,
-                           std::vector<std::string> S::*, std::vector<std::int64_t> S::*>;
+using Field = std::variant<bool S::*, std::int64_t S::*, double S::*, std::string S::*, PosixRegex S::*,
+                           std::int64_t W::*, std::vector<std::string> S::*, std::vector<std::int64_t> S::*>;
 struct Tag {
     const char* name;
     Field field;
@@ -131,14 +131,14 @@ struct Setter {
     std::string text() const { return value_or_throw(xml.text(4000), "text of at most 4000 bytes"); }
     std::int64_t integer() const { return value_or_throw(xml.integer(), "a whole number"); }
 
-    void operator()(bool S::* f) const { spec.*f = value_or_throw(xml.boolean(), "0 or 1"); }
-    void operator()(std::int64_t S::* f) const { spec.*f = integer(); }
-    void operator()(std::int64_t W::* f) const { spec.window.*f = integer(); }
-    void operator()(double S::* f) const { spec.*f = finite_number(xml); }
-    void operator()(std::string S::* f) const { spec.*f = text(); }
-    void operator()(PosixRegex S::* f) const { spec.*f = PosixRegex(text()); }
-    void operator()(std::vector<std::string> S::* f) const { (spec.*f).push_back(to_lower_ascii(text())); }
-    void operator()(std::vector<std::int64_t> S::* f) const { (spec.*f).push_back(integer()); }
+    void operator()(bool S::*f) const { spec.*f = value_or_throw(xml.boolean(), "0 or 1"); }
+    void operator()(std::int64_t S::*f) const { spec.*f = integer(); }
+    void operator()(std::int64_t W::*f) const { spec.window.*f = integer(); }
+    void operator()(double S::*f) const { spec.*f = finite_number(xml); }
+    void operator()(std::string S::*f) const { spec.*f = text(); }
+    void operator()(PosixRegex S::*f) const { spec.*f = PosixRegex(text()); }
+    void operator()(std::vector<std::string> S::*f) const { (spec.*f).push_back(to_lower_ascii(text())); }
+    void operator()(std::vector<std::int64_t> S::*f) const { (spec.*f).push_back(integer()); }
 };
 
 void require(bool good, const char* tag, const char* rule) {
@@ -160,7 +160,9 @@ void check_ranges(const PlanClassSpec& s) {
 }
 
 void read_class(XmlReader& xml, PlanClassSpec& spec, std::string& bad, std::vector<std::string>& unknown) {
-    const auto note = [&](const std::string& what) { if (bad.empty()) bad = what; };
+    const auto note = [&](const std::string& what) {
+        if (bad.empty()) bad = what;
+    };
     while (xml.next_child("plan_class")) {
         const std::string tag(xml.name());
         const auto row = std::find_if(std::begin(kTags), std::end(kTags), [&](const Tag& t) { return tag == t.name; });
@@ -204,8 +206,7 @@ std::vector<std::unique_ptr<PlanClassSpec>> parse_plan_classes(std::string_view 
         else
             problems.push_back(where + bad + "; versions of this class are not sent until it is corrected");
     }
-    if (!found_root)
-        problems.push_back(file + ": no <plan_classes> element; versions with a plan class are not sent");
+    if (!found_root) problems.push_back(file + ": no <plan_classes> element; versions with a plan class are not sent");
     return specs;
 }
 

@@ -71,8 +71,8 @@ struct PlanClassSpec {
     bool nthreads_cmdline = false;
     double mem_usage_base_mb = 0, mem_usage_per_cpu_mb = 0;
     // what only built-in classes say
-    bool built_in = false;        ///< GPU memory: what is free of it; no blank before the command line
-    bool is_free = false;         ///< nci: hardly any CPU, host's own speed
+    bool built_in = false;          ///< GPU memory: what is free of it; no blank before the command line
+    bool is_free = false;           ///< nci: hardly any CPU, host's own speed
     std::string opencl_cpu_vendor;  ///< the OpenCL platform of the CPU must be this vendor's
 };
 

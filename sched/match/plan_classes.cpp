@@ -42,11 +42,16 @@ PlanClassSpec ati(std::int64_t cal_version, bool amd_libs, double scale) {
 
 // opencl_TYPE_VERSION: upstream's AMD class can't be reached by its name there; level 1 takes both spellings.
 bool opencl(std::string_view name, int level, PlanClassSpec& s) {
-    if (starts(name, "opencl_nvidia")) s = gpu("nvidia", 256, .01, .14);
-    else if (starts(name, "opencl_intel_gpu")) s = gpu("intel_gpu", 256, .1, .2);
-    else if (starts(name, "opencl_apple_gpu")) s = gpu("apple_gpu", 256, .1, .2);
-    else if (level > 0 && (starts(name, "opencl_ati") || starts(name, "opencl_amd"))) s = gpu("ati", 256, .01, .14);
-    else return false;
+    if (starts(name, "opencl_nvidia"))
+        s = gpu("nvidia", 256, .01, .14);
+    else if (starts(name, "opencl_intel_gpu"))
+        s = gpu("intel_gpu", 256, .1, .2);
+    else if (starts(name, "opencl_apple_gpu"))
+        s = gpu("apple_gpu", 256, .1, .2);
+    else if (level > 0 && (starts(name, "opencl_ati") || starts(name, "opencl_amd")))
+        s = gpu("ati", 256, .01, .14);
+    else
+        return false;
     s.opencl = true;
     const auto digits = name.find_last_not_of("0123456789") + 1;
     s.min_opencl_version = digits < name.size() ? parse_int(name.substr(digits)).value_or(0) : 0;
@@ -96,16 +101,26 @@ std::unique_ptr<PlanClassSpec> built_in_plan_class(std::string_view name, int le
     if (cpu_class(name, s)) {
     } else if (starts(name, "opencl")) {
         if (!opencl(name, level, s)) return nullptr;
-    } else if (name == "ati") s = ati(10000000, true, .20);
-    else if (name == "ati13amd") s = ati(10030000, true, .21);
-    else if (name == "ati13ati") s = ati(10030186, false, .22);
-    else if (name == "ati14") s = ati(10040000, false, .23);
-    else if (name == "cuda") s = cuda(100, newest, 0, 17700);
-    else if (name == "cuda23") (s = cuda(100, newest, 2030, 19038)).gpu_peak_flops_scale = .21;
-    else if (name == "cuda_fermi") (s = cuda(200, 0, 3000, 19500)).gpu_peak_flops_scale = .22;
-    else if (has(name, "vbox")) vbox(name, s);
-    else if (has(name, "wsl") && level > 0) s.wsl = true;  // upstream accepts it with speed 0, so it is never chosen
-    else return nullptr;
+    } else if (name == "ati")
+        s = ati(10000000, true, .20);
+    else if (name == "ati13amd")
+        s = ati(10030000, true, .21);
+    else if (name == "ati13ati")
+        s = ati(10030186, false, .22);
+    else if (name == "ati14")
+        s = ati(10040000, false, .23);
+    else if (name == "cuda")
+        s = cuda(100, newest, 0, 17700);
+    else if (name == "cuda23")
+        (s = cuda(100, newest, 2030, 19038)).gpu_peak_flops_scale = .21;
+    else if (name == "cuda_fermi")
+        (s = cuda(200, 0, 3000, 19500)).gpu_peak_flops_scale = .22;
+    else if (has(name, "vbox"))
+        vbox(name, s);
+    else if (has(name, "wsl") && level > 0)
+        s.wsl = true;  // upstream accepts it with speed 0, so it is never chosen
+    else
+        return nullptr;
     s.name = name;
     s.built_in = true;
     return std::make_unique<PlanClassSpec>(std::move(s));

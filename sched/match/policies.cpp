@@ -17,16 +17,18 @@ constexpr const FastRow* kFast[] = {
     // the version that would run it; then, in upstream's order, what the volunteer is told with numbers
     &kVersionCommitmentRow, &kLttReservedRow, &kReliableOnlyRow, &kMemoryRow, &kDiskRow, &kBandwidthRow};
 
-constexpr const SetRow* kSet[] = {&kJobsPerRpcRow, &kUserJobLimitRow, &kInProgressRow, &kDailyQuotaRow,
-                                  &kOneInstanceRow, &kDiskSumRow,     &kMemorySumRow,  &kDeadlineRow};
+constexpr const SetRow* kSet[] = {&kJobsPerRpcRow,  &kUserJobLimitRow, &kInProgressRow, &kDailyQuotaRow,
+                                  &kOneInstanceRow, &kDiskSumRow,      &kMemorySumRow,  &kDeadlineRow};
 
 constexpr const SlowRow* kSlow[] = {
     &kResultStillThereRow,          &kWorkunitErrorRow,    &kWorkunitDoneRow,    &kHrCommittedElsewhereRow,
     &kVersionCommittedElsewhereRow, &kOneResultPerUserRow, &kOneResultPerHostRow};
 
-constexpr const ScoreRow* kScore[] = {
-    &kLttMatchRow, &kLocalityLiteRow, &kSizeClassRow,      &kBetaTermRow, &kNonPreferredAppRow, &kPreviouslyInfeasibleRow,
-    &kKeywordRow,  &kResultPriorityRow, &kHardnessRow,     &kHrCommittedRow, &kBatchLetRow,     &kReliableRetryRow, &kWaitingRow};
+constexpr const ScoreRow* kScore[] = {&kLttMatchRow,    &kLocalityLiteRow,    &kSizeClassRow,
+                                      &kBetaTermRow,    &kNonPreferredAppRow, &kPreviouslyInfeasibleRow,
+                                      &kKeywordRow,     &kResultPriorityRow,  &kHardnessRow,
+                                      &kHrCommittedRow, &kBatchLetRow,        &kReliableRetryRow,
+                                      &kWaitingRow};
 
 }  // namespace
 

@@ -15,9 +15,9 @@ using ScoreFn = double (*)(const MatchContext&, const Candidate&);
 
 /// What a fast check or a score term depends on; it is evaluated no more often than that changes.
 enum class Scope {
-    kApp,      ///< app and host: once per app (Candidate::job is a blank job)
-    kJob,      ///< the job too: once per slot, whatever the number of resources asked for
-    kVersion   ///< the version too: once per slot and resource
+    kApp,     ///< app and host: once per app (Candidate::job is a blank job)
+    kJob,     ///< the job too: once per slot, whatever the number of resources asked for
+    kVersion  ///< the version too: once per slot and resource
 };
 
 struct FastRow {
@@ -36,8 +36,8 @@ struct SetRow {
 struct SlowRow {
     const char* name;
     SlowFn check;
-    bool for_no_host;      ///< a refusal means that no host may have this job: its slot is emptied
-    bool commitment;       ///< a refusal means that the slot's copy is out of date: noted in the slot
+    bool for_no_host;  ///< a refusal means that no host may have this job: its slot is emptied
+    bool commitment;   ///< a refusal means that the slot's copy is out of date: noted in the slot
     const char* doc;
 };
 

@@ -72,7 +72,8 @@ AppTable::AppTable(const MatchContext& x, const ActivePolicies& policies) {
         f.memory_beside = beside;
         const auto& chosen = x.user.selected_apps;
         f.selected = chosen.empty() || std::find(chosen.begin(), chosen.end(), app.id) != chosen.end();
-        f.hr = app.homogeneous_redundancy != HrType::kNone ? app.homogeneous_redundancy : x.params.homogeneous_redundancy;
+        f.hr =
+            app.homogeneous_redundancy != HrType::kNone ? app.homogeneous_redundancy : x.params.homogeneous_redundancy;
         if (f.hr == HrType::kFine) f.host_hr_class = x.host.hr_class_fine;
         if (f.hr == HrType::kCoarse) f.host_hr_class = x.host.hr_class_coarse;
         if (const auto it = x.params.app_limits.find(app.name); it != x.params.app_limits.end()) f.limits = &it->second;
@@ -101,8 +102,7 @@ const AppFacts* AppTable::find(std::int32_t id) const {
 
 Scanner::Scanner(const MatchContext& context, JobPool& pool, const AppTable& apps, const ActivePolicies& policies,
                  VersionChooser& chooser)
-    : x_(context), pool_(pool), apps_(apps), policies_(policies), chooser_(chooser),
-      with_work_(apps.all().size()) {}
+    : x_(context), pool_(pool), apps_(apps), policies_(policies), chooser_(chooser), with_work_(apps.all().size()) {}
 
 bool Scanner::reread(const Entry& entry, JobSummary& job, PoolRef& ref) const {
     return pool_.read(entry.slot, job, ref) == PoolSlot::kPresent && ref.generation == entry.generation;
@@ -167,8 +167,9 @@ void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const Poo
 
 // Has any resource asked for a version for this job?
 bool Scanner::any_version(const Candidate& c, const std::vector<Pass>& passes) const {
-    return std::any_of(passes.begin(), passes.end(),
-                       [&](const Pass& pass) { return chooser_.choose(c.app, c.job, c.ref, pass.type).offer != nullptr; });
+    return std::any_of(passes.begin(), passes.end(), [&](const Pass& pass) {
+        return chooser_.choose(c.app, c.job, c.ref, pass.type).offer != nullptr;
+    });
 }
 
 // The refusal of all passes; feasible if the job became a candidate of one.

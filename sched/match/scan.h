@@ -13,12 +13,12 @@ namespace sluice::match {
 
 /// A feasible job of one pass. Small, because there may be as many as slots.
 struct Entry {
-    double points = 0;             ///< score without ranked terms
+    double points = 0;  ///< score without ranked terms
     std::uint64_t generation = 0;
     const Offer* offer = nullptr;
     std::uint32_t slot = 0, infeasible_count = 0;
-    std::uint32_t order = 0;       ///< of scanning: ties go to the job seen first (starts are random)
-    std::int32_t priority = 0;     ///< for ranked terms
+    std::uint32_t order = 0;    ///< of scanning: ties go to the job seen first (starts are random)
+    std::int32_t priority = 0;  ///< for ranked terms
 };
 
 /// The candidates of one resource.
@@ -36,7 +36,8 @@ class RankedPoints {
         if (!policies_.ranks()) return 0;
         Known& known = known_[static_cast<std::uint32_t>(priority) % known_.size()];
         if (known.valid && known.priority == priority) return known.points;  // most priorities repeat
-        const double weight = is_logical_end_time(priority) ? policies_.let_rank_weight() : policies_.priority_rank_weight();
+        const double weight =
+            is_logical_end_time(priority) ? policies_.let_rank_weight() : policies_.priority_rank_weight();
         known = {true, priority, weight != 0 ? weight * ranks_.rank(priority) : 0};
         return known.points;
     }
@@ -86,7 +87,7 @@ class AppTable {
 
   private:
     std::vector<AppFacts> apps_;
-    std::vector<double> points_;           ///< of score terms of scope kApp
+    std::vector<double> points_;             ///< of score terms of scope kApp
     std::vector<std::int32_t> by_small_id_;  ///< index by app id, -1; larger ids are in by_id_
     std::unordered_map<std::int64_t, std::uint32_t> by_id_;
 };
@@ -155,8 +156,7 @@ void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, Sc
         if (satisfied()) break;
         next_check = seen + std::max(seen / 4, 1u);  // enough there, but not together: ask again when much is new
     }
-    const auto locked_limit =
-        p.max_locked < 0 ? std::max(size / 10, 1u) : static_cast<std::uint32_t>(p.max_locked);
+    const auto locked_limit = p.max_locked < 0 ? std::max(size / 10, 1u) : static_cast<std::uint32_t>(p.max_locked);
     stats.locked_over_limit = locked_limit > 0 && stats.slots_locked >= locked_limit;
 }
 

@@ -10,8 +10,9 @@ namespace sluice::match {
 inline void note(MatchStats& stats, const Obstacle& o) {
     if (stats.obstacles.size() >= MatchStats::kMaxObstacles) return;
     const auto same = [&](const Obstacle& known) {
-        return known.appid == o.appid && known.verdict.reason == o.verdict.reason && known.verdict.words == o.verdict.words &&
-               known.verdict.required == o.verdict.required && known.verdict.value == o.verdict.value;
+        return known.appid == o.appid && known.verdict.reason == o.verdict.reason &&
+               known.verdict.words == o.verdict.words && known.verdict.required == o.verdict.required &&
+               known.verdict.value == o.verdict.value;
     };
     if (std::none_of(stats.obstacles.begin(), stats.obstacles.end(), same)) stats.obstacles.push_back(o);
 }

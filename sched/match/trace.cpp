@@ -60,7 +60,8 @@ std::string trace_json(const TraceRow& row) {
         j["score"] = number(row.score);
         auto& terms = j["terms"] = nlohmann::ordered_json::object();
         for (const auto& t : row.terms)
-            terms[t.name] = {{"weight", number(t.weight)}, {"value", number(t.value)}, {"points", number(t.weight * t.value)}};
+            terms[t.name] = {
+                {"weight", number(t.weight)}, {"value", number(t.value)}, {"points", number(t.weight * t.value)}};
     }
     j["fate"] = row.fate == Reason::kFeasible ? "sent" : reason_name(row.fate);
     return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

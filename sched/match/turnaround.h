@@ -1,7 +1,7 @@
 #pragma once
-// Does this host return the jobs of this version quickly? Upstream: one flag of the host. Level 1: batch_stats' verdict on
-// (host, app version) where there is one, for the flag "won't work as intended where a host succeeds with CPU versions but
-// fails with GPU versions" (seed 004).
+// Does this host return the jobs of this version quickly? Upstream: one flag of the host. Level 1: batch_stats' verdict
+// on (host, app version) where there is one, for the flag "won't work as intended where a host succeeds with CPU
+// versions but fails with GPU versions" (seed 004).
 #include <algorithm>
 
 #include "sched/match/rows.h"

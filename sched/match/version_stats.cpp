@@ -18,8 +18,8 @@ constexpr int kProven = 10;                                 // valid results in 
 double turnaround_factor(const Host& host) {
     const bool mac = contains_ignoring_case(host.os_name, "Darwin");
     const bool power = contains_ignoring_case(host.p_vendor, "Power Macintosh");
-    const bool common = contains_ignoring_case(host.os_name, "Windows") || contains_ignoring_case(host.os_name, "Linux") ||
-                        (mac && !power);
+    const bool common = contains_ignoring_case(host.os_name, "Windows") ||
+                        contains_ignoring_case(host.os_name, "Linux") || (mac && !power);
     return common ? 1 : 1.8;
 }
 

@@ -11,12 +11,19 @@
 
 namespace sluice::match {
 struct Walk::Choice {
-    Choice(Candidates& candidates, const ActivePolicies& policies, Picked& so_far, MatchStats& counts, ScanLog& scan_log,
-           std::uint32_t slots)
-        : passes(candidates.passes), ranking(policies, candidates.ranks), picked(so_far), stats(counts), log(scan_log), taken(slots) {
+    Choice(Candidates& candidates, const ActivePolicies& policies, Picked& so_far, MatchStats& counts,
+           ScanLog& scan_log, std::uint32_t slots)
+        : passes(candidates.passes),
+          ranking(policies, candidates.ranks),
+          picked(so_far),
+          stats(counts),
+          log(scan_log),
+          taken(slots) {
         for (const Pass& pass : passes) orders.emplace_back(pass.entries, ranking);
     }
-    static std::uint64_t key(std::size_t pass, const Entry& e) { return static_cast<std::uint64_t>(pass) << 32 | e.order; }
+    static std::uint64_t key(std::size_t pass, const Entry& e) {
+        return static_cast<std::uint64_t>(pass) << 32 | e.order;
+    }
     void settle(std::size_t pass, const Entry& e, const JobSummary& job, const Verdict& v) {
         if (!v) {
             tally(stats, v, job);
@@ -38,7 +45,7 @@ struct Walk::Choice {
     std::vector<std::uint32_t> shortlist_slots;
     int loads = 0;
     std::vector<Chosen> set;
-    std::unordered_map<std::uint64_t, Verdict> fates;        ///< for the trace
+    std::unordered_map<std::uint64_t, Verdict> fates;  ///< for the trace
 };
 
 Walk::Walk(const MatchContext& context, JobPool& pool, FactsSource& facts, const Scanner& scanner,
@@ -115,7 +122,8 @@ const WorkunitFacts* Walk::facts_of(Choice& choice, std::size_t pass, std::size_
     ++choice.stats.fact_loads;
     std::vector<WorkunitFacts> loaded = facts_.load(choice.shortlist);
     loaded.resize(choice.shortlist.size());  // an answer that is missing says "not found"
-    for (std::size_t n = 0; n < loaded.size(); ++n) choice.facts.emplace(choice.shortlist_slots[n], std::move(loaded[n]));
+    for (std::size_t n = 0; n < loaded.size(); ++n)
+        choice.facts.emplace(choice.shortlist_slots[n], std::move(loaded[n]));
     const auto now_known = choice.facts.find(slot);
     return now_known == choice.facts.end() ? nullptr : &now_known->second;
 }
@@ -160,7 +168,8 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
 Verdict Walk::end_of_pass(const Picked& picked, ProcType type) const {
     if (picked.jobs >= picked.max_jobs) return refuse(Reason::kJobsPerRpcLimit, picked.jobs, picked.max_jobs);
     const int most = x_.user.max_jobs_in_progress;
-    if (most > 0 && picked.in_progress_total >= most) return refuse(Reason::kUserJobLimit, picked.in_progress_total, most);
+    if (most > 0 && picked.in_progress_total >= most)
+        return refuse(Reason::kUserJobLimit, picked.in_progress_total, most);
     // BUDA jobs may count as CPU jobs, so with them each job is asked.
     return x_.buda ? feasible() : in_progress_limits(x_, picked, nullptr, type);
 }

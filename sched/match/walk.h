@@ -1,6 +1,7 @@
 #pragma once
 // From candidates to the set that is sent (seed 002): by falling value, each job that keeps the set feasible, until the
-// request is satisfied. What is known of a job only from the database is loaded for the head of the list, at most twice.
+// request is satisfied. What is known of a job only from the database is loaded for the head of the list, at most
+// twice.
 #include "sched/match/scan.h"
 
 namespace sluice::match {

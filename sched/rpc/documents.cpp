@@ -21,12 +21,13 @@ const char* client_gpu_name(ProcType type, int client_version) {
 }
 
 std::string coproc_element(std::string_view type, double count) {
-    return fmt::format("    <coproc>\n        <type>{}</type>\n        <count>{:.6f}</count>\n    </coproc>\n", type, count);
+    return fmt::format("    <coproc>\n        <type>{}</type>\n        <count>{:.6f}</count>\n    </coproc>\n", type,
+                       count);
 }
 
 std::string usage_elements(const HostUsage& usage) {
-    std::string out =
-        fmt::format("    <avg_ncpus>{:.6f}</avg_ncpus>\n    <flops>{:.6f}</flops>\n", usage.avg_ncpus, usage.projected_flops);
+    std::string out = fmt::format("    <avg_ncpus>{:.6f}</avg_ncpus>\n    <flops>{:.6f}</flops>\n", usage.avg_ncpus,
+                                  usage.projected_flops);
     return out;
 }
 
@@ -82,7 +83,8 @@ std::optional<std::string> app_version_document(const ReplyJob& job, int client_
     const HostUsage& usage = job.version.usage;
     std::string out = xml.substr(0, end);
     out += fmt::format("    <platform>{}</platform>\n", job.platform_name);
-    if (!job.version.plan_class.empty()) out += fmt::format("    <plan_class>{}</plan_class>\n", job.version.plan_class);
+    if (!job.version.plan_class.empty())
+        out += fmt::format("    <plan_class>{}</plan_class>\n", job.version.plan_class);
     out += usage_elements(usage) + cmdline_element(usage);
     if (usage.proc_type != ProcType::kCpu)
         out += coproc_element(client_gpu_name(usage.proc_type, client_version), usage.gpu_usage);

@@ -13,7 +13,8 @@ inline constexpr std::size_t kMaxDocument = 65535;
 
 /// <file_info>… <app_version> with platform, plan class and usage. nullopt: no </app_version>, or too long.
 std::optional<std::string> app_version_document(const ReplyJob& job, int client_version);
-/// <file_info>… <workunit> with bounds, name, app and, for BUDA, the variant. nullopt: no <workunit> element, or too long.
+/// <file_info>… <workunit> with bounds, name, app and, for BUDA, the variant. nullopt: no <workunit> element, or too
+/// long.
 std::optional<std::string> workunit_document(const ReplyJob& job);
 /// <file_info>… <result> with deadline, names and version. nullopt: no <result> element, or too long.
 std::optional<std::string> result_document(const ReplyJob& job);

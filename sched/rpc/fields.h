@@ -33,8 +33,8 @@ struct Field {
 };
 
 // Each takes the element whose start tag was just read; what does not convert leaves `out` as it was.
-void read_number(XmlReader& xml, double& out);       ///< NaN and infinities: 0
-void read_int(XmlReader& xml, int& out);             ///< forced into 32 bits; "2.000000" is 2
+void read_number(XmlReader& xml, double& out);  ///< NaN and infinities: 0
+void read_int(XmlReader& xml, int& out);        ///< forced into 32 bits; "2.000000" is 2
 void read_int64(XmlReader& xml, std::int64_t& out);
 void read_bool(XmlReader& xml, bool& out);
 void read_text(XmlReader& xml, std::string& out, std::size_t max_bytes, TooLong too_long = TooLong::kDrop);

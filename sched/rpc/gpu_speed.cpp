@@ -14,9 +14,9 @@ struct Generation {
     int major, minor;
     double cores, flops_per_clock;
 };
-constexpr Generation kGenerations[] = {
-    {9, 0, 128, 2}, {8, 1, 128, 2}, {8, 0, 64, 2}, {7, 0, 64, 2},  {6, 1, 128, 2}, {6, 0, 64, 2},
-    {5, 0, 128, 2}, {3, 0, 192, 2}, {2, 1, 48, 2}, {2, 0, 32, 2}, {0, 0, 8, 3}};
+constexpr Generation kGenerations[] = {{9, 0, 128, 2}, {8, 1, 128, 2}, {8, 0, 64, 2},  {7, 0, 64, 2},
+                                       {6, 1, 128, 2}, {6, 0, 64, 2},  {5, 0, 128, 2}, {3, 0, 192, 2},
+                                       {2, 1, 48, 2},  {2, 0, 32, 2},  {0, 0, 8, 3}};
 
 const Generation& generation(int major, int minor) {
     for (const Generation& g : kGenerations) {
@@ -25,9 +25,7 @@ const Generation& generation(int major, int minor) {
     return *std::prev(std::end(kGenerations));
 }
 
-double positive_or(double value, double fallback) {
-    return value > 0 && value < 1e18 ? value : fallback;
-}
+double positive_or(double value, double fallback) { return value > 0 && value < 1e18 ? value : fallback; }
 
 double units_times_clock(const OpenclSpeed& o, double per_unit_and_clock) {
     if (o.compute_units <= 0 || o.clock_mhz <= 0) return 0;
@@ -55,12 +53,8 @@ double amd_peak_flops(const AmdSpeed& gpu, const OpenclSpeed& opencl) {
     return positive_or(units_times_clock(opencl, 16 * 5), kUnknownGpu);
 }
 
-double intel_peak_flops(const OpenclSpeed& opencl) {
-    return positive_or(units_times_clock(opencl, 8), kUnknownIntel);
-}
+double intel_peak_flops(const OpenclSpeed& opencl) { return positive_or(units_times_clock(opencl, 8), kUnknownIntel); }
 
-double apple_peak_flops(const OpenclSpeed& opencl) {
-    return positive_or(units_times_clock(opencl, 8), kUnknownApple);
-}
+double apple_peak_flops(const OpenclSpeed& opencl) { return positive_or(units_times_clock(opencl, 8), kUnknownApple); }
 
 }  // namespace sluice::rpc

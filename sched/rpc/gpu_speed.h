@@ -5,7 +5,7 @@
 namespace sluice::rpc {
 
 struct NvidiaSpeed {
-    int major = 0, minor = 0;        ///< compute capability
+    int major = 0, minor = 0;  ///< compute capability
     double clock_khz = 0, multiprocessors = 0;
 };
 struct AmdSpeed {

@@ -14,7 +14,7 @@ struct OldKey {
 };
 
 struct KeyAnswer {
-    bool may_send_work = true;       ///< false: tell the volunteer (messages::key_changed)
+    bool may_send_work = true;             ///< false: tell the volunteer (messages::key_changed)
     std::string code_sign_key, signature;  ///< for the reply; empty = not sent
 };
 /// `client_key` as the client sent it; `old_keys` in the order of their numbers, up to the first gap.

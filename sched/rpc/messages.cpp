@@ -69,8 +69,7 @@ ReplyMessage key_changed() {
     return notice(marked("The project has changed its security key.  Please remove and add this project."));
 }
 ReplyMessage too_recent(int seconds_to_wait) {
-    return low(
-        fmt::format("Not sending work. Last request too recent. Please wait {} seconds.", seconds_to_wait));
+    return low(fmt::format("Not sending work. Last request too recent. Please wait {} seconds.", seconds_to_wait));
 }
 ReplyMessage unknown_app_in_app_info(std::string_view app_name) {
     return notice(fmt::format("Unknown app name {} in app_info.xml", plain(app_name)));
@@ -91,9 +90,10 @@ ReplyMessage no_tasks_for_selected_apps_so_others() {
 ReplyMessage wont_finish_in_time(int client_version, double on_frac, double active_frac) {
     if (client_version <= 41900)
         return low(fmt::format("Tasks won't finish in time: Computer available {:.1f}% of the time", 100 * on_frac));
-    return low(fmt::format("Tasks won't finish in time: BOINC runs {:.1f}% of the time; computation is enabled {:.1f}% "
-                           "of that",
-                           100 * on_frac, 100 * active_frac));
+    return low(
+        fmt::format("Tasks won't finish in time: BOINC runs {:.1f}% of the time; computation is enabled {:.1f}% "
+                    "of that",
+                    100 * on_frac, 100 * active_frac));
 }
 ReplyMessage committed_to_other_platforms() { return low("Tasks are committed to other platforms"); }
 ReplyMessage computer_type_not_supported() {
@@ -123,25 +123,25 @@ ReplyMessage needs_disk(std::string_view friendly_name, double needed_bytes, dou
         needed_bytes / kMegabyte));
 }
 ReplyMessage needs_bandwidth(std::string_view friendly_name, double needed_bps, double measured_bps) {
-    return notice(fmt::format(
-        "{} requires {:.2f} KB/sec download bandwidth.  Your computer has been measured at {:.2f} KB/sec.",
-        friendly_name, needed_bps / kKilobyte, measured_bps / kKilobyte));
+    return notice(
+        fmt::format("{} requires {:.2f} KB/sec download bandwidth.  Your computer has been measured at {:.2f} KB/sec.",
+                    friendly_name, needed_bps / kKilobyte, measured_bps / kKilobyte));
 }
 ReplyMessage daily_limit_reached(int limit) {
     return notice(fmt::format("Daily job limit ({}) has been reached", limit));
 }
 ReplyMessage no_usable_anonymous_version(std::string_view friendly_name) {
-    return notice(fmt::format("{} {}.", marked("Your app_info.xml file doesn't have a usable version of"), friendly_name));
+    return notice(
+        fmt::format("{} {}.", marked("Your app_info.xml file doesn't have a usable version of"), friendly_name));
 }
-ReplyMessage ruled_out_by_keywords() {
-    return notice("Some jobs are ruled out by your science/location preferences");
-}
+ReplyMessage ruled_out_by_keywords() { return notice("Some jobs are ruled out by your science/location preferences"); }
 ReplyMessage feasibility(std::string_view text) { return notice(std::string(text)); }
 
 ReplyMessage gpu_needs_ram(int min_mb, int preferred_mb, std::string_view gpu_name) {
-    return low(fmt::format("A minimum of {} MB (preferably {} MB) of video RAM is needed to process tasks using your "
-                           "computer's {}",
-                           min_mb, preferred_mb, plain(gpu_name)));
+    return low(
+        fmt::format("A minimum of {} MB (preferably {} MB) of video RAM is needed to process tasks using your "
+                    "computer's {}",
+                    min_mb, preferred_mb, plain(gpu_name)));
 }
 ReplyMessage gpu_needs_driver(std::string_view gpu_name) {
     return notice(fmt::format("{}: {}", plain(gpu_name),

@@ -14,15 +14,15 @@
 namespace sluice::messages {
 
 // Requests that get no further
-ReplyMessage bad_request(std::string_view error);   ///< of ParsedRequest::error
+ReplyMessage bad_request(std::string_view error);  ///< of ParsedRequest::error
 ReplyMessage cant_find_host();
-ReplyMessage bad_key_of_known_host();               ///< with hostid
-ReplyMessage bad_key();                             ///< first contact
+ReplyMessage bad_key_of_known_host();  ///< with hostid
+ReplyMessage bad_key();                ///< first contact
 ReplyMessage cant_create_host();
 ReplyMessage host_is_banned();
 ReplyMessage another_instance();
 ReplyMessage cant_open_database();
-ReplyMessage no_work_available();                   ///< nowork_skip
+ReplyMessage no_work_available();  ///< nowork_skip
 
 // Texts of the early reply (write_early_reply)
 inline constexpr const char* kMaintenance = "Project is temporarily shut down for maintenance";
@@ -50,12 +50,12 @@ ReplyMessage syntax_error_in_app_info();
 ReplyMessage no_tasks_in_project();
 ReplyMessage no_tasks_sent();
 ReplyMessage no_tasks_for_app(std::string_view friendly_name);
-ReplyMessage no_tasks_for_selected_apps();          ///< among the explanations
+ReplyMessage no_tasks_for_selected_apps();  ///< among the explanations
 ReplyMessage wont_finish_in_time(int client_version, double on_frac, double active_frac);
 ReplyMessage committed_to_other_platforms();
-ReplyMessage computer_type_not_supported();         ///< homogeneous redundancy
+ReplyMessage computer_type_not_supported();  ///< homogeneous redundancy
 ReplyMessage resource_refused_by_prefs(ProcType type);
-ReplyMessage daily_quota_finished(int quota);        ///< of the host's row, not scaled
+ReplyMessage daily_quota_finished(int quota);  ///< of the host's row, not scaled
 ReplyMessage in_progress_limit();
 ReplyMessage sending_from_other_apps_allowed();
 ReplyMessage sending_from_other_apps();
@@ -73,8 +73,8 @@ ReplyMessage feasibility(std::string_view text);
 
 // GPUs
 ReplyMessage gpu_needs_ram(int min_mb, int preferred_mb, std::string_view gpu_name);
-ReplyMessage gpu_needs_driver(std::string_view gpu_name);            ///< no version is usable
-ReplyMessage gpu_driver_for_all_apps(std::string_view gpu_name);     ///< some are
+ReplyMessage gpu_needs_driver(std::string_view gpu_name);         ///< no version is usable
+ReplyMessage gpu_driver_for_all_apps(std::string_view gpu_name);  ///< some are
 ReplyMessage newer_client_for_nvidia();
 ReplyMessage gpu_required(const std::vector<ProcType>& types);
 

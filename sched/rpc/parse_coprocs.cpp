@@ -155,8 +155,8 @@ Coproc nvidia(const Block& block) {
     c.driver_version = block.driver_version;
     c.compute_capability = clamp_to_int32(100.0 * block.major + block.minor);
     if (c.peak_flops <= 0)
-        c.peak_flops = nvidia_peak_flops({block.major, block.minor, block.clock_khz, block.multiprocessors},
-                                         block.opencl_speed);
+        c.peak_flops =
+            nvidia_peak_flops({block.major, block.minor, block.clock_khz, block.multiprocessors}, block.opencl_speed);
     set_ram(c, block.available_ram, block.total_global_mem);
     return c;
 }
@@ -215,8 +215,11 @@ Coproc generic(const Block& block) {
 constexpr struct {
     std::string_view tag;
     Coproc (*make)(const Block&);
-} kVendors[] = {{"coproc_cuda", nvidia}, {"coproc_ati", amd},       {"coproc_intel_gpu", intel},
-                {"coproc_apple_gpu", apple}, {"coproc", generic}};
+} kVendors[] = {{"coproc_cuda", nvidia},
+                {"coproc_ati", amd},
+                {"coproc_intel_gpu", intel},
+                {"coproc_apple_gpu", apple},
+                {"coproc", generic}};
 
 Block parse_block(XmlReader& xml, std::string_view tag) {
     Block block;

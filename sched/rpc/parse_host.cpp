@@ -46,9 +46,19 @@ constexpr Field<SchedulerRequest> kSoftwareFields[] = {
 };
 
 /// Known, without use for a server.
-constexpr std::string_view kIgnoredHostFields[] = {
-    "n_usable_coprocs", "p_calculated", "p_fpop_err", "p_iop_err", "p_membw_err", "p_capabilities", "accelerators",
-    "cpu_caps", "cache_l1", "cache_l2", "cache_l3", "mac_address", "num_opencl_cpu_platforms"};
+constexpr std::string_view kIgnoredHostFields[] = {"n_usable_coprocs",
+                                                   "p_calculated",
+                                                   "p_fpop_err",
+                                                   "p_iop_err",
+                                                   "p_membw_err",
+                                                   "p_capabilities",
+                                                   "accelerators",
+                                                   "cpu_caps",
+                                                   "cache_l1",
+                                                   "cache_l2",
+                                                   "cache_l3",
+                                                   "mac_address",
+                                                   "num_opencl_cpu_platforms"};
 
 constexpr Field<Host> kTimeStats[] = {
     {"on_frac", &Host::on_frac},
@@ -140,7 +150,8 @@ std::string padded_features(std::string_view features, std::string_view model) {
         all += std::string(model.substr(open + 1, close == std::string_view::npos ? close : close - open - 1)) + " ";
     }
     std::string out = to_lower_ascii(all);
-    std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
+    std::replace_if(
+        out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
     return trim(out).empty() ? std::string() : out;
 }
 

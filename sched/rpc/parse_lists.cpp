@@ -18,12 +18,9 @@ void add(std::vector<T>& list, T value, std::size_t limit, ParseState& state) {
 }
 
 constexpr Field<RequestAppVersion> kAppVersionFields[] = {
-    {"app_name", &RequestAppVersion::app_name},
-    {"platform", &RequestAppVersion::platform},
-    {"plan_class", &RequestAppVersion::plan_class},
-    {"version_num", &RequestAppVersion::version_num},
-    {"avg_ncpus", &RequestAppVersion::avg_ncpus},
-    {"flops", &RequestAppVersion::flops},
+    {"app_name", &RequestAppVersion::app_name},     {"platform", &RequestAppVersion::platform},
+    {"plan_class", &RequestAppVersion::plan_class}, {"version_num", &RequestAppVersion::version_num},
+    {"avg_ncpus", &RequestAppVersion::avg_ncpus},   {"flops", &RequestAppVersion::flops},
 };
 constexpr Field<RequestAppVersion> kAppVersionCoprocFields[] = {
     {"type", &RequestAppVersion::coproc_type},

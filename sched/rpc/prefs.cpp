@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kVenueOpen = "<venue name=\"", kVenueClose = "</venue>";
 
 struct VenueBlock {
-    std::size_t begin, end;          ///< of the element
+    std::size_t begin, end;  ///< of the element
     std::string_view name, content;
 };
 

@@ -12,8 +12,8 @@
 namespace sluice {
 
 struct ReplyMessage {
-    std::string text;                ///< translatable texts as upstream holds them: _("text")
-    bool notice = false;             ///< priority "notice" (or "high", by client version); else "low"
+    std::string text;     ///< translatable texts as upstream holds them: _("text")
+    bool notice = false;  ///< priority "notice" (or "high", by client version); else "low"
 };
 
 /// A job of the reply with everything its elements are made of.
@@ -23,14 +23,14 @@ struct ReplyJob {
     const AppVersion* app_version = nullptr;  ///< null for anonymous platform
     std::string platform_name;                ///< of the version; anonymous: the client's
     Id workunit_id = 0;
-    std::string wu_name, wu_xml;              ///< workunit.xml_doc
+    std::string wu_name, wu_xml;  ///< workunit.xml_doc
     std::string keywords;
     /// As in the database: the writer applies version.fpops_scale and version.usage.mem_usage.
     double rsc_fpops_est = 0, rsc_fpops_bound = 0, rsc_memory_bound = 0, rsc_disk_bound = 0;
     Id result_id = 0;
-    std::string result_name, result_xml;      ///< result.xml_doc_in
-    std::int64_t report_deadline = 0;         ///< without grace
-    bool is_buda = false;                     ///< usage goes into the workunit too, with the two that follow
+    std::string result_name, result_xml;          ///< result.xml_doc_in
+    std::int64_t report_deadline = 0;             ///< without grace
+    bool is_buda = false;                         ///< usage goes into the workunit too, with the two that follow
     std::string buda_file_infos, buda_file_refs;  ///< of the chosen variant
 };
 
@@ -43,7 +43,7 @@ struct SchedulerReply {
     // stage A
     std::string master_url, project_name;
     bool ended = false;
-    double request_delay = 0;        ///< s; 0: none asked for by the server's logic
+    double request_delay = 0;  ///< s; 0: none asked for by the server's logic
     double min_sendwork_interval = 0;
     std::vector<ReplyMessage> messages;
     bool send_time_stats_log = false, project_is_down = false, send_full_workload = false;
@@ -56,7 +56,7 @@ struct SchedulerReply {
     bool send_global_prefs = false;
     bool send_hostid = false;
     Host host;
-    Team team;                       ///< id 0: none
+    Team team;  ///< id 0: none
     // stage C
     std::vector<std::string> result_acks, result_aborts, result_aborts_if_not_started;
     std::vector<ReplyJob> jobs;
@@ -65,15 +65,15 @@ struct SchedulerReply {
     std::vector<std::string> trickle_downs;
     bool non_cpu_intensive = false, strict_memory_bound = false, verify_files_on_app_start = false;
     std::vector<std::string> delete_files;
-    std::vector<std::string> file_transfer_requests;     ///< verbatim
+    std::vector<std::string> file_transfer_requests;  ///< verbatim
     /// For no_rsc_apps and its predecessors: has the project a version for the type? nullopt: not known, nothing is
     /// written. Nothing is written either where the project has none for any type of the host: some 7.0 clients would
     /// never call again.
     std::optional<std::array<bool, kProcTypes>> project_has_apps;
     std::array<bool, kProcTypes> host_has{true, false, false, false, false};  ///< reported with a count > 0
-    std::string gui_urls, project_files;                 ///< texts, placeholders already replaced
+    std::string gui_urls, project_files;                                      ///< texts, placeholders already replaced
     // download mirrors
-    std::string replace_download_url;                    ///< <replace_download_url_by_timezone>; empty: off
+    std::string replace_download_url;                           ///< <replace_download_url_by_timezone>; empty: off
     std::vector<std::pair<int, std::string>> download_servers;  ///< (UTC offset s, base URL)
     int max_download_urls_per_file = 0;
 

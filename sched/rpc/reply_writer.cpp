@@ -18,9 +18,9 @@ constexpr int kSchedulerVersion = 803;
 constexpr double kMaxDelay = 2 * 86400;
 
 // Client versions at which the protocol changed.
-constexpr int kOneMessageOnly = 41900;   ///< up to here: one <message>, without line feeds
-constexpr int kHighPriority = 61100;     ///< up to here: "high" instead of "notice"
-constexpr int kTranslates = 61200;       ///< from here: _("…") is sent as it is and translated by the client
+constexpr int kOneMessageOnly = 41900;  ///< up to here: one <message>, without line feeds
+constexpr int kHighPriority = 61100;    ///< up to here: "high" instead of "notice"
+constexpr int kTranslates = 61200;      ///< from here: _("…") is sent as it is and translated by the client
 constexpr int kKnowsDontUseDcf = 70028;
 constexpr int kKnowsNoRscApps = 70040;
 
@@ -144,7 +144,8 @@ void write_no_apps(std::string& out, const SchedulerReply& reply) {
         integer(out, "no_ati_apps", !has[index(ProcType::kAmd)]);
     }
     for (std::size_t i = 0; i < kProcTypes; ++i) {
-        if ((i == 0 || reply.host_has[i]) && !has[i]) text(out, "no_rsc_apps", proc_type_name(static_cast<ProcType>(i)));
+        if ((i == 0 || reply.host_has[i]) && !has[i])
+            text(out, "no_rsc_apps", proc_type_name(static_cast<ProcType>(i)));
     }
 }
 

@@ -39,19 +39,19 @@ struct ReportedResult {
     int exit_status = 0;
     bool exit_status_given = false;
     int app_version_num = 0;
-    std::string file_infos;   ///< concatenated <file_info> elements -> xml_doc_out, at most 65535 bytes
-    std::string stderr_out;   ///< raw, at most 65535 bytes: of a longer one the beginning and the end are kept
+    std::string file_infos;  ///< concatenated <file_info> elements -> xml_doc_out, at most 65535 bytes
+    std::string stderr_out;  ///< raw, at most 65535 bytes: of a longer one the beginning and the end are kept
 };
 
 struct OtherResult {
     std::string name, plan_class;
-    int app_version = -1;     ///< index into app_versions
+    int app_version = -1;  ///< index into app_versions
 };
 
 struct InProgressResult {
     std::string name;
-    double report_deadline = 0;   ///< UNIX s, as the client said
-    double remaining = 0;         ///< cpu_time_remaining or time_remaining, s; < 0 not given
+    double report_deadline = 0;  ///< UNIX s, as the client said
+    double remaining = 0;        ///< cpu_time_remaining or time_remaining, s; < 0 not given
     double ncpus = 1;
     std::array<double, kProcTypes> gpu_usage{};
 };
@@ -59,7 +59,7 @@ struct InProgressResult {
 struct StickyFile {
     std::string name;
     double nbytes = 0;
-    int status = 0;           ///< 1: present
+    int status = 0;  ///< 1: present
     bool sticky = false;
 };
 
@@ -78,7 +78,7 @@ struct RequestAppVersion {
 };
 
 struct SchedulerRequest {
-    std::string authenticator;        ///< cut at the first quote
+    std::string authenticator;  ///< cut at the first quote
     std::string cross_project_id;
     Id hostid = 0;
     std::int64_t rpc_seqno = 0;
@@ -89,10 +89,10 @@ struct SchedulerRequest {
     bool anonymous() const { return platform_name == "anonymous"; }
     std::string client_brand;
 
-    double work_req_seconds = 0;      ///< clamped to [0, 28 days]
-    double cpu_req_secs = 0;          ///< clamped
-    double cpu_req_instances = 0;     ///< clamped to [0, 4096]
-    double cpu_estimated_delay = 0;   ///< >= 0, finite
+    double work_req_seconds = 0;     ///< clamped to [0, 28 days]
+    double cpu_req_secs = 0;         ///< clamped
+    double cpu_req_instances = 0;    ///< clamped to [0, 4096]
+    double cpu_estimated_delay = 0;  ///< >= 0, finite
     double resource_share_fraction = 1, rrs_fraction = 1, prrs_fraction = 1, duration_correction_factor = 1;
     bool dont_send_work = false, client_cap_plan_class = false;
     bool dont_use_docker = false, dont_use_wsl = false;
@@ -106,15 +106,15 @@ struct SchedulerRequest {
 
     /// From <host_info>, <time_stats>, <net_stats>, <disk_usage>; non-finite numbers are 0.
     bool has_host_info = false, has_time_stats = false, has_net_stats = false, has_disk_usage = false;
-    Host host;                         ///< only what the client describes; ids, credit … are untouched
-    double client_now = 0;             ///< <time_stats><now>: the host's clock, 0 if not sent
-    std::string cpu_features;          ///< as in HostFacts: lower case, blank-padded; also those within p_model's [ ]
+    Host host;                 ///< only what the client describes; ids, credit … are untouched
+    double client_now = 0;     ///< <time_stats><now>: the host's clock, 0 if not sent
+    std::string cpu_features;  ///< as in HostFacts: lower case, blank-padded; also those within p_model's [ ]
     std::string virtualbox_version, docker_version, docker_compose_version;
     int docker_type = 0, docker_compose_type = 0;
     bool vm_extensions_disabled = false, wsl_available = false;
     std::vector<WslDistro> wsl;
     std::vector<HostFacts::OpenclCpu> opencl_cpus;
-    std::vector<Coproc> coprocs;       ///< in the order sent, types distinct; without CPU
+    std::vector<Coproc> coprocs;  ///< in the order sent, types distinct; without CPU
 
     /// Names are distinct. Upstream diverts names with "download" or "upload" in them; here they are results like any.
     std::vector<ReportedResult> results;
@@ -127,9 +127,9 @@ struct SchedulerRequest {
     bool has_user_keywords = false;
     std::vector<int> keywords_yes, keywords_no;
 
-    bool results_truncated = false;    ///< reported results were dropped: no lost-job resend in this RPC
-    bool other_results_truncated = false;  ///< the list of jobs on the host was cut: no lost-job resend, no aborts
-    bool lists_truncated = false;      ///< some list was cut, or a document too long to be stored left out
+    bool results_truncated = false;         ///< reported results were dropped: no lost-job resend in this RPC
+    bool other_results_truncated = false;   ///< the list of jobs on the host was cut: no lost-job resend, no aborts
+    bool lists_truncated = false;           ///< some list was cut, or a document too long to be stored left out
     std::vector<std::string> unknown_tags;  ///< at most 20, for the debug log
 };
 

@@ -77,13 +77,41 @@ constexpr struct {
 };
 
 /// Sent by some client at some time, without use for a server: skipped with their content, and not worth a log line.
-constexpr std::string_view kIgnored[] = {
-    "uptime", "previous_uptime", "host_venue", "active_task_set", "app", "app_version", "duration_variability",
-    "new_version_check_time", "newer_version", "project", "project_files", "proxy_info", "user_network_request",
-    "user_run_request", "master_url", "project_name", "user_name", "team_name", "email_hash", "user_total_credit",
-    "user_expavg_credit", "user_create_time", "host_total_credit", "host_expavg_credit", "host_create_time",
-    "nrpc_failures", "master_fetch_failures", "min_rpc_time", "short_term_debt", "long_term_debt", "resource_share",
-    "scheduler_url", "daily_xfer_history", "client_opaque", "job_log"};
+constexpr std::string_view kIgnored[] = {"uptime",
+                                         "previous_uptime",
+                                         "host_venue",
+                                         "active_task_set",
+                                         "app",
+                                         "app_version",
+                                         "duration_variability",
+                                         "new_version_check_time",
+                                         "newer_version",
+                                         "project",
+                                         "project_files",
+                                         "proxy_info",
+                                         "user_network_request",
+                                         "user_run_request",
+                                         "master_url",
+                                         "project_name",
+                                         "user_name",
+                                         "team_name",
+                                         "email_hash",
+                                         "user_total_credit",
+                                         "user_expavg_credit",
+                                         "user_create_time",
+                                         "host_total_credit",
+                                         "host_expavg_credit",
+                                         "host_create_time",
+                                         "nrpc_failures",
+                                         "master_fetch_failures",
+                                         "min_rpc_time",
+                                         "short_term_debt",
+                                         "long_term_debt",
+                                         "resource_share",
+                                         "scheduler_url",
+                                         "daily_xfer_history",
+                                         "client_opaque",
+                                         "job_log"};
 
 /// The raw text up to the end tag; empty if there is none or it is longer than `max_bytes`.
 std::string_view raw(XmlReader& xml, std::size_t max_bytes) {

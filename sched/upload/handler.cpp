@@ -67,7 +67,8 @@ Answer file_size(const RequestHead& head, const UploadSettings& settings) {
 std::optional<Answer> check_certificate(const RequestHead& head, const PublicKey& key) {
     if (!head.has_signature) return permanent("missing signature");
     if (!head.max_nbytes || *head.max_nbytes < 0) return permanent("missing max_nbytes");
-    const std::string signed_text = fmt::format("<name>{}</name><max_nbytes>{:.0f}</max_nbytes>", head.name, *head.max_nbytes);
+    const std::string signed_text =
+        fmt::format("<name>{}</name><max_nbytes>{:.0f}</max_nbytes>", head.name, *head.max_nbytes);
     if (key.verify(signed_text, head.signature)) return std::nullopt;
     log_normal("invalid signature for {}", plain(signed_text));
     return permanent("invalid signature");
@@ -82,8 +83,8 @@ std::optional<Answer> check_upload(const RequestHead& head, const UploadSettings
     if (!head.nbytes || *head.nbytes < 0) return permanent("nbytes missing or negative");
     const double limit = settings.key ? *head.max_nbytes : kMaxSize;
     if (*head.nbytes > std::min(limit, kMaxSize)) {
-        return permanent(fmt::format("file size ({:.0f} KB) exceeds limit ({:.0f} KB)", std::floor(std::min(*head.nbytes, kMaxSize) / 1024),
-                                     std::floor(limit / 1024)));
+        return permanent(fmt::format("file size ({:.0f} KB) exceeds limit ({:.0f} KB)",
+                                     std::floor(std::min(*head.nbytes, kMaxSize) / 1024), std::floor(limit / 1024)));
     }
     if (std::floor(*head.nbytes) != *head.nbytes) return permanent("nbytes is not a whole number");
     if (!head.offset_ok) return permanent("bad offset");
@@ -98,7 +99,8 @@ Answer receive(BodyReader& body, UploadFile& file, std::uint64_t offset, std::ui
     while (offset < nbytes) {
         const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), nbytes - offset));
         const std::size_t got = body.read(block.data(), wanted);
-        if (const auto failed = file.put(offset, std::string_view(block).substr(0, got))) return transient(failed->message);
+        if (const auto failed = file.put(offset, std::string_view(block).substr(0, got)))
+            return transient(failed->message);
         offset += got;
         if (got < wanted) return transient(fmt::format("EOF on socket read : asked for {}, got {}", wanted, got));
     }
@@ -133,7 +135,8 @@ Answer store(BodyReader& body, const RequestHead& head, const UploadSettings& se
     return answer;
 }
 
-Answer take_upload(BodyReader& body, const RequestHead& head, const UploadSettings& settings, const std::string& client) {
+Answer take_upload(BodyReader& body, const RequestHead& head, const UploadSettings& settings,
+                   const std::string& client) {
     if (auto refused = check_upload(head, settings)) return *refused;
     log_normal("Starting upload of {} from {} [offset={:.0f}, nbytes={:.0f}]", plain(head.name), client, head.offset,
                *head.nbytes);

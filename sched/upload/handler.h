@@ -13,9 +13,9 @@ namespace sluice::upload {
 struct UploadSettings {
     std::filesystem::path upload_dir;
     int fanout = 0;
-    const PublicKey* key = nullptr;    ///< null: <ignore_upload_certificates>
-    int initial_permission = 0664;     ///< of a new file (under the process's umask)
-    int completed_permission = -1;     ///< of a complete one; -1: as it is
+    const PublicKey* key = nullptr;  ///< null: <ignore_upload_certificates>
+    int initial_permission = 0664;   ///< of a new file (under the process's umask)
+    int completed_permission = -1;   ///< of a complete one; -1: as it is
     /// A size query is refused below this: a client should not start what can't end.
     double min_free_space = 1e9;
     /// How long the rest of a refused body is read and dropped.
@@ -26,7 +26,7 @@ struct UploadSettings {
 struct Answer {
     enum class Status { kDone = 0, kTransient = 1, kPermanent = -1 };
     Status status = Status::kDone;
-    std::string message;               ///< of an error
+    std::string message;                     ///< of an error
     std::optional<std::uint64_t> file_size;  ///< of a size query
 };
 

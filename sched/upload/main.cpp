@@ -122,12 +122,14 @@ std::optional<int> parse_arguments(int argc, char** argv, std::string& variety) 
     CommandLine line("file_upload_handler", "take the output files of jobs (CGI or FastCGI)",
                      "Receives files from clients, checks the certificates that the project signed, and stores them "
                      "below upload_dir. Run by the web server.");
-    line.option("-u,--variety", variety, "suffix _V of the log file and of upload_dir, for several handlers side by side",
-                "V");
-    line.section("FILES", "keys/upload_public unless ignore_upload_certificates is set; stop_upload in the project: "
-                          "clients are told to come back; log_HOST/file_upload_handler[_V].log.");
-    line.section("SIGNALS", "HUP, INT, QUIT, TERM, USR1: end, what has arrived stays and can be resumed. USR2: reopen "
-                            "the log (FastCGI).");
+    line.option("-u,--variety", variety,
+                "suffix _V of the log file and of upload_dir, for several handlers side by side", "V");
+    line.section("FILES",
+                 "keys/upload_public unless ignore_upload_certificates is set; stop_upload in the project: "
+                 "clients are told to come back; log_HOST/file_upload_handler[_V].log.");
+    line.section("SIGNALS",
+                 "HUP, INT, QUIT, TERM, USR1: end, what has arrived stays and can be resumed. USR2: reopen "
+                 "the log (FastCGI).");
     return line.parse(argc, argv);
 }
 
@@ -147,7 +149,8 @@ int main(int argc, char** argv) {
         return cgi ? serve_cgi(site) : serve_fastcgi(site);
     } catch (const std::exception& e) {
         std::cerr << "file_upload_handler: " << e.what() << "\n";
-        BodyReader(read_from_fd(STDIN_FILENO, [] { return stop_signal != 0; }), content_length(std::getenv("CONTENT_LENGTH")))
+        BodyReader(read_from_fd(STDIN_FILENO, [] { return stop_signal != 0; }),
+                   content_length(std::getenv("CONTENT_LENGTH")))
             .drain(std::chrono::minutes(1));
         std::cout << answer_text({Answer::Status::kTransient, "can't find the project", {}}) << std::flush;
         return 1;

@@ -14,12 +14,12 @@ struct RequestHead {
     std::string name;
     int core_major = 0, core_minor = 0, core_release = 0;
     // kUpload
-    std::string signature;             ///< hex text of <xml_signature>
+    std::string signature;  ///< hex text of <xml_signature>
     bool has_signature = false;
     std::optional<double> max_nbytes, nbytes;  ///< nullopt: not given, or not a finite number
     double offset = 0;
-    bool offset_ok = true;             ///< false: given, but not a whole number >= 0
-    bool has_data = false;             ///< the line <data> was reached: raw bytes follow
+    bool offset_ok = true;  ///< false: given, but not a whole number >= 0
+    bool has_data = false;  ///< the line <data> was reached: raw bytes follow
 };
 
 /// Reads up to and including the line <data>, to the end of the request element, or until 64 KiB of lines were read.

@@ -18,7 +18,8 @@ UploadSettings settings_of(const ProjectConfig& config, const std::string& varie
     UploadSettings out;
     out.upload_dir = config.upload_dir + variety;
     out.fanout = config.uldl_dir_fanout;
-    out.initial_permission = config.fuh_set_initial_permission > 0 ? config.fuh_set_initial_permission & kNoExecute : 0664;
+    out.initial_permission =
+        config.fuh_set_initial_permission > 0 ? config.fuh_set_initial_permission & kNoExecute : 0664;
     out.completed_permission =
         config.fuh_set_completed_permission >= 0 ? config.fuh_set_completed_permission & kNoExecute : -1;
     return out;

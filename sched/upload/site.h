@@ -18,7 +18,8 @@ struct NotReady {
 class Site {
   public:
     /// `variety`: empty, or "_V": suffix of log and upload folder.
-    Site(std::filesystem::path project, std::string variety) : project_(std::move(project)), variety_(std::move(variety)) {}
+    Site(std::filesystem::path project, std::string variety)
+        : project_(std::move(project)), variety_(std::move(variety)) {}
 
     /// Reads what changed. The reason is logged, the client learns the kind only.
     std::optional<NotReady> refresh();

@@ -85,7 +85,9 @@ std::optional<Problem> write_all(int fd, std::uint64_t offset, std::string_view 
     while (!bytes.empty()) {
         const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return errno == ENOSPC || errno == EDQUOT ? Problem{"No space left on server"} : problem("can't write file", errno);
+        if (n < 0)
+            return errno == ENOSPC || errno == EDQUOT ? Problem{"No space left on server"}
+                                                      : problem("can't write file", errno);
         bytes.remove_prefix(static_cast<std::size_t>(n));
         offset += static_cast<std::uint64_t>(n);
     }
@@ -97,13 +99,14 @@ std::size_t already_there(int fd, std::uint64_t offset, std::string_view bytes) 
     std::vector<char> buffer(std::min(bytes.size(), kCompareBlock));
     std::size_t same = 0;
     while (same < bytes.size()) {
-        const ssize_t n = ::pread(fd, buffer.data(), std::min(buffer.size(), bytes.size() - same),
-                                  static_cast<off_t>(offset + same));
+        const ssize_t n =
+            ::pread(fd, buffer.data(), std::min(buffer.size(), bytes.size() - same), static_cast<off_t>(offset + same));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) break;
         const auto got = static_cast<std::size_t>(n);
         const auto end = buffer.begin() + static_cast<std::ptrdiff_t>(got);
-        const auto differs = std::mismatch(buffer.begin(), end, bytes.begin() + static_cast<std::ptrdiff_t>(same)).first;
+        const auto differs =
+            std::mismatch(buffer.begin(), end, bytes.begin() + static_cast<std::ptrdiff_t>(same)).first;
         same += static_cast<std::size_t>(differs - buffer.begin());
         if (differs != end) break;
     }
@@ -112,8 +115,7 @@ std::size_t already_there(int fd, std::uint64_t offset, std::string_view bytes) 
 
 }  // namespace
 
-UploadFile::UploadFile(UploadFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), completed_(other.completed_) {}
+UploadFile::UploadFile(UploadFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)), completed_(other.completed_) {}
 
 UploadFile::~UploadFile() {
     if (fd_ >= 0) ::close(fd_);
@@ -155,7 +157,8 @@ std::optional<Problem> UploadFile::finish(std::uint64_t nbytes, int mode) {
     return std::nullopt;
 }
 
-UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relative, UploadFile::Access access, int mode) {
+UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relative, UploadFile::Access access,
+                                    int mode) {
     const bool write = access == UploadFile::Access::kWrite;
     const auto failed = [&](const char* what) -> UploadFile::Opened {
         if (errno == ENOENT && !write) return {};

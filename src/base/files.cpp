@@ -75,8 +75,7 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t limit) {
         if (n == 0) break;
         have += static_cast<std::size_t>(n);
         if (have > limit) {
-            throw FileError(path.string() + " is larger than " + std::to_string(limit) +
-                            " bytes; it is not read");
+            throw FileError(path.string() + " is larger than " + std::to_string(limit) + " bytes; it is not read");
         }
         if (have == want) want = std::min(want * 2 + 4096, limit + 1);
     }

@@ -4,7 +4,6 @@
 #include "sluice/base/log.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
@@ -58,9 +57,10 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
     bool moved() {
         std::lock_guard lock(mutex_);
         if (path_.empty()) return false;
-        struct stat open_file {}, there {};
-        return ::fstat(fd_, &open_file) != 0 || ::stat(path_.c_str(), &there) != 0 || open_file.st_ino != there.st_ino ||
-               open_file.st_dev != there.st_dev;
+        struct stat open_file {
+        }, there{};
+        return ::fstat(fd_, &open_file) != 0 || ::stat(path_.c_str(), &there) != 0 ||
+               open_file.st_ino != there.st_ino || open_file.st_dev != there.st_dev;
     }
     void start_copy() {
         std::lock_guard lock(mutex_);
@@ -124,14 +124,10 @@ Log& the_log() {
 
 std::string_view kind_text(LogLevel level) {
     switch (level) {
-        case LogLevel::kCritical:
-            return " [CRITICAL] ";
-        case LogLevel::kWarning:
-            return " [warning] ";
-        case LogLevel::kNormal:
-            return " ";
-        case LogLevel::kDebug:
-            return " [debug] ";
+        case LogLevel::kCritical: return " [CRITICAL] ";
+        case LogLevel::kWarning: return " [warning] ";
+        case LogLevel::kNormal: return " ";
+        case LogLevel::kDebug: return " [debug] ";
     }
     return " ";
 }
@@ -162,21 +158,11 @@ void log_open(const LogOptions& options) {
     log.sink.open(options.file);
 }
 
-void log_set_level(LogLevel level) {
-    the_log().level = level;
-}
-LogLevel log_level() {
-    return the_log().level;
-}
-void log_reopen() {
-    the_log().sink.reopen();
-}
-void log_start_copy() {
-    the_log().sink.start_copy();
-}
-std::string log_take_copy() {
-    return the_log().sink.take_copy();
-}
+void log_set_level(LogLevel level) { the_log().level = level; }
+LogLevel log_level() { return the_log().level; }
+void log_reopen() { the_log().sink.reopen(); }
+void log_start_copy() { the_log().sink.start_copy(); }
+std::string log_take_copy() { return the_log().sink.take_copy(); }
 
 void log_follow_rotation() {
     try {

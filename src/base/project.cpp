@@ -33,8 +33,6 @@ std::string short_host_name() {
     return full.substr(0, full.find('.'));
 }
 
-std::filesystem::path log_dir(const std::filesystem::path& project) {
-    return project / ("log_" + short_host_name());
-}
+std::filesystem::path log_dir(const std::filesystem::path& project) { return project / ("log_" + short_host_name()); }
 
 }  // namespace sluice

@@ -23,9 +23,7 @@ class MersenneRng final : public Rng {
 
 }  // namespace
 
-double Rng::uniform() {
-    return static_cast<double>(next() >> 11) * 0x1p-53;
-}
+double Rng::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
 std::uint64_t Rng::below(std::uint64_t n) {
     // The first 2^64 mod n values are drawn again: otherwise small results would come up more often.
@@ -49,8 +47,6 @@ std::unique_ptr<Rng> make_system_rng() {
     return make_seeded_rng(seed);
 }
 
-std::unique_ptr<Rng> make_seeded_rng(std::uint64_t seed) {
-    return std::make_unique<MersenneRng>(seed);
-}
+std::unique_ptr<Rng> make_seeded_rng(std::uint64_t seed) { return std::make_unique<MersenneRng>(seed); }
 
 }  // namespace sluice

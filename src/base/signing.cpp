@@ -37,19 +37,15 @@ using BuilderPtr = std::unique_ptr<OSSL_PARAM_BLD, Deleter<OSSL_PARAM_BLD_free>>
 using ParamsPtr = std::unique_ptr<OSSL_PARAM, Deleter<OSSL_PARAM_free>>;
 
 constexpr std::array<const char*, 2> kPublicNames{OSSL_PKEY_PARAM_RSA_N, OSSL_PKEY_PARAM_RSA_E};
-constexpr std::array<const char*, 8> kPrivateNames{
-    OSSL_PKEY_PARAM_RSA_N,         OSSL_PKEY_PARAM_RSA_E,           OSSL_PKEY_PARAM_RSA_D,
-    OSSL_PKEY_PARAM_RSA_FACTOR1,   OSSL_PKEY_PARAM_RSA_FACTOR2,     OSSL_PKEY_PARAM_RSA_EXPONENT1,
-    OSSL_PKEY_PARAM_RSA_EXPONENT2, OSSL_PKEY_PARAM_RSA_COEFFICIENT1};
+constexpr std::array<const char*, 8> kPrivateNames{OSSL_PKEY_PARAM_RSA_N,         OSSL_PKEY_PARAM_RSA_E,
+                                                   OSSL_PKEY_PARAM_RSA_D,         OSSL_PKEY_PARAM_RSA_FACTOR1,
+                                                   OSSL_PKEY_PARAM_RSA_FACTOR2,   OSSL_PKEY_PARAM_RSA_EXPONENT1,
+                                                   OSSL_PKEY_PARAM_RSA_EXPONENT2, OSSL_PKEY_PARAM_RSA_COEFFICIENT1};
 
 /// The machine's openssl.cnf has no say: it costs time to read and may forbid 1024-bit keys.
-void init_openssl() {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-}
+void init_openssl() { OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr); }
 
-[[noreturn]] void openssl_failed(const char* what) {
-    throw Error(std::string("OpenSSL could not ") + what);
-}
+[[noreturn]] void openssl_failed(const char* what) { throw Error(std::string("OpenSSL could not ") + what); }
 
 template <std::size_t N>
 KeyPtr key_from_text(std::string_view text, const std::array<std::size_t, N>& sizes,
@@ -60,8 +56,7 @@ KeyPtr key_from_text(std::string_view text, const std::array<std::size_t, N>& si
     const BuilderPtr builder(OSSL_PARAM_BLD_new());
     for (std::size_t i = 0; i < N; ++i) {
         numbers.emplace_back(BN_bin2bn(bytes[i].data(), static_cast<int>(bytes[i].size()), nullptr));
-        if (OSSL_PARAM_BLD_push_BN(builder.get(), names[i], numbers.back().get()) != 1)
-            openssl_failed("build a key");
+        if (OSSL_PARAM_BLD_push_BN(builder.get(), names[i], numbers.back().get()) != 1) openssl_failed("build a key");
     }
     const ParamsPtr params(OSSL_PARAM_BLD_to_param(builder.get()));
     const ContextPtr context(EVP_PKEY_CTX_new_from_name(nullptr, "RSA", nullptr));
@@ -79,8 +74,8 @@ Bytes sign_digits(EVP_PKEY* key, const std::string& digits) {
     std::size_t size = signature.size();
     if (!context || EVP_PKEY_sign_init(context.get()) != 1 ||
         EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) != 1 ||
-        EVP_PKEY_sign(context.get(), signature.data(), &size,
-                      reinterpret_cast<const unsigned char*>(digits.data()), digits.size()) != 1 ||
+        EVP_PKEY_sign(context.get(), signature.data(), &size, reinterpret_cast<const unsigned char*>(digits.data()),
+                      digits.size()) != 1 ||
         size != signature.size()) {
         openssl_failed("sign: the private key's numbers do not belong together");
     }
@@ -94,24 +89,22 @@ std::string signed_digits(EVP_PKEY* key, const Bytes& signature) {
     std::size_t size = text.size();
     if (!context || EVP_PKEY_verify_recover_init(context.get()) != 1 ||
         EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) != 1 ||
-        EVP_PKEY_verify_recover(context.get(), reinterpret_cast<unsigned char*>(text.data()), &size,
-                                signature.data(), signature.size()) != 1) {
+        EVP_PKEY_verify_recover(context.get(), reinterpret_cast<unsigned char*>(text.data()), &size, signature.data(),
+                                signature.size()) != 1) {
         return {};
     }
     return {text.data(), size};
 }
 
 template <std::size_t N>
-std::string text_of(EVP_PKEY* key, const std::array<std::size_t, N>& sizes,
-                    const std::array<const char*, N>& names) {
+std::string text_of(EVP_PKEY* key, const std::array<std::size_t, N>& sizes, const std::array<const char*, N>& names) {
     std::vector<Bytes> numbers;
     for (std::size_t i = 0; i < N; ++i) {
         BIGNUM* raw = nullptr;
         if (EVP_PKEY_get_bn_param(key, names[i], &raw) != 1) openssl_failed("read a key");
         const NumberPtr number(raw);
         Bytes bytes(sizes[i]);
-        if (BN_bn2binpad(raw, bytes.data(), static_cast<int>(bytes.size())) < 0)
-            openssl_failed("write a key");
+        if (BN_bn2binpad(raw, bytes.data(), static_cast<int>(bytes.size())) < 0) openssl_failed("write a key");
         numbers.push_back(std::move(bytes));
     }
     return key_text::write_key(numbers);
@@ -195,8 +188,7 @@ PublicKey PublicKey::read(const std::filesystem::path& file) {
 
 bool PublicKey::verify(std::string_view data, std::string_view signature_hex) const {
     const Bytes signature = key_text::decode(signature_hex);
-    return signature.size() == key_text::kModulusBytes &&
-           signed_digits(impl_->key.get(), signature) == md5_hex(data);
+    return signature.size() == key_text::kModulusBytes && signed_digits(impl_->key.get(), signature) == md5_hex(data);
 }
 
 KeyPairText generate_key_pair() {

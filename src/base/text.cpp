@@ -10,9 +10,7 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\n\v\f\r";
 
-char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 /// Takes one '+' or '-' off the front; true for '-'.
 bool take_sign(std::string_view& s) {
@@ -53,8 +51,8 @@ std::string to_lower_ascii(std::string_view s) {
 
 bool contains_ignoring_case(std::string_view haystack, std::string_view needle) {
     const auto same = [](char a, char b) { return lower(a) == lower(b); };
-    return needle.empty() || std::search(haystack.begin(), haystack.end(), needle.begin(), needle.end(),
-                                         same) != haystack.end();
+    return needle.empty() ||
+           std::search(haystack.begin(), haystack.end(), needle.begin(), needle.end(), same) != haystack.end();
 }
 
 void replace_all(std::string& s, std::string_view from, std::string_view to) {
@@ -116,8 +114,6 @@ std::int32_t clamp_to_int32(std::int64_t v) {
     return static_cast<std::int32_t>(std::clamp(v, kMin, kMax));
 }
 
-double finite_or_zero(double v) {
-    return std::isfinite(v) ? v : 0.0;
-}
+double finite_or_zero(double v) { return std::isfinite(v) ? v : 0.0; }
 
 }  // namespace sluice

@@ -48,15 +48,9 @@ std::string xml_escape(std::string_view s, bool ascii_only) {
     out.reserve(s.size() + s.size() / 8);
     for (const char c : s) {
         switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
+            case '&': out += "&amp;"; break;
+            case '<': out += "&lt;"; break;
+            case '>': out += "&gt;"; break;
             default:
                 if (ascii_only && (static_cast<unsigned char>(c) & 0x80) != 0) {
                     out += "&#" + std::to_string(static_cast<unsigned char>(c)) + ';';

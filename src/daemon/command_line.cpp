@@ -22,8 +22,7 @@ namespace {
 }
 
 /// Decimal, as atoi reads it ("010" is ten), but the whole text must be a number.
-std::int64_t whole_number(const std::string& option, const std::string& value, std::int64_t min,
-                          std::int64_t max) {
+std::int64_t whole_number(const std::string& option, const std::string& value, std::int64_t min, std::int64_t max) {
     std::string_view digits = trim(value);
     if (digits.starts_with('+')) digits.remove_prefix(1);
     std::int64_t number = 0;
@@ -70,12 +69,10 @@ struct CommandLine::Impl {
     }
     /// The last of several wins, as upstream.
     template <typename Convert>
-    void add_value(const std::string& names, const std::string& value, const std::string& help,
-                   Convert convert) {
+    void add_value(const std::string& names, const std::string& value, const std::string& help, Convert convert) {
         const std::string shown = std::string(split(names, ',').back());
-        app.add_option_function<std::string>(
-               add(names, value, 1, help),
-               [shown, convert](const std::string& text) { convert(shown, text); })
+        app.add_option_function<std::string>(add(names, value, 1, help),
+                                             [shown, convert](const std::string& text) { convert(shown, text); })
             ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
     void add_standard_options() {
@@ -126,8 +123,7 @@ void CommandLine::flag(const std::string& names, bool& target, const std::string
     impl_->app.add_flag_callback(impl_->add(names, "", 0, help), [&target] { target = true; });
 }
 
-void CommandLine::option(const std::string& names, int& target, const std::string& help,
-                         const std::string& value) {
+void CommandLine::option(const std::string& names, int& target, const std::string& help, const std::string& value) {
     impl_->add_value(names, value, help, [&target](const std::string& name, const std::string& text) {
         target = static_cast<int>(
             whole_number(name, text, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
@@ -141,17 +137,14 @@ void CommandLine::option(const std::string& names, std::int64_t& target, const s
     });
 }
 
-void CommandLine::option(const std::string& names, double& target, const std::string& help,
-                         const std::string& value) {
-    impl_->add_value(names, value, help, [&target](const std::string& name, const std::string& text) {
-        target = real_number(name, text);
-    });
+void CommandLine::option(const std::string& names, double& target, const std::string& help, const std::string& value) {
+    impl_->add_value(names, value, help,
+                     [&target](const std::string& name, const std::string& text) { target = real_number(name, text); });
 }
 
 void CommandLine::option(const std::string& names, std::string& target, const std::string& help,
                          const std::string& value) {
-    impl_->add_value(names, value, help,
-                     [&target](const std::string&, const std::string& text) { target = text; });
+    impl_->add_value(names, value, help, [&target](const std::string&, const std::string& text) { target = text; });
 }
 
 void CommandLine::option(const std::string& names, std::vector<std::int64_t>& target, int count,
@@ -167,20 +160,18 @@ void CommandLine::option(const std::string& names, std::vector<std::int64_t>& ta
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-void CommandLine::repeatable(const std::string& names, std::vector<std::string>& target,
-                             const std::string& help, const std::string& value) {
+void CommandLine::repeatable(const std::string& names, std::vector<std::string>& target, const std::string& help,
+                             const std::string& value) {
     impl_->app.add_option(impl_->add(names, value, 1, help), target)->allow_extra_args(false);
 }
 
-void CommandLine::positional(const std::string& name, std::vector<std::string>& target,
-                             const std::string& help) {
+void CommandLine::positional(const std::string& name, std::vector<std::string>& target, const std::string& help) {
     impl_->doc.options.push_back({name, "", help, true});
     impl_->app.add_option(name, target);
 }
 
 void CommandLine::debug_level_option() {
-    option("-d,--debug_level", impl_->debug_level,
-           "Log level: 1 critical, 2 warning, 3 normal, 4 debug. Default 3.");
+    option("-d,--debug_level", impl_->debug_level, "Log level: 1 critical, 2 warning, 3 normal, 4 debug. Default 3.");
 }
 
 void CommandLine::allow_extra(std::vector<std::string>& target) {

@@ -145,9 +145,8 @@ std::optional<FileLock> take_lock(const DaemonSettings& settings) {
     }
     std::string holder = read_file(file).value_or("");
     holder = holder.substr(0, holder.find('\n'));
-    log_critical(
-        "Another {} is running for this project{}; it holds {}. Stop it first, or leave it to do the work",
-        settings.name, holder.empty() ? "" : " (process " + holder + ")", file.string());
+    log_critical("Another {} is running for this project{}; it holds {}. Stop it first, or leave it to do the work",
+                 settings.name, holder.empty() ? "" : " (process " + holder + ")", file.string());
     return std::nullopt;
 }
 

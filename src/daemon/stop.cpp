@@ -117,14 +117,10 @@ bool stop_requested() {
 
 std::string stop_reason() {
     switch (g_signal) {
-        case 0:
-            return "trigger file " + state().stop_file.string() + " is present";
-        case SIGHUP:
-            return "SIGHUP was received";
-        case SIGINT:
-            return "SIGINT was received";
-        default:
-            return "SIGTERM was received";
+        case 0: return "trigger file " + state().stop_file.string() + " is present";
+        case SIGHUP: return "SIGHUP was received";
+        case SIGINT: return "SIGINT was received";
+        default: return "SIGTERM was received";
     }
 }
 

@@ -97,8 +97,7 @@ std::string man_page(const ProgramDoc& doc, const std::string& version) {
         if (!option.value.empty()) out += " \\fI" + roff(option.value) + "\\fR";
         out += "\n" + roff(option.help) + "\n";
     }
-    for (const auto& [name, text] : doc.sections)
-        out += ".SH " + roff(name) + "\n" + roff_paragraphs(text) + "\n";
+    for (const auto& [name, text] : doc.sections) out += ".SH " + roff(name) + "\n" + roff_paragraphs(text) + "\n";
     return out;
 }
 

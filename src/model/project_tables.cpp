@@ -8,8 +8,7 @@ namespace {
 /// Rows come sorted by id from the database; tests and hand-made tables need not be.
 template <typename Row>
 const Row* by_id(const std::vector<Row>& rows, Id id) {
-    const auto at =
-        std::lower_bound(rows.begin(), rows.end(), id, [](const Row& row, Id x) { return row.id < x; });
+    const auto at = std::lower_bound(rows.begin(), rows.end(), id, [](const Row& row, Id x) { return row.id < x; });
     if (at != rows.end() && at->id == id) return &*at;
     const auto found = std::find_if(rows.begin(), rows.end(), [id](const Row& row) { return row.id == id; });
     return found == rows.end() ? nullptr : &*found;
@@ -17,27 +16,16 @@ const Row* by_id(const std::vector<Row>& rows, Id id) {
 
 template <typename Row>
 const Row* by_name(const std::vector<Row>& rows, std::string_view name) {
-    const auto found =
-        std::find_if(rows.begin(), rows.end(), [name](const Row& row) { return row.name == name; });
+    const auto found = std::find_if(rows.begin(), rows.end(), [name](const Row& row) { return row.name == name; });
     return found == rows.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-const App* ProjectTables::app(Id id) const {
-    return by_id(apps, id);
-}
-const App* ProjectTables::app_by_name(std::string_view name) const {
-    return by_name(apps, name);
-}
-const Platform* ProjectTables::platform_by_name(std::string_view name) const {
-    return by_name(platforms, name);
-}
-const Platform* ProjectTables::platform(Id id) const {
-    return by_id(platforms, id);
-}
-const AppVersion* ProjectTables::version(Id id) const {
-    return by_id(versions, id);
-}
+const App* ProjectTables::app(Id id) const { return by_id(apps, id); }
+const App* ProjectTables::app_by_name(std::string_view name) const { return by_name(apps, name); }
+const Platform* ProjectTables::platform_by_name(std::string_view name) const { return by_name(platforms, name); }
+const Platform* ProjectTables::platform(Id id) const { return by_id(platforms, id); }
+const AppVersion* ProjectTables::version(Id id) const { return by_id(versions, id); }
 
 }  // namespace sluice

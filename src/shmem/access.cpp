@@ -25,9 +25,11 @@ std::vector<Account> others_among(const std::vector<std::string>& users) {
         std::array<char, 16384> buffer;
         passwd entry{};
         passwd* result = nullptr;
-        if (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &result) != 0 || result == nullptr) continue;
+        if (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &result) != 0 || result == nullptr)
+            continue;
         const bool has_access_anyway = entry.pw_uid == ::geteuid() || entry.pw_uid == 0;
-        const bool known = std::any_of(found.begin(), found.end(), [&](const Account& a) { return a.uid == entry.pw_uid; });
+        const bool known =
+            std::any_of(found.begin(), found.end(), [&](const Account& a) { return a.uid == entry.pw_uid; });
         if (!has_access_anyway && !known) found.push_back({name, entry.pw_uid, entry.pw_gid});
     }
     return found;

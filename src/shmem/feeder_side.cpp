@@ -57,7 +57,8 @@ const char* access_note_for(Access access) {
 
 std::unique_ptr<JobArray> JobArray::create(const JobArrayName& name, const JobArraySettings& settings) {
     if (settings.slots == 0 || settings.owners == 0 || settings.owners > 0xffff) {
-        throw ShmemError(fmt::format("A job array of {} slots and {} schedulers can't be made", settings.slots, settings.owners));
+        throw ShmemError(
+            fmt::format("A job array of {} slots and {} schedulers can't be made", settings.slots, settings.owners));
     }
     std::error_code ignored;
     std::filesystem::create_directories(name.lock_file.parent_path(), ignored);
@@ -97,7 +98,8 @@ bool JobArray::Impl::grow_pool(std::uint64_t at_least) {
     constexpr std::uint64_t kLeast = 256 << 10;
     const std::uint32_t index = header->chunk_count.load(std::memory_order_relaxed);
     if (index >= kMaxChunks) {
-        growth_error = fmt::format("The job array {} has {} chunks of cold data already; restart the feeder", name.segment, index);
+        growth_error =
+            fmt::format("The job array {} has {} chunks of cold data already; restart the feeder", name.segment, index);
         return false;
     }
     // An eighth more each time: few chunks however large the jobs are, and at most that much memory unused.

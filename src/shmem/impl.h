@@ -18,7 +18,8 @@
 namespace sluice {
 
 struct JobArray::Impl {
-    Impl(JobArrayName n, shm::Segment s, bool can_write) : name(std::move(n)), segment(std::move(s)), writable(can_write) {}
+    Impl(JobArrayName n, shm::Segment s, bool can_write)
+        : name(std::move(n)), segment(std::move(s)), writable(can_write) {}
 
     JobArrayName name;
     shm::Segment segment;

@@ -84,18 +84,21 @@ void JobArray::Impl::check_and_map() {
     const std::uint64_t bytes = segment.file_bytes();
     if (bytes == 0) throw starting();
     if (bytes < kDescribedBytes) {
-        throw ShmemError(fmt::format("The job array {} is damaged: only {} bytes long; restart the feeder", path, bytes));
+        throw ShmemError(
+            fmt::format("The job array {} is damaged: only {} bytes long; restart the feeder", path, bytes));
     }
     const auto* h = static_cast<const Header*>(segment.map(0, kDescribedBytes));
     const std::uint64_t magic = h->magic.load(std::memory_order_acquire);
     if (magic == 0) throw starting();
     if (magic != kMagic) {
-        throw ShmemError(fmt::format("{} is not a job array (begins with {:016x}); remove it and restart the feeder", path, magic));
+        throw ShmemError(
+            fmt::format("{} is not a job array (begins with {:016x}); remove it and restart the feeder", path, magic));
     }
     check_layout(*h, path);
     const std::uint32_t n_slots = h->slots, n_owners = h->owners;
     if (n_slots == 0 || n_owners == 0 || n_owners > 0xffff || h->first_bytes != first_part_bytes(n_slots, n_owners)) {
-        throw ShmemError(fmt::format("The job array {} is damaged: {} slots, {} owners; restart the feeder", path, n_slots, n_owners));
+        throw ShmemError(fmt::format("The job array {} is damaged: {} slots, {} owners; restart the feeder", path,
+                                     n_slots, n_owners));
     }
     map_first_part(n_slots, n_owners);
 }
@@ -195,15 +198,19 @@ std::shared_ptr<const ProjectTables> JobArray::tables() const {
 }
 
 std::uint32_t JobArray::infeasible_count(std::uint32_t index) const {
-    return index < size() ? static_cast<std::uint32_t>(impl_->slots[index].infeasible.load(std::memory_order_relaxed)) : 0;
+    return index < size() ? static_cast<std::uint32_t>(impl_->slots[index].infeasible.load(std::memory_order_relaxed))
+                          : 0;
 }
 
 std::uint32_t JobArray::passed_over_count(std::uint32_t index) const {
-    return index < size() ? static_cast<std::uint32_t>(impl_->slots[index].passed_over.load(std::memory_order_relaxed)) : 0;
+    return index < size() ? static_cast<std::uint32_t>(impl_->slots[index].passed_over.load(std::memory_order_relaxed))
+                          : 0;
 }
 
 std::int64_t JobArray::first_passed_over(std::uint32_t index) const {
-    return index < size() ? static_cast<std::int64_t>(impl_->slots[index].first_passed_over.load(std::memory_order_relaxed)) : 0;
+    return index < size()
+               ? static_cast<std::int64_t>(impl_->slots[index].first_passed_over.load(std::memory_order_relaxed))
+               : 0;
 }
 
 JobArrayStats JobArray::stats() const {

@@ -26,8 +26,8 @@ static_assert(Atomic<std::uint64_t>::is_always_lock_free && Atomic<std::uint32_t
 /// A place in the pool.
 struct BlockRef {
     std::uint32_t chunk = 0;
-    std::uint32_t bytes = 0;  ///< of content; 0 = none
-    std::uint64_t offset = 0; ///< within the chunk, multiple of kBlockUnit
+    std::uint32_t bytes = 0;   ///< of content; 0 = none
+    std::uint64_t offset = 0;  ///< within the chunk, multiple of kBlockUnit
     friend bool operator==(const BlockRef&, const BlockRef&) = default;
 };
 inline constexpr std::uint64_t kBlockUnit = 32;
@@ -104,7 +104,8 @@ struct Header {
     Atomic<std::uint32_t> waiters;
     Atomic<std::uint64_t> claims_lost, reclaimed;
 };
-static_assert(offsetof(Header, layout_version) == 8 && offsetof(Header, slots) == 24 && offsetof(Header, first_bytes) == 32);
+static_assert(offsetof(Header, layout_version) == 8 && offsetof(Header, slots) == 24 &&
+              offsetof(Header, first_bytes) == 32);
 
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) { return (n + unit - 1) / unit * unit; }
 constexpr std::uint64_t owners_offset() { return round_up(sizeof(Header), 64); }

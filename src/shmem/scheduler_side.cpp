@@ -27,8 +27,8 @@ void JobArray::Impl::register_owner() {
             return;
         }
     }
-    throw ShmemError(fmt::format("All {} places for schedulers in the job array {} are taken; is the feeder running?", n,
-                                 name.segment));
+    throw ShmemError(fmt::format("All {} places for schedulers in the job array {} are taken; is the feeder running?",
+                                 n, name.segment));
 }
 
 void JobArray::Impl::unregister_owner() {
@@ -98,7 +98,8 @@ void Claim::release() {
     auto& impl = *std::exchange(array_, nullptr)->impl_;
     if (impl.owner_pid != ::getpid()) return;  // a child of the process that claimed it
     std::uint64_t mine = word_;
-    impl.slots[index_].word.compare_exchange_strong(mine, with_state(word_, 0, WordState::kPresent), std::memory_order_acq_rel);
+    impl.slots[index_].word.compare_exchange_strong(mine, with_state(word_, 0, WordState::kPresent),
+                                                    std::memory_order_acq_rel);
     --impl.claims_held;
     impl.at("released");
 }
@@ -108,7 +109,8 @@ void Claim::consume() {
     auto& impl = *std::exchange(array_, nullptr)->impl_;
     if (impl.owner_pid != ::getpid()) return;
     std::uint64_t mine = word_;
-    impl.slots[index_].word.compare_exchange_strong(mine, with_state(word_, 0, WordState::kEmpty), std::memory_order_acq_rel);
+    impl.slots[index_].word.compare_exchange_strong(mine, with_state(word_, 0, WordState::kEmpty),
+                                                    std::memory_order_acq_rel);
     --impl.claims_held;
     impl.at("consumed");
     auto& counter = impl.header->consumed;
@@ -122,7 +124,8 @@ SlotDoc Claim::doc() const {
     if (array_ == nullptr) throw Error("Cold data asked for after the claim ended");
     auto& impl = *array_->impl_;
     Payload payload;
-    if (!impl.copy_payload(impl.slots[index_], word_, payload)) throw ShmemError("A claimed slot changed; restart the feeder");
+    if (!impl.copy_payload(impl.slots[index_], word_, payload))
+        throw ShmemError("A claimed slot changed; restart the feeder");
     const Word* at = impl.block(payload.doc);
     if (at == nullptr) throw ShmemError("The cold data of a claimed slot are damaged; restart the feeder");
     return decode_doc(load_bytes(at, payload.doc.bytes));

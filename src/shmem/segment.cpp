@@ -58,7 +58,8 @@ int allocate(int fd, std::uint64_t from, std::uint64_t to) {
 }  // namespace
 
 struct Segment::Impl {
-    Impl(std::string n, ipc::shared_memory_object o, ipc::mode_t m) : name(std::move(n)), object(std::move(o)), mode(m) {}
+    Impl(std::string n, ipc::shared_memory_object o, ipc::mode_t m)
+        : name(std::move(n)), object(std::move(o)), mode(m) {}
     std::string name;
     ipc::shared_memory_object object;
     ipc::mode_t mode;

@@ -16,42 +16,32 @@ static_assert(sizeof(Platform) == 80 && sizeof(App) == 128 && sizeof(AppVersion)
 
 // One list of fields for both directions: `io` is a Writer or a Reader.
 template <typename Io, typename T>
-void fields(Io& io, T& v)
-    requires std::is_same_v<std::remove_const_t<T>, Platform>
-{
+void fields(Io& io, T& v) requires std::is_same_v<std::remove_const_t<T>, Platform> {
     io(v.id), io(v.name), io(v.user_friendly_name), io(v.deprecated);
 }
 template <typename Io, typename T>
-void fields(Io& io, T& v)
-    requires std::is_same_v<std::remove_const_t<T>, App>
-{
+void fields(Io& io, T& v) requires std::is_same_v<std::remove_const_t<T>, App> {
     io(v.id), io(v.name), io(v.user_friendly_name), io(v.min_version), io(v.deprecated), io(v.homogeneous_redundancy);
     io(v.weight), io(v.beta), io(v.target_nresults), io(v.min_avg_pfc), io(v.host_scale_check);
     io(v.homogeneous_app_version), io(v.non_cpu_intensive), io(v.locality_scheduling), io(v.n_size_classes);
     io(v.fraction_done_exact);
 }
 template <typename Io, typename T>
-void fields(Io& io, T& v)
-    requires std::is_same_v<std::remove_const_t<T>, AppVersion>
-{
+void fields(Io& io, T& v) requires std::is_same_v<std::remove_const_t<T>, AppVersion> {
     io(v.id), io(v.appid), io(v.platformid), io(v.version_num), io(v.xml_doc), io(v.min_core_version);
     io(v.max_core_version), io(v.deprecated), io(v.plan_class), io(v.pfc_n), io(v.pfc_avg), io(v.pfc_scale);
     io(v.expavg_credit), io(v.expavg_time), io(v.beta);
 }
 template <typename Io, typename T>
-void fields(Io& io, T& v)
-    requires std::is_same_v<std::remove_const_t<T>, Assignment>
-{
+void fields(Io& io, T& v) requires std::is_same_v<std::remove_const_t<T>, Assignment> {
     io(v.id), io(v.target_id), io(v.target_type), io(v.multi), io(v.workunitid), io(v.resultid);
 }
 
 struct Writer {
     std::string bytes;
     template <typename T>
-        requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-    void operator()(const T& v) {
-        bytes.append(reinterpret_cast<const char*>(&v), sizeof v);
-    }
+    requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+    void operator()(const T& v) { bytes.append(reinterpret_cast<const char*>(&v), sizeof v); }
     void operator()(const std::string& v) {
         (*this)(v.size());
         bytes += v;
@@ -78,10 +68,8 @@ struct Reader {
         return p;
     }
     template <typename T>
-        requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-    void operator()(T& v) {
-        std::memcpy(&v, take(sizeof v), sizeof v);
-    }
+    requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+    void operator()(T& v) { std::memcpy(&v, take(sizeof v), sizeof v); }
     void operator()(std::string& v) {
         const auto n = count();
         v.assign(take(n), n);
@@ -113,7 +101,8 @@ std::string encode_tables(const ProjectTables& t) {
     io(t.platforms), io(t.apps), io(t.versions), io(t.broadcasts);
     io(t.size_quantiles.size());
     for (const auto& [appid, quantiles] : t.size_quantiles) io(appid), io(quantiles);
-    io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts), io(t.built_at);
+    io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
+        io(t.built_at);
     return std::move(io.bytes);
 }
 
@@ -126,7 +115,8 @@ ProjectTables decode_tables(std::string_view bytes) {
         io(appid);
         io(t.size_quantiles[appid]);
     }
-    io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts), io(t.built_at);
+    io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
+        io(t.built_at);
     return t;
 }
 

@@ -16,12 +16,9 @@ constexpr std::size_t kMaxNumberBytes = 255;
 /// How many enclosing elements an end tag is compared with. No part of BOINC's protocol is nested deeper.
 constexpr std::size_t kMaxEnclosing = 16;
 
-bool is_space(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_name_start(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           (static_cast<unsigned char>(c) & 0x80) != 0;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (static_cast<unsigned char>(c) & 0x80) != 0;
 }
 
 std::string_view without_leading_space(std::string_view s) {
@@ -175,8 +172,7 @@ void XmlReader::skip() {
 /// element around it, which stays to be read.
 void XmlReader::consume_rest(std::string_view name) {
     std::size_t depth = 1;
-    std::array<std::size_t, kMaxEnclosing>
-        inner{};  // elements in here that bear the name of an enclosing one
+    std::array<std::size_t, kMaxEnclosing> inner{};  // elements in here that bear the name of an enclosing one
     const std::size_t lowest = open_.size() - std::min(open_.size(), kMaxEnclosing);
     for (Kind kind = next(); kind != Kind::kEof; kind = next()) {
         if (kind == Kind::kText) continue;

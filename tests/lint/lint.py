@@ -9,6 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import rule_format
 import rule_layers
 import rule_policies
 import rule_sizes
@@ -22,6 +23,7 @@ RULES = {
     "sizes": rule_sizes.check,
     "policies": rule_policies.check,
     "forbidden": rule_texts.check_forbidden,
+    "format": rule_format.check,
 }
 
 

@@ -7,6 +7,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
+import rule_format
 import rule_layers
 import rule_policies
 import rule_sizes
@@ -193,6 +194,18 @@ class Policies(RuleTest):
     def test_without_row_or_with_a_name_twice(self):
         self.assert_found(rule_policies.check, self.tree(files={"sched/match/fast/other.cpp": "int x;"}), "defines no row")
         self.assert_found(rule_policies.check, self.tree(files={"sched/match/fast/other.cpp": POLICY}), "is also the name of")
+
+
+class Format(RuleTest):
+    STYLE = "BasedOnStyle: Google\nIndentWidth: 4\nAllowShortFunctionsOnASingleLine: None\n"
+
+    def test_the_style_of_the_tree(self):
+        self.assert_clean(rule_format.check, {".clang-format": self.STYLE, "src/base/a.cpp": "int f() {\n    return 1;\n}\n"})
+        self.assert_found(rule_format.check, {".clang-format": self.STYLE, "src/base/a.cpp": "int f() {\n  return 1;\n}\n"},
+                          "src/base/a.cpp:1:", "clang-format -i src/base/a.cpp")
+
+    def test_a_broken_style(self):
+        self.assert_found(rule_format.check, {".clang-format": "Nonsense: 1\n", "src/base/a.cpp": "int a;\n"}, "Nonsense")
 
 
 class Blanking(unittest.TestCase):

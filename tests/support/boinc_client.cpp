@@ -5,29 +5,45 @@
 namespace sluice::test {
 
 BoincClient::BoincClient(const std::string& config) {
-    folder_.write("cc_config.xml",
-                  "<cc_config><log_flags><sched_op_debug>1</sched_op_debug><work_fetch_debug>0</work_fetch_debug></log_flags>"
-                  "<options><ncpus>1</ncpus><no_priority_change>1</no_priority_change><dont_contact_ref_site>1</dont_contact_ref_site><no_info_fetch>1</no_info_fetch>"
-                  "<report_results_immediately>1</report_results_immediately><skip_cpu_benchmarks>1</skip_cpu_benchmarks>"
-                  + config + "</options></cc_config>");
+    folder_.write(
+        "cc_config.xml",
+        "<cc_config><log_flags><sched_op_debug>1</sched_op_debug><work_fetch_debug>0</work_fetch_debug></log_flags>"
+        "<options><ncpus>1</ncpus><no_priority_change>1</no_priority_change><dont_contact_ref_site>1</dont_contact_ref_site><no_info_fetch>1</no_info_fetch>"
+        "<report_results_immediately>1</report_results_immediately><skip_cpu_benchmarks>1</skip_cpu_benchmarks>" +
+            config + "</options></cc_config>");
     want_work_for(0);
 }
 
 void BoincClient::want_work_for(double days) const {
-    folder_.write("global_prefs_override.xml",
-                  "<global_preferences><run_on_batteries>1</run_on_batteries><run_if_user_active>1</run_if_user_active>"
-                  "<suspend_cpu_usage>0</suspend_cpu_usage><cpu_usage_limit>100</cpu_usage_limit><disk_min_free_gb>0.1</disk_min_free_gb>"
-                  "<disk_max_used_pct>100</disk_max_used_pct><work_buf_min_days>" + std::to_string(days) + "</work_buf_min_days>"
-                  "<work_buf_additional_days>0</work_buf_additional_days><disk_interval>5</disk_interval></global_preferences>");
+    folder_.write(
+        "global_prefs_override.xml",
+        "<global_preferences><run_on_batteries>1</run_on_batteries><run_if_user_active>1</run_if_user_active>"
+        "<suspend_cpu_usage>0</suspend_cpu_usage><cpu_usage_limit>100</cpu_usage_limit><disk_min_free_gb>0.1</disk_min_free_gb>"
+        "<disk_max_used_pct>100</disk_max_used_pct><work_buf_min_days>" +
+            std::to_string(days) +
+            "</work_buf_min_days>"
+            "<work_buf_additional_days>0</work_buf_additional_days><disk_interval>5</disk_interval></global_preferences>");
 }
 
 BoincClient::~BoincClient() { stop(); }
 
 void BoincClient::start(const std::vector<std::string>& more_arguments) {
-    std::vector<std::string> args{"boinc", "--dir", folder_.path().string(), "--no_gpus", "--no_info_fetch",
-                                  "--skip_cpu_benchmarks", "--gui_rpc_unix_domain", "--insecure",
-                                  "--sched_retry_delay_min", "1", "--sched_retry_delay_max", "2",
-                                  "--pers_retry_delay_min", "1", "--pers_retry_delay_max", "2"};
+    std::vector<std::string> args{"boinc",
+                                  "--dir",
+                                  folder_.path().string(),
+                                  "--no_gpus",
+                                  "--no_info_fetch",
+                                  "--skip_cpu_benchmarks",
+                                  "--gui_rpc_unix_domain",
+                                  "--insecure",
+                                  "--sched_retry_delay_min",
+                                  "1",
+                                  "--sched_retry_delay_max",
+                                  "2",
+                                  "--pers_retry_delay_min",
+                                  "1",
+                                  "--pers_retry_delay_max",
+                                  "2"};
     if (!alone_) args.insert(args.end(), {"--allow_multiple_clients", "--suppress_net_info"});
     args.insert(args.end(), more_arguments.begin(), more_arguments.end());
     RunOptions options;
@@ -35,7 +51,9 @@ void BoincClient::start(const std::vector<std::string>& more_arguments) {
     process_ = std::make_unique<Subprocess>(args, options);
 }
 
-void BoincClient::attach(const std::string& master_url, const std::string& key) { start({"--attach_project", master_url, key}); }
+void BoincClient::attach(const std::string& master_url, const std::string& key) {
+    start({"--attach_project", master_url, key});
+}
 
 void BoincClient::stop() {
     if (!process_) return;
@@ -80,7 +98,8 @@ void BoincClient::copy_folder_of(const BoincClient& other) const {
     namespace fs = std::filesystem;
     for (const auto& entry : fs::directory_iterator(other.folder_.path())) {
         if (entry.is_socket() || entry.path().filename() == "lockfile") continue;
-        fs::copy(entry.path(), folder_ / entry.path().filename(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+        fs::copy(entry.path(), folder_ / entry.path().filename(),
+                 fs::copy_options::recursive | fs::copy_options::overwrite_existing);
     }
 }
 

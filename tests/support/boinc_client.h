@@ -27,17 +27,17 @@ class BoincClient {
     void copy_folder_of(const BoincClient& other) const;
     void start(const std::vector<std::string>& more_arguments = {});
     void attach(const std::string& master_url, const std::string& key);  ///< starts it with --attach_project
-    void stop();                  ///< SIGTERM and wait
+    void stop();                                                         ///< SIGTERM and wait
     void kill();
     bool running();
     /// boinccmd --unix_domain ARGUMENTS; stdout and stderr together.
     std::string command(const std::vector<std::string>& arguments) const;
     /// boinccmd --project URL update.
     void update(const std::string& master_url) const;
-    std::string log() const;      ///< what it printed since the last start
+    std::string log() const;  ///< what it printed since the last start
     /// Waits until `text` is in its log.
     bool logs(const std::string& text, double timeout = 60) const;
-    std::string state() const;    ///< client_state.xml
+    std::string state() const;  ///< client_state.xml
     const std::filesystem::path& folder() const { return folder_.path(); }
 
   private:

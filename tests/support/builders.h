@@ -13,6 +13,8 @@ namespace sluice::test {
 
 inline constexpr double kGiB = 1024.0 * 1024 * 1024;
 
+// A setter a line.
+// clang-format off
 class a_job {
   public:
     explicit a_job(Id result = 1) { j_.result_id = result; j_.workunit_id = 1000 + result; j_.app_id = 1;
@@ -53,7 +55,10 @@ class a_job {
   private:
     JobSummary j_;
 };
+// clang-format on
 
+// A setter a line.
+// clang-format off
 /// An idle Linux PC: 4 CPUs of 1 GFLOPS, 8 GiB, 100 GB of disk, client 8.0.2, always on.
 class a_host {
   public:
@@ -104,6 +109,7 @@ class a_host {
   private:
     HostFacts h_;
 };
+// clang-format on
 
 inline App an_app(Id id, const std::string& name = {}) {
     App a;

@@ -27,7 +27,8 @@ void visit(V& v, AppVersion& r) {
     v("id", r.id), v("appid", r.appid), v("platformid", r.platformid), v("version_num", r.version_num);
     v.blob("xml_doc", r.xml_doc), v("min_core_version", r.min_core_version), v("max_core_version", r.max_core_version);
     v("deprecated", r.deprecated), v("plan_class", r.plan_class), v("pfc_n", r.pfc_n), v("pfc_avg", r.pfc_avg);
-    v("pfc_scale", r.pfc_scale), v("expavg_credit", r.expavg_credit), v("expavg_time", r.expavg_time), v("beta", r.beta);
+    v("pfc_scale", r.pfc_scale), v("expavg_credit", r.expavg_credit), v("expavg_time", r.expavg_time),
+        v("beta", r.beta);
     v.fixed("create_time");
 }
 template <typename V>
@@ -75,7 +76,8 @@ void visit(V& v, HostAppVersion& r) {
 }
 template <typename V>
 void visit(V& v, Workunit& r) {
-    v("id", r.id), v("create_time", r.create_time), v("appid", r.appid), v("name", r.name), v.blob("xml_doc", r.xml_doc);
+    v("id", r.id), v("create_time", r.create_time), v("appid", r.appid), v("name", r.name),
+        v.blob("xml_doc", r.xml_doc);
     v("batch", r.batch), v("rsc_fpops_est", r.rsc_fpops_est), v("rsc_fpops_bound", r.rsc_fpops_bound);
     v("rsc_memory_bound", r.rsc_memory_bound), v("rsc_disk_bound", r.rsc_disk_bound);
     v("rsc_bandwidth_bound", r.rsc_bandwidth_bound), v("need_validate", r.need_validate);
@@ -94,7 +96,8 @@ void visit(V& v, Result& r) {
     v("id", r.id), v("create_time", r.create_time), v("workunitid", r.workunitid), v("server_state", r.server_state);
     v("outcome", r.outcome), v("client_state", r.client_state), v("hostid", r.hostid), v("userid", r.userid);
     v("report_deadline", r.report_deadline), v("sent_time", r.sent_time), v("received_time", r.received_time);
-    v("name", r.name), v("cpu_time", r.cpu_time), v.blob("xml_doc_in", r.xml_doc_in), v.blob("xml_doc_out", r.xml_doc_out);
+    v("name", r.name), v("cpu_time", r.cpu_time), v.blob("xml_doc_in", r.xml_doc_in),
+        v.blob("xml_doc_out", r.xml_doc_out);
     v.blob("stderr_out", r.stderr_out), v("batch", r.batch), v("file_delete_state", r.file_delete_state);
     v("validate_state", r.validate_state), v("claimed_credit", r.claimed_credit), v("granted_credit", r.granted_credit);
     v("opaque", r.opaque), v("random", r.random), v("app_version_num", r.app_version_num), v("appid", r.appid);
@@ -116,7 +119,8 @@ void visit(V& v, Batch& r) {
     v("logical_start_time", r.logical_start_time), v("logical_end_time", r.logical_end_time);
     v("est_completion_time", r.est_completion_time), v("njobs", r.njobs), v("fraction_done", r.fraction_done);
     v("nerror_jobs", r.nerror_jobs), v("state", r.state), v("completion_time", r.completion_time);
-    v("credit_estimate", r.credit_estimate), v("credit_canonical", r.credit_canonical), v("credit_total", r.credit_total);
+    v("credit_estimate", r.credit_estimate), v("credit_canonical", r.credit_canonical),
+        v("credit_total", r.credit_total);
     v("name", r.name), v("expire_time", r.expire_time);
     v.fixed("project_state"), v.text_fixed("description");
 }

@@ -31,7 +31,8 @@ struct FakeDb {
     std::map<Id, Result> results;
     std::map<Id, Assignment> assignments;
     std::map<Id, Batch> batches;
-    std::map<std::pair<Id, Id>, bool> low_turnaround;  ///< sluice_host_ltt: (host, generalized version); not in store_rows()
+    std::map<std::pair<Id, Id>, bool>
+        low_turnaround;  ///< sluice_host_ltt: (host, generalized version); not in store_rows()
     std::map<Id, FakeMessage> from_host, to_host;
 
     /// Called at the start of every store verb with "store.verb"; may throw a DbError to inject a fault, or change

@@ -17,7 +17,8 @@ class FakeFeederStore final : public FeederStore {
     /// Rows that unsent_page() gave since the test last looked.
     std::size_t rows_read = 0;
 
-    std::vector<UnsentRow> unsent_page(const UnsentFilter& filter, WalkOrder order, const WalkPosition& from, int limit) override {
+    std::vector<UnsentRow> unsent_page(const UnsentFilter& filter, WalkOrder order, const WalkPosition& from,
+                                       int limit) override {
         db_.enter("feeder.unsent_page");
         const auto behind = [&](const UnsentRow& a, std::int64_t priority, Id id) {
             if (order != WalkOrder::kById && a.priority != priority)
@@ -33,7 +34,8 @@ class FakeFeederStore final : public FeederStore {
             if (filter.with_hr_class) row.hr_class = wu->second.hr_class;
             if (!from.begun || behind(row, from.priority, from.id)) rows.push_back(row);
         }
-        std::sort(rows.begin(), rows.end(), [&](const UnsentRow& a, const UnsentRow& b) { return behind(b, a.priority, a.id); });
+        std::sort(rows.begin(), rows.end(),
+                  [&](const UnsentRow& a, const UnsentRow& b) { return behind(b, a.priority, a.id); });
         if (static_cast<int>(rows.size()) > limit) rows.resize(static_cast<std::size_t>(limit));
         rows_read += rows.size();
         return rows;
@@ -66,8 +68,8 @@ class FakeFeederStore final : public FeederStore {
             const auto w = db_.workunits.find(r->second.workunitid);
             if (w == db_.workunits.end()) continue;
             states.push_back({id, r->second.server_state, r->second.priority, w->second.priority, w->second.hr_class,
-                              w->second.error_mask, w->second.size_class, w->second.app_version_id, w->second.canonical_resultid,
-                              w->second.transitioner_flags});
+                              w->second.error_mask, w->second.size_class, w->second.app_version_id,
+                              w->second.canonical_resultid, w->second.transitioner_flags});
         }
         return states;
     }
@@ -139,7 +141,8 @@ class FakeFeederStore final : public FeederStore {
         return std::any_of(db_.results.begin(), db_.results.end(), [&](const auto& entry) {
             const Result& r = entry.second;
             return r.workunitid == workunit &&
-                   (r.server_state == ServerState::kInProgress || (r.server_state == ServerState::kOver && r.outcome == Outcome::kSuccess));
+                   (r.server_state == ServerState::kInProgress ||
+                    (r.server_state == ServerState::kOver && r.outcome == Outcome::kSuccess));
         });
     }
     FakeDb& db_;

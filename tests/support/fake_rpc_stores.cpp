@@ -361,7 +361,8 @@ std::vector<AssignedJob> FakeAssignmentStore::load(const AssignmentQuery& q) {
         targets(AssignTarget::kTeam, q.teamid);
     }
     for (const auto& [id, a] : db_.assignments)
-        if (a.multi && std::any_of(q.broadcasts.begin(), q.broadcasts.end(), [row = id](const auto& b) { return b.id == row; }))
+        if (a.multi &&
+            std::any_of(q.broadcasts.begin(), q.broadcasts.end(), [row = id](const auto& b) { return b.id == row; }))
             add(a);
     return jobs;
 }
@@ -369,7 +370,8 @@ std::vector<InstanceCounts> FakeAssignmentStore::instances_now(std::span<const I
     db_.enter("assignments.instances_now");
     std::vector<InstanceCounts> now;
     for (const Id w : std::set<Id>(workunits.begin(), workunits.end()))
-        if (std::any_of(db_.results.begin(), db_.results.end(), [&](const auto& e) { return e.second.workunitid == w; }))
+        if (std::any_of(db_.results.begin(), db_.results.end(),
+                        [&](const auto& e) { return e.second.workunitid == w; }))
             now.push_back(counts(w, hostid));
     return now;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// The stores of a scheduler RPC over a FakeDb. A unit of work takes a copy of all rows and puts it back on an exception.
+// The stores of a scheduler RPC over a FakeDb. A unit of work takes a copy of all rows and puts it back on an
+// exception.
 #include <algorithm>
 #include <memory>
 #include <set>

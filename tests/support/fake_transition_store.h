@@ -14,7 +14,8 @@ class FakeTransitionStore final : public TransitionStore {
     /// Called between deciding and writing: another process that gets in between.
     std::function<void()> before_write;
 
-    std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after, int limit) override {
+    std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after,
+                                 int limit) override {
         db_.enter("transition.due");
         std::vector<DueWorkunit> list;
         for (const auto& [id, wu] : db_.workunits) {
@@ -70,7 +71,8 @@ class FakeTransitionStore final : public TransitionStore {
         std::vector<TransitionFacts> all;
         for (const Id id : sorted) {
             const auto at = db_.workunits.find(id);
-            if (at == db_.workunits.end() || at->second.transitioner_flags == TransitionerFlags::kNoTransition) continue;
+            if (at == db_.workunits.end() || at->second.transitioner_flags == TransitionerFlags::kNoTransition)
+                continue;
             if (due_before && at->second.transition_time >= *due_before) continue;
             TransitionFacts& f = all.emplace_back();
             f.wu = at->second;
@@ -142,9 +144,9 @@ class FakeTransitionStore final : public TransitionStore {
         if (const auto mine = db_.versions.find(version); mine != db_.versions.end()) {
             const AppVersion* newest = nullptr;
             for (const auto& [id, other] : db_.versions)
-                if (id != version && other.appid == mine->second.appid &&
-                    other.platformid == mine->second.platformid && other.plan_class == mine->second.plan_class &&
-                    rows.contains({host, id}) && !in_use.contains({host, id}) && (newest == nullptr || other.version_num > newest->version_num))
+                if (id != version && other.appid == mine->second.appid && other.platformid == mine->second.platformid &&
+                    other.plan_class == mine->second.plan_class && rows.contains({host, id}) &&
+                    !in_use.contains({host, id}) && (newest == nullptr || other.version_num > newest->version_num))
                     newest = &other;
             if (newest != nullptr) {
                 row = rows.at({host, newest->id});

@@ -56,8 +56,14 @@ class FastcgiSocket {
                 static_cast<char>(n)};
     }
     static std::string record(int type, const std::string& content) {
-        std::string header{1, static_cast<char>(type), 0, 1, static_cast<char>(content.size() >> 8),
-                           static_cast<char>(content.size()), 0, 0};
+        std::string header{1,
+                           static_cast<char>(type),
+                           0,
+                           1,
+                           static_cast<char>(content.size() >> 8),
+                           static_cast<char>(content.size()),
+                           0,
+                           0};
         return header + content;
     }
     static std::string stdout_of(const std::string& in) {

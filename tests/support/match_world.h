@@ -24,7 +24,7 @@ class MemoryPool final : public JobPool {
     };
     std::vector<Slot> slots;
     std::set<std::uint32_t> claimed;
-    std::set<Id> lost;               ///< result ids that another scheduler claims first
+    std::set<Id> lost;  ///< result ids that another scheduler claims first
     mutable std::uint64_t reads = 0;
     bool keep_claimed_visible = false;
 
@@ -48,7 +48,8 @@ class MemoryPool final : public JobPool {
     }
     bool claim(const PoolRef& ref) override {
         Slot& s = slots[ref.index];
-        if (s.state != PoolSlot::kPresent || s.generation != ref.generation || lost.contains(s.job.result_id)) return false;
+        if (s.state != PoolSlot::kPresent || s.generation != ref.generation || lost.contains(s.job.result_id))
+            return false;
         s.state = PoolSlot::kLocked;
         claimed.insert(ref.index);
         return true;

@@ -46,12 +46,14 @@ std::string modules_for(ApacheMode mode, const std::filesystem::path& folder) {
     const auto load = [](const std::string& name) {
         return "LoadModule " + name + "_module /usr/lib/apache2/modules/mod_" + name + ".so\n";
     };
-    std::string text = load("mpm_event") + load("authz_core") + load("alias") + load("dir") + load("mime") + load("env");
+    std::string text =
+        load("mpm_event") + load("authz_core") + load("alias") + load("dir") + load("mime") + load("env");
     switch (mode) {
         case ApacheMode::kCgid: return text + load("cgid") + "ScriptSock \"" + (folder / "cgid.sock").string() + "\"\n";
         case ApacheMode::kFcgid:
-            return text + load("fcgid") + "FcgidIPCDir \"" + (folder / "fcgid").string() + "\"\nFcgidProcessTableFile \"" +
-                   (folder / "fcgid_shm").string() + "\"\nFcgidMaxRequestLen 67108864\nFcgidMaxProcesses 8\n";
+            return text + load("fcgid") + "FcgidIPCDir \"" + (folder / "fcgid").string() +
+                   "\"\nFcgidProcessTableFile \"" + (folder / "fcgid_shm").string() +
+                   "\"\nFcgidMaxRequestLen 67108864\nFcgidMaxProcesses 8\n";
         case ApacheMode::kProxy: return text + load("proxy") + load("proxy_fcgi");
     }
     return text;
@@ -74,9 +76,10 @@ PrivateApache::~PrivateApache() { stop(); }
 
 void PrivateApache::write_configuration() const {
     std::ofstream out(folder_ / "httpd.conf");
-    out << "ServerRoot \"" << folder_.path().string() << "\"\nServerName 127.0.0.1\nListen 127.0.0.1:" << port_ << "\nPidFile \""
-        << (folder_ / "pid").string() << "\"\n" << modules_for(options_.mode, folder_.path())
-        << "TypesConfig /etc/mime.types\nErrorLog \"" << (folder_ / "error.log").string() << "\"\nDirectoryIndex index.html\n"
+    out << "ServerRoot \"" << folder_.path().string() << "\"\nServerName 127.0.0.1\nListen 127.0.0.1:" << port_
+        << "\nPidFile \"" << (folder_ / "pid").string() << "\"\n"
+        << modules_for(options_.mode, folder_.path()) << "TypesConfig /etc/mime.types\nErrorLog \""
+        << (folder_ / "error.log").string() << "\"\nDirectoryIndex index.html\n"
         << "<Directory />\n    Require all denied\n</Directory>\n";
     if (::geteuid() == 0) out << "User www-data\nGroup www-data\n";
     for (const auto& [name, value] : options_.env) {
@@ -91,9 +94,10 @@ void PrivateApache::start() {
     RunOptions run_options;
     run_options.env = options_.env;
     run_options.own_group = true;
-    server_ = std::make_unique<Subprocess>(
-        std::vector<std::string>{"/usr/sbin/apache2", "-d", folder_.path().string(), "-f", (folder_ / "httpd.conf").string(), "-DFOREGROUND"},
-        run_options);
+    server_ =
+        std::make_unique<Subprocess>(std::vector<std::string>{"/usr/sbin/apache2", "-d", folder_.path().string(), "-f",
+                                                              (folder_ / "httpd.conf").string(), "-DFOREGROUND"},
+                                     run_options);
     guard_ = std::make_unique<GroupGuard>(server_->pid());
     const bool up = eventually([&] { return !server_->running() || Socket().connect(port_); });
     if (!up || !server_->running()) throw std::runtime_error("Apache does not start: " + server_->err() + error_log());
@@ -131,7 +135,8 @@ HttpReply http_bytes(int port, const std::string& request, bool close_after, dou
     if (close_after) ::shutdown(socket.fd(), SHUT_WR);
     std::string text;
     char block[65536];
-    for (ssize_t n = 0; (n = ::recv(socket.fd(), block, sizeof block, 0)) > 0;) text.append(block, static_cast<std::size_t>(n));
+    for (ssize_t n = 0; (n = ::recv(socket.fd(), block, sizeof block, 0)) > 0;)
+        text.append(block, static_cast<std::size_t>(n));
     const auto end_of_head = text.find("\r\n\r\n");
     if (end_of_head == std::string::npos || text.rfind("HTTP/", 0) != 0) return reply;
     reply.status = std::atoi(text.c_str() + text.find(' '));
@@ -143,7 +148,8 @@ HttpReply http_bytes(int port, const std::string& request, bool close_after, dou
 HttpReply http(int port, const std::string& path, const std::string& body, double timeout) {
     std::string request = (body.empty() ? "GET " : "POST ") + path + " HTTP/1.0\r\nHost: 127.0.0.1\r\n";
     if (!body.empty())
-        request += "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+        request += "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: " + std::to_string(body.size()) +
+                   "\r\n";
     return http_bytes(port, request + "\r\n" + body, false, timeout);
 }
 

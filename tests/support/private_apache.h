@@ -1,6 +1,6 @@
 #pragma once
-// An Apache of a test's own on a free loopback port: own configuration, pid file and socket in a temporary folder, ended by
-// pid. Started as root it serves as www-data, as Debian's does; else as the test's user.
+// An Apache of a test's own on a free loopback port: own configuration, pid file and socket in a temporary folder,
+// ended by pid. Started as root it serves as www-data, as Debian's does; else as the test's user.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,17 +14,17 @@ namespace sluice::test {
 
 /// How the scheduler is run.
 enum class ApacheMode {
-    kCgid,     ///< mod_cgid: a process a request
-    kFcgid,    ///< mod_fcgid: FastCGI processes that Apache starts
-    kProxy,    ///< mod_proxy_fcgi: to a FastCGI server that the test starts; `include` leads to it
+    kCgid,   ///< mod_cgid: a process a request
+    kFcgid,  ///< mod_fcgid: FastCGI processes that Apache starts
+    kProxy,  ///< mod_proxy_fcgi: to a FastCGI server that the test starts; `include` leads to it
 };
 
 struct ApacheOptions {
     ApacheMode mode = ApacheMode::kCgid;
-    std::filesystem::path include;          ///< the project's Apache fragment; "" = none
-    std::string more;                       ///< further lines of configuration
-    std::map<std::string, std::string> env; ///< of Apache and so of the CGI programs (passed on by PassEnv)
-    int port = 0;                           ///< 0: a free one
+    std::filesystem::path include;           ///< the project's Apache fragment; "" = none
+    std::string more;                        ///< further lines of configuration
+    std::map<std::string, std::string> env;  ///< of Apache and so of the CGI programs (passed on by PassEnv)
+    int port = 0;                            ///< 0: a free one
 };
 
 class PrivateApache {
@@ -53,7 +53,7 @@ class PrivateApache {
 };
 
 struct HttpReply {
-    int status = 0;      ///< 0: the connection broke
+    int status = 0;  ///< 0: the connection broke
     std::string body;
     std::string head{};  ///< status line and headers
 };

@@ -76,11 +76,21 @@ void PrivateMariaDb::make_data_folder() const {
 void PrivateMariaDb::start() {
     if (running()) return;
     std::vector<std::string> args = {
-        found_program("mariadbd"), "--no-defaults", "--datadir=" + (folder_ / "data").string(),
-        "--socket=" + socket().string(), "--pid-file=" + (folder_ / "pid").string(),
-        "--log-error=" + (folder_ / "error.log").string(), "--tmpdir=" + temporary_folder(), "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
-        "--innodb-log-file-size=8M", "--innodb-autoextend-increment=1", "--innodb-flush-method=nosync", "--innodb-buffer-pool-dump-at-shutdown=0",
-        "--innodb-buffer-pool-load-at-startup=0", "--max-connections=200",
+        found_program("mariadbd"),
+        "--no-defaults",
+        "--datadir=" + (folder_ / "data").string(),
+        "--socket=" + socket().string(),
+        "--pid-file=" + (folder_ / "pid").string(),
+        "--log-error=" + (folder_ / "error.log").string(),
+        "--tmpdir=" + temporary_folder(),
+        "--skip-name-resolve",
+        "--innodb-buffer-pool-size=64M",
+        "--innodb-log-file-size=8M",
+        "--innodb-autoextend-increment=1",
+        "--innodb-flush-method=nosync",
+        "--innodb-buffer-pool-dump-at-shutdown=0",
+        "--innodb-buffer-pool-load-at-startup=0",
+        "--max-connections=200",
         "--innodb-flush-log-at-trx-commit=" + std::to_string(options_.flush_log_at_trx_commit)};
     if (options_.tcp) {
         args.insert(args.end(), {"--bind-address=127.0.0.1", "--port=" + std::to_string(port_)});
@@ -132,9 +142,8 @@ DbSettings PrivateMariaDb::settings(const std::string& database) const {
 }
 
 DbSettings PrivateMariaDb::create_project_database(const std::string& name) {
-    const std::string text =
-        "drop database if exists `" + name + "`; create database `" + name +
-        "` character set utf8mb4 collate utf8mb4_unicode_ci";
+    const std::string text = "drop database if exists `" + name + "`; create database `" + name +
+                             "` character set utf8mb4 collate utf8mb4_unicode_ci";
     const RunResult made = run({"mariadb", "--no-defaults", "-uroot", "-S", socket().string(), "-e", text});
     if (made.status != 0) throw std::runtime_error("create database: " + made.err);
     load(name, std::filesystem::path(SLUICE_SOURCE_DIR) / "db/schema.sql");
@@ -145,8 +154,8 @@ void PrivateMariaDb::load(const std::string& database, const std::filesystem::pa
     std::ifstream in(sql_file);
     if (!in) throw std::runtime_error("can't read " + sql_file.string());
     const std::string sql{std::istreambuf_iterator<char>(in), {}};
-    const RunResult loaded = run({"mariadb", "--no-defaults", "-uroot", "-S", socket().string(), database},
-                                 {.stdin_text = sql});
+    const RunResult loaded =
+        run({"mariadb", "--no-defaults", "-uroot", "-S", socket().string(), database}, {.stdin_text = sql});
     if (loaded.status != 0) throw std::runtime_error(sql_file.string() + ": " + loaded.err);
 }
 

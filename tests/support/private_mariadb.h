@@ -30,9 +30,9 @@ class PrivateMariaDb {
     /// The one server of this test program, started on first use.
     static PrivateMariaDb& shared();
 
-    void start();       ///< after stop() or kill(); returns when it accepts connections
-    void stop();        ///< SIGTERM and wait
-    void kill();        ///< SIGKILL and wait
+    void start();  ///< after stop() or kill(); returns when it accepts connections
+    void stop();   ///< SIGTERM and wait
+    void kill();   ///< SIGKILL and wait
     bool running();
     pid_t pid() const;
     int port() const { return port_; }

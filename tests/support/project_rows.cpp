@@ -24,19 +24,21 @@ constexpr const char* kVersionXml = R"(<file_info>
 )";
 
 std::string wu_xml(const std::string& name) {
-    return fmt::format("<file_info>\n    <name>in_{0}</name>\n    <url>http://127.0.0.1/download/in_{0}</url>\n"
-                       "    <md5_cksum>767c41692e4a7753e98f7c12d1e9cc6c</md5_cksum>\n    <nbytes>34</nbytes>\n"
-                       "</file_info>\n<workunit>\n<file_ref>\n    <file_name>in_{0}</file_name>\n"
-                       "    <open_name>in</open_name>\n</file_ref>\n</workunit>\n",
-                       name);
+    return fmt::format(
+        "<file_info>\n    <name>in_{0}</name>\n    <url>http://127.0.0.1/download/in_{0}</url>\n"
+        "    <md5_cksum>767c41692e4a7753e98f7c12d1e9cc6c</md5_cksum>\n    <nbytes>34</nbytes>\n"
+        "</file_info>\n<workunit>\n<file_ref>\n    <file_name>in_{0}</file_name>\n"
+        "    <open_name>in</open_name>\n</file_ref>\n</workunit>\n",
+        name);
 }
 
 std::string result_xml(const std::string& name) {
-    return fmt::format("<file_info>\n    <name>{0}_r1_0</name>\n    <generated_locally/>\n    <upload_when_present/>\n"
-                       "    <max_nbytes>1000000</max_nbytes>\n    <url>http://127.0.0.1/upload</url>\n</file_info>\n"
-                       "<result>\n    <file_ref>\n        <file_name>{0}_r1_0</file_name>\n"
-                       "        <open_name>out</open_name>\n    </file_ref>\n</result>\n",
-                       name);
+    return fmt::format(
+        "<file_info>\n    <name>{0}_r1_0</name>\n    <generated_locally/>\n    <upload_when_present/>\n"
+        "    <max_nbytes>1000000</max_nbytes>\n    <url>http://127.0.0.1/upload</url>\n</file_info>\n"
+        "<result>\n    <file_ref>\n        <file_name>{0}_r1_0</file_name>\n"
+        "        <open_name>out</open_name>\n    </file_ref>\n</result>\n",
+        name);
 }
 
 }  // namespace

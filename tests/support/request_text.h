@@ -15,14 +15,14 @@ struct RequestText {
     Id hostid = 0;
     int seqno = 0;
     std::string platform = kPlatform, client_version = "8.0.2";
-    double work_seconds = 0;             ///< CPU seconds wanted
-    std::vector<std::string> reported;   ///< names; success
-    std::vector<std::string> others;     ///< names of jobs on the host
+    double work_seconds = 0;            ///< CPU seconds wanted
+    std::vector<std::string> reported;  ///< names; success
+    std::vector<std::string> others;    ///< names of jobs on the host
     bool list_others = true;
     bool host_info = true;
     int ncpus = 4;
     std::string domain_name = "box", cpid = "cpid-of-box";
-    std::string more;                    ///< any further elements
+    std::string more;  ///< any further elements
     std::string text() const;
 };
 

@@ -78,8 +78,9 @@ Result& RpcWorld::add_in_progress(Id hostid, Id userid) {
 
 ReplyText RpcWorld::send(const std::string& body) {
     const MatchParams params = match_params(config);
-    RpcServices services{config, files_loaded_, params, tables, pool,
-                         real_stores ? *real_stores : stores_.stores(), Env{clock, rng}, request_limits(config)};
+    RpcServices services{
+        config,          files_loaded_,         params, tables, pool, real_stores ? *real_stores : stores_.stores(),
+        Env{clock, rng}, request_limits(config)};
     services.at_point = at_point;
     services.ignore_seqno = ignore_seqno;
     services.remote_address = "10.1.2.3";

@@ -57,8 +57,8 @@ class MemoryRpcPool final : public RpcJobPool {
         for (const std::uint32_t i : std::set<std::uint32_t>(held)) leave({i, 0, 1}, PoolSlot::kPresent);
     }
     int present() const {
-        return static_cast<int>(std::count_if(slots.begin(), slots.end(),
-                                              [](const Slot& s) { return s.state == PoolSlot::kPresent; }));
+        return static_cast<int>(
+            std::count_if(slots.begin(), slots.end(), [](const Slot& s) { return s.state == PoolSlot::kPresent; }));
     }
 
   private:

@@ -30,8 +30,9 @@ SchedulerServer::SchedulerServer(TestProject& project, Served how, const std::st
     } else {
         options.mode = ApacheMode::kProxy;
         start_backend();
-        options.include = project_.apache_proxy_fragment(how == Served::kListen ? "unix:" + socket().string() + "|fcgi://localhost"
-                                                                               : fmt::format("fcgi://127.0.0.1:{}", backend_port_));
+        options.include =
+            project_.apache_proxy_fragment(how == Served::kListen ? "unix:" + socket().string() + "|fcgi://localhost"
+                                                                  : fmt::format("fcgi://127.0.0.1:{}", backend_port_));
     }
     apache_ = std::make_unique<PrivateApache>(options);
 }
@@ -46,15 +47,16 @@ SchedulerServer::~SchedulerServer() {
 void SchedulerServer::start_backend() {
     const std::string cgi = SLUICE_BINARY_DIR "/cgi-bin/cgi";
     if (how_ == Served::kListen) {
-        backend_ = std::make_unique<Subprocess>(std::vector<std::string>{cgi, "--listen", socket().string(), "--processes", "4"},
-                                                project_.run_options());
+        backend_ = std::make_unique<Subprocess>(
+            std::vector<std::string>{cgi, "--listen", socket().string(), "--processes", "4"}, project_.run_options());
         if (!backend_->wait_for_output("listening on")) throw std::runtime_error("cgi --listen: " + backend_->err());
     } else {
         backend_port_ = PrivateApache::free_port();
-        backend_ = std::make_unique<Subprocess>(
-            std::vector<std::string>{"spawn-fcgi", "-n", "-a", "127.0.0.1", "-p", std::to_string(backend_port_), "--", cgi},
-            project_.run_options());
-        if (!eventually([&] { return !backend_->running() || http_bytes(backend_port_, "", true, 0.1).status == 0; }) || !backend_->running())
+        backend_ = std::make_unique<Subprocess>(std::vector<std::string>{"spawn-fcgi", "-n", "-a", "127.0.0.1", "-p",
+                                                                         std::to_string(backend_port_), "--", cgi},
+                                                project_.run_options());
+        if (!eventually([&] { return !backend_->running() || http_bytes(backend_port_, "", true, 0.1).status == 0; }) ||
+            !backend_->running())
             throw std::runtime_error("spawn-fcgi: " + backend_->err());
     }
 }

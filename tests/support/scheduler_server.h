@@ -23,7 +23,9 @@ class SchedulerServer {
     SchedulerServer(TestProject& project, Served how, const std::string& more = "");
     ~SchedulerServer();
 
-    HttpReply post(const std::string& body, double timeout = 60) const { return http(port_, "/test_cgi/cgi", body, timeout); }
+    HttpReply post(const std::string& body, double timeout = 60) const {
+        return http(port_, "/test_cgi/cgi", body, timeout);
+    }
     int port() const { return port_; }
     PrivateApache& apache() { return *apache_; }
     /// The FastCGI server of its own (kListen, kSpawnFcgi).

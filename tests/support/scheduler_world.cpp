@@ -138,7 +138,8 @@ void SchedulerWorld::fill() {
     for (const auto& [id, r] : now.results) {
         if (r.server_state != ServerState::kUnsent || there.contains(id)) continue;
         const Workunit& w = now.workunits.at(r.workunitid);
-        while (slot < array_->size() && !array_->publish(slot, summary_of_rows(w, r), {w.name, w.xml_doc, w.keywords, r.name}))
+        while (slot < array_->size() &&
+               !array_->publish(slot, summary_of_rows(w, r), {w.name, w.xml_doc, w.keywords, r.name}))
             ++slot;
     }
 }
@@ -183,7 +184,8 @@ ReplyText SchedulerWorld::send_raw(const std::string& body, std::map<std::string
     return {test::run({program()}, run_options(body, std::move(env)))};
 }
 std::unique_ptr<Subprocess> SchedulerWorld::start(const RequestText& request, std::map<std::string, std::string> env) {
-    return std::make_unique<Subprocess>(std::vector<std::string>{program()}, run_options(request.text(), std::move(env)));
+    return std::make_unique<Subprocess>(std::vector<std::string>{program()},
+                                        run_options(request.text(), std::move(env)));
 }
 
 std::string SchedulerWorld::log() const {

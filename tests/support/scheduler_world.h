@@ -1,6 +1,6 @@
 #pragma once
-// A whole project for the scheduler: folder, config.xml, keys, database, and a job array that the test fills as a feeder
-// would. The real cgi program runs on it.
+// A whole project for the scheduler: folder, config.xml, keys, database, and a job array that the test fills as a
+// feeder would. The real cgi program runs on it.
 #include <memory>
 #include <string>
 #include <vector>

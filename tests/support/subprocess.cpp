@@ -23,9 +23,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-[[noreturn]] void fail(const std::string& what) {
-    throw std::system_error(errno, std::generic_category(), what);
-}
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 int memory_file(const char* name) {
     const int fd = ::memfd_create(name, MFD_CLOEXEC);
@@ -87,8 +85,8 @@ struct Child {
         sigset_t none;
         sigemptyset(&none);
         ::sigprocmask(SIG_SETMASK, &none, nullptr);
-        const bool ready = ::getppid() == parent && ::dup2(in, 0) >= 0 && ::dup2(out, 1) >= 0 &&
-                           ::dup2(err, 2) >= 0 && (cwd == nullptr || ::chdir(cwd) == 0);
+        const bool ready = ::getppid() == parent && ::dup2(in, 0) >= 0 && ::dup2(out, 1) >= 0 && ::dup2(err, 2) >= 0 &&
+                           (cwd == nullptr || ::chdir(cwd) == 0);
         if (ready) ::execvpe(args[0], args.data(), env.data());
         const int error = errno;
         const ssize_t ignored = ::write(status_fd, &error, sizeof error);
@@ -109,9 +107,15 @@ Subprocess::Subprocess(const std::vector<std::string>& args, const RunOptions& o
     ::fcntl(err_fd_, F_SETFL, O_APPEND);
     int status_pipe[2];
     if (::pipe2(status_pipe, O_CLOEXEC) != 0) fail("pipe");
-    const Child child{
-        pointers(arg_texts), pointers(env_texts), cwd.empty() ? nullptr : cwd.c_str(), in, out_fd_, err_fd_,
-        status_pipe[1],      ::getpid(), options.own_group};
+    const Child child{pointers(arg_texts),
+                      pointers(env_texts),
+                      cwd.empty() ? nullptr : cwd.c_str(),
+                      in,
+                      out_fd_,
+                      err_fd_,
+                      status_pipe[1],
+                      ::getpid(),
+                      options.own_group};
     pid_ = ::fork();
     if (pid_ == 0) child.run();
     ::close(status_pipe[1]);
@@ -184,12 +188,8 @@ std::optional<RunResult> Subprocess::wait(double timeout) {
     return result;
 }
 
-std::string Subprocess::out() const {
-    return content(out_fd_);
-}
-std::string Subprocess::err() const {
-    return content(err_fd_);
-}
+std::string Subprocess::out() const { return content(out_fd_); }
+std::string Subprocess::err() const { return content(err_fd_); }
 
 bool Subprocess::wait_for_output(const std::string& text, double timeout) {
     bool found = false;

@@ -14,8 +14,7 @@ class TempDir {
   public:
     TempDir() {
         std::string name = (std::filesystem::temp_directory_path() / "sluice_test_XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr)
-            throw std::runtime_error("can't make a temporary folder " + name);
+        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("can't make a temporary folder " + name);
         path_ = name;
     }
     TempDir(const TempDir&) = delete;

@@ -36,9 +36,10 @@ void fill_rows(FakeDb& rows) {
     AppVersion version;
     version.id = version.appid = version.platformid = 1;
     version.version_num = 100;
-    version.xml_doc = "<file_info>\n    <name>up_1.0</name>\n    <url>http://127.0.0.1/up_1.0</url>\n    <executable/>\n    <nbytes>1</nbytes>\n"
-                      "</file_info>\n<app_version>\n    <app_name>up</app_name>\n    <version_num>100</version_num>\n<file_ref>\n"
-                      "    <file_name>up_1.0</file_name>\n    <main_program/>\n</file_ref>\n</app_version>\n";
+    version.xml_doc =
+        "<file_info>\n    <name>up_1.0</name>\n    <url>http://127.0.0.1/up_1.0</url>\n    <executable/>\n    <nbytes>1</nbytes>\n"
+        "</file_info>\n<app_version>\n    <app_name>up</app_name>\n    <version_num>100</version_num>\n<file_ref>\n"
+        "    <file_name>up_1.0</file_name>\n    <main_program/>\n</file_ref>\n</app_version>\n";
     rows.versions[1] = version;
 }
 
@@ -50,7 +51,16 @@ TestProject::TestProject(PrivateMariaDb& server, const std::string& name, const 
     // The web server's user reads the project, writes logs and uploads, and connects to the database.
     fs::permissions(folder_.path(), fs::perms(0777));
     fs::permissions(server.socket().parent_path(), fs::perms(0755));
-    for (const char* sub : {"bin", "cgi-bin", "keys", "upload", "download", "html/user", "templates", }) fs::create_directories(folder_ / sub);
+    for (const char* sub : {
+             "bin",
+             "cgi-bin",
+             "keys",
+             "upload",
+             "download",
+             "html/user",
+             "templates",
+         })
+        fs::create_directories(folder_ / sub);
     for (const char* key : {"upload", "code_sign"}) {
         folder_.write(std::string("keys/") + key + "_private", keys().private_key);
         folder_.write(std::string("keys/") + key + "_public", keys().public_key);
@@ -63,13 +73,16 @@ TestProject::TestProject(PrivateMariaDb& server, const std::string& name, const 
 TestProject::~TestProject() { stop_daemons(); }
 
 void TestProject::write_config() const {
-    folder_.write("config.xml", fmt::format(
-        "<boinc>\n<config>\n<db_name>{0}</db_name>\n<db_user>root</db_user>\n<db_passwd></db_passwd>\n<db_host>localhost</db_host>\n"
-        "<master_url>{1}</master_url>\n<long_name>Test project</long_name>\n<shmem_key>0x{2:x}</shmem_key>\n<key_dir>{3}/keys</key_dir>\n"
-        "<download_url>{1}download</download_url>\n<download_dir>{3}/download</download_dir>\n<upload_url>{4}_cgi/file_upload_handler</upload_url>\n"
-        "<upload_dir>{3}/upload</upload_dir>\n<uldl_dir_fanout>1024</uldl_dir_fanout>\n<daily_result_quota>500</daily_result_quota>\n"
-        "<cache_md5_info>1</cache_md5_info>\n{5}\n</config>\n</boinc>\n",
-        name_, url_, 0x10000000u + static_cast<unsigned>(::getpid()), folder_.path().string(), url_.substr(0, url_.size() - 1), options_));
+    folder_.write(
+        "config.xml",
+        fmt::format(
+            "<boinc>\n<config>\n<db_name>{0}</db_name>\n<db_user>root</db_user>\n<db_passwd></db_passwd>\n<db_host>localhost</db_host>\n"
+            "<master_url>{1}</master_url>\n<long_name>Test project</long_name>\n<shmem_key>0x{2:x}</shmem_key>\n<key_dir>{3}/keys</key_dir>\n"
+            "<download_url>{1}download</download_url>\n<download_dir>{3}/download</download_dir>\n<upload_url>{4}_cgi/file_upload_handler</upload_url>\n"
+            "<upload_dir>{3}/upload</upload_dir>\n<uldl_dir_fanout>1024</uldl_dir_fanout>\n<daily_result_quota>500</daily_result_quota>\n"
+            "<cache_md5_info>1</cache_md5_info>\n{5}\n</config>\n</boinc>\n",
+            name_, url_, 0x10000000u + static_cast<unsigned>(::getpid()), folder_.path().string(),
+            url_.substr(0, url_.size() - 1), options_));
 }
 
 void TestProject::set_port(int port) {
@@ -177,7 +190,8 @@ std::filesystem::path TestProject::apache_proxy_fragment(const std::string& back
     std::string text{std::istreambuf_iterator<char>(in), {}};
     const std::string alias = "ScriptAlias /test_cgi", options = "    Options ExecCGI\n";
     text.replace(text.find(alias), alias.size(), "Alias /test_cgi");
-    text.insert(text.find(options) + options.size(), "    <Files \"cgi\">\n        SetHandler \"proxy:" + backend + "\"\n    </Files>\n");
+    text.insert(text.find(options) + options.size(),
+                "    <Files \"cgi\">\n        SetHandler \"proxy:" + backend + "\"\n    </Files>\n");
     return folder_.write("test.httpd.conf", text);
 }
 
@@ -193,7 +207,8 @@ void TestProject::set_options(const std::string& options) {
     write_config();
 }
 
-std::string work_request(Id hostid, std::int64_t seqno, double seconds, const std::string& inside, int ncpus, const std::string& host_name) {
+std::string work_request(Id hostid, std::int64_t seqno, double seconds, const std::string& inside, int ncpus,
+                         const std::string& host_name) {
     return fmt::format(
         "<scheduler_request>\n<authenticator>{0}</authenticator>\n<hostid>{1}</hostid>\n<rpc_seqno>{2}</rpc_seqno>\n"
         "<core_client_major_version>7</core_client_major_version>\n<core_client_minor_version>20</core_client_minor_version>\n"

@@ -1,6 +1,6 @@
 #pragma once
-// A whole project for tests: folder, config.xml, keys and a database of a private MariaDB with one user, one app and one
-// version; the programs come from the build folder.
+// A whole project for tests: folder, config.xml, keys and a database of a private MariaDB with one user, one app and
+// one version; the programs come from the build folder.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,8 +27,8 @@ class TestProject {
     std::string url() const { return url_; }
     /// Where clients find the project; written into config.xml. Call before starting programs.
     void set_port(int port);
-    /// The rows of the project: user 1, platform 1 (x86_64-pc-linux-gnu), app 1 "up", version 1; more may be added before
-    /// store().
+    /// The rows of the project: user 1, platform 1 (x86_64-pc-linux-gnu), app 1 "up", version 1; more may be added
+    /// before store().
     FakeDb& rows() { return rows_; }
     void store();
     /// `n` workunits of app 1 with one UNSENT result each, in bulk, straight into the database.

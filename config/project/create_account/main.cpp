@@ -39,8 +39,7 @@ int run(int argc, const char* const* argv) {
     bool password_from_stdin = false;
     line.option("--email", email, "The volunteer's e-mail address (required).", "ADDRESS");
     line.option("--name", name, "The name that others see (default: the address up to the @).", "NAME");
-    line.flag("--password", password_from_stdin,
-              "Read a password for the web site from the first line of stdin.");
+    line.flag("--password", password_from_stdin, "Read a password for the web site from the first line of stdin.");
     line.section("EXAMPLES", "create_account --email volunteer@example.org --name Volunteer");
     if (const auto status = line.parse(argc, argv)) return *status;
     if (email.empty()) return line.fail("--email is required");

@@ -20,9 +20,7 @@ DbSettings admin_settings(const NewProject& project, const DatabaseOptions& opti
     return settings;
 }
 
-bool is_local(const std::string& host) {
-    return host.empty() || host == "localhost";
-}
+bool is_local(const std::string& host) { return host.empty() || host == "localhost"; }
 
 }  // namespace
 

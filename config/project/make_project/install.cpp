@@ -39,9 +39,8 @@ bool give_to_web_user(const fs::path& path, const std::string& web_user) {
 void check_folders(const NewProject& project, const InstallSource& source) {
     std::error_code ignored;
     if (fs::exists(project.root, ignored) && !fs::is_empty(project.root, ignored)) {
-        throw ConfigError(
-            fmt::format("{} exists already: choose another --root, or remove it (and its database) first",
-                        project.root.string()));
+        throw ConfigError(fmt::format("{} exists already: choose another --root, or remove it (and its database) first",
+                                      project.root.string()));
     }
     if (!is_program(source.prefix / "bin" / "start") || !is_program(source.prefix / "cgi-bin" / "cgi")) {
         throw ConfigError(
@@ -71,8 +70,7 @@ void ProjectOnDisk::make_folders() {
     for (const NewFolder& folder : folders_of(project_)) {
         const fs::path path = project_.root / folder.name;
         fs::create_directories(path);
-        if (folder.for_web_user && !give_to_web_user(path, project_.web_user))
-            project_.web_user_in_group = false;
+        if (folder.for_web_user && !give_to_web_user(path, project_.web_user)) project_.web_user_in_group = false;
         set_mode(path, folder.mode);  // after the change of group, which clears setgid
     }
 }

@@ -70,41 +70,32 @@ fs::path own_prefix() {
     return self.parent_path().parent_path();
 }
 
-void add_options(CommandLine& line, Arguments& arguments, std::vector<std::string>& names,
-                 std::string& root) {
+void add_options(CommandLine& line, Arguments& arguments, std::vector<std::string>& names, std::string& root) {
     NewProject& project = arguments.project;
     line.option("--root,--project_root", root, "The project's folder (default: ~/projects/NAME).", "DIR");
     line.option("--name", project.short_name, "The short name, which its URLs hold.", "NAME");
-    line.option("--long_name", project.long_name, "The name that volunteers see (default: the short one).",
-                "TEXT");
-    line.option("--url_base", project.url_base, "The web server (default: http:// and this host's name).",
-                "URL");
+    line.option("--long_name", project.long_name, "The name that volunteers see (default: the short one).", "TEXT");
+    line.option("--url_base", project.url_base, "The web server (default: http:// and this host's name).", "URL");
     line.option("--db_name", project.db_name, "The database (default: the short name).", "NAME");
-    line.option("--db_host", project.db_host,
-                "Its host, HOST or HOST:PORT (default: this one, by its socket).", "HOST");
+    line.option("--db_host", project.db_host, "Its host, HOST or HOST:PORT (default: this one, by its socket).",
+                "HOST");
     line.option("--db_socket", project.db_socket, "Its socket, if not the usual one.", "PATH");
     line.option("--db_user", project.db_user, "Its user (default: you).", "NAME");
     line.option("--db_passwd", project.db_passwd, "That user's password.", "TEXT");
     line.option("--db_admin", arguments.database.admin_user,
-                "Makes the database and the user as this account of the database server (often root).",
-                "NAME");
+                "Makes the database and the user as this account of the database server (often root).", "NAME");
     line.option("--db_admin_passwd", arguments.database.admin_passwd, "That account's password.", "TEXT");
     line.flag("--no_db", arguments.database.none, "Make no database.");
     line.flag("--keep_db", arguments.database.keep, "Use a database that has tables already, as it is.");
     line.flag("--drop_db_first", arguments.database.drop_first,
               "Drop a database of that name first: all in it is lost.");
-    line.option("--web_user", project.web_user, "Who the web server runs as (default: www-data or the like).",
-                "NAME");
-    line.flag("--copy", arguments.source.copy,
-              "Copy programs into bin/ and cgi-bin/ instead of linking them.");
+    line.option("--web_user", project.web_user, "Who the web server runs as (default: www-data or the like).", "NAME");
+    line.flag("--copy", arguments.source.copy, "Copy programs into bin/ and cgi-bin/ instead of linking them.");
     line.flag("--no_upload_certificates", arguments.no_certificates,
               "Accept uploads without a signature, as upstream's projects do.");
-    line.option("--compat_level", project.compat_level, "0: upstream's defaults (default), 1: Sluice's.",
-                "N");
-    line.repeatable("--daemon", project.daemons, "Another daemon for config.xml; may be given many times.",
-                    "CMD");
-    line.repeatable("--task", project.tasks, "A task for config.xml; may be given many times.",
-                    "'PERIOD: CMD'");
+    line.option("--compat_level", project.compat_level, "0: upstream's defaults (default), 1: Sluice's.", "N");
+    line.repeatable("--daemon", project.daemons, "Another daemon for config.xml; may be given many times.", "CMD");
+    line.repeatable("--task", project.tasks, "A task for config.xml; may be given many times.", "'PERIOD: CMD'");
     line.positional("NAME", names, "The short name, and the long one, as with upstream's make_project.");
 }
 
@@ -114,8 +105,7 @@ void fill_in(Arguments& arguments, const std::vector<std::string>& names, const 
     NewProject& project = arguments.project;
     if (project.short_name.empty() && !names.empty()) project.short_name = names[0];
     if (project.long_name.empty()) project.long_name = names.size() > 1 ? names[1] : project.short_name;
-    const fs::path folder =
-        root.empty() ? fs::path(home()) / "projects" / project.short_name : fs::path(root);
+    const fs::path folder = root.empty() ? fs::path(home()) / "projects" / project.short_name : fs::path(root);
     project.root = fs::absolute(folder).lexically_normal();
     if (!project.root.has_filename()) project.root = project.root.parent_path();  // "dir/"
     if (project.url_base.empty()) project.url_base = "http://" + full_host_name();
@@ -123,8 +113,7 @@ void fill_in(Arguments& arguments, const std::vector<std::string>& names, const 
     if (project.db_name.empty()) project.db_name = project.short_name;
     if (project.db_user.empty()) project.db_user = user_name();
     if (project.web_user.empty()) project.web_user = usual_web_user();
-    if (!arguments.database.admin_user.empty() && project.db_passwd.empty())
-        project.db_passwd = random_hex(12);
+    if (!arguments.database.admin_user.empty() && project.db_passwd.empty()) project.db_passwd = random_hex(12);
     project.host = short_host_name();
     project.upload_certificates = !arguments.no_certificates;
     project.shmem_key = 0x11110000u + static_cast<std::uint32_t>(make_system_rng()->below(0x10000));
@@ -147,22 +136,19 @@ void make(Arguments& arguments) {
 }
 
 int run(int argc, const char* const* argv) {
-    CommandLine line(
-        "make_project", "Makes a new project",
-        "Makes the project's folder with keys, config.xml, a page that clients attach by, Apache "
-        "configuration and a cron line, and its database. An existing project is never touched.");
+    CommandLine line("make_project", "Makes a new project",
+                     "Makes the project's folder with keys, config.xml, a page that clients attach by, Apache "
+                     "configuration and a cron line, and its database. An existing project is never touched.");
     Arguments arguments;
     std::vector<std::string> names;
     std::string root, prefix;
     add_options(line, arguments, names, root);
-    line.option("--install_from", prefix, "Where Sluice is installed (default: where this program is).",
-                "PREFIX");
+    line.option("--install_from", prefix, "Where Sluice is installed (default: where this program is).", "PREFIX");
     line.section("EXAMPLES",
                  "sudo make_project --db_admin root --root /srv/boinc/tiles --name tiles --url_base "
                  "http://tiles.example.org\n"
                  "make_project --no_db tiles 'Tiles of the plane'");
-    line.section("EXIT STATUS",
-                 "0: the project is there. 1: it is not; whatever had been made is gone again.");
+    line.section("EXIT STATUS", "0: the project is there. 1: it is not; whatever had been made is gone again.");
     if (const auto status = line.parse(argc, argv)) return *status;
     if (arguments.project.short_name.empty() && names.empty()) return line.fail("--name is required");
     if (names.size() > 2) return line.fail("more than a short and a long name given");

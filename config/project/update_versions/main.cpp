@@ -31,8 +31,7 @@ class Updater {
           options_(options),
           db_(db_settings(config)),
           store_(make_project_setup_store(db_)),
-          keys_{fs::path(config.key_dir) / "code_sign_private",
-                fs::path(config.key_dir) / "code_sign_public"} {}
+          keys_{fs::path(config.key_dir) / "code_sign_private", fs::path(config.key_dir) / "code_sign_public"} {}
 
     /// True if nothing went wrong.
     bool run() {
@@ -43,8 +42,7 @@ class Updater {
         for (const std::string& line : skipped) fmt::print("{}\n", line);
         for (const VersionFolder& folder : folders) try_folder(folder);
         if (added_ > 0) write_file_atomically(project_ / "reread_db", "<reread_db/>\n");
-        fmt::print("{} app version(s) added, {} in the database already, {} failed\n", added_, known_,
-                   failed_);
+        fmt::print("{} app version(s) added, {} in the database already, {} failed\n", added_, known_, failed_);
         return failed_ == 0;
     }
 
@@ -102,8 +100,7 @@ class Updater {
         fmt::print("Found app version: {} {} on {}{}{}\n", folder.app, folder.version_num, folder.platform,
                    folder.plan_class.empty() ? "" : ", plan class ", folder.plan_class);
         for (const VersionFile& file : spec.files) {
-            fmt::print("  {}{}{}{}\n", file.physical_name,
-                       file.logical_name.empty() ? "" : " as " + file.logical_name,
+            fmt::print("  {}{}{}{}\n", file.physical_name, file.logical_name.empty() ? "" : " as " + file.logical_name,
                        file.main_program ? " (main program)" : "", file.gzip ? " (also compressed)" : "");
         }
         fmt::print("  API version: {}\n", spec.api_version.empty() ? "unknown" : spec.api_version);
@@ -136,9 +133,8 @@ int run(int argc, const char* const* argv) {
     Options options;
     line.flag("--noconfirm", options.noconfirm, "Do not ask before each version.");
     line.flag("--verbose", options.verbose, "Also name versions that are in the database already.");
-    line.section(
-        "FILES",
-        "version.xml in a version's folder says which file is the main program, logical names, and so on.");
+    line.section("FILES",
+                 "version.xml in a version's folder says which file is the main program, logical names, and so on.");
     line.section("EXIT STATUS", "0: done. 1: a version could not be added.");
     if (const auto status = line.parse(argc, argv)) return *status;
     const fs::path project = find_project_dir();

@@ -19,18 +19,15 @@ namespace sluice {
 namespace {
 
 int run(int argc, const char* const* argv) {
-    CommandLine line(
-        "xadd", "Adds the platforms and apps of project.xml to the database",
-        "What exists already is left as it is. Run it in the project's folder, as often as you like; the "
-        "feeder takes the change up at once.");
+    CommandLine line("xadd", "Adds the platforms and apps of project.xml to the database",
+                     "What exists already is left as it is. Run it in the project's folder, as often as you like; the "
+                     "feeder takes the change up at once.");
     if (const auto status = line.parse(argc, argv)) return *status;
     const fs::path project = find_project_dir();
     const ProjectConfig config = load_config_and_warn(project);
     const fs::path file = project / "project.xml";
     const auto text = read_file(file);
-    if (!text)
-        throw ConfigError(file.string() +
-                          " does not exist: write the platforms and apps of the project there");
+    if (!text) throw ConfigError(file.string() + " does not exist: write the platforms and apps of the project there");
     const ProjectXml wanted = parse_project_xml(*text, file.string());
 
     Database db(db_settings(config));

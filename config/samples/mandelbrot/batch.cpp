@@ -26,8 +26,8 @@ namespace {
 
 struct Plan {
     int columns = 4, rows = 3;
-    int cell = 192;     ///< pixels, even
-    int samples = 14;   ///< points a pixel, each way: what makes the work real
+    int cell = 192;    ///< pixels, even
+    int samples = 14;  ///< points a pixel, each way: what makes the work real
 };
 
 Tile tile_of(const Plan& plan, int x, int y, int w, int h) {
@@ -47,9 +47,7 @@ Tile tile_of(const Plan& plan, int x, int y, int w, int h) {
 }
 
 /// About ten floating-point operations an iteration; 3 % of the limit is this region's mean count.
-double flops_of(const Tile& t) {
-    return 10.0 * t.width * t.height * t.samples * t.samples * t.max_iterations * 0.03;
-}
+double flops_of(const Tile& t) { return 10.0 * t.width * t.height * t.samples * t.samples * t.max_iterations * 0.03; }
 
 void write_input(const fs::path& file, const Tile& t) {
     std::ofstream out(file, std::ios::trunc);
@@ -151,10 +149,14 @@ int join(const fs::path& tiles, const fs::path& inputs, const fs::path& picture)
 Plan plan_from(const std::vector<std::string>& args, std::size_t first) {
     Plan plan;
     for (std::size_t i = first; i + 1 < args.size(); i += 2) {
-        if (args[i] == "--rows") plan.rows = std::stoi(args[i + 1]);
-        else if (args[i] == "--cell") plan.cell = std::stoi(args[i + 1]) / 2 * 2;
-        else if (args[i] == "--samples") plan.samples = std::stoi(args[i + 1]);
-        else throw std::runtime_error("unknown option " + args[i]);
+        if (args[i] == "--rows")
+            plan.rows = std::stoi(args[i + 1]);
+        else if (args[i] == "--cell")
+            plan.cell = std::stoi(args[i + 1]) / 2 * 2;
+        else if (args[i] == "--samples")
+            plan.samples = std::stoi(args[i + 1]);
+        else
+            throw std::runtime_error("unknown option " + args[i]);
     }
     return plan;
 }

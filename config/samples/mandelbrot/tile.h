@@ -15,9 +15,9 @@ struct Tile {
     int picture_width = 0, picture_height = 0;
     int x = 0, y = 0, width = 0, height = 0;  ///< pixels, inside the picture
     double centre_re = 0, centre_im = 0;
-    double span = 0;                          ///< width of the picture in the complex plane
+    double span = 0;  ///< width of the picture in the complex plane
     int max_iterations = 0;
-    int samples = 1;                          ///< samples * samples points a pixel
+    int samples = 1;  ///< samples * samples points a pixel
 };
 
 /// Throws std::runtime_error that names the key that is missing or out of range.

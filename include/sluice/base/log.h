@@ -12,10 +12,10 @@ namespace sluice {
 enum class LogLevel { kCritical = 1, kWarning = 2, kNormal = 3, kDebug = 4 };
 
 struct LogOptions {
-    std::string file;          ///< empty: stderr. Opened for append, mode 0664; re-opened by log_reopen()
+    std::string file;  ///< empty: stderr. Opened for append, mode 0664; re-opened by log_reopen()
     LogLevel level = LogLevel::kNormal;
-    bool with_pid = false;     ///< cgi, fcgi and file_upload_handler print [PID=n]
-    bool utc = false;          ///< upstream prints local time
+    bool with_pid = false;  ///< cgi, fcgi and file_upload_handler print [PID=n]
+    bool utc = false;       ///< upstream prints local time
 };
 
 /// Call once, at the start of main. Throws FileError if the file can't be opened (stderr stays usable).

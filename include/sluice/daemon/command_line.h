@@ -20,17 +20,15 @@ class CommandLine {
 
     /// `names`: "--one_pass" or "-d,--debug_level": comma-separated, as admins type them.
     void flag(const std::string& names, bool& target, const std::string& help);
-    void option(const std::string& names, int& target, const std::string& help,
-                const std::string& value = "N");
+    void option(const std::string& names, int& target, const std::string& help, const std::string& value = "N");
     void option(const std::string& names, std::int64_t& target, const std::string& help,
                 const std::string& value = "N");
-    void option(const std::string& names, double& target, const std::string& help,
-                const std::string& value = "X");
+    void option(const std::string& names, double& target, const std::string& help, const std::string& value = "X");
     void option(const std::string& names, std::string& target, const std::string& help,
                 const std::string& value = "TEXT");
     /// Exactly `count` values: --mod n i.
-    void option(const std::string& names, std::vector<std::int64_t>& target, int count,
-                const std::string& help, const std::string& value);
+    void option(const std::string& names, std::vector<std::int64_t>& target, int count, const std::string& help,
+                const std::string& value);
     /// May be given many times; one value each.
     void repeatable(const std::string& names, std::vector<std::string>& target, const std::string& help,
                     const std::string& value = "TEXT");

@@ -42,8 +42,9 @@ bool interruptible_sleep(double seconds, const std::function<bool()>& also_wake 
 /// the exit status (0 on any stop). SIGUSR1 and SIGPIPE do not end the program; a program that uses SIGUSR1
 /// installs its handler before. DbError kCantConnect/kLost/kRetry from a pass: logged once per state change,
 /// retried with back-off 1 s … 60 s, never fatal; in one_pass kLost and kRetry are retried three times,
-/// a server that went away in mid-pass is waited for for a minute, then 1. Any other exception: logged; fatal (1) in one_pass, retried after `sleep_interval` (at least 1 s)
-/// otherwise. An error that stays is logged again every ten minutes.
+/// a server that went away in mid-pass is waited for for a minute, then 1. Any other exception: logged; fatal (1) in
+/// one_pass, retried after `sleep_interval` (at least 1 s) otherwise. An error that stays is logged again every ten
+/// minutes.
 int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass,
                const std::function<bool()>& also_wake = {});
 

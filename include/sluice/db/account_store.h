@@ -20,7 +20,7 @@ struct HostAndAccount {
 /// A machine that may already be known under another host id.
 struct MachineQuery {
     Id userid = 0;
-    std::string hashed_cpid;          ///< empty: not looked for
+    std::string hashed_cpid;  ///< empty: not looked for
     /// Upstream's marks of one and the same machine; looked for only if all four texts are given.
     std::string domain_name, last_ip_addr, os_name, p_model;
     double m_nbytes = 0;
@@ -47,9 +47,9 @@ class AccountStore {
     /// Inserts `host` unless `same` (if not null) now finds a machine: two first contacts at a time make one host.
     /// Returns the new id; 0: a machine was found, look again.
     virtual Id insert_host(const Host& host, const MachineQuery* same) = 0;
-    /// Writes the columns that differ and that the scheduler owns (never credit, averages, max_results_day, error_rate).
-    /// `change` goes to the row of `userid` in the same statement. False: another RPC of this host was quicker (its
-    /// rpc_time or rpc_seqno is no longer that of `before`), nothing was written.
+    /// Writes the columns that differ and that the scheduler owns (never credit, averages, max_results_day,
+    /// error_rate). `change` goes to the row of `userid` in the same statement. False: another RPC of this host was
+    /// quicker (its rpc_time or rpc_seqno is no longer that of `before`), nothing was written.
     virtual bool update_host(const Host& before, const Host& after, Id userid, const UserChange& change) = 0;
     /// For a host that was inserted.
     virtual void update_user(Id userid, const UserChange& change) = 0;

@@ -23,8 +23,8 @@ struct AssignedJob {
 };
 struct AssignmentQuery {
     Id hostid = 0, userid = 0, teamid = 0;
-    bool targeted = false;                  ///< assignments with multi = 0 for this host, user or team
-    std::vector<Assignment> broadcasts;     ///< those that apply, from the tables in shared memory
+    bool targeted = false;               ///< assignments with multi = 0 for this host, user or team
+    std::vector<Assignment> broadcasts;  ///< those that apply, from the tables in shared memory
 };
 
 class AssignmentStore {

@@ -102,10 +102,10 @@ std::unique_ptr<BatchStatsStore> make_batch_stats_store(Database& db, Database& 
 /// What a workunit was before it was accelerated; a row of `sluice_accel_job`, a table of our own.
 struct AcceleratedJob {
     Id workunitid = 0, batch = 0;
-    bool marked = false;          ///< its priority was raised to 1
-    std::int64_t priority = 0;    ///< before
-    int lent = 0;                 ///< target_nresults is higher by this many than its submitter wanted
-    int extra = 0;                ///< instances asked for in all
+    bool marked = false;        ///< its priority was raised to 1
+    std::int64_t priority = 0;  ///< before
+    int lent = 0;               ///< target_nresults is higher by this many than its submitter wanted
+    int extra = 0;              ///< instances asked for in all
 };
 struct OpenInstance {
     Id id = 0;
@@ -125,15 +125,16 @@ struct OpenJob {
 struct AccelWrite {
     Id batch = 0;
     std::int64_t now = 0;
-    std::vector<Id> mark;                                 ///< workunits: priority := 1, the old one is kept
-    bool only_zero = true;                                ///< only those whose priority is 0, else all up to 0
-    std::vector<Id> mark_results;                         ///< likewise, UNSENT and INACTIVE ones
-    std::vector<std::pair<Id, int>> more;                 ///< workunit, target_nresults as read: one instance more
-    std::vector<std::pair<Id, int>> give_back;            ///< workunit, lent as read: target_nresults back
-    std::vector<Id> restore;                              ///< workunits: priorities and target as they were before
-    std::vector<Id> lower;                                ///< workunits marked by others: priority 1 := 0
+    std::vector<Id> mark;                       ///< workunits: priority := 1, the old one is kept
+    bool only_zero = true;                      ///< only those whose priority is 0, else all up to 0
+    std::vector<Id> mark_results;               ///< likewise, UNSENT and INACTIVE ones
+    std::vector<std::pair<Id, int>> more;       ///< workunit, target_nresults as read: one instance more
+    std::vector<std::pair<Id, int>> give_back;  ///< workunit, lent as read: target_nresults back
+    std::vector<Id> restore;                    ///< workunits: priorities and target as they were before
+    std::vector<Id> lower;                      ///< workunits marked by others: priority 1 := 0
     bool empty() const {
-        return mark.empty() && mark_results.empty() && more.empty() && give_back.empty() && restore.empty() && lower.empty();
+        return mark.empty() && mark_results.empty() && more.empty() && give_back.empty() && restore.empty() &&
+               lower.empty();
     }
 };
 

@@ -8,8 +8,8 @@ namespace sluice {
 
 enum class DatabaseState {
     kAbsent,
-    kEmpty,   ///< it exists and has no tables
-    kInUse    ///< it has tables
+    kEmpty,  ///< it exists and has no tables
+    kInUse   ///< it has tables
 };
 
 class DatabaseMaker {

@@ -13,10 +13,10 @@ namespace sluice {
 
 /// Which unsent results a feeder is about. All conditions that are set apply together.
 struct UnsentFilter {
-    std::vector<Id> appids;              ///< empty: all
-    std::int64_t mod_n = 0, mod_i = 0;   ///< result.id mod n = i; n = 0: off
-    std::int64_t wmod_n = 0, wmod_i = 0; ///< workunit.id mod n = i
-    bool with_hr_class = false;          ///< fills UnsentRow::hr_class (costs a join)
+    std::vector<Id> appids;               ///< empty: all
+    std::int64_t mod_n = 0, mod_i = 0;    ///< result.id mod n = i; n = 0: off
+    std::int64_t wmod_n = 0, wmod_i = 0;  ///< workunit.id mod n = i
+    bool with_hr_class = false;           ///< fills UnsentRow::hr_class (costs a join)
 };
 
 enum class WalkOrder {

@@ -1,6 +1,6 @@
 #pragma once
-// Which app versions a host returns quickly: `sluice_host_ltt`, a table of our own beside host.error_rate (seed 004: the
-// one flag of a host "won't work as intended where a host succeeds with CPU versions but fails with GPU versions").
+// Which app versions a host returns quickly: `sluice_host_ltt`, a table of our own beside host.error_rate (seed 004:
+// the one flag of a host "won't work as intended where a host succeeds with CPU versions but fails with GPU versions").
 // batch_stats keeps it at compat_level 1; the table does not exist before.
 #include <functional>
 #include <memory>
@@ -14,10 +14,10 @@ namespace sluice {
 
 struct VersionTurnaround {
     Id host_id = 0;
-    Id version = 0;         ///< generalized_version_id()
-    bool ltt = false;       ///< low turnaround time
-    double ratio = 0;       ///< mean of turnaround / median of the batch
-    int jobs = 0;           ///< that it rests on
+    Id version = 0;    ///< generalized_version_id()
+    bool ltt = false;  ///< low turnaround time
+    double ratio = 0;  ///< mean of turnaround / median of the batch
+    int jobs = 0;      ///< that it rests on
 };
 
 class HostLttStore {

@@ -24,9 +24,9 @@ struct HostState {
 /// inserted with the same numbers.
 struct VersionChange {
     Id generalized_id = 0;
-    int jobs_sent = 0;             ///< added to n_jobs_today
-    int max_jobs_per_day = 0;      ///< added to max_jobs_per_day, result at least 1
-    bool lost_trust = false;       ///< consecutive_valid := 0
+    int jobs_sent = 0;         ///< added to n_jobs_today
+    int max_jobs_per_day = 0;  ///< added to max_jobs_per_day, result at least 1
+    bool lost_trust = false;   ///< consecutive_valid := 0
 };
 
 struct MessageFromHost {

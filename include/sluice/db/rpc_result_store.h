@@ -22,7 +22,7 @@ struct KnownResult {
     ClientState client_state = ClientState::kNew;
     std::int64_t sent_time = 0, received_time = 0, report_deadline = 0;
     Id hostid = 0;
-    Id userid_of_host = 0;   ///< owner of `hostid`; 0: no such host
+    Id userid_of_host = 0;  ///< owner of `hostid`; 0: no such host
     Id app_version_id = 0;
     int wu_error_mask = 0;
     AssimilateState wu_assimilate_state = AssimilateState::kInit;
@@ -35,7 +35,7 @@ struct ResultQuery {
 
 /// A lost job with all that sending it again needs.
 struct LostJob {
-    Result result;       ///< id, name, xml_doc_in, deadlines, priority
+    Result result;  ///< id, name, xml_doc_in, deadlines, priority
     bool workunit_found = false;
     Workunit workunit;
 };
@@ -64,10 +64,10 @@ struct FactsQuery {
 struct WorkunitTouch {
     Id id = 0;
     std::int64_t transition_time = 0;
-    bool at_most = true;       ///< min(current, transition_time); false: exactly
-    int hr_class = 0;          ///< set if the workunit is not committed yet
-    Id app_version_id = 0;     ///< likewise
-    int replicate = 0;         ///< > 0: target_nresults and min_quorum
+    bool at_most = true;    ///< min(current, transition_time); false: exactly
+    int hr_class = 0;       ///< set if the workunit is not committed yet
+    Id app_version_id = 0;  ///< likewise
+    int replicate = 0;      ///< > 0: target_nresults and min_quorum
 };
 
 /// A reported result, accepted.
@@ -89,13 +89,13 @@ struct ReportBatch {
 /// A result that becomes (or stays) this host's.
 struct SendWrite {
     Id id = 0, workunit_id = 0;
-    bool resend = false;             ///< it is in progress on this host already
-    std::int64_t sent_time = 0;      ///< 0: the batch's `now`
+    bool resend = false;               ///< it is in progress on this host already
+    std::int64_t sent_time = 0;        ///< 0: the batch's `now`
     std::int64_t report_deadline = 0;  ///< grace period included
     double flops_estimate = 0;
     Id app_version_id = 0;
-    int hr_class = 0;                ///< > 0: the workunit must be committed to it by now
-    Id committed_version = 0;        ///< > 0: likewise
+    int hr_class = 0;          ///< > 0: the workunit must be committed to it by now
+    Id committed_version = 0;  ///< > 0: likewise
 };
 struct SendBatch {
     Id hostid = 0, userid = 0;

@@ -23,8 +23,8 @@ class SizeRegulatorStore {
     /// In one transaction that excludes other regulators of the app: `decide` gets the UNSENT jobs by class and says
     /// how many to release of each; that many at most become UNSENT. Returns the numbers released, in that order.
     using Decide = std::function<std::vector<std::pair<int, std::int64_t>>(const std::map<int, std::int64_t>& unsent)>;
-    /// Where a class had fewer than that, only results made since are looked at from then on, however many INACTIVE ones
-    /// of other classes there are; until look_everywhere().
+    /// Where a class had fewer than that, only results made since are looked at from then on, however many INACTIVE
+    /// ones of other classes there are; until look_everywhere().
     virtual std::vector<std::int64_t> release(Id appid, ReleaseOrder order, const Decide& decide) = 0;
     /// Results may have become INACTIVE, or of another class, by other hands.
     virtual void look_everywhere(Id appid) = 0;
@@ -40,10 +40,10 @@ std::unique_ptr<SizeRegulatorStore> make_size_regulator_store(Database& db);
 
 /// One host_app_version as size_census sees it.
 struct SpeedRecord {
-    double et_avg = 0;             ///< s per flop
+    double et_avg = 0;  ///< s per flop
     double on_frac = 0, active_frac = 0, gpu_active_frac = 0;
-    std::string plan_class;        ///< of the version; "" for anonymous platform CPU
-    int anonymous_type = -1;       ///< ProcType of an anonymous-platform version; -1: a project's version
+    std::string plan_class;   ///< of the version; "" for anonymous platform CPU
+    int anonymous_type = -1;  ///< ProcType of an anonymous-platform version; -1: a project's version
 };
 
 class SizeCensusStore {

@@ -40,10 +40,7 @@ class Sql {
         return number(static_cast<std::int64_t>(value));
     }
     template <typename E>
-        requires std::is_enum_v<E>
-    Sql& operator<<(E value) {
-        return number(static_cast<std::int64_t>(value));
-    }
+    requires std::is_enum_v<E> Sql& operator<<(E value) { return number(static_cast<std::int64_t>(value)); }
     Sql& operator<<(SqlText value);
     Sql& operator<<(SqlBlob value);
     Sql& operator<<(const Sql& part);

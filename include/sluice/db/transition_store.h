@@ -91,7 +91,8 @@ class TransitionStore {
 
     /// Workunits whose transition_time is before `now` (transitioner_flags 1 never), the longest due first, behind
     /// `after`; at most `limit`. With scope.only: that one.
-    virtual std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after, int limit) = 0;
+    virtual std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after,
+                                         int limit) = 0;
 
     /// The facts of these workunits, without locks.
     virtual std::vector<TransitionFacts> facts(std::span<const Id> ids) = 0;

@@ -40,16 +40,16 @@ struct ValidationWrite {
     struct HostRow {
         Id result_id = 0, hostid = 0, userid = 0, teamid = 0, generalized_version = 0, app_version_id = 0;
         bool valid = false;
-        bool trust = false;                  ///< counts towards consecutive_valid
-        bool grants = true;                  ///< false: credit and its averages are left alone
-        bool outlier = false;                ///< not a sample of the version's turnaround either
-        double credit = 0;                   ///< granted now
-        double started = 0;                  ///< sent_time, for the recent average
+        bool trust = false;                         ///< counts towards consecutive_valid
+        bool grants = true;                         ///< false: credit and its averages are left alone
+        bool outlier = false;                       ///< not a sample of the version's turnaround either
+        double credit = 0;                          ///< granted now
+        double started = 0;                         ///< sent_time, for the recent average
         double turnaround = -1, et = -1, pfc = -1;  ///< samples; < 0: none
-        int quota = 0;                       ///< daily_result_quota
+        int quota = 0;                              ///< daily_result_quota
     };
     Id wu_id = 0;
-    std::int64_t transition_time_read = 0;   ///< guard: a change since then is not overwritten
+    std::int64_t transition_time_read = 0;  ///< guard: a change since then is not overwritten
     Id canonical_resultid = 0;
     double canonical_credit = 0;
     int error_mask = 0;

@@ -18,11 +18,11 @@ class BudaCatalogue;
 std::array<bool, kProcTypes> resources_with_versions(const ProjectTables& tables, const BudaCatalogue* buda);
 
 struct BudaVariant {
-    std::string name;         ///< folder
-    std::string cpu_type;     ///< "intel" or "arm"; empty: any
-    std::string plan_class;   ///< empty: plain CPU
-    std::string file_infos;   ///< XML put before <workunit> of the reply
-    std::string file_refs;    ///< XML put before </workunit>
+    std::string name;        ///< folder
+    std::string cpu_type;    ///< "intel" or "arm"; empty: any
+    std::string plan_class;  ///< empty: plain CPU
+    std::string file_infos;  ///< XML put before <workunit> of the reply
+    std::string file_refs;   ///< XML put before </workunit>
 };
 struct BudaApp {
     std::string name;

@@ -53,15 +53,18 @@ struct TraceRow {
     PoolRef ref;
     const JobSummary* job = nullptr;
     ProcType pass = ProcType::kCpu;
-    Verdict verdict;                  ///< the first refusal, or kFeasible
+    Verdict verdict;  ///< the first refusal, or kFeasible
     double score = 0;
-    struct Term { const char* name; double weight, value; };
-    std::vector<Term> terms;          ///< only for scored candidates
-    Reason fate = Reason::kFeasible;  ///< kFeasible = sent
-    const App* app = nullptr;          ///< null: not in the tables
+    struct Term {
+        const char* name;
+        double weight, value;
+    };
+    std::vector<Term> terms;             ///< only for scored candidates
+    Reason fate = Reason::kFeasible;     ///< kFeasible = sent
+    const App* app = nullptr;            ///< null: not in the tables
     const AppChoice* version = nullptr;  ///< null: none found
-    int host_size_class = -1;          ///< -1: app has no size classes, or sizes are unknown
-    bool size_is_guess = false;        ///< the host's size class comes from its benchmark, not from its history
+    int host_size_class = -1;            ///< -1: app has no size classes, or sizes are unknown
+    bool size_is_guess = false;          ///< the host's size class comes from its benchmark, not from its history
 };
 /// Pointers in a row are valid during the call only.
 class Trace {
@@ -72,7 +75,7 @@ class Trace {
 
 struct ReasonCount {
     std::uint32_t count = 0;
-    Verdict nearest;    ///< the refusal that missed by least (relative)
+    Verdict nearest;  ///< the refusal that missed by least (relative)
     Id nearest_result = 0, appid = 0;
 };
 /// What kept jobs of an app from this host and the volunteer may be told: each once, with its measures.
@@ -89,17 +92,17 @@ struct GpuDemand {
 struct MatchStats {
     static constexpr std::size_t kMaxObstacles = 32;
     std::uint32_t slots_scanned = 0, slots_locked = 0, candidates = 0, claims_lost = 0;
-    bool locked_over_limit = false;   ///< L was reached: the array is too small for the load
-    std::uint32_t fact_loads = 0;     ///< calls of FactsSource::load
-    bool pool_empty = true;           ///< no PRESENT slot was seen
+    bool locked_over_limit = false;  ///< L was reached: the array is too small for the load
+    std::uint32_t fact_loads = 0;    ///< calls of FactsSource::load
+    bool pool_empty = true;          ///< no PRESENT slot was seen
     std::array<ReasonCount, static_cast<std::size_t>(Reason::kCount)> reasons{};
     std::vector<Obstacle> obstacles;  ///< at most kMaxObstacles
     std::array<GpuDemand, kProcTypes> gpu_demands{};
-    std::vector<Id> apps_with_jobs;   ///< of which a version was found for some job
+    std::vector<Id> apps_with_jobs;  ///< of which a version was found for some job
 };
 
 struct MatchResult {
-    std::vector<Chosen> jobs;         ///< in order of value; claims are held in the pool until the caller consumes
+    std::vector<Chosen> jobs;  ///< in order of value; claims are held in the pool until the caller consumes
     MatchStats stats;
     /// What is still wanted after these jobs.
     WorkRequest left;

@@ -22,8 +22,9 @@ const std::vector<PolicyInfo>& policy_infos();
 /// The names that <score_weights> may hold.
 std::span<const std::string_view> score_term_names();
 
-/// The reasons of a scan, the binding one first: a limit that ended the search, then what refused jobs that had passed the
-/// most checks, the more jobs the earlier; fates that are no refusals come last. Reasons that did not occur are left out.
+/// The reasons of a scan, the binding one first: a limit that ended the search, then what refused jobs that had passed
+/// the most checks, the more jobs the earlier; fates that are no refusals come last. Reasons that did not occur are
+/// left out.
 std::vector<Reason> binding_order(const MatchStats& stats);
 
 }  // namespace sluice

@@ -8,27 +8,63 @@ namespace sluice {
 enum class Reason : std::uint8_t {
     kFeasible = 0,
     // scan and fast checks
-    kNoSuchApp,           ///< the job's app is not in the tables
-    kNoAppVersion,        ///< no version for the host's platforms and resources
-    kAppNotSelected, kBetaNotAllowed, kUserFilter, kHrClassUnknown, kHrClassMismatch, kAppVersionMismatch,
-    kMemory, kDisk, kBandwidth, kKeywordRefused, kNeedsReliable, kReservedForLtt, kNonCpuIntensive,
-    kResourceNotWanted,   ///< the version found uses a resource that is not asked for in this pass
-    kClientTooOld, kClientTooNew, kNoPlanClassSupport, kPlanClassRefused, kGpuRefusedByPrefs, kCpuRefusedByPrefs,
-    kCustomHook,          ///< the plan class takes only certain workunits, batches or users
+    kNoSuchApp,     ///< the job's app is not in the tables
+    kNoAppVersion,  ///< no version for the host's platforms and resources
+    kAppNotSelected,
+    kBetaNotAllowed,
+    kUserFilter,
+    kHrClassUnknown,
+    kHrClassMismatch,
+    kAppVersionMismatch,
+    kMemory,
+    kDisk,
+    kBandwidth,
+    kKeywordRefused,
+    kNeedsReliable,
+    kReservedForLtt,
+    kNonCpuIntensive,
+    kResourceNotWanted,  ///< the version found uses a resource that is not asked for in this pass
+    kClientTooOld,
+    kClientTooNew,
+    kNoPlanClassSupport,
+    kPlanClassRefused,
+    kGpuRefusedByPrefs,
+    kCpuRefusedByPrefs,
+    kCustomHook,  ///< the plan class takes only certain workunits, batches or users
     // why a plan class refused, where it is known more closely
-    kGpuMissing, kGpuMemory, kGpuDriver, kGpuCapability, kOpenclMissing, kVirtualBox, kDocker, kCpuFeature, kOsVersion,
+    kGpuMissing,
+    kGpuMemory,
+    kGpuDriver,
+    kGpuCapability,
+    kOpenclMissing,
+    kVirtualBox,
+    kDocker,
+    kCpuFeature,
+    kOsVersion,
     kCpuCount,
     // set checks
-    kDeadline, kDeadlineOthers, kDiskSet, kMemorySet, kOneInstancePerWorkunit, kInProgressLimit, kAppInProgressLimit,
-    kDailyQuota, kJobsPerRpcLimit,
-    kUserJobLimit,        ///< the volunteer's own preference max_jobs
+    kDeadline,
+    kDeadlineOthers,
+    kDiskSet,
+    kMemorySet,
+    kOneInstancePerWorkunit,
+    kInProgressLimit,
+    kAppInProgressLimit,
+    kDailyQuota,
+    kJobsPerRpcLimit,
+    kUserJobLimit,  ///< the volunteer's own preference max_jobs
     // slow checks
-    kOneResultPerUser, kOneResultPerHost, kHrCommittedElsewhere, kVersionCommittedElsewhere, kWorkunitError,
-    kWorkunitDone, kResultGone,
+    kOneResultPerUser,
+    kOneResultPerHost,
+    kHrCommittedElsewhere,
+    kVersionCommittedElsewhere,
+    kWorkunitError,
+    kWorkunitDone,
+    kResultGone,
     // fates that are not refusals
-    kClaimLost,           ///< another scheduler was quicker
-    kRaceLost,            ///< a conditional UPDATE matched no row
-    kNotNeeded,           ///< the request was satisfied by better jobs; in seed 002's words: it went back
+    kClaimLost,  ///< another scheduler was quicker
+    kRaceLost,   ///< a conditional UPDATE matched no row
+    kNotNeeded,  ///< the request was satisfied by better jobs; in seed 002's words: it went back
     kCount
 };
 /// Not a fate like "another scheduler was quicker".
@@ -42,8 +78,8 @@ const char* reason_unit(Reason reason);
 
 struct Verdict {
     Reason reason = Reason::kFeasible;
-    double value = 0;     ///< measured, in the unit of the check (bytes, seconds, a count, a class …)
-    double required = 0;  ///< what it would have had to be
+    double value = 0;             ///< measured, in the unit of the check (bytes, seconds, a count, a class …)
+    double required = 0;          ///< what it would have had to be
     const char* words = nullptr;  ///< what the volunteer is told of it, where neither reason nor numbers say it
     explicit operator bool() const { return reason == Reason::kFeasible; }
 };

@@ -10,8 +10,8 @@ struct AverageRule {
     double weight;     ///< of a new sample then
     double limit;      ///< a sample above limit * mean is cut to that
 };
-inline constexpr AverageRule kHostVersionRule{20, 0.01, 10};   ///< host_app_version.pfc, et, turnaround
-inline constexpr AverageRule kVersionRule{100, 0.001, 10};     ///< app_version.pfc
+inline constexpr AverageRule kHostVersionRule{20, 0.01, 10};  ///< host_app_version.pfc, et, turnaround
+inline constexpr AverageRule kVersionRule{100, 0.001, 10};    ///< app_version.pfc
 
 /// Mean only (pfc). True if the sample was negative (ignored) or had to be cut.
 bool add_sample(double& n, double& avg, double sample, const AverageRule& rule);

@@ -11,12 +11,24 @@ inline constexpr std::int64_t kNever = 2147483647;
 
 enum class ServerState : int { kInactive = 1, kUnsent = 2, kInProgress = 4, kOver = 5 };
 enum class Outcome : int {
-    kInit = 0, kSuccess = 1, kCouldntSend = 2, kClientError = 3, kNoReply = 4, kDidntNeed = 5, kValidateError = 6,
+    kInit = 0,
+    kSuccess = 1,
+    kCouldntSend = 2,
+    kClientError = 3,
+    kNoReply = 4,
+    kDidntNeed = 5,
+    kValidateError = 6,
     kClientDetached = 7
 };
 enum class ClientState : int {
-    kNew = 0, kFilesDownloading = 1, kFilesDownloaded = 2, kComputeError = 3, kFilesUploading = 4,
-    kFilesUploaded = 5, kAborted = 6, kUploadFailed = 7
+    kNew = 0,
+    kFilesDownloading = 1,
+    kFilesDownloaded = 2,
+    kComputeError = 3,
+    kFilesUploading = 4,
+    kFilesUploaded = 5,
+    kAborted = 6,
+    kUploadFailed = 7
 };
 enum class ValidateState : int { kInit = 0, kValid = 1, kInvalid = 2, kNoCheck = 3, kInconclusive = 4, kTooLate = 5 };
 enum class FileDeleteState : int { kInit = 0, kReady = 1, kDone = 2, kError = 3 };

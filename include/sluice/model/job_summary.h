@@ -20,22 +20,22 @@ struct JobSummary {
     std::int32_t app_id = 0;
     std::int32_t batch = 0;
     double rsc_fpops_est = 0, rsc_fpops_bound = 0, rsc_memory_bound = 0, rsc_disk_bound = 0, rsc_bandwidth_bound = 0;
-    std::int32_t delay_bound = 0;       ///< s
-    std::int32_t report_deadline = 0;   ///< nonzero only for results that had one
-    std::int32_t priority = 0;          ///< result.priority
-    std::int32_t wu_priority = 0;       ///< workunit.priority (> 0: accelerated, seed 004)
-    std::int32_t hr_class = 0;          ///< 0: not committed
-    std::int32_t app_version_id = 0;    ///< homogeneous app version: 0 = not committed
-    std::int32_t app_version_num = 0;   ///< pinned version number, 0 = any
-    std::int32_t time_added = 0;        ///< when the feeder put it here
-    std::int32_t create_time = 0;       ///< of the result
+    std::int32_t delay_bound = 0;      ///< s
+    std::int32_t report_deadline = 0;  ///< nonzero only for results that had one
+    std::int32_t priority = 0;         ///< result.priority
+    std::int32_t wu_priority = 0;      ///< workunit.priority (> 0: accelerated, seed 004)
+    std::int32_t hr_class = 0;         ///< 0: not committed
+    std::int32_t app_version_id = 0;   ///< homogeneous app version: 0 = not committed
+    std::int32_t app_version_num = 0;  ///< pinned version number, 0 = any
+    std::int32_t time_added = 0;       ///< when the feeder put it here
+    std::int32_t create_time = 0;      ///< of the result
     std::int16_t size_class = -1;
     std::int16_t target_nresults = 0;
-    std::uint8_t need_reliable = 0;     ///< priority >= reliable_on_priority
-    std::uint8_t is_buda = 0;           ///< the XML names a <buda_app_name>
-    std::uint8_t n_keywords = 0;        ///< more than fit: the rest is in SlotDoc
-    std::uint8_t n_input_files = 0;     ///< sticky input files, likewise
-    std::uint32_t buda_app_hash = 0;    ///< file_name_hash() of <buda_app_name>; 0 with is_buda: ask the XML
+    std::uint8_t need_reliable = 0;   ///< priority >= reliable_on_priority
+    std::uint8_t is_buda = 0;         ///< the XML names a <buda_app_name>
+    std::uint8_t n_keywords = 0;      ///< more than fit: the rest is in SlotDoc
+    std::uint8_t n_input_files = 0;   ///< sticky input files, likewise
+    std::uint32_t buda_app_hash = 0;  ///< file_name_hash() of <buda_app_name>; 0 with is_buda: ask the XML
     std::array<std::int32_t, 6> keywords{};
     std::array<InputFileHint, 4> input_files{};
 };

@@ -16,9 +16,9 @@ struct HostPerfInfo {
 };
 
 struct ProjectTables {
-    std::vector<Platform> platforms;  ///< not deprecated, by id
-    std::vector<App> apps;            ///< not deprecated, by id
-    std::vector<AppVersion> versions; ///< those that may be sent; `deprecated` = loaded only for pinned jobs
+    std::vector<Platform> platforms;     ///< not deprecated, by id
+    std::vector<App> apps;               ///< not deprecated, by id
+    std::vector<AppVersion> versions;    ///< those that may be sent; `deprecated` = loaded only for pinned jobs
     std::vector<Assignment> broadcasts;  ///< assignments with multi != 0
     /// size_census quantiles by app id (ascending, size_classes()-1 values); no entry: sizes unknown.
     std::unordered_map<Id, std::vector<double>> size_quantiles;

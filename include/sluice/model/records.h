@@ -104,7 +104,7 @@ struct HostAppVersion {
     Id host_id = 0;
     Id app_version_id = 0;  ///< generalized: see generalized_version_id()
     double pfc_n = 0, pfc_avg = 0;
-    Average et;          ///< elapsed seconds per rsc_fpops_est flop: 1/et.avg is the effective speed
+    Average et;  ///< elapsed seconds per rsc_fpops_est flop: 1/et.avg is the effective speed
     int max_jobs_per_day = 0, n_jobs_today = 0;
     Average turnaround;  ///< seconds
     int consecutive_valid = 0;

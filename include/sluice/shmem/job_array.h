@@ -73,7 +73,7 @@ struct JobArraySettings {
     std::uint32_t slots = 100;
     std::uint32_t owners = 4096;  ///< processes that may hold claims at one time, at most 65535
     std::uint64_t first_doc_bytes = std::uint64_t{256} << 10;  ///< first size of the pool of cold data; it grows
-    int mode = 0660;              ///< permissions of the segment for its owner and its owner's group
+    int mode = 0660;  ///< permissions of the segment for its owner and its owner's group
     /// Accounts that the web server may run under: they get access too, by an access control list, by group, or, where
     /// neither is possible, by mode 0666. Names that this machine does not know are passed over.
     std::vector<std::string> users;
@@ -83,9 +83,9 @@ struct JobArraySettings {
 struct JobArrayStats {
     std::uint32_t slots = 0, present = 0, claimed = 0, empty = 0;
     std::uint64_t segment_bytes = 0, doc_bytes_used = 0, doc_bytes_total = 0;
-    std::uint64_t claims_lost = 0;        ///< compare-and-swaps that another scheduler won
-    std::uint64_t reclaimed = 0;          ///< slots given back after their owner's death
-    std::int64_t feeder_heartbeat = 0;    ///< UNIX seconds
+    std::uint64_t claims_lost = 0;      ///< compare-and-swaps that another scheduler won
+    std::uint64_t reclaimed = 0;        ///< slots given back after their owner's death
+    std::int64_t feeder_heartbeat = 0;  ///< UNIX seconds
     ProcessId feeder;
     std::uint64_t table_generation = 0;
     bool ready = false;

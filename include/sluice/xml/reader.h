@@ -76,10 +76,9 @@ class XmlReader {
     std::size_t pos_ = 0, token_start_ = 0;
     std::string_view name_, text_, attributes_;
     bool empty_ = false, cdata_ = false;
-    bool start_pending_ = false;          ///< the current token is a start tag that nobody has consumed yet
-    std::vector<std::string_view> open_;  ///< elements whose children are being read, outermost first
-    std::array<std::string_view, 8>
-        endless_{};  ///< names whose literal end tag is known not to come any more
+    bool start_pending_ = false;                 ///< the current token is a start tag that nobody has consumed yet
+    std::vector<std::string_view> open_;         ///< elements whose children are being read, outermost first
+    std::array<std::string_view, 8> endless_{};  ///< names whose literal end tag is known not to come any more
     std::size_t n_endless_ = 0;
 };
 

@@ -13,7 +13,8 @@ Verdict check(const MatchContext& x, const Candidate& c) {
 }
 
 }  // namespace
-const FastRow kLttReservedRow{"ltt_reserved", Scope::kVersion, check,
-                              "With <batch_accel>, high-priority jobs of accelerable apps wait for low-turnaround hosts; "
-                              "level 1: at most ltt_reserve_timeout seconds, and told apart by app version."};
+const FastRow kLttReservedRow{
+    "ltt_reserved", Scope::kVersion, check,
+    "With <batch_accel>, high-priority jobs of accelerable apps wait for low-turnaround hosts; "
+    "level 1: at most ltt_reserve_timeout seconds, and told apart by app version."};
 }  // namespace sluice::match

@@ -6,6 +6,7 @@ Verdict check(const MatchContext&, const Candidate& c) {
     return c.app.app->non_cpu_intensive ? refuse(Reason::kNonCpuIntensive) : feasible();
 }
 }  // namespace
-const FastRow kNonCpuIntensiveRow{"non_cpu_intensive", Scope::kApp, check,
-                                  "Jobs of non-CPU-intensive apps go out in a pass of their own, one per app and host."};
+const FastRow kNonCpuIntensiveRow{
+    "non_cpu_intensive", Scope::kApp, check,
+    "Jobs of non-CPU-intensive apps go out in a pass of their own, one per app and host."};
 }  // namespace sluice::match

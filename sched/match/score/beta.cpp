@@ -4,6 +4,11 @@ namespace sluice::match {
 namespace {
 double value(const MatchContext&, const Candidate& c) { return c.app.app->beta ? 1 : 0; }
 }  // namespace
-const ScoreRow kBetaTermRow{"beta", Scope::kApp, value, 1, 1, Ranking::kNone,
+const ScoreRow kBetaTermRow{"beta",
+                            Scope::kApp,
+                            value,
+                            1,
+                            1,
+                            Ranking::kNone,
                             "1 for a beta app: volunteers who test are few, so they get test jobs first."};
 }  // namespace sluice::match

@@ -17,6 +17,12 @@ double value(const MatchContext& x, const Candidate& c) {
 }
 
 }  // namespace
-const ScoreRow kHardnessRow{"hardness", Scope::kVersion, value, 0, 2, Ranking::kNone,
-                            "Run time per deadline, memory or disk relative to the host, whichever is largest (seed 002)."};
+const ScoreRow kHardnessRow{
+    "hardness",
+    Scope::kVersion,
+    value,
+    0,
+    2,
+    Ranking::kNone,
+    "Run time per deadline, memory or disk relative to the host, whichever is largest (seed 002)."};
 }  // namespace sluice::match

@@ -6,6 +6,11 @@ double value(const MatchContext&, const Candidate& c) {
     return c.app.hr != HrType::kNone && c.job.hr_class != 0 && c.job.hr_class == c.app.host_hr_class ? 1 : 0;
 }
 }  // namespace
-const ScoreRow kHrCommittedRow{"hr_committed", Scope::kJob, value, 0, 2, Ranking::kNone,
+const ScoreRow kHrCommittedRow{"hr_committed",
+                               Scope::kJob,
+                               value,
+                               0,
+                               2,
+                               Ranking::kNone,
                                "1 for a workunit already committed to this host's HR class (seed 002)."};
 }  // namespace sluice::match

@@ -10,6 +10,11 @@ double value(const MatchContext& x, const Candidate& c) {
     return static_cast<double>(matches) / static_cast<double>(c.keywords.size());
 }
 }  // namespace
-const ScoreRow kKeywordRow{"keyword", Scope::kJob, value, 1, 1, Ranking::kNone,
+const ScoreRow kKeywordRow{"keyword",
+                           Scope::kJob,
+                           value,
+                           1,
+                           1,
+                           Ranking::kNone,
                            "The job's keywords that the volunteer said yes to: their number; level 1: their share."};
 }  // namespace sluice::match

@@ -8,6 +8,11 @@ double value(const MatchContext& x, const Candidate& c) {
     return c.input_bytes > 0 ? c.local_bytes / c.input_bytes : 1;
 }
 }  // namespace
-const ScoreRow kLocalityLiteRow{"locality_lite", Scope::kJob, value, 10, 10, Ranking::kNone,
+const ScoreRow kLocalityLiteRow{"locality_lite",
+                                Scope::kJob,
+                                value,
+                                10,
+                                10,
+                                Ranking::kNone,
                                 "1 if any sticky input file is on the host; level 1: the share of the bytes that is."};
 }  // namespace sluice::match

@@ -6,7 +6,13 @@ double value(const MatchContext& x, const Candidate& c) {
     return is_reserved_kind(x, c) && turnaround_of(x, c) == Turnaround::kLow ? 1 : 0;
 }
 }  // namespace
-const ScoreRow kLttMatchRow{"ltt_match", Scope::kVersion, value, 10, 10, Ranking::kNone,
-                            "1 for a high-priority job of an accelerable app on a low-turnaround host (seed 004); level 1: "
-                            "where batch_stats knows the host's app version, that counts."};
+const ScoreRow kLttMatchRow{
+    "ltt_match",
+    Scope::kVersion,
+    value,
+    10,
+    10,
+    Ranking::kNone,
+    "1 for a high-priority job of an accelerable app on a low-turnaround host (seed 004); level 1: "
+    "where batch_stats knows the host's app version, that counts."};
 }  // namespace sluice::match

@@ -1,5 +1,5 @@
-// Jobs that few hosts can take should go when a host can. Upstream's feeder marks jobs committed to an HR class from the
-// start, and schedulers mark those found committed elsewhere.
+// Jobs that few hosts can take should go when a host can. Upstream's feeder marks jobs committed to an HR class from
+// the start, and schedulers mark those found committed elsewhere.
 #include "sched/match/rows.h"
 
 namespace sluice::match {
@@ -8,6 +8,11 @@ double value(const MatchContext&, const Candidate& c) {
     return c.ref.infeasible_count > 0 || c.job.hr_class > 0 ? 1 : 0;
 }
 }  // namespace
-const ScoreRow kPreviouslyInfeasibleRow{"previously_infeasible", Scope::kJob, value, 1, 1, Ranking::kNone,
+const ScoreRow kPreviouslyInfeasibleRow{"previously_infeasible",
+                                        Scope::kJob,
+                                        value,
+                                        1,
+                                        1,
+                                        Ranking::kNone,
                                         "1 for a job that was committed to a class or version before."};
 }  // namespace sluice::match

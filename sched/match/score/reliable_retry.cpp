@@ -6,6 +6,11 @@ double value(const MatchContext&, const Candidate& c) {
     return c.job.need_reliable && c.offer->choice.reliable ? 1 : 0;
 }
 }  // namespace
-const ScoreRow kReliableRetryRow{"reliable_retry", Scope::kVersion, value, 0, 3, Ranking::kNone,
+const ScoreRow kReliableRetryRow{"reliable_retry",
+                                 Scope::kVersion,
+                                 value,
+                                 0,
+                                 3,
+                                 Ranking::kNone,
                                  "1 for a retry (need_reliable) on a reliable version of this host (seed 002)."};
 }  // namespace sluice::match

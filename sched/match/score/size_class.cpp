@@ -9,6 +9,11 @@ double value(const MatchContext&, const Candidate& c) {
     return c.job.size_class < host ? -0.2 : -0.4;
 }
 }  // namespace
-const ScoreRow kSizeClassRow{"size_class", Scope::kVersion, value, 5, 5, Ranking::kNone,
+const ScoreRow kSizeClassRow{"size_class",
+                             Scope::kVersion,
+                             value,
+                             5,
+                             5,
+                             Ranking::kNone,
                              "1 if the job's size class is the host's, -0.2 if smaller, -0.4 if larger (seed 003)."};
 }  // namespace sluice::match

@@ -4,8 +4,10 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) { return attainable_deadline(x, c, p).verdict; }
+Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
+    return attainable_deadline(x, c, p).verdict;
+}
 }  // namespace
-const SetRow kDeadlineRow{"deadline", check,
-                          "The job, and every job before it, is done in time (simulated if the client told its queue)."};
+const SetRow kDeadlineRow{
+    "deadline", check, "The job, and every job before it, is done in time (simulated if the client told its queue)."};
 }  // namespace sluice::match

@@ -23,5 +23,6 @@ Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
     return need > left ? refuse(Reason::kMemorySet, left, need) : feasible();
 }
 }  // namespace
-const SetRow kMemorySumRow{"memory_sum", check, "Level 1: jobs that are to run at the same time fit in memory together."};
+const SetRow kMemorySumRow{"memory_sum", check,
+                           "Level 1: jobs that are to run at the same time fit in memory together."};
 }  // namespace sluice::match

@@ -5,9 +5,9 @@ namespace {
 Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
     if (!c.app.app->homogeneous_app_version || f.app_version_id == 0) return feasible();
     const Id mine = c.offer->choice.app_version_id;
-    return f.app_version_id == mine
-               ? feasible()
-               : refuse(Reason::kVersionCommittedElsewhere, static_cast<double>(mine), static_cast<double>(f.app_version_id));
+    return f.app_version_id == mine ? feasible()
+                                    : refuse(Reason::kVersionCommittedElsewhere, static_cast<double>(mine),
+                                             static_cast<double>(f.app_version_id));
 }
 }  // namespace
 const SlowRow kVersionCommittedElsewhereRow{"version_committed_elsewhere", check, false, true,

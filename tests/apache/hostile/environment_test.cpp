@@ -1,10 +1,10 @@
-// Projects in which something is broken: clients get a well-formed "come back later", the log has one line that says what
-// to do, and when it is mended the same processes serve again.
+// Projects in which something is broken: clients get a well-formed "come back later", the log has one line that says
+// what to do, and when it is mended the same processes serve again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fmt/core.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,25 +70,35 @@ const std::vector<Breakage>& breakages() {
     static const auto mode_of = [](const char* file, int mode) {
         return [=](World& w) { ::chmod((w.project.folder() / file).c_str(), static_cast<mode_t>(mode)); };
     };
-    static const auto config = [](const std::string& from, const std::string& to) { return [=](World& w) { w.edit_config(from, to); }; };
-    static const std::string cant_parse = "Server can't parse configuration file", no_database = "Server can't open database";
+    static const auto config = [](const std::string& from, const std::string& to) {
+        return [=](World& w) { w.edit_config(from, to); };
+    };
+    static const std::string cant_parse = "Server can't parse configuration file",
+                             no_database = "Server can't open database";
     static const std::vector<Breakage> all = {
-        {"NoConfigXml", rename_file("config.xml", "config.away"), rename_file("config.away", "config.xml"), cant_parse, "config\\.xml", true},
-        {"ConfigXmlEndsInTheMiddle", config("</config>\n</boinc>", "<!--"), config("<!--", "</config>\n</boinc>"), cant_parse, "config\\.xml", true},
-        {"AWrongValue", config("<daily_result_quota>500<", "<daily_result_quota>many<"), config("<daily_result_quota>many<", "<daily_result_quota>500<"),
-         cant_parse, "daily_result_quota.*many", true},
-        {"ConfigXmlIsUnreadable", mode_of("config.xml", 0), mode_of("config.xml", 0644), cant_parse, "config\\.xml.*[Pp]ermission denied", true},
-        {"NoSigningKey", rename_file("keys/code_sign_public", "keys/away"), rename_file("keys/away", "keys/code_sign_public"), "Server can't find key file",
-         "code_sign_public", true},
-        {"WrongPassword", config("<db_passwd></db_passwd>", "<db_passwd>wrong</db_passwd>"), config("<db_passwd>wrong</db_passwd>", "<db_passwd></db_passwd>"),
-         no_database, "refuses user 'root': check <db_user> and <db_passwd>"},
-        {"NoSuchDatabase", config("<db_name>broken<", "<db_name>nowhere<"), config("<db_name>nowhere<", "<db_name>broken<"), no_database, "nowhere"},
-        {"NoFeeder", [](World& w) { w.project.stop_daemons(); }, [](World& w) { w.project.start_feeder(); }, "Server error: feeder not running",
-         "[Ff]eeder.*start the (project's )?feeder"},
-        {"ASegmentOfAnotherLayout", [](World& w) { flip_in_segment(w, 8, 64); }, [](World& w) { flip_in_segment(w, 8, 64); },
-         "Server error: can't attach shared memory", "has layout .*this program has layout .*restart the feeder", true},
-        {"ASegmentOfSomethingElse", [](World& w) { flip_in_segment(w, 0, 0x12345678); }, [](World& w) { flip_in_segment(w, 0, 0x12345678); },
-         "Server error: can't attach shared memory", "is not a job array.*restart the feeder", true},
+        {"NoConfigXml", rename_file("config.xml", "config.away"), rename_file("config.away", "config.xml"), cant_parse,
+         "config\\.xml", true},
+        {"ConfigXmlEndsInTheMiddle", config("</config>\n</boinc>", "<!--"), config("<!--", "</config>\n</boinc>"),
+         cant_parse, "config\\.xml", true},
+        {"AWrongValue", config("<daily_result_quota>500<", "<daily_result_quota>many<"),
+         config("<daily_result_quota>many<", "<daily_result_quota>500<"), cant_parse, "daily_result_quota.*many", true},
+        {"ConfigXmlIsUnreadable", mode_of("config.xml", 0), mode_of("config.xml", 0644), cant_parse,
+         "config\\.xml.*[Pp]ermission denied", true},
+        {"NoSigningKey", rename_file("keys/code_sign_public", "keys/away"),
+         rename_file("keys/away", "keys/code_sign_public"), "Server can't find key file", "code_sign_public", true},
+        {"WrongPassword", config("<db_passwd></db_passwd>", "<db_passwd>wrong</db_passwd>"),
+         config("<db_passwd>wrong</db_passwd>", "<db_passwd></db_passwd>"), no_database,
+         "refuses user 'root': check <db_user> and <db_passwd>"},
+        {"NoSuchDatabase", config("<db_name>broken<", "<db_name>nowhere<"),
+         config("<db_name>nowhere<", "<db_name>broken<"), no_database, "nowhere"},
+        {"NoFeeder", [](World& w) { w.project.stop_daemons(); }, [](World& w) { w.project.start_feeder(); },
+         "Server error: feeder not running", "[Ff]eeder.*start the (project's )?feeder"},
+        {"ASegmentOfAnotherLayout", [](World& w) { flip_in_segment(w, 8, 64); },
+         [](World& w) { flip_in_segment(w, 8, 64); }, "Server error: can't attach shared memory",
+         "has layout .*this program has layout .*restart the feeder", true},
+        {"ASegmentOfSomethingElse", [](World& w) { flip_in_segment(w, 0, 0x12345678); },
+         [](World& w) { flip_in_segment(w, 0, 0x12345678); }, "Server error: can't attach shared memory",
+         "is not a job array.*restart the feeder", true},
     };
     return all;
 }
@@ -123,7 +133,8 @@ TEST_P(Environment, ClientsComeBackAndTheLogSaysWhatToDo) {
     EXPECT_THAT(lines.front(), testing::ContainsRegex(b.log_says));
     // Mended: whoever is there serves.
     b.mends(world);
-    EXPECT_TRUE(eventually([&] { return served.post(request).body.find("<hostid>") != std::string::npos; })) << served.logs();
+    EXPECT_TRUE(eventually([&] { return served.post(request).body.find("<hostid>") != std::string::npos; }))
+        << served.logs();
     // Broken again while processes are there that knew it whole.
     b.breaks(world);
     const HttpReply again = served.post(request);
@@ -131,7 +142,8 @@ TEST_P(Environment, ClientsComeBackAndTheLogSaysWhatToDo) {
     const bool knew = GetParam().how != Served::kCgi && b.known_before_serves;
     EXPECT_THAT(again.body, HasSubstr(knew ? "<hostid>" : b.client_is_told)) << served.logs();
     b.mends(world);
-    EXPECT_TRUE(eventually([&] { return served.post(request).body.find("<hostid>") != std::string::npos; })) << served.logs();
+    EXPECT_TRUE(eventually([&] { return served.post(request).body.find("<hostid>") != std::string::npos; }))
+        << served.logs();
 }
 
 std::vector<Case> cases() {
@@ -140,9 +152,8 @@ std::vector<Case> cases() {
         for (std::size_t i = 0; i < breakages().size(); ++i) all.push_back({how, i});
     return all;
 }
-INSTANTIATE_TEST_SUITE_P(All, Environment, testing::ValuesIn(cases()), [](const auto& c) {
-    return breakages().at(c.param.breakage).name + name_of(c.param.how);
-});
+INSTANTIATE_TEST_SUITE_P(All, Environment, testing::ValuesIn(cases()),
+                         [](const auto& c) { return breakages().at(c.param.breakage).name + name_of(c.param.how); });
 
 class Logs : public testing::TestWithParam<Served> {};
 
@@ -166,7 +177,8 @@ TEST_P(Logs, AFullOrForbiddenLogStopsNobody) {
     // Then the lines are in the web server's error log.
     EXPECT_THAT(served.apache().error_log(), AllOf(HasSubstr("scheduler.log"), HasSubstr("logging to stderr")));
 }
-INSTANTIATE_TEST_SUITE_P(All, Logs, testing::Values(Served::kCgi, Served::kFcgid), [](const auto& how) { return name_of(how.param); });
+INSTANTIATE_TEST_SUITE_P(All, Logs, testing::Values(Served::kCgi, Served::kFcgid),
+                         [](const auto& how) { return name_of(how.param); });
 
 /// Daemons and tools, started where something is broken from the beginning.
 class Programs : public testing::TestWithParam<std::vector<std::string>> {
@@ -207,8 +219,10 @@ TEST_P(Programs, WithAWrongPassword) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Programs,
-                         testing::Values(std::vector<std::string>{"transitioner", "--one_pass"}, std::vector<std::string>{"size_census"},
-                                         std::vector<std::string>{"batch_stats"}, std::vector<std::string>{"batch_accel"},
+                         testing::Values(std::vector<std::string>{"transitioner", "--one_pass"},
+                                         std::vector<std::string>{"size_census"},
+                                         std::vector<std::string>{"batch_stats"},
+                                         std::vector<std::string>{"batch_accel"},
                                          std::vector<std::string>{"show_shmem"}),
                          [](const auto& words) { return words.param.front(); });
 
@@ -217,8 +231,10 @@ TEST(Daemons, AWrongPasswordIsSaidAndWaitedOut) {
     World world;
     world.project.stop_daemons();
     world.edit_config("<db_passwd></db_passwd>", "<db_passwd>wrong</db_passwd>");
-    for (const std::vector<std::string>& words : {std::vector<std::string>{"feeder"}, {"transitioner", "--sleep_interval", "1"},
-                                                  {"size_regulator", "--app_name", "up", "--lo", "1", "--hi", "2", "--sleep_time", "1"}}) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"feeder"},
+          {"transitioner", "--sleep_interval", "1"},
+          {"size_regulator", "--app_name", "up", "--lo", "1", "--hi", "2", "--sleep_time", "1"}}) {
         Subprocess& daemon = world.project.start(words.front(), {words.begin() + 1, words.end()});
         EXPECT_TRUE(daemon.wait_for_output("check <db_user> and <db_passwd>")) << words.front() << daemon.err();
         EXPECT_TRUE(daemon.running()) << words.front();

@@ -1,5 +1,5 @@
-// What a web server may hand to the scheduler beside a request: each time exactly one well-formed reply, in bounded time and
-// memory, nothing written, and the next client is served.
+// What a web server may hand to the scheduler beside a request: each time exactly one well-formed reply, in bounded
+// time and memory, nothing written, and the next client is served.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,8 @@ std::string gzipped(const std::string& text) {
 
 /// By HTTP/1.0, to which a server answers without chunks.
 std::string post(const std::string& headers, const std::string& body, const char* version = "1.0") {
-    return "POST /test_cgi/cgi HTTP/" + std::string(version) + "\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: text/xml\r\n" + headers + "\r\n" + body;
+    return "POST /test_cgi/cgi HTTP/" + std::string(version) +
+           "\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: text/xml\r\n" + headers + "\r\n" + body;
 }
 std::string with_length(std::size_t n) { return fmt::format("Content-Length: {}\r\n", n); }
 std::string chunks(const std::string& body, std::size_t size) {
@@ -54,21 +55,25 @@ std::string chunks(const std::string& body, std::size_t size) {
 class HostileRequests : public testing::TestWithParam<Served> {
   protected:
     static void SetUpTestSuite() {
-        project_ = std::make_unique<TestProject>(PrivateMariaDb::shared(), "hostile", "<daily_result_quota>100000</daily_result_quota>");
+        project_ = std::make_unique<TestProject>(PrivateMariaDb::shared(), "hostile",
+                                                 "<daily_result_quota>100000</daily_result_quota>");
         project_->store();
         project_->add_unsent_jobs(500);
         project_->start_feeder();
     }
     static void TearDownTestSuite() { project_.reset(); }
     // A scheduler may have 400 MB where Apache can see to it; two requests of the largest size do not fit.
-    HostileRequests() : served_(*project_, GetParam(), GetParam() == Served::kCgi ? "RLimitMEM 400000000 400000000\n" : "") {}
+    HostileRequests()
+        : served_(*project_, GetParam(), GetParam() == Served::kCgi ? "RLimitMEM 400000000 400000000\n" : "") {}
 
     /// Everything that a request could change.
     static std::vector<std::vector<std::string>> database() {
-        return rows_of(project_->db(),
-                       Sql("SELECT (SELECT COUNT(*) FROM host), (SELECT SUM(rpc_seqno) FROM host), (SELECT COUNT(*) FROM result WHERE "
-                           "server_state<>2), (SELECT COUNT(*) FROM msg_from_host), (SELECT COUNT(*) FROM user), (SELECT COUNT(*) FROM "
-                           "host_app_version), (SELECT SUM(transition_time) FROM workunit)"), 7);
+        return rows_of(
+            project_->db(),
+            Sql("SELECT (SELECT COUNT(*) FROM host), (SELECT SUM(rpc_seqno) FROM host), (SELECT COUNT(*) FROM result WHERE "
+                "server_state<>2), (SELECT COUNT(*) FROM msg_from_host), (SELECT COUNT(*) FROM user), (SELECT COUNT(*) FROM "
+                "host_app_version), (SELECT SUM(transition_time) FROM workunit)"),
+            7);
     }
     void expect_served() {
         const HttpReply reply = served_.post(work_request(0, 1, 1, "", 4, "good"));
@@ -86,7 +91,8 @@ TEST_P(HostileRequests, GetAWellFormedReplyAndChangeNothing) {
     const std::string good = work_request(0, 1, 1, "", 4, "hostile");
     const std::string megabytes = "<scheduler_request>\n" + std::string(50 << 20, 'x') + "\n</scheduler_request>\n";
     std::string elements_50mb = "<scheduler_request>\n";
-    while (elements_50mb.size() < 50u << 20) elements_50mb += "<result><name>r</name></result><file_info><name>f</name></file_info>\n";
+    while (elements_50mb.size() < 50u << 20)
+        elements_50mb += "<result><name>r</name></result><file_info><name>f</name></file_info>\n";
     const std::vector<std::pair<const char*, std::string>> bodies = {
         {"a blank", " "},
         {"garbage", "hello, world"},
@@ -120,8 +126,10 @@ TEST_P(HostileRequests, GetAWellFormedReplyAndChangeNothing) {
 
 TEST_P(HostileRequests, AskedLikeAPageItAnswersLikeAScheduler) {
     const auto before = database();
-    for (const char* head : {"GET /test_cgi/cgi HTTP/1.0\r\n\r\n", "GET /test_cgi/cgi?--debug_log HTTP/1.0\r\n\r\n", "GET /test_cgi/cgi?--listen+/tmp/x HTTP/1.0\r\n\r\n",
-                             "POST /test_cgi/cgi HTTP/1.0\r\nContent-Length: 0\r\n\r\n", "GET /test_cgi/cgi/more/path HTTP/1.0\r\n\r\n"})
+    for (const char* head :
+         {"GET /test_cgi/cgi HTTP/1.0\r\n\r\n", "GET /test_cgi/cgi?--debug_log HTTP/1.0\r\n\r\n",
+          "GET /test_cgi/cgi?--listen+/tmp/x HTTP/1.0\r\n\r\n",
+          "POST /test_cgi/cgi HTTP/1.0\r\nContent-Length: 0\r\n\r\n", "GET /test_cgi/cgi/more/path HTTP/1.0\r\n\r\n"})
         EXPECT_EQ(malformed(http_bytes(served_.port(), head)), "") << head << served_.logs();
     EXPECT_EQ(database(), before);
     expect_served();
@@ -140,7 +148,8 @@ TEST_P(HostileRequests, LengthsThatAreNotTrueHarmNobody) {
         {"not a number", post("Content-Length: many\r\n", good), false},
         {"negative", post("Content-Length: -5\r\n", good), false},
         {"two different ones", post(with_length(10) + with_length(20), good), false},
-        {"chunks that break off", post("Transfer-Encoding: chunked\r\n", chunks(good, 100).substr(0, 500), "1.1"), false},
+        {"chunks that break off", post("Transfer-Encoding: chunked\r\n", chunks(good, 100).substr(0, 500), "1.1"),
+         false},
         {"bad chunk sizes", post("Transfer-Encoding: chunked\r\n", "zzz\r\n" + good, "1.1"), false},
     };
     for (const auto& c : cases) {
@@ -157,7 +166,8 @@ TEST_P(HostileRequests, LengthsThatAreNotTrueHarmNobody) {
 
 TEST_P(HostileRequests, AChunkedRequestIsARequest) {
     const std::string good = work_request(0, 1, 1, "", 4, "chunked");
-    const HttpReply reply = http_bytes(served_.port(), post("Transfer-Encoding: chunked\r\n", chunks(good, 100), "1.1"));
+    const HttpReply reply =
+        http_bytes(served_.port(), post("Transfer-Encoding: chunked\r\n", chunks(good, 100), "1.1"));
     ASSERT_EQ(reply.status, 200) << reply.body << served_.logs();
     EXPECT_THAT(reply.body, HasSubstr("<hostid>"));
     EXPECT_THAT(reply.body, HasSubstr("</scheduler_reply>"));

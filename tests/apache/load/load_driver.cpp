@@ -16,7 +16,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-double since(SteadyClock::time_point start) { return std::chrono::duration<double>(SteadyClock::now() - start).count(); }
+double since(SteadyClock::time_point start) {
+    return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
 
 struct Shared {
     std::mutex mutex;
@@ -42,7 +44,8 @@ void take_reply(const HttpReply& reply, bool asked_for_work, double took, Shared
         return;
     }
     const auto end = reply.body.find("</scheduler_reply>");
-    if (reply.body.rfind("<scheduler_reply>", 0) != 0 || end == std::string::npos || reply.body.size() > end + 19) ++shared.result.malformed;
+    if (reply.body.rfind("<scheduler_reply>", 0) != 0 || end == std::string::npos || reply.body.size() > end + 19)
+        ++shared.result.malformed;
     if (asked_for_work && names.empty()) ++shared.result.no_work;
     for (const auto& name : names) {
         ++shared.result.jobs;
@@ -90,8 +93,8 @@ LoadResult run_load(const LoadPlan& plan) {
 std::string to_text(const LoadResult& r) {
     std::string text = fmt::format(
         "{} requests in {:.1f} s ({:.0f}/s), {} broken, {} malformed, {} without work, {} jobs ({:.0f}/s), {} twice, p50 {:.0f} ms, p99 {:.0f} ms",
-        r.requests, r.elapsed, r.requests / r.elapsed, r.broken, r.malformed, r.no_work, r.jobs, r.jobs / r.elapsed, r.twice,
-        1000 * r.p50, 1000 * r.p99);
+        r.requests, r.elapsed, r.requests / r.elapsed, r.broken, r.malformed, r.no_work, r.jobs, r.jobs / r.elapsed,
+        r.twice, 1000 * r.p50, 1000 * r.p99);
     for (const auto& [message, times] : r.messages) text += fmt::format("\n  {} x {}", times, message);
     return text;
 }

@@ -12,17 +12,17 @@ struct LoadPlan {
     int port = 0;
     std::string path = "/test_cgi/cgi";
     int clients = 16;
-    double seconds = 8;         ///< requests started after this are not made
-    int requests = 0;           ///< > 0: at most so many a client
-    double work_seconds = 1;    ///< asked for in each request; 0: only an update
+    double seconds = 8;       ///< requests started after this are not made
+    int requests = 0;         ///< > 0: at most so many a client
+    double work_seconds = 1;  ///< asked for in each request; 0: only an update
     std::string host_prefix = "load";
 };
 
 struct LoadResult {
     int requests = 0, broken = 0, malformed = 0, no_work = 0;
-    int jobs = 0, twice = 0;    ///< results received; received more than once over all clients
-    double elapsed = 0;         ///< s
-    double p50 = 0, p99 = 0;    ///< s a request
+    int jobs = 0, twice = 0;              ///< results received; received more than once over all clients
+    double elapsed = 0;                   ///< s
+    double p50 = 0, p99 = 0;              ///< s a request
     std::map<std::string, int> messages;  ///< of replies without work to those who asked for it, and how often
 };
 

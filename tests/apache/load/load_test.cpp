@@ -1,5 +1,5 @@
-// The feeder keeps up, and nothing is sent twice: many clients through a real Apache, with the default array of 100 slots
-// and 100,000 UNSENT results (upstream: 42-99 % of such requests find no job).
+// The feeder keeps up, and nothing is sent twice: many clients through a real Apache, with the default array of 100
+// slots and 100,000 UNSENT results (upstream: 42-99 % of such requests find no job).
 #include <gtest/gtest.h>
 
 #include <iostream>

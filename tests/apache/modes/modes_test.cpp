@@ -1,5 +1,5 @@
-// Each way of running the scheduler, in operation: it finds a restarted feeder and database, reads a changed config.xml,
-// follows a rotated log, reads bodies that it does not need, and ends without breaking a request.
+// Each way of running the scheduler, in operation: it finds a restarted feeder and database, reads a changed
+// config.xml, follows a rotated log, reads bodies that it does not need, and ends without breaking a request.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,9 +61,11 @@ TEST_P(Modes, JobsAreSentAndReported) {
     EXPECT_THAT(first.head, HasSubstr("Content-Type: text/xml"));
     ASSERT_TRUE(has_job(first)) << first.body << served_->logs();
     const std::string result = elements(first.body, "result").front(), name = elements(result, "name").front();
-    const HttpReply second = served_->post(work_request(
-        host_, 1, 0, "<result>\n<name>" + name + "</name>\n<final_cpu_time>1</final_cpu_time>\n<final_elapsed_time>1</final_elapsed_time>\n"
-                     "<exit_status>0</exit_status>\n<state>5</state>\n</result>\n"));
+    const HttpReply second = served_->post(
+        work_request(host_, 1, 0,
+                     "<result>\n<name>" + name +
+                         "</name>\n<final_cpu_time>1</final_cpu_time>\n<final_elapsed_time>1</final_elapsed_time>\n"
+                         "<exit_status>0</exit_status>\n<state>5</state>\n</result>\n"));
     EXPECT_EQ(malformed(second), "");
     EXPECT_THAT(second.body, HasSubstr("<result_ack>"));
     EXPECT_EQ(project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=5 AND outcome=1")), 1);
@@ -105,7 +107,9 @@ TEST_P(Modes, AChangedConfigurationIsRead) {
     const std::string good{std::istreambuf_iterator<char>(in), {}};
     std::string renamed = good;
     renamed.replace(renamed.find("Test project"), 12, "Another name");
-    const auto write = [&](const std::string& text) { std::ofstream(project_.folder() / "config.xml", std::ios::trunc) << text; };
+    const auto write = [&](const std::string& text) {
+        std::ofstream(project_.folder() / "config.xml", std::ios::trunc) << text;
+    };
     const auto knows = [&](const std::string& text) {
         return eventually([&] { return ask(0).body.find(text) != std::string::npos; });
     };
@@ -127,7 +131,8 @@ TEST_P(Modes, ARotatedLogIsFollowed) {
     const fs::path log = project_.scheduler_log_file();
     ASSERT_TRUE(fs::exists(log));
     fs::rename(log, log.string() + ".1");
-    EXPECT_TRUE(eventually([&] { return ask(), project_.scheduler_log().find("[PID=") != std::string::npos; })) << served_->logs();
+    EXPECT_TRUE(eventually([&] { return ask(), project_.scheduler_log().find("[PID=") != std::string::npos; }))
+        << served_->logs();
     fs::remove(log);
     EXPECT_TRUE(eventually([&] { return ask(), fs::exists(log); }));
 }
@@ -157,7 +162,8 @@ TEST_P(Modes, AGracefulRestartOfApacheEndsInService) {
     }
     clients.join();
     EXPECT_GT(load.jobs, 4) << to_text(load);
-    // mod_cgid and mod_fcgid end their helpers at a restart, and what runs just then; a server of its own is not touched.
+    // mod_cgid and mod_fcgid end their helpers at a restart, and what runs just then; a server of its own is not
+    // touched.
     const bool untouched = GetParam() == Served::kListen || GetParam() == Served::kSpawnFcgi;
     EXPECT_LE(load.broken, untouched ? 0 : load.requests / 2) << to_text(load) << served_->logs();
     EXPECT_EQ(load.malformed + load.twice, 0) << to_text(load);
@@ -178,7 +184,8 @@ TEST_P(Ending, ToldToEndItServesWhatItHasBegun) {
     plan.seconds = 2;
     LoadResult load;
     std::thread clients([&] { load = run_load(plan); });
-    EXPECT_TRUE(eventually([&] { return project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")) > 4; }));
+    EXPECT_TRUE(
+        eventually([&] { return project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")) > 4; }));
     served_->backend().send_signal(SIGTERM);
     const auto ended = served_->backend().wait(30);
     clients.join();
@@ -223,7 +230,8 @@ TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
     served_->backend().send_signal(SIGKILL);
     served_->backend().wait();
     EXPECT_TRUE(eventually([&] {
-        return std::none_of(workers.begin(), workers.end(), [](const std::string& pid) { return ::kill(std::stoi(pid), 0) == 0; });
+        return std::none_of(workers.begin(), workers.end(),
+                            [](const std::string& pid) { return ::kill(std::stoi(pid), 0) == 0; });
     }));
     // Its socket is left over and in nobody's way.
     EXPECT_TRUE(fs::exists(served_->socket()));
@@ -238,7 +246,8 @@ TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
     EXPECT_EQ(again.wait(30).value_or(RunResult{}).status, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Listen, testing::Values(Served::kListen), [](const auto& how) { return name_of(how.param); });
+INSTANTIATE_TEST_SUITE_P(All, Listen, testing::Values(Served::kListen),
+                         [](const auto& how) { return name_of(how.param); });
 
 TEST(ListenAddress, WhatCantBeUsedIsSaid) {
     const TempDir folder;

@@ -26,10 +26,9 @@ class ProjectPages : public testing::TestWithParam<Variant> {
     ProjectPages() : root_(dir_ / "tiles") {
         // The web server's user must get through; copies of programs, since it may not see the build folder.
         fs::permissions(dir_.path(), fs::perms(0755));
-        const RunResult made =
-            run({SLUICE_BUILD "/bin/make_project", "--no_db", "--copy", "--name", "tiles", "--root",
-                 root_.string(), "--url_base", "http://127.0.0.1", "--install_from", SLUICE_BUILD,
-                 "--web_user", ::geteuid() == 0 ? "www-data" : ""});
+        const RunResult made = run({SLUICE_BUILD "/bin/make_project", "--no_db", "--copy", "--name", "tiles", "--root",
+                                    root_.string(), "--url_base", "http://127.0.0.1", "--install_from", SLUICE_BUILD,
+                                    "--web_user", ::geteuid() == 0 ? "www-data" : ""});
         if (made.status != 0) throw std::runtime_error(made.err);
         dir_.write("tiles/download/data.php", "<?php not run ?>");
         dir_.write("tiles/upload/secret", "secret");
@@ -40,7 +39,8 @@ class ProjectPages : public testing::TestWithParam<Variant> {
             in_project.env["BOINC_PROJECT_DIR"] = root_.string();
             const std::string socket = (root_ / ("pid_" + short_host_name()) / "cgi.sock").string();
             scheduler_ = std::make_unique<Subprocess>(
-                std::vector<std::string>{(root_ / "cgi-bin/cgi").string(), "--listen", socket, "--processes", "2"}, in_project);
+                std::vector<std::string>{(root_ / "cgi-bin/cgi").string(), "--listen", socket, "--processes", "2"},
+                in_project);
             if (!scheduler_->wait_for_output("listening on")) throw std::runtime_error(scheduler_->err());
         }
         if (GetParam().mode != ApacheMode::kCgid) {  // uploads go by CGI there too
@@ -78,8 +78,7 @@ TEST_P(ProjectPages, SchedulerAndUploadHandlerAnswer) {
     const HttpReply reply = http(apache_->port(), "/tiles_cgi/cgi", request);
     EXPECT_EQ(reply.status, 200) << apache_->error_log();
     EXPECT_THAT(reply.body, AllOf(testing::StartsWith("<scheduler_reply>"), HasSubstr("</scheduler_reply>")));
-    const HttpReply upload =
-        http(apache_->port(), "/tiles_cgi/file_upload_handler", "<data_server_request>\n");
+    const HttpReply upload = http(apache_->port(), "/tiles_cgi/file_upload_handler", "<data_server_request>\n");
     EXPECT_EQ(upload.status, 200) << apache_->error_log();
     EXPECT_THAT(upload.body, testing::StartsWith("<data_server_reply>"));
 }
@@ -97,10 +96,9 @@ TEST_P(ProjectPages, AMissingModuleIsToldInsteadOfServingPrograms) {
 }
 
 TEST_P(ProjectPages, NothingElseIsServed) {
-    for (const char* path :
-         {"/tiles/../keys/upload_private", "/tiles/%2e%2e/%2e%2e/config.xml", "/tiles_cgi/../config.xml",
-          "/tiles/upload/secret", "/upload/secret", "/tiles/download/", "/tiles/stats/", "/keys/",
-          "/tiles/download/../config.xml", "/tiles_cgi/"}) {
+    for (const char* path : {"/tiles/../keys/upload_private", "/tiles/%2e%2e/%2e%2e/config.xml",
+                             "/tiles_cgi/../config.xml", "/tiles/upload/secret", "/upload/secret", "/tiles/download/",
+                             "/tiles/stats/", "/keys/", "/tiles/download/../config.xml", "/tiles_cgi/"}) {
         const HttpReply reply = get(path);
         EXPECT_GE(reply.status, 400) << path;
         EXPECT_THAT(reply.body, AllOf(Not(HasSubstr("secret")), Not(HasSubstr("db_passwd")))) << path;
@@ -113,7 +111,9 @@ INSTANTIATE_TEST_SUITE_P(Fragments, ProjectPages,
                                          Variant{ApacheMode::kProxy, "tiles.httpd.proxy.conf"}),
                          [](const testing::TestParamInfo<Variant>& variant) {
                              const ApacheMode mode = variant.param.mode;
-                             return mode == ApacheMode::kCgid ? "Cgi" : mode == ApacheMode::kFcgid ? "FastCgi" : "Proxy";
+                             return mode == ApacheMode::kCgid    ? "Cgi"
+                                    : mode == ApacheMode::kFcgid ? "FastCgi"
+                                                                 : "Proxy";
                          });
 
 }  // namespace

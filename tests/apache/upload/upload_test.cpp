@@ -1,5 +1,5 @@
-// Uploads through a real Apache: what arrives, what may be resumed, what is refused, and that a refused client always gets
-// its answer. The details of each check: tests/unit/upload; the program by itself: tests/scenario/upload.
+// Uploads through a real Apache: what arrives, what may be resumed, what is refused, and that a refused client always
+// gets its answer. The details of each check: tests/unit/upload; the program by itself: tests/scenario/upload.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,8 @@ class SlowClient {
         to.sin_family = AF_INET;
         to.sin_port = htons(static_cast<std::uint16_t>(port));
         to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) throw std::runtime_error("no connection");
+        if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+            throw std::runtime_error("no connection");
     }
     SlowClient(const SlowClient&) = delete;
     ~SlowClient() { ::close(fd_); }
@@ -70,7 +71,8 @@ class SlowClient {
     std::string rest() const {
         std::string text;
         char block[4096];
-        for (ssize_t n = 0; (n = ::recv(fd_, block, sizeof block, 0)) > 0;) text.append(block, static_cast<std::size_t>(n));
+        for (ssize_t n = 0; (n = ::recv(fd_, block, sizeof block, 0)) > 0;)
+            text.append(block, static_cast<std::size_t>(n));
         return text;
     }
 
@@ -90,20 +92,22 @@ class Uploads : public testing::TestWithParam<ApacheMode> {
         apache_ = std::make_unique<PrivateApache>(options);
     }
     std::string body(const Upload& u) const {
-        const std::string signed_text = fmt::format("<name>{}</name><max_nbytes>{}</max_nbytes>", u.signed_name.empty() ? u.name : u.signed_name,
-                                                    u.signed_max.empty() ? u.max_nbytes : u.signed_max);
+        const std::string signed_text =
+            fmt::format("<name>{}</name><max_nbytes>{}</max_nbytes>", u.signed_name.empty() ? u.name : u.signed_name,
+                        u.signed_max.empty() ? u.max_nbytes : u.signed_max);
         return fmt::format(
             "<data_server_request>\n    <core_client_major_version>7</core_client_major_version>\n    <core_client_minor_version>20</core_client_minor_version>\n"
             "    <core_client_release>5</core_client_release>\n<file_upload>\n<file_info>\n<name>{}</name>\n<xml_signature>\n{}</xml_signature>\n"
             "<max_nbytes>{}</max_nbytes>\n</file_info>\n<nbytes>{}</nbytes>\n<md5_cksum>d41d8cd98f00b204e9800998ecf8427e</md5_cksum>\n"
             "<offset>{}</offset>\n<data>\n{}",
-            u.name, key_.sign(signed_text), u.max_nbytes, u.nbytes.empty() ? std::to_string(u.data.size()) : u.nbytes, u.offset,
-            u.data.substr(std::min(u.offset, u.data.size())));
+            u.name, key_.sign(signed_text), u.max_nbytes, u.nbytes.empty() ? std::to_string(u.data.size()) : u.nbytes,
+            u.offset, u.data.substr(std::min(u.offset, u.data.size())));
     }
     HttpReply post(const std::string& text) const { return http(port_, kPath, text, 120); }
     /// The status of an answer, which must be well-formed, and its message behind it.
     std::string answer(const HttpReply& reply) const {
-        const bool frame = reply.status == 200 && reply.body.starts_with("<data_server_reply>") && reply.body.ends_with("</data_server_reply>\n") &&
+        const bool frame = reply.status == 200 && reply.body.starts_with("<data_server_reply>") &&
+                           reply.body.ends_with("</data_server_reply>\n") &&
                            reply.head.find("Content-Type: text/plain") != std::string::npos;
         if (!frame) return fmt::format("malformed: HTTP {}, {}", reply.status, reply.body) + apache_->error_log();
         std::string text = elements(reply.body, "status").front();
@@ -113,14 +117,16 @@ class Uploads : public testing::TestWithParam<ApacheMode> {
     }
     std::string upload(const Upload& u) const { return answer(post(body(u))); }
     std::string size_of(const std::string& name) const {
-        return answer(post("<data_server_request>\n<core_client_major_version>7</core_client_major_version>\n<get_file_size>" + name +
-                           "</get_file_size>\n</data_server_request>\n"));
+        return answer(
+            post("<data_server_request>\n<core_client_major_version>7</core_client_major_version>\n<get_file_size>" +
+                 name + "</get_file_size>\n</data_server_request>\n"));
     }
     fs::path file(const std::string& name) const { return fanout_path(project_.folder() / "upload", name, 1024); }
     /// Every file below the upload folder.
     int files() const {
         int n = 0;
-        for (const auto& entry : fs::recursive_directory_iterator(project_.folder() / "upload")) n += entry.is_directory() ? 0 : 1;
+        for (const auto& entry : fs::recursive_directory_iterator(project_.folder() / "upload"))
+            n += entry.is_directory() ? 0 : 1;
         return n;
     }
     bool streams() const { return GetParam() == ApacheMode::kCgid; }  ///< mod_fcgid collects the body first
@@ -147,7 +153,9 @@ TEST_P(Uploads, AFileArrivesInItsFolder) {
 TEST_P(Uploads, AnUploadThatBrokeOffIsResumed) {
     const Upload u{"big", some_bytes(30 << 20)};
     const std::string text = body(u);
-    http_bytes(port_, fmt::format("POST {} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n\r\n", kPath, text.size()) + text.substr(0, 20 << 20));
+    http_bytes(port_,
+               fmt::format("POST {} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n\r\n", kPath, text.size()) +
+                   text.substr(0, 20 << 20));
     // Until the handler has seen the end; then as a client does: what is there, and the rest.
     std::string there;
     EXPECT_TRUE(eventually([&] { return (there = size_of("big")).starts_with("0 size "); })) << there;
@@ -178,7 +186,9 @@ TEST_P(Uploads, OnlyWhatTheProjectSigned) {
     const auto from = unsigned_body.find("<xml_signature>"), to = unsigned_body.find("</xml_signature>\n") + 17;
     EXPECT_EQ(answer(post(std::string(unsigned_body).erase(from, to - from))), "-1 missing signature");
     const KeyPairText stranger = generate_key_pair();
-    unsigned_body.replace(from + 16, to - from - 16 - 17, PrivateKey::from_text(stranger.private_key).sign("<name>mine</name><max_nbytes>100000000</max_nbytes>"));
+    unsigned_body.replace(
+        from + 16, to - from - 16 - 17,
+        PrivateKey::from_text(stranger.private_key).sign("<name>mine</name><max_nbytes>100000000</max_nbytes>"));
     EXPECT_EQ(answer(post(unsigned_body)), "-1 invalid signature");
     EXPECT_EQ(files(), 0);
 }
@@ -199,9 +209,10 @@ TEST_P(Uploads, WhatIsTooLargeIsReadAndRefused) {
 }
 
 TEST_P(Uploads, NamesDoNotLeaveTheFolder) {
-    for (const std::string& name : {std::string("../escaped"), std::string("../../keys/upload_public"), std::string("/tmp/sluice_escaped"),
-                                    std::string("a/../../escaped"), std::string(".."), std::string("."), std::string("a/b"),
-                                    std::string("tab\there"), std::string("nul\0name", 8)}) {
+    for (const std::string& name :
+         {std::string("../escaped"), std::string("../../keys/upload_public"), std::string("/tmp/sluice_escaped"),
+          std::string("a/../../escaped"), std::string(".."), std::string("."), std::string("a/b"),
+          std::string("tab\there"), std::string("nul\0name", 8)}) {
         EXPECT_EQ(upload({name, "escaped"}).substr(0, 2), "-1") << name;
         EXPECT_TRUE(size_of(name).starts_with("-1")) << name;
     }
@@ -224,9 +235,12 @@ TEST_P(Uploads, OfTwoClientsWithOneFileOneWaits) {
     const Upload u{"shared", some_bytes(8 << 20)};
     const std::string text = body(u);
     const SlowClient slow(port_);
-    slow.send(fmt::format("POST {} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n\r\n", kPath, text.size()) + text.substr(0, 4 << 20));
+    slow.send(fmt::format("POST {} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n\r\n", kPath, text.size()) +
+              text.substr(0, 4 << 20));
     std::string told;
-    EXPECT_TRUE(eventually([&] { return (told = size_of("shared")).find("locked by file_upload_handler PID=") != std::string::npos; })) << told;
+    EXPECT_TRUE(eventually([&] {
+        return (told = size_of("shared")).find("locked by file_upload_handler PID=") != std::string::npos;
+    })) << told;
     EXPECT_TRUE(told.starts_with("1 "));
     EXPECT_THAT(upload(u), HasSubstr("1 can't lock file shared: locked by PID="));
     slow.send(text.substr(4 << 20));
@@ -254,7 +268,8 @@ TEST_P(Uploads, WhatTheProjectCantTakeMayPass) {
 
 TEST_P(Uploads, AFullDiskMayPass) {
     const fs::path folder = project_.folder() / "upload";
-    if (::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m,mode=777") != 0) GTEST_SKIP() << "only root may mount a small disk";
+    if (::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m,mode=777") != 0)
+        GTEST_SKIP() << "only root may mount a small disk";
     EXPECT_EQ(upload({"full", some_bytes(3 << 20)}), "1 No space left on server");
     EXPECT_EQ(size_of("full"), "1 Server is out of disk space");
     // What said it was smaller and is not.
@@ -270,9 +285,10 @@ TEST_P(Uploads, SizesBeyondTwoGigabytes) {
 }
 
 TEST_P(Uploads, WhatIsNoRequestIsAnswered) {
-    for (const std::string& text : {std::string("hello"), some_bytes(1 << 20), std::string("<data_server_request>\n</data_server_request>\n"),
-                                    std::string(10 << 20, 'x'), "<data_server_request>\n<file_upload>\n" + std::string(10 << 20, '\n'),
-                                    std::string("<scheduler_request>\n</scheduler_request>\n")})
+    for (const std::string& text :
+         {std::string("hello"), some_bytes(1 << 20), std::string("<data_server_request>\n</data_server_request>\n"),
+          std::string(10 << 20, 'x'), "<data_server_request>\n<file_upload>\n" + std::string(10 << 20, '\n'),
+          std::string("<scheduler_request>\n</scheduler_request>\n")})
         EXPECT_THAT(answer(post(text)).substr(0, 2), testing::AnyOf("1 ", "-1")) << text.substr(0, 40);
     EXPECT_EQ(answer(http(port_, kPath)).substr(0, 1), "1") << "a browser";
     EXPECT_EQ(answer(http(port_, std::string(kPath) + "?--help")).substr(0, 1), "1");

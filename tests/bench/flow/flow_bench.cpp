@@ -1,5 +1,5 @@
-// What a pass of each daemon of the job flow costs on a project in full flow (generate.sql): seconds, CPU, peak memory, rows
-// that the server looked at, statements. Prints a table; exit status 1 if a program failed.
+// What a pass of each daemon of the job flow costs on a project in full flow (generate.sql): seconds, CPU, peak memory,
+// rows that the server looked at, statements. Prints a table; exit status 1 if a program failed.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -30,20 +30,25 @@ Scale scaled(double s) {
 class Bench {
   public:
     Bench(const Scale& scale, std::string bin)
-        : scale_(scale), bin_(std::move(bin)),
-          server_({.flush_log_at_trx_commit = 1, .more = {"--innodb-buffer-pool-size=2G", "--innodb-log-file-size=512M",
-                                                          "--max-heap-table-size=1G", "--tmp-table-size=1G"}}),
+        : scale_(scale),
+          bin_(std::move(bin)),
+          server_({.flush_log_at_trx_commit = 1,
+                   .more = {"--innodb-buffer-pool-size=2G", "--innodb-log-file-size=512M", "--max-heap-table-size=1G",
+                            "--tmp-table-size=1G"}}),
           db_(server_.create_project_database("flow")) {
         config(0);
-        project_.write("templates/out", "<file_info>\n    <name><OUTFILE_0/></name>\n    <max_nbytes>5000000</max_nbytes>\n"
-                                        "    <url><UPLOAD_URL/></url>\n</file_info>\n<result>\n    <file_ref>\n"
-                                        "        <file_name><OUTFILE_0/></file_name>\n        <open_name>out</open_name>\n    </file_ref>\n"
-                                        "</result>\n");
+        project_.write(
+            "templates/out",
+            "<file_info>\n    <name><OUTFILE_0/></name>\n    <max_nbytes>5000000</max_nbytes>\n"
+            "    <url><UPLOAD_URL/></url>\n</file_info>\n<result>\n    <file_ref>\n"
+            "        <file_name><OUTFILE_0/></file_name>\n        <open_name>out</open_name>\n    </file_ref>\n"
+            "</result>\n");
     }
 
     void load() {
         const double begin = now_s();
-        const int most = std::max({scale_.batches * scale_.jobs, scale_.hosts * 10, scale_.inactive, scale_.plain, scale_.fresh});
+        const int most =
+            std::max({scale_.batches * scale_.jobs, scale_.hosts * 10, scale_.inactive, scale_.plain, scale_.fresh});
         db_.execute(Sql("CREATE TABLE numbers (n int PRIMARY KEY) ENGINE=InnoDB"));
         Sql fill("INSERT INTO numbers SELECT seq-1 FROM seq_1_to_100000000 LIMIT ");
         db_.execute(fill << most + 1);
@@ -51,32 +56,38 @@ class Bench {
         const std::string file{std::istreambuf_iterator<char>(in), {}};
         // User variables live in one session: the client's.
         const std::string variables =
-            fmt::format("set @batches={}, @jobs={}, @hosts={}, @inactive={}, @plain={};\n", scale_.batches, scale_.jobs, scale_.hosts,
-                        scale_.inactive, scale_.plain);
+            fmt::format("set @batches={}, @jobs={}, @hosts={}, @inactive={}, @plain={};\n", scale_.batches, scale_.jobs,
+                        scale_.hosts, scale_.inactive, scale_.plain);
         std::string calls;
         const int step = 50;
-        for (int b = 1; b <= scale_.batches; b += step) calls += fmt::format("call make_jobs({}, {});\n", b, std::min(b + step - 1, scale_.batches));
+        for (int b = 1; b <= scale_.batches; b += step)
+            calls += fmt::format("call make_jobs({}, {});\n", b, std::min(b + step - 1, scale_.batches));
         const int first = scale_.batches * scale_.jobs + 1;
-        calls += fmt::format("call make_waiting_workunits({0}, {1}, 2, 3);\ncall make_waiting({0}, {1}, 2, 1, 3);\n", first, scale_.inactive);
+        calls += fmt::format("call make_waiting_workunits({0}, {1}, 2, 3);\ncall make_waiting({0}, {1}, 2, 1, 3);\n",
+                             first, scale_.inactive);
         calls += fmt::format("call make_waiting_workunits({0}, {1}, 3, 0);\ncall make_waiting({0}, {1}, 3, 2, 0);\n",
                              first + scale_.inactive, scale_.plain);
         calls += "analyze table result, workunit, host, host_app_version, batch;\n";
         const RunResult r = run({"mariadb", "--no-defaults", "-uroot", "-S", server_.socket().string(), "flow"},
                                 {.stdin_text = variables + file + calls}, 3600);
         if (r.status != 0) throw std::runtime_error("generate.sql: " + r.err);
-        fmt::print("loaded in {:.0f} s: {} results, {} workunits, {} hosts, {} host_app_versions, {} batches\n\n", now_s() - begin,
-                   number_of(db_, Sql("SELECT COUNT(*) FROM result")), number_of(db_, Sql("SELECT COUNT(*) FROM workunit")),
-                   number_of(db_, Sql("SELECT COUNT(*) FROM host")), number_of(db_, Sql("SELECT COUNT(*) FROM host_app_version")),
+        fmt::print("loaded in {:.0f} s: {} results, {} workunits, {} hosts, {} host_app_versions, {} batches\n\n",
+                   now_s() - begin, number_of(db_, Sql("SELECT COUNT(*) FROM result")),
+                   number_of(db_, Sql("SELECT COUNT(*) FROM workunit")),
+                   number_of(db_, Sql("SELECT COUNT(*) FROM host")),
+                   number_of(db_, Sql("SELECT COUNT(*) FROM host_app_version")),
                    number_of(db_, Sql("SELECT COUNT(*) FROM batch")));
         fmt::print("| pass | s | CPU s | peak MB | rows read | statements | aim |\n|---|---|---|---|---|---|---|\n");
     }
 
     void config(int level) {
-        project_.write("config.xml", "<boinc><config><db_host>localhost</db_host><db_name>flow</db_name><db_user>root</db_user><db_passwd>"
-                                     "</db_passwd><shmem_key>0x5eedf10</shmem_key><upload_url>http://x/upload</upload_url>"
-                                     "<dont_generate_upload_certificates>1</dont_generate_upload_certificates><shmem_work_items>" +
-                                         std::to_string(scale_.slots) + "</shmem_work_items><compat_level>" + std::to_string(level) +
-                                         "</compat_level></config></boinc>");
+        project_.write(
+            "config.xml",
+            "<boinc><config><db_host>localhost</db_host><db_name>flow</db_name><db_user>root</db_user><db_passwd>"
+            "</db_passwd><shmem_key>0x5eedf10</shmem_key><upload_url>http://x/upload</upload_url>"
+            "<dont_generate_upload_certificates>1</dont_generate_upload_certificates><shmem_work_items>" +
+                std::to_string(scale_.slots) + "</shmem_work_items><compat_level>" + std::to_string(level) +
+                "</compat_level></config></boinc>");
     }
 
     void pass(const std::string& name, const std::vector<std::string>& args, const std::string& aim) {
@@ -90,16 +101,19 @@ class Bench {
         fmt::print("FAILED: {} exited with {}\n", name, c.status);
     }
     void row(const std::string& name, const Cost& c, const std::string& aim) {
-        fmt::print("| {} | {:.2f} | {:.2f} | {} | {} | {} | {} |\n", name, c.seconds, c.cpu, c.peak_mb, c.rows_read, c.statements, aim);
+        fmt::print("| {} | {:.2f} | {:.2f} | {} | {} | {} | {} |\n", name, c.seconds, c.cpu, c.peak_mb, c.rows_read,
+                   c.statements, aim);
         std::fflush(stdout);
     }
 
     /// Reports come in and new jobs are made, as in an hour of such a project.
     void an_hour() {
-        db_.execute(Sql("UPDATE result SET server_state=5, outcome=1, validate_state=1, received_time=UNIX_TIMESTAMP() "
-                        "WHERE server_state=4 AND appid=1 ORDER BY id LIMIT 2000"));
-        db_.execute(Sql("UPDATE workunit w JOIN result r ON r.workunitid=w.id SET w.canonical_resultid=r.id "
-                        "WHERE r.received_time>UNIX_TIMESTAMP()-60 AND r.server_state=5"));
+        db_.execute(
+            Sql("UPDATE result SET server_state=5, outcome=1, validate_state=1, received_time=UNIX_TIMESTAMP() "
+                "WHERE server_state=4 AND appid=1 ORDER BY id LIMIT 2000"));
+        db_.execute(
+            Sql("UPDATE workunit w JOIN result r ON r.workunitid=w.id SET w.canonical_resultid=r.id "
+                "WHERE r.received_time>UNIX_TIMESTAMP()-60 AND r.server_state=5"));
     }
 
     /// A scheduler takes a tenth of the array; how long until it is full again?
@@ -132,7 +146,8 @@ class Bench {
         c.rows_read = after.rows - before.rows;
         c.statements = after.statements - before.statements;
         c.peak_mb = peak_mb(feeder.pid());
-        row(fmt::format("feeder refills {} slots{}", taken, full ? "" : " (NOT full after 60 s)"), c, "a second after they are taken");
+        row(fmt::format("feeder refills {} slots{}", taken, full ? "" : " (NOT full after 60 s)"), c,
+            "a second after they are taken");
         failed_ = failed_ || !full;
         feeder.send_signal(SIGTERM);
         feeder.wait();
@@ -143,12 +158,13 @@ class Bench {
         db_.execute(sql << size_class);
     }
     void fresh_workunits() {
-        Sql sql("INSERT INTO workunit (create_time,appid,name,xml_doc,batch,rsc_fpops_est,rsc_fpops_bound,rsc_memory_bound,"
-                "rsc_disk_bound,need_validate,canonical_resultid,canonical_credit,transition_time,delay_bound,error_mask,"
-                "file_delete_state,assimilate_state,hr_class,opaque,min_quorum,target_nresults,max_error_results,max_total_results,"
-                "max_success_results,result_template_file,priority,rsc_bandwidth_bound,fileset_id,app_version_id,transitioner_flags,"
-                "keywords,app_version_num) SELECT UNIX_TIMESTAMP(),3,CONCAT('fresh_',n),REPEAT('x',600),0,1e13,1e15,1e8,1e8,0,0,0,"
-                "UNIX_TIMESTAMP()-10,604800,0,0,0,0,0,1,1,3,5,2,'templates/out',0,0,0,0,0,'',0 FROM numbers WHERE n<");
+        Sql sql(
+            "INSERT INTO workunit (create_time,appid,name,xml_doc,batch,rsc_fpops_est,rsc_fpops_bound,rsc_memory_bound,"
+            "rsc_disk_bound,need_validate,canonical_resultid,canonical_credit,transition_time,delay_bound,error_mask,"
+            "file_delete_state,assimilate_state,hr_class,opaque,min_quorum,target_nresults,max_error_results,max_total_results,"
+            "max_success_results,result_template_file,priority,rsc_bandwidth_bound,fileset_id,app_version_id,transitioner_flags,"
+            "keywords,app_version_num) SELECT UNIX_TIMESTAMP(),3,CONCAT('fresh_',n),REPEAT('x',600),0,1e13,1e15,1e8,1e8,0,0,0,"
+            "UNIX_TIMESTAMP()-10,604800,0,0,0,0,0,1,1,3,5,2,'templates/out',0,0,0,0,0,'',0 FROM numbers WHERE n<");
         db_.execute(sql << scale_.fresh);
     }
     int fresh() const { return scale_.fresh; }
@@ -177,18 +193,19 @@ int bench(double scale, const std::string& bin) {
     b.config(0);
     b.pass("batch_accel, first", {"batch_accel"}, "10 s, 200 MB");
     b.pass("batch_accel, again", {"batch_accel"}, "10 s, 200 MB");
-    b.pass("size_regulator, releases 3 x 5,000", {"size_regulator", "--app_name", "app2", "--lo", "1000", "--hi", "5000", "--one_pass"},
-           "10 s, 200 MB");
+    b.pass("size_regulator, releases 3 x 5,000",
+           {"size_regulator", "--app_name", "app2", "--lo", "1000", "--hi", "5000", "--one_pass"}, "10 s, 200 MB");
     b.empty_class(2);
-    b.pass("size_regulator, a class has run dry", {"size_regulator", "--app_name", "app2", "--lo", "6000", "--hi", "6000", "--one_pass"},
-           "10 s, 200 MB");
-    b.pass("size_regulator, nothing to do", {"size_regulator", "--app_name", "app2", "--lo", "1000", "--hi", "5000", "--one_pass"},
-           "10 s, 200 MB");
+    b.pass("size_regulator, a class has run dry",
+           {"size_regulator", "--app_name", "app2", "--lo", "6000", "--hi", "6000", "--one_pass"}, "10 s, 200 MB");
+    b.pass("size_regulator, nothing to do",
+           {"size_regulator", "--app_name", "app2", "--lo", "1000", "--hi", "5000", "--one_pass"}, "10 s, 200 MB");
     b.pass(fmt::format("feeder fills {} slots", b.slots()), {"feeder", "--one_pass"}, "2 s for 10,000");
     b.refill();
     b.pass("feeder --allapps fills them", {"feeder", "--one_pass", "--allapps"}, "2 s for 10,000");
     b.fresh_workunits();
-    b.pass(fmt::format("transitioner, {} new workunits", b.fresh()), {"transitioner", "--one_pass"}, "5,000 a second: 20 s");
+    b.pass(fmt::format("transitioner, {} new workunits", b.fresh()), {"transitioner", "--one_pass"},
+           "5,000 a second: 20 s");
     return b.failed() ? 1 : 0;
 }
 

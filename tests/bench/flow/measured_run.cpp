@@ -41,13 +41,15 @@ pid_t start(const std::string& project, const std::vector<std::string>& args, co
 }  // namespace
 
 ServerCounters counters(Database& db) {
-    Rows r = db.query(Sql("SELECT SUM(IF(variable_name LIKE 'HANDLER_READ%', variable_value, 0)), SUM(IF(variable_name='QUESTIONS', "
-                          "variable_value, 0)) FROM information_schema.global_status"));
+    Rows r = db.query(
+        Sql("SELECT SUM(IF(variable_name LIKE 'HANDLER_READ%', variable_value, 0)), SUM(IF(variable_name='QUESTIONS', "
+            "variable_value, 0)) FROM information_schema.global_status"));
     r.next();
     return {r.i64(0), r.i64(1)};
 }
 
-Cost measured_run(Database& db, const std::string& project, const std::vector<std::string>& args, const std::string& log) {
+Cost measured_run(Database& db, const std::string& project, const std::vector<std::string>& args,
+                  const std::string& log) {
     const ServerCounters before = counters(db);
     const auto begin = std::chrono::steady_clock::now();
     const pid_t pid = start(project, args, log);

@@ -24,7 +24,8 @@ struct ServerCounters {
 ServerCounters counters(Database& db);
 
 /// `project` becomes $BOINC_PROJECT_DIR; stderr goes to `log`.
-Cost measured_run(Database& db, const std::string& project, const std::vector<std::string>& args, const std::string& log);
+Cost measured_run(Database& db, const std::string& project, const std::vector<std::string>& args,
+                  const std::string& log);
 /// Peak memory of a process that still runs.
 long peak_mb(pid_t pid);
 

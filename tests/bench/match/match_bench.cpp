@@ -49,7 +49,9 @@ struct Setup {
         w.params.size_classes = true;
         w.params.one_result_per_user_per_wu = true;
         for (std::int64_t i = 0; i < slots; ++i)
-            pool.jobs.push_back(a_job(i + 1).app(static_cast<int>(1 + i % apps)).size_class(static_cast<int>(i % 3))
+            pool.jobs.push_back(a_job(i + 1)
+                                    .app(static_cast<int>(1 + i % apps))
+                                    .size_class(static_cast<int>(i % 3))
                                     .priority(static_cast<int>(i * 7919 % 10)));
     }
 

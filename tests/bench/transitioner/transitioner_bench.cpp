@@ -15,13 +15,14 @@ using namespace sluice::test;
 namespace {
 
 void add_workunits(Database& db, int n) {
-    Sql sql("insert into workunit (create_time,appid,name,xml_doc,batch,rsc_fpops_est,rsc_fpops_bound,rsc_memory_bound,"
-            "rsc_disk_bound,need_validate,canonical_resultid,canonical_credit,transition_time,delay_bound,error_mask,"
-            "file_delete_state,assimilate_state,hr_class,opaque,min_quorum,target_nresults,max_error_results,"
-            "max_total_results,max_success_results,result_template_file,priority,rsc_bandwidth_bound,fileset_id,"
-            "app_version_id,transitioner_flags,keywords,app_version_num) "
-            "select 1,1,concat('wu_bench_',seq),repeat('x',600),0,0,0,0,0,0,0,0,unix_timestamp()-10,604800,0,0,0,0,0,1,1,3,"
-            "5,2,'templates/out',0,0,0,0,0,'',0 from (select seq from seq_1_to_10000000 limit ");
+    Sql sql(
+        "insert into workunit (create_time,appid,name,xml_doc,batch,rsc_fpops_est,rsc_fpops_bound,rsc_memory_bound,"
+        "rsc_disk_bound,need_validate,canonical_resultid,canonical_credit,transition_time,delay_bound,error_mask,"
+        "file_delete_state,assimilate_state,hr_class,opaque,min_quorum,target_nresults,max_error_results,"
+        "max_total_results,max_success_results,result_template_file,priority,rsc_bandwidth_bound,fileset_id,"
+        "app_version_id,transitioner_flags,keywords,app_version_num) "
+        "select 1,1,concat('wu_bench_',seq),repeat('x',600),0,0,0,0,0,0,0,0,unix_timestamp()-10,604800,0,0,0,0,0,1,1,3,"
+        "5,2,'templates/out',0,0,0,0,0,'',0 from (select seq from seq_1_to_10000000 limit ");
     db.execute(sql << n << ") numbers");
 }
 
@@ -29,17 +30,20 @@ void add_workunits(Database& db, int n) {
 
 int main(int argc, char** argv) {
     const int n = argc > 1 ? std::atoi(argv[1]) : 100000;
-    PrivateMariaDb server({.flush_log_at_trx_commit = 1,
-                           .more = {"--innodb-flush-method=O_DIRECT", "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=256M"}});
+    PrivateMariaDb server(
+        {.flush_log_at_trx_commit = 1,
+         .more = {"--innodb-flush-method=O_DIRECT", "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=256M"}});
     Database db(server.create_project_database("bench"));
     TempDir project;
-    project.write("config.xml", "<boinc><config><db_host>localhost</db_host><db_name>bench</db_name><db_user>root</db_user>"
-                                "<db_passwd></db_passwd><upload_url>http://x/upload</upload_url>"
-                                "<dont_generate_upload_certificates>1</dont_generate_upload_certificates></config></boinc>");
-    project.write("templates/out",
-                  "<file_info>\n    <name><OUTFILE_0/></name>\n    <generated_locally/>\n    <upload_when_present/>\n"
-                  "    <max_nbytes>5000000</max_nbytes>\n    <url><UPLOAD_URL/></url>\n</file_info>\n<result>\n    <file_ref>\n"
-                  "        <file_name><OUTFILE_0/></file_name>\n        <open_name>out</open_name>\n    </file_ref>\n</result>\n");
+    project.write("config.xml",
+                  "<boinc><config><db_host>localhost</db_host><db_name>bench</db_name><db_user>root</db_user>"
+                  "<db_passwd></db_passwd><upload_url>http://x/upload</upload_url>"
+                  "<dont_generate_upload_certificates>1</dont_generate_upload_certificates></config></boinc>");
+    project.write(
+        "templates/out",
+        "<file_info>\n    <name><OUTFILE_0/></name>\n    <generated_locally/>\n    <upload_when_present/>\n"
+        "    <max_nbytes>5000000</max_nbytes>\n    <url><UPLOAD_URL/></url>\n</file_info>\n<result>\n    <file_ref>\n"
+        "        <file_name><OUTFILE_0/></file_name>\n        <open_name>out</open_name>\n    </file_ref>\n</result>\n");
     add_workunits(db, n);
     const auto start = std::chrono::steady_clock::now();
     const RunResult result = run({std::string(SLUICE_BINARY_DIR).append("/bin/transitioner"), "--one_pass"},
@@ -48,8 +52,9 @@ int main(int argc, char** argv) {
     rusage used{};
     getrusage(RUSAGE_CHILDREN, &used);
     const std::int64_t made = number_of(db, Sql("select count(*) from result"));
-    fmt::print("{} workunits, {} results in {:.2f} s: {:.0f}/s; transitioner {:.2f} s CPU, {} MB peak\n", n, made, seconds,
-               n / seconds, static_cast<double>(used.ru_utime.tv_sec) + static_cast<double>(used.ru_utime.tv_usec) / 1e6,
+    fmt::print("{} workunits, {} results in {:.2f} s: {:.0f}/s; transitioner {:.2f} s CPU, {} MB peak\n", n, made,
+               seconds, n / seconds,
+               static_cast<double>(used.ru_utime.tv_sec) + static_cast<double>(used.ru_utime.tv_usec) / 1e6,
                used.ru_maxrss / 1024);
     if (result.status != 0 || made != n) {
         fmt::print("FAILED: status {}\n{}", result.status, result.err);

@@ -78,8 +78,9 @@ void ClientWorld::install_programs() const {
     const fs::path build = SLUICE_BINARY_DIR;
     fs::create_directories(folder_ / "prefix/bin");
     fs::create_directories(folder_ / "prefix/cgi-bin");
-    for (const char* program : {"bin/start", "bin/xadd", "bin/update_versions", "bin/create_account", "bin/create_work", "bin/stage_file",
-                                "bin/feeder", "bin/transitioner", "bin/show_shmem", "cgi-bin/cgi", "cgi-bin/file_upload_handler"})
+    for (const char* program :
+         {"bin/start", "bin/xadd", "bin/update_versions", "bin/create_account", "bin/create_work", "bin/stage_file",
+          "bin/feeder", "bin/transitioner", "bin/show_shmem", "cgi-bin/cgi", "cgi-bin/file_upload_handler"})
         fs::create_symlink(build / program, folder_ / "prefix" / program);
 }
 
@@ -102,10 +103,28 @@ std::string ClientWorld::in_project(const std::vector<std::string>& words, const
 
 void ClientWorld::make_project() {
     // Copies of the programs: the web server's user may not see the build folder.
-    const RunResult made = run({SLUICE_BINARY_DIR "/bin/make_project", "--copy", "--name", "demo", "--long_name", "Real clients", "--root",
-                                root_.string(), "--url_base", fmt::format("http://127.0.0.1:{}", port_), "--install_from",
-                                (folder_ / "prefix").string(), "--db_name", kDatabase, "--db_user", "root", "--db_host", "localhost",
-                                "--db_socket", server_->socket().string(), "--web_user", ::geteuid() == 0 ? "www-data" : ""});
+    const RunResult made = run({SLUICE_BINARY_DIR "/bin/make_project",
+                                "--copy",
+                                "--name",
+                                "demo",
+                                "--long_name",
+                                "Real clients",
+                                "--root",
+                                root_.string(),
+                                "--url_base",
+                                fmt::format("http://127.0.0.1:{}", port_),
+                                "--install_from",
+                                (folder_ / "prefix").string(),
+                                "--db_name",
+                                kDatabase,
+                                "--db_user",
+                                "root",
+                                "--db_host",
+                                "localhost",
+                                "--db_socket",
+                                server_->socket().string(),
+                                "--web_user",
+                                ::geteuid() == 0 ? "www-data" : ""});
     if (made.status != 0) throw std::runtime_error("make_project: " + made.out + made.err);
     option("min_sendwork_interval", "0");
     option("next_rpc_delay", "86400");
@@ -166,7 +185,8 @@ void ClientWorld::serve() {
 
 void ClientWorld::start_feeder() {
     feeder_ = std::make_unique<Subprocess>(std::vector<std::string>{(root_ / "bin/feeder").string()}, run_options());
-    if (!feeder_->wait_for_output("ready", 60)) throw std::runtime_error("the feeder does not become ready: " + feeder_->err());
+    if (!feeder_->wait_for_output("ready", 60))
+        throw std::runtime_error("the feeder does not become ready: " + feeder_->err());
 }
 
 void ClientWorld::stop_feeder() {
@@ -196,11 +216,12 @@ Id ClientWorld::user_id(const std::string& name) {
 
 Id ClientWorld::add_job(const std::string& commands, const std::vector<std::string>& more) {
     const std::string name = fmt::format("job{}", ++jobs_);
-    std::vector<std::string> words{"create_work", "--appname", "steered", "--wu_name", name, "--command_line", commands,
-                                   "--rsc_fpops_est", "1e9", "--rsc_fpops_bound", "1e16", "--rsc_memory_bound", "1e7", "--rsc_disk_bound",
-                                   "1e7", "--delay_bound", "86400", "--min_quorum", "1", "--target_nresults", "1",
-                                   // A second instance would go to the next test's client.
-                                   "--max_error_results", "1", "--max_total_results", "1", "--max_success_results", "1"};
+    std::vector<std::string> words{
+        "create_work", "--appname", "steered", "--wu_name", name, "--command_line", commands, "--rsc_fpops_est", "1e9",
+        "--rsc_fpops_bound", "1e16", "--rsc_memory_bound", "1e7", "--rsc_disk_bound", "1e7", "--delay_bound", "86400",
+        "--min_quorum", "1", "--target_nresults", "1",
+        // A second instance would go to the next test's client.
+        "--max_error_results", "1", "--max_total_results", "1", "--max_success_results", "1"};
     words.insert(words.end(), more.begin(), more.end());
     words.push_back("input");
     in_project(words);
@@ -221,7 +242,8 @@ std::string ClientWorld::scheduler_log() const {
 
 void Volunteer::attach() {
     client_.attach(world_.url(), key_);
-    if (!wait_until([&] { return host_id() != 0; })) throw std::runtime_error("the client gets no host id:\n" + log() + world_.apache().error_log());
+    if (!wait_until([&] { return host_id() != 0; }))
+        throw std::runtime_error("the client gets no host id:\n" + log() + world_.apache().error_log());
 }
 
 bool Volunteer::update_until(const std::function<bool()>& condition, double limit) {

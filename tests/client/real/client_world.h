@@ -37,7 +37,8 @@ class ClientWorld {
     /// An account; its key. Each test has its own, so that tests do not see each other's hosts and jobs.
     std::string add_user(const std::string& name);
     Id user_id(const std::string& name);
-    /// A job of one instance, for whoever asks first, that does what `commands` says (steered_app.cpp). Its workunit's id.
+    /// A job of one instance, for whoever asks first, that does what `commands` says (steered_app.cpp). Its workunit's
+    /// id.
     Id add_job(const std::string& commands, const std::vector<std::string>& more = {});
     /// Sets an element of config.xml.
     void option(const std::string& name, const std::string& value);
@@ -79,13 +80,13 @@ class Volunteer {
     Volunteer(ClientWorld& world, const std::string& key) : world_(world), key_(key) {}
 
     BoincClient& client() { return client_; }
-    void attach();                       ///< starts the client and waits until it has a host id
+    void attach();  ///< starts the client and waits until it has a host id
     void start() { client_.start(); }
     /// Asks the client to contact the scheduler, again every few seconds, until `condition` holds.
     bool update_until(const std::function<bool()>& condition, double limit = 90);
     /// Has the client contact the scheduler once more, to the end of that RPC.
     bool one_more_rpc();
-    Id host_id() const;                  ///< as the client has it; 0: none yet
+    Id host_id() const;                                      ///< as the client has it; 0: none yet
     std::string in_state(const std::string& element) const;  ///< the element's first text in client_state.xml
     int count(const std::string& part) const;                ///< occurrences of a text in client_state.xml
     /// boinccmd's "active_task_state" of a task (EXECUTING …), "queued" if it has not started, "" if there is none.

@@ -8,7 +8,9 @@ using testing::ElementsAre;
 
 class Identity : public RealClient {
   protected:
-    std::int64_t hosts() { return world_.number(Sql("SELECT COUNT(*) FROM host WHERE userid=") << world_.user_id(name_)); }
+    std::int64_t hosts() {
+        return world_.number(Sql("SELECT COUNT(*) FROM host WHERE userid=") << world_.user_id(name_));
+    }
     void detach(Volunteer& v) {
         v.client().command({"--project", world_.url(), "detach"});
         ASSERT_TRUE(wait_until([&] { return v.count("<project>") == 0; })) << v.log();
@@ -108,7 +110,8 @@ TEST_F(Identity, HostsThatWereMergedOnTheWebAreOne) {
 
 TEST_F(Identity, AWeakKeyIsEnoughToCompute) {
     const Id user = world_.user_id(name_);
-    const std::string weak = world_.text(Sql("SELECT CONCAT(id,'_',MD5(CONCAT(authenticator,passwd_hash))) FROM user WHERE id=") << user);
+    const std::string weak =
+        world_.text(Sql("SELECT CONCAT(id,'_',MD5(CONCAT(authenticator,passwd_hash))) FROM user WHERE id=") << user);
     const Id job = world_.add_job("wait /");
     Volunteer v(world_, weak);
     v.attach();

@@ -19,7 +19,8 @@ TEST_F(LostJobs, JobsThatTheServerGaveUpAreAborted) {
     const Id finished_elsewhere = world_.add_job("wait " + until);
     ASSERT_TRUE(v.update_until([&] { return v.state_of_task(job_name(finished_elsewhere)) != ""; })) << v.log();
     // An unstarted job whose workunit is done is taken back; a running one only if it was cancelled.
-    world_.db().execute(Sql("UPDATE workunit SET assimilate_state=2, canonical_resultid=id WHERE id=") << finished_elsewhere);
+    world_.db().execute(Sql("UPDATE workunit SET assimilate_state=2, canonical_resultid=id WHERE id=")
+                        << finished_elsewhere);
     ASSERT_TRUE(v.update_until([&] { return server_state(finished_elsewhere) == 5; })) << v.log();
     EXPECT_THAT(result(finished_elsewhere, "outcome, client_state, exit_status", 3), ElementsAre("3", "6", "202"));
     EXPECT_TRUE(running(v, cancelled));

@@ -1,5 +1,5 @@
-// Preferences: what a volunteer changes on the web site reaches the client, and what a client brings from elsewhere reaches
-// the database; the newer one wins.
+// Preferences: what a volunteer changes on the web site reaches the client, and what a client brings from elsewhere
+// reaches the database; the newer one wins.
 #include <fmt/core.h>
 
 #include <ctime>
@@ -16,20 +16,26 @@ using testing::Not;
 class Prefs : public RealClient {
   protected:
     std::string preferences(std::int64_t changed, double max_ncpus_pct) const {
-        return fmt::format("<global_preferences>\n<source_project>{}</source_project>\n<mod_time>{}</mod_time>\n<max_ncpus_pct>{}</max_ncpus_pct>\n"
-                           "</global_preferences>\n", world_.url(), changed, max_ncpus_pct);
+        return fmt::format(
+            "<global_preferences>\n<source_project>{}</source_project>\n<mod_time>{}</mod_time>\n<max_ncpus_pct>{}</max_ncpus_pct>\n"
+            "</global_preferences>\n",
+            world_.url(), changed, max_ncpus_pct);
     }
     void change_on_web(const std::string& text) {
-        world_.db().execute(Sql("UPDATE user SET global_prefs=") << SqlBlob{text} << " WHERE id=" << world_.user_id(name_));
+        world_.db().execute(Sql("UPDATE user SET global_prefs=")
+                            << SqlBlob{text} << " WHERE id=" << world_.user_id(name_));
     }
-    std::string in_database() { return world_.text(Sql("SELECT global_prefs FROM user WHERE id=") << world_.user_id(name_)); }
+    std::string in_database() {
+        return world_.text(Sql("SELECT global_prefs FROM user WHERE id=") << world_.user_id(name_));
+    }
     static std::string in_client(Volunteer& v, const char* file = "global_prefs.xml") {
         std::ifstream in(v.client().folder() / file);
         return {std::istreambuf_iterator<char>(in), {}};
     }
     static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
     void set_project_prefs(const std::string& text) {
-        world_.db().execute(Sql("UPDATE user SET project_prefs=") << SqlBlob{text} << " WHERE id=" << world_.user_id(name_));
+        world_.db().execute(Sql("UPDATE user SET project_prefs=")
+                            << SqlBlob{text} << " WHERE id=" << world_.user_id(name_));
     }
 
     const std::int64_t now_ = std::time(nullptr);
@@ -39,7 +45,8 @@ TEST_F(Prefs, WhatIsChangedOnTheWebReachesTheClient) {
     change_on_web(preferences(now_ - 1000, 51));
     Volunteer v(world_, key_);
     v.attach();
-    EXPECT_TRUE(v.update_until([&] { return has(in_client(v), "<max_ncpus_pct>51</max_ncpus_pct>"); })) << in_client(v) << v.log();
+    EXPECT_TRUE(v.update_until([&] { return has(in_client(v), "<max_ncpus_pct>51</max_ncpus_pct>"); }))
+        << in_client(v) << v.log();
     change_on_web(preferences(now_ - 500, 52));
     EXPECT_TRUE(v.update_until([&] { return has(in_client(v), "<max_ncpus_pct>52</max_ncpus_pct>"); })) << in_client(v);
     EXPECT_EQ(in_database(), preferences(now_ - 500, 52)) << "the client sent back what it had, which changed nothing";
@@ -87,8 +94,9 @@ TEST_F(Prefs, AnotherAccountsPreferencesStayThere) {
 TEST_F(Prefs, VenueAndProjectPreferencesReachTheClientAndRuleTheWork) {
     const Id user = world_.user_id(name_);
     world_.db().execute(Sql("UPDATE user SET venue='home' WHERE id=") << user);
-    set_project_prefs("<project_preferences>\n<resource_share>55</resource_share>\n<project_specific>\n<app_id>987</app_id>\n</project_specific>\n"
-                      "<venue name=\"school\">\n<resource_share>66</resource_share>\n</venue>\n</project_preferences>\n");
+    set_project_prefs(
+        "<project_preferences>\n<resource_share>55</resource_share>\n<project_specific>\n<app_id>987</app_id>\n</project_specific>\n"
+        "<venue name=\"school\">\n<resource_share>66</resource_share>\n</venue>\n</project_preferences>\n");
     const Id job = world_.add_job("wait /");
     Volunteer v(world_, key_);
     v.attach();

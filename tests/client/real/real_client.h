@@ -25,7 +25,9 @@ class RealClient : public testing::Test {
         return world_.number(Sql("SELECT IFNULL(MAX(outcome),-1) FROM result WHERE workunitid=") << workunit);
     }
     /// The name of the only result of a workunit.
-    std::string job_name(Id workunit) { return world_.text(Sql("SELECT name FROM result WHERE workunitid=") << workunit); }
+    std::string job_name(Id workunit) {
+        return world_.text(Sql("SELECT name FROM result WHERE workunitid=") << workunit);
+    }
     bool running(const Volunteer& v, Id workunit) { return v.state_of_task(job_name(workunit)) == "EXECUTING"; }
     /// A job that runs until release(`until`), running on `v`.
     Id running_job(Volunteer& v, const std::string& until) {

@@ -1,5 +1,5 @@
-// A project in maintenance, without feeder, without database, ended; a client's project suspended; new keys. Clients come
-// back by themselves, and nothing is lost.
+// A project in maintenance, without feeder, without database, ended; a client's project suspended; new keys. Clients
+// come back by themselves, and nothing is lost.
 #include <fmt/core.h>
 
 #include <filesystem>
@@ -18,7 +18,8 @@ using testing::HasSubstr;
 class ServerStates : public RealClient {
   protected:
     /// The client has a finished job to report when the server is `broken`, and reports it when it is `repaired`.
-    void reports_after(const std::function<void()>& broken, const std::string& told, const std::function<void()>& repaired) {
+    void reports_after(const std::function<void()>& broken, const std::string& told,
+                       const std::function<void()>& repaired) {
         Volunteer v(world_, key_);
         v.attach();
         const Id job = running_job(v, name_);
@@ -34,7 +35,8 @@ class ServerStates : public RealClient {
 
 TEST_F(ServerStates, Maintenance) {
     const fs::path stop = world_.root() / "stop_sched";
-    reports_after([&] { std::ofstream(stop) << ""; }, "Project is temporarily shut down for maintenance", [&] { fs::remove(stop); });
+    reports_after([&] { std::ofstream(stop) << ""; }, "Project is temporarily shut down for maintenance",
+                  [&] { fs::remove(stop); });
 }
 
 TEST_F(ServerStates, NoFeeder) {
@@ -47,7 +49,8 @@ TEST_F(ServerStates, NoDatabase) {
 
 TEST_F(ServerStates, NoUploads) {
     const fs::path stop = world_.root() / "stop_upload";
-    reports_after([&] { std::ofstream(stop) << ""; }, "File uploads are temporarily disabled", [&] { fs::remove(stop); });
+    reports_after([&] { std::ofstream(stop) << ""; }, "File uploads are temporarily disabled",
+                  [&] { fs::remove(stop); });
 }
 
 TEST_F(ServerStates, AnEndedProjectIsShownAsEnded) {

@@ -16,7 +16,10 @@ class BatchAccel : public BatchFixture {
         for (int i = 1; i <= 95; ++i) success(1, i, 1000);
     }
     Table workunit(Id id) {
-        return rows(Sql("SELECT priority, target_nresults, max_total_results, transition_time<2147483647 FROM workunit WHERE id=") << id, 4);
+        return rows(
+            Sql("SELECT priority, target_nresults, max_total_results, transition_time<2147483647 FROM workunit WHERE id=")
+                << id,
+            4);
     }
     std::int64_t priority(const Result& r) { return number(Sql("SELECT priority FROM result WHERE id=") << r.id); }
     /// What the transitioner does where a target is not reached: copies of the workunit's priority.
@@ -71,7 +74,8 @@ TEST_F(BatchAccel, OneInstanceMoreWhereTheRunningOnesAreOldAndNotOneARun) {
     transition();
     run_ok({"batch_accel"});  // the new instance waits to be sent
     EXPECT_EQ(workunit(old.workunitid), (Table{{"1", "2", "5", "0"}}));
-    db.execute(Sql("UPDATE result SET server_state=4, hostid=201, sent_time=") << now - 20 << Sql(" WHERE server_state=2"));
+    db.execute(Sql("UPDATE result SET server_state=4, hostid=201, sent_time=")
+               << now - 20 << Sql(" WHERE server_state=2"));
     run_ok({"batch_accel"});  // it runs, not for long
     EXPECT_EQ(workunit(old.workunitid), (Table{{"1", "2", "5", "0"}}));
     db.execute(Sql("UPDATE result SET sent_time=") << now - 3000 << Sql(" WHERE server_state=4"));
@@ -112,7 +116,8 @@ TEST_F(BatchAccel, PrioritiesComeBackWhenTheAppIsNotAccelerable) {
     EXPECT_EQ(priority(let), -1795000000);
     EXPECT_EQ(workunit(let.workunitid)[0][0], "-1795000000");
     EXPECT_EQ(workunit(old.workunitid), (Table{{"0", "1", "5", "0"}}));
-    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM result WHERE server_state=2 AND priority=1")), 0) << "the new instance too";
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM result WHERE server_state=2 AND priority=1")), 0)
+        << "the new instance too";
     EXPECT_EQ(priority(waiting), 1) << "a finished job is not rewritten";
     EXPECT_EQ(workunit(waiting.workunitid)[0][0], "1");
     run_ok({"batch_accel", "--no_stats"});
@@ -157,7 +162,9 @@ TEST_F(BatchAccel, ThresholdsOfTheLevels) {
     }
     unsent(1);
     store();
-    const auto accelerated = [&] { return rows(Sql("SELECT DISTINCT batch FROM workunit WHERE priority=1 ORDER BY batch"), 1); };
+    const auto accelerated = [&] {
+        return rows(Sql("SELECT DISTINCT batch FROM workunit WHERE priority=1 ORDER BY batch"), 1);
+    };
     run_ok({"batch_accel"});
     EXPECT_EQ(accelerated(), (Table{{"1"}, {"3"}, {"4"}, {"5"}}));
     config("", 1);

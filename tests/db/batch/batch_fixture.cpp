@@ -14,8 +14,8 @@ std::string BatchFixture::database_name() {
 
 BatchFixture::BatchFixture() : now(std::time(nullptr)), db(PrivateMariaDb::shared().settings(database_name())) {
     truncate_all_tables(db);
-    for (const SqlLiteral table : {SqlLiteral("sluice_accel_job"), SqlLiteral("sluice_accel_result"), SqlLiteral("sluice_host_ltt"),
-                                   SqlLiteral("sluice_marks")}) {
+    for (const SqlLiteral table : {SqlLiteral("sluice_accel_job"), SqlLiteral("sluice_accel_result"),
+                                   SqlLiteral("sluice_host_ltt"), SqlLiteral("sluice_marks")}) {
         Sql sql("DROP TABLE IF EXISTS ");
         db.execute(sql << table);
     }
@@ -123,10 +123,11 @@ void BatchFixture::measured_batch(Id id, Id app_id, int hosts, int slow_every) {
 void BatchFixture::store() { store_rows(db, world); }
 
 void BatchFixture::config(const std::string& more, int compat_level) {
-    project.write("config.xml", "<boinc><config><db_name>" + database_name() +
-                                    "</db_name><db_user>root</db_user><db_passwd></db_passwd><db_host>localhost</db_host>"
-                                    "<shmem_key>0x1</shmem_key><compat_level>" + std::to_string(compat_level) +
-                                    "</compat_level>" + more + "</config></boinc>");
+    project.write("config.xml",
+                  "<boinc><config><db_name>" + database_name() +
+                      "</db_name><db_user>root</db_user><db_passwd></db_passwd><db_host>localhost</db_host>"
+                      "<shmem_key>0x1</shmem_key><compat_level>" +
+                      std::to_string(compat_level) + "</compat_level>" + more + "</config></boinc>");
     std::filesystem::create_directories(project / "bin");
 }
 

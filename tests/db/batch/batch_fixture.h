@@ -28,7 +28,8 @@ class BatchFixture : public testing::Test {
     /// A workunit of the batch without results.
     Workunit& job(Id batch);
     Result& instance(const Workunit& wu, ServerState state, Id host = 0);
-    /// A job that the host did in `turnaround` seconds, reported `ago` seconds ago; the workunit has its canonical result.
+    /// A job that the host did in `turnaround` seconds, reported `ago` seconds ago; the workunit has its canonical
+    /// result.
     Result& success(Id batch, Id host, std::int64_t turnaround, std::int64_t ago = 1000);
     Result& unsuccessful(Id batch, Id host, Outcome outcome);
     Result& in_progress(Id batch, Id host, std::int64_t age);

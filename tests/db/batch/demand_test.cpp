@@ -1,4 +1,5 @@
-// A multi-size app whose demand jumps tenfold for one class (seed 003: "this might not be able to handle a large spike in demand").
+// A multi-size app whose demand jumps tenfold for one class (seed 003: "this might not be able to handle a large spike
+// in demand").
 #include <algorithm>
 #include <map>
 
@@ -47,16 +48,20 @@ class Demand : public BatchFixture {
 };
 
 TEST_F(Demand, ATenfoldDemandForOneClassDriesUpNoClass) {
-    project.write("config.xml", "<boinc><config><db_name>batches</db_name><db_user>root</db_user><db_passwd></db_passwd>"
-                                "<db_host>localhost</db_host><shmem_key>" + std::to_string(kKey) +
-                                    "</shmem_key><shmem_work_items>300</shmem_work_items><size_classes>1</size_classes></config></boinc>");
+    project.write(
+        "config.xml",
+        "<boinc><config><db_name>batches</db_name><db_user>root</db_user><db_passwd></db_passwd>"
+        "<db_host>localhost</db_host><shmem_key>" +
+            std::to_string(kKey) +
+            "</shmem_key><shmem_work_items>300</shmem_work_items><size_classes>1</size_classes></config></boinc>");
     for (int i = 0; i < 6000; ++i) {  // a large buffer of unsent jobs, class 1 the most
         Workunit& wu = job(0);
         wu.size_class = i % 5 < 3 ? 1 : i % 5 == 3 ? 0 : 2;
         instance(wu, ServerState::kInactive).size_class = wu.size_class;
     }
     store();
-    const std::vector<std::string> regulate{"size_regulator", "--app_name", "app1", "--lo", "40", "--hi", "90", "--one_pass"};
+    const std::vector<std::string> regulate{"size_regulator", "--app_name", "app1",      "--lo", "40",
+                                            "--hi",           "90",         "--one_pass"};
     std::map<int, int> dry;  // polls in a row in which hosts did not get what they wanted
     for (int poll = 0; poll < 30; ++poll) {
         run_ok(regulate);
@@ -74,7 +79,9 @@ TEST_F(Demand, ATenfoldDemandForOneClassDriesUpNoClass) {
             EXPECT_EQ(dry[0] + dry[2], 0) << "the other classes do not suffer";
         }
     }
-    EXPECT_LE(number(Sql("SELECT MAX(n) FROM (SELECT COUNT(*) n FROM result WHERE server_state=2 GROUP BY size_class) c")), 90);
+    EXPECT_LE(
+        number(Sql("SELECT MAX(n) FROM (SELECT COUNT(*) n FROM result WHERE server_state=2 GROUP BY size_class) c")),
+        90);
 }
 
 }  // namespace

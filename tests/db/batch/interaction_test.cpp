@@ -1,5 +1,6 @@
-// Size classes, batch acceleration, logical end times, HR and --allapps switched on together, in all pairs: none changes what
-// another guarantees. The real daemons run in random order on random data; a small scheduler and its hosts are played here.
+// Size classes, batch acceleration, logical end times, HR and --allapps switched on together, in all pairs: none
+// changes what another guarantees. The real daemons run in random order on random data; a small scheduler and its hosts
+// are played here.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +24,9 @@ struct Pair {
     int level;
     bool has(Feature f) const { return a == f || b == f; }
 };
-void PrintTo(const Pair& p, std::ostream* out) { *out << kNames[p.a] << " and " << kNames[p.b] << ", level " << p.level; }
+void PrintTo(const Pair& p, std::ostream* out) {
+    *out << kNames[p.a] << " and " << kNames[p.b] << ", level " << p.level;
+}
 
 std::vector<Pair> all_pairs() {
     std::vector<Pair> pairs;
@@ -38,11 +41,14 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
     Interaction() : random_(static_cast<unsigned>(GetParam().a * 10 + GetParam().b + 100 * GetParam().level)) {
         const Pair& p = GetParam();
         key_ = 0x5eed0000 + (::getpid() & 0xffff);
-        config("<upload_url>http://x/fuh</upload_url><dont_generate_upload_certificates>1</dont_generate_upload_certificates>"
-               "<daily_result_quota>100</daily_result_quota><shmem_work_items>" + std::to_string(kSlots) + "</shmem_work_items>" +
-                   (p.has(kHr) ? "<homogeneous_redundancy>1</homogeneous_redundancy>" : "") +
-                   (p.has(kSizes) ? "<size_classes>1</size_classes>" : "") + (p.has(kAccel) ? "<batch_accel>1</batch_accel>" : ""),
-               p.level);
+        config(
+            "<upload_url>http://x/fuh</upload_url><dont_generate_upload_certificates>1</dont_generate_upload_certificates>"
+            "<daily_result_quota>100</daily_result_quota><shmem_work_items>" +
+                std::to_string(kSlots) + "</shmem_work_items>" +
+                (p.has(kHr) ? "<homogeneous_redundancy>1</homogeneous_redundancy>" : "") +
+                (p.has(kSizes) ? "<size_classes>1</size_classes>" : "") +
+                (p.has(kAccel) ? "<batch_accel>1</batch_accel>" : ""),
+            p.level);
         // The fixture's own key may be in use by another test.
         std::string text = *read_file_text("config.xml");
         text.replace(text.find("0x1<"), 3, std::to_string(key_));
@@ -77,8 +83,8 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         store();
         // A good part is done already: there are medians, and batches that are almost complete.
         run_ok({"transitioner", "--one_pass"});
-        db.execute(Sql("UPDATE result SET server_state=4, hostid=1+id%12, sent_time=") << now - 6000
-                   << Sql(", report_deadline=") << now + 90000 << Sql(" WHERE batch<>0 AND id%8<>0"));
+        db.execute(Sql("UPDATE result SET server_state=4, hostid=1+id%12, sent_time=")
+                   << now - 6000 << Sql(", report_deadline=") << now + 90000 << Sql(" WHERE batch<>0 AND id%8<>0"));
         for (int i = 0; i < 60; ++i) report();
     }
     void add_job(Id batch_id) {
@@ -96,7 +102,8 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         submitted_[wu.id] = wu.priority;
     }
 
-    // Steps ------------------------------------------------------------------------------------------------------------
+    // Steps
+    // ------------------------------------------------------------------------------------------------------------
     void feed() {
         std::vector<std::string> args{"feeder", "--one_pass"};
         if (GetParam().has(kAllApps)) args.emplace_back("--allapps");
@@ -116,7 +123,8 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
             if (!claim) continue;
             claim->consume();
             Sql sql("UPDATE result SET server_state=4, hostid=");
-            sql << 1 + roll(12) << ", sent_time=" << std::time(nullptr) << ", report_deadline=" << std::time(nullptr) + 86400
+            sql << 1 + roll(12) << ", sent_time=" << std::time(nullptr)
+                << ", report_deadline=" << std::time(nullptr) + 86400
                 << ", app_version_id=7 WHERE server_state=2 AND id=" << summary.result_id;
             if (db.execute(sql) != 1) continue;
             ++sent;
@@ -128,20 +136,22 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
     }
     /// One job in progress comes back; one in ten failed.
     bool report(bool always_good = false) {
-        Rows r = db.query(Sql("SELECT id, workunitid FROM result WHERE server_state=4 ORDER BY RAND(") << roll(1 << 20) << Sql(") LIMIT 1"));
+        Rows r = db.query(Sql("SELECT id, workunitid FROM result WHERE server_state=4 ORDER BY RAND(")
+                          << roll(1 << 20) << Sql(") LIMIT 1"));
         if (!r.next()) return false;
         const Id id = r.i64(0), wu = r.i64(1);
         const bool good = always_good || roll(10) != 0;
         Sql sql("UPDATE result SET server_state=5, outcome=");
-        db.execute(sql << (good ? 1 : 3) << ", validate_state=" << (good ? 1 : 2) << ", received_time=" << std::time(nullptr)
-                       << " WHERE id=" << id);
+        db.execute(sql << (good ? 1 : 3) << ", validate_state=" << (good ? 1 : 2)
+                       << ", received_time=" << std::time(nullptr) << " WHERE id=" << id);
         Sql touch("UPDATE workunit SET transition_time=1, canonical_resultid=IF(canonical_resultid=0,");
         db.execute(touch << (good ? id : 0) << ",canonical_resultid) WHERE id=" << wu);
         if (good) db.execute(Sql("UPDATE workunit SET assimilate_state=2 WHERE canonical_resultid<>0"));
         return true;
     }
     void time_passes(int seconds) {
-        for (const SqlLiteral column : {SqlLiteral("sent_time"), SqlLiteral("received_time"), SqlLiteral("report_deadline")}) {
+        for (const SqlLiteral column :
+             {SqlLiteral("sent_time"), SqlLiteral("received_time"), SqlLiteral("report_deadline")}) {
             Sql sql("UPDATE result SET ");
             db.execute(sql << column << "=" << column << "-" << seconds << " WHERE " << column << ">" << seconds);
         }
@@ -152,7 +162,8 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         for (const char* name : {"app1", "app3"}) {
             Sql sql("SELECT n_size_classes FROM app WHERE name=");
             if (number(sql << SqlText{name}) < 2) continue;
-            run_ok({"size_regulator", "--app_name", name, "--lo", std::to_string(kLow), "--hi", std::to_string(kHigh), "--one_pass"});
+            run_ok({"size_regulator", "--app_name", name, "--lo", std::to_string(kLow), "--hi", std::to_string(kHigh),
+                    "--one_pass"});
         }
     }
     void statistics() {
@@ -179,26 +190,35 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         check();
     }
 
-    // What must hold ------------------------------------------------------------------------------------------------------
+    // What must hold
+    // ------------------------------------------------------------------------------------------------------
     void check() {
-        EXPECT_LE(number(Sql("SELECT IFNULL(MAX(n),0) FROM (SELECT COUNT(*) n FROM result WHERE server_state=2 AND size_class>=0 "
-                             "GROUP BY appid, size_class) c")), kHigh)
+        EXPECT_LE(
+            number(Sql(
+                "SELECT IFNULL(MAX(n),0) FROM (SELECT COUNT(*) n FROM result WHERE server_state=2 AND size_class>=0 "
+                "GROUP BY appid, size_class) c")),
+            kHigh)
             << "no result UNSENT above the mark";
-        EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM workunit w WHERE (SELECT COUNT(*) FROM result r WHERE r.workunitid=w.id)>"
-                             "w.max_total_results")), 0)
+        EXPECT_EQ(
+            number(Sql("SELECT COUNT(*) FROM workunit w WHERE (SELECT COUNT(*) FROM result r WHERE r.workunitid=w.id)>"
+                       "w.max_total_results")),
+            0)
             << "no job has more instances than allowed";
         for (const auto& row : rows(Sql("SELECT id, n_size_classes FROM app"), 2)) {
             const int before = world.apps[std::stoll(row[0])].n_size_classes, after = std::stoi(row[1]);
-            EXPECT_TRUE(before > 1 ? after == before : after <= 1) << "app " << row[0] << ": " << before << " size classes, now " << after;
+            EXPECT_TRUE(before > 1 ? after == before : after <= 1)
+                << "app " << row[0] << ": " << before << " size classes, now " << after;
         }
         // A priority is the submitter's, or 1 with the submitter's kept aside.
-        const bool tables = number(Sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=DATABASE() AND "
-                                       "table_name='sluice_accel_job'")) == 1;
+        const bool tables =
+            number(Sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=DATABASE() AND "
+                       "table_name='sluice_accel_job'")) == 1;
         std::map<Id, Id> kept;
         if (tables)
             for (const auto& row : rows(Sql("SELECT workunit_id, priority FROM sluice_accel_job WHERE marked=1"), 2))
                 kept[std::stoll(row[0])] = std::stoll(row[1]);
-        for (const auto& row : rows(Sql("SELECT id, priority, canonical_resultid, error_mask, batch FROM workunit"), 5)) {
+        for (const auto& row :
+             rows(Sql("SELECT id, priority, canonical_resultid, error_mask, batch FROM workunit"), 5)) {
             const Id id = std::stoll(row[0]), priority = std::stoll(row[1]);
             if (priority == submitted_[id]) {
                 if (row[2] != "0" || row[3] != "0") final_.try_emplace(id, priority);
@@ -225,7 +245,8 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
             if (b.state != BatchState::kInProgress && b.state != BatchState::kComplete) continue;
             std::vector<double> times;
             for (const auto& [rid, r] : now_there.results)
-                if (r.batch == bid && r.outcome == Outcome::kSuccess) times.push_back(static_cast<double>(r.received_time - r.sent_time));
+                if (r.batch == bid && r.outcome == Outcome::kSuccess)
+                    times.push_back(static_cast<double>(r.received_time - r.sent_time));
             std::sort(times.begin(), times.end());
             const double median = times.size() < 5 ? 0 : times[times.size() / 2];
             EXPECT_EQ(b.expire_time, median) << "batch " << bid;
@@ -244,7 +265,8 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         for (const auto& [id, a] : now_there.apps) {
             if (a.n_size_classes > 1) continue;
             const auto fast = std::count_if(of_app[id].begin(), of_app[id].end(), ltt);
-            const bool accelerable = of_app[id].size() > 3 && static_cast<double>(fast) > 0.25 * static_cast<double>(of_app[id].size());
+            const bool accelerable =
+                of_app[id].size() > 3 && static_cast<double>(fast) > 0.25 * static_cast<double>(of_app[id].size());
             EXPECT_EQ(a.n_size_classes, accelerable ? 1 : 0) << "app " << id;
         }
     }
@@ -261,9 +283,12 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
             while (report(true)) {
             }
         }
-        ADD_FAILURE() << "jobs are unreachable: " << testing::PrintToString(rows(
-            Sql("SELECT w.id, w.appid, w.size_class, w.priority, w.hr_class, r.id, r.server_state, r.outcome FROM workunit w LEFT JOIN result r ON r.workunitid=w.id "
-                "WHERE w.canonical_resultid=0 AND w.error_mask=0 LIMIT 20"), 8));
+        ADD_FAILURE()
+            << "jobs are unreachable: "
+            << testing::PrintToString(rows(
+                   Sql("SELECT w.id, w.appid, w.size_class, w.priority, w.hr_class, r.id, r.server_state, r.outcome FROM workunit w LEFT JOIN result r ON r.workunitid=w.id "
+                       "WHERE w.canonical_resultid=0 AND w.error_mask=0 LIMIT 20"),
+                   8));
     }
 
     std::mt19937 random_;
@@ -280,15 +305,18 @@ TEST_P(Interaction, NoneChangesWhatAnotherGuarantees) {
     if (GetParam().has(kAccel) && !GetParam().has(kSizes)) {
         db.execute(Sql("UPDATE app SET n_size_classes=0 WHERE n_size_classes=1"));
         run_ok({"batch_accel", "--no_stats"});
-        for (const auto& row : rows(Sql("SELECT w.id, w.priority FROM workunit w JOIN batch b ON b.id=w.batch WHERE b.state=1 AND "
-                                        "w.canonical_resultid=0 AND w.error_mask=0"), 2))
+        for (const auto& row :
+             rows(Sql("SELECT w.id, w.priority FROM workunit w JOIN batch b ON b.id=w.batch WHERE b.state=1 AND "
+                      "w.canonical_resultid=0 AND w.error_mask=0"),
+                  2))
             EXPECT_EQ(std::stoll(row[1]), submitted_[std::stoll(row[0])]) << "workunit " << row[0];
     }
     drain();
     check();
 }
 INSTANTIATE_TEST_SUITE_P(Pairs, Interaction, testing::ValuesIn(all_pairs()), [](const auto& tested) {
-    return std::string(kNames[tested.param.a]) + "With" + kNames[tested.param.b] + "Level" + std::to_string(tested.param.level);
+    return std::string(kNames[tested.param.a]) + "With" + kNames[tested.param.b] + "Level" +
+           std::to_string(tested.param.level);
 });
 
 }  // namespace

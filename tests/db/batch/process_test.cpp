@@ -1,5 +1,5 @@
-// What happens to the batch programs and size_regulator in operation: two at once, killed at any statement, the server restarted under them, readers
-// beside them.
+// What happens to the batch programs and size_regulator in operation: two at once, killed at any statement, the server
+// restarted under them, readers beside them.
 #include <atomic>
 #include <set>
 #include <thread>
@@ -21,18 +21,27 @@ struct Obstacle {
 };
 void PrintTo(const Obstacle& o, std::ostream* out) { *out << o.what; }
 
-const std::vector<std::string> kRegulator{"size_regulator", "--app_name", "app3", "--lo", "3", "--hi", "5", "--one_pass"};
+const std::vector<std::string> kRegulator{"size_regulator", "--app_name", "app3",      "--lo", "3",
+                                          "--hi",           "5",          "--one_pass"};
 const Obstacle kObstacles[] = {
     {"RegulatorApp", kRegulator, "SELECT id FROM app WHERE id=3 FOR UPDATE", "SELECT id FROM app WHERE id=%", false},
-    {"RegulatorResults", kRegulator, "SELECT id FROM result WHERE appid=3 FOR UPDATE", "UPDATE result SET server_state=2%", false},
+    {"RegulatorResults", kRegulator, "SELECT id FROM result WHERE appid=3 FOR UPDATE",
+     "UPDATE result SET server_state=2%", false},
     {"StatsMedians", {"batch_stats"}, "SELECT id FROM batch WHERE id=1 FOR UPDATE", "UPDATE batch SET expire_time%"},
     {"StatsHosts", {"batch_stats"}, "SELECT id FROM host WHERE id=3 FOR UPDATE", "UPDATE host SET error_rate%"},
     {"StatsApps", {"batch_stats"}, "SELECT id FROM app WHERE id=1 FOR UPDATE", "UPDATE app SET n_size_classes%"},
     {"Upkeep", {"batch_upkeep", "--one_pass"}, "SELECT id FROM batch WHERE id=2 FOR UPDATE", "UPDATE batch SET njobs%"},
-    {"AccelUpkeep", {"batch_accel", "--no_stats"}, "SELECT id FROM batch WHERE id=2 FOR UPDATE", "UPDATE batch SET njobs%"},
-    {"AccelWorkunits", {"batch_accel", "--no_stats"}, "SELECT id FROM workunit WHERE batch=2 AND canonical_resultid=0 FOR UPDATE",
+    {"AccelUpkeep",
+     {"batch_accel", "--no_stats"},
+     "SELECT id FROM batch WHERE id=2 FOR UPDATE",
+     "UPDATE batch SET njobs%"},
+    {"AccelWorkunits",
+     {"batch_accel", "--no_stats"},
+     "SELECT id FROM workunit WHERE batch=2 AND canonical_resultid=0 FOR UPDATE",
      "INSERT INTO sluice_accel_job%"},
-    {"AccelResults", {"batch_accel", "--no_stats"}, "SELECT id FROM result WHERE server_state=2 FOR UPDATE",
+    {"AccelResults",
+     {"batch_accel", "--no_stats"},
+     "SELECT id FROM result WHERE server_state=2 FOR UPDATE",
      "INSERT INTO sluice_accel_result%"},
 };
 
@@ -61,13 +70,16 @@ class Operation : public BatchFixture, public testing::WithParamInterface<Obstac
     }
     Table state_of_all() {
         Table all;
-        for (const SqlLiteral part :
-             {SqlLiteral("SELECT 'host', id, error_rate, '', '', '' FROM host WHERE error_rate<>0 ORDER BY id"),
-              SqlLiteral("SELECT 'app', id, n_size_classes, '', '', '' FROM app ORDER BY id"),
-              SqlLiteral("SELECT 'batch', id, expire_time, njobs, fraction_done, state FROM batch ORDER BY id"),
-              SqlLiteral("SELECT 'wu', id, priority, target_nresults, transition_time<2147483647, max_total_results FROM workunit "
-                         "WHERE canonical_resultid=0 ORDER BY id"),
-              SqlLiteral("SELECT 'result', id, priority, server_state, '', '' FROM result WHERE server_state<5 ORDER BY id")})
+        for (
+            const SqlLiteral part :
+            {SqlLiteral("SELECT 'host', id, error_rate, '', '', '' FROM host WHERE error_rate<>0 ORDER BY id"),
+             SqlLiteral("SELECT 'app', id, n_size_classes, '', '', '' FROM app ORDER BY id"),
+             SqlLiteral("SELECT 'batch', id, expire_time, njobs, fraction_done, state FROM batch ORDER BY id"),
+             SqlLiteral(
+                 "SELECT 'wu', id, priority, target_nresults, transition_time<2147483647, max_total_results FROM workunit "
+                 "WHERE canonical_resultid=0 ORDER BY id"),
+             SqlLiteral(
+                 "SELECT 'result', id, priority, server_state, '', '' FROM result WHERE server_state<5 ORDER BY id")})
             for (auto& row : rows(Sql(part), 6)) all.push_back(row);
         return all;
     }
@@ -104,7 +116,9 @@ TEST_P(Operation, KilledAtAnyStatementItLeavesNothingHalfDone) {
     });
     other.disconnect();
     ASSERT_TRUE(eventually([&] {
-        return number(Sql("SELECT COUNT(*) FROM information_schema.processlist WHERE db='batches' AND id<>CONNECTION_ID()")) == 0;
+        return number(Sql(
+                   "SELECT COUNT(*) FROM information_schema.processlist WHERE db='batches' AND id<>CONNECTION_ID()")) ==
+               0;
     }));
     const Table after = state_of_all();
     for (const auto& row : after)
@@ -161,7 +175,8 @@ TEST_P(Operation, ASecondCopyGivesWay) {
     EXPECT_EQ(first->wait()->status, 0);
     EXPECT_EQ(state_of_all(), expected);
 }
-INSTANTIATE_TEST_SUITE_P(At, Operation, testing::ValuesIn(kObstacles), [](const auto& tested) { return std::string(tested.param.what); });
+INSTANTIATE_TEST_SUITE_P(At, Operation, testing::ValuesIn(kObstacles),
+                         [](const auto& tested) { return std::string(tested.param.what); });
 
 using Stats = BatchFixture;
 

@@ -27,16 +27,18 @@ class Statements : public BatchFixture {
         run_ok(args);
         db.execute(Sql("SET GLOBAL general_log=0"));
         std::vector<std::string> statements;
-        for (const auto& row : rows(Sql("SELECT argument FROM mysql.general_log WHERE command_type='Query' AND (argument LIKE 'SELECT%' "
-                                        "OR argument LIKE 'UPDATE%' OR argument LIKE 'DELETE%' OR argument LIKE 'INSERT%SELECT%') "
-                                        "AND argument NOT LIKE '%general_log%'"), 1))
+        for (const auto& row :
+             rows(Sql("SELECT argument FROM mysql.general_log WHERE command_type='Query' AND (argument LIKE 'SELECT%' "
+                      "OR argument LIKE 'UPDATE%' OR argument LIKE 'DELETE%' OR argument LIKE 'INSERT%SELECT%') "
+                      "AND argument NOT LIKE '%general_log%'"),
+                  1))
             statements.push_back(row[0]);
         return statements;
     }
     /// "table:type" for each table that a statement reads, e.g. "result:range".
     std::set<std::string> access(const std::string& statement) {
-        const RunResult r = run({"mariadb", "--no-defaults", "-uroot", "-N", "-S", PrivateMariaDb::shared().socket().string(), "batches",
-                                 "-e", "EXPLAIN " + statement});
+        const RunResult r = run({"mariadb", "--no-defaults", "-uroot", "-N", "-S",
+                                 PrivateMariaDb::shared().socket().string(), "batches", "-e", "EXPLAIN " + statement});
         // Tables of our own that this project does not need.
         if (statement.find("sluice_") == std::string::npos) {
             EXPECT_EQ(r.status, 0) << r.err << statement;
@@ -52,7 +54,8 @@ class Statements : public BatchFixture {
         return found;
     }
     void check_plans(const Command& program) {
-        static const std::map<std::string, std::string> kAliases{{"r", "result"}, {"w", "workunit"}, {"h", "host"}, {"hav", "host_app_version"}};
+        static const std::map<std::string, std::string> kAliases{
+            {"r", "result"}, {"w", "workunit"}, {"h", "host"}, {"hav", "host_app_version"}};
         int looked_at = 0;
         for (const std::string& statement : of_run(program)) {
             for (std::string how : access(statement)) {
@@ -60,7 +63,8 @@ class Statements : public BatchFixture {
                 const std::string name = how.substr(0, how.find(':')), type = how.substr(how.find(':') + 1);
                 const auto alias = kAliases.find(name);
                 const std::string table = alias == kAliases.end() ? name : alias->second;
-                if (table != "result" && table != "workunit" && table != "host" && table != "host_app_version") continue;
+                if (table != "result" && table != "workunit" && table != "host" && table != "host_app_version")
+                    continue;
                 EXPECT_NE(type, "ALL") << program[0] << " reads all of " << table << ": " << statement;
                 // A scan of a whole index is one of the whole history, too.
                 EXPECT_NE(type, "index") << program[0] << " reads an index of " << table << ": " << statement;
@@ -70,12 +74,14 @@ class Statements : public BatchFixture {
     }
     /// Results and workunits of batches that are gone, ten times as many as there are.
     void add_history() {
-        db.execute(Sql("INSERT INTO workunit SELECT w.id+s.seq*100000, w.create_time, w.appid, CONCAT(w.name,'_',s.seq), w.xml_doc, "
-                       "w.batch+1000000, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, 0, 1, 0, 2147483647, "
-                       "w.delay_bound, 0, 0, 2, 0, 0, 1,1,1,1,1, '', 0, NULL, 0, 0, 0, 0, -1, '', 0 FROM workunit w, seq_1_to_10 s"));
-        db.execute(Sql("INSERT INTO result SELECT r.id+s.seq*100000, r.create_time, r.workunitid+s.seq*100000, 5, 1, 5, r.hostid, 1, 0, "
-                       "r.sent_time, r.received_time, CONCAT(r.name,'_',s.seq), 0, '', '', '', r.batch+1000000, 0,1,0,0,0,0,1, r.appid, "
-                       "0,0,0, NULL, 0,0,7,0,-1,0,0,0 FROM result r, seq_1_to_10 s"));
+        db.execute(Sql(
+            "INSERT INTO workunit SELECT w.id+s.seq*100000, w.create_time, w.appid, CONCAT(w.name,'_',s.seq), w.xml_doc, "
+            "w.batch+1000000, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, 0, 1, 0, 2147483647, "
+            "w.delay_bound, 0, 0, 2, 0, 0, 1,1,1,1,1, '', 0, NULL, 0, 0, 0, 0, -1, '', 0 FROM workunit w, seq_1_to_10 s"));
+        db.execute(Sql(
+            "INSERT INTO result SELECT r.id+s.seq*100000, r.create_time, r.workunitid+s.seq*100000, 5, 1, 5, r.hostid, 1, 0, "
+            "r.sent_time, r.received_time, CONCAT(r.name,'_',s.seq), 0, '', '', '', r.batch+1000000, 0,1,0,0,0,0,1, r.appid, "
+            "0,0,0, NULL, 0,0,7,0,-1,0,0,0 FROM result r, seq_1_to_10 s"));
         db.query(Sql("ANALYZE TABLE result, workunit, host, batch, host_app_version"));
     }
 };
@@ -93,7 +99,8 @@ TEST_F(Statements, NoWholeTableThatGrowsWithHistoryIsRead) {
     add_history();
     const Command stats{"batch_stats", "--incremental_above", "0", "--min_hosts", "10"};
     run_ok(stats);
-    for (const Command& program : {stats, Command{"batch_accel", "--no_stats"}, {"batch_upkeep", "--one_pass"}}) check_plans(program);
+    for (const Command& program : {stats, Command{"batch_accel", "--no_stats"}, {"batch_upkeep", "--one_pass"}})
+        check_plans(program);
 }
 
 TEST_F(Statements, NorByFeederTransitionerAndSizeDaemons) {
@@ -121,16 +128,18 @@ TEST_F(Statements, NorByFeederTransitionerAndSizeDaemons) {
         Result& r = instance(wu, i < 20 ? ServerState::kUnsent : ServerState::kInactive);
         r.appid = 2, r.size_class = wu.size_class;
     }
-    for (auto& [id, w] : world.workunits) w.transition_time = id % 20 == 0 && w.canonical_resultid == 0 ? now - 10 : INT32_MAX;
+    for (auto& [id, w] : world.workunits)
+        w.transition_time = id % 20 == 0 && w.canonical_resultid == 0 ? now - 10 : INT32_MAX;
     store();
     add_history();
-    for (const char* order : {"--priority_order", "--priority_asc", "--priority_order_create_time", "--random_order", "--random_order_db",
-                              "--by_batch", "--batch_accel"}) {
+    for (const char* order : {"--priority_order", "--priority_asc", "--priority_order_create_time", "--random_order",
+                              "--random_order_db", "--by_batch", "--batch_accel"}) {
         check_plans({"feeder", "--one_pass", order});
         check_plans({"feeder", "--one_pass", order, "--allapps", "--mod", "2", "1"});
         check_plans({"feeder", "--one_pass", order, "--appids", "1,2", "--wmod", "2", "1"});
     }
-    for (const char* order : {"--dry_run", "--random_order", "--priority_asc", "--priority_order", "--priority_order_create_time"})
+    for (const char* order :
+         {"--dry_run", "--random_order", "--priority_asc", "--priority_order", "--priority_order_create_time"})
         check_plans({"size_regulator", "--app_name", "app2", "--lo", "8", "--hi", "9", "--one_pass", order});
     check_plans({"size_census"});
     check_plans({"transitioner", "--one_pass"});
@@ -146,16 +155,18 @@ TEST_F(Statements, AnIncrementalPassReadsFewRowsAndComesToTheSame) {
     store();
     db.execute(Sql("UPDATE result SET id=id+100000"));
     // Ids of other jobs above them, so that the measured ones are not read for being new.
-    db.execute(Sql("INSERT INTO result SELECT id+100000, create_time, 0, 5, 1, 5, 0,0,0,0,0, CONCAT(name,'x'), 0,'','','',0,0,1,0,0,0,0,1,9,0,0,0,"
-                   "NULL,0,0,0,0,-1,0,0,0 FROM result"));
+    db.execute(Sql(
+        "INSERT INTO result SELECT id+100000, create_time, 0, 5, 1, 5, 0,0,0,0,0, CONCAT(name,'x'), 0,'','','',0,0,1,0,0,0,0,1,9,0,0,0,"
+        "NULL,0,0,0,0,-1,0,0,0 FROM result"));
     EXPECT_THAT(run_ok({"batch_stats"}), HasSubstr("full pass: 20 batches"));
     // Five more jobs of host 1 come back late, as timed out; a batch appears; one is retired.
-    db.execute(Sql("UPDATE result SET server_state=5, outcome=4, hostid=1, sent_time=1000, report_deadline=") << now - 10
-               << Sql(" WHERE batch=3 AND server_state=2"));
+    db.execute(Sql("UPDATE result SET server_state=5, outcome=4, hostid=1, sent_time=1000, report_deadline=")
+               << now - 10 << Sql(" WHERE batch=3 AND server_state=2"));
     db.execute(Sql("UPDATE batch SET state=4 WHERE id=7"));
     const std::string log = run_ok({"batch_stats", "--incremental_above", "0"});
     EXPECT_THAT(log, HasSubstr("incremental pass: 19 batches (19 measured), 1995 results"));
-    EXPECT_THAT(log, testing::ContainsRegex("\\(21[0-9][0-9] rows read"));  // 2100 of the id overlap, 5 that changed, samples
+    EXPECT_THAT(
+        log, testing::ContainsRegex("\\(21[0-9][0-9] rows read"));  // 2100 of the id overlap, 5 that changed, samples
     const auto state = [&] { return rows(Sql("SELECT id, error_rate FROM host ORDER BY id"), 2); };
     const auto versions = [&] { return rows(Sql("SELECT host_id, ltt, jobs FROM sluice_host_ltt ORDER BY 1"), 3); };
     const Table flags = state(), details = versions();

@@ -15,8 +15,8 @@ class BatchStats : public BatchFixture {
 };
 
 TEST_F(BatchStats, MarksHostsAppsAndMedians) {
-    // 120 hosts: every 4th takes 2000 s, of the others half 1000 s and half 500 s. Sorted: 60 x 500, 30 x 1000, 30 x 2000;
-    // the median is element 60: 1000.
+    // 120 hosts: every 4th takes 2000 s, of the others half 1000 s and half 500 s. Sorted: 60 x 500, 30 x 1000, 30 x
+    // 2000; the median is element 60: 1000.
     measured_batch(1, 1, 120);
     store();
     run_ok({"batch_stats"});
@@ -29,7 +29,7 @@ TEST_F(BatchStats, MarksHostsAppsAndMedians) {
 
 TEST_F(BatchStats, TimedOutJobsCountTenAndMakeAHostSlow) {
     measured_batch(1, 1, 120);
-    unsuccessful(1, 1, Outcome::kNoReply);   // (0.5 + 10) / 2
+    unsuccessful(1, 1, Outcome::kNoReply);      // (0.5 + 10) / 2
     unsuccessful(1, 3, Outcome::kClientError);  // not at level 0
     store();
     run_ok({"batch_stats"});
@@ -98,14 +98,15 @@ TEST_F(BatchStats, AppsWithSizeClassesAreLeftAlone) {
     measured_batch(1, 1, 120);
     store();
     const std::string log = run_ok({"batch_stats"});
-    EXPECT_EQ(rows(Sql("SELECT id, n_size_classes FROM app ORDER BY id"), 2), (Table{{"1", "3"}, {"2", "0"}, {"3", "2"}}));
+    EXPECT_EQ(rows(Sql("SELECT id, n_size_classes FROM app ORDER BY id"), 2),
+              (Table{{"1", "3"}, {"2", "0"}, {"3", "2"}}));
     EXPECT_THAT(log, HasSubstr("it has size classes"));
 }
 
 TEST_F(BatchStats, WritesOnlyWhatDiffersAndADateStays) {
     measured_batch(1, 1, 120);
-    host(500).error_rate = 1;     // no jobs: not LTT
-    host(501).error_rate = 0.25;  // from the time when the column was an error rate
+    host(500).error_rate = 1;           // no jobs: not LTT
+    host(501).error_rate = 0.25;        // from the time when the column was an error rate
     batch(2).expire_time = 1795000000;  // the web site's expiry date; nothing measured
     store();
     EXPECT_THAT(run_ok({"batch_stats"}), HasSubstr("60 LTT (+60 -2), 1 medians, 1 app flags"));
@@ -132,10 +133,10 @@ TEST_F(BatchStats, LevelOneCountsFailuresRunningJobsAndWantsMoreThanOneJob) {
     batch(1);
     for (int h = 1; h <= 6; ++h)
         for (int i = 0; i < (h <= 3 ? 4 : 6); ++i) success(1, h, h <= 3 ? 500 : 1500);
-    unsuccessful(1, 2, Outcome::kClientError);     // (4 * 1/3 + 10) / 5 > 1
+    unsuccessful(1, 2, Outcome::kClientError);            // (4 * 1/3 + 10) / 5 > 1
     for (int i = 0; i < 4; ++i) in_progress(1, 3, 9000);  // (4 * 1/3 + 4 * 6) / 8 > 1
-    in_progress(1, 1, 900);                        // younger than the median: no news
-    success(1, 7, 100), success(1, 7, 100);        // two jobs are not a verdict
+    in_progress(1, 1, 900);                               // younger than the median: no news
+    success(1, 7, 100), success(1, 7, 100);               // two jobs are not a verdict
     store();
     run_ok({"batch_stats"});
     EXPECT_EQ(median(1), "1500") << "32 times: 2 x 100, 12 x 500, 18 x 1500; element 16";
@@ -160,14 +161,17 @@ TEST_F(BatchStats, LevelOneTellsAHostsVersionsApart) {
     batch(1);
     for (int i = 0; i < 12; ++i) success(1, 1 + i % 3, 1000);
     for (int i = 0; i < 4; ++i) {
-        success(1, 10, 100).app_version_id = 7;                            // quick on the CPU …
+        success(1, 10, 100).app_version_id = 7;                         // quick on the CPU …
         unsuccessful(1, 10, Outcome::kClientError).app_version_id = 8;  // … and bad on the GPU
-        success(1, 11, 100).app_version_id = -2;                           // anonymous platform, CPU
+        success(1, 11, 100).app_version_id = -2;                        // anonymous platform, CPU
     }
     store();
     run_ok({"batch_stats"});
-    EXPECT_EQ(rows(Sql("SELECT host_id, app_version_id, ltt, ROUND(ratio,1), jobs FROM sluice_host_ltt WHERE host_id>=10 ORDER BY 1,2"), 5),
-              (Table{{"10", "7", "1", "0.1", "4"}, {"10", "8", "0", "10.0", "4"}, {"11", "1000002", "1", "0.1", "4"}}));
+    EXPECT_EQ(
+        rows(
+            Sql("SELECT host_id, app_version_id, ltt, ROUND(ratio,1), jobs FROM sluice_host_ltt WHERE host_id>=10 ORDER BY 1,2"),
+            5),
+        (Table{{"10", "7", "1", "0.1", "4"}, {"10", "8", "0", "10.0", "4"}, {"11", "1000002", "1", "0.1", "4"}}));
     EXPECT_EQ(ltt(), (Table{{"11"}})) << "the one flag of host 10 is the mean of both";
     const auto store_of_host = make_host_ltt_store(db);
     const auto found = store_of_host->of_host(10);
@@ -183,7 +187,10 @@ TEST_F(BatchStats, LevelZeroMakesNoTables) {
     measured_batch(1, 1, 120);
     store();
     run_ok({"batch_stats"});
-    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=DATABASE() AND table_name LIKE 'sluice%'")), 0);
+    EXPECT_EQ(
+        number(Sql(
+            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=DATABASE() AND table_name LIKE 'sluice%'")),
+        0);
     EXPECT_TRUE(make_host_ltt_store(db)->of_host(1).empty());
 }
 

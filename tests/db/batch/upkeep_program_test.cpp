@@ -22,12 +22,15 @@ TEST_F(BatchUpkeep, CountsStatesAndFractionAreAsUpstreamKeepsThem) {
     success(5, 1, 10);
     store();
     run_ok({"batch_upkeep", "--one_pass"});
-    EXPECT_EQ(rows(Sql("SELECT id, njobs, nerror_jobs, fraction_done, state, credit_canonical, completion_time>0 FROM batch ORDER BY id"), 7),
-              (Table{{"1", "4", "1", "0.75", "1", "4", "0"},
-                     {"2", "2", "1", "1", "2", "2", "1"},
-                     {"3", "0", "0", "0", "0", "0", "0"},
-                     {"4", "0", "0", "0.5", "1", "0", "0"},
-                     {"5", "0", "0", "0", "3", "0", "0"}}));
+    EXPECT_EQ(
+        rows(
+            Sql("SELECT id, njobs, nerror_jobs, fraction_done, state, credit_canonical, completion_time>0 FROM batch ORDER BY id"),
+            7),
+        (Table{{"1", "4", "1", "0.75", "1", "4", "0"},
+               {"2", "2", "1", "1", "2", "2", "1"},
+               {"3", "0", "0", "0", "0", "0", "0"},
+               {"4", "0", "0", "0.5", "1", "0", "0"},
+               {"5", "0", "0", "0", "3", "0", "0"}}));
     run_ok({"batch_upkeep", "--batch", "5"});
     EXPECT_EQ(rows(Sql("SELECT njobs, fraction_done, state FROM batch WHERE id=5"), 3), (Table{{"1", "1", "3"}}));
 }
@@ -39,8 +42,9 @@ TEST_F(BatchUpkeep, AnAbortMeanwhileWins) {
     const BatchChange changes[] = {{2, BatchState::kInProgress, BatchState::kComplete, 5, 1, 1, 1000, 7},
                                    {1, BatchState::kInProgress, BatchState::kComplete, 5, 1, 1, 1000, 7}};
     EXPECT_EQ(make_batch_upkeep_store(db)->write(changes), 1);
-    EXPECT_EQ(rows(Sql("SELECT id, state, njobs, nerror_jobs, completion_time, credit_canonical FROM batch ORDER BY id"), 6),
-              (Table{{"1", "3", "0", "0", "0", "0"}, {"2", "2", "5", "1", "1000", "7"}}));
+    EXPECT_EQ(
+        rows(Sql("SELECT id, state, njobs, nerror_jobs, completion_time, credit_canonical FROM batch ORDER BY id"), 6),
+        (Table{{"1", "3", "0", "0", "0", "0"}, {"2", "2", "5", "1", "1000", "7"}}));
 }
 
 TEST_F(BatchUpkeep, DryRunAndUnknownBatch) {
@@ -72,12 +76,15 @@ TEST_F(BatchUpkeep, ManyBatchesInFewStatementsAndOldOnesAreNotReadAgain) {
     // A history of 30,000 batches, over long ago, before those in progress.
     db.execute(Sql("UPDATE batch SET id=id+40000"));
     db.execute(Sql("UPDATE workunit SET batch=batch+40000"));
-    db.execute(Sql("INSERT INTO batch SELECT seq, user_id, create_time, 0,0,0,1,1,0,4,0,0,0,0,'old',1,0,'',0 FROM seq_1_to_30000, "
-                   "(SELECT user_id, create_time FROM batch LIMIT 1) b"));
+    db.execute(Sql(
+        "INSERT INTO batch SELECT seq, user_id, create_time, 0,0,0,1,1,0,4,0,0,0,0,'old',1,0,'',0 FROM seq_1_to_30000, "
+        "(SELECT user_id, create_time FROM batch LIMIT 1) b"));
     EXPECT_EQ(upkeep->in_progress(now).size(), 600u);
     db.execute(Sql("FLUSH STATUS"));
     EXPECT_EQ(upkeep->in_progress(now).size(), 600u);
-    const auto reads = rows(Sql("SELECT SUM(variable_value) FROM information_schema.session_status WHERE variable_name LIKE 'Handler_read%'"), 1);
+    const auto reads = rows(
+        Sql("SELECT SUM(variable_value) FROM information_schema.session_status WHERE variable_name LIKE 'Handler_read%'"),
+        1);
     EXPECT_LT(std::stoll(reads[0][0]), 3000);
 }
 

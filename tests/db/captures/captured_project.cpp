@@ -20,7 +20,9 @@ double number(const std::string& text, const std::string& tag) {
     const std::string value = element(text, tag);
     return value.empty() ? 0 : std::stod(value);
 }
-std::int64_t integer(const std::string& text, const std::string& tag) { return static_cast<std::int64_t>(number(text, tag)); }
+std::int64_t integer(const std::string& text, const std::string& tag) {
+    return static_cast<std::int64_t>(number(text, tag));
+}
 
 /// Everything from `from` up to and including `to`, taken out of `text`.
 std::string without(std::string text, const std::string& from, const std::string& to) {
@@ -42,8 +44,10 @@ Documents documents_of(const std::string& reply) {
         if (const auto found = reply.rfind(end); found != std::string::npos)
             at = std::max(at, found + std::string_view(end).size());
     Documents d;
-    const std::pair<std::string, std::vector<std::string>*> kinds[] = {
-        {"</app>\n", &d.apps}, {"</app_version>\n", &d.versions}, {"</workunit>\n", &d.workunits}, {"</result>\n", &d.results}};
+    const std::pair<std::string, std::vector<std::string>*> kinds[] = {{"</app>\n", &d.apps},
+                                                                       {"</app_version>\n", &d.versions},
+                                                                       {"</workunit>\n", &d.workunits},
+                                                                       {"</result>\n", &d.results}};
     for (;;) {
         std::size_t next = std::string::npos;
         const auto* kind = &kinds[0];
@@ -78,8 +82,9 @@ std::string part_of(const std::string& text, const std::string& open, const std:
 }
 
 CapturedProject::CapturedProject(const std::string& name)
-    : world("<msg_to_host>1</msg_to_host><send_result_abort>1</send_result_abort>"
-            "<resend_lost_results>1</resend_lost_results><min_sendwork_interval>6</min_sendwork_interval>"),
+    : world(
+          "<msg_to_host>1</msg_to_host><send_result_abort>1</send_result_abort>"
+          "<resend_lost_results>1</resend_lost_results><min_sendwork_interval>6</min_sendwork_interval>"),
       request(capture(name + ".request")),
       reply(capture(name + ".reply")),
       hostid_(integer(request, "hostid")) {
@@ -219,7 +224,8 @@ void CapturedProject::jobs() {
             r.report_deadline = now + kWeek;
             r.app_version_id = 1;
         } else {
-            world.pool.slots.push_back({summary_of_rows(w, r), {w.name, w.xml_doc, w.keywords, r.name}, PoolSlot::kPresent});
+            world.pool.slots.push_back(
+                {summary_of_rows(w, r), {w.name, w.xml_doc, w.keywords, r.name}, PoolSlot::kPresent});
         }
         db.results[r.id] = r;
     }

@@ -47,16 +47,16 @@ const Difference kGpuOnlyRequestsAreExplained{
                 "<message priority=\"low\">No tasks are available for Upcase</message>\n<project_name>");
     }};
 
-const Difference kAppsInOrder{
-    "shortages are told by app, not from the random slot on at which the search began", [](std::string& reply) {
-        const auto gpu = reply.find("<message priority=\"notice\">GPU app needs ");
-        ASSERT_NE(gpu, std::string::npos);
-        const auto next = reply.find('\n', gpu) + 1;
-        ASSERT_EQ(reply.compare(next, 40, "<message priority=\"notice\">Upcase needs "), 0);
-        const std::string line = reply.substr(gpu, next - gpu);
-        reply.insert(reply.find('\n', next) + 1, line);
-        reply.erase(gpu, line.size());
-    }};
+const Difference kAppsInOrder{"shortages are told by app, not from the random slot on at which the search began",
+                              [](std::string& reply) {
+                                  const auto gpu = reply.find("<message priority=\"notice\">GPU app needs ");
+                                  ASSERT_NE(gpu, std::string::npos);
+                                  const auto next = reply.find('\n', gpu) + 1;
+                                  ASSERT_EQ(reply.compare(next, 40, "<message priority=\"notice\">Upcase needs "), 0);
+                                  const std::string line = reply.substr(gpu, next - gpu);
+                                  reply.insert(reply.find('\n', next) + 1, line);
+                                  reply.erase(gpu, line.size());
+                              }};
 
 const Capture kCaptures[] = {
     {"01_client_attach_first_contact", more_jobs(3)},
@@ -76,8 +76,7 @@ const Capture kCaptures[] = {
     {"09_client_report_aborted"},
     {"10_client_work_request_2jobs_before_loss"},
     {"11_client_resend_lost_results"},
-    {"11a_client_restart_auto",
-     [](CapturedProject& p) { p.world.clock.set(static_cast<double>(p.now + 30)); }},
+    {"11a_client_restart_auto", [](CapturedProject& p) { p.world.clock.set(static_cast<double>(p.now + 30)); }},
     {"13a_client_plain_update_nothing_to_do"},
     {"15_client_reattach_same_host"},
     {"16_client_wrong_authenticator"},
@@ -113,11 +112,12 @@ const Capture kCaptures[] = {
 };
 
 /// Pairs that are not answered by the pipeline, and requests without a reply of upstream's.
-const char* const kElsewhere[] = {
-    "12_client_stop_sched",  // before the pipeline: cgi_test, Missing.ServiceByIntention
-    "70_before_tight_job",   // 70-77 are answered by a stand-in for a server; their requests: rpc_request_test, match_test
-    "71_one_edf_job", "72_two_edf_jobs_full_workload", "73_four_edf_jobs_2cpus", "74_report_unstarted_late",
-    "75_report_unstarted_late_after_restart", "76_report_unstarted_late_suspended", "77_other_project_while_edf"};
+const char* const kElsewhere[] = {"12_client_stop_sched",  // before the pipeline: cgi_test, Missing.ServiceByIntention
+                                  "70_before_tight_job",   // 70-77 are answered by a stand-in for a server; their
+                                                           // requests: rpc_request_test, match_test
+                                  "71_one_edf_job", "72_two_edf_jobs_full_workload", "73_four_edf_jobs_2cpus",
+                                  "74_report_unstarted_late", "75_report_unstarted_late_after_restart",
+                                  "76_report_unstarted_late_suspended", "77_other_project_while_edf"};
 
 TEST(Captures, EveryOneIsHereOrAccountedFor) {
     std::vector<std::string> named;

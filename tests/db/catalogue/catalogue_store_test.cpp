@@ -35,7 +35,8 @@ class Catalogue : public testing::TestWithParam<Kind> {
     FakeDb after() { return GetParam() == Kind::kFake ? rows : load_rows(db_); }
 
     void app(Id id, int min_version = 0) {
-        rows.apps[id] = {.id = id, .name = "app" + std::to_string(id), .user_friendly_name = "App", .min_version = min_version};
+        rows.apps[id] = {
+            .id = id, .name = "app" + std::to_string(id), .user_friendly_name = "App", .min_version = min_version};
     }
     AppVersion& version(Id id, Id appid, Id platform, int num, const std::string& plan = "") {
         AppVersion& v = rows.versions[id];
@@ -43,7 +44,8 @@ class Catalogue : public testing::TestWithParam<Kind> {
         return v;
     }
     void platform(Id id, bool deprecated = false) {
-        rows.platforms[id] = {.id = id, .name = "p" + std::to_string(id), .user_friendly_name = "P", .deprecated = deprecated};
+        rows.platforms[id] = {
+            .id = id, .name = "p" + std::to_string(id), .user_friendly_name = "P", .deprecated = deprecated};
     }
     void host(Id id, double expavg_credit, double p_fpops) {
         Host& h = rows.hosts[id];
@@ -79,9 +81,20 @@ TEST_P(Catalogue, EmptyProject) {
 TEST_P(Catalogue, EveryColumnOfAnAppAndAVersion) {
     platform(3);
     App& a = rows.apps[7];
-    a = {.id = 7, .name = "tiles", .user_friendly_name = "Tiles", .min_version = 100, .homogeneous_redundancy = HrType::kCoarse,
-         .weight = 2.5, .beta = true, .target_nresults = 2, .min_avg_pfc = 0.7, .host_scale_check = true,
-         .homogeneous_app_version = true, .non_cpu_intensive = true, .locality_scheduling = 1, .n_size_classes = 3,
+    a = {.id = 7,
+         .name = "tiles",
+         .user_friendly_name = "Tiles",
+         .min_version = 100,
+         .homogeneous_redundancy = HrType::kCoarse,
+         .weight = 2.5,
+         .beta = true,
+         .target_nresults = 2,
+         .min_avg_pfc = 0.7,
+         .host_scale_check = true,
+         .homogeneous_app_version = true,
+         .non_cpu_intensive = true,
+         .locality_scheduling = 1,
+         .n_size_classes = 3,
          .fraction_done_exact = true};
     AppVersion& v = version(9, 7, 3, 120, "cuda");
     v.xml_doc = std::string("<app_version>\0'\xff", 17);
@@ -92,8 +105,10 @@ TEST_P(Catalogue, EveryColumnOfAnAppAndAVersion) {
     const App& b = tables.apps[0];
     EXPECT_EQ(std::tie(b.name, b.min_version, b.homogeneous_redundancy, b.weight, b.beta, b.target_nresults),
               std::tie(a.name, a.min_version, a.homogeneous_redundancy, a.weight, a.beta, a.target_nresults));
-    EXPECT_EQ(std::tie(b.user_friendly_name, b.min_avg_pfc, b.host_scale_check, b.homogeneous_app_version, b.non_cpu_intensive),
-              std::tie(a.user_friendly_name, a.min_avg_pfc, a.host_scale_check, a.homogeneous_app_version, a.non_cpu_intensive));
+    EXPECT_EQ(std::tie(b.user_friendly_name, b.min_avg_pfc, b.host_scale_check, b.homogeneous_app_version,
+                       b.non_cpu_intensive),
+              std::tie(a.user_friendly_name, a.min_avg_pfc, a.host_scale_check, a.homogeneous_app_version,
+                       a.non_cpu_intensive));
     EXPECT_EQ(std::tie(b.locality_scheduling, b.n_size_classes, b.fraction_done_exact),
               std::tie(a.locality_scheduling, a.n_size_classes, a.fraction_done_exact));
     ASSERT_EQ(tables.versions.size(), 1u);
@@ -101,10 +116,11 @@ TEST_P(Catalogue, EveryColumnOfAnAppAndAVersion) {
     EXPECT_EQ(w.xml_doc, rows.versions[9].xml_doc);
     EXPECT_EQ(w.min_core_version, 71600) << "the short form of an old row";
     EXPECT_EQ(w.max_core_version, 80200);
-    EXPECT_EQ(std::tie(w.plan_class, w.version_num, w.pfc_n, w.pfc_avg, w.pfc_scale, w.expavg_credit, w.expavg_time, w.beta),
-              std::tie(rows.versions[9].plan_class, rows.versions[9].version_num, rows.versions[9].pfc_n,
-                       rows.versions[9].pfc_avg, rows.versions[9].pfc_scale, rows.versions[9].expavg_credit,
-                       rows.versions[9].expavg_time, rows.versions[9].beta));
+    EXPECT_EQ(
+        std::tie(w.plan_class, w.version_num, w.pfc_n, w.pfc_avg, w.pfc_scale, w.expavg_credit, w.expavg_time, w.beta),
+        std::tie(rows.versions[9].plan_class, rows.versions[9].version_num, rows.versions[9].pfc_n,
+                 rows.versions[9].pfc_avg, rows.versions[9].pfc_scale, rows.versions[9].expavg_credit,
+                 rows.versions[9].expavg_time, rows.versions[9].beta));
 }
 
 TEST_P(Catalogue, DeprecatedRowsAndTheirVersionsStayOut) {
@@ -165,8 +181,10 @@ TEST_P(Catalogue, AllVersionsOfHomogeneousAppsServeCommittedJobs) {
 }
 
 TEST_P(Catalogue, BroadcastsOnly) {
-    rows.assignments[1] = {.id = 1, .target_id = 5, .target_type = AssignTarget::kHost, .multi = false, .workunitid = 4};
-    rows.assignments[2] = {.id = 2, .target_id = 6, .target_type = AssignTarget::kTeam, .multi = true, .workunitid = 8, .resultid = 0};
+    rows.assignments[1] = {
+        .id = 1, .target_id = 5, .target_type = AssignTarget::kHost, .multi = false, .workunitid = 4};
+    rows.assignments[2] = {
+        .id = 2, .target_id = 6, .target_type = AssignTarget::kTeam, .multi = true, .workunitid = 8, .resultid = 0};
     const ProjectTables tables = store().load_tables();
     ASSERT_THAT(ids_of(tables.broadcasts), ElementsAre(2));
     EXPECT_EQ(tables.broadcasts[0].target_id, 6);
@@ -202,7 +220,10 @@ TEST_P(Catalogue, NineHostsAreNoStatistics) {
 // update_av_scales: what the mean claim becomes, from the versions (CPU or GPU, samples, mean claim) of an app.
 struct ScaleCase {
     std::string name;
-    struct V { const char* plan; double n, avg; };
+    struct V {
+        const char* plan;
+        double n, avg;
+    };
     std::vector<V> versions;
     double measure;  ///< 0: nothing changes
 };

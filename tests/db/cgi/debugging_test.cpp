@@ -1,5 +1,5 @@
-// What an admin can have kept and logged of requests: copies, triggers, levels. The debug_* flags of the pipeline itself:
-// handle_test DebugFlag.
+// What an admin can have kept and logged of requests: copies, triggers, levels. The debug_* flags of the pipeline
+// itself: handle_test DebugFlag.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +84,8 @@ TEST(Debugging, LevelsOfTheLog) {
     EXPECT_THAT(normal, Not(HasSubstr("[debug]")));
     EXPECT_THAT(debug, HasSubstr("[debug] query: SELECT"));
     EXPECT_THAT(debug, HasSubstr("[debug] RPC: "));
-    for (const std::string& log : {critical, normal, debug}) EXPECT_THAT(log, Not(HasSubstr(kKey))) << "no account keys";
+    for (const std::string& log : {critical, normal, debug})
+        EXPECT_THAT(log, Not(HasSubstr(kKey))) << "no account keys";
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ class FastCgi : public ::testing::Test {
         ReplyText reply;
         reply.run.status = 0;
         reply.run.out = socket_.request(
-            {{"REMOTE_ADDR", "10.9.9.9"}, {"REQUEST_METHOD", "POST"}, {"CONTENT_LENGTH", std::to_string(body.size())}}, body);
+            {{"REMOTE_ADDR", "10.9.9.9"}, {"REQUEST_METHOD", "POST"}, {"CONTENT_LENGTH", std::to_string(body.size())}},
+            body);
         EXPECT_EQ(reply.malformed(), "") << world.log();
         return reply;
     }

@@ -10,8 +10,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const char* const kTexts[] = {"x' OR '1'='1", "'; DROP TABLE result; -- ", "\\' OR 1=1 -- ", "\\", "%", "a\xc3\x28z",
-                              "\xff\xfe", "ünï¢ode 😀", "\"quoted\"", "0x27"};
+const char* const kTexts[] = {"x' OR '1'='1",
+                              "'; DROP TABLE result; -- ",
+                              "\\' OR 1=1 -- ",
+                              "\\",
+                              "%",
+                              "a\xc3\x28z",
+                              "\xff\xfe",
+                              "ünï¢ode 😀",
+                              "\"quoted\"",
+                              "0x27"};
 
 /// All columns of some rows, as one number: equal before and after means that nothing changed.
 std::int64_t fingerprint(SchedulerWorld& w, const std::string& table, Id id) {
@@ -19,15 +27,17 @@ std::int64_t fingerprint(SchedulerWorld& w, const std::string& table, Id id) {
                                     "TABLE_SCHEMA=DATABASE() AND TABLE_NAME=")
                                 << SqlText{table});
     EXPECT_TRUE(columns.next());
-    const std::string query = fmt::format("SELECT CRC32(CONCAT_WS('|',{})) FROM {} WHERE id={}", columns.text(0), table, id);
+    const std::string query =
+        fmt::format("SELECT CRC32(CONCAT_WS('|',{})) FROM {} WHERE id={}", columns.text(0), table, id);
     return w.number(Sql("EXECUTE IMMEDIATE ") << SqlText{query, 60000});
 }
 
 class Hostile : public ::testing::TestWithParam<const char*> {
   protected:
     static SchedulerWorld& world() {
-        static SchedulerWorld w("<send_result_abort>1</send_result_abort><resend_lost_results>1</resend_lost_results>"
-                                "<msg_to_host>1</msg_to_host>");
+        static SchedulerWorld w(
+            "<send_result_abort>1</send_result_abort><resend_lost_results>1</resend_lost_results>"
+            "<msg_to_host>1</msg_to_host>");
         return w;
     }
     /// `x` in every element whose text may get into a statement.
@@ -38,9 +48,10 @@ class Hostile : public ::testing::TestWithParam<const char*> {
         for (const char* tag : {"p_vendor", "p_model", "os_name", "os_version", "product_name", "ip_addr",
                                 "virtualbox_version", "docker_version", "p_features", "timezone", "p_fpops"})
             all += in(tag);
-        all += "<wsl><distro>" + in("distro_name") + in("docker_version") + "</distro></wsl><p_ncpus>2</p_ncpus>"
-               "<m_nbytes>1e9</m_nbytes></host_info><coprocs><coproc_cuda><count>1</count>" + in("name") +
-               "</coproc_cuda></coprocs><msg_from_host>\n" + in("variety") + "\n" + in("result_name") +
+        all += "<wsl><distro>" + in("distro_name") + in("docker_version") +
+               "</distro></wsl><p_ncpus>2</p_ncpus>"
+               "<m_nbytes>1e9</m_nbytes></host_info><coprocs><coproc_cuda><count>1</count>" +
+               in("name") + "</coproc_cuda></coprocs><msg_from_host>\n" + in("variety") + "\n" + in("result_name") +
                "\n</msg_from_host>\n<global_preferences>\n<mod_time>1</mod_time>" + x + "</global_preferences>\n" +
                "<app_versions><app_version>" + in("app_name") + in("platform") + in("plan_class") +
                "</app_version></app_versions><file_info>" + in("name") + "</file_info>";
@@ -59,10 +70,14 @@ TEST_P(Hostile, TextInEveryField) {
     const Id last = w.number(Sql("SELECT MAX(id) FROM result"));
     if (!w.has_feeder()) w.start_feeder(10);
     const auto state = [&] {
-        return std::vector{w.number(Sql("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE()")),
-                           fingerprint(w, "host", victim), fingerprint(w, "user", victim_user),
-                           fingerprint(w, "result", last), fingerprint(w, "result", last - 1),
-                           fingerprint(w, "workunit", last), fingerprint(w, "workunit", last - 1)};
+        return std::vector{
+            w.number(Sql("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE()")),
+            fingerprint(w, "host", victim),
+            fingerprint(w, "user", victim_user),
+            fingerprint(w, "result", last),
+            fingerprint(w, "result", last - 1),
+            fingerprint(w, "workunit", last),
+            fingerprint(w, "workunit", last - 1)};
     };
     const auto before = state();
     RequestText r;
@@ -100,8 +115,9 @@ TEST(ForgedHostId, GivesAHostOfOnesOwnAndChangesNothing) {
     w.store();
     w.start_feeder(5);
     const auto state = [&] {
-        return std::vector{fingerprint(w, "host", victim), fingerprint(w, "user", 1), fingerprint(w, "result", 1),
-                           fingerprint(w, "result", 2), fingerprint(w, "result", 3), fingerprint(w, "msg_to_host", 1)};
+        return std::vector{fingerprint(w, "host", victim), fingerprint(w, "user", 1),
+                           fingerprint(w, "result", 1),    fingerprint(w, "result", 2),
+                           fingerprint(w, "result", 3),    fingerprint(w, "msg_to_host", 1)};
     };
     const auto before = state();
     RequestText r;

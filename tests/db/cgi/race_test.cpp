@@ -91,7 +91,12 @@ TEST(Race, OneInstancePerUserWaitsForAnOpenTransaction) {
     std::unique_ptr<Subprocess> other;
     const ReplyText first = interrupted(world, asking(a, 5), "before_commit", [&] {
         other = world.start(asking(b, 5));  // must wait for the workunit's lock, then see the first one's instance
-        eventually([&] { return world.number(Sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state='LOCK WAIT'")) > 0; }, 5);
+        eventually(
+            [&] {
+                return world.number(
+                           Sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state='LOCK WAIT'")) > 0;
+            },
+            5);
     });
     const ReplyText second{other->wait().value()};
     EXPECT_EQ(second.malformed(), "");
@@ -146,7 +151,12 @@ TEST(Race, TwoFirstContactsInsideTheirTransactions) {
     std::unique_ptr<Subprocess> other;
     const ReplyText first = interrupted(world, RequestText{}, "before_commit", [&] {
         other = world.start(RequestText{});
-        eventually([&] { return world.number(Sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state='LOCK WAIT'")) > 0; }, 5);
+        eventually(
+            [&] {
+                return world.number(
+                           Sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state='LOCK WAIT'")) > 0;
+            },
+            5);
     });
     const ReplyText second{other->wait().value()};
     EXPECT_EQ(second.malformed(), "");
@@ -163,7 +173,8 @@ TEST(Race, TheTransitionerTimesAResultOutWhileItIsReported) {
     r.reported = names;
     const ReplyText reply = interrupted(world, r, "decided", [&] {
         world.db().execute(Sql("UPDATE result SET server_state=5,outcome=4 WHERE id=1"));
-        world.db().execute(Sql("UPDATE result SET server_state=5,outcome=1,received_time=7,stderr_out='first' WHERE id=2"));
+        world.db().execute(
+            Sql("UPDATE result SET server_state=5,outcome=1,received_time=7,stderr_out='first' WHERE id=2"));
     });
     EXPECT_EQ(reply.count("<result_ack>"), 2);
     EXPECT_EQ(world.number(Sql("SELECT outcome FROM result WHERE id=1")), 1);
@@ -181,8 +192,9 @@ TEST(Race, CountersAreIncrements) {
     RequestText r = asking(host, 5);
     r.reported = world.add_in_progress(host, 1);
     interrupted(world, r, "decided", [&] {
-        world.db().execute(Sql("UPDATE host_app_version SET max_jobs_per_day=max_jobs_per_day+1,"
-                               "consecutive_valid=consecutive_valid+1,n_jobs_today=n_jobs_today+1"));
+        world.db().execute(
+            Sql("UPDATE host_app_version SET max_jobs_per_day=max_jobs_per_day+1,"
+                "consecutive_valid=consecutive_valid+1,n_jobs_today=n_jobs_today+1"));
     });
     EXPECT_EQ(world.number(Sql("SELECT max_jobs_per_day FROM host_app_version")), 201);
     EXPECT_EQ(world.number(Sql("SELECT consecutive_valid FROM host_app_version")), 6);
@@ -195,8 +207,10 @@ TEST(Race, TwoHostsSendPreferences) {
     world.start_feeder(10);
     const auto with_prefs = [](Id host, const std::string& time) {
         RequestText r = asking(host, 0);
-        r.more = "<global_preferences>\n<mod_time>" + time + "</mod_time>\n</global_preferences>\n"
-                 "<global_prefs_source_email_hash>" + md5_hex("alice@example.org") + "</global_prefs_source_email_hash>";
+        r.more = "<global_preferences>\n<mod_time>" + time +
+                 "</mod_time>\n</global_preferences>\n"
+                 "<global_prefs_source_email_hash>" +
+                 md5_hex("alice@example.org") + "</global_prefs_source_email_hash>";
         return r;
     };
     interrupted(world, with_prefs(a, "100"), "decided", [&] { world.send(with_prefs(b, "200")); });
@@ -228,9 +242,10 @@ TEST(Race, SixteenSchedulersAndForty) {
     EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size()) << "a result was sent twice";
     EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")),
               static_cast<std::int64_t>(names.size()));
-    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM (SELECT 1 FROM result WHERE server_state=4 GROUP BY workunitid,userid "
-                               "HAVING COUNT(*)>1) twice")),
-              0);
+    EXPECT_EQ(
+        world.number(Sql("SELECT COUNT(*) FROM (SELECT 1 FROM result WHERE server_state=4 GROUP BY workunitid,userid "
+                         "HAVING COUNT(*)>1) twice")),
+        0);
     EXPECT_EQ(world.slots(SlotState::kPresent), 80 - static_cast<int>(names.size()));
     EXPECT_GE(names.size(), 60u);
 }

@@ -1,4 +1,5 @@
-// Whatever comes in and whatever is missing: one well-formed reply, exit status 0, a line in the log that says what to do.
+// Whatever comes in and whatever is missing: one well-formed reply, exit status 0, a line in the log that says what to
+// do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +32,9 @@ TEST(Malformed, RequestsGetOneReplyAndWriteNothing) {
     for (int i = 0; i < 20000; ++i) binary += static_cast<char>(i * 7919 >> 3);
     for (const std::string& body :
          {std::string(), valid.substr(0, valid.size() / 2), binary, std::string(50u << 20, 'x'), nested(100000),
-          std::string("<scheduler_request><result><stderr_out><![CDATA[ no end"), "<scheduler_request>" + std::string(100, '\0'),
-          std::string("\xff\xfe<scheduler_request>"), std::string("<scheduler_request>") + std::string(1u << 20, '<')}) {
+          std::string("<scheduler_request><result><stderr_out><![CDATA[ no end"),
+          "<scheduler_request>" + std::string(100, '\0'), std::string("\xff\xfe<scheduler_request>"),
+          std::string("<scheduler_request>") + std::string(1u << 20, '<')}) {
         const ReplyText reply = world.send_raw(body);
         EXPECT_EQ(reply.malformed(), "") << body.substr(0, 60);
         EXPECT_GE(reply.messages().size(), 1u) << body.substr(0, 60);

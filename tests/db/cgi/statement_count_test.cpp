@@ -44,8 +44,9 @@ RequestText from_host(Id host, double work_seconds = 0) {
 
 class StatementCount : public ::testing::Test {
   protected:
-    SchedulerWorld world{"<one_result_per_user_per_wu>1</one_result_per_user_per_wu><send_result_abort>1"
-                         "</send_result_abort><resend_lost_results>1</resend_lost_results>"};
+    SchedulerWorld world{
+        "<one_result_per_user_per_wu>1</one_result_per_user_per_wu><send_result_abort>1"
+        "</send_result_abort><resend_lost_results>1</resend_lost_results>"};
 };
 
 TEST_F(StatementCount, FirstContact) {
@@ -129,9 +130,10 @@ TEST_F(StatementCount, ResendTwenty) {
 }
 
 TEST_F(StatementCount, EverythingAtOnce) {
-    world.config("<msg_to_host>1</msg_to_host><send_result_abort>1</send_result_abort><resend_lost_results>1"
-                 "</resend_lost_results><enable_assignment>1</enable_assignment><one_result_per_user_per_wu>1"
-                 "</one_result_per_user_per_wu>");
+    world.config(
+        "<msg_to_host>1</msg_to_host><send_result_abort>1</send_result_abort><resend_lost_results>1"
+        "</resend_lost_results><enable_assignment>1</enable_assignment><one_result_per_user_per_wu>1"
+        "</one_result_per_user_per_wu>");
     const Id host = world.add_host(1, kCpus);
     world.rows.to_host[1] = {1, host, 5, "v", "<trickle_down>hello</trickle_down>", false};
     world.store();
@@ -139,8 +141,9 @@ TEST_F(StatementCount, EverythingAtOnce) {
     r.reported = world.add_in_progress(host, 50);
     r.others = world.add_in_progress(host, 5);
     r.others.push_back("unknown_job");
-    r.more = "<msg_from_host>\n<variety>v</variety>\n<text>up</text>\n</msg_from_host>\n"
-             "<cross_project_id>newcpid</cross_project_id>\n";
+    r.more =
+        "<msg_from_host>\n<variety>v</variety>\n<text>up</text>\n</msg_from_host>\n"
+        "<cross_project_id>newcpid</cross_project_id>\n";
     world.add_jobs(70);
     world.start_feeder();
     const Costs c = cost_of(world, r);

@@ -1,4 +1,5 @@
-// compat_level 1: verdicts of batch_stats on (host, app version) reach the choice of jobs, within the statements of an RPC.
+// compat_level 1: verdicts of batch_stats on (host, app version) reach the choice of jobs, within the statements of an
+// RPC.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -18,7 +19,9 @@ struct Case {
 
 class Turnaround : public ::testing::TestWithParam<Case> {
   protected:
-    Turnaround() : world("<batch_accel>1</batch_accel><compat_level>1</compat_level><ltt_reserve_timeout>0</ltt_reserve_timeout>") {
+    Turnaround()
+        : world(
+              "<batch_accel>1</batch_accel><compat_level>1</compat_level><ltt_reserve_timeout>0</ltt_reserve_timeout>") {
         world.db().execute(Sql("UPDATE app SET n_size_classes=1"));
         HostAppVersion history;
         history.host_id = host = world.add_host();
@@ -52,7 +55,8 @@ TEST_P(Turnaround, AVerdictOnTheVersionCountsMoreThanTheFlag) {
     EXPECT_EQ(reply.result_names().size(), GetParam().jobs) << reply.text();
 }
 INSTANTIATE_TEST_SUITE_P(Hosts, Turnaround,
-                         ::testing::Values(Case{"Ordinary", 0, {}, 0}, Case{"Quick", 1, {}, 1}, Case{"QuickWithThisVersion", 0, true, 1},
+                         ::testing::Values(Case{"Ordinary", 0, {}, 0}, Case{"Quick", 1, {}, 1},
+                                           Case{"QuickWithThisVersion", 0, true, 1},
                                            Case{"SlowWithThisVersion", 1, false, 0}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 

@@ -1,6 +1,6 @@
-// 32 scheduler processes at a time on 4,000 slots that the real feeder refills. The job array has no lock that one process
-// could hold while another waits (docs/shared_memory.md); where schedulers can wait for one another is the database. Its own
-// counter of time spent in row-lock waits is what is measured here.
+// 32 scheduler processes at a time on 4,000 slots that the real feeder refills. The job array has no lock that one
+// process could hold while another waits (docs/shared_memory.md); where schedulers can wait for one another is the
+// database. Its own counter of time spent in row-lock waits is what is measured here.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ namespace {
 constexpr int kSchedulers = 32, kRequests = 25, kSlots = 4000, kJobs = 8000;
 
 std::int64_t status(Database& db, const std::string& name) {
-    Rows rows = db.query(Sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME=") << SqlText{name});
+    Rows rows = db.query(Sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME=")
+                         << SqlText{name});
     return rows.next() ? rows.i64(0) : -1;
 }
 
@@ -53,8 +54,8 @@ void run_schedulers(TestProject& project, Schedulers& run) {
         RunOptions options = project.run_options();
         options.stdin_text = requests_of_host(i);
         options.unset = {"REQUEST_METHOD", "GATEWAY_INTERFACE"};
-        run.processes.push_back(
-            std::make_unique<Subprocess>(std::vector<std::string>{std::string(SLUICE_BINARY_DIR) + "/cgi-bin/cgi", "--batch"}, options));
+        run.processes.push_back(std::make_unique<Subprocess>(
+            std::vector<std::string>{std::string(SLUICE_BINARY_DIR) + "/cgi-bin/cgi", "--batch"}, options));
     }
     for (int i = 1; i <= kSchedulers; ++i) {
         const auto result = run.processes[static_cast<std::size_t>(i - 1)]->wait(400);
@@ -90,7 +91,8 @@ TEST(Contention, ThirtyTwoSchedulersHardlyWaitForOneAnother) {
     project.add_unsent_jobs(kJobs);
     project.start_feeder();
 
-    const std::int64_t waited_before = status(project.db(), "INNODB_ROW_LOCK_TIME"), waits_before = status(project.db(), "INNODB_ROW_LOCK_WAITS");
+    const std::int64_t waited_before = status(project.db(), "INNODB_ROW_LOCK_TIME"),
+                       waits_before = status(project.db(), "INNODB_ROW_LOCK_WAITS");
     ASSERT_GE(waited_before, 0);
     Schedulers run;
     run_schedulers(project, run);
@@ -100,18 +102,23 @@ TEST(Contention, ThirtyTwoSchedulersHardlyWaitForOneAnother) {
     const ProjectConfig config = load_config(project.folder()).config;
     const auto array = JobArray::attach_read_only(job_array_name(config.shmem_key, config.project_dir));
     const auto stats = array->stats();
-    fmt::print("{} requests, {} jobs sent, {:.1f} s of scheduler processes; {} row-lock waits, {:.3f} s ({:.4f} %); {} claims lost\n",
-               kSchedulers * kRequests, run.sent.size(), run.process_seconds, waits, waited, 100 * waited / run.process_seconds,
-               stats.claims_lost);
+    fmt::print(
+        "{} requests, {} jobs sent, {:.1f} s of scheduler processes; {} row-lock waits, {:.3f} s ({:.4f} %); {} claims lost\n",
+        kSchedulers * kRequests, run.sent.size(), run.process_seconds, waits, waited,
+        100 * waited / run.process_seconds, stats.claims_lost);
     RecordProperty("row_lock_wait_seconds", std::to_string(waited));
     RecordProperty("scheduler_seconds", std::to_string(run.process_seconds));
     EXPECT_LT(waited, 0.01 * run.process_seconds);
     EXPECT_LT(stats.claims_lost, run.sent.size() / 10) << "schedulers run after the same slots";
 
-    EXPECT_EQ(run.sent.size(), static_cast<std::size_t>(kSchedulers * kRequests * 3)) << "everybody gets what was asked for";
-    EXPECT_EQ(std::set<std::string>(run.sent.begin(), run.sent.end()).size(), run.sent.size()) << "a job was sent twice";
-    EXPECT_EQ(project.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), static_cast<std::int64_t>(run.sent.size()));
-    EXPECT_EQ(project.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=4 AND hostid BETWEEN 1 AND 32 AND sent_time>0")),
+    EXPECT_EQ(run.sent.size(), static_cast<std::size_t>(kSchedulers * kRequests * 3))
+        << "everybody gets what was asked for";
+    EXPECT_EQ(std::set<std::string>(run.sent.begin(), run.sent.end()).size(), run.sent.size())
+        << "a job was sent twice";
+    EXPECT_EQ(project.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")),
+              static_cast<std::int64_t>(run.sent.size()));
+    EXPECT_EQ(project.count(
+                  Sql("SELECT COUNT(*) FROM result WHERE server_state=4 AND hostid BETWEEN 1 AND 32 AND sent_time>0")),
               static_cast<std::int64_t>(run.sent.size()));
     const bool refilled = eventually([&] {
         const auto now = array->stats();
@@ -122,7 +129,8 @@ TEST(Contention, ThirtyTwoSchedulersHardlyWaitForOneAnother) {
         JobSummary job;
         SlotRef ref;
         if (array->read(i, job, ref) != SlotState::kPresent) continue;
-        EXPECT_FALSE(run.sent.contains(fmt::format("wu_{}_0", job.workunit_id))) << "a job that was sent is in slot " << i;
+        EXPECT_FALSE(run.sent.contains(fmt::format("wu_{}_0", job.workunit_id)))
+            << "a job that was sent is in slot " << i;
     }
 }
 

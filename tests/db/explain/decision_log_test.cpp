@@ -1,8 +1,8 @@
 // <decision_log>: what the cgi writes, and that it never stands in an RPC's way.
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <nlohmann/json.hpp>
 
 #include <fstream>
 
@@ -120,7 +120,8 @@ TEST_F(DecisionLog, ADaysFileStaysWithinItsBound) {
     const auto all = records(p);
     EXPECT_GE(all.size(), 2u);
     EXPECT_LT(all.size(), 12u);
-    for (const auto& file : std::filesystem::directory_iterator(folder_of(p))) EXPECT_LE(std::filesystem::file_size(file), 2500u);
+    for (const auto& file : std::filesystem::directory_iterator(folder_of(p)))
+        EXPECT_LE(std::filesystem::file_size(file), 2500u);
 }
 
 TEST_F(DecisionLog, LinesOfManyProcessesStayWhole) {
@@ -202,7 +203,8 @@ TEST(Keywords, BeyondThoseInTheHotPartCountToo) {
 
 TEST(Limits, MBoundsWhatTheRealProgramLooksAt) {
     Planted p;
-    p.config = "<mm_max_slots>7</mm_max_slots><decision_log>all</decision_log><decision_log_dir>decisions</decision_log_dir>";
+    p.config =
+        "<mm_max_slots>7</mm_max_slots><decision_log>all</decision_log><decision_log_dir>decisions</decision_log_dir>";
     p.store();
     std::filesystem::remove_all(folder_of(p));
     p.world().send_raw(p.request_text());

@@ -2,8 +2,8 @@
 // configurations.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <ctime>
 #include <fstream>
@@ -36,12 +36,15 @@ std::string state_of(const Planted& p) {
     for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) {
         const std::string config = content(w.folder() / "config.xml");
         const std::size_t key = config.find("<shmem_key>") + 11;
-        const std::string segment = job_array_name(std::stoll(config.substr(key)), std::filesystem::canonical(w.folder())).segment;
-        if (file.path().filename().string().find(segment) != std::string::npos) all += file.path().string() + content(file.path());
+        const std::string segment =
+            job_array_name(std::stoll(config.substr(key)), std::filesystem::canonical(w.folder())).segment;
+        if (file.path().filename().string().find(segment) != std::string::npos)
+            all += file.path().string() + content(file.path());
     }
     EXPECT_GT(all.size(), 10000u) << "the segment was not found";
     Database& db = p.world().db();
-    Rows tables = db.query(Sql("SELECT table_name FROM information_schema.tables WHERE table_schema=DATABASE() ORDER BY 1"));
+    Rows tables =
+        db.query(Sql("SELECT table_name FROM information_schema.tables WHERE table_schema=DATABASE() ORDER BY 1"));
     while (tables.next()) {
         Rows sum = db.query((Sql("CHECKSUM TABLE ").identifier(tables.text(0)) << " EXTENDED"));
         sum.next();
@@ -77,12 +80,14 @@ TEST(Explain, TheTextNamesTheBindingConstraintFirstWithItsNearestMiss) {
     p.another_job().rsc_memory_bound = 9e9;
     p.another_job().app_version_num = 300;
     p.store();
-    for (const std::vector<std::string>& args : {std::vector<std::string>{"--request", "request.xml"}, {"--host", "1"}}) {
+    for (const std::vector<std::string>& args :
+         {std::vector<std::string>{"--request", "request.xml"}, {"--host", "1"}}) {
         const RunResult r = explain(p, args);
         ASSERT_EQ(r.status, 0) << r.err;
         EXPECT_THAT(r.out, HasSubstr("RESULT#1 WU#1 up CPU: memory: needs 2.0 GB, host allows 1.6 GB"));
         EXPECT_THAT(r.out, HasSubstr("RESULT#2 WU#2 up CPU: memory: needs 9.0 GB, host allows 1.6 GB"));
-        const std::size_t head = r.out.find("No job would be sent. The binding constraint: memory: nearest miss needs 2.0 GB, host allows 1.6 GB");
+        const std::size_t head = r.out.find(
+            "No job would be sent. The binding constraint: memory: nearest miss needs 2.0 GB, host allows 1.6 GB");
         ASSERT_NE(head, std::string::npos) << r.out;
         EXPECT_LT(r.out.find("memory: 2 times", head), r.out.find("app_version_mismatch: 1 time", head)) << r.out;
         EXPECT_THAT(r.out, HasSubstr(reason_advice(Reason::kMemory)));
@@ -92,10 +97,12 @@ TEST(Explain, TheTextNamesTheBindingConstraintFirstWithItsNearestMiss) {
 TEST(Explain, AHostsRequestIsMadeOfWhatTheDatabaseKnows) {
     Planted p;
     p.plan_class("<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>6000</min_gpu_ram_mb>", "cuda_x");
-    p.host().misc = R"({"client_version":"7.24.1","gpus":[{"type":"nvidia","model":"RTX","count":2,"ram_mb":8192,"driver_version":"53554","opencl_version":"300"}]})";
+    p.host().misc =
+        R"({"client_version":"7.24.1","gpus":[{"type":"nvidia","model":"RTX","count":2,"ram_mb":8192,"driver_version":"53554","opencl_version":"300"}]})";
     p.host().p_ngpus = 2;
     p.host().p_gpu_fpops = 4e13;
-    p.user().global_prefs = "<global_preferences><ram_max_used_busy_pct>50</ram_max_used_busy_pct><ram_max_used_idle_pct>50</ram_max_used_idle_pct></global_preferences>";
+    p.user().global_prefs =
+        "<global_preferences><ram_max_used_busy_pct>50</ram_max_used_busy_pct><ram_max_used_idle_pct>50</ram_max_used_idle_pct></global_preferences>";
     p.in_progress(1);
     p.store();
     const auto j = explain_json(p, {"--host", "1"});
@@ -106,7 +113,8 @@ TEST(Explain, AHostsRequestIsMadeOfWhatTheDatabaseKnows) {
     EXPECT_EQ(j["host"]["jobs_in_progress"], 1);
     EXPECT_EQ(j["asked"]["NVIDIA"]["instances"], 2);
     EXPECT_FALSE(j["assumed"].empty());
-    p.host().misc = R"({"gpus":[{"type":"nvidia","model":"GT","count":1,"ram_mb":2048,"driver_version":"53554","opencl_version":"300"}]})";
+    p.host().misc =
+        R"({"gpus":[{"type":"nvidia","model":"GT","count":1,"ram_mb":2048,"driver_version":"53554","opencl_version":"300"}]})";
     p.store();
     EXPECT_EQ(explain_json(p, {"--host", "1"})["binding"], "gpu_memory");
 }
@@ -186,14 +194,22 @@ struct Standing {
 
 TEST(Explain, AJobThatIsNotInTheArrayIsJudgedAndItsStandingToldAsFarAsItIsKnown) {
     const Standing cases[] = {
-        {"inactive", Sql("UPDATE result SET server_state=1 WHERE id=2"), "inactive, waits for size_regulator --app_name up", nullptr},
-        {"in_progress", Sql("UPDATE result SET server_state=4,hostid=9,report_deadline=12345 WHERE id=2"), "in progress on HOST#9, due at 12345", nullptr},
-        {"over", Sql("UPDATE result SET server_state=5,outcome=3 WHERE id=2"), "over, outcome: error on the host", nullptr},
-        {"not_read_yet", Sql("UPDATE result SET priority=0 WHERE id=2"), "unsent, not in the array: there is room", nullptr},
-        {"assigned", Sql("UPDATE workunit SET transitioner_flags=2 WHERE id=2"), "unsent, not in the array: its workunit is meant for certain hosts", nullptr},
-        {"cancelled", Sql("UPDATE workunit SET error_mask=16 WHERE id=2"), "its workunit was cancelled", "workunit_error"},
-        {"done", Sql("UPDATE workunit SET canonical_resultid=7 WHERE id=2"), "has a canonical result already", "workunit_done"},
-        {"too_large", Sql("UPDATE workunit SET rsc_memory_bound=1e12 WHERE id=2"), "unsent, not in the array", "memory"},
+        {"inactive", Sql("UPDATE result SET server_state=1 WHERE id=2"),
+         "inactive, waits for size_regulator --app_name up", nullptr},
+        {"in_progress", Sql("UPDATE result SET server_state=4,hostid=9,report_deadline=12345 WHERE id=2"),
+         "in progress on HOST#9, due at 12345", nullptr},
+        {"over", Sql("UPDATE result SET server_state=5,outcome=3 WHERE id=2"), "over, outcome: error on the host",
+         nullptr},
+        {"not_read_yet", Sql("UPDATE result SET priority=0 WHERE id=2"), "unsent, not in the array: there is room",
+         nullptr},
+        {"assigned", Sql("UPDATE workunit SET transitioner_flags=2 WHERE id=2"),
+         "unsent, not in the array: its workunit is meant for certain hosts", nullptr},
+        {"cancelled", Sql("UPDATE workunit SET error_mask=16 WHERE id=2"), "its workunit was cancelled",
+         "workunit_error"},
+        {"done", Sql("UPDATE workunit SET canonical_resultid=7 WHERE id=2"), "has a canonical result already",
+         "workunit_done"},
+        {"too_large", Sql("UPDATE workunit SET rsc_memory_bound=1e12 WHERE id=2"), "unsent, not in the array",
+         "memory"},
     };
     for (const Standing& c : cases) {
         SCOPED_TRACE(c.name);
@@ -240,13 +256,15 @@ TEST(Explain, AnotherConfigurationIsTriedWithoutBeingDeployed) {
     p.store();
     const auto& folder = p.world().folder();
     std::ofstream(folder / "new.xml") << "<boinc><config><mm_max_slots>3</mm_max_slots></config></boinc>";
-    std::ofstream(folder / "new_classes.xml") << "<plan_classes><plan_class><name>special</name></plan_class></plan_classes>";
+    std::ofstream(folder / "new_classes.xml")
+        << "<plan_classes><plan_class><name>special</name></plan_class></plan_classes>";
     EXPECT_EQ(explain_json(p)["binding"], "user_filter");
     EXPECT_EQ(explain_json(p, {"--host", "1", "--config", "new.xml"})["binding"], "cpu_count");
     const auto both = explain_json(p, {"--host", "1", "--config", "new.xml", "--plan_class_spec", "new_classes.xml"});
     EXPECT_EQ(both["would_send"], 1) << both.dump(1);
     EXPECT_THAT(both["notes"].dump(), HasSubstr("mm_max_slots"));
-    std::ofstream(folder / "bad.xml") << "<boinc><config><score_weights><luck>1</luck></score_weights></config></boinc>";
+    std::ofstream(folder / "bad.xml")
+        << "<boinc><config><score_weights><luck>1</luck></score_weights></config></boinc>";
     const RunResult bad = explain(p, {"--host", "1", "--config", "bad.xml"});
     EXPECT_EQ(bad.status, 1);
     EXPECT_THAT(bad.err, HasSubstr("luck"));
@@ -265,8 +283,17 @@ TEST(Explain, WhatStandsBeforeTheSearchIsNamed) {
         {"array_empty", [](Planted& p) { p.result().server_state = ServerState::kInactive; }},
         {"key_unknown", [](Planted& p) { p.request.more = "<code_sign_key>\n1024\nabc\n</code_sign_key>"; }},
         {"own_jobs_only", [](Planted& p) { p.user().seti_id = 1; }},
-        {"hr_unknown_for_all", [](Planted& p) { p.app().homogeneous_redundancy = HrType::kFine; p.edits = {{"Linux Debian", "Plan 9"}}; }},
-        {"lost_jobs_resent", [](Planted& p) { p.config = "<resend_lost_results/>"; p.in_progress(1); p.request.others.clear(); }},
+        {"hr_unknown_for_all",
+         [](Planted& p) {
+             p.app().homogeneous_redundancy = HrType::kFine;
+             p.edits = {{"Linux Debian", "Plan 9"}};
+         }},
+        {"lost_jobs_resent",
+         [](Planted& p) {
+             p.config = "<resend_lost_results/>";
+             p.in_progress(1);
+             p.request.others.clear();
+         }},
         {"assigned_jobs_sent",
          [](Planted& p) {
              p.config = "<enable_assignment/>";
@@ -339,33 +366,6 @@ TEST(Explain, BadInputIsAClearError) {
     const RunResult r = explain(p, {"--host", "1"});
     EXPECT_EQ(r.status, 1);
     EXPECT_THAT(r.err, HasSubstr("feeder"));
-}
-
-TEST(Volunteer, ReadsTheBindingConstraintFirst) {
-    Planted p;
-    p.user().project_prefs = "<project_preferences><project_specific><app_id>1</app_id><app_id>2</app_id></project_specific></project_preferences>";
-    App b = p.app();
-    b.id = 2;
-    b.name = "b";
-    b.user_friendly_name = "Bee";
-    p.rows.apps[2] = b;
-    p.another_job().rsc_memory_bound = 1e11;
-    p.another_job().rsc_memory_bound = 1e11;
-    HostAppVersion v;
-    v.host_id = v.app_version_id = 1;
-    p.workunit().rsc_disk_bound = 1e13;
-    p.config_aux = "<max_jobs_in_progress><project><total_limit><jobs>1</jobs></total_limit></project></max_jobs_in_progress>";
-    p.in_progress(1);
-    p.store();
-    const std::vector<std::string> messages = p.world().send_raw(p.request_text()).messages();
-    const auto at = [&](const std::string& part) {
-        for (std::size_t i = 0; i < messages.size(); ++i)
-            if (messages[i].find(part) != std::string::npos) return static_cast<int>(i);
-        return -1;
-    };
-    EXPECT_EQ(at("No tasks sent"), 0) << testing::PrintToString(messages);
-    EXPECT_EQ(at("limit on tasks in progress"), 1) << testing::PrintToString(messages);
-    EXPECT_LT(at("limit on tasks in progress"), at("Bee")) << testing::PrintToString(messages);
 }
 
 }  // namespace

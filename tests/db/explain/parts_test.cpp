@@ -44,10 +44,12 @@ TEST(HostRequest, PlatformsOfMachines) {
 }
 
 TEST(HostRequest, WhateverHostMiscHolds) {
-    for (const char* misc :
-         {"", "junk", "[]", "{}", R"({"client_version":7})", R"({"client_version":"x.y.z"})", R"({"gpus":7})", R"({"gpus":[7,{}]})",
-          R"({"gpus":[{"type":"nvidia","count":"nan","ram_mb":1e300,"driver_version":-1e99,"opencl_version":[]}]})",
-          R"({"vbox":{"version":7,"hw_accel":1,"hw_accel_enabled":"no"},"docker":[],"config":{"dont_use_docker":"1"}})"}) {
+    for (
+        const char* misc :
+        {"", "junk", "[]", "{}", R"({"client_version":7})", R"({"client_version":"x.y.z"})", R"({"gpus":7})",
+         R"({"gpus":[7,{}]})",
+         R"({"gpus":[{"type":"nvidia","count":"nan","ram_mb":1e300,"driver_version":-1e99,"opencl_version":[]}]})",
+         R"({"vbox":{"version":7,"hw_accel":1,"hw_accel_enabled":"no"},"docker":[],"config":{"dont_use_docker":"1"}})"}) {
         HostAndAccount found;
         found.host.id = 1;
         found.host.p_ncpus = -3;

@@ -1,5 +1,5 @@
-// One planted cause at a time: sched_explain, the real program on a real database and segment, names it. Every reason of
-// the list has its case.
+// One planted cause at a time: sched_explain, the real program on a real database and segment, names it. Every reason
+// of the list has its case.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -34,6 +34,8 @@ void hr(Planted& p) {
 }
 void changed_later(Planted& p, void (*change)(Database&)) { p.after_fill = change; }
 
+// A case a line.
+// clang-format off
 const Case kCases[] = {
     {Reason::kNoSuchApp, [](Planted& p) { p.workunit().appid = p.result().appid = 99; }},
     {Reason::kNoAppVersion,
@@ -125,6 +127,7 @@ const Case kCases[] = {
     {Reason::kWorkunitDone, [](Planted& p) { changed_later(p, [](Database& db) { db.execute(Sql("UPDATE workunit SET canonical_resultid=7")); }); }},
     {Reason::kResultGone, [](Planted& p) { changed_later(p, [](Database& db) { db.execute(Sql("UPDATE result SET server_state=5")); }); }},
 };
+// clang-format on
 
 class PlantedCause : public testing::TestWithParam<Case> {};
 
@@ -141,11 +144,13 @@ TEST_P(PlantedCause, IsNamed) {
         EXPECT_EQ(j["summary"][0]["reason"], reason_name(c.reason)) << j.dump(1);
     }
     const auto& summary = j["summary"];
-    const auto named = std::find_if(summary.begin(), summary.end(), [&](const auto& s) { return s["reason"] == reason_name(c.reason); });
+    const auto named = std::find_if(summary.begin(), summary.end(),
+                                    [&](const auto& s) { return s["reason"] == reason_name(c.reason); });
     ASSERT_NE(named, summary.end()) << j.dump(1);
     EXPECT_EQ((*named)["advice"], reason_advice(c.reason));
     // What ends a pass for all jobs is not said of each of them.
-    const bool of_a_job = std::any_of(j["jobs"].begin(), j["jobs"].end(), [&](const auto& job) { return job["fate"] == reason_name(c.reason); });
+    const bool of_a_job = std::any_of(j["jobs"].begin(), j["jobs"].end(),
+                                      [&](const auto& job) { return job["fate"] == reason_name(c.reason); });
     const bool limit = c.reason == Reason::kInProgressLimit || c.reason == Reason::kUserJobLimit;
     EXPECT_TRUE(of_a_job || limit) << j.dump(1);
 }
@@ -174,7 +179,8 @@ TEST(PlantedCauses, EveryReasonThatCanRefuseHasItsCase) {
     std::set<Reason> planted;
     for (const Case& c : kCases) EXPECT_TRUE(planted.insert(c.reason).second) << reason_name(c.reason);
     for (int r = 1; r < static_cast<int>(Reason::kCount); ++r)
-        EXPECT_TRUE(!is_refusal(static_cast<Reason>(r)) || planted.contains(static_cast<Reason>(r))) << reason_name(static_cast<Reason>(r));
+        EXPECT_TRUE(!is_refusal(static_cast<Reason>(r)) || planted.contains(static_cast<Reason>(r)))
+            << reason_name(static_cast<Reason>(r));
     EXPECT_GE(planted.size(), 30u);
 }
 

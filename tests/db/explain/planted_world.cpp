@@ -43,7 +43,8 @@ void fill(SchedulerWorld& world, int reliable_on_priority) {
     for (const auto& [id, r] : now.results) {
         if (r.server_state != ServerState::kUnsent) continue;
         const UnsentJob job{r, now.workunits.at(r.workunitid)};
-        ASSERT_TRUE(world.array().publish(slot++, job_summary_of(job, reliable_on_priority, std::time(nullptr)), slot_doc_of(job)));
+        ASSERT_TRUE(world.array().publish(slot++, job_summary_of(job, reliable_on_priority, std::time(nullptr)),
+                                          slot_doc_of(job)));
     }
 }
 
@@ -122,7 +123,8 @@ Planted::Planted() {
 
 void Planted::plan_class(const std::string& elements, const std::string& name) {
     version().plan_class = name;
-    plan_classes = "<plan_classes>\n<plan_class>\n<name>" + name + "</name>\n" + elements + "\n</plan_class>\n</plan_classes>\n";
+    plan_classes =
+        "<plan_classes>\n<plan_class>\n<name>" + name + "</name>\n" + elements + "\n</plan_class>\n</plan_classes>\n";
 }
 
 void Planted::nvidia(bool opencl, double seconds) {
@@ -132,9 +134,10 @@ void Planted::nvidia(bool opencl, double seconds) {
         "<peak_flops>2e13</peak_flops><cudaVersion>12020</cudaVersion><drvVersion>53554</drvVersion><totalGlobalMem>8e9</totalGlobalMem>"
         "<major>8</major><minor>6</minor>{3}</coproc_cuda></coprocs>\n",
         opencl ? 1 : 0, seconds, seconds > 0 ? 1 : 0,
-        opencl ? "<coproc_opencl><name>RTX</name><vendor>NVIDIA Corporation</vendor><double_fp_config>63</double_fp_config>"
-                 "<global_mem_size>8e9</global_mem_size><opencl_device_version>OpenCL 3.0 CUDA</opencl_device_version></coproc_opencl>"
-               : "");
+        opencl
+            ? "<coproc_opencl><name>RTX</name><vendor>NVIDIA Corporation</vendor><double_fp_config>63</double_fp_config>"
+              "<global_mem_size>8e9</global_mem_size><opencl_device_version>OpenCL 3.0 CUDA</opencl_device_version></coproc_opencl>"
+            : "");
 }
 
 Result& Planted::in_progress(Id hostid, Id wu) {
@@ -182,7 +185,8 @@ void Planted::store() {
     w.stop_feeder();
     empty_tables(w.db());
     w.config(config);
-    for (const char* name : {"config_aux.xml", "plan_class_spec.xml", "kw_prefs/1", "log_test"}) std::filesystem::remove_all(w.folder() / name);
+    for (const char* name : {"config_aux.xml", "plan_class_spec.xml", "kw_prefs/1", "log_test"})
+        std::filesystem::remove_all(w.folder() / name);
     if (!config_aux.empty()) write(w.folder() / "config_aux.xml", "<config>" + config_aux + "</config>");
     if (!plan_classes.empty()) write(w.folder() / "plan_class_spec.xml", plan_classes);
     for (std::size_t i = 0; i + 1 < files.size(); i += 2) write(w.folder() / files[i], files[i + 1]);

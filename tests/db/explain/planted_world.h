@@ -11,7 +11,8 @@ namespace sluice::test {
 struct Planted {
     Planted();
 
-    // What a case may change before run(). Rows: platform 1, app 1 "up", version 1, user 1, host 1, workunit 1, result 1.
+    // What a case may change before run(). Rows: platform 1, app 1 "up", version 1, user 1, host 1, workunit 1,
+    // result 1.
     FakeDb rows;
     std::string config, config_aux, plan_classes;
     RequestText request;

@@ -37,10 +37,14 @@ TEST_F(Starvation, IsReportedWithWhatTheHostsLack) {
     EXPECT_EQ(project.rpc(work_request(1, 1, 1000)).status, 0);
     EXPECT_TRUE(feeder.wait_for_output("find no host", 30)) << feeder.err();
     EXPECT_THAT(feeder.err(), HasSubstr("[RESULT#1] of app up"));
-    EXPECT_THAT(feeder.err(), HasSubstr("None of the 1 hosts heard of in the last day could take it: 1 lack its 64.00 GB of memory, 0 its 0.01 GB"));
+    EXPECT_THAT(
+        feeder.err(),
+        HasSubstr(
+            "None of the 1 hosts heard of in the last day could take it: 1 lack its 64.00 GB of memory, 0 its 0.01 GB"));
     const RunResult shape = project.run_program("show_shmem", {"--shape"});
     EXPECT_EQ(shape.status, 0) << shape.err;
-    EXPECT_THAT(shape.out, testing::ContainsRegex("up +-1 +0 +1 .* 1\n")) << shape.out;  // app, size class, HR class, jobs … passed over
+    EXPECT_THAT(shape.out, testing::ContainsRegex("up +-1 +0 +1 .* 1\n"))
+        << shape.out;  // app, size class, HR class, jobs … passed over
 }
 
 TEST_F(Starvation, PurgeStaleMakesRoom) {
@@ -61,8 +65,12 @@ TEST(StarvationText, SaysWhetherAnyHostCouldTakeTheJob) {
     JobSummary job;
     job.rsc_memory_bound = 2e9;
     EXPECT_THAT(starvation_text(finding, job, "up", {0, 0, 0, 0}), HasSubstr("No host was heard of in the last day"));
-    EXPECT_THAT(starvation_text(finding, job, "up", {5, 2, 5, 0}), HasSubstr("None of the 5 hosts heard of in the last day could take it: 3 lack its 2.00 GB of memory"));
-    EXPECT_THAT(starvation_text(finding, job, "up", {5, 5, 5, 5}), HasSubstr("5 of the 5 hosts heard of in the last day have its 2.00 GB of memory and 0.00 GB of disk: something else refuses it"));
+    EXPECT_THAT(starvation_text(finding, job, "up", {5, 2, 5, 0}),
+                HasSubstr("None of the 5 hosts heard of in the last day could take it: 3 lack its 2.00 GB of memory"));
+    EXPECT_THAT(
+        starvation_text(finding, job, "up", {5, 5, 5, 5}),
+        HasSubstr(
+            "5 of the 5 hosts heard of in the last day have its 2.00 GB of memory and 0.00 GB of disk: something else refuses it"));
 }
 
 }  // namespace

@@ -26,8 +26,10 @@ class FeederProject {
     explicit FeederProject(PrivateMariaDb& server, const std::string& more_config = "", int slots = 100)
         : server_(server), db_((use(server), server.create_project_database("feeder"))) {
         configure(more_config, slots);
-        for (const char* sql : {"insert into platform (create_time, name, user_friendly_name, deprecated) values (0, 'linux', 'Linux', 0)",
-                                "insert into app (create_time, name, user_friendly_name) values (0, 'one', 'One'), (0, 'two', 'Two')"}) {
+        for (
+            const char* sql :
+            {"insert into platform (create_time, name, user_friendly_name, deprecated) values (0, 'linux', 'Linux', 0)",
+             "insert into app (create_time, name, user_friendly_name) values (0, 'one', 'One'), (0, 'two', 'Two')"}) {
             execute(sql);
         }
         name = job_array_name(0x1111abcd, dir.path());
@@ -35,9 +37,10 @@ class FeederProject {
     ~FeederProject() { shm::Segment::remove(name.segment); }
 
     void configure(const std::string& more, int slots) {
-        dir.write("config.xml", "<boinc><config><db_name>feeder</db_name><db_user>root</db_user><db_passwd></db_passwd>"
-                                "<db_host>localhost</db_host><shmem_key>0x1111abcd</shmem_key><shmem_work_items>" +
-                                    std::to_string(slots) + "</shmem_work_items>" + more + "</config></boinc>\n");
+        dir.write("config.xml",
+                  "<boinc><config><db_name>feeder</db_name><db_user>root</db_user><db_passwd></db_passwd>"
+                  "<db_host>localhost</db_host><shmem_key>0x1111abcd</shmem_key><shmem_work_items>" +
+                      std::to_string(slots) + "</shmem_work_items>" + more + "</config></boinc>\n");
     }
     /// The statement is text of a test: straight to the server.
     void execute(const std::string& sql) {
@@ -68,13 +71,15 @@ class FeederProject {
         return result.value_or(RunResult{});
     }
     bool wait_ready(double timeout = 30) const {
-        return eventually([&] {
-            try {
-                return JobArray::attach_read_only(name)->ready();
-            } catch (const ShmemError&) {
-                return false;
-            }
-        }, timeout);
+        return eventually(
+            [&] {
+                try {
+                    return JobArray::attach_read_only(name)->ready();
+                } catch (const ShmemError&) {
+                    return false;
+                }
+            },
+            timeout);
     }
     /// Result ids by slot; 0: empty.
     std::vector<Id> array() const {
@@ -106,19 +111,23 @@ class FeederProject {
     void add_some_jobs(Id first, Id n, int priority, int app) {
         const std::string range = "seq_" + std::to_string(first) + "_to_" + std::to_string(first + n - 1);
         const auto app_text = std::to_string(app), priority_text = std::to_string(priority);
-        execute("insert into workunit (id, create_time, appid, name, xml_doc, batch, rsc_fpops_est, rsc_fpops_bound, "
-                "rsc_memory_bound, rsc_disk_bound, need_validate, canonical_resultid, canonical_credit, transition_time, delay_bound, "
-                "error_mask, file_delete_state, assimilate_state, hr_class, opaque, min_quorum, target_nresults, max_error_results, "
-                "max_total_results, max_success_results, result_template_file, priority, rsc_bandwidth_bound, fileset_id, "
-                "app_version_id, transitioner_flags, keywords, app_version_num) select seq, 0, " + app_text +
-                ", concat('wu_', seq), rpad('<workunit>', 300, 'x'), 0, 1e12, 1e14, 1e8, 1e8, 0, 0, 0, 2147483647, 86400, "
-                "0, 0, 0, 0, 0, 1, 1, 3, 10, 6, '', " + priority_text + ", 0, 0, 0, 0, '', 0 from " + range);
-        execute("insert into result (id, create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
-                "report_deadline, sent_time, received_time, name, cpu_time, batch, file_delete_state, validate_state, claimed_credit, "
-                "granted_credit, opaque, random, app_version_num, appid, exit_status, teamid, priority, elapsed_time, flops_estimate, "
-                "app_version_id, runtime_outlier, peak_working_set_size, peak_swap_size, peak_disk_usage) select seq, 0, seq, 2, 0, 0, 0, 0, "
-                "0, 0, 0, concat('wu_', seq, '_0'), 0, 0, 0, 0, 0, 0, 0, seq * 7919 % 100003, 0, " + app_text +
-                ", 0, 0, " + priority_text + ", 0, 0, 0, 0, 0, 0, 0 from " + range);
+        execute(
+            "insert into workunit (id, create_time, appid, name, xml_doc, batch, rsc_fpops_est, rsc_fpops_bound, "
+            "rsc_memory_bound, rsc_disk_bound, need_validate, canonical_resultid, canonical_credit, transition_time, delay_bound, "
+            "error_mask, file_delete_state, assimilate_state, hr_class, opaque, min_quorum, target_nresults, max_error_results, "
+            "max_total_results, max_success_results, result_template_file, priority, rsc_bandwidth_bound, fileset_id, "
+            "app_version_id, transitioner_flags, keywords, app_version_num) select seq, 0, " +
+            app_text +
+            ", concat('wu_', seq), rpad('<workunit>', 300, 'x'), 0, 1e12, 1e14, 1e8, 1e8, 0, 0, 0, 2147483647, 86400, "
+            "0, 0, 0, 0, 0, 1, 1, 3, 10, 6, '', " +
+            priority_text + ", 0, 0, 0, 0, '', 0 from " + range);
+        execute(
+            "insert into result (id, create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
+            "report_deadline, sent_time, received_time, name, cpu_time, batch, file_delete_state, validate_state, claimed_credit, "
+            "granted_credit, opaque, random, app_version_num, appid, exit_status, teamid, priority, elapsed_time, flops_estimate, "
+            "app_version_id, runtime_outlier, peak_working_set_size, peak_swap_size, peak_disk_usage) select seq, 0, seq, 2, 0, 0, 0, 0, "
+            "0, 0, 0, concat('wu_', seq, '_0'), 0, 0, 0, 0, 0, 0, 0, seq * 7919 % 100003, 0, " +
+            app_text + ", 0, 0, " + priority_text + ", 0, 0, 0, 0, 0, 0, 0 from " + range);
     }
 
     /// A test may have started another server since.

@@ -191,8 +191,9 @@ TEST(FeederProgram, AHundredSlotsFeedAFastConsumer) {
     }
     const double rate = static_cast<double>(consumer.committed()) / seconds_since(t0);
     std::sort(latencies.begin(), latencies.end());
-    std::printf("drained %.0f jobs/s; the array ran dry %zu times, refilled after %.1f ms (median), %.1f ms (most)\n", rate, latencies.size(),
-                latencies.empty() ? 0.0 : 1e3 * latencies[latencies.size() / 2], latencies.empty() ? 0.0 : 1e3 * latencies.back());
+    std::printf("drained %.0f jobs/s; the array ran dry %zu times, refilled after %.1f ms (median), %.1f ms (most)\n",
+                rate, latencies.size(), latencies.empty() ? 0.0 : 1e3 * latencies[latencies.size() / 2],
+                latencies.empty() ? 0.0 : 1e3 * latencies.back());
     EXPECT_EQ(consumer.committed(), all.size()) << "each was still unsent";
     std::sort(all.begin(), all.end());
     EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end()) << "none came twice";
@@ -201,10 +202,13 @@ TEST(FeederProgram, AHundredSlotsFeedAFastConsumer) {
 
 TEST(FeederProgram, AnyNumberOfAppsVersionsAndPlatforms) {
     auto p = make_project();
-    p.execute("insert into app (create_time, name, user_friendly_name) select 0, concat('app_', seq), 'App' from seq_1_to_40");
-    p.execute("insert into platform (create_time, name, user_friendly_name, deprecated) select 0, concat('p_', seq), 'P', 0 from seq_1_to_80");
-    p.execute("insert into app_version (create_time, appid, version_num, platformid, xml_doc, min_core_version, max_core_version, deprecated, "
-              "plan_class) select 0, 1 + seq % 42, 100 + seq, 1 + seq % 81, rpad('x', 2000, 'x'), 0, 0, 0, concat('p', seq) from seq_1_to_500");
+    p.execute(
+        "insert into app (create_time, name, user_friendly_name) select 0, concat('app_', seq), 'App' from seq_1_to_40");
+    p.execute(
+        "insert into platform (create_time, name, user_friendly_name, deprecated) select 0, concat('p_', seq), 'P', 0 from seq_1_to_80");
+    p.execute(
+        "insert into app_version (create_time, appid, version_num, platformid, xml_doc, min_core_version, max_core_version, deprecated, "
+        "plan_class) select 0, 1 + seq % 42, 100 + seq, 1 + seq % 81, rpad('x', 2000, 'x'), 0, 0, 0, concat('p', seq) from seq_1_to_500");
     p.add_jobs(1, 10, 0, 42);
     auto feeder = p.start();
     ASSERT_TRUE(p.wait_ready()) << feeder.err();
@@ -235,11 +239,13 @@ TEST(FeederProgram, ARaisedPriorityOfAnOldJobCounts) {
     ASSERT_TRUE(p.wait_ready()) << feeder.err();
     p.execute("update result set priority = 9 where id = 4711");
     Consumer consumer(p);
-    EXPECT_TRUE(eventually([&] {
-        consumer.take(1);
-        std::this_thread::sleep_for(std::chrono::milliseconds(300));
-        return p.holds(4711);
-    }, 12));
+    EXPECT_TRUE(eventually(
+        [&] {
+            consumer.take(1);
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+            return p.holds(4711);
+        },
+        12));
 }
 
 TEST(FeederProgram, AJobThatWasPutBackIsNotLost) {
@@ -264,7 +270,12 @@ TEST(FeederProgram, JobsOfFailedAndFinishedWorkunitsAreMarked) {
     auto feeder = p.start();
     ASSERT_TRUE(p.wait_ready()) << feeder.err();
     EXPECT_THAT(p.jobs(), ElementsAre(1, 2, 6, 7, 8, 9, 10));
-    EXPECT_TRUE(eventually([&] { return p.number(Sql("select count(*) from result where server_state = 5 and outcome = 5 and id in (3, 4)")) == 2; }, 5));
+    EXPECT_TRUE(eventually(
+        [&] {
+            return p.number(
+                       Sql("select count(*) from result where server_state = 5 and outcome = 5 and id in (3, 4)")) == 2;
+        },
+        5));
     EXPECT_EQ(p.number(Sql("select server_state from result where id = 5")), 2) << "targeted jobs are not the feeder's";
     p.execute("update workunit set error_mask = 16 where id = 7");
     EXPECT_TRUE(eventually([&] { return !p.holds(7); }, 5)) << "cancelled while in the array";

@@ -32,7 +32,8 @@ class FeederStoreTest : public testing::TestWithParam<Kind> {
             } else {
                 store_rows(db_, rows);
                 for (const auto& [user, quota] : quotas_) {
-                    Sql sql("insert into user_submit (user_id, quota, logical_start_time, submit_all, manage_all, max_jobs_in_progress) values (");
+                    Sql sql(
+                        "insert into user_submit (user_id, quota, logical_start_time, submit_all, manage_all, max_jobs_in_progress) values (");
                     db_.execute(sql << user << ", " << quota << ", 0, 1, 0, 0)");
                 }
                 store_ = make_feeder_store(db_);
@@ -86,7 +87,9 @@ TEST_P(FeederStoreTest, AWalkSeesEachUnsentResultOnceInOrder) {
 
 TEST_P(FeederStoreTest, WalksOfRandomQueuesAreCompleteAndOrdered) {
     const auto rng = make_seeded_rng(3);
-    for (Id id = 1; id <= 300; ++id) result(id, 1000 + id, static_cast<std::int64_t>(rng->below(7)) * 1000000 - 3000000, 1 + static_cast<Id>(rng->below(3)));
+    for (Id id = 1; id <= 300; ++id)
+        result(id, 1000 + id, static_cast<std::int64_t>(rng->below(7)) * 1000000 - 3000000,
+               1 + static_cast<Id>(rng->below(3)));
     for (const int page : {1, 7, 40, 299, 300, 301}) {
         for (const bool down : {true, false}) {
             const auto ids = walk({}, down ? WalkOrder::kPriorityDown : WalkOrder::kPriorityUp, page);
@@ -100,8 +103,9 @@ TEST_P(FeederStoreTest, WalksOfRandomQueuesAreCompleteAndOrdered) {
         app.appids = {2};
         const auto ids = walk(app, WalkOrder::kById, page);
         EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
-        EXPECT_EQ(ids.size(), static_cast<std::size_t>(std::count_if(rows.results.begin(), rows.results.end(),
-                                                                     [](const auto& r) { return r.second.appid == 2; })));
+        EXPECT_EQ(ids.size(),
+                  static_cast<std::size_t>(std::count_if(rows.results.begin(), rows.results.end(),
+                                                         [](const auto& r) { return r.second.appid == 2; })));
     }
 }
 
@@ -144,9 +148,11 @@ TEST_P(FeederStoreTest, LoadGivesAllThatAJobIs) {
     r.report_deadline = 5, r.create_time = 6;
     Workunit& w = rows.workunits[90];
     w.xml_doc = "<workunit>'\"\\\n</workunit>", w.batch = 4, w.rsc_fpops_est = 1e12, w.rsc_fpops_bound = 2e12;
-    w.rsc_memory_bound = 3e9, w.rsc_disk_bound = 4e9, w.rsc_bandwidth_bound = 5.5, w.canonical_resultid = 8, w.delay_bound = 86400;
+    w.rsc_memory_bound = 3e9, w.rsc_disk_bound = 4e9, w.rsc_bandwidth_bound = 5.5, w.canonical_resultid = 8,
+    w.delay_bound = 86400;
     w.error_mask = 2, w.hr_class = 258, w.target_nresults = 3, w.priority = 1, w.app_version_id = 17;
-    w.transitioner_flags = TransitionerFlags::kNoNewResults, w.size_class = 2, w.keywords = "1 2", w.app_version_num = 101;
+    w.transitioner_flags = TransitionerFlags::kNoNewResults, w.size_class = 2, w.keywords = "1 2",
+    w.app_version_num = 101;
     result(10, 91).server_state = ServerState::kOver;
     rows.results[11] = rows.results[9];  // its workunit is gone
     rows.results[11].id = 11, rows.results[11].name = "r11", rows.results[11].workunitid = 999;
@@ -314,7 +320,8 @@ TEST(FeederStoreQueries, UseTheIndexes) {
     const auto rows_examined = [&](const std::function<void()>& work) {
         const auto handler_reads = [&] {
             std::int64_t sum = 0;
-            Rows status = db.query(Sql("show session status where variable_name like 'Handler_read%' or variable_name = 'Sort_rows'"));
+            Rows status = db.query(
+                Sql("show session status where variable_name like 'Handler_read%' or variable_name = 'Sort_rows'"));
             while (status.next()) sum += status.i64(1);
             return sum;
         };

@@ -40,9 +40,10 @@ class Db : public testing::Test {
     }
     void SetUp() override {
         db.execute(Sql("drop table if exists t"));
-        db.execute(Sql("create table t (id int not null auto_increment primary key, n int not null default 0, "
-                       "d double not null default 0, s varchar(20) not null default '', b mediumblob, "
-                       "unique u (s)) engine=InnoDB"));
+        db.execute(
+            Sql("create table t (id int not null auto_increment primary key, n int not null default 0, "
+                "d double not null default 0, s varchar(20) not null default '', b mediumblob, "
+                "unique u (s)) engine=InnoDB"));
     }
     std::int64_t insert(const std::string& s, int n = 0) {
         Sql sql("insert into t (s,n) values (");
@@ -107,8 +108,12 @@ TEST_F(Db, EveryByteOfABlobComesBack) {
 
 TEST_F(Db, TextOfAnyBytesIsStoredInStrictMode) {
     const std::vector<std::pair<std::string, std::string>> cases = {
-        {"it's \\ ok", "it's \\ ok"},       {"日本🚀", "日本🚀"}, {"M\xfcller", "Müller"}, {std::string("a\0b", 3), std::string("a\0b", 3)},
-        {"\xff\xfe'; drop table t; -- ", "ÿþ'; drop table t; -"}, {"\x1a\n\r\"", "\x1a\n\r\""}};
+        {"it's \\ ok", "it's \\ ok"},
+        {"日本🚀", "日本🚀"},
+        {"M\xfcller", "Müller"},
+        {std::string("a\0b", 3), std::string("a\0b", 3)},
+        {"\xff\xfe'; drop table t; -- ", "ÿþ'; drop table t; -"},
+        {"\x1a\n\r\"", "\x1a\n\r\""}};
     for (const auto& [given, stored] : cases) {
         insert(given);
         Sql sql("select s from t where id=");
@@ -121,9 +126,11 @@ TEST_F(Db, RandomBytesComeBackCutAtCharacters) {
     std::minstd_rand random(1);
     for (int round = 0; round < 300; ++round) {
         std::string text;
-        for (int i = 0; i < 40; ++i) text += static_cast<char>(random() % 3 ? random() % 256 : "\xc3\xa4\xf0\x9f\x9a\x80'\\"[random() % 8]);
+        for (int i = 0; i < 40; ++i)
+            text += static_cast<char>(random() % 3 ? random() % 256 : "\xc3\xa4\xf0\x9f\x9a\x80'\\"[random() % 8]);
         Sql sql("select char_length(");
-        sql << SqlText{text, 20} << "), length(" << SqlBlob{text} << "), hex(" << SqlBlob{text} << ")=hex(" << SqlBlob{text} << ")";
+        sql << SqlText{text, 20} << "), length(" << SqlBlob{text} << "), hex(" << SqlBlob{text} << ")=hex("
+            << SqlBlob{text} << ")";
         const auto row = rows_of(db, sql, 3)[0];
         EXPECT_LE(std::stoi(row[0]), 20);
         EXPECT_EQ(row[1], "40");
@@ -132,7 +139,8 @@ TEST_F(Db, RandomBytesComeBackCutAtCharacters) {
 }
 
 TEST_F(Db, DoublesComeBackExactly) {
-    for (const double value : {0.1, 1.0 / 3, 1e-300, 1.7976931348623157e308, -2.2250738585072014e-308, 123456789.12345679, 0.0}) {
+    for (const double value :
+         {0.1, 1.0 / 3, 1e-300, 1.7976931348623157e308, -2.2250738585072014e-308, 123456789.12345679, 0.0}) {
         db.execute(Sql("delete from t"));
         Sql sql("insert into t (d) values (");
         sql << value << ")";

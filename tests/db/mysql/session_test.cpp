@@ -19,8 +19,9 @@ class Session : public testing::Test {
         admin.execute(Sql("set global general_log=1"));
         work();
         admin.execute(Sql("set global general_log=0"));
-        Rows rows = admin.query(Sql("select convert(argument using utf8mb4) from mysql.general_log where "
-                                    "command_type='Query' and thread_id<>connection_id() order by event_time"));
+        Rows rows =
+            admin.query(Sql("select convert(argument using utf8mb4) from mysql.general_log where "
+                            "command_type='Query' and thread_id<>connection_id() order by event_time"));
         std::vector<std::string> texts;
         while (rows.next()) texts.push_back(rows.text(0));
         return texts;
@@ -48,13 +49,17 @@ TEST_F(Session, ReadUncommittedCostsNoFurtherStatement) {
 }
 
 TEST_F(Session, IsUtf8UtcStrictAndKeepsTheServersIsolation) {
-    admin.execute(Sql("set global time_zone='+05:00', global sql_mode='NO_BACKSLASH_ESCAPES', global autocommit=0, "
-                      "global tx_isolation='READ-COMMITTED'"));
+    admin.execute(
+        Sql("set global time_zone='+05:00', global sql_mode='NO_BACKSLASH_ESCAPES', global autocommit=0, "
+            "global tx_isolation='READ-COMMITTED'"));
     Database db(server.settings());
-    const auto row = rows_of(db, Sql("select @@time_zone, @@sql_mode, @@character_set_client, "
-                                     "@@character_set_connection, @@character_set_results, @@autocommit, @@tx_isolation"), 7)[0];
-    admin.execute(Sql("set global time_zone='SYSTEM', global sql_mode=default, global autocommit=1, "
-                      "global tx_isolation='REPEATABLE-READ'"));
+    const auto row = rows_of(db,
+                             Sql("select @@time_zone, @@sql_mode, @@character_set_client, "
+                                 "@@character_set_connection, @@character_set_results, @@autocommit, @@tx_isolation"),
+                             7)[0];
+    admin.execute(
+        Sql("set global time_zone='SYSTEM', global sql_mode=default, global autocommit=1, "
+            "global tx_isolation='REPEATABLE-READ'"));
     EXPECT_EQ(row, (std::vector<std::string>{"+00:00",
                                              "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION",
                                              "utf8mb4", "utf8mb4", "utf8mb4", "1", "READ-COMMITTED"}));
@@ -77,7 +82,8 @@ TEST_F(Session, EachFailureToConnectSaysWhatToDo) {
     DbSettings settings = server.settings();
     settings.user = "vol";
     settings.password = "guess";
-    EXPECT_THAT(refusal(settings), testing::AllOf(testing::HasSubstr("<db_passwd>"), testing::Not(testing::HasSubstr("guess"))));
+    EXPECT_THAT(refusal(settings),
+                testing::AllOf(testing::HasSubstr("<db_passwd>"), testing::Not(testing::HasSubstr("guess"))));
     settings.password = "secret";
     EXPECT_EQ(refusal(settings), "connected");
     settings.name = "mysql";
@@ -85,7 +91,8 @@ TEST_F(Session, EachFailureToConnectSaysWhatToDo) {
     EXPECT_THAT(refusal(server.settings("nothere")), testing::HasSubstr("there is no database 'nothere'"));
     settings = server.settings();
     settings.host = "127.0.0.1:1";
-    EXPECT_THAT(refusal(settings), testing::AllOf(testing::HasSubstr("127.0.0.1:1"), testing::HasSubstr("is it running")));
+    EXPECT_THAT(refusal(settings),
+                testing::AllOf(testing::HasSubstr("127.0.0.1:1"), testing::HasSubstr("is it running")));
     settings.host = "nosuchhost.invalid";
     EXPECT_THAT(refusal(settings), testing::HasSubstr("is it running"));
 }

@@ -40,8 +40,7 @@ class ProjectSetup : public testing::Test {
         fs::create_directories(dir_ / "prefix/cgi-bin");
         fs::create_directory_symlink(SLUICE_BIN, dir_ / "prefix/bin");
         fs::permissions(dir_.write("prefix/cgi-bin/cgi", "#!/bin/sh\n"), fs::perms::owner_all);
-        fs::permissions(dir_.write("prefix/cgi-bin/file_upload_handler", "#!/bin/sh\n"),
-                        fs::perms::owner_all);
+        fs::permissions(dir_.write("prefix/cgi-bin/file_upload_handler", "#!/bin/sh\n"), fs::perms::owner_all);
     }
     ~ProjectSetup() override {
         Database db(server_.settings());
@@ -81,9 +80,8 @@ class ProjectSetup : public testing::Test {
     }
     void add_app(const std::string& more = "") {
         std::string text = text_of(root_ / "project.xml");
-        text.insert(
-            text.find("</boinc>"),
-            "<app><name>render</name><user_friendly_name>Render</user_friendly_name>" + more + "</app>\n");
+        text.insert(text.find("</boinc>"),
+                    "<app><name>render</name><user_friendly_name>Render</user_friendly_name>" + more + "</app>\n");
         std::ofstream(root_ / "project.xml") << text;
     }
 
@@ -163,8 +161,7 @@ TEST_F(ProjectSetup, AFailureLeavesNothingBehind) {
     EXPECT_EQ(make_project({"--install_from", "/nowhere"}).status, 1);
     EXPECT_EQ(make_project({"--name", "two words"}).status, 1);
     EXPECT_FALSE(fs::exists(root_));
-    EXPECT_EQ(
-        number_of(db, Sql("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name='tiles'")), 0);
+    EXPECT_EQ(number_of(db, Sql("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name='tiles'")), 0);
 }
 
 TEST_F(ProjectSetup, AnAdminAccountMakesTheDatabaseAndItsUser) {
@@ -198,9 +195,8 @@ TEST_F(ProjectSetup, XaddAddsWhatIsMissingAndNothingTwice) {
     EXPECT_EQ(added.status, 0) << added.err;
     EXPECT_THAT(added.out, HasSubstr("Added app render 'Render'"));
     EXPECT_TRUE(fs::exists(root_ / "reread_db"));
-    EXPECT_EQ(
-        rows(Sql("SELECT name, n_size_classes, weight, homogeneous_redundancy, min_avg_pfc FROM app"), 5),
-        (Table{{"render", "3", "0.5", "2", "1"}}));
+    EXPECT_EQ(rows(Sql("SELECT name, n_size_classes, weight, homogeneous_redundancy, min_avg_pfc FROM app"), 5),
+              (Table{{"render", "3", "0.5", "2", "1"}}));
     EXPECT_THAT(in_project({"xadd"}).out, HasSubstr("Skipped app render: it exists"));
     EXPECT_EQ(rows(Sql("SELECT COUNT(*) FROM app"), 1), (Table{{"1"}}));
 
@@ -218,9 +214,7 @@ class AppVersions : public ProjectSetup {
         ASSERT_EQ(in_project({"xadd"}).status, 0);
         fs::remove(root_ / "reread_db");
     }
-    void lay_out(const std::string& name, const std::string& text) {
-        dir_.write("tiles/apps/render/" + name, text);
-    }
+    void lay_out(const std::string& name, const std::string& text) { dir_.write("tiles/apps/render/" + name, text); }
 };
 
 TEST_F(AppVersions, AreSignedCopiedAndAddedOnce) {
@@ -234,21 +228,19 @@ TEST_F(AppVersions, AreSignedCopiedAndAddedOnce) {
                        "JOIN platform p "
                        "ON p.id=v.platformid ORDER BY v.id"),
                    5),
-              (Table{{"100", "x86_64-pc-linux-gnu", "", "0", "0"},
-                     {"100", "x86_64-pc-linux-gnu", "mt", "1", "0"}}));
+              (Table{{"100", "x86_64-pc-linux-gnu", "", "0", "0"}, {"100", "x86_64-pc-linux-gnu", "mt", "1", "0"}}));
     const std::string doc = rows(Sql("SELECT xml_doc FROM app_version ORDER BY id"), 1)[0][0];
-    EXPECT_THAT(doc, AllOf(HasSubstr("<name>render_1.0</name>"),
-                           HasSubstr("<url>http://127.0.0.1/tiles/download/render_1.0</url>"),
-                           HasSubstr("<nbytes>30</nbytes>"), HasSubstr("<api_version>7.20.5</api_version>"),
-                           HasSubstr("<main_program/>")));
+    EXPECT_THAT(
+        doc, AllOf(HasSubstr("<name>render_1.0</name>"),
+                   HasSubstr("<url>http://127.0.0.1/tiles/download/render_1.0</url>"), HasSubstr("<nbytes>30</nbytes>"),
+                   HasSubstr("<api_version>7.20.5</api_version>"), HasSubstr("<main_program/>")));
     EXPECT_EQ(text_of(root_ / "download/render_1.0"), "program API_VERSION_7.20.5 end");
     EXPECT_TRUE(fs::exists(root_ / "reread_db"));
 
     // The signature in the document is what a client checks.
     const std::size_t begin = doc.find("<file_signature>") + 16;
     const std::string signature = doc.substr(begin, doc.find("</file_signature>") - begin);
-    EXPECT_TRUE(
-        PublicKey::read(root_ / "keys/code_sign_public").verify("program API_VERSION_7.20.5 end", signature));
+    EXPECT_TRUE(PublicKey::read(root_ / "keys/code_sign_public").verify("program API_VERSION_7.20.5 end", signature));
 
     EXPECT_THAT(in_project({"update_versions", "--noconfirm"}).out,
                 HasSubstr("0 app version(s) added, 2 in the database"));
@@ -283,8 +275,7 @@ TEST_F(AppVersions, ABrokenOneDoesNotStopTheOthers) {
 
 TEST_F(ProjectSetup, AccountsAreMadeOnce) {
     ASSERT_EQ(make_project().status, 0);
-    const RunResult made =
-        in_project({"create_account", "--email", "me@example.org", "--name", "O'Neil \\ \"x\""});
+    const RunResult made = in_project({"create_account", "--email", "me@example.org", "--name", "O'Neil \\ \"x\""});
     ASSERT_EQ(made.status, 0) << made.err;
     EXPECT_THAT(made.out, MatchesRegex("[0-9a-f]{32}\n"));
     const Table users = rows(Sql("SELECT authenticator, name, email_addr, teamid, send_email FROM user"), 5);

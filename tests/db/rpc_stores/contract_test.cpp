@@ -99,15 +99,17 @@ std::string text(const std::optional<Account>& a) {
 }
 
 TEST_F(RpcStoresContract, AccountsByHostKeyAndId) {
-    rows.hosts[4] = host(4, 0);  // merged
+    rows.hosts[4] = host(4, 0);   // merged
     rows.hosts[5] = host(5, 77);  // its owner is gone
     same_on_both([](RpcStores s) {
         std::string out;
         for (Id id : {1, 3, 4, 5, 99}) {
             const auto found = s.accounts.host_and_account(id);
-            out += found ? fmt::format("{} {} {}; ", found->host.id, found->host.m_nbytes, text(found->account)) : "no; ";
+            out +=
+                found ? fmt::format("{} {} {}; ", found->host.id, found->host.m_nbytes, text(found->account)) : "no; ";
         }
-        for (const char* key : {"key1", "key2", "nokey", "", kNasty}) out += text(s.accounts.account_by_key(key)) + "; ";
+        for (const char* key : {"key1", "key2", "nokey", "", kNasty})
+            out += text(s.accounts.account_by_key(key)) + "; ";
         for (Id id : {1, 2, 9}) out += text(s.accounts.account_by_id(id)) + "; ";
         return out;
     });
@@ -140,7 +142,7 @@ TEST_F(RpcStoresContract, InsertHostUnlessTheMachineIsKnown) {
         h.expavg_time = 12;
         const MachineQuery q{2, "", "d", "1.2.3.4", "Linux", "m", 16e9, true};
         std::string out = fmt::format("{} ", s.accounts.insert_host(h, &q));
-        out += fmt::format("{} ", s.accounts.insert_host(h, &q));   // known now
+        out += fmt::format("{} ", s.accounts.insert_host(h, &q));  // known now
         return out + fmt::format("{}", s.accounts.insert_host(h, nullptr));
     });
 }
@@ -205,7 +207,8 @@ TEST_F(RpcStoresContract, HostStateAndCounters) {
     };
     same_on_both(loaded);
     same_on_both([](RpcStores s) {
-        s.host_states.change_versions(1, false, std::vector<VersionChange>{{9, 0, -5, true}, {7, 3, 0, false}, {1000002, 2, 0, false}});
+        s.host_states.change_versions(
+            1, false, std::vector<VersionChange>{{9, 0, -5, true}, {7, 3, 0, false}, {1000002, 2, 0, false}});
         s.host_states.change_versions(1, true, std::vector<VersionChange>{{7, 1, 10, false}});
         s.host_states.change_versions(2, true, {});
         s.host_states.insert_messages(1, 77, std::vector<MessageFromHost>{{"v", kNasty}, {kNasty, ""}});
@@ -233,8 +236,10 @@ TEST_F(RpcStoresContract, VerdictsOnVersionsWithAndWithoutTheirTable) {
     same_on_both(loaded);
     rows.low_turnaround = {{{1, 7}, true}, {{1, 1000002}, false}, {{2, 7}, true}};
     same_on_both([&](RpcStores s) {
-        make_host_ltt_store(database())->write(
-            std::vector<VersionTurnaround>{{1, 7, true, 0.5, 9}, {1, 1000002, false, 3, 5}, {2, 7, true, 0.1, 3}}, {});
+        make_host_ltt_store(database())
+            ->write(
+                std::vector<VersionTurnaround>{{1, 7, true, 0.5, 9}, {1, 1000002, false, 3, 5}, {2, 7, true, 0.1, 3}},
+                {});
         return loaded(s);
     });
     database().execute(Sql("DROP TABLE sluice_host_ltt"));
@@ -325,8 +330,8 @@ TEST_F(RpcStoresContract, ReportsOfResultsThatAreOutOrLate) {
 }
 
 TEST_F(RpcStoresContract, SendingTakesOnlyWhatMayBeSent) {
-    in_progress(20, 1, 1);   // lost by host 1
-    in_progress(30, 2, 1);   // another host's
+    in_progress(20, 1, 1);  // lost by host 1
+    in_progress(30, 2, 1);  // another host's
     rows.workunits.at(4).error_mask = 16;
     rows.workunits.at(5).hr_class = 258;
     rows.workunits.at(6).app_version_id = 12;

@@ -11,24 +11,24 @@ int code(E e) {
 }
 
 std::string text(const Result& r) {
-    return fmt::format("result {} wu {} state {} outcome {} client {} host {} user {} team {} deadline {} sent {} received {} "
-                       "name {} cpu {} elapsed {} out [{}] err [{}] validate {} exit {} num {} flops {} version {} peaks {} {} {}\n",
-                       r.id, r.workunitid, code(r.server_state), code(r.outcome), code(r.client_state), r.hostid,
-                       r.userid, r.teamid, r.report_deadline, r.sent_time, r.received_time, r.name, r.cpu_time,
-                       r.elapsed_time, r.xml_doc_out, r.stderr_out, code(r.validate_state), r.exit_status,
-                       r.app_version_num, r.flops_estimate, r.app_version_id, r.peak_working_set_size,
-                       r.peak_swap_size, r.peak_disk_usage);
+    return fmt::format(
+        "result {} wu {} state {} outcome {} client {} host {} user {} team {} deadline {} sent {} received {} "
+        "name {} cpu {} elapsed {} out [{}] err [{}] validate {} exit {} num {} flops {} version {} peaks {} {} {}\n",
+        r.id, r.workunitid, code(r.server_state), code(r.outcome), code(r.client_state), r.hostid, r.userid, r.teamid,
+        r.report_deadline, r.sent_time, r.received_time, r.name, r.cpu_time, r.elapsed_time, r.xml_doc_out,
+        r.stderr_out, code(r.validate_state), r.exit_status, r.app_version_num, r.flops_estimate, r.app_version_id,
+        r.peak_working_set_size, r.peak_swap_size, r.peak_disk_usage);
 }
 
 std::string text(const Host& h) {
-    return fmt::format("host {} user {} seqno {} time {} tz {} name {} ip {} same {} frac {} {} {} {} dcf {} cpus {} {} {} fp {} os {} {} "
-                       "mem {} disk {} {} {} {} {} bw {} {} cpid {} ext {} product {} gpus {} {} misc [{}] credit {} venue {}\n",
-                       h.id, h.userid, h.rpc_seqno, h.rpc_time, h.timezone, h.domain_name, h.last_ip_addr,
-                       h.nsame_ip_addr, h.on_frac, h.connected_frac, h.active_frac, h.gpu_active_frac,
-                       h.duration_correction_factor, h.p_ncpus, h.p_vendor, h.p_model, h.p_fpops, h.os_name,
-                       h.os_version, h.m_nbytes, h.d_total, h.d_free, h.d_boinc_used_total, h.d_boinc_used_project,
-                       h.d_boinc_max, h.n_bwup, h.n_bwdown, h.host_cpid, h.external_ip_addr, h.product_name, h.p_ngpus,
-                       h.p_gpu_fpops, h.misc, h.total_credit, h.venue);
+    return fmt::format(
+        "host {} user {} seqno {} time {} tz {} name {} ip {} same {} frac {} {} {} {} dcf {} cpus {} {} {} fp {} os {} {} "
+        "mem {} disk {} {} {} {} {} bw {} {} cpid {} ext {} product {} gpus {} {} misc [{}] credit {} venue {}\n",
+        h.id, h.userid, h.rpc_seqno, h.rpc_time, h.timezone, h.domain_name, h.last_ip_addr, h.nsame_ip_addr, h.on_frac,
+        h.connected_frac, h.active_frac, h.gpu_active_frac, h.duration_correction_factor, h.p_ncpus, h.p_vendor,
+        h.p_model, h.p_fpops, h.os_name, h.os_version, h.m_nbytes, h.d_total, h.d_free, h.d_boinc_used_total,
+        h.d_boinc_used_project, h.d_boinc_max, h.n_bwup, h.n_bwdown, h.host_cpid, h.external_ip_addr, h.product_name,
+        h.p_ngpus, h.p_gpu_fpops, h.misc, h.total_credit, h.venue);
 }
 
 }  // namespace

@@ -29,9 +29,11 @@ class Process : public testing::Test {
         return own;
     }
     void configure(const std::string& more, const std::string& user = "root") {
-        project.write("config.xml", "<boinc><config><db_host>localhost</db_host><db_name>proc</db_name><db_user>" + user +
+        project.write("config.xml", "<boinc><config><db_host>localhost</db_host><db_name>proc</db_name><db_user>" +
+                                        user +
                                         "</db_user><db_passwd></db_passwd><upload_url>http://x/upload</upload_url>"
-                                        "<daily_result_quota>100</daily_result_quota>" + more + "</config></boinc>");
+                                        "<daily_result_quota>100</daily_result_quota>" +
+                                        more + "</config></boinc>");
     }
     std::vector<std::string> command(const std::vector<std::string>& args) const {
         std::vector<std::string> all = {std::string(SLUICE_BINARY_DIR).append("/bin/transitioner")};
@@ -46,21 +48,24 @@ class Process : public testing::Test {
         return std::make_unique<Subprocess>(command(args), in_project());
     }
     void add_workunits(int n, int target) {
-        Sql sql("insert into workunit (create_time,appid,name,batch,rsc_fpops_est,rsc_fpops_bound,rsc_memory_bound,"
-                "rsc_disk_bound,need_validate,canonical_resultid,canonical_credit,transition_time,delay_bound,"
-                "error_mask,file_delete_state,assimilate_state,hr_class,opaque,min_quorum,target_nresults,"
-                "max_error_results,max_total_results,max_success_results,result_template_file,priority,"
-                "rsc_bandwidth_bound,fileset_id,app_version_id,transitioner_flags,keywords,app_version_num) "
-                "select 1,1,concat('wu_',seq),0,0,0,0,0,0,0,0,unix_timestamp()-10,1000,0,0,0,0,0,1,");
-        sql << target << ",10,20,10,'templates/out',0,0,0,0,0,'',0 from (select seq from seq_1_to_100000 limit " << n << ") s";
+        Sql sql(
+            "insert into workunit (create_time,appid,name,batch,rsc_fpops_est,rsc_fpops_bound,rsc_memory_bound,"
+            "rsc_disk_bound,need_validate,canonical_resultid,canonical_credit,transition_time,delay_bound,"
+            "error_mask,file_delete_state,assimilate_state,hr_class,opaque,min_quorum,target_nresults,"
+            "max_error_results,max_total_results,max_success_results,result_template_file,priority,"
+            "rsc_bandwidth_bound,fileset_id,app_version_id,transitioner_flags,keywords,app_version_num) "
+            "select 1,1,concat('wu_',seq),0,0,0,0,0,0,0,0,unix_timestamp()-10,1000,0,0,0,0,0,1,");
+        sql << target << ",10,20,10,'templates/out',0,0,0,0,0,'',0 from (select seq from seq_1_to_100000 limit " << n
+            << ") s";
         db.execute(sql);
     }
     std::int64_t number(SqlLiteral query) { return number_of(db, Sql(query)); }
     std::int64_t results() { return number("select count(*) from result"); }
     void expect_each_made_once(int workunits, int target) {
         EXPECT_EQ(results(), static_cast<std::int64_t>(workunits) * target);
-        Sql wrong("select count(*) from (select w.id, count(r.id) c from workunit w left join result r on r.workunitid=w.id "
-                  "group by w.id having c<>");
+        Sql wrong(
+            "select count(*) from (select w.id, count(r.id) c from workunit w left join result r on r.workunitid=w.id "
+            "group by w.id having c<>");
         wrong << target << ") x";
         EXPECT_EQ(number_of(db, wrong), 0);
         EXPECT_EQ(number("select count(*) from workunit where transition_time<unix_timestamp()+800000"), 0);
@@ -144,7 +149,8 @@ TEST_F(Process, ADatabaseThatDiesAndComesBack) {
 TEST_F(Process, ReportsAndTimeOutsDoNotOverwriteEachOther) {
     add_workunits(1500, 1);
     ASSERT_EQ(transitioner({"--one_pass"}).status, 0);
-    db.execute(Sql("update result set server_state=4, hostid=1+id mod 7, app_version_id=5, report_deadline=unix_timestamp()-1"));
+    db.execute(Sql(
+        "update result set server_state=4, hostid=1+id mod 7, app_version_id=5, report_deadline=unix_timestamp()-1"));
     db.execute(Sql("update workunit set transition_time=unix_timestamp()-1"));
     std::map<Id, Id> workunit_of;
     for (const auto& row : rows_of(db, Sql("select id, workunitid from result"), 2))
@@ -154,7 +160,8 @@ TEST_F(Process, ReportsAndTimeOutsDoNotOverwriteEachOther) {
         Database own(server().settings("proc"));
         for (auto at = workunit_of.rbegin(); at != workunit_of.rend(); ++at) {
             const Id id = at->first;
-            Sql report("update result set server_state=5, outcome=1, validate_state=0, received_time=unix_timestamp() where id=");
+            Sql report(
+                "update result set server_state=5, outcome=1, validate_state=0, received_time=unix_timestamp() where id=");
             if (own.execute(report << id << " and server_state=4") != 1) continue;
             reported.push_back(id);
             Sql wake("update workunit set transition_time=unix_timestamp()-1 where id=");
@@ -163,7 +170,8 @@ TEST_F(Process, ReportsAndTimeOutsDoNotOverwriteEachOther) {
     });
     auto first = start({"--sleep_interval", "1"}), second = start({"--sleep_interval", "1"});
     reporter.join();
-    EXPECT_TRUE(eventually([&] { return number("select count(*) from workunit where transition_time<unix_timestamp()") == 0; }));
+    EXPECT_TRUE(eventually(
+        [&] { return number("select count(*) from workunit where transition_time<unix_timestamp()") == 0; }));
     for (auto* process : {first.get(), second.get()}) {
         process->send_signal(SIGTERM);
         const auto result = process->wait(30);
@@ -172,9 +180,12 @@ TEST_F(Process, ReportsAndTimeOutsDoNotOverwriteEachOther) {
     }
     EXPECT_EQ(number("select count(*) from result where outcome=1"), static_cast<std::int64_t>(reported.size()));
     EXPECT_EQ(number("select count(*) from result where outcome=4"), 1500 - static_cast<std::int64_t>(reported.size()));
-    EXPECT_EQ(number("select count(*) from result where server_state=2"), 1500 - static_cast<std::int64_t>(reported.size()));
-    EXPECT_EQ(number("select count(*) from workunit where need_validate=1"), static_cast<std::int64_t>(reported.size()));
-    EXPECT_EQ(number("select ifnull(sum(turnaround_n),0) from host_app_version"), 1500 - static_cast<std::int64_t>(reported.size()));
+    EXPECT_EQ(number("select count(*) from result where server_state=2"),
+              1500 - static_cast<std::int64_t>(reported.size()));
+    EXPECT_EQ(number("select count(*) from workunit where need_validate=1"),
+              static_cast<std::int64_t>(reported.size()));
+    EXPECT_EQ(number("select ifnull(sum(turnaround_n),0) from host_app_version"),
+              1500 - static_cast<std::int64_t>(reported.size()));
 }
 
 TEST_F(Process, OneMissingTemplateStopsNobodyElse) {
@@ -184,7 +195,9 @@ TEST_F(Process, OneMissingTemplateStopsNobodyElse) {
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.err, testing::AllOf(HasSubstr("[WU#7 wu_7]"), HasSubstr("templates/none is missing")));
     EXPECT_EQ(results(), 49);
-    EXPECT_EQ(number("select transition_time between unix_timestamp()+200 and unix_timestamp()+300 from workunit where id=7"), 1);
+    EXPECT_EQ(
+        number("select transition_time between unix_timestamp()+200 and unix_timestamp()+300 from workunit where id=7"),
+        1);
 }
 
 TEST_F(Process, SaysWhatIsWrong) {
@@ -199,8 +212,11 @@ TEST_F(Process, SaysWhatIsWrong) {
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.err, HasSubstr("<db_user>"));
     configure("<dont_generate_upload_certificates/>");
-    for (const std::vector<std::string>& args : {std::vector<std::string>{"--mod", "2", "2"}, {"--mod", "0", "0"},
-                                                 {"--mod", "2"}, {"--no_such_option"}, {"--wu_id"}}) {
+    for (const std::vector<std::string>& args : {std::vector<std::string>{"--mod", "2", "2"},
+                                                 {"--mod", "0", "0"},
+                                                 {"--mod", "2"},
+                                                 {"--no_such_option"},
+                                                 {"--wu_id"}}) {
         result = transitioner(args);
         EXPECT_EQ(result.status, 1) << testing::PrintToString(args);
         EXPECT_FALSE(result.err.empty());
@@ -215,12 +231,14 @@ TEST_F(Process, StopsOnTheTriggerFileAndOnSignals) {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
         auto process = start({});
         // It has installed its handlers once it asks the database for work.
-        ASSERT_TRUE(eventually([&] { return number("select count(*) from information_schema.processlist where db='proc'") == 2; }));
+        ASSERT_TRUE(eventually(
+            [&] { return number("select count(*) from information_schema.processlist where db='proc'") == 2; }));
         process->send_signal(signal);
         const auto result = process->wait(20);
         ASSERT_TRUE(result) << signal;
         EXPECT_EQ(result->status, 0) << result->err;
-        ASSERT_TRUE(eventually([&] { return number("select count(*) from information_schema.processlist where db='proc'") == 1; }));
+        ASSERT_TRUE(eventually(
+            [&] { return number("select count(*) from information_schema.processlist where db='proc'") == 1; }));
     }
     auto process = start({});
     project.write("stop_daemons", "<stop/>\n");

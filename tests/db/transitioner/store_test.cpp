@@ -119,12 +119,18 @@ TEST_P(Store, FactsAreTheRows) {
     const auto facts = store().facts(ids);
     ASSERT_EQ(facts.size(), 1u);
     const Workunit& f = facts[0].wu;
-    EXPECT_EQ(std::tie(f.name, f.appid, f.batch, f.need_validate, f.canonical_resultid, f.transition_time, f.delay_bound),
-              std::tie(wu.name, wu.appid, wu.batch, wu.need_validate, wu.canonical_resultid, wu.transition_time, wu.delay_bound));
-    EXPECT_EQ(std::tie(f.error_mask, f.file_delete_state, f.assimilate_state, f.hr_class, f.min_quorum, f.target_nresults),
-              std::tie(wu.error_mask, wu.file_delete_state, wu.assimilate_state, wu.hr_class, wu.min_quorum, wu.target_nresults));
-    EXPECT_EQ(std::tie(f.max_error_results, f.max_total_results, f.max_success_results, f.result_template_file, f.priority),
-              std::tie(wu.max_error_results, wu.max_total_results, wu.max_success_results, wu.result_template_file, wu.priority));
+    EXPECT_EQ(
+        std::tie(f.name, f.appid, f.batch, f.need_validate, f.canonical_resultid, f.transition_time, f.delay_bound),
+        std::tie(wu.name, wu.appid, wu.batch, wu.need_validate, wu.canonical_resultid, wu.transition_time,
+                 wu.delay_bound));
+    EXPECT_EQ(
+        std::tie(f.error_mask, f.file_delete_state, f.assimilate_state, f.hr_class, f.min_quorum, f.target_nresults),
+        std::tie(wu.error_mask, wu.file_delete_state, wu.assimilate_state, wu.hr_class, wu.min_quorum,
+                 wu.target_nresults));
+    EXPECT_EQ(
+        std::tie(f.max_error_results, f.max_total_results, f.max_success_results, f.result_template_file, f.priority),
+        std::tie(wu.max_error_results, wu.max_total_results, wu.max_success_results, wu.result_template_file,
+                 wu.priority));
     EXPECT_EQ(std::tie(f.app_version_id, f.transitioner_flags, f.size_class),
               std::tie(wu.app_version_id, wu.transitioner_flags, wu.size_class));
     ASSERT_EQ(facts[0].results.size(), 2u);
@@ -184,7 +190,10 @@ TEST_P(Store, TimeOutsWeighOnTheHostsVersion) {
     const std::vector<Id> ids = {1};
     store().transition(ids, kNow, [&](const std::vector<TransitionFacts>& facts) {
         return TransitionWrites{.workunits = {change_of(facts[0].wu, kNow + 5)},
-                                .timed_out = {{10, 7, 1000, 500}, {10, 7, 2000, 500}, {11, 7, 1000, 500}, {12, 7, 1000, 500},
+                                .timed_out = {{10, 7, 1000, 500},
+                                              {10, 7, 2000, 500},
+                                              {11, 7, 1000, 500},
+                                              {12, 7, 1000, 500},
                                               {12, 1000002, 1000, 20}}};
     });
     const FakeDb now = after();
@@ -228,19 +237,21 @@ std::int64_t rows_read(Database& db) {
 
 TEST_P(RealStore, ReadingDoesNotGrowWithHistory) {
     db.execute(Sql("set @n=0"));
-    db.execute(Sql("insert into workunit (create_time,appid,name,batch,rsc_fpops_est,rsc_fpops_bound,rsc_memory_bound,"
-                   "rsc_disk_bound,need_validate,canonical_resultid,canonical_credit,transition_time,delay_bound,"
-                   "error_mask,file_delete_state,assimilate_state,hr_class,opaque,min_quorum,target_nresults,"
-                   "max_error_results,max_total_results,max_success_results,result_template_file,priority,"
-                   "rsc_bandwidth_bound,fileset_id,app_version_id,transitioner_flags,keywords,app_version_num) "
-                   "select 1,1,concat('old',seq),0,0,0,0,0,0,0,0,2147483647,0,0,0,0,0,0,1,1,1,1,1,'t',0,0,0,0,0,'',0 "
-                   "from seq_1_to_20000"));
-    db.execute(Sql("insert into result (create_time,workunitid,server_state,outcome,client_state,hostid,userid,"
-                   "report_deadline,sent_time,received_time,name,cpu_time,batch,file_delete_state,validate_state,"
-                   "claimed_credit,granted_credit,opaque,random,app_version_num,appid,exit_status,teamid,priority,"
-                   "elapsed_time,flops_estimate,app_version_id,runtime_outlier,peak_working_set_size,peak_swap_size,"
-                   "peak_disk_usage) select 1,seq,5,1,0,0,0,0,0,0,concat('old',seq,'_0'),0,0,0,1,0,0,0,0,0,1,0,0,0,0,0,0,0,"
-                   "0,0,0 from seq_1_to_20000"));
+    db.execute(
+        Sql("insert into workunit (create_time,appid,name,batch,rsc_fpops_est,rsc_fpops_bound,rsc_memory_bound,"
+            "rsc_disk_bound,need_validate,canonical_resultid,canonical_credit,transition_time,delay_bound,"
+            "error_mask,file_delete_state,assimilate_state,hr_class,opaque,min_quorum,target_nresults,"
+            "max_error_results,max_total_results,max_success_results,result_template_file,priority,"
+            "rsc_bandwidth_bound,fileset_id,app_version_id,transitioner_flags,keywords,app_version_num) "
+            "select 1,1,concat('old',seq),0,0,0,0,0,0,0,0,2147483647,0,0,0,0,0,0,1,1,1,1,1,'t',0,0,0,0,0,'',0 "
+            "from seq_1_to_20000"));
+    db.execute(
+        Sql("insert into result (create_time,workunitid,server_state,outcome,client_state,hostid,userid,"
+            "report_deadline,sent_time,received_time,name,cpu_time,batch,file_delete_state,validate_state,"
+            "claimed_credit,granted_credit,opaque,random,app_version_num,appid,exit_status,teamid,priority,"
+            "elapsed_time,flops_estimate,app_version_id,runtime_outlier,peak_working_set_size,peak_swap_size,"
+            "peak_disk_usage) select 1,seq,5,1,0,0,0,0,0,0,concat('old',seq,'_0'),0,0,0,1,0,0,0,0,0,1,0,0,0,0,0,0,0,"
+            "0,0,0 from seq_1_to_20000"));
     for (Id id = 30001; id <= 30010; ++id) workunit(id, kNow - 1);
     for (Id id = 30001; id <= 30010; ++id) result(id, id);
     const auto list = [&] {
@@ -272,12 +283,15 @@ TEST_P(RealStore, AResultThatChangesMeanwhileIsDecidedOnAgain) {
     const std::vector<Id> ids = {1};
     store().transition(ids, kNow, [&](const std::vector<TransitionFacts>& facts) {
         // Upstream's cgi writes the result first, then the workunit: our lock on the workunit does not stop it.
-        if (++decisions == 1) reporter.execute(Sql("update result set server_state=5, outcome=1, received_time=7 where id=10"));
+        if (++decisions == 1)
+            reporter.execute(Sql("update result set server_state=5, outcome=1, received_time=7 where id=10"));
         const ResultFacts& r = facts[0].results[0];
         last = r.server_state;
         TransitionWrites writes{.workunits = {change_of(facts[0].wu, kNow + 9)}};
         if (r.server_state == ServerState::kInProgress)
-            writes.results.push_back({.was = r, .server_state = ServerState::kOver, .outcome = Outcome::kNoReply,
+            writes.results.push_back({.was = r,
+                                      .server_state = ServerState::kOver,
+                                      .outcome = Outcome::kNoReply,
                                       .if_deadline_before = kNow});
         return writes;
     });
@@ -301,24 +315,30 @@ TEST_P(RealStore, OnlyThePagesWorkunitsAreLocked) {
     store().transition(ids, kNow, [&](const std::vector<TransitionFacts>& facts) {
         EXPECT_EQ(other.execute(Sql("update workunit set transition_time=transition_time-1 where id in (5,20)")), 2);
         EXPECT_EQ(other.execute(Sql("update result set cpu_time=1 where workunitid=5")), 1);
-        EXPECT_EQ(other.execute(Sql("insert into workunit select 100, create_time, appid, 'another', xml_doc, batch, "
-                                    "rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, need_validate, "
-                                    "canonical_resultid, canonical_credit, transition_time, delay_bound, error_mask, "
-                                    "file_delete_state, assimilate_state, hr_class, opaque, min_quorum, target_nresults, "
-                                    "max_error_results, max_total_results, max_success_results, result_template_file, "
-                                    "priority, now(), rsc_bandwidth_bound, fileset_id, app_version_id, "
-                                    "transitioner_flags, size_class, keywords, app_version_num from workunit where id=5")), 1);
+        EXPECT_EQ(
+            other.execute(Sql("insert into workunit select 100, create_time, appid, 'another', xml_doc, batch, "
+                              "rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, need_validate, "
+                              "canonical_resultid, canonical_credit, transition_time, delay_bound, error_mask, "
+                              "file_delete_state, assimilate_state, hr_class, opaque, min_quorum, target_nresults, "
+                              "max_error_results, max_total_results, max_success_results, result_template_file, "
+                              "priority, now(), rsc_bandwidth_bound, fileset_id, app_version_id, "
+                              "transitioner_flags, size_class, keywords, app_version_num from workunit where id=5")),
+            1);
         TransitionWrites writes;
         for (const auto& f : facts) {
             writes.workunits.push_back(change_of(f.wu, kNow + 9));
-            writes.results.push_back({.was = f.results[0], .server_state = ServerState::kOver, .outcome = Outcome::kNoReply});
+            writes.results.push_back(
+                {.was = f.results[0], .server_state = ServerState::kOver, .outcome = Outcome::kNoReply});
         }
         return writes;
     });
-    EXPECT_THROW(store().transition(ids, std::nullopt, [&](const auto&) -> TransitionWrites {
-        other.execute(Sql("update workunit set priority=1 where id=6"));
-        return {};
-    }), DbError) << "those of the page are";
+    EXPECT_THROW(store().transition(ids, std::nullopt,
+                                    [&](const auto&) -> TransitionWrites {
+                                        other.execute(Sql("update workunit set priority=1 where id=6"));
+                                        return {};
+                                    }),
+                 DbError)
+        << "those of the page are";
 }
 
 TEST_P(RealStore, APageOfNewWorkunitsCostsAHandfulOfStatements) {

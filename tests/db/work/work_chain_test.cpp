@@ -19,20 +19,24 @@ class WorkChain : public testing::Test {
   protected:
     WorkChain() : db_(PrivateMariaDb::shared().settings(name())) {
         truncate_all_tables(db_);
-        project_.write("config.xml", "<boinc><config><db_name>" + name() +
-                                         "</db_name><db_user>root</db_user><db_passwd></db_passwd><db_host>localhost</db_host>"
-                                         "<download_url>http://h/download</download_url><download_dir>" + (project_ / "download").string() +
-                                         "</download_dir><upload_dir>" + (project_ / "upload").string() +
-                                         "</upload_dir><upload_url>http://h/fuh</upload_url><uldl_dir_fanout>1024</uldl_dir_fanout>"
-                                         "<cache_md5_info>1</cache_md5_info><daily_result_quota>10</daily_result_quota></config></boinc>");
-        project_.write("templates/a_in", "<file_info/><workunit><file_ref><open_name>in</open_name></file_ref></workunit>");
+        project_.write(
+            "config.xml",
+            "<boinc><config><db_name>" + name() +
+                "</db_name><db_user>root</db_user><db_passwd></db_passwd><db_host>localhost</db_host>"
+                "<download_url>http://h/download</download_url><download_dir>" +
+                (project_ / "download").string() + "</download_dir><upload_dir>" + (project_ / "upload").string() +
+                "</upload_dir><upload_url>http://h/fuh</upload_url><uldl_dir_fanout>1024</uldl_dir_fanout>"
+                "<cache_md5_info>1</cache_md5_info><daily_result_quota>10</daily_result_quota></config></boinc>");
+        project_.write("templates/a_in",
+                       "<file_info/><workunit><file_ref><open_name>in</open_name></file_ref></workunit>");
         project_.write("templates/a_out", "<file_info><name><OUTFILE_0/></name></file_info><result></result>");
         fs::create_directories(project_ / "cgi-bin");
         fs::create_directories(project_ / "bin");
         fs::create_directories(project_ / "upload");
-        db_.execute(Sql("INSERT INTO app (id, create_time, name, min_version, deprecated, user_friendly_name, homogeneous_redundancy, "
-                        "weight, beta, target_nresults, min_avg_pfc, host_scale_check, homogeneous_app_version, non_cpu_intensive, "
-                        "locality_scheduling, n_size_classes, fraction_done_exact) VALUES (1,0,'a',0,0,'A',0,1,0,0,1,0,0,0,0,3,0)"));
+        db_.execute(Sql(
+            "INSERT INTO app (id, create_time, name, min_version, deprecated, user_friendly_name, homogeneous_redundancy, "
+            "weight, beta, target_nresults, min_avg_pfc, host_scale_check, homogeneous_app_version, non_cpu_intensive, "
+            "locality_scheduling, n_size_classes, fraction_done_exact) VALUES (1,0,'a',0,0,'A',0,1,0,0,1,0,0,0,0,3,0)"));
     }
     static std::string name() {
         static const bool made = [] {
@@ -53,37 +57,45 @@ class WorkChain : public testing::Test {
         project_.write(file, text);
         ASSERT_EQ(run_program({"stage_file", file}).status, 0);
     }
-    std::int64_t count(SqlLiteral where) { return number_of(db_, Sql("SELECT COUNT(*) FROM workunit WHERE ") << where); }
+    std::int64_t count(SqlLiteral where) {
+        return number_of(db_, Sql("SELECT COUNT(*) FROM workunit WHERE ") << where);
+    }
 
     /// A result of workunit `wu` that host `host` returned with output `text`.
     void returned(Id id, Id wu, Id host, const std::string& text, double elapsed = 100) {
         const std::string out = "w_" + std::to_string(id) + "_r1_0";
-        const std::string doc = "<file_info>\n<name>" + out + "</name>\n</file_info>\n<result>\n<file_ref><file_name>" + out +
-                                "</file_name><open_name>out</open_name></file_ref>\n</result>\n";
+        const std::string doc = "<file_info>\n<name>" + out + "</name>\n</file_info>\n<result>\n<file_ref><file_name>" +
+                                out + "</file_name><open_name>out</open_name></file_ref>\n</result>\n";
         insert_result(id, wu, host, 5, 1, doc, elapsed);
-        db_.execute(Sql("INSERT IGNORE INTO host_app_version (host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, "
-                        "max_jobs_per_day, n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, "
-                        "consecutive_valid) VALUES (") << host << ",7,0,0,0,0,0,0,0,0,0,0,0,0,0)");
+        db_.execute(
+            Sql("INSERT IGNORE INTO host_app_version (host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, "
+                "max_jobs_per_day, n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, "
+                "consecutive_valid) VALUES (")
+            << host << ",7,0,0,0,0,0,0,0,0,0,0,0,0,0)");
         const auto path = fanout_path(project_ / "upload", out, 1024);
         fs::create_directories(path.parent_path());
         std::ofstream(path) << text;
     }
     void insert_result(Id id, Id wu, Id host, int state, int outcome, const std::string& doc, double elapsed = 0) {
-        Sql sql("INSERT INTO result (id, create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
-                "report_deadline, sent_time, received_time, name, cpu_time, xml_doc_in, xml_doc_out, stderr_out, batch, "
-                "file_delete_state, validate_state, claimed_credit, granted_credit, opaque, random, app_version_num, appid, "
-                "exit_status, teamid, priority, elapsed_time, flops_estimate, app_version_id, runtime_outlier, size_class, "
-                "peak_working_set_size, peak_swap_size, peak_disk_usage) VALUES (");
+        Sql sql(
+            "INSERT INTO result (id, create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
+            "report_deadline, sent_time, received_time, name, cpu_time, xml_doc_in, xml_doc_out, stderr_out, batch, "
+            "file_delete_state, validate_state, claimed_credit, granted_credit, opaque, random, app_version_num, appid, "
+            "exit_status, teamid, priority, elapsed_time, flops_estimate, app_version_id, runtime_outlier, size_class, "
+            "peak_working_set_size, peak_swap_size, peak_disk_usage) VALUES (");
         sql << id << ",0," << wu << "," << state << "," << outcome << ",5," << host << "," << host << ",0,1000,5000,"
-            << SqlText{"w_" + std::to_string(id)} << "," << elapsed << "," << SqlBlob{doc} << ",'','',0,0,0,0,0,0,0,100,1,0,0,0,"
-            << elapsed << ",2e9,7,0,-1,0,0,0)";
+            << SqlText{"w_" + std::to_string(id)} << "," << elapsed << "," << SqlBlob{doc}
+            << ",'','',0,0,0,0,0,0,0,100,1,0,0,0," << elapsed << ",2e9,7,0,-1,0,0,0)";
         db_.execute(sql);
     }
     void make_workunit(int quorum) {
         stage("in" + std::to_string(quorum));
         const auto q = std::to_string(quorum);
-        ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "w", "--min_quorum", q, "--target_nresults", q,
-                               "--max_success_results", "5", "--max_total_results", "9", "--rsc_fpops_est", "1e12", "in" + q}).status, 0);
+        ASSERT_EQ(
+            run_program({"create_work", "--appname", "a", "--wu_name", "w", "--min_quorum", q, "--target_nresults", q,
+                         "--max_success_results", "5", "--max_total_results", "9", "--rsc_fpops_est", "1e12", "in" + q})
+                .status,
+            0);
         db_.execute(Sql("UPDATE workunit SET need_validate=1"));
     }
     std::vector<std::vector<std::string>> results() {
@@ -100,11 +112,18 @@ TEST_F(WorkChain, CreateWorkWritesEveryColumn) {
     stage("f1", "hello\n");
     const auto r = run_program({"create_work", "-appname", "a", "--wu_name", "it's", "f1"});
     EXPECT_EQ(r.status, 1) << "a quote can't stand in a name that becomes file names";
-    ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "w1", "--command_line", "--text 'it''s \\ \"ok\"'", "--size_class",
-                           "2", "--priority", "-5", "--delay_bound", "3600", "--keywords", "3 4", "f1"}).status, 0);
-    EXPECT_EQ(rows_of(db_, Sql("SELECT name, appid, size_class, priority, delay_bound, keywords, result_template_file, need_validate, "
-                               "target_nresults, transitioner_flags, transition_time>1 FROM workunit"), 11),
-              (Table{{"w1", "1", "2", "-5", "3600", "3 4", "templates/a_out", "0", "1", "0", "1"}}));
+    ASSERT_EQ(
+        run_program({"create_work", "--appname", "a", "--wu_name", "w1", "--command_line", "--text 'it''s \\ \"ok\"'",
+                     "--size_class", "2", "--priority", "-5", "--delay_bound", "3600", "--keywords", "3 4", "f1"})
+            .status,
+        0);
+    EXPECT_EQ(
+        rows_of(
+            db_,
+            Sql("SELECT name, appid, size_class, priority, delay_bound, keywords, result_template_file, need_validate, "
+                "target_nresults, transitioner_flags, transition_time>1 FROM workunit"),
+            11),
+        (Table{{"w1", "1", "2", "-5", "3600", "3 4", "templates/a_out", "0", "1", "0", "1"}}));
     const auto xml = rows_of(db_, Sql("SELECT xml_doc FROM workunit"), 1)[0][0];
     EXPECT_NE(xml.find("--text 'it''s \\ \"ok\"'"), std::string::npos) << xml;
     EXPECT_NE(xml.find("<md5_cksum>b1946ac92492d2347c6235b4d2611184</md5_cksum>"), std::string::npos) << xml;
@@ -112,9 +131,11 @@ TEST_F(WorkChain, CreateWorkWritesEveryColumn) {
 
 TEST_F(WorkChain, CreateWorkSaysWhatIsWrongAndInsertsNothing) {
     stage("f1");
-    EXPECT_NE(run_program({"create_work", "--appname", "nosuch", "f1"}).err.find("no app named 'nosuch'"), std::string::npos);
+    EXPECT_NE(run_program({"create_work", "--appname", "nosuch", "f1"}).err.find("no app named 'nosuch'"),
+              std::string::npos);
     EXPECT_NE(run_program({"create_work", "--appname", "a", "f2"}).err.find("stage_file"), std::string::npos);
-    EXPECT_NE(run_program({"create_work", "--appname", "a", "--size_class", "3", "f1"}).err.find("it has 3 (0 to 2)"), std::string::npos);
+    EXPECT_NE(run_program({"create_work", "--appname", "a", "--size_class", "3", "f1"}).err.find("it has 3 (0 to 2)"),
+              std::string::npos);
     EXPECT_EQ(run_program({"create_work", "--appname", "a", "--result_template", "templates/none", "f1"}).status, 1);
     EXPECT_EQ(run_program({"create_work", "f1"}).status, 1);
     ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "w", "f1"}).status, 0);
@@ -127,13 +148,19 @@ TEST_F(WorkChain, CreateWorkSaysWhatIsWrongAndInsertsNothing) {
 TEST_F(WorkChain, CreateWorkFromStdinInBulkAndTargets) {
     stage("f1");
     std::string lines;
-    for (int i = 0; i < 2500; ++i) lines += "--wu_name bulk_" + std::to_string(i) + (i == 7 ? " --target_user 12" : "") + " f1\n";
+    for (int i = 0; i < 2500; ++i)
+        lines += "--wu_name bulk_" + std::to_string(i) + (i == 7 ? " --target_user 12" : "") + " f1\n";
     ASSERT_EQ(run_program({"create_work", "--appname", "a", "--stdin"}, lines).status, 0);
     EXPECT_EQ(count("1"), 2500);
-    EXPECT_EQ(rows_of(db_, Sql("SELECT a.target_type, a.target_id, a.multi, w.name, w.transitioner_flags, w.transition_time FROM assignment a "
-                               "JOIN workunit w ON w.id=a.workunitid"), 6),
-              (Table{{"2", "12", "0", "bulk_7", "2", "2147483647"}}));
-    const auto wrong = run_program({"create_work", "--appname", "a", "--stdin", "--continue_on_error"}, "--wu_name x nofile\n--wu_name y f1\n");
+    EXPECT_EQ(
+        rows_of(
+            db_,
+            Sql("SELECT a.target_type, a.target_id, a.multi, w.name, w.transitioner_flags, w.transition_time FROM assignment a "
+                "JOIN workunit w ON w.id=a.workunitid"),
+            6),
+        (Table{{"2", "12", "0", "bulk_7", "2", "2147483647"}}));
+    const auto wrong = run_program({"create_work", "--appname", "a", "--stdin", "--continue_on_error"},
+                                   "--wu_name x nofile\n--wu_name y f1\n");
     EXPECT_EQ(wrong.status, 0);
     EXPECT_NE(wrong.err.find("line 1"), std::string::npos);
     EXPECT_EQ(count("name='y'"), 1);
@@ -142,34 +169,53 @@ TEST_F(WorkChain, CreateWorkFromStdinInBulkAndTargets) {
 TEST_F(WorkChain, QuorumOfTwoIsValidatedCreditedAndAssimilatedOnce) {
     make_workunit(2);
     for (const Id host : {1, 2, 3})
-        db_.execute(Sql("INSERT INTO host (id, create_time, userid, rpc_seqno, rpc_time, total_credit, expavg_credit, expavg_time, timezone, "
-                        "nsame_ip_addr, on_frac, connected_frac, active_frac, cpu_efficiency, duration_correction_factor, p_ncpus, p_fpops, "
-                        "p_iops, p_membw, m_nbytes, m_cache, m_swap, d_total, d_free, d_boinc_used_total, d_boinc_used_project, d_boinc_max, "
-                        "n_bwup, n_bwdown, credit_per_cpu_sec, venue, nresults_today, avg_turnaround, max_results_day, error_rate, product_name, "
-                        "gpu_active_frac, p_ngpus, p_gpu_fpops, misc) VALUES (") << host
-                    << ",0,0,0,0,0,0,0,0,0,1,1,1,1,1,1,1e9,1e9,1e9,1,1,1,1,1,1,1,1,1,1,0,'',0,0,0,0,'',1,0,0,'')");
+        db_.execute(
+            Sql("INSERT INTO host (id, create_time, userid, rpc_seqno, rpc_time, total_credit, expavg_credit, expavg_time, timezone, "
+                "nsame_ip_addr, on_frac, connected_frac, active_frac, cpu_efficiency, duration_correction_factor, p_ncpus, p_fpops, "
+                "p_iops, p_membw, m_nbytes, m_cache, m_swap, d_total, d_free, d_boinc_used_total, d_boinc_used_project, d_boinc_max, "
+                "n_bwup, n_bwdown, credit_per_cpu_sec, venue, nresults_today, avg_turnaround, max_results_day, error_rate, product_name, "
+                "gpu_active_frac, p_ngpus, p_gpu_fpops, misc) VALUES (")
+            << host << ",0,0,0,0,0,0,0,0,0,1,1,1,1,1,1,1e9,1e9,1e9,1,1,1,1,1,1,1,1,1,1,0,'',0,0,0,0,'',1,0,0,'')");
     returned(10, 1, 1, "same");
     returned(11, 1, 2, "other");
     returned(12, 1, 3, "same");
     insert_result(13, 1, 0, 2, 0, "");
     insert_result(14, 1, 0, 1, 0, "");
     ASSERT_EQ(run_program({"sample_bitwise_validator", "--app", "a", "--one_pass"}).status, 0);
-    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "2"}, {"12", "5", "1", "1"}, {"13", "5", "5", "0"}, {"14", "5", "5", "0"}}));
-    EXPECT_EQ(rows_of(db_, Sql("SELECT canonical_resultid, need_validate, assimilate_state, transition_time, error_mask FROM workunit"), 5),
-              (Table{{"10", "0", "1", "2147483647", "0"}}));
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"},
+                                {"11", "5", "1", "2"},
+                                {"12", "5", "1", "1"},
+                                {"13", "5", "5", "0"},
+                                {"14", "5", "5", "0"}}));
+    EXPECT_EQ(
+        rows_of(
+            db_,
+            Sql("SELECT canonical_resultid, need_validate, assimilate_state, transition_time, error_mask FROM workunit"),
+            5),
+        (Table{{"10", "0", "1", "2147483647", "0"}}));
     // Version 7 has no row: the job's estimate is granted, 1e12 * 200 / 86400e9; and the hosts' statistics.
     EXPECT_EQ(rows_of(db_, Sql("SELECT id, ROUND(total_credit,6), avg_turnaround FROM host ORDER BY id"), 3),
               (Table{{"1", "2.314815", "4000"}, {"2", "0.000000", "0"}, {"3", "2.314815", "4000"}}));
-    EXPECT_EQ(rows_of(db_, Sql("SELECT host_id, app_version_id, et_n, et_avg*1e12, consecutive_valid, max_jobs_per_day, turnaround_avg "
-                               "FROM host_app_version ORDER BY host_id"), 7),
-              (Table{{"1", "7", "1", "100", "1", "1", "4000"}, {"2", "7", "0", "0", "0", "0", "0"}, {"3", "7", "1", "100", "1", "1", "4000"}}));
+    EXPECT_EQ(
+        rows_of(
+            db_,
+            Sql("SELECT host_id, app_version_id, et_n, et_avg*1e12, consecutive_valid, max_jobs_per_day, turnaround_avg "
+                "FROM host_app_version ORDER BY host_id"),
+            7),
+        (Table{{"1", "7", "1", "100", "1", "1", "4000"},
+               {"2", "7", "0", "0", "0", "0", "0"},
+               {"3", "7", "1", "100", "1", "1", "4000"}}));
 
     project_.write("bin/collect", "#!/bin/sh\necho \"$@\" >> " + (project_ / "calls").string() + "\n");
     fs::permissions(project_ / "bin/collect", fs::perms::owner_all);
     for (int i = 0; i < 2; ++i)
-        ASSERT_EQ(run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "collect wu_name files"}).status, 0);
-    EXPECT_EQ(read_file(project_ / "calls"), "w " + fanout_path(project_ / "upload", "w_10_r1_0", 1024).string() + "\n");
-    EXPECT_EQ(rows_of(db_, Sql("SELECT assimilate_state, transition_time<2147483647 FROM workunit"), 2), (Table{{"2", "1"}}));
+        ASSERT_EQ(
+            run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "collect wu_name files"}).status,
+            0);
+    EXPECT_EQ(read_file(project_ / "calls"),
+              "w " + fanout_path(project_ / "upload", "w_10_r1_0", 1024).string() + "\n");
+    EXPECT_EQ(rows_of(db_, Sql("SELECT assimilate_state, transition_time<2147483647 FROM workunit"), 2),
+              (Table{{"2", "1"}}));
 }
 
 TEST_F(WorkChain, AReportThatComesWhileValidatingIsNotLost) {
@@ -182,9 +228,15 @@ TEST_F(WorkChain, AReportThatComesWhileValidatingIsNotLost) {
         other.execute(Sql("UPDATE workunit SET transition_time=7"));
         RunOptions options;
         options.env["BOINC_PROJECT_DIR"] = project_.path().string();
-        Subprocess validator({std::string(SLUICE_BIN) + "/sample_bitwise_validator", "--app", "a", "--one_pass", "-d", "4"}, options);
-        ASSERT_TRUE(eventually([&] { return number_of(db_, Sql("SELECT COUNT(*) FROM information_schema.processlist "
-                                                               "WHERE info LIKE 'SELECT canonical_resultid%'")) > 0; }, 10)) << validator.err();
+        Subprocess validator(
+            {std::string(SLUICE_BIN) + "/sample_bitwise_validator", "--app", "a", "--one_pass", "-d", "4"}, options);
+        ASSERT_TRUE(eventually(
+            [&] {
+                return number_of(db_, Sql("SELECT COUNT(*) FROM information_schema.processlist "
+                                          "WHERE info LIKE 'SELECT canonical_resultid%'")) > 0;
+            },
+            10))
+            << validator.err();
         pending_.emplace(std::move(validator));
     });
     const auto ended = pending_->wait();
@@ -196,7 +248,8 @@ TEST_F(WorkChain, AReportThatComesWhileValidatingIsNotLost) {
 TEST_F(WorkChain, TwoValidatorsGrantCreditOnce) {
     make_workunit(1);
     returned(10, 1, 1, "x");
-    const std::vector<std::string> args{std::string(SLUICE_BIN) + "/sample_bitwise_validator", "--app", "a", "--one_pass"};
+    const std::vector<std::string> args{std::string(SLUICE_BIN) + "/sample_bitwise_validator", "--app", "a",
+                                        "--one_pass"};
     RunOptions options;
     options.env["BOINC_PROJECT_DIR"] = project_.path().string();
     Subprocess a(args, options), b(args, options);
@@ -217,13 +270,16 @@ TEST_F(WorkChain, AHostWithoutARecordOfTheVersionGetsNoneFromTheValidator) {
 TEST_F(WorkChain, CreditOfTheWorkunitIsWhereUpstreamKeepsIt) {
     stage("in1");
     ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_template", "templates/a_in", "--result_template",
-                           "templates/a_out", "--credit", "12.5", "in1"}).status, 0);
+                           "templates/a_out", "--credit", "12.5", "in1"})
+                  .status,
+              0);
     EXPECT_EQ(number_of(db_, Sql("SELECT canonical_credit*10 FROM workunit")), 125);
     returned(10, 1, 1, "x");
     db_.execute(Sql("UPDATE workunit SET need_validate=1, min_quorum=1"));
     ASSERT_EQ(run_program({"sample_bitwise_validator", "--app", "a", "--one_pass", "--credit_from_wu"}).status, 0);
     EXPECT_EQ(number_of(db_, Sql("SELECT granted_credit*10 FROM result WHERE id=10")), 125);
-    EXPECT_EQ(number_of(db_, Sql("SELECT consecutive_valid FROM host_app_version")), 1) << "an unreplicated project trusts too";
+    EXPECT_EQ(number_of(db_, Sql("SELECT consecutive_valid FROM host_app_version")), 1)
+        << "an unreplicated project trusts too";
 }
 
 TEST_F(WorkChain, AFailingScriptIsCalledAgainLaterAndDoesNotStopTheOthers) {
@@ -238,7 +294,8 @@ TEST_F(WorkChain, AFailingScriptIsCalledAgainLaterAndDoesNotStopTheOthers) {
     const auto r = run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "s wu_name"});
     EXPECT_EQ(read_file(project_ / "calls"), "w\n--error 2 z 2 0\n");
     EXPECT_NE(r.err.find("s returned 1"), std::string::npos) << r.err;
-    EXPECT_EQ(rows_of(db_, Sql("SELECT name, assimilate_state FROM workunit ORDER BY id"), 2), (Table{{"w", "1"}, {"z", "2"}}));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT name, assimilate_state FROM workunit ORDER BY id"), 2),
+              (Table{{"w", "1"}, {"z", "2"}}));
 }
 
 TEST_F(WorkChain, ValidatorOptionsAreChecked) {

@@ -27,7 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const ProjectPrefs project = parse_project_prefs(parts[4], parts[3]);
     REQUIRE(project.max_jobs >= 0 && project.max_cpus >= 0 && project.selected_apps.size() <= 1000);
     REQUIRE(project.text.size() <= parts[4].size());
-    const KeyAnswer answer = answer_key(parts[0], parts[1], {{std::string(parts[2]), std::string(parts[3]), ""}}, 61200);
+    const KeyAnswer answer =
+        answer_key(parts[0], parts[1], {{std::string(parts[2]), std::string(parts[3]), ""}}, 61200);
     REQUIRE(answer.may_send_work || answer.code_sign_key.empty());
     return 0;
 }

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "sched/rpc/messages.h"
 #include "sched/rpc/fields.h"
+#include "sched/rpc/messages.h"
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
 #include "tests/fuzz/rpc/require.h"
@@ -19,11 +19,30 @@ void check_text(const std::string& text, std::size_t max_bytes) {
 
 void check_numbers(const SchedulerRequest& r) {
     const Host& h = r.host;
-    for (const double x : {r.work_req_seconds, r.cpu_req_secs, r.cpu_req_instances, r.cpu_estimated_delay,
-                           r.duration_correction_factor, r.resource_share_fraction, r.client_now, h.on_frac,
-                           h.active_frac, h.gpu_active_frac, h.connected_frac, h.p_fpops, h.p_iops, h.p_membw, h.m_nbytes,
-                           h.m_cache, h.m_swap, h.d_total, h.d_free, h.d_boinc_used_total, h.d_boinc_used_project,
-                           h.d_boinc_max, h.n_bwup, h.n_bwdown})
+    for (const double x : {r.work_req_seconds,
+                           r.cpu_req_secs,
+                           r.cpu_req_instances,
+                           r.cpu_estimated_delay,
+                           r.duration_correction_factor,
+                           r.resource_share_fraction,
+                           r.client_now,
+                           h.on_frac,
+                           h.active_frac,
+                           h.gpu_active_frac,
+                           h.connected_frac,
+                           h.p_fpops,
+                           h.p_iops,
+                           h.p_membw,
+                           h.m_nbytes,
+                           h.m_cache,
+                           h.m_swap,
+                           h.d_total,
+                           h.d_free,
+                           h.d_boinc_used_total,
+                           h.d_boinc_used_project,
+                           h.d_boinc_max,
+                           h.n_bwup,
+                           h.n_bwdown})
         REQUIRE(std::isfinite(x) && std::abs(x) <= 1e18);
     REQUIRE(r.work_req_seconds >= 0 && r.work_req_seconds <= 28 * 86400);
     REQUIRE(h.p_ncpus >= 1 || !r.has_host_info);
@@ -67,7 +86,8 @@ void check_reply(const SchedulerRequest& r) {
     for (const ReportedResult& x : r.results) reply.result_acks.push_back(x.name);
     for (const OtherResult& x : r.other_results) reply.messages.push_back(messages::no_longer_usable(x.name));
     reply.messages.push_back(messages::platform_not_supported(r.platform_name));
-    for (const RequestAppVersion& v : r.app_versions) reply.messages.push_back(messages::unknown_app_in_app_info(v.app_name));
+    for (const RequestAppVersion& v : r.app_versions)
+        reply.messages.push_back(messages::unknown_app_in_app_info(v.app_name));
     const std::string text = write_reply(reply);
     REQUIRE(text.find("</scheduler_reply>") == text.size() - 19);
     REQUIRE(text.find("<scheduler_reply>", text.find("<scheduler_reply>") + 1) == std::string::npos);

@@ -1,6 +1,6 @@
-// Any bytes as a request to a whole project (on fakes of the stores, tests/db/rpc_stores): exactly one reply; a job is in
-// it if and only if the database has it in progress on that host; no claim is left; nothing of another account changes;
-// what is stored fits its columns.
+// Any bytes as a request to a whole project (on fakes of the stores, tests/db/rpc_stores): exactly one reply; a job is
+// in it if and only if the database has it in progress on that host; no claim is left; nothing of another account
+// changes; what is stored fits its columns.
 #include <cmath>
 #include <cstdint>
 
@@ -20,8 +20,8 @@ const char kBobsKey[] = "ba987654321000000000000000000bob";
 /// Jobs and hosts that the captured requests name.
 constexpr Id kNamedHosts[] = {1, 13, 26};
 const char* const kNamedJobs[] = {"first_1795226726995219247_1_0", "first_1795226727006776187_2_0",
-                                  "fail_1795226858864108818_1_0", "long_1795226913546255820_1_0",
-                                  "long_1795226913557610530_2_0", "lost_1795226990480178378_1_0"};
+                                  "fail_1795226858864108818_1_0",  "long_1795226913546255820_1_0",
+                                  "long_1795226913557610530_2_0",  "lost_1795226990480178378_1_0"};
 
 class Project {
   public:
@@ -63,7 +63,8 @@ class Project {
         AppVersion v = db.versions[1];
         for (const auto& [platform, unused] : db.platforms)
             for (const Id app : {1, 2, 3, 4})
-                for (const char* plan_class : {"", "mt", "cuda", "opencl_nvidia_101", "opencl_apple_gpu_101", "vbox64"}) {
+                for (const char* plan_class :
+                     {"", "mt", "cuda", "opencl_nvidia_101", "opencl_apple_gpu_101", "vbox64"}) {
                     if (platform == 2 || (app != 2 && *plan_class != 0)) continue;
                     v.id = FakeDb::next_id(db.versions);
                     v.platformid = platform;
@@ -144,9 +145,9 @@ class Project {
     }
     void check_rows() {
         for (const auto& [id, h] : world_.db.hosts) {
-            for (const double x : {h.p_fpops, h.m_nbytes, h.d_total, h.d_free, h.on_frac, h.active_frac,
-                                   h.gpu_active_frac, h.connected_frac, h.duration_correction_factor, h.n_bwup,
-                                   h.d_boinc_max, h.p_gpu_fpops})
+            for (const double x :
+                 {h.p_fpops, h.m_nbytes, h.d_total, h.d_free, h.on_frac, h.active_frac, h.gpu_active_frac,
+                  h.connected_frac, h.duration_correction_factor, h.n_bwup, h.d_boinc_max, h.p_gpu_fpops})
                 REQUIRE(std::isfinite(x));
             for (const std::string* s : {&h.domain_name, &h.last_ip_addr, &h.host_cpid, &h.p_vendor, &h.p_model,
                                          &h.os_name, &h.os_version, &h.product_name, &h.external_ip_addr})

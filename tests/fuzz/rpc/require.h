@@ -3,10 +3,10 @@
 #include <cstdlib>
 
 /// A property that holds for every input: its failure is a finding, in every build type.
-#define REQUIRE(condition)                                                              \
-    do {                                                                                \
-        if (!(condition)) {                                                             \
-            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);        \
-            std::abort();                                                               \
-        }                                                                               \
+#define REQUIRE(condition)                                                       \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            std::abort();                                                        \
+        }                                                                        \
     } while (false)

@@ -9,32 +9,17 @@ namespace {
 
 void call(sluice::XmlReader& reader, unsigned char what) {
     switch (what % 9) {
-        case 0:
-            reader.next();
-            break;
-        case 1:
-            reader.skip();
-            break;
-        case 2:
-            reader.text(what);
-            break;
+        case 0: reader.next(); break;
+        case 1: reader.skip(); break;
+        case 2: reader.text(what); break;
         case 3:
             if (reader.text_cut(what).size() > what) std::abort();
             break;
-        case 4:
-            reader.integer();
-            break;
-        case 5:
-            reader.number();
-            break;
-        case 6:
-            reader.boolean();
-            break;
-        case 7:
-            reader.raw_to_end();
-            break;
-        default:
-            reader.next_child((what & 16) != 0 ? "a" : "b");
+        case 4: reader.integer(); break;
+        case 5: reader.number(); break;
+        case 6: reader.boolean(); break;
+        case 7: reader.raw_to_end(); break;
+        default: reader.next_child((what & 16) != 0 ? "a" : "b");
     }
 }
 

@@ -27,8 +27,7 @@ StartTest::~StartTest() {
 }
 
 void StartTest::config(const std::string& daemons_and_tasks, const std::string& options) {
-    dir_.write("config.xml",
-               "<boinc>\n<config>\n" + options + "\n</config>\n" + daemons_and_tasks + "\n</boinc>\n");
+    dir_.write("config.xml", "<boinc>\n<config>\n" + options + "\n</config>\n" + daemons_and_tasks + "\n</boinc>\n");
 }
 
 void StartTest::script(const std::string& name, const std::string& body) {
@@ -52,9 +51,7 @@ std::string StartTest::text_of(const fs::path& file) const {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-pid_t StartTest::holder(const std::string& lock) const {
-    return lock_holder(pid_dir() / lock).value_or(0);
-}
+pid_t StartTest::holder(const std::string& lock) const { return lock_holder(pid_dir() / lock).value_or(0); }
 
 namespace {
 
@@ -72,15 +69,11 @@ ProcessState state_of(const std::string& pid) {
         std::istringstream(text.substr(name_end + 2)) >> found.state >> parent >> found.group;
     return found;
 }
-bool is_dead(const ProcessState& process) {
-    return process.state == 'X' || process.state == 'Z';
-}
+bool is_dead(const ProcessState& process) { return process.state == 'X' || process.state == 'Z'; }
 
 }  // namespace
 
-bool has_ended(pid_t pid) {
-    return is_dead(state_of(std::to_string(pid)));
-}
+bool has_ended(pid_t pid) { return is_dead(state_of(std::to_string(pid))); }
 
 int group_members(pid_t group) {
     int members = 0;

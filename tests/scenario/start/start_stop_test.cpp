@@ -26,8 +26,7 @@ TEST_F(StartTest, DaemonsRunInTheirPlaceUntilStopped) {
 
     const RunResult started = run_program("start", {"-v"});
     EXPECT_EQ(started.status, 0) << started.err;
-    EXPECT_THAT(started.out,
-                AllOf(HasSubstr("Entering ENABLED mode"), HasSubstr("Starting daemon: napper -d 3")));
+    EXPECT_THAT(started.out, AllOf(HasSubstr("Entering ENABLED mode"), HasSubstr("Starting daemon: napper -d 3")));
     const pid_t pid = holder("napper.lock");
     ASSERT_GT(pid, 0);
     EXPECT_EQ(text_of(pid_dir() / "napper.pid"), std::to_string(pid) + "\n");
@@ -38,9 +37,8 @@ TEST_F(StartTest, DaemonsRunInTheirPlaceUntilStopped) {
     EXPECT_FALSE(exists("stop_sched"));
     EXPECT_NE(::getsid(pid), ::getsid(0));
 
-    EXPECT_THAT(run_program("status").out,
-                AllOf(HasSubstr("BOINC is ENABLED"), HasSubstr(std::to_string(pid)), HasSubstr("running"),
-                      HasSubstr("locked"), HasSubstr("napper -d 3")));
+    EXPECT_THAT(run_program("status").out, AllOf(HasSubstr("BOINC is ENABLED"), HasSubstr(std::to_string(pid)),
+                                                 HasSubstr("running"), HasSubstr("locked"), HasSubstr("napper -d 3")));
 
     const RunResult stopped = run_program("stop");
     EXPECT_EQ(stopped.status, 0) << stopped.err;
@@ -49,8 +47,7 @@ TEST_F(StartTest, DaemonsRunInTheirPlaceUntilStopped) {
     EXPECT_EQ(text_of(dir_ / "stop_daemons"), "<stop/>\n");
     EXPECT_EQ(text_of(dir_ / "stop_sched"), "<stop/>\n");
     const RunResult status = run_program("status");
-    EXPECT_THAT(status.out,
-                AllOf(HasSubstr("BOINC is DISABLED"), HasSubstr("NOT RUNNING"), HasSubstr("UNLOCKED")));
+    EXPECT_THAT(status.out, AllOf(HasSubstr("BOINC is DISABLED"), HasSubstr("NOT RUNNING"), HasSubstr("UNLOCKED")));
 }
 
 TEST_F(StartTest, ASecondStartLeavesARunningDaemonAlone) {
@@ -60,8 +57,7 @@ TEST_F(StartTest, ASecondStartLeavesARunningDaemonAlone) {
     const pid_t first = holder("napper.lock");
     const RunResult again = run_program("start", {"-v"});
     EXPECT_EQ(again.status, 0);
-    EXPECT_THAT(again.out,
-                AllOf(HasSubstr("Staying in ENABLED mode"), HasSubstr("Daemon already running: napper")));
+    EXPECT_THAT(again.out, AllOf(HasSubstr("Staying in ENABLED mode"), HasSubstr("Daemon already running: napper")));
     EXPECT_EQ(holder("napper.lock"), first);
     EXPECT_EQ(run_program("stop").status, 0);
 }
@@ -84,8 +80,7 @@ TEST_F(StartTest, ADaemonThatDoesNotListenIsNamedAndKeepsItsPidFile) {
     const pid_t pid = holder("deaf.lock");
     const RunResult stopped = run_program("stop", {"--wait", "0.3"});
     EXPECT_EQ(stopped.status, 1);
-    EXPECT_THAT(stopped.err,
-                AllOf(HasSubstr("deaf (pid " + std::to_string(pid) + ")"), HasSubstr("Still running")));
+    EXPECT_THAT(stopped.err, AllOf(HasSubstr("deaf (pid " + std::to_string(pid) + ")"), HasSubstr("Still running")));
     EXPECT_TRUE(fs::exists(pid_dir() / "deaf.pid"));
     ::kill(pid, SIGKILL);
     EXPECT_TRUE(eventually([&] { return holder("deaf.lock") == 0; }));
@@ -155,16 +150,14 @@ TEST_F(StartTest, AMissingProgramIsToldAndLeavesNothingBehind) {
 TEST_F(StartTest, ADaemonThatEndsAtOnceIsTold) {
     script("broken", "echo 'wrong password' >&2; exit 1");
     config("<daemons><daemon><cmd>broken</cmd></daemon></daemons>");
-    EXPECT_THAT(run_program("start").err,
-                AllOf(HasSubstr("'broken' has ended already"), HasSubstr("broken.log")));
+    EXPECT_THAT(run_program("start").err, AllOf(HasSubstr("'broken' has ended already"), HasSubstr("broken.log")));
     EXPECT_THAT(text_of(log_dir() / "broken.log"), HasSubstr("wrong password"));
     EXPECT_EQ(run_program("stop").status, 0);
 }
 
 TEST_F(StartTest, AShellAndWhatItRunsEndTogether) {
     script("napper", kSleeper);
-    config(
-        "<daemons><daemon><cmd>napper | cat &gt; ../piped</cmd><use_shell>1</use_shell></daemon></daemons>");
+    config("<daemons><daemon><cmd>napper | cat &gt; ../piped</cmd><use_shell>1</use_shell></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
     const pid_t shell = holder("napper.lock");
     ASSERT_GT(shell, 0);
@@ -207,8 +200,7 @@ TEST_F(StartTest, TakesOverWhatUpstreamsScriptStarted) {
     std::ofstream(pid_dir() / "napper.pid") << child << "\n";
     ASSERT_TRUE(eventually([&] { return holder("napper.lock") == child; }));
 
-    EXPECT_THAT(run_program("start", {"-v"}).out,
-                AllOf(HasSubstr("Staying in ENABLED"), HasSubstr("already running")));
+    EXPECT_THAT(run_program("start", {"-v"}).out, AllOf(HasSubstr("Staying in ENABLED"), HasSubstr("already running")));
     EXPECT_EQ(holder("napper.lock"), child);
     // It is our child and stays a zombie until reaped; for stop it has ended.
     EXPECT_EQ(run_program("stop").status, 0);
@@ -223,8 +215,7 @@ TEST_F(StartTest, OnlyOneStartAtATime) {
     config("<daemons><daemon><cmd>deaf</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
     Subprocess waiting({(dir_ / "bin/stop").string(), "--wait", "100"}, {.cwd = dir_.path()});
-    ASSERT_TRUE(
-        eventually([&] { return holder("start.lock." + host_) == waiting.pid() && exists("stop_daemons"); }));
+    ASSERT_TRUE(eventually([&] { return holder("start.lock." + host_) == waiting.pid() && exists("stop_daemons"); }));
     const RunResult second = run_program("start");
     EXPECT_EQ(second.status, 1);
     EXPECT_THAT(second.err, HasSubstr("running already"));

@@ -34,8 +34,10 @@ struct Project : ::testing::Test {
     void write_config(const std::string& options) {
         const std::string root = dir.path().string();
         dir.write("config.xml", "<boinc>\n<config>\n<project_dir>" + root + "</project_dir>\n<key_dir>" + root +
-                                    "/keys</key_dir>\n<upload_dir>" + root + "/upload</upload_dir>\n"
-                                    "<uldl_dir_fanout>1024</uldl_dir_fanout>\n" + options + "</config>\n</boinc>\n");
+                                    "/keys</key_dir>\n<upload_dir>" + root +
+                                    "/upload</upload_dir>\n"
+                                    "<uldl_dir_fanout>1024</uldl_dir_fanout>\n" +
+                                    options + "</config>\n</boinc>\n");
     }
     RunOptions options(const std::string& body) const {
         RunOptions o;
@@ -51,10 +53,12 @@ struct Project : ::testing::Test {
                                           .sign("<name>" + name + "</name><max_nbytes>1000000000</max_nbytes>");
         return "<data_server_request>\n    <core_client_major_version>7</core_client_major_version>\n"
                "    <core_client_minor_version>20</core_client_minor_version>\n"
-               "    <core_client_release>5</core_client_release>\n<file_upload>\n<file_info>\n<name>" + name +
-               "</name>\n<xml_signature>\n" + signature + "</xml_signature>\n<max_nbytes>1000000000</max_nbytes>\n"
-               "</file_info>\n<nbytes>" + std::to_string(nbytes) + "</nbytes>\n<md5_cksum>x</md5_cksum>\n<offset>" +
-               std::to_string(offset) + "</offset>\n<data>\n";
+               "    <core_client_release>5</core_client_release>\n<file_upload>\n<file_info>\n<name>" +
+               name + "</name>\n<xml_signature>\n" + signature +
+               "</xml_signature>\n<max_nbytes>1000000000</max_nbytes>\n"
+               "</file_info>\n<nbytes>" +
+               std::to_string(nbytes) + "</nbytes>\n<md5_cksum>x</md5_cksum>\n<offset>" + std::to_string(offset) +
+               "</offset>\n<data>\n";
     }
     std::string size_query(const std::string& name) const {
         return "<data_server_request>\n    <get_file_size>" + name + "</get_file_size>\n</data_server_request>\n";
@@ -65,7 +69,8 @@ struct Project : ::testing::Test {
     }
 };
 
-const std::string kSuccess = "Content-type: text/plain\n\n<data_server_reply>\n    <status>0</status>\n</data_server_reply>\n";
+const std::string kSuccess =
+    "Content-type: text/plain\n\n<data_server_reply>\n    <status>0</status>\n</data_server_reply>\n";
 
 TEST_F(Project, UploadThenSize) {
     std::string data;
@@ -95,10 +100,12 @@ TEST_F(Project, WhatTheAdminMayHaveForgotten) {
     std::filesystem::remove(dir / "keys/upload_public");
     EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>\n    <message>can't read key file"));
     dir.write("config.xml", "<boinc><config>");
-    EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>\n    <message>can't parse config file"));
+    EXPECT_THAT(post(head("foo", 3) + "abc").out,
+                HasSubstr("<status>1</status>\n    <message>can't parse config file"));
     write_config("<ignore_upload_certificates/>\n");
     std::filesystem::remove(dir / "upload");
-    EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>\n    <message>can't write to upload_dir"));
+    EXPECT_THAT(post(head("foo", 3) + "abc").out,
+                HasSubstr("<status>1</status>\n    <message>can't write to upload_dir"));
     std::filesystem::remove(dir / "config.xml");
     EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>"));
 }
@@ -187,8 +194,9 @@ TEST_F(Project, KilledAnywhereItResumes) {
 
 TEST_F(Project, TermEndsItWithAnAnswerAndKeepsThePrefix) {
     Slow slow(*this, options(""), head("foo", 1000000) + std::string(300000, 'x'));
-    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(stored("foo")) &&
-                                        std::filesystem::file_size(stored("foo")) >= 256 * 1024; }));
+    ASSERT_TRUE(eventually([&] {
+        return std::filesystem::exists(stored("foo")) && std::filesystem::file_size(stored("foo")) >= 256 * 1024;
+    }));
     slow.program().send_signal(SIGTERM);
     const auto result = slow.program().wait();
     ASSERT_TRUE(result);
@@ -199,8 +207,8 @@ TEST_F(Project, TermEndsItWithAnAnswerAndKeepsThePrefix) {
 
 TEST_F(Project, TwoAtOnceOneIsSentAway) {
     Slow first(*this, options(""), head("foo", 400000) + std::string(300000, 'x'));
-    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(stored("foo")) &&
-                                        std::filesystem::file_size(stored("foo")) > 0; }));
+    ASSERT_TRUE(eventually(
+        [&] { return std::filesystem::exists(stored("foo")) && std::filesystem::file_size(stored("foo")) > 0; }));
     const std::string holder = std::to_string(first.program().pid());
     EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>\n    <message>can't lock file foo"));
     EXPECT_THAT(post(size_query("foo")).out, HasSubstr("locked by file_upload_handler PID=" + holder));

@@ -15,9 +15,9 @@
 namespace sluice::test {
 namespace {
 
+using shm::Segment;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-using shm::Segment;
 
 TEST_F(ArrayTest, ASlotGoesFromEmptyToPresentToClaimedAndBack) {
     const auto feeder = create(3);
@@ -178,7 +178,8 @@ TEST_F(ArrayTest, ASecondFeederIsRefusedByName) {
 
 TEST_F(ArrayTest, WithoutAFeederTheMessageSaysSo) {
     EXPECT_THAT([&] { JobArray::attach(name_); }, ThrowsMessage<ShmemError>(HasSubstr("feeder is not running")));
-    EXPECT_THAT([&] { JobArray::attach_read_only(name_); }, ThrowsMessage<ShmemError>(HasSubstr("feeder is not running")));
+    EXPECT_THAT([&] { JobArray::attach_read_only(name_); },
+                ThrowsMessage<ShmemError>(HasSubstr("feeder is not running")));
 }
 
 /// A file in the place of the segment.
@@ -234,11 +235,13 @@ TEST_F(ArrayTest, AnotherLayoutNamesBothSides) {
     ASSERT_EQ(::pwrite(fd, &other, sizeof other, 8), 4);
     ::close(fd);
     EXPECT_THAT([&] { JobArray::attach(name_); },
-                ThrowsMessage<ShmemError>(::testing::AllOf(HasSubstr("layout 77"), HasSubstr("layout 2 "), HasSubstr("restart the feeder"))));
+                ThrowsMessage<ShmemError>(
+                    ::testing::AllOf(HasSubstr("layout 77"), HasSubstr("layout 2 "), HasSubstr("restart the feeder"))));
 }
 
 TEST_F(ArrayTest, TooLittleMemoryIsAnErrorNotASignal) {
-    EXPECT_THAT([&] { create(4000000000u); }, ThrowsMessage<ShmemError>(::testing::AllOf(HasSubstr("/dev/shm"), HasSubstr("MB free"))));
+    EXPECT_THAT([&] { create(4000000000u); },
+                ThrowsMessage<ShmemError>(::testing::AllOf(HasSubstr("/dev/shm"), HasSubstr("MB free"))));
     EXPECT_THAT(leftovers(), ::testing::IsEmpty());
     EXPECT_NO_THROW(create(10)) << "the lock was given back";
 }

@@ -65,7 +65,8 @@ ProjectTables full_tables() {
     App app;
     app.id = 4, app.name = "a", app.user_friendly_name = "A", app.min_version = 5, app.deprecated = true;
     app.homogeneous_redundancy = HrType::kCoarse, app.weight = 2.5, app.beta = true, app.target_nresults = 6;
-    app.min_avg_pfc = 7.5, app.host_scale_check = true, app.homogeneous_app_version = true, app.non_cpu_intensive = true;
+    app.min_avg_pfc = 7.5, app.host_scale_check = true, app.homogeneous_app_version = true,
+    app.non_cpu_intensive = true;
     app.locality_scheduling = 1, app.n_size_classes = 8, app.fraction_done_exact = true;
     t.apps = {app, App{}};
     AppVersion v;
@@ -97,7 +98,8 @@ TEST(TablesCodec, EveryFieldComesBack) {
     EXPECT_EQ(a.name, "a");
     EXPECT_EQ(a.user_friendly_name, "A");
     EXPECT_EQ(a.min_version, 5);
-    EXPECT_TRUE(a.deprecated && a.beta && a.host_scale_check && a.homogeneous_app_version && a.non_cpu_intensive && a.fraction_done_exact);
+    EXPECT_TRUE(a.deprecated && a.beta && a.host_scale_check && a.homogeneous_app_version && a.non_cpu_intensive &&
+                a.fraction_done_exact);
     EXPECT_EQ(a.homogeneous_redundancy, HrType::kCoarse);
     EXPECT_EQ(a.weight, 2.5);
     EXPECT_EQ(a.target_nresults, 6);

@@ -36,8 +36,7 @@ class FeederTurns : public testing::Test {
     JobArrayName name() const { return job_array_name(7, dir_.path()); }
     void job(Id id, std::int64_t priority = 0, Id app = 1) {
         Result& r = db_.results[id];
-        r.id = id, r.workunitid = id, r.appid = app, r.priority = priority,
-        r.server_state = ServerState::kUnsent;
+        r.id = id, r.workunitid = id, r.appid = app, r.priority = priority, r.server_state = ServerState::kUnsent;
         Workunit& w = db_.workunits[id];
         w.id = id, w.appid = app, w.priority = priority, w.target_nresults = 1, w.rsc_memory_bound = 4e9,
         w.rsc_disk_bound = 1e9;
@@ -47,8 +46,8 @@ class FeederTurns : public testing::Test {
         JobArraySettings settings;
         settings.slots = static_cast<std::uint32_t>(config_.shmem_work_items);
         array_ = JobArray::create(name(), settings);
-        feeder_ = std::make_unique<Feeder>(config_, options_, FeederParts{*array_, store_, catalogue_},
-                                           Env{clock_, rng_});
+        feeder_ =
+            std::make_unique<Feeder>(config_, options_, FeederParts{*array_, store_, catalogue_}, Env{clock_, rng_});
         run(0);
         return *feeder_;
     }

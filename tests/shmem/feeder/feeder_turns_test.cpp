@@ -63,7 +63,7 @@ TEST_F(FeederTurns, JobsThatAreTakenStopTheRotation) {
 TEST_F(FeederTurns, AnAppWithoutJobsDoesNotKeepOthersFromTakingTurns) {
     options_.allapps = true;
     options_.rotate_after = 100;
-    db_.apps[3].weight = 0;  // apps 1 and 2 have five slots each, and app 2 has no jobs
+    db_.apps[3].weight = 0;                     // apps 1 and 2 have five slots each, and app 2 has no jobs
     for (Id id = 1; id <= 5; ++id) job(id, 5);  // nobody can take these
     for (Id id = 11; id <= 200; ++id) job(id, 0);
     start();
@@ -196,9 +196,7 @@ std::string hr_info() {
     for (const char* type : {"fine", "coarse"}) {
         text += std::string("--------- ") + type + " ----------\n";
         for (int c = 0; c < 896; ++c)
-            text += std::to_string(c) + (c == 258   ? " 300.000000\n"
-                                         : c == 386 ? " 100.000000\n"
-                                                    : " 0.000000\n");
+            text += std::to_string(c) + (c == 258 ? " 300.000000\n" : c == 386 ? " 100.000000\n" : " 0.000000\n");
     }
     return text;
 }

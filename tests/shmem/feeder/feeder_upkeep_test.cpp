@@ -86,8 +86,7 @@ TEST_F(FeederTurns, ChangesOfAppsTakeEffectByThemselves) {
         ASSERT_EQ(scheduler->tables()->app(1)->n_size_classes, 0);
         db_.apps[1].n_size_classes = 1;  // batch_stats found it accelerable
         run(70);
-        EXPECT_EQ(scheduler->tables()->app(1)->n_size_classes, level == 1 ? 1 : 0)
-            << "within a minute at level 1";
+        EXPECT_EQ(scheduler->tables()->app(1)->n_size_classes, level == 1 ? 1 : 0) << "within a minute at level 1";
         run(600);
         EXPECT_EQ(scheduler->tables()->app(1)->n_size_classes, 1) << "with the credit scales at level 0";
     }
@@ -102,7 +101,8 @@ TEST_F(FeederTurns, AJobThatGaveWayIsAsOldAsItIsUntilItIsAccelerated) {
         for (std::uint32_t i = 0; i < array_->size(); ++i) {
             JobSummary j;
             SlotRef ref;
-            if (array_->read(i, j, ref) == SlotState::kPresent && j.result_id == result) return std::int64_t{j.time_added};
+            if (array_->read(i, j, ref) == SlotState::kPresent && j.result_id == result)
+                return std::int64_t{j.time_added};
         }
         return std::int64_t{0};
     };
@@ -130,8 +130,7 @@ TEST_F(FeederTurns, StarvationIsReportedWithWhatHostsLack) {
     job(1), job(2);
     for (Id id = 1; id <= 3; ++id) {
         Host& h = db_.hosts[id];
-        h.id = id, h.m_nbytes = 2e9, h.d_free = 50e9,
-        h.rpc_time = static_cast<std::int64_t>(clock_.now()) + 3000;
+        h.id = id, h.m_nbytes = 2e9, h.d_free = 50e9, h.rpc_time = static_cast<std::int64_t>(clock_.now()) + 3000;
     }
     start();
     testing::internal::CaptureStderr();
@@ -144,8 +143,9 @@ TEST_F(FeederTurns, StarvationIsReportedWithWhatHostsLack) {
     }
     const std::string log = testing::internal::GetCapturedStderr();
     EXPECT_THAT(log, HasSubstr("[RESULT#1] of app app1"));
-    EXPECT_THAT(log, HasSubstr("None of the 3 hosts heard of in the last day could take it: 3 lack its 4.00 GB of memory, 0 "
-                               "its 1.00 GB of disk"));
+    EXPECT_THAT(log,
+                HasSubstr("None of the 3 hosts heard of in the last day could take it: 3 lack its 4.00 GB of memory, 0 "
+                          "its 1.00 GB of disk"));
     EXPECT_EQ(log.find("RESULT#2"), std::string::npos) << "nobody passed it over: " << log;
 }
 

@@ -64,9 +64,7 @@ TEST_F(Log, TimesAreLocalUnlessUtcIsAskedFor) {
     old == nullptr ? ::unsetenv("TZ") : ::setenv("TZ", saved.c_str(), 1);
     ::tzset();
     const auto lines = text();
-    const auto hour = [&](std::size_t line_start) {
-        return parse_int("1" + lines.substr(line_start + 11, 2)).value();
-    };
+    const auto hour = [&](std::size_t line_start) { return parse_int("1" + lines.substr(line_start + 11, 2)).value(); };
     const std::size_t second = lines.find('\n') + 1;
     EXPECT_EQ((hour(0) - hour(second) + 24) % 24, 9);
 }
@@ -85,8 +83,7 @@ TEST_F(Log, LevelsFilter) {
 TEST_F(Log, TextOfClientsCannotForgeLines) {
     log_open({.file = file});
     log_normal("name {}", "x\n2026-01-01 00:00:00.000000 [CRITICAL] forged\r\x1b[2J\ttab");
-    EXPECT_EQ(behind_time(text()),
-              " name x\\n2026-01-01 00:00:00.000000 [CRITICAL] forged\\r\\x1b[2J\ttab\n");
+    EXPECT_EQ(behind_time(text()), " name x\\n2026-01-01 00:00:00.000000 [CRITICAL] forged\\r\\x1b[2J\ttab\n");
     fs::resize_file(file, 0);
     log_normal("a line break at the end is dropped\n");
     EXPECT_EQ(behind_time(text()), " a line break at the end is dropped\n");

@@ -19,9 +19,7 @@ TEST(Rng, TheSameSeedGivesTheSameSequenceEverywhere) {
     EXPECT_EQ(rng->next(), 9981545732273789042ull);
 }
 
-TEST(Rng, SystemGeneratorsDiffer) {
-    EXPECT_NE(make_system_rng()->next(), make_system_rng()->next());
-}
+TEST(Rng, SystemGeneratorsDiffer) { EXPECT_NE(make_system_rng()->next(), make_system_rng()->next()); }
 
 TEST(Rng, UniformStaysBelowOne) {
     test::FixedRng rng{0, ~0ull, test::FixedRng::bits_for_uniform(0.25)};

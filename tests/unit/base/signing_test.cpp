@@ -71,13 +71,9 @@ std::string hex_of(const std::string& text) {
 }
 
 /// 00 01 ff … ff 00 and the 32 hex digits themselves: 128 bytes.
-std::string padded(const std::string& md5) {
-    return "0001" + std::string(2 * 93, 'f') + "00" + hex_of(md5);
-}
+std::string padded(const std::string& md5) { return "0001" + std::string(2 * 93, 'f') + "00" + hex_of(md5); }
 
-std::string modulus(const std::string& key) {
-    return digits(key, 0, 128);
-}
+std::string modulus(const std::string& key) { return digits(key, 0, 128); }
 
 TEST(Signing, TextsHaveUpstreamsShape) {
     EXPECT_EQ(pair().public_key.size(), 527u);
@@ -95,8 +91,7 @@ TEST(Signing, TextsHaveUpstreamsShape) {
 TEST(Signing, OursIsWhatBareArithmeticGives) {
     const std::string data = "<name>uc_0_r123_0</name><max_nbytes>1000</max_nbytes>";
     const std::string signature = PrivateKey::from_text(pair().private_key).sign(data);
-    const std::string n = modulus(pair().private_key),
-                      private_exponent = digits(pair().private_key, 256, 128);
+    const std::string n = modulus(pair().private_key), private_exponent = digits(pair().private_key, 256, 128);
     EXPECT_EQ(digits(signature, 0, 128), power(padded(md5_hex(data)), private_exponent, n));
     EXPECT_EQ(power(digits(signature, 0, 128), "010001", n), padded(md5_hex(data)));
 }
@@ -110,8 +105,7 @@ TEST(Signing, ASignatureMadeByBareArithmeticIsAccepted) {
 }
 
 TEST(Signing, UpstreamsKeyAndSignatureAreOfTheSameKind) {
-    const std::string recovered =
-        power(digits(kUpstreamSignature, 0, 128), "010001", modulus(kUpstreamPublicKey));
+    const std::string recovered = power(digits(kUpstreamSignature, 0, 128), "010001", modulus(kUpstreamPublicKey));
     EXPECT_EQ(recovered.substr(0, 192), "0001" + std::string(2 * 93, 'f') + "00");
     EXPECT_FALSE(PublicKey::from_text(kUpstreamPublicKey).verify("some other file", kUpstreamSignature));
 }
@@ -163,8 +157,7 @@ TEST(Signing, KeyFilesThatAreWrongAreNamed) {
             PrivateKey::read(dir.write("bad_key", text));
             ADD_FAILURE() << "accepted: " << text;
         } catch (const ConfigError& e) {
-            EXPECT_THAT(e.what(),
-                        testing::AllOf(testing::HasSubstr("bad_key"), testing::HasSubstr(expected)));
+            EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("bad_key"), testing::HasSubstr(expected)));
         }
     }
     try {

@@ -15,9 +15,8 @@ namespace sluice::test {
 namespace {
 
 TEST(Subprocess, CollectsEverything) {
-    const auto result =
-        run({"/bin/sh", "-c", "cat; echo err >&2; pwd; echo $SLUICE_X-$HOME-; exit 7"},
-            {.env = {{"SLUICE_X", "1"}}, .unset = {"HOME"}, .stdin_text = "in\n", .cwd = "/usr"});
+    const auto result = run({"/bin/sh", "-c", "cat; echo err >&2; pwd; echo $SLUICE_X-$HOME-; exit 7"},
+                            {.env = {{"SLUICE_X", "1"}}, .unset = {"HOME"}, .stdin_text = "in\n", .cwd = "/usr"});
     EXPECT_EQ(result.out, "in\n/usr\n1--\n");
     EXPECT_EQ(result.err, "err\n");
     EXPECT_EQ(result.status, 7);

@@ -20,7 +20,8 @@ BatchFacts facts(int njobs, int done, bool accelerable = true) {
     return f;
 }
 
-OpenInstance one(Id id, ServerState state, std::int64_t age = 0, Outcome outcome = Outcome::kInit, std::int64_t priority = 0) {
+OpenInstance one(Id id, ServerState state, std::int64_t age = 0, Outcome outcome = Outcome::kInit,
+                 std::int64_t priority = 0) {
     OpenInstance i;
     i.id = id;
     i.server_state = state;
@@ -30,7 +31,9 @@ OpenInstance one(Id id, ServerState state, std::int64_t age = 0, Outcome outcome
     return i;
 }
 OpenInstance running(std::int64_t age, Id id = 1) { return one(id, ServerState::kInProgress, age); }
-OpenInstance waiting(Id id = 2, std::int64_t priority = 0) { return one(id, ServerState::kUnsent, 0, Outcome::kInit, priority); }
+OpenInstance waiting(Id id = 2, std::int64_t priority = 0) {
+    return one(id, ServerState::kUnsent, 0, Outcome::kInit, priority);
+}
 OpenInstance over(Outcome outcome, Id id = 3) { return one(id, ServerState::kOver, 9000, outcome); }
 
 OpenJob a_job(std::vector<OpenInstance> instances, int target = 1, int max_total = 5) {
@@ -49,8 +52,15 @@ TEST(AccelBatch, ThresholdsOfBothLevels) {
         int njobs, done;
         bool level0, level1;
     };
-    for (const Case& c : {Case{1000, 850, false, false}, {1000, 851, true, false}, {1000, 899, true, false}, {1000, 900, true, true},
-                          {100, 80, false, false}, {100, 81, true, false}, {19, 0, true, false}, {20, 0, false, false}, {1, 0, true, false}})
+    for (const Case& c : {Case{1000, 850, false, false},
+                          {1000, 851, true, false},
+                          {1000, 899, true, false},
+                          {1000, 900, true, true},
+                          {100, 80, false, false},
+                          {100, 81, true, false},
+                          {19, 0, true, false},
+                          {20, 0, false, false},
+                          {1, 0, true, false}})
         for (const int level : {0, 1})
             EXPECT_EQ(judge(facts(c.njobs, c.done), accel_rules(level)).accelerate, level == 0 ? c.level0 : c.level1)
                 << c.done << " of " << c.njobs << ", level " << level;
@@ -64,7 +74,8 @@ TEST(AccelBatch, FailedJobsAreDoneToo) {
 
 TEST(AccelBatch, WhatKeepsABatchFromIt) {
     const AccelRules rules = accel_rules(0);
-    for (const BatchState state : {BatchState::kInit, BatchState::kComplete, BatchState::kAborted, BatchState::kRetired}) {
+    for (const BatchState state :
+         {BatchState::kInit, BatchState::kComplete, BatchState::kAborted, BatchState::kRetired}) {
         BatchFacts f = facts(100, 99);
         f.batch.state = state;
         EXPECT_EQ(judge(f, rules).why, BatchWhy::kNotInProgress);
@@ -116,7 +127,8 @@ TEST(AccelJob, ReasonsForAndAgainstOneInstanceMore) {
         {"an old and a young one", a_job({running(5000), running(10, 2)}, 2), W::kRecent},
         {"two old ones", a_job({running(5000), running(5000, 2)}, 2), W::kOneMore},
         {"one waits", a_job({running(5000), waiting()}, 2), W::kUnsentWaits},
-        {"an inactive one waits for size_regulator", a_job({running(5000), one(2, ServerState::kInactive)}, 2), W::kUnsentWaits},
+        {"an inactive one waits for size_regulator", a_job({running(5000), one(2, ServerState::kInactive)}, 2),
+         W::kUnsentWaits},
         {"at the limit", a_job({running(5000)}, 1, 1), W::kAtLimit},
         {"failed ones count for the limit", a_job({over(O::kClientError), running(5000)}, 1, 2), W::kAtLimit},
         {"asked for already", a_job({running(5000)}, 2), W::kOnItsWay},
@@ -142,7 +154,8 @@ TEST(AccelJob, Marks) {
         std::int64_t priority;
         MarkWhy level0, level1;
     };
-    for (const Case& c : {Case{0, MarkWhy::kMarked, MarkWhy::kMarked}, {1, MarkWhy::kHighAlready, MarkWhy::kHighAlready},
+    for (const Case& c : {Case{0, MarkWhy::kMarked, MarkWhy::kMarked},
+                          {1, MarkWhy::kHighAlready, MarkWhy::kHighAlready},
                           {7, MarkWhy::kHighAlready, MarkWhy::kHighAlready},
                           {-1795000000, MarkWhy::kOwnPriority, MarkWhy::kMarked}})
         for (const int level : {0, 1}) {

@@ -95,7 +95,8 @@ class Collect : public testing::Test {
         Sections s;
         Collector collector(store, batches);
         store.rows = 0;
-        if (!collector.brought_up_to_date(*old, kNow, [&](const BatchSection& b) { s[b.batch] = b.observations; })) return std::nullopt;
+        if (!collector.brought_up_to_date(*old, kNow, [&](const BatchSection& b) { s[b.batch] = b.observations; }))
+            return std::nullopt;
         last = collector.last_result();
         return s;
     }
@@ -147,7 +148,8 @@ TEST_F(Collect, LateReportsAreSeenWithinTwelvePasses) {
     }
     for (int i = 0; i < 30000; ++i) add(2);  // beyond the overlap
     keep(full());
-    for (Id id = 1; id <= 24; ++id) store.table[id].outcome = Outcome::kSuccess, store.table[id].received_time = kNow - 10;
+    for (Id id = 1; id <= 24; ++id)
+        store.table[id].outcome = Outcome::kSuccess, store.table[id].received_time = kNow - 10;
     for (std::uint32_t pass = 1; pass <= 12; ++pass) {
         const auto now = incremental();
         ASSERT_TRUE(now);

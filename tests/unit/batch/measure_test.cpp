@@ -131,7 +131,8 @@ TEST(Median, LevelOneWantsHalfOfTheJobsNotOfTheResults) {
         all.push_back(of_kind(JobKind::kWaiting, 0));
     }
     EXPECT_EQ(measure(all, a_batch(), rules).median, 50) << "2 of 4 jobs";
-    EXPECT_EQ(measure(all, a_batch(5), rules).median, std::nullopt) << "the batch has a job without results, too: 2 of 5";
+    EXPECT_EQ(measure(all, a_batch(5), rules).median, std::nullopt)
+        << "the batch has a job without results, too: 2 of 5";
 }
 
 TEST(Verdict, RatiosAtBothLevels) {
@@ -146,14 +147,18 @@ TEST(Verdict, RatiosAtBothLevels) {
         {"mean of both", {done(1, 400), done(1, 1500)}, true, true},
         {"mean of 1", {done(1, 500), done(1, 1500)}, false, false},
         {"one that timed out in eleven: (10 * 0.05 + 10) / 11 < 1",
-         {done(1, 50), done(1, 50), done(1, 50), done(1, 50), done(1, 50), done(1, 50), done(1, 50), done(1, 50), done(1, 50),
-          done(1, 50), of_kind(JobKind::kTimedOut, 1)},
-         true, true},
+         {done(1, 50), done(1, 50), done(1, 50), done(1, 50), done(1, 50), done(1, 50), done(1, 50), done(1, 50),
+          done(1, 50), done(1, 50), of_kind(JobKind::kTimedOut, 1)},
+         true,
+         true},
         {"one that timed out in two", {done(1, 50), of_kind(JobKind::kTimedOut, 1)}, false, false},
         {"an error counts at level 1", {done(1, 50), of_kind(JobKind::kFailed, 1)}, true, false},
         {"an invalid result is no success at level 1", {done(1, 50), of_kind(JobKind::kInvalid, 1, 50)}, true, false},
         {"what was not needed does not count", {done(1, 50), of_kind(JobKind::kIgnored, 1)}, true, true},
-        {"a running job younger than the median is no news", {done(1, 900), of_kind(JobKind::kInProgress, 1, 990)}, true, true},
+        {"a running job younger than the median is no news",
+         {done(1, 900), of_kind(JobKind::kInProgress, 1, 990)},
+         true,
+         true},
         {"an older one is as slow as it has been", {done(1, 900), of_kind(JobKind::kInProgress, 1, 1200)}, true, false},
         {"only running jobs: nothing known at level 0", {of_kind(JobKind::kInProgress, 1, 5000)}, false, false},
         {"only timed out", {of_kind(JobKind::kTimedOut, 1)}, false, false},
@@ -220,8 +225,8 @@ TEST(Verdict, VersionsOfAHostAreToldApart) {
     Scores scores(rules, kNow);
     BatchMeasure m;
     m.median = 1000;
-    const std::vector<Observation> jobs{done(1, 100, 0, 7), of_kind(JobKind::kFailed, 1, 100, 8), done(1, 100, 0, 1000003),
-                                        done(1, 100, 0, 0)};
+    const std::vector<Observation> jobs{done(1, 100, 0, 7), of_kind(JobKind::kFailed, 1, 100, 8),
+                                        done(1, 100, 0, 1000003), done(1, 100, 0, 0)};
     scores.add(jobs, a_batch(), m);
     const auto v = scores.versions();
     ASSERT_EQ(v.size(), 3u) << "version 0 is not known";
@@ -245,7 +250,8 @@ TEST(Verdict, AnAppNeedsMoreThanAHundredHostsAndMoreThanAQuarterLtt) {
         bool accelerable;
     };
     const StatsRules rules = stats_rules(0);
-    for (const Case& c : {Case{100, 100, false}, {101, 26, true}, {101, 25, false}, {104, 26, false}, {1000, 251, true}}) {
+    for (const Case& c :
+         {Case{100, 100, false}, {101, 26, true}, {101, 25, false}, {104, 26, false}, {1000, 251, true}}) {
         Scores scores(rules, kNow);
         std::vector<Observation> jobs;
         for (int i = 1; i <= c.hosts; ++i) jobs.push_back(done(i, i <= c.ltt ? 10 : 1000));

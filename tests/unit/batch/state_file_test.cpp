@@ -50,7 +50,8 @@ TEST(StateFile, WhatIsWrittenIsReadBack) {
     const test::TempDir dir;
     std::mt19937_64 random(5);
     std::vector<BatchSection> sections;
-    for (int i = 0; i < 40; ++i) sections.push_back(random_section(random, i * 3 + 1, static_cast<int>(random() % 300)));
+    for (int i = 0; i < 40; ++i)
+        sections.push_back(random_section(random, i * 3 + 1, static_cast<int>(random() % 300)));
     sections.push_back({1000, {}});
     {
         StateWriter writer(dir / "s");

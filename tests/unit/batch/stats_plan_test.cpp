@@ -19,8 +19,12 @@ App an_app(Id id, int n) {
 
 TEST(StatsPlan, MediansOnlyWhereTheyDiffer) {
     StatsFacts f;
-    f.batches = {{{1, 1, 0, 500}, with_median(500)}, {{2, 1, 0, 500}, with_median(501)}, {{3, 1, 0, 500}, {}},
-                 {{4, 1, 0, 0}, {}}, {{5, 1, 0, 1.7e9}, {}}, {{6, 1, 0, 1.7e9}, with_median(60)}};
+    f.batches = {{{1, 1, 0, 500}, with_median(500)},
+                 {{2, 1, 0, 500}, with_median(501)},
+                 {{3, 1, 0, 500}, {}},
+                 {{4, 1, 0, 0}, {}},
+                 {{5, 1, 0, 1.7e9}, {}},
+                 {{6, 1, 0, 1.7e9}, with_median(60)}};
     EXPECT_EQ(plan_stats(f).medians, (std::vector<std::pair<Id, double>>{{2, 501}, {3, 0}, {6, 60}}))
         << "a date (5) goes only for a median (6)";
 }
@@ -41,8 +45,10 @@ TEST(StatsPlan, SizeClassesAreNotOurs) {
 }
 
 TEST(VersionPlan, RowsThatChangedAndRowsThatWent) {
-    const std::vector<VersionTurnaround> before{{1, 7, true, 0.5, 3}, {1, 8, true, 0.5, 3}, {2, 7, false, 2, 3}, {3, 7, true, 0.5, 3}};
-    const std::vector<VersionTurnaround> now{{1, 7, true, 0.51, 3}, {1, 8, true, 0.6, 3}, {2, 9, true, 0.1, 5}, {3, 7, true, 0.5, 4}};
+    const std::vector<VersionTurnaround> before{
+        {1, 7, true, 0.5, 3}, {1, 8, true, 0.5, 3}, {2, 7, false, 2, 3}, {3, 7, true, 0.5, 3}};
+    const std::vector<VersionTurnaround> now{
+        {1, 7, true, 0.51, 3}, {1, 8, true, 0.6, 3}, {2, 9, true, 0.1, 5}, {3, 7, true, 0.5, 4}};
     const VersionChanges c = plan_versions(before, now);
     std::vector<std::pair<Id, Id>> changed;
     for (const auto& r : c.rows) changed.emplace_back(r.host_id, r.version);

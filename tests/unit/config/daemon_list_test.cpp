@@ -11,8 +11,8 @@ namespace {
 using testing::HasSubstr;
 
 DaemonsAndTasks parse(const std::string& text) {
-    return parse_daemons_and_tasks(
-        "<boinc><config><host>h</host><daemons_like/></config>" + text + "</boinc>", "config.xml");
+    return parse_daemons_and_tasks("<boinc><config><host>h</host><daemons_like/></config>" + text + "</boinc>",
+                                   "config.xml");
 }
 TaskEntry task_with(const std::string& children) {
     return parse("<tasks><task><cmd>t</cmd>" + children + "</task></tasks>").tasks.at(0);
@@ -50,12 +50,10 @@ TEST_P(Disabled, EmptyElementsDisable) {
     EXPECT_EQ(task_with(std::string("<period>1</period>") + GetParam().xml).disabled, GetParam().disabled);
 }
 INSTANTIATE_TEST_SUITE_P(Rules, Disabled,
-                         testing::Values(DisabledCase{"", false},
-                                         DisabledCase{"<disabled>0</disabled>", false},
+                         testing::Values(DisabledCase{"", false}, DisabledCase{"<disabled>0</disabled>", false},
                                          DisabledCase{"<disabled> 0 </disabled>", false},
                                          DisabledCase{"<disabled>1</disabled>", true},
-                                         DisabledCase{"<disabled/>", true},
-                                         DisabledCase{"<disabled></disabled>", true},
+                                         DisabledCase{"<disabled/>", true}, DisabledCase{"<disabled></disabled>", true},
                                          DisabledCase{"<disabled>yes</disabled>", true}));
 
 struct PeriodCase {
@@ -64,15 +62,14 @@ struct PeriodCase {
 };
 class Period : public testing::TestWithParam<PeriodCase> {};
 TEST_P(Period, HasAUnit) {
-    EXPECT_DOUBLE_EQ(task_with(std::string("<period>") + GetParam().text + "</period>").period,
-                     GetParam().seconds);
+    EXPECT_DOUBLE_EQ(task_with(std::string("<period>") + GetParam().text + "</period>").period, GetParam().seconds);
 }
 INSTANTIATE_TEST_SUITE_P(Units, Period,
-                         testing::Values(PeriodCase{"5", 300}, PeriodCase{" 30 sec ", 30},
-                                         PeriodCase{"30s", 30}, PeriodCase{"5 min", 300},
-                                         PeriodCase{"2 minutes", 120}, PeriodCase{"24 hours", 86400},
-                                         PeriodCase{"1 day", 86400}, PeriodCase{"2 Weeks", 1209600},
-                                         PeriodCase{"1.5 h", 5400}, PeriodCase{"1 month", 2592000}));
+                         testing::Values(PeriodCase{"5", 300}, PeriodCase{" 30 sec ", 30}, PeriodCase{"30s", 30},
+                                         PeriodCase{"5 min", 300}, PeriodCase{"2 minutes", 120},
+                                         PeriodCase{"24 hours", 86400}, PeriodCase{"1 day", 86400},
+                                         PeriodCase{"2 Weeks", 1209600}, PeriodCase{"1.5 h", 5400},
+                                         PeriodCase{"1 month", 2592000}));
 
 TEST(Tasks, BadPeriodsAndMissingCommandsAreErrors) {
     for (const char* period :
@@ -82,8 +79,8 @@ TEST(Tasks, BadPeriodsAndMissingCommandsAreErrors) {
             task_with(period);
             ADD_FAILURE() << period;
         } catch (const ConfigError& error) {
-            EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("config.xml"), HasSubstr("<cmd>t</cmd>"),
-                                                     HasSubstr("period")));
+            EXPECT_THAT(error.what(),
+                        testing::AllOf(HasSubstr("config.xml"), HasSubstr("<cmd>t</cmd>"), HasSubstr("period")));
         }
     }
     EXPECT_THROW(parse("<daemons><daemon><output>x</output></daemon></daemons>"), ConfigError);

@@ -42,26 +42,24 @@ TEST_P(IntegerText, ReadsBaseZero) {
     EXPECT_EQ(loaded.config.report_max, GetParam().expected);
     EXPECT_THAT(loaded.warnings, IsEmpty());
 }
-INSTANTIATE_TEST_SUITE_P(
-    Rules, IntegerText,
-    testing::Values(IntCase{"", 0}, IntCase{"<report_max>17</report_max>", 17},
-                    IntCase{"<report_max>0x1F</report_max>", 31}, IntCase{"<report_max>010</report_max>", 8},
-                    IntCase{"<report_max>\n   42\t\n</report_max>", 42},
-                    IntCase{"<report_max></report_max>", 0}, IntCase{"<report_max/>", 0},
-                    IntCase{"<report_max>+5</report_max>", 5},
-                    IntCase{"<report_max>1</report_max><report_max>2</report_max>", 2},
-                    IntCase{"<!-- <report_max>9</report_max> --><report_max>3</report_max>", 3},
-                    IntCase{"<report_max><!-- old: 9 -->4</report_max>", 4},
-                    IntCase{"<report_max unit=\"s\">6</report_max>", 6}));
+INSTANTIATE_TEST_SUITE_P(Rules, IntegerText,
+                         testing::Values(IntCase{"", 0}, IntCase{"<report_max>17</report_max>", 17},
+                                         IntCase{"<report_max>0x1F</report_max>", 31},
+                                         IntCase{"<report_max>010</report_max>", 8},
+                                         IntCase{"<report_max>\n   42\t\n</report_max>", 42},
+                                         IntCase{"<report_max></report_max>", 0}, IntCase{"<report_max/>", 0},
+                                         IntCase{"<report_max>+5</report_max>", 5},
+                                         IntCase{"<report_max>1</report_max><report_max>2</report_max>", 2},
+                                         IntCase{"<!-- <report_max>9</report_max> --><report_max>3</report_max>", 3},
+                                         IntCase{"<report_max><!-- old: 9 -->4</report_max>", 4},
+                                         IntCase{"<report_max unit=\"s\">6</report_max>", 6}));
 
 struct BoolCase {
     const char* xml;
     bool expected;
 };
 class FlagText : public testing::TestWithParam<BoolCase> {};
-TEST_P(FlagText, FollowsTheRule) {
-    EXPECT_EQ(parse(GetParam().xml).config.size_classes, GetParam().expected);
-}
+TEST_P(FlagText, FollowsTheRule) { EXPECT_EQ(parse(GetParam().xml).config.size_classes, GetParam().expected); }
 INSTANTIATE_TEST_SUITE_P(Rules, FlagText,
                          testing::Values(BoolCase{"", false}, BoolCase{"<size_classes/>", true},
                                          BoolCase{"<size_classes />", true},
@@ -78,11 +76,10 @@ TEST(Load, AnEmptyPairOfAFlagDoesNotHideWhatFollows) {
 }
 
 TEST(Load, TextsAreTrimmedAndDecoded) {
-    const ProjectConfig config =
-        parse(
-            "<long_name>\n  A &amp; B &lt;x&gt; &quot;q&quot; &apos;s&apos;\n</long_name>"
-            "<db_passwd>p&amp;w</db_passwd>")
-            .config;
+    const ProjectConfig config = parse(
+                                     "<long_name>\n  A &amp; B &lt;x&gt; &quot;q&quot; &apos;s&apos;\n</long_name>"
+                                     "<db_passwd>p&amp;w</db_passwd>")
+                                     .config;
     EXPECT_EQ(config.long_name, "A & B <x> \"q\" 's'");
     EXPECT_EQ(config.db_passwd, "p&w");
 }
@@ -90,9 +87,8 @@ TEST(Load, TextsAreTrimmedAndDecoded) {
 TEST(Load, NumbersFollowStrtod) {
     EXPECT_DOUBLE_EQ(parse("<next_rpc_delay>1.5e3</next_rpc_delay>").config.next_rpc_delay, 1500);
     EXPECT_DOUBLE_EQ(parse("<next_rpc_delay></next_rpc_delay>").config.next_rpc_delay, 0);
-    EXPECT_DOUBLE_EQ(
-        parse("<default_disk_min_free_gb>.25</default_disk_min_free_gb>").config.default_disk_min_free_gb,
-        0.25);
+    EXPECT_DOUBLE_EQ(parse("<default_disk_min_free_gb>.25</default_disk_min_free_gb>").config.default_disk_min_free_gb,
+                     0.25);
 }
 
 TEST(Load, ModesAreOctal) {
@@ -149,12 +145,11 @@ TEST(Load, UnknownTagsGiveOneWarningEachThatNamesThem) {
 }
 
 TEST(Load, OptionsOfOtherProgramsAreKnown) {
-    EXPECT_THAT(
-        parse("<min_passwd_length>6</min_passwd_length><show_results>1</show_results><log_dir>/l</log_dir>"
-              "<profile_screening/><recaptcha_public_key>k</recaptcha_public_key><moderators_hide></"
-              "moderators_hide>")
-            .warnings,
-        IsEmpty());
+    EXPECT_THAT(parse("<min_passwd_length>6</min_passwd_length><show_results>1</show_results><log_dir>/l</log_dir>"
+                      "<profile_screening/><recaptcha_public_key>k</recaptcha_public_key><moderators_hide></"
+                      "moderators_hide>")
+                    .warnings,
+                IsEmpty());
 }
 
 TEST(Load, FoldersNamedByHostAreKept) {
@@ -186,11 +181,10 @@ TEST(Load, BatchAccelerationAndSizeClassesMayStandTogether) {
 }
 
 TEST(Load, ZeroMeansAnotherNumber) {
-    const ProjectConfig config =
-        parse(
-            "<shmem_work_items>0</shmem_work_items><feeder_query_size>0</feeder_query_size>"
-            "<max_wus_to_send>0</max_wus_to_send>")
-            .config;
+    const ProjectConfig config = parse(
+                                     "<shmem_work_items>0</shmem_work_items><feeder_query_size>0</feeder_query_size>"
+                                     "<max_wus_to_send>0</max_wus_to_send>")
+                                     .config;
     EXPECT_EQ(config.shmem_work_items, 100);
     EXPECT_EQ(config.feeder_query_size, 200);
     EXPECT_EQ(config.max_wus_to_send, 999999);
@@ -216,11 +210,8 @@ TEST(Load, GracePeriodTheLaterTagWins) {
 }
 
 TEST(Load, OldClientVersionsAreScaled) {
-    EXPECT_EQ(parse("<min_core_client_version>612</min_core_client_version>").config.min_core_client_version,
-              61200);
-    EXPECT_EQ(
-        parse("<min_core_client_version>71000</min_core_client_version>").config.min_core_client_version,
-        71000);
+    EXPECT_EQ(parse("<min_core_client_version>612</min_core_client_version>").config.min_core_client_version, 61200);
+    EXPECT_EQ(parse("<min_core_client_version>71000</min_core_client_version>").config.min_core_client_version, 71000);
 }
 
 TEST(Load, ReplicaDefaultsToTheDatabase) {
@@ -257,8 +248,7 @@ TEST(Load, PatternsRepeatAndBadOnesAreLeftOut) {
 
 TEST(Load, WeightsAreNumbersByName) {
     const ProjectConfig config =
-        parse("<score_weights>\n <size_class>7.5</size_class>\n <keyword>-1</keyword></score_weights>")
-            .config;
+        parse("<score_weights>\n <size_class>7.5</size_class>\n <keyword>-1</keyword></score_weights>").config;
     EXPECT_DOUBLE_EQ(config.score_weights.at("size_class"), 7.5);
     EXPECT_DOUBLE_EQ(config.score_weights.at("keyword"), -1);
     const std::vector<std::string_view> all{"keyword", "size_class"}, few{"size_class", "beta"};
@@ -284,16 +274,16 @@ TEST_P(BrokenFile, IsAnError) {
         EXPECT_THAT(error.what(), AllOf(HasSubstr("config.xml"), HasSubstr(GetParam().message)));
     }
 }
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, BrokenFile,
-    testing::Values(
-        ShapeCase{"", "<config>"}, ShapeCase{"no xml at all", "<config>"},
-        ShapeCase{"<boinc></boinc>", "<config>"},
-        ShapeCase{"<boinc><config><report_max>1</report_max></boinc>", "</boinc>"},
-        ShapeCase{"<boinc><config>", "</config>"},
-        ShapeCase{"<boinc><config>\n<db_name>x\n<db_user>u</db_user></config></boinc>", "</db_name>"},
-        ShapeCase{"<boinc><config>\n<db_name>x\n</config></boinc>", "</db_name>"},
-        ShapeCase{"<boinc><config>\n<odd>x\n<db_name>d</db_name></config></boinc>", "<odd> has no </odd>"}));
+INSTANTIATE_TEST_SUITE_P(Shapes, BrokenFile,
+                         testing::Values(ShapeCase{"", "<config>"}, ShapeCase{"no xml at all", "<config>"},
+                                         ShapeCase{"<boinc></boinc>", "<config>"},
+                                         ShapeCase{"<boinc><config><report_max>1</report_max></boinc>", "</boinc>"},
+                                         ShapeCase{"<boinc><config>", "</config>"},
+                                         ShapeCase{"<boinc><config>\n<db_name>x\n<db_user>u</db_user></config></boinc>",
+                                                   "</db_name>"},
+                                         ShapeCase{"<boinc><config>\n<db_name>x\n</config></boinc>", "</db_name>"},
+                                         ShapeCase{"<boinc><config>\n<odd>x\n<db_name>d</db_name></config></boinc>",
+                                                   "<odd> has no </odd>"}));
 
 TEST(Load, NothingAfterTheConfigElementMatters) {
     EXPECT_EQ(parse_config("<?xml version=\"1.0\"?><boinc><config><report_max>3</report_max></config>"
@@ -314,21 +304,18 @@ TEST(Aux, LimitsOfProjectAndApps) {
   <app><app_name>b</app_name></app>
 </max_jobs_in_progress></config>)")
                                      .config;
-    const MaxJobsInProgress expected{{{100, false}, {2, true}, {4, true}},
-                                     {{"uc", {{}, {8, false}, {}}}, {"b", {}}}};
+    const MaxJobsInProgress expected{{{100, false}, {2, true}, {4, true}}, {{"uc", {{}, {8, false}, {}}}, {"b", {}}}};
     EXPECT_EQ(config.max_jobs_in_progress, expected);
 }
 
 TEST(Aux, WrongFilesAreErrors) {
     EXPECT_THAT(error_of("", "<config><max_jobs_in_progress>"), HasSubstr("config_aux.xml"));
-    EXPECT_THAT(
-        error_of("", "<config><max_jobs_in_progress><app><cpu_limit/></app></max_jobs_in_progress></config>"),
-        HasSubstr("app_name"));
-    EXPECT_THAT(
-        error_of("",
-                 "<config><max_jobs_in_progress><project><cpu_limit><jobs>x</jobs></cpu_limit></project>"
-                 "</max_jobs_in_progress></config>"),
-        AllOf(HasSubstr("<jobs>x</jobs>"), HasSubstr("whole number")));
+    EXPECT_THAT(error_of("", "<config><max_jobs_in_progress><app><cpu_limit/></app></max_jobs_in_progress></config>"),
+                HasSubstr("app_name"));
+    EXPECT_THAT(error_of("",
+                         "<config><max_jobs_in_progress><project><cpu_limit><jobs>x</jobs></cpu_limit></project>"
+                         "</max_jobs_in_progress></config>"),
+                AllOf(HasSubstr("<jobs>x</jobs>"), HasSubstr("whole number")));
     EXPECT_THAT(error_of("", "nothing"), HasSubstr("config_aux.xml"));
     EXPECT_THAT(parse("<max_jobs_in_progress><project/></max_jobs_in_progress>").warnings,
                 ElementsAre(HasSubstr("config_aux.xml")));
@@ -347,8 +334,7 @@ class ProjectFolder : public testing::Test {
 };
 
 TEST_F(ProjectFolder, FoldersAreNeverEmpty) {
-    write("config.xml",
-          "<boinc><config><upload_dir>/data/up</upload_dir><key_dir>secret</key_dir></config></boinc>");
+    write("config.xml", "<boinc><config><upload_dir>/data/up</upload_dir><key_dir>secret</key_dir></config></boinc>");
     const ProjectConfig config = load_config(root_).config;
     EXPECT_EQ(config.project_dir, root_.string());
     EXPECT_EQ(config.upload_dir, "/data/up");

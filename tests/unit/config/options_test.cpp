@@ -24,9 +24,7 @@ std::vector<const OptionRow*> all_rows() {
 bool is_weights(const OptionRow& row) {
     return std::holds_alternative<std::map<std::string, double> ProjectConfig::*>(row.member);
 }
-bool is_interpreted(const OptionRow& row) {
-    return !std::holds_alternative<std::monostate>(row.member);
-}
+bool is_interpreted(const OptionRow& row) { return !std::holds_alternative<std::monostate>(row.member); }
 
 /// A value that is allowed and not the default.
 std::string other_value(const OptionRow& row) {

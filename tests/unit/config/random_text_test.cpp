@@ -25,8 +25,7 @@ std::string a_full_config(std::mt19937& random) {
     for (const OptionSection& section : option_sections()) {
         for (const OptionRow& row : section.rows) {
             if (random() % 3 != 0) continue;
-            text += "  <" + std::string(row.tag) + ">" + std::string(row.level1) + "</" +
-                    std::string(row.tag) + ">\n";
+            text += "  <" + std::string(row.tag) + ">" + std::string(row.level1) + "</" + std::string(row.tag) + ">\n";
         }
     }
     return text +
@@ -44,17 +43,10 @@ TEST(RandomText, MutilatedConfigs) {
         for (int i = 0; i < mutations && !text.empty(); ++i) {
             const std::size_t at = random() % text.size();
             switch (random() % 4) {
-                case 0:
-                    text.erase(at, 1 + random() % 30);
-                    break;
-                case 1:
-                    text[at] = static_cast<char>(random());
-                    break;
-                case 2:
-                    text.insert(at, std::string_view("</><<!--]]>&#x;<config/>").substr(random() % 20));
-                    break;
-                default:
-                    text.resize(at);
+                case 0: text.erase(at, 1 + random() % 30); break;
+                case 1: text[at] = static_cast<char>(random()); break;
+                case 2: text.insert(at, std::string_view("</><<!--]]>&#x;<config/>").substr(random() % 20)); break;
+                default: text.resize(at);
             }
         }
         expect_read_or_refused(text);

@@ -12,8 +12,7 @@ using testing::Not;
 
 /// A program with one option of each kind.
 struct Program {
-    Program()
-        : line("feeder", "fills the job array", "First paragraph.\n\nSecond - with a minus.\n.odd line") {
+    Program() : line("feeder", "fills the job array", "First paragraph.\n\nSecond - with a minus.\n.odd line") {
         line.flag("--one_pass", one_pass, "Run once.");
         line.flag("-x,--extra", extra_flag, "A letter and a name.");
         line.option("--sleep_interval", sleep, "Seconds between passes.", "S");
@@ -65,8 +64,8 @@ TEST(CommandLine, OneAndTwoDashesAreTheSame) {
 
 TEST(CommandLine, ValuesAreTakenAsTheyStand) {
     Program p;
-    EXPECT_EQ(p.parse({"--count", "-7", "--command_line", "-one_pass --x", "--mod", "-3", "-1", "--big",
-                       "5000000000", "--sleep_interval", "-1e3"}),
+    EXPECT_EQ(p.parse({"--count", "-7", "--command_line", "-one_pass --x", "--mod", "-3", "-1", "--big", "5000000000",
+                       "--sleep_interval", "-1e3"}),
               std::nullopt)
         << p.err;
     EXPECT_EQ(p.count, -7);
@@ -80,8 +79,7 @@ TEST(CommandLine, ValuesAreTakenAsTheyStand) {
 TEST(CommandLine, OddTextsAreTakenAsTheyStand) {
     for (const char* text : {"", "--one_pass", "-d", "[a,b]", "{}", "a b", "--", "x=1", "%%", "\"quoted\""}) {
         Program p;
-        EXPECT_EQ(p.parse({"--command_line", text, "--user", text, "--count", "1"}), std::nullopt)
-            << text << p.err;
+        EXPECT_EQ(p.parse({"--command_line", text, "--user", text, "--count", "1"}), std::nullopt) << text << p.err;
         EXPECT_EQ(p.text, text);
         EXPECT_EQ(p.users, (std::vector<std::string>{text})) << text;
         EXPECT_EQ(p.count, 1);
@@ -91,8 +89,8 @@ TEST(CommandLine, OddTextsAreTakenAsTheyStand) {
 
 TEST(CommandLine, TheLastOneWinsAndRepeatablesAddUp) {
     Program p;
-    EXPECT_EQ(p.parse({"--count", "1", "--user", "4", "--mod", "2", "0", "f1", "--count", "2", "--user", "5",
-                       "--mod", "3", "1", "f2", "--one_pass", "--one_pass"}),
+    EXPECT_EQ(p.parse({"--count", "1", "--user", "4", "--mod", "2", "0", "f1", "--count", "2", "--user", "5", "--mod",
+                       "3", "1", "f2", "--one_pass", "--one_pass"}),
               std::nullopt)
         << p.err;
     EXPECT_EQ(p.count, 2);
@@ -181,8 +179,7 @@ TEST(CommandLine, UnknownOptionsAreHandedOnInTheirOrder) {
     line.option("--app", app, "The app.");
     line.debug_level_option();
     line.allow_extra(extra);
-    const char* args[] = {"validator", "--stderr_string", "a b", "-delay", "3", "--app",
-                          "uc",        "-is_gzip",        "-d",  "3"};
+    const char* args[] = {"validator", "--stderr_string", "a b", "-delay", "3", "--app", "uc", "-is_gzip", "-d", "3"};
     EXPECT_EQ(line.parse(static_cast<int>(std::size(args)), args), std::nullopt);
     EXPECT_EQ(app, "uc");
     EXPECT_EQ(extra, (std::vector<std::string>{"--stderr_string", "a b", "--delay", "3", "--is_gzip"}));

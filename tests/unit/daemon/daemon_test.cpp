@@ -171,8 +171,7 @@ TEST(StopWatch, TheFileIsNotLookedForAtEveryQuestion) {
 
 TEST_F(DaemonTest, DatabaseTroubleIsRetriedWithBackOffAndSaidOnce) {
     std::vector<Step> steps;
-    for (int i = 0; i < 9; ++i)
-        steps.push_back(fails(i % 2 == 0 ? DbError::Kind::kCantConnect : DbError::Kind::kLost));
+    for (int i = 0; i < 9; ++i) steps.push_back(fails(i % 2 == 0 ? DbError::Kind::kCantConnect : DbError::Kind::kLost));
     steps.push_back(gives(PassResult::kWorked));
     steps.push_back(fails(DbError::Kind::kRetry));
     EXPECT_EQ(run(steps), 0);
@@ -275,10 +274,7 @@ TEST_F(DaemonTest, ASignalFromOutsideEndsARealSleep) {
         ::kill(parent, SIGTERM);
         ::_exit(0);
     }
-    EXPECT_LT(seconds_of([&] {
-                  EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle)), 0);
-              }),
-              20);
+    EXPECT_LT(seconds_of([&] { EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle)), 0); }), 20);
     ::waitpid(child, nullptr, 0);
 }
 

@@ -13,7 +13,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-DbSettings on(const std::string& host) { return {.host = host, .name = "proj", .user = "boincadm", .password = "S3cret"}; }
+DbSettings on(const std::string& host) {
+    return {.host = host, .name = "proj", .user = "boincadm", .password = "S3cret"};
+}
 
 TEST(Endpoint, FollowsDbHost) {
     setenv("MYSQL_UNIX_PORT", "/run/own.sock", 1);
@@ -23,10 +25,16 @@ TEST(Endpoint, FollowsDbHost) {
         EXPECT_EQ(endpoint_of(on(local)).host, "") << local;
         EXPECT_EQ(endpoint_of(on(local)).socket, "/run/own.sock") << local;
     }
-    struct Case { std::string text, host; int port; };
-    for (const Case& c : {Case{"db.example.org", "db.example.org", 3306}, {"db.example.org:3307", "db.example.org", 3307},
-                          {"127.0.0.1:33060", "127.0.0.1", 33060}, {"localhost:3308", "127.0.0.1", 3308},
-                          {"[::1]:3309", "::1", 3309}, {"::1", "::1", 3306}}) {
+    struct Case {
+        std::string text, host;
+        int port;
+    };
+    for (const Case& c : {Case{"db.example.org", "db.example.org", 3306},
+                          {"db.example.org:3307", "db.example.org", 3307},
+                          {"127.0.0.1:33060", "127.0.0.1", 33060},
+                          {"localhost:3308", "127.0.0.1", 3308},
+                          {"[::1]:3309", "::1", 3309},
+                          {"::1", "::1", 3306}}) {
         EXPECT_EQ(endpoint_of(on(c.text)).host, c.host) << c.text;
         EXPECT_EQ(endpoint_of(on(c.text)).port, c.port) << c.text;
     }
@@ -36,33 +44,52 @@ TEST(Endpoint, FollowsDbHost) {
 
 TEST(Endpoint, WithoutTheVariableAUsualPlace) {
     unsetenv("MYSQL_UNIX_PORT");
-    EXPECT_THAT(endpoint_of(on("")).socket, testing::AnyOf("/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock",
-                                                           "/tmp/mysql.sock"));
+    EXPECT_THAT(endpoint_of(on("")).socket,
+                testing::AnyOf("/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"));
 }
 
 TEST(ConnectError, SaysWhatToDo) {
-    struct Case { int code; std::string says; };
-    for (const Case& c : {Case{1045, "<db_passwd>"}, {1049, "load db/schema.sql"}, {1044, "grant"}, {2002, "is it running"},
-                          {2003, "is it running"}, {1040, "max_connections"}, {1130, "does not accept this machine"}}) {
+    struct Case {
+        int code;
+        std::string says;
+    };
+    for (const Case& c : {Case{1045, "<db_passwd>"},
+                          {1049, "load db/schema.sql"},
+                          {1044, "grant"},
+                          {2002, "is it running"},
+                          {2003, "is it running"},
+                          {1040, "max_connections"},
+                          {1130, "does not accept this machine"}}) {
         const DbError error = connect_error(on("h:1"), c.code, "server's words");
         EXPECT_EQ(error.kind(), DbError::Kind::kCantConnect);
         EXPECT_EQ(error.code(), c.code);
-        EXPECT_THAT(error.what(), AllOf(HasSubstr(c.says), HasSubstr("h:1"), Not(HasSubstr("S3cret")), Not(HasSubstr("\n"))));
+        EXPECT_THAT(error.what(),
+                    AllOf(HasSubstr(c.says), HasSubstr("h:1"), Not(HasSubstr("S3cret")), Not(HasSubstr("\n"))));
     }
 }
 
 TEST(StatementError, IsSortedByWhatTheCallerCanDo) {
     using K = DbError::Kind;
-    struct Case { int code; K kind; };
-    for (const Case& c : {Case{1213, K::kRetry}, {1205, K::kRetry}, {1020, K::kRetry}, {1062, K::kDuplicate},
-                          {2006, K::kLost}, {2013, K::kLost}, {1927, K::kLost}, {1053, K::kLost}, {1064, K::kOther},
+    struct Case {
+        int code;
+        K kind;
+    };
+    for (const Case& c : {Case{1213, K::kRetry},
+                          {1205, K::kRetry},
+                          {1020, K::kRetry},
+                          {1062, K::kDuplicate},
+                          {2006, K::kLost},
+                          {2013, K::kLost},
+                          {1927, K::kLost},
+                          {1053, K::kLost},
+                          {1064, K::kOther},
                           {1146, K::kOther}})
         EXPECT_EQ(statement_error(on(""), c.code, "x", "select 1").kind(), c.kind) << c.code;
 }
 
 TEST(StatementError, SaysWhatToDoOnOneLineWithoutValues) {
-    const DbError error =
-        statement_error(on(""), 1146, "Table 'proj.user'\ndoesn't exist", "select id\nfrom user where authenticator='0123'");
+    const DbError error = statement_error(on(""), 1146, "Table 'proj.user'\ndoesn't exist",
+                                          "select id\nfrom user where authenticator='0123'");
     EXPECT_THAT(error.what(), AllOf(HasSubstr("proj.user"), HasSubstr("load db/schema.sql"), Not(HasSubstr("0123")),
                                     HasSubstr("select id from user"), Not(HasSubstr("\n"))));
 }

@@ -29,7 +29,8 @@ class EnumeratorTest : public testing::Test {
     }
     Enumerator& start(FeederOptions options = {}, std::vector<Id> apps = {1, 2, 3}) {
         settings_.options = options;
-        enumerator_ = std::make_unique<Enumerator>(settings_, store_, rng_, [this](Id id) { return held_.count(id) != 0; });
+        enumerator_ =
+            std::make_unique<Enumerator>(settings_, store_, rng_, [this](Id id) { return held_.count(id) != 0; });
         enumerator_->set_apps(apps);
         std::vector<Submitter> submitters;
         for (const Id user : options.users) submitters.push_back({user, 1});
@@ -196,7 +197,8 @@ TEST_F(EnumeratorTest, OnlyTheSubmittersAskedFor) {
     start(o);
     const auto ids = take(100);
     EXPECT_THAT(ids, SizeIs(12));
-    for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i] % 5, i % 2 == 0 ? 2 : 1) << "in turns, the later user first";
+    for (std::size_t i = 0; i < ids.size(); ++i)
+        EXPECT_EQ(ids[i] % 5, i % 2 == 0 ? 2 : 1) << "in turns, the later user first";
 }
 
 TEST_F(EnumeratorTest, UnknownAppsAndRestingJobsStayOut) {
@@ -269,8 +271,8 @@ TEST_F(EnumeratorTest, ARetryOfAnOldWorkunitIsFoundBehindALongQueue) {
 /// Whatever happens to jobs, each one that is unsent and may be sent is offered in the end.
 TEST_F(EnumeratorTest, NothingIsForgottenWhateverHappens) {
     const auto random = make_seeded_rng(11);
-    for (const FeederOrder order : {FeederOrder::kDefault, FeederOrder::kPriorityAsc, FeederOrder::kByBatch, FeederOrder::kBatchAccel,
-                                    FeederOrder::kRandomColumn}) {
+    for (const FeederOrder order : {FeederOrder::kDefault, FeederOrder::kPriorityAsc, FeederOrder::kByBatch,
+                                    FeederOrder::kBatchAccel, FeederOrder::kRandomColumn}) {
         db_.results.clear();
         db_.workunits.clear();
         held_.clear();
@@ -280,7 +282,8 @@ TEST_F(EnumeratorTest, NothingIsForgottenWhateverHappens) {
         settings_.backlog = 30;
         settings_.rows_a_turn = 20;
         settings_.rows_before_first_fill = 40;
-        for (Id id = 1; id <= 150; ++id) job(id, static_cast<std::int64_t>(random->below(4)) - 1, 1, static_cast<Id>(random->below(3)));
+        for (Id id = 1; id <= 150; ++id)
+            job(id, static_cast<std::int64_t>(random->below(4)) - 1, 1, static_cast<Id>(random->below(3)));
         start(ordered(order));
         Id next = 200;
         for (int step = 0; step < 400; ++step) {
@@ -288,11 +291,15 @@ TEST_F(EnumeratorTest, NothingIsForgottenWhateverHappens) {
             Result& r = db_.results.at(id);
             switch (random->below(6)) {
                 case 0: take(1); break;
-                case 1: job(next++, static_cast<std::int64_t>(random->below(5)) - 2, 1, static_cast<Id>(random->below(4))); break;
-                case 2: r.server_state = ServerState::kInactive; break;       // and released again later
+                case 1:
+                    job(next++, static_cast<std::int64_t>(random->below(5)) - 2, 1, static_cast<Id>(random->below(4)));
+                    break;
+                case 2: r.server_state = ServerState::kInactive; break;  // and released again later
                 case 3: r.server_state = ServerState::kUnsent; break;
                 case 4: r.priority = static_cast<std::int64_t>(random->below(5)) - 2; break;
-                case 5: if (!held_.empty()) held_.erase(held_.begin()); break;  // given back
+                case 5:
+                    if (!held_.empty()) held_.erase(held_.begin());
+                    break;  // given back
             }
             run(0.3, step % 3 == 0);
         }

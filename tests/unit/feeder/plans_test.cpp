@@ -41,7 +41,8 @@ TEST(SlotPlan, EveryStretchHoldsAboutTheShares) {
     const auto plan = interleave(weights, 9500);
     for (std::size_t start = 0; start + 950 <= plan.size(); start += 190) {
         for (std::size_t app = 0; app < weights.size(); ++app) {
-            const auto n = std::count(plan.begin() + static_cast<std::ptrdiff_t>(start), plan.begin() + static_cast<std::ptrdiff_t>(start + 950), app);
+            const auto n = std::count(plan.begin() + static_cast<std::ptrdiff_t>(start),
+                                      plan.begin() + static_cast<std::ptrdiff_t>(start + 950), app);
             EXPECT_NEAR(static_cast<double>(n), 100 * weights[app], 3) << start << " app " << app;
         }
     }
@@ -108,11 +109,13 @@ TEST(HrQuota, MisconfigurationsAreNamed) {
 TEST(HrInfoFile, DeviationsAreErrorsWithTheLine) {
     const std::string good = hr_info_text({{2, 7.5}});
     EXPECT_EQ(parse_hr_info(good, "f")[1][2], 7.5);
-    EXPECT_THAT([&] { parse_hr_info("", "hr_info.txt"); }, ThrowsMessage<ConfigError>(HasSubstr("hr_info.txt, line 1")));
+    EXPECT_THAT([&] { parse_hr_info("", "hr_info.txt"); },
+                ThrowsMessage<ConfigError>(HasSubstr("hr_info.txt, line 1")));
     std::string bad = good;
     bad.replace(bad.find("\n3 "), 3, "\n9 ");
     EXPECT_THAT([&] { parse_hr_info(bad, "f"); }, ThrowsMessage<ConfigError>(HasSubstr("line 5")));
-    EXPECT_THROW(parse_hr_info(good.substr(0, good.size() / 2), "f"), ConfigError) << "upstream's sample has too few rows";
+    EXPECT_THROW(parse_hr_info(good.substr(0, good.size() / 2), "f"), ConfigError)
+        << "upstream's sample has too few rows";
     bad = good;
     bad.replace(bad.find("2 7.5"), 5, "2 abc");
     EXPECT_THROW(parse_hr_info(bad, "f"), ConfigError);
@@ -215,7 +218,8 @@ TEST(Reclaim, RotationTakesTheOldestATenthAtATime) {
     for (std::uint32_t i = 0; i < 30; ++i) mirror.set(i, held(i + 1, 100 - i));
     const auto all = [](std::uint32_t) { return true; };
     EXPECT_THAT(slots_to_rotate(mirror, 1000, 500, all), ElementsAre(29, 28, 27));
-    EXPECT_THAT(slots_to_rotate(mirror, 1000, 500, [](std::uint32_t s) { return s == 3; }), ElementsAre(3)) << "only where somebody waits";
+    EXPECT_THAT(slots_to_rotate(mirror, 1000, 500, [](std::uint32_t s) { return s == 3; }), ElementsAre(3))
+        << "only where somebody waits";
     EXPECT_THAT(slots_to_rotate(mirror, 500, 500, all), IsEmpty()) << "not old enough";
 }
 
@@ -236,8 +240,10 @@ TEST(JobSummaryOf, TakesEverythingThatASchedulerNeeds) {
     UnsentJob from;
     from.result.id = 5, from.result.priority = 20, from.result.report_deadline = 99, from.result.create_time = 7;
     Workunit& w = from.workunit;
-    w.id = 6, w.appid = 2, w.batch = 3, w.rsc_fpops_est = 1, w.rsc_fpops_bound = 2, w.rsc_memory_bound = 3, w.rsc_disk_bound = 4;
-    w.rsc_bandwidth_bound = 5, w.delay_bound = 86400, w.priority = 1, w.hr_class = 258, w.app_version_id = 11, w.app_version_num = 101;
+    w.id = 6, w.appid = 2, w.batch = 3, w.rsc_fpops_est = 1, w.rsc_fpops_bound = 2, w.rsc_memory_bound = 3,
+    w.rsc_disk_bound = 4;
+    w.rsc_bandwidth_bound = 5, w.delay_bound = 86400, w.priority = 1, w.hr_class = 258, w.app_version_id = 11,
+    w.app_version_num = 101;
     w.size_class = 2, w.target_nresults = 3;
     w.keywords = " 11 22  33 44 55 66 77 ";
     w.xml_doc =
@@ -289,8 +295,10 @@ FeederOptions parsed(std::vector<const char*> args, std::optional<int> status = 
 }
 
 TEST(FeederCommand, AllOptionsCombine) {
-    const FeederOptions o = parsed({"--allapps", "-appids", "3,5", "--mod", "4", "1", "--wmod", "3", "0", "--purge_stale", "2", "--user", "7",
-                                    "--user", "8", "--sleep_interval", "9", "--random_order", "--by_batch", "-d", "4"});
+    const FeederOptions o =
+        parsed({"--allapps", "-appids",        "3,5",        "--mod",  "4", "1",      "--wmod", "3",
+                "0",         "--purge_stale",  "2",          "--user", "7", "--user", "8",      "--sleep_interval",
+                "9",         "--random_order", "--by_batch", "-d",     "4"});
     EXPECT_TRUE(o.allapps);
     EXPECT_THAT(o.appids, ElementsAre(3, 5));
     EXPECT_EQ(o.mod_n, 4);
@@ -310,9 +318,16 @@ TEST(FeederCommand, AllOptionsCombine) {
 }
 
 TEST(FeederCommand, NonsenseIsRefused) {
-    for (const std::vector<const char*>& args : std::vector<std::vector<const char*>>{
-             {"--mod", "0", "0"}, {"--mod", "2", "2"}, {"--mod", "2", "-1"}, {"--mod", "2"}, {"--appids", "1,x"}, {"--appids", "1,,2"},
-             {"--user", "me"}, {"--batch_accel_share", "2"}, {"--purge_stale", "-1"}, {"--nonsense"}}) {
+    for (const std::vector<const char*>& args : std::vector<std::vector<const char*>>{{"--mod", "0", "0"},
+                                                                                      {"--mod", "2", "2"},
+                                                                                      {"--mod", "2", "-1"},
+                                                                                      {"--mod", "2"},
+                                                                                      {"--appids", "1,x"},
+                                                                                      {"--appids", "1,,2"},
+                                                                                      {"--user", "me"},
+                                                                                      {"--batch_accel_share", "2"},
+                                                                                      {"--purge_stale", "-1"},
+                                                                                      {"--nonsense"}}) {
         parsed(args, 1);
     }
 }

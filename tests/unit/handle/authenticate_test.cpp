@@ -8,8 +8,8 @@
 namespace sluice::test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 RequestText of_host(Id host, int seqno = 5) {
@@ -39,7 +39,8 @@ TEST(Authenticate, FirstContactMakesAHostWithItsUsersVenue) {
 TEST(Authenticate, WrongKeys) {
     RpcWorld w;
     const Id host = w.add_host();
-    for (const char* key : {"", "nobody", "1_00000000000000000000000000000000", "_", "99_x", "1_", "x'; DROP TABLE host"}) {
+    for (const char* key :
+         {"", "nobody", "1_00000000000000000000000000000000", "_", "99_x", "1_", "x'; DROP TABLE host"}) {
         RequestText first;
         first.authenticator = key;
         ReplyText reply = w.send(first);
@@ -51,8 +52,9 @@ TEST(Authenticate, WrongKeys) {
         RequestText known = of_host(host);
         known.authenticator = key;
         reply = w.send(known);
-        EXPECT_TRUE(reply.has("<message priority=\"notice\">_(\"Invalid or missing account key.  To fix, remove and "
-                              "add this project.\")</message>"))
+        EXPECT_TRUE(
+            reply.has("<message priority=\"notice\">_(\"Invalid or missing account key.  To fix, remove and "
+                      "add this project.\")</message>"))
             << key;
         EXPECT_EQ(reply.value("request_delay"), "3600.000000");
     }
@@ -65,9 +67,10 @@ TEST(Authenticate, WeakKeysMayWorkButNotChangeTheAccount) {
     const Id host = w.add_host();
     RequestText r = of_host(host);
     r.authenticator = "1_" + md5_hex(std::string(kKey) + "pw");
-    r.more = "<cross_project_id>changed</cross_project_id><global_preferences><mod_time>5</mod_time>"
-             "</global_preferences><global_prefs_source_email_hash>" +
-             md5_hex("alice@example.org") + "</global_prefs_source_email_hash>";
+    r.more =
+        "<cross_project_id>changed</cross_project_id><global_preferences><mod_time>5</mod_time>"
+        "</global_preferences><global_prefs_source_email_hash>" +
+        md5_hex("alice@example.org") + "</global_prefs_source_email_hash>";
     EXPECT_TRUE(w.send(r).has("<userid>1</userid>"));
     EXPECT_EQ(w.db.users[1].cross_project_id, "cpid-of-alice");
     EXPECT_EQ(w.db.users[1].global_prefs, "");

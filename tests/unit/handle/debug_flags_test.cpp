@@ -14,8 +14,10 @@ using ::testing::HasSubstr;
 
 /// A host that asks for work with everything that a flag may want to tell of, loses a job, and has one meant for it.
 std::string log_with(const std::string& flags) {
-    RpcWorld w("<workload_sim>1</workload_sim><keyword_sched>1</keyword_sched><resend_lost_results>1"
-               "</resend_lost_results><enable_assignment>1</enable_assignment>" + flags);
+    RpcWorld w(
+        "<workload_sim>1</workload_sim><keyword_sched>1</keyword_sched><resend_lost_results>1"
+        "</resend_lost_results><enable_assignment>1</enable_assignment>" +
+        flags);
     w.db.apps[1].locality_scheduling = 1;
     w.reload_tables();
     const Id host = w.add_host();
@@ -28,9 +30,10 @@ std::string log_with(const std::string& flags) {
     r.seqno = 1;
     r.work_seconds = 15;
     r.reported = {reported.name, "unknown_result"};
-    r.more = "<user_keywords><yes>7</yes></user_keywords><file_info><name>in_wu_1</name><nbytes>34</nbytes><sticky/>"
-             "</file_info><in_progress_results><ip_result><name>other</name><report_deadline>1700009000</report_deadline>"
-             "<time_remaining>50</time_remaining></ip_result></in_progress_results>";
+    r.more =
+        "<user_keywords><yes>7</yes></user_keywords><file_info><name>in_wu_1</name><nbytes>34</nbytes><sticky/>"
+        "</file_info><in_progress_results><ip_result><name>other</name><report_deadline>1700009000</report_deadline>"
+        "<time_remaining>50</time_remaining></ip_result></in_progress_results>";
     log_start_copy();
     EXPECT_FALSE(w.send(r).result_names().empty());
     r.seqno = 2;

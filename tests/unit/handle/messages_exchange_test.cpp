@@ -17,8 +17,9 @@ TEST(Trickle, UpIsStoredAndAcknowledged) {
     RpcWorld w;
     RequestText r;
     r.hostid = w.add_host();
-    r.more = "<msg_from_host>\n<variety>climate</variety>\n<result_name>r1</result_name>\n<text>it's 20° <b/></text>\n"
-             "</msg_from_host>\n<msg_from_host>\n<variety>v2</variety>\n<x/>\n</msg_from_host>\n";
+    r.more =
+        "<msg_from_host>\n<variety>climate</variety>\n<result_name>r1</result_name>\n<text>it's 20° <b/></text>\n"
+        "</msg_from_host>\n<msg_from_host>\n<variety>v2</variety>\n<x/>\n</msg_from_host>\n";
     EXPECT_TRUE(w.send(r).has("<message_ack/>"));
     ASSERT_THAT(w.db.from_host, SizeIs(2));
     EXPECT_EQ(w.db.from_host[1].variety, "climate");
@@ -78,8 +79,9 @@ TEST(Trickle, AReplicatedMessageLeavesTheHostsDescriptionAlone) {
 }
 
 TEST(Reply, AccountTeamAndProject) {
-    RpcWorld w("<next_rpc_delay>7200</next_rpc_delay><symstore>http://sym</symstore><ended>1</ended>"
-               "<strict_memory_bound>1</strict_memory_bound>");
+    RpcWorld w(
+        "<next_rpc_delay>7200</next_rpc_delay><symstore>http://sym</symstore><ended>1</ended>"
+        "<strict_memory_bound>1</strict_memory_bound>");
     w.db.users[1].teamid = 3;
     w.db.teams[3] = {3, "A & B"};
     w.files().write("gui_urls.xml", "<gui_urls><ifteam><u>t=<teamid/></u></ifteam><u>id=<userid/></u></gui_urls>");
@@ -109,10 +111,11 @@ TEST(HostRow, WhatTheClientSaysAndNotWhatItDoesNot) {
     w.db.hosts[host].venue = "work";
     RequestText r;
     r.hostid = host;
-    r.more = "<disk_usage><d_boinc_used_total>11</d_boinc_used_total><d_project_share>22</d_project_share></disk_usage>"
-             "<coprocs><coproc_cuda><count>2</count><name>GTX \"x\"</name><peak_flops>1e12</peak_flops>"
-             "<have_cuda>1</have_cuda><drvVersion>53000</drvVersion><totalGlobalMem>4294967296</totalGlobalMem>"
-             "</coproc_cuda></coprocs><dont_use_docker/>";
+    r.more =
+        "<disk_usage><d_boinc_used_total>11</d_boinc_used_total><d_project_share>22</d_project_share></disk_usage>"
+        "<coprocs><coproc_cuda><count>2</count><name>GTX \"x\"</name><peak_flops>1e12</peak_flops>"
+        "<have_cuda>1</have_cuda><drvVersion>53000</drvVersion><totalGlobalMem>4294967296</totalGlobalMem>"
+        "</coproc_cuda></coprocs><dont_use_docker/>";
     w.send(r);
     const Host& h = w.db.hosts[host];
     EXPECT_EQ(h.nsame_ip_addr, 1);
@@ -136,9 +139,10 @@ TEST(HostRow, HostileNumbersAndTextsDoNoHarm) {
     RpcWorld w;
     RequestText r;
     r.hostid = w.add_host();
-    r.more = "<duration_correction_factor>nan</duration_correction_factor><time_stats><on_frac>inf</on_frac>"
-             "</time_stats><host_info><p_ncpus>99999999999</p_ncpus><p_fpops>1e999</p_fpops><m_nbytes>-5</m_nbytes>"
-             "<domain_name>'; DROP TABLE host; --</domain_name></host_info>";
+    r.more =
+        "<duration_correction_factor>nan</duration_correction_factor><time_stats><on_frac>inf</on_frac>"
+        "</time_stats><host_info><p_ncpus>99999999999</p_ncpus><p_fpops>1e999</p_fpops><m_nbytes>-5</m_nbytes>"
+        "<domain_name>'; DROP TABLE host; --</domain_name></host_info>";
     EXPECT_EQ(w.send(r).malformed(), "");
     EXPECT_EQ(w.db.hosts[r.hostid].domain_name, "'; DROP TABLE host; --");
 }

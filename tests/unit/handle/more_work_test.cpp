@@ -11,8 +11,9 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-const char* const kTargeted = "<enable_assignment>1</enable_assignment>"
-                              "<dont_generate_upload_certificates>1</dont_generate_upload_certificates>";
+const char* const kTargeted =
+    "<enable_assignment>1</enable_assignment>"
+    "<dont_generate_upload_certificates>1</dont_generate_upload_certificates>";
 const char* const kBroadcast = "<enable_assignment_multi>1</enable_assignment_multi>";
 
 Id assigned_workunit(RpcWorld& w, AssignTarget type, Id target, bool multi = false) {
@@ -73,8 +74,9 @@ TEST(TargetedJobs, WhateverResourceIsAskedFor) {
     RpcWorld w(kTargeted);
     assigned_workunit(w, AssignTarget::kUser, 1);
     RequestText r = asking(w.add_host(), 5);
-    r.more = "<cpu_req_secs>0</cpu_req_secs><coprocs><coproc_cuda><type>NVIDIA</type><count>1</count><name>x</name>"
-             "<req_secs>100</req_secs><peak_flops>1e12</peak_flops></coproc_cuda></coprocs>";
+    r.more =
+        "<cpu_req_secs>0</cpu_req_secs><coprocs><coproc_cuda><type>NVIDIA</type><count>1</count><name>x</name>"
+        "<req_secs>100</req_secs><peak_flops>1e12</peak_flops></coproc_cuda></coprocs>";
     w.db.versions[2] = w.db.versions[1];  // so that the project has GPU versions
     w.db.versions[2].id = 2;
     w.db.versions[2].plan_class = "cuda";
@@ -171,8 +173,9 @@ TEST(Anonymous, JobsForTheClientsOwnVersion) {
     const Id id = w.add_job();
     RequestText r = asking(host, 5);
     r.platform = "anonymous";
-    r.more = "<app_versions><app_version><app_name>up</app_name><version_num>123</version_num><flops>2e9</flops>"
-             "<platform>my-linux</platform></app_version></app_versions>";
+    r.more =
+        "<app_versions><app_version><app_name>up</app_name><version_num>123</version_num><flops>2e9</flops>"
+        "<platform>my-linux</platform></app_version></app_versions>";
     const ReplyText reply = w.send(r);
     ASSERT_THAT(reply.result_names(), SizeIs(1)) << reply.text();
     EXPECT_FALSE(reply.has("<app_version>"));
@@ -188,20 +191,23 @@ TEST(Anonymous, WrongVersionsAreNamed) {
     RequestText r = asking(w.add_host(), 5);
     w.add_job();
     r.platform = "anonymous";
-    r.more = "<app_versions><app_version><app_name>nosuch</app_name><version_num>1</version_num></app_version>"
-             "</app_versions>";
+    r.more =
+        "<app_versions><app_version><app_name>nosuch</app_name><version_num>1</version_num></app_version>"
+        "</app_versions>";
     EXPECT_TRUE(w.send(r).has("Unknown app name nosuch in app_info.xml"));
 }
 
 TEST(Preferences, TheAccountsAreSentIfNewerAndBindIfTheClientHasNone) {
     RpcWorld w;
-    w.db.users[1].global_prefs = "<global_preferences>\n<mod_time>500</mod_time>\n<disk_max_used_pct>50"
-                                 "</disk_max_used_pct>\n</global_preferences>\n";
+    w.db.users[1].global_prefs =
+        "<global_preferences>\n<mod_time>500</mod_time>\n<disk_max_used_pct>50"
+        "</disk_max_used_pct>\n</global_preferences>\n";
     RequestText r = asking(w.add_host(), 5);
     EXPECT_TRUE(w.send(r).has("<mod_time>500</mod_time>"));
     r.seqno = 1;
-    r.more = "<working_global_preferences><global_preferences><mod_time>600</mod_time></global_preferences>"
-             "</working_global_preferences>";
+    r.more =
+        "<working_global_preferences><global_preferences><mod_time>600</mod_time></global_preferences>"
+        "</working_global_preferences>";
     EXPECT_FALSE(w.send(r).has("<mod_time>500</mod_time>"));
 }
 
@@ -211,10 +217,11 @@ TEST(Preferences, MemoryForIdleAndBusyTimes) {
     w.add_job([](Workunit& wu) { wu.rsc_memory_bound = 5e9; });  // of 8e9
     RequestText r = asking(host, 5);
     const auto with = [&](int busy, int idle) {
-        r.more = fmt::format("<working_global_preferences><global_preferences><ram_max_used_busy_pct>{}"
-                             "</ram_max_used_busy_pct><ram_max_used_idle_pct>{}</ram_max_used_idle_pct>"
-                             "</global_preferences></working_global_preferences>",
-                             busy, idle);
+        r.more = fmt::format(
+            "<working_global_preferences><global_preferences><ram_max_used_busy_pct>{}"
+            "</ram_max_used_busy_pct><ram_max_used_idle_pct>{}</ram_max_used_idle_pct>"
+            "</global_preferences></working_global_preferences>",
+            busy, idle);
         ++r.seqno;
         return w.send(r).result_names().size();
     };

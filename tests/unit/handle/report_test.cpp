@@ -85,9 +85,10 @@ TEST_P(Sanitized, Times) {  // sent 1000 s ago, 4 CPUs
     const Result r = w.add_in_progress(host);
     RequestText request;
     request.hostid = host;
-    request.more = result_element(r.name, fmt::format("<final_cpu_time>{}</final_cpu_time><final_elapsed_time>{}"
-                                                      "</final_elapsed_time><exit_status>0</exit_status><state>5</state>",
-                                                      GetParam().cpu, GetParam().elapsed));
+    request.more =
+        result_element(r.name, fmt::format("<final_cpu_time>{}</final_cpu_time><final_elapsed_time>{}"
+                                           "</final_elapsed_time><exit_status>0</exit_status><state>5</state>",
+                                           GetParam().cpu, GetParam().elapsed));
     w.send(request);
     EXPECT_DOUBLE_EQ(w.db.results[r.id].cpu_time, GetParam().stored_cpu);
     EXPECT_DOUBLE_EQ(w.db.results[r.id].elapsed_time, GetParam().stored_elapsed);
@@ -134,8 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Quota{"aborted_by_project", 100, 100, "<exit_status>202</exit_status><state>6</state>", 8},
                       Quota{"unstarted_late", 100, 99, "<exit_status>200</exit_status><state>6</state>", 0},
                       Quota{"unstarted_late_1", 100, 100, "<exit_status>200</exit_status><state>6</state>", 8, 1},
-                      Quota{"initialised", 0, 500, kGood, 8},
-                      Quota{"no_exit_status", 100, 99, "<state>5</state>", 0},
+                      Quota{"initialised", 0, 500, kGood, 8}, Quota{"no_exit_status", 100, 99, "<state>5</state>", 0},
                       Quota{"no_exit_status_1", 100, 99, "<state>5</state>", 0, 1}),
     [](const auto& tested) { return std::string(tested.param.what); });
 
@@ -145,9 +145,10 @@ TEST(Report, ErrorsAreStoredAsInvalid) {
     const Result r = w.add_in_progress(host);
     RequestText request;
     request.hostid = host;
-    request.more = result_element(r.name, "<exit_status>-185</exit_status><state>3</state><app_version_num>100"
-                                          "</app_version_num><final_peak_working_set_size>5e7"
-                                          "</final_peak_working_set_size>");
+    request.more = result_element(r.name,
+                                  "<exit_status>-185</exit_status><state>3</state><app_version_num>100"
+                                  "</app_version_num><final_peak_working_set_size>5e7"
+                                  "</final_peak_working_set_size>");
     w.send(request);
     const Result& after = w.db.results[r.id];
     EXPECT_EQ(after.outcome, Outcome::kClientError);

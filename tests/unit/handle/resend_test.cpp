@@ -115,24 +115,25 @@ TEST_P(NotResent, IsTimedOutInstead) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Reasons, NotResent,
-    ::testing::Values(Why{"cancelled", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].error_mask = 16; }},
-                      Why{"late", [](RpcWorld& w, Result& r) { r.report_deadline = w.clock.now_sec() - 5; }},
-                      Why{"not_selected",
-                          [](RpcWorld& w, Result&) {
-                              w.db.users[1].project_prefs = "<project_preferences><project_specific><app_id>7</app_id>"
-                                                            "<allow_non_preferred_apps>1</allow_non_preferred_apps>"
-                                                            "</project_specific></project_preferences>";
-                          }},
-                      Why{"done", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].canonical_resultid = 5; }},
-                      Why{"app_gone",
-                          [](RpcWorld& w, Result& r) {
-                              w.db.workunits[r.workunitid].appid = 9;
-                              r.appid = 9;
-                          }},
-                      Why{"no_version", [](RpcWorld& w, Result&) { w.db.versions[1].platformid = 2; }},
-                      Why{"too_long", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].rsc_fpops_est = 1e18; }},
-                      Why{"too_much_memory",
-                          [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].rsc_memory_bound = 1e15; }}),
+    ::testing::Values(
+        Why{"cancelled", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].error_mask = 16; }},
+        Why{"late", [](RpcWorld& w, Result& r) { r.report_deadline = w.clock.now_sec() - 5; }},
+        Why{"not_selected",
+            [](RpcWorld& w, Result&) {
+                w.db.users[1].project_prefs =
+                    "<project_preferences><project_specific><app_id>7</app_id>"
+                    "<allow_non_preferred_apps>1</allow_non_preferred_apps>"
+                    "</project_specific></project_preferences>";
+            }},
+        Why{"done", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].canonical_resultid = 5; }},
+        Why{"app_gone",
+            [](RpcWorld& w, Result& r) {
+                w.db.workunits[r.workunitid].appid = 9;
+                r.appid = 9;
+            }},
+        Why{"no_version", [](RpcWorld& w, Result&) { w.db.versions[1].platformid = 2; }},
+        Why{"too_long", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].rsc_fpops_est = 1e18; }},
+        Why{"too_much_memory", [](RpcWorld& w, Result& r) { w.db.workunits[r.workunitid].rsc_memory_bound = 1e15; }}),
     [](const auto& tested) { return std::string(tested.param.what); });
 
 TEST(Resend, AWorkunitThatIsGone) {

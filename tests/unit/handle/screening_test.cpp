@@ -93,14 +93,16 @@ TEST(Screening, DontSendJobs) {
 TEST(Screening, AnUpgradeIsAnnounced) {
     const std::int64_t now = 1'700'000'000;
     for (const int days : {10, 2}) {
-        RpcWorld w(fmt::format("<min_core_client_version_announced>80500</min_core_client_version_announced>"
-                               "<min_core_client_upgrade_deadline>{}</min_core_client_upgrade_deadline>",
-                               now + days * 86400));
+        RpcWorld w(
+            fmt::format("<min_core_client_version_announced>80500</min_core_client_version_announced>"
+                        "<min_core_client_upgrade_deadline>{}</min_core_client_upgrade_deadline>",
+                        now + days * 86400));
         RequestText r;
         r.hostid = w.add_host();
-        EXPECT_TRUE(w.send(r).has(fmt::format("<message priority=\"{}\">In {} days and 0 hours, this project will "
-                                              "require a minimum BOINC version of 8.5.0.",
-                                              days < 3 ? "notice" : "low", days)));
+        EXPECT_TRUE(
+            w.send(r).has(fmt::format("<message priority=\"{}\">In {} days and 0 hours, this project will "
+                                      "require a minimum BOINC version of 8.5.0.",
+                                      days < 3 ? "notice" : "low", days)));
     }
 }
 

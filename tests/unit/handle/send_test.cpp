@@ -137,12 +137,15 @@ INSTANTIATE_TEST_SUITE_P(
                },
                "This computer has finished a daily quota of 1 tasks"},
         NoWork{"in_progress", "<max_wus_in_progress>1</max_wus_in_progress>",
-               [](RpcWorld&, RequestText& r) { r.others = {"a", "b", "c", "d"}; },
+               [](RpcWorld&, RequestText& r) {
+                   r.others = {"a", "b", "c", "d"};
+               },
                "This computer has reached a limit on tasks in progress"},
         NoWork{"prefs", "",
                [](RpcWorld& w, RequestText&) {
-                   w.db.users[1].project_prefs = "<project_preferences><project_specific><no_cpu>1</no_cpu>"
-                                                 "</project_specific></project_preferences>";
+                   w.db.users[1].project_prefs =
+                       "<project_preferences><project_specific><no_cpu>1</no_cpu>"
+                       "</project_specific></project_preferences>";
                },
                "Tasks for CPU are available, but your preferences are set to not accept them"},
         NoWork{"other_class", "",
@@ -153,8 +156,9 @@ INSTANTIATE_TEST_SUITE_P(
                "Tasks are committed to other platforms"},
         NoWork{"class_unknown", "<homogeneous_redundancy>2</homogeneous_redundancy>",
                [](RpcWorld&, RequestText& r) {
-                   r.more = "<host_info><p_ncpus>1</p_ncpus><p_vendor>x</p_vendor><os_name>FreeBSD</os_name>"
-                            "<m_nbytes>8e9</m_nbytes><d_free>5e11</d_free></host_info>";
+                   r.more =
+                       "<host_info><p_ncpus>1</p_ncpus><p_vendor>x</p_vendor><os_name>FreeBSD</os_name>"
+                       "<m_nbytes>8e9</m_nbytes><d_free>5e11</d_free></host_info>";
                },
                "Your computer type is not supported by this project"},
         NoWork{"selected", "",
@@ -164,8 +168,9 @@ INSTANTIATE_TEST_SUITE_P(
                    other.name = "other";
                    other.user_friendly_name = "Other";
                    w.db.apps[2] = other;
-                   w.db.users[1].project_prefs = "<project_preferences><project_specific><app_id>2</app_id>"
-                                                 "</project_specific></project_preferences>";
+                   w.db.users[1].project_prefs =
+                       "<project_preferences><project_specific><app_id>2</app_id>"
+                       "</project_specific></project_preferences>";
                },
                "No tasks are available for Other"}),
     [](const auto& tested) { return std::string(tested.param.what); });

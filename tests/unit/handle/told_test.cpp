@@ -35,8 +35,8 @@ void prefer(RpcWorld& w, const std::string& elements) {
 
 void plan_class(RpcWorld& w, const std::string& name, const std::string& tags) {
     w.db.versions[1].plan_class = name;
-    w.files().write("plan_class_spec.xml", "<plan_classes><plan_class><name>" + name + "</name>" + tags +
-                                               "</plan_class></plan_classes>");
+    w.files().write("plan_class_spec.xml",
+                    "<plan_classes><plan_class><name>" + name + "</name>" + tags + "</plan_class></plan_classes>");
     w.reload_files();
     w.reload_tables();
 }
@@ -50,12 +50,13 @@ TEST(Told, MemoryAndDiskOnceForEachAppAndAmount) {
     w.add_job([](Workunit& wu) { wu.rsc_memory_bound = 30000 * kMiB, wu.rsc_disk_bound = 1e15; });
     w.add_job([](Workunit& wu) { wu.appid = 2, wu.rsc_disk_bound = 500000 * kMiB; });
     const auto said = w.send(asking(host, 1000)).messages();
-    EXPECT_THAT(said, IsSupersetOf({
-                          "Upcase needs 20000.00 MB RAM but only 7629.39 MB is available for use.",
-                          "Upcase needs 30000.00 MB RAM but only 7629.39 MB is available for use.",
-                          "Other app needs 24186.84MB more disk space.  You currently have 475813.16 MB available and it "
-                          "needs 500000.00 MB.",
-                      }));
+    EXPECT_THAT(said,
+                IsSupersetOf({
+                    "Upcase needs 20000.00 MB RAM but only 7629.39 MB is available for use.",
+                    "Upcase needs 30000.00 MB RAM but only 7629.39 MB is available for use.",
+                    "Other app needs 24186.84MB more disk space.  You currently have 475813.16 MB available and it "
+                    "needs 500000.00 MB.",
+                }));
     EXPECT_EQ(std::count_if(said.begin(), said.end(), [](const auto& m) { return m.find(" needs ") != m.npos; }), 3);
 }
 
@@ -64,10 +65,11 @@ TEST(Told, AGigabyteOfPreferencesIsTwoToTheThirty) {
     const Id host = w.add_host();
     w.add_job([](Workunit& wu) { wu.rsc_disk_bound = 1e11; });
     RequestText r = asking(host, 1000);
-    r.more = "<host_info><p_ncpus>1</p_ncpus><m_nbytes>8e9</m_nbytes><d_total>1e12</d_total><d_free>5e11</d_free>"
-             "<d_boinc_used_total>1e6</d_boinc_used_total></host_info>"
-             "<working_global_preferences><global_preferences><disk_max_used_gb>100</disk_max_used_gb>"
-             "<disk_max_used_pct>0</disk_max_used_pct></global_preferences></working_global_preferences>";
+    r.more =
+        "<host_info><p_ncpus>1</p_ncpus><m_nbytes>8e9</m_nbytes><d_total>1e12</d_total><d_free>5e11</d_free>"
+        "<d_boinc_used_total>1e6</d_boinc_used_total></host_info>"
+        "<working_global_preferences><global_preferences><disk_max_used_gb>100</disk_max_used_gb>"
+        "<disk_max_used_pct>0</disk_max_used_pct></global_preferences></working_global_preferences>";
     EXPECT_THAT(w.send(r).result_names(), SizeIs(1));
 }
 
@@ -77,13 +79,15 @@ TEST(Told, WhatAPlanClassAsksOfTheVolunteer) {
         {"<virtualbox/>", "<virtualbox_version>5.2.0_unusable</virtualbox_version>", "VirtualBox is not usable"},
         {"<docker/>", "", "Docker not present"},
         {"<wsl/>", "", "No WSL distros found"},
-        {"<min_core_client_version>90000</min_core_client_version>", "", "A newer BOINC may be required for some tasks."}};
+        {"<min_core_client_version>90000</min_core_client_version>", "",
+         "A newer BOINC may be required for some tasks."}};
     for (const auto& [tags, host_elements, words] : cases) {
         RpcWorld w;
         plan_class(w, "c", tags);
         w.add_job();
         RequestText r = asking(w.add_host(), 1000);
-        r.more = "<host_info><p_ncpus>1</p_ncpus><m_nbytes>8e9</m_nbytes><d_free>5e11</d_free>" + host_elements + "</host_info>";
+        r.more = "<host_info><p_ncpus>1</p_ncpus><m_nbytes>8e9</m_nbytes><d_free>5e11</d_free>" + host_elements +
+                 "</host_info>";
         const ReplyText reply = w.send(r);
         EXPECT_THAT(reply.result_names(), IsEmpty()) << tags;
         EXPECT_THAT(reply.messages(), Contains(words)) << tags;
@@ -102,11 +106,12 @@ TEST(Told, AVersionForNewerClientsAsksForNothingAndDelaysNobody) {
 }
 
 std::string nvidia(int driver, double ram, double seconds) {
-    return fmt::format("<coprocs><coproc_cuda><type>NVIDIA</type><count>1</count><name>GTX</name><req_secs>{}</req_secs>"
-                       "<req_instances>0</req_instances><estimated_delay>0</estimated_delay><peak_flops>1e12</peak_flops>"
-                       "<drvVersion>{}</drvVersion><cudaVersion>12000</cudaVersion><totalGlobalMem>{}</totalGlobalMem>"
-                       "<major>8</major><minor>6</minor></coproc_cuda></coprocs>",
-                       seconds, driver, ram);
+    return fmt::format(
+        "<coprocs><coproc_cuda><type>NVIDIA</type><count>1</count><name>GTX</name><req_secs>{}</req_secs>"
+        "<req_instances>0</req_instances><estimated_delay>0</estimated_delay><peak_flops>1e12</peak_flops>"
+        "<drvVersion>{}</drvVersion><cudaVersion>12000</cudaVersion><totalGlobalMem>{}</totalGlobalMem>"
+        "<major>8</major><minor>6</minor></coproc_cuda></coprocs>",
+        seconds, driver, ram);
 }
 
 TEST(Told, GpuMemoryAndDriver) {
@@ -118,11 +123,13 @@ TEST(Told, GpuMemoryAndDriver) {
     const Case cases[] = {
         {52000, 100 * kMiB,
          "A minimum of 512 MB (preferably 512 MB) of video RAM is needed to process tasks using your computer's NVIDIA GPU"},
-        {40000, 4096 * kMiB, "NVIDIA GPU: _(\"Upgrade to the latest driver to process tasks using your computer's GPU\")"}};
+        {40000, 4096 * kMiB,
+         "NVIDIA GPU: _(\"Upgrade to the latest driver to process tasks using your computer's GPU\")"}};
     for (const Case& c : cases) {
         RpcWorld w;
-        plan_class(w, "cuda_x", "<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>512</min_gpu_ram_mb><cuda/>"
-                                "<min_driver_version>50000</min_driver_version>");
+        plan_class(w, "cuda_x",
+                   "<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>512</min_gpu_ram_mb><cuda/>"
+                   "<min_driver_version>50000</min_driver_version>");
         w.add_job();
         RequestText r = asking(w.add_host(), 1000);
         r.more = nvidia(c.driver, c.ram, 100);
@@ -146,8 +153,9 @@ TEST(Told, TheDailyQuotaWithAndWithoutTheProcessors) {
     w.db.hosts[host].rpc_time = w.clock.now_sec() - 10;
     w.db.host_app_versions[{host, 1}] = {host, 1, 0, 0, {}, 5, 20, {}, 0};
     w.add_job();
-    EXPECT_THAT(w.send(asking(host, 1000)).messages(),
-                IsSupersetOf({"Daily job limit (20) has been reached", "This computer has finished a daily quota of 5 tasks"}));
+    EXPECT_THAT(
+        w.send(asking(host, 1000)).messages(),
+        IsSupersetOf({"Daily job limit (20) has been reached", "This computer has finished a daily quota of 5 tasks"}));
 }
 
 TEST(Told, AppsWithoutJobsByName) {
@@ -170,8 +178,9 @@ TEST(Told, AnonymousPlatformWithoutAVersionOfTheApp) {
     r.platform = "anonymous";
     EXPECT_THAT(w.send(r).messages(), Not(Contains(HasSubstr("Unknown"))));
     r.seqno = 1;
-    r.more = "<app_versions><app_version><app_name>up</app_name><version_num>1</version_num><flops>1e9</flops>"
-             "</app_version></app_versions>";
+    r.more =
+        "<app_versions><app_version><app_name>up</app_name><version_num>1</version_num><flops>1e9</flops>"
+        "</app_version></app_versions>";
     w.db.apps[1].min_version = 5;
     w.reload_tables();
     EXPECT_THAT(w.send(r).messages(), Contains(HasSubstr("have a usable version of\") Upcase.")));
@@ -187,8 +196,10 @@ TEST(Told, AClientsOwnGpuVersionIsItsOwnChoice) {
         w.add_job();
         RequestText r = asking(w.add_host(), 1000);
         r.platform = "anonymous";
-        r.more = "<app_versions><app_version><app_name>up</app_name><version_num>100</version_num><flops>1e9</flops>"
-                 "<coproc><type>NVIDIA</type><count>1</count></coproc></app_version></app_versions>" + nvidia(52000, 4e9, 100);
+        r.more =
+            "<app_versions><app_version><app_name>up</app_name><version_num>100</version_num><flops>1e9</flops>"
+            "<coproc><type>NVIDIA</type><count>1</count></coproc></app_version></app_versions>" +
+            nvidia(52000, 4e9, 100);
         EXPECT_THAT(w.send(r).result_names(), SizeIs(level == 0 ? 1 : 0)) << "level " << level;
     }
 }

@@ -45,7 +45,8 @@ std::set<std::string> options_of(const std::string& text, const std::regex& line
     const std::regex name(R"(--?[A-Za-z_]+)");
     for (auto i = std::sregex_iterator(text.begin(), text.end(), line); i != std::sregex_iterator(); ++i) {
         const std::string names = (*i)[1];
-        for (auto j = std::sregex_iterator(names.begin(), names.end(), name); j != std::sregex_iterator(); ++j) found.insert(j->str());
+        for (auto j = std::sregex_iterator(names.begin(), names.end(), name); j != std::sregex_iterator(); ++j)
+            found.insert(j->str());
     }
     return found;
 }
@@ -80,13 +81,16 @@ TEST(ManPages, AreMadeFromTheTextOfHelp) {
 
 TEST(ManPages, AreInstalled) {
     const test::TempDir prefix;
-    const test::RunResult r = test::run({"cmake", "--install", SLUICE_BINARY_DIR, "--prefix", prefix.path().string(), "--component", "man"});
+    const test::RunResult r =
+        test::run({"cmake", "--install", SLUICE_BINARY_DIR, "--prefix", prefix.path().string(), "--component", "man"});
     ASSERT_EQ(r.status, 0) << r.err;
     std::set<std::string> wanted, found;
     for (const fs::path& program : programs()) wanted.insert(program.filename().string() + ".1");
-    for (const auto& entry : fs::directory_iterator(prefix.path() / "share/man/man1")) found.insert(entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(prefix.path() / "share/man/man1"))
+        found.insert(entry.path().filename());
     EXPECT_EQ(found, wanted);
-    for (const char* name : {"feeder", "transitioner", "size_regulator", "size_census", "batch_stats", "batch_accel", "show_shmem"})
+    for (const char* name :
+         {"feeder", "transitioner", "size_regulator", "size_census", "batch_stats", "batch_accel", "show_shmem"})
         EXPECT_TRUE(found.contains(std::string(name) + ".1")) << name;
 }
 

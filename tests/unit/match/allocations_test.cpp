@@ -1,5 +1,5 @@
-// A scan allocates nothing per slot: the same number of allocations for a thousand slots and for ten thousand, but for a
-// few more as vectors grow.
+// A scan allocates nothing per slot: the same number of allocations for a thousand slots and for ten thousand, but for
+// a few more as vectors grow.
 #include <gtest/gtest.h>
 
 #include "tests/bench/match/allocation_count.h"
@@ -53,8 +53,8 @@ TEST_P(Allocations, DoNotGrowWithTheNumberOfSlots) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Match, Allocations,
-                         testing::Values(Case{"level_0", 0, true}, Case{"level_1", 1, true}, Case{"level_0_all_refused", 0, false},
-                                         Case{"level_1_all_refused", 1, false}),
+                         testing::Values(Case{"level_0", 0, true}, Case{"level_1", 1, true},
+                                         Case{"level_0_all_refused", 0, false}, Case{"level_1_all_refused", 1, false}),
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace

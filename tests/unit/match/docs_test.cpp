@@ -1,5 +1,5 @@
-// The pages about policies say what the tables say, every policy has its file, its test and its row, and every sentence of
-// the seeds points to a test that exists. SLUICE_UPDATE_DOCS=1 writes docs/policies.md anew.
+// The pages about policies say what the tables say, every policy has its file, its test and its row, and every sentence
+// of the seeds points to a test that exists. SLUICE_UPDATE_DOCS=1 writes docs/policies.md anew.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -60,11 +60,13 @@ std::string policies_page() {
            "overrides them.\n\n| Term | Weight, level 0 | Weight, level 1 | Value |\n|---|---|---|---|\n";
     for (const PolicyInfo& p : policy_infos())
         if (p.kind == PolicyKind::kScore)
-            out << "| `" << p.name << "` | " << number(p.weight_level0) << " | " << number(p.weight_level1) << " | " << p.doc << " |\n";
+            out << "| `" << p.name << "` | " << number(p.weight_level0) << " | " << number(p.weight_level1) << " | "
+                << p.doc << " |\n";
     out << "\n## Reasons: why a job was not sent, and what an admin can do\n\n| Reason | Unit | What to do |\n|---|---|---|\n";
     for (int r = 1; r < static_cast<int>(Reason::kCount); ++r) {
         const auto reason = static_cast<Reason>(r);
-        out << "| `" << reason_name(reason) << "` | " << reason_unit(reason) << " | " << reason_advice(reason) << " |\n";
+        out << "| `" << reason_name(reason) << "` | " << reason_unit(reason) << " | " << reason_advice(reason)
+            << " |\n";
     }
     return out.str();
 }

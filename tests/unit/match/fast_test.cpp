@@ -28,6 +28,8 @@ TEST_P(FastCheck, NamesTheCauseAndTheValues) {
     EXPECT_EQ(row->verdict.required, GetParam().required);
 }
 
+// A case a line.
+// clang-format off
 const Case kCases[] = {
     {"ordinary", [](MatchWorld&) { return a_job().get(); }, Reason::kFeasible},
     {"no_such_app", [](MatchWorld&) { return a_job().app(99).get(); }, Reason::kNoSuchApp, 99, 0},
@@ -141,6 +143,7 @@ const Case kCases[] = {
      },
      Reason::kFeasible},
 };
+// clang-format on
 
 INSTANTIATE_TEST_SUITE_P(Rows, FastCheck, testing::ValuesIn(kCases), [](const auto& i) { return i.param.name; });
 

@@ -135,7 +135,9 @@ TEST_F(Flows, RetriesHaveAReducedDeadline) {
     w.host.versions.push_back(v);
     w.params.reliable_reduced_delay_bound = 0.4;
     w.wanted.estimated_delay[0] = 1;
-    struct Case { double runtime, bound; };
+    struct Case {
+        double runtime, bound;
+    };
     const Case cases[] = {{100, 4000},     // plenty of time
                           {2500, 5000},    // raised to twice the run time
                           {4500, 10000}};  // twice would pass twice the reduced bound, and that can't be kept
@@ -184,7 +186,8 @@ TEST_F(Flows, MemoryBesideWhatRunsAtLevel1) {
 TEST_F(Flows, ThePlanClassesMemoryReplacesTheBoundAtLevel1) {
     w.plan_classes = PlanClasses::from_spec(
         "<plan_classes><plan_class><name>m</name><max_threads>4</max_threads><mem_usage_base_mb>100</mem_usage_base_mb>"
-        "<mem_usage_per_cpu_mb>100</mem_usage_per_cpu_mb></plan_class></plan_classes>", "f");
+        "<mem_usage_per_cpu_mb>100</mem_usage_per_cpu_mb></plan_class></plan_classes>",
+        "f");
     w.tables.versions[0].plan_class = "m";
     w.host.usable_ram = 1e9;
     w.pool.add(a_job(1).ram(2e9));

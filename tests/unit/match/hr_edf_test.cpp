@@ -113,7 +113,8 @@ TEST(Edf, SeveralProcessors) {
 TEST(Edf, GpuJobsRunOnGpus) {
     const EdfSimulation sim = queue(1, {{100, 100, 1, ProcType::kCpu, 0}}, true, 1);
     EXPECT_TRUE(sim.try_job({100, 100, 1, ProcType::kNvidia, 0}).feasible);
-    EXPECT_FALSE(queue(1, {{100, 100, 1, ProcType::kCpu, 0}}, false, 1).try_job({100, 100, 1, ProcType::kNvidia, 0}).feasible)
+    EXPECT_FALSE(
+        queue(1, {{100, 100, 1, ProcType::kCpu, 0}}, false, 1).try_job({100, 100, 1, ProcType::kNvidia, 0}).feasible)
         << "upstream simulates everything on CPUs";
 }
 

@@ -1,5 +1,6 @@
 // The matcher against a slow, obvious one, on random pools, hosts, requests and parameters: the same jobs, in the same
-// order, with the same versions, scores and deadlines. And: raising a weight never ranks a job that the term likes lower.
+// order, with the same versions, scores and deadlines. And: raising a weight never ranks a job that the term likes
+// lower.
 #include <cmath>
 
 #include "tests/unit/match/slow_matcher.h"
@@ -77,7 +78,10 @@ class RandomWorld {
 
     void host(MatchWorld& w) {
         a_host host;
-        host.cpus(1 + below(8)).speed(between(5e8, 4e9)).ram(between(0.5, 8) * kGiB).disk(one_in(3) ? between(0, 5e8) : 1e11);
+        host.cpus(1 + below(8))
+            .speed(between(5e8, 4e9))
+            .ram(between(0.5, 8) * kGiB)
+            .disk(one_in(3) ? between(0, 5e8) : 1e11);
         host.availability(between(0.1, 1));
         if (one_in(2)) host.nvidia(1 + below(3));
         if (one_in(3)) host.low_turnaround();
@@ -100,7 +104,8 @@ class RandomWorld {
         if (one_in(2)) host.workload_known().work_buf_min(between(0, 5000));
         for (int i = below(5); i > 0; --i)
             host.holds({"r" + std::to_string(i), one_in(2) ? 1 : 2, one_in(4) ? ProcType::kNvidia : ProcType::kCpu,
-                        w.now + between(-1e4, 1e5), between(0, 3e4), 1, one_in(2) ? 0.5 : 1, between(0, 1e9), !one_in(4)});
+                        w.now + between(-1e4, 1e5), between(0, 3e4), 1, one_in(2) ? 0.5 : 1, between(0, 1e9),
+                        !one_in(4)});
         w.host = host;
         user(w);
     }
@@ -127,10 +132,19 @@ class RandomWorld {
         const int n = below(90);
         const bool lets = one_in(4);
         for (int i = 1; i <= n; ++i) {
-            if (one_in(10)) { w.pool.add_empty(); continue; }
-            if (one_in(15)) { w.pool.add_locked(); continue; }
+            if (one_in(10)) {
+                w.pool.add_empty();
+                continue;
+            }
+            if (one_in(15)) {
+                w.pool.add_locked();
+                continue;
+            }
             a_job j(i);
-            j.app(1 + below(5)).workunit(100 + below(2 * n)).flops(std::pow(10, between(11, 14))).delay_bound(1000 + below(100000));
+            j.app(1 + below(5))
+                .workunit(100 + below(2 * n))
+                .flops(std::pow(10, between(11, 14)))
+                .delay_bound(1000 + below(100000));
             j.priority(lets && one_in(2) ? -1800000000 + below(50) : below(12)).wu_priority(one_in(4) ? 1 : 0);
             j.ram(one_in(10) ? 3.5e9 : between(1e7, 3e9)).disk(between(0, 2e8)).batch(one_in(6) ? 5 + below(2) : 0);
             j.size_class(below(4) - 1).time_added(static_cast<int>(w.now) - below(10000));
@@ -207,7 +221,8 @@ TEST(MatcherProperty, StoppingAtNIsChoosingAmongTheSlotsSeen) {
         const auto expected = SlowMatcher(again).match();
         ASSERT_EQ(r.jobs.size(), expected.size()) << "seed " << seed;
         for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(r.jobs[i].job.result_id, expected[i].result);
-        ASSERT_GE(r.stats.slots_scanned, std::min<std::uint32_t>(w.pool.size(), static_cast<std::uint32_t>(w.params.min_slots)));
+        ASSERT_GE(r.stats.slots_scanned,
+                  std::min<std::uint32_t>(w.pool.size(), static_cast<std::uint32_t>(w.params.min_slots)));
         stopped_early += r.stats.slots_scanned < w.pool.size() ? 1 : 0;
     }
     EXPECT_GT(stopped_early, 300);

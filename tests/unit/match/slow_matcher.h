@@ -1,7 +1,7 @@
 #pragma once
 // The oracle: the same decision, made in the most obvious way. It looks at every slot for every resource, sorts
-// everything, knows all facts beforehand, and remembers nothing between jobs. It shares with the matcher only the single
-// policies (their own tests cover them) and the order of passes.
+// everything, knows all facts beforehand, and remembers nothing between jobs. It shares with the matcher only the
+// single policies (their own tests cover them) and the order of passes.
 #include <algorithm>
 
 #include "sched/match/app_versions.h"
@@ -65,7 +65,8 @@ class SlowMatcher {
         const auto pick = chooser.choose(app, job, ref, type);
         match::Candidate c{job, ref, app, nullptr, {}, 0, 0, 0};
         complete(x, pool, c);
-        if (!policies.fast(match::Scope::kApp, x, c) || !policies.fast(match::Scope::kJob, x, c) || !pick.offer) return false;
+        if (!policies.fast(match::Scope::kApp, x, c) || !policies.fast(match::Scope::kJob, x, c) || !pick.offer)
+            return false;
         c.offer = pick.offer;
         if (!policies.fast(match::Scope::kVersion, x, c)) return false;
         *points = 0;
@@ -92,7 +93,8 @@ class SlowMatcher {
         std::set<std::int32_t> all;
         for (int t = 0; t < kProcTypes; ++t) {
             if (!picked.wants(static_cast<ProcType>(t))) continue;
-            for (const Job& j : candidates(policies, apps, static_cast<ProcType>(t), start, {})) all.insert(j.job.priority);
+            for (const Job& j : candidates(policies, apps, static_cast<ProcType>(t), start, {}))
+                all.insert(j.job.priority);
         }
         return {all.begin(), all.end()};
     }

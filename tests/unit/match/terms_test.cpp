@@ -72,6 +72,8 @@ JobSummary aged(const MatchWorld& w, double days) {
 
 constexpr int kLet = -1800000000;
 
+// A case a line.
+// clang-format off
 const TermCase kTerms[] = {
     {"size_same", "size_class", 0, [](MatchWorld& w) { return sized(w, 1); }, 5},
     {"size_smaller", "size_class", 0, [](MatchWorld& w) { return sized(w, 0); }, -1},
@@ -149,6 +151,7 @@ const TermCase kTerms[] = {
     {"weight_from_config", "result_priority", 0,
      [](MatchWorld& w) { w.params.score_weights["result_priority"] = 0.5; return a_job().priority(6).get(); }, 3},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(Rows, ScoreTerm, testing::ValuesIn(kTerms), [](const auto& i) { return i.param.name; });
 
 struct SetCase {
@@ -181,6 +184,8 @@ TEST_P(SetCheck, RefusesTheSecondJob) {
     EXPECT_NEAR(row->verdict.required, GetParam().required, 1e-6);
 }
 
+// A case a line.
+// clang-format off
 const SetCase kSets[] = {
     {"fits", [](MatchWorld&) { return a_job().get(); }, Reason::kFeasible, 0, 0},
     {"jobs_per_rpc",
@@ -226,6 +231,7 @@ const SetCase kSets[] = {
      [](MatchWorld& w) { w.host.usable_cpus = w.host.row.p_ncpus = 1; return a_job().flops(1e12).delay_bound(1500).get(); },
      Reason::kDeadline, 2000, 1500},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(Rows, SetCheck, testing::ValuesIn(kSets), [](const auto& i) { return i.param.name; });
 
 struct SlowCase {
@@ -246,6 +252,8 @@ TEST_P(SlowCheck, RefusesAndTellsTheSlot) {
     EXPECT_EQ(w.pool.slots[0].infeasible, GetParam().noted ? 1u : 0u);
 }
 
+// A case a line.
+// clang-format off
 const SlowCase kSlow[] = {
     {"fine", [](MatchWorld&, WorkunitFacts&) {}, Reason::kFeasible, false, false},
     {"result_still_there", [](MatchWorld&, WorkunitFacts& f) { f.found = false; }, Reason::kResultGone, true, false},
@@ -264,6 +272,7 @@ const SlowCase kSlow[] = {
     {"one_result_per_host", [](MatchWorld& w, WorkunitFacts& f) { w.params.one_result_per_host_per_wu = true; f.results_of_host = 1; },
      Reason::kOneResultPerHost, false, false},
 };
+// clang-format on
 INSTANTIATE_TEST_SUITE_P(Rows, SlowCheck, testing::ValuesIn(kSlow), [](const auto& i) { return i.param.name; });
 
 TEST(Policies, EveryTermHasItsTest) {

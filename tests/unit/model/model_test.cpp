@@ -29,8 +29,7 @@ TEST(ProcTypes, OfPlanClasses) {
         {"apple_gpu", ProcType::kAppleGpu},
         {"cuda_ati", ProcType::kNvidia},  // the first mark decides
     };
-    for (const auto& [plan_class, type] : cases)
-        EXPECT_EQ(proc_type_of_plan_class(plan_class), type) << plan_class;
+    for (const auto& [plan_class, type] : cases) EXPECT_EQ(proc_type_of_plan_class(plan_class), type) << plan_class;
     EXPECT_EQ(proc_type_of_plan_class(nullptr), ProcType::kCpu);
 }
 

@@ -26,8 +26,7 @@ TEST(VersionNumber, MajorDotMinorIsHundreds) {
     EXPECT_EQ(parse_version_number("7.2"), 702);
     EXPECT_EQ(parse_version_number("7.20"), 720);
     EXPECT_EQ(parse_version_number("13"), 13);
-    for (const char* text :
-         {"", "x", "1.x", "1.", ".1", "1.2.3", "1.100", "-1", "1.-2", "1 0", "99999999999"}) {
+    for (const char* text : {"", "x", "1.x", "1.", ".1", "1.2.3", "1.100", "-1", "1.-2", "1 0", "99999999999"}) {
         EXPECT_EQ(parse_version_number(text), std::nullopt) << text;
     }
 }
@@ -120,9 +119,8 @@ TEST(Version, MistakesAreNamed) {
                 HasSubstr("2 of its 2"));
     EXPECT_THAT(error_of("<version><file><physical_name>c</physical_name></file></version>", {"a"}),
                 HasSubstr("<physical_name>c"));
-    EXPECT_THAT(
-        error_of("<version><file><physical_name>../../etc/passwd</physical_name></file></version>", {"a"}),
-        HasSubstr("no such file"));
+    EXPECT_THAT(error_of("<version><file><physical_name>../../etc/passwd</physical_name></file></version>", {"a"}),
+                HasSubstr("no such file"));
     EXPECT_THAT(error_of("<version><flie/></version>", {"a"}), HasSubstr("<flie>"));
     EXPECT_THAT(error_of("<version><file><physical_name>a</physical_name>", {"a"}), HasSubstr("version.xml"));
     EXPECT_THAT(error_of("nothing", {"a"}), HasSubstr("<version>"));
@@ -153,19 +151,18 @@ TEST(VersionDoc, HasUpstreamsElements) {
     spec.file_prefix = "p";
     const std::string doc = app_version_doc({"", "tiles", "x86_64-pc-linux-gnu", "", 100}, spec,
                                             {{"aa\n.\n", 7, 5}, {"bb\n.\n", 9, 0}}, "http://h/p/download");
-    EXPECT_EQ(
-        doc,
-        "<file_info>\n<name>data_1</name>\n<url>http://h/p/download/data_1</url>\n"
-        "<gzipped_url>http://h/p/download/data_1.gz</gzipped_url>\n<file_signature>\naa\n.\n</"
-        "file_signature>\n"
-        "<nbytes>7</nbytes>\n<gzipped_nbytes>5</gzipped_nbytes>\n</file_info>\n"
-        "<file_info>\n<name>tiles_1.0</name>\n<url>http://h/p/download/tiles_1.0</url>\n<executable/>\n"
-        "<file_signature>\nbb\n.\n</file_signature>\n<nbytes>9</nbytes>\n</file_info>\n"
-        "<app_version>\n<app_name>tiles</app_name>\n<version_num>100</version_num>\n<api_version>7.20.5</"
-        "api_version>\n"
-        "<file_ref>\n<file_name>data_1</file_name>\n<open_name>data</open_name>\n<copy_file/>\n</file_ref>\n"
-        "<file_ref>\n<file_name>tiles_1.0</file_name>\n<main_program/>\n</file_ref>\n"
-        "<needs_network/>\n<file_prefix>p</file_prefix>\n</app_version>\n");
+    EXPECT_EQ(doc,
+              "<file_info>\n<name>data_1</name>\n<url>http://h/p/download/data_1</url>\n"
+              "<gzipped_url>http://h/p/download/data_1.gz</gzipped_url>\n<file_signature>\naa\n.\n</"
+              "file_signature>\n"
+              "<nbytes>7</nbytes>\n<gzipped_nbytes>5</gzipped_nbytes>\n</file_info>\n"
+              "<file_info>\n<name>tiles_1.0</name>\n<url>http://h/p/download/tiles_1.0</url>\n<executable/>\n"
+              "<file_signature>\nbb\n.\n</file_signature>\n<nbytes>9</nbytes>\n</file_info>\n"
+              "<app_version>\n<app_name>tiles</app_name>\n<version_num>100</version_num>\n<api_version>7.20.5</"
+              "api_version>\n"
+              "<file_ref>\n<file_name>data_1</file_name>\n<open_name>data</open_name>\n<copy_file/>\n</file_ref>\n"
+              "<file_ref>\n<file_name>tiles_1.0</file_name>\n<main_program/>\n</file_ref>\n"
+              "<needs_network/>\n<file_prefix>p</file_prefix>\n</app_version>\n");
 }
 
 class Install : public testing::Test {

@@ -81,8 +81,7 @@ TEST(NewProjectFiles, ClientsFindTheScheduler) {
     for (const char* name : {"html/user/index.html", "html/user/schedulers.txt"}) {
         const std::string page = text_of(a_project(), name);
         EXPECT_THAT(page, HasSubstr("<scheduler>http://tiles.example.org/tiles_cgi/cgi</scheduler>"));
-        EXPECT_THAT(
-            page, HasSubstr("<link rel=\"boinc_scheduler\" href=\"http://tiles.example.org/tiles_cgi/cgi\""));
+        EXPECT_THAT(page, HasSubstr("<link rel=\"boinc_scheduler\" href=\"http://tiles.example.org/tiles_cgi/cgi\""));
     }
     EXPECT_THAT(text_of(a_project(), "html/user/get_project_config.php"),
                 AllOf(HasSubstr("<name>Tiles &amp; \"more\"</name>"), HasSubstr("x86_64-pc-linux-gnu")));
@@ -98,8 +97,7 @@ TEST(NewProjectFiles, AnotherSocketIsKnownEverywhere) {
     project.db_socket = "/run/own.sock";
     for (const char* name :
          {"tiles.httpd.conf", "tiles.httpd.fcgi.conf", "tiles.httpd.proxy.conf", "tiles.cronjob", "tiles.readme"}) {
-        EXPECT_THAT(text_of(project, name), AllOf(HasSubstr("MYSQL_UNIX_PORT"), HasSubstr("/run/own.sock")))
-            << name;
+        EXPECT_THAT(text_of(project, name), AllOf(HasSubstr("MYSQL_UNIX_PORT"), HasSubstr("/run/own.sock"))) << name;
     }
 }
 
@@ -113,8 +111,7 @@ TEST(NewProjectFiles, WhatTheWebServerNeedsIsSaid) {
 
 TEST(NewProjectFiles, SecretsAreNotForEverybody) {
     for (const NewFile& file : files_of(a_project())) {
-        EXPECT_EQ(file.text.find("a&lt;b&amp;c") != std::string::npos ||
-                      file.text.find("a<b&c") != std::string::npos,
+        EXPECT_EQ(file.text.find("a&lt;b&amp;c") != std::string::npos || file.text.find("a<b&c") != std::string::npos,
                   (file.mode & 0007) == 0)
             << file.name;
     }

@@ -53,18 +53,17 @@ TEST_P(BadProjectXml, IsAnErrorThatNamesWhat) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Kinds, BadProjectXml,
-    testing::Values(
-        BadXml{"", "<boinc>"}, BadXml{"<boinc><app><name>a</name></boinc>", "</app>"},
-        BadXml{"<boinc><app></app></boinc>", "<name>"},
-        BadXml{"<boinc><app><name>a b</name></app></boinc>", "blanks"},
-        BadXml{"<boinc><app><name>../x</name></app></boinc>", "slashes"},
-        BadXml{"<boinc><application><name>a</name></application></boinc>", "application"},
-        BadXml{"<boinc><app><name>a</name><wieght>1</wieght></app></boinc>", "wieght"},
-        BadXml{"<boinc><app><name>a</name><weight>heavy</weight></app></boinc>", "heavy"},
-        BadXml{"<boinc><app><name>a</name><weight>-1</weight></app></boinc>", "from 0"},
-        BadXml{"<boinc><app><name>a</name><homogeneous_redundancy>3</homogeneous_redundancy></app></boinc>",
-               "from 0 to 2"},
-        BadXml{"<boinc><app><name>a</name><beta>yes</beta></app></boinc>", "yes"}));
+    testing::Values(BadXml{"", "<boinc>"}, BadXml{"<boinc><app><name>a</name></boinc>", "</app>"},
+                    BadXml{"<boinc><app></app></boinc>", "<name>"},
+                    BadXml{"<boinc><app><name>a b</name></app></boinc>", "blanks"},
+                    BadXml{"<boinc><app><name>../x</name></app></boinc>", "slashes"},
+                    BadXml{"<boinc><application><name>a</name></application></boinc>", "application"},
+                    BadXml{"<boinc><app><name>a</name><wieght>1</wieght></app></boinc>", "wieght"},
+                    BadXml{"<boinc><app><name>a</name><weight>heavy</weight></app></boinc>", "heavy"},
+                    BadXml{"<boinc><app><name>a</name><weight>-1</weight></app></boinc>", "from 0"},
+                    BadXml{"<boinc><app><name>a</name><homogeneous_redundancy>3</homogeneous_redundancy></app></boinc>",
+                           "from 0 to 2"},
+                    BadXml{"<boinc><app><name>a</name><beta>yes</beta></app></boinc>", "yes"}));
 
 }  // namespace
 }  // namespace sluice

@@ -18,8 +18,9 @@ TEST(CapturedGpu, UsageAndMemoryAsUpstreamSentThem) {
         const char* plan_class;
         const char* elements;
     } cases[] = {
-        {"20_linux_nvidia_gpu_work", "opencl_nvidia_101", "    <coproc>\n        <type>NVIDIA</type>\n        <count>1.000000</count>\n"
-                                                          "    </coproc>\n    <gpu_ram>268435456.000000</gpu_ram>\n"},
+        {"20_linux_nvidia_gpu_work", "opencl_nvidia_101",
+         "    <coproc>\n        <type>NVIDIA</type>\n        <count>1.000000</count>\n"
+         "    </coproc>\n    <gpu_ram>268435456.000000</gpu_ram>\n"},
     };
     for (const auto& c : cases) {
         SCOPED_TRACE(c.capture_name);

@@ -25,28 +25,40 @@ struct Row {
 };
 const Row kRows[] = {
     {"01_client_attach_first_contact", 0, 0, 72005, "x86_64-pc-linux-gnu", 1, 1, 0, 0, 2, "vm", 0, 0, 0, 0, 0, 0},
-    {"02_client_report_1_result_nomorework.1", 1, 0, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 1, 0, 0, 1, 0, 0},
-    {"02_client_report_1_result_nomorework.2", 1, 1, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 2, 0, 0, 1, 0, 0},
-    {"02_client_report_1_result_nomorework.3", 1, 2, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 0, 0, 0, 1, 0, 0},
-    {"03_client_work_request_no_work", 1, 3, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 0, 0, 0, 1, 0, 0},
-    {"04_client_work_request_1job_fail", 1, 4, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 0, 0, 0, 1, 0, 0},
+    {"02_client_report_1_result_nomorework.1", 1, 0, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 1, 0,
+     0, 1, 0, 0},
+    {"02_client_report_1_result_nomorework.2", 1, 1, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 2, 0, 0, 1, 0,
+     0},
+    {"02_client_report_1_result_nomorework.3", 1, 2, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 0, 0, 0, 1, 0,
+     0},
+    {"03_client_work_request_no_work", 1, 3, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 0, 0, 0, 1, 0,
+     0},
+    {"04_client_work_request_1job_fail", 1, 4, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 0, 0, 0, 1,
+     0, 0},
     {"05_client_report_compute_error", 1, 5, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 1, 0, 0, 1, 0, 0},
-    {"06_client_work_request_2long", 1, 6, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 0, 0, 0, 1, 0, 0},
-    {"07_client_update_jobs_in_progress_trickle_up_and_down", 1, 7, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 0, 2, 0, 1, 1, 0},
+    {"06_client_work_request_2long", 1, 6, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 0, 0, 0, 1, 0,
+     0},
+    {"07_client_update_jobs_in_progress_trickle_up_and_down", 1, 7, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm",
+     0, 2, 0, 1, 1, 0},
     {"08_client_update_server_abort", 1, 8, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 0, 2, 0, 1, 0, 0},
     {"09_client_report_aborted", 1, 9, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 2, 0, 0, 1, 0, 0},
-    {"10_client_work_request_2jobs_before_loss", 1, 10, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 0, 0, 0, 1, 0, 0},
-    {"11_client_resend_lost_results", 1, 12, 72005, "x86_64-pc-linux-gnu", 362.718545, 362.718545, 0, 0, 2, "vm", 0, 2, 0, 1, 0, 0},
+    {"10_client_work_request_2jobs_before_loss", 1, 10, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 0,
+     0, 0, 1, 0, 0},
+    {"11_client_resend_lost_results", 1, 12, 72005, "x86_64-pc-linux-gnu", 362.718545, 362.718545, 0, 0, 2, "vm", 0, 2,
+     0, 1, 0, 0},
     {"11a_client_restart_auto", 1, 11, 72005, "x86_64-pc-linux-gnu", 377.28, 377.28, 2, 0, 2, "vm", 0, 0, 0, 1, 0, 0},
-    {"12_client_stop_sched", 1, 13, 72005, "x86_64-pc-linux-gnu", 367.573637, 367.573637, 0, 0, 2, "vm", 0, 2, 0, 1, 0, 0},
-    {"13a_client_plain_update_nothing_to_do", 1, 15, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 0, 2, 0, 1, 0, 0},
+    {"12_client_stop_sched", 1, 13, 72005, "x86_64-pc-linux-gnu", 367.573637, 367.573637, 0, 0, 2, "vm", 0, 2, 0, 1, 0,
+     0},
+    {"13a_client_plain_update_nothing_to_do", 1, 15, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 2, "vm", 0, 2, 0, 1, 0,
+     0},
     {"15_client_reattach_same_host", 0, 0, 72005, "x86_64-pc-linux-gnu", 1, 1, 0, 0, 2, "vm", 0, 0, 0, 0, 0, 0},
     {"16_client_wrong_authenticator", 0, 0, 72005, "x86_64-pc-linux-gnu", 1, 1, 0, 0, 2, "vm", 0, 0, 0, 0, 0, 0},
     {"20_linux_nvidia_gpu_work", 0, 0, 72005, "x86_64-pc-linux-gnu", 0, 0, 0, 0, 8, "gpu1", 0, 0, 0, 0, 0, 1},
     {"21_linux_cpu_and_nvidia_work", 0, 0, 72005, "x86_64-pc-linux-gnu", 5, 5, 1, 0, 8, "gpu2", 0, 0, 0, 0, 0, 1},
     {"24_mac_m1_cpu_and_apple_gpu_work", 0, 0, 72401, "arm64-apple-darwin", 5, 5, 1, 0, 8, "m1b", 0, 0, 0, 0, 0, 1},
     {"24b_linux_cpu_mt_and_nvidia_cpu_req", 0, 0, 72005, "x86_64-pc-linux-gnu", 5, 5, 8, 0, 8, "mt1", 0, 0, 0, 0, 0, 1},
-    {"25_android_arm64_cpu_work", 0, 0, 72401, "aarch64-android-linux-gnu", 5, 5, 1, 0, 8, "host-android", 0, 0, 0, 0, 0, 0},
+    {"25_android_arm64_cpu_work", 0, 0, 72401, "aarch64-android-linux-gnu", 5, 5, 1, 0, 8, "host-android", 0, 0, 0, 0,
+     0, 0},
     {"27_windows_cpu_work", 0, 0, 80002, "windows_x86_64", 5, 5, 1, 0, 16, "w1", 0, 0, 0, 0, 0, 0},
     {"28_old_client_5_10", 0, 0, 51045, "windows_intelx86", 8640, 0, 0, 0, 1, "oldbox", 0, 0, 0, 0, 0, 0},
     {"29_wrong_platform", 0, 0, 72005, "riscv64-unknown-linux-gnu", 5, 5, 1, 0, 8, "rv", 0, 0, 0, 0, 0, 0},
@@ -63,14 +75,22 @@ const Row kRows[] = {
     {"50_disk_too_small", 0, 0, 72005, "x86_64-pc-linux-gnu", 5, 5, 1, 0, 8, "d1", 0, 0, 0, 0, 0, 0},
     {"51_mem_too_small", 0, 0, 72005, "x86_64-pc-linux-gnu", 5, 5, 1, 0, 8, "d2", 0, 0, 0, 0, 0, 0},
     {"53_nci_or_dont_send_work", 0, 0, 72005, "x86_64-pc-linux-gnu", 5, 5, 1, 0, 8, "d3", 0, 0, 0, 0, 0, 0},
-    {"70_before_tight_job", 1, 0, 72005, "x86_64-pc-linux-gnu", 3541.05489, 3541.05489, 0, 0, 1, "vm", 0, 6, 0, 1, 0, 0},
-    {"71_one_edf_job", 1, 2, 72005, "x86_64-pc-linux-gnu", 1041.70843, 1041.70843, 0, 52.121521, 1, "vm", 0, 7, 0, 1, 0, 0},
-    {"72_two_edf_jobs_full_workload", 1, 2, 72005, "x86_64-pc-linux-gnu", 977.967027, 977.967027, 0, 112.121014, 1, "vm", 0, 8, 8, 1, 0, 0},
-    {"73_four_edf_jobs_2cpus", 1, 1, 72005, "x86_64-pc-linux-gnu", 7565.545431, 7565.545431, 0, 114.136174, 2, "vm", 2, 10, 0, 1, 0, 0},
-    {"74_report_unstarted_late", 1, 2, 72005, "x86_64-pc-linux-gnu", 3499.456359, 3499.456359, 0, 45.610264, 1, "vm", 1, 7, 0, 1, 0, 0},
-    {"75_report_unstarted_late_after_restart", 1, 1, 72005, "x86_64-pc-linux-gnu", 3542.97426, 3542.97426, 0, 47.99994, 1, "vm", 1, 2, 0, 1, 0, 0},
-    {"76_report_unstarted_late_suspended", 1, 1, 72005, "x86_64-pc-linux-gnu", 3631.528947, 3631.528947, 0, 0, 1, "vm", 1, 1, 0, 1, 0, 0},
-    {"77_other_project_while_edf", 1, 0, 72005, "x86_64-pc-linux-gnu", 127.539783, 127.539783, 0, 59.286665, 1, "vm", 0, 1, 0, 1, 0, 0},
+    {"70_before_tight_job", 1, 0, 72005, "x86_64-pc-linux-gnu", 3541.05489, 3541.05489, 0, 0, 1, "vm", 0, 6, 0, 1, 0,
+     0},
+    {"71_one_edf_job", 1, 2, 72005, "x86_64-pc-linux-gnu", 1041.70843, 1041.70843, 0, 52.121521, 1, "vm", 0, 7, 0, 1, 0,
+     0},
+    {"72_two_edf_jobs_full_workload", 1, 2, 72005, "x86_64-pc-linux-gnu", 977.967027, 977.967027, 0, 112.121014, 1,
+     "vm", 0, 8, 8, 1, 0, 0},
+    {"73_four_edf_jobs_2cpus", 1, 1, 72005, "x86_64-pc-linux-gnu", 7565.545431, 7565.545431, 0, 114.136174, 2, "vm", 2,
+     10, 0, 1, 0, 0},
+    {"74_report_unstarted_late", 1, 2, 72005, "x86_64-pc-linux-gnu", 3499.456359, 3499.456359, 0, 45.610264, 1, "vm", 1,
+     7, 0, 1, 0, 0},
+    {"75_report_unstarted_late_after_restart", 1, 1, 72005, "x86_64-pc-linux-gnu", 3542.97426, 3542.97426, 0, 47.99994,
+     1, "vm", 1, 2, 0, 1, 0, 0},
+    {"76_report_unstarted_late_suspended", 1, 1, 72005, "x86_64-pc-linux-gnu", 3631.528947, 3631.528947, 0, 0, 1, "vm",
+     1, 1, 0, 1, 0, 0},
+    {"77_other_project_while_edf", 1, 0, 72005, "x86_64-pc-linux-gnu", 127.539783, 127.539783, 0, 59.286665, 1, "vm", 0,
+     1, 0, 1, 0, 0},
 };
 
 TEST(Captures, EveryRow) {
@@ -126,10 +146,11 @@ TEST(Captures, AReportedResultInFull) {
     EXPECT_EQ(result.stderr_out,
               "\n<core_client_version>7.20.5</core_client_version>\n<![CDATA[\n<message>\nprocess exited with code 3 "
               "(0x3, -253)</message>\n<stderr_txt>\nopen failed\n\n</stderr_txt>\n]]>\n");
-    EXPECT_EQ(result.file_infos,
-              "<file_info>\n    <name>fail_1795226858864108818_1_0_r1718299632_0</name>\n    <nbytes>0.000000</nbytes>\n"
-              "    <max_nbytes>1000000.000000</max_nbytes>\n    <md5_cksum>d41d8cd98f00b204e9800998ecf8427e</md5_cksum>\n"
-              "    <upload_url>http://127.0.0.1:18080/test_cgi/file_upload_handler</upload_url>\n</file_info>");
+    EXPECT_EQ(
+        result.file_infos,
+        "<file_info>\n    <name>fail_1795226858864108818_1_0_r1718299632_0</name>\n    <nbytes>0.000000</nbytes>\n"
+        "    <max_nbytes>1000000.000000</max_nbytes>\n    <md5_cksum>d41d8cd98f00b204e9800998ecf8427e</md5_cksum>\n"
+        "    <upload_url>http://127.0.0.1:18080/test_cgi/file_upload_handler</upload_url>\n</file_info>");
 }
 
 TEST(Captures, StatesAndTimes) {
@@ -140,8 +161,8 @@ TEST(Captures, StatesAndTimes) {
     EXPECT_EQ(aborted.results.at(0).exit_status, 203);
     EXPECT_EQ(aborted.results.at(1).exit_status, 202);
     EXPECT_EQ(aborted.results.at(1).client_state, 6);
-    for (const char* late : {"74_report_unstarted_late", "75_report_unstarted_late_after_restart",
-                             "76_report_unstarted_late_suspended"}) {
+    for (const char* late :
+         {"74_report_unstarted_late", "75_report_unstarted_late_after_restart", "76_report_unstarted_late_suspended"}) {
         EXPECT_EQ(captured(late).results.at(0).exit_status, kExitUnstartedLate) << late;
     }
 }
@@ -205,8 +226,9 @@ TEST(Captures, AnonymousPlatform) {
 
 TEST(Captures, Trickles) {
     EXPECT_EQ(captured("43_trickle_up").trickles.at(0).variety, "progress");
-    EXPECT_EQ(captured("43_trickle_up").trickles.at(0).xml,
-              "\n      <result_name>cj_1795227430961245465_8</result_name>\n      <time>1795226930</time>\n<frac>0.5</frac>\n");
+    EXPECT_EQ(
+        captured("43_trickle_up").trickles.at(0).xml,
+        "\n      <result_name>cj_1795227430961245465_8</result_name>\n      <time>1795226930</time>\n<frac>0.5</frac>\n");
     const SchedulerRequest real = captured("07_client_update_jobs_in_progress_trickle_up_and_down");
     EXPECT_EQ(real.trickles.at(0).variety, "progress");
     EXPECT_NE(real.trickles.at(0).xml.find("<frac>0.5</frac>"), std::string::npos);

@@ -58,10 +58,11 @@ TEST(Coprocs, Nvidia) {
 
 TEST(Coprocs, Amd) {
     const auto all = coprocs_of(
-        std::string("<coproc_ati><count>1</count><name>Cypress</name><have_cal>1</have_cal><CALVersion>1.4.1720</CALVersion>"
-                    "<target>8</target><localRAM>1024</localRAM><engineClock>850</engineClock>"
-                    "<wavefrontSize>64</wavefrontSize><numberOfSIMD>18</numberOfSIMD><doublePrecision>1</doublePrecision>"
-                    "<atirt_detected/><amdrt_detected>1</amdrt_detected>") +
+        std::string(
+            "<coproc_ati><count>1</count><name>Cypress</name><have_cal>1</have_cal><CALVersion>1.4.1720</CALVersion>"
+            "<target>8</target><localRAM>1024</localRAM><engineClock>850</engineClock>"
+            "<wavefrontSize>64</wavefrontSize><numberOfSIMD>18</numberOfSIMD><doublePrecision>1</doublePrecision>"
+            "<atirt_detected/><amdrt_detected>1</amdrt_detected>") +
         "</coproc_ati>");
     ASSERT_EQ(all.size(), 1u);
     EXPECT_EQ(all[0].type, "ATI");
@@ -108,8 +109,7 @@ TEST(Coprocs, CountsFromHostileClients) {
     ASSERT_EQ(huge.size(), 1u);
     EXPECT_EQ(huge[0].count, 64);
     std::string many;
-    for (int i = 0; i < 200; ++i)
-        many += "<coproc><type>t" + std::to_string(i) + "</type><count>1</count></coproc>";
+    for (int i = 0; i < 200; ++i) many += "<coproc><type>t" + std::to_string(i) + "</type><count>1</count></coproc>";
     const SchedulerRequest r = parsed(element("coprocs", many));
     EXPECT_EQ(r.coprocs.size(), 32u) << "upstream overflows an array of 8";
     EXPECT_TRUE(r.lists_truncated);
@@ -136,9 +136,11 @@ TEST(Coprocs, RequestsAreClamped) {
 
 // A block without delay waits as long as the CPU, wherever that element stands.
 TEST(Coprocs, DelayDefaultsToTheCpus) {
-    const std::string block = "<coprocs><coproc_cuda><count>1</count></coproc_cuda><coproc_ati><count>1</count>"
-                              "<estimated_delay>3</estimated_delay></coproc_ati></coprocs>";
-    for (const std::string& body : {element("estimated_delay", "40") + block, block + element("estimated_delay", "40")}) {
+    const std::string block =
+        "<coprocs><coproc_cuda><count>1</count></coproc_cuda><coproc_ati><count>1</count>"
+        "<estimated_delay>3</estimated_delay></coproc_ati></coprocs>";
+    for (const std::string& body :
+         {element("estimated_delay", "40") + block, block + element("estimated_delay", "40")}) {
         const SchedulerRequest r = parsed(body);
         EXPECT_EQ(r.coprocs.at(0).estimated_delay, 40);
         EXPECT_EQ(r.coprocs.at(1).estimated_delay, 3);
@@ -151,9 +153,10 @@ TEST(Coprocs, ClientsBefore7DoNotSayWhatTheyHave) {
         "<coproc_ati><count>1</count><CALVersion>1.4.635</CALVersion></coproc_ati>");
     EXPECT_TRUE(all.at(0).have_cuda);
     EXPECT_TRUE(all.at(1).have_cal);
-    const auto not_said = coprocs_of(
-        std::string("<coproc_cuda><count>1</count><have_cuda>0</have_cuda><have_opencl>0</have_opencl>"
-                    "<cudaVersion>3020</cudaVersion>") + kOpencl + "</coproc_cuda>");
+    const auto not_said =
+        coprocs_of(std::string("<coproc_cuda><count>1</count><have_cuda>0</have_cuda><have_opencl>0</have_opencl>"
+                               "<cudaVersion>3020</cudaVersion>") +
+                   kOpencl + "</coproc_cuda>");
     EXPECT_FALSE(not_said.at(0).have_cuda);
     EXPECT_FALSE(not_said.at(0).opencl.present);
     EXPECT_TRUE(coprocs_of("<coproc_cuda><count>1</count><have_cuda/></coproc_cuda>").at(0).have_cuda);
@@ -162,14 +165,15 @@ TEST(Coprocs, ClientsBefore7DoNotSayWhatTheyHave) {
 TEST(Coprocs, HostileVersionTexts) {
     for (const char* version : {"", "OpenCL", "OpenCL ", "OpenCL 99999999999999999999.5", "OpenCL -1.-2", "OpenCL 1",
                                 "(rev", "OpenCL 1.2 (rev 1e999)", "OpenCL 1.2 (rev nan)", "OpenCL 1.1 (rev -3)"}) {
-        const auto all = coprocs_of("<coproc_intel_gpu><count>1</count><coproc_opencl><opencl_device_version>" +
-                                    std::string(version) + "</opencl_device_version></coproc_opencl></coproc_intel_gpu>");
+        const auto all =
+            coprocs_of("<coproc_intel_gpu><count>1</count><coproc_opencl><opencl_device_version>" +
+                       std::string(version) + "</opencl_device_version></coproc_opencl></coproc_intel_gpu>");
         EXPECT_GE(all.at(0).opencl.device_version_int, 0) << version;
         EXPECT_LE(all.at(0).opencl.device_version_int, 100 * 999 + 999) << version;
         EXPECT_EQ(all.at(0).opencl.driver_revision, 0) << version;
     }
-    const auto cal = coprocs_of(
-        "<coproc_ati><count>1</count><CALVersion>999999.999999.999999</CALVersion></coproc_ati>");
+    const auto cal =
+        coprocs_of("<coproc_ati><count>1</count><CALVersion>999999.999999.999999</CALVersion></coproc_ati>");
     EXPECT_GT(cal.at(0).cal_version, 0);
 }
 
@@ -177,11 +181,12 @@ TEST(GpuSpeed, NvidiaByComputeCapability) {
     const struct {
         int major, minor;
         double cores, flops;
-    } cases[] = {{1, 0, 8, 3},   {1, 3, 8, 3},   {2, 0, 32, 2}, {2, 1, 48, 2}, {3, 0, 192, 2}, {3, 5, 192, 2},
-                 {5, 0, 128, 2}, {5, 2, 128, 2}, {6, 0, 64, 2}, {6, 1, 128, 2}, {7, 0, 64, 2}, {7, 5, 64, 2},
+    } cases[] = {{1, 0, 8, 3},   {1, 3, 8, 3},   {2, 0, 32, 2},  {2, 1, 48, 2},  {3, 0, 192, 2}, {3, 5, 192, 2},
+                 {5, 0, 128, 2}, {5, 2, 128, 2}, {6, 0, 64, 2},  {6, 1, 128, 2}, {7, 0, 64, 2},  {7, 5, 64, 2},
                  {8, 0, 64, 2},  {8, 6, 128, 2}, {9, 0, 128, 2}, {12, 0, 128, 2}};
     for (const auto& c : cases) {
-        EXPECT_EQ(rpc::nvidia_peak_flops({c.major, c.minor, 1500000, 10}, {}), 1000 * 1500000.0 * 10 * c.cores * c.flops)
+        EXPECT_EQ(rpc::nvidia_peak_flops({c.major, c.minor, 1500000, 10}, {}),
+                  1000 * 1500000.0 * 10 * c.cores * c.flops)
             << c.major << "." << c.minor;
     }
     rpc::OpenclSpeed opencl;

@@ -22,7 +22,8 @@ App an_app() {
 AppVersion a_version() {
     AppVersion v;
     v.id = 11;
-    v.xml_doc = "<file_info>\n<name>f</name>\n</file_info>\n<app_version>\n    <app_name>up</app_name>\n</app_version>\n";
+    v.xml_doc =
+        "<file_info>\n<name>f</name>\n</file_info>\n<app_version>\n    <app_name>up</app_name>\n</app_version>\n";
     return v;
 }
 
@@ -49,7 +50,9 @@ struct Job : ::testing::Test {
         job.result_xml = "<file_info>\n</file_info>\n<result>\n    <file_ref/>\n</result>";
         job.report_deadline = 1795831573;
     }
-    std::string version_text(int client_version = 80206) { return rpc::app_version_document(job, client_version).value_or("NONE"); }
+    std::string version_text(int client_version = 80206) {
+        return rpc::app_version_document(job, client_version).value_or("NONE");
+    }
     std::string workunit_text() { return rpc::workunit_document(job).value_or("NONE"); }
     std::string result_text() { return rpc::result_document(job).value_or("NONE"); }
 };
@@ -85,17 +88,20 @@ TEST_F(Job, GpuVersion) {
 TEST_F(Job, CustomCoprocessor) {
     job.version.usage.custom_coproc_type = "miner_asic";
     job.version.usage.gpu_usage = 1;
-    EXPECT_THAT(version_text(), HasSubstr("    <coproc>\n        <type>miner_asic</type>\n        <count>1.000000</count>\n"));
+    EXPECT_THAT(version_text(),
+                HasSubstr("    <coproc>\n        <type>miner_asic</type>\n        <count>1.000000</count>\n"));
 }
 
 TEST_F(Job, Workunit) {
-    EXPECT_EQ(workunit_text(),
-              "<file_info>\n</file_info>\n<workunit>\n    <rsc_fpops_est>100.000000</rsc_fpops_est>\n"
-              "    <rsc_fpops_bound>1000.000000</rsc_fpops_bound>\n    <rsc_memory_bound>2000.000000</rsc_memory_bound>\n"
-              "    <rsc_disk_bound>3000.000000</rsc_disk_bound>\n    <name>wu</name>\n    <app_name>up</app_name>\n"
-              "<file_ref>\n</file_ref>\n</workunit>");
+    EXPECT_EQ(
+        workunit_text(),
+        "<file_info>\n</file_info>\n<workunit>\n    <rsc_fpops_est>100.000000</rsc_fpops_est>\n"
+        "    <rsc_fpops_bound>1000.000000</rsc_fpops_bound>\n    <rsc_memory_bound>2000.000000</rsc_memory_bound>\n"
+        "    <rsc_disk_bound>3000.000000</rsc_disk_bound>\n    <name>wu</name>\n    <app_name>up</app_name>\n"
+        "<file_ref>\n</file_ref>\n</workunit>");
     job.keywords = "4 7";
-    EXPECT_THAT(workunit_text(), HasSubstr("    <app_name>up</app_name>\n    <job_keyword_ids>4 7</job_keyword_ids>\n"));
+    EXPECT_THAT(workunit_text(),
+                HasSubstr("    <app_name>up</app_name>\n    <job_keyword_ids>4 7</job_keyword_ids>\n"));
 }
 
 TEST_F(Job, MemoryOfThePlanClassAndSpeedOfAnonymousVersions) {
@@ -108,10 +114,11 @@ TEST_F(Job, MemoryOfThePlanClassAndSpeedOfAnonymousVersions) {
 
 TEST_F(Job, Result) {
     job.version.plan_class = "mt";
-    EXPECT_EQ(result_text(),
-              "<file_info>\n</file_info>\n<result>\n<report_deadline>1795831573</report_deadline>\n<wu_name>wu</wu_name>\n"
-              "<name>wu_0</name>\n    <file_ref/>\n\n    <platform>x86_64-pc-linux-gnu</platform>\n"
-              "    <version_num>105</version_num>\n    <plan_class>mt</plan_class>\n</result>\n");
+    EXPECT_EQ(
+        result_text(),
+        "<file_info>\n</file_info>\n<result>\n<report_deadline>1795831573</report_deadline>\n<wu_name>wu</wu_name>\n"
+        "<name>wu_0</name>\n    <file_ref/>\n\n    <platform>x86_64-pc-linux-gnu</platform>\n"
+        "    <version_num>105</version_num>\n    <plan_class>mt</plan_class>\n</result>\n");
 }
 
 // Upstream needs the line feed and fails after the database was written.
@@ -134,7 +141,8 @@ TEST_F(Job, Buda) {
     EXPECT_TRUE(text.ends_with(
         "</file_ref>\n    <avg_ncpus>1.000000</avg_ncpus>\n    <flops>2500000000.000000</flops>\n    <coproc>\n"
         "        <type>NVIDIA</type>\n        <count>1.000000</count>\n    </coproc>\n    <cmdline>--gpu</cmdline>\n"
-        "<file_ref>\n<file_name>variant</file_name>\n</file_ref>\n</workunit>")) << text;
+        "<file_ref>\n<file_name>variant</file_name>\n</file_ref>\n</workunit>"))
+        << text;
 }
 
 TEST_F(Job, CanSend) {
@@ -206,7 +214,8 @@ TEST(Mirrors, TiesDifferFromHostToHost) {
         const auto order = rpc::sort_mirrors(servers, 0, host);
         ++first[order[0]];
         EXPECT_EQ(order, rpc::sort_mirrors(servers, 0, host));
-        EXPECT_LE(md5_hex(order[0] + std::to_string(host)).substr(1, 7), md5_hex(order[1] + std::to_string(host)).substr(1, 7));
+        EXPECT_LE(md5_hex(order[0] + std::to_string(host)).substr(1, 7),
+                  md5_hex(order[1] + std::to_string(host)).substr(1, 7));
     }
     ASSERT_EQ(first.size(), 3u);
     for (const auto& [url, n] : first) EXPECT_GT(n, 60) << url;
@@ -214,10 +223,13 @@ TEST(Mirrors, TiesDifferFromHostToHost) {
 
 TEST(Mirrors, Replacement) {
     const rpc::Mirrors mirrors{"http://main/download", {"http://a/d", "http://b/d"}};
-    EXPECT_EQ(rpc::replace_download_urls("<file_info>\n    <url>http://main/download/f/x</url>\n    <url>http://else/x</url>\n"
-                                         "</file_info>", mirrors),
-              "<file_info>\n    <url>http://a/d/f/x</url>\n    <url>http://b/d/f/x</url>\n    <url>http://else/x</url>\n"
-              "</file_info>");
+    EXPECT_EQ(
+        rpc::replace_download_urls(
+            "<file_info>\n    <url>http://main/download/f/x</url>\n    <url>http://else/x</url>\n"
+            "</file_info>",
+            mirrors),
+        "<file_info>\n    <url>http://a/d/f/x</url>\n    <url>http://b/d/f/x</url>\n    <url>http://else/x</url>\n"
+        "</file_info>");
     EXPECT_EQ(rpc::replace_download_urls("<url>http://main/download", mirrors), "<url>http://main/download");
     EXPECT_EQ(rpc::replace_download_urls("<url>x</url>", {}), "<url>x</url>");
     const std::string long_document = "<url>http://main/download/x</url>" + std::string(65500, ' ');

@@ -25,9 +25,9 @@ SchedulerReply account(bool with_team) {
 TEST(GuiUrls, EveryPlaceholder) {
     const std::string text =
         "<userid/>|<user_name/>|<hostid/>|<teamid/>|<team_name/>|<authenticator/>|<weak_auth/>|<project_name/>|<master_url/>";
-    EXPECT_EQ(expand_gui_urls(text, account(true)),
-              "3|A&amp;B|9|7|&lt;T&gt;|0123456789abcdef0123456789abcdef|3_" +
-                  md5_hex("0123456789abcdef0123456789abcdefx") + "|Proj|http://m/");
+    EXPECT_EQ(expand_gui_urls(text, account(true)), "3|A&amp;B|9|7|&lt;T&gt;|0123456789abcdef0123456789abcdef|3_" +
+                                                        md5_hex("0123456789abcdef0123456789abcdefx") +
+                                                        "|Proj|http://m/");
 }
 
 // The value that the captured replies hold, for user 1 with password hash "x".

@@ -80,9 +80,9 @@ TEST(HostInfo, NoNumberIsNanOrInfinite) {
         "<connected_frac>nan</connected_frac><now>inf</now></time_stats>"
         "<net_stats><bwup>nan</bwup><bwdown>inf</bwdown></net_stats>"
         "<disk_usage><d_project_share>nan</d_project_share></disk_usage>");
-    for (const double x : {r.host.p_fpops, r.host.p_iops, r.host.m_nbytes, r.host.on_frac, r.host.active_frac,
-                           r.host.gpu_active_frac, r.host.connected_frac, r.host.n_bwup, r.host.n_bwdown,
-                           r.host.d_boinc_max, r.client_now})
+    for (const double x :
+         {r.host.p_fpops, r.host.p_iops, r.host.m_nbytes, r.host.on_frac, r.host.active_frac, r.host.gpu_active_frac,
+          r.host.connected_frac, r.host.n_bwup, r.host.n_bwdown, r.host.d_boinc_max, r.client_now})
         EXPECT_EQ(x, 0);
     EXPECT_TRUE(std::isfinite(r.host.d_free * 1000));
 }

@@ -68,8 +68,9 @@ TEST(Hostile, CostIsLinear) {
 }
 
 TEST(Hostile, FiftyMegabytes) {
-    const std::string big = repeated("<result><name>abc</name><stderr_out>" + std::string(60000, 'x') +
-                                         "</stderr_out></result>", std::size_t{50} << 20);
+    const std::string big =
+        repeated("<result><name>abc</name><stderr_out>" + std::string(60000, 'x') + "</stderr_out></result>",
+                 std::size_t{50} << 20);
     const ParsedRequest result = parse_request("<scheduler_request>" + big + "</scheduler_request>", {});
     ASSERT_TRUE(result.request);
     EXPECT_EQ(result.request->results.size(), 1u);
@@ -85,8 +86,10 @@ TEST(Hostile, NulEndsTheInput) {
 }
 
 TEST(Hostile, UnterminatedCdata) {
-    EXPECT_EQ(parse_request("<scheduler_request><result><name>a</name><x><![CDATA[ </x></result></scheduler_request>", {})
-                  .error, "no end tag");
+    EXPECT_EQ(
+        parse_request("<scheduler_request><result><name>a</name><x><![CDATA[ </x></result></scheduler_request>", {})
+            .error,
+        "no end tag");
     const SchedulerRequest r =
         parsed("<result><name>a</name><stderr_out><![CDATA[ </stderr_out><state>5</state></result><hostid>5</hostid>");
     EXPECT_EQ(r.results.at(0).client_state, 5) << "stderr ends at its literal end tag";

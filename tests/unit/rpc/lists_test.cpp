@@ -80,8 +80,8 @@ TEST(Lists, StickyFiles) {
 }
 
 TEST(Lists, Keywords) {
-    const SchedulerRequest r =
-        parsed("<user_keywords><yes>4</yes><no>-2</no><no>7</no><yes>x</yes><maybe>3</maybe><yes>5</yes></user_keywords>");
+    const SchedulerRequest r = parsed(
+        "<user_keywords><yes>4</yes><no>-2</no><no>7</no><yes>x</yes><maybe>3</maybe><yes>5</yes></user_keywords>");
     EXPECT_TRUE(r.has_user_keywords);
     EXPECT_EQ(r.keywords_yes, (std::vector<int>{4, 5}));
     EXPECT_EQ(r.keywords_no, (std::vector<int>{7}));
@@ -97,13 +97,13 @@ TEST(Lists, EveryOneIsBounded) {
     limits.max_app_versions = limits.max_other_results = limits.max_in_progress = limits.max_files = 3;
     limits.max_platforms = limits.max_keywords = 3;
     const auto list = [&](const char* tag, const std::string& item) { return element(tag, repeat(item, 10)); };
-    const SchedulerRequest r = parsed(
-        list("app_versions", "<app_version><app_name>a</app_name></app_version>") +
-            list("other_results", "<other_result><name>a</name></other_result>") +
-            list("in_progress_results", "<ip_result><name>a</name></ip_result>") +
-            repeat("<file_info><name>a</name></file_info>", 10) +
-            repeat("<alt_platform><name>a</name></alt_platform>", 10) + list("user_keywords", "<yes>1</yes><no>2</no>"),
-        limits);
+    const SchedulerRequest r = parsed(list("app_versions", "<app_version><app_name>a</app_name></app_version>") +
+                                          list("other_results", "<other_result><name>a</name></other_result>") +
+                                          list("in_progress_results", "<ip_result><name>a</name></ip_result>") +
+                                          repeat("<file_info><name>a</name></file_info>", 10) +
+                                          repeat("<alt_platform><name>a</name></alt_platform>", 10) +
+                                          list("user_keywords", "<yes>1</yes><no>2</no>"),
+                                      limits);
     EXPECT_EQ(r.app_versions.size(), 3u);
     EXPECT_EQ(r.other_results.size(), 3u);
     EXPECT_EQ(r.in_progress.size(), 3u);

@@ -34,7 +34,8 @@ TEST(Messages, AsCaptured) {
         reply.messages = {c.message};
         const std::string text = write_reply(reply);
         const auto begin = text.find("<message"), end = text.find("</message>") + 11;
-        EXPECT_NE(capture(std::string(c.capture_name) + ".reply").find(text.substr(begin, end - begin)), std::string::npos)
+        EXPECT_NE(capture(std::string(c.capture_name) + ".reply").find(text.substr(begin, end - begin)),
+                  std::string::npos)
             << c.capture_name << ": " << text.substr(begin, end - begin);
     }
     EXPECT_NE(capture("12_client_stop_sched.reply").find(m::kMaintenance), std::string::npos);
@@ -55,17 +56,20 @@ void expect_wording(const std::vector<Wording>& cases) {
 TEST(Messages, WordingOfRefusals) {
     expect_wording({
         {m::too_recent(7), "Not sending work. Last request too recent. Please wait 7 seconds.", false},
-        {m::client_too_old(), "_(\"Your BOINC client software is too old.  Please install the current version.\")", true},
+        {m::client_too_old(), "_(\"Your BOINC client software is too old.  Please install the current version.\")",
+         true},
         {m::os_not_supported("A", "B"), "_(\"This project doesn't support operating system\") A B", true},
         {m::cpu_not_supported("A", "B"), "_(\"This project doesn't support CPU type\") A B", true},
         {m::missing_cpu_type(), "Missing CPU type in request", true},
         {m::missing_os_name(), "Missing OS name in request", true},
         {m::upgrade_announced(5 * 86400 + 3 * 3600, 80200, 72005),
          "In 5 days and 3 hours, this project will require a minimum BOINC version of 8.2.0.  You are currently using "
-         "version 7.20.5; please upgrade before this time.", false},
+         "version 7.20.5; please upgrade before this time.",
+         false},
         {m::upgrade_announced(3 * 86400 - 1, 80200, 72005),
          "In 2 days and 23 hours, this project will require a minimum BOINC version of 8.2.0.  You are currently using "
-         "version 7.20.5; please upgrade before this time.", true},
+         "version 7.20.5; please upgrade before this time.",
+         true},
         {m::unknown_app_in_app_info("<a>"), "Unknown app name ?a? in app_info.xml", true},
         {m::syntax_error_in_app_info(), "Syntax error in app_info.xml", true},
     });
@@ -74,11 +78,14 @@ TEST(Messages, WordingOfRefusals) {
 TEST(Messages, WordingOfExplanations) {
     expect_wording({
         {m::no_tasks_for_app("Upcase"), "No tasks are available for Upcase", false},
-        {m::no_tasks_for_selected_apps(), "_(\"No tasks are available for the applications you have selected.\")", false},
-        {m::no_tasks_for_selected_apps_so_others(), "No tasks are available for the applications you have selected", false},
+        {m::no_tasks_for_selected_apps(), "_(\"No tasks are available for the applications you have selected.\")",
+         false},
+        {m::no_tasks_for_selected_apps_so_others(), "No tasks are available for the applications you have selected",
+         false},
         {m::wont_finish_in_time(72005, 0.5, 0.25),
          "Tasks won't finish in time: BOINC runs 50.0% of the time; computation is enabled 25.0% of that", false},
-        {m::wont_finish_in_time(41900, 0.5, 0.25), "Tasks won't finish in time: Computer available 50.0% of the time", false},
+        {m::wont_finish_in_time(41900, 0.5, 0.25), "Tasks won't finish in time: Computer available 50.0% of the time",
+         false},
         {m::committed_to_other_platforms(), "Tasks are committed to other platforms", false},
         {m::computer_type_not_supported(), "_(\"Your computer type is not supported by this project\")", true},
         {m::resource_refused_by_prefs(ProcType::kAmd),
@@ -93,13 +100,15 @@ TEST(Messages, WordingOfExplanations) {
         {m::gpu_required({ProcType::kNvidia, ProcType::kAppleGpu}),
          "_(\"An NVIDIA GPU or Apple GPU is required to run tasks for this project\")", true},
         {m::gpu_needs_ram(256, 512, "RTX"),
-         "A minimum of 256 MB (preferably 512 MB) of video RAM is needed to process tasks using your computer's RTX", false},
+         "A minimum of 256 MB (preferably 512 MB) of video RAM is needed to process tasks using your computer's RTX",
+         false},
         {m::gpu_needs_driver("RTX"),
          "RTX: _(\"Upgrade to the latest driver to process tasks using your computer's GPU\")", true},
         {m::gpu_driver_for_all_apps("RTX"),
          "RTX: _(\"Upgrade to the latest driver to use all of this project's GPU applications\")", false},
         {m::newer_client_for_nvidia(),
-         "_(\"A newer version of BOINC is needed to use your NVIDIA GPU; please upgrade to the current version\")", true},
+         "_(\"A newer version of BOINC is needed to use your NVIDIA GPU; please upgrade to the current version\")",
+         true},
         {m::not_resent_expired("r\n_0"), "Didn't resend lost task r?_0 (expired)", false},
         {m::another_instance(), "Another scheduler instance is running for this host", false},
         {m::host_is_banned(), "Not accepting requests from this host", false},
@@ -110,8 +119,8 @@ TEST(Messages, WordingOfExplanations) {
         {m::ruled_out_by_keywords(), "Some jobs are ruled out by your science/location preferences", true},
         {m::will_delete_file("f"), "BOINC will delete file f (no longer needed)", false},
         {m::sending_from_other_apps(), "Sending tasks from other applications", false},
-        {m::sending_from_other_apps_allowed(), "Your preferences allow tasks from applications other than those selected",
-         false},
+        {m::sending_from_other_apps_allowed(),
+         "Your preferences allow tasks from applications other than those selected", false},
         {m::feasibility("VirtualBox is not installed"), "VirtualBox is not installed", true},
     });
 }

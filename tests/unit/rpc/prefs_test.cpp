@@ -20,7 +20,8 @@ TEST(GlobalPrefs, EveryField) {
         "<mod_time>5</mod_time><disk_max_used_gb>10</disk_max_used_gb><disk_max_used_pct>50</disk_max_used_pct>"
         "<disk_min_free_gb>0.1</disk_min_free_gb><work_buf_min_days>0.25</work_buf_min_days>"
         "<ram_max_used_busy_pct>50</ram_max_used_busy_pct><ram_max_used_idle_pct>90</ram_max_used_idle_pct>"
-        "<max_ncpus_pct>75</max_ncpus_pct>", "", kNow);
+        "<max_ncpus_pct>75</max_ncpus_pct>",
+        "", kNow);
     EXPECT_EQ(p.mod_time, 5);
     EXPECT_EQ(p.disk_max_used_gb, 10);
     EXPECT_EQ(p.disk_max_used_pct, 50);
@@ -80,11 +81,12 @@ TEST(DecidePrefs, WhichSchedule) {
         int working, master, account;  // mod_times; -1: not there. max_ncpus_pct: 1, 2, 3
         double expected;
     } cases[] = {
-        {-1, -1, -1, 0}, {5, -1, -1, 1}, {5, 9, 9, 1}, {0, -1, 9, 1}, {-1, 5, -1, 2}, {-1, -1, 5, 3},
-        {-1, 5, 4, 2},   {-1, 5, 5, 2},  {-1, 5, 6, 3},
+        {-1, -1, -1, 0}, {5, -1, -1, 1}, {5, 9, 9, 1},  {0, -1, 9, 1}, {-1, 5, -1, 2},
+        {-1, -1, 5, 3},  {-1, 5, 4, 2},  {-1, 5, 5, 2}, {-1, 5, 6, 3},
     };
     for (const auto& c : cases) {
-        const std::string w = c.working < 0 ? "" : prefs_of(c.working, 1), m = c.master < 0 ? "" : prefs_of(c.master, 2),
+        const std::string w = c.working < 0 ? "" : prefs_of(c.working, 1),
+                          m = c.master < 0 ? "" : prefs_of(c.master, 2),
                           a = c.account < 0 ? "" : prefs_of(c.account, 3);
         EXPECT_EQ(decide_prefs({w, m, a, "", false, false}, kNow).effective.max_ncpus_pct, c.expected)
             << c.working << " " << c.master << " " << c.account;
@@ -117,7 +119,8 @@ TEST(ProjectPrefs, EveryField) {
         "<project_preferences><project_specific><app_id>1</app_id><app_id>4</app_id><app_id>1</app_id><app_id>x</app_id>"
         "</project_specific><allow_non_preferred_apps>1</allow_non_preferred_apps><allow_beta_work/>"
         "<no_cpu>1</no_cpu><no_ati>0</no_ati><no_apple_gpu>1</no_apple_gpu><max_jobs>3</max_jobs><max_cpus>2</max_cpus>"
-        "</project_preferences>", "");
+        "</project_preferences>",
+        "");
     EXPECT_EQ(p.selected_apps, (std::vector<Id>{1, 4}));
     EXPECT_TRUE(p.allow_non_preferred_apps && p.allow_beta_work);
     EXPECT_EQ(p.dont_use, (std::array<bool, kProcTypes>{true, false, false, false, true}));

@@ -78,8 +78,8 @@ std::string version_xml(const std::string& app, const std::string& file) {
            "1755c182a1587c095f7c2ab065c445790fee8adfd8d4dcf67f5d6366ef6af574\n"
            "b919bbd2deb5bb73d19f80bbfb70f7bd1ff3a15904f54daa2e771479a6bba077\n"
            "1b07e83b3766c52910576d96737ce71498d9893fe7455865a676b6ba613bdce1\n.\n"
-           "    </file_signature>\n    <nbytes>889080</nbytes>\n</file_info>\n<app_version>\n    <app_name>" + app +
-           "</app_name>\n    <version_num>100</version_num>\n<file_ref>\n    <file_name>" + file +
+           "    </file_signature>\n    <nbytes>889080</nbytes>\n</file_info>\n<app_version>\n    <app_name>" +
+           app + "</app_name>\n    <version_num>100</version_num>\n<file_ref>\n    <file_name>" + file +
            "</file_name>\n    <main_program/>\n</file_ref>\n</app_version>\n";
 }
 
@@ -97,21 +97,23 @@ ReplyJob job_of(const App& app, const std::string& wu, const WuFile& in, const s
     job.workunit_id = static_cast<Id>(std::hash<std::string>()(wu) >> 2);
     job.wu_name = wu;
     job.result_name = wu + "_0";
-    job.wu_xml = "<file_info>\n    <name>" + in.name + "</name>\n    <url>http://127.0.0.1:18080/test/download/" + in.folder +
-                 "/" + in.name + "</url>\n    <md5_cksum>" + in.md5 + "</md5_cksum>\n    <nbytes>" +
-                 std::to_string(in.nbytes) + "</nbytes>\n</file_info>\n<workunit>\n<command_line>\n\n</command_line>\n"
-                 "<file_ref>\n    <file_name>" + in.name +
-                 "</file_name>\n    <open_name>in</open_name>\n    <copy_file/>\n</file_ref>\n<command_line>\n" +
-                 std::to_string(command) + "\n</command_line>\n</workunit>";
+    job.wu_xml =
+        "<file_info>\n    <name>" + in.name + "</name>\n    <url>http://127.0.0.1:18080/test/download/" + in.folder +
+        "/" + in.name + "</url>\n    <md5_cksum>" + in.md5 + "</md5_cksum>\n    <nbytes>" + std::to_string(in.nbytes) +
+        "</nbytes>\n</file_info>\n<workunit>\n<command_line>\n\n</command_line>\n"
+        "<file_ref>\n    <file_name>" +
+        in.name + "</file_name>\n    <open_name>in</open_name>\n    <copy_file/>\n</file_ref>\n<command_line>\n" +
+        std::to_string(command) + "\n</command_line>\n</workunit>";
     job.rsc_fpops_est = 1e10;
     job.rsc_fpops_bound = 1e14;
     job.rsc_memory_bound = 1e7;
     job.rsc_disk_bound = 1e8;
-    job.result_xml = "<file_info>\n    <name>" + out_file +
-                     "</name>\n    <generated_locally/>\n    <upload_when_present/>\n    <max_nbytes>1000000</max_nbytes>\n"
-                     "    <url>http://127.0.0.1:18080/test_cgi/file_upload_handler</url>\n</file_info>\n<result>\n"
-                     "    <file_ref>\n        <file_name>" + out_file +
-                     "</file_name>\n        <open_name>out</open_name>\n        <copy_file/>\n    </file_ref>\n</result>";
+    job.result_xml =
+        "<file_info>\n    <name>" + out_file +
+        "</name>\n    <generated_locally/>\n    <upload_when_present/>\n    <max_nbytes>1000000</max_nbytes>\n"
+        "    <url>http://127.0.0.1:18080/test_cgi/file_upload_handler</url>\n</file_info>\n<result>\n"
+        "    <file_ref>\n        <file_name>" +
+        out_file + "</file_name>\n        <open_name>out</open_name>\n        <copy_file/>\n    </file_ref>\n</result>";
     return job;
 }
 
@@ -163,8 +165,8 @@ TEST(Golden, AnonymousPlatform) {
     SchedulerReply r = full(25, 1795227507, 0.010006, 0.000990);
     r.send_hostid = true;
     r.code_sign_key = kKey;
-    ReplyJob job = job_of(up, "cj2_49", {"in_shared", "fb", "0c2710c14e36d184252ea92fc65093f4", 7},
-                          "cj2_49_0_r1247834056_0", 1);
+    ReplyJob job =
+        job_of(up, "cj2_49", {"in_shared", "fb", "0c2710c14e36d184252ea92fc65093f4", 7}, "cj2_49_0_r1247834056_0", 1);
     job.version.anonymous = true;
     job.version.version_num = 101;
     job.rsc_fpops_est = 1e13;
@@ -294,7 +296,8 @@ TEST(Golden, GpuVersionsAndJobs) {
         ReplyJob job = job_of(gpu, wu,
                               {file, between("/download/", "/", info), between("<md5_cksum>", "<", info),
                                std::stoi(between("<nbytes>", "<", info))},
-                              between("<file_name>", "<", result), std::stoi(between("<command_line>\n", "<", text.find("</file_ref>", at))));
+                              between("<file_name>", "<", result),
+                              std::stoi(between("<command_line>\n", "<", text.find("</file_ref>", at))));
         job.app_version = &version;
         job.report_deadline = std::stoll(between("<report_deadline>", "<", result));
         job.version.plan_class = "opencl_nvidia_101";

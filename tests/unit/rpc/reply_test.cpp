@@ -46,13 +46,14 @@ TEST(Reply, NucleusInOrder) {
     r.message("first");
     r.message("second", true);
     r.result_acks = {"not in a nucleus"};
-    EXPECT_EQ(write_reply(r),
-              with_header(
-                  "<scheduler_version>803</scheduler_version>\n<dont_use_dcf/>\n<master_url>http://a/b/</master_url>\n"
-                  "<ended>1</ended>\n<request_delay>60.000000</request_delay>\n"
-                  "<message priority=\"low\">first</message>\n<message priority=\"notice\">second</message>\n"
-                  "<project_name>P</project_name>\n<send_time_stats_log>1</send_time_stats_log>\n<send_full_workload/>\n"
-                  "</scheduler_reply>\n"));
+    EXPECT_EQ(
+        write_reply(r),
+        with_header(
+            "<scheduler_version>803</scheduler_version>\n<dont_use_dcf/>\n<master_url>http://a/b/</master_url>\n"
+            "<ended>1</ended>\n<request_delay>60.000000</request_delay>\n"
+            "<message priority=\"low\">first</message>\n<message priority=\"notice\">second</message>\n"
+            "<project_name>P</project_name>\n<send_time_stats_log>1</send_time_stats_log>\n<send_full_workload/>\n"
+            "</scheduler_reply>\n"));
 }
 
 TEST(Reply, ProjectIsDownEndsIt) {
@@ -173,7 +174,8 @@ TEST(Reply, Identity) {
 TEST(Reply, WithoutTeamHostidAndPreferences) {
     SchedulerReply r = full_reply();
     const std::string text = write_reply(r);
-    EXPECT_THAT(text, HasSubstr("</email_hash>\n\n<host_total_credit>")) << "no id across projects yet: neither element";
+    EXPECT_THAT(text, HasSubstr("</email_hash>\n\n<host_total_credit>"))
+        << "no id across projects yet: neither element";
     EXPECT_THAT(text, HasSubstr("<team_name></team_name>\n"));
     EXPECT_THAT(text, Not(HasSubstr("teamid")));
     EXPECT_THAT(text, Not(HasSubstr("<hostid>")));
@@ -213,12 +215,22 @@ TEST(Reply, ResourcesWithoutApps) {
         const char* text;
     } cases[] = {
         {80206, {true, true, true, true, true}, {true, true, false, false, false}, ""},
-        {80206, {true, false, true, false, true}, {true, true, false, true, true},
+        {80206,
+         {true, false, true, false, true},
+         {true, true, false, true, true},
          "<no_rsc_apps>NVIDIA</no_rsc_apps>\n<no_rsc_apps>intel_gpu</no_rsc_apps>\n"},
         {80206, {true, false, false, false, false}, {true, false, false, false, false}, ""},
-        {80206, {false, true, false, false, false}, {true, true, false, false, false}, "<no_rsc_apps>CPU</no_rsc_apps>\n"},
-        {70040, {false, true, false, false, false}, {true, true, false, false, false}, "<no_rsc_apps>CPU</no_rsc_apps>\n"},
-        {70039, {true, false, true, true, true}, {true, true, false, false, false},
+        {80206,
+         {false, true, false, false, false},
+         {true, true, false, false, false},
+         "<no_rsc_apps>CPU</no_rsc_apps>\n"},
+        {70040,
+         {false, true, false, false, false},
+         {true, true, false, false, false},
+         "<no_rsc_apps>CPU</no_rsc_apps>\n"},
+        {70039,
+         {true, false, true, true, true},
+         {true, true, false, false, false},
          "<no_cpu_apps>0</no_cpu_apps>\n<no_cuda_apps>1</no_cuda_apps>\n<no_ati_apps>0</no_ati_apps>\n"
          "<no_rsc_apps>NVIDIA</no_rsc_apps>\n"},
         // Nothing for any resource of the host: some 7.0 clients would never call again.
@@ -229,16 +241,18 @@ TEST(Reply, ResourcesWithoutApps) {
         SchedulerReply r = full_reply(c.version);
         r.project_has_apps = c.project;
         r.host_has = c.host;
-        EXPECT_THAT(write_reply(r), HasSubstr(std::string("<team_name></team_name>\n") + c.text + "</scheduler_reply>"));
+        EXPECT_THAT(write_reply(r),
+                    HasSubstr(std::string("<team_name></team_name>\n") + c.text + "</scheduler_reply>"));
     }
     SchedulerReply unknown = full_reply();
     EXPECT_THAT(write_reply(unknown), Not(HasSubstr("_apps")));
 }
 
 TEST(EarlyReply, Form) {
-    EXPECT_EQ(write_early_reply("Down </message>", 3600.7, true),
-              "Content-type: text/plain\n\n<scheduler_reply>\n    <message priority=\"low\">Down < /message></message>\n"
-              "    <request_delay>3600</request_delay>\n    <project_is_down/>\n    <ended>1</ended>\n</scheduler_reply>\n");
+    EXPECT_EQ(
+        write_early_reply("Down </message>", 3600.7, true),
+        "Content-type: text/plain\n\n<scheduler_reply>\n    <message priority=\"low\">Down < /message></message>\n"
+        "    <request_delay>3600</request_delay>\n    <project_is_down/>\n    <ended>1</ended>\n</scheduler_reply>\n");
 }
 
 }  // namespace

@@ -34,13 +34,14 @@ TEST(Root, ErrorsHaveUpstreamsWords) {
 }
 
 TEST(Root, WhatSurroundsItDoesNotMatter) {
-    for (const char* text : {
-             "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<scheduler_request><hostid>7</hostid></scheduler_request>",
-             "1f4\r\n<scheduler_request>\r\n<hostid>7</hostid>\r\n</scheduler_request>\r\n0\r\n",
-             "<!-- c --><scheduler_request a=\"b\"><hostid>7</hostid></scheduler_request><more/>",
-             "<scheduler_request><hostid>7</hostid></scheduler_request>trailing </scheduler_request>",
-             "<scheduler_request\n><hostid\t>7</hostid></scheduler_request>",
-         }) {
+    for (
+        const char* text : {
+            "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<scheduler_request><hostid>7</hostid></scheduler_request>",
+            "1f4\r\n<scheduler_request>\r\n<hostid>7</hostid>\r\n</scheduler_request>\r\n0\r\n",
+            "<!-- c --><scheduler_request a=\"b\"><hostid>7</hostid></scheduler_request><more/>",
+            "<scheduler_request><hostid>7</hostid></scheduler_request>trailing </scheduler_request>",
+            "<scheduler_request\n><hostid\t>7</hostid></scheduler_request>",
+        }) {
         const ParsedRequest result = parse_request(text, {});
         ASSERT_TRUE(result.request) << result.error << text;
         EXPECT_EQ(result.request->hostid, 7) << text;
@@ -103,9 +104,21 @@ TEST(Scalars, Integers) {
         const char* text;
         Id value;
     } cases[] = {
-        {"12", 12},       {" 12 \n", 12},  {"0x1F", 31},       {"017", 15},   {"", 0},    {"-5", 0},
-        {"12abc", 0},     {"1e3", 1000},   {"3.000000", 3},    {"+4", 4},     {"nan", 0}, {"inf", 0},
-        {"99999999999999999999", 1000000000000000000}, {"&#49;2", 12}, {"<b>1</b>", 0},
+        {"12", 12},
+        {" 12 \n", 12},
+        {"0x1F", 31},
+        {"017", 15},
+        {"", 0},
+        {"-5", 0},
+        {"12abc", 0},
+        {"1e3", 1000},
+        {"3.000000", 3},
+        {"+4", 4},
+        {"nan", 0},
+        {"inf", 0},
+        {"99999999999999999999", 1000000000000000000},
+        {"&#49;2", 12},
+        {"<b>1</b>", 0},
     };
     for (const auto& c : cases) EXPECT_EQ(parsed(element("hostid", c.text)).hostid, c.value) << c.text;
     EXPECT_EQ(parsed("<hostid/>").hostid, 0);
@@ -127,9 +140,9 @@ TEST(Scalars, NumbersAreFiniteAndClamped) {
         const char* text;
         double seconds;
     } cases[] = {
-        {"100", 100}, {"1e3", 1000}, {"0x10", 16}, {"-1", 0},    {"1e308", kMonth}, {"nan", 0},  {"-nan", 0},
-        {"inf", 0},   {"-inf", 0},   {"1e999", 0}, {"12 34", 0}, {"", 0},           {"abc", 0},  {" 5 ", 5},
-        {"2419201", kMonth},
+        {"100", 100}, {"1e3", 1000}, {"0x10", 16}, {"-1", 0},   {"1e308", kMonth},
+        {"nan", 0},   {"-nan", 0},   {"inf", 0},   {"-inf", 0}, {"1e999", 0},
+        {"12 34", 0}, {"", 0},       {"abc", 0},   {" 5 ", 5},  {"2419201", kMonth},
     };
     for (const auto& c : cases) {
         EXPECT_EQ(parsed(element("work_req_seconds", c.text)).work_req_seconds, c.seconds) << c.text;
@@ -139,7 +152,8 @@ TEST(Scalars, NumbersAreFiniteAndClamped) {
     EXPECT_EQ(parsed(element("cpu_req_instances", "1e9")).cpu_req_instances, 4096);
     EXPECT_EQ(parsed(element("estimated_delay", "-1")).cpu_estimated_delay, 0);
     EXPECT_EQ(parsed(element("duration_correction_factor", "nan")).duration_correction_factor, 0);
-    EXPECT_TRUE(std::isfinite(parsed(element("duration_correction_factor", "1e308")).duration_correction_factor * 1e200));
+    EXPECT_TRUE(
+        std::isfinite(parsed(element("duration_correction_factor", "1e308")).duration_correction_factor * 1e200));
     // "%f" of the largest double is a number too.
     EXPECT_EQ(parsed(element("estimated_delay", "1" + std::string(300, '0') + ".000000")).cpu_estimated_delay, 1e18);
 }
@@ -181,15 +195,17 @@ TEST(Scalars, Texts) {
     EXPECT_EQ(parsed(element("authenticator", "abc'; drop table user; --")).authenticator, "abc");
     EXPECT_EQ(parsed(element("authenticator", "12_ab\"c")).authenticator, "12_ab");
     EXPECT_EQ(parsed(element("authenticator", std::string(300, 'a'))).authenticator, "");
-    EXPECT_EQ(parsed(element("cross_project_id", std::string(255, 'a'))).cross_project_id, "") << "wider than its column";
+    EXPECT_EQ(parsed(element("cross_project_id", std::string(255, 'a'))).cross_project_id, "")
+        << "wider than its column";
 }
 
 // Upstream rejects a request with one of these that holds text without a slash: verified there.
 TEST(Scalars, DeprecatedElementsAreSkippedWhole) {
     for (const char* tag :
-         {"uptime", "host_venue", "project_name", "user_name", "team_name", "email_hash", "app", "app_version",
-          "active_task_set", "project", "proxy_info", "master_url", "nrpc_failures", "resource_share",
-          "user_total_credit", "scheduler_url", "project_files", "daily_xfer_history", "client_opaque", "job_log"}) {
+         {"uptime",        "host_venue",    "project_name",       "user_name",       "team_name",
+          "email_hash",    "app",           "app_version",        "active_task_set", "project",
+          "proxy_info",    "master_url",    "nrpc_failures",      "resource_share",  "user_total_credit",
+          "scheduler_url", "project_files", "daily_xfer_history", "client_opaque",   "job_log"}) {
         for (const std::string content : {"home", "http://a/b/", "", "<name>x</name><hostid>99</hostid>"}) {
             const SchedulerRequest r = parsed(element(tag, content) + element("hostid", "5"));
             EXPECT_EQ(r.hostid, 5) << tag << ": " << content;
@@ -220,9 +236,8 @@ TEST(RawDocuments, GlobalPreferences) {
 
 TEST(RawDocuments, TooLongOnesAreLeftOutAndTheRestIsRead) {
     const std::string big = std::string(70000, 'x');
-    const SchedulerRequest r =
-        parsed(element("global_preferences", big) + element("working_global_preferences", big) +
-               element("code_sign_key", big) + element("hostid", "5"));
+    const SchedulerRequest r = parsed(element("global_preferences", big) + element("working_global_preferences", big) +
+                                      element("code_sign_key", big) + element("hostid", "5"));
     EXPECT_EQ(r.global_prefs, "");
     EXPECT_EQ(r.working_global_prefs, "");
     EXPECT_EQ(r.code_sign_key, "");

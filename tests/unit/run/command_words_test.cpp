@@ -16,19 +16,15 @@ struct WordsCase {
     Words expected;
 };
 class CommandWords : public testing::TestWithParam<WordsCase> {};
-TEST_P(CommandWords, AreThoseOfAShell) {
-    EXPECT_EQ(command_words(GetParam().command), GetParam().expected);
-}
+TEST_P(CommandWords, AreThoseOfAShell) { EXPECT_EQ(command_words(GetParam().command), GetParam().expected); }
 INSTANTIATE_TEST_SUITE_P(
     Rules, CommandWords,
-    testing::Values(WordsCase{"", {}}, WordsCase{"  \n\t ", {}},
-                    WordsCase{"feeder -d 3", {"feeder", "-d", "3"}},
+    testing::Values(WordsCase{"", {}}, WordsCase{"  \n\t ", {}}, WordsCase{"feeder -d 3", {"feeder", "-d", "3"}},
                     WordsCase{"script_validator --init_script \"my script files\" --app x",
                               {"script_validator", "--init_script", "my script files", "--app", "x"}},
                     WordsCase{"a 'b \"c\\' d", {"a", "b \"c\\", "d"}}, WordsCase{"a\\ b c", {"a b", "c"}},
-                    WordsCase{"a \"x\\\"y\\\\z\\n\"", {"a", "x\"y\\z\\n"}},
-                    WordsCase{"a '' b", {"a", "", "b"}}, WordsCase{"pre'mid'post", {"premidpost"}},
-                    WordsCase{"a \\\n   b \\\n c", {"a", "b", "c"}},
+                    WordsCase{"a \"x\\\"y\\\\z\\n\"", {"a", "x\"y\\z\\n"}}, WordsCase{"a '' b", {"a", "", "b"}},
+                    WordsCase{"pre'mid'post", {"premidpost"}}, WordsCase{"a \\\n   b \\\n c", {"a", "b", "c"}},
                     WordsCase{"trailing\\", {"trailing\\"}}));
 
 TEST(CommandWordsErrors, OpenQuotes) {

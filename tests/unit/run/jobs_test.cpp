@@ -16,8 +16,7 @@ JobList jobs_of(const std::string& daemons_and_tasks, const std::string& host = 
     config.project_dir = "/p";
     config.bin_dir = "/p/bin";
     config.host = "main";
-    const DaemonsAndTasks entries =
-        parse_daemons_and_tasks("<boinc>" + daemons_and_tasks + "</boinc>", "config.xml");
+    const DaemonsAndTasks entries = parse_daemons_and_tasks("<boinc>" + daemons_and_tasks + "</boinc>", "config.xml");
     return list_jobs(entries, config, run_folders(config, host));
 }
 std::string daemon(const std::string& cmd, const std::string& more = "") {
@@ -28,11 +27,11 @@ std::string task(const std::string& cmd, const std::string& more = "") {
 }
 
 TEST(JobFiles, AreNamedAfterTheProgramAndTheOutput) {
-    const JobList jobs = jobs_of(
-        "<daemons>" + daemon("feeder -d 3") + daemon("transitioner", "<output>t.log</output>") +
-        daemon("quiet", "<output>/dev/null</output>") +
-        daemon("own", "<output>/var/log/o</output><pid_file>o.pid</pid_file><lock_file>o.lk</lock_file>") +
-        "</daemons><tasks>" + task("run_in_ops ./uotd.php") + "</tasks>");
+    const JobList jobs =
+        jobs_of("<daemons>" + daemon("feeder -d 3") + daemon("transitioner", "<output>t.log</output>") +
+                daemon("quiet", "<output>/dev/null</output>") +
+                daemon("own", "<output>/var/log/o</output><pid_file>o.pid</pid_file><lock_file>o.lk</lock_file>") +
+                "</daemons><tasks>" + task("run_in_ops ./uotd.php") + "</tasks>");
     ASSERT_EQ(jobs.daemons.size(), 4U);
     EXPECT_EQ(jobs.daemons[0].output, "/p/log_main/feeder.log");
     EXPECT_EQ(jobs.daemons[0].pid_file, "/p/pid_main/feeder.pid");
@@ -54,8 +53,7 @@ TEST(JobFiles, AreNamedAfterTheProgramAndTheOutput) {
 TEST(JobFiles, FoldersMayBeMoved) {
     ProjectConfig config;
     config.project_dir = "/p";
-    config.host_dirs = {
-        {"log_node7_dir", "/var/log/p"}, {"tmp_node7_dir", "scratch"}, {"pid_other_dir", "/x"}};
+    config.host_dirs = {{"log_node7_dir", "/var/log/p"}, {"tmp_node7_dir", "scratch"}, {"pid_other_dir", "/x"}};
     const RunFolders folders = run_folders(config, "node7");
     EXPECT_EQ(folders.log, "/var/log/p");
     EXPECT_EQ(folders.tmp, "/p/scratch");
@@ -63,11 +61,11 @@ TEST(JobFiles, FoldersMayBeMoved) {
 }
 
 TEST(Collisions, TheSecondDaemonOfAProgramIsRefusedWithAReason) {
-    const JobList jobs = jobs_of("<daemons>" + daemon("transitioner --mod 2 0") +
-                                 daemon("transitioner --mod 2 1") + "</daemons>");
+    const JobList jobs =
+        jobs_of("<daemons>" + daemon("transitioner --mod 2 0") + daemon("transitioner --mod 2 1") + "</daemons>");
     EXPECT_EQ(jobs.daemons[0].problem, "");
-    EXPECT_THAT(jobs.daemons[1].problem, AllOf(HasSubstr("transitioner.lock"),
-                                               HasSubstr("'transitioner --mod 2 0'"), HasSubstr("<output>")));
+    EXPECT_THAT(jobs.daemons[1].problem,
+                AllOf(HasSubstr("transitioner.lock"), HasSubstr("'transitioner --mod 2 0'"), HasSubstr("<output>")));
 }
 
 TEST(Collisions, OutputsMakeInstancesApart) {
@@ -81,15 +79,14 @@ TEST(Collisions, OutputsMakeInstancesApart) {
 }
 
 TEST(Collisions, DisabledOnesAreInNobodysWay) {
-    const JobList jobs = jobs_of("<daemons>" + daemon("validator --app a", "<disabled/>") +
-                                 daemon("validator --app b") + "</daemons>");
+    const JobList jobs =
+        jobs_of("<daemons>" + daemon("validator --app a", "<disabled/>") + daemon("validator --app b") + "</daemons>");
     EXPECT_EQ(jobs.daemons[1].problem, "");
 }
 
 TEST(Collisions, TasksTakeTurnsButNotWithADaemon) {
-    const JobList jobs =
-        jobs_of("<daemons>" + daemon("census") + "</daemons><tasks>" + task("update_stats --users") +
-                task("update_stats --hosts") + task("census --once") + "</tasks>");
+    const JobList jobs = jobs_of("<daemons>" + daemon("census") + "</daemons><tasks>" + task("update_stats --users") +
+                                 task("update_stats --hosts") + task("census --once") + "</tasks>");
     EXPECT_EQ(jobs.tasks[0].problem, "");
     EXPECT_EQ(jobs.tasks[1].problem, "");
     EXPECT_THAT(jobs.tasks[2].problem, HasSubstr("census.lock"));
@@ -105,8 +102,8 @@ TEST(Commands, RedirectionsNeedUseShellAndQuotesMustClose) {
 
 TEST(Hosts, OnlyJobsOfThisHostAreListed) {
     const std::string all = "<daemons>" + daemon("a") + daemon("b", "<host>node7.example.org</host>") +
-                            daemon("c", "<host>node8</host>") + "</daemons><tasks>" +
-                            task("t", "<host>node7</host>") + task("u", "<host>node8</host>") + "</tasks>";
+                            daemon("c", "<host>node8</host>") + "</daemons><tasks>" + task("t", "<host>node7</host>") +
+                            task("u", "<host>node8</host>") + "</tasks>";
     const JobList on_main = jobs_of(all);
     ASSERT_EQ(on_main.daemons.size(), 1U);
     EXPECT_EQ(on_main.daemons[0].cmd, "a");

@@ -47,9 +47,8 @@ TEST(RunState, NothingMeansNeverStarted) {
 }
 
 TEST(RunState, BrokenFilesAreErrors) {
-    for (const char* text :
-         {"garbage", "<boinc><enabled>1", "<boinc><enabled>maybe</enabled></boinc>",
-          "<boinc><tasks><task><cmd>x</cmd><last_run>then</last_run></task></tasks></boinc>"}) {
+    for (const char* text : {"garbage", "<boinc><enabled>1", "<boinc><enabled>maybe</enabled></boinc>",
+                             "<boinc><tasks><task><cmd>x</cmd><last_run>then</last_run></task></tasks></boinc>"}) {
         EXPECT_THROW(parse_run_state(text, "run_state_h.xml"), ConfigError) << text;
     }
 }

@@ -17,7 +17,8 @@ SpeedRecord record(double et, double on, double active, double gpu, const char* 
 TEST(EffectiveSpeed, CpuAndGpuHaveTheirOwnAvailability) {
     EXPECT_DOUBLE_EQ(effective_speed(record(1e-9, 0.5, 0.8, 0.1)), 0.4e9);
     EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0.1, "cuda_fermi")), 0.05e12);
-    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0, "opencl_ati_101")), 0.4e12) << "client without gpu_active_frac";
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0, "opencl_ati_101")), 0.4e12)
+        << "client without gpu_active_frac";
     SpeedRecord anonymous = record(1e-12, 0.5, 0.8, 0.1);
     anonymous.anonymous_type = 1;
     EXPECT_DOUBLE_EQ(effective_speed(anonymous), 0.05e12);
@@ -43,19 +44,23 @@ TEST(Quantiles, EqualAnIndependentComputation) {
     for (int round = 0; round < 500; ++round) {
         std::vector<double> speeds(1 + rng() % 2000);
         const bool ties = round % 3 == 0;
-        for (double& s : speeds) s = ties ? static_cast<double>(rng() % 5) : std::exp(static_cast<double>(rng() % 20000) / 1000);
+        for (double& s : speeds)
+            s = ties ? static_cast<double>(rng() % 5) : std::exp(static_cast<double>(rng() % 20000) / 1000);
         auto sorted = speeds;
         std::sort(sorted.begin(), sorted.end());
         const int classes = 2 + static_cast<int>(rng() % 14);
         const auto points = quantiles(speeds, classes);
         ASSERT_EQ(points.size(), static_cast<std::size_t>(classes - 1));
         for (int i = 1; i < classes; ++i)
-            EXPECT_EQ(points[static_cast<std::size_t>(i - 1)], sorted[static_cast<std::size_t>(i) * sorted.size() / static_cast<std::size_t>(classes)]);
+            EXPECT_EQ(points[static_cast<std::size_t>(i - 1)],
+                      sorted[static_cast<std::size_t>(i) * sorted.size() / static_cast<std::size_t>(classes)]);
         EXPECT_TRUE(std::is_sorted(points.begin(), points.end()));
     }
 }
 
-TEST(CensusText, IsWhatUpstreamsReaderReads) { EXPECT_EQ(census_text({1.5e9, 2.25e12}), "1.500000e+09\n2.250000e+12\n"); }
+TEST(CensusText, IsWhatUpstreamsReaderReads) {
+    EXPECT_EQ(census_text({1.5e9, 2.25e12}), "1.500000e+09\n2.250000e+12\n");
+}
 
 }  // namespace
 }  // namespace sluice

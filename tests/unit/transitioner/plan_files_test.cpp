@@ -11,7 +11,11 @@ AWorkunit done() { return AWorkunit().canonical(100).assimilated().success(V::kV
 
 // 18: deferred assimilation.
 TEST(PlanFiles, AssimilationWaitsUntilAllIsOver) {
-    struct Case { std::string name; AWorkunit wu; AssimilateState after; };
+    struct Case {
+        std::string name;
+        AWorkunit wu;
+        AssimilateState after;
+    };
     for (const Case& c :
          {Case{"all over", AWorkunit().canonical(100).success(V::kValid).error(), AssimilateState::kReady},
           {"one runs", AWorkunit().canonical(100).success(V::kValid).in_progress(kNow + 9), AssimilateState::kInit},
@@ -26,7 +30,11 @@ TEST(PlanFiles, AssimilationWaitsUntilAllIsOver) {
 
 // 17, 19: input files.
 TEST(PlanFiles, InputFilesGoWhenAllIsOverAndValidated) {
-    struct Case { std::string name; AWorkunit wu; F after; };
+    struct Case {
+        std::string name;
+        AWorkunit wu;
+        F after;
+    };
     for (const Case& c : {Case{"done", done(), F::kReady},
                           {"one runs", done().in_progress(kNow + 9), F::kInit},
                           {"one not validated", done().success(), F::kInit},
@@ -54,17 +62,23 @@ TEST(PlanFiles, AStateAlreadyReachedStays) {
 
 // 19: output files.
 TEST(PlanFiles, OutputFilesByOutcome) {
-    struct Case { std::string name; Outcome outcome; V validate; F level0, level1; };
-    for (const Case& c : {Case{"valid", Outcome::kSuccess, V::kValid, F::kReady, F::kReady},
-                          {"invalid", Outcome::kSuccess, V::kInvalid, F::kReady, F::kReady},
-                          {"too late", Outcome::kSuccess, V::kTooLate, F::kReady, F::kReady},
-                          {"no check", Outcome::kSuccess, V::kNoCheck, F::kReady, F::kReady},
-                          {"not validated", Outcome::kSuccess, V::kInit, F::kInit, F::kInit},
-                          {"client error", Outcome::kClientError, V::kInvalid, F::kReady, F::kReady},
-                          {"validate error: upstream leaves the files", Outcome::kValidateError, V::kInvalid, F::kInit, F::kReady},
-                          {"no reply", Outcome::kNoReply, V::kInit, F::kInit, F::kInit},
-                          {"not needed", Outcome::kDidntNeed, V::kInit, F::kInit, F::kInit},
-                          {"detached", Outcome::kClientDetached, V::kInit, F::kInit, F::kInit}}) {
+    struct Case {
+        std::string name;
+        Outcome outcome;
+        V validate;
+        F level0, level1;
+    };
+    for (const Case& c :
+         {Case{"valid", Outcome::kSuccess, V::kValid, F::kReady, F::kReady},
+          {"invalid", Outcome::kSuccess, V::kInvalid, F::kReady, F::kReady},
+          {"too late", Outcome::kSuccess, V::kTooLate, F::kReady, F::kReady},
+          {"no check", Outcome::kSuccess, V::kNoCheck, F::kReady, F::kReady},
+          {"not validated", Outcome::kSuccess, V::kInit, F::kInit, F::kInit},
+          {"client error", Outcome::kClientError, V::kInvalid, F::kReady, F::kReady},
+          {"validate error: upstream leaves the files", Outcome::kValidateError, V::kInvalid, F::kInit, F::kReady},
+          {"no reply", Outcome::kNoReply, V::kInit, F::kInit, F::kInit},
+          {"not needed", Outcome::kDidntNeed, V::kInit, F::kInit, F::kInit},
+          {"detached", Outcome::kClientDetached, V::kInit, F::kInit, F::kInit}}) {
         AWorkunit wu = done();
         wu.over(c.outcome);
         wu.facts.results[1].validate_state = c.validate;
@@ -83,7 +97,8 @@ TEST(PlanFiles, TheCanonicalOutputStaysWhileSomethingMayBeComparedWithIt) {
 
 // 20
 TEST(PlanFiles, TheDeleteDelayCountsFromTheLastReport) {
-    AWorkunit wu = AWorkunit().canonical(100).assimilated().success(V::kValid, kNow - 900).success(V::kValid, kNow - 100);
+    AWorkunit wu =
+        AWorkunit().canonical(100).assimilated().success(V::kValid, kNow - 900).success(V::kValid, kNow - 100);
     wu.params.delete_delay = 500;
     EXPECT_EQ(wu.plan().workunit.file_delete_state, F::kInit);
     EXPECT_EQ(wu.after(0).file_delete_state, F::kInit);

@@ -41,8 +41,8 @@ TEST(Plan, NamesGoOnBehindTheHighestSuffix) {
 
 TEST(ResultNameSuffix, IsTheNumberBehindTheLastUnderscore) {
     const std::vector<std::pair<std::string, std::int64_t>> cases = {
-        {"wu_0", 0},  {"a_b_12", 12}, {"wu_123_1700000000_4", 4}, {"wu", -1}, {"wu_", -1},
-        {"wu_x", -1}, {"wu_3x", -1},  {"wu_-4", -1},              {"", -1},   {"wu_99999999999", -1}};
+        {"wu_0", 0},   {"a_b_12", 12}, {"wu_123_1700000000_4", 4}, {"wu", -1}, {"wu_", -1}, {"wu_x", -1}, {"wu_3x", -1},
+        {"wu_-4", -1}, {"", -1},       {"wu_99999999999", -1}};
     for (const auto& [name, suffix] : cases) EXPECT_EQ(result_name_suffix(name), suffix) << name;
 }
 
@@ -78,7 +78,9 @@ TEST(Plan, AnonymousVersionsAreTimedOutUnderTheirGeneralizedId) {
 }
 
 TEST(Penalize, TurnaroundQuotaAndRecord) {
-    struct Case { int max_jobs, quota, after; };
+    struct Case {
+        int max_jobs, quota, after;
+    };
     for (const Case& c : {Case{0, 500, 499}, {600, 500, 499}, {10, 500, 9}, {1, 500, 1}, {2, 500, 1}, {50, 0, 1}}) {
         HostAppVersion v;
         v.max_jobs_per_day = c.max_jobs, v.consecutive_valid = 30;
@@ -93,7 +95,12 @@ TEST(Penalize, TurnaroundQuotaAndRecord) {
 
 // 3-5, 10: what may be validated.
 TEST(Plan, TheQuorumAsksForValidation) {
-    struct Case { std::string name; std::vector<ValidateState> successes; int quorum; bool need; };
+    struct Case {
+        std::string name;
+        std::vector<ValidateState> successes;
+        int quorum;
+        bool need;
+    };
     using V = ValidateState;
     for (const Case& c : {Case{"one short of the quorum", {V::kInit}, 2, false},
                           {"quorum reached", {V::kInit, V::kInit}, 2, true},
@@ -127,7 +134,13 @@ TEST(Plan, WithTheCanonicalFilesGoneItIsTooLate) {
 
 // 6-9: how an outcome counts, seen by what is made in its place and whether it can end the workunit.
 TEST(Plan, OutcomesAndTheirReplacements) {
-    struct Case { std::string name; Outcome outcome; int exit_status; int created; int error_mask; };
+    struct Case {
+        std::string name;
+        Outcome outcome;
+        int exit_status;
+        int created;
+        int error_mask;
+    };
     for (const Case& c : {Case{"client error", Outcome::kClientError, 1, 0, kWuTooManyErrors},
                           {"aborted by the volunteer", Outcome::kClientError, kExitAbortedViaGui, 1, 0},
                           {"validate error", Outcome::kValidateError, 0, 0, kWuTooManyErrors},
@@ -147,7 +160,11 @@ TEST(Plan, OutcomesAndTheirReplacements) {
 
 // 12: commitments are given up when nothing came of them.
 TEST(Plan, CommitmentsAreGivenUpAfterErrorsOnly) {
-    struct Case { std::string name; AWorkunit wu; bool given_up; };
+    struct Case {
+        std::string name;
+        AWorkunit wu;
+        bool given_up;
+    };
     for (const Case& c : {Case{"only errors", AWorkunit().error().error(), true},
                           {"an error, one waiting", AWorkunit().error().unsent(), true},
                           {"one in progress", AWorkunit().error().in_progress(kNow + 10), false},
@@ -180,7 +197,11 @@ TEST(Plan, MoreErrorsThanAllowed) {
 
 // 14
 TEST(Plan, TotalResultsAreLimited) {
-    struct Case { std::string name; int target, max_total, no_reply, waiting; int created, mask; };
+    struct Case {
+        std::string name;
+        int target, max_total, no_reply, waiting;
+        int created, mask;
+    };
     for (const Case& c : {Case{"room for all", 3, 5, 1, 0, 3, 0},
                           {"room for some", 3, 5, 3, 0, 2, 0},
                           {"no room, one needed", 3, 3, 3, 0, 0, kWuTooManyTotal},
@@ -240,7 +261,12 @@ TEST(Plan, NoNewResultsForTargetedOrFinishedJobs) {
 }
 
 TEST(Plan, PriorityOfRetries) {
-    struct Case { std::string name; AWorkunit wu; std::int64_t on_over, except_error; std::int64_t boost; };
+    struct Case {
+        std::string name;
+        AWorkunit wu;
+        std::int64_t on_over, except_error;
+        std::int64_t boost;
+    };
     for (const Case& c : {Case{"first results", AWorkunit(), 10, 5, 0},
                           {"after a time-out found now", AWorkunit().in_progress(kNow - 1), 10, 5, 10},
                           {"after an error", AWorkunit().error(), 10, 5, 10},
@@ -271,7 +297,11 @@ TEST(Plan, WhatWaitsIsCancelledOnceThereIsACanonicalResult) {
 
 // 21, 22
 TEST(Plan, NextTransition) {
-    struct Case { std::string name; AWorkunit wu; std::int64_t delay_bound, next; };
+    struct Case {
+        std::string name;
+        AWorkunit wu;
+        std::int64_t delay_bound, next;
+    };
     AWorkunit cancelled;
     cancelled.facts.wu.error_mask = kWuCancelled;
     for (const Case& c :

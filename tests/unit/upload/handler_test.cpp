@@ -28,11 +28,13 @@ struct Request {
     std::string signed_name;  ///< if the certificate is for another file
 
     std::string text() const {
-        std::string out = "<data_server_request>\n<core_client_major_version>7</core_client_major_version>\n<file_upload>\n"
-                          "<file_info>\n<name>" + name + "</name>\n";
+        std::string out =
+            "<data_server_request>\n<core_client_major_version>7</core_client_major_version>\n<file_upload>\n"
+            "<file_info>\n<name>" +
+            name + "</name>\n";
         if (sign) {
-            const std::string what =
-                "<name>" + (signed_name.empty() ? name : signed_name) + "</name><max_nbytes>" + max_nbytes + "</max_nbytes>";
+            const std::string what = "<name>" + (signed_name.empty() ? name : signed_name) + "</name><max_nbytes>" +
+                                     max_nbytes + "</max_nbytes>";
             out += "<xml_signature>\n" + PrivateKey::from_text(keys().private_key).sign(what) + "</xml_signature>\n";
         }
         if (!max_nbytes.empty()) out += "<max_nbytes>" + max_nbytes + "</max_nbytes>\n";
@@ -273,8 +275,9 @@ TEST_F(Handler, LargeSizesAreNot32Bit) {
 
 TEST_F(Handler, AnswersAreWellFormedWhateverTheName) {
     const std::string text = upload::answer_text(size_of("</message></data_server_reply>.."));
-    EXPECT_EQ(text, "Content-type: text/plain\n\n<data_server_reply>\n    <status>-1</status>\n"
-                    "    <message>Bad filename</message>\n</data_server_reply>\n");
+    EXPECT_EQ(text,
+              "Content-type: text/plain\n\n<data_server_reply>\n    <status>-1</status>\n"
+              "    <message>Bad filename</message>\n</data_server_reply>\n");
     Request r;
     r.name = "&lt;/message&gt;/x";
     r.signed_name = "</message>/x";

@@ -88,7 +88,8 @@ TEST_F(Credit, WithoutARowOfTheHostTheClaimIsTheEstimateAndNoSample) {
         EXPECT_LT(c.et_sample, 0);
     }
     app.min_avg_pfc = 0;
-    EXPECT_DOUBLE_EQ(claim_of(r, nullptr, nullptr, in()).pfc, 1e13) << "an app without statistics is no reason for no credit";
+    EXPECT_DOUBLE_EQ(claim_of(r, nullptr, nullptr, in()).pfc, 1e13)
+        << "an app without statistics is no reason for no credit";
 }
 TEST_F(Credit, WhatTheProjectCallsAnOutlierIsNoSample) {
     const auto v = version(0, 0, 0);

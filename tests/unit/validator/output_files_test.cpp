@@ -46,9 +46,17 @@ TEST_F(OutputFiles, AMissingFileIsAnErrorAMissingFolderIsTransient) {
 }
 TEST_F(OutputFiles, GzipTimeStampsDoNotCount) {
     const std::string body(30, 'x');
-    write("w_0_r1_0", std::string("\x1f\x8b\x08\x01" "1111" "\x01\x03", 10) + body);
+    write("w_0_r1_0", std::string("\x1f\x8b\x08\x01"
+                                  "1111"
+                                  "\x01\x03",
+                                  10) +
+                          body);
     const auto a = check_bitwise(files, dir.path(), true);
-    write("w_0_r1_0", std::string("\x1f\x8b\x08\x01" "2222" "\x01\x03", 10) + body);
+    write("w_0_r1_0", std::string("\x1f\x8b\x08\x01"
+                                  "2222"
+                                  "\x01\x03",
+                                  10) +
+                          body);
     EXPECT_EQ(a.key, check_bitwise(files, dir.path(), true).key);
     EXPECT_NE(a.key, check_bitwise(files, dir.path(), false).key);
 }

@@ -26,10 +26,18 @@ struct World {
     void add(Id id, char c) {
         Result r;
         r.id = id;
-        r.server_state = c == 'u' ? ServerState::kUnsent : c == 'i' ? ServerState::kInactive : c == 'p' ? ServerState::kInProgress : ServerState::kOver;
-        r.outcome = r.server_state != ServerState::kOver ? Outcome::kInit : c == 'e' ? Outcome::kClientError : Outcome::kSuccess;
+        r.server_state = c == 'u'   ? ServerState::kUnsent
+                         : c == 'i' ? ServerState::kInactive
+                         : c == 'p' ? ServerState::kInProgress
+                                    : ServerState::kOver;
+        r.outcome = r.server_state != ServerState::kOver ? Outcome::kInit
+                    : c == 'e'                           ? Outcome::kClientError
+                                                         : Outcome::kSuccess;
         facts.results.push_back(r);
-        facts.outputs.push_back(OutputCheck{c == '!' ? Kind::kError : c == '~' ? Kind::kTransient : Kind::kGood, std::string(1, c)});
+        facts.outputs.push_back(OutputCheck{c == '!'   ? Kind::kError
+                                            : c == '~' ? Kind::kTransient
+                                                       : Kind::kGood,
+                                            std::string(1, c)});
     }
     ValidationPlan plan() { return plan_validation(facts, App{}, kNow); }
     /// One letter a result: V valid, I invalid, C inconclusive, E validate error, L too late, - untouched.
@@ -39,7 +47,7 @@ struct World {
             char c = '-';
             for (const auto& v : p.verdicts) {
                 if (v.result_id != r.id) continue;
-                c = v.outcome == Outcome::kValidateError             ? 'E'
+                c = v.outcome == Outcome::kValidateError               ? 'E'
                     : v.validate_state == ValidateState::kValid        ? 'V'
                     : v.validate_state == ValidateState::kInvalid      ? 'I'
                     : v.validate_state == ValidateState::kInconclusive ? 'C'
@@ -69,17 +77,17 @@ TEST_P(Quorum, Decides) {
         EXPECT_EQ(plan.transition_time, kNever);
     }
 }
-INSTANTIATE_TEST_SUITE_P(
-    All, Quorum,
-    testing::Values(Case{"A", 1, "V", 10}, Case{"AA", 2, "VV", 10}, Case{"AB", 2, "CC", 0}, Case{"ABA", 2, "VIV", 10},
-                    Case{"BAA", 2, "IVV", 11}, Case{"A", 2, "-", 0}, Case{"Ae", 2, "--", 0}, Case{"A!", 2, "-E", 0},
-                    Case{"AA!", 2, "VVE", 10}, Case{"A~", 2, "--", 0}, Case{"AA~", 2, "VV-", 10},
-                    // quorum 3: two that agree are more than half of 3
-                    Case{"AAB", 3, "VVI", 10}, Case{"ABC", 3, "CCC", 0},
-                    // quorum 4 needs three that agree
-                    Case{"AABB", 4, "CCCC", 0}, Case{"AAAB", 4, "VVVI", 10},
-                    // adaptive replication: quorum 1 with two answers, the first is canonical
-                    Case{"AB", 1, "VI", 10}));
+INSTANTIATE_TEST_SUITE_P(All, Quorum,
+                         testing::Values(Case{"A", 1, "V", 10}, Case{"AA", 2, "VV", 10}, Case{"AB", 2, "CC", 0},
+                                         Case{"ABA", 2, "VIV", 10}, Case{"BAA", 2, "IVV", 11}, Case{"A", 2, "-", 0},
+                                         Case{"Ae", 2, "--", 0}, Case{"A!", 2, "-E", 0}, Case{"AA!", 2, "VVE", 10},
+                                         Case{"A~", 2, "--", 0}, Case{"AA~", 2, "VV-", 10},
+                                         // quorum 3: two that agree are more than half of 3
+                                         Case{"AAB", 3, "VVI", 10}, Case{"ABC", 3, "CCC", 0},
+                                         // quorum 4 needs three that agree
+                                         Case{"AABB", 4, "CCCC", 0}, Case{"AAAB", 4, "VVVI", 10},
+                                         // adaptive replication: quorum 1 with two answers, the first is canonical
+                                         Case{"AB", 1, "VI", 10}));
 
 TEST(Validation, UnneededInstancesAreCancelledInactiveOnesToo) {
     World w("AuipA");
@@ -124,7 +132,9 @@ struct Late : testing::Test {
         const auto needed = needs_output(w.facts.wu, w.facts.results);
         for (std::size_t i = 0; i < needed.size(); ++i) {
             EXPECT_EQ(needed[i], results[i] != 'p') << i;
-            w.facts.outputs[i] = OutputCheck{results[i] == '!' ? Kind::kError : results[i] == '~' ? Kind::kTransient : Kind::kGood,
+            w.facts.outputs[i] = OutputCheck{results[i] == '!'   ? Kind::kError
+                                             : results[i] == '~' ? Kind::kTransient
+                                                                 : Kind::kGood,
                                              std::string(1, results[i])};
         }
         return w;

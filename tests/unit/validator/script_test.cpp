@@ -25,14 +25,16 @@ TEST(AssimilatorScript, DefaultTokens) {
               (Words{"/p/bin/collect", "5", "/up/p0", "/up/p1"}));
 }
 TEST(AssimilatorScript, EveryToken) {
-    EXPECT_EQ(script_arguments(parse_script_option(" s  files2 wu_id wu_name result_id runtime batch_id "), "/p/bin", job(), kFiles),
+    EXPECT_EQ(script_arguments(parse_script_option(" s  files2 wu_id wu_name result_id runtime batch_id "), "/p/bin",
+                               job(), kFiles),
               (Words{"/p/bin/s", "/up/p0", "out", "/up/p1", "log", "5", "w5", "50", "1.500000", "3"}));
 }
 TEST(AssimilatorScript, AFailedWorkunit) {
     auto a = job();
     a.canonical.reset();
     a.wu.error_mask = 2;
-    EXPECT_EQ(script_arguments(parse_script_option("s files"), "/p/bin", a, {}), (Words{"/p/bin/s", "--error", "2", "w5", "5", "3"}));
+    EXPECT_EQ(script_arguments(parse_script_option("s files"), "/p/bin", a, {}),
+              (Words{"/p/bin/s", "--error", "2", "w5", "5", "3"}));
 }
 TEST(AssimilatorScript, UnknownTokenIsRefused) {
     EXPECT_THROW(parse_script_option("s fils"), ConfigError);

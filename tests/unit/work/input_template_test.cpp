@@ -67,19 +67,22 @@ TEST(InputTemplate, ConstantFileIsNotTakenFromTheJob) {
 
 TEST(InputTemplate, RemoteFileOfTheJob) {
     const auto wu = expand("<file_info/><workunit><file_ref><open_name>in</open_name></file_ref></workunit>",
-                          {{"", true, "http://elsewhere/x", "ffff", 1e10}});
+                           {{"", true, "http://elsewhere/x", "ffff", 1e10}});
     EXPECT_NE(wu.xml_doc.find("<name>jf_ffff</name>\n    <url>http://elsewhere/x</url>"), std::string::npos);
     EXPECT_NE(wu.xml_doc.find("<nbytes>10000000000</nbytes>"), std::string::npos);
 }
 
 TEST(InputTemplate, GzipAddsTheCompressedUrl) {
-    const std::string text = "<file_info><gzip/></file_info><workunit><file_ref><open_name>i</open_name></file_ref></workunit>";
-    EXPECT_NE(expand(text, {file("zipped")}).xml_doc.find("zipped.gz</gzipped_url>\n    <gzipped_nbytes>20<"), std::string::npos);
+    const std::string text =
+        "<file_info><gzip/></file_info><workunit><file_ref><open_name>i</open_name></file_ref></workunit>";
+    EXPECT_NE(expand(text, {file("zipped")}).xml_doc.find("zipped.gz</gzipped_url>\n    <gzipped_nbytes>20<"),
+              std::string::npos);
     EXPECT_THROW(expand(text, {file("plain")}), ConfigError);
 }
 
 TEST(InputTemplate, CommandLineOnceOnly) {
-    EXPECT_NE(expand("<workunit></workunit>", {}, "-x 1").xml_doc.find("<command_line>\n-x 1\n</command_line>"), std::string::npos);
+    EXPECT_NE(expand("<workunit></workunit>", {}, "-x 1").xml_doc.find("<command_line>\n-x 1\n</command_line>"),
+              std::string::npos);
     EXPECT_THROW(expand("<workunit><command_line>a</command_line></workunit>", {}, "b"), ConfigError);
 }
 
@@ -101,14 +104,15 @@ TEST_P(WrongTemplate, IsRefusedWithAReason) {
 }
 INSTANTIATE_TEST_SUITE_P(
     All, WrongTemplate,
-    testing::Values(Wrong{"", 0, "exactly one <workunit>"}, Wrong{"<workunit/><workunit/>", 0, "exactly one <workunit>"},
-                    Wrong{"<file_info/><workunit><file_ref><open_name>a</open_name></file_ref></workunit>", 0, "more input files"},
-                    Wrong{"<workunit/>", 1, "1 input files"}, Wrong{"<file_info/><workunit/>", 1, "0 <file_ref>s for 1"},
-                    Wrong{"<workunit><file_ref><open_name>a</open_name></file_ref></workunit>", 0, "more <file_ref>s"},
-                    Wrong{"<file_info/><workunit><file_ref/></workunit>", 1, "needs <open_name>"},
-                    Wrong{"<workunit><delay_bound>soon</delay_bound></workunit>", 0, "<delay_bound>soon"},
-                    Wrong{"<workunit><delay_bound></delay_bound></workunit>", 0, "is no number"},
-                    Wrong{"<workunit", 0, "at byte"}));
+    testing::Values(
+        Wrong{"", 0, "exactly one <workunit>"}, Wrong{"<workunit/><workunit/>", 0, "exactly one <workunit>"},
+        Wrong{"<file_info/><workunit><file_ref><open_name>a</open_name></file_ref></workunit>", 0, "more input files"},
+        Wrong{"<workunit/>", 1, "1 input files"}, Wrong{"<file_info/><workunit/>", 1, "0 <file_ref>s for 1"},
+        Wrong{"<workunit><file_ref><open_name>a</open_name></file_ref></workunit>", 0, "more <file_ref>s"},
+        Wrong{"<file_info/><workunit><file_ref/></workunit>", 1, "needs <open_name>"},
+        Wrong{"<workunit><delay_bound>soon</delay_bound></workunit>", 0, "<delay_bound>soon"},
+        Wrong{"<workunit><delay_bound></delay_bound></workunit>", 0, "is no number"},
+        Wrong{"<workunit", 0, "at byte"}));
 
 }  // namespace
 }  // namespace sluice

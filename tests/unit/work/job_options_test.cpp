@@ -12,7 +12,8 @@ TEST(JobLine, OptionsAndFilesOverTheDefaults) {
     defaults.command_line = "--all";
     defaults.priority = 3;
     defaults.wu_name = "not inherited: names are unique";
-    const auto job = parse_job_line("--wu_name w1 --command_line '--x \"1 2\"' in1 in2 -priority 7 --target_host 12", defaults);
+    const auto job =
+        parse_job_line("--wu_name w1 --command_line '--x \"1 2\"' in1 in2 -priority 7 --target_host 12", defaults);
     EXPECT_EQ(job.wu_name, "w1");
     EXPECT_EQ(job.command_line, "--all --x \"1 2\"");
     EXPECT_EQ(job.priority, 7);

@@ -36,33 +36,19 @@ std::string random_input(Rng& rng) {
 bool random_step(XmlReader& reader, Rng& rng) {
     static const char* const kNames[] = {"r", "a", "b", "s"};
     switch (rng.below(9)) {
-        case 0:
-            return reader.next() != Kind::kEof;
-        case 1:
-            reader.skip();
-            return true;
-        case 2:
-            reader.text(rng.below(10));
-            return true;
+        case 0: return reader.next() != Kind::kEof;
+        case 1: reader.skip(); return true;
+        case 2: reader.text(rng.below(10)); return true;
         case 3: {
             const auto max = rng.below(10);
             EXPECT_LE(reader.text_cut(max).size(), max);
             return true;
         }
-        case 4:
-            reader.integer();
-            return true;
-        case 5:
-            reader.number();
-            return true;
-        case 6:
-            reader.boolean();
-            return true;
-        case 7:
-            reader.raw_to_end();
-            return true;
-        default:
-            return reader.next_child(kNames[rng.below(4)]) || reader.next() != Kind::kEof;
+        case 4: reader.integer(); return true;
+        case 5: reader.number(); return true;
+        case 6: reader.boolean(); return true;
+        case 7: reader.raw_to_end(); return true;
+        default: return reader.next_child(kNames[rng.below(4)]) || reader.next() != Kind::kEof;
     }
 }
 
@@ -120,9 +106,9 @@ double seconds(const std::function<void()>& work) {
 
 TEST(XmlReaderProperty, RepeatedGarbageOfAnyKindCostsLinearTime) {
     // A million pieces: any rule that scans the rest of the input for each would take many minutes.
-    const char* const pieces[] = {
-        "<a>", "</a>",   "<r>", "</r>", "<",  "<!--",    "<![CDATA[",  "&",          "&#",      "x",
-        "<s>", "<r><s>", "</r", "<a/>", "<!", "<r></a>", "<r><a></r>", "<r><s></r>", "<a></s>", "]]>"};
+    const char* const pieces[] = {"<a>", "</a>",    "<r>",        "</r>",       "<",       "<!--", "<![CDATA[",
+                                  "&",   "&#",      "x",          "<s>",        "<r><s>",  "</r",  "<a/>",
+                                  "<!",  "<r></a>", "<r><a></r>", "<r><s></r>", "<a></s>", "]]>"};
     constexpr std::size_t kBytes = 4'000'000;
     for (const char* piece : pieces) {
         const std::string input = "<r>" + repeated(piece, kBytes);

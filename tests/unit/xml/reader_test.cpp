@@ -62,9 +62,7 @@ TEST(XmlReader, SplitsTheDialect) {
     for (const auto& c : cases) EXPECT_EQ(tokens(c.input), c.expected) << c.input;
 }
 
-TEST(XmlReader, NulByteEndsTheInput) {
-    EXPECT_EQ(tokens(std::string_view("<a>\0<b>", 7)), "+a");
-}
+TEST(XmlReader, NulByteEndsTheInput) { EXPECT_EQ(tokens(std::string_view("<a>\0<b>", 7)), "+a"); }
 
 TEST(XmlReader, TagsOf4095BytesAreRead4096EndTheInput) {
     const std::string longest(4095, 'x');
@@ -134,20 +132,19 @@ TEST(XmlReader, TextCutKeepsWholeCharacters) {
 }
 
 TEST(XmlReader, IntegersHaveCSyntax) {
-    const std::pair<const char*, std::optional<std::int64_t>> cases[] = {
-        {"<a>12</a>", 12},
-        {"<a> -7 </a>", -7},
-        {"<a>0x1F</a>", 31},
-        {"<a>010</a>", 8},
-        {"<a></a>", 0},
-        {"<a>  </a>", 0},
-        {"<a/>", std::nullopt},
-        {"<a>12x</a>", std::nullopt},
-        {"<a>1.5</a>", std::nullopt},
-        {"<a>99999999999999999999</a>", std::nullopt},
-        {"<a>5", std::nullopt},
-        {"<a>9223372036854775807</a>", INT64_MAX},
-        {"<a>-9223372036854775808</a>", INT64_MIN}};
+    const std::pair<const char*, std::optional<std::int64_t>> cases[] = {{"<a>12</a>", 12},
+                                                                         {"<a> -7 </a>", -7},
+                                                                         {"<a>0x1F</a>", 31},
+                                                                         {"<a>010</a>", 8},
+                                                                         {"<a></a>", 0},
+                                                                         {"<a>  </a>", 0},
+                                                                         {"<a/>", std::nullopt},
+                                                                         {"<a>12x</a>", std::nullopt},
+                                                                         {"<a>1.5</a>", std::nullopt},
+                                                                         {"<a>99999999999999999999</a>", std::nullopt},
+                                                                         {"<a>5", std::nullopt},
+                                                                         {"<a>9223372036854775807</a>", INT64_MAX},
+                                                                         {"<a>-9223372036854775808</a>", INT64_MIN}};
     for (const auto& [input, expected] : cases) EXPECT_EQ(at_start(input).integer(), expected) << input;
 }
 
@@ -271,8 +268,7 @@ TEST(XmlReader, RawWithoutEndSkipsToTheEndOfTheParent) {
 }
 
 TEST(FindElement, TakesTheFirstAnywhere) {
-    const char* prefs =
-        "<x><venue name=\"home\"><ram>1</ram></venue><ram> 90 </ram><disk>50 GB</disk><e></e></x>";
+    const char* prefs = "<x><venue name=\"home\"><ram>1</ram></venue><ram> 90 </ram><disk>50 GB</disk><e></e></x>";
     EXPECT_EQ(find_element(prefs, "ram"), "1");
     EXPECT_EQ(find_element(prefs, "none"), std::nullopt);
     EXPECT_EQ(find_element("<a>1", "a"), std::nullopt);

@@ -1,0 +1,101 @@
+// size_census as a program on a real MariaDB.
+#include "size_world.h"
+
+namespace sluice::test {
+namespace {
+
+TEST_F(SizePrograms, CensusWritesQuantilesOfActiveHosts) {
+    for (Id h = 1; h <= 9; ++h) measure(h, 1e-9 / static_cast<double>(h), 100);
+    measure(10, 1e-15, 1);  // not at work lately: not measured at level 0
+    store();
+    const auto r = run_program({"size_census"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(read_file(project_ / "size_census_multi"), "2.000000e+09\n3.500000e+09\n");
+    EXPECT_FALSE(fs::exists(project_ / "size_census_plain"));
+}
+
+TEST_F(SizePrograms, CensusAtLevelOneSeesNewHostsAnonymousOnesAndGpus) {
+    write_config(1);
+    measure(1, 1e-9, 0);
+    measure(2, 1e-12, 0, "cuda");
+    HostAppVersion anonymous;
+    anonymous.host_id = 1;
+    anonymous.app_version_id = generalized_version_id(1, -2);
+    anonymous.et = {1, 1e-10, 0, 0};
+    rows_.host_app_versions[{1, anonymous.app_version_id}] = anonymous;
+    store();
+    ASSERT_EQ(run_program({"size_census"}).status, 0);
+    EXPECT_EQ(read_file(project_ / "size_census_multi"), "5.000000e+09\n2.500000e+11\n");
+}
+
+TEST_F(SizePrograms, CensusWithoutMeasuredHostsLeavesAGoodFileAlone) {
+    store();
+    auto r = run_program({"size_census"});
+    EXPECT_EQ(r.status, 0);
+    EXPECT_FALSE(fs::exists(project_ / "size_census_multi"));
+    EXPECT_NE(r.err.find("[warning]"), std::string::npos) << r.err;
+    project_.write("size_census_multi", "1.0e+09\n2.0e+09\n");
+    EXPECT_EQ(run_program({"size_census"}).status, 0);
+    EXPECT_EQ(read_file(project_ / "size_census_multi"), "1.0e+09\n2.0e+09\n");
+}
+
+TEST_F(SizePrograms, CensusOutlivesARestartAndAKillLeavesTheOldFile) {
+    const std::string shared_socket = PrivateMariaDb::shared().socket().string();
+    PrivateMariaDb own({.flush_log_at_trx_commit = 1});
+    own.create_project_database("size");
+    Database db(own.settings("size"));
+    for (Id h = 1; h <= 9; ++h) measure(h, 1e-9 / static_cast<double>(h), 100);
+    store_rows(db, rows_);
+    project_.write("size_census_multi", "1e+09\n2e+09\n");
+    RunOptions o = options();
+    o.env["MYSQL_UNIX_PORT"] = own.socket().string();
+    const auto start_and_stop_it = [&](const std::function<void(Subprocess&)>& meanwhile) {
+        Database blocker(own.settings("size"));
+        blocker.execute(Sql("LOCK TABLES host WRITE"));
+        Subprocess p(command({"size_census"}), o);
+        Database watcher(own.settings("size"));
+        EXPECT_TRUE(eventually([&] {
+            return number_of(
+                       watcher,
+                       Sql("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT hav.et_avg%'")) >
+                   0;
+        })) << p.err();
+        meanwhile(p);
+    };
+    start_and_stop_it([](Subprocess& p) {
+        p.send_signal(SIGKILL);
+        p.wait();
+    });
+    EXPECT_EQ(*read_file(project_ / "size_census_multi"), "1e+09\n2e+09\n");
+    start_and_stop_it([&](Subprocess& p) {
+        own.kill();
+        EXPECT_TRUE(p.wait_for_output("trying again")) << p.err();
+        own.start();
+        EXPECT_EQ(p.wait()->status, 0);
+    });
+    EXPECT_EQ(*read_file(project_ / "size_census_multi"), "2.000000e+09\n3.500000e+09\n");
+    int files = 0;
+    for (const auto& entry : fs::directory_iterator(project_.path()))
+        files += entry.path().filename().string().starts_with("size_census_") ? 1 : 0;
+    EXPECT_EQ(files, 1) << "no half-written file is left";
+    ::setenv("MYSQL_UNIX_PORT", shared_socket.c_str(), 1);
+}
+
+TEST_F(SizePrograms, CensusAdviseAndDryRunWriteNoCensus) {
+    for (Id h = 1; h <= 9; ++h) measure(h, 1e-9 / static_cast<double>(h * h), 100);
+    store();
+    const auto advice =
+        run_program({"size_census", "--advise", "--target_runtime", "7200", "--svg", (project_ / "h.svg").string()});
+    EXPECT_EQ(advice.status, 0) << advice.err;
+    EXPECT_NE(advice.out.find("for a run time of 7200 s"), std::string::npos) << advice.out;
+    EXPECT_TRUE(fs::exists(project_ / "h.svg"));
+    ASSERT_EQ(run_program({"size_census", "--advise", "--all_apps", "--svg", (project_ / "all.svg").string()}).status,
+              0);
+    for (const char* picture : {"all_multi.svg", "all_plain.svg"})
+        EXPECT_TRUE(fs::exists(project_ / picture)) << "each app has its own";
+    EXPECT_NE(run_program({"size_census", "--dry_run"}).out.find("(9 devices)"), std::string::npos);
+    EXPECT_FALSE(fs::exists(project_ / "size_census_multi"));
+}
+
+}  // namespace
+}  // namespace sluice::test

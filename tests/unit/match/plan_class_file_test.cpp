@@ -1,0 +1,62 @@
+// plan_class_spec.xml as a file: what can't be right refuses one class and names the tag; what is unknown is told.
+#include "sched/match/plan_class_spec.h"
+#include "tests/support/match_world.h"
+
+namespace sluice::test {
+namespace {
+
+struct BadFile {
+    const char* name;
+    const char* tags;
+    const char* must_say;
+};
+void PrintTo(const BadFile& c, std::ostream* out) { *out << c.name; }
+class BadSpec : public testing::TestWithParam<BadFile> {};
+
+TEST_P(BadSpec, RefusesTheClassAloneAndNamesTheTag) {
+    const std::string xml = "<plan_classes><plan_class><name>good</name></plan_class><plan_class><name>bad</name>" +
+                            std::string(GetParam().tags) +
+                            "</plan_class><plan_class><name>later</name></plan_class></plan_classes>";
+    const PlanClasses c = PlanClasses::from_spec(xml, "p/plan_class_spec.xml");
+    EXPECT_TRUE(c.find("good", 0));
+    EXPECT_TRUE(c.find("later", 0));
+    EXPECT_FALSE(c.find("bad", 0));
+    ASSERT_EQ(c.problems().size(), 1u);
+    EXPECT_THAT(c.problems()[0],
+                testing::AllOf(testing::HasSubstr("p/plan_class_spec.xml"), testing::HasSubstr("\"bad\""),
+                               testing::HasSubstr(GetParam().must_say)));
+}
+
+// A case a line.
+// clang-format off
+const BadFile kBad[] = {
+    {"number", "<min_gpu_ram_mb>lots</min_gpu_ram_mb>", "<min_gpu_ram_mb>"},
+    {"integer", "<max_threads>1.5</max_threads>", "<max_threads>"},
+    {"infinite", "<cpu_frac>inf</cpu_frac>", "<cpu_frac>"},
+    {"regex", "<os_regex>(</os_regex>", "<os_regex>"},
+    {"threads", "<max_threads>0</max_threads>", "<max_threads>"},
+    {"chance", "<infeasible_random>2</infeasible_random>", "<infeasible_random>"},
+    {"fraction", "<cpu_frac>1</cpu_frac>", "<cpu_frac>"},
+    {"scale", "<projected_flops_scale>0</projected_flops_scale>", "<projected_flops_scale>"},
+    {"ram_fraction", "<ngpus>-1</ngpus>", "<gpu_ram_used_mb>"},
+};
+// clang-format on
+INSTANTIATE_TEST_SUITE_P(Files, BadSpec, testing::ValuesIn(kBad), [](const auto& i) { return i.param.name; });
+
+TEST(SpecFile, UnknownTagsAreToldAndIgnored) {
+    const PlanClasses c = PlanClasses::from_spec(
+        "<plan_classes><plan_class><name>c</name><min_ncpu>2</min_ncpu></plan_class></plan_classes>", "f");
+    EXPECT_TRUE(c.find("c", 0));
+    ASSERT_EQ(c.problems().size(), 1u);
+    EXPECT_THAT(c.problems()[0], testing::HasSubstr("<min_ncpu>"));
+}
+
+TEST(SpecFile, AFileWithoutClassesRefusesAllAndSaysSo) {
+    const PlanClasses c = PlanClasses::from_spec("not xml at all", "f");
+    EXPECT_FALSE(c.built_in());
+    EXPECT_FALSE(c.find("mt", 0)) << "a spec file replaces the built-in classes";
+    EXPECT_EQ(c.problems().size(), 1u);
+}
+
+}  // namespace
+}  // namespace sluice::test
