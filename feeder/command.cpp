@@ -1,5 +1,7 @@
 #include "feeder/command.h"
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +18,7 @@ struct Typed {
     std::string appids;
     std::vector<std::string> users;
     std::vector<std::int64_t> mod, wmod;
-    double purge_stale_minutes = 0, sleep_interval = -1;
+    double purge_stale_minutes = 0, sleep_interval = std::numeric_limits<double>::quiet_NaN();
 };
 
 void describe(CommandLine& line, Typed& t, FeederOptions& o) {
@@ -128,10 +130,10 @@ std::optional<int> parse_feeder_command(int argc, const char* const* argv, Feede
     if (!parse_mod(t.mod, o.mod_n, o.mod_i)) return line.fail("--mod N I: N must be above 0 and I from 0 to N-1");
     if (!parse_mod(t.wmod, o.wmod_n, o.wmod_i)) return line.fail("--wmod N I: N must be above 0 and I from 0 to N-1");
     if (o.accel_share < 0 || o.accel_share > 1) return line.fail("--batch_accel_share is a number from 0 to 1");
-    if (t.purge_stale_minutes < 0 || o.rotate_after < 0 || o.starvation_after < 0)
+    if (t.purge_stale_minutes < 0 || t.sleep_interval < 0 || o.rotate_after < 0 || o.starvation_after < 0)
         return line.fail("Times can't be negative");
     o.purge_stale = t.purge_stale_minutes * 60;
-    if (t.sleep_interval >= 0) o.sleep_interval = t.sleep_interval;
+    if (!std::isnan(t.sleep_interval)) o.sleep_interval = t.sleep_interval;
     return std::nullopt;
 }
 

@@ -98,7 +98,7 @@ bool Enumerator::take_in(const UnsentRow& row) {
     const auto& users = settings_.options.users;
     if (!users.empty() && std::find(users.begin(), users.end(), c.stream.user) == users.end()) return false;
     rests_.erase(row.id);
-    found_more_ = true;
+    if (!hungry_ || !lack_.for_row || lack_.for_row(row)) found_more_ = true, futile_ = false;
     return backlog_.insert(c);
 }
 
@@ -145,6 +145,7 @@ void Enumerator::end_cycle() {
     cycle_running_ = false;
     surveyed_ = true;
     cycle_ended_ = now_;
+    futile_ = hungry_ && !found_more_;
     rows_of_cycle_ = rows_read_ - rows_at_cycle_start_;
     if (partial_) return;
     full_cycle_ended_ = now_;
@@ -152,13 +153,13 @@ void Enumerator::end_cycle() {
 }
 
 int Enumerator::page() const {
-    return !surveyed_ || hungry_ ? settings_.page : std::min(settings_.page, settings_.small_page);
+    return !surveyed_ || urgent() ? settings_.page : std::min(settings_.page, settings_.small_page);
 }
 
 void Enumerator::go_on_with_cycle() {
     const std::size_t share = settings_.backlog / std::max<std::size_t>(1, walkers_.size()) + settings_.slots;
     const std::size_t rows = !surveyed_ ? settings_.rows_before_first_fill
-                             : hungry_  ? settings_.rows_a_hungry_turn
+                             : urgent() ? settings_.rows_a_hungry_turn
                                         : settings_.rows_a_turn;
     const std::size_t until = rows_read_ + rows;
     for (Walker& w : walkers_) {
@@ -196,6 +197,7 @@ void Enumerator::go_deeper() {
 
 void Enumerator::turn(double now, bool hungry) {
     now_ = now;
+    if (!hungry || !hungry_) futile_ = false;
     hungry_ = hungry;
     if (!cycle_running_ && cycle_is_due()) start_cycle();
     if (cycle_running_) return go_on_with_cycle();

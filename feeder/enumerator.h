@@ -88,6 +88,9 @@ class Enumerator {
     void learn_owners(const std::vector<UnsentRow>& rows);
     bool full_cycle_is_due() const;
     bool cycle_is_due() const;
+    /// Jobs for empty slots are looked for, and may be found: large pages, though a refill of other slots waits for
+    /// them. An app without any job leaves its slots empty for ever.
+    bool urgent() const { return hungry_ && !futile_; }
     int page() const;  ///< rows of the next query
     void start_cycle();
     void go_on_with_cycle();
@@ -108,7 +111,9 @@ class Enumerator {
     std::unordered_map<Id, Id> owner_of_batch_;
     double now_ = 0;
     bool hungry_ = false, cycle_running_ = false, surveyed_ = false;
-    bool partial_ = false, found_more_ = false;  ///< the cycle: for the apps whose slots are empty only; its success
+    bool partial_ = false;     ///< the cycle: for the apps whose slots are empty only
+    bool found_more_ = false;  ///< in this cycle: jobs, for the empty slots if there are any
+    bool futile_ = false;      ///< the last cycle found nothing for the slots that stay empty
     double cycle_ended_ = 0, full_cycle_ended_ = 0, next_peek_ = 0, next_deep_ = 0;
     std::uint64_t rows_read_ = 0, rows_at_cycle_start_ = 0, rows_of_cycle_ = 0, rows_of_full_cycle_ = 0;
     std::size_t deep_walker_ = 0;  ///< whose turn it is

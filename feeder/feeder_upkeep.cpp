@@ -33,8 +33,6 @@ void Feeder::publish_tables(double now) {
         for (App& app : tables_.apps) app.non_cpu_intensive = true;
     census_.read(tables_);
     tables_.built_at = static_cast<std::int64_t>(now);
-    if (config_.non_cpu_intensive)  // the whole project is
-        for (App& app : tables_.apps) app.non_cpu_intensive = true;
     array_.publish_tables(tables_);
 }
 
@@ -47,6 +45,8 @@ void Feeder::set_up(double now) {
     chain->set_apps(loaded.apps);
     chain_ = std::move(chain);
     tables_ = std::move(loaded);
+    for (const Id id : options_.appids)
+        if (tables_.app(id) == nullptr) log_warning("--appids {}: there is no such app, or it is deprecated", id);
     publish_tables(now);
     next_scales_ = now + kScalesInterval;
     next_reload_ = now + kReloadInterval;

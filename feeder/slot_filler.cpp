@@ -164,11 +164,10 @@ void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& ch
     }
 }
 
-void SlotFiller::put_in_order(std::vector<Placement>& placements) const {
-    // Placements stand in the order of choice; the slots of useless candidates were given to later ones.
+void SlotFiller::put_in_order(std::vector<Placement>& placements, const std::vector<std::uint32_t>& empty) const {
+    // Placements stand in the order of choice; what was chosen before and turned out useless has left gaps.
     std::map<Id, std::vector<std::uint32_t>> slots;
-    for (const Placement& p : placements) slots[app_of_slot(p.slot)].push_back(p.slot);
-    for (auto& [app, of_app] : slots) std::sort(of_app.begin(), of_app.end(), std::greater<>());
+    for (auto slot = empty.rbegin(); slot != empty.rend(); ++slot) slots[app_of_slot(*slot)].push_back(*slot);
     for (Placement& p : placements) {
         auto& of_app = slots[app_of_slot(p.slot)];
         p.slot = of_app.back();
@@ -202,7 +201,7 @@ Choice SlotFiller::choose(const ArrayMirror& mirror, const std::vector<std::uint
         }
         slots = std::move(again);
     }
-    put_in_order(choice.placements);
+    put_in_order(choice.placements, empty_slots);
     choice.slots_left = without + slots.size() > 0;
     return choice;
 }

@@ -60,8 +60,8 @@ class SlotFiller {
     void count_classes(const ArrayMirror& mirror);
     std::vector<Pick> pick(std::vector<std::uint32_t>& slots, std::map<Id, ArrayShares>& shares);
     Fate judge(const UnsentJob& job, const Candidate& candidate) const;
-    /// The better job to the lower slot, among slots of the same app.
-    void put_in_order(std::vector<Placement>& placements) const;
+    /// The better job to the lower slot, among the empty (ascending) ones of the same app.
+    void put_in_order(std::vector<Placement>& placements, const std::vector<std::uint32_t>& empty) const;
     void settle(Pick& pick, const UnsentJob* job, double now, Choice& choice, std::vector<std::uint32_t>& again);
 
     const ProjectConfig& config_;

@@ -1,6 +1,7 @@
 // batch_accel: finds batches that are almost done and speeds up their last jobs: high priority, and one instance more
 // where the running ones take too long. Stands for upstream's batch_accel.php.
 #include <algorithm>
+#include <limits>
 
 #include "config/db_settings.h"
 #include "config/load.h"
@@ -24,9 +25,11 @@ constexpr const char* kDescription =
     "It runs once and exits, unless --sleep_interval is given.";
 
 struct Options {
-    double min_frac_done = -1, max_extra_frac = -1, stats_age = 3000, sleep_interval = 0;
-    int max_not_done = -1, max_extra_per_batch = -1, max_extra_total = -1;
-    Id explain = 0;
+    static constexpr double kNotGiven = std::numeric_limits<double>::quiet_NaN();
+    static constexpr int kNone = std::numeric_limits<int>::min();
+    double min_frac_done = kNotGiven, max_extra_frac = kNotGiven, stats_age = 3000, sleep_interval = 0;
+    int max_not_done = kNone, max_extra_per_batch = kNone, max_extra_total = kNone;
+    Id explain = kNone;  ///< then 0: not given
     bool dry_run = false, one_pass = false, no_stats = false;
 };
 
@@ -66,6 +69,17 @@ AccelRules rules_of(const Options& o, int level) {
     take(r.max_extra_per_batch, o.max_extra_per_batch);
     take(r.max_extra_total, o.max_extra_total);
     return r;
+}
+
+/// "" or what is wrong.
+std::string check(const Options& o) {
+    if (o.min_frac_done > 1) return "--min_frac_done is a part of 1";
+    if (o.explain != Options::kNone && o.explain <= 0) return "--explain takes the id of a batch";
+    for (const double number : {o.min_frac_done, o.max_extra_frac, o.stats_age, o.sleep_interval})
+        if (number < 0) return "thresholds and seconds can't be negative";
+    for (const int number : {o.max_not_done, o.max_extra_per_batch, o.max_extra_total})
+        if (number < 0 && number != Options::kNone) return "thresholds can't be negative";
+    return "";
 }
 
 class Program {
@@ -146,7 +160,8 @@ int main(int argc, char** argv) {
     try {
         log_open({});
         if (const auto status = line.parse(argc, argv)) return *status;
-        if (options.min_frac_done > 1) return line.fail("--min_frac_done is a part of 1");
+        if (const std::string wrong = check(options); !wrong.empty()) return line.fail(wrong);
+        options.explain = std::max<Id>(0, options.explain);
         DaemonSettings daemon;
         daemon.name = "batch_accel";
         daemon.project = find_project_dir();

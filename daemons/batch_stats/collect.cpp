@@ -124,11 +124,11 @@ bool Collector::read_changes(Known& known, Id last_seen) {
 }
 
 bool Collector::brought_up_to_date(StateReader& old, std::int64_t now, const Sink& sink) {
-    if (store_.last_result_id() < old.summary().last_result) return false;
+    last_result_ = store_.last_result_id();
+    if (last_result_ < old.summary().last_result) return false;
     Known known;
     find_changes(old, now, known);
     if (!read_changes(known, old.summary().last_result)) return false;
-    last_result_ = std::max(last_result_, old.summary().last_result);
     BatchSection section;
     old.rewind();
     while (old.next(section)) {

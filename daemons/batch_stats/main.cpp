@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
         log_open({});
         if (const auto status = line.parse(argc, argv)) return *status;
         if (const std::string wrong = options.check(); !wrong.empty()) return line.fail(wrong);
+        if (sleep_interval < 0 || incremental_above < 0) return line.fail("seconds can't be negative");
         const auto project = find_project_dir();
         const ProjectConfig config = load_config_and_warn(project);
         StatsSettings settings = stats_settings(config, options.rules(config.compat_level));

@@ -33,9 +33,8 @@ int distinct(std::vector<Id>& ids) {
     return static_cast<int>(std::unique(ids.begin(), ids.end()) - ids.begin());
 }
 
-std::uint64_t key_of(std::uint32_t host, std::int32_t version) {
-    return (std::uint64_t{host} << 32) | static_cast<std::uint32_t>(version);
-}
+/// Ids that follow one another land far apart (Knuth's multiplicative hash).
+std::size_t spread(std::uint32_t host) { return (std::uint64_t{host} * 0x9E3779B97F4A7C15u) >> 32; }
 
 }  // namespace
 
@@ -109,6 +108,37 @@ double Scores::weight(const Observation& o) const {
     return std::exp2(-std::max(0.0, static_cast<double>(now_) - o.ended) / rules_.half_life);
 }
 
+void Scores::make_room() {
+    if (2 * (hosts_.size() + 1) <= index_.size()) return;
+    index_.assign(std::max<std::size_t>(1024, 2 * index_.size()), 0);
+    const std::size_t mask = index_.size() - 1;
+    for (std::uint32_t place = 0; place < hosts_.size(); ++place) {
+        std::size_t i = spread(hosts_[place].host) & mask;
+        while (index_[i] != 0) i = (i + 1) & mask;
+        index_[i] = place + 1;
+    }
+}
+
+std::uint32_t Scores::place_of(std::uint32_t host) {
+    make_room();
+    const std::size_t mask = index_.size() - 1;
+    std::size_t i = spread(host) & mask;
+    for (; index_[i] != 0; i = (i + 1) & mask)
+        if (hosts_[index_[i] - 1].host == host) return index_[i] - 1;
+    const auto place = static_cast<std::uint32_t>(hosts_.size());
+    hosts_.push_back({host, kNone, {}});
+    index_[i] = place + 1;
+    return place;
+}
+
+Scores::Score& Scores::score_of(HostScore& host, std::int32_t version) {
+    for (std::uint32_t v = host.first_version; v != kNone; v = versions_[v].next)
+        if (versions_[v].version == version) return versions_[v].score;
+    versions_.push_back({version, host.first_version, {}});
+    host.first_version = static_cast<std::uint32_t>(versions_.size() - 1);
+    return versions_.back().score;
+}
+
 void Scores::add(std::span<const Observation> observations, const MeasuredBatch& batch, const BatchMeasure& m) {
     if (!m.median) return;
     auto& completed = completed_[batch.app_id];
@@ -122,10 +152,14 @@ void Scores::add(std::span<const Observation> observations, const MeasuredBatch&
             s.weight += w;
             ++s.jobs;
         };
-        count(hosts_[o.host]);
-        if (rules_.per_version && o.version > 0) count(versions_[key_of(o.host, o.version)]);
-        if (o.kind == JobKind::kSuccess || (o.kind == JobKind::kInvalid && !rules_.count_errors))
-            completed.insert(o.host);
+        const std::uint32_t place = place_of(o.host);
+        HostScore& host = hosts_[place];
+        count(host.score);
+        if (rules_.per_version && o.version > 0) count(score_of(host, o.version));
+        if (o.kind == JobKind::kSuccess || (o.kind == JobKind::kInvalid && !rules_.count_errors)) {
+            if (completed.size() <= place) completed.resize(std::max<std::size_t>(hosts_.size(), 2 * completed.size()));
+            completed[place] = true;
+        }
     }
 }
 
@@ -137,8 +171,8 @@ bool Scores::is_ltt(const Score& s) const { return is_verdict(s) && s.mean() < r
 
 std::vector<Id> Scores::ltt_hosts() const {
     std::vector<Id> hosts;
-    for (const auto& [host, score] : hosts_)
-        if (is_ltt(score)) hosts.push_back(host);
+    for (const HostScore& h : hosts_)
+        if (is_ltt(h.score)) hosts.push_back(h.host);
     std::sort(hosts.begin(), hosts.end());
     return hosts;
 }
@@ -146,11 +180,12 @@ std::vector<Id> Scores::ltt_hosts() const {
 std::vector<VersionTurnaround> Scores::versions() const {
     std::vector<VersionTurnaround> rows;
     rows.reserve(versions_.size());
-    for (const auto& [key, score] : versions_) {
-        if (!is_verdict(score)) continue;
-        rows.push_back({static_cast<Id>(key >> 32), static_cast<std::int32_t>(key & 0xffffffffu), is_ltt(score),
-                        score.mean(), static_cast<int>(score.jobs)});
-    }
+    for (const HostScore& h : hosts_)
+        for (std::uint32_t i = h.first_version; i != kNone; i = versions_[i].next) {
+            const VersionScore& v = versions_[i];
+            if (is_verdict(v.score))
+                rows.push_back({h.host, v.version, is_ltt(v.score), v.score.mean(), static_cast<int>(v.score.jobs)});
+        }
     std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
         return std::pair(a.host_id, a.version) < std::pair(b.host_id, b.version);
     });
@@ -159,9 +194,13 @@ std::vector<VersionTurnaround> Scores::versions() const {
 
 std::vector<Scores::AppVerdict> Scores::apps() const {
     std::vector<AppVerdict> verdicts;
-    for (const auto& [app, hosts] : completed_) {
-        AppVerdict v{app, static_cast<int>(hosts.size()), 0, false};
-        for (const std::uint32_t host : hosts) v.ltt_hosts += is_ltt(hosts_.at(host)) ? 1 : 0;
+    for (const auto& [app, places] : completed_) {
+        AppVerdict v{app, 0, 0, false};
+        for (std::size_t place = 0; place < places.size(); ++place) {
+            if (!places[place]) continue;
+            ++v.hosts;
+            v.ltt_hosts += is_ltt(hosts_[place].score) ? 1 : 0;
+        }
         v.accelerable = v.hosts > rules_.min_hosts && v.ltt_hosts > v.hosts * rules_.min_ltt_frac;
         verdicts.push_back(v);
     }

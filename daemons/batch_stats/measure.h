@@ -6,8 +6,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "sluice/db/batch_store.h"
@@ -80,6 +78,21 @@ class Scores {
         std::uint32_t jobs = 0;
         double mean() const { return weight > 0 ? sum / weight : 0; }
     };
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+    struct HostScore {
+        std::uint32_t host = 0;
+        std::uint32_t first_version = kNone;  ///< place in versions_
+        Score score;
+    };
+    struct VersionScore {
+        std::int32_t version = 0;
+        std::uint32_t next = kNone;  ///< of the same host
+        Score score;
+    };
+    /// Where a host is in hosts_; made if it is new.
+    std::uint32_t place_of(std::uint32_t host);
+    void make_room();
+    Score& score_of(HostScore& host, std::int32_t version);
     bool is_verdict(const Score& score) const;  ///< few jobs are none
     bool is_ltt(const Score& score) const;
     std::optional<double> ratio(const Observation& o, double median) const;
@@ -87,9 +100,11 @@ class Scores {
 
     const StatsRules& rules_;
     std::int64_t now_;
-    std::unordered_map<std::uint32_t, Score> hosts_;
-    std::unordered_map<std::uint64_t, Score> versions_;          ///< host * 2^32 + version
-    std::map<Id, std::unordered_set<std::uint32_t>> completed_;  ///< hosts by app
+    // A job costs a few nanoseconds here, or a pass over millions of them would take seconds: flat tables, no nodes.
+    std::vector<HostScore> hosts_;
+    std::vector<VersionScore> versions_;
+    std::vector<std::uint32_t> index_;           ///< open addressing by host: place in hosts_ + 1, 0: free
+    std::map<Id, std::vector<bool>> completed_;  ///< app -> places of the hosts that completed a job of it
 };
 
 }  // namespace sluice

@@ -29,6 +29,11 @@ void StatsOptions::define(CommandLine& line) {
 
 std::string StatsOptions::check() const {
     if (max_age_days_ == 0) return "--max_age_days must be above 0";
+    for (const double number :
+         {max_age_days_, min_success_frac_, fail_ratio_, ltt_below_, half_life_days_, min_ltt_frac_})
+        if (number < 0) return "thresholds can't be negative";
+    for (const int number : {min_success_, min_jobs_, min_hosts_, count_errors_, count_in_progress_})
+        if (number < 0 && number != kNone) return "thresholds can't be negative";
     for (const double fraction : {min_success_frac_, min_ltt_frac_})
         if (fraction > 1) return "--min_success_frac and --min_ltt_frac are parts of 1";
     if (count_errors_ > 1 || count_in_progress_ > 1) return "--count_errors and --count_in_progress are 0 or 1";
@@ -49,8 +54,8 @@ StatsRules StatsOptions::rules(int compat_level) const {
     take(r.half_life, half_life_days_, 86400);
     take(r.min_hosts, min_hosts_);
     take(r.min_ltt_frac, min_ltt_frac_);
-    if (count_errors_ >= 0) r.count_errors = count_errors_ != 0;
-    if (count_in_progress_ >= 0) r.count_in_progress = count_in_progress_ != 0;
+    if (count_errors_ != kNone) r.count_errors = count_errors_ != 0;
+    if (count_in_progress_ != kNone) r.count_in_progress = count_in_progress_ != 0;
     return r;
 }
 

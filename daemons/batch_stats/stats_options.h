@@ -1,6 +1,7 @@
 #pragma once
 // Thresholds of batch_stats on a command line; what is not given is what compat_level says.
 #include <filesystem>
+#include <limits>
 #include <optional>
 
 #include "config/project_config.h"
@@ -18,10 +19,11 @@ class StatsOptions {
     StatsRules rules(int compat_level) const;
 
   private:
-    static constexpr double kNotGiven = -1;
+    static constexpr double kNotGiven = std::numeric_limits<double>::quiet_NaN();
+    static constexpr int kNone = std::numeric_limits<int>::min();
     double max_age_days_ = kNotGiven, min_success_frac_ = kNotGiven, fail_ratio_ = kNotGiven, ltt_below_ = kNotGiven,
            half_life_days_ = kNotGiven, min_ltt_frac_ = kNotGiven;
-    int min_success_ = -1, min_jobs_ = -1, min_hosts_ = -1, count_errors_ = -1, count_in_progress_ = -1;
+    int min_success_ = kNone, min_jobs_ = kNone, min_hosts_ = kNone, count_errors_ = kNone, count_in_progress_ = kNone;
 };
 
 /// Where this project's statistics live, measured by `rules`.

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
-#include <set>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
@@ -16,7 +16,22 @@ namespace {
 constexpr std::int64_t kFullInterval = 86400;  ///< s
 constexpr Id kFirstBatchSlack = 5000;          ///< ids below the first batch that are looked at all the same
 
+/// The flags of hosts that stay LTT are looked at in turns: others may have changed them, but reading all of them at
+/// each pass would cost more than the rest of it. A full pass sees all.
+constexpr Id kFlagTurns = 12;
+
 struct Stopped {};
+
+/// Both sorted. Hosts whose verdict differs, and those of the others whose turn it is.
+std::vector<Id> flags_to_check(const std::vector<Id>& before, const std::vector<Id>& now, Id turn) {
+    std::vector<Id> hosts;
+    std::set_symmetric_difference(before.begin(), before.end(), now.begin(), now.end(), std::back_inserter(hosts));
+    for (const Id host : now)
+        if (host % kFlagTurns == turn) hosts.push_back(host);
+    std::sort(hosts.begin(), hosts.end());
+    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+    return hosts;
+}
 
 std::string verdict_text(const Scores::AppVerdict& v, const StatsRules& rules) {
     return fmt::format("{} hosts, {} of them LTT: {} (more than {} hosts and {:.0f} % are needed)", v.hosts,
@@ -81,10 +96,11 @@ void StatsPass::write(Work& w) {
     if (w.full) {
         w.facts.flagged = store_.flagged_hosts({});
     } else {
-        std::set<Id> all(w.facts.ltt_hosts.begin(), w.facts.ltt_hosts.end());
-        all.insert(w.old->summary().ltt_hosts.begin(), w.old->summary().ltt_hosts.end());
-        const std::vector<Id> among(all.begin(), all.end());
+        const std::vector<Id> among =
+            flags_to_check(w.old->summary().ltt_hosts, w.facts.ltt_hosts, w.old->summary().pass % kFlagTurns);
         if (!among.empty()) w.facts.flagged = store_.flagged_hosts(among);
+        for (const Id host : w.facts.ltt_hosts)
+            if (!std::binary_search(among.begin(), among.end(), host)) w.facts.flagged.emplace(host, 1);
     }
     const StatsWrite plan = plan_stats(w.facts);
     VersionChanges versions;

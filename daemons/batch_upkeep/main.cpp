@@ -1,5 +1,8 @@
 // batch_upkeep: keeps counts, states and fraction_done of batches right, so that nothing depends on somebody looking at
 // a web page. What upstream's get_batch_params() does when a page shows the batch.
+#include <algorithm>
+#include <cstdint>
+
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_upkeep/upkeep_pass.h"
@@ -16,7 +19,8 @@ constexpr const char* kDescription =
     "batch all of whose jobs succeeded or failed becomes COMPLETE, with completion_time. Rows that are right already are not "
     "written.";
 
-void pass(sluice::BatchUpkeepStore& store, sluice::Clock& clock, sluice::Id only, bool dry_run) {
+/// `told`: whoever started it wants to know what it saw.
+void pass(sluice::BatchUpkeepStore& store, sluice::Clock& clock, sluice::Id only, bool dry_run, bool told) {
     using namespace sluice;
     const double started = clock.now();
     std::vector<Batch> batches;
@@ -28,7 +32,7 @@ void pass(sluice::BatchUpkeepStore& store, sluice::Clock& clock, sluice::Id only
         throw ConfigError("there is no batch " + std::to_string(only));
     }
     const UpkeepOutcome done = keep_up(store, batches, clock.now_sec(), dry_run);
-    log_at(done.changed > 0 ? LogLevel::kNormal : LogLevel::kDebug,
+    log_at(done.changed > 0 || told ? LogLevel::kNormal : LogLevel::kDebug,
            "pass: {} batches, {} changed, {} of them complete now; {:.3f} s", done.batches.size(), done.changed,
            done.completed, clock.now() - started);
 }
@@ -40,7 +44,7 @@ int main(int argc, char** argv) {
     DaemonSettings daemon;
     daemon.name = daemon.lock_name = "batch_upkeep";
     daemon.sleep_interval = 60;
-    Id only = 0;
+    Id only = INT64_MIN;  // not given
     bool dry_run = false;
     CommandLine line("batch_upkeep", "keep the counts and states of batches right", kDescription);
     line.flag("--one_pass", daemon.one_pass, "run once");
@@ -55,6 +59,9 @@ int main(int argc, char** argv) {
     try {
         log_open({});
         if (const auto status = line.parse(argc, argv)) return *status;
+        if (only != INT64_MIN && only <= 0) return line.fail("--batch takes the id of a batch");
+        if (daemon.sleep_interval < 0) return line.fail("--sleep_interval can't be negative");
+        only = std::max<Id>(0, only);
         if (only != 0 || dry_run) daemon.one_pass = true;
         daemon.project = find_project_dir();
         const ProjectConfig config = load_config_and_warn(daemon.project);
@@ -63,7 +70,7 @@ int main(int argc, char** argv) {
         SystemClock clock;
         const auto rng = make_system_rng();
         return run_daemon(daemon, {clock, *rng}, [&] {
-            pass(*store, clock, only, dry_run);
+            pass(*store, clock, only, dry_run, daemon.one_pass);
             return PassResult::kIdle;
         });
     } catch (const std::exception& e) {

@@ -43,7 +43,13 @@ std::vector<double> quantiles(std::vector<double>& speeds, int classes) {
 
 std::string census_text(const std::vector<double>& points) {
     std::string text;
-    for (const double q : points) text += fmt::format("{:e}\n", q);
+    for (const double q : points) {
+        std::string line = fmt::format("{:e}", q);  // 1.500000e+09
+        const std::size_t digits = line.find_first_of("+-", 1) + 1;
+        const std::size_t first = std::min(line.find_first_not_of('0', digits), line.size() - 1);
+        line.erase(digits, first - digits);
+        text += line + '\n';
+    }
     return text;
 }
 

@@ -20,7 +20,7 @@ double effective_speed(const SpeedRecord& record);
 /// ascending speeds. Reorders `speeds`. Empty if there are no speeds.
 std::vector<double> quantiles(std::vector<double>& speeds, int classes);
 
-/// A line "%e" each: what the feeder and upstream's tools read.
+/// A line "%e" each, as upstream's PHP prints it: the exponent without leading zeros, 1.500000e+9.
 std::string census_text(const std::vector<double>& quantiles);
 
 }  // namespace sluice

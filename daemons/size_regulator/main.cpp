@@ -64,8 +64,11 @@ class Regulator {
             next_poll = again_here ? 0 : clock_.now() + regulated.sleep_time;
             again = again || again_here;
         }
-        if (released > 0)
-            log_normal("pass: {} apps, {} jobs released in {:.3f} s", polled, released, clock_.now() - started);
+        // A poll that finds enough of every class is no news, except to whoever asked for one.
+        const bool news = released > 0 || (settings_.one_pass && released_ == 0);
+        released_ += released;
+        log_at(news ? LogLevel::kNormal : LogLevel::kDebug, "pass: {} apps, {} jobs released in {:.3f} s", polled,
+               released, clock_.now() - started);
         return again && !settings_.dry_run ? PassResult::kWorked : PassResult::kIdle;
     }
 
@@ -167,6 +170,7 @@ class Regulator {
     std::map<std::string, std::int64_t> orphans_;
     std::map<std::string, double> next_orphan_look_, next_poll_;
     std::set<std::string> gone_;                 ///< apps that were reported as gone
+    std::int64_t released_ = 0;                  ///< in all passes
     std::set<std::pair<std::string, int>> dry_;  ///< classes that were reported as having no INACTIVE job left
 };
 

@@ -16,7 +16,7 @@ struct Arguments {
     TransitionerOptions options;
     DaemonSettings daemon;
     std::vector<std::int64_t> mod;
-    std::int64_t wu_id = 0;
+    std::int64_t wu_id = INT64_MIN;  ///< not given
 };
 
 void define_options(CommandLine& line, Arguments& a) {
@@ -85,12 +85,15 @@ int main(int argc, char** argv) {
         log_open({});
         if (const auto status = line.parse(argc, argv)) return *status;
         if (!take_mod(arguments)) return line.fail("--mod N I needs N > 0 and 0 <= I < N");
-        if (arguments.wu_id < 0) return line.fail("--wu_id needs the id of a workunit");
-        if (arguments.wu_id != 0) {
+        if (arguments.daemon.sleep_interval < 0) return line.fail("--sleep_interval can't be negative");
+        const bool only_one = arguments.wu_id != INT64_MIN;
+        if (only_one && arguments.wu_id <= 0) return line.fail("--wu_id needs the id of a workunit");
+        if (only_one) {
             arguments.options.scope.only = arguments.wu_id;
             arguments.daemon.one_pass = true;
         }
         if (arguments.options.dry_run) arguments.daemon.one_pass = true;
+        arguments.options.told = arguments.daemon.one_pass;
         return run(arguments);
     } catch (const std::exception& e) {
         log_critical("{}", e.what());

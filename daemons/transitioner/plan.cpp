@@ -58,6 +58,7 @@ class Planner {
     void finish_up();
     void release_files(bool all_over_and_validated);
     std::int64_t next_transition(std::int64_t deletion_time) const;
+    bool files_wait_for(const ResultFacts& r) const;
     void collect_changes();
 
     bool canonical_files_deleted() const {
@@ -274,15 +275,21 @@ void Planner::release_files(bool all_over_and_validated) {
     }
 }
 
+/// finish_up() keeps them for a late report; nothing else may happen at its deadline. An assimilator that is still to
+/// come makes the workunit due itself.
+bool Planner::files_wait_for(const ResultFacts& r) const {
+    const WorkunitChange& wu = plan_.workunit;
+    return over_with(r, Outcome::kNoReply) && r.report_deadline > now_ &&
+           wu.assimilate_state == AssimilateState::kDone && wu.file_delete_state == FileDeleteState::kInit;
+}
+
 std::int64_t Planner::next_transition(std::int64_t deletion_time) const {
     const bool settled = wu_.canonical_resultid != 0 || plan_.workunit.error_mask != 0;
     std::int64_t next = settled ? kNever : now_ + std::max(wu_.delay_bound + wu_.delay_bound / 2, kLongestRest);
     for (const Item& item : results_) {
         const ResultFacts& r = item.is;
         if (r.server_state == ServerState::kInProgress) next = std::min(next, r.report_deadline);
-        // Its files wait for this moment (finish_up), and nothing else may happen then.
-        if (over_with(r, Outcome::kNoReply) && r.report_deadline > now_ && settled)
-            next = std::min(next, r.report_deadline);
+        if (files_wait_for(r)) next = std::min(next, r.report_deadline);
     }
     next = std::min({next, deletion_time, kNever});
     if (next < now_) next = now_ + std::clamp<std::int64_t>(2 * (now_ - next), 60, 86400);

@@ -8,6 +8,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text.h"
 #include "sluice/xml/result_template.h"
 
 namespace sluice {
@@ -37,8 +38,9 @@ const std::string& ResultTemplates::text(const std::string& file) {
 
 std::string ResultTemplates::expand(const std::string& file, const std::string& result_name, std::int64_t random) {
     const std::string& content = text(file);
-    std::string xml = expand_result_template(content, (project_ / file).string(), output_file_base(result_name, random),
-                                             upload_url_, signer_);
+    // Upstream stores it without line breaks around it.
+    const std::string xml(trim(expand_result_template(content, (project_ / file).string(),
+                                                      output_file_base(result_name, random), upload_url_, signer_)));
     if (xml.size() > kMaxXmlBytes)
         throw ConfigError(fmt::format("the result template {} expands to {} bytes, the limit is {}: shorten it",
                                       (project_ / file).string(), xml.size(), kMaxXmlBytes));
@@ -61,6 +63,7 @@ PassResult Transitioner::pass() {
             handle_page(std::span(ids).subspan(i, std::min(kPage, ids.size() - i)));
     }
     log_summary(steady_seconds() - start);
+    handled_ += pass_.handled;
     if (options_.scope.only && pass_.handled == 0 && !options_.dry_run)
         log_warning("There is no workunit {} for the transitioner", *options_.scope.only);
     if (options_.scope.only || options_.dry_run) return PassResult::kFinished;
@@ -68,7 +71,10 @@ PassResult Transitioner::pass() {
 }
 
 void Transitioner::handle_page(std::span<const Id> ids) {
-    if (options_.dry_run) return show(ids);
+    if (options_.dry_run) {
+        pass_.handled += static_cast<int>(ids.size());
+        return show(ids);
+    }
     try {
         pass_.handled += transition(ids);
     } catch (const DbError& e) {
@@ -193,9 +199,13 @@ void Transitioner::log_messages() {
 }
 
 void Transitioner::log_summary(double seconds) const {
-    if (pass_.handled == 0) return;
-    log_normal("pass: {} workunits, {} results made, {} changed ({} timed out), {} workunits failed, {:.2f} s",
-               pass_.handled, pass_.created, pass_.changed, pass_.timed_out, pass_.failed, seconds);
+    if (options_.dry_run)
+        return log_normal("dry run: {} workunits are due, nothing was written; {:.2f} s", pass_.handled, seconds);
+    // A daemon that finds nothing every few seconds does not say so; one that runs once does.
+    const bool news = pass_.handled > 0 || (options_.told && handled_ == 0);
+    log_at(news ? LogLevel::kNormal : LogLevel::kDebug,
+           "pass: {} workunits, {} results made, {} changed ({} timed out), {} workunits failed, {:.2f} s",
+           pass_.handled, pass_.created, pass_.changed, pass_.timed_out, pass_.failed, seconds);
 }
 
 }  // namespace sluice

@@ -34,6 +34,7 @@ class ResultTemplates {
 struct TransitionerOptions {
     TransitionScope scope;
     bool dry_run = false;
+    bool told = false;  ///< a run that finds nothing to do says so
 };
 
 class Transitioner {
@@ -81,6 +82,7 @@ class Transitioner {
     std::vector<Message> messages_;
     Summary page_;
     Summary pass_;
+    std::int64_t handled_ = 0;  ///< in the passes before
 };
 
 }  // namespace sluice

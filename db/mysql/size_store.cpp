@@ -1,6 +1,7 @@
 #include "sluice/db/size_store.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "app_rows.h"
 
@@ -11,6 +12,9 @@ namespace {
 constexpr std::int64_t kBatch = 2000;
 /// Results with ids up to so many below the highest one may still be in transactions that are open.
 constexpr Id kIdOverlap = 20000;
+/// Results drawn at once in random order: so many times what is wanted, but not more than kMostDrawn.
+constexpr std::int64_t kDrawn = 20, kMostDrawn = 100000;
+constexpr int kRounds = 5;
 
 class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
   public:
@@ -51,6 +55,7 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
 
     void look_everywhere(Id appid) override {
         std::erase_if(exhausted_, [&](const auto& e) { return e.first.first == appid; });
+        std::erase_if(drawn_, [&](const auto& d) { return d.first.first == appid; });
     }
 
     std::map<int, std::int64_t> orphans(Id appid, int classes) override {
@@ -96,20 +101,56 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     /// `dry`: of a class that has fewer, the id up to which there are none any more.
     std::int64_t release_some(Id appid, int size_class, std::int64_t wanted, ReleaseOrder order,
                               std::map<int, Id>& dry) {
-        const std::vector<Id> ids = candidates(appid, size_class, wanted, order);
-        if (static_cast<std::int64_t>(ids.size()) < wanted) {
-            Rows highest = db_.query(Sql("SELECT MAX(id) FROM result"));
-            if (highest.next()) dry[size_class] = std::max<Id>(0, highest.i64(0) - kIdOverlap);
+        std::int64_t released = 0;
+        // What others took in the meantime still stands in this transaction's snapshot: no endless loop over it.
+        bool more = true;
+        for (int round = 0; round < kRounds && more && released < wanted; ++round) {
+            std::vector<Id> ids;
+            if (order == ReleaseOrder::kRandom) {
+                ids = drawn(appid, size_class, wanted - released, more);
+            } else {
+                ids = candidates(appid, size_class, wanted, order);
+                more = false;
+            }
+            if (!more && static_cast<std::int64_t>(ids.size()) < wanted - released) {
+                Rows highest = db_.query(Sql("SELECT MAX(id) FROM result"));
+                if (highest.next()) dry[size_class] = std::max<Id>(0, highest.i64(0) - kIdOverlap);
+            }
+            released += make_unsent(ids, appid, size_class);
         }
+        return released;
+    }
+
+    std::int64_t make_unsent(const std::vector<Id>& ids, Id appid, int size_class) {
         std::int64_t released = 0;
         for (std::size_t first = 0; first < ids.size(); first += kBatch) {
             std::vector<Id> part(ids.begin() + static_cast<std::ptrdiff_t>(first),
                                  ids.begin() + static_cast<std::ptrdiff_t>(std::min(first + kBatch, ids.size())));
             std::sort(part.begin(), part.end());
-            Sql sql("UPDATE result SET server_state=2 WHERE server_state=1 AND id IN (");
+            Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET server_state=2 WHERE server_state=1 AND appid=");
+            sql << appid << " AND size_class=" << size_class << " AND id IN (";
             released += db_.execute(sql.ids(part) << ")");
         }
         return released;
+    }
+
+    /// At most `n` in random order. No index has it: the whole queue is sorted, so more are drawn than asked for, for
+    /// the next releases too. `more`: there may be others.
+    std::vector<Id> drawn(Id appid, int size_class, std::int64_t n, bool& more) {
+        std::vector<Id>& stock = drawn_[{appid, size_class}];
+        bool all = false;
+        if (stock.empty()) {
+            const std::int64_t draw = std::max(n, std::min(kDrawn * n, kMostDrawn));
+            stock = candidates(appid, size_class, draw, ReleaseOrder::kRandom);
+            all = static_cast<std::int64_t>(stock.size()) < draw;
+            std::reverse(stock.begin(), stock.end());  // taken from the end
+        }
+        const auto first =
+            stock.end() - std::min(static_cast<std::ptrdiff_t>(stock.size()), static_cast<std::ptrdiff_t>(n));
+        std::vector<Id> ids(std::make_reverse_iterator(stock.end()), std::make_reverse_iterator(first));
+        stock.erase(first, stock.end());
+        more = !all || !stock.empty();
+        return ids;
     }
 
     /// Read without locks: an UPDATE with ORDER BY … LIMIT would lock every row that it looks at.
@@ -140,6 +181,8 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     }
 
     Database& db_;
+    std::map<std::pair<Id, int>, std::vector<Id>>
+        drawn_;                                   ///< (app, class): INACTIVE results in random order, next last
     std::map<std::pair<Id, int>, Id> exhausted_;  ///< (app, class): no INACTIVE result up to this id
 };
 

@@ -68,7 +68,7 @@ struct ResultTimes {
 struct ResultSelection {
     std::span<const Id> batches{};  ///< all of these batches, in the order of batch, id
     std::span<const Id> ids{};      ///< in the order of id
-    Id after = -1;                  ///< ids above this one, in order
+    Id after = -1;                  ///< results of batches with ids above this one, in order
 };
 
 struct StatsWrite {

@@ -165,8 +165,8 @@ TEST_F(Statements, AnIncrementalPassReadsFewRowsAndComesToTheSame) {
     db.execute(Sql("UPDATE batch SET state=4 WHERE id=7"));
     const std::string log = run_ok({"batch_stats", "--incremental_above", "0"});
     EXPECT_THAT(log, HasSubstr("incremental pass: 19 batches (19 measured), 1995 results"));
-    EXPECT_THAT(
-        log, testing::ContainsRegex("\\(21[0-9][0-9] rows read"));  // 2100 of the id overlap, 5 that changed, samples
+    // 5 that changed, and samples; not those without a batch.
+    EXPECT_THAT(log, testing::ContainsRegex("\\([0-9][0-9]? rows read"));
     const auto state = [&] { return rows(Sql("SELECT id, error_rate FROM host ORDER BY id"), 2); };
     const auto versions = [&] { return rows(Sql("SELECT host_id, ltt, jobs FROM sluice_host_ltt ORDER BY 1"), 3); };
     const Table flags = state(), details = versions();

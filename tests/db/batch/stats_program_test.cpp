@@ -115,6 +115,47 @@ TEST_F(BatchStats, WritesOnlyWhatDiffersAndADateStays) {
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM host WHERE id>=500 AND error_rate<>0")), 0);
 }
 
+/// Reading every flag at each pass would cost more than all the rest of an incremental one.
+TEST_F(BatchStats, FlagsThatOthersChangedComeBackInTurns) {
+    measured_batch(1, 1, 120);
+    store();
+    run_ok({"batch_stats"});
+    ASSERT_EQ(ltt().size(), 60u);
+    db.execute(Sql("UPDATE host SET error_rate=0"));
+    EXPECT_THAT(run_ok({"batch_stats", "--incremental_above", "0"}), HasSubstr("60 LTT (+10 -0)"));
+    for (int pass = 0; pass < 11; ++pass) run_ok({"batch_stats", "--incremental_above", "0"});
+    EXPECT_EQ(ltt().size(), 60u);
+    EXPECT_THAT(run_ok({"batch_stats", "--incremental_above", "0"}), HasSubstr("60 LTT (+0 -0)"));
+    db.execute(Sql("UPDATE host SET error_rate=0"));
+    EXPECT_THAT(run_ok({"batch_stats", "--full"}), HasSubstr("60 LTT (+60 -0)"));
+}
+
+TEST_F(BatchStats, WrongValuesAreRefused) {
+    batch(1);
+    store();
+    for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
+             {"batch_stats", "--min_success", "-5"},
+             {"batch_stats", "--max_age_days", "-1"},
+             {"batch_stats", "--max_age_days", "0"},
+             {"batch_stats", "--min_ltt_frac", "1.5"},
+             {"batch_stats", "--count_errors", "2"},
+             {"batch_stats", "--count_errors", "-1"},
+             {"batch_stats", "--sleep_interval", "-1"},
+             {"batch_stats", "--min_jobs", "3x"},
+             {"batch_accel", "--min_frac_done", "-0.5"},
+             {"batch_accel", "--max_not_done", "-1"},
+             {"batch_accel", "--explain", "0"},
+             {"batch_accel", "--explain", "-3"},
+             {"batch_upkeep", "--batch", "0"},
+             {"batch_upkeep", "--sleep_interval", "-2"},
+         }) {
+        const RunResult r = run_program(args);
+        EXPECT_EQ(r.status, 1) << testing::PrintToString(args);
+        EXPECT_THAT(r.err, HasSubstr("usage: " + args[0])) << testing::PrintToString(args);
+    }
+    EXPECT_FALSE(std::filesystem::exists(project / "batch_stats.state")) << "nothing ran";
+}
+
 TEST_F(BatchStats, DryRunWritesNothing) {
     measured_batch(1, 1, 120);
     store();

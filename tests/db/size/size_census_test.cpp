@@ -10,7 +10,7 @@ TEST_F(SizePrograms, CensusWritesQuantilesOfActiveHosts) {
     store();
     const auto r = run_program({"size_census"});
     ASSERT_EQ(r.status, 0) << r.err;
-    EXPECT_EQ(read_file(project_ / "size_census_multi"), "2.000000e+09\n3.500000e+09\n");
+    EXPECT_EQ(read_file(project_ / "size_census_multi"), "2.000000e+9\n3.500000e+9\n");
     EXPECT_FALSE(fs::exists(project_ / "size_census_plain"));
 }
 
@@ -25,7 +25,7 @@ TEST_F(SizePrograms, CensusAtLevelOneSeesNewHostsAnonymousOnesAndGpus) {
     rows_.host_app_versions[{1, anonymous.app_version_id}] = anonymous;
     store();
     ASSERT_EQ(run_program({"size_census"}).status, 0);
-    EXPECT_EQ(read_file(project_ / "size_census_multi"), "5.000000e+09\n2.500000e+11\n");
+    EXPECT_EQ(read_file(project_ / "size_census_multi"), "5.000000e+9\n2.500000e+11\n");
 }
 
 TEST_F(SizePrograms, CensusWithoutMeasuredHostsLeavesAGoodFileAlone) {
@@ -73,7 +73,7 @@ TEST_F(SizePrograms, CensusOutlivesARestartAndAKillLeavesTheOldFile) {
         own.start();
         EXPECT_EQ(p.wait()->status, 0);
     });
-    EXPECT_EQ(*read_file(project_ / "size_census_multi"), "2.000000e+09\n3.500000e+09\n");
+    EXPECT_EQ(*read_file(project_ / "size_census_multi"), "2.000000e+9\n3.500000e+9\n");
     int files = 0;
     for (const auto& entry : fs::directory_iterator(project_.path()))
         files += entry.path().filename().string().starts_with("size_census_") ? 1 : 0;

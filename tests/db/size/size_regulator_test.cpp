@@ -1,4 +1,6 @@
 // size_regulator as a program on a real MariaDB.
+#include <gmock/gmock.h>
+
 #include "size_world.h"
 
 namespace sluice::test {
@@ -29,18 +31,50 @@ TEST_F(SizePrograms, RegulatorOrders) {
         add_jobs(10, ServerState::kInactive, 0, 100);
         for (auto& [id, r] : rows_.results) r.random = (id * 7) % 11;
         store();
-        EXPECT_EQ(run_program({"size_regulator", "--app_name", "multi", "--lo", "1", "--hi", "3", "--one_pass", option})
-                      .status,
-                  0);
+        std::vector<std::string> args{"size_regulator", "--app_name", "multi", "--lo", "1", "--hi", "3", "--one_pass"};
+        if (*option != '\0') args.emplace_back(option);
+        EXPECT_EQ(run_program(args).status, 0);
         std::string ids;
         for (const auto& row : rows_of(db_, Sql("SELECT id FROM result WHERE server_state=2 ORDER BY id"), 1))
             ids += row[0] + " ";
         return ids;
     };
+    EXPECT_EQ(released(""), "1 2 3 ");
     EXPECT_EQ(released("--priority_order"), "8 9 10 ");
     EXPECT_EQ(released("--priority_asc"), "1 2 3 ");
     EXPECT_EQ(released("--priority_order_create_time"), "8 9 10 ");
     EXPECT_EQ(released("--random_order"), "2 5 8 ");  // the random column is (id * 7) % 11: 3, 2 and 1 for these
+}
+
+/// One sort of the queue serves several releases. What was drawn and cancelled since is replaced.
+TEST_F(SizePrograms, RandomOrderHoldsOverSeveralReleases) {
+    add_jobs(30, ServerState::kInactive, 0);
+    for (auto& [id, r] : rows_.results) r.random = id * 7 % 31;
+    store();
+    const auto store = make_size_regulator_store(db_);
+    const auto release = [&](std::int64_t n) {
+        db_.execute(Sql("UPDATE result SET server_state=4 WHERE server_state=2"));
+        const auto released = store->release(1, ReleaseOrder::kRandom, [&](const auto&) {
+            return std::vector<std::pair<int, std::int64_t>>{{0, n}};
+        });
+        std::vector<std::int64_t> drawn;
+        for (const auto& row : rows_of(db_, Sql("SELECT random FROM result WHERE server_state=2 ORDER BY random"), 1))
+            drawn.push_back(std::stoll(row[0]));
+        EXPECT_EQ(released, std::vector<std::int64_t>{static_cast<std::int64_t>(drawn.size())});
+        return drawn;
+    };
+    using testing::ElementsAre;
+    EXPECT_THAT(release(3), ElementsAre(1, 2, 3));
+    db_.execute(Sql("UPDATE result SET server_state=5 WHERE random IN (4,6)"));
+    db_.execute(Sql("UPDATE result SET size_class=1 WHERE random=7"));
+    EXPECT_THAT(release(3), ElementsAre(5, 8, 9));
+    db_.execute(Sql("UPDATE result SET server_state=1 WHERE random=1"));  // came back
+    EXPECT_THAT(release(20), testing::SizeIs(20));
+    EXPECT_THAT(release(5), ElementsAre(1, 30)) << "the last ones, and the one that came back";
+    EXPECT_THAT(release(5), testing::IsEmpty());
+    store->look_everywhere(1);
+    db_.execute(Sql("UPDATE result SET server_state=1 WHERE random=2"));
+    EXPECT_THAT(release(5), ElementsAre(2));
 }
 
 TEST_F(SizePrograms, TwoRegulatorsAtOnceNeverExceedTheHighMark) {

@@ -216,7 +216,10 @@ TEST_F(Process, SaysWhatIsWrong) {
                                                  {"--mod", "0", "0"},
                                                  {"--mod", "2"},
                                                  {"--no_such_option"},
-                                                 {"--wu_id"}}) {
+                                                 {"--wu_id"},
+                                                 {"--wu_id", "0"},
+                                                 {"--wu_id", "-1"},
+                                                 {"--sleep_interval", "-1"}}) {
         result = transitioner(args);
         EXPECT_EQ(result.status, 1) << testing::PrintToString(args);
         EXPECT_FALSE(result.err.empty());

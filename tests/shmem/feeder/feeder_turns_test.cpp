@@ -19,6 +19,15 @@ TEST_F(FeederTurns, FillsThenIsReady) {
     EXPECT_THAT(jobs(), UnorderedElementsAre(3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
 }
 
+TEST_F(FeederTurns, JobsThatAreNotNeededLeaveNoGaps) {
+    for (Id id = 1; id <= 8; ++id) job(id);
+    db_.workunits[2].error_mask = 16, db_.workunits[3].canonical_resultid = 99, db_.workunits[7].error_mask = 2;
+    start();
+    EXPECT_THAT(jobs(), testing::ElementsAre(1, 4, 5, 6, 8));
+    for (std::uint32_t slot = 0; slot < 10; ++slot)
+        EXPECT_EQ(array_->state(slot), slot < 5 ? SlotState::kPresent : SlotState::kEmpty) << slot;
+}
+
 TEST_F(FeederTurns, FullOfJobsThatNobodyTakesTheyGiveWayBounded) {
     options_.rotate_after = 100;
     for (Id id = 1; id <= 10; ++id) job(id, 5);  // nobody can take these

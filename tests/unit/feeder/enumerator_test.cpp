@@ -252,6 +252,26 @@ TEST_F(EnumeratorTest, OnceJobsAreThereATurnReadsLittle) {
     EXPECT_GT(most, 500u) << "whole walks are among these turns";
 }
 
+/// An app without any job leaves its slots empty for ever. Looking for it must not make the others' refills wait.
+TEST_F(EnumeratorTest, NorDoesAnAppWithoutJobsMakeTurnsLong) {
+    for (Id id = 1; id <= 30000; ++id) job(id, 0, 1);
+    FeederOptions o;
+    o.allapps = true;
+    Enumerator& e = start(o, {1, 2});
+    e.set_lack({[](Id app) { return app == 2; }, [](const UnsentRow& row) { return row.app_id == 2; }});
+    run(10, true);  // found out that there is nothing
+    std::size_t most = 0;
+    for (int turn = 0; turn < 300; ++turn) {
+        store_.rows_read = 0;
+        run(0, true);
+        most = std::max<std::size_t>(most, store_.rows_read);
+    }
+    EXPECT_LE(most, 1000u);
+    for (Id id = 50001; id <= 60000; ++id) job(id, 0, 2);
+    run(1.5, true);
+    EXPECT_EQ(take(10000, 2).size(), 10000u) << "once there is something, all that is wanted is read at once";
+}
+
 /// More jobs than the backlog keeps: the cycles see the head only, the slow walk the rest.
 TEST_F(EnumeratorTest, ARetryOfAnOldWorkunitIsFoundBehindALongQueue) {
     settings_.slots = 10;

@@ -58,8 +58,11 @@ TEST(Quantiles, EqualAnIndependentComputation) {
     }
 }
 
-TEST(CensusText, IsWhatUpstreamsReaderReads) {
-    EXPECT_EQ(census_text({1.5e9, 2.25e12}), "1.500000e+09\n2.250000e+12\n");
+TEST(CensusText, IsWrittenAsUpstreamsPhpWritesIt) {
+    // php -r 'printf("%e\n", 1.5e9);' and so on.
+    EXPECT_EQ(census_text({1.5e9, 2.25e12, 1.2345678e100}), "1.500000e+9\n2.250000e+12\n1.234568e+100\n");
+    EXPECT_EQ(census_text({0, 1, 9.99999999, 3.5e-7, 1e-10}),
+              "0.000000e+0\n1.000000e+0\n1.000000e+1\n3.500000e-7\n1.000000e-10\n");
 }
 
 }  // namespace

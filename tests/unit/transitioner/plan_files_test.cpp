@@ -115,6 +115,10 @@ TEST(PlanFiles, FilesWaitForALateReportAndThenGo) {
     wu.facts.results[1].report_deadline = kNow + 50;
     EXPECT_EQ(wu.plan().workunit.file_delete_state, F::kInit);
     EXPECT_EQ(wu.plan().workunit.transition_time, kNow + 50);
+    // Before assimilation nothing waits for it: the assimilator makes the workunit due. As upstream.
+    wu.facts.wu.assimilate_state = AssimilateState::kReady;
+    EXPECT_EQ(wu.plan().workunit.transition_time, kNever);
+    wu.facts.wu.assimilate_state = AssimilateState::kDone;
     wu.facts.results[1].report_deadline = kNow;
     EXPECT_EQ(wu.plan().workunit.file_delete_state, F::kReady);
     EXPECT_EQ(wu.plan().workunit.transition_time, kNever);

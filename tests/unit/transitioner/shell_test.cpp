@@ -70,6 +70,8 @@ TEST_F(Shell, ResultsAreMadeFromTheTemplate) {
     EXPECT_THAT(r.xml_doc_in, testing::ContainsRegex("<name>wu4_0_r[0-9]+_0</name>"));
     EXPECT_THAT(r.xml_doc_in, testing::HasSubstr("<url>http://x/upload</url>"));
     EXPECT_THAT(r.xml_doc_in, testing::Not(testing::HasSubstr("output_template")));
+    EXPECT_THAT(r.xml_doc_in, testing::StartsWith("<file_info>"));  // as upstream stores it
+    EXPECT_THAT(r.xml_doc_in, testing::EndsWith("</result>"));
     EXPECT_EQ(pass(), PassResult::kIdle);
 }
 
