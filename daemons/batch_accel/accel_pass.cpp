@@ -117,10 +117,11 @@ void AccelPass::run() {
     }
     if (!settings_.dry_run) store_.forget(over);
     log_normal(
-        "pass: {} batches in progress ({} rows changed, {} complete now), {} accelerated, {} taken back; {} open jobs: {} and {} "
+        "{}pass: {} batches in progress ({} rows changed, {} complete now), {} accelerated, {} taken back; {} open jobs: {} and {} "
         "results made high priority, {} instances more, {} given their priority back; {:.3f} s",
-        kept.batches.size(), kept.changed, kept.completed, totals.accelerated, totals.restored, totals.open,
-        totals.marked, totals.results, totals.more, totals.given_back, clock_.now() - started);
+        settings_.dry_run ? "dry run, nothing was written: " : "", kept.batches.size(), kept.changed, kept.completed,
+        totals.accelerated, totals.restored, totals.open, totals.marked, totals.results, totals.more, totals.given_back,
+        clock_.now() - started);
 }
 
 void AccelPass::explain(Id id) {

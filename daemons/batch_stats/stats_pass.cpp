@@ -61,7 +61,9 @@ bool StatsPass::may_build_on(const StatsSummary& old, std::int64_t now) const {
 }
 
 void StatsPass::collect(Work& w, bool build) {
-    const Id first = build ? std::max<Id>(0, w.old->summary().first_batch - kFirstBatchSlack) : 0;
+    // What was too old for the last pass need not be so for this one's rules.
+    const bool as_young = build && settings_.rules.max_age <= w.old->summary().rules.max_age;
+    const Id first = as_young ? std::max<Id>(0, w.old->summary().first_batch - kFirstBatchSlack) : 0;
     const auto batches = store_.batches(first, w.now - static_cast<std::int64_t>(settings_.rules.max_age));
     std::map<Id, const MeasuredBatch*> by_id;
     for (const MeasuredBatch& b : batches) by_id[b.id] = &b;
@@ -107,14 +109,18 @@ void StatsPass::write(Work& w) {
     if (settings_.rules.per_version) {
         w.versions = w.scores.versions();
         std::vector<VersionTurnaround> before;
-        if (w.full) {
+        if (w.full || !w.old->summary().rules.per_version) {
             versions_.all([&](const VersionTurnaround& v) { before.push_back(v); });
         } else {
             before = w.old->summary().versions;
         }
         versions = plan_versions(before, w.versions);
     }
-    if (settings_.dry_run) return print_plan(w, plan, versions);
+    if (settings_.dry_run) {
+        print_plan(w, plan, versions);
+        w.seconds = clock_.now() - w.started;
+        return report(w, plan, versions);
+    }
     if (!versions.rows.empty() || !versions.gone.empty()) versions_.write(versions.rows, versions.gone);
     if (!plan.empty()) store_.apply(plan);
     w.seconds = clock_.now() - w.started;
@@ -141,11 +147,12 @@ void StatsPass::report(const Work& w, const StatsWrite& plan, const VersionChang
     }
     const auto marked = std::count_if(plan.hosts.begin(), plan.hosts.end(), [](const auto& h) { return h.second; });
     log_normal(
-        "{} pass: {} batches ({} measured), {} results ({} rows read), {} hosts, {} LTT (+{} -{}), {} medians, {} app flags and "
+        "{}{} pass: {} batches ({} measured), {} results ({} rows read), {} hosts, {} LTT (+{} -{}), {} medians, {} app flags and "
         "{} version rows changed; {:.3f} s",
-        w.full ? "full" : "incremental", w.facts.batches.size(), w.measured, w.results, w.rows_read, w.scores.hosts(),
-        w.facts.ltt_hosts.size(), marked, static_cast<std::ptrdiff_t>(plan.hosts.size()) - marked, plan.medians.size(),
-        plan.accelerable.size(), versions.rows.size() + versions.gone.size(), w.seconds);
+        settings_.dry_run ? "dry run, nothing was written: " : "", w.full ? "full" : "incremental",
+        w.facts.batches.size(), w.measured, w.results, w.rows_read, w.scores.hosts(), w.facts.ltt_hosts.size(), marked,
+        static_cast<std::ptrdiff_t>(plan.hosts.size()) - marked, plan.medians.size(), plan.accelerable.size(),
+        versions.rows.size() + versions.gone.size(), w.seconds);
 }
 
 bool StatsPass::run() {

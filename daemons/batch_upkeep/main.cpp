@@ -33,8 +33,9 @@ void pass(sluice::BatchUpkeepStore& store, sluice::Clock& clock, sluice::Id only
     }
     const UpkeepOutcome done = keep_up(store, batches, clock.now_sec(), dry_run);
     log_at(done.changed > 0 || told ? LogLevel::kNormal : LogLevel::kDebug,
-           "pass: {} batches, {} changed, {} of them complete now; {:.3f} s", done.batches.size(), done.changed,
-           done.completed, clock.now() - started);
+           "{}pass: {} batches, {} changed, {} of them complete now; {:.3f} s",
+           dry_run ? "dry run, nothing was written: " : "", done.batches.size(), done.changed, done.completed,
+           clock.now() - started);
 }
 
 }  // namespace

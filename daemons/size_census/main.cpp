@@ -127,6 +127,7 @@ int main(int argc, char** argv) {
         if (options.wish.target_runtime <= 0 || options.wish.band <= 1 || options.wish.share <= 0 ||
             options.wish.share > 1)
             return line.fail("--target_runtime must be above 0, --band above 1, --share in (0, 1]");
+        if (!options.svg.empty() && !options.advise) return line.fail("--svg is a picture of what --advise says");
         DaemonSettings daemon;
         daemon.name = daemon.lock_name = "size_census";
         daemon.one_pass = true;

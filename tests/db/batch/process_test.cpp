@@ -26,7 +26,7 @@ const std::vector<std::string> kRegulator{"size_regulator", "--app_name", "app3"
 const Obstacle kObstacles[] = {
     {"RegulatorApp", kRegulator, "SELECT id FROM app WHERE id=3 FOR UPDATE", "SELECT id FROM app WHERE id=%", false},
     {"RegulatorResults", kRegulator, "SELECT id FROM result WHERE appid=3 FOR UPDATE",
-     "UPDATE result SET server_state=2%", false},
+     "UPDATE result %SET server_state=2%", false},
     {"StatsMedians", {"batch_stats"}, "SELECT id FROM batch WHERE id=1 FOR UPDATE", "UPDATE batch SET expire_time%"},
     {"StatsHosts", {"batch_stats"}, "SELECT id FROM host WHERE id=3 FOR UPDATE", "UPDATE host SET error_rate%"},
     {"StatsApps", {"batch_stats"}, "SELECT id FROM app WHERE id=1 FOR UPDATE", "UPDATE app SET n_size_classes%"},

@@ -130,6 +130,17 @@ TEST_F(BatchStats, FlagsThatOthersChangedComeBackInTurns) {
     EXPECT_THAT(run_ok({"batch_stats", "--full"}), HasSubstr("60 LTT (+60 -0)"));
 }
 
+TEST_F(BatchStats, AnIncrementalPassWithALongerAgeFindsOlderBatchesToo) {
+    measured_batch(1, 1, 120);
+    measured_batch(20000, 1, 120);
+    store();
+    db.execute(Sql("UPDATE batch SET create_time=") << now - 60 * 86400 << Sql(" WHERE id=1"));
+    EXPECT_THAT(run_ok({"batch_stats", "--max_age_days", "30"}), HasSubstr("full pass: 1 batches"));
+    const std::string log = run_ok({"batch_stats", "--max_age_days", "90", "--incremental_above", "0"});
+    EXPECT_THAT(log, HasSubstr("incremental pass: 2 batches (2 measured)"));
+    EXPECT_EQ(median(1), "1000");
+}
+
 TEST_F(BatchStats, WrongValuesAreRefused) {
     batch(1);
     store();
