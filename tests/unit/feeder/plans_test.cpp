@@ -327,6 +327,7 @@ TEST(FeederCommand, NonsenseIsRefused) {
                                                                                       {"--user", "me"},
                                                                                       {"--batch_accel_share", "2"},
                                                                                       {"--purge_stale", "-1"},
+                                                                                      {"--sleep_interval", "-1"},
                                                                                       {"--nonsense"}}) {
         parsed(args, 1);
     }
