@@ -107,6 +107,16 @@ class Validator {
                        facts.wu.max_success_results);
     }
 
+    /// <debug_credit>: what a valid result claims, in upstream's words.
+    void log_claim(const Result& r, const CreditClaim& c) const {
+        if (!config_.debug_credit) return;
+        if (c.outlier) log_normal("[credit] [RESULT#{}] runtime outlier, not updating stats", r.id);
+        log_normal("[credit] [RESULT#{}] raw credit: {:.2f} ({:.2f} sec, {:.2f} est GFLOPS)", r.id,
+                   c.raw_pfc * kCobblestone, r.elapsed_time, r.flops_estimate / 1e9);
+        log_normal("[credit] [RESULT#{}] scaled by the records of version and host: {:.2f}", r.id,
+                   c.pfc * kCobblestone);
+    }
+
     double credit_of(const App& app, const ValidateFacts& facts, const std::vector<const Result*>& valid,
                      const std::vector<CreditClaim>& claims) const {
         const CreditInputs in{app, facts.wu, options_.max_granted_credit};
@@ -144,6 +154,7 @@ class Validator {
             const CreditClaim c = claim_of(r, hav == hosts.end() ? nullptr : &hav->second,
                                            version == versions.end() ? nullptr : &version->second,
                                            {app, facts.wu, options_.max_granted_credit});
+            log_claim(r, c);
             valid.push_back(&r);
             claims.push_back(c);
             claim_by_id[r.id] = c;

@@ -164,8 +164,8 @@ Stage authenticate(Rpc& rpc) {
     Stage next = Stage::kContinue;
     bool forwarded = false;
     std::optional<HostAndAccount> found;
-    if (rpc.request.hostid > 0) {
-        found = named_host(rpc, forwarded);
+    if (rpc.request.hostid != 0) {
+        if (rpc.request.hostid > 0) found = named_host(rpc, forwarded);
         if (!found) {
             rpc.say(messages::cant_find_host());
             log_normal("[HOST#{}?] can't find host", rpc.request.hostid);

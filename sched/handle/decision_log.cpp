@@ -85,7 +85,7 @@ bool wanted(const Rpc& rpc) {
         case DecisionLog::kAll: return true;
         case DecisionLog::kNoWork: break;
     }
-    return rpc.jobs.empty() && (rpc.screening.wants_work || wants_work(rpc.request, rpc.services.tables));
+    return rpc.jobs.empty() && (rpc.screening.wants_work || wants_work(rpc.config, rpc.request, rpc.services.tables));
 }
 
 fs::path file_of_day(const Rpc& rpc) {

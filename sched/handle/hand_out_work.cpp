@@ -155,8 +155,10 @@ Stage hand_out_work(Rpc& rpc) {
     Search& search = rpc.decision.search = before_search(rpc);
     if (may_send && (wants || may_resend(rpc))) {
         WorkSession session(rpc, !wants);
-        rpc.decision.wanted = session.wanted();
-        log_request(rpc, session.host(), session.wanted());
+        if (wants) {
+            rpc.decision.wanted = session.wanted();
+            log_request(rpc, session.host(), session.wanted());
+        }
         if (resend_lost_jobs(rpc, session)) {
             if (rpc.config.debug_send) log_normal("[send] Resent lost jobs, don't send more");
             may_send = false;

@@ -172,7 +172,10 @@ WorkRequest work_request(const Rpc& rpc) {
         w.instances[t] = c.req_instances;
         w.estimated_delay[t] = c.estimated_delay < 0 ? r.cpu_estimated_delay : c.estimated_delay;
     }
-    w.resource_specific = std::any_of(w.seconds.begin(), w.seconds.end(), [](double s) { return s > 0; });
+    const auto any = [](const auto& wanted) {
+        return std::any_of(wanted.begin(), wanted.end(), [](double v) { return v > 0; });
+    };
+    w.resource_specific = any(w.seconds) || (rpc.config.compat_level > 0 && any(w.instances));
     return w;
 }
 

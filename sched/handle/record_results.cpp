@@ -127,11 +127,10 @@ void change_quota(Rpc& rpc, const KnownResult& r, bool good) {
     if (after != before || !good) rpc.writes.versions.push_back({id, 0, after - before, !good});
 }
 
-/// Was it the host's fault? Jobs that the project aborted, or (level 1) that could not start in time, say nothing of
-/// it.
-bool counts_against_host(const Rpc& rpc, int exit_status) {
-    if (exit_status == kExitAbortedByProject) return false;
-    return rpc.config.compat_level == 0 || exit_status != kExitUnstartedLate;
+/// Was it the host's fault? Jobs that the project aborted, or that could not start in time, were never run and say
+/// nothing of it; upstream exempts the former only.
+bool counts_against_host(int exit_status) {
+    return exit_status != kExitAbortedByProject && exit_status != kExitUnstartedLate;
 }
 
 void accept(Rpc& rpc, const ReportedResult& said, const KnownResult& r) {
@@ -160,7 +159,7 @@ void accept(Rpc& rpc, const ReportedResult& said, const KnownResult& r) {
         change_quota(rpc, r, true);
     } else {
         w.validate_state = ValidateState::kInvalid;
-        if (counts_against_host(rpc, said.exit_status)) change_quota(rpc, r, false);
+        if (counts_against_host(said.exit_status)) change_quota(rpc, r, false);
     }
     rpc.writes.reports.results.push_back(std::move(w));
     rpc.writes.reported_workunits.push_back(r.workunitid);

@@ -57,14 +57,17 @@ std::int64_t extended_deadline(const Rpc& rpc, const LostJob& job, std::int64_t 
 }
 
 /// The deadline that the job gets; null: `why` says why it can't be sent again. Level 0, upstream: the job keeps its
-/// deadline if it can be met, else it gets delay_bound anew; one that has passed is over. Level 1: as the formula has
-/// it.
+/// deadline if it can be met, else it gets delay_bound anew; one that has passed is over. What runs beside other jobs
+/// always gets delay_bound anew. Level 1: as the formula has it.
 std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, const LostJob& job, Chosen& chosen,
                                        const char*& why) {
     const std::int64_t left = told_deadline(rpc, job) - rpc.now_sec, whole = job.workunit.delay_bound;
+    const App* app = rpc.services.tables.app(job.workunit.appid);
     std::vector<std::int64_t> bounds{left};
     if (rpc.config.compat_level > 0)
         bounds = {extended_deadline(rpc, job, whole) - rpc.now_sec};
+    else if (app != nullptr && app->non_cpu_intensive)
+        bounds = {whole};
     else if (left > 0 && whole != left)
         bounds.push_back(whole);
     why = "its deadline has passed";
@@ -121,31 +124,36 @@ bool may_resend(const Rpc& rpc) {
     if (!rpc.may_send_work || !r.has_other_results || r.other_results_truncated || r.results_truncated) return false;
     // Results beyond report_max are on the host too, and not among other_results.
     if (rpc.config.report_max > 0 && r.results.size() > static_cast<std::size_t>(rpc.config.report_max)) return false;
-    // A client that asks for nothing keeps its lost jobs until it asks (upstream); level 1 does not wait.
-    const bool asks = rpc.screening.wants_work || (rpc.config.compat_level > 0 && !r.dont_send_work);
-    return asks && (rpc.config.resend_lost_results || rpc.resend_asked || !r.results.empty());
+    // Upstream lets a client that asks for nothing wait for its lost jobs until it asks, or they time out.
+    return !r.dont_send_work && (rpc.config.resend_lost_results || rpc.resend_asked || !r.results.empty());
 }
 
 bool resend_lost_jobs(Rpc& rpc, WorkSession& session) {
     if (!may_resend(rpc) || !(rpc.config.resend_lost_results || rpc.resend_asked)) return false;
     std::vector<Id> lost = lost_results(rpc);
     if (lost.size() > kMostPerRpc) lost.resize(kMostPerRpc);
-    const bool regardless = rpc.config.compat_level > 0;
+    if (lost.empty()) return false;
+    // Upstream sends as many as are asked for, and the rest with the next requests. Level 1: all, whatever is asked
+    // for.
+    std::optional<WorkSession> all;
+    if (rpc.config.compat_level > 0 && rpc.screening.wants_work) all.emplace(rpc, true);
+    WorkSession& s = all ? *all : session;
     bool any = false;
     for (const LostJob& job : rpc.services.stores.results.lost_jobs(lost)) {
-        if (!regardless && !session.matcher().work_needed()) break;
-        auto planned = plan_resend(rpc, session, job);
+        if (!s.matcher().work_needed()) break;
+        auto planned = plan_resend(rpc, s, job);
         if (!planned) {
             let_expire(rpc, job);
             continue;
         }
-        session.matcher().account(planned->chosen);
+        s.matcher().account(planned->chosen);
         if (rpc.config.debug_send)
             log_normal("[send] [RESULT#{}] [HOST#{}] (resend lost work)", job.result.id, rpc.host.id);
         rpc.say(messages::resent(job.result.name));
         rpc.jobs.push_back(std::move(*planned));
         any = true;
     }
+    if (all) all->log_trace();
     return any;
 }
 

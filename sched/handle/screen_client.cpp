@@ -66,11 +66,16 @@ void skip_database(const RpcServices& s, const SchedulerRequest& r, Screening& o
 
 }  // namespace
 
-bool wants_work(const SchedulerRequest& r, const ProjectTables& tables) {
+bool wants_work(const ProjectConfig& config, const SchedulerRequest& r, const ProjectTables& tables) {
     if (r.dont_send_work) return false;
-    if (r.work_req_seconds > 0 || r.cpu_req_secs > 0) return true;
-    const auto asks = [](const Coproc& c) { return c.proc_type != ProcType::kCpu && c.count > 0 && c.req_secs > 0; };
-    if (std::any_of(r.coprocs.begin(), r.coprocs.end(), asks)) return true;
+    // Idle processors are a reason to ask, whatever the seconds; upstream does not listen to that alone.
+    const bool idle_counts = config.compat_level > 0;
+    const auto asks = [&](double seconds, double instances) { return seconds > 0 || (idle_counts && instances > 0); };
+    if (r.work_req_seconds > 0 || asks(r.cpu_req_secs, r.cpu_req_instances)) return true;
+    const auto gpu_asks = [&](const Coproc& c) {
+        return c.proc_type != ProcType::kCpu && c.count > 0 && asks(c.req_secs, c.req_instances);
+    };
+    if (std::any_of(r.coprocs.begin(), r.coprocs.end(), gpu_asks)) return true;
     return std::any_of(tables.apps.begin(), tables.apps.end(), [](const App& a) { return a.non_cpu_intensive; });
 }
 
@@ -87,7 +92,7 @@ Screening screen_client(const RpcServices& s, const SchedulerRequest& r) {
         return out;
     }
     announce_upgrade(s, r, out);
-    out.wants_work = wants_work(r, s.tables);
+    out.wants_work = wants_work(s.config, r, s.tables);
     const bool assigned = s.config.enable_assignment || s.config.enable_assignment_multi;
     if (out.wants_work && !assigned) out.pool_empty = !s.pool.any_present();
     if (out.wants_work) skip_database(s, r, out);

@@ -29,6 +29,6 @@ struct Screening {
 Screening screen_client(const RpcServices& services, const SchedulerRequest& request);
 
 /// Does the client want jobs? (facts of the request alone; a project with a non-CPU-intensive app always gives some)
-bool wants_work(const SchedulerRequest& request, const ProjectTables& tables);
+bool wants_work(const ProjectConfig& config, const SchedulerRequest& request, const ProjectTables& tables);
 
 }  // namespace sluice

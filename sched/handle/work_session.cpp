@@ -65,13 +65,16 @@ std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
     return facts;
 }
 
+/// More than all lost jobs of a host can take: one that was "not needed" would be timed out.
+constexpr double kAnyAmount = 1e15;
+
 WorkSession::WorkSession(Rpc& rpc, bool for_lost_jobs_only) : facts_(rpc), trace_(rpc.config) {
     read_keywords(rpc);
     host_ = host_facts(rpc);
     wanted_ = work_request(rpc);
     if (for_lost_jobs_only) {
         wanted_.resource_specific = true;
-        wanted_.seconds.fill(1);
+        wanted_.seconds.fill(kAnyAmount);
     }
     log_workload(rpc.config, host_);
     const RpcServices& s = rpc.services;

@@ -51,7 +51,8 @@ std::array<bool, kProcTypes> resources_with_versions(const ProjectTables& tables
     const auto see = [&](const std::string& plan_class) {
         has[static_cast<std::size_t>(proc_type_of_plan_class(plan_class.c_str()))] = true;
     };
-    for (const AppVersion& v : tables.versions) see(v.plan_class);
+    for (const AppVersion& v : tables.versions)
+        if (!v.deprecated) see(v.plan_class);  // a pinned job may still need that one, nobody else gets it
     if (buda == nullptr) return has;
     for (const BudaApp& app : buda->apps())
         for (const BudaVariant& variant : app.variants) see(variant.plan_class);

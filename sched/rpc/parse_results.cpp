@@ -57,26 +57,26 @@ void add_file_info(XmlReader& xml, ParseState& state, ReportedResult& result) {
     result.file_infos.append(kOpen).append(*body).append(kClose);
 }
 
-/// Takes <variety> out of the message; if nothing else stood on its line, the line too.
-std::string take_variety(std::string& message) {
-    constexpr std::string_view kOpen = "<variety>", kClose = "</variety>";
-    const auto begin = message.find(kOpen);
-    if (begin == std::string::npos) return {};
-    const auto end = message.find(kClose, begin);
-    if (end == std::string::npos) return {};
-    const auto text_begin = begin + kOpen.size();
-    const std::string variety =
-        to_utf8(xml_unescape(trim(std::string_view(message).substr(text_begin, end - text_begin))));
-    std::size_t from = begin, to = end + kClose.size();
-    const auto line_begin = message.rfind('\n', begin) + 1;  // npos + 1 = 0: the first line
-    const auto line_end = std::min(message.find('\n', to), message.size());
-    const std::string_view all = message;
-    if (trim(all.substr(line_begin, begin - line_begin)).empty() && trim(all.substr(to, line_end - to)).empty()) {
-        from = line_begin;
-        to = std::min(line_end + 1, message.size());
+/// Takes <variety> out of a message; of several the last counts. If nothing else stands on its line, the line goes too.
+/// One pass: no byte is looked at more than a few times, however many there are.
+void take_variety(std::string_view message, TrickleUp& trickle) {
+    constexpr std::string_view kOpen = "<variety>", kClose = "</variety>", kBlanks = " \t\r";
+    std::size_t done = 0;
+    for (;;) {
+        const auto begin = message.find(kOpen, done);
+        const auto end = begin == std::string_view::npos ? begin : message.find(kClose, begin);
+        if (end == std::string_view::npos) break;
+        const std::string_view text = message.substr(begin + kOpen.size(), end - begin - kOpen.size());
+        trickle.variety = cut_utf8(to_utf8(xml_unescape(trim(text))), kColumnText);
+        std::size_t line = begin, next = end + kClose.size();
+        while (line > done && kBlanks.find(message[line - 1]) != std::string_view::npos) --line;
+        const auto after = std::min(message.find_first_not_of(kBlanks, next), message.size());
+        const bool alone =
+            (line == 0 || message[line - 1] == '\n') && (after == message.size() || message[after] == '\n');
+        trickle.xml += message.substr(done, (alone ? line : begin) - done);
+        done = alone ? std::min(after + 1, message.size()) : next;
     }
-    message.erase(from, to - from);
-    return variety;
+    trickle.xml += message.substr(done);
 }
 
 }  // namespace
@@ -113,8 +113,7 @@ void parse_trickle(XmlReader& xml, ParseState& state) {
         return;
     }
     TrickleUp trickle;
-    trickle.xml = to_utf8(*body);
-    trickle.variety = cut_utf8(take_variety(trickle.xml), kColumnText);
+    take_variety(to_utf8(*body), trickle);
     // The blanks before the end tag belong to its line, not to the message.
     while (!trickle.xml.empty() && (trickle.xml.back() == ' ' || trickle.xml.back() == '\t')) trickle.xml.pop_back();
     trickle.xml = cut_utf8(trickle.xml, kMaxTrickle);

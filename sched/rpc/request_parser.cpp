@@ -158,7 +158,7 @@ double at_least_0(double value, double most) { return std::clamp(value, 0.0, mos
 
 void clean_scalars(SchedulerRequest& r) {
     r.authenticator.resize(std::min(r.authenticator.find_first_of("'\""), r.authenticator.size()));
-    r.hostid = std::max<Id>(r.hostid, 0);
+    r.hostid = std::max<Id>(r.hostid, -1);  // no host has such an id: the client is told so
     r.rpc_seqno = clamp_to_int32(r.rpc_seqno);
     for (int* part : {&r.core_major, &r.core_minor, &r.core_release}) *part = std::clamp(*part, 0, kMaxVersionPart);
     r.work_req_seconds = at_least_0(r.work_req_seconds, kMaxRequestSeconds);

@@ -1,7 +1,6 @@
 #pragma once
-// The project as the upload handler needs it: config.xml, the public key, the upload folder; read again when config.xml
-// changes, because as FastCGI the process lives on.
-#include <ctime>
+// The project as the upload handler needs it: config.xml, the public key, the upload folder; read again when one of the
+// files changes, because as FastCGI the process lives on.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -28,9 +27,13 @@ class Site {
   private:
     std::optional<NotReady> load();
 
+    /// Of config.xml and the key file, as they are now.
+    std::string stamp() const;
+
     std::filesystem::path project_;
     std::string variety_;
-    std::optional<std::filesystem::file_time_type> loaded_;  ///< config.xml's time stamp then
+    std::optional<std::string> loaded_;  ///< stamp() then
+    std::filesystem::path key_file_;
     std::optional<PublicKey> key_;
     UploadSettings settings_;
 };

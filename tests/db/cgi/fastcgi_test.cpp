@@ -89,6 +89,34 @@ TEST_F(FastCgi, ConfigurationIsReadAgainAndAWrongOneIsNot) {
     EXPECT_TRUE(post(of_host(7)).has("<userid>1</userid>"));
 }
 
+TEST_F(FastCgi, VariantsAndOldKeysAreReadAgain) {
+    const auto write = [&](const std::string& file, const std::string& text) {
+        fs::create_directories((world.folder() / file).parent_path());
+        write_file_atomically(world.folder() / file, text);
+    };
+    write("buda_apps/x/cpu/variant.json", "{}");
+    write("keys/old_key_0", "an old key");
+    world.start_feeder(10);
+    const auto with_gpu_and_key = [&](int seqno) {
+        RequestText r = of_host(seqno, 5);
+        r.more =
+            "<coprocs><coproc_cuda><count>1</count></coproc_cuda></coprocs>\n"
+            "<code_sign_key>\nan old key\n</code_sign_key>\n";
+        return post(r);
+    };
+    ReplyText reply = with_gpu_and_key(1);
+    EXPECT_TRUE(reply.has("<no_rsc_apps>NVIDIA</no_rsc_apps>")) << reply.text();
+    EXPECT_TRUE(reply.has("changed its security key")) << reply.text();
+    write("buda_apps/x/cuda/variant.json", R"({"plan_class": "cuda"})");
+    write("keys/signature_0", "signed");
+    write("keys/signature_stripped_0", "signed");
+    reply = with_gpu_and_key(2);
+    EXPECT_FALSE(reply.has("<no_rsc_apps>NVIDIA</no_rsc_apps>")) << reply.text();
+    EXPECT_TRUE(reply.has("<code_sign_key_signature>\nsigned\n")) << reply.text();
+    write("buda_apps/x/cuda/variant.json", R"({"plan_class": "mt"})");
+    EXPECT_TRUE(with_gpu_and_key(3).has("<no_rsc_apps>NVIDIA</no_rsc_apps>")) << "changed in place";
+}
+
 TEST_F(FastCgi, TheLogIsReopenedWhenItWasMovedAndSighupIsHarmless) {
     world.start_feeder(10);
     post(of_host(1));

@@ -267,6 +267,19 @@ TEST_F(WorkChain, AHostWithoutARecordOfTheVersionGetsNoneFromTheValidator) {
     EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM host_app_version")), 0) << "a quota of 1 would stop the host";
 }
 
+TEST_F(WorkChain, DebugCreditTellsWhatIsClaimed) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    const auto log = [&] { return run_program({"sample_bitwise_validator", "--app", "a", "--one_pass"}).err; };
+    EXPECT_EQ(log().find("[credit]"), std::string::npos);
+    db_.execute(Sql("UPDATE workunit SET need_validate=1, canonical_resultid=0"));
+    db_.execute(Sql("UPDATE result SET validate_state=0"));
+    std::string config = read_file(project_ / "config.xml").value();
+    config.insert(config.find("<db_name>"), "<debug_credit>1</debug_credit>");
+    project_.write("config.xml", config);
+    EXPECT_NE(log().find("[credit] [RESULT#10] raw credit: 0.46 (100.00 sec, 2.00 est GFLOPS)"), std::string::npos);
+}
+
 TEST_F(WorkChain, CreditOfTheWorkunitIsWhereUpstreamKeepsIt) {
     stage("in1");
     ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_template", "templates/a_in", "--result_template",

@@ -275,6 +275,10 @@ TEST_F(Project, FastCgi) {
     EXPECT_TRUE(read_file(stored("foo")) == data);
     EXPECT_THAT(post_fast(size_query("foo")), HasSubstr("<file_size>500000</file_size>"));
     EXPECT_THAT(post_fast("<file_upload>\n<name>x</name>\n<data>\n" + data), HasSubstr("<message>missing signature"));
+    dir.write("keys/upload_public", generate_key_pair().public_key);
+    EXPECT_THAT(post_fast(head("bar", 3) + "abc"), HasSubstr("invalid signature")) << "the new key holds at once";
+    dir.write("keys/upload_public", keys().public_key);
+    EXPECT_EQ(post_fast(head("bar", 3) + "abc"), kSuccess);
     dir.write("stop_upload", "");
     EXPECT_THAT(post_fast(head("bar", 3) + "abc"), HasSubstr("temporarily disabled"));
     std::filesystem::remove(dir / "stop_upload");

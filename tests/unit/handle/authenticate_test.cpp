@@ -99,6 +99,13 @@ TEST(Authenticate, MergedHostsLeadOn) {
     EXPECT_EQ(w.db.hosts[alive].rpc_seqno, 0) << "the client starts counting anew";
 }
 
+TEST(Authenticate, AHostIdBelowZeroIsNobodys) {
+    RpcWorld w;
+    const ReplyText reply = w.send(of_host(-1));
+    EXPECT_THAT(reply.messages(), Contains("Can't find host record"));
+    EXPECT_EQ(reply.value("hostid"), "1") << "a new one";
+}
+
 TEST(Authenticate, ACircleOfMergedHostsEnds) {
     RpcWorld w;
     for (Id id : {7, 8}) {

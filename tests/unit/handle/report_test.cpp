@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Quota{"beyond_stays", 600, 600, kGood, 8}, Quota{"error_lowers", 100, 99, kBad, 0},
                       Quota{"error_cuts_to_quota", 600, 499, kBad, 0}, Quota{"never_below_one", 1, 1, kBad, 0},
                       Quota{"aborted_by_project", 100, 100, "<exit_status>202</exit_status><state>6</state>", 8},
-                      Quota{"unstarted_late", 100, 99, "<exit_status>200</exit_status><state>6</state>", 0},
+                      Quota{"unstarted_late", 100, 100, "<exit_status>200</exit_status><state>6</state>", 8},
                       Quota{"unstarted_late_1", 100, 100, "<exit_status>200</exit_status><state>6</state>", 8, 1},
                       Quota{"initialised", 0, 500, kGood, 8}, Quota{"no_exit_status", 100, 99, "<state>5</state>", 0},
                       Quota{"no_exit_status_1", 100, 99, "<state>5</state>", 0, 1}),

@@ -80,6 +80,8 @@ TEST(Resend, NonCpuIntensiveJobsToo) {
     const Id host = w.add_host();
     const Result lost = w.add_in_progress(host);
     EXPECT_THAT(w.send(asking(host, 1000)).result_names(), ElementsAre(lost.name));
+    EXPECT_EQ(w.db.results[lost.id].report_deadline, w.clock.now_sec() + w.db.workunits[lost.workunitid].delay_bound)
+        << "no deadline is checked for what runs beside other jobs: it gets its time anew, as upstream";
 }
 
 TEST(Resend, WhomAJobIsReservedForNoLongerMatters) {
@@ -152,18 +154,37 @@ TEST(Resend, NotWithoutNeed) {
     r.list_others = false;
     EXPECT_THAT(w.send(r).result_names(), IsEmpty()) << "the client does not say what it has";
     r = asking(host, 1000);
-    r.work_seconds = 0;
+    r.more = "<dont_send_work/>";
     r.seqno = 1;
-    EXPECT_THAT(w.send(r).result_names(), IsEmpty()) << "it wants nothing";
+    EXPECT_THAT(w.send(r).result_names(), IsEmpty()) << "the volunteer wants none";
 }
 
-TEST(Resend, AtLevelOneEvenIfNothingIsAskedFor) {
-    RpcWorld w(kResend, 1);
-    const Id host = w.add_host();
-    const Result lost = w.add_in_progress(host);
-    RequestText r = asking(host, 1000);
-    r.work_seconds = 0;
-    EXPECT_THAT(w.send(r).result_names(), ElementsAre(lost.name));
+// Upstream lets them wait for a request for work, and time out meanwhile.
+TEST(Resend, EvenIfNothingIsAskedFor) {
+    for (const int level : {0, 1}) {
+        RpcWorld w(kResend, level);
+        const Id host = w.add_host();
+        const Result lost = w.add_in_progress(host), lost_too = w.add_in_progress(host);
+        w.add_job();
+        RequestText r = asking(host, 1000);
+        r.work_seconds = 0;
+        EXPECT_THAT(w.send(r).result_names(), ElementsAre(lost_too.name, lost.name));
+        EXPECT_EQ(w.pool.present(), 1) << "nothing new";
+    }
+}
+
+TEST(Resend, AtLevelOneAllWhateverIsAskedFor) {
+    for (const int level : {0, 1}) {
+        RpcWorld w(kResend, level);
+        const Id host = w.add_host();
+        std::vector<std::string> names;
+        for (int i = 0; i < 3; ++i) names.insert(names.begin(), w.add_in_progress(host).name);
+        const ReplyText reply = w.send(asking(host, 1));
+        if (level == 0) names.resize(1);
+        EXPECT_EQ(reply.result_names(), names);
+        for (const auto& [id, result] : w.db.results)
+            EXPECT_GT(result.report_deadline, w.clock.now_sec()) << "none is timed out because it is not needed";
+    }
 }
 
 TEST(Resend, ARepeatedReportMeansThatTheLastReplyWasLost) {
@@ -212,6 +233,17 @@ TEST(Abort, WhatNobodyNeedsAnyMore) {
     for (const std::string& name : {done.name, late.name})
         EXPECT_TRUE(aborted("result_abort_if_not_started", name)) << name;
     EXPECT_FALSE(reply.has(fine.name));
+}
+
+// Upstream, which has stored the report by then, finds it over and aborts it.
+TEST(Abort, NotWhatIsReported) {
+    RpcWorld w("<send_result_abort>1</send_result_abort>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.reported = r.others = {w.add_in_progress(r.hostid).name};
+    const ReplyText reply = w.send(r);
+    EXPECT_TRUE(reply.has("<result_ack>"));
+    EXPECT_FALSE(reply.has("<result_abort"));
 }
 
 TEST(Abort, OnlyIfConfigured) {

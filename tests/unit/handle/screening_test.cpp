@@ -80,6 +80,18 @@ TEST(Screening, NoWorkSkipDoesNotSwallowReports) {
     EXPECT_TRUE(w.send(r).has("<result_ack>"));
 }
 
+// Upstream takes a request with idle processors and no seconds for none.
+TEST(Screening, IdleProcessorsAloneAreARequestAtLevelOne) {
+    for (const int level : {0, 1}) {
+        RpcWorld w("", level);
+        w.add_job();
+        RequestText r;
+        r.hostid = w.add_host();
+        r.more = "<cpu_req_instances>1</cpu_req_instances>\n";
+        EXPECT_EQ(w.send(r).result_names().size(), level == 0 ? 0u : 1u);
+    }
+}
+
 TEST(Screening, DontSendJobs) {
     RpcWorld w("<dont_send_jobs>1</dont_send_jobs>");
     w.add_job();

@@ -204,6 +204,22 @@ TEST(Told, AClientsOwnGpuVersionIsItsOwnChoice) {
     }
 }
 
+TEST(Told, AVersionThatOnlyPinnedJobsMayUseIsNoVersionForTheDevice) {
+    for (const bool deprecated : {false, true}) {
+        RpcWorld w;
+        w.db.apps[1].homogeneous_app_version = true;
+        AppVersion old = w.db.versions[1];
+        old.id = 2;
+        old.plan_class = "cuda";
+        old.deprecated = deprecated;
+        w.db.versions[2] = old;
+        w.reload_tables();
+        RequestText r = asking(w.add_host(), 1000);
+        r.more = nvidia(52000, 4e9, 0);
+        EXPECT_EQ(w.send(r).has("<no_rsc_apps>NVIDIA</no_rsc_apps>"), deprecated);
+    }
+}
+
 TEST(Told, BudaVariantsCountAsVersions) {
     RpcWorld w;
     w.files().write("buda_apps/x/cuda/variant.json", R"({"cpu_type": "intel", "plan_class": "cuda_x"})");

@@ -130,6 +130,17 @@ TEST(Trickle, WhatStandsBesideVarietyStays) {
     EXPECT_EQ(r.trickles.at(0).xml, "\n<frac>0.5</frac>\n\n");
 }
 
+TEST(Trickle, OfSeveralVarietiesTheLastCounts) {
+    const SchedulerRequest r = parsed(
+        "<msg_from_host>\n<variety>one</variety>\n  <variety>two</variety> \r\n<frac>1</frac>"
+        "<variety>three</variety><variety> four </variety>\n</msg_from_host>");
+    EXPECT_EQ(r.trickles.at(0).variety, "four");
+    EXPECT_EQ(r.trickles.at(0).xml, "\n<frac>1</frac>\n");
+    std::string many;
+    for (int i = 0; i < 300000; ++i) many += i % 2 == 0 ? "<variety>x</variety>" : "<variety>y</variety>\n";
+    EXPECT_EQ(parsed(element("msg_from_host", many)).trickles.at(0).variety, "y");
+}
+
 TEST(Trickle, OddOnes) {
     EXPECT_EQ(parsed("<msg_from_host></msg_from_host>").trickles.at(0).xml, "");
     EXPECT_TRUE(parsed("<msg_from_host/>").trickles.empty());
