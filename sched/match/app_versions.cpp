@@ -1,11 +1,11 @@
 #include "sched/match/app_versions.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sched/match/plan_class_spec.h"
 #include "sched/match/tally.h"
 #include "sched/match/version_stats.h"
-#include "sluice/match/buda.h"
 #include "sluice/match/plan_classes.h"
 
 namespace sluice::match {
@@ -46,11 +46,6 @@ Verdict check_core_version(const HostFacts& host, const AppVersion& v) {
     return feasible();
 }
 
-Verdict check_type_allowed(const UserFacts& user, ProcType type) {
-    if (!user.dont_use[at(type)]) return feasible();
-    return refuse(type == ProcType::kCpu ? Reason::kCpuRefusedByPrefs : Reason::kGpuRefusedByPrefs, 0, 1);
-}
-
 // Old clients run nothing but one CPU.
 Verdict check_capability(const HostFacts& host, const HostUsage& use) {
     const bool plain = use.proc_type == ProcType::kCpu && use.gpu_usage == 0 && use.avg_ncpus == 1;
@@ -60,6 +55,16 @@ Verdict check_capability(const HostFacts& host, const HostUsage& use) {
 Verdict check_quota(const Quota& q) {
     return q.allowed >= 0 && q.sent_today >= q.allowed ? refuse(Reason::kDailyQuota, q.sent_today, q.allowed)
                                                        : feasible();
+}
+
+// The memory bound of jobs for which 64 bits are needed, before any job is looked at.
+constexpr double kMoreThan32Bits = std::numeric_limits<double>::max();
+
+}  // namespace
+
+Verdict check_type_allowed(const UserFacts& user, ProcType type) {
+    if (!user.dont_use[at(type)]) return feasible();
+    return refuse(type == ProcType::kCpu ? Reason::kCpuRefusedByPrefs : Reason::kGpuRefusedByPrefs, 0, 1);
 }
 
 // Which refusal to report when several versions fail: the one that says most.
@@ -72,7 +77,15 @@ bool says_more(const Verdict& a, const Verdict& b) {
     return weight(a.reason) > weight(b.reason);
 }
 
-}  // namespace
+Verdict not_of_this_resource(const Offer& offer) {
+    return offer.refusal.reason == Reason::kGpuMissing ? offer.refusal : refuse(Reason::kResourceNotWanted);
+}
+
+Verdict for_this_job(const Verdict& why, const JobSummary& job) {
+    Verdict v = why;
+    if (v.required == kMoreThan32Bits) v.required = job.rsc_memory_bound;
+    return v;
+}
 
 VersionChooser::VersionChooser(const MatchContext& context, const JobPool& pool)
     : x_(context),
@@ -198,16 +211,26 @@ void VersionChooser::build_anonymous(const AppFacts& app, PerApp& out) const {
         if (x_.host.client_versions[i].appid == app.app->id) out.offers.push_back(anonymous_offer(app, i));
 }
 
-VersionChooser::PerApp& VersionChooser::offers_of(const AppFacts& app) {
-    PerApp& versions = apps_[app.index];
-    if (!versions.built) {
-        versions.built = true;
-        if (x_.host.anonymous)
-            build_anonymous(app, versions);
-        else
-            build_native(app, versions);
+void VersionChooser::build(const AppFacts& app, PerApp& versions) {
+    versions.built = true;
+    if (x_.host.anonymous)
+        build_anonymous(app, versions);
+    else
+        build_native(app, versions);
+    number(versions.offers);
+    JobSummary plain;
+    for (Picks& picks : versions.picks) {
+        for (int t = 0; t < kProcTypes; ++t)
+            picks[static_cast<std::size_t>(t)] = best(app, versions, plain, static_cast<ProcType>(t));
+        plain.rsc_memory_bound = kMoreThan32Bits;
     }
-    return versions;
+}
+
+void VersionChooser::number(std::vector<Offer>& offers) {
+    for (Offer& offer : offers) {
+        offer.number = static_cast<std::uint32_t>(offers_.size());
+        offers_.push_back(&offer);
+    }
 }
 
 // Why this version is not for this job on this resource; feasible if it is.
@@ -222,8 +245,7 @@ Verdict VersionChooser::suits(const AppFacts& app, const Offer& offer, const Job
     if (job.app_version_num == 0 && offer.deprecated && !committed) return refuse(Reason::kNoAppVersion);
     if (job.rsc_memory_bound > address_space_ && !offer.platform_is_64)
         return refuse(Reason::kMemory, address_space_, job.rsc_memory_bound);
-    if (offer.type != type)  // a GPU that the host has not is missing, whatever it asks for
-        return offer.refusal.reason == Reason::kGpuMissing ? offer.refusal : refuse(Reason::kResourceNotWanted);
+    if (offer.type != type) return not_of_this_resource(offer);
     if (!offer.refusal) return offer.refusal;
     return offer.window ? offer.window->check(job) : feasible();
 }
@@ -245,27 +267,11 @@ VersionPick VersionChooser::best(const AppFacts& app, const PerApp& versions, co
     return pick;
 }
 
-VersionPick VersionChooser::best_variant(const std::vector<Offer>& offers, ProcType type) {
-    VersionPick pick{nullptr, refuse(Reason::kNoAppVersion)};
-    for (const Offer& offer : offers) {
-        const Verdict why = offer.type != type ? refuse(Reason::kResourceNotWanted) : offer.refusal;
-        if (!why && says_more(why, pick.why)) pick.why = why;
-        if (why && (!pick.offer || offer.compared_speed > pick.offer->compared_speed)) pick.offer = &offer;
-    }
-    if (pick.offer) pick.why = feasible();
-    return pick;
-}
-
 VersionPick VersionChooser::choose(const AppFacts& app, const JobSummary& job, const PoolRef& ref, ProcType type) {
-    if (job.is_buda) return best_variant(buda_offers(app, job, ref), type);
-    PerApp& versions = offers_of(app);
-    // Only jobs without conditions of their own may use what other jobs found.
-    const bool plain = job.app_version_num == 0 && !versions.depends_on_job &&
-                       (job.app_version_id == 0 || !app.app->homogeneous_app_version);
-    if (!plain) return best(app, versions, job, type);
-    Memo& memo = versions.memo[at(type)][job.rsc_memory_bound > address_space_ ? 1 : 0];
-    if (!memo.known) memo = {true, best(app, versions, job, type)};
-    return memo.pick;
+    const Picks* known = picks(app, job, ref);
+    VersionPick pick = known ? (*known)[at(type)] : best(app, versions_of(app), job, type);
+    pick.why = for_this_job(pick.why, job);
+    return pick;
 }
 
 VersionPick VersionChooser::choose_any(const AppFacts& app, const JobSummary& job, const PoolRef& ref,
@@ -281,48 +287,6 @@ VersionPick VersionChooser::choose_any(const AppFacts& app, const JobSummary& jo
         }
     }
     return found;
-}
-
-// The wrapper is a plain CPU version on the primary platform.
-const Offer* VersionChooser::buda_wrapper(const AppFacts& app) {
-    const Offer* best = nullptr;
-    if (x_.host.platforms.empty()) return best;
-    for (const Offer& o : offers_of(app).offers) {
-        const bool fits = o.choice.platform == x_.host.platforms[0] && o.type == ProcType::kCpu && o.refusal;
-        if (fits && !o.deprecated && (!best || o.compared_speed > best->compared_speed)) best = &o;
-    }
-    return best;
-}
-
-Offer VersionChooser::buda_offer(const AppFacts& app, const Offer& wrapper, const BudaVariant& variant) const {
-    Offer offer = wrapper;
-    offer.choice.buda_variant = variant.name;
-    offer.choice.usage = sequential_usage(x_);
-    if (!variant.plan_class.empty()) apply_plan_class(variant.plan_class, offer);
-    if (offer.refusal) offer.refusal = check_type_allowed(x_.user, offer.choice.usage.proc_type);
-    offer.choice.speed_is_guess = true;
-    offer.compared_speed = offer.choice.usage.projected_flops;
-    finish(app, offer);
-    if (x_.params.compat_level <= 0) offer.counted_as = ProcType::kCpu;  // upstream counts the wrapper
-    return offer;
-}
-
-// Each variant that this host's processor can run is one offer.
-const std::vector<Offer>& VersionChooser::buda_offers(const AppFacts& app, const JobSummary& job, const PoolRef& ref) {
-    std::uint32_t hash = job.buda_app_hash;
-    if (hash == 0) {
-        const std::string name = buda_app_name(pool_.workunit_xml(ref).value_or(""));
-        hash = file_name_hash(name.data(), name.size());
-    }
-    const auto [it, fresh] = buda_.try_emplace(static_cast<std::uint64_t>(app.index) << 32 | hash);
-    if (!fresh || !x_.buda) return it->second;
-    const Offer* wrapper = buda_wrapper(app);
-    for (const BudaApp& science : x_.buda->apps()) {
-        if (!wrapper || file_name_hash(science.name.data(), science.name.size()) != hash) continue;
-        for (const BudaVariant& v : science.variants)
-            if (buda_cpu_matches(v.cpu_type, x_.host.platforms[0])) it->second.push_back(buda_offer(app, *wrapper, v));
-    }
-    return it->second;
 }
 
 bool VersionChooser::has_apps_for(ProcType type) const {
@@ -365,8 +329,8 @@ void VersionChooser::tell(MatchStats& stats) const {
         for (const Offer& offer : apps_[i].offers) tell(offer, app.id, stats);
         if (x_.host.anonymous && !app.homogeneous_app_version) tell_anonymous(apps_[i], app.id, stats);
     }
-    for (const auto& [key, offers] : buda_)
-        for (const Offer& offer : offers) tell(offer, x_.tables.apps[key >> 32].id, stats);
+    for (const auto& [key, versions] : buda_)
+        for (const Offer& offer : versions.offers) tell(offer, x_.tables.apps[key >> 32].id, stats);
 }
 
 }  // namespace sluice::match

@@ -17,37 +17,62 @@ struct VersionPick {
     Verdict why;  ///< if offer is null
 };
 
+/// By resource.
+using Picks = std::array<VersionPick, kProcTypes>;
+
 class VersionChooser {
   public:
     VersionChooser(const MatchContext& context, const JobPool& pool);
 
+    /// The fastest versions for this job, where they are known already: for all but jobs with conditions of their own
+    /// (pinned, committed, windows of a plan class), for which it is null. A refusal for want of 64 bits lacks the
+    /// job's figure.
+    const Picks* picks(const AppFacts& app, const JobSummary& job, const PoolRef& ref) {
+        if (job.is_buda) return &buda_versions(app, job, ref).picks;
+        const PerApp& versions = versions_of(app);
+        return is_plain(app, versions, job) ? &versions.picks[job.rsc_memory_bound > address_space_ ? 1 : 0] : nullptr;
+    }
     /// The fastest version for this job on one resource.
     VersionPick choose(const AppFacts& app, const JobSummary& job, const PoolRef& ref, ProcType type);
     /// The fastest on any of the resources for which `wanted` is true.
     VersionPick choose_any(const AppFacts& app, const JobSummary& job, const PoolRef& ref,
                            const std::array<bool, kProcTypes>& wanted);
+    /// Offers are numbered as they are made; they stay where they are as long as the chooser lives.
+    const Offer& offer(std::uint32_t number) const { return *offers_[number]; }
     /// Does any version of any app use this resource, as far as the host's platforms go?
     bool has_apps_for(ProcType type) const;
     /// What stands in the way of versions that were looked at, and what their plan classes demand of GPUs.
     void tell(MatchStats& stats) const;
 
   private:
-    struct Memo {
-        bool known = false;
-        VersionPick pick;
-    };
     struct PerApp {
         bool built = false;
-        bool depends_on_job = false;                         ///< a plan class with a window of workunits or batches
-        std::vector<Offer> offers;                           ///< in order of platform
-        std::array<std::array<Memo, 2>, kProcTypes> memo{};  ///< by resource and need of 64 bits; plain jobs only
+        bool depends_on_job = false;   ///< a plan class with a window of workunits or batches
+        std::vector<Offer> offers;     ///< in order of platform
+        std::array<Picks, 2> picks{};  ///< by need of 64 bits; for plain jobs only
+    };
+    struct PerBudaApp {
+        std::vector<Offer> offers;
+        Picks picks{};
     };
 
-    PerApp& offers_of(const AppFacts& app);
-    const std::vector<Offer>& buda_offers(const AppFacts& app, const JobSummary& job, const PoolRef& ref);
-    const Offer* buda_wrapper(const AppFacts& app);
+    const PerApp& versions_of(const AppFacts& app) {
+        PerApp& versions = apps_[app.index];
+        if (!versions.built) build(app, versions);
+        return versions;
+    }
+    /// Only jobs without conditions of their own may use what other jobs found.
+    static bool is_plain(const AppFacts& app, const PerApp& versions, const JobSummary& job) {
+        return job.app_version_num == 0 && !versions.depends_on_job &&
+               (job.app_version_id == 0 || !app.app->homogeneous_app_version);
+    }
+    void build(const AppFacts& app, PerApp& versions);
+    void number(std::vector<Offer>& offers);
+    const PerBudaApp& buda_versions(const AppFacts& app, const JobSummary& job, const PoolRef& ref);
+    /// Null: there is none, for `none`.
+    const Offer* buda_wrapper(const AppFacts& app, Verdict& none);
     Offer buda_offer(const AppFacts& app, const Offer& wrapper, const BudaVariant& variant) const;
-    static VersionPick best_variant(const std::vector<Offer>& offers, ProcType type);
+    static VersionPick best_variant(const std::vector<Offer>& offers, ProcType type, const Verdict& none);
     Verdict suits(const AppFacts& app, const Offer& offer, const JobSummary& job, ProcType type) const;
     VersionPick best(const AppFacts& app, const PerApp& versions, const JobSummary& job, ProcType type) const;
     void build_native(const AppFacts& app, PerApp& out) const;
@@ -64,9 +89,17 @@ class VersionChooser {
     double address_space_ = 0;  ///< bytes a 32-bit program of the primary platform can use
     std::array<bool, kProcTypes> project_has_;
     std::vector<PerApp> apps_;
-    std::unordered_map<std::uint64_t, std::vector<Offer>> buda_;  ///< by app and hash of the BUDA app's name
+    std::vector<const Offer*> offers_;                    ///< by number
+    std::unordered_map<std::uint64_t, PerBudaApp> buda_;  ///< by app and hash of the BUDA app's name
 };
 
+/// Which refusal to report when several versions fail: the one that says most.
+bool says_more(const Verdict& a, const Verdict& b);
+Verdict check_type_allowed(const UserFacts& user, ProcType type);
+/// Of a version that uses another resource: a GPU that the host has not is missing, whatever it asks for.
+Verdict not_of_this_resource(const Offer& offer);
+/// A refusal of Picks with the figures of one job.
+Verdict for_this_job(const Verdict& why, const JobSummary& job);
 /// Jobs a day that a host_app_version row allows.
 Quota daily_quota(const MatchContext& context, const HostAppVersion& row);
 /// The resource of a host_app_version row.

@@ -44,6 +44,7 @@ struct Offer {
     ProcType counted_as = ProcType::kCpu;  ///< the resource whose limits, quota and delay apply
     int quota = -1;                        ///< into Picked::quotas, -1: no row, no quota
     const JobWindow* window = nullptr;
+    std::uint32_t number = 0;         ///< of VersionChooser::offer()
     std::optional<GpuNeed> gpu_need;  ///< of a GPU that the host has
     Verdict refusal;                  ///< of everything that does not depend on the job
 };

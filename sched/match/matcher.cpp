@@ -19,7 +19,7 @@ struct Matcher::Impl {
           pool(job_pool),
           facts(source),
           trace(sink),
-          policies(x.params),
+          policies(x),
           apps(x, policies),
           chooser(x, pool),
           picked(initial_picked(x)) {}
@@ -74,7 +74,7 @@ Offer Matcher::Impl::offer_of(const AppChoice& version) const {
 }
 
 Verdict Matcher::Impl::fast(const Candidate& c) const {
-    for (Scope scope : {Scope::kApp, Scope::kJob, Scope::kVersion})
+    for (Scope scope : kScopes)
         if (Verdict v = policies.fast(scope, x, c); !v) return v;
     return feasible();
 }
@@ -103,7 +103,7 @@ Matcher::~Matcher() = default;
 MatchResult Matcher::match() {
     Impl& m = *impl_;
     MatchResult result;
-    Candidates found{m.passes(), {}};
+    Candidates found{m.passes(), {}, {}};
     result.stats.obstacles = m.elsewhere.obstacles;
     m.tally_what_ends_all(result.stats);
     if (!found.passes.empty() && work_needed()) {

@@ -42,7 +42,7 @@ std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, M
         const VersionPick pick = chooser.choose(*f.app, f.job, f.ref, ProcType::kCpu);
         f.offer = pick.offer;
         Verdict v = pick.offer ? feasible() : pick.why;
-        for (Scope scope : {Scope::kApp, Scope::kJob, Scope::kVersion})
+        for (Scope scope : kScopes)
             if (v)
                 v = policies.fast(scope, x, Candidate{f.job, f.ref, *f.app, f.offer, {}, 0, 0, 0},
                                   &kNonCpuIntensiveRow);

@@ -3,6 +3,7 @@
 #include "sched/match/policies.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sluice/match/policies.h"
 
@@ -14,7 +15,8 @@ constexpr const FastRow* kFast[] = {
     &kNonCpuIntensiveRow, &kBetaRow, &kAppSelectionRow, &kHrUnknownRow,
     // the job
     &kUserFilterRow, &kHrMismatchRow, &kKeywordRefusalRow,
-    // the version that would run it; then, in upstream's order, what the volunteer is told with numbers
+    // the version that would run it; then, in upstream's order, what the volunteer is told with numbers (the last two
+    // look at the job alone, but whoever has no version is not told of them)
     &kVersionCommitmentRow, &kLttReservedRow, &kReliableOnlyRow, &kMemoryRow, &kDiskRow, &kBandwidthRow};
 
 constexpr const SetRow* kSet[] = {&kJobsPerRpcRow,  &kUserJobLimitRow, &kInProgressRow, &kDailyQuotaRow,
@@ -41,20 +43,27 @@ bool is_ranked(const ScoreRow& row, int compat_level) {
     return row.ranking == Ranking::kLogicalEndTimes || (row.ranking == Ranking::kPriorities && compat_level > 0);
 }
 
-ActivePolicies::ActivePolicies(const MatchParams& params) {
-    for (const FastRow* row : fast_rows()) fast_[static_cast<std::size_t>(row->scope)].push_back(row->check);
+// Beyond all that makes sense, but 0 times it is still a number, without which nothing could be ordered.
+constexpr double kMaxWeight = 1e100;
+
+ActivePolicies::ActivePolicies(const MatchContext& context, bool ask_all) {
+    const MatchParams& params = context.params;
+    const auto applies = [&](const auto& row) { return ask_all || !row.applies || row.applies(context); };
+    for (const FastRow* row : fast_rows())
+        if (applies(*row)) fast_[static_cast<std::size_t>(row->scope)].push_back(row->check);
     for (const ScoreRow* row : score_rows()) {
         double weight = params.compat_level > 0 ? row->weight_level1 : row->weight_level0;
         if (const auto given = params.score_weights.find(row->name); given != params.score_weights.end())
-            weight = given->second;
-        if (weight == 0) continue;
+            weight = std::clamp(given->second, -kMaxWeight, kMaxWeight);
+        if (weight == 0 || std::isnan(weight)) continue;
         terms_.push_back({row, weight});
-        if (!is_ranked(*row, params.compat_level))
-            score_[static_cast<std::size_t>(row->scope)].emplace_back(row->value, weight);
-        else if (row->ranking == Ranking::kPriorities)
+        if (!is_ranked(*row, params.compat_level)) {
+            if (applies(*row)) score_[static_cast<std::size_t>(row->scope)].emplace_back(row->value, weight);
+        } else if (row->ranking == Ranking::kPriorities) {
             priority_rank_weight_ = weight;
-        else
+        } else {
             let_rank_weight_ = weight;
+        }
     }
 }
 

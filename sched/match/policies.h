@@ -1,5 +1,6 @@
 #pragma once
 // The rows that apply to one RPC: weights looked up once, terms of weight 0 left out.
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct ActiveTerm {
 
 class ActivePolicies {
   public:
-    explicit ActivePolicies(const MatchParams& params);
+    /// `ask_all`: also rows that can't matter to this request (tests compare).
+    explicit ActivePolicies(const MatchContext& context, bool ask_all = false);
 
     /// The first refusal of the fast checks of one scope. `skip` is left out (the NCI pass skips the NCI row).
     Verdict fast(Scope scope, const MatchContext& x, const Candidate& c, const FastRow* skip = nullptr) const {
@@ -23,6 +25,16 @@ class ActivePolicies {
             if (Verdict v = check(x, c); !v) return v;
         }
         return feasible();
+    }
+    /// True if the fast checks of one scope refuse nothing; otherwise `why` is the first refusal.
+    bool pass(Scope scope, const MatchContext& x, const Candidate& c, Verdict& why) const {
+        for (const FastFn check : fast_[static_cast<std::size_t>(scope)]) {
+            if (const Verdict v = check(x, c); !v) {
+                why = v;
+                return false;
+            }
+        }
+        return true;
     }
     /// Points of the terms of one scope; ranked terms are left to the ranking.
     double score(Scope scope, const MatchContext& x, const Candidate& c) const {
@@ -40,8 +52,8 @@ class ActivePolicies {
     static Verdict set(const MatchContext& x, const Candidate& c, const Picked& picked);
 
   private:
-    std::vector<FastFn> fast_[3];
-    std::vector<std::pair<ScoreFn, double>> score_[3];
+    std::vector<FastFn> fast_[std::size(kScopes)];
+    std::vector<std::pair<ScoreFn, double>> score_[std::size(kScopes)];
     std::vector<ActiveTerm> terms_;
     double priority_rank_weight_ = 0, let_rank_weight_ = 0;
 };

@@ -13,18 +13,24 @@ using SetFn = Verdict (*)(const MatchContext&, const Candidate&, const Picked&);
 using SlowFn = Verdict (*)(const MatchContext&, const Candidate&, const WorkunitFacts&);
 using ScoreFn = double (*)(const MatchContext&, const Candidate&);
 
-/// What a fast check or a score term depends on; it is evaluated no more often than that changes.
+/// What a fast check or a score term depends on; it is evaluated no more often than that changes. In order of
+/// evaluation.
 enum class Scope {
-    kApp,     ///< app and host: once per app (Candidate::job is a blank job)
-    kJob,     ///< the job too: once per slot, whatever the number of resources asked for
-    kVersion  ///< the version too: once per slot and resource
+    kApp,      ///< app and host: once per app (Candidate::job is a blank job)
+    kJob,      ///< the job too: once per slot, whatever the number of resources asked for
+    kVersion,  ///< the version too: once per slot and resource
+    kJobLast   ///< as kJob, for checks of which only hosts are told that have a version: once per slot
 };
+inline constexpr Scope kScopes[] = {Scope::kApp, Scope::kJob, Scope::kVersion, Scope::kJobLast};
+/// Can a row matter to this request at all? Asked once; a row without the question always may.
+using AppliesFn = bool (*)(const MatchContext&);
 
 struct FastRow {
     const char* name;
     Scope scope;
     FastFn check;
     const char* doc;
+    AppliesFn applies = nullptr;  ///< false: it would refuse no job
 };
 
 struct SetRow {
@@ -55,6 +61,7 @@ struct ScoreRow {
     double weight_level0, weight_level1;
     Ranking ranking;
     const char* doc;
+    AppliesFn applies = nullptr;  ///< false: it would be 0 for every job
 };
 
 // In the order of evaluation.

@@ -1,7 +1,9 @@
 #include "sched/match/scan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "sched/match/input_files.h"
 #include "sched/match/tally.h"
@@ -41,21 +43,58 @@ bool got_further(const Verdict& a, const Verdict& b) {
 
 }  // namespace
 
-ByValue::ByValue(const std::vector<Entry>& entries, const RankedPoints& ranking) : entries_(entries) {
-    heap_.reserve(entries.size());
-    for (std::uint32_t i = 0; i < entries.size(); ++i)
-        heap_.push_back({entries[i].points + ranking.points(entries[i].priority), i});
-    std::make_heap(heap_.begin(), heap_.end(), Worse());
+RankedPoints::RankedPoints(const ActivePolicies& policies, Candidates& found) {
+    if (!policies.ranks()) return;
+    struct Known {
+        bool valid = false;
+        std::int32_t priority = 0;
+        double points = 0;
+    };
+    std::array<Known, 64> known{};  // most priorities repeat
+    points_.reserve(found.seen.size());
+    for (const Seen& seen : found.seen) {
+        Known& k = known[static_cast<std::uint32_t>(seen.priority) % known.size()];
+        if (!k.valid || k.priority != seen.priority) {
+            const bool let = is_logical_end_time(seen.priority);
+            const double weight = let ? policies.let_rank_weight() : policies.priority_rank_weight();
+            k = {true, seen.priority, weight != 0 ? weight * found.ranks.rank(seen.priority) : 0};
+        }
+        points_.push_back(k.points);
+    }
 }
 
-ByValue::Place ByValue::get(std::size_t i) {
-    while (sorted_.size() <= i) {
-        if (heap_.empty()) return {};
-        std::pop_heap(heap_.begin(), heap_.end(), Worse());
-        sorted_.push_back(heap_.back());
-        heap_.pop_back();
+bool ByValue::reach(std::size_t i) {
+    while (sorted_.size() <= i && sorted_.size() < entries_.size()) next_stretch();
+    return i < sorted_.size();
+}
+
+// One pass over the candidates for the best `length_` of those that come after the last one known: no more are kept
+// than twice as many, and most fall short of the worst of these at the first look.
+void ByValue::next_stretch() {
+    stretch_.clear();
+    const bool first = sorted_.empty();
+    const Key last = first ? Key{} : sorted_.back();
+    double least = std::numeric_limits<double>::quiet_NaN();  // no score is as small as that
+    const auto cut = [&] {
+        std::nth_element(stretch_.begin(), stretch_.begin() + static_cast<std::ptrdiff_t>(length_ - 1), stretch_.end());
+        stretch_.resize(length_);
+        least = stretch_.back().score;
+    };
+    const Entry* const entries = entries_.data();
+    const double* const ranked = ranked_;
+    for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(entries_.size()); i < n; ++i) {
+        const Entry& e = entries[i];
+        const double score = ranked ? e.points + ranked[e.order] : e.points;
+        if (score <= least) continue;  // at best as good as the worst, but seen later
+        const Key key{score, i};
+        if (!first && !(last < key)) continue;
+        stretch_.push_back(key);
+        if (stretch_.size() == 2 * length_) cut();
     }
-    return {&entries_[sorted_[i].index], sorted_[i].score};
+    if (stretch_.size() > length_) cut();
+    std::sort(stretch_.begin(), stretch_.end());
+    sorted_.insert(sorted_.end(), stretch_.begin(), stretch_.end());
+    length_ *= 4;
 }
 
 AppTable::AppTable(const MatchContext& x, const ActivePolicies& policies) {
@@ -104,8 +143,8 @@ Scanner::Scanner(const MatchContext& context, JobPool& pool, const AppTable& app
                  VersionChooser& chooser)
     : x_(context), pool_(pool), apps_(apps), policies_(policies), chooser_(chooser), with_work_(apps.all().size()) {}
 
-bool Scanner::reread(const Entry& entry, JobSummary& job, PoolRef& ref) const {
-    return pool_.read(entry.slot, job, ref) == PoolSlot::kPresent && ref.generation == entry.generation;
+bool Scanner::reread(const Seen& seen, JobSummary& job, PoolRef& ref) const {
+    return pool_.read(seen.slot, job, ref) == PoolSlot::kPresent && ref.generation == seen.generation;
 }
 
 void Scanner::complete(Candidate& c, std::vector<std::int32_t>& space) const {
@@ -124,25 +163,15 @@ void Scanner::complete(Candidate& c, std::vector<std::int32_t>& space) const {
         find_local_files(x_.host, pool_, c);
 }
 
-Verdict Scanner::try_pass(Candidate& c, Pass& pass, double points) const {
-    const VersionPick pick = chooser_.choose(c.app, c.job, c.ref, pass.type);
-    c.offer = pick.offer;
-    if (!pick.offer) return pick.why;
-    if (Verdict v = policies_.fast(Scope::kVersion, x_, c); !v) return v;
-    Entry e;
-    e.points = points + policies_.score(Scope::kVersion, x_, c);
-    e.generation = c.ref.generation;
-    e.offer = pick.offer;
-    e.slot = c.ref.index;
-    e.infeasible_count = c.ref.infeasible_count;
-    e.order = order_;
-    e.priority = c.job.priority;
-    pass.entries.push_back(e);
-    const HostUsage& use = pick.offer->choice.usage;
+void Scanner::enter(const Candidate& c, double points, std::uint32_t order, Pass& pass) const {
+    points += policies_.score(Scope::kVersion, x_, c);
+    if (std::isnan(points)) points = -std::numeric_limits<double>::infinity();  // or nothing could be ordered
+    pass.entries.push_back({points, order, c.offer->number});
+    if (x_.params.min_slots <= 0) return;  // nobody asks whether there is enough
+    const HostUsage& use = c.offer->choice.usage;
     const double amount = pass.type == ProcType::kCpu ? use.avg_ncpus : use.gpu_usage;
     pass.seconds += c.runtime() * amount;
     pass.instances += amount;
-    return feasible();
 }
 
 void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const PoolRef& ref, ProcType pass,
@@ -172,19 +201,49 @@ bool Scanner::any_version(const Candidate& c, const std::vector<Pass>& passes) c
     });
 }
 
-// The refusal of all passes; feasible if the job became a candidate of one.
-Verdict Scanner::try_passes(Candidate& c, std::vector<Pass>& passes, ScanLog& log, bool& has_version) const {
-    const double points = apps_.points(c.app) + policies_.score(Scope::kJob, x_, c);
-    Verdict furthest = feasible();
-    bool taken = false;
-    for (Pass& pass : passes) {
-        const Verdict v = try_pass(c, pass, points);
-        has_version = has_version || c.offer;
-        taken = taken || v;
-        if (!v) trace_refusal(&c, c.job, c.ref, pass.type, v, log);
-        if (got_further(v, furthest)) furthest = v;
+// What the version that would run a job says to it, and then the checks of the job alone that come after (made once,
+// whatever the number of versions).
+struct Scanner::LastChecks {
+    bool made = false, passed = false;
+    Verdict why;
+};
+
+bool Scanner::admits(const Candidate& c, LastChecks& last, Verdict& why) const {
+    if (!policies_.pass(Scope::kVersion, x_, c, why)) return false;
+    if (!last.made) {
+        last.made = true;
+        last.passed = policies_.pass(Scope::kJobLast, x_, c, last.why);
     }
-    return taken ? feasible() : furthest;
+    if (!last.passed) why = last.why;
+    return last.passed;
+}
+
+// The refusal of all passes; feasible if the job became a candidate of one.
+Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool& has_version) const {
+    const double points = apps_.points(c.app) + policies_.score(Scope::kJob, x_, c);
+    const Picks* known = chooser_.picks(c.app, c.job, c.ref);
+    const auto order = static_cast<std::uint32_t>(found.seen.size());
+    VersionPick own;  // of a job with conditions of its own
+    LastChecks last;
+    Verdict furthest, why;
+    bool taken = false;
+    for (Pass& pass : found.passes) {
+        if (!known) own = chooser_.choose(c.app, c.job, c.ref, pass.type);
+        const VersionPick& pick = known ? (*known)[static_cast<std::size_t>(pass.type)] : own;
+        c.offer = pick.offer;
+        has_version = has_version || c.offer;
+        if (c.offer && admits(c, last, why)) {
+            enter(c, points, order, pass);
+            taken = true;
+            continue;
+        }
+        if (!c.offer) why = for_this_job(pick.why, c.job);
+        trace_refusal(&c, c.job, c.ref, pass.type, why, log);
+        if (got_further(why, furthest)) furthest = why;
+    }
+    if (!taken) return furthest;
+    found.seen.push_back({c.ref.generation, c.ref.index, c.job.priority});
+    return feasible();
 }
 
 // For the volunteer: is there work of this app, whatever else keeps it away? Upstream's measure.
@@ -225,7 +284,7 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
         refusal = policies_.fast(Scope::kJob, x_, c);
     }
     if (refusal) {
-        refusal = try_passes(c, passes, log, has_version);
+        refusal = try_passes(c, found, log, has_version);
     } else {
         // Whoever has no version of the app is not told of anything else (upstream looks for versions first).
         has_version = refusal.reason != Reason::kNonCpuIntensive && any_version(c, passes);
@@ -238,8 +297,7 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
     if (refusal) {
         ++stats.candidates;
         if (policies_.ranks()) found.ranks.see(job.priority);
-        if (log.trace) log.jobs.push_back(job);
-        ++order_;
+        if (log.trace) log.jobs.push_back({job, ref});
         return;
     }
     tally(stats, refusal, job);

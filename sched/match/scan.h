@@ -11,70 +11,77 @@
 
 namespace sluice::match {
 
-/// A feasible job of one pass. Small, because there may be as many as slots.
-struct Entry {
-    double points = 0;  ///< score without ranked terms
+/// A job that is a candidate of some pass. Small, like Entry, because there may be as many as slots.
+struct Seen {
     std::uint64_t generation = 0;
-    const Offer* offer = nullptr;
-    std::uint32_t slot = 0, infeasible_count = 0;
-    std::uint32_t order = 0;    ///< of scanning: ties go to the job seen first (starts are random)
+    std::uint32_t slot = 0;
     std::int32_t priority = 0;  ///< for ranked terms
+};
+
+/// A candidate of one pass. In order of scanning: ties go to the job seen first (starts are random).
+struct Entry {
+    double points = 0;        ///< score without ranked terms
+    std::uint32_t order = 0;  ///< of its job in Candidates::seen
+    std::uint32_t offer = 0;  ///< the version: VersionChooser::offer()
 };
 
 /// The candidates of one resource.
 struct Pass {
     ProcType type = ProcType::kCpu;
     std::vector<Entry> entries;
-    double seconds = 0, instances = 0;  ///< what all of them together could give
+    double seconds = 0, instances = 0;  ///< what all of them together could give (known only with <mm_min_slots>)
 };
 
-/// Points of the ranked terms, once all candidates are known.
+/// What one scan found.
+struct Candidates {
+    std::vector<Pass> passes;
+    std::vector<Seen> seen;
+    PriorityRanks ranks;
+};
+
+/// Points of the ranked terms, once all candidates are known; each job's is looked up once, whatever the number of
+/// passes.
 class RankedPoints {
   public:
-    RankedPoints(const ActivePolicies& policies, PriorityRanks& ranks) : policies_(policies), ranks_(ranks) {}
-    double points(std::int32_t priority) const {
-        if (!policies_.ranks()) return 0;
-        Known& known = known_[static_cast<std::uint32_t>(priority) % known_.size()];
-        if (known.valid && known.priority == priority) return known.points;  // most priorities repeat
-        const double weight =
-            is_logical_end_time(priority) ? policies_.let_rank_weight() : policies_.priority_rank_weight();
-        known = {true, priority, weight != 0 ? weight * ranks_.rank(priority) : 0};
-        return known.points;
-    }
+    RankedPoints(const ActivePolicies& policies, Candidates& found);
+    /// By Entry::order; null: nothing is ranked.
+    const double* by_order() const { return points_.empty() ? nullptr : points_.data(); }
+    double of(std::uint32_t order) const { return points_.empty() ? 0 : points_[order]; }
 
   private:
-    struct Known {
-        bool valid = false;
-        std::int32_t priority = 0;
-        double points = 0;
-    };
-    const ActivePolicies& policies_;
-    PriorityRanks& ranks_;
-    mutable std::array<Known, 64> known_{};
+    std::vector<double> points_;
 };
 
-/// Candidates by falling value; sorted only as far as they are asked for.
+/// The candidates of a pass by falling value; ordered only as far as they are asked for, a stretch at a time, each
+/// longer than the one before it.
 class ByValue {
   public:
-    ByValue(const std::vector<Entry>& entries, const RankedPoints& ranking);
+    ByValue(const Pass& pass, const std::vector<Seen>& seen, const RankedPoints& ranking)
+        : entries_(pass.entries), seen_(seen), ranked_(ranking.by_order()) {}
     struct Place {
         const Entry* entry = nullptr;  ///< null past the end
+        const Seen* job = nullptr;
         double score = 0;
     };
-    Place get(std::size_t i);
+    Place get(std::size_t i) {
+        if (i >= sorted_.size() && !reach(i)) return {};
+        const Entry& entry = entries_[sorted_[i].index];
+        return {&entry, &seen_[entry.order], sorted_[i].score};
+    }
 
   private:
     struct Key {  // small, so that ordering touches little memory
         double score;
         std::uint32_t index;
+        bool operator<(const Key& b) const { return score != b.score ? score > b.score : index < b.index; }
     };
-    struct Worse {
-        bool operator()(const Key& a, const Key& b) const {
-            return a.score != b.score ? a.score < b.score : a.index > b.index;
-        }
-    };
+    bool reach(std::size_t i);
+    void next_stretch();
     const std::vector<Entry>& entries_;
-    std::vector<Key> heap_, sorted_;
+    const std::vector<Seen>& seen_;
+    const double* ranked_;
+    std::vector<Key> sorted_, stretch_;
+    std::size_t length_ = 256;
 };
 
 /// Everything about the host and its apps that policies need, computed once per RPC.
@@ -95,13 +102,11 @@ class AppTable {
 /// A trace of refusals at the scan, and copies of the candidates' jobs, kept only if someone listens.
 struct ScanLog {
     Trace* trace = nullptr;
-    std::vector<JobSummary> jobs;  ///< by Entry::order
-};
-
-/// What one scan found.
-struct Candidates {
-    std::vector<Pass> passes;
-    PriorityRanks ranks;
+    struct Copy {
+        JobSummary job;
+        PoolRef ref;
+    };
+    std::vector<Copy> jobs;  ///< by Entry::order
 };
 
 class Scanner {
@@ -113,16 +118,19 @@ class Scanner {
     template <class Satisfied>
     void run(Candidates& found, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied);
 
-    /// The candidate of an entry, if its slot still holds it.
-    bool reread(const Entry& entry, JobSummary& job, PoolRef& ref) const;
+    /// The job of a candidate, if its slot still holds it.
+    bool reread(const Seen& seen, JobSummary& job, PoolRef& ref) const;
+    const Offer& offer(const Entry& entry) const { return chooser_.offer(entry.offer); }
     /// Keywords and input files of a job: from the slot, or from the XML where they don't fit there.
     void complete(Candidate& candidate, std::vector<std::int32_t>& keyword_space) const;
 
   private:
     void look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log);
     bool any_version(const Candidate& candidate, const std::vector<Pass>& passes) const;
-    Verdict try_pass(Candidate& candidate, Pass& pass, double points) const;
-    Verdict try_passes(Candidate& candidate, std::vector<Pass>& passes, ScanLog& log, bool& has_version) const;
+    struct LastChecks;
+    bool admits(const Candidate& candidate, LastChecks& last, Verdict& why) const;
+    void enter(const Candidate& candidate, double points, std::uint32_t order, Pass& pass) const;
+    Verdict try_passes(Candidate& candidate, Candidates& found, ScanLog& log, bool& has_version) const;
     void note_work(const AppFacts& app, const Verdict& refusal, MatchStats& stats);
     static void trace_refusal(const Candidate* c, const JobSummary& job, const PoolRef& ref, ProcType pass,
                               const Verdict& v, ScanLog& log);
@@ -133,7 +141,6 @@ class Scanner {
     const AppTable& apps_;
     const ActivePolicies& policies_;
     VersionChooser& chooser_;
-    std::uint32_t order_ = 0;
     int passed_over_ = 0;
     std::vector<bool> with_work_;  ///< by app index: noted already
     std::vector<std::int32_t> keyword_space_;
@@ -147,7 +154,9 @@ void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, Sc
     const auto& p = x_.params;
     const std::uint32_t most = p.max_slots > 0 ? std::min(size, static_cast<std::uint32_t>(p.max_slots)) : size;
     std::uint32_t next_check = p.min_slots > 0 ? static_cast<std::uint32_t>(p.min_slots) : most + 1;
-    for (Pass& pass : found.passes) pass.entries.reserve(p.min_slots > 0 ? std::min(most, next_check * 2) : most);
+    const std::uint32_t expected = p.min_slots > 0 ? std::min(most, next_check * 2) : most;
+    found.seen.reserve(expected);
+    for (Pass& pass : found.passes) pass.entries.reserve(expected);
     auto slot = static_cast<std::uint32_t>(x_.rng.below(size));
     for (std::uint32_t seen = 1; seen <= most; ++seen, slot = slot + 1 == size ? 0 : slot + 1) {
         look_at(slot, found, stats, log);

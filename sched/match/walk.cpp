@@ -14,12 +14,13 @@ struct Walk::Choice {
     Choice(Candidates& candidates, const ActivePolicies& policies, Picked& so_far, MatchStats& counts,
            ScanLog& scan_log, std::uint32_t slots)
         : passes(candidates.passes),
-          ranking(policies, candidates.ranks),
+          seen(candidates.seen),
+          ranking(policies, candidates),
           picked(so_far),
           stats(counts),
           log(scan_log),
           taken(slots) {
-        for (const Pass& pass : passes) orders.emplace_back(pass.entries, ranking);
+        for (const Pass& pass : passes) orders.emplace_back(pass, seen, ranking);
     }
     static std::uint64_t key(std::size_t pass, const Entry& e) {
         return static_cast<std::uint64_t>(pass) << 32 | e.order;
@@ -33,6 +34,7 @@ struct Walk::Choice {
     }
 
     const std::vector<Pass>& passes;
+    const std::vector<Seen>& seen;
     const RankedPoints ranking;
     Picked& picked;
     MatchStats& stats;
@@ -58,21 +60,22 @@ bool Walk::full(const Picked& picked) const {
 }
 
 bool Walk::would_satisfy(Candidates& found, const Picked& picked) const {
-    const RankedPoints ranking(policies_, found.ranks);
+    const RankedPoints ranking(policies_, found);
     Picked trial = picked;
     std::vector<bool> taken(pool_.size());
     for (const Pass& pass : found.passes) {
-        ByValue order(pass.entries, ranking);
+        ByValue order(pass, found.seen, ranking);
         for (std::size_t i = 0; trial.wants(pass.type); ++i) {
             if (full(trial)) return true;
-            const Entry* e = order.get(i).entry;
-            if (!e) return false;
+            const ByValue::Place place = order.get(i);
+            if (!place.entry) return false;
             JobSummary job;
             PoolRef ref;
-            if (taken[e->slot] || !scanner_.reread(*e, job, ref)) continue;
-            const Candidate c{job, ref, *e->offer->app, e->offer, {}, 0, 0, 0};
+            if (taken[place.job->slot] || !scanner_.reread(*place.job, job, ref)) continue;
+            const Offer& offer = scanner_.offer(*place.entry);
+            const Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
             if (!ActivePolicies::set(x_, c, trial)) continue;
-            taken[e->slot] = true;
+            taken[place.job->slot] = true;
             trial.add(x_, c, attainable_deadline(x_, c, trial).delay_bound);
         }
     }
@@ -94,21 +97,23 @@ void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const 
             const bool enough = full(picked) || !picked.wants(choice.passes[pass].type);
             const std::size_t most_spares = last_load ? kMaxShortlist : std::max(kLeastSpares, chosen);
             if (enough && (spares >= most_spares || spares + chosen == 0)) break;
-            const Entry* e = choice.orders[pass].get(i).entry;
-            if (!e) break;
+            const ByValue::Place place = choice.orders[pass].get(i);
+            if (!place.entry) break;
+            const std::uint32_t slot = place.job->slot;
             JobSummary job;
             PoolRef ref;
-            if (taken[e->slot] || choice.facts.contains(e->slot) || !scanner_.reread(*e, job, ref)) continue;
-            const Candidate c{job, ref, *e->offer->app, e->offer, {}, 0, 0, 0};
+            if (taken[slot] || choice.facts.contains(slot) || !scanner_.reread(*place.job, job, ref)) continue;
+            const Offer& offer = scanner_.offer(*place.entry);
+            const Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
             if (!enough && ActivePolicies::set(x_, c, picked)) {
                 picked.add(x_, c, attainable_deadline(x_, c, picked).delay_bound);
                 ++chosen;
             } else if (spares++ >= most_spares) {
                 continue;  // what the set can't hold now may do when another job fails: some, not all
             }
-            taken[e->slot] = true;
+            taken[slot] = true;
             choice.shortlist.push_back(job);
-            choice.shortlist_slots.push_back(e->slot);
+            choice.shortlist_slots.push_back(slot);
         }
     }
 }
@@ -147,14 +152,15 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
     const Entry& e = *place.entry;
     JobSummary job;
     PoolRef ref;
-    if (!scanner_.reread(e, job, ref)) {
+    if (!scanner_.reread(*place.job, job, ref)) {
         ++choice.stats.claims_lost;
         choice.settle(pass, e, job, refuse(Reason::kClaimLost));
         return;
     }
-    const Candidate c{job, ref, *e.offer->app, e.offer, {}, 0, 0, 0};
+    const Offer& offer = scanner_.offer(e);
+    const Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
     Verdict v = ActivePolicies::set(x_, c, choice.picked);
-    const WorkunitFacts* facts = v ? facts_of(choice, pass, i, e.slot) : nullptr;
+    const WorkunitFacts* facts = v ? facts_of(choice, pass, i, ref.index) : nullptr;
     if (v) v = facts ? claim(choice, c, *facts) : refuse(Reason::kNotNeeded);
     choice.settle(pass, e, job, v);
     if (!v) return;
@@ -181,7 +187,7 @@ std::vector<Chosen> Walk::choose(Candidates& found, Picked& picked, MatchStats& 
         for (std::size_t i = 0; picked.wants(type); ++i) {
             const ByValue::Place place = choice.orders[p].get(i);
             if (!place.entry) break;
-            if (choice.taken[place.entry->slot]) continue;
+            if (choice.taken[place.job->slot]) continue;
             if (Verdict v = end_of_pass(picked, type); !v) {
                 choice.ended[p] = v;
                 tally(stats, v, JobSummary{});
@@ -198,20 +204,20 @@ void Walk::trace(const Choice& choice) const {
     if (!choice.log.trace) return;
     for (std::size_t p = 0; p < choice.passes.size(); ++p) {
         for (const Entry& e : choice.passes[p].entries) {
-            const JobSummary& job = choice.log.jobs[e.order];
-            const PoolRef ref{e.slot, e.infeasible_count, e.generation};
-            Candidate c{job, ref, *e.offer->app, e.offer, {}, 0, 0, 0};
+            const auto& [job, ref] = choice.log.jobs[e.order];
+            const Offer& offer = scanner_.offer(e);
+            Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
             std::vector<std::int32_t> space;
             scanner_.complete(c, space);
             TraceRow row;
             row.ref = ref;
             row.job = &job;
             row.pass = choice.passes[p].type;
-            row.score = e.points + choice.ranking.points(e.priority);
+            row.score = e.points + choice.ranking.of(e.order);
             row.app = c.app.app;
-            row.version = &e.offer->choice;
-            row.host_size_class = e.offer->host_size_class;
-            row.size_is_guess = e.offer->choice.speed_is_guess;
+            row.version = &offer.choice;
+            row.host_size_class = offer.host_size_class;
+            row.size_is_guess = offer.choice.speed_is_guess;
             row.terms = term_values(x_, policies_, c, row.score - e.points);
             const auto fate = choice.fates.find(Choice::key(p, e));
             row.verdict = fate != choice.fates.end() ? fate->second : choice.ended[p];

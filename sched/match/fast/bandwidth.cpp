@@ -9,7 +9,8 @@ Verdict check(const MatchContext& x, const Candidate& c) {
                ? refuse(Reason::kBandwidth, x.host.row.n_bwdown, c.job.rsc_bandwidth_bound)
                : feasible();
 }
+bool applies(const MatchContext& x) { return x.host.row.n_bwdown > 0; }
 }  // namespace
-const FastRow kBandwidthRow{"bandwidth", Scope::kVersion, check,
-                            "The host's measured download speed is below the job's bound."};
+const FastRow kBandwidthRow{"bandwidth", Scope::kJobLast, check,
+                            "The host's measured download speed is below the job's bound.", applies};
 }  // namespace sluice::match

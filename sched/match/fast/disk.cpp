@@ -8,5 +8,5 @@ Verdict check(const MatchContext& x, const Candidate& c) {
                : feasible();
 }
 }  // namespace
-const FastRow kDiskRow{"disk", Scope::kVersion, check, "The job alone needs more disk than the host allows."};
+const FastRow kDiskRow{"disk", Scope::kJobLast, check, "The job alone needs more disk than the host allows."};
 }  // namespace sluice::match

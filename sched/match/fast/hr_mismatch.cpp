@@ -1,3 +1,4 @@
+#include "sched/match/in_use.h"
 #include "sched/match/rows.h"
 
 namespace sluice::match {
@@ -8,5 +9,6 @@ Verdict check(const MatchContext&, const Candidate& c) {
 }
 }  // namespace
 const FastRow kHrMismatchRow{"hr_mismatch", Scope::kJob, check,
-                             "The workunit is committed to hosts of another homogeneous redundancy class."};
+                             "The workunit is committed to hosts of another homogeneous redundancy class.",
+                             any_app_with_hr};
 }  // namespace sluice::match

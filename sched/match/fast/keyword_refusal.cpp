@@ -8,7 +8,8 @@ Verdict check(const MatchContext& x, const Candidate& c) {
         if (x.user.keywords_no.contains(k)) return refuse(Reason::kKeywordRefused, k, 0);
     return feasible();
 }
+bool applies(const MatchContext& x) { return x.params.keyword_sched && !x.user.keywords_no.empty(); }
 }  // namespace
 const FastRow kKeywordRefusalRow{"keyword_refusal", Scope::kJob, check,
-                                 "With <keyword_sched>, no job with a keyword that the volunteer said no to."};
+                                 "With <keyword_sched>, no job with a keyword that the volunteer said no to.", applies};
 }  // namespace sluice::match

@@ -1,4 +1,5 @@
 // Seed 004, job selection: "if host is LTT boost job score, else don't send".
+#include "sched/match/in_use.h"
 #include "sched/match/turnaround.h"
 
 namespace sluice::match {
@@ -16,5 +17,6 @@ Verdict check(const MatchContext& x, const Candidate& c) {
 const FastRow kLttReservedRow{
     "ltt_reserved", Scope::kVersion, check,
     "With <batch_accel>, high-priority jobs of accelerable apps wait for low-turnaround hosts; "
-    "level 1: at most ltt_reserve_timeout seconds, and told apart by app version."};
+    "level 1: at most ltt_reserve_timeout seconds, and told apart by app version.",
+    uses_batch_acceleration};
 }  // namespace sluice::match

@@ -6,7 +6,9 @@ Verdict check(const MatchContext& x, const Candidate& c) {
     if (!x.params.user_filter || c.job.batch == 0 || c.job.batch == x.user.id) return feasible();
     return refuse(Reason::kUserFilter, static_cast<double>(x.user.id), c.job.batch);
 }
+bool applies(const MatchContext& x) { return x.params.user_filter; }
 }  // namespace
 const FastRow kUserFilterRow{"user_filter", Scope::kJob, check,
-                             "With <user_filter>, workunit.batch is the id of the only user who may have the job."};
+                             "With <user_filter>, workunit.batch is the id of the only user who may have the job.",
+                             applies};
 }  // namespace sluice::match

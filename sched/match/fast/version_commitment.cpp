@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sched/match/rows.h"
 
 namespace sluice::match {
@@ -9,7 +11,11 @@ Verdict check(const MatchContext&, const Candidate& c) {
                ? feasible()
                : refuse(Reason::kAppVersionMismatch, static_cast<double>(mine), c.job.app_version_id);
 }
+bool applies(const MatchContext& x) {
+    return std::any_of(x.tables.apps.begin(), x.tables.apps.end(),
+                       [](const App& a) { return a.homogeneous_app_version; });
+}
 }  // namespace
 const FastRow kVersionCommitmentRow{"version_commitment", Scope::kVersion, check,
-                                    "Homogeneous app version: the workunit is committed to another version."};
+                                    "Homogeneous app version: the workunit is committed to another version.", applies};
 }  // namespace sluice::match

@@ -1,3 +1,4 @@
+#include "sched/match/in_use.h"
 #include "sched/match/rows.h"
 
 namespace sluice::match {
@@ -12,5 +13,6 @@ const ScoreRow kHrCommittedRow{"hr_committed",
                                0,
                                2,
                                Ranking::kNone,
-                               "1 for a workunit already committed to this host's HR class (seed 002)."};
+                               "1 for a workunit already committed to this host's HR class (seed 002).",
+                               any_app_with_hr};
 }  // namespace sluice::match

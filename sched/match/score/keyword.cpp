@@ -9,6 +9,7 @@ double value(const MatchContext& x, const Candidate& c) {
     if (x.params.compat_level <= 0) return matches;
     return static_cast<double>(matches) / static_cast<double>(c.keywords.size());
 }
+bool applies(const MatchContext& x) { return x.params.keyword_sched && !x.user.keywords_yes.empty(); }
 }  // namespace
 const ScoreRow kKeywordRow{"keyword",
                            Scope::kJob,
@@ -16,5 +17,6 @@ const ScoreRow kKeywordRow{"keyword",
                            1,
                            1,
                            Ranking::kNone,
-                           "The job's keywords that the volunteer said yes to: their number; level 1: their share."};
+                           "The job's keywords that the volunteer said yes to: their number; level 1: their share.",
+                           applies};
 }  // namespace sluice::match

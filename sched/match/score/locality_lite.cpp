@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sched/match/rows.h"
 
 namespace sluice::match {
@@ -7,6 +9,10 @@ double value(const MatchContext& x, const Candidate& c) {
     if (x.params.compat_level <= 0) return 1;
     return c.input_bytes > 0 ? c.local_bytes / c.input_bytes : 1;
 }
+bool applies(const MatchContext& x) {
+    return !x.host.files.empty() && std::any_of(x.tables.apps.begin(), x.tables.apps.end(),
+                                                [](const App& a) { return a.locality_scheduling == 1; });
+}
 }  // namespace
 const ScoreRow kLocalityLiteRow{"locality_lite",
                                 Scope::kJob,
@@ -14,5 +20,6 @@ const ScoreRow kLocalityLiteRow{"locality_lite",
                                 10,
                                 10,
                                 Ranking::kNone,
-                                "1 if any sticky input file is on the host; level 1: the share of the bytes that is."};
+                                "1 if any sticky input file is on the host; level 1: the share of the bytes that is.",
+                                applies};
 }  // namespace sluice::match

@@ -1,3 +1,4 @@
+#include "sched/match/in_use.h"
 #include "sched/match/turnaround.h"
 
 namespace sluice::match {
@@ -14,5 +15,6 @@ const ScoreRow kLttMatchRow{
     10,
     Ranking::kNone,
     "1 for a high-priority job of an accelerable app on a low-turnaround host (seed 004); level 1: "
-    "where batch_stats knows the host's app version, that counts."};
+    "where batch_stats knows the host's app version, that counts.",
+    uses_batch_acceleration};
 }  // namespace sluice::match

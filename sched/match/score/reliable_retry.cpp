@@ -1,9 +1,16 @@
+#include <algorithm>
+
 #include "sched/match/rows.h"
 
 namespace sluice::match {
 namespace {
 double value(const MatchContext&, const Candidate& c) {
     return c.job.need_reliable && c.offer->choice.reliable ? 1 : 0;
+}
+// The first thing that a reliable version needs.
+bool applies(const MatchContext& x) {
+    return std::any_of(x.host.versions.begin(), x.host.versions.end(),
+                       [](const HostAppVersion& v) { return v.consecutive_valid > 0; });
 }
 }  // namespace
 const ScoreRow kReliableRetryRow{"reliable_retry",
@@ -12,5 +19,6 @@ const ScoreRow kReliableRetryRow{"reliable_retry",
                                  0,
                                  3,
                                  Ranking::kNone,
-                                 "1 for a retry (need_reliable) on a reliable version of this host (seed 002)."};
+                                 "1 for a retry (need_reliable) on a reliable version of this host (seed 002).",
+                                 applies};
 }  // namespace sluice::match

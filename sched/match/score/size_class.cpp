@@ -8,6 +8,7 @@ double value(const MatchContext&, const Candidate& c) {
     if (c.job.size_class == host) return 1;
     return c.job.size_class < host ? -0.2 : -0.4;
 }
+bool applies(const MatchContext& x) { return x.params.size_classes && !x.tables.size_quantiles.empty(); }
 }  // namespace
 const ScoreRow kSizeClassRow{"size_class",
                              Scope::kVersion,
@@ -15,5 +16,6 @@ const ScoreRow kSizeClassRow{"size_class",
                              5,
                              5,
                              Ranking::kNone,
-                             "1 if the job's size class is the host's, -0.2 if smaller, -0.4 if larger (seed 003)."};
+                             "1 if the job's size class is the host's, -0.2 if smaller, -0.4 if larger (seed 003).",
+                             applies};
 }  // namespace sluice::match

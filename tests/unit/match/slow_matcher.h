@@ -27,7 +27,7 @@ class SlowMatcher {
     std::vector<Sent> match() {
         const std::uint32_t size = w_.pool.size();
         if (size == 0) return {};
-        match::ActivePolicies policies(x_.params);
+        match::ActivePolicies policies(x_, true);
         match::AppTable apps(x_, policies);
         match::Picked picked = match::initial_picked(x_);
         const auto start = static_cast<std::uint32_t>(x_.rng.below(size));
@@ -68,7 +68,7 @@ class SlowMatcher {
         if (!policies.fast(match::Scope::kApp, x, c) || !policies.fast(match::Scope::kJob, x, c) || !pick.offer)
             return false;
         c.offer = pick.offer;
-        if (!policies.fast(match::Scope::kVersion, x, c)) return false;
+        if (!policies.fast(match::Scope::kVersion, x, c) || !policies.fast(match::Scope::kJobLast, x, c)) return false;
         *points = 0;
         for (const auto& term : policies.terms())
             if (!match::is_ranked(*term.row, x.params.compat_level)) *points += term.weight * term.row->value(x, c);
