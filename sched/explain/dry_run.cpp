@@ -7,6 +7,7 @@
 #include "sched/handle/rpc.h"
 #include "sched/handle/screening.h"
 #include "sched/handle/work_session.h"
+#include "sluice/match/policies.h"
 
 namespace sluice {
 namespace {
@@ -60,6 +61,27 @@ std::vector<std::string> jobs_from_elsewhere(const Rpc& rpc) {
     return lines;
 }
 
+/// A limit that lets nobody look at the array is still the answer for each of its jobs.
+std::vector<JudgedJob> jobs_nobody_looked_at(const DryJobPool& pool, const ProjectTables& tables,
+                                             const MatchStats& stats) {
+    std::vector<JudgedJob> all;
+    const std::vector<Reason> order = binding_order(stats);
+    if (order.empty()) return all;
+    for (std::uint32_t i = 0; i < pool.size(); ++i) {
+        JudgedJob j;
+        PoolRef ref;
+        if (pool.read(i, j.job, ref) != PoolSlot::kPresent) continue;
+        const App* app = tables.app(j.job.app_id);
+        j.slot = i;
+        j.verdict = app != nullptr ? stats.reasons[static_cast<std::size_t>(order.front())].nearest
+                                   : refuse(Reason::kNoSuchApp, j.job.app_id, 0);
+        j.fate = j.verdict.reason;
+        if (app != nullptr) j.app = app->name;
+        all.push_back(std::move(j));
+    }
+    return all;
+}
+
 [[noreturn]] void writes_nothing() { throw std::logic_error("a dry run writes nothing"); }
 
 }  // namespace
@@ -88,13 +110,19 @@ Explanation dry_run(RpcServices& services, const DryJobPool& pool, const Schedul
     e.in_array = pool.jobs_in_array();
     e.locked = pool.locked();
     e.jobs = std::move(recorder.jobs);
+    if (e.jobs.empty() && e.search == Search::kDone) e.jobs = jobs_nobody_looked_at(pool, services.tables, e.stats);
     return e;
 }
 
 std::vector<SendableFacts> JudgedAsUnsent::facts(const FactsQuery& query) {
     std::vector<SendableFacts> all = store_.facts(query);
-    for (SendableFacts& f : all)
-        if (f.result_id == result_) f.server_state = ServerState::kUnsent;
+    for (SendableFacts& f : all) {
+        if (result_.id == 0 || f.result_id != result_.id) continue;
+        f.server_state = ServerState::kUnsent;
+        // It does not stand in its own way where it was sent.
+        if (query.count_user && result_.userid_of_host == query.userid) --f.results_of_user;
+        if (query.count_host && result_.hostid == query.hostid) --f.results_of_host;
+    }
     return all;
 }
 void JudgedAsUnsent::touch_workunits(std::span<const WorkunitTouch>) { writes_nothing(); }

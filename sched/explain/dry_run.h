@@ -47,7 +47,8 @@ Explanation dry_run(RpcServices& services, const DryJobPool& pool, const Schedul
 /// are refused.
 class JudgedAsUnsent final : public RpcResultStore {
   public:
-    JudgedAsUnsent(RpcResultStore& store, Id result) : store_(store), result_(result) {}
+    /// `result`: id 0: none is judged so.
+    JudgedAsUnsent(RpcResultStore& store, const KnownResult& result) : store_(store), result_(result) {}
     std::vector<KnownResult> load(const ResultQuery& query) override { return store_.load(query); }
     std::vector<LostJob> lost_jobs(std::span<const Id> results) override { return store_.lost_jobs(results); }
     std::vector<SendableFacts> facts(const FactsQuery& query) override;
@@ -58,7 +59,7 @@ class JudgedAsUnsent final : public RpcResultStore {
 
   private:
     RpcResultStore& store_;
-    Id result_;
+    KnownResult result_;
 };
 
 }  // namespace sluice

@@ -136,6 +136,9 @@ PoolFilter Explainer::filter() const {
 void Explainer::find_job(DryJobPool& pool, Report& report) {
     const RpcStores s = stores.stores();
     report.job = stand_of_job(options.job, s.results, *feeder_store, pool, *tables, array->stats());
+    if (const App* app = tables->app(report.job->job.workunit.appid);
+        !options.app.empty() && app != nullptr && app->name != options.app)
+        throw Error(fmt::format("--job {} is a job of app {}, not of --app {}", options.job, app->name, options.app));
     if (report.job->slot) {
         pool.show_only(report.job->job.result.id);
         return;
@@ -171,7 +174,7 @@ Report Explainer::run() {
     if (!options.job.empty()) find_job(pool, report);
     if (config.reliable_on_priority != live.reliable_on_priority) pool.mark_reliable(config.reliable_on_priority);
     RpcStores s = stores.stores();
-    JudgedAsUnsent judged(s.results, report.job && !report.job->slot ? report.job->job.result.id : 0);
+    JudgedAsUnsent judged(s.results, report.job && !report.job->slot ? report.job->result : KnownResult{});
     RpcStores reading{s.accounts, s.host_states, judged, s.assignments, s.unit_of_work};
     RpcServices services{config, files, params, *tables, pool, reading, Env{clock, *rng}, request_limits(config)};
     services.ignore_seqno = true;

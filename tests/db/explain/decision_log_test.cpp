@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "planted_world.h"
+#include "sluice/base/files.h"
 #include "sluice/base/project.h"
 
 namespace sluice::test {
@@ -108,6 +109,41 @@ TEST_F(DecisionLog, WhatIsNoRequestIsRecordedToo) {
     ASSERT_EQ(all.size(), 2u);
     EXPECT_EQ(all[0]["search"], "bad_request");
     EXPECT_EQ(all[1]["search"], "unknown_account");
+}
+
+TEST_F(DecisionLog, ARequestTooSoonAfterAnotherIsNamed) {
+    p.another_job();
+    store("all", "<min_sendwork_interval>1000</min_sendwork_interval>");
+    send();
+    const auto all = records(p);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0]["search"], "too_recent") << all[0].dump(1);  // the host's row says: five seconds ago
+    EXPECT_TRUE(all[0]["sent"].empty());
+}
+
+TEST_F(DecisionLog, AHostThatIsBeingServedIsNamed) {
+    const std::filesystem::path locks = p.world().folder() / "locks";
+    store("all", "<sched_lockfile_dir>" + locks.string() + "</sched_lockfile_dir>");
+    std::filesystem::create_directories(locks);
+    auto held = FileLock::try_lock(locks / "CGI_0000001");
+    ASSERT_TRUE(held);
+    send();
+    held.reset();
+    p.request.seqno = 1;
+    send();
+    const auto all = records(p);
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0]["search"], "host_busy") << all[0].dump(1);
+    EXPECT_EQ(all[1]["search"], "done");
+}
+
+TEST_F(DecisionLog, AnAbsentDatabaseIsNamed) {
+    store("all");
+    const ReplyText reply = p.world().send_raw(p.request_text(), {{"MYSQL_UNIX_PORT", "/nowhere/mysqld.sock"}});
+    EXPECT_EQ(reply.malformed(), "");
+    const auto all = records(p);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0]["search"], "database_down") << all[0].dump(1);
 }
 
 TEST_F(DecisionLog, ADaysFileStaysWithinItsBound) {

@@ -172,65 +172,6 @@ TEST(Explain, WhatTheHostHoldsCountsAgainstItsMemoryAtLevel1) {
     }
 }
 
-TEST(Explain, AJobInTheArrayIsJudgedAlone) {
-    Planted p;
-    p.another_job().rsc_disk_bound = 1e12;
-    p.store();
-    for (const char* job : {"2", "wu_2_2"}) {
-        const auto j = explain_json(p, {"--host", "1", "--job", job});
-        EXPECT_EQ(j["job"]["in_array"], true);
-        EXPECT_EQ(j["binding"], "disk");
-        ASSERT_EQ(j["jobs"].size(), 1u);
-        EXPECT_EQ(j["jobs"][0]["result"], 2);
-    }
-}
-
-struct Standing {
-    const char* name;
-    Sql change;
-    const char* says;
-    const char* binding;  ///< null: it would be sent if it were unsent
-};
-
-TEST(Explain, AJobThatIsNotInTheArrayIsJudgedAndItsStandingToldAsFarAsItIsKnown) {
-    const Standing cases[] = {
-        {"inactive", Sql("UPDATE result SET server_state=1 WHERE id=2"),
-         "inactive, waits for size_regulator --app_name up", nullptr},
-        {"in_progress", Sql("UPDATE result SET server_state=4,hostid=9,report_deadline=12345 WHERE id=2"),
-         "in progress on HOST#9, due at 12345", nullptr},
-        {"over", Sql("UPDATE result SET server_state=5,outcome=3 WHERE id=2"), "over, outcome: error on the host",
-         nullptr},
-        {"not_read_yet", Sql("UPDATE result SET priority=0 WHERE id=2"), "unsent, not in the array: there is room",
-         nullptr},
-        {"assigned", Sql("UPDATE workunit SET transitioner_flags=2 WHERE id=2"),
-         "unsent, not in the array: its workunit is meant for certain hosts", nullptr},
-        {"cancelled", Sql("UPDATE workunit SET error_mask=16 WHERE id=2"), "its workunit was cancelled",
-         "workunit_error"},
-        {"done", Sql("UPDATE workunit SET canonical_resultid=7 WHERE id=2"), "has a canonical result already",
-         "workunit_done"},
-        {"too_large", Sql("UPDATE workunit SET rsc_memory_bound=1e12 WHERE id=2"), "unsent, not in the array",
-         "memory"},
-    };
-    for (const Standing& c : cases) {
-        SCOPED_TRACE(c.name);
-        Planted p;
-        p.another_job();
-        p.rows.results[2].server_state = ServerState::kInactive;
-        p.store();
-        p.world().db().execute(Sql("UPDATE result SET server_state=2 WHERE id=2"));
-        p.world().db().execute(c.change);
-        const auto j = explain_json(p, {"--host", "1", "--job", "2"});
-        EXPECT_EQ(j["job"]["in_array"], false);
-        EXPECT_THAT(j["job"]["standing"].get<std::string>(), HasSubstr(c.says));
-        if (c.binding != nullptr)
-            EXPECT_EQ(j["binding"], c.binding) << j.dump(1);
-        else
-            EXPECT_EQ(j["would_send"], 1) << j.dump(1);
-        ASSERT_EQ(j["jobs"].size(), 1u) << j.dump(1);
-        EXPECT_TRUE(j["jobs"][0]["slot"].is_null());
-    }
-}
-
 TEST(Explain, OneAppsJobsOnly) {
     Planted p;
     App b = p.app();
@@ -322,6 +263,19 @@ TEST(Explain, WhatStandsBeforeTheSearchIsNamed) {
     }
 }
 
+TEST(Explain, WhoAsksForAGpuOnlyWhereThereAreOnlyCpuVersionsIsToldSo) {
+    Planted p;
+    p.nvidia();
+    p.request.work_seconds = 0;
+    p.edits = {{"<work_req_seconds>0", "<work_req_seconds>1000"}};
+    p.store();
+    const auto j = explain_json(p);
+    EXPECT_EQ(j["search"], "done") << j.dump(1);
+    EXPECT_EQ(j["binding"], "no_app_version") << j.dump(1);
+    ASSERT_EQ(j["jobs"].size(), 1u);
+    EXPECT_EQ(j["jobs"][0]["fate"], "no_app_version");
+}
+
 TEST(Explain, TheIntervalBetweenRequestsIsANote) {
     Planted p;
     p.config = "<min_sendwork_interval>1000</min_sendwork_interval>";
@@ -335,6 +289,10 @@ TEST(Explain, BadInputIsAClearError) {
     Planted p;
     p.host().userid = 0;
     p.host().rpc_seqno = 17;
+    App other = p.app();
+    other.id = 2;
+    other.name = "other";
+    p.rows.apps[2] = other;
     p.store();
     std::ofstream(p.world().folder() / "junk") << "hello";
     const struct {
@@ -349,9 +307,11 @@ TEST(Explain, BadInputIsAClearError) {
         {{"--host", "1"}, "merged into HOST#17"},
         {{"--request", "absent.xml"}, "absent.xml does not exist"},
         {{"--request", "junk"}, "junk is no scheduler request"},
-        {{"--request", "request.xml", "--app", "nope"}, "there is no such app; there are: up"},
+        {{"--request", "request.xml", "--app", "nope"}, "there is no such app; there are: up, other"},
         {{"--request", "request.xml", "--job", "4711"}, "no result of that id or name"},
         {{"--request", "request.xml", "--job", "nope"}, "no result of that id or name"},
+        {{"--request", "request.xml", "--job", "1", "--app", "other"},
+         "--job 1 is a job of app up, not of --app other"},
         {{"--request", "request.xml", "--config", "absent.xml"}, "absent.xml"},
         {{"--request", "request.xml", "--seconds", "-1"}, "--seconds"},
         {{"--frobnicate"}, "frobnicate"},
