@@ -100,13 +100,23 @@ bool is_valid_pattern(const std::string& pattern) {
     return true;
 }
 
+/// <x/> of a number, and a mode without digits, say nothing: the default stays. <x></x> of a number is 0.
+bool says_nothing(const OptionRow& row, const ConfigElement& element) {
+    const bool number = std::holds_alternative<int ProjectConfig::*>(row.member) ||
+                        std::holds_alternative<std::int64_t ProjectConfig::*>(row.member) ||
+                        std::holds_alternative<double ProjectConfig::*>(row.member) ||
+                        std::holds_alternative<std::vector<std::int64_t> ProjectConfig::*>(row.member);
+    return number && element.children.empty() && element.text.empty() &&
+           (element.self_closing || row.base == OptionRow::Base::kOctal);
+}
+
 void store(const Source& source, const ConfigElement& element, LoadedConfig& loaded) {
     const OptionRow* row = find_option(element.name);
     if (row == nullptr) {
         if (is_host_dir(element.name)) loaded.config.host_dirs[element.name] = element.text;
         return;
     }
-    if (std::holds_alternative<std::monostate>(row->member)) return;
+    if (std::holds_alternative<std::monostate>(row->member) || says_nothing(*row, element)) return;
     if (std::holds_alternative<std::map<std::string, double> ProjectConfig::*>(row->member)) {
         store_weights(source, *row, element, loaded.config);
         return;
@@ -126,53 +136,65 @@ void store(const Source& source, const ConfigElement& element, LoadedConfig& loa
     }
 }
 
-JobLimit parse_limit(const Source& source, const ConfigElement& element) {
+/// What of config_aux.xml is being read, and where its warnings go.
+struct AuxSource {
+    Source source;
+    std::vector<std::string>& warnings;
+
+    void unknown(const ConfigElement& parent, const ConfigElement& child, std::string_view known) const {
+        const std::string warning = fmt::format("{}: unknown element <{}> in <{}> is ignored: it may hold {}",
+                                                source.name, child.name, parent.name, known);
+        if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(warning);
+    }
+};
+
+JobLimit parse_limit(const AuxSource& aux, const ConfigElement& element) {
     JobLimit limit;
     for (const ConfigElement& child : element.children) {
         const auto value = parse_int(child.text);
         if (child.name == "jobs") {
             if (!value || *value < 0 || *value > 2147483647)
-                bad_value(source, child, "must be a whole number from 0 to 2147483647");
+                bad_value(aux.source, child, "must be a whole number from 0 to 2147483647");
             limit.jobs = static_cast<int>(*value);
         } else if (child.name == "per_proc") {
-            if (!value) bad_value(source, child, "must be 0 or 1");
+            if (!value) bad_value(aux.source, child, "must be 0 or 1");
             limit.per_proc = child.self_closing || *value != 0;
         } else {
-            bad_value(source, child, "is unknown here: <jobs> and <per_proc> are");
+            aux.unknown(element, child, "<jobs> and <per_proc>");
         }
     }
     return limit;
 }
 
-AppJobLimits parse_limits(const Source& source, const ConfigElement& element, bool of_app) {
+AppJobLimits parse_limits(const AuxSource& aux, const ConfigElement& element, bool of_app) {
     AppJobLimits parsed;
     for (const ConfigElement& child : element.children) {
         if (child.name == "total_limit")
-            parsed.limits.total = parse_limit(source, child);
+            parsed.limits.total = parse_limit(aux, child);
         else if (child.name == "cpu_limit")
-            parsed.limits.cpu = parse_limit(source, child);
+            parsed.limits.cpu = parse_limit(aux, child);
         else if (child.name == "gpu_limit")
-            parsed.limits.gpu = parse_limit(source, child);
+            parsed.limits.gpu = parse_limit(aux, child);
         else if (child.name == "app_name" && of_app)
             parsed.app_name = child.text;
         else
-            bad_value(source, child, "is unknown here: <total_limit>, <cpu_limit> and <gpu_limit> are");
+            aux.unknown(element, child, "<total_limit>, <cpu_limit> and <gpu_limit>");
     }
-    if (of_app && parsed.app_name.empty()) bad_value(source, element, "needs an <app_name>");
+    if (of_app && parsed.app_name.empty()) bad_value(aux.source, element, "needs an <app_name>");
     return parsed;
 }
 
-MaxJobsInProgress parse_aux(const Source& source, std::vector<std::string>& warnings) {
+MaxJobsInProgress parse_aux(const AuxSource& aux) {
     MaxJobsInProgress parsed;
     const auto known = [](std::string_view tag) { return tag == "max_jobs_in_progress"; };
-    for (const ConfigElement& element : read_options(source, warnings, known)) {
+    for (const ConfigElement& element : read_options(aux.source, aux.warnings, known)) {
         for (const ConfigElement& child : element.children) {
             if (child.name == "project")
-                parsed.project = parse_limits(source, child, false).limits;
+                parsed.project = parse_limits(aux, child, false).limits;
             else if (child.name == "app")
-                parsed.apps.push_back(parse_limits(source, child, true));
+                parsed.apps.push_back(parse_limits(aux, child, true));
             else
-                bad_value(source, child, "is unknown here: <project> and <app> are");
+                aux.unknown(element, child, "<project> and <app>");
         }
     }
     return parsed;
@@ -186,7 +208,7 @@ LoadedConfig parse_unresolved(const Source& source, const Source& aux) {
     }
     loaded.config = default_config(loaded.config.compat_level);
     for (const ConfigElement& element : options) store(source, element, loaded);
-    if (!trim(aux.text).empty()) loaded.config.max_jobs_in_progress = parse_aux(aux, loaded.warnings);
+    if (!trim(aux.text).empty()) loaded.config.max_jobs_in_progress = parse_aux({aux, loaded.warnings});
     return loaded;
 }
 

@@ -14,7 +14,8 @@ constexpr Range kBytes{0, 1e15};
 constexpr Range kSeconds{0, 2147483647};
 constexpr Range kText{0, 4095};
 constexpr Range kUrl{0, 255};
-constexpr Range kIds{1, 1e18};
+constexpr Range kIds{0, 1e18};
+constexpr Range kInt{-2147483648.0, 2147483647};
 constexpr Range kMode{-1, 07777};
 constexpr Range kTime{0, 1e12};
 
@@ -99,31 +100,31 @@ constexpr OptionRow kServer[] = {
 
 constexpr OptionRow kFeeder[] = {
     {OPTION(shmem_work_items), "100", "1000", {0, 10000000}, "feeder, php", "Slots of the job array; 0: 100."},
-    {OPTION(feeder_query_size), "200", "0", {0, 10000000}, "feeder",
+    {OPTION(feeder_query_size), "200", "0", kCount, "feeder",
      "Rows per query; 0: 200 at level 0, twice shmem_work_items at level 1."},
 };
 
 constexpr OptionRow kRetry[] = {
-    {OPTION(reliable_priority_on_over), "0", "0", {-1e9, 1e9}, "transitioner",
+    {OPTION(reliable_priority_on_over), "0", "0", kInt, "transitioner",
      "Added to the priority of new instances once any instance of the workunit is over."},
-    {OPTION(reliable_priority_on_over_except_error), "0", "0", {-1e9, 1e9}, "transitioner",
+    {OPTION(reliable_priority_on_over_except_error), "0", "0", kInt, "transitioner",
      "The same, but only while no instance had an error and only if reliable_priority_on_over is 0."},
-    {OPTION(reliable_on_priority), "0", "0", {-1e9, 1e9}, "feeder, cgi",
+    {OPTION(reliable_on_priority), "0", "0", kInt, "feeder, cgi",
      "Jobs of this priority or more go to reliable hosts only; 0: off."},
     {OPTION(reliable_max_avg_turnaround), "0", "0", kSeconds, "cgi",
      "A host is reliable if its average turnaround in seconds is less."},
     {OPTION(reliable_reduced_delay_bound), "0", "0", {0, 100}, "cgi",
      "Factor on the delay bound of jobs for reliable hosts; up to 0.01: off."},
-    {OPTION(reliable_max_error_rate), "0", "0", {0, 1}, "none", "Accepted and unused, as upstream."},
+    {OPTION(reliable_max_error_rate), "0", "0", {-1e9, 1e9}, "none", "Accepted and unused, as upstream."},
 };
 
 constexpr OptionRow kQuota[] = {
     {OPTION(daily_result_quota), "0", "500", kCount, "cgi, transitioner, validator",
      "Jobs per day, host, app version and processor, before it adapts; 0: no quota."},
-    {OPTION(gpu_multiplier), "0", "0", {0, 1000}, "cgi",
+    {OPTION(gpu_multiplier), "0", "0", kCount, "cgi",
      "A GPU counts as so many CPUs in per-request limits, and multiplies the daily quota of GPU versions."},
-    {OPTION(max_ncpus), "64", "1024", {1, 1000000}, "cgi", "CPUs of a host counted at most."},
-    {OPTION(max_wus_to_send), "10", "50", {0, 999999}, "cgi", "Jobs per request and processor; 0: no limit."},
+    {OPTION(max_ncpus), "64", "1024", {1, 2147483647}, "cgi", "CPUs of a host counted at most."},
+    {OPTION(max_wus_to_send), "10", "50", kCount, "cgi", "Jobs per request and processor; 0, or 999999 and more: no limit."},
     {OPTION(max_wus_in_progress), "0", "0", kCount, "cgi",
      "CPU jobs in progress per CPU; 0: no limit. config_aux.xml may say more."},
     {OPTION(max_wus_in_progress_gpu), "0", "0", kCount, "cgi",
@@ -162,7 +163,7 @@ constexpr OptionRow kDispatch[] = {
      "Spread of the random factor in choosing an app version."},
     {OPTION(locality_scheduling), "0", "0", kFlag, "cgi",
      "Einstein@Home's locality scheduling; accepted, not yet in Sluice."},
-    {OPTION(locality_scheduler_fraction), "0", "0", {0, 1}, "cgi", "Share of requests that it serves first."},
+    {OPTION(locality_scheduler_fraction), "0", "0", {-1e9, 1e9}, "cgi", "Share of requests that it serves first."},
     {OPTION(locality_scheduling_sorted_order), "0", "0", kFlag, "cgi", "It takes files in alphabetical order."},
     {OPTION(locality_scheduling_wait_period), "0", "0", kSeconds, "cgi",
      "It waits so many seconds for more work of a file."},
@@ -170,7 +171,7 @@ constexpr OptionRow kDispatch[] = {
      "It sends unsent work older than this to any host."},
     {OPTION(locality_scheduling_workunit_file), "", "", kText, "cgi", "Regular expressions of its workunit files."},
     {OPTION(locality_scheduling_sticky_file), "", "", kText, "cgi", "Regular expressions of its sticky files."},
-    {OPTION(file_deletion_strategy), "0", "0", {0, 10}, "cgi", "How it chooses files that a host deletes."},
+    {OPTION(file_deletion_strategy), "0", "0", kInt, "cgi", "How it chooses files that a host deletes."},
     {OPTION(max_download_urls_per_file), "0", "0", kCount, "cgi", "Mirrors named per file; 0: all."},
     {OPTION(replace_download_url_by_timezone), "", "", kUrl, "cgi",
      "URL prefix that is replaced by a near mirror of PROJECT/download_servers."},
@@ -214,13 +215,14 @@ constexpr OptionRow kMatchmaking[] = {
 };
 
 constexpr OptionRow kLogging[] = {
-    {OPTION(sched_debug_level), "3", "3", {0, 9}, "cgi", "1 critical, 2 warnings, 3 normal, 4 debug."},
-    {OPTION(fuh_debug_level), "3", "3", {0, 9}, "file_upload_handler", "The same for the upload handler."},
+    {OPTION(sched_debug_level), "3", "3", kInt, "cgi",
+     "1 critical, 2 warnings, 3 normal, 4 debug; less is 1, more is 4."},
+    {OPTION(fuh_debug_level), "3", "3", kInt, "file_upload_handler", "The same for the upload handler."},
     {OPTION(fuh_set_initial_permission), "-1", "-1", kMode, "file_upload_handler",
      "Octal mode of new upload files; not given: 664.", OptionRow::Base::kOctal},
     {OPTION(fuh_set_completed_permission), "-1", "-1", kMode, "file_upload_handler",
      "Octal mode set when an upload is complete; 0 or not given: left.", OptionRow::Base::kOctal},
-    {OPTION(scheduler_log_buffer), "32768", "32768", {0, 1e9}, "cgi",
+    {OPTION(scheduler_log_buffer), "32768", "32768", kInt, "cgi",
      "Bytes of the log buffer; accepted: lines are written whole."},
     {OPTION(debug_req_reply_dir), "", "", kText, "cgi", "Requests, replies and logs are kept there."},
     {OPTION(debug_assignment), "0", "0", kFlag, "cgi", "Logs targeted jobs."},

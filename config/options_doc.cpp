@@ -51,7 +51,8 @@ constexpr std::string_view kIntroduction = R"(# Options of config.xml
 also when it has changed.
 
 - Flags: `<x/>` and `<x>1</x>` are on, `<x>0</x>` and `<x></x>` off.
-- Whole numbers may be decimal, hexadecimal (`0x…`) or octal (leading `0`); an empty element is 0.
+- Whole numbers may be decimal, hexadecimal (`0x…`) or octal (leading `0`); `<x></x>` of a number is 0, `<x/>` says
+  nothing: the default stays.
 - White space around a value does not count; `&lt; &gt; &amp; &quot; &apos;` are decoded. `<!-- comments -->` may stand anywhere.
 - A value that is not allowed stops the program with a message that names file, option, value and what is allowed.
 - An unknown option is ignored with one warning that names it.

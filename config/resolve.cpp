@@ -12,6 +12,8 @@
 namespace sluice {
 namespace {
 
+constexpr int kNoLimit = 999999;  ///< jobs per request, as upstream has it
+
 void default_to(std::string& value, const std::string& fallback) {
     if (value.empty()) value = fallback;
 }
@@ -74,14 +76,15 @@ void resolve_config(const fs::path& project, LoadedConfig& loaded) {
     if (config.feeder_query_size == 0) {
         config.feeder_query_size = config.compat_level == 0 ? 200 : 2 * config.shmem_work_items;
     }
-    if (config.max_wus_to_send == 0) config.max_wus_to_send = 999999;
+    if (config.max_wus_to_send == 0) config.max_wus_to_send = kNoLimit;
+    config.max_wus_to_send = std::min(config.max_wus_to_send, kNoLimit);
     for (int* version : {&config.min_core_client_version, &config.min_core_client_version_announced}) {
         if (*version > 0 && *version < 10000) *version *= 100;
     }
     config.sched_debug_level = std::clamp(config.sched_debug_level, 1, 4);
     config.fuh_debug_level = std::clamp(config.fuh_debug_level, 1, 4);
     if (config.fuh_set_completed_permission == 0) config.fuh_set_completed_permission = -1;
-    if (config.no_amd_k6) config.ban_cpu.emplace_back("AMD.*Family 5 Model 8 Stepping 0");
+    if (config.no_amd_k6) config.ban_cpu.emplace_back("AMD.*\t.*Family 5 Model 8 Stepping 0");
 }
 
 }  // namespace sluice

@@ -487,7 +487,9 @@ create table team_delta (
     teamid       integer not null,
     timestamp    integer not null,
     joining      tinyint not null,
-    total_credit double  not null
+    total_credit double  not null,
+    key team_delta_teamid (teamid, timestamp),
+    key team_delta_userid (userid)
 ) engine = InnoDB;
 
 -- Short-lived secrets of the web site.

@@ -4,23 +4,37 @@
 # The folder may stand elsewhere (see make_demo_folder); the link leads to it.
 DEMO=$(readlink -f "$LINK" 2>/dev/null || echo "$LINK")
 
-# Field 22 of /proc/PID/stat: start time in ticks after boot.
-start_ticks() { sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+# start_ticks PID: sets TICKS to field 22 of /proc/PID/stat, its start time in ticks after boot; empty if there is none. No
+# child process is needed: Ctrl-C would end it too.
+start_ticks() {
+    local stat fields
+    TICKS=
+    { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+    read -r -a fields <<<"${stat##*) }"
+    TICKS=${fields[19]}
+}
 
-# launch NAME LOG COMMAND...: in the background; the pid goes to run/NAME.
+# launch NAME LOG COMMAND...: in the background; the pid goes to run/NAME. A signal that arrives in between waits until it
+# is written down, otherwise nobody would end the process.
 launch() {
-    local name=$1 log=$2
+    local name=$1 log=$2 pending="" traps signal
     shift 2
+    traps=$(trap -p INT TERM HUP)
+    for signal in INT TERM HUP; do trap "pending=$signal" "$signal"; done
     setsid "$@" >>"$log" 2>&1 </dev/null &
-    local pid=$!
-    echo "$pid $(start_ticks "$pid")" >"$DEMO/run/$name"
+    start_ticks "$!"
+    echo "$! $TICKS" >"$DEMO/run/$name"
+    trap - INT TERM HUP
+    eval "$traps"
+    if [ -n "$pending" ]; then kill "-$pending" "$BASHPID"; fi
 }
 
 # pid_of NAME: its pid if it still runs.
 pid_of() {
     local pid ticks
     read -r pid ticks 2>/dev/null <"$DEMO/run/$1" || return 1
-    [ -n "$ticks" ] && [ "$(start_ticks "$pid")" = "$ticks" ] || return 1
+    start_ticks "$pid"
+    [ -n "$ticks" ] && [ "$TICKS" = "$ticks" ] || return 1
     echo "$pid"
 }
 

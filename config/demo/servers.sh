@@ -25,14 +25,20 @@ demo_env() {
 # The user that Apache runs its programs as: the machine's web user if we are root, else ourselves.
 web_user() { if [ "$(id -u)" -eq 0 ]; then echo www-data; else id -un; fi; }
 
-# ./demo; if the web server's user can't reach it there (a clone in /root, say), a folder in /var/tmp and a link to it.
+# ./demo; if the web server's user can't reach it there (a clone in /root, say), or make_project would refuse the folder's
+# name (blanks), a folder in /var/tmp and a link to it.
 make_demo_folder() {
     DEMO=$LINK
+    local why=""
     if [ "$(id -u)" -eq 0 ] && ! setpriv --reuid=www-data --regid=www-data --clear-groups test -x "$(dirname "$LINK")"; then
+        why="user www-data can't enter $(dirname "$LINK")"
+    fi
+    case "$LINK" in *[!A-Za-z0-9/._+-]*) why="the folder's name has more than letters, digits and /._+-" ;; esac
+    if [ -n "$why" ]; then
         DEMO=$(mktemp -d /var/tmp/sluice-demo.XXXXXX)
         chmod 755 "$DEMO"
         ln -sfn "$DEMO" "$LINK"
-        echo "(user www-data can't enter $(dirname "$LINK"): the demo stands in $DEMO, and $LINK is a link to it)"
+        echo "($why: the demo stands in $DEMO, and $LINK is a link to it)"
     fi
     mkdir -p "$DEMO"/{run,log,db,db-tmp,results,apache}  # a MariaDB clears its tmpdir when it starts: never a shared one
     touch "$DEMO/.sluice-demo"

@@ -63,27 +63,30 @@ std::map<std::string, VersionFile> files_of_folder(const fs::path& folder) {
     return files;
 }
 
-void check_known(const fs::path& xml, const ConfigElement& element, std::initializer_list<std::string_view> known) {
+/// Elements that nobody reads: upstream skips them silently.
+void warn_of_unknown(const fs::path& xml, const ConfigElement& element, std::initializer_list<std::string_view> known,
+                     std::vector<std::string>& warnings) {
     for (const ConfigElement& child : element.children) {
-        if (std::ranges::find(known, child.name) == known.end()) {
-            fail(xml, fmt::format("<{}> is unknown in <{}>; it may hold {}", child.name, element.name,
-                                  fmt::join(known, ", ")));
-        }
+        if (std::ranges::find(known, child.name) != known.end()) continue;
+        warnings.push_back(fmt::format("{}: <{}> is unknown in <{}> and ignored; it may hold {}", xml.string(),
+                                       child.name, element.name, fmt::join(known, ", ")));
     }
 }
 
-void apply_file(const fs::path& xml, const ConfigElement& element, std::map<std::string, VersionFile>& files) {
-    check_known(xml, element, {"physical_name", "logical_name", "url", "main_program", "copy_file", "gzip"});
+void apply_file(const fs::path& xml, const ConfigElement& element, std::map<std::string, VersionFile>& files,
+                std::vector<std::string>& warnings) {
+    warn_of_unknown(xml, element, {"physical_name", "logical_name", "url", "main_program", "copy_file", "gzip"},
+                    warnings);
     const std::string name = element.child_text("physical_name");
     auto found = files.find(name);
     if (found == files.end()) {
-        // Files in folders below count only if they are named here; clients know them by their last part.
+        // Files in folders below count only if they are named here.
         const fs::path path = xml.parent_path() / name;
         const bool below = name.find('/') != std::string::npos && is_valid_file_name(name) && fs::is_regular_file(path);
         if (!below) fail(xml, fmt::format("<physical_name>{}</physical_name>: there is no such file", name));
         VersionFile file;
         file.path = path;
-        file.physical_name = path.filename().string();
+        file.physical_name = name;
         found = files.emplace(name, std::move(file)).first;
     }
     VersionFile& file = found->second;
@@ -97,16 +100,17 @@ void apply_file(const fs::path& xml, const ConfigElement& element, std::map<std:
 }
 
 void apply_version_xml(const fs::path& xml, std::string_view text, VersionSpec& spec,
-                       std::map<std::string, VersionFile>& files) {
+                       std::map<std::string, VersionFile>& files, std::vector<std::string>& warnings) {
     XmlReader reader(text);
     while (reader.next() != XmlReader::Kind::kStart || reader.name() != "version") {
         if (reader.position() >= text.size()) fail(xml, "there is no <version> element");
     }
     const ConfigElement version = read_element(reader, text, xml.string());
-    check_known(xml, version,
-                {"file", "dont_throttle", "needs_network", "is_wrapper", "beta", "file_prefix", "api_version"});
+    warn_of_unknown(xml, version,
+                    {"file", "dont_throttle", "needs_network", "is_wrapper", "beta", "file_prefix", "api_version"},
+                    warnings);
     for (const ConfigElement& child : version.children) {
-        if (child.name == "file") apply_file(xml, child, files);
+        if (child.name == "file") apply_file(xml, child, files, warnings);
     }
     spec.dont_throttle = flag_of(xml, version, "dont_throttle");
     spec.needs_network = flag_of(xml, version, "needs_network");
@@ -127,7 +131,7 @@ void check_files(const fs::path& folder, VersionSpec& spec) {
     for (VersionFile& file : spec.files) {
         const std::string& name = file.physical_name;
         const bool fine = is_valid_file_name(name) && name.find_first_of(" <>&\"'") == std::string::npos;
-        if (!fine) fail(file.path, "clients refuse file names with blanks, quotes, <, > or &");
+        if (!fine) fail(file.path, "names of app files must be without blanks, quotes, <, > and &: rename it");
         file.executable = file.main_program || owner_may_execute(file.path);
     }
 }
@@ -166,11 +170,23 @@ std::vector<VersionFolder> find_version_folders(const fs::path& apps, std::vecto
     return found;
 }
 
-VersionSpec read_version(const fs::path& folder) {
+void split_platform(VersionFolder& folder, std::span<const std::string> known) {
+    const std::string name = folder.path.filename().string();
+    std::size_t longest = 0;
+    for (const std::string& platform : known) {
+        const bool whole = name == platform;
+        if ((whole || name.starts_with(platform + "__")) && platform.size() > longest) longest = platform.size();
+    }
+    if (longest == 0) return;
+    folder.platform = name.substr(0, longest);
+    folder.plan_class = name.size() > longest + 2 ? name.substr(longest + 2) : "";
+}
+
+VersionSpec read_version(const fs::path& folder, std::vector<std::string>& warnings) {
     VersionSpec spec;
     std::map<std::string, VersionFile> files = files_of_folder(folder);
     const fs::path xml = folder / "version.xml";
-    if (const auto text = read_file(xml)) apply_version_xml(xml, *text, spec, files);
+    if (const auto text = read_file(xml)) apply_version_xml(xml, *text, spec, files, warnings);
     for (auto& [name, file] : files) spec.files.push_back(std::move(file));
     check_files(folder, spec);
     return spec;

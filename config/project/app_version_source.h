@@ -3,6 +3,7 @@
 // yet.
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +12,13 @@ namespace sluice {
 
 struct VersionFolder {
     std::filesystem::path path;
-    std::string app, platform, plan_class;
+    std::string app, platform, plan_class;  ///< separated by the first "__"
     int version_num = 0;
 };
+
+/// The part of PLATFORM__PLANCLASS that is one of `known` is the platform: names of platforms may hold "__" themselves
+/// (x86_64-pc-freebsd__sysv). The longest one counts; if none is known the first "__" separates, as upstream has it.
+void split_platform(VersionFolder& folder, std::span<const std::string> known);
 
 /// "7.2" -> 702 (the fraction is a number of at most two digits), "13" -> 13.
 std::optional<int> parse_version_number(std::string_view text);
@@ -23,7 +28,7 @@ std::vector<VersionFolder> find_version_folders(const std::filesystem::path& app
 
 struct VersionFile {
     std::filesystem::path path;
-    std::string physical_name;      ///< unique in the project, for ever
+    std::string physical_name;      ///< unique in the project, for ever; may hold '/' (clients make the folders)
     std::string logical_name;       ///< what the program opens; may be empty
     std::vector<std::string> urls;  ///< empty: the project's own download URL
     bool main_program = false;
@@ -38,9 +43,9 @@ struct VersionSpec {
     std::string file_prefix, api_version;  ///< api_version: given in version.xml
 };
 
-/// The version's files and its version.xml, if there is one. Throws ConfigError: no or two main programs, a
-/// file that is named and not there, names that clients refuse …
-VersionSpec read_version(const std::filesystem::path& folder);
+/// The version's files and its version.xml, if there is one; elements that are unknown there are skipped, with a line
+/// in `warnings`. Throws ConfigError: no or two main programs, a file that is named and not there, bad names …
+VersionSpec read_version(const std::filesystem::path& folder, std::vector<std::string>& warnings);
 
 /// What follows the first "API_VERSION_" in a program, e.g. "7.20.5"; "" if there is none.
 std::string find_api_version(std::string_view program);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "config/project/project_xml.h"
 #include "config/project/templates.h"
 #include "sluice/base/error.h"
@@ -18,6 +20,26 @@ void check_characters(const std::string& what, const std::string& text, const st
     if (text.empty() || bad != std::string::npos) {
         throw ConfigError(fmt::format("{} '{}' must consist of letters, digits and {}", what, text, more));
     }
+}
+
+/// The folder's name stands in config.xml, between quotes in Apache's configuration (where <Directory> takes patterns)
+/// and in shell commands, and in a cron line: what one of these would take for something else is refused. mod_fcgid
+/// can't run a program whose path holds a blank.
+void check_folder(const std::string& root) {
+    constexpr std::string_view kRefused = "\"'\\$%`|<>{}[]*?#";
+    const auto is_bad = [&](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte <= ' ' || byte == 0x7f || kRefused.find(c) != std::string_view::npos;
+    };
+    if (root.starts_with('/') && std::ranges::none_of(root, is_bad)) return;
+    throw ConfigError(fmt::format(
+        "The project's folder '{}' must be without blanks and any of {}: choose another --root", root, kRefused));
+}
+
+/// As one word of a shell.
+std::string for_shell(const std::string& word) {
+    const bool plain = word.find_first_not_of(std::string(kLetters) + "/._-+") == std::string::npos;
+    return plain ? word : "'" + word + "'";
 }
 
 /// How Apache runs the scheduler.
@@ -62,18 +84,18 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, Gateway
     std::string directory, before;
     for (const auto& [name, value] : environment_of(project)) {
         directory += fmt::format("    SetEnv {} \"{}\"\n", name, value);
-        before += fmt::format(" \\\n    InitialEnv {}={}", name, value);
+        before += fmt::format(" \\\n    InitialEnv \"{}={}\"", name, value);
     }
     const std::string scheduler =
         "    SetHandler cgi-script\n    <Files \"cgi\">\n        SetHandler {}\n    </Files>\n";
     switch (gateway) {
-        case Gateway::kCgi: values["CGI_ALIAS"] = fmt::format("ScriptAlias {} {}", url, cgi_bin); break;
+        case Gateway::kCgi: values["CGI_ALIAS"] = fmt::format("ScriptAlias {} \"{}\"", url, cgi_bin); break;
         case Gateway::kFcgid:
             directory += fmt::format(fmt::runtime(scheduler), "fcgid-script");
             // mod_fcgid refuses requests above 128 KB unless told otherwise: a client reports much more after a
             // pause.
             values["CGI_ALIAS"] = fmt::format(
-                "Alias {0} {1}\nFcgidMaxRequestLen 67108864\nFcgidCmdOptions \"{1}/cgi\" \\\n"
+                "Alias {0} \"{1}\"\nFcgidMaxRequestLen 67108864\nFcgidCmdOptions \"{1}/cgi\" \\\n"
                 "    MaxProcesses 16 IOTimeout 300 ConnectTimeout 20{2}",
                 url, cgi_bin, before);
             break;
@@ -81,7 +103,7 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, Gateway
             directory += fmt::format(
                 fmt::runtime(scheduler),
                 fmt::format("\"proxy:unix:{}/pid_{}/cgi.sock|fcgi://localhost\"", project.root.string(), project.host));
-            values["CGI_ALIAS"] = fmt::format("Alias {} {}", url, cgi_bin);
+            values["CGI_ALIAS"] = fmt::format("Alias {} \"{}\"", url, cgi_bin);
             break;
     }
     values["CGI_DIRECTORY"] = directory;
@@ -129,12 +151,13 @@ std::string web_user_note(const NewProject& project) {
     return fmt::format(
         "   The web server must be able to write upload/ and log_{}/:\n"
         "       sudo usermod -aG $(stat -c %G {}/upload) {} && sudo systemctl restart apache2\n",
-        project.host, project.root.string(), user);
+        project.host, for_shell(project.root.string()), user);
 }
 
 TemplateValues values_of(const NewProject& project) {
     TemplateValues values{
         {"ROOT", project.root.string()},
+        {"ROOT_WORD", for_shell(project.root.string())},
         {"SHORT_NAME", project.short_name},
         {"LONG_NAME", project.long_name},
         {"HOST", project.host},
@@ -170,7 +193,7 @@ TemplateValues values_of(const NewProject& project) {
 
 void check_new_project(const NewProject& project) {
     check_characters("The project's short name", project.short_name, "_");
-    check_characters("The project's folder", project.root.string(), "/._-+");
+    check_folder(project.root.string());
     check_characters("The database's name", project.db_name, "_-");
     if (project.short_name.size() > 60) throw ConfigError("The project's short name has more than 60 letters");
     if (!project.db_socket.empty()) check_characters("The database's socket", project.db_socket, "/._-+");

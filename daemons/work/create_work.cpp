@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "config/db_settings.h"
 #include "config/load.h"
@@ -63,6 +65,7 @@ class Creator {
             job.wu_template, template_text(job.wu_template), input,
             [this](const std::string& name) { return find_staged(name, staging_); }, w);
         check_workunit(w);
+        warn_of_bound(w);
         if (app_.size_classes() > 0 && w.size_class >= app_.size_classes())
             throw ConfigError(fmt::format("size_class {} of app {} does not exist: it has {} (0 to {})", w.size_class,
                                           app_.name, app_.size_classes(), app_.size_classes() - 1));
@@ -79,16 +82,51 @@ class Creator {
         assignments_.push_back(a);
         if (workunits_.size() >= kChunk) flush();
     }
+    /// Inserts what was collected, all or nothing. If a name is taken and --continue_on_error was given: one by one.
     void flush() {
-        if (workunits_.empty()) return;
-        store_.insert(workunits_, assignments_);
-        created_ += workunits_.size();
-        workunits_.clear();
-        assignments_.clear();
+        std::vector<Workunit> workunits = std::exchange(workunits_, {});
+        const std::vector<std::optional<Assignment>> assignments = std::exchange(assignments_, {});
+        if (workunits.empty()) return;
+        try {
+            store_.insert(workunits, assignments);
+            created_ += workunits.size();
+        } catch (const DbError& e) {
+            if (e.kind() != DbError::Kind::kDuplicate) throw;
+            if (!call_.continue_on_error) refuse_taken(workunits, e);
+            insert_each(workunits, assignments);
+        }
     }
+    std::size_t refused() const { return refused_; }  ///< by flush(), because of their names
     std::size_t created() const { return created_; }
 
   private:
+    [[noreturn]] static void refuse_taken(const std::vector<Workunit>& workunits, const DbError& why) {
+        if (workunits.size() == 1) throw ConfigError("there is a workunit named '" + workunits[0].name + "' already");
+        const std::string text = why.what();
+        throw ConfigError(fmt::format("one of {} names is taken ({}); none of these jobs was created", workunits.size(),
+                                      text.substr(0, text.find(" ["))));
+    }
+    void insert_each(std::vector<Workunit>& workunits, const std::vector<std::optional<Assignment>>& assignments) {
+        for (std::size_t i = 0; i < workunits.size(); ++i) {
+            try {
+                store_.insert(std::span(workunits).subspan(i, 1), std::span(assignments).subspan(i, 1));
+                ++created_;
+            } catch (const DbError& e) {
+                if (e.kind() != DbError::Kind::kDuplicate) throw;
+                ++refused_;
+                fmt::print(stderr, "create_work: there is a workunit named '{}' already\n", workunits[i].name);
+            }
+        }
+    }
+    void warn_of_bound(const Workunit& w) {
+        if (w.rsc_fpops_bound >= w.rsc_fpops_est || std::exchange(bound_told_, true)) return;
+        fmt::print(
+            stderr,
+            "create_work: warning: rsc_fpops_bound {:g} is below rsc_fpops_est {:g}: clients will abort such jobs; "
+            "give --rsc_fpops_bound\n",
+            w.rsc_fpops_bound, w.rsc_fpops_est);
+    }
+
     const std::string& template_text(const std::string& path) {
         const auto known = templates_.find(path);
         if (known != templates_.end()) return known->second;
@@ -107,7 +145,8 @@ class Creator {
     std::map<std::string, std::string> templates_;
     std::vector<Workunit> workunits_;
     std::vector<std::optional<Assignment>> assignments_;
-    std::size_t created_ = 0;
+    std::size_t created_ = 0, refused_ = 0;
+    bool bound_told_ = false;
     int counter_ = 0;
 };
 
@@ -168,13 +207,16 @@ std::vector<const char*> take_remote_files(int argc, const char* const* argv, st
 }
 
 int create_from_stdin(const Invocation& call, Creator& creator) {
-    int wrong = 0;
+    std::size_t wrong = 0;
     std::string text;
     for (int number = 1; std::getline(std::cin, text); ++number) {
         if (trim(text).empty()) continue;
         try {
             const JobOptions job = parse_job_line(text, call.job);
             creator.add(creator.prepare(job), to_assignment(job));
+        } catch (const DbError&) {
+            fmt::print(stderr, "create_work: {} jobs were created before line {}\n", creator.created(), number);
+            throw;  // no other line would fare better
         } catch (const Error& e) {
             fmt::print(stderr, "create_work: line {}: {}\n", number, e.what());
             if (!call.continue_on_error) {
@@ -186,6 +228,7 @@ int create_from_stdin(const Invocation& call, Creator& creator) {
         }
     }
     creator.flush();
+    wrong += creator.refused();
     if (call.verbose || wrong > 0)
         fmt::print(stderr, "create_work: {} jobs created, {} lines wrong\n", creator.created(), wrong);
     return 0;

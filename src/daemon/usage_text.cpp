@@ -63,6 +63,15 @@ std::string roff_paragraphs(std::string text) {
     return text;
 }
 
+/// Sections are lists of files, signals, commands: their lines stay lines.
+std::string roff_lines(std::string text) {
+    replace_all(text, "\n\n", "\f");
+    text = roff(text);
+    replace_all(text, "\n", "\n.br\n");
+    replace_all(text, "\f", "\n.PP\n");
+    return text;
+}
+
 }  // namespace
 
 std::string usage_text(const ProgramDoc& doc) {
@@ -97,7 +106,7 @@ std::string man_page(const ProgramDoc& doc, const std::string& version) {
         if (!option.value.empty()) out += " \\fI" + roff(option.value) + "\\fR";
         out += "\n" + roff(option.help) + "\n";
     }
-    for (const auto& [name, text] : doc.sections) out += ".SH " + roff(name) + "\n" + roff_paragraphs(text) + "\n";
+    for (const auto& [name, text] : doc.sections) out += ".SH " + roff(name) + "\n" + roff_lines(text) + "\n";
     return out;
 }
 

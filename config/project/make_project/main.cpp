@@ -29,6 +29,8 @@ struct Arguments {
     InstallSource source;
     DatabaseOptions database;
     bool no_certificates = false;
+    bool no_query = false;  ///< nothing is ever asked here
+    std::string project_host;
 };
 
 std::string user_name() {
@@ -76,6 +78,7 @@ void add_options(CommandLine& line, Arguments& arguments, std::vector<std::strin
     line.option("--name", project.short_name, "The short name, which its URLs hold.", "NAME");
     line.option("--long_name", project.long_name, "The name that volunteers see (default: the short one).", "TEXT");
     line.option("--url_base", project.url_base, "The web server (default: http:// and this host's name).", "URL");
+    line.option("--project_host", arguments.project_host, "The web server's name, if there is no --url_base.", "HOST");
     line.option("--db_name", project.db_name, "The database (default: the short name).", "NAME");
     line.option("--db_host", project.db_host, "Its host, HOST or HOST:PORT (default: this one, by its socket).",
                 "HOST");
@@ -94,6 +97,7 @@ void add_options(CommandLine& line, Arguments& arguments, std::vector<std::strin
     line.flag("--no_upload_certificates", arguments.no_certificates,
               "Accept uploads without a signature, as upstream's projects do.");
     line.option("--compat_level", project.compat_level, "0: upstream's defaults (default), 1: Sluice's.", "N");
+    line.flag("--no_query", arguments.no_query, "Accepted, as upstream's: nothing is asked here.");
     line.repeatable("--daemon", project.daemons, "Another daemon for config.xml; may be given many times.", "CMD");
     line.repeatable("--task", project.tasks, "A task for config.xml; may be given many times.", "'PERIOD: CMD'");
     line.positional("NAME", names, "The short name, and the long one, as with upstream's make_project.");
@@ -108,7 +112,8 @@ void fill_in(Arguments& arguments, const std::vector<std::string>& names, const 
     const fs::path folder = root.empty() ? fs::path(home()) / "projects" / project.short_name : fs::path(root);
     project.root = fs::absolute(folder).lexically_normal();
     if (!project.root.has_filename()) project.root = project.root.parent_path();  // "dir/"
-    if (project.url_base.empty()) project.url_base = "http://" + full_host_name();
+    if (project.url_base.empty())
+        project.url_base = "http://" + (arguments.project_host.empty() ? full_host_name() : arguments.project_host);
     while (project.url_base.ends_with('/')) project.url_base.pop_back();
     if (project.db_name.empty()) project.db_name = project.short_name;
     if (project.db_user.empty()) project.db_user = user_name();

@@ -36,6 +36,7 @@ class Updater {
     /// True if nothing went wrong.
     bool run() {
         platforms_ = store_->platforms();
+        for (const Platform& platform : platforms_) platform_names_.push_back(platform.name);
         apps_ = store_->apps();
         std::vector<std::string> skipped;
         const std::vector<VersionFolder> folders = find_version_folders(config_.app_dir, skipped);
@@ -57,7 +58,8 @@ class Updater {
         }
     }
 
-    void handle(const VersionFolder& folder) {
+    void handle(VersionFolder folder) {
+        split_platform(folder, platform_names_);
         AppVersion version;
         version.appid = id_of(apps_, folder.app, folder, "app");
         version.platformid = id_of(platforms_, folder.platform, folder, "platform");
@@ -68,7 +70,7 @@ class Updater {
             if (options_.verbose) fmt::print("{}: in the database already\n", folder.path.string());
             return;
         }
-        VersionSpec spec = read_version(folder.path);
+        VersionSpec spec = read_and_warn(folder.path);
         if (spec.api_version.empty()) spec.api_version = api_version_of(spec);
         std::vector<FileFacts> facts = sign_and_check(spec, keys_, config_.download_dir);
         describe(folder, spec);
@@ -79,6 +81,22 @@ class Updater {
         const Id id = store_->add_version(version, SystemClock().now_sec());
         ++added_;
         fmt::print("Added as app version {}\n", id);
+    }
+
+    static VersionSpec read_and_warn(const fs::path& folder) {
+        std::vector<std::string> warnings;
+        const auto tell = [&] {
+            std::fflush(stdout);
+            for (const std::string& warning : warnings) fmt::print(stderr, "{}\n", warning);
+        };
+        try {
+            VersionSpec spec = read_version(folder, warnings);
+            tell();
+            return spec;
+        } catch (const ConfigError&) {
+            tell();  // a mistyped <main_program/> is the reason for the error
+            throw;
+        }
     }
 
     template <typename Row>
@@ -120,6 +138,7 @@ class Updater {
     std::unique_ptr<ProjectSetupStore> store_;
     InstallKeys keys_;
     std::vector<Platform> platforms_;
+    std::vector<std::string> platform_names_;
     std::vector<App> apps_;
     int added_ = 0, known_ = 0, failed_ = 0;
 };

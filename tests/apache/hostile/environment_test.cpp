@@ -196,6 +196,8 @@ class Programs : public testing::TestWithParam<std::vector<std::string>> {
     }
 };
 
+class ProgramsOfTheDatabase : public Programs {};
+
 TEST_P(Programs, WithoutConfigXml) {
     World world;
     fs::rename(world.config(), world.project.folder() / "away");
@@ -210,21 +212,21 @@ TEST_P(Programs, WithABrokenConfigXml) {
     world.edit_config("<daily_result_quota>many<", "<daily_result_quota>500<");
 }
 
-TEST_P(Programs, WithAWrongPassword) {
-    if (GetParam().front() == "show_shmem") GTEST_SKIP() << "needs no database";
+TEST_P(ProgramsOfTheDatabase, WithAWrongPassword) {
     World world;
     world.project.stop_daemons();
     world.edit_config("<db_passwd></db_passwd>", "<db_passwd>wrong</db_passwd>");
     expect_refusal(world, "refuses user 'root': check <db_user> and <db_passwd>");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Programs,
-                         testing::Values(std::vector<std::string>{"transitioner", "--one_pass"},
-                                         std::vector<std::string>{"size_census"},
-                                         std::vector<std::string>{"batch_stats"},
-                                         std::vector<std::string>{"batch_accel"},
-                                         std::vector<std::string>{"show_shmem"}),
-                         [](const auto& words) { return words.param.front(); });
+const std::vector<std::vector<std::string>> kOfTheDatabase = {
+    {"transitioner", "--one_pass"}, {"size_census"}, {"batch_stats"}, {"batch_accel"}};
+const auto kProgramName = [](const testing::TestParamInfo<std::vector<std::string>>& words) {
+    return words.param.front();
+};
+INSTANTIATE_TEST_SUITE_P(Database, Programs, testing::ValuesIn(kOfTheDatabase), kProgramName);
+INSTANTIATE_TEST_SUITE_P(Array, Programs, testing::Values(std::vector<std::string>{"show_shmem"}), kProgramName);
+INSTANTIATE_TEST_SUITE_P(All, ProgramsOfTheDatabase, testing::ValuesIn(kOfTheDatabase), kProgramName);
 
 /// Daemons that live on wait for the database, and say so once.
 TEST(Daemons, AWrongPasswordIsSaidAndWaitedOut) {

@@ -23,15 +23,15 @@ struct Variant {
 
 class ProjectPages : public testing::TestWithParam<Variant> {
   protected:
-    ProjectPages() : root_(dir_ / "tiles") {
+    ProjectPages() : root_(dir_ / "Kacheln-Größe&(1)~") {
         // The web server's user must get through; copies of programs, since it may not see the build folder.
         fs::permissions(dir_.path(), fs::perms(0755));
         const RunResult made = run({SLUICE_BUILD "/bin/make_project", "--no_db", "--copy", "--name", "tiles", "--root",
                                     root_.string(), "--url_base", "http://127.0.0.1", "--install_from", SLUICE_BUILD,
                                     "--web_user", ::geteuid() == 0 ? "www-data" : ""});
         if (made.status != 0) throw std::runtime_error(made.err);
-        dir_.write("tiles/download/data.php", "<?php not run ?>");
-        dir_.write("tiles/upload/secret", "secret");
+        dir_.write("Kacheln-Größe&(1)~/download/data.php", "<?php not run ?>");
+        dir_.write("Kacheln-Größe&(1)~/upload/secret", "secret");
         ApacheOptions options;
         options.mode = GetParam().mode;
         if (GetParam().mode == ApacheMode::kProxy) {

@@ -273,6 +273,42 @@ TEST_F(AppVersions, ABrokenOneDoesNotStopTheOthers) {
     EXPECT_EQ(text_of(root_ / "download/render_1.0"), "good");
 }
 
+TEST_F(AppVersions, FilesOfSubfoldersKeepTheirNames) {
+    // A platform whose name holds the separator, too.
+    const std::string folder = "1.0/x86_64-pc-freebsd__sysv__mt/";
+    lay_out(folder + "render_1.0", "program");
+    lay_out(folder + "lib/colours_1.0", "data");
+    lay_out(folder + "lib/unlisted", "data");
+    lay_out(
+        folder + "version.xml",
+        "<version><file><physical_name>render_1.0</physical_name><main_program/></file><oddity/>"
+        "<file><physical_name>lib/colours_1.0</physical_name><logical_name>colours</logical_name></file></version>");
+    const RunResult result = in_project({"update_versions", "--noconfirm"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("<oddity> is unknown in <version> and ignored"));
+    EXPECT_EQ(text_of(root_ / "download/lib/colours_1.0"), "data");
+    EXPECT_FALSE(fs::exists(root_ / "download/lib/unlisted"));
+    const Table versions = rows(Sql("SELECT plan_class, xml_doc FROM app_version JOIN platform p ON p.id=platformid "
+                                    "WHERE p.name='x86_64-pc-freebsd__sysv'"),
+                                2);
+    ASSERT_EQ(versions.size(), 1U);
+    EXPECT_EQ(versions[0][0], "mt");
+    EXPECT_THAT(versions[0][1],
+                AllOf(HasSubstr("<name>lib/colours_1.0</name>\n<url>http://127.0.0.1/tiles/download/lib/"
+                                "colours_1.0</url>"),
+                      HasSubstr("<file_name>lib/colours_1.0</file_name>\n<open_name>colours</open_name>")));
+}
+
+TEST_F(ProjectSetup, UpstreamsOptionsAreUnderstood) {
+    const RunResult made =
+        run({SLUICE_BIN "/make_project", "--no_query", "--no_db", "--project_root", root_.string(), "--project_host",
+             "tiles.example.org", "--install_from", (dir_ / "prefix").string(), "tiles", "Tiles@home"});
+    ASSERT_EQ(made.status, 0) << made.err;
+    const std::string config = text_of(root_ / "config.xml");
+    EXPECT_THAT(config, HasSubstr("<master_url>http://tiles.example.org/tiles/</master_url>"));
+    EXPECT_THAT(config, HasSubstr("<long_name>Tiles@home</long_name>"));
+}
+
 TEST_F(ProjectSetup, AccountsAreMadeOnce) {
     ASSERT_EQ(make_project().status, 0);
     const RunResult made = in_project({"create_account", "--email", "me@example.org", "--name", "O'Neil \\ \"x\""});

@@ -166,6 +166,39 @@ TEST_F(WorkChain, CreateWorkFromStdinInBulkAndTargets) {
     EXPECT_EQ(count("name='y'"), 1);
 }
 
+TEST_F(WorkChain, CreateWorkSaysWhichNameIsTakenAndGoesOnIfAskedTo) {
+    stage("f1");
+    ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "taken", "f1"}).status, 0);
+    const auto again = run_program({"create_work", "--appname", "a", "--wu_name", "taken", "f1"});
+    EXPECT_EQ(again.status, 1);
+    EXPECT_EQ(again.err, "create_work: there is a workunit named 'taken' already\n");
+    // All of a chunk or nothing …
+    const std::string lines = "--wu_name one f1\n--wu_name taken f1\n--wu_name two f1\n";
+    const auto whole = run_program({"create_work", "--appname", "a", "--stdin"}, lines);
+    EXPECT_EQ(whole.status, 1);
+    EXPECT_NE(whole.err.find("'taken'"), std::string::npos) << whole.err;
+    EXPECT_EQ(count("1"), 1);
+    // … unless it is to go on: the others are created, also those of later chunks.
+    std::string many = lines;
+    for (int i = 0; i < 1500; ++i) many += "--wu_name later_" + std::to_string(i) + " f1\n";
+    const auto rest = run_program({"create_work", "--appname", "a", "--stdin", "--continue_on_error"}, many);
+    EXPECT_EQ(rest.status, 0) << rest.err;
+    EXPECT_EQ(count("1"), 1503);
+    EXPECT_NE(rest.err.find("there is a workunit named 'taken' already"), std::string::npos) << rest.err;
+    EXPECT_NE(rest.err.find("1502 jobs created, 1 lines wrong"), std::string::npos) << rest.err;
+}
+
+TEST_F(WorkChain, CreateWorkWithLittleSaidMakesJobsThatCanBeDone) {
+    stage("f1");
+    EXPECT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "q", "--min_quorum", "2", "f1"}).status, 0);
+    EXPECT_EQ(count("name='q' AND min_quorum=2 AND target_nresults=2 AND max_total_results>=2"), 1);
+    const auto large =
+        run_program({"create_work", "--appname", "a", "--wu_name", "l", "--rsc_fpops_est", "1e15", "f1"});
+    EXPECT_EQ(large.status, 0) << large.err;
+    EXPECT_EQ(count("name='l' AND rsc_fpops_est=1e15 AND rsc_fpops_bound=8.64e13"), 1);
+    EXPECT_NE(large.err.find("rsc_fpops_bound 8.64e+13 is below rsc_fpops_est 1e+15"), std::string::npos) << large.err;
+}
+
 TEST_F(WorkChain, QuorumOfTwoIsValidatedCreditedAndAssimilatedOnce) {
     make_workunit(2);
     for (const Id host : {1, 2, 3})

@@ -1,16 +1,12 @@
-// config.xml's lexical rules, resolution of "not given", config_aux.xml, and messages.
+// config.xml's lexical rules, resolution of "not given", and messages.
 #include "config/load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "config/db_settings.h"
 #include "sluice/base/error.h"
-#include "sluice/base/files.h"
-#include "sluice/base/project.h"
 
 namespace sluice {
 namespace {
@@ -48,6 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, IntegerText,
                                          IntCase{"<report_max>010</report_max>", 8},
                                          IntCase{"<report_max>\n   42\t\n</report_max>", 42},
                                          IntCase{"<report_max></report_max>", 0}, IntCase{"<report_max/>", 0},
+                                         IntCase{"<report_max>5</report_max><report_max/>", 5},
                                          IntCase{"<report_max>+5</report_max>", 5},
                                          IntCase{"<report_max>1</report_max><report_max>2</report_max>", 2},
                                          IntCase{"<!-- <report_max>9</report_max> --><report_max>3</report_max>", 3},
@@ -91,6 +88,28 @@ TEST(Load, NumbersFollowStrtod) {
                      0.25);
 }
 
+// <x/> of a number says nothing at all (upstream); <x></x> is 0.
+TEST(Load, AClosedElementOfANumberLeavesTheDefault) {
+    const ProjectConfig closed =
+        parse(
+            "<max_wus_to_send/><maintenance_delay/><default_disk_min_free_gb /><sched_debug_level/>"
+            "<version_select_random_factor/><scheduler_log_buffer/><dont_search_host_for_user/><max_ncpus/>")
+            .config;
+    EXPECT_EQ(closed.max_wus_to_send, 10);
+    EXPECT_EQ(closed.maintenance_delay, 3600);
+    EXPECT_EQ(closed.default_disk_min_free_gb, 1);
+    EXPECT_EQ(closed.sched_debug_level, 3);
+    EXPECT_EQ(closed.version_select_random_factor, 1);
+    EXPECT_EQ(closed.scheduler_log_buffer, 32768);
+    EXPECT_EQ(closed.max_ncpus, 64);
+    EXPECT_THAT(closed.dont_search_host_for_user, IsEmpty());
+    const ProjectConfig empty =
+        parse("<maintenance_delay></maintenance_delay><max_wus_to_send></max_wus_to_send>").config;
+    EXPECT_EQ(empty.maintenance_delay, 0);
+    EXPECT_EQ(empty.max_wus_to_send, 999999);
+    EXPECT_EQ(parse("<compat_level>1</compat_level><max_wus_to_send/>").config.max_wus_to_send, 50);
+}
+
 TEST(Load, ModesAreOctal) {
     const ProjectConfig config = parse(
                                      "<fuh_set_initial_permission>660</fuh_set_initial_permission>"
@@ -98,6 +117,8 @@ TEST(Load, ModesAreOctal) {
                                      .config;
     EXPECT_EQ(config.fuh_set_initial_permission, 0660);
     EXPECT_EQ(config.fuh_set_completed_permission, 0644);
+    EXPECT_EQ(parse("<fuh_set_initial_permission></fuh_set_initial_permission>").config.fuh_set_initial_permission, -1);
+    EXPECT_EQ(parse("<fuh_set_completed_permission/>").config.fuh_set_completed_permission, -1);
     EXPECT_THAT(error_of("<fuh_set_initial_permission>668</fuh_set_initial_permission>"), HasSubstr("octal"));
 }
 
@@ -114,7 +135,7 @@ TEST_P(BadValue, IsAnErrorThatNamesEverything) {
 INSTANTIATE_TEST_SUITE_P(
     Rules, BadValue,
     testing::Values(BadCase{"<max_ncpus>8 CPUs</max_ncpus>", "<max_ncpus>8 CPUs</max_ncpus>",
-                            "whole number from 1 to 1000000"},
+                            "whole number from 1 to 2147483647"},
                     BadCase{"<max_ncpus>0</max_ncpus>", "<max_ncpus>0</max_ncpus>", "from 1 to"},
                     BadCase{"<report_max>12abc</report_max>", "12abc", "from 0 to 2147483647"},
                     BadCase{"<report_max>-1</report_max>", "-1", "from 0"},
@@ -130,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadCase{"<compat_level>2</compat_level>", "compat_level", "from 0 to 1"},
                     BadCase{"<compat_level>new</compat_level>", "new", "from 0 to 1"},
                     BadCase{"<decision_log>some</decision_log>", "some", "off, nowork or all"},
-                    BadCase{"<dont_search_host_for_user>bob</dont_search_host_for_user>", "bob", "from 1"},
+                    BadCase{"<dont_search_host_for_user>bob</dont_search_host_for_user>", "bob", "from 0"},
                     BadCase{"<score_weights><size_class>big</size_class></score_weights>", "big", "number"},
                     BadCase{"<score_weights>5</score_weights>", "score_weights", "elements NAME"},
                     BadCase{"<report_max><x>1</x></report_max>", "report_max", "other elements"},
@@ -197,6 +218,25 @@ TEST(Load, ShmemKeyIsHexadecimalOrDecimal) {
     EXPECT_EQ(parse("<shmem_key> 286371602 </shmem_key>").config.shmem_key, 286371602);
     EXPECT_EQ(parse("<shmem_key>0xffffffff</shmem_key>").config.shmem_key,
               parse("<shmem_key>-1</shmem_key>").config.shmem_key);
+}
+
+// What upstream reads without complaint and what has a meaning there stays readable.
+TEST(Load, LargeAndOddNumbersThatUpstreamTakes) {
+    EXPECT_EQ(parse("<max_wus_to_send>2147483647</max_wus_to_send>").config.max_wus_to_send, 999999);
+    EXPECT_EQ(parse("<max_ncpus>2147483647</max_ncpus>").config.max_ncpus, 2147483647);
+    EXPECT_EQ(parse("<reliable_on_priority>-2147483648</reliable_on_priority>").config.reliable_on_priority,
+              -2147483647 - 1);
+    EXPECT_EQ(parse("<sched_debug_level>99</sched_debug_level>").config.sched_debug_level, 4);
+    EXPECT_EQ(parse("<fuh_debug_level>-1</fuh_debug_level>").config.fuh_debug_level, 1);
+    EXPECT_EQ(parse("<reliable_max_error_rate>5</reliable_max_error_rate>").warnings.size(), 0u);
+    EXPECT_THAT(parse("<dont_search_host_for_user>0</dont_search_host_for_user>").config.dont_search_host_for_user,
+                ElementsAre(0));
+}
+
+TEST(Load, AnEmptyBanBansNobody) {
+    const LoadedConfig loaded = parse("<ban_os></ban_os><ban_cpu/><ban_os>Linux</ban_os>");
+    EXPECT_THAT(loaded.config.ban_os, ElementsAre("Linux"));
+    EXPECT_THAT(loaded.config.ban_cpu, IsEmpty());
 }
 
 TEST(Load, GracePeriodTheLaterTagWins) {
@@ -291,84 +331,6 @@ TEST(Load, NothingAfterTheConfigElementMatters) {
                            "config.xml")
                   .config.report_max,
               3);
-}
-
-TEST(Aux, LimitsOfProjectAndApps) {
-    const ProjectConfig config = parse(
-                                     "<max_wus_in_progress>2</max_wus_in_progress>"
-                                     "<max_wus_in_progress_gpu>3</max_wus_in_progress_gpu>",
-                                     R"(<?xml version="1.0" ?>
-<config><max_jobs_in_progress>
-  <project><total_limit><jobs>100</jobs></total_limit><gpu_limit><jobs>4</jobs><per_proc/></gpu_limit></project>
-  <app><app_name>uc</app_name><cpu_limit><jobs>8</jobs><per_proc>0</per_proc></cpu_limit></app>
-  <app><app_name>b</app_name></app>
-</max_jobs_in_progress></config>)")
-                                     .config;
-    const MaxJobsInProgress expected{{{100, false}, {2, true}, {4, true}}, {{"uc", {{}, {8, false}, {}}}, {"b", {}}}};
-    EXPECT_EQ(config.max_jobs_in_progress, expected);
-}
-
-TEST(Aux, WrongFilesAreErrors) {
-    EXPECT_THAT(error_of("", "<config><max_jobs_in_progress>"), HasSubstr("config_aux.xml"));
-    EXPECT_THAT(error_of("", "<config><max_jobs_in_progress><app><cpu_limit/></app></max_jobs_in_progress></config>"),
-                HasSubstr("app_name"));
-    EXPECT_THAT(error_of("",
-                         "<config><max_jobs_in_progress><project><cpu_limit><jobs>x</jobs></cpu_limit></project>"
-                         "</max_jobs_in_progress></config>"),
-                AllOf(HasSubstr("<jobs>x</jobs>"), HasSubstr("whole number")));
-    EXPECT_THAT(error_of("", "nothing"), HasSubstr("config_aux.xml"));
-    EXPECT_THAT(parse("<max_jobs_in_progress><project/></max_jobs_in_progress>").warnings,
-                ElementsAre(HasSubstr("config_aux.xml")));
-}
-
-/// A folder with a config.xml, removed at the end.
-class ProjectFolder : public testing::Test {
-  protected:
-    ProjectFolder() {
-        char name[] = "/tmp/sluice_config_XXXXXX";
-        root_ = mkdtemp(name);
-    }
-    ~ProjectFolder() override { fs::remove_all(root_); }
-    void write(const std::string& name, const std::string& text) { std::ofstream(root_ / name) << text; }
-    fs::path root_;
-};
-
-TEST_F(ProjectFolder, FoldersAreNeverEmpty) {
-    write("config.xml", "<boinc><config><upload_dir>/data/up</upload_dir><key_dir>secret</key_dir></config></boinc>");
-    const ProjectConfig config = load_config(root_).config;
-    EXPECT_EQ(config.project_dir, root_.string());
-    EXPECT_EQ(config.upload_dir, "/data/up");
-    EXPECT_EQ(config.key_dir, (root_ / "secret").string());
-    EXPECT_EQ(config.download_dir, (root_ / "download").string());
-    EXPECT_EQ(config.bin_dir, (root_ / "bin").string());
-    EXPECT_EQ(config.decision_log_dir, (root_ / ("log_" + short_host_name()) / "decisions").string());
-    EXPECT_EQ(config.host, short_host_name());
-}
-
-TEST_F(ProjectFolder, AProjectDirThatIsGoneGivesAWarning) {
-    write("config.xml", "<boinc><config><project_dir>/nowhere/p</project_dir></config></boinc>");
-    const LoadedConfig loaded = load_config(root_);
-    EXPECT_EQ(loaded.config.project_dir, root_.string());
-    EXPECT_THAT(loaded.warnings, ElementsAre(HasSubstr("/nowhere/p")));
-}
-
-TEST_F(ProjectFolder, ProblemsNameTheFile) {
-    EXPECT_THROW(load_config(root_), ConfigError);
-    write("config.xml", "<boinc><config><report_max>x</report_max></config></boinc>");
-    try {
-        load_config(root_);
-        FAIL();
-    } catch (const ConfigError& error) {
-        EXPECT_THAT(error.what(), HasSubstr((root_ / "config.xml").string()));
-    }
-    write("config.xml", "<boinc><config></config></boinc>");
-    write("config_aux.xml", " ");
-    try {
-        load_config(root_);
-        FAIL();
-    } catch (const ConfigError& error) {
-        EXPECT_THAT(error.what(), HasSubstr((root_ / "config_aux.xml").string()));
-    }
 }
 
 }  // namespace

@@ -88,9 +88,12 @@ TEST(ManPages, AreInstalled) {
     for (const fs::path& program : programs()) wanted.insert(program.filename().string() + ".1");
     for (const auto& entry : fs::directory_iterator(prefix.path() / "share/man/man1"))
         found.insert(entry.path().filename());
+    wanted.insert({"stop.1", "status.1"});  // start by other names
     EXPECT_EQ(found, wanted);
-    for (const char* name :
-         {"feeder", "transitioner", "size_regulator", "size_census", "batch_stats", "batch_accel", "show_shmem"})
+    for (const char* name : {"stop.1", "status.1"})
+        EXPECT_EQ(text_of(prefix.path() / "share/man/man1" / name), ".so man1/start.1\n");
+    for (const char* name : {"feeder", "transitioner", "size_regulator", "size_census", "batch_stats", "batch_accel",
+                             "show_shmem", "crypt_prog", "sign_executable", "sluice_options"})
         EXPECT_TRUE(found.contains(std::string(name) + ".1")) << name;
 }
 

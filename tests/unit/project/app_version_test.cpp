@@ -15,6 +15,12 @@
 namespace sluice {
 namespace {
 
+/// Where warnings do not matter.
+VersionSpec read_version(const fs::path& folder) {
+    std::vector<std::string> warnings;
+    return sluice::read_version(folder, warnings);
+}
+
 using test::TempDir;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -58,7 +64,8 @@ TEST(Version, ASingleFileIsTheMainProgram) {
     dir.write("tiles_1.0", "program");
     dir.write("tiles_1.0.sig", "signature");
     dir.write(".hidden", "");
-    const VersionSpec spec = read_version(dir.path());
+    std::vector<std::string> warnings;
+    const VersionSpec spec = sluice::read_version(dir.path(), warnings);
     ASSERT_EQ(spec.files.size(), 1U);
     EXPECT_EQ(spec.files[0].physical_name, "tiles_1.0");
     EXPECT_TRUE(spec.files[0].main_program && spec.files[0].executable);
@@ -80,7 +87,8 @@ TEST(Version, VersionXmlSaysTheRest) {
   <is_wrapper/><needs_network>1</needs_network><dont_throttle>0</dont_throttle><beta/>
   <file_prefix>slots</file_prefix><api_version>7.21.0</api_version>
 </version>)");
-    const VersionSpec spec = read_version(dir.path());
+    std::vector<std::string> warnings;
+    const VersionSpec spec = sluice::read_version(dir.path(), warnings);
     ASSERT_EQ(spec.files.size(), 4U);
     const auto file = [&](const std::string& name) {
         return *std::ranges::find(spec.files, name, &VersionFile::physical_name);
@@ -91,8 +99,9 @@ TEST(Version, VersionXmlSaysTheRest) {
     EXPECT_EQ(file("job_2.xml").logical_name, "job.xml");
     EXPECT_TRUE(file("job_2.xml").copy_file);
     EXPECT_THAT(file("job_2.xml").urls, ElementsAre("http://a/job_2.xml", "http://b/job_2.xml"));
-    EXPECT_TRUE(file("data_2").gzip);
-    EXPECT_EQ(file("data_2").path, dir / "sub/data_2");
+    EXPECT_TRUE(file("sub/data_2").gzip);
+    EXPECT_EQ(file("sub/data_2").path, dir / "sub/data_2");
+    EXPECT_THAT(warnings, testing::IsEmpty());
     EXPECT_TRUE(spec.is_wrapper && spec.needs_network && spec.beta);
     EXPECT_FALSE(spec.dont_throttle);
     EXPECT_EQ(spec.file_prefix, "slots");
@@ -104,8 +113,9 @@ TEST(Version, MistakesAreNamed) {
         TempDir dir;
         for (const std::string& file : files) dir.write(file, file);
         if (!version_xml.empty()) dir.write("version.xml", version_xml);
+        std::vector<std::string> warnings;
         try {
-            read_version(dir.path());
+            sluice::read_version(dir.path(), warnings);
         } catch (const ConfigError& error) {
             return std::string(error.what());
         }
@@ -121,10 +131,43 @@ TEST(Version, MistakesAreNamed) {
                 HasSubstr("<physical_name>c"));
     EXPECT_THAT(error_of("<version><file><physical_name>../../etc/passwd</physical_name></file></version>", {"a"}),
                 HasSubstr("no such file"));
-    EXPECT_THAT(error_of("<version><flie/></version>", {"a"}), HasSubstr("<flie>"));
+    EXPECT_THAT(error_of("<version><flie/></version>", {"a"}), HasSubstr("no error"));
     EXPECT_THAT(error_of("<version><file><physical_name>a</physical_name>", {"a"}), HasSubstr("version.xml"));
     EXPECT_THAT(error_of("nothing", {"a"}), HasSubstr("<version>"));
     EXPECT_THAT(error_of("", {"two words"}), HasSubstr("blanks"));
+}
+
+TEST(Version, UnknownElementsAreToldAndSkipped) {
+    TempDir dir;
+    dir.write("a", "a");
+    dir.write("b", "b");
+    dir.write("version.xml", R"(<version><flie/><file><physical_name>a</physical_name><main_program/><sticky/></file>
+<min_libc>2</min_libc></version>)");
+    std::vector<std::string> warnings;
+    EXPECT_EQ(sluice::read_version(dir.path(), warnings).files.size(), 2U);
+    EXPECT_THAT(warnings, testing::UnorderedElementsAre(HasSubstr("<flie> is unknown in <version>"),
+                                                        HasSubstr("<sticky> is unknown in <file>"),
+                                                        HasSubstr("<min_libc> is unknown in <version>")));
+    // What keeps the version from being added does not hide them.
+    dir.write("version.xml", "<version><file><physical_name>a</physical_name><main_progam/></file></version>");
+    warnings.clear();
+    EXPECT_THROW(sluice::read_version(dir.path(), warnings), ConfigError);
+    EXPECT_THAT(warnings, ElementsAre(HasSubstr("<main_progam>")));
+}
+
+TEST(VersionFolders, NamesOfPlatformsMayHoldTheSeparator) {
+    const std::vector<std::string> known{"x86_64-pc-freebsd", "x86_64-pc-freebsd__sysv", "windows_x86_64"};
+    const auto split = [&](const std::string& name) {
+        VersionFolder folder{"apps/a/1.0/" + name, "a", "first", "second", 100};
+        split_platform(folder, known);
+        return folder.platform + " + " + folder.plan_class;
+    };
+    EXPECT_EQ(split("x86_64-pc-freebsd__sysv"), "x86_64-pc-freebsd__sysv + ");
+    EXPECT_EQ(split("x86_64-pc-freebsd__sysv__mt"), "x86_64-pc-freebsd__sysv + mt");
+    EXPECT_EQ(split("x86_64-pc-freebsd__mt"), "x86_64-pc-freebsd + mt");
+    EXPECT_EQ(split("windows_x86_64__cuda__x"), "windows_x86_64 + cuda__x");
+    EXPECT_EQ(split("windows_x86_64"), "windows_x86_64 + ");
+    EXPECT_EQ(split("windows_x86_641"), "first + second") << "an unknown platform stays as it was";
 }
 
 TEST(ApiVersion, IsTheFirstInTheProgram) {

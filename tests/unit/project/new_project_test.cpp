@@ -101,6 +101,19 @@ TEST(NewProjectFiles, AnotherSocketIsKnownEverywhere) {
     }
 }
 
+TEST(NewProjectFiles, LettersOfAllLanguagesMayBeInTheFoldersName) {
+    NewProject project = a_project();
+    project.root = "/srv/Größe&(1)/tiles";
+    EXPECT_NO_THROW(check_new_project(project));
+    EXPECT_EQ(parse_config(text_of(project, "config.xml"), "config.xml").config.upload_dir,
+              "/srv/Größe&(1)/tiles/upload");
+    EXPECT_THAT(text_of(project, "tiles.cronjob"),
+                HasSubstr("cd '/srv/Größe&(1)/tiles' && '/srv/Größe&(1)/tiles'/bin/start --cron"));
+    EXPECT_THAT(text_of(project, "tiles.httpd.conf"),
+                HasSubstr("ScriptAlias /tiles_cgi \"/srv/Größe&(1)/tiles/cgi-bin\""));
+    EXPECT_THAT(text_of(a_project(), "tiles.cronjob"), HasSubstr("cd /srv/boinc/tiles && /srv/boinc/tiles/bin/start"));
+}
+
 TEST(NewProjectFiles, WhatTheWebServerNeedsIsSaid) {
     NewProject project = a_project();
     EXPECT_THAT(text_of(project, "tiles.readme"), Not(HasSubstr("usermod")));
@@ -135,6 +148,12 @@ INSTANTIATE_TEST_SUITE_P(
                     BadProject{"empty", [](NewProject& p) { p.short_name = ""; }},
                     BadProject{"quote in root", [](NewProject& p) { p.root = "/srv/\"x"; }},
                     BadProject{"blank in root", [](NewProject& p) { p.root = "/srv/my projects/x"; }},
+                    BadProject{"variable in root", [](NewProject& p) { p.root = "/srv/${HOME}"; }},
+                    BadProject{"pattern in root", [](NewProject& p) { p.root = "/srv/*"; }},
+                    BadProject{"fragment in root", [](NewProject& p) { p.root = "/srv/a#b"; }},
+                    BadProject{"percent in root", [](NewProject& p) { p.root = "/srv/100%"; }},
+                    BadProject{"newline in root", [](NewProject& p) { p.root = "/srv/a\nb"; }},
+                    BadProject{"relative root", [](NewProject& p) { p.root = "srv/x"; }},
                     BadProject{"no scheme", [](NewProject& p) { p.url_base = "tiles.example.org"; }},
                     BadProject{"scheme only", [](NewProject& p) { p.url_base = "http://"; }},
                     BadProject{"quote in URL", [](NewProject& p) { p.url_base = "http://a\"b"; }},

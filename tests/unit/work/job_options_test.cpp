@@ -70,6 +70,16 @@ TEST(CheckWorkunit, MaximaAreRaisedToTheTarget) {
     EXPECT_EQ(w.max_total_results, 3);
 }
 
+// Upstream stores a target of 1 with a quorum of 2 as it is: such a workunit would never be validated.
+TEST(CheckWorkunit, TheTargetIsRaisedToTheQuorum) {
+    auto w = good();
+    w.min_quorum = 3;
+    check_workunit(w);
+    EXPECT_EQ(w.target_nresults, 3);
+    EXPECT_EQ(w.max_success_results, 3);
+    EXPECT_EQ(w.max_total_results, 3);
+}
+
 TEST(CheckWorkunit, WhatCanNotWorkIsRefused) {
     const auto refused = [](auto change) {
         auto w = good();
@@ -78,11 +88,9 @@ TEST(CheckWorkunit, WhatCanNotWorkIsRefused) {
     };
     refused([](Workunit& w) { w.rsc_fpops_est = 0; });
     refused([](Workunit& w) { w.rsc_fpops_bound = 0; });
-    refused([](Workunit& w) { w.rsc_fpops_bound = w.rsc_fpops_est / 2; });
     refused([](Workunit& w) { w.rsc_disk_bound = 0; });
     refused([](Workunit& w) { w.delay_bound = 0; });
     refused([](Workunit& w) { w.target_nresults = 0; });
-    refused([](Workunit& w) { w.min_quorum = 2; });
     refused([](Workunit& w) { w.name = ""; });
     refused([](Workunit& w) { w.name = "a/b"; });
     refused([](Workunit& w) { w.name = "a'b"; });

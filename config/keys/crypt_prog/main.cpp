@@ -11,18 +11,18 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/signing.h"
+#include "sluice/daemon/command_line.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::string_view kUsage =
-    "usage: crypt_prog -genkey 1024 PRIVATE_KEY_FILE PUBLIC_KEY_FILE\n"
-    "       crypt_prog -sign FILE PRIVATE_KEY_FILE             signature on stdout\n"
-    "       crypt_prog -sign_string TEXT PRIVATE_KEY_FILE      signature on stdout\n"
-    "       crypt_prog -verify FILE SIGNATURE_FILE PUBLIC_KEY_FILE\n"
-    "       crypt_prog -verify_string TEXT SIGNATURE_FILE PUBLIC_KEY_FILE\n"
-    "       crypt_prog -test_crypt PRIVATE_KEY_FILE PUBLIC_KEY_FILE\n"
-    "Exit status: 0, 1 the signature is not valid, 2 an error.\n";
+constexpr const char* kCommands =
+    "crypt_prog -genkey 1024 PRIVATE_KEY_FILE PUBLIC_KEY_FILE\n"
+    "crypt_prog -sign FILE PRIVATE_KEY_FILE, signature on stdout\n"
+    "crypt_prog -sign_string TEXT PRIVATE_KEY_FILE, signature on stdout\n"
+    "crypt_prog -verify FILE SIGNATURE_FILE PUBLIC_KEY_FILE\n"
+    "crypt_prog -verify_string TEXT SIGNATURE_FILE PUBLIC_KEY_FILE\n"
+    "crypt_prog -test_crypt PRIVATE_KEY_FILE PUBLIC_KEY_FILE";
 
 std::string file_text(const std::string& file) {
     auto text = read_file(file);
@@ -51,6 +51,7 @@ int test_pair(const std::string& private_file, const std::string& public_file) {
     return fits ? 0 : 1;
 }
 
+/// 3: it is none of the commands.
 int run(std::vector<std::string> words) {
     std::string command = words.empty() ? "" : words[0];
     if (command.starts_with("--")) command.erase(0, 1);
@@ -71,9 +72,25 @@ int run(std::vector<std::string> words) {
         return tell(PublicKey::read(words[3]).verify(words[1], file_text(words[2])), "string");
     }
     if (is("-test_crypt", 3)) return test_pair(words[1], words[2]);
-    const bool help = command == "-h" || command == "-help";
-    fmt::print(stderr, "{}", kUsage);
-    return help ? 0 : 2;
+    return 3;
+}
+
+int run_or_explain(int argc, const char* const* argv) {
+    const int status = run({argv + 1, argv + argc});
+    if (status != 3) return status;
+    // Only for --help and the manual page: the commands, which look like options, are read above.
+    CommandLine line("crypt_prog", "Makes keys, signs and verifies",
+                     "Keys and signatures are in BOINC's hexadecimal text. One of the commands below, with one or two "
+                     "dashes, and its arguments.");
+    line.section("COMMANDS", kCommands);
+    line.section("EXIT STATUS", "0: done, the signature is valid. 1: it is not. 2: an error.");
+    const bool one = argc == 2;
+    const std::string_view word = one ? argv[1] : "";
+    const bool standard = word == "-h" || word == "--help" || word == "-help" || word == "-v" || word == "--version" ||
+                          word == "--man" || word == "-man";
+    if (standard) return line.parse(argc, argv).value_or(2);
+    line.fail(argc < 2 ? "a command is required" : "an unknown command, or another number of arguments than it takes");
+    return 2;
 }
 
 }  // namespace
@@ -81,7 +98,7 @@ int run(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
     try {
-        return sluice::run({argv + 1, argv + argc});
+        return sluice::run_or_explain(argc, argv);
     } catch (const std::exception& error) {
         fmt::print(stderr, "{}\n", error.what());
         return 2;
