@@ -26,6 +26,8 @@ struct Options {
     AdviceWish wish;
 };
 
+struct Stopped {};
+
 class Census {
   public:
     Census(const Options& options, const std::filesystem::path& project, const ProjectConfig& config,
@@ -40,15 +42,22 @@ class Census {
             log_normal("no app has size classes (app.n_size_classes > 1): nothing to do{}",
                        options_.all_apps ? "" : "; --all_apps looks at every app");
         std::size_t devices = 0;
-        for (const App& app : apps) devices += census(app);
+        try {
+            for (const App& app : apps) devices += census(app);
+        } catch (const Stopped&) {
+            log_normal("stopped after {} devices: what is not written yet stays as it was", devices);
+            return;
+        }
         log_normal("{} apps, {} devices, {:.3f} s", apps.size(), devices, clock_.now() - started);
     }
 
   private:
     std::size_t census(const App& app) {
         std::vector<double> speeds;
-        store_.speeds(app.id, level_ >= 1 ? -1 : kMinRecentCredit, level_ >= 1,
-                      [&](const SpeedRecord& r) { speeds.push_back(effective_speed(r)); });
+        store_.speeds(app.id, level_ >= 1 ? -1 : kMinRecentCredit, level_ >= 1, [&](const SpeedRecord& r) {
+            if (stop_requested()) throw Stopped();
+            speeds.push_back(effective_speed(r));
+        });
         if (options_.advise) {
             advise_on(app, speeds);
         } else if (speeds.empty()) {

@@ -49,7 +49,7 @@ TEST_F(SizePrograms, CensusOutlivesARestartAndAKillLeavesTheOldFile) {
     project_.write("size_census_multi", "1e+09\n2e+09\n");
     RunOptions o = options();
     o.env["MYSQL_UNIX_PORT"] = own.socket().string();
-    const auto start_and_stop_it = [&](const std::function<void(Subprocess&)>& meanwhile) {
+    const auto start_and_stop_it = [&](const std::function<void(Subprocess&, Database&)>& meanwhile) {
         Database blocker(own.settings("size"));
         blocker.execute(Sql("LOCK TABLES host WRITE"));
         Subprocess p(command({"size_census"}), o);
@@ -60,14 +60,23 @@ TEST_F(SizePrograms, CensusOutlivesARestartAndAKillLeavesTheOldFile) {
                        Sql("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT hav.et_avg%'")) >
                    0;
         })) << p.err();
-        meanwhile(p);
+        meanwhile(p, blocker);
     };
-    start_and_stop_it([](Subprocess& p) {
+    start_and_stop_it([](Subprocess& p, Database&) {
         p.send_signal(SIGKILL);
         p.wait();
     });
     EXPECT_EQ(*read_file(project_ / "size_census_multi"), "1e+09\n2e+09\n");
-    start_and_stop_it([&](Subprocess& p) {
+    start_and_stop_it([&](Subprocess& p, Database& blocker) {
+        p.send_signal(SIGTERM);
+        blocker.execute(Sql("UNLOCK TABLES"));
+        const auto ended = p.wait();
+        ASSERT_TRUE(ended);
+        EXPECT_EQ(ended->status, 0);
+        EXPECT_NE(ended->err.find("stopped after 0 devices"), std::string::npos) << ended->err;
+    });
+    EXPECT_EQ(*read_file(project_ / "size_census_multi"), "1e+09\n2e+09\n");
+    start_and_stop_it([&](Subprocess& p, Database&) {
         own.kill();
         EXPECT_TRUE(p.wait_for_output("trying again")) << p.err();
         own.start();

@@ -177,6 +177,15 @@ TEST_F(FeederTurns, AppsShareTheArrayByWeight) {
     EXPECT_EQ(by_app[1] + by_app[2], 100) << "no dead slot";
 }
 
+TEST_F(FeederTurns, AppsThatAreNotAskedForGetNoSlots) {
+    options_.allapps = true;
+    options_.appids = {1, 3};
+    for (Id id = 1; id <= 30; ++id) job(id, 0, 1 + id % 3);
+    start();
+    EXPECT_THAT(jobs(), testing::SizeIs(10));
+    for (const Id id : jobs()) EXPECT_NE(1 + id % 3, 2) << id;
+}
+
 TEST_F(FeederTurns, AllowsNewWeightsWithRereadDb) {
     config_.shmem_work_items = 20;
     options_.allapps = true;
