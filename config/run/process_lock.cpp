@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/file_problem.h"
 
 namespace sluice {
 namespace fs = std::filesystem;
@@ -25,7 +26,7 @@ struct flock whole_file(short type) {
 }
 
 [[noreturn]] void fail(const char* what, const fs::path& file) {
-    throw FileError(std::string(what) + " " + file.string() + ": " + std::strerror(errno));
+    throw FileError(std::string(what) + " " + file.string() + ": " + file_problem(errno, file));
 }
 
 /// Upstream's script unlinks its own lock file when it ends: a lock on a file that is gone keeps nobody out.

@@ -16,6 +16,7 @@
 
 #include "config/run/process_lock.h"
 #include "sluice/base/error.h"
+#include "sluice/base/file_problem.h"
 
 namespace sluice {
 namespace {
@@ -107,9 +108,12 @@ void write_pid_file(const Job& job, int pipe) {
 std::string problem_text(const Report& failure, const Job& job, const RunFolders& folders) {
     const std::string error = std::strerror(failure.value);
     switch (failure.stage) {
-        case Stage::kLock: return fmt::format("can't lock {}: {}", job.lock_file.string(), error);
-        case Stage::kOutput: return fmt::format("can't write {}: {}", job.output.string(), error);
-        case Stage::kPidFile: return fmt::format("can't write {}: {}", job.pid_file.string(), error);
+        case Stage::kLock:
+            return fmt::format("can't lock {}: {}", job.lock_file.string(), file_problem(failure.value, job.lock_file));
+        case Stage::kOutput:
+            return fmt::format("can't write {}: {}", job.output.string(), file_problem(failure.value, job.output));
+        case Stage::kPidFile:
+            return fmt::format("can't write {}: {}", job.pid_file.string(), file_problem(failure.value, job.pid_file));
         case Stage::kFolder: return fmt::format("can't enter {}: {}", folders.tmp.string(), error);
         case Stage::kExec:
             return fmt::format("can't run '{}' ({}): is it in {}, and executable?", job.words.front(), error,

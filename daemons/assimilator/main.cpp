@@ -4,6 +4,8 @@
 //
 // A script that fails does not end the daemon (upstream's does): the workunit is tried again after a while, the others
 // go on.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -88,8 +90,12 @@ class Assimilator {
         if (status != 0) {
             Failure& f = failures_[job.wu.id];
             f.next = clock_.now() + f.delay;
-            log_warning("[WU#{} {}] {} returned {}; called again in {:.0f} s", job.wu.id, job.wu.name, script_.front(),
-                        status, f.delay);
+            const std::string hint =
+                status != 127 ? ""
+                              : fmt::format(" (is {} there and executable, and the interpreter of its first line?)",
+                                            (bin_ / script_.front()).string());
+            log_warning("[WU#{} {}] {} returned {}{}; called again in {:.0f} s", job.wu.id, job.wu.name,
+                        script_.front(), status, hint, f.delay);
             f.delay = std::min(f.delay * 2, kLongestRetry);
             return false;
         }

@@ -7,16 +7,16 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/file_problem.h"
 
 namespace sluice {
 namespace {
 
 [[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
-    throw FileError(what + " " + path.string() + ": " + std::strerror(error));
+    throw FileError(what + " " + path.string() + ": " + file_problem(error, path));
 }
 
 /// Closes on every way out.

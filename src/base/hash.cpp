@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sluice/base/error.h"
+#include "sluice/base/file_problem.h"
 
 namespace sluice {
 namespace {
@@ -52,7 +53,7 @@ std::string md5_hex(std::string_view data) {
 
 std::string md5_hex_of_file(const std::filesystem::path& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    const auto fail = [&] { throw FileError("Can't read " + path.string() + ": " + std::strerror(errno)); };
+    const auto fail = [&] { throw FileError("Can't read " + path.string() + ": " + file_problem(errno, path)); };
     if (fd < 0) fail();
     const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* p) { ::close(*p); });
     Md5 md5;

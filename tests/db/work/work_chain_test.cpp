@@ -342,6 +342,10 @@ TEST_F(WorkChain, AFailingScriptIsCalledAgainLaterAndDoesNotStopTheOthers) {
     EXPECT_NE(r.err.find("s returned 1"), std::string::npos) << r.err;
     EXPECT_EQ(rows_of(db_, Sql("SELECT name, assimilate_state FROM workunit ORDER BY id"), 2),
               (Table{{"w", "1"}, {"z", "2"}}));
+    const auto missing = run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "absent wu_name"});
+    EXPECT_NE(missing.err.find("absent returned 127 (is " + (project_ / "bin/absent").string() + " there"),
+              std::string::npos)
+        << missing.err;
 }
 
 TEST_F(WorkChain, ValidatorOptionsAreChecked) {

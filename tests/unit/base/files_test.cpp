@@ -1,12 +1,16 @@
 #include "sluice/base/files.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "sluice/base/error.h"
+#include "sluice/base/file_problem.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {
@@ -130,6 +134,21 @@ TEST(FileNames, WhatIsRefused) {
     EXPECT_FALSE(is_valid_file_name(std::string_view("a\0b", 3)));
     EXPECT_TRUE(is_valid_file_name(std::string(255, 'x')));
     EXPECT_FALSE(is_valid_file_name(std::string(256, 'x')));
+}
+
+TEST(FileProblem, ADeniedPermissionSaysWhoseTheFileIs) {
+    const test::TempDir dir;
+    dir.write("config.xml", "");
+    ::chmod((dir / "config.xml").c_str(), 0640);
+    const std::string owner = ::getpwuid(::geteuid())->pw_name;
+    const std::string group = ::getgrgid(::getegid())->gr_name;
+    EXPECT_EQ(file_problem(EACCES, dir / "config.xml"),
+              "Permission denied for user " + owner + " (" + (dir / "config.xml").string() + " belongs to " + owner +
+                  ":" + group + ", mode 640); run as that user, or give this one access");
+    // One that is to be made: its folder is the obstacle.
+    EXPECT_THAT(file_problem(EACCES, dir / "no/such/file"),
+                testing::HasSubstr("(" + dir.path().string() + " belongs to " + owner));
+    EXPECT_EQ(file_problem(ENOSPC, dir / "config.xml"), "No space left on device");
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+#include "sluice/base/file_problem.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace sluice {
+namespace {
+
+std::string user_name(uid_t id) {
+    const passwd* entry = ::getpwuid(id);
+    return entry == nullptr ? std::to_string(id) : entry->pw_name;
+}
+
+std::string group_name(gid_t id) {
+    const group* entry = ::getgrgid(id);
+    return entry == nullptr ? std::to_string(id) : entry->gr_name;
+}
+
+}  // namespace
+
+std::string file_problem(int error, const std::filesystem::path& path) {
+    const std::string words = std::strerror(error);
+    if (error != EACCES && error != EPERM) return words;
+    // A file that is to be made, or that lies behind a closed folder: the nearest folder that can be seen.
+    std::filesystem::path seen = std::filesystem::absolute(path);
+    struct stat info {};
+    while (::stat(seen.c_str(), &info) != 0) {
+        if (!seen.has_relative_path()) return words;
+        seen = seen.parent_path();
+    }
+    char mode[8];
+    std::snprintf(mode, sizeof mode, "%o", static_cast<unsigned>(info.st_mode & 07777));
+    return words + " for user " + user_name(::geteuid()) + " (" + seen.string() + " belongs to " +
+           user_name(info.st_uid) + ":" + group_name(info.st_gid) + ", mode " + mode +
+           "); run as that user, or give this one access";
+}
+
+}  // namespace sluice
