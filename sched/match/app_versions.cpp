@@ -57,6 +57,13 @@ Verdict check_quota(const Quota& q) {
                                                        : feasible();
 }
 
+// Also of the old versions, which are kept for the jobs that are bound to them.
+std::array<bool, kProcTypes> resources_of_all_versions(const MatchContext& x) {
+    std::array<bool, kProcTypes> has = resources_with_versions(x.tables, x.buda);
+    for (const AppVersion& v : x.tables.versions) has[at(proc_type_of_plan_class(v.plan_class.c_str()))] = true;
+    return has;
+}
+
 // The memory bound of jobs for which 64 bits are needed, before any job is looked at.
 constexpr double kMoreThan32Bits = std::numeric_limits<double>::max();
 
@@ -91,7 +98,7 @@ VersionChooser::VersionChooser(const MatchContext& context, const JobPool& pool)
     : x_(context),
       pool_(pool),
       address_space_(address_space_32(context.host.platforms)),
-      project_has_(resources_with_versions(context.tables, context.buda)),
+      project_has_(resources_of_all_versions(context)),
       apps_(context.tables.apps.size()) {}
 
 void VersionChooser::finish(const AppFacts& app, Offer& offer) const {

@@ -29,6 +29,16 @@ TEST(Matcher, AJobCarriesWhatTheReplyNeeds) {
     EXPECT_EQ(w.pool.claimed.size(), 1u);
 }
 
+TEST(Matcher, AJobThatIsBoundToAnOldVersionIsSentThoughItsResourceHasNoOther) {
+    MatchWorld w;
+    w.app(1);
+    for (AppVersion& v : w.tables.versions) v.deprecated = true;
+    w.pool.add(a_job(1));
+    w.pool.add(a_job(2).version_num(w.tables.versions.front().version_num));
+    w.want(ProcType::kCpu, 7200, 2);
+    EXPECT_THAT(w.sent(), ElementsAre(2));
+}
+
 TEST(Matcher, TakesTheMostValuableJobs) {
     MatchWorld w;
     for (int i = 1; i <= 5; ++i) w.pool.add(a_job(i).priority(i == 3 ? 9 : i));
