@@ -188,7 +188,11 @@ bool StatsPass::run() {
     s.ltt_hosts = w.facts.ltt_hosts;
     s.versions = std::move(w.versions);
     s.apps = w.facts.verdicts;
-    w.writer->commit(s);
+    try {
+        w.writer->commit(s);
+    } catch (const FileError& e) {  // what was found out is in the database already
+        log_warning("{}; the next pass will read everything", e.what());
+    }
     return true;
 }
 

@@ -43,7 +43,7 @@ class Census {
                        options_.all_apps ? "" : "; --all_apps looks at every app");
         std::size_t devices = 0;
         try {
-            for (const App& app : apps) devices += census(app);
+            for (const App& app : apps) devices += census_or_complaint(app);
         } catch (const Stopped&) {
             log_normal("stopped after {} devices: what is not written yet stays as it was", devices);
             return;
@@ -51,7 +51,21 @@ class Census {
         log_normal("{} apps, {} devices, {:.3f} s", apps.size(), devices, clock_.now() - started);
     }
 
+    /// Some file could not be written.
+    bool failed() const { return failed_; }
+
   private:
+    /// A file that can't be written is no reason to leave the other apps without.
+    std::size_t census_or_complaint(const App& app) {
+        try {
+            return census(app);
+        } catch (const FileError& e) {
+            log_critical("app {}: {}", app.name, e.what());
+            failed_ = true;
+            return 0;
+        }
+    }
+
     std::size_t census(const App& app) {
         std::vector<double> speeds;
         store_.speeds(app.id, level_ >= 1 ? -1 : kMinRecentCredit, level_ >= 1, [&](const SpeedRecord& r) {
@@ -100,7 +114,7 @@ class Census {
     int level_;
     SizeCensusStore& store_;
     Clock& clock_;
-    bool several_ = false;
+    bool several_ = false, failed_ = false;
 };
 
 void define_options(CommandLine& line, Options& o) {
@@ -147,10 +161,11 @@ int main(int argc, char** argv) {
         SystemClock clock;
         const auto rng = make_system_rng();
         Census census(options, daemon.project, config, *store, clock);
-        return run_daemon(daemon, {clock, *rng}, [&] {
+        const int status = run_daemon(daemon, {clock, *rng}, [&] {
             census.run();
             return PassResult::kFinished;
         });
+        return census.failed() ? 1 : status;
     } catch (const std::exception& e) {
         log_critical("{}", e.what());
         return 1;

@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -39,7 +40,7 @@ constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
 
 double real_number(const std::string& option, const std::string& value) {
     const auto number = trim(value).empty() ? std::nullopt : parse_double(value);
-    if (!number) refuse(option, value, "is not a number");
+    if (!number || !std::isfinite(*number)) refuse(option, value, "is not a number");
     return *number;
 }
 

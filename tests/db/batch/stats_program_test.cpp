@@ -141,6 +141,16 @@ TEST_F(BatchStats, AnIncrementalPassWithALongerAgeFindsOlderBatchesToo) {
     EXPECT_EQ(median(1), "1000");
 }
 
+TEST_F(BatchStats, AStateThatCantBeKeptCostsFullPassesAndNothingElse) {
+    measured_batch(1, 1, 120);
+    store();
+    std::filesystem::create_directories(project / "batch_stats.state");
+    EXPECT_THAT(run_ok({"batch_stats"}), HasSubstr("the next pass will read everything"));
+    EXPECT_EQ(ltt().size(), 60u);
+    run_ok({"batch_accel"});
+    EXPECT_EQ(number(Sql("SELECT state FROM batch WHERE id=1")), 2) << "batch_accel went on to its own work";
+}
+
 TEST_F(BatchStats, WrongValuesAreRefused) {
     batch(1);
     store();

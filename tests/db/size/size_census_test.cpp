@@ -90,6 +90,22 @@ TEST_F(SizePrograms, CensusOutlivesARestartAndAKillLeavesTheOldFile) {
     ::setenv("MYSQL_UNIX_PORT", shared_socket.c_str(), 1);
 }
 
+TEST_F(SizePrograms, ACensusFileThatCantBeWrittenStopsNoOtherApp) {
+    for (Id h = 1; h <= 9; ++h) measure(h, 1e-9 / static_cast<double>(h), 100);
+    rows_.apps[2].n_size_classes = 2;
+    rows_.versions[13] = rows_.versions[11];
+    rows_.versions[13].id = 13, rows_.versions[13].appid = 2;
+    HostAppVersion hav = rows_.host_app_versions[{1, 11}];
+    hav.app_version_id = 13;
+    rows_.host_app_versions[{1, 13}] = hav;
+    store();
+    fs::create_directories(project_ / "size_census_multi");
+    const RunResult r = run_program({"size_census"});
+    EXPECT_EQ(r.status, 1);
+    EXPECT_NE(r.err.find("app multi: Can't replace"), std::string::npos) << r.err;
+    EXPECT_EQ(read_file(project_ / "size_census_plain"), "5.000000e+8\n");
+}
+
 TEST_F(SizePrograms, CensusAdviseAndDryRunWriteNoCensus) {
     for (Id h = 1; h <= 9; ++h) measure(h, 1e-9 / static_cast<double>(h * h), 100);
     store();

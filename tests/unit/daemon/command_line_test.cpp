@@ -111,6 +111,8 @@ TEST(CommandLine, WhatIsWrongIsNamedWithTheUsage) {
         {{"--count", "9999999999"}, "out of range"},
         {{"--big", "99999999999999999999"}, "out of range"},
         {{"--sleep_interval", "soon"}, "'soon' is not a number"},
+        {{"--sleep_interval", "nan"}, "'nan' is not a number"},
+        {{"--sleep_interval", "-inf"}, "'-inf' is not a number"},
         {{"--mod", "3", "x"}, "--mod"},
     };
     for (const auto& [args, expected] : cases) {
