@@ -24,14 +24,15 @@ namespace {
 
 constexpr double kDelayWithoutConfig = 3600;
 
-/// Below `folder`: what is added there, or changed in place. Applications, variants and keys are few.
-void watch_contents(const fs::path& folder, std::vector<fs::path>& files) {
+/// The folders below `folder`, where files come and go, and the files called `name` (any, if empty) in them.
+void watch_contents(const fs::path& folder, std::string_view name, std::vector<fs::path>& files) {
     constexpr std::size_t kMost = 5000;
     constexpr int kDeepest = 2;  // buda_apps/APP/VARIANT/variant.json
     std::error_code error;
     for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end && files.size() < kMost;
          it.increment(error)) {
-        files.push_back(it->path());
+        std::error_code gone;
+        if (it->is_directory(gone) || name.empty() || it->path().filename() == name) files.push_back(it->path());
         if (it.depth() >= kDeepest) it.disable_recursion_pending();
     }
 }
@@ -43,8 +44,8 @@ std::vector<fs::path> files_to_watch(const fs::path& project, const fs::path& ke
         files.push_back(project / name);
     files.push_back(key_dir / "code_sign_public");
     files.push_back(key_dir);
-    watch_contents(project / "buda_apps", files);
-    watch_contents(key_dir, files);
+    watch_contents(project / "buda_apps", "variant.json", files);
+    watch_contents(key_dir, "", files);
     return files;
 }
 
