@@ -6,6 +6,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
@@ -59,6 +60,13 @@ void Chain::set_apps(const std::vector<App>& apps) {
         if (!only.empty() && std::find(only.begin(), only.end(), app.id) == only.end()) continue;
         mine.push_back(app);
         ids.push_back(app.id);
+    }
+    for (const Id id : options.appids) {
+        if (std::find(ids.begin(), ids.end(), id) != ids.end()) {
+            unknown_.erase(id);
+        } else if (unknown_.insert(id).second) {
+            log_warning("--appids {}: there is no such app, or it is deprecated", id);
+        }
     }
     filler.set_apps(mine, static_cast<std::size_t>(config.shmem_work_items), info ? &*info : nullptr);
     enumerator.set_apps(ids);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "config/project_config.h"
 #include "feeder/enumerator.h"
@@ -27,6 +28,9 @@ struct Chain {
     Enumerator enumerator;
     Picker picker;
     SlotFiller filler;
+
+  private:
+    std::set<Id> unknown_;  ///< ids of --appids that were reported
 };
 
 /// ../hr_info.txt as upstream reads it, else PROJECT/hr_info.txt. Throws ConfigError.

@@ -45,8 +45,6 @@ void Feeder::set_up(double now) {
     chain->set_apps(loaded.apps);
     chain_ = std::move(chain);
     tables_ = std::move(loaded);
-    for (const Id id : options_.appids)
-        if (tables_.app(id) == nullptr) log_warning("--appids {}: there is no such app, or it is deprecated", id);
     publish_tables(now);
     next_scales_ = now + kScalesInterval;
     next_reload_ = now + kReloadInterval;

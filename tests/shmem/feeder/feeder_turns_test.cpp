@@ -179,9 +179,16 @@ TEST_F(FeederTurns, AppsShareTheArrayByWeight) {
 
 TEST_F(FeederTurns, AppsThatAreNotAskedForGetNoSlots) {
     options_.allapps = true;
-    options_.appids = {1, 3};
+    options_.appids = {1, 3, 99};
     for (Id id = 1; id <= 30; ++id) job(id, 0, 1 + id % 3);
+    testing::internal::CaptureStderr();
     start();
+    dir_.write("reread_db", "");
+    run(5);
+    const std::string log = testing::internal::GetCapturedStderr();
+    const auto warning = log.find("--appids 99: there is no such app");
+    EXPECT_NE(warning, std::string::npos) << log;
+    EXPECT_EQ(log.find("there is no such app"), log.rfind("there is no such app")) << "said once, and of nobody else";
     EXPECT_THAT(jobs(), testing::SizeIs(10));
     for (const Id id : jobs()) EXPECT_NE(1 + id % 3, 2) << id;
 }
