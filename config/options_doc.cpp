@@ -55,7 +55,8 @@ also when it has changed.
   nothing: the default stays.
 - White space around a value does not count; `&lt; &gt; &amp; &quot; &apos;` are decoded. `<!-- comments -->` may stand anywhere.
 - A value that is not allowed stops the program with a message that names file, option, value and what is allowed.
-- An unknown option is ignored with one warning that names it.
+- An unknown option is ignored with one warning that names it; the scheduler, which may read the file at each request,
+  says so for an hour after it changed.
 - If an option stands twice the later one holds; lists (marked "May repeat") gain an element each.
 - `<tmp_HOST_dir>`, `<log_HOST_dir>` and `<pid_HOST_dir>`, with a short host name for HOST, move the folders that
   `start` uses on that host.

@@ -104,9 +104,23 @@ void Scheduler::open_log() {
     }
 }
 
+/// Whoever changed config.xml looks at the log soon. Under CGI the same warnings at every request, for ever, would bury
+/// the rest of it (feeder and sluice_options go on to say them).
+static bool config_is_new(const fs::path& project, std::int64_t now) {
+    constexpr std::int64_t kHour = 3600;
+    for (const char* name : {"config.xml", "config_aux.xml"}) {
+        struct stat info {};
+        if (::stat((project / name).c_str(), &info) == 0 && info.st_mtime > now - kHour) return true;
+    }
+    return false;
+}
+
 void Scheduler::load() {
     try {
-        ProjectConfig config = load_config_and_warn(project_);
+        LoadedConfig read = load_config(project_);
+        if (config_is_new(project_, clock_.now_sec()))
+            for (const std::string& warning : read.warnings) log_warning("{}", warning);
+        ProjectConfig config = std::move(read.config);
         check_score_weights(config, score_term_names());
         log_set_level(static_cast<LogLevel>(std::clamp(config.sched_debug_level, 1, 4)));
         watched_.watch(files_to_watch(project_, config.key_dir));

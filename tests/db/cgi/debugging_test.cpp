@@ -10,6 +10,7 @@
 namespace sluice::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -63,6 +64,19 @@ TEST(Debugging, HeadersAndProcesses) {
     EXPECT_THAT(world.log(), HasSubstr(" (req details) REQUEST_METHOD=POST CONTENT_TYPE="));
     EXPECT_THAT(world.log(), HasSubstr("HTTP_USER_AGENT=BOINC client\\n2026-01-01 forged"));
     EXPECT_THAT(world.log(), HasSubstr("[fcgi] serving request 1"));
+}
+
+TEST(Debugging, UnknownOptionsAreToldForAnHourAfterConfigXmlChanged) {
+    SchedulerWorld world("<frobnicate>1</frobnicate>");
+    world.start_feeder(5);
+    const std::string told = "config.xml: unknown option <frobnicate> is ignored";
+    world.send(RequestText{});
+    EXPECT_THAT(world.log(), HasSubstr(told));
+    // Under CGI each request reads config.xml anew.
+    fs::last_write_time(world.folder() / "config.xml", fs::file_time_type::clock::now() - std::chrono::hours(2));
+    fs::resize_file(log_dir(world.folder()) / "scheduler.log", 0);
+    world.send(RequestText{});
+    EXPECT_THAT(world.log(), AllOf(HasSubstr("Request: "), Not(HasSubstr(told))));
 }
 
 TEST(Debugging, LevelsOfTheLog) {
