@@ -73,7 +73,9 @@ class ByValue {
     struct Key {  // small, so that ordering touches little memory
         double score;
         std::uint32_t index;
-        bool operator<(const Key& b) const { return score != b.score ? score > b.score : index < b.index; }
+        bool operator<(const Key& b) const {  // without branches: ties are as likely as not
+            return (score > b.score) | ((score == b.score) & (index < b.index));
+        }
     };
     bool reach(std::size_t i);
     void next_stretch();
@@ -81,7 +83,7 @@ class ByValue {
     const std::vector<Seen>& seen_;
     const double* ranked_;
     std::vector<Key> sorted_, stretch_;
-    std::size_t length_ = 256;
+    std::size_t length_ = 96;
 };
 
 /// Everything about the host and its apps that policies need, computed once per RPC.

@@ -5,15 +5,17 @@
 namespace sluice::match {
 namespace {
 
-double share(double need, double have) { return have > 0 && need > 0 ? std::min(need / have, 1.0) : 0; }
+// `share`, or need / have if that is more (at most 1). Divides only then: this is asked for each slot and resource.
+double more_of(double share, double need, double have) {
+    return have > 0 && need > share * have ? std::min(need / have, 1.0) : share;
+}
 
 // How much of what this host offers the job needs, by its scarcest demand. A job that just fits here fits on few
 // other hosts; one that this host hardly feels can go anywhere.
 double value(const MatchContext& x, const Candidate& c) {
-    const double time = share(c.runtime(), c.job.delay_bound);
-    const double memory = share(c.job.rsc_memory_bound, x.host.usable_ram);
-    const double disk = share(c.job.rsc_disk_bound, x.host.disk_available);
-    return std::max({time, memory, disk});
+    const double time = more_of(0, c.runtime(), c.job.delay_bound);
+    const double memory = more_of(time, c.job.rsc_memory_bound, x.host.usable_ram);
+    return more_of(memory, c.job.rsc_disk_bound, x.host.disk_available);
 }
 
 }  // namespace
