@@ -135,6 +135,32 @@ TEST(HostRow, WhatTheClientSaysAndNotWhatItDoesNot) {
     EXPECT_EQ(misc["config"]["dont_use_docker"], true);
 }
 
+TEST(HostRow, WhatARequestLeavesOutStays) {
+    RpcWorld w;
+    RequestText r;
+    r.hostid = w.add_host();
+    r.host_info = false;  // this brings time_stats along
+    r.more = "<time_stats><on_frac>0.5</on_frac></time_stats>";
+    w.send(r);
+    EXPECT_EQ(w.db.hosts[r.hostid].on_frac, 0.5);
+    r.more.clear();
+    r.seqno = 1;
+    w.send(r);
+    EXPECT_EQ(w.db.hosts[r.hostid].on_frac, 0.5) << "upstream sets it to 0";
+}
+
+TEST(TimeStats, AreAskedForOnceAndStored) {
+    RpcWorld w("<request_time_stats_log>1</request_time_stats_log>");
+    RequestText r;
+    r.hostid = w.add_host();
+    EXPECT_TRUE(w.send(r).has("<send_time_stats_log>1</send_time_stats_log>"));
+    r.more = "<time_stats_log>\n1 power_on\n</time_stats_log>\n";
+    r.seqno = 1;
+    EXPECT_FALSE(w.send(r).has("<send_time_stats_log>"));
+    const std::string id = std::to_string(r.hostid);
+    EXPECT_EQ(read_file(w.folder() / "time_stats_log" / id / id).value_or("no file"), "\n1 power_on\n");
+}
+
 TEST(HostRow, HostileNumbersAndTextsDoNoHarm) {
     RpcWorld w;
     RequestText r;
