@@ -8,12 +8,16 @@
 
 namespace sluice {
 
-struct AddedRows {
-    int added = 0;
-    std::vector<std::string> lines;  ///< one for each row wanted: added, or why not
+enum class OfExisting { kKeep, kUpdate };
+
+struct ChangedRows {
+    OfExisting of_existing = OfExisting::kKeep;
+    int changed = 0;                 ///< added or updated
+    std::vector<std::string> lines;  ///< one for each row wanted: what was done
 };
 
-/// Adds the platforms and apps whose names are not in the database yet; others stay as they are.
-AddedRows add_rows(ProjectSetupStore& store, const ProjectXml& wanted, std::int64_t now);
+/// Adds the platforms and apps whose names are not in the database yet. Of others user_friendly_name and, where
+/// project.xml has one, min_version are brought in step (upstream behaviour).
+ChangedRows add_rows(ProjectSetupStore& store, const ProjectXml& wanted, std::int64_t now, OfExisting existing);
 
 }  // namespace sluice

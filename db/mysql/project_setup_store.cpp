@@ -65,6 +65,18 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
         return insert(sql);
     }
 
+    void update(const std::vector<Platform>& platforms, const std::vector<App>& apps) override {
+        for (const Platform& platform : platforms) {
+            Sql sql("UPDATE platform SET user_friendly_name=");
+            db_.execute(sql << SqlText{platform.user_friendly_name} << " WHERE id=" << platform.id);
+        }
+        for (const App& app : apps) {
+            Sql sql("UPDATE app SET user_friendly_name=");
+            sql << SqlText{app.user_friendly_name} << ", min_version=" << app.min_version << " WHERE id=" << app.id;
+            db_.execute(sql);
+        }
+    }
+
     std::optional<Id> find_version(const AppVersion& version) override {
         Sql sql("SELECT id FROM app_version WHERE appid=");
         sql << version.appid << " AND platformid=" << version.platformid << " AND version_num=" << version.version_num

@@ -76,7 +76,7 @@ void ProjectDatabase::make() {
     if (state != DatabaseState::kInUse) load_schema(db);
     const auto store = make_project_setup_store(db);
     const ProjectXml rows = parse_project_xml(template_text("project.xml"), "project.xml");
-    db.transaction([&] { add_rows(*store, rows, SystemClock().now_sec()); });
+    db.transaction([&] { add_rows(*store, rows, SystemClock().now_sec(), OfExisting::kKeep); });
 }
 
 }  // namespace sluice

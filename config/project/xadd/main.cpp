@@ -1,5 +1,5 @@
-// xadd: the platforms and apps of PROJECT/project.xml that are not yet in the database are added. What is
-// there already stays as it is, so it may be run again and again.
+// xadd: the platforms and apps of PROJECT/project.xml that are not yet in the database are added. Of those that are
+// there the names that people see and min_version are brought in step; it may be run again and again.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -19,9 +19,11 @@ namespace sluice {
 namespace {
 
 int run(int argc, const char* const* argv) {
-    CommandLine line("xadd", "Adds the platforms and apps of project.xml to the database",
-                     "What exists already is left as it is. Run it in the project's folder, as often as you like; the "
-                     "feeder takes the change up at once.");
+    CommandLine line(
+        "xadd", "Adds the platforms and apps of project.xml to the database",
+        "Of what exists already user_friendly_name and min_version are changed to what project.xml says. Run "
+        "it in the project's folder, as often as you like; the "
+        "feeder takes the change up at once.");
     if (const auto status = line.parse(argc, argv)) return *status;
     const fs::path project = find_project_dir();
     const ProjectConfig config = load_config_and_warn(project);
@@ -33,10 +35,10 @@ int run(int argc, const char* const* argv) {
     Database db(db_settings(config));
     const auto store = make_project_setup_store(db);
     const std::int64_t now = SystemClock().now_sec();
-    AddedRows rows;
-    db.transaction([&] { rows = add_rows(*store, wanted, now); });
+    ChangedRows rows;
+    db.transaction([&] { rows = add_rows(*store, wanted, now, OfExisting::kUpdate); });
     for (const std::string& text_line : rows.lines) fmt::print("{}\n", text_line);
-    if (rows.added > 0) write_file_atomically(project / "reread_db", "<reread_db/>\n");
+    if (rows.changed > 0) write_file_atomically(project / "reread_db", "<reread_db/>\n");
     return 0;
 }
 

@@ -18,6 +18,8 @@ class ProjectSetupStore {
     /// The new row's id. Throws DbError(kDuplicate) if the name exists.
     virtual Id add_platform(const Platform& platform, std::int64_t now) = 0;
     virtual Id add_app(const App& app, std::int64_t now) = 0;
+    /// Writes user_friendly_name, and of apps min_version, of the rows with these ids.
+    virtual void update(const std::vector<Platform>& platforms, const std::vector<App>& apps) = 0;
     /// The id of the version with the same app, platform, number and plan class.
     virtual std::optional<Id> find_version(const AppVersion& version) = 0;
     virtual Id add_version(const AppVersion& version, std::int64_t now) = 0;

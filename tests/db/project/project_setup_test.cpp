@@ -206,6 +206,33 @@ TEST_F(ProjectSetup, XaddAddsWhatIsMissingAndNothingTwice) {
     EXPECT_THAT(broken.err, HasSubstr("project.xml"));
 }
 
+TEST_F(ProjectSetup, XaddKeepsNamesAndMinVersionInStep) {
+    ASSERT_EQ(make_project().status, 0);
+    const auto describe = [&](const std::string& app, const std::string& platform) {
+        std::ofstream(root_ / "project.xml")
+            << "<boinc><app><name>render</name>" << app << "</app><platform><name>windows_x86_64</name>" << platform
+            << "</platform></boinc>";
+    };
+    describe("<user_friendly_name>Render</user_friendly_name><weight>2</weight>", "");
+    ASSERT_EQ(in_project({"xadd"}).status, 0);
+    fs::remove(root_ / "reread_db");
+    describe("<user_friendly_name>It's \\ better</user_friendly_name><min_version>105</min_version><weight>3</weight>",
+             "<user_friendly_name>Windows, 64 bit</user_friendly_name>");
+    const RunResult changed = in_project({"xadd"});
+    EXPECT_EQ(changed.status, 0) << changed.err;
+    EXPECT_THAT(changed.out,
+                AllOf(HasSubstr("Updated app render"), HasSubstr("Updated platform windows_x86_64 'Windows, 64 bit'")));
+    EXPECT_TRUE(fs::exists(root_ / "reread_db"));
+    const Sql apps("SELECT user_friendly_name, min_version, weight FROM app");
+    const Sql platforms("SELECT user_friendly_name FROM platform WHERE name='windows_x86_64'");
+    EXPECT_EQ(rows(apps, 3), (Table{{"It's \\ better", "105", "2"}}));
+    EXPECT_EQ(rows(platforms, 1), (Table{{"Windows, 64 bit"}}));
+    // What project.xml does not say stays.
+    describe("", "");
+    EXPECT_THAT(in_project({"xadd"}).out, Not(HasSubstr("Updated")));
+    EXPECT_EQ(rows(apps, 3), (Table{{"It's \\ better", "105", "2"}}));
+}
+
 class AppVersions : public ProjectSetup {
   protected:
     void SetUp() override {
