@@ -4,8 +4,7 @@
 
 #include <fstream>
 
-#include "config/load.h"
-#include "sluice/base/error.h"
+#include "parsed_config.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 
@@ -15,18 +14,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-LoadedConfig parse(const std::string& options, const std::string& aux = "") {
-    return parse_config("<boinc>\n<config>\n" + options + "\n</config>\n</boinc>\n", "config.xml", aux);
-}
-std::string error_of(const std::string& options, const std::string& aux = "") {
-    try {
-        parse(options, aux);
-    } catch (const ConfigError& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 TEST(Aux, LimitsOfProjectAndApps) {
     const ProjectConfig config = parse(

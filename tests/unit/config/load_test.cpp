@@ -1,12 +1,10 @@
 // config.xml's lexical rules, resolution of "not given", and messages.
-#include "config/load.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "config/db_settings.h"
-#include "sluice/base/error.h"
+#include "parsed_config.h"
 
 namespace sluice {
 namespace {
@@ -15,18 +13,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-LoadedConfig parse(const std::string& options, const std::string& aux = "") {
-    return parse_config("<boinc>\n<config>\n" + options + "\n</config>\n</boinc>\n", "config.xml", aux);
-}
-std::string error_of(const std::string& options, const std::string& aux = "") {
-    try {
-        parse(options, aux);
-    } catch (const ConfigError& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 struct IntCase {
     const char* xml;

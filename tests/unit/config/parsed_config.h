@@ -1,0 +1,23 @@
+#pragma once
+// What config.xml with these options, and this config_aux.xml, says.
+#include <string>
+
+#include "config/load.h"
+#include "sluice/base/error.h"
+
+namespace sluice {
+
+inline LoadedConfig parse(const std::string& options, const std::string& aux = "") {
+    return parse_config("<boinc>\n<config>\n" + options + "\n</config>\n</boinc>\n", "config.xml", aux);
+}
+
+inline std::string error_of(const std::string& options, const std::string& aux = "") {
+    try {
+        parse(options, aux);
+    } catch (const ConfigError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+}  // namespace sluice
