@@ -46,7 +46,7 @@ void check_numbers(const SchedulerRequest& r) {
         REQUIRE(std::isfinite(x) && std::abs(x) <= 1e18);
     REQUIRE(r.work_req_seconds >= 0 && r.work_req_seconds <= 28 * 86400);
     REQUIRE(h.p_ncpus >= 1 || !r.has_host_info);
-    REQUIRE(r.hostid >= 0);
+    REQUIRE(r.hostid >= -1);  // -1: an id that nobody has
     REQUIRE(r.client_version() >= 0);
 }
 
