@@ -8,6 +8,7 @@
 #include "planned_jobs.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
@@ -96,7 +97,7 @@ void log_request(const Rpc& rpc, const HostFacts& host, const WorkRequest& wante
     }
     log_normal("[send] work_req_seconds: {:.2f} secs", wanted.total_seconds);
     log_normal("[send] available disk {:.2f} GB, work_buf_min {}", host.disk_available / (1024.0 * 1024 * 1024),
-               static_cast<int>(host.work_buf_min));
+               clamp_to_int32(host.work_buf_min));
     log_normal("[send] on_frac {:f} active_frac {:f} gpu_active_frac {:f}", host.row.on_frac, host.row.active_frac,
                host.row.gpu_active_frac);
     log_normal("[send] CPU features: {}", host.cpu_features);
