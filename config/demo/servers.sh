@@ -52,7 +52,8 @@ start_mariadb() {
     socket=$folder/mysql.sock
     echo "$socket" >"$DEMO/run/socket"  # first: whatever interrupts us, stop_demo knows what to remove
     mkdir -m 755 "$folder"
-    mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$DEMO/db" --auth-root-authentication-method=normal \
+    # --force: the machine's name need not be known to any resolver, nor localhost; nobody connects by a name.
+    mariadb-install-db --no-defaults --force --user="$(id -un)" --datadir="$DEMO/db" --auth-root-authentication-method=normal \
         --skip-test-db --tmpdir="$DEMO/db-tmp" >"$DEMO/log/mariadb-install.log" 2>&1 ||
         { tail -5 "$DEMO/log/mariadb-install.log" >&2; echo "quickstart: MariaDB's data folder could not be made" >&2; return 1; }
     run_mariadb

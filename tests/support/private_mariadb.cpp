@@ -62,6 +62,7 @@ std::string PrivateMariaDb::temporary_folder() const {
 void PrivateMariaDb::make_data_folder() const {
     std::vector<std::string> args = {found_program("mariadb-install-db"),
                                      "--no-defaults",
+                                     "--force",  // the machine's name need not be known to any resolver
                                      "--datadir=" + (folder_ / "data").string(),
                                      "--auth-root-authentication-method=normal",
                                      "--skip-test-db",
