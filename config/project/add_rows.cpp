@@ -26,7 +26,7 @@ bool take_changes(App& existing, const App& wanted) {
 /// The rows to change.
 template <typename Row, typename Add>
 std::vector<Row> add_missing(const char* kind, const std::vector<Row>& wanted, std::vector<Row> existing,
-                             const Add& add, ChangedRows& result) {
+                             OfExisting of_existing, const Add& add, ChangedRows& result) {
     std::vector<Row> changed;
     for (const Row& row : wanted) {
         const auto same = std::ranges::find(existing, row.name, &Row::name);
@@ -35,7 +35,7 @@ std::vector<Row> add_missing(const char* kind, const std::vector<Row>& wanted, s
                 fmt::format("Added {} {} '{}' (id {})", kind, row.name, row.user_friendly_name, add(row)));
             existing.push_back(row);
             ++result.changed;
-        } else if (result.of_existing == OfExisting::kUpdate && take_changes(*same, row)) {
+        } else if (of_existing == OfExisting::kUpdate && take_changes(*same, row)) {
             result.lines.push_back(fmt::format("Updated {} {} '{}'", kind, row.name, same->user_friendly_name));
             changed.push_back(*same);
             ++result.changed;
@@ -50,12 +50,11 @@ std::vector<Row> add_missing(const char* kind, const std::vector<Row>& wanted, s
 
 ChangedRows add_rows(ProjectSetupStore& store, const ProjectXml& wanted, std::int64_t now, OfExisting existing) {
     ChangedRows result;
-    result.of_existing = existing;
     const auto platforms = add_missing(
-        "platform", wanted.platforms, store.platforms(),
+        "platform", wanted.platforms, store.platforms(), existing,
         [&](const Platform& row) { return store.add_platform(row, now); }, result);
     const auto apps = add_missing(
-        "app", wanted.apps, store.apps(), [&](const App& row) { return store.add_app(row, now); }, result);
+        "app", wanted.apps, store.apps(), existing, [&](const App& row) { return store.add_app(row, now); }, result);
     store.update(platforms, apps);
     return result;
 }

@@ -11,7 +11,6 @@ namespace sluice {
 enum class OfExisting { kKeep, kUpdate };
 
 struct ChangedRows {
-    OfExisting of_existing = OfExisting::kKeep;
     int changed = 0;                 ///< added or updated
     std::vector<std::string> lines;  ///< one for each row wanted: what was done
 };

@@ -111,24 +111,24 @@ double Scores::weight(const Observation& o) const {
 void Scores::make_room() {
     if (2 * (hosts_.size() + 1) <= index_.size()) return;
     index_.assign(std::max<std::size_t>(1024, 2 * index_.size()), 0);
+    for (std::uint32_t place = 0; place < hosts_.size(); ++place) index_[slot_of(hosts_[place].host)] = place + 1;
+}
+
+std::size_t Scores::slot_of(std::uint32_t host) const {
     const std::size_t mask = index_.size() - 1;
-    for (std::uint32_t place = 0; place < hosts_.size(); ++place) {
-        std::size_t i = spread(hosts_[place].host) & mask;
-        while (index_[i] != 0) i = (i + 1) & mask;
-        index_[i] = place + 1;
-    }
+    std::size_t i = spread(host) & mask;
+    while (index_[i] != 0 && hosts_[index_[i] - 1].host != host) i = (i + 1) & mask;
+    return i;
 }
 
 std::uint32_t Scores::place_of(std::uint32_t host) {
     make_room();
-    const std::size_t mask = index_.size() - 1;
-    std::size_t i = spread(host) & mask;
-    for (; index_[i] != 0; i = (i + 1) & mask)
-        if (hosts_[index_[i] - 1].host == host) return index_[i] - 1;
-    const auto place = static_cast<std::uint32_t>(hosts_.size());
-    hosts_.push_back({host, kNone, {}});
-    index_[i] = place + 1;
-    return place;
+    std::uint32_t& entry = index_[slot_of(host)];
+    if (entry == 0) {
+        hosts_.push_back({host, kNone, {}});
+        entry = static_cast<std::uint32_t>(hosts_.size());
+    }
+    return entry - 1;
 }
 
 Scores::Score& Scores::score_of(HostScore& host, std::int32_t version) {

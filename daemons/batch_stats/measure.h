@@ -92,6 +92,8 @@ class Scores {
     /// Where a host is in hosts_; made if it is new.
     std::uint32_t place_of(std::uint32_t host);
     void make_room();
+    /// In index_: where this host stands, or the free place where it would.
+    std::size_t slot_of(std::uint32_t host) const;
     Score& score_of(HostScore& host, std::int32_t version);
     bool is_verdict(const Score& score) const;  ///< few jobs are none
     bool is_ltt(const Score& score) const;

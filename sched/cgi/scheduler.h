@@ -7,9 +7,9 @@
 
 #include "gateway.h"
 #include "sched/handle/pipeline.h"
+#include "sluice/base/watched_files.h"
 #include "sluice/db/database.h"
 #include "sluice/db/mysql_rpc_stores.h"
-#include "watched_files.h"
 
 namespace sluice {
 

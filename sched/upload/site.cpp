@@ -1,7 +1,5 @@
 #include "sched/upload/site.h"
 
-#include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config/load.h"
@@ -27,30 +25,19 @@ UploadSettings settings_of(const ProjectConfig& config, const std::string& varie
     return out;
 }
 
-/// Changes with what the file holds, where it is, and who may read it.
-std::string fingerprint(const fs::path& file) {
-    struct stat s {};
-    if (::stat(file.c_str(), &s) != 0) return "absent";
-    return fmt::format("{} {} {}.{} {}.{}", s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, s.st_ctim.tv_sec,
-                       s.st_ctim.tv_nsec);
-}
-
-std::string joined(const std::string& config, const std::string& key) { return config + "|" + key; }
-
 }  // namespace
-
-std::string Site::stamp() const { return joined(fingerprint(project_ / "config.xml"), fingerprint(key_file_)); }
 
 std::optional<NotReady> Site::refresh() {
     if (fs::exists(project_ / "stop_upload")) return NotReady{"File uploads are temporarily disabled."};
-    if (loaded_ && *loaded_ == stamp()) return std::nullopt;
-    loaded_.reset();
+    const bool config_changed = watched_config_.changed(), key_changed = watched_key_.changed();
+    if (loaded_ && !config_changed && !key_changed) return std::nullopt;
+    loaded_ = false;
     return load();
 }
 
 std::optional<NotReady> Site::load() {
     ProjectConfig config;
-    const std::string config_before = fingerprint(project_ / "config.xml");
+    watched_config_.watch({project_ / "config.xml"});  // before it is read: what changes meanwhile is read again
     try {
         config = load_config(project_).config;
     } catch (const Error& e) {
@@ -61,11 +48,11 @@ std::optional<NotReady> Site::load() {
         log_set_level(static_cast<LogLevel>(config.fuh_debug_level));
     settings_ = settings_of(config, variety_);
     key_.reset();
-    key_file_ = fs::path(config.key_dir) / "upload_public";
-    const std::string key_before = fingerprint(key_file_);
+    const fs::path key_file = fs::path(config.key_dir) / "upload_public";
+    watched_key_.watch({key_file});
     if (!config.ignore_upload_certificates) {
         try {
-            key_.emplace(PublicKey::read(key_file_));
+            key_.emplace(PublicKey::read(key_file));
         } catch (const Error& e) {
             log_critical("{}", e.what());
             return NotReady{"can't read key file"};
@@ -76,7 +63,7 @@ std::optional<NotReady> Site::load() {
         log_critical("can't write to upload_dir {}", settings_.upload_dir.string());
         return NotReady{"can't write to upload_dir"};
     }
-    loaded_ = joined(config_before, key_before);  // what changed while it was read is read again
+    loaded_ = true;
     return std::nullopt;
 }
 

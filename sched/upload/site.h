@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sched/upload/handler.h"
+#include "sluice/base/watched_files.h"
 
 namespace sluice::upload {
 
@@ -27,13 +28,10 @@ class Site {
   private:
     std::optional<NotReady> load();
 
-    /// Of config.xml and the key file, as they are now.
-    std::string stamp() const;
-
     std::filesystem::path project_;
     std::string variety_;
-    std::optional<std::string> loaded_;  ///< stamp() then
-    std::filesystem::path key_file_;
+    bool loaded_ = false;
+    WatchedFiles watched_config_, watched_key_;
     std::optional<PublicKey> key_;
     UploadSettings settings_;
 };

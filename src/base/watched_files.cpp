@@ -1,4 +1,4 @@
-#include "watched_files.h"
+#include "sluice/base/watched_files.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
