@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <stdexcept>
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace {
@@ -147,7 +148,7 @@ DbSettings PrivateMariaDb::create_project_database(const std::string& name) {
                              "` character set utf8mb4 collate utf8mb4_unicode_ci";
     const RunResult made = run({"mariadb", "--no-defaults", "-uroot", "-S", socket().string(), "-e", text});
     if (made.status != 0) throw std::runtime_error("create database: " + made.err);
-    load(name, std::filesystem::path(SLUICE_SOURCE_DIR) / "db/schema.sql");
+    load(name, std::filesystem::path(sluice::test::source_dir()) / "db/schema.sql");
     return settings(name);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <stdexcept>
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 
@@ -45,7 +46,7 @@ SchedulerServer::~SchedulerServer() {
 }
 
 void SchedulerServer::start_backend() {
-    const std::string cgi = SLUICE_BINARY_DIR "/cgi-bin/cgi";
+    const std::string cgi = sluice::test::binary_dir() + "/cgi-bin/cgi";
     if (how_ == Served::kListen) {
         backend_ = std::make_unique<Subprocess>(
             std::vector<std::string>{cgi, "--listen", socket().string(), "--processes", "4"}, project_.run_options());

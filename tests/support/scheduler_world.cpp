@@ -15,6 +15,7 @@
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "sluice/db/catalogue_store.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 SchedulerWorld::SchedulerWorld(const std::string& more_config) {
@@ -163,7 +164,7 @@ int SchedulerWorld::slots(SlotState state) {
     return n;
 }
 
-std::string SchedulerWorld::program() { return std::string(SLUICE_BINARY_DIR) + "/tests/cgi_with_test_points"; }
+std::string SchedulerWorld::program() { return sluice::test::binary_dir() + "/tests/cgi_with_test_points"; }
 
 RunOptions SchedulerWorld::run_options(const std::string& body, std::map<std::string, std::string> env) const {
     RunOptions options;

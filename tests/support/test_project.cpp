@@ -7,6 +7,7 @@
 #include "database_rows.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace {
@@ -137,7 +138,7 @@ RunOptions TestProject::run_options() const {
 }
 
 RunResult TestProject::run_program(const std::string& program, const std::vector<std::string>& args) {
-    std::vector<std::string> command{std::string(SLUICE_BINARY_DIR) + "/bin/" + program};
+    std::vector<std::string> command{sluice::test::binary_dir() + "/bin/" + program};
     command.insert(command.end(), args.begin(), args.end());
     return run(command, run_options());
 }
@@ -149,11 +150,11 @@ RunResult TestProject::rpc(const std::string& request) {
     options.env["REQUEST_METHOD"] = "POST";
     options.env["CONTENT_LENGTH"] = std::to_string(request.size());
     options.env["REMOTE_ADDR"] = "127.0.0.1";
-    return run({std::string(SLUICE_BINARY_DIR) + "/cgi-bin/cgi"}, options);
+    return run({sluice::test::binary_dir() + "/cgi-bin/cgi"}, options);
 }
 
 Subprocess& TestProject::start(const std::string& program, const std::vector<std::string>& args) {
-    std::vector<std::string> command{std::string(SLUICE_BINARY_DIR) + "/bin/" + program};
+    std::vector<std::string> command{sluice::test::binary_dir() + "/bin/" + program};
     command.insert(command.end(), args.begin(), args.end());
     daemons_.push_back(std::make_unique<Subprocess>(command, run_options()));
     return *daemons_.back();
@@ -175,7 +176,7 @@ void TestProject::stop_daemons() {
 }
 
 std::filesystem::path TestProject::apache_fragment(bool fastcgi) const {
-    const std::string root = folder_.path().string(), bin = std::string(SLUICE_BINARY_DIR) + "/cgi-bin";
+    const std::string root = folder_.path().string(), bin = sluice::test::binary_dir() + "/cgi-bin";
     std::string text = fmt::format(
         "Alias /test/download \"{0}/download\"\nAlias /test \"{0}/html/user\"\n<Directory \"{0}/download\">\n    Require all granted\n</Directory>\n"
         "<Directory \"{0}/html/user\">\n    Require all granted\n</Directory>\n<Directory \"{1}\">\n    Options ExecCGI\n    Require all granted\n",

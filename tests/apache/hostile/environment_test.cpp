@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "sluice/shmem/job_array.h"
+#include "tests/support/paths.h"
 #include "tests/support/scheduler_server.h"
 
 namespace sluice::test {
@@ -186,7 +187,7 @@ class Programs : public testing::TestWithParam<std::vector<std::string>> {
     /// stderr of the program, which must end with exit status 1 and one line about what to do.
     void expect_refusal(World& world, const std::string& says) {
         std::vector<std::string> words = GetParam();
-        words.front() = SLUICE_BINARY_DIR "/bin/" + words.front();
+        words.front() = sluice::test::binary_dir() + "/bin/" + words.front();
         const RunResult result = run(words, world.project.run_options(), 100);
         EXPECT_EQ(result.status, 1) << result.out << result.err;
         EXPECT_EQ(result.signal, 0);

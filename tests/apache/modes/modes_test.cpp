@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/apache/load/load_driver.h"
+#include "tests/support/paths.h"
 #include "tests/support/scheduler_server.h"
 
 namespace sluice::test {
@@ -235,7 +236,7 @@ TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
     }));
     // Its socket is left over and in nobody's way.
     EXPECT_TRUE(fs::exists(served_->socket()));
-    const std::vector<std::string> command{SLUICE_BINARY_DIR "/cgi-bin/cgi", "--listen", served_->socket().string()};
+    const std::vector<std::string> command{sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", served_->socket().string()};
     Subprocess again(command, project_.run_options());
     EXPECT_TRUE(again.wait_for_output("listening on")) << again.err();
     EXPECT_TRUE(work_flows()) << served_->logs();
@@ -263,7 +264,7 @@ TEST(ListenAddress, WhatCantBeUsedIsSaid) {
                  {"127.0.0.1:nine", "HOST:PORT"},
                  {"192.0.2.77:9000", "annot assign requested address"}};
     for (const auto& c : cases) {
-        const RunResult result = run({SLUICE_BINARY_DIR "/cgi-bin/cgi", "--listen", c.address});
+        const RunResult result = run({sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", c.address});
         EXPECT_EQ(result.status, 1) << c.address;
         EXPECT_THAT(result.err, HasSubstr(c.says)) << c.address;
         EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;

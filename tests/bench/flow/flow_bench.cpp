@@ -9,6 +9,7 @@
 
 #include "measured_run.h"
 #include "sluice/shmem/job_array.h"
+#include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
 
@@ -52,7 +53,7 @@ class Bench {
         db_.execute(Sql("CREATE TABLE numbers (n int PRIMARY KEY) ENGINE=InnoDB"));
         Sql fill("INSERT INTO numbers SELECT seq-1 FROM seq_1_to_100000000 LIMIT ");
         db_.execute(fill << most + 1);
-        std::ifstream in(std::string(SLUICE_SOURCE_DIR) + "/tests/bench/flow/generate.sql");
+        std::ifstream in(sluice::test::source_dir() + "/tests/bench/flow/generate.sql");
         const std::string file{std::istreambuf_iterator<char>(in), {}};
         // User variables live in one session: the client's.
         const std::string variables =
@@ -213,7 +214,7 @@ int bench(double scale, const std::string& bin) {
 
 int main(int argc, char** argv) {
     try {
-        return bench(argc > 1 ? std::atof(argv[1]) : 1.0, argc > 2 ? argv[2] : std::string(SLUICE_BINARY_DIR) + "/bin");
+        return bench(argc > 1 ? std::atof(argv[1]) : 1.0, argc > 2 ? argv[2] : sluice::test::binary_dir() + "/bin");
     } catch (const std::exception& e) {
         fmt::print(stderr, "{}\n", e.what());
         return 1;

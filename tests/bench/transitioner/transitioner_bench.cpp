@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 
 using namespace sluice;
@@ -46,7 +47,7 @@ int main(int argc, char** argv) {
         "        <file_name><OUTFILE_0/></file_name>\n        <open_name>out</open_name>\n    </file_ref>\n</result>\n");
     add_workunits(db, n);
     const auto start = std::chrono::steady_clock::now();
-    const RunResult result = run({std::string(SLUICE_BINARY_DIR).append("/bin/transitioner"), "--one_pass"},
+    const RunResult result = run({sluice::test::binary_dir().append("/bin/transitioner"), "--one_pass"},
                                  {.env = {{"BOINC_PROJECT_DIR", project.path().string()}}}, 600);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     rusage used{};

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "sluice/base/project.h"
+#include "tests/support/paths.h"
 #include "tests/support/test_project.h"
 
 namespace sluice::test {
@@ -75,7 +76,7 @@ ClientWorld::~ClientWorld() {
 
 /// As `cmake --install` lays programs out; links to what was built.
 void ClientWorld::install_programs() const {
-    const fs::path build = SLUICE_BINARY_DIR;
+    const fs::path build = sluice::test::binary_dir();
     fs::create_directories(folder_ / "prefix/bin");
     fs::create_directories(folder_ / "prefix/cgi-bin");
     for (const char* program :
@@ -103,7 +104,7 @@ std::string ClientWorld::in_project(const std::vector<std::string>& words, const
 
 void ClientWorld::make_project() {
     // Copies of the programs: the web server's user may not see the build folder.
-    const RunResult made = run({SLUICE_BINARY_DIR "/bin/make_project",
+    const RunResult made = run({sluice::test::binary_dir() + "/bin/make_project",
                                 "--copy",
                                 "--name",
                                 "demo",
@@ -151,7 +152,7 @@ void ClientWorld::option(const std::string& name, const std::string& value) {
 void ClientWorld::add_app() {
     const fs::path version = root_ / "apps/steered/1.0" / kPlatform;
     fs::create_directories(version);
-    fs::copy_file(SLUICE_BINARY_DIR "/tests/steered_app", version / "steered_1.0");
+    fs::copy_file(sluice::test::binary_dir() + "/tests/steered_app", version / "steered_1.0");
     std::string project = text_of(root_ / "project.xml");
     project.insert(project.find("</boinc>"),
                    "<app>\n<name>steered</name>\n<user_friendly_name>Steered by tests</user_friendly_name>\n</app>\n");

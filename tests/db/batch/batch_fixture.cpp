@@ -1,6 +1,7 @@
 #include "batch_fixture.h"
 
 #include <ctime>
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 
@@ -139,12 +140,12 @@ RunOptions BatchFixture::options() const {
 }
 
 RunResult BatchFixture::run_program(std::vector<std::string> args, double timeout) {
-    args[0] = std::string(SLUICE_BINARY_DIR) + "/bin/" + args[0];
+    args[0] = sluice::test::binary_dir() + "/bin/" + args[0];
     return run(args, options(), timeout);
 }
 
 Subprocess BatchFixture::start_program(std::vector<std::string> args) {
-    args[0] = std::string(SLUICE_BINARY_DIR) + "/bin/" + args[0];
+    args[0] = sluice::test::binary_dir() + "/bin/" + args[0];
     return Subprocess(args, options());
 }
 

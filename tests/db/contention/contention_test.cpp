@@ -9,6 +9,7 @@
 
 #include "config/load.h"
 #include "sluice/shmem/job_array.h"
+#include "tests/support/paths.h"
 #include "tests/support/test_project.h"
 
 namespace sluice::test {
@@ -55,7 +56,7 @@ void run_schedulers(TestProject& project, Schedulers& run) {
         options.stdin_text = requests_of_host(i);
         options.unset = {"REQUEST_METHOD", "GATEWAY_INTERFACE"};
         run.processes.push_back(std::make_unique<Subprocess>(
-            std::vector<std::string>{std::string(SLUICE_BINARY_DIR) + "/cgi-bin/cgi", "--batch"}, options));
+            std::vector<std::string>{sluice::test::binary_dir() + "/cgi-bin/cgi", "--batch"}, options));
     }
     for (int i = 1; i <= kSchedulers; ++i) {
         const auto result = run.processes[static_cast<std::size_t>(i - 1)]->wait(400);

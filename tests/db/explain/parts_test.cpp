@@ -10,6 +10,7 @@
 #include "sched/explain/host_request.h"
 #include "sched/explain/phrases.h"
 #include "sched/handle/decision.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace {
@@ -75,7 +76,7 @@ TEST(Phrases, SayWhatWasMeasuredAndWhatWasNeeded) {
 }
 
 TEST(SearchInfos, AreDocumented) {
-    const std::string page = content(std::filesystem::path(SLUICE_SOURCE_DIR) / "docs/why_no_work.md");
+    const std::string page = content(std::filesystem::path(sluice::test::source_dir()) / "docs/why_no_work.md");
     for (const SearchInfo& info : search_infos())
         EXPECT_THAT(page, HasSubstr(fmt::format("| `{}` | {} |", info.name, info.advice)));
 }

@@ -9,6 +9,7 @@
 #include "feeder/job_summary_of.h"
 #include "sluice/db/catalogue_store.h"
 #include "tests/support/database_rows.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace {
@@ -200,7 +201,7 @@ void Planted::store() {
 }
 
 RunResult explain(const Planted& planted, const std::vector<std::string>& args) {
-    std::vector<std::string> all{std::string(SLUICE_BINARY_DIR) + "/bin/sched_explain"};
+    std::vector<std::string> all{sluice::test::binary_dir() + "/bin/sched_explain"};
     all.insert(all.end(), args.begin(), args.end());
     RunOptions options;
     options.cwd = planted.world().folder();

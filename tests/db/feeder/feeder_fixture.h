@@ -10,6 +10,7 @@
 #include "sluice/base/error.h"
 #include "sluice/shmem/job_array.h"
 #include "src/shmem/segment.h"
+#include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -58,7 +59,7 @@ class FeederProject {
     }
 
     Subprocess start(std::vector<std::string> args = {}) const {
-        args.insert(args.begin(), std::string(SLUICE_BINARY_DIR) + "/bin/feeder");
+        args.insert(args.begin(), sluice::test::binary_dir() + "/bin/feeder");
         RunOptions options;
         options.env["BOINC_PROJECT_DIR"] = dir.path().string();
         options.cwd = dir.path();

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -14,7 +15,7 @@ namespace {
 using Row = std::vector<std::string>;
 
 std::vector<Row> expected(const std::string& file) {
-    std::ifstream in(std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/db/schema" / file);
+    std::ifstream in(std::filesystem::path(sluice::test::source_dir()) / "tests/db/schema" / file);
     EXPECT_TRUE(in) << file;
     std::vector<Row> rows;
     for (std::string line; std::getline(in, line);) {
@@ -43,7 +44,7 @@ class Schema : public testing::Test {
     static void SetUpTestSuite() {
         auto& server = PrivateMariaDb::shared();
         server.create_project_database("schema");
-        const std::filesystem::path folder = std::filesystem::path(SLUICE_SOURCE_DIR) / "db";
+        const std::filesystem::path folder = std::filesystem::path(sluice::test::source_dir()) / "db";
         server.load("schema", folder / "schema_locality.sql");
         server.load("schema", folder / "schema_condor.sql");
     }

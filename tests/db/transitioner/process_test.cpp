@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -36,7 +37,7 @@ class Process : public testing::Test {
                                         more + "</config></boinc>");
     }
     std::vector<std::string> command(const std::vector<std::string>& args) const {
-        std::vector<std::string> all = {std::string(SLUICE_BINARY_DIR).append("/bin/transitioner")};
+        std::vector<std::string> all = {sluice::test::binary_dir().append("/bin/transitioner")};
         all.insert(all.end(), args.begin(), args.end());
         return all;
     }

@@ -7,6 +7,7 @@
 
 #include "config/run/process_lock.h"
 #include "sluice/base/project.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace fs = std::filesystem;
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 StartTest::StartTest() : host_(short_host_name()) {
     fs::create_directories(dir_ / "bin");
     for (const char* name : {"start", "stop", "status"}) {
-        fs::create_symlink(fs::path(SLUICE_BINARY_DIR) / "bin" / "start", dir_ / "bin" / name);
+        fs::create_symlink(fs::path(sluice::test::binary_dir()) / "bin" / "start", dir_ / "bin" / name);
     }
 }
 

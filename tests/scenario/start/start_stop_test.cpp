@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "start_fixture.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace {
@@ -256,7 +257,7 @@ TEST_F(StartTest, WrongCommandLinesAndConfigs) {
     EXPECT_EQ(run_program("start", {"--help"}).status, 0);
     config("<tasks><task><cmd>x</cmd></task></tasks>");
     EXPECT_THAT(run_program("start").err, HasSubstr("period"));
-    fs::create_symlink(fs::path(SLUICE_BINARY_DIR) / "bin" / "start", dir_ / "bin/begin");
+    fs::create_symlink(fs::path(sluice::test::binary_dir()) / "bin" / "start", dir_ / "bin/begin");
     EXPECT_THAT(run_program("begin").err, HasSubstr("no command given"));
     fs::remove(dir_ / "config.xml");
     EXPECT_THAT(run_program("start").err, HasSubstr("config.xml"));

@@ -9,6 +9,7 @@
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "tests/support/fastcgi_client.h"
+#include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
 
@@ -22,7 +23,7 @@ const KeyPairText& keys() {
     return pair;
 }
 
-const std::string kProgram = std::string(SLUICE_BINARY_DIR) + "/cgi-bin/file_upload_handler";
+const std::string kProgram = sluice::test::binary_dir() + "/cgi-bin/file_upload_handler";
 
 struct Project : ::testing::Test {
     TempDir dir;

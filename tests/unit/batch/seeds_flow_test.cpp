@@ -5,12 +5,13 @@
 #include <fstream>
 #include <regex>
 #include <set>
+#include "tests/support/paths.h"
 
 namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kSource = SLUICE_SOURCE_DIR;
+const fs::path kSource = sluice::test::source_dir();
 
 std::string text_of(const fs::path& file) {
     std::ifstream in(file);

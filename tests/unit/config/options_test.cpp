@@ -10,6 +10,7 @@
 #include "config/option_table.h"
 #include "config/options_doc.h"
 #include "sluice/base/text.h"
+#include "tests/support/paths.h"
 
 namespace sluice {
 namespace {
@@ -109,7 +110,7 @@ TEST(OptionTable, NumbersOutsideTheirRangeAreRefusedAndChangeNothing) {
 }
 
 TEST(OptionsPage, IsUpToDate) {
-    std::ifstream file(SLUICE_SOURCE_DIR "/docs/options.md");
+    std::ifstream file(sluice::test::source_dir() + "/docs/options.md");
     ASSERT_TRUE(file) << "docs/options.md is missing";
     const std::string page{std::istreambuf_iterator<char>(file), {}};
     EXPECT_EQ(page, options_markdown()) << "run: BUILD/bin/sluice_options --markdown > docs/options.md";

@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 
+#include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
 
@@ -22,7 +23,7 @@ std::string text_of(const fs::path& file) {
 }
 
 std::vector<fs::path> programs() {
-    std::istringstream in(text_of(fs::path(SLUICE_BINARY_DIR) / "tests/programs.txt"));
+    std::istringstream in(text_of(fs::path(sluice::test::binary_dir()) / "tests/programs.txt"));
     std::vector<fs::path> all;
     for (std::string line; std::getline(in, line);)
         if (!line.empty()) all.emplace_back(line);
@@ -55,7 +56,7 @@ TEST(ManPages, AreMadeFromTheTextOfHelp) {
     ASSERT_GE(programs().size(), 15u);
     for (const fs::path& program : programs()) {
         const std::string name = program.filename();
-        const std::string page = text_of(fs::path(SLUICE_BINARY_DIR) / "man" / (name + ".1"));
+        const std::string page = text_of(fs::path(sluice::test::binary_dir()) / "man" / (name + ".1"));
         EXPECT_EQ(page, test::run({program.string(), "--man"}).out) << name << ": the page is not this program's";
         for (const char* part : {".TH ", ".SH NAME\n", ".SH SYNOPSIS\n", ".SH OPTIONS\n"})
             EXPECT_THAT(page, testing::HasSubstr(part)) << name;
@@ -82,7 +83,7 @@ TEST(ManPages, AreMadeFromTheTextOfHelp) {
 TEST(ManPages, AreInstalled) {
     const test::TempDir prefix;
     const test::RunResult r =
-        test::run({"cmake", "--install", SLUICE_BINARY_DIR, "--prefix", prefix.path().string(), "--component", "man"});
+        test::run({"cmake", "--install", sluice::test::binary_dir(), "--prefix", prefix.path().string(), "--component", "man"});
     ASSERT_EQ(r.status, 0) << r.err;
     std::set<std::string> wanted, found;
     for (const fs::path& program : programs()) wanted.insert(program.filename().string() + ".1");

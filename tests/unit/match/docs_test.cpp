@@ -8,12 +8,13 @@
 
 #include "sluice/base/files.h"
 #include "sluice/match/policies.h"
+#include "tests/support/paths.h"
 
 namespace sluice::test {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kSource = SLUICE_SOURCE_DIR;
+const fs::path kSource = sluice::test::source_dir();
 
 std::string text_of(const fs::path& file) { return read_file(file).value_or(""); }
 
