@@ -11,6 +11,7 @@ ALLOWED = {
     # words
     "model": ["base"],
     "xml": ["base"],
+    "json": ["base"],
     "share": ["base", "model"],
     # edges
     "shmem": ["base", "model"],
@@ -21,7 +22,7 @@ ALLOWED = {
     "match": ["base", "model", "xml", "share"],  # xml: plan_class_spec.xml
     "daemon": ["base", "model"],
 }
-EDGES_AND_BELOW = ["base", "model", "xml", "share", "shmem", "db", "config", "rpc"]
+EDGES_AND_BELOW = ["base", "model", "xml", "json", "share", "shmem", "db", "config", "rpc"]
 FLOW = EDGES_AND_BELOW + ["match", "daemon"]
 ALLOWED.update({
     "handle": FLOW,
