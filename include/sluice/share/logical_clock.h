@@ -1,0 +1,102 @@
+#pragma once
+// Shares of users in a project's computing power, and the order of their batches (seed 000): a logical start time LST
+// for each user, a logical end time LET for each batch; the batch with the least LET goes first.
+//
+// All tags are project-seconds (seconds of the whole project's computing power) on the scale of Unix time. share(U) is
+// U's quota over the sum of the quotas of all users who have one. R is a batch's run time on the whole project.
+//
+// ShareRule::kSeed, as the seed has it: at submission LST(U) = max(LST(U), now), S(B) = LST(U), LET(B) = S(B) + R(B),
+// then LST(U) += R(B)/share(U). Measured work changes nothing.
+//
+// ShareRule::kSettled: the seed's rule lets a newcomer starve the others for weeks, and rewards wrong estimates. Here
+//  - entry clamp: V is the least start tag among the unfinished batches of other users (while there are none, the
+//    greatest V seen) and never falls; a user without unfinished work enters at LST(U) = max(LST(U), V - clamp), so
+//    that nothing is forgiven and at most `clamp` of credit is kept;
+//  - settlement: measured work replaces the estimate. With d = R' - R(B): LET(B) = S(B) + R', and LST(U) and the tags
+//  of
+//    U's later unfinished batches move by d/share, at the share at which B was charged: who reserved much while he was
+//    alone gets back what he paid, not what it would cost now;
+//  - a change of a quota rescales the user's debt: LST(U) = V + (LST(U) - V) * old share / new share, likewise S of his
+//    unfinished batches.
+// Either rule: to move a batch before another of its user's gives it that one's start tag, and moves back everything
+// between by R/share; LST stays, it holds that already.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sluice/base/error.h"
+
+namespace sluice::share {
+
+enum class ShareRule { kSeed, kSettled };
+
+/// A request that makes no sense (an unknown batch, a quota that is not positive …); what() is one line, nothing
+/// changed.
+class ShareError : public Error {
+  public:
+    using Error::Error;
+};
+
+using UserId = std::int64_t;
+using BatchId = std::int64_t;
+
+struct UserTags {
+    double quota = 0;  ///< 0: has left, or never had one
+    double lst = 0;
+    bool known = false;  ///< lst means something: the user has submitted or been given a quota
+};
+
+struct BatchTags {
+    BatchId id = 0;
+    UserId user = 0;
+    double seconds = 0;  ///< R: estimated at first, then measured
+    double start = 0;    ///< S, the batch's start tag
+    double end = 0;      ///< LET
+    double share = 0;    ///< at which it is charged
+    bool finished = false;
+};
+
+class LogicalClock {
+  public:
+    /// `clamp`: project-seconds of credit that a returning user may have; kSettled only.
+    explicit LogicalClock(ShareRule rule, double clamp = 0);
+
+    /// A user's quota, more than 0; one who left returns with it. Users without a quota can't submit.
+    void set_quota(double now, UserId user, double quota);
+    /// `seconds` is R, more than 0. Ids of batches are never used twice.
+    void submit(double now, UserId user, BatchId batch, double seconds);
+    /// `batch` goes before `before`, both unfinished and of the same user. Nothing to do where it does already.
+    void move(UserId user, BatchId batch, BatchId before);
+    /// R as it is known now, 0 or more; the batch goes on. Changes nothing by the seed's rule.
+    void settle(BatchId batch, double seconds);
+    /// The batch ended, completed or aborted, after `seconds` of work.
+    void finish(BatchId batch, double seconds);
+    /// The user's quota no longer counts and his unfinished batches end; his LST is kept for the day he returns.
+    void leave(double now, UserId user);
+
+    double share(UserId user) const;
+    const std::map<UserId, UserTags>& users() const { return users_; }
+    /// In order of submission.
+    const std::vector<BatchTags>& batches() const { return batches_; }
+    const BatchTags& batch(BatchId id) const;
+    /// Unfinished batches, least LET first, the earlier submitted first among equals.
+    std::vector<BatchId> order() const;
+
+  private:
+    BatchTags& find(BatchId id);
+    UserTags& user_with_quota(UserId user);
+    void enter(double now, UserId user);
+    void advance(double now, UserId but);
+    bool has_unfinished(UserId user) const;
+
+    ShareRule rule_;
+    double clamp_;
+    double virtual_time_ = 0;  ///< V
+    bool started_ = false;     ///< V means something
+    std::map<UserId, UserTags> users_;
+    std::vector<BatchTags> batches_;
+    std::map<BatchId, std::size_t> index_;
+};
+
+}  // namespace sluice::share

@@ -1,0 +1,161 @@
+#include "sluice/share/logical_clock.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sluice::share {
+namespace {
+
+void require(bool condition, const std::string& what) {
+    if (!condition) throw ShareError(what);
+}
+
+}  // namespace
+
+LogicalClock::LogicalClock(ShareRule rule, double clamp) : rule_(rule), clamp_(clamp) {
+    require(std::isfinite(clamp) && clamp >= 0, "the clamp must not be negative");
+}
+
+double LogicalClock::share(UserId user) const {
+    double sum = 0;
+    for (const auto& [id, tags] : users_) sum += tags.quota;
+    const auto found = users_.find(user);
+    return found == users_.end() || sum <= 0 ? 0 : found->second.quota / sum;
+}
+
+UserTags& LogicalClock::user_with_quota(UserId user) {
+    const auto found = users_.find(user);
+    require(found != users_.end() && found->second.quota > 0, "the user has no quota: set one first");
+    return found->second;
+}
+
+BatchTags& LogicalClock::find(BatchId id) {
+    const auto found = index_.find(id);
+    require(found != index_.end(), "there is no such batch");
+    return batches_[found->second];
+}
+
+const BatchTags& LogicalClock::batch(BatchId id) const { return const_cast<LogicalClock*>(this)->find(id); }
+
+bool LogicalClock::has_unfinished(UserId user) const {
+    return std::any_of(batches_.begin(), batches_.end(),
+                       [&](const BatchTags& b) { return b.user == user && !b.finished; });
+}
+
+/// V, as the user `but` finds it: from the batches of all others.
+void LogicalClock::advance(double now, UserId but) {
+    if (!started_) virtual_time_ = now;
+    started_ = true;
+    double least = std::numeric_limits<double>::infinity();
+    for (const BatchTags& b : batches_)
+        if (!b.finished && b.user != but) least = std::min(least, b.start);
+    if (std::isfinite(least)) virtual_time_ = std::max(virtual_time_, least);
+}
+
+void LogicalClock::enter(double now, UserId user) {
+    UserTags& u = users_[user];
+    if (rule_ == ShareRule::kSeed) {
+        u.lst = u.known ? std::max(u.lst, now) : now;
+    } else {
+        advance(now, user);
+        if (!u.known)
+            u.lst = virtual_time_ - clamp_;
+        else if (!has_unfinished(user))
+            u.lst = std::max(u.lst, virtual_time_ - clamp_);
+    }
+    u.known = true;
+}
+
+void LogicalClock::set_quota(double now, UserId user, double quota) {
+    require(std::isfinite(quota) && quota > 0, "a quota must be more than 0");
+    const double before = share(user);
+    const bool is_new = !users_[user].known;
+    users_[user].quota = quota;
+    if (is_new) {
+        enter(now, user);
+    } else if (rule_ == ShareRule::kSettled && before > 0) {
+        advance(now, user);
+        const double factor = before / share(user);
+        const auto rescaled = [&](double tag) { return virtual_time_ + (tag - virtual_time_) * factor; };
+        users_[user].lst = rescaled(users_[user].lst);
+        for (BatchTags& b : batches_) {
+            if (b.user != user || b.finished) continue;
+            b.start = rescaled(b.start);
+            b.end = b.start + b.seconds;
+            b.share /= factor;
+        }
+    }
+}
+
+void LogicalClock::submit(double now, UserId user, BatchId batch, double seconds) {
+    require(std::isfinite(seconds) && seconds > 0, "a batch's seconds must be more than 0");
+    require(!index_.contains(batch), "there is such a batch already");
+    UserTags& u = user_with_quota(user);
+    enter(now, user);
+    const double share_now = share(user);
+    index_[batch] = batches_.size();
+    batches_.push_back({batch, user, seconds, u.lst, u.lst + seconds, share_now, false});
+    u.lst += seconds / share_now;
+}
+
+void LogicalClock::move(UserId user, BatchId batch, BatchId before) {
+    BatchTags &b = find(batch), &a = find(before);
+    require(b.user == user && a.user == user, "both batches must be the user's own");
+    require(&a != &b, "a batch can't be moved before itself");
+    require(!b.finished && !a.finished, "the batch has ended");
+    if (b.start <= a.start) return;
+    const double share_then = rule_ == ShareRule::kSeed ? share(user) : b.share;
+    const double from = a.start, to = b.start, by = b.seconds / share_then;
+    for (BatchTags& between : batches_) {
+        if (between.user != user || between.start < from || between.start >= to) continue;
+        between.start += by;
+        between.end += by;
+    }
+    b.start = from;
+    b.end = from + b.seconds;
+}
+
+void LogicalClock::settle(BatchId batch, double seconds) {
+    require(std::isfinite(seconds) && seconds >= 0, "measured seconds must not be negative");
+    BatchTags& b = find(batch);
+    require(!b.finished, "the batch has ended");
+    if (rule_ == ShareRule::kSeed) return;
+    const double by = (seconds - b.seconds) / b.share;
+    b.seconds = seconds;
+    b.end = b.start + seconds;
+    users_[b.user].lst += by;
+    for (BatchTags& later : batches_) {
+        if (later.user != b.user || later.finished || later.start <= b.start || &later == &b) continue;
+        later.start += by;
+        later.end += by;
+    }
+}
+
+void LogicalClock::finish(BatchId batch, double seconds) {
+    settle(batch, seconds);
+    find(batch).finished = true;
+}
+
+void LogicalClock::leave(double now, UserId user) {
+    user_with_quota(user);
+    for (BatchTags& b : batches_) {
+        if (b.user != user || b.finished) continue;
+        b.finished = true;
+    }
+    advance(now, user);
+    users_[user].quota = 0;
+}
+
+std::vector<BatchId> LogicalClock::order() const {
+    std::vector<const BatchTags*> unfinished;
+    for (const BatchTags& b : batches_)
+        if (!b.finished) unfinished.push_back(&b);
+    std::stable_sort(unfinished.begin(), unfinished.end(),
+                     [](const BatchTags* a, const BatchTags* b) { return a->end < b->end; });
+    std::vector<BatchId> ids;
+    for (const BatchTags* b : unfinished) ids.push_back(b->id);
+    return ids;
+}
+
+}  // namespace sluice::share

@@ -1,0 +1,204 @@
+// Expected values: the rules of seed 000, and of the settled rule as its header states it, worked out by hand.
+#include "sluice/share/logical_clock.h"
+
+#include <cmath>
+#include <random>
+
+namespace sluice::share {
+namespace {
+
+constexpr UserId kAnn = 1, kBob = 2, kEve = 3;
+
+LogicalClock seed_clock() {
+    LogicalClock clock(ShareRule::kSeed);
+    clock.set_quota(0, kAnn, 1);
+    clock.set_quota(0, kBob, 3);
+    return clock;
+}
+
+TEST(SeedRule, SubmissionChargesTheUserByHisShare) {
+    LogicalClock clock = seed_clock();
+    clock.submit(100, kAnn, 1, 10);
+    EXPECT_EQ(clock.batch(1).start, 100) << "LST is at least the current time";
+    EXPECT_EQ(clock.batch(1).end, 110) << "LET = LST + R";
+    EXPECT_EQ(clock.users().at(kAnn).lst, 100 + 10 / 0.25);
+    clock.submit(101, kAnn, 2, 5);
+    EXPECT_EQ(clock.batch(2).start, 140);
+    EXPECT_EQ(clock.batch(2).end, 145);
+    clock.submit(102, kBob, 3, 30);
+    EXPECT_EQ(clock.batch(3).end, 132);
+    EXPECT_EQ(clock.users().at(kBob).lst, 102 + 30 / 0.75);
+    EXPECT_EQ(clock.order(), (std::vector<BatchId>{1, 3, 2}));
+}
+
+TEST(SeedRule, IdleTimeIsNotSaved) {
+    LogicalClock clock = seed_clock();
+    clock.submit(0, kAnn, 1, 1);
+    clock.submit(1000, kAnn, 2, 1);
+    EXPECT_EQ(clock.batch(2).start, 1000);
+}
+
+TEST(SeedRule, ShortBeforeLong) {
+    LogicalClock clock = seed_clock();
+    clock.submit(0, kAnn, 1, 1000);
+    clock.submit(10, kBob, 2, 5);
+    EXPECT_EQ(clock.order(), (std::vector<BatchId>{2, 1}));
+}
+
+TEST(SeedRule, MovingGivesTheTagAndMovesBackWhatIsBetween) {
+    LogicalClock clock = seed_clock();
+    clock.submit(0, kAnn, 1, 100);  // S 0
+    clock.submit(0, kAnn, 2, 20);   // S 400
+    clock.submit(0, kAnn, 3, 10);   // S 480
+    clock.submit(0, kAnn, 4, 10);   // S 520
+    const double lst = clock.users().at(kAnn).lst;
+    clock.move(kAnn, 3, 1);
+    EXPECT_EQ(clock.batch(3).start, 0);
+    EXPECT_EQ(clock.batch(3).end, 10);
+    EXPECT_EQ(clock.batch(1).start, 40);
+    EXPECT_EQ(clock.batch(1).end, 140);
+    EXPECT_EQ(clock.batch(2).start, 440);
+    EXPECT_EQ(clock.batch(2).end, 460);
+    EXPECT_EQ(clock.batch(4).start, 520) << "behind both: stays";
+    EXPECT_EQ(clock.users().at(kAnn).lst, lst);
+    clock.move(kAnn, 3, 2);
+    EXPECT_EQ(clock.batch(3).start, 0) << "it goes first already";
+}
+
+TEST(SeedRule, MeasuredWorkChangesNothing) {
+    LogicalClock clock = seed_clock();
+    clock.submit(0, kAnn, 1, 100);
+    clock.finish(1, 1);
+    EXPECT_EQ(clock.users().at(kAnn).lst, 400);
+    EXPECT_EQ(clock.batch(1).end, 100);
+    EXPECT_TRUE(clock.order().empty());
+}
+
+LogicalClock settled_clock(double clamp) {
+    LogicalClock clock(ShareRule::kSettled, clamp);
+    clock.set_quota(0, kAnn, 1);
+    clock.set_quota(0, kBob, 1);
+    return clock;
+}
+
+/// What the lab measured as weeks of starvation: the others used idle capacity for two months before the newcomer came.
+TEST(SettledRule, ANewcomerHasCreditForTheClampOnly) {
+    const auto behind = [](ShareRule rule) {
+        LogicalClock clock(rule, 86400);
+        clock.set_quota(0, kAnn, 1);
+        clock.set_quota(0, kBob, 1);
+        for (int day = 0; day < 60; ++day) {
+            clock.submit(day * 86400.0, kAnn, day + 1, 86400);  // alone: the whole project
+            if (day < 59) clock.finish(day + 1, 86400);
+        }
+        clock.set_quota(60 * 86400.0, kEve, 1);
+        clock.submit(60 * 86400.0, kEve, 1000, 3600);
+        return clock.batch(60).start - clock.batch(1000).start;
+    };
+    EXPECT_GT(behind(ShareRule::kSeed), 50 * 86400.0) << "the seed's rule lets Eve go first for weeks";
+    EXPECT_EQ(behind(ShareRule::kSettled), 86400);
+}
+
+TEST(SettledRule, NothingIsForgiven) {
+    LogicalClock clock = settled_clock(10);
+    clock.submit(0, kAnn, 1, 1000);
+    clock.submit(0, kBob, 2, 1);
+    clock.finish(1, 1000);
+    const double debt = clock.users().at(kAnn).lst;
+    clock.submit(50, kAnn, 3, 1);
+    EXPECT_EQ(clock.batch(3).start, debt);
+}
+
+TEST(SettledRule, MeasuredWorkReplacesTheEstimate) {
+    LogicalClock clock = settled_clock(0);
+    clock.submit(0, kAnn, 1, 100);
+    clock.submit(0, kAnn, 2, 10);
+    const double start = clock.batch(2).start, lst = clock.users().at(kAnn).lst;
+    clock.settle(1, 40);
+    EXPECT_EQ(clock.batch(1).end, clock.batch(1).start + 40);
+    EXPECT_EQ(clock.batch(2).start, start - 120);
+    EXPECT_EQ(clock.batch(2).end, start - 110);
+    EXPECT_EQ(clock.users().at(kAnn).lst, lst - 120);
+    clock.finish(1, 130);
+    EXPECT_EQ(clock.users().at(kAnn).lst, lst + 60);
+}
+
+TEST(SettledRule, LyingChangesNoAccount) {
+    const auto account = [](double factor) {
+        LogicalClock clock = settled_clock(3600);
+        std::mt19937 random(7);
+        for (int i = 1; i <= 50; ++i) {
+            const double real = 100 + static_cast<double>(random() % 1000);
+            clock.submit(i * 60.0, kAnn, i, real * factor);
+            clock.finish(i, real);
+        }
+        return clock.users().at(kAnn).lst;
+    };
+    EXPECT_NEAR(account(0.1), account(1), 1e-6);
+    EXPECT_NEAR(account(10), account(1), 1e-6);
+}
+
+TEST(SettledRule, UnusedReservationsComeBackAtThePriceThatWasPaid) {
+    LogicalClock clock(ShareRule::kSettled, 0);
+    clock.set_quota(0, kAnn, 1);
+    clock.submit(0, kAnn, 1, 1000);  // alone: charged 1000
+    for (UserId u = 10; u < 19; ++u) clock.set_quota(1, u, 1);
+    clock.finish(1, 0);
+    EXPECT_EQ(clock.users().at(kAnn).lst, 0);
+}
+
+TEST(SettledRule, AQuotaRescalesTheDebt) {
+    LogicalClock clock = settled_clock(0);
+    clock.submit(0, kBob, 1, 10);   // S 0: V for Ann
+    clock.submit(0, kAnn, 2, 100);  // share .5: LST 200
+    clock.set_quota(0, kAnn, 3);    // share .75
+    EXPECT_DOUBLE_EQ(clock.users().at(kAnn).lst, 200 * 0.5 / 0.75);
+}
+
+TEST(SettledRule, MovingKeepsTheUsersTotal) {
+    LogicalClock clock = settled_clock(0);
+    clock.submit(0, kAnn, 1, 100);
+    clock.submit(0, kAnn, 2, 10);
+    clock.move(kAnn, 2, 1);
+    clock.finish(1, 100);
+    clock.finish(2, 10);
+    EXPECT_EQ(clock.users().at(kAnn).lst, 220);
+}
+
+TEST(LogicalClock, LeavingGivesTheShareToTheOthersAndIsRemembered) {
+    LogicalClock clock = seed_clock();
+    clock.submit(0, kAnn, 1, 100);
+    clock.leave(10, kAnn);
+    EXPECT_EQ(clock.share(kBob), 1);
+    EXPECT_TRUE(clock.order().empty());
+    EXPECT_THROW(clock.submit(20, kAnn, 2, 1), ShareError);
+    clock.set_quota(30, kAnn, 1);
+    clock.submit(30, kAnn, 2, 1);
+    EXPECT_EQ(clock.batch(2).start, 400) << "the debt is his own";
+}
+
+TEST(LogicalClock, NonsenseIsRefusedAndChangesNothing) {
+    LogicalClock clock = seed_clock();
+    clock.submit(0, kAnn, 1, 100);
+    clock.submit(0, kBob, 2, 100);
+    const double nan = std::nan("");
+    EXPECT_THROW(clock.set_quota(0, kAnn, 0), ShareError);
+    EXPECT_THROW(clock.set_quota(0, kAnn, -1), ShareError);
+    EXPECT_THROW(clock.set_quota(0, kAnn, nan), ShareError);
+    EXPECT_THROW(clock.submit(0, kEve, 3, 1), ShareError);
+    EXPECT_THROW(clock.submit(0, kAnn, 1, 1), ShareError);
+    EXPECT_THROW(clock.submit(0, kAnn, 3, 0), ShareError);
+    EXPECT_THROW(clock.submit(0, kAnn, 3, nan), ShareError);
+    EXPECT_THROW(clock.move(kAnn, 1, 1), ShareError);
+    EXPECT_THROW(clock.move(kAnn, 1, 2), ShareError);
+    EXPECT_THROW(clock.move(kAnn, 9, 1), ShareError);
+    EXPECT_THROW(clock.finish(9, 1), ShareError);
+    EXPECT_THROW(clock.finish(1, -1), ShareError);
+    EXPECT_EQ(clock.users().at(kAnn).lst, 400);
+    EXPECT_EQ(clock.order(), (std::vector<BatchId>{1, 2}));
+    clock.finish(1, 1);
+    EXPECT_THROW(clock.finish(1, 1), ShareError);
+}
+
+}  // namespace
+}  // namespace sluice::share
