@@ -1,0 +1,105 @@
+#include "fleet_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace sluice {
+namespace {
+
+/// Jobs of one processor: more than any plan needs, and exact as a double, also times the processors of a host.
+constexpr std::int64_t kMany = 1'000'000'000'000;
+
+/// When a processor ends its `nth` job. The one formula that all else agrees with.
+double end_of(const PlanHost& h, double nth) { return h.delay + nth * h.job_seconds; }
+
+/// Jobs that one processor of `h` has ended by `t`, at most `limit`.
+std::int64_t ended(const PlanHost& h, double t, std::int64_t limit) {
+    double n = std::clamp(std::floor((t - h.delay) / h.job_seconds), 0.0, static_cast<double>(limit));
+    // The division may be off by its rounding.
+    if (n > 0 && end_of(h, n) > t) n -= 1;
+    if (n < static_cast<double>(limit) && end_of(h, n + 1) <= t) n += 1;
+    return static_cast<std::int64_t>(n);
+}
+
+std::int64_t done_by(const PlanHost& h, double t, std::int64_t jobs) {
+    const std::int64_t each = ended(h, t, jobs);
+    return each > jobs / h.cpus ? jobs : each * h.cpus;
+}
+
+/// Counts until `jobs` is reached.
+std::int64_t done_by(const std::vector<PlanHost>& hosts, double t, std::int64_t jobs) {
+    std::int64_t sum = 0;
+    for (const PlanHost& h : hosts) {
+        if (h.delay >= t) continue;
+        sum += done_by(h, t, jobs);
+        if (sum >= jobs) return jobs;
+    }
+    return sum;
+}
+
+struct JobEnd {
+    double time;
+    std::int64_t jobs;
+};
+
+/// What ends after `low` and not after `high`; stops at `most` rows.
+std::vector<JobEnd> ends_between(const std::vector<PlanHost>& hosts, double low, double high, std::size_t most) {
+    std::vector<JobEnd> ends;
+    for (const PlanHost& h : hosts) {
+        if (h.delay >= high) continue;
+        for (double n = static_cast<double>(ended(h, low, kMany)) + 1; end_of(h, n) <= high; ++n) {
+            if (end_of(h, n) <= low) continue;
+            if (ends.size() == most) return ends;
+            ends.push_back({end_of(h, n), h.cpus});
+        }
+    }
+    return ends;
+}
+
+/// The least time by which `jobs` are done.
+double least_finish(const std::vector<PlanHost>& hosts, std::int64_t jobs) {
+    double low = 0, high = std::numeric_limits<double>::infinity();
+    for (const PlanHost& h : hosts)
+        high = std::min(high, end_of(h, std::ceil(static_cast<double>(jobs) / static_cast<double>(h.cpus))));
+    // Halve until few ends of jobs remain between the two, then count those; where many end at one moment, until the
+    // two are neighbours.
+    const std::size_t few = hosts.size() / 8 + 64;
+    for (;;) {
+        const double middle = low + (high - low) / 2;
+        const bool neighbours = !(middle > low && middle < high);
+        std::vector<JobEnd> ends =
+            ends_between(hosts, low, high, neighbours ? std::numeric_limits<std::size_t>::max() : few);
+        if (neighbours || ends.size() < few) {
+            std::sort(ends.begin(), ends.end(), [](const JobEnd& a, const JobEnd& b) { return a.time < b.time; });
+            std::int64_t left = jobs - done_by(hosts, low, jobs);
+            for (const JobEnd& e : ends)
+                if ((left -= std::min(left, e.jobs)) == 0) return e.time;
+            return high;
+        }
+        (done_by(hosts, middle, jobs) >= jobs ? high : low) = middle;
+    }
+}
+
+}  // namespace
+
+FleetPlan plan_fleet(const std::vector<PlanHost>& hosts, std::int64_t jobs, std::size_t min_hosts) {
+    FleetPlan plan;
+    plan.jobs.resize(hosts.size());
+    if (hosts.empty() && jobs > 0) return plan;
+    plan.possible = true;
+    if (jobs > 0) plan.finish = least_finish(hosts, jobs);
+    if (min_hosts > 0 && !hosts.empty()) {
+        std::vector<double> first(hosts.size());
+        std::transform(hosts.begin(), hosts.end(), first.begin(), [](const PlanHost& h) { return end_of(h, 1); });
+        const auto nth = first.begin() + static_cast<std::ptrdiff_t>(std::min(min_hosts, hosts.size()) - 1);
+        std::nth_element(first.begin(), nth, first.end());
+        plan.finish = std::max(plan.finish, *nth);
+    }
+    std::transform(hosts.begin(), hosts.end(), plan.jobs.begin(),
+                   [&](const PlanHost& h) { return ended(h, plan.finish, kMany) * h.cpus; });
+    return plan;
+}
+
+}  // namespace sluice

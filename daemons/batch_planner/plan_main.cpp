@@ -1,0 +1,34 @@
+// sluice_plan: when a batch can be done, and by which hosts, without a project. Has no counterpart upstream.
+#include <cstdio>
+
+#include "plan_document.h"
+#include "sluice/daemon/command_line.h"
+
+namespace {
+
+constexpr const char* kDescription =
+    "Reads hosts and a number of jobs from FILE.json (- is standard input) and prints the least time T at which the hosts "
+    "have completed so many jobs, every processor starting its next job when it ends one, and the hosts that complete at "
+    "least one job by T, as JSON. Nothing of a project is read.\n\n"
+    "The file: {\"hosts\": [{\"id\": number or text, \"cpus\": 1 or more, \"delay\": seconds until it can start, "
+    "\"job_seconds\": of one job on one processor}], \"jobs\": number, \"min_hosts\": T is at least the time at which so many "
+    "hosts complete a job (all of them, if there are fewer); may be left out}.\n\n"
+    "The result: {\"T\": seconds from now, null if there is no host, \"hosts\": [{\"id\", \"jobs\": it completes by T}]}.";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::vector<std::string> files;
+    sluice::CommandLine line("sluice_plan", "plans when a batch can be done, and where", kDescription);
+    line.positional("FILE.json", files, "hosts and jobs; - is standard input");
+    line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");
+    if (const auto status = line.parse(argc, argv)) return *status;
+    if (files.size() != 1) return line.fail("give one file");
+    try {
+        std::fputs(sluice::plan_document(sluice::json::parse_file(files[0])).c_str(), stdout);
+        return 0;
+    } catch (const sluice::Error& e) {
+        std::fprintf(stderr, "sluice_plan: %s\n", e.what());
+        return 2;
+    }
+}
