@@ -14,18 +14,24 @@ start_ticks() {
     TICKS=${fields[19]}
 }
 
+# What a signal does while nothing is being started: the EXIT trap, if there is one, ends everything.
+end_on_signals() {
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    trap 'exit 129' HUP
+}
+
 # launch NAME LOG COMMAND...: in the background; the pid goes to run/NAME. A signal that arrives in between waits until it
-# is written down, otherwise nobody would end the process.
+# is written down, otherwise nobody would end the process. No child of ours stands between the two: Ctrl-C ends children
+# too, and half of what one was to say would be taken for the whole.
 launch() {
-    local name=$1 log=$2 pending="" traps signal
+    local name=$1 log=$2 pending="" signal
     shift 2
-    traps=$(trap -p INT TERM HUP)
     for signal in INT TERM HUP; do trap "pending=$signal" "$signal"; done
     setsid "$@" >>"$log" 2>&1 </dev/null &
     start_ticks "$!"
     echo "$! $TICKS" >"$DEMO/run/$name"
-    trap - INT TERM HUP
-    eval "$traps"
+    end_on_signals
     if [ -n "$pending" ]; then kill "-$pending" "$BASHPID"; fi
 }
 
