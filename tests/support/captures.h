@@ -41,7 +41,9 @@ inline constexpr char kCapturedGuiUrls[] =
     "    </rss_feed>\n"
     "</rss_feeds>\n";
 
-inline std::filesystem::path captures_dir() { return std::filesystem::path(sluice::test::source_dir()) / "tests" / "captures"; }
+inline std::filesystem::path captures_dir() {
+    return std::filesystem::path(sluice::test::source_dir()) / "tests" / "captures";
+}
 
 /// capture("01_client_attach_first_contact.request"): the file's bytes. A missing file is a test failure.
 inline std::string capture(const std::string& name) {

@@ -236,7 +236,8 @@ TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
     }));
     // Its socket is left over and in nobody's way.
     EXPECT_TRUE(fs::exists(served_->socket()));
-    const std::vector<std::string> command{sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", served_->socket().string()};
+    const std::vector<std::string> command{sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen",
+                                           served_->socket().string()};
     Subprocess again(command, project_.run_options());
     EXPECT_TRUE(again.wait_for_output("listening on")) << again.err();
     EXPECT_TRUE(work_flows()) << served_->logs();

@@ -82,8 +82,8 @@ TEST(ManPages, AreMadeFromTheTextOfHelp) {
 
 TEST(ManPages, AreInstalled) {
     const test::TempDir prefix;
-    const test::RunResult r =
-        test::run({"cmake", "--install", sluice::test::binary_dir(), "--prefix", prefix.path().string(), "--component", "man"});
+    const test::RunResult r = test::run(
+        {"cmake", "--install", sluice::test::binary_dir(), "--prefix", prefix.path().string(), "--component", "man"});
     ASSERT_EQ(r.status, 0) << r.err;
     std::set<std::string> wanted, found;
     for (const fs::path& program : programs()) wanted.insert(program.filename().string() + ".1");
