@@ -2,6 +2,9 @@
 // result, grants credit and keeps the hosts' statistics. Upstream's program of that name, same options.
 #include <fmt/core.h>
 
+#include <map>
+#include <span>
+
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/validator/credit.h"
@@ -18,6 +21,12 @@ namespace sluice {
 namespace {
 
 constexpr int kPage = 200;  ///< workunits a page: bounded memory, few statements
+/// Decisions on a workunit whose results change all the while; then it waits for the next pass.
+constexpr int kAttempts = 5;
+/// s until a workunit that can't be handled is looked at again.
+constexpr std::int64_t kRetryDelay = 300;
+/// So many workunits failing one after the other are no broken workunits: the database or its schema is.
+constexpr int kFailuresInARow = 20;
 
 struct Options {
     std::string app_name;
@@ -38,7 +47,8 @@ class Validator {
         if (!app) throw ConfigError("there is no app named '" + options_.app_name + "'");
         WorkunitFilter filter = options_.filter;
         filter.appid = app->id;
-        seen_ = valid_ = 0;
+        seen_ = valid_ = handled_ = 0;
+        std::erase_if(set_aside_, [this](const auto& w) { return w.second <= clock_.now_sec(); });
         Id after = 0;
         while (!stop_requested() && !enough()) {
             const auto page = store_.page(filter, after, kPage);
@@ -48,51 +58,84 @@ class Validator {
         }
         if (seen_ > 0) log_normal("pass: {} workunits looked at, {} found their canonical result", seen_, valid_);
         if (enough()) return PassResult::kFinished;
-        return seen_ > 0 && !options_.dry_run ? PassResult::kWorked : PassResult::kIdle;
+        return handled_ > 0 && !options_.dry_run ? PassResult::kWorked : PassResult::kIdle;
     }
 
   private:
+    /// What claims of credit are scaled by.
+    struct Records {
+        std::map<Id, AppVersion> versions;
+        std::map<std::pair<Id, Id>, HostAppVersion> hosts;
+    };
+
     bool enough() const { return options_.one_pass_n_wu > 0 && total_ >= options_.one_pass_n_wu; }
 
-    /// False on a stop or when the wanted number was reached.
-    bool validate_page(const App& app, const std::vector<WorkunitWithResults>& page) {
-        const auto versions = store_.versions(app.id);
+    Records records_of(const App& app, std::span<const WorkunitWithResults> page) {
         std::vector<std::pair<Id, Id>> keys;
         for (const auto& p : page)
             for (const Result& r : p.results)
                 if (r.hostid != 0) keys.emplace_back(r.hostid, generalized_version_id(r.appid, r.app_version_id));
-        const auto hosts = store_.host_app_versions(keys);
+        return {store_.versions(app.id), store_.host_app_versions(keys)};
+    }
+
+    /// False on a stop or when the wanted number was reached.
+    bool validate_page(const App& app, const std::vector<WorkunitWithResults>& page) {
+        const Records records = records_of(app, page);
         for (const auto& p : page) {
             if (stop_requested() || enough()) return false;
+            if (set_aside_.contains(p.wu.id)) continue;
             ++seen_;
             ++total_;
             try {
-                validate(app, p, versions, hosts);
-            } catch (const FileError& e) {
-                log_warning("[WU#{} {}] {}; looked at again in the next pass", p.wu.id, p.wu.name, e.what());
+                validate(app, p, records);
+                ++handled_;
+                failures_in_a_row_ = 0;
+            } catch (const DbError& e) {
+                // The connection or the server: the others would fare no better.
+                if (e.kind() != DbError::Kind::kDuplicate && e.kind() != DbError::Kind::kOther) throw;
+                if (++failures_in_a_row_ >= kFailuresInARow) throw;
+                set_aside(p.wu, e.what());
+            } catch (const Error& e) {
+                set_aside(p.wu, e.what());
             }
         }
         return true;
     }
 
-    void validate(const App& app, const WorkunitWithResults& p, const std::map<Id, AppVersion>& versions,
-                  const std::map<std::pair<Id, Id>, HostAppVersion>& hosts) {
-        ValidateFacts facts{p.wu, p.results, {}};
-        const auto needed = needs_output(p.wu, p.results);
-        for (std::size_t i = 0; i < p.results.size(); ++i) {
+    /// One workunit that can't be handled must not keep the others waiting.
+    void set_aside(const Workunit& wu, const char* why) {
+        set_aside_[wu.id] = clock_.now_sec() + kRetryDelay;
+        log_critical("[WU#{} {}] can't be validated: {}; looked at again in {} s", wu.id, wu.name, why, kRetryDelay);
+    }
+
+    void validate(const App& app, const WorkunitWithResults& read, const Records& records) {
+        Validated outcome = decide_and_write(app, read, records);
+        for (int i = 1; outcome == Validated::kChanged && i < kAttempts; ++i) {
+            log_debug("[WU#{} {}] changed while it was being validated, decided on again", read.wu.id, read.wu.name);
+            const auto now_there = store_.page({.appid = app.id, .wu_id = read.wu.id}, 0, 1);
+            if (now_there.empty()) return;
+            outcome = decide_and_write(app, now_there.front(), records_of(app, now_there));
+        }
+        if (outcome == Validated::kGone)
+            log_debug("[WU#{} {}] another validator was quicker", read.wu.id, read.wu.name);
+    }
+
+    Validated decide_and_write(const App& app, const WorkunitWithResults& read, const Records& records) {
+        ValidateFacts facts{read.wu, read.results, {}};
+        const auto needed = needs_output(read.wu, read.results);
+        for (std::size_t i = 0; i < read.results.size(); ++i) {
             facts.outputs.emplace_back();
             if (!needed[i]) continue;
-            const auto files = output_files(p.results[i].xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
+            const auto files = output_files(read.results[i].xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
             facts.outputs.back() = check_bitwise(files, config_.upload_dir, options_.gzip);
         }
         const ValidationPlan plan = plan_validation(facts, app, clock_.now_sec());
-        const ValidationWrite write = to_write(app, facts, plan, versions, hosts);
+        const ValidationWrite write = to_write(app, facts, plan, records);
+        const Validated outcome = options_.dry_run ? Validated::kWritten : store_.apply(read, write, clock_.now());
+        if (outcome != Validated::kWritten) return outcome;
         report(facts, plan, write);
-        if (options_.dry_run) return;
-        if (!store_.apply(write, clock_.now()))
-            log_debug("[WU#{} {}] another validator was quicker", p.wu.id, p.wu.name);
-        else if (plan.canonical_resultid != 0)
-            ++valid_;
+        if (plan.canonical_resultid != 0) ++valid_;
+        return outcome;
     }
 
     void report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write) {
@@ -130,11 +173,9 @@ class Validator {
     }
 
     ValidationWrite to_write(const App& app, const ValidateFacts& facts, const ValidationPlan& plan,
-                             const std::map<Id, AppVersion>& versions,
-                             const std::map<std::pair<Id, Id>, HostAppVersion>& hosts) const {
+                             const Records& records) const {
+        const auto& [versions, hosts] = records;
         ValidationWrite w;
-        w.wu_id = plan.wu_id;
-        w.transition_time_read = facts.wu.transition_time;
         w.canonical_resultid = plan.canonical_resultid;
         w.error_mask = plan.error_mask;
         w.assimilate = plan.assimilate;
@@ -176,7 +217,6 @@ class Validator {
     ValidationWrite::HostRow host_row(const App& app, const ValidateFacts& facts, const Result& r,
                                       const ResultVerdict& v, double granted, const CreditClaim* claim) const {
         ValidationWrite::HostRow h;
-        h.result_id = r.id;
         h.hostid = r.hostid;
         h.userid = r.userid;
         h.teamid = r.teamid;
@@ -202,7 +242,9 @@ class Validator {
     const ProjectConfig& config_;
     ValidateStore& store_;
     Clock& clock_;
-    std::int64_t seen_ = 0, valid_ = 0, total_ = 0;
+    std::int64_t seen_ = 0, valid_ = 0, handled_ = 0, total_ = 0;
+    std::map<Id, std::int64_t> set_aside_;  ///< workunits that could not be handled: until when they are left alone
+    int failures_in_a_row_ = 0;
 };
 
 struct Flags {

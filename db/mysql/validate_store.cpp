@@ -1,7 +1,7 @@
 #include "sluice/db/validate_store.h"
 
 #include <algorithm>
-#include <set>
+#include <limits>
 
 #include "sluice/model/average.h"
 
@@ -125,29 +125,53 @@ class MysqlValidateStore final : public ValidateStore {
         return out;
     }
 
-    bool apply(const ValidationWrite& w, double now) override {
-        bool done = false;
-        db_.transaction([&] {
-            done = lock(w);
-            if (!done) return;
-            write_workunit(w, now);
-            std::set<Id> written;
-            for (const auto& r : w.results)
-                if (write_result(r)) written.insert(r.id);
-            cancel(w.cancel);
-            write_statistics(w, written, now);
-        });
-        return done;
+    Validated apply(const WorkunitWithResults& read, const ValidationWrite& w, double now) override {
+        Validated outcome = Validated::kGone;
+        try {
+            db_.transaction([&] {
+                outcome = lock(read);
+                if (outcome != Validated::kWritten) return;
+                write_workunit(read.wu, w, now);
+                for (const auto& r : w.results) write_result(r);
+                cancel(w.cancel);
+                write_statistics(w, now);
+            });
+        } catch (const ChangedMeanwhile&) {
+            outcome = Validated::kChanged;
+        }
+        return outcome;
     }
 
   private:
-    bool lock(const ValidationWrite& w) {
-        Sql sql("SELECT canonical_resultid FROM workunit WHERE need_validate>0 AND id=");
-        Rows r = db_.query(sql << w.wu_id << " FOR UPDATE");
-        return r.next() && (w.canonical_resultid == 0 || r.i64(0) == 0);
+    /// Thrown within the transaction to undo it.
+    struct ChangedMeanwhile {};
+
+    /// Locks the workunit and compares what the decision was made from with what is there now: a result that came in
+    /// meanwhile would otherwise wait for ever for a verdict, and a verdict could rest on a result that has changed.
+    Validated lock(const WorkunitWithResults& read) {
+        Sql sql(
+            "SELECT canonical_resultid, error_mask, assimilate_state, min_quorum, target_nresults, "
+            "max_success_results FROM workunit WHERE need_validate>0 AND id=");
+        const Workunit& wu = read.wu;
+        Rows r = db_.query(sql << wu.id << " FOR UPDATE");
+        if (!r.next()) return Validated::kGone;
+        const bool same = r.i64(0) == wu.canonical_resultid && r.i32(1) == wu.error_mask &&
+                          r.code<AssimilateState>(2) == wu.assimilate_state && r.i32(3) == wu.min_quorum &&
+                          r.i32(4) == wu.target_nresults && r.i32(5) == wu.max_success_results;
+        return same && same_results(read) ? Validated::kWritten : Validated::kChanged;
     }
 
-    void write_workunit(const ValidationWrite& w, double now) {
+    bool same_results(const WorkunitWithResults& read) {
+        Sql sql("SELECT id, server_state, outcome, validate_state FROM result WHERE workunitid=");
+        Rows r = db_.query(sql << read.wu.id << " ORDER BY id");
+        for (const Result& was : read.results)
+            if (!r.next() || r.i64(0) != was.id || r.code<ServerState>(1) != was.server_state ||
+                r.code<Outcome>(2) != was.outcome || r.code<ValidateState>(3) != was.validate_state)
+                return false;
+        return !r.next();
+    }
+
+    void write_workunit(const Workunit& read, const ValidationWrite& w, double now) {
         Sql sql("UPDATE workunit SET need_validate=0");
         if (w.canonical_resultid != 0)
             sql << ", canonical_resultid=" << w.canonical_resultid << ", canonical_credit=" << w.canonical_credit;
@@ -156,18 +180,19 @@ class MysqlValidateStore final : public ValidateStore {
         if (w.target_nresults != 0) sql << ", target_nresults=" << w.target_nresults;
         // Someone else asked for a transition meanwhile (a report came in): that must not be lost.
         if (w.transition_time != 0)
-            sql << ", transition_time=IF(transition_time=" << w.transition_time_read << "," << w.transition_time
+            sql << ", transition_time=IF(transition_time=" << read.transition_time << "," << w.transition_time
                 << ",LEAST(transition_time," << std::max<std::int64_t>(static_cast<std::int64_t>(now), 1) << "))";
-        db_.execute(sql << " WHERE id=" << w.wu_id);
+        db_.execute(sql << " WHERE id=" << read.id);
     }
 
-    bool write_result(const ValidationWrite::ResultRow& r) {
+    void write_result(const ValidationWrite::ResultRow& r) {
         Sql sql("UPDATE result SET server_state=");
         sql << r.server_state << ", outcome=" << r.outcome << ", validate_state=" << r.validate_state
             << ", granted_credit=" << r.granted_credit << ", runtime_outlier=" << (r.runtime_outlier ? 1 : 0)
             << " WHERE id=" << r.id << " AND server_state=" << r.was_server_state
             << " AND validate_state=" << r.was_validate_state;
-        return db_.execute(sql) == 1;
+        // Programs that don't take the workunit's lock may still have been quicker.
+        if (db_.execute(sql) != 1) throw ChangedMeanwhile{};
     }
 
     void cancel(const std::vector<Id>& ids) {
@@ -209,11 +234,11 @@ class MysqlValidateStore final : public ValidateStore {
         return out;
     }
 
-    void write_statistics(const ValidationWrite& w, const std::set<Id>& written, double now) {
+    void write_statistics(const ValidationWrite& w, double now) {
         std::vector<ValidationWrite::HostRow> due;
         std::vector<std::pair<Id, Id>> keys;
         for (const auto& h : w.hosts) {
-            if (!written.contains(h.result_id) || h.hostid == 0) continue;
+            if (h.hostid == 0) continue;
             due.push_back(h);
             keys.emplace_back(h.hostid, h.generalized_version);
         }
@@ -237,7 +262,7 @@ class MysqlValidateStore final : public ValidateStore {
             if (h.quota > 0 && hav.max_jobs_per_day > h.quota) --hav.max_jobs_per_day;
             return;
         }
-        ++hav.max_jobs_per_day;
+        if (hav.max_jobs_per_day < std::numeric_limits<int>::max()) ++hav.max_jobs_per_day;
         if (h.trust) ++hav.consecutive_valid;
         if (h.turnaround >= 0 && !h.outlier) add_sample(hav.turnaround, h.turnaround, kHostVersionRule);
         if (h.et >= 0) add_sample(hav.et, h.et, kHostVersionRule);

@@ -36,9 +36,9 @@ struct ValidationWrite {
         double granted_credit = 0;
         bool runtime_outlier = false;
     };
-    /// Statistics of a host and version, due if `result_id`'s row was written.
+    /// Statistics of a host and version that a verdict changes.
     struct HostRow {
-        Id result_id = 0, hostid = 0, userid = 0, teamid = 0, generalized_version = 0, app_version_id = 0;
+        Id hostid = 0, userid = 0, teamid = 0, generalized_version = 0, app_version_id = 0;
         bool valid = false;
         bool trust = false;                         ///< counts towards consecutive_valid
         bool grants = true;                         ///< false: credit and its averages are left alone
@@ -48,8 +48,6 @@ struct ValidationWrite {
         double turnaround = -1, et = -1, pfc = -1;  ///< samples; < 0: none
         int quota = 0;                              ///< daily_result_quota
     };
-    Id wu_id = 0;
-    std::int64_t transition_time_read = 0;  ///< guard: a change since then is not overwritten
     Id canonical_resultid = 0;
     double canonical_credit = 0;
     int error_mask = 0;
@@ -61,6 +59,13 @@ struct ValidationWrite {
     std::vector<HostRow> hosts;
 };
 
+/// What became of a ValidationWrite.
+enum class Validated {
+    kWritten,
+    kGone,    ///< nothing written: nobody asks for validation any more (another validator was quicker)
+    kChanged  ///< nothing written: the rows are not what the decision was made from; read and decide again
+};
+
 class ValidateStore {
   public:
     virtual ~ValidateStore() = default;
@@ -69,8 +74,10 @@ class ValidateStore {
     virtual std::vector<WorkunitWithResults> page(const WorkunitFilter& filter, Id after, int limit) = 0;
     virtual std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions(std::span<const std::pair<Id, Id>> keys) = 0;
     virtual std::map<Id, AppVersion> versions(Id appid) = 0;
-    /// In one transaction: locks the workunit; false (nothing written) if another validator was quicker.
-    virtual bool apply(const ValidationWrite& write, double now) = 0;
+    /// In one transaction: locks the workunit, and writes what was decided from `read` if that is still what stands
+    /// there: limits, error mask and canonical result of the workunit, and the states of all its results, no more and
+    /// no fewer. A transition that someone asked for since then is not put off.
+    virtual Validated apply(const WorkunitWithResults& read, const ValidationWrite& write, double now) = 0;
 };
 
 std::unique_ptr<ValidateStore> make_validate_store(Database& db);
