@@ -47,6 +47,12 @@ class Creator {
         if (!app)
             throw ConfigError("there is no app named '" + call.app_name + "': bin/xadd adds those of project.xml");
         app_ = *app;
+        if (call.job.batch > 0 && !store_.batch_exists(call.job.batch))
+            fmt::print(
+                stderr,
+                "create_work: warning: there is no batch {} in the database: its jobs will carry the number, but "
+                "belong to no batch that the web pages and the batch daemons know\n",
+                call.job.batch);
     }
 
     /// The workunit with XML and checks done; not in the database yet.
@@ -66,9 +72,8 @@ class Creator {
             [this](const std::string& name) { return find_staged(name, staging_); }, w);
         check_workunit(w);
         warn_of_bound(w);
-        if (app_.size_classes() > 0 && w.size_class >= app_.size_classes())
-            throw ConfigError(fmt::format("size_class {} of app {} does not exist: it has {} (0 to {})", w.size_class,
-                                          app_.name, app_.size_classes(), app_.size_classes() - 1));
+        check_size_class(w, app_);
+        if (w.size_class < 0 && app_.size_classes() > 0) w.size_class = size_class_of(w.rsc_fpops_est, typical_sizes());
         if (!fs::exists(project_ / w.result_template_file))
             throw ConfigError("the result template " + (project_ / w.result_template_file).string() + " is missing");
         w.create_time = SystemClock().now_sec();
@@ -127,6 +132,15 @@ class Creator {
             w.rsc_fpops_bound, w.rsc_fpops_est);
     }
 
+    /// Of this app's classes; read once.
+    const std::map<int, double>& typical_sizes() {
+        if (!typical_sizes_) {
+            typical_sizes_ = store_.typical_sizes(app_.id);
+            std::erase_if(*typical_sizes_, [&](const auto& c) { return c.first >= app_.size_classes(); });
+        }
+        return *typical_sizes_;
+    }
+
     const std::string& template_text(const std::string& path) {
         const auto known = templates_.find(path);
         if (known != templates_.end()) return known->second;
@@ -143,6 +157,7 @@ class Creator {
     StagingSettings staging_;
     App app_;
     std::map<std::string, std::string> templates_;
+    std::optional<std::map<int, double>> typical_sizes_;
     std::vector<Workunit> workunits_;
     std::vector<std::optional<Assignment>> assignments_;
     std::size_t created_ = 0, refused_ = 0;
@@ -161,7 +176,8 @@ void define_options(CommandLine& line, Invocation& c, std::int64_t& batch) {
     line.option("--credit", j.credit, "credit for the job");
     line.option("--delay_bound", j.delay_bound, "seconds a host may take; default 604800");
     line.option("--hr_class", j.hr_class, "commit to this homogeneous redundancy class");
-    line.option("--size_class", j.size_class, "size class of the job; -1 = none");
+    line.option("--size_class", j.size_class,
+                "size class of the job, for apps that have them; default: that of jobs of its size, else the smallest");
     line.option("--app_version_num", j.app_version_num, "only this version may run it");
     line.option("--keywords", j.keywords, "keyword ids, separated by blanks", "'N N'");
     line.option("--command_line", j.command_line, "passed to the application", "TEXT");
@@ -188,6 +204,8 @@ void define_options(CommandLine& line, Invocation& c, std::int64_t& batch) {
     line.flag("--verbose", c.verbose, "say what is done");
     line.positional("infile", c.infiles, "input files, staged with stage_file");
     line.debug_level_option();
+    line.section("LINES OF --stdin", "A line may hold these: " + job_line_options() +
+                                         ". What all jobs have in common stands on the command line.");
 }
 
 /// --remote_file URL NBYTES MD5 takes three values: taken out before the rest is parsed.

@@ -1,7 +1,12 @@
 #include "daemons/work/job_options.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "sluice/base/error.h"
@@ -80,6 +85,19 @@ const std::map<std::string, Setter>& line_options() {
     return options;
 }
 
+/// Whole numbers that the workunit's columns hold.
+void check_columns(const Workunit& w) {
+    struct Column {
+        const char* name;
+        std::int64_t value, min;
+    };
+    for (const Column& c : {Column{"priority", w.priority, INT32_MIN}, Column{"delay_bound", w.delay_bound, INT32_MIN},
+                            Column{"batch", w.batch, 0}, Column{"hr_class", w.hr_class, 0},
+                            Column{"size_class", w.size_class, -1}, Column{"app_version_num", w.app_version_num, 0}})
+        if (c.value < c.min || c.value > INT32_MAX)
+            throw ConfigError(fmt::format("{} {} is out of range: {} to {}", c.name, c.value, c.min, INT32_MAX));
+}
+
 }  // namespace
 
 Workunit to_workunit(const JobOptions& o) {
@@ -128,9 +146,13 @@ void check_workunit(Workunit& w) {
     const auto need = [](bool good, const char* what) {
         if (!good) throw ConfigError(what);
     };
+    check_columns(w);
     need(w.rsc_fpops_est > 0, "rsc_fpops_est must be above 0: give --rsc_fpops_est or set it in the template");
     need(w.rsc_fpops_bound > 0, "rsc_fpops_bound must be above 0");
+    need(w.rsc_memory_bound >= 0 && w.rsc_bandwidth_bound >= 0,
+         "rsc_memory_bound and rsc_bandwidth_bound can't be negative");
     need(w.rsc_disk_bound > 0, "rsc_disk_bound must be above 0");
+    need(w.canonical_credit >= 0, "credit can't be negative");
     need(w.delay_bound > 0, "delay_bound must be above 0");
     need(w.min_quorum > 0 && w.target_nresults > 0, "min_quorum and target_nresults must be above 0");
     need(w.max_error_results > 0, "max_error_results must be above 0");
@@ -144,6 +166,34 @@ void check_workunit(Workunit& w) {
     need(w.name.find_first_of("<>&/\\ \t\n'\"") == std::string::npos,
          "the workunit's name has a character that file names and XML can't carry: use letters, digits, . - _");
     need(w.result_template_file.size() <= 63, "the path of the result template is over 63 characters");
+}
+
+void check_size_class(const Workunit& wu, const App& app) {
+    if (wu.size_class < 0) return;
+    if (app.size_classes() == 0)
+        throw ConfigError(fmt::format(
+            "app {} has no size classes, and nobody would release a job of size_class {}: leave it out, or set "
+            "n_size_classes of the app",
+            app.name, wu.size_class));
+    if (wu.size_class >= app.size_classes())
+        throw ConfigError(fmt::format("size_class {} of app {} does not exist: it has {} (0 to {})", wu.size_class,
+                                      app.name, app.size_classes(), app.size_classes() - 1));
+}
+
+int size_class_of(double rsc_fpops_est, const std::map<int, double>& typical) {
+    int best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [size_class, fpops] : typical) {
+        const double distance = std::abs(std::log(rsc_fpops_est / fpops));
+        if (distance < least) best = size_class, least = distance;
+    }
+    return best;
+}
+
+std::string job_line_options() {
+    std::string text;
+    for (const auto& [name, setter] : line_options()) text += name + " ";
+    return text + "--remote_file, and input files";
 }
 
 JobOptions parse_job_line(const std::string& line, const JobOptions& defaults) {
@@ -162,7 +212,8 @@ JobOptions parse_job_line(const std::string& line, const JobOptions& defaults) {
             if (i + 1 >= words.size()) throw ConfigError(name + " needs a value");
             it->second(job, name, words[++i]);
         } else if (name.starts_with("--")) {
-            throw ConfigError("unknown option " + words[i] + " in a job's line");
+            throw ConfigError("option " + words[i] + " can't stand in a job's line (these can: " + job_line_options() +
+                              ")");
         } else {
             job.files.push_back({words[i], false, "", "", 0});
         }

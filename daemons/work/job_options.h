@@ -1,6 +1,7 @@
 #pragma once
 // What create_work is told of a job, by its own command line or by a line of --stdin.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,14 +30,20 @@ struct JobOptions {
 /// The row without XML; transition_time and names are not set. Throws ConfigError on more than one target.
 Workunit to_workunit(const JobOptions& options);
 std::optional<Assignment> to_assignment(const JobOptions& options);
-/// After the template was applied. Throws ConfigError: what is zero or out of order; raises max_success_results and
-/// max_total_results to target_nresults.
+/// After the template was applied. Throws ConfigError: what is zero, out of range or out of order; raises
+/// max_success_results and max_total_results to target_nresults.
 void check_workunit(Workunit& wu);
 
-/// A line of --stdin over the defaults of the command line: --command_line (appended), --wu_name, --wu_template,
-/// --result_template, --remote_file URL NBYTES MD5, --target_host, --target_user, --target_team, --priority,
-/// --size_class, --rsc_fpops_est, --min_quorum, --target_nresults, infiles. Quotes ' and " group words. Throws
-/// ConfigError.
+/// Throws ConfigError if the app does not have the job's size class: nobody would ever release such a job.
+void check_size_class(const Workunit& wu, const App& app);
+/// The class whose jobs are nearest in size; the smallest if no job of any class is known. `typical`: rsc_fpops_est by
+/// class.
+int size_class_of(double rsc_fpops_est, const std::map<int, double>& typical);
+
+/// The options that a line of --stdin may hold, for --help; all others are given once, on the command line.
+std::string job_line_options();
+/// A line of --stdin over the defaults of the command line (--command_line is appended to it). Quotes ' and " group
+/// words. Throws ConfigError.
 JobOptions parse_job_line(const std::string& line, const JobOptions& defaults);
 
 }  // namespace sluice

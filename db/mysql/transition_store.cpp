@@ -71,6 +71,7 @@ class MysqlTransitionStore final : public TransitionStore {
   public:
     explicit MysqlTransitionStore(Database& db) : db_(db) {}
 
+    std::set<Id> apps_with_size_classes() override;
     std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after, int limit) override;
     std::vector<TransitionFacts> facts(std::span<const Id> ids) override { return read(ids, std::nullopt, false); }
     int transition(std::span<const Id> ids, std::optional<std::int64_t> now,
@@ -87,6 +88,13 @@ class MysqlTransitionStore final : public TransitionStore {
 
     Database& db_;
 };
+
+std::set<Id> MysqlTransitionStore::apps_with_size_classes() {
+    std::set<Id> ids;
+    Rows rows = db_.query(Sql("select id from app where n_size_classes>1"));
+    while (rows.next()) ids.insert(rows.i64(0));
+    return ids;
+}
 
 void MysqlTransitionStore::append_due(std::vector<DueWorkunit>& list, const Sql& where, const TransitionScope& scope,
                                       int limit) {

@@ -22,6 +22,22 @@ class MysqlWorkStore final : public WorkStore {
         return app;
     }
 
+    std::map<int, double> typical_sizes(Id appid) override {
+        // By id: there is no index on the size class, and old jobs say little of those to come.
+        Sql sql(
+            "SELECT size_class, EXP(AVG(LN(rsc_fpops_est))) FROM workunit FORCE INDEX (PRIMARY) WHERE id > "
+            "(SELECT MAX(id) FROM workunit) - 10000 AND size_class>=0 AND rsc_fpops_est>0 AND appid=");
+        std::map<int, double> sizes;
+        Rows rows = db_.query(sql << appid << " GROUP BY size_class");
+        while (rows.next()) sizes[rows.i32(0)] = rows.f64(1);
+        return sizes;
+    }
+
+    bool batch_exists(Id batch) override {
+        Sql sql("SELECT 1 FROM batch WHERE id=");
+        return db_.query(sql << batch).next();
+    }
+
     void insert(std::span<Workunit> workunits, std::span<const std::optional<Assignment>> assignments) override {
         db_.transaction([&] {
             std::size_t first = 0;

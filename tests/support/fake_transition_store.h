@@ -14,6 +14,14 @@ class FakeTransitionStore final : public TransitionStore {
     /// Called between deciding and writing: another process that gets in between.
     std::function<void()> before_write;
 
+    std::set<Id> apps_with_size_classes() override {
+        db_.enter("transition.apps_with_size_classes");
+        std::set<Id> ids;
+        for (const auto& [id, app] : db_.apps)
+            if (app.size_classes() > 0) ids.insert(id);
+        return ids;
+    }
+
     std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after,
                                  int limit) override {
         db_.enter("transition.due");

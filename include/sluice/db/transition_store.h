@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -88,6 +89,9 @@ struct DueWorkunit {
 class TransitionStore {
   public:
     virtual ~TransitionStore() = default;
+
+    /// Apps with size classes (n_size_classes of 2 and more): size_regulator releases their jobs.
+    virtual std::set<Id> apps_with_size_classes() = 0;
 
     /// Workunits whose transition_time is before `now` (transitioner_flags 1 never), the longest due first, behind
     /// `after`; at most `limit`. With scope.only: that one.

@@ -23,6 +23,8 @@ class RandomProject {
                                .xml_doc = "",
                                .plan_class = ""};
         for (Id id = 1; id <= 60; ++id) add_workunit(id);
+        App& app = db.apps[1];
+        app.id = 1, app.name = "a", app.n_size_classes = static_cast<int>(seed % 4);
     }
     FakeDb db;
 

@@ -70,6 +70,14 @@ class Store : public testing::TestWithParam<On> {
 INSTANTIATE_TEST_SUITE_P(With, Store, testing::Values(On::kFake, On::kMariaDb),
                          [](const auto& which) { return which.param == On::kFake ? "Fake" : "MariaDb"; });
 
+TEST_P(Store, AppsWithSizeClassesAreThoseOfTwoAndMore) {
+    for (const int classes : {0, 1, 2, 5}) {
+        App& app = rows.apps[10 + classes];
+        app.id = 10 + classes, app.name = "app" + std::to_string(classes), app.n_size_classes = classes;
+    }
+    EXPECT_EQ(store().apps_with_size_classes(), (std::set<Id>{12, 15}));
+}
+
 TEST_P(Store, DueWorkunitsOldestFirst) {
     workunit(1, kNow - 5);
     workunit(2, kNow - 50);

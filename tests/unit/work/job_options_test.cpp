@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "sluice/base/error.h"
 
 namespace sluice {
@@ -36,6 +38,18 @@ TEST(JobLine, WrongLinesAreRefused) {
         EXPECT_THROW(parse_job_line(line, {}), ConfigError) << line;
 }
 
+TEST(JobLine, AnOptionOfTheCommandLineIsRefusedWithThoseThatMayStandThere) {
+    try {
+        parse_job_line("--delay_bound 5 in", {});
+        FAIL() << "taken";
+    } catch (const ConfigError& e) {
+        const std::string text = e.what();
+        EXPECT_NE(text.find("--delay_bound can't stand in a job's line"), std::string::npos) << text;
+        EXPECT_NE(text.find("--rsc_fpops_est "), std::string::npos) << text;
+    }
+    EXPECT_EQ(job_line_options().find("--delay_bound"), std::string::npos);
+}
+
 TEST(JobTarget, OneAtMost) {
     JobOptions o;
     EXPECT_FALSE(to_assignment(o));
@@ -68,6 +82,54 @@ TEST(CheckWorkunit, MaximaAreRaisedToTheTarget) {
     check_workunit(w);
     EXPECT_EQ(w.max_success_results, 3);
     EXPECT_EQ(w.max_total_results, 3);
+}
+
+TEST(CheckWorkunit, NumbersThatNoColumnHoldsAreNamed) {
+    const auto refusal = [](auto change) -> std::string {
+        auto w = good();
+        change(w);
+        try {
+            check_workunit(w);
+        } catch (const ConfigError& e) {
+            return e.what();
+        }
+        return "taken";
+    };
+    EXPECT_EQ(refusal([](Workunit& w) { w.priority = 9999999999999; }),
+              "priority 9999999999999 is out of range: -2147483648 to 2147483647");
+    EXPECT_EQ(refusal([](Workunit& w) { w.priority = -2147483648; }), "taken");
+    EXPECT_EQ(refusal([](Workunit& w) { w.rsc_memory_bound = -1; }),
+              "rsc_memory_bound and rsc_bandwidth_bound can't be negative");
+    EXPECT_EQ(refusal([](Workunit& w) { w.rsc_memory_bound = 0; }), "taken") << "upstream takes it";
+    EXPECT_EQ(refusal([](Workunit& w) { w.batch = -3; }), "batch -3 is out of range: 0 to 2147483647");
+    EXPECT_EQ(refusal([](Workunit& w) { w.delay_bound = 1LL << 40; }),
+              "delay_bound 1099511627776 is out of range: -2147483648 to 2147483647");
+    EXPECT_EQ(refusal([](Workunit& w) { w.size_class = -2; }), "size_class -2 is out of range: -1 to 2147483647");
+    EXPECT_EQ(refusal([](Workunit& w) { w.canonical_credit = -1; }), "credit can't be negative");
+}
+
+TEST(SizeClass, AJobThatNobodyWouldReleaseIsRefused) {
+    auto w = good();
+    App app;
+    app.name = "a";
+    for (const auto& [classes, size_class, taken] : std::vector<std::tuple<int, int, bool>>{
+             {0, -1, true}, {0, 0, false}, {1, 0, false}, {1, -1, true}, {2, 1, true}, {2, 2, false}, {2, -1, true}}) {
+        app.n_size_classes = classes;  // 1: its jobs can be accelerated, it has no size classes (seed 004)
+        w.size_class = size_class;
+        if (taken)
+            EXPECT_NO_THROW(check_size_class(w, app)) << classes << " " << size_class;
+        else
+            EXPECT_THROW(check_size_class(w, app), ConfigError) << classes << " " << size_class;
+    }
+}
+
+TEST(SizeClass, IsThatOfTheJobsNearestInSizeAndTheSmallestIfNoneIsKnown) {
+    const std::map<int, double> typical{{0, 1e12}, {1, 1e13}, {2, 1e15}};
+    for (const auto& [fpops, expected] :
+         std::vector<std::pair<double, int>>{{1, 0}, {1e12, 0}, {3e12, 0}, {4e12, 1}, {9e13, 1}, {2e14, 2}, {1e30, 2}})
+        EXPECT_EQ(size_class_of(fpops, typical), expected) << fpops;
+    EXPECT_EQ(size_class_of(1e30, {}), 0);
+    EXPECT_EQ(size_class_of(1, {{2, 5e12}}), 2) << "the only one of which anything is known";
 }
 
 // Upstream stores a target of 1 with a quorum of 2 as it is: such a workunit would never be validated.
