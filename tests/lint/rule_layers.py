@@ -12,6 +12,7 @@ ALLOWED = {
     "model": ["base"],
     "xml": ["base"],
     "json": ["base"],
+    "client_policy": [],
     "share": ["base", "model"],
     # edges
     "shmem": ["base", "model"],
@@ -32,7 +33,8 @@ ALLOWED.update({
     # programs
     "cgi": FLOW + ["handle"],
     "explain": FLOW + ["handle", "feeder"],  # feeder: a job that is not in the array, as it would stand there
-    "tests": FLOW + ["handle", "feeder", "upload", "daemons", "cgi", "explain", "tests"],
+    "sim": FLOW + ["handle", "feeder", "daemons", "client_policy"],
+    "tests": FLOW + ["client_policy", "sim", "handle", "feeder", "upload", "daemons", "cgi", "explain", "tests"],
 })
 # A main.cpp puts a program together: it may see every flow.
 MAIN = FLOW + ["handle", "feeder", "upload", "daemons", "cgi", "explain"]

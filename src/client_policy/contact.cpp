@@ -1,0 +1,22 @@
+#include "sluice/client_policy/contact.h"
+
+#include <algorithm>
+
+namespace sluice::client {
+
+constexpr double kHour = 3600, kDay = 86400, kFirstBackoff = 600;
+
+void Backoff::refused(double now, double draw) {
+    if (until > now) return;
+    interval = interval > 0 ? std::min(2 * interval, kDay) : kFirstBackoff;
+    until = now + (0.5 + draw) * interval;
+}
+
+bool is_abandoned(const Job& job, double now) { return !job.started && job.deadline <= now; }
+
+double report_by(double finished, double deadline, double work_buf_min) {
+    const double urgent = deadline - std::max(kDay, work_buf_min);
+    return std::clamp(urgent, finished, finished + kHour);
+}
+
+}  // namespace sluice::client

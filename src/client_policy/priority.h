@@ -1,0 +1,28 @@
+#pragma once
+// Scheduling priority of projects, on a copy of REC that choices charge.
+#include <vector>
+
+#include "sluice/client_policy/state.h"
+
+namespace sluice::client {
+
+class ProjectPriority {
+  public:
+    /// `projects`: which count (the seed: all; the client, for work fetch: those that can be asked).
+    ProjectPriority(const State& state, const std::vector<bool>& projects);
+    explicit ProjectPriority(const State& state);
+
+    double of(std::size_t project) const;
+    /// As if `job` had run for `seconds`: of all processors together, a day's work is the sum of all REC.
+    void charge(const Job& job, double seconds = 3600);
+
+  private:
+    const State& state_;
+    std::vector<double> rec_;
+    double rec_sum_ = 0, share_sum_ = 0, processors_ = 0;
+};
+
+/// The types in the order in which both policies go through them: all others, then the CPU.
+std::vector<std::size_t> gpus_then_cpu(const State& state);
+
+}  // namespace sluice::client
