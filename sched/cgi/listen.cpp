@@ -30,6 +30,7 @@ constexpr int kBacklog = 1024;
 constexpr std::chrono::seconds kPatience{60};
 /// A worker that ends at once is not started again at once.
 constexpr std::chrono::seconds kShortLife{1};
+constexpr std::chrono::seconds kForkPause{5};
 
 [[noreturn]] void cant_listen(const std::string& address, const std::string& why) {
     throw Error(fmt::format(
@@ -93,11 +94,13 @@ class Workers {
         : socket_(socket), worker_(worker), outside_(outside) {}
 
     std::size_t running() const { return started_.size(); }
-    void start() {
+    /// False: the system has no room for another process.
+    bool start() {
         const pid_t parent = ::getpid(), pid = ::fork();
         if (pid == 0) ::_exit(be_worker(parent));
-        if (pid < 0) log_critical("can't start a worker: {}", std::strerror(errno));
         if (pid > 0) started_[pid] = Clock::now();
+        note_fork(pid > 0 ? 0 : errno);
+        return pid > 0;
     }
     void signal_all(int signal) const {
         for (const auto& [pid, when] : started_) ::kill(pid, signal);
@@ -117,6 +120,14 @@ class Workers {
     }
 
   private:
+    /// Trouble is said when it begins and when it is over, not at every try.
+    void note_fork(int error) {
+        if (error != 0 && !cant_fork_)
+            log_critical("can't start a worker: {}; serving with {}, trying again every {} s", std::strerror(error),
+                         running(), kForkPause.count());
+        if (error == 0 && cant_fork_) log_normal("workers can be started again");
+        cant_fork_ = error != 0;
+    }
     int be_worker(pid_t parent) const {
         ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would start it anew, or end it
         if (::getppid() != parent) return 1;
@@ -129,6 +140,7 @@ class Workers {
     const std::function<int()>& worker_;
     const sigset_t& outside_;
     std::map<pid_t, Clock::time_point> started_;
+    bool cant_fork_ = false;
 };
 
 /// The next of `signals`, or 0 after a second.
@@ -161,7 +173,7 @@ int serve_workers(const ListenOptions& options, const std::function<int()>& work
     Workers workers(socket, worker, outside);
     for (auto not_before = Clock::now();;) {
         while (Clock::now() >= not_before && workers.running() < static_cast<std::size_t>(options.processes))
-            workers.start();
+            if (!workers.start()) not_before = Clock::now() + kForkPause;
         const int signal = next_signal(signals);
         if (signal != 0 && signal != SIGCHLD) break;
         if (workers.reap()) not_before = Clock::now() + kShortLife;

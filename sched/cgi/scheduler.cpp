@@ -9,6 +9,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "request_stream.h"
 #include "sched/handle/shmem_job_pool.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/error.h"
@@ -242,35 +243,44 @@ std::string Scheduler::answer(const Gateway& gateway, const std::string& text) {
     }
 }
 
-void Scheduler::serve(Gateway& gateway) {
+/// What changed since the request before: the log was moved away, the configuration written anew.
+void Scheduler::refresh() {
     if (requests_ > 0) log_follow_rotation();
     if (requests_ > 0 && (watched_.changed() || !loaded_)) load();
     ++requests_;
+}
+
+void Scheduler::serve(Gateway& gateway) {
+    if (options_.batch) return serve_stream(gateway);
+    refresh();
+    respond(gateway, [&] { return drain(gateway, max_bytes()); });
+}
+
+void Scheduler::serve_stream(Gateway& gateway) {
+    RequestStream stream(gateway, max_bytes());
+    while (auto body = stream.next()) {
+        refresh();
+        respond(gateway, [&] { return std::move(*body); });
+    }
+}
+
+std::size_t Scheduler::max_bytes() const { return loaded_ ? loaded_->limits.max_bytes : RequestLimits{}.max_bytes; }
+
+void Scheduler::respond(Gateway& gateway, const std::function<Body()>& read) {
     const bool keep = loaded_ && !loaded_->config.debug_req_reply_dir.empty();
     if (keep) log_start_copy();
-    const std::size_t limit = loaded_ ? loaded_->limits.max_bytes : RequestLimits{}.max_bytes;
-    Body body = drain(gateway, limit);
+    Body body = read();
     log_headers(gateway);
     keep_copy("request", body.text);
     if (body.too_long) {
-        log_warning("request from {} is longer than <max_request_bytes> {}", remote_address(gateway), limit);
+        log_warning("request from {} is longer than <max_request_bytes> {}", remote_address(gateway), max_bytes());
         body.text.clear();  // the parser says what is missing; half a request must not be acted on
     }
-    static constexpr std::string_view kEnd = "</scheduler_request>";
-    const std::size_t first_end = options_.batch ? body.text.find(kEnd) : std::string::npos;
-    if (first_end == std::string::npos) {
-        const std::string reply = answer(gateway, body.text);
-        keep_copy("reply", reply);
-        leave_in_folder(body.text, reply);
-        if (keep) keep_log();
-        gateway.write(reply);
-        return;
-    }
-    for (std::size_t start = 0, end = first_end; end != std::string::npos; end = body.text.find(kEnd, start)) {
-        gateway.write(answer(gateway, body.text.substr(start, end + kEnd.size() - start)));
-        start = end + kEnd.size();
-    }
+    const std::string reply = answer(gateway, body.text);
+    keep_copy("reply", reply);
+    leave_in_folder(body.text, reply);
     if (keep) keep_log();
+    gateway.write(reply);
 }
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 #pragma once
 // A scheduler process: the project's configuration and files (read again when they change), the job array (attached
 // anew when the feeder restarted), the database connection (kept between requests under FastCGI).
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,14 +24,19 @@ class Scheduler {
     Scheduler(std::filesystem::path project, SchedulerOptions options);
     ~Scheduler();
 
-    /// Reads one request from the web server and answers it, whatever happens.
+    /// Reads one request from the web server and answers it, whatever happens. With `batch`: all there are on its
+    /// input, each before the next is read.
     void serve(Gateway& gateway);
 
   private:
     struct Loaded;  // what depends on config.xml
 
     void load();
+    void refresh();
     void open_log();
+    std::size_t max_bytes() const;
+    void serve_stream(Gateway& gateway);
+    void respond(Gateway& gateway, const std::function<Body()>& read);
     /// The reply to one request text.
     std::string answer(const Gateway& gateway, const std::string& text);
     std::string answer_with_jobs(const Gateway& gateway, const std::string& text);

@@ -251,6 +251,25 @@ TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
 INSTANTIATE_TEST_SUITE_P(All, Listen, testing::Values(Served::kListen),
                          [](const auto& how) { return name_of(how.param); });
 
+/// Started under an account of its own that may have no second process (root may, so it becomes somebody else).
+TEST(ListenWithoutProcesses, SaysSoOnceAndHearsSignals) {
+    const TempDir folder;
+    fs::permissions(folder.path(), fs::perms(0777));
+    std::vector<std::string> command{"prlimit", "--nproc=1"};
+    if (::geteuid() == 0) command.insert(command.end(), {"setpriv", "--reuid=64999", "--clear-groups"});
+    command.insert(command.end(), {sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", folder / "cgi.sock"});
+    Subprocess server(command);
+    ASSERT_TRUE(server.wait_for_output("can't start a worker")) << server.err();
+    // A server that tries without a pause has written megabytes when two ticks of its own clock are over.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    EXPECT_LT(server.out().size() + server.err().size(), 2000u);
+    server.send_signal(SIGTERM);
+    const auto ended = server.wait(30);
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->status, 0) << ended->err;
+    EXPECT_EQ(std::count(ended->err.begin(), ended->err.end(), '\n'), 3) << ended->err;  // listening, can't, ended
+}
+
 TEST(ListenAddress, WhatCantBeUsedIsSaid) {
     const TempDir folder;
     folder.write("file", "text");

@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <utility>
 
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
@@ -200,23 +205,103 @@ TEST(Missing, FolderForTheLog) {
     EXPECT_THAT(reply.run.err, HasSubstr("stderr"));
 }
 
-TEST(Batch, ManyRequestsOnOneInput) {
-    SchedulerWorld world;
-    world.start_feeder(5);
-    RequestText r;
-    r.hostid = world.add_host();
-    std::string body;
-    for (const int seqno : {5, 3, 1}) {
-        r.seqno = seqno;
-        body += r.text();
+/// `cgi --batch` with a pipe as its input.
+class Batch : public testing::Test {
+  protected:
+    explicit Batch(const std::string& config = "") : world_(config) {
+        world_.start_feeder(5);
+        request_.hostid = world_.add_host();
     }
-    RunOptions options = world.run_options(body, {});
-    options.unset.push_back("REQUEST_METHOD");
-    options.env.erase("REQUEST_METHOD");
-    const ReplyText reply{run({SchedulerWorld::program(), "--batch"}, options)};
+    ~Batch() override { close_input(); }
+    void start() {
+        int ends[2];
+        ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+        RunOptions options = world_.run_options("", {});
+        for (const char* name : {"REQUEST_METHOD", "CONTENT_LENGTH", "GATEWAY_INTERFACE"}) {
+            options.unset.emplace_back(name);
+            options.env.erase(name);
+        }
+        options.stdin_fd = ends[0];
+        input_ = ends[1];
+        program_.emplace(std::vector<std::string>{SchedulerWorld::program(), "--batch"}, options);
+        ::close(ends[0]);
+    }
+    void write(const std::string& text) const {
+        for (std::size_t at = 0; at < text.size();) {
+            const ssize_t n = ::write(input_, text.data() + at, text.size() - at);
+            ASSERT_GT(n, 0);
+            at += static_cast<std::size_t>(n);
+        }
+    }
+    void close_input() {
+        if (input_ >= 0) ::close(std::exchange(input_, -1));
+    }
+    std::string request(std::int64_t seqno, const std::string& inside = "") {
+        request_.seqno = seqno;
+        std::string text = request_.text();
+        return text.insert(text.rfind("</scheduler_request>"), inside);
+    }
+    int replies() const { return ReplyText{{0, 0, program_->out(), ""}}.count("</scheduler_reply>"); }
+    ReplyText end() {
+        close_input();
+        const auto result = program_->wait();
+        EXPECT_TRUE(result && result->status == 0);
+        return {result.value_or(RunResult{})};
+    }
+
+    SchedulerWorld world_;
+    RequestText request_;
+    std::optional<Subprocess> program_;
+    int input_ = -1;
+};
+
+TEST_F(Batch, EachRequestIsAnsweredBeforeTheNextComes) {
+    start();
+    int answered = 0;
+    for (const int seqno : {5, 3, 1}) {
+        write(request(seqno));
+        ++answered;
+        EXPECT_TRUE(eventually([&] { return replies() == answered; })) << program_->out();
+    }
+    const ReplyText reply = end();
     EXPECT_EQ(reply.count("<scheduler_reply>"), 3);
+    EXPECT_EQ(reply.count("Content-type: text/xml"), 3) << "as upstream, each with its header";
     EXPECT_FALSE(reply.has("<hostid>"));
-    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM host")), 1) << "sequence numbers are not checked";
+    EXPECT_EQ(world_.number(Sql("SELECT COUNT(*) FROM host")), 1) << "sequence numbers are not checked";
+    EXPECT_EQ(world_.number(Sql("SELECT rpc_seqno FROM host")), 1);
+}
+
+TEST_F(Batch, WhatIsLeftWithoutAnEndTagIsAnsweredOnce) {
+    start();
+    write(request(1) + "\n\n" + request(2) + "\n<scheduler_request>\n<hostid>");
+    const ReplyText reply = end();
+    EXPECT_EQ(reply.count("<scheduler_reply>"), 3);
+    EXPECT_EQ(reply.count("Error in request message: no end tag"), 1);
+}
+
+TEST_F(Batch, AnEmptyInputIsOneEmptyRequest) {
+    start();
+    const ReplyText reply = end();
+    EXPECT_EQ(reply.count("<scheduler_reply>"), 1);
+    EXPECT_EQ(reply.count("Error in request message"), 1);
+}
+
+class LongBatch : public Batch {
+  protected:
+    LongBatch() : Batch("<max_request_bytes>300000</max_request_bytes>") {}
+};
+
+TEST_F(LongBatch, TheLimitIsThatOfOneRequest) {
+    start();
+    const std::string padding = "<x>" + std::string(200000, 'y') + "</x>";
+    for (int i = 1; i <= 10; ++i) write(request(i, padding));
+    write(request(11, padding + padding + padding));
+    write(request(12));
+    const ReplyText reply = end();
+    EXPECT_EQ(reply.count("<scheduler_reply>"), 12);
+    EXPECT_EQ(reply.count("Error in request message"), 1);
+    EXPECT_EQ(world_.number(Sql("SELECT rpc_seqno FROM host")), 12);
+    EXPECT_THAT(world_.log(), HasSubstr("longer than <max_request_bytes> 300000"));
 }
 
 }  // namespace
