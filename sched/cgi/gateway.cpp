@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +25,13 @@ std::int64_t content_length(const Gateway& gateway) {
     return text.empty() ? -1 : parse_int(text).value_or(-1);
 }
 
+/// For poll(); -1: without end.
+int milliseconds_until(Deadline until) {
+    if (until == Deadline::max()) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3600000));
+}
+
 class CgiGateway final : public Gateway {
   public:
     bool accept() override { return std::exchange(first_, false); }
@@ -31,18 +40,19 @@ class CgiGateway final : public Gateway {
         return value != nullptr ? value : "";
     }
     /// A server need not close stdin after the body: beyond CONTENT_LENGTH only what is there already is read.
-    std::size_t read(char* buffer, std::size_t size) override {
+    ReadResult read(char* buffer, std::size_t size, Deadline until) override {
         if (length_ == kUnknown) length_ = content_length(*this);
-        if (length_ > 0 && taken_ >= length_) {
-            pollfd stdin_ready{STDIN_FILENO, POLLIN, 0};
-            if (::poll(&stdin_ready, 1, 0) <= 0) return 0;
-        }
+        const bool complete = length_ > 0 && taken_ >= length_;
         for (;;) {
+            pollfd ready{STDIN_FILENO, POLLIN, 0};
+            const int polled = ::poll(&ready, 1, complete ? 0 : milliseconds_until(until));
+            if (polled < 0 && errno == EINTR) continue;
+            if (polled == 0) return {0, !complete};
             const ssize_t n = ::read(STDIN_FILENO, buffer, size);
             if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) return 0;
+            if (n <= 0) return {};
             taken_ += n;
-            return static_cast<std::size_t>(n);
+            return {static_cast<std::size_t>(n), false};
         }
     }
     void write(std::string_view text) override {
@@ -74,8 +84,13 @@ class FcgiGateway final : public Gateway {
         const char* value = FCGX_GetParam(name, request_.envp);
         return value != nullptr ? value : "";
     }
-    std::size_t read(char* buffer, std::size_t size) override {
-        return static_cast<std::size_t>(std::max(FCGX_GetStr(buffer, static_cast<int>(size), request_.in), 0));
+    ReadResult read(char* buffer, std::size_t size, Deadline until) override {
+        const int left = std::max(milliseconds_until(until), 1);
+        const timeval patience{left / 1000, left % 1000 * 1000};
+        ::setsockopt(request_.ipcFd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        const int n = FCGX_GetStr(buffer, static_cast<int>(size), request_.in);
+        const bool late = n < static_cast<int>(size) && FCGX_GetError(request_.in) != 0;
+        return {static_cast<std::size_t>(std::max(n, 0)), late};
     }
     void write(std::string_view text) override {
         constexpr std::size_t kMost = 1u << 20;
@@ -106,15 +121,29 @@ std::unique_ptr<Gateway> make_gateway() {
     return std::make_unique<FcgiGateway>();
 }
 
-Body drain(Gateway& gateway, std::size_t limit) {
+Body drain(Gateway& gateway, const BodyRules& rules) {
     Body body;
+    std::size_t limit = std::min(rules.limit, kBeginning), total = 0;
+    bool asked = false;
+    const auto start = Pace::Clock::now();
     char block[16384];
-    while (const std::size_t n = gateway.read(block, sizeof block)) {
-        const std::size_t room = limit - std::min(limit, body.text.size());
-        body.text.append(block, std::min(n, room));
-        body.too_long |= n > room;
+    for (;;) {
+        const auto until = rules.pace.until(start, total);
+        const ReadResult got = gateway.read(block, sizeof block, until);
+        body.too_slow = got.too_late || Pace::Clock::now() > until;
+        if (got.bytes == 0 || body.too_slow) return body;
+        total += got.bytes;
+        if (total > limit && !asked) {
+            asked = true;
+            if (rules.limit > limit && rules.known && rules.known(body.text)) limit = rules.limit;
+        }
+        if (total <= limit) {
+            body.text.append(block, got.bytes);
+        } else if (!body.too_long) {
+            body.too_long = true;
+            if (body.text.size() > kBeginning) body.text = body.text.substr(0, kBeginning);
+        }
     }
-    return body;
 }
 
 bool termination_requested() { return terminating != 0; }

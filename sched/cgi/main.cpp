@@ -11,7 +11,9 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
+#include "sluice/base/text.h"
 #include "sluice/daemon/command_line.h"
+#include "worker_channel.h"
 
 using namespace sluice;
 
@@ -27,7 +29,17 @@ bool started_by_web_server() {
     return std::getenv("GATEWAY_INTERFACE") != nullptr || std::getenv("REQUEST_METHOD") != nullptr;
 }
 
+/// "8" or "2-8".
+std::optional<WorkerLimits> worker_limits(const std::string& text) {
+    const std::size_t dash = text.find('-');
+    const auto least = parse_int(text.substr(0, dash));
+    const auto most = dash == std::string::npos ? least : parse_int(text.substr(dash + 1));
+    if (!least || !most || *least < 1 || *most < *least || *most > 1000) return std::nullopt;
+    return WorkerLimits{static_cast<int>(*least), static_cast<int>(*most)};
+}
+
 std::optional<int> parse_options(int argc, char** argv, Options& options) {
+    std::string processes = "2-8";
     CommandLine line("cgi", "the scheduler: hands out jobs to clients and takes their results",
                      "Started by the web server, as CGI or as FastCGI program. Reads a request from standard input and "
                      "writes the reply to standard output.");
@@ -37,7 +49,10 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
     line.option("--listen", options.listen.address,
                 "be a FastCGI server at HOST:PORT or at the Unix socket PATH, for mod_proxy_fcgi and the like",
                 "ADDRESS");
-    line.option("--processes", options.listen.processes, "with --listen: requests served at the same time; default 8");
+    line.option(
+        "--processes", processes,
+        "with --listen: how many requests are served at the same time, N or MIN-MAX as there is work; default 2-8",
+        "N");
     line.section(
         "FILES",
         "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/stop_sched: while it exists, clients are told to "
@@ -51,14 +66,16 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
                  "0: a reply was written, possibly one that tells the client to come back later; a FastCGI program "
                  "was told to end. 1: wrong command line or address, or ended by SIGTERM as CGI.");
     if (const auto status = line.parse(argc, argv)) return status;
-    if (options.listen.processes < 1 || options.listen.processes > 1000) return line.fail("--processes is 1 to 1000");
+    const auto workers = worker_limits(processes);
+    if (!workers) return line.fail("--processes is a number from 1 to 1000, or two of them as 2-8");
+    options.listen.workers = *workers;
     return std::nullopt;
 }
 
 /// Without a project there is still a client to be told.
 void answer_without_project(Gateway& gateway, const char* why) {
     log_critical("{}", why);
-    drain(gateway, 0);
+    drain(gateway, {});
     gateway.write(write_early_reply(messages::kCantParseConfig, 3600, false));
     gateway.finish();
 }
@@ -78,11 +95,15 @@ int run(Gateway& gateway, const SchedulerOptions& options) {
     return 0;
 }
 
-/// One process: the requests that the web server hands to it.
-int serve(const SchedulerOptions& options) {
-    const auto gateway = make_gateway();
-    handle_signals(gateway->persistent());
-    return run(*gateway, options);
+/// One process: the requests that are handed to it.
+int serve(Gateway& gateway, const SchedulerOptions& options) {
+    handle_signals(gateway.persistent());
+    return run(gateway, options);
+}
+
+int work(const SchedulerOptions& options) {
+    WorkerGateway gateway;
+    return serve(gateway, options);
 }
 
 }  // namespace
@@ -91,9 +112,12 @@ int main(int argc, char** argv) {
     Options options;
     if (!started_by_web_server())
         if (const auto status = parse_options(argc, argv, options)) return *status;
-    if (options.listen.address.empty()) return serve(options.scheduler);
+    if (options.listen.address.empty()) return serve(*make_gateway(), options.scheduler);
     try {
-        return serve_workers(options.listen, [&] { return serve(options.scheduler); });
+        constexpr double kDelay = 60;
+        return serve_workers(
+            options.listen, [&] { return work(options.scheduler); },
+            write_early_reply("Server error: try again later", kDelay, false));
     } catch (const Error& e) {
         std::cerr << "cgi: " << e.what() << "\n";
         return 1;

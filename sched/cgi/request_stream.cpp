@@ -7,12 +7,6 @@
 #include "sluice/base/text.h"
 
 namespace sluice {
-namespace {
-
-constexpr std::string_view kEnd = "</scheduler_request>";
-
-}  // namespace
-
 std::optional<Body> RequestStream::next() {
     for (;;) {
         const std::size_t end = read_.find(kEnd, searched_);
@@ -32,7 +26,7 @@ std::optional<Body> RequestStream::next() {
 
 bool RequestStream::read_more() {
     char block[65536];
-    const std::size_t n = gateway_.read(block, sizeof block);
+    const std::size_t n = gateway_.read(block, sizeof block, Deadline::max()).bytes;
     read_.append(block, n);
     return n > 0;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "gateway.h"
 
@@ -11,6 +12,8 @@ namespace sluice {
 
 class RequestStream {
   public:
+    static constexpr std::string_view kEnd = "</scheduler_request>";
+
     /// Of a request longer than `limit` bytes nothing but its length is kept.
     RequestStream(Gateway& gateway, std::size_t limit) : gateway_(gateway), limit_(limit) {}
 

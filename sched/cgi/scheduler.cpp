@@ -10,6 +10,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "request_stream.h"
+#include "sched/handle/known_account.h"
 #include "sched/handle/shmem_job_pool.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/error.h"
@@ -157,7 +158,7 @@ void Scheduler::log_headers(const Gateway& gateway) const {
 }
 
 /// <debug_req_reply_dir>: every pair of request and reply, and what was logged meanwhile.
-void Scheduler::keep_copy(const char* kind, const std::string& text) {
+void Scheduler::keep_copy(const char* kind, std::string_view text) {
     if (!loaded_ || loaded_->config.debug_req_reply_dir.empty()) return;
     const fs::path file =
         fs::path(loaded_->config.debug_req_reply_dir) / fmt::format("{}_{}_sched_{}.xml", ::getpid(), requests_, kind);
@@ -166,6 +167,10 @@ void Scheduler::keep_copy(const char* kind, const std::string& text) {
     } catch (const Error& e) {
         log_critical("debug_req_reply_dir: {}", e.what());
     }
+}
+
+void Scheduler::start_copy() {
+    if (loaded_ && !loaded_->config.debug_req_reply_dir.empty()) log_start_copy();
 }
 
 void Scheduler::keep_log() {
@@ -181,14 +186,13 @@ void Scheduler::keep_log() {
 }
 
 /// PROJECT/debug_sched: while it exists, the last pair of each host is left in the current folder (cgi-bin).
-void Scheduler::leave_in_folder(const std::string& request, const std::string& reply) {
-    if (!fs::exists(project_ / "debug_sched")) return;
+void Scheduler::leave_in_folder(std::string_view request, std::string_view reply) {
     const ParsedRequest parsed = parse_request(request, loaded_ ? loaded_->limits : RequestLimits{});
     const SchedulerRequest who = parsed.request.value_or(SchedulerRequest{});
-    for (const auto& [kind, text] : {std::pair{"request", &request}, std::pair{"reply", &reply}}) {
+    for (const auto& [kind, text] : {std::pair{"request", request}, std::pair{"reply", reply}}) {
         const std::string file = fmt::format("sched_{}_{:06}_{:06}", kind, who.hostid, who.rpc_seqno);
         try {
-            write_file_atomically(file, *text);
+            write_file_atomically(file, text);
             log_debug("Found debug_sched, so writing {}", file);
         } catch (const Error& e) {
             log_critical("Found debug_sched, but can't write {}: {}", file, e.what());
@@ -205,7 +209,7 @@ JobArray& Scheduler::job_array() {
     return *array_;
 }
 
-std::string Scheduler::answer_with_jobs(const Gateway& gateway, const std::string& text) {
+std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestText& request) {
     JobArray& array = job_array();
     if (!array.ready()) {
         log_critical("the feeder has not filled the job array yet, or has stopped; start the project's feeder");
@@ -220,18 +224,20 @@ std::string Scheduler::answer_with_jobs(const Gateway& gateway, const std::strin
     services.remote_address = remote_address(gateway);
     services.ignore_seqno = options_.batch;
     services.at_point = test_hook();
-    std::string reply = handle_rpc(services, text);
+    std::string reply = handle_rpc(services, request);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     log_debug("RPC: {} SQL statements, {} commits, {:.1f} ms", l.db.statements() - statements, l.db.commits() - commits,
               took.count());
     return reply;
 }
 
-std::string Scheduler::answer(const Gateway& gateway, const std::string& text) {
+bool Scheduler::stopped() const { return !options_.debug_log && fs::exists(project_ / "stop_sched"); }
+
+std::string Scheduler::answer(const Gateway& gateway, const RequestText& request) {
     if (!loaded_) return early(load_problem_);
-    if (!options_.debug_log && fs::exists(project_ / "stop_sched")) return early(messages::kMaintenance);
+    if (stopped()) return early(messages::kMaintenance);
     try {
-        return answer_with_jobs(gateway, text);
+        return answer_with_jobs(gateway, request);
     } catch (const ShmemError& e) {
         log_critical("{}", e.what());
         array_.reset();
@@ -253,33 +259,60 @@ void Scheduler::refresh() {
 void Scheduler::serve(Gateway& gateway) {
     if (options_.batch) return serve_stream(gateway);
     refresh();
-    respond(gateway, [&] { return drain(gateway, max_bytes()); });
+    const auto held = gateway.held();
+    if (held && held->kind == HeldKind::kQuestion)
+        return gateway.write(std::to_string(is_known(held->text) ? max_bytes() : 0));
+    start_copy();
+    if (held) return respond(gateway, {"", held->text, held->kind == HeldKind::kBeginning});
+    BodyRules rules;
+    rules.limit = max_bytes();
+    rules.known = [this](std::string_view beginning) { return is_known(beginning); };
+    respond(gateway, drain(gateway, rules));
 }
 
 void Scheduler::serve_stream(Gateway& gateway) {
     RequestStream stream(gateway, max_bytes());
     while (auto body = stream.next()) {
         refresh();
-        respond(gateway, [&] { return std::move(*body); });
+        start_copy();
+        respond(gateway, std::move(*body));
     }
 }
 
 std::size_t Scheduler::max_bytes() const { return loaded_ ? loaded_->limits.max_bytes : RequestLimits{}.max_bytes; }
 
-void Scheduler::respond(Gateway& gateway, const std::function<Body()>& read) {
-    const bool keep = loaded_ && !loaded_->config.debug_req_reply_dir.empty();
-    if (keep) log_start_copy();
-    Body body = read();
-    log_headers(gateway);
-    keep_copy("request", body.text);
-    if (body.too_long) {
-        log_warning("request from {} is longer than <max_request_bytes> {}", remote_address(gateway), max_bytes());
-        body.text.clear();  // the parser says what is missing; half a request must not be acted on
+/// May whoever sent this beginning send much? False, too, while nobody would be served.
+bool Scheduler::is_known(std::string_view beginning) {
+    if (!loaded_ || stopped()) return false;
+    try {
+        return account_is_known(loaded_->stores.stores().accounts, beginning);
+    } catch (const std::exception& e) {
+        log_critical("{}", e.what());
+        return false;
     }
-    const std::string reply = answer(gateway, body.text);
+}
+
+void Scheduler::respond(Gateway& gateway, Body body) {
+    log_headers(gateway);
+    keep_copy("request", body.view());
+    if (body.too_slow) log_warning("request from {} broke off or came too slowly", remote_address(gateway));
+    if (body.too_long) {
+        log_warning("request from {} is longer than <max_request_bytes> {}, or than {} without the key of an account",
+                    remote_address(gateway), max_bytes(), kBeginning);
+        body.text = std::string(body.view()).append(RequestStream::kEnd);
+        body.held = {};
+    }
+    const bool leave = fs::exists(project_ / "debug_sched");
+    const auto forget = [&] {
+        if (leave) return;
+        std::string().swap(body.text);
+        body.held = {};
+        gateway.release_held();
+    };
+    const std::string reply = answer(gateway, {body.view(), !body.too_long, forget});
     keep_copy("reply", reply);
-    leave_in_folder(body.text, reply);
-    if (keep) keep_log();
+    if (leave) leave_in_folder(body.view(), reply);
+    keep_log();
     gateway.write(reply);
 }
 

@@ -36,16 +36,19 @@ class Scheduler {
     void open_log();
     std::size_t max_bytes() const;
     void serve_stream(Gateway& gateway);
-    void respond(Gateway& gateway, const std::function<Body()>& read);
+    void respond(Gateway& gateway, Body body);
+    bool is_known(std::string_view beginning);
+    bool stopped() const;
     /// The reply to one request text.
-    std::string answer(const Gateway& gateway, const std::string& text);
-    std::string answer_with_jobs(const Gateway& gateway, const std::string& text);
+    std::string answer(const Gateway& gateway, const RequestText& request);
+    std::string answer_with_jobs(const Gateway& gateway, const RequestText& request);
     JobArray& job_array();
     std::string early(const std::string& message) const;
     void log_headers(const Gateway& gateway) const;
-    void keep_copy(const char* kind, const std::string& text);
+    void start_copy();
+    void keep_copy(const char* kind, std::string_view text);
     void keep_log();
-    void leave_in_folder(const std::string& request, const std::string& reply);
+    void leave_in_folder(std::string_view request, std::string_view reply);
 
     std::filesystem::path project_;
     SchedulerOptions options_;

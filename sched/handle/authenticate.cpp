@@ -1,6 +1,7 @@
 // Who is asking: the account by its key, the host by its id, or the machine by what it says of itself. Stands for
 // upstream's authenticate_user. A host row that was merged into another leads on to that one (bounded; upstream follows
 // without end); whoever is led on, found again or newly made is told its host id and counts its requests from 0.
+#include "known_account.h"
 #include "rpc.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/hash.h"
@@ -16,10 +17,6 @@ constexpr int kMaxMerges = 20;
 /// Enough to find the line in a complaint, too little to log in with.
 std::string shortened(const std::string& key) { return key.size() <= 6 ? key : key.substr(0, 6) + "..."; }
 
-bool weak_key_matches(const User& user, const std::string& key) {
-    return key == std::to_string(user.id) + "_" + md5_hex(user.authenticator + user.passwd_hash);
-}
-
 /// The host that the request names, merges followed. `forwarded`: it is another than the one named.
 std::optional<HostAndAccount> named_host(Rpc& rpc, bool& forwarded) {
     auto found = rpc.services.stores.accounts.host_and_account(rpc.request.hostid);
@@ -30,20 +27,6 @@ std::optional<HostAndAccount> named_host(Rpc& rpc, bool& forwarded) {
         found = rpc.services.stores.accounts.host_and_account(found->host.rpc_seqno);
     }
     return found;
-}
-
-/// The account of a request without (usable) host id.
-std::optional<Account> account_of_key(Rpc& rpc) {
-    const std::string& key = rpc.request.authenticator;
-    if (key.empty()) return std::nullopt;
-    const std::size_t mark = key.find('_');
-    if (mark == std::string::npos) return rpc.services.stores.accounts.account_by_key(key);
-    const auto userid = parse_int(std::string_view(key).substr(0, mark));
-    if (!userid || *userid <= 0) return std::nullopt;
-    auto account = rpc.services.stores.accounts.account_by_id(*userid);
-    if (!account || !weak_key_matches(account->user, key)) return std::nullopt;
-    rpc.weak_key = true;
-    return account;
 }
 
 bool looks_different(const Host& a, const Host& b) {
@@ -174,12 +157,14 @@ Stage authenticate(Rpc& rpc) {
     if (found) {
         next = with_named_host(rpc, *found, forwarded);
     } else {
-        auto account = account_of_key(rpc);
+        const std::string& key = rpc.request.authenticator;
+        auto account = account_of_key(rpc.services.stores.accounts, key);
         if (!account) {
             log_critical("[HOST#<none>] Bad authenticator '{}'", shortened(rpc.request.authenticator));
             return rpc.refuse(messages::bad_key(), kMissingKeyDelay);
         }
         rpc.account = std::move(*account);
+        rpc.weak_key = key.find('_') != std::string::npos;
         find_or_create_machine(rpc, true);
     }
     if (next == Stage::kReply) return next;

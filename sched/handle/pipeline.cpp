@@ -11,6 +11,7 @@
 namespace sluice {
 namespace {
 
+constexpr double kTooLongDelay = 3600;
 constexpr int kDecisions = 4;  ///< a decision that was overtaken is made anew, at most this often in all
 
 constexpr Stage (*kStages[])(Rpc&) = {authenticate,   lock_host,     read_host,        update_host,
@@ -101,15 +102,31 @@ std::string decide(RpcServices& services, const SchedulerRequest& request, const
     }
 }
 
+/// Whose account is known learns that it is too long; the others, that they have none.
+std::string refuse_incomplete(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+    try {
+        Rpc rpc(services, request, screening);
+        if (authenticate(rpc) == Stage::kContinue)
+            rpc.refuse(messages::bad_request("request too large"), kTooLongDelay);
+        rpc.decision.search = Search::kBadRequest;
+        log_messages(rpc);
+        return write_reply(rpc.reply);
+    } catch (const DbError& e) {
+        log_critical("[HOST#{}] {}", request.hostid, e.what());
+        return database_is_down(services, request, screening);
+    }
+}
+
 }  // namespace
 
 std::string come_back_later(const ProjectConfig& config, const std::string& message, double delay) {
     return write_early_reply(message, delay, config.ended);
 }
 
-std::string handle_rpc(RpcServices& services, std::string_view request_text) {
+std::string handle_rpc(RpcServices& services, const RequestText& text) {
     try {
-        const ParsedRequest parsed = parse_request(request_text, services.limits);
+        const ParsedRequest parsed = parse_request(text.text, services.limits);
+        if (text.forget) text.forget();
         if (!parsed.request) {
             log_normal("Incomplete request received from IP {}: {}", services.remote_address, parsed.error);
             Screening nothing;
@@ -120,7 +137,7 @@ std::string handle_rpc(RpcServices& services, std::string_view request_text) {
         for (const std::string& tag : parsed.request->unknown_tags) log_debug("unrecognized tag in request: {}", tag);
         const Screening screening = screen_client(services, request);
         if (screening.finished) return nucleus(services, request, screening, ended_by_screening(screening));
-        return decide(services, request, screening);
+        return text.whole ? decide(services, request, screening) : refuse_incomplete(services, request, screening);
     } catch (const std::exception& e) {
         log_critical("request from {} not handled: {}", services.remote_address, e.what());
         return come_back_later(services.config, "Server error: try again later", services.config.maintenance_delay);

@@ -1,6 +1,7 @@
 #pragma once
 // One scheduler RPC: request text in, reply text out. Stages: parse, screen_client, authenticate, lock_host, read_host,
 // update_host, record_results, hand_out_work, exchange_messages, commit, reply (docs/ARCHITECTURE.md §6).
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -8,9 +9,19 @@
 
 namespace sluice {
 
+/// A request as it came. It may be long: whoever has no more use for it says so.
+struct RequestText {
+    std::string_view text;
+    bool whole = true;               ///< false: only its beginning. Nothing of it may count, it can only be refused
+    std::function<void()> forget{};  ///< called when `text` is needed no more
+};
+
 /// Never throws for anything that a client or the database does: whatever happens, the result is one well-formed reply,
 /// and every slot that was claimed is given back or empty.
-std::string handle_rpc(RpcServices& services, std::string_view request_text);
+std::string handle_rpc(RpcServices& services, const RequestText& request);
+inline std::string handle_rpc(RpcServices& services, std::string_view text) {
+    return handle_rpc(services, RequestText{text});
+}
 
 /// The reply to a client whose request can't be handled now; it will come back after `delay` seconds.
 std::string come_back_later(const ProjectConfig& config, const std::string& message, double delay);

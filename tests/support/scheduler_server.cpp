@@ -1,6 +1,7 @@
 #include "scheduler_server.h"
 
 #include <fmt/core.h>
+#include <grp.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -48,6 +49,10 @@ SchedulerServer::~SchedulerServer() {
 void SchedulerServer::start_backend() {
     const std::string cgi = sluice::test::binary_dir() + "/cgi-bin/cgi";
     if (how_ == Served::kListen) {
+        // Apache connects as another user: the socket gets the group of its folder.
+        if (const group* web = ::geteuid() == 0 ? ::getgrnam("www-data") : nullptr)
+            if (::chown(project_.folder().c_str(), static_cast<uid_t>(-1), web->gr_gid) != 0)
+                throw std::runtime_error("can't give the project's folder to www-data");
         backend_ = std::make_unique<Subprocess>(
             std::vector<std::string>{cgi, "--listen", socket().string(), "--processes", "4"}, project_.run_options());
         if (!backend_->wait_for_output("listening on")) throw std::runtime_error("cgi --listen: " + backend_->err());

@@ -1,0 +1,386 @@
+#include "acceptor.h"
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "sluice/base/log.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kRead = 64 * 1024;
+/// What is read while a question is under way comes on top: together at most kBeginning.
+constexpr std::size_t kAskAt = kBeginning - kRead;
+/// Web servers allow headers of some KB; the variables are made of them.
+constexpr std::size_t kMostParams = 64 * 1024;
+/// What epoll says of a connection is its serial above this; below are file descriptors.
+constexpr std::uint64_t kConnections = std::uint64_t{1} << 40;
+/// Files of the server's own: log, epoll, workers.
+constexpr rlim_t kOtherFiles = 1200;
+
+/// How many connections the system lets this process have. Some need a file for their bodies, too: half as many.
+std::size_t room_for_connections(std::size_t wanted) {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 100;
+    const rlim_t enough = wanted + wanted / 2 + kOtherFiles;
+    files.rlim_cur = std::max(files.rlim_cur, std::min(files.rlim_max, enough));
+    ::setrlimit(RLIMIT_NOFILE, &files);
+    const rlim_t spare = files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : files.rlim_cur / 2;
+    return std::min<std::size_t>(wanted, spare / 3 * 2);
+}
+
+}  // namespace
+
+struct Acceptor::Connection {
+    Connection(Serial s, int f, Clock::time_point now) : serial(s), fd(f), since(now), start(now) {}
+    Serial serial;
+    OwnedFd fd;
+    fastcgi::RecordReader reader;
+    Phase phase = Phase::kIdle;
+    Clock::time_point since;  ///< of this phase
+    // The request.
+    Clock::time_point start;
+    std::uint16_t id = 0;
+    bool keep = false, params_ended = false, ended = false;
+    HeldRequest held;
+    std::size_t received = 0, allowed = kAskAt;
+    bool asked = false, cut = false;  ///< cut: of its body only the beginning is held
+    std::string out;
+    std::size_t written = 0;
+};
+
+struct Acceptor::Sink final : fastcgi::RecordSink {
+    Sink(Acceptor& a, Connection& c) : acceptor(a), connection(c) {}
+    bool on_content(fastcgi::RecordType type, std::uint16_t id, std::string_view piece) override {
+        Connection& c = connection;
+        if (type == fastcgi::kBeginRequest) return acceptor.begin(c, id, piece);
+        if (id == 0) return c.phase == Phase::kIdle;  // a question about the program: web servers do not wait for it
+        const bool reading = c.phase == Phase::kReading || c.phase == Phase::kAsking;
+        if (!reading || id != c.id) return false;
+        if (type == fastcgi::kParams) return acceptor.take_params(c, piece);
+        if (type != fastcgi::kStdin || !c.params_ended) return false;
+        if (!piece.empty()) return acceptor.take_body(c, piece);
+        acceptor.body_ended(c);
+        return true;
+    }
+    Acceptor& acceptor;
+    Connection& connection;
+};
+
+Acceptor::Acceptor(int listener, WorkerPool& workers, AcceptorLimits limits, std::string sorry)
+    : listener_(listener),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      workers_(workers),
+      limits_(limits),
+      sorry_(std::move(sorry)) {
+    limits_.connections = room_for_connections(limits.connections);
+    workers_.on_start = [this](int fd) { watch(fd); };
+    watch(listener_);
+}
+
+Acceptor::~Acceptor() { workers_.on_start = nullptr; }
+
+void Acceptor::watch(int fd) {
+    epoll_event event{EPOLLIN, {}};
+    event.data.u64 = static_cast<std::uint64_t>(fd);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+void Acceptor::want(const Connection& c, std::uint32_t events) const {
+    epoll_event event{events, {}};
+    event.data.u64 = kConnections + static_cast<std::uint64_t>(c.serial);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, c.fd.get(), &event);
+}
+
+void Acceptor::turn() {
+    constexpr int kPause = 1000, kShortPause = 100;  // ms; the latter while somebody waits for a worker
+    epoll_event events[256];
+    const int n = ::epoll_wait(epoll_.get(), events, 256, queue_.empty() ? kPause : kShortPause);
+    now_ = Clock::now();
+    for (int i = 0; i < n; ++i) on_event(events[i].data.u64, events[i].events);
+    workers_.adjust(now_);
+    hand_out();
+    if (now_ - swept_ >= std::chrono::seconds(1)) close_late();
+}
+
+void Acceptor::on_event(std::uint64_t what, std::uint32_t events) {
+    if (what < kConnections) {
+        const int fd = static_cast<int>(what);
+        if (fd == listener_) return accept_some();
+        if (WorkerPool::Worker* worker = workers_.by_socket(fd)) on_worker(*worker);
+        return;
+    }
+    const auto it = connections_.find(static_cast<Serial>(what - kConnections));
+    if (it == connections_.end()) return;
+    Connection& c = *it->second;
+    if ((events & EPOLLIN) != 0) return on_readable(c);
+    if ((events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0) return close(c);
+    if ((events & EPOLLOUT) != 0) on_writable(c);
+}
+
+void Acceptor::accept_some() {
+    constexpr int kAtOnce = 64;  // the others get their turn
+    for (int i = 0; i < kAtOnce; ++i) {
+        OwnedFd fd(::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        const bool full = fd.get() < 0 && (errno == EMFILE || errno == ENFILE);
+        if (fd.get() < 0 && !full) return;
+        if (full || connections_.size() >= limits_.connections) {
+            complain("too many connections at a time: the slowest are closed");
+            if (!close_slowest() || full) return;
+        }
+        const Serial serial = ++last_;
+        epoll_event event{EPOLLIN | EPOLLRDHUP, {}};
+        event.data.u64 = kConnections + static_cast<std::uint64_t>(serial);
+        if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) continue;
+        connections_[serial] = std::make_unique<Connection>(serial, fd.release(), now_);
+    }
+}
+
+void Acceptor::on_readable(Connection& c) {
+    char bytes[kRead];
+    const ssize_t n = ::read(c.fd.get(), bytes, sizeof bytes);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    Sink sink(*this, c);
+    if (n <= 0 || !c.reader.feed({bytes, static_cast<std::size_t>(n)}, sink)) return close(c);
+    if (held_ > limits_.held_bytes) close_longest();
+}
+
+bool Acceptor::begin(Connection& c, std::uint16_t id, std::string_view content) {
+    constexpr std::size_t kBeginContent = 8;
+    if (c.phase != Phase::kIdle || id == 0 || content.size() < kBeginContent || content[1] != 1) return false;
+    c.id = id;
+    c.keep = (content[2] & 1) != 0;
+    c.start = now_;
+    set_phase(c, Phase::kReading);
+    return true;
+}
+
+bool Acceptor::take_params(Connection& c, std::string_view piece) {
+    if (c.params_ended || c.held.params_size() + piece.size() > kMostParams) return false;
+    c.params_ended = piece.empty();
+    held_ += piece.size();
+    return c.held.append_params(piece);
+}
+
+bool Acceptor::take_body(Connection& c, std::string_view piece) {
+    c.received += piece.size();
+    if (c.cut) return true;
+    if (c.phase == Phase::kReading && c.received > c.allowed) {
+        if (c.asked) {
+            c.cut = true;
+            held_ -= c.held.size();
+            c.held.keep_beginning(kBeginning);
+            held_ += c.held.size();
+            return true;
+        }
+        c.asked = true;
+        set_phase(c, Phase::kAsking);
+    }
+    held_ += piece.size();
+    return c.held.append_body(piece);
+}
+
+void Acceptor::body_ended(Connection& c) {
+    c.ended = true;
+    if (c.phase == Phase::kReading) set_phase(c, Phase::kWaiting);
+}
+
+/// Keeps what depends on the phase in step: what is waited for, who wants a worker, how many are without a reply.
+void Acceptor::set_phase(Connection& c, Phase phase) {
+    const auto unanswered = [](Phase p) {
+        return p == Phase::kWaiting || p == Phase::kServing || p == Phase::kWriting;
+    };
+    if (unanswered(phase)) ++unanswered_;
+    if (unanswered(c.phase)) --unanswered_;
+    c.phase = phase;
+    c.since = now_;
+    if (phase == Phase::kAsking || phase == Phase::kWaiting) queue_.push_back(c.serial);
+    const bool reads = phase == Phase::kIdle || phase == Phase::kReading;
+    want(c, EPOLLRDHUP | (reads ? EPOLLIN : 0u) | (phase == Phase::kWriting ? EPOLLOUT : 0u));
+}
+
+void Acceptor::hand_out() {
+    while (!queue_.empty()) {
+        const auto it = connections_.find(queue_.front());
+        const bool wants =
+            it != connections_.end() && (it->second->phase == Phase::kWaiting || it->second->phase == Phase::kAsking);
+        if (wants) {
+            WorkerPool::Worker* worker = workers_.take(now_);
+            if (worker == nullptr) return;
+            if (!give(*it->second, *worker)) continue;
+        }
+        queue_.pop_front();
+    }
+}
+
+/// False: that worker is gone, another one has to do it.
+bool Acceptor::give(Connection& c, WorkerPool::Worker& worker) {
+    const bool question = c.phase == Phase::kAsking;
+    Task task{HeldKind::kWhole, static_cast<std::uint32_t>(c.held.params_size()), c.held.body_size()};
+    if (question) task.kind = HeldKind::kQuestion;
+    if (c.cut) task.kind = HeldKind::kBeginning;
+    const int file = c.held.file();
+    if (file < 0) {
+        complain("no room for a request");
+        close(c);
+        return true;
+    }
+    if (!send_task(worker.socket.get(), task, file)) {
+        workers_.drop(worker.socket.get());
+        return false;
+    }
+    worker.serves = c.serial;
+    if (question) return true;
+    held_ -= c.held.size();
+    c.held = HeldRequest();
+    set_phase(c, Phase::kServing);
+    return true;
+}
+
+void Acceptor::on_worker(WorkerPool::Worker& worker) {
+    char bytes[kRead];
+    const int fd = worker.socket.get();
+    const ssize_t n = ::recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    const Serial serial = worker.serves;
+    if (n <= 0) {
+        workers_.drop(fd);
+        if (serial >= 0) on_reply(serial, sorry_);
+        return;
+    }
+    worker.reply.append(bytes, static_cast<std::size_t>(n));
+    ReplyLength length = 0;
+    if (worker.reply.size() < sizeof length) return;
+    worker.reply.copy(reinterpret_cast<char*>(&length), sizeof length);
+    if (worker.reply.size() < sizeof length + length) return;
+    const std::string reply = worker.reply.substr(sizeof length);
+    worker.reply.clear();
+    worker.serves = -1;
+    worker.idle_since = now_;
+    if (serial >= 0) on_reply(serial, reply);
+}
+
+void Acceptor::on_reply(Serial serial, std::string_view text) {
+    const auto it = connections_.find(serial);
+    if (it == connections_.end()) return;  // it did not wait for it
+    Connection& c = *it->second;
+    if (c.phase == Phase::kServing) return answer(c, text);
+    if (c.phase != Phase::kAsking) return;
+    const auto allowed = parse_int(text);  // of a worker that died instead there is none
+    c.allowed = allowed && *allowed > 0 ? static_cast<std::size_t>(*allowed) : 0;
+    if (c.received > c.allowed) {
+        c.cut = true;
+        held_ -= c.held.size();
+        c.held.keep_beginning(kBeginning);
+        held_ += c.held.size();
+    }
+    set_phase(c, c.ended ? Phase::kWaiting : Phase::kReading);
+}
+
+void Acceptor::answer(Connection& c, std::string_view text) {
+    c.out = fastcgi::answer(c.id, text);
+    c.written = 0;
+    set_phase(c, Phase::kWriting);
+    on_writable(c);
+}
+
+void Acceptor::on_writable(Connection& c) {
+    while (c.written < c.out.size()) {
+        const ssize_t n = ::send(c.fd.get(), c.out.data() + c.written, c.out.size() - c.written, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) return;
+        if (n <= 0) return close(c);
+        c.written += static_cast<std::size_t>(n);
+        c.since = now_;
+    }
+    if (!c.keep) return close(c);
+    held_ -= c.held.size();
+    c.held = HeldRequest();
+    c.out = std::string();
+    c.received = 0;
+    c.allowed = kAskAt;
+    c.params_ended = c.ended = c.asked = c.cut = false;
+    set_phase(c, Phase::kIdle);
+}
+
+void Acceptor::close(Connection& c) {
+    set_phase(c, Phase::kIdle);
+    held_ -= c.held.size();
+    connections_.erase(c.serial);
+}
+
+/// False: none can be spared.
+bool Acceptor::close_slowest() {
+    Connection* slowest = nullptr;
+    double least = 0;
+    for (const auto& [serial, c] : connections_) {
+        if (c->phase != Phase::kIdle && c->phase != Phase::kReading) continue;
+        const double seconds = std::chrono::duration<double>(now_ - c->start).count();
+        const double rate = static_cast<double>(c->received) / std::max(seconds, 1.0);
+        if (slowest != nullptr && rate >= least) continue;
+        slowest = c.get();
+        least = rate;
+    }
+    if (slowest != nullptr) close(*slowest);
+    return slowest != nullptr;
+}
+
+void Acceptor::close_longest() {
+    Connection* longest = nullptr;
+    for (const auto& [serial, c] : connections_)
+        if (c->phase == Phase::kReading && (longest == nullptr || c->held.size() > longest->held.size()))
+            longest = c.get();
+    complain("too much is held of unfinished requests: the longest are closed");
+    if (longest != nullptr) close(*longest);
+}
+
+void Acceptor::close_late() {
+    swept_ = now_;
+    std::vector<Connection*> late, unanswered;
+    for (const auto& [serial, c] : connections_) {
+        switch (c->phase) {
+            case Phase::kReading:
+                if (now_ > limits_.pace.until(c->start, c->received)) late.push_back(c.get());
+                break;
+            case Phase::kIdle:
+            case Phase::kWriting:
+                if (now_ - c->since > limits_.keep_idle) late.push_back(c.get());
+                break;
+            case Phase::kAsking:
+            case Phase::kWaiting:
+                if (now_ - c->since > limits_.patience) unanswered.push_back(c.get());
+                break;
+            case Phase::kServing: break;  // it may have been committed: whoever asked decides how long to wait
+        }
+    }
+    if (!late.empty()) complain("connections that came too slowly or did nothing for long are closed");
+    for (Connection* c : late) close(*c);
+    for (Connection* c : unanswered) answer(*c, sorry_);
+}
+
+void Acceptor::complain(const char* what) {
+    constexpr std::chrono::seconds kPause{60};
+    if (complained_ != Clock::time_point() && now_ - complained_ < kPause) return;
+    complained_ = now_;
+    log_warning("{} (now {}, {} bytes held; said once a minute)", what, connections_.size(), held_);
+}
+
+void Acceptor::stop_listening() {
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_, nullptr);
+    std::vector<Connection*> unfinished;
+    for (const auto& [serial, c] : connections_) {
+        c->keep = false;
+        if (c->phase == Phase::kIdle || c->phase == Phase::kReading || c->phase == Phase::kAsking)
+            unfinished.push_back(c.get());
+    }
+    for (Connection* c : unfinished) close(*c);
+}
+
+}  // namespace sluice

@@ -1,0 +1,92 @@
+#pragma once
+// The front door of the resident scheduler: takes FastCGI connections, any number of them at a time, reads each request
+// whole before a worker is taken for it, and gives the reply back. A slow client costs a file descriptor and what it
+// has sent, never a worker. Web servers connect here, and so may any other program that speaks FastCGI.
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "fastcgi_records.h"
+#include "held_request.h"
+#include "pace.h"
+#include "worker_pool.h"
+
+namespace sluice {
+
+struct AcceptorLimits {
+    Pace pace;
+    std::size_t connections = 60000;  ///< beyond it, or what the system allows, the slowest is closed for each new one
+    std::size_t held_bytes = std::size_t{512} << 20;  ///< of all unfinished requests; beyond it the longest is closed
+    std::chrono::seconds keep_idle{300};              ///< a connection without a request
+    std::chrono::seconds patience{120};               ///< of a whole request, until its reply
+};
+
+class Acceptor {
+  public:
+    using Clock = std::chrono::steady_clock;
+    /// `listener`: non-blocking. `sorry`: the reply where no worker gave one.
+    Acceptor(int listener, WorkerPool& workers, AcceptorLimits limits, std::string sorry);
+    ~Acceptor();
+    Acceptor(const Acceptor&) = delete;
+    Acceptor& operator=(const Acceptor&) = delete;
+
+    /// Waits for what happens next, at most for a second, and does it.
+    void turn();
+    /// No new requests; what is whole gets its reply, what is not is closed.
+    void stop_listening();
+    /// Requests that still want a reply.
+    bool busy() const { return unanswered_ > 0; }
+    /// Also wakes turn().
+    void watch(int fd);
+
+  private:
+    enum class Phase {
+        kIdle,     ///< no request
+        kReading,  ///< parameters or body
+        kAsking,   ///< a worker is asked how much may come
+        kWaiting,  ///< whole
+        kServing,
+        kWriting
+    };
+    struct Connection;
+    struct Sink;
+    using Serial = std::int64_t;  ///< of a connection; never used twice
+
+    void accept_some();
+    void on_event(std::uint64_t what, std::uint32_t events);
+    void on_readable(Connection& c);
+    void on_writable(Connection& c);
+    bool begin(Connection& c, std::uint16_t id, std::string_view content);
+    bool take_params(Connection& c, std::string_view piece);
+    bool take_body(Connection& c, std::string_view piece);
+    void body_ended(Connection& c);
+    void set_phase(Connection& c, Phase phase);
+    void hand_out();
+    bool give(Connection& c, WorkerPool::Worker& worker);
+    void on_worker(WorkerPool::Worker& worker);
+    void on_reply(Serial serial, std::string_view text);
+    void answer(Connection& c, std::string_view text);
+    void close(Connection& c);
+    bool close_slowest();
+    void close_longest();
+    void close_late();
+    void complain(const char* what);
+    void want(const Connection& c, std::uint32_t events) const;
+
+    int listener_;
+    OwnedFd epoll_;
+    WorkerPool& workers_;
+    AcceptorLimits limits_;
+    std::string sorry_;
+    std::unordered_map<Serial, std::unique_ptr<Connection>> connections_;
+    Serial last_ = 0;
+    std::deque<Serial> queue_;  ///< who wants a worker (some may be gone)
+    std::size_t held_ = 0;      ///< bytes of requests that no worker has
+    std::size_t unanswered_ = 0;
+    Clock::time_point now_ = Clock::now(), swept_ = now_, complained_{};
+};
+
+}  // namespace sluice

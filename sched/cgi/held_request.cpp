@@ -1,0 +1,74 @@
+#include "held_request.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+bool write_all(int fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+}
+
+}  // namespace
+
+OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+}
+OwnedFd::~OwnedFd() {
+    if (fd_ >= 0) ::close(fd_);
+}
+int OwnedFd::release() { return std::exchange(fd_, -1); }
+
+bool HeldRequest::append_params(std::string_view bytes) {
+    if (!append(bytes)) return false;
+    params_ += bytes.size();
+    return true;
+}
+
+bool HeldRequest::append_body(std::string_view bytes) { return append(bytes); }
+
+bool HeldRequest::append(std::string_view bytes) {
+    if (file_.get() < 0 && size_ + bytes.size() > kInMemory && file() < 0) return false;
+    if (file_.get() < 0) {
+        memory_.append(bytes);
+    } else if (!write_all(file_.get(), bytes)) {
+        return false;
+    }
+    size_ += bytes.size();
+    return true;
+}
+
+void HeldRequest::keep_beginning(std::size_t bytes) {
+    const std::size_t most = params_ + bytes;
+    if (size_ <= most) return;
+    if (file_.get() < 0) {
+        memory_.resize(most);
+    } else if (::ftruncate(file_.get(), static_cast<off_t>(most)) != 0 ||
+               ::lseek(file_.get(), static_cast<off_t>(most), SEEK_SET) < 0) {
+        return;  // it stays longer than it need be
+    }
+    size_ = most;
+}
+
+int HeldRequest::file() {
+    if (file_.get() < 0) {
+        OwnedFd made(::memfd_create("sluice request", MFD_CLOEXEC));
+        if (made.get() < 0 || !write_all(made.get(), memory_)) return -1;
+        file_ = std::move(made);
+        std::string().swap(memory_);
+    }
+    return file_.get();
+}
+
+}  // namespace sluice

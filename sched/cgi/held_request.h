@@ -1,0 +1,47 @@
+#pragma once
+// A request on its way in: parameters, then the body, held until all is there. Small ones in memory, long ones in a
+// nameless file of the kernel's, which is handed to the worker as it is (no copy) and is gone with its last holder.
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// An open file descriptor.
+class OwnedFd {
+  public:
+    OwnedFd() = default;
+    explicit OwnedFd(int fd) : fd_(fd) {}
+    OwnedFd(OwnedFd&& other) noexcept : fd_(other.release()) {}
+    OwnedFd& operator=(OwnedFd&& other) noexcept;
+    ~OwnedFd();
+    int get() const { return fd_; }
+    int release();
+
+  private:
+    int fd_ = -1;
+};
+
+class HeldRequest {
+  public:
+    static constexpr std::size_t kInMemory = 64 * 1024;
+
+    /// False: the system has no room for it.
+    bool append_params(std::string_view bytes);
+    bool append_body(std::string_view bytes);
+    /// Forgets what of the body is behind its first `bytes`.
+    void keep_beginning(std::size_t bytes);
+    std::size_t params_size() const { return params_; }
+    std::size_t body_size() const { return size_ - params_; }
+    std::size_t size() const { return size_; }
+    /// A file that begins with the parameters; the body follows. -1: no room. Stays this object's.
+    int file();
+
+  private:
+    bool append(std::string_view bytes);
+    std::string memory_;
+    OwnedFd file_;
+    std::size_t params_ = 0, size_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,163 @@
+// Bodies as they come: how much is kept of whose, and how long they may take.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sched/cgi/gateway.h"
+#include "sched/cgi/held_request.h"
+
+#include <unistd.h>
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Gives `size` bytes in blocks; then the end, or nothing more in time.
+class FakeGateway final : public Gateway {
+  public:
+    explicit FakeGateway(std::size_t size, bool breaks_off = false) : left_(size), breaks_off_(breaks_off) {}
+    bool accept() override { return true; }
+    std::string variable(const char*) const override { return ""; }
+    ReadResult read(char* buffer, std::size_t size, Deadline) override {
+        const std::size_t n = std::min(size, left_);
+        std::fill(buffer, buffer + n, 'x');
+        left_ -= n;
+        return {n, n == 0 && breaks_off_};
+    }
+    void write(std::string_view) override {}
+    void finish() override {}
+    bool persistent() const override { return false; }
+    std::size_t left() const { return left_; }
+
+  private:
+    std::size_t left_;
+    bool breaks_off_;
+};
+
+constexpr std::size_t kMegabyte = 1 << 20;
+
+struct Asked {
+    int times = 0;
+    std::size_t beginning = 0;
+};
+BodyRules rules(Asked& asked, bool known, std::size_t limit = 64 * kMegabyte) {
+    BodyRules r;
+    r.limit = limit;
+    r.known = [&asked, known](std::string_view beginning) {
+        ++asked.times;
+        asked.beginning = beginning.size();
+        return known;
+    };
+    return r;
+}
+
+TEST(Drain, NobodyIsAskedForAShortRequest) {
+    FakeGateway gateway(256 * 1024);
+    Asked asked;
+    const Body body = drain(gateway, rules(asked, false));
+    EXPECT_EQ(body.text.size(), 256u * 1024);
+    EXPECT_FALSE(body.too_long);
+    EXPECT_EQ(asked.times, 0);
+}
+
+TEST(Drain, OfAStrangersLongRequestTheBeginningIsKeptAndTheRestRead) {
+    FakeGateway gateway(20 * kMegabyte);
+    Asked asked;
+    const Body body = drain(gateway, rules(asked, false));
+    EXPECT_LE(body.text.size(), 256u * 1024);
+    EXPECT_GE(body.text.size(), 128u * 1024);
+    EXPECT_LE(body.text.capacity(), 2 * 256u * 1024);
+    EXPECT_TRUE(body.too_long);
+    EXPECT_EQ(asked.times, 1);
+    EXPECT_EQ(gateway.left(), 0u);
+}
+
+TEST(Drain, AnAccountsRequestIsKeptUpToTheLimit) {
+    Asked asked;
+    FakeGateway long_one(60 * kMegabyte), too_long(70 * kMegabyte);
+    const Body body = drain(long_one, rules(asked, true));
+    EXPECT_EQ(body.text.size(), 60 * kMegabyte);
+    EXPECT_FALSE(body.too_long);
+    EXPECT_EQ(asked.times, 1);
+    const Body cut = drain(too_long, rules(asked, true));
+    EXPECT_TRUE(cut.too_long);
+    EXPECT_LE(cut.text.size(), 256u * 1024);
+    EXPECT_EQ(too_long.left(), 0u);
+}
+
+TEST(Drain, ASmallLimitHolds) {
+    Asked asked;
+    FakeGateway gateway(kMegabyte);
+    const Body body = drain(gateway, rules(asked, true, 10000));
+    EXPECT_TRUE(body.too_long);
+    EXPECT_LE(body.text.size(), 10000u);
+    EXPECT_EQ(asked.times, 0);
+}
+
+TEST(Drain, WhatBreaksOffIsSaid) {
+    Asked asked;
+    FakeGateway gateway(1000, true);
+    const Body body = drain(gateway, rules(asked, true));
+    EXPECT_TRUE(body.too_slow);
+    EXPECT_EQ(body.text.size(), 1000u);
+}
+
+/// Seconds after the beginning at which a sender of so many bytes a second is cut off; 0: never, of `total` bytes.
+double cut_off_at(double bytes_per_second, double total) {
+    const Pace pace;
+    const Pace::Clock::time_point start{};
+    for (double second = 0; second * bytes_per_second < total; ++second)
+        if (start + std::chrono::duration_cast<Pace::Clock::duration>(std::chrono::duration<double>(second)) >
+            pace.until(start, static_cast<std::size_t>(second * bytes_per_second)))
+            return second;
+    return 0;
+}
+
+TEST(Pace, AVolunteersLineIsQuickEnough) {
+    EXPECT_EQ(cut_off_at(5000, 2e6), 0);
+    EXPECT_EQ(cut_off_at(1200, 1e5), 0);
+    EXPECT_EQ(cut_off_at(50000, 64e6), 0);
+}
+
+TEST(Pace, WhoDawdlesIsCutOff) {
+    EXPECT_EQ(cut_off_at(0.001, 1e6), 31);
+    EXPECT_LT(cut_off_at(600, 1e6), 80);
+    EXPECT_GT(cut_off_at(600, 1e6), 31);
+    EXPECT_EQ(cut_off_at(1001, 64e6), 1801) << "in the end everybody is";
+}
+
+std::string text_of(HeldRequest& held) {
+    std::string text(held.size() + 10, '\0');
+    const ssize_t n = ::pread(held.file(), text.data(), text.size(), 0);
+    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    return text;
+}
+
+TEST(Held, ParametersThenBodySmallOrLong) {
+    for (const std::size_t size : {std::size_t{10}, HeldRequest::kInMemory, 3 * kMegabyte}) {
+        HeldRequest held;
+        ASSERT_TRUE(held.append_params("params"));
+        std::string body;
+        for (std::size_t i = 0; body.size() < size; ++i) {
+            const std::string piece(std::min<std::size_t>(7001, size - body.size()), static_cast<char>('a' + i % 26));
+            ASSERT_TRUE(held.append_body(piece));
+            body += piece;
+        }
+        EXPECT_EQ(held.params_size(), 6u);
+        EXPECT_EQ(held.body_size(), size);
+        EXPECT_EQ(text_of(held), "params" + body);
+    }
+}
+
+TEST(Held, TheBeginningCanBeKept) {
+    for (const std::size_t size : {std::size_t{1000}, kMegabyte}) {
+        HeldRequest held;
+        ASSERT_TRUE(held.append_params("p") && held.append_body(std::string(size, 'a')));
+        held.keep_beginning(10);
+        ASSERT_TRUE(held.append_body("b"));
+        EXPECT_EQ(text_of(held), "p" + std::string(10, 'a') + "b");
+    }
+}
+
+}  // namespace
+}  // namespace sluice
