@@ -1,17 +1,17 @@
 // The <daemons> and <tasks> of config.xml, for start, stop and status.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "config/config_element.h"
 #include "config/load.h"
-#include "sluice/base/error.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
 
-[[noreturn]] void fail(const std::string& file, const ConfigElement& entry, const std::string& problem) {
-    throw ConfigError(
-        fmt::format("{}: <{}> with <cmd>{}</cmd>: {}", file, entry.name, entry.child_text("cmd"), problem));
+std::string told(const std::string& file, const ConfigElement& entry, const std::string& problem) {
+    return fmt::format("{}: <{}> with <cmd>{}</cmd>: {}", file, entry.name, entry.child_text("cmd"), problem);
 }
 
 /// "0" or not there: off. Anything else, an empty element included, is on: upstream's help says so.
@@ -20,9 +20,9 @@ bool switched_on(const ConfigElement& entry, std::string_view name) {
     return found != nullptr && found->text != "0";
 }
 
-/// "N" minutes or "N unit"; the unit's first letter counts, except that "mo" is months.
-double parse_period(const std::string& file, const ConfigElement& entry) {
-    const std::string text = to_lower_ascii(entry.child_text("period"));
+/// "N" minutes or "N unit"; the unit's first letter counts, except that "mo" is months. nullopt: neither.
+std::optional<double> parse_period(const std::string& given) {
+    const std::string text = to_lower_ascii(given);
     const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
     const auto number = parse_double(std::string_view(text).substr(0, digits));
     const std::string_view unit = trim(std::string_view(text).substr(digits));
@@ -41,21 +41,21 @@ double parse_period(const std::string& file, const ConfigElement& entry) {
         factor = 86400;
     else if (unit.front() == 'w')
         factor = 7 * 86400;
-    if (!number || *number <= 0 || factor == 0) {
-        fail(file, entry,
-             fmt::format("<period>{}</period> must be a number above 0 and a unit: seconds, minutes (the "
-                         "default), hours, days, weeks or months",
-                         text));
-    }
+    if (!number || *number <= 0 || factor == 0) return std::nullopt;
     return *number * factor;
 }
 
-void check_cmd(const std::string& file, const ConfigElement& entry) {
-    if (entry.child_text("cmd").empty()) fail(file, entry, "has no <cmd>, or an empty one");
+/// What is wrong with an entry, for `errors`; "" if nothing is.
+std::string problem_of(const std::string& file, const ConfigElement& entry) {
+    if (entry.child_text("cmd").empty()) return told(file, entry, "has no <cmd>, or an empty one");
+    if (entry.name == "daemon" || parse_period(entry.child_text("period"))) return "";
+    return told(file, entry,
+                fmt::format("<period>{}</period> must be a number above 0 and a unit: seconds, minutes (the default), "
+                            "hours, days, weeks or months",
+                            entry.child_text("period")));
 }
 
-DaemonEntry to_daemon(const std::string& file, const ConfigElement& entry) {
-    check_cmd(file, entry);
+DaemonEntry to_daemon(const ConfigElement& entry) {
     DaemonEntry daemon;
     daemon.cmd = entry.child_text("cmd");
     daemon.output = entry.child_text("output");
@@ -68,11 +68,10 @@ DaemonEntry to_daemon(const std::string& file, const ConfigElement& entry) {
     return daemon;
 }
 
-TaskEntry to_task(const std::string& file, const ConfigElement& entry) {
-    check_cmd(file, entry);
+TaskEntry to_task(const ConfigElement& entry) {
     TaskEntry task;
     task.cmd = entry.child_text("cmd");
-    task.period = parse_period(file, entry);
+    task.period = parse_period(entry.child_text("period")).value_or(0);
     task.output = entry.child_text("output");
     task.lock_file = entry.child_text("lock_file");
     task.host = entry.child_text("host");
@@ -87,13 +86,15 @@ void read_entries(XmlReader& reader, std::string_view text, const std::string& f
     const ConfigElement group = read_element(reader, text, file);
     for (const ConfigElement& entry : group.children) {
         if (group.name == "daemons" && entry.name == "daemon") {
-            found.daemons.push_back(to_daemon(file, entry));
+            found.daemons.push_back(to_daemon(entry));
         } else if (group.name == "tasks" && entry.name == "task") {
-            found.tasks.push_back(to_task(file, entry));
+            found.tasks.push_back(to_task(entry));
         } else {
             found.warnings.push_back(
                 fmt::format("{}: unknown element <{}> in <{}> is ignored", file, entry.name, group.name));
+            continue;
         }
+        if (std::string problem = problem_of(file, entry); !problem.empty()) found.errors.push_back(std::move(problem));
     }
 }
 

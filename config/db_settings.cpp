@@ -1,8 +1,17 @@
 #include "config/db_settings.h"
 
+#include "sluice/base/error.h"
+
 namespace sluice {
 
+void require_database(const ProjectConfig& config) {
+    if (!config.db_name.empty()) return;
+    throw ConfigError((std::filesystem::path(config.project_dir) / "config.xml").string() +
+                      ": <db_name> is missing: name the project's database there, with <db_user> and <db_passwd>");
+}
+
 DbSettings db_settings(const ProjectConfig& config) {
+    require_database(config);
     DbSettings settings;
     settings.host = config.db_host;
     settings.name = config.db_name;
@@ -12,6 +21,7 @@ DbSettings db_settings(const ProjectConfig& config) {
 }
 
 DbSettings replica_db_settings(const ProjectConfig& config) {
+    require_database(config);
     DbSettings settings;
     settings.host = config.replica_db_host;
     settings.name = config.replica_db_name;

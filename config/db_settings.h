@@ -4,9 +4,11 @@
 
 namespace sluice {
 
-/// The project's database.
+/// Throws ConfigError that says what is missing if config.xml names no database.
+void require_database(const ProjectConfig& config);
+/// The project's database. Throws as require_database() does.
 DbSettings db_settings(const ProjectConfig& config);
-/// The read replica; the project's database if none is configured. Reads that never wait.
+/// The read replica, likewise; the project's database if none is configured. Reads that never wait.
 DbSettings replica_db_settings(const ProjectConfig& config);
 
 }  // namespace sluice

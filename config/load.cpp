@@ -28,9 +28,20 @@ struct Source {
     const std::string& name;
 };
 
+/// A value that is not allowed. It costs its option, not the project: whoever reads the option goes on without it.
+struct BadValue {
+    std::string problem;
+};
+
 [[noreturn]] void bad_value(const Source& source, const ConfigElement& element, const std::string& allowed) {
-    throw ConfigError(
-        fmt::format("{}: <{}>{}</{}> {}", source.name, element.name, element.text, element.name, allowed));
+    throw BadValue{fmt::format("{}: <{}>{}</{}> {}", source.name, element.name, element.text, element.name, allowed)};
+}
+
+/// Without these no program finds its rows and files; with a default in their place it would find others.
+bool is_vital(std::string_view tag) {
+    constexpr std::string_view kVital[] = {"db_name", "db_user",      "db_passwd",  "db_host",        "project_dir",
+                                           "key_dir", "download_dir", "upload_dir", "uldl_dir_fanout"};
+    return std::ranges::find(kVital, tag) != std::end(kVital);
 }
 
 /// Tags whose names hold a host's name or a family of web options.
@@ -79,16 +90,18 @@ std::vector<ConfigElement> read_options(const Source& source, std::vector<std::s
     }
 }
 
-void store_weights(const Source& source, const OptionRow& row, const ConfigElement& element, ProjectConfig& config) {
+void store_weights(const Source& source, const OptionRow& row, const ConfigElement& element, LoadedConfig& loaded) {
     if (!element.text.empty()) bad_value(source, element, allowed_values(row));
     for (const ConfigElement& weight : element.children) {
         const auto value = parse_double(weight.text);
         const bool fits = value && *value >= row.range.min && *value <= row.range.max;
-        if (!fits || weight.text.empty() || !weight.children.empty()) {
-            bad_value(source, weight,
-                      fmt::format("in <{}> must be a number from {} to {}", row.tag, row.range.min, row.range.max));
+        if (fits && !weight.text.empty() && weight.children.empty()) {
+            loaded.config.score_weights[weight.name] = *value;
+        } else {
+            loaded.errors.push_back(fmt::format("{}: <{}><{}>{}</{}> must be a number from {} to {}: ignored",
+                                                source.name, row.tag, weight.name, weight.text, weight.name,
+                                                row.range.min, row.range.max));
         }
-        config.score_weights[weight.name] = *value;
     }
 }
 
@@ -118,7 +131,7 @@ void store(const Source& source, const ConfigElement& element, LoadedConfig& loa
     }
     if (std::holds_alternative<std::monostate>(row->member) || says_nothing(*row, element)) return;
     if (std::holds_alternative<std::map<std::string, double> ProjectConfig::*>(row->member)) {
-        store_weights(source, *row, element, loaded.config);
+        store_weights(source, *row, element, loaded);
         return;
     }
     if (!element.children.empty()) bad_value(source, element, "holds other elements; it " + allowed_values(*row));
@@ -136,10 +149,42 @@ void store(const Source& source, const ConfigElement& element, LoadedConfig& loa
     }
 }
 
-/// What of config_aux.xml is being read, and where its warnings go.
+/// What holds instead of a value that was refused: the default, or what stood before in the file.
+std::string what_holds(const OptionRow& row, const ProjectConfig& config) {
+    const auto values = std::holds_alternative<std::map<std::string, double> ProjectConfig::*>(row.member)
+                            ? std::vector<std::string>{}
+                            : option_values(row, config);
+    const bool is_list = std::holds_alternative<std::vector<std::string> ProjectConfig::*>(row.member) ||
+                         std::holds_alternative<std::vector<std::int64_t> ProjectConfig::*>(row.member);
+    if (is_list || values.empty() || values[0].empty()) return "ignored";
+    return fmt::format("ignored, {} is used", values[0]);
+}
+
+void store_or_tell(const Source& source, const ConfigElement& element, LoadedConfig& loaded) {
+    try {
+        store(source, element, loaded);
+    } catch (const BadValue& bad) {
+        if (is_vital(element.name)) throw ConfigError(bad.problem);
+        loaded.errors.push_back(
+            fmt::format("{}: {}", bad.problem, what_holds(*find_option(element.name), loaded.config)));
+    }
+}
+
+/// What of config_aux.xml is being read, and where the problems go.
 struct AuxSource {
     Source source;
     std::vector<std::string>& warnings;
+    std::vector<std::string>& errors;
+
+    /// `parse()`, or what is left of the settings around it without it.
+    template <typename Parse>
+    void or_tell(Parse parse) const {
+        try {
+            parse();
+        } catch (const BadValue& bad) {
+            errors.push_back(bad.problem + ": ignored");
+        }
+    }
 
     void unknown(const ConfigElement& parent, const ConfigElement& child, std::string_view known) const {
         const std::string warning = fmt::format("{}: unknown element <{}> in <{}> is ignored: it may hold {}",
@@ -170,11 +215,11 @@ AppJobLimits parse_limits(const AuxSource& aux, const ConfigElement& element, bo
     AppJobLimits parsed;
     for (const ConfigElement& child : element.children) {
         if (child.name == "total_limit")
-            parsed.limits.total = parse_limit(aux, child);
+            aux.or_tell([&] { parsed.limits.total = parse_limit(aux, child); });
         else if (child.name == "cpu_limit")
-            parsed.limits.cpu = parse_limit(aux, child);
+            aux.or_tell([&] { parsed.limits.cpu = parse_limit(aux, child); });
         else if (child.name == "gpu_limit")
-            parsed.limits.gpu = parse_limit(aux, child);
+            aux.or_tell([&] { parsed.limits.gpu = parse_limit(aux, child); });
         else if (child.name == "app_name" && of_app)
             parsed.app_name = child.text;
         else
@@ -192,7 +237,7 @@ MaxJobsInProgress parse_aux(const AuxSource& aux) {
             if (child.name == "project")
                 parsed.project = parse_limits(aux, child, false).limits;
             else if (child.name == "app")
-                parsed.apps.push_back(parse_limits(aux, child, true));
+                aux.or_tell([&] { parsed.apps.push_back(parse_limits(aux, child, true)); });
             else
                 aux.unknown(element, child, "<project> and <app>");
         }
@@ -203,12 +248,13 @@ MaxJobsInProgress parse_aux(const AuxSource& aux) {
 LoadedConfig parse_unresolved(const Source& source, const Source& aux) {
     LoadedConfig loaded;
     const std::vector<ConfigElement> options = read_options(source, loaded.warnings, is_known);
+    LoadedConfig level;  // its problems are told by the second pass
     for (const ConfigElement& element : options) {
-        if (element.name == "compat_level") store(source, element, loaded);
+        if (element.name == "compat_level") store_or_tell(source, element, level);
     }
-    loaded.config = default_config(loaded.config.compat_level);
-    for (const ConfigElement& element : options) store(source, element, loaded);
-    if (!trim(aux.text).empty()) loaded.config.max_jobs_in_progress = parse_aux({aux, loaded.warnings});
+    loaded.config = default_config(level.config.compat_level);
+    for (const ConfigElement& element : options) store_or_tell(source, element, loaded);
+    if (!trim(aux.text).empty()) loaded.config.max_jobs_in_progress = parse_aux({aux, loaded.warnings, loaded.errors});
     return loaded;
 }
 
@@ -255,18 +301,26 @@ LoadedConfig load_config_file(const std::filesystem::path& file, const std::file
     return loaded;
 }
 
+void log_problems(const LoadedConfig& loaded) {
+    for (const std::string& error : loaded.errors) log_critical("{}", error);
+    for (const std::string& warning : loaded.warnings) log_warning("{}", warning);
+}
+
 ProjectConfig load_config_and_warn(const std::filesystem::path& project) {
     LoadedConfig loaded = load_config(project);
-    for (const std::string& warning : loaded.warnings) log_warning("{}", warning);
+    log_problems(loaded);
     return std::move(loaded.config);
 }
 
-void check_score_weights(const ProjectConfig& config, std::span<const std::string_view> known) {
-    for (const auto& [name, weight] : config.score_weights) {
-        if (std::ranges::find(known, name) != known.end()) continue;
-        throw ConfigError(fmt::format("config.xml: <score_weights><{}>{}</{}>: there is no such term; the terms are {}",
-                                      name, weight, name, fmt::join(known, ", ")));
-    }
+void drop_unknown_weights(LoadedConfig& loaded, std::span<const std::string_view> known) {
+    std::erase_if(loaded.config.score_weights, [&](const auto& entry) {
+        const auto& [name, weight] = entry;
+        if (std::ranges::find(known, name) != known.end()) return false;
+        loaded.errors.push_back(
+            fmt::format("config.xml: <score_weights><{}>{}</{}>: there is no such term: ignored; the terms are {}",
+                        name, weight, name, fmt::join(known, ", ")));
+        return true;
+    });
 }
 
 }  // namespace sluice

@@ -54,7 +54,10 @@ also when it has changed.
 - Whole numbers may be decimal, hexadecimal (`0x…`) or octal (leading `0`); `<x></x>` of a number is 0, `<x/>` says
   nothing: the default stays.
 - White space around a value does not count; `&lt; &gt; &amp; &quot; &apos;` are decoded. `<!-- comments -->` may stand anywhere.
-- A value that is not allowed stops the program with a message that names file, option, value and what is allowed.
+- A value that is not allowed costs its option: the default is used, and a line of the log names file, option, value and
+  what is allowed. Only what rows and files are found by (`db_*`, `project_dir`, `key_dir`, `download_dir`, `upload_dir`,
+  `uldl_dir_fanout`) stops a program when it is wrong, and so does a file that can't be read to its end (a tag that is
+  not closed). `sluice_options --check PROJECT` names everything that is wrong.
 - An unknown option is ignored with one warning that names it; the scheduler, which may read the file at each request,
   says so for an hour after it changed.
 - If an option stands twice the later one holds; lists (marked "May repeat") gain an element each.

@@ -1,41 +1,174 @@
-// sluice_options: prints docs/options.md from the option table, or checks a project's config.xml.
+// sluice_options: prints docs/options.md from the option table, or checks a project: with the functions by which the
+// programs read the same files, so that nothing that one of them refuses passes here.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
+#include "config/db_settings.h"
 #include "config/load.h"
 #include "config/options_doc.h"
+#include "config/run/jobs.h"
+#include "config/run/run_state.h"
+#include "daemons/size_regulator/settings.h"
+#include "feeder/chain.h"
+#include "sched/handle/project_files.h"
 #include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
+#include "sluice/base/signing.h"
+#include "sluice/base/text.h"
 #include "sluice/daemon/command_line.h"
+#include "sluice/match/policies.h"
 
+namespace sluice {
 namespace {
 
-/// What is unknown or wrong in PROJECT/config.xml and config_aux.xml; nothing is changed.
-int check(const char* project) {
-    try {
-        const auto loaded = sluice::load_config(project);
-        for (const auto& warning : loaded.warnings) std::printf("warning: %s\n", warning.c_str());
-        std::printf("%s/config.xml can be used (%zu warnings)\n", project, loaded.warnings.size());
-        return 0;
-    } catch (const sluice::Error& e) {
-        std::printf("error: %s\n", e.what());
-        return 1;
+struct Findings {
+    std::vector<std::string> errors, warnings;
+
+    void add(const std::vector<std::string>& more_errors, const std::vector<std::string>& more_warnings) {
+        errors.insert(errors.end(), more_errors.begin(), more_errors.end());
+        warnings.insert(warnings.end(), more_warnings.begin(), more_warnings.end());
     }
+    /// What `read` throws is an error.
+    template <typename Read>
+    void expect(Read read) {
+        try {
+            read();
+        } catch (const Error& error) {
+            errors.emplace_back(error.what());
+        }
+    }
+};
+
+struct Checked {
+    fs::path file;     ///< the config.xml
+    fs::path project;  ///< empty: only the file is checked
+};
+
+bool is_program(const fs::path& file) {
+    std::error_code ignored;
+    return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
+}
+
+/// As start finds it: in bin/, then in PATH; a name with a slash from tmp_HOST.
+bool can_be_run(const std::string& word, const RunFolders& folders) {
+    if (word.find('/') != std::string::npos) return is_program(folders.tmp / word);
+    if (is_program(folders.bin / word)) return true;
+    const char* path = std::getenv("PATH");
+    for (const std::string_view folder : split(path == nullptr ? "" : path, ':'))
+        if (is_program(fs::path(folder) / word)) return true;
+    return false;
+}
+
+void check_programs(const DaemonsAndTasks& entries, const ProjectConfig& config, Findings& found) {
+    const RunFolders folders = run_folders(config, short_host_name());
+    const JobList jobs = list_jobs(entries, config, folders);
+    for (const auto* list : {&jobs.daemons, &jobs.tasks}) {
+        for (const Job& job : *list) {
+            const bool told = job.cmd.empty() || (list == &jobs.tasks && job.period <= 0);
+            if (job.disabled || told) continue;
+            if (!job.problem.empty())
+                found.errors.push_back(fmt::format("'{}' can't be started: {}", job.cmd, job.problem));
+            if (job.problem.empty() && !job.use_shell && !can_be_run(job.words[0], folders))
+                found.errors.push_back(fmt::format("'{}' can't be started: there is no program '{}' in {} or the PATH",
+                                                   job.cmd, job.words[0], folders.bin.string()));
+        }
+    }
+    found.expect([&] { read_run_state(folders.project / ("run_state_" + folders.host + ".xml")); });
+}
+
+/// <daemons>, <tasks> and <size_regulator>, as far as the file alone tells.
+DaemonsAndTasks check_entries(const fs::path& file, Findings& found) {
+    DaemonsAndTasks entries;
+    const std::string text = read_file(file).value_or("");
+    found.expect([&] { entries = parse_daemons_and_tasks(text, file.string()); });
+    found.add(entries.errors, entries.warnings);
+    found.expect([&] { regulated_apps(text, file.string()); });
+    return entries;
+}
+
+void check_folder(const char* option, const std::string& folder, Findings& found) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored))
+        found.errors.push_back(fmt::format("<{}>: {} is not a folder: make it, or set the option", option, folder));
+}
+
+/// What lies beside config.xml.
+void check_files(const ProjectConfig& config, Findings& found) {
+    found.expect([&] { found.add({}, load_project_files(config).problems); });
+    const fs::path keys = config.key_dir;
+    if (!config.ignore_upload_certificates) found.expect([&] { PublicKey::read(keys / "upload_public"); });
+    if (!config.dont_generate_upload_certificates) found.expect([&] { PrivateKey::read(keys / "upload_private"); });
+    check_folder("download_dir", config.download_dir, found);
+    check_folder("upload_dir", config.upload_dir, found);
+    if (config.hr_allocate_slots) found.expect([&] { read_hr_info(config.project_dir); });
+}
+
+void check_all(const Checked& checked, Findings& found) {
+    LoadedConfig loaded = load_config_file(checked.file, checked.file.parent_path());
+    drop_unknown_weights(loaded, score_term_names());
+    found.add(loaded.errors, loaded.warnings);
+    found.expect([&] { require_database(loaded.config); });
+    const DaemonsAndTasks entries = check_entries(checked.file, found);
+    if (checked.project.empty()) return;
+    check_programs(entries, loaded.config, found);
+    check_files(loaded.config, found);
+}
+
+Checked what_is_meant(const std::string& given) {
+    std::error_code ignored;
+    const fs::path path = fs::absolute(given).lexically_normal();
+    if (fs::is_directory(path, ignored)) return {path / "config.xml", path};
+    return {path, path.filename() == "config.xml" ? path.parent_path() : fs::path()};
+}
+
+int check(const std::string& given) {
+    const Checked checked = what_is_meant(given);
+    Findings found;
+    bool readable = true;
+    try {
+        check_all(checked, found);
+    } catch (const Error& error) {
+        found.errors.emplace_back(error.what());
+        readable = false;
+    }
+    for (const std::string& warning : found.warnings) fmt::print("warning: {}\n", warning);
+    for (const std::string& error : found.errors) fmt::print("error: {}\n", error);
+    if (found.errors.empty()) {
+        fmt::print("{} can be used ({} warnings)\n", checked.file.string(), found.warnings.size());
+        return 0;
+    }
+    fmt::print("{} {} ({} errors, {} warnings)\n", checked.file.string(), readable ? "has errors" : "can't be used",
+               found.errors.size(), found.warnings.size());
+    return 1;
 }
 
 }  // namespace
+}  // namespace sluice
 
 int main(int argc, char** argv) {
     sluice::CommandLine line("sluice_options", "Checks a project's config.xml, or documents its options",
-                             "Changes nothing. Unknown options, which all programs ignore, are warnings.");
+                             "Changes nothing, and asks no database. An error is what a program refuses, or a value "
+                             "that is not allowed, whose option then has its default. Unknown options, which all "
+                             "programs ignore, are warnings.");
     bool markdown = false;
     std::string project;
-    line.option("--check", project, "Say what is unknown or wrong in PROJECT/config.xml and config_aux.xml.",
-                "PROJECT");
+    line.option("--check", project,
+                "Say what is unknown or wrong in PROJECT/config.xml and config_aux.xml, and in the files that they "
+                "lead to: keys, folders, daemons, plan_class_spec.xml. Of a FILE of another name only what stands in "
+                "it.",
+                "PROJECT|FILE");
     line.flag("--markdown", markdown, "Print the documentation of all options (docs/options.md).");
-    line.section("EXIT STATUS", "0: config.xml can be used. 1: it can't.");
+    line.section("EXIT STATUS", "0: nothing is wrong. 1: there is an error, or the file can't be read.");
     if (const auto status = line.parse(argc, argv)) return *status;
     if (markdown == !project.empty()) return line.fail("--check PROJECT or --markdown is required");
-    if (!markdown) return check(project.c_str());
+    if (!markdown) return sluice::check(project);
     std::fputs(sluice::options_markdown().c_str(), stdout);
     return 0;
 }

@@ -120,10 +120,9 @@ static bool config_is_new(const fs::path& project, std::int64_t now) {
 void Scheduler::load() {
     try {
         LoadedConfig read = load_config(project_);
-        if (config_is_new(project_, clock_.now_sec()))
-            for (const std::string& warning : read.warnings) log_warning("{}", warning);
+        drop_unknown_weights(read, score_term_names());
+        if (config_is_new(project_, clock_.now_sec())) log_problems(read);
         ProjectConfig config = std::move(read.config);
-        check_score_weights(config, score_term_names());
         log_set_level(static_cast<LogLevel>(std::clamp(config.sched_debug_level, 1, 4)));
         watched_.watch(files_to_watch(project_, config.key_dir));
         load_problem_ = messages::kNoKeyFile;

@@ -24,17 +24,17 @@ DbSettings read_only(DbSettings settings) {
 }
 
 /// The configuration that decides: of another file, but on this project's array, database and folders.
-ProjectConfig deciding_config(const ProjectConfig& live, const ExplainOptions& options) {
-    ProjectConfig config = live;
+LoadedConfig deciding_config(const LoadedConfig& live, const ExplainOptions& options) {
+    LoadedConfig read = live;
     if (!options.config_file.empty()) {
-        config = load_config_file(options.config_file, live.project_dir).config;
-        config.project_dir = live.project_dir;
-        config.key_dir = live.key_dir;
+        read = load_config_file(options.config_file, live.config.project_dir);
+        read.config.project_dir = live.config.project_dir;
+        read.config.key_dir = live.config.key_dir;
     }
-    check_score_weights(config, score_term_names());
-    config.min_sendwork_interval = 0;  // "when", not "whether": a note says it
-    config.decision_log = DecisionLog::kOff;
-    return config;
+    drop_unknown_weights(read, score_term_names());
+    read.config.min_sendwork_interval = 0;  // "when", not "whether": a note says it
+    read.config.decision_log = DecisionLog::kOff;
+    return read;
 }
 
 std::string text_of_file(const std::string& file) {
@@ -61,8 +61,8 @@ struct Explainer {
     void add_notes(Report& report) const;
 
     const ExplainOptions& options;
-    const ProjectConfig live;
-    const ProjectConfig config;
+    const LoadedConfig live_read, read;
+    const ProjectConfig &live, &config;
     ProjectFiles files;
     MatchParams params;
     Database db;
@@ -76,8 +76,10 @@ struct Explainer {
 
 Explainer::Explainer(const std::filesystem::path& project, const ExplainOptions& given)
     : options(given),
-      live(load_config(project).config),
-      config(deciding_config(live, given)),
+      live_read(load_config(project)),
+      read(deciding_config(live_read, given)),
+      live(live_read.config),
+      config(read.config),
       files(load_project_files(config)),
       params(match_params(config)),
       db(read_only(db_settings(live))),
@@ -151,7 +153,8 @@ void Explainer::find_job(DryJobPool& pool, Report& report) {
 }
 
 void Explainer::add_notes(Report& report) const {
-    for (const std::string& p : files.problems) report.notes.push_back(p);
+    for (const auto* problems : {&read.errors, &files.problems})
+        report.notes.insert(report.notes.end(), problems->begin(), problems->end());
     if (!array->ready())
         report.notes.push_back(
             "the feeder has not completed its first fill, or has stopped: clients are told that the project is down");

@@ -147,10 +147,32 @@ TEST(Missing, ConfigFile) {
 TEST(Missing, AGoodConfigFile) {
     SchedulerWorld world;
     world.start_feeder(5);
-    world.config("<max_wus_to_send>many</max_wus_to_send>");
-    expect_come_back(world, "Server can't parse configuration file", "max_wus_to_send");
-    world.config("<score_weights><nosuchterm>1</nosuchterm></score_weights>");
-    expect_come_back(world, "Server can't parse configuration file", "nosuchterm");
+    world.config("<uldl_dir_fanout>many</uldl_dir_fanout>");
+    expect_come_back(world, "Server can't parse configuration file", "uldl_dir_fanout");
+    world.config("<db_name></db_name>");
+    expect_come_back(world, "Server can't parse configuration file", "<db_name> is missing");
+}
+
+// Each told every client to come back in an hour before.
+TEST(WrongValues, CostTheirOptionNotTheProject) {
+    for (const char* wrong : {"<max_wus_to_send>many</max_wus_to_send>", "<ban_os>a(b</ban_os>",
+                              "<score_weights><hardnes>1</hardnes></score_weights>",
+                              "<score_weights><hardness>much</hardness></score_weights>",
+                              "<decision_log>some</decision_log>", "<compat_level>2</compat_level>"}) {
+        SCOPED_TRACE(wrong);
+        SchedulerWorld world(wrong);
+        world.add_jobs(2);
+        world.start_feeder(5);
+        RequestText request;
+        request.work_seconds = 1;
+        const ReplyText reply = world.send(request);
+        EXPECT_EQ(reply.malformed(), "");
+        EXPECT_EQ(reply.result_names().size(), 1U) << world.log();
+        const std::string log = world.log(), what = std::string(wrong).substr(1, std::string(wrong).find('>') - 1);
+        const std::size_t told = log.find("<" + what + ">");
+        ASSERT_NE(told, std::string::npos) << log;
+        EXPECT_EQ(log.find("<" + what + ">", log.find('\n', told)), std::string::npos) << "one line\n" << log;
+    }
 }
 
 TEST(Missing, SigningKey) {

@@ -41,17 +41,25 @@ TEST(Aux, UnknownElementsAreWarnedOfAndSkipped) {
     EXPECT_THAT(loaded.warnings, testing::Each(HasSubstr("config_aux.xml")));
 }
 
-TEST(Aux, WrongFilesAreErrors) {
-    EXPECT_THAT(error_of("", "<config><max_jobs_in_progress>"), HasSubstr("config_aux.xml"));
-    EXPECT_THAT(error_of("", "<config><max_jobs_in_progress><app><cpu_limit/></app></max_jobs_in_progress></config>"),
-                HasSubstr("app_name"));
-    EXPECT_THAT(error_of("",
-                         "<config><max_jobs_in_progress><project><cpu_limit><jobs>x</jobs></cpu_limit></project>"
-                         "</max_jobs_in_progress></config>"),
-                AllOf(HasSubstr("<jobs>x</jobs>"), HasSubstr("whole number")));
-    EXPECT_THAT(error_of("", "nothing"), HasSubstr("config_aux.xml"));
+TEST(Aux, FilesThatCannotBeReadAreRefused) {
+    EXPECT_THAT(refusal_of("", "<config><max_jobs_in_progress>"), HasSubstr("config_aux.xml"));
+    EXPECT_THAT(refusal_of("", "nothing"), HasSubstr("config_aux.xml"));
     EXPECT_THAT(parse("<max_jobs_in_progress><project/></max_jobs_in_progress>").warnings,
                 ElementsAre(HasSubstr("config_aux.xml")));
+}
+
+TEST(Aux, AWrongLimitCostsThatLimit) {
+    const LoadedConfig loaded = parse("", R"(<config><max_jobs_in_progress>
+  <project><total_limit><jobs>100</jobs></total_limit><cpu_limit><jobs>x</jobs></cpu_limit></project>
+  <app><cpu_limit><jobs>1</jobs></cpu_limit></app>
+  <app><app_name>uc</app_name><cpu_limit><jobs>8</jobs><per_proc>both</per_proc></cpu_limit>
+    <gpu_limit><jobs>2</jobs></gpu_limit></app></max_jobs_in_progress></config>)");
+    const MaxJobsInProgress expected{{{100, false}, {}, {}}, {{"uc", {{}, {}, {2, false}}}}};
+    EXPECT_EQ(loaded.config.max_jobs_in_progress, expected);
+    EXPECT_THAT(loaded.errors,
+                ElementsAre(AllOf(HasSubstr("<jobs>x</jobs>"), HasSubstr("whole number")), HasSubstr("<app_name>"),
+                            AllOf(HasSubstr("<per_proc>both</per_proc>"), HasSubstr("0 or 1"))));
+    EXPECT_THAT(loaded.errors, testing::Each(HasSubstr("config_aux.xml")));
 }
 
 /// A folder with a config.xml, removed at the end.
@@ -87,7 +95,7 @@ TEST_F(ProjectFolder, AProjectDirThatIsGoneGivesAWarning) {
 
 TEST_F(ProjectFolder, ProblemsNameTheFile) {
     EXPECT_THROW(load_config(root_), ConfigError);
-    write("config.xml", "<boinc><config><report_max>x</report_max></config></boinc>");
+    write("config.xml", "<boinc><config><uldl_dir_fanout>x</uldl_dir_fanout></config></boinc>");
     try {
         load_config(root_);
         FAIL();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "config/db_settings.h"
+#include "config/option_table.h"
 #include "parsed_config.h"
 
 namespace sluice {
@@ -105,7 +106,7 @@ TEST(Load, ModesAreOctal) {
     EXPECT_EQ(config.fuh_set_completed_permission, 0644);
     EXPECT_EQ(parse("<fuh_set_initial_permission></fuh_set_initial_permission>").config.fuh_set_initial_permission, -1);
     EXPECT_EQ(parse("<fuh_set_completed_permission/>").config.fuh_set_completed_permission, -1);
-    EXPECT_THAT(error_of("<fuh_set_initial_permission>668</fuh_set_initial_permission>"), HasSubstr("octal"));
+    EXPECT_THAT(errors_of("<fuh_set_initial_permission>668</fuh_set_initial_permission>"), HasSubstr("octal"));
 }
 
 struct BadCase {
@@ -114,9 +115,17 @@ struct BadCase {
     const char* allowed;
 };
 class BadValue : public testing::TestWithParam<BadCase> {};
-TEST_P(BadValue, IsAnErrorThatNamesEverything) {
-    EXPECT_THAT(error_of(GetParam().xml),
-                AllOf(HasSubstr("config.xml"), HasSubstr(GetParam().value), HasSubstr(GetParam().allowed)));
+TEST_P(BadValue, CostsItsOptionAndIsToldInOneLine) {
+    const LoadedConfig loaded = parse(std::string(GetParam().xml) + "<max_wus_to_send>7</max_wus_to_send>");
+    EXPECT_THAT(loaded.errors, ElementsAre(AllOf(HasSubstr("config.xml"), HasSubstr(GetParam().value),
+                                                 HasSubstr(GetParam().allowed), HasSubstr("ignored"))));
+    ProjectConfig expected = parse("").config;
+    expected.max_wus_to_send = 7;
+    for (const OptionSection& section : option_sections()) {
+        for (const OptionRow& row : section.rows)
+            EXPECT_EQ(option_values(row, loaded.config), option_values(row, expected)) << row.tag;
+    }
+    EXPECT_TRUE(loaded.config.score_weights.empty());
 }
 INSTANTIATE_TEST_SUITE_P(
     Rules, BadValue,
@@ -142,6 +151,46 @@ INSTANTIATE_TEST_SUITE_P(
                     BadCase{"<score_weights>5</score_weights>", "score_weights", "elements NAME"},
                     BadCase{"<report_max><x>1</x></report_max>", "report_max", "other elements"},
                     BadCase{"<ltt_reserve_timeout>1h</ltt_reserve_timeout>", "1h", "whole number"}));
+
+// With a default in their place a program would work on other rows or files than the project's.
+TEST(Load, WhatRowsAndFilesAreFoundByStopsAProgramWhenItIsWrong) {
+    for (const char* wrong : {"<uldl_dir_fanout>many</uldl_dir_fanout>", "<uldl_dir_fanout>-1</uldl_dir_fanout>",
+                              "<db_name><x/></db_name>", "<db_user><x/></db_user>", "<db_passwd><x/></db_passwd>",
+                              "<db_host><x/></db_host>", "<project_dir><x/></project_dir>", "<key_dir><x/></key_dir>",
+                              "<download_dir><x/></download_dir>", "<upload_dir><x/></upload_dir>"})
+        EXPECT_THAT(refusal_of(wrong), AllOf(HasSubstr("config.xml"), HasSubstr(std::string(wrong).substr(0, 5))));
+    EXPECT_THAT(refusal_of("<upload_dir>" + std::string(5000, 'x') + "</upload_dir>"), HasSubstr("4095"));
+}
+
+TEST(Load, AWrongValueLeavesWhatStoodBeforeIt) {
+    const LoadedConfig loaded = parse("<report_max>5</report_max><report_max>many</report_max>");
+    EXPECT_EQ(loaded.config.report_max, 5);
+    EXPECT_THAT(loaded.errors, ElementsAre(HasSubstr("ignored, 5 is used")));
+    EXPECT_THAT(errors_of("<compat_level>1</compat_level><max_wus_to_send>x</max_wus_to_send>"),
+                HasSubstr("ignored, 50 is used"));
+}
+
+TEST(Load, OneWrongWeightLeavesTheOthers) {
+    const LoadedConfig loaded =
+        parse("<score_weights><size_class>big</size_class><keyword>2</keyword></score_weights>");
+    EXPECT_EQ(loaded.config.score_weights, (std::map<std::string, double>{{"keyword", 2}}));
+    EXPECT_THAT(loaded.errors, ElementsAre(HasSubstr("<score_weights><size_class>big</size_class>")));
+}
+
+TEST(Load, WithoutADatabaseEveryProgramThatNeedsItSaysWhatIsMissing) {
+    for (const char* options : {"", "<db_user>u</db_user>", "<db_name></db_name>", "<db_name/>"}) {
+        const ProjectConfig config = parse(options).config;
+        for (DbSettings (*settings)(const ProjectConfig&) : {db_settings, replica_db_settings}) {
+            try {
+                settings(config);
+                ADD_FAILURE() << options;
+            } catch (const ConfigError& error) {
+                EXPECT_THAT(error.what(), AllOf(HasSubstr("config.xml"), HasSubstr("<db_name> is missing")));
+            }
+        }
+    }
+    EXPECT_EQ(db_settings(parse("<db_name>d</db_name>").config).name, "d");
+}
 
 TEST(Load, UnknownTagsGiveOneWarningEachThatNamesThem) {
     const LoadedConfig loaded = parse(
@@ -277,14 +326,14 @@ TEST(Load, WeightsAreNumbersByName) {
         parse("<score_weights>\n <size_class>7.5</size_class>\n <keyword>-1</keyword></score_weights>").config;
     EXPECT_DOUBLE_EQ(config.score_weights.at("size_class"), 7.5);
     EXPECT_DOUBLE_EQ(config.score_weights.at("keyword"), -1);
-    const std::vector<std::string_view> all{"keyword", "size_class"}, few{"size_class", "beta"};
-    EXPECT_NO_THROW(check_score_weights(config, all));
-    try {
-        check_score_weights(config, few);
-        FAIL() << "keyword is not among the terms";
-    } catch (const ConfigError& error) {
-        EXPECT_THAT(error.what(), AllOf(HasSubstr("keyword"), HasSubstr("size_class, beta")));
-    }
+}
+
+TEST(Load, WeightsOfTermsThatDoNotExistAreDroppedAndTold) {
+    LoadedConfig loaded = parse("<score_weights><hardnes>3</hardnes><keyword>2</keyword></score_weights>");
+    const std::vector<std::string_view> known{"hardness", "keyword"};
+    drop_unknown_weights(loaded, known);
+    EXPECT_EQ(loaded.config.score_weights, (std::map<std::string, double>{{"keyword", 2}}));
+    EXPECT_THAT(loaded.errors, ElementsAre(AllOf(HasSubstr("<hardnes>3</hardnes>"), HasSubstr("hardness, keyword"))));
 }
 
 struct ShapeCase {

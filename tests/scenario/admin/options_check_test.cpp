@@ -1,0 +1,129 @@
+// sluice_options --check: what any program refuses, the check refuses, and a healthy project passes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/base/project.h"
+#include "sluice/base/signing.h"
+#include "tests/support/paths.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A project with which every program can work.
+class OptionsCheck : public testing::Test {
+  protected:
+    OptionsCheck() {
+        const KeyPairText pair = generate_key_pair();
+        for (const char* kind : {"upload", "code_sign"}) {
+            dir_.write(std::string("keys/") + kind + "_public", pair.public_key);
+            dir_.write(std::string("keys/") + kind + "_private", pair.private_key);
+        }
+        fs::create_directories(dir_ / "upload");
+        fs::create_directories(dir_ / "download");
+        fs::permissions(dir_.write("bin/feeder", "#!/bin/sh\n"), fs::perms::owner_all);
+        config("");
+    }
+    void config(const std::string& options, const std::string& more = "") {
+        dir_.write("config.xml", "<boinc>\n<config>\n<db_name>d</db_name>\n" + options +
+                                     "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" +
+                                     more + "</boinc>\n");
+    }
+    RunResult check(const fs::path& what) {
+        RunOptions options;
+        options.cwd = dir_.path();
+        options.unset = {"BOINC_PROJECT_DIR"};
+        return run({binary_dir() + "/bin/sluice_options", "--check", what.string()}, options);
+    }
+    void expect_error(const std::string& text) {
+        const RunResult result = check(dir_.path());
+        EXPECT_EQ(result.status, 1) << result.out;
+        EXPECT_THAT(result.out, AllOf(HasSubstr("error: "), HasSubstr(text), Not(HasSubstr("can be used"))));
+    }
+    TempDir dir_;
+};
+
+TEST_F(OptionsCheck, AHealthyProjectPassesByItsFolderAndByItsFile) {
+    for (const fs::path& what : {dir_.path(), dir_ / "config.xml", fs::path("."), fs::path("config.xml")}) {
+        const RunResult result = check(what);
+        EXPECT_EQ(result.status, 0) << result.out;
+        EXPECT_THAT(result.out, HasSubstr("config.xml can be used (0 warnings)"));
+    }
+    config("<no_such_option>1</no_such_option>");
+    EXPECT_THAT(check(dir_.path()).out, AllOf(HasSubstr("warning: "), HasSubstr("can be used (1 warnings)")));
+    EXPECT_EQ(check(dir_.path()).status, 0);
+}
+
+TEST_F(OptionsCheck, WrongValuesAreErrors) {
+    const std::map<std::string, std::string> wrong{
+        {"<score_weights><hardnes>1</hardnes></score_weights>", "<hardnes>1</hardnes>"},
+        {"<score_weights><hardness>x</hardness></score_weights>", "<hardness>x</hardness>"},
+        {"<report_max>many</report_max>", "<report_max>many</report_max>"},
+        {"<uldl_dir_fanout>many</uldl_dir_fanout>", "<uldl_dir_fanout>many</uldl_dir_fanout>"},
+        {"<report_max>1", "</report_max>"},
+        {"<db_name></db_name>", "<db_name> is missing"},
+        {"<hr_allocate_slots/>", "hr_info.txt"},
+        {"<download_dir>/nowhere/d</download_dir>", "/nowhere/d"},
+        {"<upload_dir>/nowhere/u</upload_dir>", "/nowhere/u"}};
+    for (const auto& [options, told] : wrong) {
+        SCOPED_TRACE(options);
+        config(options);
+        expect_error(told);
+    }
+}
+
+TEST_F(OptionsCheck, DaemonsAndTasksThatStartWouldRefuseAreErrors) {
+    const std::map<std::string, std::string> wrong{
+        {"<tasks><task><cmd>feeder</cmd></task></tasks>", "period"},
+        {"<daemons><daemon><output>x</output></daemon></daemons>", "<cmd>"},
+        {"<daemons><daemon><cmd>no_such_daemon</cmd></daemon></daemons>", "no_such_daemon"},
+        {"<daemons><daemon><cmd>feeder --again</cmd></daemon></daemons>", "lock file"},
+        {"<daemons><daemon><cmd>feeder 'x</cmd><output>o</output></daemon></daemons>", "quote"},
+        {"<daemons><daemon><cmd>feeder | cat</cmd><output>o</output></daemon></daemons>", "use_shell"},
+        {"<size_regulator><app><name>a</name></app></size_regulator>", "size_regulator"},
+        {"<daemons><daemon><cmd>x</daemon></daemons>", "</daemon>"}};
+    for (const auto& [more, told] : wrong) {
+        SCOPED_TRACE(more);
+        config("", more);
+        expect_error(told);
+    }
+    config("", "<daemons><daemon><cmd>no_such_daemon</cmd><disabled>1</disabled></daemon></daemons>");
+    EXPECT_EQ(check(dir_.path()).status, 0);
+    dir_.write("run_state_" + short_host_name() + ".xml", "<boinc><enabled>perhaps</enabled></boinc>");
+    expect_error("perhaps");
+}
+
+TEST_F(OptionsCheck, KeysThatAProgramNeedsAreLookedFor) {
+    for (const char* key : {"code_sign_public", "upload_public", "upload_private"}) {
+        SCOPED_TRACE(key);
+        fs::rename(dir_ / "keys" / key, dir_ / "away");
+        expect_error(key);
+        fs::rename(dir_ / "away", dir_ / "keys" / key);
+    }
+    fs::remove(dir_ / "keys/upload_public");
+    fs::remove(dir_ / "keys/upload_private");
+    config("<ignore_upload_certificates/><dont_generate_upload_certificates/>");
+    EXPECT_EQ(check(dir_.path()).status, 0);
+}
+
+// To try a file before it takes the place of config.xml.
+TEST_F(OptionsCheck, OfAnotherFileOnlyWhatStandsInIt) {
+    const fs::path file = dir_.write("elsewhere/new.xml", "<boinc><config><db_name>d</db_name></config></boinc>");
+    EXPECT_EQ(check(file).status, 0) << check(file).out;
+    dir_.write("elsewhere/new.xml", "<boinc><config><db_name>d</db_name><report_max>x</report_max></config></boinc>");
+    const RunResult wrong = check(file);
+    EXPECT_EQ(wrong.status, 1);
+    EXPECT_THAT(wrong.out, AllOf(HasSubstr("elsewhere/new.xml has errors (1 errors"), HasSubstr("report_max")));
+    const RunResult none = check("nosuch.xml");
+    EXPECT_EQ(none.status, 1);
+    EXPECT_THAT(none.out, HasSubstr("nosuch.xml does not exist"));
+}
+
+}  // namespace
+}  // namespace sluice::test
