@@ -30,6 +30,9 @@ int command_enable(const RunContext& context);
 int command_cron(const RunContext& context, bool with_daemons);
 /// --disable: DISABLED, stop_sched and stop_daemons written, daemons told to stop and waited for.
 int command_disable(const RunContext& context);
+/// Exit statuses of status, for monitoring; 0: enabled, and every daemon that is not disabled runs. 1 stays "it could
+/// not be told".
+inline constexpr int kStatusDaemonMissing = 2, kStatusDisabled = 3;
 int command_status(const RunContext& context);
 
 }  // namespace sluice

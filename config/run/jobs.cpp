@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 namespace {
 
 template <typename Entry>
-Job basic_job(const Entry& entry, const RunFolders& folders, const char* default_suffix) {
+Job basic_job(const Entry& entry, const RunFolders& folders, bool is_task) {
     Job job;
     job.cmd = entry.cmd;
     job.disabled = entry.disabled;
@@ -26,9 +26,11 @@ Job basic_job(const Entry& entry, const RunFolders& folders, const char* default
     }
     job.name = program_name(job.words);
     const bool own_output = !entry.output.empty() && !entry.output.starts_with("/dev/");
-    job.output = folders.log / (entry.output.empty() ? job.name + default_suffix : entry.output);
+    job.output = folders.log / (entry.output.empty() ? job.name + (is_task ? ".out" : ".log") : entry.output);
     const std::string lock_base = own_output ? entry.output : job.name;
-    job.lock_file = folders.pid / (entry.lock_file.empty() ? lock_base + ".lock" : entry.lock_file);
+    const std::string lock_name = entry.lock_file.empty() ? lock_base + ".lock" : entry.lock_file;
+    job.lock_file = folders.pid / lock_name;
+    job.place = guard_place(lock_name, is_task);
     if (job.words.empty()) {
         job.problem = "<cmd> is empty";
     } else if (!job.use_shell && needs_shell(job.words)) {
@@ -38,15 +40,17 @@ Job basic_job(const Entry& entry, const RunFolders& folders, const char* default
 }
 
 Job daemon_job(const DaemonEntry& entry, const RunFolders& folders) {
-    Job job = basic_job(entry, folders, ".log");
+    Job job = basic_job(entry, folders, false);
     job.silent_start = entry.silent_start;
     job.pid_file = folders.pid / (entry.pid_file.empty() ? job.name + ".pid" : entry.pid_file);
     return job;
 }
 
 Job task_job(const TaskEntry& entry, const RunFolders& folders) {
-    Job job = basic_job(entry, folders, ".out");
+    Job job = basic_job(entry, folders, true);
     job.period = entry.period;
+    if (job.problem.empty() && job.period <= 0)
+        job.problem = "its <period> must be a number above 0 and a unit, as in '6 hours'";
     job.always_run = entry.always_run;
     return job;
 }
@@ -98,6 +102,7 @@ RunFolders run_folders(const ProjectConfig& config, const std::string& host) {
     folders.tmp = folder("tmp");
     folders.log = folder("log");
     folders.pid = folder("pid");
+    folders.guard = folders.project / ("run_lock_" + host);
     return folders;
 }
 

@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "config/load.h"
+#include "config/run/process_lock.h"
 
 namespace sluice {
 
 /// Where start keeps things on this host.
 struct RunFolders {
     std::filesystem::path project, bin, tmp, log, pid;
-    std::string host;  ///< short name
+    std::filesystem::path guard;  ///< PROJECT/run_lock_HOST: what runs, whatever becomes of `pid`
+    std::string host;             ///< short name
 };
 /// PROJECT/tmp_HOST … unless <tmp_HOST_dir> … say otherwise.
 RunFolders run_folders(const ProjectConfig& config, const std::string& host);
@@ -21,6 +23,7 @@ struct Job {
     std::string name;
     std::vector<std::string> words;
     std::filesystem::path output, lock_file;
+    GuardPlace place = 0;            ///< in the guard
     std::filesystem::path pid_file;  ///< empty for tasks
     bool disabled = false;
     bool use_shell = false;

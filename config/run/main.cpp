@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "config/db_settings.h"
+#include "config/resolve.h"
 #include "config/run/commands.h"
 #include "config/run/process_lock.h"
 #include "config/run/remote.h"
@@ -55,9 +57,14 @@ std::optional<int> parse_arguments(int argc, const char* const* argv, const std:
     line.option("--wait", arguments.options.stop_wait, "Seconds that stop waits for daemons to end (300).", "S");
     line.flag("--ignore-timestamps", arguments.options.ignore_timestamps, "Run all tasks now.");
     line.flag("--prune-run-state", arguments.options.prune_run_state, "Forget tasks that are no longer in config.xml.");
-    line.section("FILES",
-                 "pid_HOST/NAME.pid and NAME.lock, log_HOST/NAME.log, run_state_HOST.xml, stop_daemons, stop_sched.");
-    line.section("EXIT STATUS", "0: done. 1: something could not be started, or still runs after --wait.");
+    line.section(
+        "FILES",
+        "pid_HOST/NAME.pid and NAME.lock, run_lock_HOST (what runs, should pid_HOST be lost), log_HOST/NAME.log, "
+        "run_state_HOST.xml, stop_daemons, stop_sched.");
+    line.section("EXIT STATUS",
+                 "0: done. 1: something could not be started, or still runs after --wait.\n"
+                 "Of status, for monitoring: 0: enabled, and every daemon that is not disabled runs. 1: that could not "
+                 "be told, of this host or another. 2: enabled, but a daemon does not run. 3: disabled.");
     if (const auto status_code = line.parse(argc, argv)) return status_code;
     if (enable + disable + cron + tasks + status > 1) return line.fail("more than one command given");
     arguments.command = enable    ? Command::kEnable
@@ -100,6 +107,37 @@ void check_user(const ProjectConfig& config) {
         throw Error(fmt::format("config.xml wants this run by user '{}' (<project_user_name>), not by '{}'",
                                 config.project_user_name, name));
     }
+}
+
+/// What config.xml says, as far as a command needs it.
+struct Read {
+    ProjectConfig config;
+    DaemonsAndTasks entries;
+    bool whole = true;  ///< false: it could not be read
+};
+
+/// `tell_errors`: values that are not allowed, a line each on stderr.
+Read read_all(const fs::path& file, const fs::path& project, bool tell_errors) {
+    LoadedConfig loaded = load_config_file(file, project);
+    Read read{std::move(loaded.config), parse_daemons_and_tasks(read_file(file).value_or(""), file.string())};
+    if (!tell_errors) loaded.errors.clear();
+    for (const auto* lines : {&loaded.errors, &read.entries.warnings})
+        for (const std::string& line : *lines) fmt::print(stderr, "{}\n", line);
+    return read;
+}
+
+/// stop and status need the folders and what runs, and a project must be stoppable whatever was typed into its
+/// config.xml: what can't be read is told and done without.
+Read read_what_can_be(const fs::path& file, const fs::path& project) {
+    try {
+        return read_all(file, project, true);
+    } catch (const Error& error) {
+        fmt::print(stderr, "{}\nGoing on without: the folders are {}'s, the daemons those that run\n", error.what(),
+                   project.string());
+    }
+    LoadedConfig nothing;
+    resolve_config(project, nothing);
+    return {std::move(nothing.config), {}, false};
 }
 
 RunContext make_context(const Arguments& arguments, const ProjectConfig& config, const DaemonsAndTasks& entries) {
@@ -148,18 +186,20 @@ int run(int argc, const char* const* argv) {
     const bool own_file = !arguments.config_file.empty();
     const fs::path project = own_file ? fs::absolute(arguments.config_file).parent_path() : project_of(argv[0]);
     const fs::path file = own_file ? fs::absolute(arguments.config_file) : project / "config.xml";
-    const auto text = read_file(file);
-    if (!text) throw ConfigError(file.string() + " does not exist");
-    const LoadedConfig loaded = load_config_file(file, project);
-    const DaemonsAndTasks entries = parse_daemons_and_tasks(*text, file.string());
-    for (const std::string& warning : entries.warnings) fmt::print(stderr, "{}\n", warning);
-    check_user(loaded.config);
-    const RunContext context = make_context(arguments, loaded.config, entries);
-    prepare_environment(context);
-    const int status = run_locally(arguments.command, context);
-    if (!same_host(loaded.config.host, context.folders.host)) return status;
-    const bool remote_fine = run_on_other_hosts(context, loaded.config.ssh_exec, {name, argv + 1, argv + argc});
-    return status == 0 && remote_fine ? 0 : 1;
+    if (std::error_code ignored; !fs::exists(file, ignored)) throw ConfigError(file.string() + " does not exist");
+    const bool starts = arguments.command != Command::kDisable && arguments.command != Command::kStatus;
+    const bool cron = arguments.command == Command::kCron || arguments.command == Command::kCronTasks;
+    // Every five minutes a mail from cron about an option would be too much: the daemons' logs say it, too.
+    const Read read = starts ? read_all(file, project, !cron) : read_what_can_be(file, project);
+    if (starts) require_database(read.config);
+    check_user(read.config);
+    const RunContext context = make_context(arguments, read.config, read.entries);
+    if (arguments.command != Command::kStatus) prepare_environment(context);
+    int status = run_locally(arguments.command, context);
+    if (arguments.command == Command::kStatus && !read.whole) status = 1;
+    if (!same_host(read.config.host, context.folders.host)) return status;
+    const bool remote_fine = run_on_other_hosts(context, read.config.ssh_exec, {name, argv + 1, argv + argc});
+    return status == 0 && !remote_fine ? 1 : status;
 }
 
 }  // namespace

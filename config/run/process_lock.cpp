@@ -13,16 +13,23 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
+#include "sluice/base/hash.h"
 
 namespace sluice {
 namespace fs = std::filesystem;
 namespace {
 
-struct flock whole_file(short type) {
+/// `length` 0: up to the end, however large the file gets.
+struct flock bytes(short type, std::int64_t start, std::int64_t length) {
     struct flock lock {};
     lock.l_type = type;
     lock.l_whence = SEEK_SET;
+    lock.l_start = start;
+    lock.l_len = length;
     return lock;
+}
+struct flock whole_file(short type) {
+    return bytes(type, 0, 0);
 }
 
 [[noreturn]] void fail(const char* what, const fs::path& file) {
@@ -53,7 +60,7 @@ std::optional<pid_t> lock_holder(const fs::path& file) {
     return lock.l_pid;
 }
 
-int take_inheritable_lock(const char* file) {
+static int take_inheritable(const char* file, struct flock lock) {
     int fd = ::open(file, O_RDWR | O_CREAT, 0664);
     if (fd < 0) return -1;
     if (fd <= STDERR_FILENO) {  // start was itself run without stdin, stdout or stderr
@@ -62,12 +69,42 @@ int take_inheritable_lock(const char* file) {
         if (higher < 0) return -1;
         fd = higher;
     }
-    struct flock lock = whole_file(F_WRLCK);
     if (::fcntl(fd, F_SETLK, &lock) == 0) return fd;
     const int error = errno == EACCES ? EAGAIN : errno;  // both mean: held
     ::close(fd);
     errno = error;
     return -1;
+}
+
+int take_inheritable_lock(const char* file) { return take_inheritable(file, whole_file(F_WRLCK)); }
+int take_inheritable_place(const char* file, GuardPlace place) {
+    return take_inheritable(file, bytes(F_WRLCK, place, 1));
+}
+
+constexpr GuardPlace kFirstTask = GuardPlace{1} << 60;
+
+GuardPlace guard_place(const std::string& lock_name, bool is_task) {
+    const std::string hash = md5_hex(lock_name).substr(0, 15);  // 60 bits
+    return static_cast<GuardPlace>(std::stoull(hash, nullptr, 16)) + (is_task ? kFirstTask : 0);
+}
+bool is_daemons_place(GuardPlace place) { return place < kFirstTask; }
+
+std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
+    std::map<GuardPlace, pid_t> holders;
+    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        if (errno == ENOENT) return holders;
+        fail("Can't read the lock file", file);
+    }
+    // Each answer is the first lock of what was asked for: the next question is about what lies behind it.
+    for (GuardPlace from = 0; from < 2 * kFirstTask;) {
+        struct flock lock = bytes(F_WRLCK, from, 0);
+        if (::fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK || lock.l_len <= 0) break;
+        if (lock.l_pid > 0) holders[lock.l_start] = lock.l_pid;
+        from = lock.l_start + lock.l_len;
+    }
+    ::close(fd);
+    return holders;
 }
 
 std::optional<RunLock> RunLock::try_take(const fs::path& file) {

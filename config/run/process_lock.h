@@ -4,7 +4,9 @@
 // the daemon's and not another process's that got the same number later.
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 namespace sluice {
@@ -16,6 +18,18 @@ std::optional<pid_t> lock_holder(const std::filesystem::path& file);
 /// Opens and locks for this process; the descriptor survives exec, and so does the lock. -1: held by
 /// another (errno EAGAIN), or errno says why not.
 int take_inheritable_lock(const char* file);
+
+/// A place in the guard: a file of the project's folder in which every daemon and task holds one byte, besides its lock
+/// file. pid_HOST can be deleted while they run; then the guard still says that they do.
+using GuardPlace = std::int64_t;
+/// Made from the name of the job's lock file, by which jobs are told apart, as config.xml gives it: the same wherever
+/// the project or pid_HOST lies. Daemons and tasks have halves of their own.
+GuardPlace guard_place(const std::string& lock_name, bool is_task);
+bool is_daemons_place(GuardPlace place);
+/// As take_inheritable_lock(), of that byte of `file`.
+int take_inheritable_place(const char* file, GuardPlace place);
+/// Who holds which place. Empty if there is no such file. Throws FileError.
+std::map<GuardPlace, pid_t> guard_holders(const std::filesystem::path& file);
 
 /// The lock of start, stop and cron themselves, for the life of the object.
 class RunLock {

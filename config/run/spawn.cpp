@@ -22,7 +22,7 @@ namespace sluice {
 namespace {
 
 /// What the child writes: its pid first, then, if it could not exec, where it failed.
-enum class Stage : int { kPid, kFork, kLockHeld, kLock, kOutput, kPidFile, kFolder, kExec };
+enum class Stage : int { kPid, kFork, kLockHeld, kLock, kGuard, kOutput, kPidFile, kFolder, kExec };
 struct Report {
     Stage stage = Stage::kPid;
     int value = 0;  ///< the pid or errno
@@ -75,6 +75,9 @@ void write_pid_file(const Job& job, int pipe) {
     if (take_inheritable_lock(job.lock_file.c_str()) < 0) {
         give_up(pipe, errno == EAGAIN ? Stage::kLockHeld : Stage::kLock);
     }
+    if (take_inheritable_place(folders.guard.c_str(), job.place) < 0) {
+        give_up(pipe, errno == EAGAIN ? Stage::kLockHeld : Stage::kGuard);
+    }
     redirect(job, pipe);
     if (is_daemon) {
         write_pid_file(job, pipe);
@@ -110,6 +113,8 @@ std::string problem_text(const Report& failure, const Job& job, const RunFolders
     switch (failure.stage) {
         case Stage::kLock:
             return fmt::format("can't lock {}: {}", job.lock_file.string(), file_problem(failure.value, job.lock_file));
+        case Stage::kGuard:
+            return fmt::format("can't lock {}: {}", folders.guard.string(), file_problem(failure.value, folders.guard));
         case Stage::kOutput:
             return fmt::format("can't write {}: {}", job.output.string(), file_problem(failure.value, job.output));
         case Stage::kPidFile:

@@ -12,7 +12,7 @@ struct Spawned {
     std::string problem;  ///< of a failed one: one line
 };
 
-/// Runs a daemon or task in a session of its own: lock held by it until it ends, pid file, stdout and stderr
+/// Runs a daemon or task in a session of its own: lock and guard held by it until it ends, pid file, stdout and stderr
 /// appended to its output, stdin empty, current directory tmp_HOST, umask 2. Returns when its program runs,
 /// or can't.
 Spawned spawn(const Job& job, const RunFolders& folders);

@@ -5,9 +5,13 @@
 #include <array>
 #include <chrono>
 #include <ctime>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "config/run/commands.h"
 #include "config/run/process_lock.h"
+#include "config/run/stop.h"
 
 namespace sluice {
 namespace {
@@ -34,17 +38,40 @@ std::string tail(const Job& job) {
                        job.problem.empty() ? "" : "  (" + job.problem + ")");
 }
 
-void print_daemons(const JobList& jobs) {
-    fmt::print("\nDAEMON  pid      status       lockfile  disabled  commandline\n");
-    int n = 0;
-    for (const Job& job : jobs.daemons) {
-        const auto holder = job.problem.empty() ? lock_holder(job.lock_file) : std::nullopt;
-        fmt::print("  {:>2}    {:<7}  {:<11}  {:<8}  {}\n", ++n, holder.value_or(0), holder ? "running" : "NOT RUNNING",
-                   holder ? "locked" : "UNLOCKED", tail(job));
+/// What runs, by lock files and by the guard, which outlives them.
+class Holders {
+  public:
+    explicit Holders(const RunFolders& folders) : guarded_(guard_holders(folders.guard)) {}
+    std::optional<pid_t> of(const Job& job) const {
+        if (job.name.empty()) return std::nullopt;
+        const auto holder = lock_holder(job.lock_file);
+        const auto guarded = guarded_.find(job.place);
+        return holder || guarded == guarded_.end() ? holder : guarded->second;
     }
+
+  private:
+    std::map<GuardPlace, pid_t> guarded_;
+};
+
+/// Number of daemons that should run and do not.
+int print_daemons(const JobList& jobs, const Holders& holders, bool quiet) {
+    if (!quiet) fmt::print("\nDAEMON  pid      status       lockfile  disabled  commandline\n");
+    int n = 0, missing = 0;
+    for (const Job& job : jobs.daemons) {
+        const auto holder = holders.of(job);
+        const bool locked = holder && lock_holder(job.lock_file);
+        if (!holder && !job.disabled) ++missing;
+        if (quiet) continue;
+        fmt::print("  {:>2}    {:<7}  {:<11}  {:<8}  {}\n", ++n, holder.value_or(0), holder ? "running" : "NOT RUNNING",
+                   locked   ? "locked"
+                   : holder ? "GONE"
+                            : "UNLOCKED",
+                   tail(job));
+    }
+    return missing;
 }
 
-void print_tasks(const JobList& jobs, const RunState& state) {
+void print_tasks(const JobList& jobs, const RunState& state, const Holders& holders) {
     fmt::print("\nTASK  last run             period    next run             lockfile  disabled  commandline\n");
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     int n = 0;
@@ -52,10 +79,20 @@ void print_tasks(const JobList& jobs, const RunState& state) {
         const auto found = state.last_run.find(job.cmd);
         const double last_run = found == state.last_run.end() ? 0 : found->second;
         const double next_run = last_run + job.period;
-        const bool locked = job.problem.empty() && lock_holder(job.lock_file).has_value();
+        const bool locked = holders.of(job).has_value();
         fmt::print("  {:>2}  {:<19}  {:<8}  {:<19}  {:<8}  {}\n", ++n, last_run > 0 ? time_text(last_run) : "?",
                    period_text(job.period), next_run <= now ? "NOW" : time_text(next_run),
                    locked ? "LOCKED" : "unlocked", tail(job));
+    }
+}
+
+/// Daemons that run and are not in config.xml, or no longer: stop ends them too.
+void print_others(const RunContext& context, const Holders& holders) {
+    std::set<pid_t> listed;
+    for (const Job& job : context.jobs.daemons) listed.insert(holders.of(job).value_or(0));
+    for (const RunningDaemon& daemon : find_running(context.folders, context.jobs).running) {
+        if (!listed.contains(daemon.handle.pid()))
+            fmt::print("Not in config.xml, and running: {} (pid {})\n", daemon.name, daemon.handle.pid());
     }
 }
 
@@ -64,10 +101,14 @@ void print_tasks(const JobList& jobs, const RunState& state) {
 int command_status(const RunContext& context) {
     const RunState state = read_run_state(context.options.run_state_file);
     fmt::print("BOINC is {}\n", state.enabled ? "ENABLED" : "DISABLED");
-    if (context.options.quiet) return 0;
-    print_daemons(context.jobs);
-    print_tasks(context.jobs, state);
-    return 0;
+    const Holders holders(context.folders);
+    const int missing = print_daemons(context.jobs, holders, context.options.quiet);
+    if (!context.options.quiet) {
+        print_tasks(context.jobs, state, holders);
+        print_others(context, holders);
+    }
+    if (!state.enabled) return kStatusDisabled;
+    return missing > 0 ? kStatusDaemonMissing : 0;
 }
 
 }  // namespace sluice

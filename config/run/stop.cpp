@@ -28,9 +28,18 @@ std::vector<fs::path> files_with_suffix(const fs::path& folder, const std::strin
 }
 
 struct HeldLock {
-    fs::path file;
-    bool of_daemon = false;  ///< a daemon of config.xml owns it; else it may be a task's
+    std::string name;        ///< for messages
+    bool of_daemon = false;  ///< a daemon of config.xml owns it, or the guard says so; else it may be a task's
 };
+
+/// What runs although its lock file is gone.
+void add_guarded(const RunFolders& folders, const JobList& jobs, std::map<pid_t, HeldLock>& holders) {
+    for (const auto& [place, pid] : guard_holders(folders.guard)) {
+        if (!is_daemons_place(place) || holders.contains(pid)) continue;
+        const auto job = std::ranges::find(jobs.daemons, place, &Job::place);
+        holders[pid] = {job == jobs.daemons.end() ? "a daemon that is no longer in config.xml" : job->name, true};
+    }
+}
 
 /// Of all locks in the folder, and of those that config.xml puts elsewhere; tasks of config.xml are left out.
 std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const JobList& jobs) {
@@ -42,8 +51,9 @@ std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const JobList&
     }
     std::map<pid_t, HeldLock> holders;
     for (const auto& [file, of_daemon] : locks) {
-        if (const auto holder = lock_holder(file)) holders[*holder] = {file, of_daemon};
+        if (const auto holder = lock_holder(file)) holders[*holder] = {file.stem().string(), of_daemon};
     }
+    add_guarded(folders, jobs, holders);
     return holders;
 }
 
@@ -86,7 +96,7 @@ PidFolder find_running(const RunFolders& folders, const JobList& jobs) {
         if (handle == handles.end()) continue;
         // Only daemons have pid files: without one it is a task that is no longer in config.xml.
         if (!lock.of_daemon && !files.contains(pid)) continue;
-        found.running.push_back({std::move(handle->second), lock.file.stem().string(), std::move(files[pid])});
+        found.running.push_back({std::move(handle->second), lock.name, std::move(files[pid])});
         files.erase(pid);
     }
     for (const auto& [pid, stale] : files) found.stale.insert(found.stale.end(), stale.begin(), stale.end());

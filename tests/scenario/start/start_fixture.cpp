@@ -22,13 +22,15 @@ StartTest::StartTest() : host_(short_host_name()) {
 StartTest::~StartTest() {
     // Whatever a failed test has left behind: only processes that hold a lock of this project.
     std::error_code ignored;
+    for (const auto& [place, pid] : guard_holders(dir_ / ("run_lock_" + host_))) ::kill(pid, SIGKILL);
     for (const auto& entry : fs::directory_iterator(pid_dir(), ignored)) {
         if (const pid_t pid = holder(entry.path().filename()); pid > 0) ::kill(pid, SIGKILL);
     }
 }
 
 void StartTest::config(const std::string& daemons_and_tasks, const std::string& options) {
-    dir_.write("config.xml", "<boinc>\n<config>\n" + options + "\n</config>\n" + daemons_and_tasks + "\n</boinc>\n");
+    dir_.write("config.xml", "<boinc>\n<config>\n<db_name>none</db_name>\n" + options + "\n</config>\n" +
+                                 daemons_and_tasks + "\n</boinc>\n");
 }
 
 void StartTest::script(const std::string& name, const std::string& body) {

@@ -255,12 +255,135 @@ TEST_F(StartTest, WrongCommandLinesAndConfigs) {
     EXPECT_EQ(run_program("start", {"--no_such_option"}).status, 1);
     EXPECT_EQ(run_program("start", {"--enable", "--disable"}).status, 1);
     EXPECT_EQ(run_program("start", {"--help"}).status, 0);
-    config("<tasks><task><cmd>x</cmd></task></tasks>");
-    EXPECT_THAT(run_program("start").err, HasSubstr("period"));
     fs::create_symlink(fs::path(sluice::test::binary_dir()) / "bin" / "start", dir_ / "bin/begin");
     EXPECT_THAT(run_program("begin").err, HasSubstr("no command given"));
     fs::remove(dir_ / "config.xml");
     EXPECT_THAT(run_program("start").err, HasSubstr("config.xml"));
+}
+
+// Each was refused by stop and status, too, before: the project could not be stopped.
+TEST_F(StartTest, StopAndStatusDoTheirWorkWhateverStandsInConfigXml) {
+    script("napper", kSleeper);
+    const std::string daemons = "<daemons><daemon><cmd>napper</cmd></daemon></daemons>";
+    const std::string fine = "<boinc><config><db_name>d</db_name></config>" + daemons + "</boinc>";
+    const std::map<std::string, std::string> wrong{
+        {"a value", "<boinc><config><db_name>d</db_name><report_max>many</report_max></config>" + daemons + "</boinc>"},
+        {"a vital value", "<boinc><config><uldl_dir_fanout>x</uldl_dir_fanout></config>" + daemons + "</boinc>"},
+        {"nothing", "<boinc><config></config>" + daemons + "</boinc>"},
+        {"a tag", "<boinc><config><db_name>d</config>" + daemons + "</boinc>"},
+        {"a task", "<boinc><config/>" + daemons + "<tasks><task><cmd>t</cmd></task></tasks></boinc>"},
+        {"the daemons' tags", "<boinc><config/><daemons><daemon><cmd>napper</daemons></boinc>"},
+        {"an empty file", ""}};
+    for (const auto& [what, text] : wrong) {
+        SCOPED_TRACE(what);
+        dir_.write("config.xml", fine);
+        ASSERT_EQ(run_program("start").status, 0);
+        const pid_t pid = holder("napper.lock");
+        ASSERT_GT(pid, 0);
+        dir_.write("config.xml", text);
+        const RunResult status = run_program("status");
+        EXPECT_THAT(status.out, AllOf(HasSubstr("BOINC is ENABLED"), HasSubstr(std::to_string(pid))));
+        const RunResult stopped = run_program("stop");
+        EXPECT_EQ(stopped.status, 0) << stopped.err;
+        EXPECT_TRUE(has_ended(pid));
+    }
+}
+
+TEST_F(StartTest, ADamagedRunStateDoesNotKeepAProjectFromBeingStopped) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const pid_t pid = holder("napper.lock");
+    dir_.write("run_state_" + host_ + ".xml", "<boinc><enabled>perhaps</enabled></boinc>");
+    EXPECT_EQ(run_program("status").status, 1);
+    const RunResult stopped = run_program("stop");
+    EXPECT_EQ(stopped.status, 0);
+    EXPECT_THAT(stopped.err, HasSubstr("perhaps"));
+    EXPECT_TRUE(has_ended(pid));
+    EXPECT_THAT(run_program("status").out, HasSubstr("BOINC is DISABLED"));
+}
+
+TEST_F(StartTest, AWrongValueIsToldAndCostsItsOptionOnly) {
+    script("napper", kSleeper);
+    config(
+        "<daemons><daemon><cmd>napper</cmd></daemon></daemons>"
+        "<tasks><task><cmd>x</cmd><period>soon</period></task></tasks>",
+        "<report_max>many</report_max>");
+    const RunResult started = run_program("start");
+    EXPECT_EQ(started.status, 0);
+    EXPECT_THAT(started.err, AllOf(HasSubstr("<report_max>many</report_max>"), HasSubstr("ignored")));
+    EXPECT_GT(holder("napper.lock"), 0);
+    // Whoever runs the tasks is told of a wrong one.
+    const RunResult cron = run_program("start", {"--cron"});
+    EXPECT_EQ(cron.status, 1);
+    EXPECT_THAT(cron.err, HasSubstr("<period>soon</period>"));
+    EXPECT_EQ(run_program("stop").status, 0);
+}
+
+TEST_F(StartTest, WithoutADatabaseNothingIsStarted) {
+    script("napper", kSleeper);
+    dir_.write("config.xml", "<boinc><config></config><daemons><daemon><cmd>napper</cmd></daemon></daemons></boinc>");
+    for (const char* command : {"--enable", "--cron"}) {
+        const RunResult started = run_program("start", {command});
+        EXPECT_EQ(started.status, 1);
+        EXPECT_THAT(started.err, HasSubstr("<db_name> is missing"));
+    }
+    EXPECT_FALSE(fs::exists(log_dir() / "napper.log"));
+}
+
+// A second complete set of daemons ran before, and stop knew neither.
+TEST_F(StartTest, DaemonsWhosePidFolderWasDeletedAreNeitherDoubledNorForgotten) {
+    script("napper", kSleeper);
+    config(
+        "<daemons><daemon><cmd>napper 1</cmd></daemon><daemon><cmd>napper 2</cmd><output>n2.log</output></daemon>"
+        "</daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const pid_t one = holder("napper.lock"), two = holder("n2.log.lock");
+    ASSERT_GT(one, 0);
+    ASSERT_GT(two, 0);
+    fs::remove_all(pid_dir());
+
+    for (const char* command : {"--enable", "--cron"}) {
+        const RunResult again = run_program("start", {"-v", command});
+        EXPECT_EQ(again.status, 0) << again.err;
+        EXPECT_THAT(again.out, Not(HasSubstr("Starting daemon")));
+    }
+    EXPECT_EQ(holder("napper.lock"), 0);
+    EXPECT_FALSE(has_ended(one) || has_ended(two));
+    const RunResult status = run_program("status");
+    EXPECT_EQ(status.status, 0);
+    EXPECT_THAT(status.out, AllOf(HasSubstr(std::to_string(one)), HasSubstr(std::to_string(two)), HasSubstr("GONE"),
+                                  Not(HasSubstr("NOT RUNNING"))));
+
+    fs::remove_all(pid_dir());
+    config("<daemons><daemon><cmd>napper 1</cmd></daemon></daemons>");  // the other one is not even in config.xml
+    EXPECT_THAT(run_program("status").out, HasSubstr("(pid " + std::to_string(two) + ")"));
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(has_ended(one));
+    EXPECT_TRUE(has_ended(two));
+    EXPECT_EQ(run_program("start").status, 0);
+    EXPECT_GT(holder("napper.lock"), 0);
+    EXPECT_EQ(run_program("stop").status, 0);
+}
+
+TEST_F(StartTest, StatusTellsMonitoringWhetherAllRuns) {
+    script("napper", kSleeper);
+    config(
+        "<daemons><daemon><cmd>napper</cmd></daemon><daemon><cmd>napper off</cmd><disabled>1</disabled>"
+        "<output>off</output></daemon></daemons>");
+    EXPECT_EQ(run_program("status").status, 3);                    // never started
+    EXPECT_FALSE(fs::exists(pid_dir()) || fs::exists(log_dir()));  // who looks makes nothing
+    ASSERT_EQ(run_program("start").status, 0);
+    EXPECT_EQ(run_program("status").status, 0);
+    EXPECT_EQ(run_program("status", {"-q"}).status, 0);
+    ::kill(holder("napper.lock"), SIGKILL);
+    ASSERT_TRUE(eventually([&] { return holder("napper.lock") == 0; }));
+    EXPECT_EQ(run_program("status").status, 2);
+    EXPECT_EQ(run_program("status", {"--quiet"}).status, 2);
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_EQ(run_program("status").status, 3);
+    dir_.write("config.xml", "<boinc>");
+    EXPECT_EQ(run_program("status").status, 1);
 }
 
 TEST_F(StartTest, FindsItsProjectByItsOwnPath) {
