@@ -86,7 +86,7 @@ submit_batch() {
         echo "--wu_name $name --size_class $class --rsc_fpops_est $flops --min_quorum $quorum --target_nresults $quorum $name"
     done <"$DEMO/tiles.txt" >"$DEMO/jobs.txt"
     while read -r name class flops quorum; do echo "$name"; done <"$DEMO/tiles.txt" |
-        (cd "$DEMO/project" && xargs env BOINC_PROJECT_DIR="$DEMO/project" bin/stage_file)
+        (cd "$DEMO/project" && xargs env BOINC_PROJECT_DIR="$DEMO/project" bin/stage_file >/dev/null)
     quietly setup.log submit_jobs
 }
 submit_jobs() {

@@ -1,49 +1,82 @@
 // stage_file: puts input files into the download hierarchy (upstream's program of that name, same options).
 #include <fmt/core.h>
 
+#include <cstdio>
+
 #include "config/load.h"
 #include "daemons/work/staging.h"
 #include "sluice/base/error.h"
+#include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/daemon/command_line.h"
 
+namespace sluice {
+namespace {
+
+/// The files meant by the command line: themselves, and the regular files of folders.
+std::vector<fs::path> files_of(const std::vector<std::string>& paths) {
+    std::vector<fs::path> files;
+    for (const fs::path path : paths) {
+        if (!fs::is_directory(path)) {
+            files.push_back(path);
+            continue;
+        }
+        for (const auto& entry : fs::directory_iterator(path))
+            if (entry.is_regular_file()) files.push_back(entry.path());
+    }
+    return files;
+}
+
+/// All are looked at before the first is published.
+void check_all(const std::vector<fs::path>& files, const ProjectConfig& config, bool consent) {
+    for (const fs::path& file : files) {
+        if (is_secret(file, config.project_dir, config.key_dir))
+            throw FileError(file.string() + " is a secret of the project and is never published");
+        if (consent) continue;
+        const std::string why = consent_needed(file, config.project_dir, fs::current_path());
+        if (!why.empty()) throw FileError(why + "; nothing was published");
+    }
+}
+
+}  // namespace
+}  // namespace sluice
+
 int main(int argc, char** argv) {
     using namespace sluice;
-    namespace fs = std::filesystem;
     StageOptions options;
-    bool verbose = false;
+    bool verbose = false, move = false;
     std::vector<std::string> paths;
     CommandLine line("stage_file", "put input files into the download hierarchy",
-                     "Each file, or each regular file of a folder, is moved to DOWNLOAD/HASH/NAME; NAME.md5 is written "
-                     "beside it. A file of the same name with other content is refused.");
+                     "Each file, or each regular file of a folder, is moved to DOWNLOAD/HASH/NAME, where everybody can "
+                     "fetch it; NAME.md5 is written beside it, and a line says what was published where. A file of "
+                     "the same name with other content is refused. Files that lie neither in the project nor in the "
+                     "folder that you are in are taken with --copy or --move only.");
     line.flag("--copy", options.copy, "copy instead of moving");
+    line.flag("--move", move, "move files from anywhere");
     line.flag("--gzip", options.gzip, "make NAME.gz too, for templates with <gzip/>");
-    line.flag("--verbose", verbose, "say what is done");
+    line.flag("--verbose", verbose, "say where the file lies, too");
+    line.section("EXIT STATUS", "0: all are published. 1: one was refused or could not be.");
     line.positional("path", paths, "files or folders");
     try {
         log_open({});
         if (const auto status = line.parse(argc, argv)) return *status;
         if (paths.empty()) return line.fail("give a file or a folder");
+        if (options.copy && move) return line.fail("--copy or --move, not both");
         const ProjectConfig config = load_config_and_warn(find_project_dir());
         const StagingSettings settings{config.download_dir, config.download_url, config.uldl_dir_fanout,
                                        config.cache_md5_info};
-        const auto stage = [&](const fs::path& file) {
-            stage_file(file, settings, options);
-            if (verbose) fmt::print("staged {}\n", file.string());
-        };
-        for (const fs::path path : paths) {
-            if (!fs::is_directory(path)) {
-                stage(path);
-                continue;
-            }
-            std::vector<fs::path> files;
-            for (const auto& entry : fs::directory_iterator(path))
-                if (entry.is_regular_file()) files.push_back(entry.path());
-            for (const auto& file : files) stage(file);
+        const std::vector<fs::path> files = files_of(paths);
+        check_all(files, config, options.copy || move);
+        for (const fs::path& file : files) {
+            const StagedFile staged = stage_file(file, settings, options);
+            fmt::print("published {} as {}\n", file.string(), staged.url);
+            if (verbose)
+                fmt::print("  {}\n", fanout_path(settings.download_dir, staged.name, settings.fanout).string());
         }
         return 0;
     } catch (const std::exception& e) {
+        std::fflush(stdout);
         fmt::print(stderr, "stage_file: {}\n", e.what());
         return 1;
     }

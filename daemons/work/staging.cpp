@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
@@ -100,7 +101,7 @@ StagedFile find_staged(const std::string& name, const StagingSettings& settings)
     return staged;
 }
 
-void stage_file(const fs::path& file, const StagingSettings& settings, const StageOptions& options) {
+StagedFile stage_file(const fs::path& file, const StagingSettings& settings, const StageOptions& options) {
     const std::string name = file.filename().string();
     std::error_code ec;
     if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
@@ -108,6 +109,8 @@ void stage_file(const fs::path& file, const StagingSettings& settings, const Sta
     const fs::path target = fanout_path(settings.download_dir, name, settings.fanout);
     make_parent(target);
     StagedFile staged;
+    staged.name = name;
+    staged.url = fanout_url(settings.download_url, name, settings.fanout);
     staged.md5 = md5_hex_of_file(file);
     staged.nbytes = fs::file_size(file);
     if (fs::exists(target, ec)) {
@@ -120,6 +123,31 @@ void stage_file(const fs::path& file, const StagingSettings& settings, const Sta
     write_md5_cache(target, staged);
     if (options.gzip) gzip_file(target);
     if (!options.copy && !fs::equivalent(file, target, ec)) fs::remove(file, ec);
+    return staged;
+}
+
+namespace {
+
+bool is_below(const fs::path& file, const fs::path& folder) {
+    std::error_code ec;
+    const fs::path inner = fs::weakly_canonical(file, ec), outer = fs::weakly_canonical(folder, ec);
+    return !outer.empty() && std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+}  // namespace
+
+std::string consent_needed(const fs::path& file, const fs::path& project, const fs::path& here) {
+    // In "/" everything would lie below.
+    if (is_below(file, project) || (here != here.root_path() && is_below(file, here))) return "";
+    std::error_code ec;
+    return fs::weakly_canonical(file, ec).string() +
+           " lies outside of the project and of this folder, and everybody "
+           "could download it: if that is meant, say --copy, or --move to take it away from there";
+}
+
+bool is_secret(const fs::path& file, const fs::path& project, const fs::path& key_dir) {
+    std::error_code ec;
+    return is_below(file, key_dir) || fs::equivalent(file, project / "config.xml", ec);
 }
 
 }  // namespace sluice

@@ -1,0 +1,84 @@
+// stage_file publishes what was meant, and says what.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/paths.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class StageFile : public testing::Test {
+  protected:
+    StageFile() {
+        project_.write("config.xml",
+                       "<boinc><config><download_url>http://h/download</download_url>"
+                       "<uldl_dir_fanout>1024</uldl_dir_fanout></config></boinc>");
+        fs::create_directories(project_ / "download");
+    }
+    RunResult stage(std::vector<std::string> words, const fs::path& cwd) {
+        words.insert(words.begin(), binary_dir() + "/bin/stage_file");
+        RunOptions options;
+        options.cwd = cwd;
+        options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+        return run(words, options);
+    }
+    bool published(const std::string& hash_and_name) const { return fs::exists(project_ / "download" / hash_and_name); }
+    TempDir project_, elsewhere_;
+};
+
+TEST_F(StageFile, SaysWhatWasPublishedWhere) {
+    project_.write("foo", "hello\n");
+    const RunResult result = stage({"foo"}, project_.path());
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out, "published foo as http://h/download/db/foo\n");  // foo -> db at fan-out 1024
+    EXPECT_TRUE(published("db/foo"));
+    EXPECT_FALSE(fs::exists(project_ / "foo"));
+}
+
+// `stage_file /etc/passwd` published it, and said nothing.
+TEST_F(StageFile, AFileFromElsewhereNeedsAWordOfConsent) {
+    const fs::path foo = elsewhere_.write("foo", "secret\n");
+    project_.write("fine", "x");
+    const RunResult refused = stage({"fine", foo.string()}, project_.path());
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_THAT(refused.err, AllOf(HasSubstr(foo.string()), HasSubstr("--copy"), HasSubstr("--move")));
+    EXPECT_TRUE(fs::is_empty(project_ / "download")) << "not even the other one: the command was a mistake";
+    fs::create_symlink(foo, project_ / "link");
+    EXPECT_EQ(stage({"link"}, project_.path()).status, 1);
+    EXPECT_EQ(stage({elsewhere_.path().string()}, project_.path()).status, 1);
+    EXPECT_EQ(stage({foo.string()}, "/").status, 1);
+    EXPECT_TRUE(fs::is_empty(project_ / "download"));
+
+    EXPECT_EQ(stage({"--copy", foo.string()}, project_.path()).status, 0);
+    EXPECT_TRUE(published("db/foo") && fs::exists(foo));
+    EXPECT_EQ(stage({"--move", foo.string()}, project_.path()).status, 0);
+    EXPECT_FALSE(fs::exists(foo));
+}
+
+TEST_F(StageFile, TheFolderThatTheCommandIsGivenInIsMeant) {
+    elsewhere_.write("inputs/foo", "x");
+    const RunResult result = stage({"inputs"}, elsewhere_.path());
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_TRUE(published("db/foo"));
+}
+
+TEST_F(StageFile, SecretsOfTheProjectAreNeverPublished) {
+    project_.write("keys/code_sign_private", "secret");
+    for (const char* secret : {"config.xml", "keys/code_sign_private", "keys", "."}) {
+        const RunResult result = stage({"--copy", secret}, project_.path());
+        EXPECT_EQ(result.status, 1) << secret;
+        EXPECT_THAT(result.err, HasSubstr("secret of the project"));
+    }
+    EXPECT_TRUE(fs::is_empty(project_ / "download"));
+    EXPECT_TRUE(fs::exists(project_ / "keys/code_sign_private"));
+}
+
+}  // namespace
+}  // namespace sluice::test
