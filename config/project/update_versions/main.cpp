@@ -128,7 +128,10 @@ class Updater {
         fmt::print("Do you want to add it (y/n)? ");
         std::fflush(stdout);
         std::string answer;
-        return std::getline(std::cin, answer) && (answer == "y" || answer == "yes");
+        // Without a terminal behind it (cron, a pipe) "nothing was added" must not look like success.
+        if (!std::getline(std::cin, answer))
+            throw ConfigError("\nThere was no answer (end of input), and it was not added: use --noconfirm to add all");
+        return answer == "y" || answer == "yes";
     }
 
     fs::path project_;

@@ -248,6 +248,12 @@ TEST_F(AppVersions, AreSignedCopiedAndAddedOnce) {
     lay_out("1.0/x86_64-pc-linux-gnu/render_1.0", "program API_VERSION_7.20.5 end");
     lay_out("1.0/x86_64-pc-linux-gnu__mt/render_1.0_mt", "parallel");
     lay_out("1.0/x86_64-pc-linux-gnu__mt/version.xml", "<version><beta/></version>");
+    // A cron job without --noconfirm looked as if it had worked.
+    const RunResult unanswered = in_project({"update_versions"});
+    EXPECT_EQ(unanswered.status, 1);
+    EXPECT_THAT(unanswered.err, HasSubstr("--noconfirm"));
+    EXPECT_THAT(unanswered.out, HasSubstr("0 app version(s) added"));
+    EXPECT_EQ(in_project({"update_versions"}, "n\nn\n").status, 0);
     const RunResult added = in_project({"update_versions", "--noconfirm"});
     ASSERT_EQ(added.status, 0) << added.err;
     EXPECT_THAT(added.out, HasSubstr("2 app version(s) added"));
