@@ -72,15 +72,14 @@ Platform read_platform(const Source& source, const ConfigElement& element) {
     return platform;
 }
 
-App read_app(const Source& source, const ConfigElement& element) {
+/// What `element` does not hold stays as it is in `app`.
+App read_settings(const Source& source, const ConfigElement& element, App app) {
     refuse_others(source, element,
                   {"name", "user_friendly_name", "min_version", "deprecated", "homogeneous_redundancy", "weight",
                    "beta", "target_nresults", "host_scale_check", "homogeneous_app_version", "non_cpu_intensive",
                    "locality_scheduling", "n_size_classes", "fraction_done_exact"});
-    App app;
-    app.name = required_name(source, element, 191);
-    app.user_friendly_name = friendly_name(element, app.name);
-    int hr = 0;
+    app.user_friendly_name = friendly_name(element, app.user_friendly_name);
+    int hr = static_cast<int>(app.homogeneous_redundancy);
     read_int(source, element, "homogeneous_redundancy", 2, hr);
     app.homogeneous_redundancy = static_cast<HrType>(hr);
     read_int(source, element, "min_version", 2147483647, app.min_version);
@@ -101,7 +100,29 @@ App read_app(const Source& source, const ConfigElement& element) {
     return app;
 }
 
+App read_app(const Source& source, const ConfigElement& element) {
+    App app;
+    app.name = required_name(source, element, 191);
+    app.user_friendly_name = app.name;
+    return read_settings(source, element, std::move(app));
+}
+
 }  // namespace
+
+App with_settings(App app, const std::vector<Setting>& settings) {
+    ConfigElement element;
+    element.name = "app";
+    for (const Setting& setting : settings) {
+        if (element.child(setting.name) != nullptr) throw ConfigError(setting.name + " is given twice");
+        ConfigElement child;
+        child.name = setting.name;
+        child.text = setting.value;
+        element.children.push_back(std::move(child));
+    }
+    static const std::string kCommandLine = "command line";
+    if (element.child("name") != nullptr) throw ConfigError("the name of an app can't be changed: results hold it");
+    return read_settings({"", kCommandLine}, element, std::move(app));
+}
 
 ProjectXml parse_project_xml(std::string_view text, const std::string& name) {
     const Source source{text, name};

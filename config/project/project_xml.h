@@ -18,4 +18,11 @@ struct ProjectXml {
 /// what is allowed.
 ProjectXml parse_project_xml(std::string_view text, const std::string& name);
 
+/// One "NAME=VALUE" of a command line: NAME as in project.xml.
+struct Setting {
+    std::string name, value;
+};
+/// The app with these settings; others stay. Throws ConfigError as parse_project_xml() does.
+App with_settings(App app, const std::vector<Setting>& settings);
+
 }  // namespace sluice

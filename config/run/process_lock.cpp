@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
@@ -96,12 +97,16 @@ std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
         if (errno == ENOENT) return holders;
         fail("Can't read the lock file", file);
     }
-    // Each answer is the first lock of what was asked for: the next question is about what lies behind it.
-    for (GuardPlace from = 0; from < 2 * kFirstTask;) {
-        struct flock lock = bytes(F_WRLCK, from, 0);
-        if (::fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK || lock.l_len <= 0) break;
+    // An answer is any lock of the range that was asked about: what lies before and behind it is asked about next.
+    std::vector<std::pair<GuardPlace, GuardPlace>> unasked{{0, 2 * kFirstTask}};
+    while (!unasked.empty()) {
+        const auto [from, end] = unasked.back();
+        unasked.pop_back();
+        struct flock lock = bytes(F_WRLCK, from, end - from);
+        if (from >= end || ::fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) continue;
         if (lock.l_pid > 0) holders[lock.l_start] = lock.l_pid;
-        from = lock.l_start + lock.l_len;
+        if (lock.l_start > from) unasked.emplace_back(from, lock.l_start);
+        if (lock.l_len > 0) unasked.emplace_back(lock.l_start + lock.l_len, end);
     }
     ::close(fd);
     return holders;

@@ -77,6 +77,44 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
         }
     }
 
+    void write_settings(const App& app) override {
+        Sql sql("UPDATE app SET user_friendly_name=");
+        sql << SqlText{app.user_friendly_name} << ", min_version=" << app.min_version
+            << ", deprecated=" << app.deprecated << ", homogeneous_redundancy=" << app.homogeneous_redundancy
+            << ", weight=" << app.weight << ", beta=" << app.beta << ", target_nresults=" << app.target_nresults
+            << ", host_scale_check=" << app.host_scale_check
+            << ", homogeneous_app_version=" << app.homogeneous_app_version
+            << ", non_cpu_intensive=" << app.non_cpu_intensive << ", locality_scheduling=" << app.locality_scheduling
+            << ", n_size_classes=" << app.n_size_classes << ", fraction_done_exact=" << app.fraction_done_exact
+            << " WHERE id=" << app.id;
+        db_.execute(sql);
+    }
+
+    std::vector<AppVersion> versions(Id app) override {
+        Sql sql("SELECT id, platformid, version_num, plan_class, deprecated, beta FROM app_version WHERE appid=");
+        Rows rows = db_.query(sql << app << " ORDER BY version_num, platformid, plan_class, id");
+        std::vector<AppVersion> found;
+        while (rows.next()) {
+            AppVersion version;
+            version.id = rows.i64(0);
+            version.appid = app;
+            version.platformid = rows.i64(1);
+            version.version_num = rows.i32(2);
+            version.plan_class = rows.text(3);
+            version.deprecated = rows.flag(4);
+            version.beta = rows.flag(5);
+            found.push_back(std::move(version));
+        }
+        return found;
+    }
+
+    void set_deprecated(std::span<const Id> versions, bool deprecated) override {
+        if (versions.empty()) return;
+        Sql sql("UPDATE app_version SET deprecated=");
+        sql << deprecated << " WHERE id IN (";
+        db_.execute(sql.ids(versions) << ")");
+    }
+
     std::optional<Id> find_version(const AppVersion& version) override {
         Sql sql("SELECT id FROM app_version WHERE appid=");
         sql << version.appid << " AND platformid=" << version.platformid << " AND version_num=" << version.version_num

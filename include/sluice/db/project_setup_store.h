@@ -2,6 +2,7 @@
 // What the set-up tools write: platforms, apps, app versions, accounts (xadd, update_versions, create_account).
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ class ProjectSetupStore {
     virtual Id add_app(const App& app, std::int64_t now) = 0;
     /// Writes user_friendly_name, and of apps min_version, of the rows with these ids.
     virtual void update(const std::vector<Platform>& platforms, const std::vector<App>& apps) = 0;
+    /// Writes every setting of an app that project.xml may hold, by its id.
+    virtual void write_settings(const App& app) = 0;
+    /// Versions of an app, without their xml_doc; by number, platform and plan class.
+    virtual std::vector<AppVersion> versions(Id app) = 0;
+    virtual void set_deprecated(std::span<const Id> versions, bool deprecated) = 0;
     /// The id of the version with the same app, platform, number and plan class.
     virtual std::optional<Id> find_version(const AppVersion& version) = 0;
     virtual Id add_version(const AppVersion& version, std::int64_t now) = 0;
