@@ -167,7 +167,6 @@ void Feeder::make_room(double now) {
             }
         }
     }
-    rotate(now);
 }
 
 void Feeder::purge_stale(double now) {
@@ -185,11 +184,13 @@ void Feeder::purge_stale(double now) {
                options_.purge_stale);
 }
 
+/// After filling: a slot that was emptied a moment ago is not one that nobody waits for.
 void Feeder::rotate(double now) {
     if (options_.rotate_after <= 0 || !is_due(next_rotation_, now, options_.rotate_after / 10)) return;
-    const auto is_wanted = chain_->filler.wanted_places(mirror_);
+    const auto looks = [this](std::uint32_t slot) { return mirror_.looks(slot, array_); };
+    const Rotation rotation{now, options_.rotate_after, looks, chain_->filler.wanted_places(mirror_)};
     std::size_t rotated = 0;
-    for (const std::uint32_t slot : slots_to_rotate(mirror_, now, options_.rotate_after, is_wanted)) {
+    for (const std::uint32_t slot : slots_to_rotate(mirror_, rotation)) {
         const auto job = withdraw(slot);
         if (!job) continue;
         ++rotated;
@@ -200,9 +201,10 @@ void Feeder::rotate(double now) {
         chain_->enumerator.rest(id, now + std::min(rest, std::max(kLongestRest, options_.rotate_after)), true);
     }
     tally_.rotated += rotated;
-    if (rotated > 0)
-        log_normal("{} jobs that nobody took for {:.0f} s give way to others for a while", rotated,
-                   options_.rotate_after);
+    if (rotated == 0) return;
+    log_normal("{} jobs that hosts looked at in vain for {:.0f} s give way to others for a while", rotated,
+               options_.rotate_after);
+    fill_empty_slots(now);
 }
 
 void Feeder::report_starvation(double now) {
