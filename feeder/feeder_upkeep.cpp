@@ -41,6 +41,7 @@ void Feeder::set_up(double now) {
     std::filesystem::remove(reread_trigger(), ignored);  // everything is about to be read anyway
     if (options_.is_main_feeder()) catalogue_.update_credit_scales();
     ProjectTables loaded = catalogue_.load_tables();
+    hr_info_changed();
     auto chain = std::make_unique<Chain>(config_, options_, store_, env_, [this](Id id) { return mirror_.holds(id); });
     chain->set_apps(loaded.apps);
     chain_ = std::move(chain);
@@ -52,16 +53,26 @@ void Feeder::set_up(double now) {
                tables_.versions.size());
 }
 
-/// New tables for the schedulers; jobs stay where they are, but for those of apps that are gone.
-void Feeder::reload(double now) {
-    const std::vector<App> before = std::exchange(tables_, catalogue_.load_tables()).apps;
-    publish_tables(now);
-    if (same_plan(before, tables_.apps)) return;
+void Feeder::renew_plan() {
     try {
         chain_->set_apps(tables_.apps);
     } catch (const ConfigError& e) {
         log_critical("{}; going on with the slots as they were", e.what());
     }
+}
+
+bool Feeder::hr_info_changed() {
+    if (!config_.hr_allocate_slots) return false;
+    const auto time = hr_info_time(config_.project_dir);
+    return std::exchange(hr_info_time_, time) != time;
+}
+
+/// New tables for the schedulers; jobs stay where they are, but for those of apps that are gone.
+void Feeder::reload(double now) {
+    const std::vector<App> before = std::exchange(tables_, catalogue_.load_tables()).apps;
+    publish_tables(now);
+    if (same_plan(before, tables_.apps)) return;
+    renew_plan();
     for (std::uint32_t slot = 0; slot < mirror_.size(); ++slot) {
         const HeldJob& job = mirror_.at(slot);
         if (!job.held) continue;
@@ -86,6 +97,9 @@ void Feeder::look_at_triggers(double now) {
     } else if (census_.changed(tables_.apps)) {
         publish_tables(now);
         log_normal("Files of size_census changed; {} apps have size quantiles", tables_.size_quantiles.size());
+    } else if (hr_info_changed()) {
+        renew_plan();
+        log_normal("hr_info.txt changed; HR classes share the slots by it");
     } else if (config_.compat_level > 0 && is_due(next_reload_, now, kReloadInterval)) {
         reload(now);
     }

@@ -178,5 +178,26 @@ TEST_F(FeederTurns, HrClassesKeepToTheirSlots) {
     EXPECT_EQ(by_class[386], 5) << "refilled with its own";
 }
 
+TEST_F(FeederTurns, ANewCensusOfHrClassesTakesEffect) {
+    config_.shmem_work_items = 40;
+    config_.homogeneous_redundancy = 1;
+    config_.hr_allocate_slots = true;
+    dir_.write("hr_info.txt", hr_info());
+    for (Id id = 1; id <= 200; ++id) job(id), db_.workunits[id].hr_class = 386;
+    start();
+    EXPECT_THAT(jobs(), SizeIs(5)) << "a quarter of 20";
+    HrInfo all_to_386 = parse_hr_info(hr_info(), "");
+    all_to_386[1][258] = 0;
+    const auto file = dir_.write("hr_info.txt", hr_info_text(all_to_386));
+    std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(5));
+    run(10);
+    EXPECT_THAT(jobs(), SizeIs(20));
+    dir_.write("hr_info.txt", "nonsense");
+    std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(9));
+    send(3);
+    run(10);
+    EXPECT_THAT(jobs(), SizeIs(20)) << "a file that is wrong changes nothing";
+}
+
 }  // namespace
 }  // namespace sluice::test
