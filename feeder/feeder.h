@@ -51,6 +51,7 @@ class Feeder {
     void renew_plan();
     bool hr_info_changed();
     void refresh_credit_scales(double now);
+    void name_inactive_jobs();
     void fill(double now);
     void fill_empty_slots(double now);
     void publish(const std::vector<Placement>& placements, double now);
@@ -88,6 +89,7 @@ class Feeder {
     double next_rotation_ = 0, next_starvation_ = 0, next_summary_ = 0;
     std::size_t check_from_ = 0;
     std::optional<std::filesystem::file_time_type> hr_info_time_;
+    std::string inactive_said_;
     struct Tally {
         std::uint64_t added = 0, taken = 0, reclaimed = 0, not_needed = 0, withdrawn = 0, rotated = 0, purged = 0;
     } tally_, total_;

@@ -47,6 +47,7 @@ void Feeder::set_up(double now) {
     chain_ = std::move(chain);
     tables_ = std::move(loaded);
     publish_tables(now);
+    if (options_.is_main_feeder()) name_inactive_jobs();
     next_scales_ = now + kScalesInterval;
     next_reload_ = now + kReloadInterval;
     log_normal("{} platforms, {} apps, {} app versions", tables_.platforms.size(), tables_.apps.size(),
@@ -114,6 +115,24 @@ void Feeder::refresh_credit_scales(double now) {
         if (changed > 0) log_normal("Credit scales: {} rows of apps and versions changed", changed);
     }
     reload(now);
+    if (options_.is_main_feeder()) name_inactive_jobs();
+}
+
+/// Of apps with size classes size_regulator does it. Said when it changes.
+void Feeder::name_inactive_jobs() {
+    std::string said;
+    for (const CatalogueStore::Inactive& i : catalogue_.inactive_for_ever()) {
+        const App* app = tables_.app(i.appid);
+        const std::string name = app != nullptr ? app->name : std::to_string(i.appid);
+        said += fmt::format("{}app {} class {}: {}{}", said.empty() ? "" : ", ", name, i.size_class,
+                            i.jobs >= CatalogueStore::kInactiveLookedAt ? "at least " : "", i.jobs);
+    }
+    if (std::exchange(inactive_said_, said) != said && !said.empty())
+        log_warning(
+            "INACTIVE jobs that no regulator will release, for their apps have no size classes ({}): give the app "
+            "n_size_classes and a size_regulator, or make them UNSENT with size_regulator --app_name APP --lo 1 --hi 1 "
+            "--one_pass --reclassify",
+            said);
 }
 
 /// Jobs in the array against the database, a part of the array at a time: what was cancelled, sent by others or is done

@@ -17,6 +17,12 @@ constexpr Id kIdOverlap = 20000;
 constexpr std::int64_t kDrawn = 20, kMostDrawn = 100000;
 constexpr int kRounds = 5;
 
+/// Nobody releases these: a class that does not exist, or none at all and INACTIVE.
+Sql of_no_class(int classes) {
+    Sql sql(" AND (size_class>=");
+    return sql << std::max(classes, 0) << " OR (size_class<0 AND server_state=1))";
+}
+
 class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
   public:
     explicit MysqlSizeRegulatorStore(Database& db) : db_(db) {}
@@ -61,14 +67,14 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
 
     std::map<int, std::int64_t> orphans(Id appid, int classes) override {
         Sql sql("SELECT size_class, COUNT(*) FROM result WHERE server_state IN (1,2) AND appid=");
-        return by_class(sql << appid << " AND size_class>=" << std::max(classes, 0) << " GROUP BY size_class");
+        return by_class(sql << appid << of_no_class(classes) << " GROUP BY size_class");
     }
 
     std::int64_t reclassify(Id appid, int classes, int new_class, int limit) override {
         std::int64_t moved = 0;
         db_.transaction([&] {
             Sql sql("SELECT id, workunitid FROM result WHERE server_state IN (1,2) AND appid=");
-            Rows r = db_.query(sql << appid << " AND size_class>=" << std::max(classes, 0) << " LIMIT " << limit);
+            Rows r = db_.query(sql << appid << of_no_class(classes) << " LIMIT " << limit);
             std::vector<Id> results, workunits;
             while (r.next()) {
                 results.push_back(r.i64(0));
@@ -209,7 +215,7 @@ class MysqlSizeCensusStore final : public SizeCensusStore {
         for (const auto& [id, version] : versions) ids.push_back(id);
         // One statement, and from the hosts: host_app_version has no index that begins with the version.
         Sql sql(
-            "SELECT hav.app_version_id, hav.et_avg, h.on_frac, h.active_frac, h.gpu_active_frac FROM (SELECT id, on_frac, "
+            "SELECT hav.et_avg, h.on_frac, h.active_frac, h.gpu_active_frac, hav.app_version_id FROM (SELECT id, on_frac, "
             "active_frac, gpu_active_frac FROM host FORCE INDEX (host_avg) WHERE expavg_credit");
         sql << (min_credit >= 0 ? Sql(">") : Sql(">=")) << std::max(0.0, min_credit)
             << " ORDER BY expavg_credit DESC LIMIT " << kMostHosts
@@ -217,11 +223,11 @@ class MysqlSizeCensusStore final : public SizeCensusStore {
                "WHERE hav.et_n>0 AND hav.et_avg>0 AND hav.app_version_id IN (";
         sql.ids(ids) << ")";
         db_.query_streaming(sql, [&](const Rows& r) {
-            SpeedRecord s = versions.at(r.i64(0));
-            s.et_avg = r.f64(1);
-            s.on_frac = r.f64(2);
-            s.active_frac = r.f64(3);
-            s.gpu_active_frac = r.f64(4);
+            SpeedRecord s = versions.at(r.i64(4));
+            s.et_avg = r.f64(0);
+            s.on_frac = r.f64(1);
+            s.active_frac = r.f64(2);
+            s.gpu_active_frac = r.f64(3);
             row(s);
         });
     }

@@ -30,7 +30,7 @@ class SizeRegulatorStore {
     virtual void look_everywhere(Id appid) = 0;
     /// UNSENT jobs by class, for --dry_run.
     virtual std::map<int, std::int64_t> unsent(Id appid) = 0;
-    /// INACTIVE and UNSENT jobs whose class is not below `classes`, by class.
+    /// INACTIVE and UNSENT jobs whose class is not below `classes`, and INACTIVE ones without a class; by class.
     virtual std::map<int, std::int64_t> orphans(Id appid, int classes) = 0;
     /// Moves at most `limit` of them to `new_class` (-1: no class; INACTIVE ones become UNSENT then): results and their
     /// workunits. The number moved.

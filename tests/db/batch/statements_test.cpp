@@ -168,9 +168,9 @@ TEST_F(Statements, NorByFeederTransitionerAndSizeDaemons) {
          {"--dry_run", "--random_order", "--priority_asc", "--priority_order", "--priority_order_create_time"})
         check_plans({"size_regulator", "--app_name", "app2", "--lo", "8", "--hi", "9", "--one_pass", order});
     check_plans({"size_census"});
+    check_plans({"transitioner", "--one_pass"});
     config("", 1);
     check_plans({"size_census"});
-    check_plans({"transitioner", "--one_pass"});
 }
 
 TEST_F(Statements, FewRowsAreLookedAtHoweverLongTheHistory) {

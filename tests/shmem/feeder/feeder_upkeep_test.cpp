@@ -150,6 +150,23 @@ TEST_F(FeederTurns, StarvationIsReportedWithWhatHostsLack) {
     EXPECT_EQ(log.find("RESULT#2"), std::string::npos) << "nobody passed it over: " << log;
 }
 
+TEST_F(FeederTurns, JobsThatNobodyWillReleaseAreNamed) {
+    db_.apps[2].n_size_classes = 3;
+    for (Id id = 1; id <= 6; ++id) job(id, 0, id <= 4 ? 1 : 2), db_.results[id].server_state = ServerState::kInactive;
+    db_.results[1].size_class = 2;
+    testing::internal::CaptureStderr();
+    start();
+    run(1300, 1);
+    job(9), db_.results[9].server_state = ServerState::kInactive;
+    run(700, 1);
+    const std::string log = testing::internal::GetCapturedStderr();
+    const auto first = log.find("(app app1 class -1: 3, app app1 class 2: 1): give");
+    EXPECT_NE(first, std::string::npos) << log;
+    EXPECT_EQ(first, log.rfind("(app app1 class -1: 3,")) << "once";
+    EXPECT_NE(log.find("(app app1 class -1: 4, app app1 class 2: 1): give"), std::string::npos) << log;
+    EXPECT_EQ(log.find("app app2 class"), std::string::npos) << "that is for size_regulator to say";
+}
+
 TEST_F(FeederTurns, DeadSchedulersSlotsComeBack) {
     for (Id id = 1; id <= 3; ++id) job(id);
     start();
