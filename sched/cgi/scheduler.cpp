@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "client_address.h"
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "request_stream.h"
@@ -39,10 +40,19 @@ void watch_contents(const fs::path& folder, std::string_view name, std::vector<f
     }
 }
 
-std::vector<fs::path> files_to_watch(const fs::path& project, const fs::path& key_dir) {
+const char* const kConfigFiles[] = {"config.xml", "config_aux.xml"};
+
+std::vector<fs::path> config_files(const fs::path& project) {
     std::vector<fs::path> files;
-    for (const char* name : {"config.xml", "config_aux.xml", "gui_urls.xml", "project_files.xml", "plan_class_spec.xml",
-                             "file_delete_regex", "download_servers", "buda_apps"})
+    for (const char* name : kConfigFiles) files.push_back(project / name);
+    return files;
+}
+
+/// What is read beside the configuration, which says where the keys are.
+std::vector<fs::path> other_files(const fs::path& project, const fs::path& key_dir) {
+    std::vector<fs::path> files;
+    for (const char* name : {"gui_urls.xml", "project_files.xml", "plan_class_spec.xml", "file_delete_regex",
+                             "download_servers", "buda_apps"})
         files.push_back(project / name);
     files.push_back(key_dir / "code_sign_public");
     files.push_back(key_dir);
@@ -51,14 +61,8 @@ std::vector<fs::path> files_to_watch(const fs::path& project, const fs::path& ke
     return files;
 }
 
-/// Who asks. Behind a proxy that is in X-Forwarded-For, which anybody can send: it is shown, never trusted.
 std::string remote_address(const Gateway& gateway) {
-    std::string address = gateway.variable("HTTP_X_FORWARDED_FOR");
-    if (address.empty()) address = gateway.variable("REMOTE_ADDR");
-    std::replace_if(
-        address.begin(), address.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
-    if (address.size() > 254) address.resize(254);
-    return address.empty() ? "?.?.?.?" : address;
+    return client_address(gateway.variable("REMOTE_ADDR"), gateway.variable("HTTP_X_FORWARDED_FOR"));
 }
 
 }  // namespace
@@ -110,7 +114,7 @@ void Scheduler::open_log() {
 /// the rest of it (feeder and sluice_options go on to say them).
 static bool config_is_new(const fs::path& project, std::int64_t now) {
     constexpr std::int64_t kHour = 3600;
-    for (const char* name : {"config.xml", "config_aux.xml"}) {
+    for (const char* name : kConfigFiles) {
         struct stat info {};
         if (::stat((project / name).c_str(), &info) == 0 && info.st_mtime > now - kHour) return true;
     }
@@ -118,13 +122,16 @@ static bool config_is_new(const fs::path& project, std::int64_t now) {
 }
 
 void Scheduler::load() {
+    // Each file is looked at before it is read: one that changes meanwhile is read again.
+    watched_config_.watch(config_files(project_));
     try {
         LoadedConfig read = load_config(project_);
+        if (const auto hook = test_hook()) hook("config_read");
         drop_unknown_weights(read, score_term_names());
         if (config_is_new(project_, clock_.now_sec())) log_problems(read);
         ProjectConfig config = std::move(read.config);
         log_set_level(static_cast<LogLevel>(std::clamp(config.sched_debug_level, 1, 4)));
-        watched_.watch(files_to_watch(project_, config.key_dir));
+        watched_.watch(other_files(project_, config.key_dir));
         load_problem_ = messages::kNoKeyFile;
         auto loaded = std::make_unique<Loaded>(std::move(config));
         for (const std::string& problem : loaded->files.problems) log_warning("{}", problem);
@@ -134,7 +141,6 @@ void Scheduler::load() {
     } catch (const std::exception& e) {
         log_critical("{}{}", e.what(), loaded_ ? "; going on with the configuration read before" : "");
         if (load_problem_.empty()) load_problem_ = messages::kCantParseConfig;
-        watched_.watch(files_to_watch(project_, project_ / "keys"));
     }
 }
 
@@ -250,8 +256,12 @@ std::string Scheduler::answer(const Gateway& gateway, const RequestText& request
 
 /// What changed since the request before: the log was moved away, the configuration written anew.
 void Scheduler::refresh() {
+    const auto changed = [&] {
+        const bool config = watched_config_.changed(), others = watched_.changed();
+        return config || others || !loaded_;
+    };
     if (requests_ > 0) log_follow_rotation();
-    if (requests_ > 0 && (watched_.changed() || !loaded_)) load();
+    if (requests_ > 0 && changed()) load();
     ++requests_;
 }
 

@@ -56,7 +56,7 @@ class Scheduler {
     std::unique_ptr<Rng> rng_;
     std::unique_ptr<Loaded> loaded_;
     std::string load_problem_;  ///< what clients are told while there is no usable configuration
-    WatchedFiles watched_;
+    WatchedFiles watched_config_, watched_;
     std::unique_ptr<JobArray> array_;
     int requests_ = 0;
 };

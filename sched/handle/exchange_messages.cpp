@@ -8,8 +8,11 @@
 namespace sluice {
 
 Stage exchange_messages(Rpc& rpc) {
+    constexpr std::size_t kLines = 20;  // of one request; a log is not filled by one client
+    if (rpc.request.trickles.size() > kLines)
+        log_normal("[HOST#{}] got {} msgs from host; the first {}:", rpc.host.id, rpc.request.trickles.size(), kLines);
     for (const TrickleUp& message : rpc.request.trickles) {
-        log_normal("got msg from host; variety {}", message.variety);
+        if (rpc.writes.messages.size() < kLines) log_normal("got msg from host; variety {}", message.variety);
         rpc.writes.messages.push_back({message.variety, message.xml});
         rpc.reply.message_ack = true;
     }

@@ -13,15 +13,16 @@ fs::path time_stats_file(const Rpc& rpc) {
            std::to_string(rpc.host.id);
 }
 
-/// When the host's client ran and computed, for projects that study it.
+/// When the host's client ran and computed, for projects that study it. Whoever sends it unasked fills no disk.
 void time_stats(Rpc& rpc) {
+    if (!rpc.config.request_time_stats_log) return;
     const fs::path file = time_stats_file(rpc);
     try {
         if (!rpc.request.time_stats_log.empty()) {
             fs::create_directories(file.parent_path());
             write_file_atomically(file, rpc.request.time_stats_log);
         }
-        rpc.reply.send_time_stats_log = rpc.config.request_time_stats_log && !fs::exists(file);
+        rpc.reply.send_time_stats_log = !fs::exists(file);
     } catch (const std::exception& e) {
         log_critical("[HOST#{}] can't write time stats: {}", rpc.host.id, e.what());
     }

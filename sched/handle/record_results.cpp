@@ -10,6 +10,9 @@ namespace {
 
 enum class Report { kAccept, kIgnore };
 
+/// Names that a client makes up do not fill the log.
+constexpr std::size_t kUnknownLines = 20;
+
 /// Why a finished result is not taken again; null: it is (late).
 const char* already_over(const KnownResult& r) {
     switch (r.outcome) {
@@ -171,13 +174,15 @@ Stage record_results(Rpc& rpc) {
     const auto& reported = rpc.request.results;
     const auto most = rpc.config.report_max > 0 ? static_cast<std::size_t>(rpc.config.report_max) : reported.size();
     std::vector<std::string> stored;
+    std::size_t unknown = 0;
     rpc.writes.reports.teamid = rpc.account.user.teamid;
     rpc.writes.reports.now = rpc.now_sec;
     for (std::size_t i = 0; i < std::min(most, reported.size()); ++i) {
         const ReportedResult& said = reported[i];
         const KnownResult* r = rpc.known_result(said.name);
         if (r == nullptr) {
-            log_critical("[HOST#{}] [RESULT#? {}] reported result not in DB", rpc.host.id, said.name);
+            if (unknown++ < kUnknownLines)
+                log_critical("[HOST#{}] [RESULT#? {}] reported result not in DB", rpc.host.id, said.name);
             rpc.reply.result_acks.push_back(said.name);
         } else {
             if (rpc.config.debug_handle_results)
@@ -195,6 +200,8 @@ Stage record_results(Rpc& rpc) {
             }
         }
     }
+    if (unknown > kUnknownLines)
+        log_critical("[HOST#{}] {} more reported results not in DB", rpc.host.id, unknown - kUnknownLines);
     // All are acknowledged: those that are stored last, as upstream does.
     rpc.reply.result_acks.insert(rpc.reply.result_acks.end(), stored.begin(), stored.end());
     return Stage::kContinue;

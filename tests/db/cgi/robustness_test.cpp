@@ -235,10 +235,10 @@ class Batch : public testing::Test {
         request_.hostid = world_.add_host();
     }
     ~Batch() override { close_input(); }
-    void start() {
+    void start(std::map<std::string, std::string> env = {}) {
         int ends[2];
         ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-        RunOptions options = world_.run_options("", {});
+        RunOptions options = world_.run_options("", std::move(env));
         for (const char* name : {"REQUEST_METHOD", "CONTENT_LENGTH", "GATEWAY_INTERFACE"}) {
             options.unset.emplace_back(name);
             options.env.erase(name);
@@ -264,7 +264,7 @@ class Batch : public testing::Test {
         return text.insert(text.rfind("</scheduler_request>"), inside);
     }
     int replies() const { return ReplyText{{0, 0, program_->out(), ""}}.count("</scheduler_reply>"); }
-    ReplyText end() {
+    ReplyText end_input() {
         close_input();
         const auto result = program_->wait();
         EXPECT_TRUE(result && result->status == 0);
@@ -285,7 +285,7 @@ TEST_F(Batch, EachRequestIsAnsweredBeforeTheNextComes) {
         ++answered;
         EXPECT_TRUE(eventually([&] { return replies() == answered; })) << program_->out();
     }
-    const ReplyText reply = end();
+    const ReplyText reply = end_input();
     EXPECT_EQ(reply.count("<scheduler_reply>"), 3);
     EXPECT_EQ(reply.count("Content-type: text/xml"), 3) << "as upstream, each with its header";
     EXPECT_FALSE(reply.has("<hostid>"));
@@ -293,17 +293,34 @@ TEST_F(Batch, EachRequestIsAnsweredBeforeTheNextComes) {
     EXPECT_EQ(world_.number(Sql("SELECT rpc_seqno FROM host")), 1);
 }
 
+TEST_F(Batch, AConfigurationThatChangesWhileItIsReadIsReadAgain) {
+    const fs::path gate = world_.folder() / "gate", config = world_.folder() / "config.xml";
+    start({{"SLUICE_PAUSE_AT", "config_read:" + gate.string()}});
+    write(request(1));
+    ASSERT_TRUE(eventually([&] { return fs::exists(gate); }));
+    // It has read the file and not yet gone on.
+    std::string text = read_file(config).value_or("");
+    const auto end = text.find("</config>");
+    ASSERT_NE(end, std::string::npos);
+    write_file_atomically(config, text.insert(end, "<next_rpc_delay>4711</next_rpc_delay>\n"));
+    fs::remove(gate);
+    ASSERT_TRUE(eventually([&] { return replies() == 1; })) << program_->out();
+    write(request(2));
+    EXPECT_TRUE(eventually([&] { return fs::remove(gate), replies() == 2; })) << program_->out();
+    EXPECT_EQ(end_input().count("<next_rpc_delay>4711"), 1);
+}
+
 TEST_F(Batch, WhatIsLeftWithoutAnEndTagIsAnsweredOnce) {
     start();
     write(request(1) + "\n\n" + request(2) + "\n<scheduler_request>\n<hostid>");
-    const ReplyText reply = end();
+    const ReplyText reply = end_input();
     EXPECT_EQ(reply.count("<scheduler_reply>"), 3);
     EXPECT_EQ(reply.count("Error in request message: no end tag"), 1);
 }
 
 TEST_F(Batch, AnEmptyInputIsOneEmptyRequest) {
     start();
-    const ReplyText reply = end();
+    const ReplyText reply = end_input();
     EXPECT_EQ(reply.count("<scheduler_reply>"), 1);
     EXPECT_EQ(reply.count("Error in request message"), 1);
 }
@@ -319,7 +336,7 @@ TEST_F(LongBatch, TheLimitIsThatOfOneRequest) {
     for (int i = 1; i <= 10; ++i) write(request(i, padding));
     write(request(11, padding + padding + padding));
     write(request(12));
-    const ReplyText reply = end();
+    const ReplyText reply = end_input();
     EXPECT_EQ(reply.count("<scheduler_reply>"), 12);
     EXPECT_EQ(reply.count("Error in request message"), 1);
     EXPECT_EQ(world_.number(Sql("SELECT rpc_seqno FROM host")), 12);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sched/cgi/client_address.h"
 #include "sched/cgi/gateway.h"
 #include "sched/cgi/held_request.h"
 
@@ -157,6 +158,32 @@ TEST(Held, TheBeginningCanBeKept) {
         ASSERT_TRUE(held.append_body("b"));
         EXPECT_EQ(text_of(held), "p" + std::string(10, 'a') + "b");
     }
+}
+
+TEST(ClientAddress, OnlyAProxyNearbySpeaksForOthers) {
+    const struct {
+        const char *remote, *forwarded, *address;
+    } cases[] = {
+        {"198.51.100.7", "", "198.51.100.7"},
+        {"198.51.100.7", "203.0.113.9", "198.51.100.7"},
+        {"127.0.0.1", "203.0.113.9", "203.0.113.9"},
+        {"10.1.2.3", "6.6.6.6, 203.0.113.9", "203.0.113.9"},
+        {"172.16.0.1", "203.0.113.9", "203.0.113.9"},
+        {"172.32.0.1", "203.0.113.9", "172.32.0.1"},
+        {"192.168.1.1", " 2001:db8::1 ", "2001:db8::1"},
+        {"192.169.1.1", "203.0.113.9", "192.169.1.1"},
+        {"::1", "203.0.113.9", "203.0.113.9"},
+        {"::ffff:127.0.0.1", "203.0.113.9", "203.0.113.9"},
+        {"::ffff:198.51.100.7", "203.0.113.9", "::ffff:198.51.100.7"},
+        {"fd00::1", "203.0.113.9", "203.0.113.9"},
+        {"2001:db8::1", "203.0.113.9", "2001:db8::1"},
+        {"127.0.0.1", "a\nb", "a?b"},
+        {"127.0.0.1", "1.2.3.4,", "127.0.0.1"},
+        {"", "", "?.?.?.?"},
+        {"", "203.0.113.9", "203.0.113.9"},
+    };
+    for (const auto& c : cases) EXPECT_EQ(client_address(c.remote, c.forwarded), c.address) << c.remote << c.forwarded;
+    EXPECT_EQ(client_address("127.0.0.1", std::string(5000, 'a')).size(), 254u);
 }
 
 }  // namespace

@@ -161,6 +161,40 @@ TEST(TimeStats, AreAskedForOnceAndStored) {
     EXPECT_EQ(read_file(w.folder() / "time_stats_log" / id / id).value_or("no file"), "\n1 power_on\n");
 }
 
+TEST(TimeStats, UnaskedTheyAreNotStored) {
+    RpcWorld w;
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = "<time_stats_log>\n1 power_on\n</time_stats_log>\n";
+    const ReplyText reply = w.send(r);
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_FALSE(reply.has("<send_time_stats_log>"));
+    EXPECT_FALSE(std::filesystem::exists(w.folder() / "time_stats_log"));
+}
+
+/// How often `part` is in what `action` logs.
+template <typename Action>
+int logged(const std::string& part, const Action& action) {
+    testing::internal::CaptureStderr();
+    action();
+    return ReplyText{{0, 0, testing::internal::GetCapturedStderr(), ""}}.count(part);
+}
+
+TEST(Log, AClientThatMakesUpNamesDoesNotFillIt) {
+    RpcWorld w;
+    RequestText r;
+    r.hostid = w.add_host();
+    for (int i = 0; i < 4000; ++i) r.reported.push_back("made_up_" + std::to_string(i));
+    EXPECT_EQ(logged("reported result", [&] { EXPECT_EQ(w.send(r).count("<result_ack>"), 4000); }), 21);
+    r.seqno = 1;
+    EXPECT_EQ(logged("3980 more reported results not in DB", [&] { w.send(r); }), 1);
+    r.seqno = 2;
+    r.reported.clear();
+    for (int i = 0; i < 400; ++i) r.more += "<msg_from_host>\n<variety>v</variety>\n</msg_from_host>\n";
+    EXPECT_EQ(logged("got msg from host", [&] { w.send(r); }), 20);
+    EXPECT_THAT(w.db.from_host, SizeIs(400));
+}
+
 TEST(HostRow, HostileNumbersAndTextsDoNoHarm) {
     RpcWorld w;
     RequestText r;
