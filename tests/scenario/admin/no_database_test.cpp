@@ -1,0 +1,51 @@
+// A config.xml that names no database: every program that needs one says so and ends. (The feeder waited for ever.)
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/base/signing.h"
+#include "tests/support/paths.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+class NoDatabase : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(NoDatabase, IsAnErrorThatSaysWhatIsMissing) {
+    static const KeyPairText pair = generate_key_pair();
+    TempDir project;
+    for (const char* kind : {"upload", "code_sign"}) {
+        project.write(std::string("keys/") + kind + "_public", pair.public_key);
+        project.write(std::string("keys/") + kind + "_private", pair.private_key);
+    }
+    project.write("project.xml", "<boinc></boinc>");
+    project.write("config.xml", "<boinc><config><download_url>http://h/download</download_url></config></boinc>");
+    std::vector<std::string> words = GetParam();
+    words[0] = binary_dir() + "/bin/" + words[0];
+    RunOptions options;
+    options.cwd = project.path();
+    options.env["BOINC_PROJECT_DIR"] = project.path().string();
+    Subprocess program(words, options);
+    const auto ended = program.wait();
+    ASSERT_TRUE(ended) << "it goes on";
+    EXPECT_EQ(ended->status, 1);
+    EXPECT_THAT(ended->err, testing::HasSubstr("config.xml: <db_name> is missing"));
+}
+INSTANTIATE_TEST_SUITE_P(
+    Every, NoDatabase,
+    testing::Values(std::vector<std::string>{"feeder"}, std::vector<std::string>{"transitioner"},
+                    std::vector<std::string>{"size_regulator", "--app_name", "a", "--lo", "1", "--hi", "2",
+                                             "--sleep_time", "1"},
+                    std::vector<std::string>{"size_census"}, std::vector<std::string>{"batch_stats"},
+                    std::vector<std::string>{"batch_accel"}, std::vector<std::string>{"batch_upkeep"},
+                    std::vector<std::string>{"sample_bitwise_validator", "--app", "a"},
+                    std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x"},
+                    std::vector<std::string>{"create_work", "--appname", "a"},
+                    std::vector<std::string>{"sched_explain", "--host", "1"}, std::vector<std::string>{"xadd"},
+                    std::vector<std::string>{"app_settings", "a"}, std::vector<std::string>{"update_versions"},
+                    std::vector<std::string>{"create_account", "--email", "a@example.org"}),
+    [](const auto& each) { return each.param[0]; });
+
+}  // namespace
+}  // namespace sluice::test
