@@ -121,7 +121,7 @@ void Feeder::publish(const std::vector<Placement>& placements, double now) {
         if (array_.publish(p.slot, job, p.doc)) {
             mirror_.set(p.slot, p.held);
             ++tally_.added;
-            log_debug("adding [RESULT#{}] of [WU#{}] in slot {}", p.job.result_id, p.job.workunit_id, p.slot);
+            log_normal("adding result [RESULT#{}] in slot {}", p.job.result_id, p.slot);
             continue;
         }
         chain_->enumerator.put_back(p.held.candidate);

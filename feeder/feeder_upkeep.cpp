@@ -48,8 +48,8 @@ void Feeder::set_up(double now) {
     publish_tables(now);
     next_scales_ = now + kScalesInterval;
     next_reload_ = now + kReloadInterval;
-    log_normal("{} platforms, {} apps, {} app versions", tables_.platforms.size(), tables_.apps.size(),
-               tables_.versions.size());
+    log_normal("read {} platforms, {} apps, {} app_versions, {} assignments", tables_.platforms.size(),
+               tables_.apps.size(), tables_.versions.size(), tables_.broadcasts.size());
 }
 
 /// New tables for the schedulers; jobs stay where they are, but for those of apps that are gone.

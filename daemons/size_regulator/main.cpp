@@ -105,7 +105,13 @@ class Regulator {
             return wanted;
         };
         // Most polls find every class above its low mark: seen without locking the app.
-        decide(store_.unsent(app.id));
+        const auto unsent = store_.unsent(app.id);
+        decide(unsent);
+        for (int i = 0; i < app.size_classes(); ++i) {
+            const auto found = unsent.find(i);
+            log_at(plan.empty() ? LogLevel::kDebug : LogLevel::kNormal, "{} unsent for class {} ({})",
+                   found == unsent.end() ? 0 : found->second, i, app.name);
+        }
         if (plan.empty()) return 0;
         if (settings_.dry_run) {
             for (const Release& r : plan)
@@ -123,7 +129,10 @@ class Regulator {
     }
 
     void report(const App& app, const Release& r, std::int64_t released) {
-        if (released > 0) log_normal("{} class {}: {} jobs made UNSENT", app.name, r.size_class, released);
+        if (released > 0) {
+            log_normal("releasing {} jobs of size class {} ({})", r.wanted, r.size_class, app.name);
+            log_normal("{} jobs released", released);
+        }
         const auto key = std::make_pair(app.name, r.size_class);
         if (released < r.wanted && dry_.insert(key).second)
             log_normal("{} class {}: {} more were wanted, no INACTIVE job of that size is left", app.name, r.size_class,

@@ -12,7 +12,7 @@ constexpr std::int64_t kLongestRest = 864000;
 
 struct Counts {
     int total = 0, unsent = 0, in_progress = 0, over = 0;
-    int success = 0, errors = 0, no_reply = 0, couldnt_send = 0;
+    int success = 0, errors = 0, no_reply = 0, couldnt_send = 0, didnt_need = 0;
     bool new_to_validate = false;
     std::int64_t max_suffix = -1;
 };
@@ -26,6 +26,12 @@ class Planner {
 
     TransitionPlan plan() {
         count_results();
+        if (params_.details)
+            detail(
+                fmt::format("{} results: unsent {}, in_progress {}, over {} (success {}, error {}, couldnt_send {}, "
+                            "no_reply {}, didnt_need {})",
+                            n_.total, n_.unsent, n_.in_progress, n_.over, n_.success, n_.errors, n_.couldnt_send,
+                            n_.no_reply, n_.didnt_need));
         ask_for_validation();
         note_errors();
         const int wanted = results_wanted();
@@ -37,6 +43,7 @@ class Planner {
             create_results(wanted);
         }
         finish_up();
+        if (params_.details) detail(fmt::format("setting transition_time to {}", plan_.workunit.transition_time));
         collect_changes();
         return std::move(plan_);
     }
@@ -53,6 +60,7 @@ class Planner {
     void note_errors();
     int results_wanted();
     void give_up();
+    void dont_need(ResultFacts& r);
     void cancel_waiting();
     void create_results(int wanted);
     void finish_up();
@@ -73,8 +81,13 @@ class Planner {
         return r.server_state == ServerState::kOver && r.outcome == outcome;
     }
     void note_error_bit(int bit, const std::string& why) {
-        if ((plan_.workunit.error_mask & bit) == 0) plan_.notes.push_back(why);
+        if ((plan_.workunit.error_mask & bit) == 0) note(why);
         plan_.workunit.error_mask |= bit;
+    }
+    void detail(std::string text) { plan_.details.push_back(std::move(text)); }
+    void note(std::string text) { plan_.notes.push_back(std::move(text)); }
+    void note(const ResultFacts& r, std::string_view text) {
+        note(fmt::format("[RESULT#{} {}_{}] {}", r.id, wu_.name, r.suffix, text));
     }
 
     const Workunit& wu_;
@@ -91,6 +104,7 @@ class Planner {
                           .file_delete_state = wu_.file_delete_state,
                           .hr_class = wu_.hr_class,
                           .app_version_id = wu_.app_version_id},
+                         {},
                          {},
                          {}};
 };
@@ -123,8 +137,8 @@ void Planner::time_out(ResultFacts& r) {
     r.outcome = Outcome::kNoReply;
     ++n_.over;
     ++n_.no_reply;
-    plan_.notes.push_back(
-        fmt::format("[RESULT#{}] timed out: host {} did not report by {}", r.id, r.hostid, r.report_deadline));
+    note(r, fmt::format("result timed out ({} < {}) server_state:IN_PROGRESS=>OVER; outcome:NO_REPLY",
+                        r.report_deadline, now_));
     if (r.hostid == 0 || r.app_version_id == 0) return;  // nobody's, or of a version that nobody knows
     plan_.timed_out.push_back({.hostid = r.hostid,
                                .generalized_version = generalized_version_id(wu_.appid, r.app_version_id),
@@ -138,6 +152,7 @@ void Planner::count_over(ResultFacts& r) {
             if (r.validate_state == ValidateState::kInit) {
                 if (canonical_files_deleted()) {
                     r.validate_state = ValidateState::kTooLate;  // nothing left to compare it with
+                    note(r, "validate_state:INIT=>TOO_LATE");
                 } else {
                     n_.new_to_validate = true;
                 }
@@ -151,26 +166,31 @@ void Planner::count_over(ResultFacts& r) {
         case Outcome::kValidateError: ++n_.errors; break;
         case Outcome::kClientDetached:
         case Outcome::kNoReply: ++n_.no_reply; break;
-        case Outcome::kCouldntSend: ++n_.couldnt_send; break;
-        case Outcome::kInit:
-        case Outcome::kDidntNeed: break;
+        case Outcome::kCouldntSend:
+            note(r, "result couldn't be sent");
+            ++n_.couldnt_send;
+            break;
+        case Outcome::kDidntNeed: ++n_.didnt_need; break;
+        case Outcome::kInit: break;
     }
 }
 
 void Planner::ask_for_validation() {
-    if (n_.new_to_validate && n_.success >= wu_.min_quorum) plan_.workunit.need_validate = true;
+    if (!n_.new_to_validate || n_.success < wu_.min_quorum) return;
+    plan_.workunit.need_validate = true;
+    note("need_validate:=>true");
 }
 
 void Planner::note_errors() {
-    if (n_.couldnt_send > 0) note_error_bit(kWuCouldntSend, "error: a result could not be sent");
+    if (n_.couldnt_send > 0) plan_.workunit.error_mask |= kWuCouldntSend;
     // Nothing good came of the class of hosts (or the version) to which it is committed: any may try.
     if (n_.errors > 0 && n_.success == 0 && n_.in_progress == 0 && n_.no_reply == 0 && !params_.hr_class_static) {
         plan_.workunit.hr_class = 0;
         plan_.workunit.app_version_id = 0;
     }
     if (n_.errors > wu_.max_error_results)
-        note_error_bit(kWuTooManyErrors, fmt::format("error: {} results failed, max_error_results is {}", n_.errors,
-                                                     wu_.max_error_results));
+        note_error_bit(kWuTooManyErrors,
+                       fmt::format("WU has too many errors ({} errors for {} results)", n_.errors, n_.total));
 }
 
 int Planner::results_wanted() {
@@ -179,9 +199,10 @@ int Planner::results_wanted() {
     if (allowed < 0 || (allowed == 0 && wanted > 0)) {
         // Level 1: what a job with a canonical result still lacks was never going to be made.
         const bool done = params_.compat_level >= 1 && wu_.canonical_resultid != 0;
-        if (!done)
-            note_error_bit(kWuTooManyTotal, fmt::format("error: {} results, max_total_results is {}, {} more needed",
-                                                        n_.total, wu_.max_total_results, wanted));
+        if (!done && (plan_.workunit.error_mask & kWuTooManyTotal) == 0)
+            note(fmt::format("target_nresults={} nunsent={} ninprogress={} nsuccess={} new_needed={} new_allowed={}",
+                             wu_.target_nresults, n_.unsent, n_.in_progress, n_.success, wanted, allowed));
+        if (!done) note_error_bit(kWuTooManyTotal, fmt::format("WU has too many total results ({})", n_.total));
         return 0;
     }
     return std::min(wanted, allowed);
@@ -191,30 +212,35 @@ void Planner::give_up() {
     for (Item& item : results_) {
         ResultFacts& r = item.is;
         if (waiting(r)) {
-            r.server_state = ServerState::kOver;
-            r.outcome = Outcome::kDidntNeed;
+            dont_need(r);
         } else if (over_with(r, Outcome::kSuccess) &&
                    (r.validate_state == ValidateState::kInit || r.validate_state == ValidateState::kInconclusive)) {
             r.validate_state = ValidateState::kNoCheck;
         }
     }
-    if (plan_.workunit.assimilate_state == AssimilateState::kInit)
-        plan_.workunit.assimilate_state = AssimilateState::kReady;
+    if (plan_.workunit.assimilate_state != AssimilateState::kInit) return;
+    plan_.workunit.assimilate_state = AssimilateState::kReady;
+    note(fmt::format("error_mask:{} assimilate_state:INIT=>READY", plan_.workunit.error_mask));
+}
+
+void Planner::dont_need(ResultFacts& r) {
+    note(r, fmt::format("server_state:{}=>OVER; outcome:=>DIDNT_NEED",
+                        r.server_state == ServerState::kInactive ? "INACTIVE" : "UNSENT"));
+    r.server_state = ServerState::kOver;
+    r.outcome = Outcome::kDidntNeed;
 }
 
 /// The validator cancels what is UNSENT when it finds the canonical result. What it leaves (INACTIVE ones, upstream)
 /// or can't see (made at the same time) would keep the workunit from ever being over: no scheduler sends it, and its
 /// files are never deleted. Right at both compat levels.
 void Planner::cancel_waiting() {
-    for (Item& item : results_) {
-        if (!waiting(item.is)) continue;
-        item.is.server_state = ServerState::kOver;
-        item.is.outcome = Outcome::kDidntNeed;
-        plan_.notes.push_back(fmt::format("[RESULT#{}] not needed: there is a canonical result", item.is.id));
-    }
+    for (Item& item : results_)
+        if (waiting(item.is)) dont_need(item.is);
 }
 
 void Planner::create_results(int wanted) {
+    note(fmt::format("Generating {} more results ({} target - {} unsent - {} in progress - {} success)", wanted,
+                     wu_.target_nresults, n_.unsent, n_.in_progress, n_.success));
     std::int64_t boost = 0;
     if (n_.over > 0) {
         if (params_.priority_on_over != 0) {
@@ -223,10 +249,11 @@ void Planner::create_results(int wanted) {
             boost = params_.priority_on_over_except_error;
         }
     }
+    // Jobs of a size class wait until size_regulator lets them out (seed 003).
+    const bool regulated = wu_.size_class >= 0 && params_.apps_with_size_classes.contains(wu_.appid);
     plan_.create = {.count = wanted,
                     .first_suffix = n_.max_suffix + 1,
-                    // Jobs of a size class wait until size_regulator lets them out (seed 003).
-                    .state = wu_.size_class >= 0 ? ServerState::kInactive : ServerState::kUnsent,
+                    .state = regulated ? ServerState::kInactive : ServerState::kUnsent,
                     .priority = wu_.priority + boost};
 }
 
@@ -245,8 +272,10 @@ void Planner::finish_up() {
     }
     WorkunitChange& wu = plan_.workunit;
     // The assimilator put it off until everything is over.
-    if (all_over && wu.assimilate_state == AssimilateState::kInit && wu_.canonical_resultid > 0)
+    if (all_over && wu.assimilate_state == AssimilateState::kInit && wu_.canonical_resultid > 0) {
         wu.assimilate_state = AssimilateState::kReady;
+        note("Deferred assimilation now set to ASSIMILATE_STATE_READY");
+    }
 
     std::int64_t deletion_time = kNever;
     if (wu.assimilate_state == AssimilateState::kDone) {
@@ -271,7 +300,9 @@ void Planner::release_files(bool all_over_and_validated) {
         const bool has_files = r.outcome == Outcome::kClientError ||
                                (r.outcome == Outcome::kSuccess && r.validate_state != ValidateState::kInit) ||
                                (r.outcome == Outcome::kValidateError && params_.compat_level >= 1);
-        if (has_files) r.file_delete_state = FileDeleteState::kReady;
+        if (!has_files) continue;
+        r.file_delete_state = FileDeleteState::kReady;
+        note(r, "file_delete_state:=>READY");
     }
 }
 

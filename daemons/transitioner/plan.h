@@ -1,6 +1,7 @@
 #pragma once
 // What a workunit and its results become. Upstream: handle_wu() of the transitioner. Pure: facts in, decisions out;
 // tests/unit/transitioner has one case for each rule.
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct TransitionParams {
     std::int64_t delete_delay = 0;                   ///< s after the last report before files may go
     bool hr_class_static = false;
     int daily_result_quota = 0;
+    bool details = false;  ///< TransitionPlan::details is wanted
+    /// Apps whose jobs size_regulator releases; nobody would ever release those of others.
+    std::set<Id> apps_with_size_classes{};
 };
 
 /// Results to make.
@@ -30,7 +34,8 @@ struct TransitionPlan {
     NewResults create;
     WorkunitChange workunit;
     std::vector<TimedOut> timed_out;
-    std::vector<std::string> notes;  ///< what happened, for the log
+    std::vector<std::string> notes;    ///< what happened, for the log; upstream's lines
+    std::vector<std::string> details;  ///< the same for -d 4
 };
 
 TransitionPlan plan_transition(const TransitionFacts& facts, const TransitionParams& params, std::int64_t now);

@@ -1,5 +1,6 @@
 #include "transitioner.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <chrono>
@@ -20,6 +21,10 @@ constexpr std::size_t kMaxNameLength = 191;  ///< result.name
 constexpr int kFailuresInARow = 20;
 /// Lines a pass about workunits that failed; the summary counts the rest.
 constexpr int kMaxComplaints = 50;
+
+std::string time_text(std::int64_t time) {
+    return time >= kNever ? "never" : fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<time_t>(time)));
+}
 
 double steady_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -49,6 +54,8 @@ std::string ResultTemplates::expand(const std::string& file, const std::string& 
 
 PassResult Transitioner::pass() {
     templates_.forget();
+    params_.details = log_enabled(LogLevel::kDebug);
+    params_.apps_with_size_classes = store_.apps_with_size_classes();
     pass_ = {};
     const std::int64_t now = env_.clock.now_sec();
     const double start = steady_seconds();
@@ -130,7 +137,7 @@ void Transitioner::show(std::span<const Id> ids) {
         fmt::print(
             "WU#{} {}: next look at {}, need_validate {}, error_mask {}, assimilate_state {}, file_delete_state "
             "{}, {} new results\n",
-            f.wu.id, f.wu.name, plan.workunit.transition_time, static_cast<int>(plan.workunit.need_validate),
+            f.wu.id, f.wu.name, time_text(plan.workunit.transition_time), static_cast<int>(plan.workunit.need_validate),
             plan.workunit.error_mask, static_cast<int>(plan.workunit.assimilate_state),
             static_cast<int>(plan.workunit.file_delete_state), plan.create.count);
         for (const ResultChange& c : plan.results)
@@ -145,14 +152,16 @@ TransitionWrites Transitioner::decide(const std::vector<TransitionFacts>& facts,
     TransitionWrites writes;
     for (const TransitionFacts& f : facts) {
         TransitionPlan plan = plan_transition(f, params_, now);
-        for (const std::string& note : plan.notes) say(f.wu, false, note);
+        for (const std::string& detail : plan.details) say(f.wu, LogLevel::kDebug, detail);
+        for (const std::string& note : plan.notes) say(f.wu, LogLevel::kNormal, note);
         if (plan.create.count > 0) {
             try {
                 std::vector<Result> made = new_results(f.wu, plan.create, now);
                 page_.created += static_cast<int>(made.size());
                 std::move(made.begin(), made.end(), std::back_inserter(writes.created));
             } catch (const Error& e) {
-                say(f.wu, true, fmt::format("no results made: {}; looked at again in {} s", e.what(), kRetryDelay));
+                say(f.wu, LogLevel::kCritical,
+                    fmt::format("no results made: {}; looked at again in {} s", e.what(), kRetryDelay));
                 postpone_creation(plan, now, kRetryDelay);
             }
         }
@@ -189,13 +198,13 @@ std::vector<Result> Transitioner::new_results(const Workunit& wu, const NewResul
     return results;
 }
 
-void Transitioner::say(const Workunit& wu, bool bad, const std::string& text) {
-    if (bad && pass_.failed + page_.failed++ >= kMaxComplaints) return;
-    messages_.push_back({bad, fmt::format("[WU#{} {}] {}", wu.id, wu.name, text)});
+void Transitioner::say(const Workunit& wu, LogLevel level, const std::string& text) {
+    if (level == LogLevel::kCritical && pass_.failed + page_.failed++ >= kMaxComplaints) return;
+    messages_.push_back({level, fmt::format("[WU#{} {}] {}", wu.id, wu.name, text)});
 }
 
 void Transitioner::log_messages() {
-    for (const Message& m : messages_) log_at(m.bad ? LogLevel::kCritical : LogLevel::kNormal, "{}", m.text);
+    for (const Message& m : messages_) log_at(m.level, "{}", m.text);
 }
 
 void Transitioner::log_summary(double seconds) const {

@@ -8,6 +8,7 @@
 
 #include "daemons/transitioner/plan.h"
 #include "sluice/base/env.h"
+#include "sluice/base/log.h"
 #include "sluice/base/signing.h"
 #include "sluice/daemon/daemon.h"
 
@@ -56,7 +57,7 @@ class Transitioner {
 
   private:
     struct Message {
-        bool bad = false;
+        LogLevel level = LogLevel::kNormal;
         std::string text;
     };
     struct Summary {
@@ -69,7 +70,7 @@ class Transitioner {
     void show(std::span<const Id> ids);
     TransitionWrites decide(const std::vector<TransitionFacts>& facts, std::int64_t now);
     std::vector<Result> new_results(const Workunit& wu, const NewResults& create, std::int64_t now);
-    void say(const Workunit& wu, bool bad, const std::string& text);
+    void say(const Workunit& wu, LogLevel level, const std::string& text);
     void log_messages();
     void log_summary(double seconds) const;
 

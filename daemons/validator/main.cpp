@@ -2,6 +2,7 @@
 // result, grants credit and keeps the hosts' statistics. Upstream's program of that name, same options.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <span>
 
@@ -139,9 +140,16 @@ class Validator {
     }
 
     void report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write) {
-        for (const auto& v : plan.verdicts)
-            log_debug("[WU#{} {}] [RESULT#{}] validate_state {} outcome {}", facts.wu.id, facts.wu.name, v.result_id,
-                      static_cast<int>(v.validate_state), static_cast<int>(v.outcome));
+        for (const auto& v : write.results) {
+            const Result& r = *std::ranges::find(facts.results, v.id, &Result::id);
+            if (v.validate_state == ValidateState::kValid)
+                log_normal("[RESULT#{} {}] Valid; granted {:f} credit [HOST#{}]", r.id, r.name, v.granted_credit,
+                           r.hostid);
+            else if (v.validate_state == ValidateState::kInvalid)
+                log_normal("[RESULT#{} {}] Invalid [HOST#{}]", r.id, r.name, r.hostid);
+            else if (v.validate_state == ValidateState::kInconclusive)
+                log_normal("[RESULT#{} {}] Inconclusive [HOST#{}]", r.id, r.name, r.hostid);
+        }
         if (plan.canonical_resultid != 0)
             log_normal("[WU#{} {}] canonical result is {}; credit {:.6f}", facts.wu.id, facts.wu.name,
                        plan.canonical_resultid, write.canonical_credit);
@@ -279,6 +287,7 @@ int main(int argc, char** argv) {
     Flags flags;
     DaemonSettings daemon;
     daemon.name = "sample_bitwise_validator";
+    daemon.always_heeds_stop_file = true;
     CommandLine line(
         "sample_bitwise_validator", "validate results whose output files must be equal byte for byte",
         "A result is canonical when at least min_quorum results were good and more than half of the quorum "

@@ -1,10 +1,13 @@
 #include "pipeline.h"
 
+#include <chrono>
+
 #include "decision_log.h"
 #include "dispatch.h"
 #include "finish_reply.h"
 #include "rpc.h"
 #include "sched/rpc/messages.h"
+#include "sched/rpc/reply_delay.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 
@@ -54,7 +57,7 @@ std::optional<std::string> decide_once(RpcServices& services, const SchedulerReq
     log_messages(rpc);
     if (next == Stage::kContinue)
         log_normal("Sending reply to [HOST#{}]: {} results, delay req {:.2f}", rpc.host.id, rpc.reply.jobs.size(),
-                   rpc.reply.request_delay);
+                   delay_to_send(rpc.reply));
     log_decision(rpc);
     return write_reply(rpc.reply);
 }
@@ -117,6 +120,22 @@ std::string refuse_incomplete(RpcServices& services, const SchedulerRequest& req
     }
 }
 
+std::string answer(RpcServices& services, const RequestText& text) {
+    const ParsedRequest parsed = parse_request(text.text, services.limits);
+    if (text.forget) text.forget();
+    if (!parsed.request) {
+        log_normal("Incomplete request received from IP {}: {}", services.remote_address, parsed.error);
+        Screening nothing;
+        nothing.messages.push_back(messages::bad_request(parsed.error));
+        return nucleus(services, SchedulerRequest{}, nothing, Search::kBadRequest);
+    }
+    const SchedulerRequest& request = *parsed.request;
+    for (const std::string& tag : parsed.request->unknown_tags) log_debug("unrecognized tag in request: {}", tag);
+    const Screening screening = screen_client(services, request);
+    if (screening.finished) return nucleus(services, request, screening, ended_by_screening(screening));
+    return text.whole ? decide(services, request, screening) : refuse_incomplete(services, request, screening);
+}
+
 }  // namespace
 
 std::string come_back_later(const ProjectConfig& config, const std::string& message, double delay) {
@@ -124,20 +143,12 @@ std::string come_back_later(const ProjectConfig& config, const std::string& mess
 }
 
 std::string handle_rpc(RpcServices& services, const RequestText& text) {
+    const auto start = std::chrono::steady_clock::now();
     try {
-        const ParsedRequest parsed = parse_request(text.text, services.limits);
-        if (text.forget) text.forget();
-        if (!parsed.request) {
-            log_normal("Incomplete request received from IP {}: {}", services.remote_address, parsed.error);
-            Screening nothing;
-            nothing.messages.push_back(messages::bad_request(parsed.error));
-            return nucleus(services, SchedulerRequest{}, nothing, Search::kBadRequest);
-        }
-        const SchedulerRequest& request = *parsed.request;
-        for (const std::string& tag : parsed.request->unknown_tags) log_debug("unrecognized tag in request: {}", tag);
-        const Screening screening = screen_client(services, request);
-        if (screening.finished) return nucleus(services, request, screening, ended_by_screening(screening));
-        return text.whole ? decide(services, request, screening) : refuse_incomplete(services, request, screening);
+        std::string reply = answer(services, text);
+        log_normal("Scheduler ran {:.3f} seconds",
+                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        return reply;
     } catch (const std::exception& e) {
         log_critical("request from {} not handled: {}", services.remote_address, e.what());
         return come_back_later(services.config, "Server error: try again later", services.config.maintenance_delay);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sched/rpc/reply.h"
+#include "sched/rpc/reply_delay.h"
 #include "sched/rpc/write_parts.h"
 #include "sluice/base/text.h"
 
@@ -79,12 +80,6 @@ void write_messages(std::string& out, const SchedulerReply& reply) {
     if (all.empty()) return;
     std::ranges::replace(all, '\n', ' ');
     out += fmt::format("<message priority=\"{}\">{}</message>\n", notice ? "notice" : "low", all);
-}
-
-double delay_to_send(const SchedulerReply& reply) {
-    const double interval = reply.min_sendwork_interval;
-    const double least = interval > 0 ? std::max(1.01 * interval, interval + 1) : 0;
-    return std::min(std::max(finite_or_zero(reply.request_delay), least), kMaxDelay);
 }
 
 void write_nucleus(std::string& out, const SchedulerReply& reply) {
@@ -166,6 +161,12 @@ void write_rest(std::string& out, const SchedulerReply& reply) {
 
 }  // namespace
 }  // namespace rpc
+
+double delay_to_send(const SchedulerReply& reply) {
+    const double interval = reply.min_sendwork_interval;
+    const double least = interval > 0 ? std::max(1.01 * interval, interval + 1) : 0;
+    return std::min(std::max(finite_or_zero(reply.request_delay), least), rpc::kMaxDelay);
+}
 
 std::string write_reply(const SchedulerReply& reply) {
     std::string out = "Content-type: text/xml\n\n<scheduler_reply>\n";

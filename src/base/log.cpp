@@ -12,7 +12,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +36,36 @@ void write_all(int fd, const char* data, std::size_t size) noexcept {
     }
 }
 
+bool same_file(const struct stat& a, const struct stat& b) { return a.st_ino == b.st_ino && a.st_dev == b.st_dev; }
+
+/// True if `path` holds another file than `fd`, or none.
+bool moved_away(int fd, const std::string& path) {
+    struct stat open_file {
+    }, there{};
+    return ::fstat(fd, &open_file) != 0 || ::stat(path.c_str(), &there) != 0 || !same_file(open_file, there);
+}
+
+/// Where the file is that stderr goes to; empty if that is none (a terminal, a pipe) or has no name any more.
+std::string file_of_stderr() {
+    struct stat info {};
+    if (::fstat(STDERR_FILENO, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink == 0) return "";
+    std::error_code none;
+    return std::filesystem::read_symlink("/proc/self/fd/2", none).string();
+}
+
+/// Programs of the web server's account and of the project's write the same logs: what one of them makes, the folder's
+/// group can write.
+void share_with_group(int fd, const std::string& path) {
+    struct stat file {
+    }, folder{};
+    const std::string parent = std::filesystem::path(path).parent_path().string();
+    if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_uid != ::geteuid() ||
+        ::stat(parent.c_str(), &folder) != 0)
+        return;
+    if (file.st_gid != folder.st_gid && ::fchown(fd, static_cast<uid_t>(-1), folder.st_gid) != 0) return;
+    if ((file.st_mode & 0060) != 0060) ::fchmod(fd, (file.st_mode & 07777) | 0060);
+}
+
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
   public:
     ~LineSink() override { close_file(); }
@@ -43,6 +76,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         close_file();
         path_ = path;
         fd_ = fd;
+        if (path.empty()) stderr_path_ = file_of_stderr();
     }
     /// The old file stays in use if the new one can't be opened: better a line in the rotated file than none.
     void reopen() {
@@ -53,14 +87,17 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         }
         open(path);
     }
-    /// True if the path holds another file by now, or none.
-    bool moved() {
-        std::lock_guard lock(mutex_);
-        if (path_.empty()) return false;
-        struct stat open_file {
-        }, there{};
-        return ::fstat(fd_, &open_file) != 0 || ::stat(path_.c_str(), &there) != 0 ||
-               open_file.st_ino != there.st_ino || open_file.st_dev != there.st_dev;
+    void follow_rotation() {
+        std::string path;
+        {
+            std::lock_guard lock(mutex_);
+            path = path_;
+        }
+        if (!path.empty()) {
+            if (moved_away(fd_, path)) open(path);
+        } else if (!stderr_path_.empty() && moved_away(STDERR_FILENO, stderr_path_)) {
+            move_stderr();
+        }
     }
     void start_copy() {
         std::lock_guard lock(mutex_);
@@ -90,24 +127,50 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
             throw FileError("Can't open the log file " + path + ": " + std::strerror(errno) +
                             "; check that its folder exists and that this user may write there");
         }
+        share_with_group(fd, path);
         return fd;
     }
     void close_file() {
         if (fd_ != STDERR_FILENO) ::close(fd_);
         fd_ = STDERR_FILENO;
     }
+    /// The name was found once, so it holds no symbolic link; one that stands there now is not ours to follow.
+    void move_stderr() {
+        struct stat old {
+        }, out{};
+        if (::fstat(STDERR_FILENO, &old) != 0) return;
+        const int fd = ::open(stderr_path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+                              static_cast<mode_t>(old.st_mode & 0777));
+        if (fd < 0)
+            throw FileError("Can't open the log file " + stderr_path_ + " anew: " + std::strerror(errno) +
+                            "; going on in the file that was moved away");
+        const bool stdout_too = ::fstat(STDOUT_FILENO, &out) == 0 && same_file(old, out);
+        ::dup2(fd, STDERR_FILENO);
+        if (stdout_too) ::dup2(fd, STDOUT_FILENO);
+        ::close(fd);
+    }
 
     std::string path_;
+    std::string stderr_path_;
     std::optional<std::string> copy_;
     int fd_ = STDERR_FILENO;
 };
 
+/// Ten thousandths of a second, as upstream has them (spdlog knows milli- and microseconds).
+class TenThousandths final : public spdlog::custom_flag_formatter {
+  public:
+    void format(const spdlog::details::log_msg& msg, const std::tm&, spdlog::memory_buf_t& out) override {
+        const auto since = std::chrono::duration_cast<std::chrono::microseconds>(msg.time.time_since_epoch()).count();
+        fmt::format_to(std::back_inserter(out), "{:04d}", since % 1000000 / 100);
+    }
+    std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<TenThousandths>(); }
+};
+
 std::unique_ptr<spdlog::formatter> make_formatter(const LogOptions& options) {
-    std::string pattern = "%Y-%m-%d %H:%M:%S.%f";
-    if (options.with_pid) pattern += " [PID=%-5P]";
-    pattern += "%v";
-    return std::make_unique<spdlog::pattern_formatter>(
-        pattern, options.utc ? spdlog::pattern_time_type::utc : spdlog::pattern_time_type::local);
+    auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
+    formatter->add_flag<TenThousandths>('*');
+    formatter->set_pattern(options.with_pid ? "%Y-%m-%d %H:%M:%S.%* UTC [PID=%-5P]%v" : "%Y-%m-%d %H:%M:%S.%* UTC%v");
+    return formatter;
 }
 
 /// The one log of the process; ready before main asks for anything (stderr, level normal).
@@ -165,10 +228,12 @@ void log_start_copy() { the_log().sink.start_copy(); }
 std::string log_take_copy() { return the_log().sink.take_copy(); }
 
 void log_follow_rotation() {
+    static std::atomic<bool> told{false};  // once, not each second
     try {
-        if (the_log().sink.moved()) the_log().sink.reopen();
+        the_log().sink.follow_rotation();
+        told = false;
     } catch (const FileError& e) {
-        log_line(LogLevel::kWarning, e.what());  // into the old file
+        if (!told.exchange(true)) log_line(LogLevel::kWarning, e.what());  // into the old file
     }
 }
 

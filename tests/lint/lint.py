@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 
 import rule_format
 import rule_layers
+import rule_log_lines
 import rule_policies
 import rule_sizes
 import rule_texts
@@ -24,6 +25,7 @@ RULES = {
     "policies": rule_policies.check,
     "forbidden": rule_texts.check_forbidden,
     "format": rule_format.check,
+    "log_lines": rule_log_lines.check,
 }
 
 

@@ -1,6 +1,6 @@
 #pragma once
-// The log of a program, in upstream's line shape:  YYYY-MM-DD HH:MM:SS.uuuuuu [PID=n    ] [kind] text
-// (the PID field only where a program asks for it). spdlog does the writing, in log.cpp only.
+// The log of a program, in upstream's line shape:  YYYY-MM-DD HH:MM:SS.uuuu UTC [PID=n    ] [kind] text
+// (the PID field only where a program asks for it; UTC whatever TZ says). spdlog does the writing, in log.cpp only.
 #include <fmt/core.h>
 
 #include <string>
@@ -12,10 +12,10 @@ namespace sluice {
 enum class LogLevel { kCritical = 1, kWarning = 2, kNormal = 3, kDebug = 4 };
 
 struct LogOptions {
-    std::string file;  ///< empty: stderr. Opened for append, mode 0664; re-opened by log_reopen()
+    std::string file;  ///< empty: stderr. Opened for append; its folder's group may write a new one
     LogLevel level = LogLevel::kNormal;
     bool with_pid = false;  ///< cgi, fcgi and file_upload_handler print [PID=n]
-    bool utc = false;       ///< upstream prints local time
+    bool utc = false;       ///< without effect: all programs print UTC, as upstream's
 };
 
 /// Call once, at the start of main. Throws FileError if the file can't be opened (stderr stays usable).
@@ -24,8 +24,8 @@ void log_set_level(LogLevel level);
 LogLevel log_level();
 /// For log rotation: closes the file and opens the same path again.
 void log_reopen();
-/// The same if the file was moved away or removed meanwhile; for programs that nobody signals. Never throws: the old
-/// file stays in use if a new one can't be opened.
+/// The same if the file (stderr's too, if it is one) was moved away or removed meanwhile; for programs that nobody
+/// signals. Never throws: the old file stays in use if a new one can't be opened.
 void log_follow_rotation();
 /// From now on lines are kept in memory too, until log_take_copy() hands them over.
 void log_start_copy();

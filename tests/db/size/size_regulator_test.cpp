@@ -21,6 +21,9 @@ TEST_F(SizePrograms, RegulatorFillsEachClassToTheHighMark) {
     EXPECT_EQ(unsent(1), 3);
     EXPECT_EQ(unsent(2), 12) << "above its low mark";
     EXPECT_NE(r.err.find("class 1: 17 more were wanted"), std::string::npos) << r.err;
+    for (const char* line : {" UTC 0 unsent for class 0 (multi)\n", " UTC 12 unsent for class 2 (multi)\n",
+                             " UTC releasing 20 jobs of size class 0 (multi)\n", " UTC 20 jobs released\n"})
+        EXPECT_NE(r.err.find(line), std::string::npos) << line << r.err;
 }
 
 TEST_F(SizePrograms, RegulatorOrders) {

@@ -122,7 +122,16 @@ TEST(Logged, ARequestAndItsReplyWithTheHostsNumberNewHostsToo) {
     const std::string log = log_take_copy();
     EXPECT_THAT(log, HasSubstr(" Request: [USER#1] [HOST#1] [IP 10.1.2.3] client 8.0.2\n"));
     EXPECT_THAT(log, HasSubstr(" Sending reply to [HOST#1]: 1 results, delay req 0.00\n"));
+    EXPECT_THAT(log, testing::ContainsRegex(" Scheduler ran [0-9]+\\.[0-9]{3} seconds\n"));
     EXPECT_THAT(log, testing::Not(HasSubstr("HOST#0")));
+}
+
+TEST(Logged, TheDelayThatTheReplyCarries) {
+    RpcWorld w("<min_sendwork_interval>6</min_sendwork_interval>");
+    log_start_copy();
+    const ReplyText reply = w.send(RequestText{});
+    EXPECT_THAT(log_take_copy(), HasSubstr("results, delay req 7.00\n"));
+    EXPECT_EQ(reply.value("request_delay"), "7.000000");
 }
 
 }  // namespace

@@ -22,10 +22,12 @@ TEST(Plan, ANewWorkunitGetsTargetNresultsResults) {
     EXPECT_EQ(plan.workunit.transition_time, kNow + 864000);
 }
 
-TEST(Plan, JobsOfASizeClassAreMadeInactive) {
+TEST(Plan, JobsOfASizeClassAreMadeInactiveWhereTheirAppHasThem) {
     for (const int size_class : {-1, 0, 2}) {
         AWorkunit wu;
         wu.facts.wu.size_class = size_class;
+        EXPECT_EQ(wu.plan().create.state, ServerState::kUnsent) << size_class << ": no regulator would release it";
+        wu.params.apps_with_size_classes = {wu.facts.wu.appid};
         EXPECT_EQ(wu.plan().create.state, size_class < 0 ? ServerState::kUnsent : ServerState::kInactive) << size_class;
     }
 }

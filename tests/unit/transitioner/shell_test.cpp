@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "daemons/transitioner/transitioner.h"
+#include "sluice/base/log.h"
+#include "sluice/base/text.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_transition_store.h"
 #include "tests/support/fixed_rng.h"
@@ -51,9 +53,50 @@ class Shell : public testing::Test {
     ResultTemplates templates{project.path(), "http://x/upload", nullptr};
 };
 
+/// The lines of a pass at -d 4, without their time stamps.
+std::vector<std::string> logged(const std::function<void()>& pass) {
+    log_set_level(LogLevel::kDebug);
+    log_start_copy();
+    pass();
+    const std::string text = log_take_copy();
+    log_set_level(LogLevel::kNormal);
+    std::vector<std::string> lines;
+    for (const auto line : split(text, '\n'))
+        if (const auto at = line.find(" UTC "); at != std::string_view::npos) lines.emplace_back(line.substr(at + 5));
+    return lines;
+}
+
+// As upstream words it, at its levels: admins' scripts look for these.
+TEST_F(Shell, WhatItDoesIsLoggedAsUpstreamDoes) {
+    using Lines = std::vector<std::string>;
+    workunit(4).target_nresults = 2;
+    EXPECT_THAT(
+        logged([&] { pass(); }),
+        testing::IsSupersetOf(
+            Lines{"[debug] [WU#4 wu4] 0 results: unsent 0, in_progress 0, over 0 (success 0, error 0, couldnt_send 0, "
+                  "no_reply 0, didnt_need 0)",
+                  "[WU#4 wu4] Generating 2 more results (2 target - 0 unsent - 0 in progress - 0 success)",
+                  "[debug] [WU#4 wu4] setting transition_time to " + std::to_string(now() + 864000)}));
+    auto first = db.results.begin(), second = std::next(first);
+    first->second.server_state = ServerState::kOver;
+    first->second.outcome = Outcome::kSuccess;
+    second->second.server_state = ServerState::kInProgress;
+    second->second.report_deadline = now() - 3;
+    db.workunits[4].transition_time = now() - 1;
+    db.workunits[4].max_total_results = 2;
+    const std::string times = std::to_string(now() - 3) + " < " + std::to_string(now());
+    EXPECT_THAT(logged([&] { pass(); }),
+                testing::IsSupersetOf(Lines{"[WU#4 wu4] need_validate:=>true",
+                                            "[WU#4 wu4] [RESULT#2 wu4_1] result timed out (" + times +
+                                                ") server_state:IN_PROGRESS=>OVER; outcome:NO_REPLY",
+                                            "[WU#4 wu4] WU has too many total results (2)",
+                                            "[WU#4 wu4] error_mask:8 assimilate_state:INIT=>READY"}));
+}
+
 TEST_F(Shell, ResultsAreMadeFromTheTemplate) {
     Workunit& wu = workunit(4);
     wu.batch = 9, wu.priority = 3, wu.size_class = 1;
+    db.apps[1].n_size_classes = 3;
     EXPECT_EQ(pass(), PassResult::kWorked);
     ASSERT_EQ(db.results.size(), 1u);
     const Result& r = db.results.begin()->second;
