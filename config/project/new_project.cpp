@@ -161,6 +161,7 @@ TemplateValues values_of(const NewProject& project) {
         {"SHORT_NAME", project.short_name},
         {"LONG_NAME", project.long_name},
         {"HOST", project.host},
+        {"OWNER", project.owner},
         {"MASTER_URL", project.master_url()},
         {"SCHEDULER_URL", project.scheduler_url()},
         {"DOWNLOAD_URL", project.master_url() + "download"},
@@ -228,6 +229,7 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {project.short_name + ".httpd.fcgi.conf", httpd_conf(project, values, Gateway::kFcgid), 0664},
         {project.short_name + ".httpd.proxy.conf", httpd_conf(project, values, Gateway::kProxy), 0664},
         {project.short_name + ".cronjob", plain("cronjob"), 0664},
+        {project.short_name + ".logrotate", plain("logrotate"), 0644},
         {project.short_name + ".readme", plain("readme"), 0664},
     };
 }

@@ -14,6 +14,7 @@ struct NewProject {
     std::string db_name, db_user, db_passwd, db_host;
     std::string db_socket;           ///< empty: the default one
     std::string web_user;            ///< who Apache runs as; empty: not known
+    std::string owner;               ///< "USER GROUP" who own the project's files, for logrotate
     bool web_user_in_group = false;  ///< it can write the folders that need it
     bool upload_certificates = true;
     int compat_level = 0;

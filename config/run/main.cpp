@@ -1,4 +1,5 @@
 // start, stop and status: one program reached by three names. Stands for upstream's bin/start.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -157,15 +158,25 @@ void prepare_environment(const RunContext& context) {
     const std::string bin = context.folders.bin.string();
     ::setenv("PATH", (path == nullptr ? bin : bin + ":" + path).c_str(), 1);
     ::setenv("BOINC_PROJECT_DIR", context.folders.project.c_str(), 1);
+}
+
+/// Only what starts or stops something may make one: whoever asks for the status (root, a monitor) is not its owner.
+void make_folders(const RunContext& context) {
     for (const fs::path& folder : {context.folders.tmp, context.folders.log, context.folders.pid}) {
         std::error_code error;
         fs::create_directories(folder, error);
         if (error) throw FileError(fmt::format("Can't make the folder {}: {}", folder.string(), error.message()));
     }
+    // The web server's account, which writes these too, can't make files that ours may write to.
+    for (const char* name : {"scheduler.log", "file_upload_handler.log"}) {
+        const int fd = ::open((context.folders.log / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0664);
+        if (fd >= 0) ::close(fd);
+    }
 }
 
 int run_locally(Command command, const RunContext& context) {
     if (command == Command::kStatus) return command_status(context);
+    make_folders(context);
     const auto lock = RunLock::try_take(context.folders.pid / ("start.lock." + context.folders.host));
     const bool cron = command == Command::kCron || command == Command::kCronTasks;
     if (!lock) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/log.h"
 #include "sluice/daemon/daemon.h"
 
 namespace sluice {
@@ -110,6 +111,7 @@ bool stop_requested() {
     const auto now = SteadyClock::now();
     if (s.looked && Seconds(now - *s.looked).count() < s.look_interval) return false;
     s.looked = now;
+    log_follow_rotation();
     std::error_code ignored;
     s.file_present = std::filesystem::exists(s.stop_file, ignored);
     return s.file_present;

@@ -2,6 +2,7 @@
 // attach by, Apache fragments, cron line. Stands for upstream's make_project; options that both have mean the
 // same.
 #include <fmt/format.h>
+#include <grp.h>
 #include <netdb.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -36,6 +37,11 @@ struct Arguments {
 std::string user_name() {
     const passwd* entry = ::getpwuid(::geteuid());
     return entry == nullptr ? "root" : entry->pw_name;
+}
+
+std::string group_name() {
+    const group* entry = ::getgrgid(::getegid());
+    return entry == nullptr ? "root" : entry->gr_name;
 }
 
 std::string home() {
@@ -120,6 +126,7 @@ void fill_in(Arguments& arguments, const std::vector<std::string>& names, const 
     if (project.web_user.empty()) project.web_user = usual_web_user();
     if (!arguments.database.admin_user.empty() && project.db_passwd.empty()) project.db_passwd = random_hex(12);
     project.host = short_host_name();
+    project.owner = user_name() + " " + group_name();
     project.upload_certificates = !arguments.no_certificates;
     project.shmem_key = 0x11110000u + static_cast<std::uint32_t>(make_system_rng()->below(0x10000));
     arguments.source.prefix = prefix.empty() ? own_prefix() : fs::absolute(prefix).lexically_normal();

@@ -20,9 +20,11 @@ struct DaemonSettings {
     std::filesystem::path project;  ///< project root
     double sleep_interval = 5;      ///< s between idle passes
     double wake_poll = 0.25;        ///< s between looks at `also_wake`
-    /// Run until a pass is not kWorked, then exit (0; 1 if the pass failed). stop_daemons is not looked at,
-    /// as upstream.
+    /// Run until a pass is not kWorked, then exit (0; 1 if the pass failed). stop_daemons is not looked at, as
+    /// upstream's transitioner …
     bool one_pass = false;
+    /// … unless this is set: upstream's validators and assimilators do nothing while it is there.
+    bool always_heeds_stop_file = false;
     /// Non-empty: an exclusive lock PROJECT/pid_HOST/<lock_name>.run is held; a second copy says who holds it
     /// and exits 1. Empty: several copies may run.
     std::string lock_name;
@@ -31,7 +33,7 @@ struct DaemonSettings {
 };
 
 /// A stop was asked for: SIGTERM, SIGINT or SIGHUP came, or PROJECT/stop_daemons exists (looked at once a
-/// second). Long passes ask between batches and return early.
+/// second; a log that was moved away is noticed then, too). Long passes ask between batches and return early.
 bool stop_requested();
 
 /// Sleeps up to `seconds`, wakes at once on a stop; returns stop_requested(). `also_wake` (may be empty) is

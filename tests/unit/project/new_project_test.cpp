@@ -101,6 +101,14 @@ TEST(NewProjectFiles, AnotherSocketIsKnownEverywhere) {
     }
 }
 
+TEST(NewProjectFiles, LogsAreRotatedAsTheirOwner) {
+    NewProject project = a_project();
+    project.owner = "boinc staff";
+    const std::string text = text_of(project, "tiles.logrotate");
+    EXPECT_THAT(text, AllOf(HasSubstr("\"/srv/boinc/tiles/log_node7/*.log\""), HasSubstr("su boinc staff\n"),
+                            HasSubstr("    create\n"), Not(HasSubstr("postrotate"))));
+}
+
 TEST(NewProjectFiles, LettersOfAllLanguagesMayBeInTheFoldersName) {
     NewProject project = a_project();
     project.root = "/srv/Größe&(1)/tiles";
