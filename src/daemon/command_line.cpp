@@ -185,7 +185,8 @@ void CommandLine::section(const std::string& title, const std::string& text) {
 }
 
 int CommandLine::fail(const std::string& message) const {
-    std::fputs((impl_->doc.program + ": " + message + "\n\n" + usage_text(impl_->doc)).c_str(), stderr);
+    std::fputs((impl_->doc.program + ": " + message + " (" + impl_->doc.program + " --help tells more)\n").c_str(),
+               stderr);
     return 1;
 }
 
@@ -196,7 +197,7 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
     try {
         impl_->app.parse(std::move(args));
     } catch (const CLI::CallForHelp&) {
-        std::fputs(usage_text(impl_->doc).c_str(), stderr);
+        std::fputs(usage_text(impl_->doc).c_str(), stdout);
         return 0;
     } catch (const CLI::CallForVersion& version) {
         std::puts(version.what());
@@ -209,8 +210,13 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
         return 0;
     }
     if (impl_->extra != nullptr) *impl_->extra = impl_->app.remaining();
-    if (impl_->values.contains("debug_level"))
-        log_set_level(static_cast<LogLevel>(std::clamp(impl_->debug_level, 1, 4)));
+    if (impl_->values.contains("debug_level")) {
+        const int level = std::clamp(impl_->debug_level, 1, 4);
+        log_set_level(static_cast<LogLevel>(level));
+        // Upstream takes any number; an old command line must go on starting its daemon.
+        if (level != impl_->debug_level)
+            log_warning("--debug_level {} is taken as {}: the levels are 1 to 4", impl_->debug_level, level);
+    }
     return std::nullopt;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // Command lines as upstream's programs have them: --name VALUE and -name VALUE are the same, values are the
-// next arguments, -h/--help prints the usage on stderr (exit 0), -v/--version the version on stdout (exit 0),
-// an unknown option or a missing value prints a message and the usage on stderr (exit 1). CLI11 does the
-// parsing (in the .cpp).
+// next arguments, -h/--help prints the usage on stdout (exit 0), -v/--version the version on stdout (exit 0),
+// an unknown option or a missing value prints one line on stderr that names it and --help (exit 1). CLI11 does
+// the parsing (in the .cpp).
 // --man prints the man page (roff), made from the same text.
 #include <cstdint>
 #include <memory>
@@ -41,7 +41,7 @@ class CommandLine {
     void allow_extra(std::vector<std::string>& target);
     /// Sections of the man page: "FILES", "SIGNALS", "EXIT STATUS", "EXAMPLES"; plain text.
     void section(const std::string& title, const std::string& text);
-    /// Refuse the command line after parsing, with usage (exit 1): required options, lo > hi …
+    /// Refuse the command line after parsing, in one line (exit 1): required options, lo > hi …
     int fail(const std::string& message) const;
 
     /// nullopt: go on; otherwise the status to exit with (everything has been printed).

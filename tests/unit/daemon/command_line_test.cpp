@@ -119,7 +119,8 @@ TEST(CommandLine, WhatIsWrongIsNamedWithTheUsage) {
         Program p;
         EXPECT_EQ(p.parse(args), 1) << expected;
         EXPECT_THAT(p.err, HasSubstr(expected));
-        EXPECT_THAT(p.err, HasSubstr("usage: feeder"));
+        EXPECT_THAT(p.err, testing::EndsWith(" (feeder --help tells more)\n"));
+        EXPECT_EQ(std::count(p.err.begin(), p.err.end(), '\n'), 1) << p.err;
         EXPECT_EQ(p.out, "");
     }
 }
@@ -131,14 +132,14 @@ TEST(CommandLine, LeadingZerosAreDecimal) {
     EXPECT_EQ(p.big, 9);
 }
 
-TEST(CommandLine, HelpGoesToStderrVersionToStdout) {
+TEST(CommandLine, HelpAndVersionGoToStdout) {
     for (const char* option : {"-h", "--help", "-help"}) {
         Program p;
         EXPECT_EQ(p.parse({"--one_pass", option}), 0);
-        EXPECT_EQ(p.out, "");
+        EXPECT_EQ(p.err, "");
         for (const char* text : {"usage: feeder", "--sleep_interval S", "-d, --debug_level N",
                                  "Seconds between passes.", "infile", "Second - with", "EXIT STATUS"}) {
-            EXPECT_THAT(p.err, HasSubstr(text));
+            EXPECT_THAT(p.out, HasSubstr(text));
         }
     }
     for (const char* option : {"-v", "--version", "-version"}) {
@@ -171,6 +172,10 @@ TEST(CommandLine, DebugLevelIsForcedIntoItsRange) {
     EXPECT_EQ(log_level(), LogLevel::kCritical);
     high.parse({"-d", "17"});
     EXPECT_EQ(log_level(), LogLevel::kDebug);
+    EXPECT_THAT(high.err, HasSubstr("[warning] --debug_level 17 is taken as 4: the levels are 1 to 4\n"));
+    Program highest;
+    highest.parse({"-d", "4"});
+    EXPECT_EQ(highest.err, "");
     log_set_level(LogLevel::kNormal);
 }
 
@@ -187,12 +192,12 @@ TEST(CommandLine, UnknownOptionsAreHandedOnInTheirOrder) {
     EXPECT_EQ(extra, (std::vector<std::string>{"--stderr_string", "a b", "--delay", "3", "--is_gzip"}));
 }
 
-TEST(CommandLine, FailPrintsTheUsage) {
+TEST(CommandLine, FailIsOneLineThatPointsToTheHelp) {
     Program p;
     testing::internal::CaptureStderr();
     EXPECT_EQ(p.line.fail("--lo is above --hi"), 1);
     EXPECT_THAT(testing::internal::GetCapturedStderr(),
-                testing::StartsWith("feeder: --lo is above --hi\n\nusage: feeder"));
+                testing::StrEq("feeder: --lo is above --hi (feeder --help tells more)\n"));
 }
 
 }  // namespace

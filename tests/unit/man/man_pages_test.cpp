@@ -62,14 +62,14 @@ TEST(ManPages, AreMadeFromTheTextOfHelp) {
             EXPECT_THAT(page, testing::HasSubstr(part)) << name;
         const test::RunResult help = test::run({program.string(), "--help"});
         EXPECT_EQ(help.status, 0) << name;
-        const auto in_help = options_of(help.err, std::regex(R"(\n  (-[^ ,]+(, -[^ ,]+)*))"));
+        const auto in_help = options_of(help.out, std::regex(R"(\n  (-[^ ,]+(, -[^ ,]+)*))"));
         std::string plain = std::regex_replace(page, std::regex(R"(\\-)"), "-");
         const auto in_page = options_of(plain, std::regex(R"(\n\.B (-[^ ,\n]+(, -[^ ,\n]+)*))"));
         EXPECT_TRUE(in_help.contains("--help")) << name << " has no --help";
         EXPECT_EQ(in_page, in_help) << name;
         // Every sentence of the help stands in the page: compared by the last words of each option's text.
         const std::string page_words = words(page);
-        std::istringstream lines(help.err);
+        std::istringstream lines(help.out);
         bool in_options = false;
         for (std::string line; std::getline(lines, line);) {
             if (line.starts_with("options")) in_options = true;
