@@ -125,6 +125,7 @@ int main(int argc, char** argv) {
     DaemonSettings daemon;
     daemon.name = "script_assimilator";
     daemon.sleep_interval = 10;
+    daemon.always_heeds_stop_file = true;
     CommandLine line("script_assimilator", "run a script for every finished workunit",
                      "The script is bin/SCRIPT; its exit status 0 means that the workunit is done. For a workunit that "
                      "failed it is called as SCRIPT --error MASK WUNAME WUID BATCH.");

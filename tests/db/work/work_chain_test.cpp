@@ -42,6 +42,47 @@ TEST_F(WorkChain, CreateWorkSaysWhatIsWrongAndInsertsNothing) {
     EXPECT_EQ(count("1"), 1);
 }
 
+TEST_F(WorkChain, EveryJobOfAnAppWithSizeClassesHasOneAndNoOther) {
+    stage("f1");
+    const auto create = [&](const std::string& name, std::vector<std::string> more) {
+        std::vector<std::string> args{"create_work", "--appname", "a", "--wu_name", name};
+        args.insert(args.end(), more.begin(), more.end());
+        args.push_back("f1");
+        return run_program(args);
+    };
+    const auto class_of = [&](SqlLiteral name) {
+        return number_of(db_, Sql("SELECT size_class FROM workunit WHERE name='") << name << "'");
+    };
+    ASSERT_EQ(create("unknown", {"--rsc_fpops_est", "1e15"}).status, 0);
+    EXPECT_EQ(class_of("unknown"), 0) << "no job of any class is known: the smallest";
+    db_.execute(Sql("DELETE FROM workunit"));
+    ASSERT_EQ(create("small", {"--size_class", "0", "--rsc_fpops_est", "1e12"}).status, 0);
+    ASSERT_EQ(create("large", {"--size_class", "2", "--rsc_fpops_est", "1e14"}).status, 0);
+    ASSERT_EQ(create("by_size", {"--rsc_fpops_est", "3e13"}).status, 0);
+    EXPECT_EQ(class_of("by_size"), 2);
+    ASSERT_EQ(create("by_size_too", {"--rsc_fpops_est", "2e12"}).status, 0);
+    EXPECT_EQ(class_of("by_size_too"), 0);
+
+    for (const char* classes : {"0", "1"}) {  // 1: it can be accelerated (seed 004)
+        db_.execute(Sql("UPDATE app SET n_size_classes=") << SqlText{classes});
+        const auto refused = create("nobody_releases_it", {"--size_class", "0"});
+        EXPECT_EQ(refused.status, 1);
+        EXPECT_NE(refused.err.find("app a has no size classes"), std::string::npos) << refused.err;
+        EXPECT_EQ(run_program({"create_work", "--appname", "a", "--stdin"}, "--size_class 0 f1\n").status, 1);
+        EXPECT_EQ(create(std::string("without_") + classes, {}).status, 0);
+    }
+    EXPECT_EQ(count("name LIKE 'nobody%'"), 0);
+    EXPECT_EQ(count("name LIKE 'without_%' AND size_class=-1"), 2);
+}
+
+TEST_F(WorkChain, ABatchThatDoesNotExistIsSaid) {
+    stage("f1");
+    const auto r = run_program({"create_work", "--appname", "a", "--wu_name", "b", "--batch", "77", "f1"});
+    EXPECT_EQ(r.status, 0) << "upstream's projects number jobs without a row, too";
+    EXPECT_NE(r.err.find("there is no batch 77"), std::string::npos) << r.err;
+    EXPECT_EQ(count("batch=77"), 1);
+}
+
 TEST_F(WorkChain, CreateWorkFromStdinInBulkAndTargets) {
     stage("f1");
     std::string lines;
@@ -197,6 +238,18 @@ TEST_F(WorkChain, AHostWithoutARecordOfTheVersionGetsNoneFromTheValidator) {
     EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM host_app_version")), 0) << "a quota of 1 would stop the host";
 }
 
+// Upstream keeps its samples of app versions for the next idle pass, which never comes with --one_pass.
+TEST_F(WorkChain, OnePassCountsForTheAppVersion) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    db_.execute(
+        Sql("INSERT INTO app_version (id, create_time, appid, version_num, platformid, xml_doc, min_core_version, "
+            "max_core_version, deprecated, plan_class, pfc_n, pfc_avg, pfc_scale, expavg_credit, expavg_time, beta) "
+            "VALUES (7,0,1,100,1,'',0,0,0,'',0,0,0,0,0,0)"));
+    ASSERT_EQ(run_program({"sample_bitwise_validator", "--app", "a", "--one_pass"}).status, 0);
+    EXPECT_EQ(rows_of(db_, Sql("SELECT pfc_n, expavg_credit>0 FROM app_version"), 2), (Table{{"1", "1"}}));
+}
+
 TEST_F(WorkChain, DebugCreditTellsWhatIsClaimed) {
     make_workunit(1);
     returned(10, 1, 1, "x");
@@ -243,6 +296,28 @@ TEST_F(WorkChain, AFailingScriptIsCalledAgainLaterAndDoesNotStopTheOthers) {
     EXPECT_NE(missing.err.find("absent returned 127 (is " + (project_ / "bin/absent").string() + " there"),
               std::string::npos)
         << missing.err;
+}
+
+// A cron task must not write during maintenance.
+TEST_F(WorkChain, ValidatorAndAssimilatorDoNothingWhileStopDaemonsIsThere) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    stage("g");
+    ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "z", "g"}).status, 0);
+    db_.execute(Sql("UPDATE workunit SET need_validate=0, error_mask=2, assimilate_state=1 WHERE name='z'"));
+    project_.write("bin/s", "#!/bin/sh\nexit 0\n");
+    fs::permissions(project_ / "bin/s", fs::perms::owner_all);
+    project_.write("stop_daemons", "");
+    const std::vector<std::string> validator{"sample_bitwise_validator", "--app", "a", "--one_pass"},
+        assimilator{"script_assimilator", "--app", "a", "--one_pass", "--script", "s wu_name"};
+    EXPECT_EQ(run_program(validator).status, 0);
+    EXPECT_EQ(run_program(assimilator).status, 0);
+    EXPECT_EQ(count("need_validate=1"), 1);
+    EXPECT_EQ(count("assimilate_state=1"), 1);
+    fs::remove(project_ / "stop_daemons");
+    EXPECT_EQ(run_program(validator).status, 0);
+    EXPECT_EQ(run_program(assimilator).status, 0);
+    EXPECT_EQ(count("need_validate=0 AND assimilate_state=2"), 2);
 }
 
 TEST_F(WorkChain, ValidatorOptionsAreChecked) {

@@ -198,6 +198,37 @@ TEST_F(DaemonTest, OtherErrorsAreRetriedAfterTheSleepInterval) {
     EXPECT_EQ(lines_with("[CRITICAL]"), 3);
 }
 
+// Upstream's validators and assimilators look at the trigger file whether they run once or not: a cron task must not
+// write during maintenance. Its transitioner does not.
+TEST_F(DaemonTest, WhetherOnePassHeedsTheStopFileIsTheProgramsChoice) {
+    settings.one_pass = true;
+    dir.write("stop_daemons", "");
+    EXPECT_EQ(run({gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(passes, 1u);
+    settings.always_heeds_stop_file = true;
+    passes = 0;
+    EXPECT_EQ(run({gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(passes, 0u);
+    EXPECT_EQ(lines_with("stop_daemons is present"), 1) << log();
+}
+
+TEST_F(DaemonTest, ALogThatWasMovedAwayIsLeft) {
+    const auto move_log = [this] {
+        fs::rename(dir / "log", dir / "log.1");
+        return PassResult::kIdle;
+    };
+    settings.sleep = {};  // the true one: the log is looked at where the trigger file is, once a second
+    settings.sleep_interval = 60;
+    const int status = run_daemon(
+        settings, {clock, rng}, [&] { return passes++ == 0 ? move_log() : PassResult::kFinished; },
+        [&] { return fs::exists(dir / "log"); });
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(passes, 2u) << "woken by the new file";
+    log_normal("after");
+    EXPECT_EQ(lines_with("after"), 1);
+    EXPECT_EQ(read_file(dir / "log.1").value_or("").find("after"), std::string::npos);
+}
+
 TEST_F(DaemonTest, OnePassFailsWithStatusOne) {
     settings.one_pass = true;
     EXPECT_EQ(run({fails_otherwise("broken")}), 1);
