@@ -114,7 +114,8 @@ std::string key_file_text(const std::filesystem::path& file, const char* kind) {
     auto text = read_file(file, 1 << 20);
     if (!text) {
         throw ConfigError("There is no " + std::string(kind) + " key " + file.string() +
-                          "; make a pair with: crypt_prog -genkey 1024 PRIVATE_FILE PUBLIC_FILE");
+                          "; a project that has clients needs the one it had (they refuse what a new one signs): "
+                          "restore it. For a new project: crypt_prog -genkey 1024 PRIVATE_FILE PUBLIC_FILE");
     }
     return std::move(*text);
 }

@@ -285,7 +285,10 @@ TEST_F(AppVersions, AreAskedFor) {
     EXPECT_THAT(in_project({"update_versions"}, "n\n").out,
                 AllOf(HasSubstr("(y/n)"), HasSubstr("0 app version(s) added")));
     EXPECT_FALSE(fs::exists(root_ / "download/render_1.0"));
-    EXPECT_THAT(in_project({"update_versions"}, "").out, HasSubstr("0 app version(s) added"));
+    const RunResult unanswered = in_project({"update_versions"}, "");
+    EXPECT_THAT(unanswered.out, HasSubstr("0 app version(s) added"));
+    EXPECT_THAT(unanswered.err, HasSubstr("use --noconfirm"));
+    EXPECT_EQ(unanswered.status, 1) << "a script must not believe that they were added";
     EXPECT_THAT(in_project({"update_versions"}, "y\n").out, HasSubstr("1 app version(s) added"));
 }
 
