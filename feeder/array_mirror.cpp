@@ -1,5 +1,7 @@
 #include "feeder/array_mirror.h"
 
+#include <algorithm>
+
 namespace sluice {
 
 void ArrayMirror::set(std::size_t slot, const HeldJob& job) {
@@ -22,6 +24,18 @@ std::vector<HeldJob> ArrayMirror::notice_taken(const JobArray& array) {
         if (jobs_[i].held && array.state(static_cast<std::uint32_t>(i)) == SlotState::kEmpty) taken.push_back(clear(i));
     }
     return taken;
+}
+
+std::uint32_t ArrayMirror::looks(std::size_t slot, const JobArray& array) const {
+    const std::uint32_t all = array.passed_over_count(static_cast<std::uint32_t>(slot));
+    return all - std::min(all, jobs_[slot].discounted_looks);
+}
+
+void ArrayMirror::restart_looks(const StreamKey& line, const JobArray& array) {
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+        if (jobs_[i].held && jobs_[i].line() == line)
+            jobs_[i].discounted_looks = array.passed_over_count(static_cast<std::uint32_t>(i));
+    }
 }
 
 ArrayShares ArrayMirror::shares(std::span<const std::uint32_t> slots) const {

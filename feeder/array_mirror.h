@@ -20,6 +20,10 @@ struct HeldJob {
     int hr_class = 0, size_class = -1;
     Id app_version_id = 0;
     bool held = false;
+    std::uint32_t discounted_looks = 0;  ///< of the array's passed_over_count(): see restart_looks()
+
+    /// The line of jobs that it can change places with: its app (--allapps) and HR class (<hr_allocate_slots>).
+    StreamKey line() const { return {candidate.stream.app, 0, 0, candidate.stream.hr_class}; }
 };
 
 class ArrayMirror {
@@ -35,6 +39,10 @@ class ArrayMirror {
     /// Slots that are EMPTY in the array though a job was put there, cleared here; what they held.
     std::vector<HeldJob> notice_taken(const JobArray& array);
     std::vector<std::uint32_t> empty_slots() const;
+    /// How many hosts looked at the job in a slot and could not take it, since it was put there or since the last
+    /// restart_looks() of its line: a sample.
+    std::uint32_t looks(std::size_t slot, const JobArray& array) const;
+    void restart_looks(const StreamKey& line, const JobArray& array);
     /// What these slots hold.
     ArrayShares shares(std::span<const std::uint32_t> slots) const;
 

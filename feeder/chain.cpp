@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -72,12 +73,29 @@ void Chain::set_apps(const std::vector<App>& apps) {
     enumerator.set_apps(ids);
 }
 
+namespace {
+
+std::array<std::filesystem::path, 2> hr_info_places(const std::filesystem::path& project) {
+    return {"../hr_info.txt", project / "hr_info.txt"};
+}
+
+}  // namespace
+
 HrInfo read_hr_info(const std::filesystem::path& project) {
-    for (const std::filesystem::path& file : {std::filesystem::path("../hr_info.txt"), project / "hr_info.txt"}) {
+    for (const std::filesystem::path& file : hr_info_places(project)) {
         if (const auto text = read_file(file, 1 << 20)) return parse_hr_info(*text, file.string());
     }
     throw ConfigError(
         "<hr_allocate_slots> needs hr_info.txt in the project's folder, and there is none; run census, which writes it");
+}
+
+std::optional<std::filesystem::file_time_type> hr_info_time(const std::filesystem::path& project) {
+    for (const std::filesystem::path& file : hr_info_places(project)) {
+        std::error_code error;
+        const auto time = std::filesystem::last_write_time(file, error);
+        if (!error) return time;
+    }
+    return std::nullopt;
 }
 
 }  // namespace sluice

@@ -35,5 +35,7 @@ struct Chain {
 
 /// ../hr_info.txt as upstream reads it, else PROJECT/hr_info.txt. Throws ConfigError.
 HrInfo read_hr_info(const std::filesystem::path& project);
+/// When the file that read_hr_info() would read was written; nullopt: there is none.
+std::optional<std::filesystem::file_time_type> hr_info_time(const std::filesystem::path& project);
 
 }  // namespace sluice

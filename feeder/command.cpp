@@ -39,8 +39,8 @@ void describe(CommandLine& line, Typed& t, FeederOptions& o) {
         "MINUTES");
     line.option(
         "--rotate_after", o.rotate_after,
-        "when the array is full, jobs that nobody took for so long give way to waiting ones, a tenth of the array at "
-        "most every tenth of this time; 0: never",
+        "when more than half of a full array are jobs that hosts looked at in vain for so long, those of least value "
+        "give way to waiting ones, a tenth at most every tenth of this time; 0: never",
         "SECONDS");
     line.option("--starvation_after", o.starvation_after, "report jobs that were passed over for so long; 0: never",
                 "SECONDS");

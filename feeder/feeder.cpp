@@ -1,6 +1,7 @@
 #include "feeder/feeder.h"
 
 #include <algorithm>
+#include <set>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
@@ -48,11 +49,14 @@ double Feeder::turn() {
 /// What needs no database.
 void Feeder::keep_house(double now) {
     array_.heartbeat(static_cast<std::int64_t>(now));
+    std::set<StreamKey> flowing;
     for (const HeldJob& job : mirror_.notice_taken(array_)) {
         ++tally_.taken;
+        if (options_.rotate_after > 0 && now - job.since >= options_.rotate_after) flowing.insert(job.line());
         starvation_.taken(job.candidate.row.id);
         if (chain_) chain_->enumerator.rest(job.candidate.row.id, now + kTakenRest);
     }
+    for (const StreamKey& line : flowing) mirror_.restart_looks(line, array_);
     if (!is_due(next_house_, now, kHouseInterval)) return;
     const int given_back = array_.reclaim_dead_claims();
     if (given_back == 0) return;
@@ -84,6 +88,7 @@ void Feeder::work(double now) {
     check_held_jobs(now);
     make_room(now);
     fill(now);
+    rotate(now);
     report_starvation(now);
 }
 

@@ -47,7 +47,11 @@ class Feeder {
     void reload(double now);
     void publish_tables(double now);
     void look_at_triggers(double now);
+    /// Slots by apps, HR types and classes, as the tables and hr_info.txt say now.
+    void renew_plan();
+    bool hr_info_changed();
     void refresh_credit_scales(double now);
+    void name_inactive_jobs();
     void fill(double now);
     void fill_empty_slots(double now);
     void publish(const std::vector<Placement>& placements, double now);
@@ -85,6 +89,8 @@ class Feeder {
     double next_house_ = 0, next_triggers_ = 0, next_reload_ = 0, next_scales_ = 0, next_check_ = 0, next_room_ = 0;
     double next_rotation_ = 0, next_starvation_ = 0, next_summary_ = 0;
     std::size_t check_from_ = 0;
+    std::optional<std::filesystem::file_time_type> hr_info_time_;
+    std::string inactive_said_;
     struct Tally {
         std::uint64_t added = 0, taken = 0, reclaimed = 0, not_needed = 0, withdrawn = 0, rotated = 0, purged = 0;
     } tally_, total_;

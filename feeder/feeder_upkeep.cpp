@@ -41,15 +41,31 @@ void Feeder::set_up(double now) {
     std::filesystem::remove(reread_trigger(), ignored);  // everything is about to be read anyway
     if (options_.is_main_feeder()) catalogue_.update_credit_scales();
     ProjectTables loaded = catalogue_.load_tables();
+    hr_info_changed();
     auto chain = std::make_unique<Chain>(config_, options_, store_, env_, [this](Id id) { return mirror_.holds(id); });
     chain->set_apps(loaded.apps);
     chain_ = std::move(chain);
     tables_ = std::move(loaded);
     publish_tables(now);
+    if (options_.is_main_feeder()) name_inactive_jobs();
     next_scales_ = now + kScalesInterval;
     next_reload_ = now + kReloadInterval;
     log_normal("read {} platforms, {} apps, {} app_versions, {} assignments", tables_.platforms.size(),
                tables_.apps.size(), tables_.versions.size(), tables_.broadcasts.size());
+}
+
+void Feeder::renew_plan() {
+    try {
+        chain_->set_apps(tables_.apps);
+    } catch (const ConfigError& e) {
+        log_critical("{}; going on with the slots as they were", e.what());
+    }
+}
+
+bool Feeder::hr_info_changed() {
+    if (!config_.hr_allocate_slots) return false;
+    const auto time = hr_info_time(config_.project_dir);
+    return std::exchange(hr_info_time_, time) != time;
 }
 
 /// New tables for the schedulers; jobs stay where they are, but for those of apps that are gone.
@@ -57,11 +73,7 @@ void Feeder::reload(double now) {
     const std::vector<App> before = std::exchange(tables_, catalogue_.load_tables()).apps;
     publish_tables(now);
     if (same_plan(before, tables_.apps)) return;
-    try {
-        chain_->set_apps(tables_.apps);
-    } catch (const ConfigError& e) {
-        log_critical("{}; going on with the slots as they were", e.what());
-    }
+    renew_plan();
     for (std::uint32_t slot = 0; slot < mirror_.size(); ++slot) {
         const HeldJob& job = mirror_.at(slot);
         if (!job.held) continue;
@@ -91,6 +103,9 @@ void Feeder::look_at_triggers(double now) {
     } else if (census_.changed(tables_.apps)) {
         publish_tables(now);
         log_normal("Files of size_census changed; {} apps have size quantiles", tables_.size_quantiles.size());
+    } else if (hr_info_changed()) {
+        renew_plan();
+        log_normal("hr_info.txt changed; HR classes share the slots by it");
     } else if (config_.compat_level > 0 && is_due(next_reload_, now, kReloadInterval)) {
         reload(now);
     }
@@ -105,6 +120,24 @@ void Feeder::refresh_credit_scales(double now) {
         if (changed > 0) log_normal("Credit scales: {} rows of apps and versions changed", changed);
     }
     reload(now);
+    if (options_.is_main_feeder()) name_inactive_jobs();
+}
+
+/// Of apps with size classes size_regulator does it. Said when it changes.
+void Feeder::name_inactive_jobs() {
+    std::string said;
+    for (const CatalogueStore::Inactive& i : catalogue_.inactive_for_ever()) {
+        const App* app = tables_.app(i.appid);
+        const std::string name = app != nullptr ? app->name : std::to_string(i.appid);
+        said += fmt::format("{}app {} class {}: {}{}", said.empty() ? "" : ", ", name, i.size_class,
+                            i.jobs >= CatalogueStore::kInactiveLookedAt ? "at least " : "", i.jobs);
+    }
+    if (std::exchange(inactive_said_, said) != said && !said.empty())
+        log_warning(
+            "INACTIVE jobs that no regulator will release, for their apps have no size classes ({}): give the app "
+            "n_size_classes and a size_regulator, or make them UNSENT with size_regulator --app_name APP --lo 1 --hi 1 "
+            "--one_pass --reclassify",
+            said);
 }
 
 /// Jobs in the array against the database, a part of the array at a time: what was cancelled, sent by others or is done
@@ -172,7 +205,6 @@ void Feeder::make_room(double now) {
             }
         }
     }
-    rotate(now);
 }
 
 void Feeder::purge_stale(double now) {
@@ -190,11 +222,13 @@ void Feeder::purge_stale(double now) {
                options_.purge_stale);
 }
 
+/// After filling: a slot that was emptied a moment ago is not one that nobody waits for.
 void Feeder::rotate(double now) {
     if (options_.rotate_after <= 0 || !is_due(next_rotation_, now, options_.rotate_after / 10)) return;
-    const auto is_wanted = chain_->filler.wanted_places(mirror_);
+    const auto looks = [this](std::uint32_t slot) { return mirror_.looks(slot, array_); };
+    const Rotation rotation{now, options_.rotate_after, looks, chain_->filler.wanted_places(mirror_)};
     std::size_t rotated = 0;
-    for (const std::uint32_t slot : slots_to_rotate(mirror_, now, options_.rotate_after, is_wanted)) {
+    for (const std::uint32_t slot : slots_to_rotate(mirror_, rotation)) {
         const auto job = withdraw(slot);
         if (!job) continue;
         ++rotated;
@@ -205,9 +239,10 @@ void Feeder::rotate(double now) {
         chain_->enumerator.rest(id, now + std::min(rest, std::max(kLongestRest, options_.rotate_after)), true);
     }
     tally_.rotated += rotated;
-    if (rotated > 0)
-        log_normal("{} jobs that nobody took for {:.0f} s give way to others for a while", rotated,
-                   options_.rotate_after);
+    if (rotated == 0) return;
+    log_normal("{} jobs that hosts looked at in vain for {:.0f} s give way to others for a while", rotated,
+               options_.rotate_after);
+    fill_empty_slots(now);
 }
 
 void Feeder::report_starvation(double now) {

@@ -42,6 +42,16 @@ HrInfo parse_hr_info(std::string_view text, const std::string& file) {
     return info;
 }
 
+std::string hr_info_text(const HrInfo& info) {
+    constexpr const char* kNames[kHrTypes] = {"", "fine", "coarse"};
+    std::string text;
+    for (std::size_t type = 1; type < kHrTypes; ++type) {
+        text += fmt::format("--------- {} ----------\n", kNames[type]);
+        for (std::size_t c = 0; c < kHrClasses; ++c) text += fmt::format("{} {:.6f}\n", c, info[type].at(c));
+    }
+    return text;
+}
+
 int hr_type_of(const App& app, int project_type) {
     return project_type != 0 ? project_type : static_cast<int>(app.homogeneous_redundancy);
 }

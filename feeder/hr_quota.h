@@ -18,6 +18,8 @@ inline constexpr int kHrClasses = 896;  ///< of each type; class 0 = not committ
 using HrInfo = std::array<std::vector<double>, kHrTypes>;
 /// Throws ConfigError that names `file`, the line and what was expected.
 HrInfo parse_hr_info(std::string_view text, const std::string& file);
+/// The file as upstream's census writes it. `info` has kHrClasses numbers for each type but the first.
+std::string hr_info_text(const HrInfo& info);
 
 /// The HR type of an app: its own or the project's.
 int hr_type_of(const App& app, int project_type);

@@ -92,6 +92,7 @@ class Program {
     }
 
     PassResult pass() {
+        if (array_ && !array_->current()) abandon_array();
         if (!array_) array_ = make_array(config_);
         if (!feeder_)
             feeder_ = std::make_unique<Feeder>(config_, options_, FeederParts{*array_, *store_, *catalogue_}, env_);
@@ -110,6 +111,16 @@ class Program {
         return PassResult::kWorked;
     }
 
+    /// Nobody can attach to a segment without a name, though who has it mapped goes on.
+    void abandon_array() {
+        log_warning(
+            "The job array's name in /dev/shm is gone (rm, or systemd's RemoveIPC when this account logged out: see "
+            "docs/install.md); making a new job array");
+        feeder_.reset();
+        array_->mark_closed();
+        array_.reset();
+    }
+
     PassResult end_of_one_pass() {
         if (!feeder_->trouble().empty()) {
             log_critical("{}; giving up, this was to be one pass", feeder_->trouble());
@@ -123,7 +134,7 @@ class Program {
         const auto reread = std::filesystem::path(config_.project_dir) / "reread_db";
         interruptible_sleep(std::max(seconds, kLeastSleep), [&] {
             array_->heartbeat(env_.clock.now_sec());
-            return g_dump_wanted != 0 || std::filesystem::exists(reread);
+            return g_dump_wanted != 0 || std::filesystem::exists(reread) || !array_->current();
         });
     }
 

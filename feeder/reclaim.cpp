@@ -1,9 +1,13 @@
 #include "feeder/reclaim.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace sluice {
 namespace {
+
+constexpr std::uint32_t kLooksInVain = 3;
 
 std::vector<std::uint32_t> held_slots(const ArrayMirror& mirror, const std::function<bool(const HeldJob&)>& wanted) {
     std::vector<std::uint32_t> slots;
@@ -20,16 +24,29 @@ std::vector<std::uint32_t> stale_slots(const ArrayMirror& mirror, double now, do
     return held_slots(mirror, [&](const HeldJob& job) { return now - job.since > age; });
 }
 
-std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, double now, double age,
-                                           const std::function<bool(std::uint32_t)>& is_wanted) {
-    auto slots = stale_slots(mirror, now, age);
-    std::stable_sort(slots.begin(), slots.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return mirror.at(a).since < mirror.at(b).since; });
-    const std::size_t most = std::max<std::size_t>(1, mirror.size() / 10);
+std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, const Rotation& rotation) {
+    struct Line {
+        std::size_t held = 0, stays = 0;
+        std::vector<std::uint32_t> stuck;
+    };
+    std::map<StreamKey, Line> lines;
+    for (const std::uint32_t slot : held_slots(mirror, [](const HeldJob&) { return true; })) {
+        Line& line = lines[mirror.at(slot).line()];
+        ++line.held;
+        if (rotation.now - mirror.at(slot).since > rotation.age && rotation.looks(slot) >= kLooksInVain)
+            line.stuck.push_back(slot);
+    }
     std::vector<std::uint32_t> chosen;
-    for (const std::uint32_t slot : slots) {
-        if (chosen.size() == most) break;
-        if (is_wanted(slot)) chosen.push_back(slot);
+    for (auto& [key, line] : lines) {
+        const std::size_t too_many = line.stuck.size() - std::min(line.stuck.size(), line.held / 2);
+        const std::size_t most = std::min(too_many, std::max<std::size_t>(1, line.held / 10));
+        std::erase_if(line.stuck, [&](std::uint32_t slot) { return !rotation.is_wanted(slot); });
+        std::stable_sort(line.stuck.begin(), line.stuck.end(), [&](std::uint32_t a, std::uint32_t b) {
+            const HeldJob &x = mirror.at(a), &y = mirror.at(b);
+            return std::pair(-x.candidate.major, x.since) < std::pair(-y.candidate.major, y.since);
+        });
+        chosen.insert(chosen.end(), line.stuck.begin(),
+                      line.stuck.begin() + static_cast<std::ptrdiff_t>(std::min(line.stuck.size(), most)));
     }
     return chosen;
 }

@@ -14,10 +14,17 @@ namespace sluice {
 /// Held for longer than `age` seconds.
 std::vector<std::uint32_t> stale_slots(const ArrayMirror& mirror, double now, double age);
 
-/// The longest held of those older than `age` for whose place somebody waits (`is_wanted` by slot), at most a tenth of
-/// the array at a time.
-std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, double now, double age,
-                                           const std::function<bool(std::uint32_t)>& is_wanted);
+/// What rotation goes by.
+struct Rotation {
+    double now = 0, age = 0;                            ///< nobody gives way who is held for less
+    std::function<std::uint32_t(std::uint32_t)> looks;  ///< by slot: ArrayMirror::looks()
+    std::function<bool(std::uint32_t)> is_wanted;       ///< by slot: somebody waits for the place
+};
+/// Hosts that look at a job and can't take it prove nothing: the next one may. A line of jobs is clogged when more than
+/// half of it are stuck: older than `age`, and looked at in vain by a few hosts since one as old was last taken. Then
+/// the stuck ones of least value give way, the longest held of them first, until half are left: at most a tenth of the
+/// line at a time. Where one of the old ones is taken now and then, or where nobody asks, everybody stays.
+std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, const Rotation& rotation);
 
 /// Candidates with priority > 0, and others.
 struct Waiting {

@@ -50,15 +50,18 @@ std::optional<StarvationWatch::Finding> StarvationWatch::find(const ArrayMirror&
 namespace {
 
 std::string who_could(const JobSummary& job, const HostFit& fit) {
-    if (fit.hosts == 0) return "No host was heard of in the last day";
+    const std::string of = fmt::format(" (of the {} with most recent credit)", kHostsLookedAt);
+    if (fit.hosts == 0) return "No host was heard of in the last day" + of;
     if (fit.both == 0)
         return fmt::format(
-            "None of the {} hosts heard of in the last day could take it: {} lack its {:.2f} GB of memory, {} its {:.2f} GB of disk",
-            fit.hosts, fit.hosts - fit.enough_memory, job.rsc_memory_bound / 1e9, fit.hosts - fit.enough_disk,
-            job.rsc_disk_bound / 1e9);
+                   "None of the {} hosts heard of in the last day could take it: {} lack its {:.2f} GB of memory, {} its {:.2f} GB of disk",
+                   fit.hosts, fit.hosts - fit.enough_memory, job.rsc_memory_bound / 1e9, fit.hosts - fit.enough_disk,
+                   job.rsc_disk_bound / 1e9) +
+               of;
     return fmt::format(
-        "{} of the {} hosts heard of in the last day have its {:.2f} GB of memory and {:.2f} GB of disk: something else refuses it",
-        fit.both, fit.hosts, job.rsc_memory_bound / 1e9, job.rsc_disk_bound / 1e9);
+               "{} of the {} hosts heard of in the last day have its {:.2f} GB of memory and {:.2f} GB of disk: something else refuses it",
+               fit.both, fit.hosts, job.rsc_memory_bound / 1e9, job.rsc_disk_bound / 1e9) +
+           of;
 }
 
 }  // namespace

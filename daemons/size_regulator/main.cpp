@@ -148,14 +148,17 @@ class Regulator {
         next = clock_.now() + kOrphanInterval;
         store_.look_everywhere(app.id);
         std::int64_t total = 0;
-        const auto orphans = store_.orphans(app.id, app.size_classes());
-        for (const auto& [size_class, n] : orphans) total += n;
+        std::string by_class;
+        for (const auto& [size_class, n] : store_.orphans(app.id, app.size_classes())) {
+            total += n;
+            by_class += fmt::format("{}class {}: {}", by_class.empty() ? "" : ", ", size_class, n);
+        }
         if (total == 0 || !settings_.reclassify) {
             if (total != orphans_[app.name] && total > 0)
                 log_warning(
-                    "app {}: {} jobs are of size classes that do not exist (it has {}); nobody releases them; "
+                    "app {}: {} jobs are of size classes that do not exist ({}; it has {}); nobody releases them; "
                     "size_regulator --reclassify gives them the largest class",
-                    app.name, total, app.size_classes());
+                    app.name, total, by_class, app.size_classes());
             orphans_[app.name] = total;
             return;
         }

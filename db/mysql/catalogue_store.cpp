@@ -10,6 +10,7 @@ class MysqlCatalogueStore final : public CatalogueStore {
     explicit MysqlCatalogueStore(Database& db) : db_(db) {}
     ProjectTables load_tables() override;
     int update_credit_scales() override;
+    std::vector<Inactive> inactive_for_ever() override;
 
   private:
     std::vector<Platform> platforms();
@@ -155,6 +156,19 @@ int MysqlCatalogueStore::update_credit_scales() {
         }
     });
     return static_cast<int>(scales.versions.size() + scales.apps.size());
+}
+
+std::vector<CatalogueStore::Inactive> MysqlCatalogueStore::inactive_for_ever() {
+    std::vector<Inactive> found;
+    for (const App& app : apps()) {
+        if (app.size_classes() > 0) continue;
+        Sql sql(
+            "select size_class, count(*) from (select size_class from result force index (res_app_state) where appid=");
+        sql << app.id << " and server_state=" << ServerState::kInactive << " limit " << kInactiveLookedAt
+            << ") r group by size_class order by size_class";
+        for (Rows rows = db_.query(sql); rows.next();) found.push_back({app.id, rows.i32(0), rows.i64(1)});
+    }
+    return found;
 }
 
 }  // namespace

@@ -165,12 +165,18 @@ std::int64_t MysqlFeederStore::mark_didnt_need(std::span<const Id> results, std:
     std::sort(sorted.begin(), sorted.end());
     std::int64_t marked = 0;
     db_.transaction([&] {
-        // Workunits before results: the order in which every process takes its locks.
-        // The hints keep the server from walking all unsent results by their state's index.
+        // Workunits before results: the order in which every process takes its locks. Their ids are asked for first:
+        // with a subquery the server would look at every workunit. One whose result is sent meanwhile is due for
+        // nothing, which costs a look of the transitioner.
+        Sql unsent("select distinct workunitid from result force index (primary) where id in (");
+        (unsent.ids(sorted)) << ") and server_state = " << ServerState::kUnsent << " order by workunitid";
+        std::vector<Id> workunits;
+        for (Rows rows = db_.query(unsent); rows.next();) workunits.push_back(rows.i64(0));
+        if (workunits.empty()) return;
         Sql due("update workunit set transition_time = ");
-        (due << now << " where id in (select workunitid from result force index (primary) where id in (").ids(sorted)
-            << ") and server_state = " << ServerState::kUnsent << ") and transition_time > " << now;
+        (due << now << " where id in (").ids(workunits) << ") and transition_time > " << now;
         db_.execute(due);
+        // The hint keeps the server from walking all unsent results by their state's index.
         Sql over("update result force index (primary) set server_state = ");
         (over << ServerState::kOver << ", outcome = " << Outcome::kDidntNeed << " where id in (").ids(sorted)
             << ") and server_state = " << ServerState::kUnsent;
@@ -215,9 +221,13 @@ std::vector<std::pair<Id, Id>> MysqlFeederStore::batch_owners(std::span<const Id
 }
 
 HostFit MysqlFeederStore::hosts_that_fit(double memory, double disk, std::int64_t heard_since) {
+    // Nothing says which hosts were heard of lately but a look at all of them.
     Sql sql("select count(*), coalesce(sum(m_nbytes >= ");
     sql << memory << "), 0), coalesce(sum(d_free >= " << disk << "), 0), coalesce(sum(m_nbytes >= " << memory
-        << " and d_free >= " << disk << "), 0) from host where rpc_time >= " << heard_since;
+        << " and d_free >= " << disk
+        << "), 0) from (select m_nbytes, d_free, rpc_time from host force index (host_avg) where expavg_credit >= 0 "
+           "order by expavg_credit desc limit "
+        << kHostsLookedAt << ") h where rpc_time >= " << heard_since;
     Rows rows = db_.query(sql);
     if (!rows.next()) return {};
     return {rows.i64(0), rows.i64(1), rows.i64(2), rows.i64(3)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "app_rows.h"
 
@@ -15,6 +16,12 @@ constexpr Id kIdOverlap = 20000;
 /// Results drawn at once in random order: so many times what is wanted, but not more than kMostDrawn.
 constexpr std::int64_t kDrawn = 20, kMostDrawn = 100000;
 constexpr int kRounds = 5;
+
+/// Nobody releases these: a class that does not exist, or none at all and INACTIVE.
+Sql of_no_class(int classes) {
+    Sql sql(" AND (size_class>=");
+    return sql << std::max(classes, 0) << " OR (size_class<0 AND server_state=1))";
+}
 
 class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
   public:
@@ -60,14 +67,14 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
 
     std::map<int, std::int64_t> orphans(Id appid, int classes) override {
         Sql sql("SELECT size_class, COUNT(*) FROM result WHERE server_state IN (1,2) AND appid=");
-        return by_class(sql << appid << " AND size_class>=" << std::max(classes, 0) << " GROUP BY size_class");
+        return by_class(sql << appid << of_no_class(classes) << " GROUP BY size_class");
     }
 
     std::int64_t reclassify(Id appid, int classes, int new_class, int limit) override {
         std::int64_t moved = 0;
         db_.transaction([&] {
             Sql sql("SELECT id, workunitid FROM result WHERE server_state IN (1,2) AND appid=");
-            Rows r = db_.query(sql << appid << " AND size_class>=" << std::max(classes, 0) << " LIMIT " << limit);
+            Rows r = db_.query(sql << appid << of_no_class(classes) << " LIMIT " << limit);
             std::vector<Id> results, workunits;
             while (r.next()) {
                 results.push_back(r.i64(0));
@@ -186,6 +193,9 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     std::map<std::pair<Id, int>, Id> exhausted_;  ///< (app, class): no INACTIVE result up to this id
 };
 
+/// Quantiles of so many hosts are as good as those of all.
+constexpr int kMostHosts = 100000;
+
 class MysqlSizeCensusStore final : public SizeCensusStore {
   public:
     explicit MysqlSizeCensusStore(Database& db) : db_(db) {}
@@ -197,39 +207,38 @@ class MysqlSizeCensusStore final : public SizeCensusStore {
 
     void speeds(Id appid, double min_credit, bool anonymous,
                 const std::function<void(const SpeedRecord&)>& row) override {
-        Sql versions("SELECT id FROM app_version WHERE appid=");
+        std::map<Id, SpeedRecord> versions = versions_of(appid);
+        for (int type = 0; anonymous && type < kProcTypes; ++type)
+            versions[generalized_version_id(appid, -2 - type)].anonymous_type = type;
+        if (versions.empty()) return;
         std::vector<Id> ids;
-        Rows r = db_.query(versions << appid);
-        while (r.next()) ids.push_back(r.i64(0));
-        if (!ids.empty()) {
-            Sql sql(
-                "SELECT hav.et_avg, h.on_frac, h.active_frac, h.gpu_active_frac, av.plan_class FROM host_app_version hav "
-                "JOIN app_version av ON av.id=hav.app_version_id JOIN host h ON h.id=hav.host_id "
-                "WHERE hav.et_n>0 AND hav.et_avg>0 AND hav.app_version_id IN (");
-            sql.ids(ids) << ")";
-            stream(sql, min_credit, -1, row);
-        }
-        for (int type = 0; anonymous && type < kProcTypes; ++type) {
-            Sql sql(
-                "SELECT hav.et_avg, h.on_frac, h.active_frac, h.gpu_active_frac, '' FROM host_app_version hav "
-                "JOIN host h ON h.id=hav.host_id WHERE hav.et_n>0 AND hav.et_avg>0 AND hav.app_version_id=");
-            stream(sql << generalized_version_id(appid, -2 - type), min_credit, type, row);
-        }
-    }
-
-  private:
-    void stream(Sql& sql, double min_credit, int anonymous_type, const std::function<void(const SpeedRecord&)>& row) {
-        if (min_credit >= 0) sql << " AND h.expavg_credit>" << min_credit;
+        for (const auto& [id, version] : versions) ids.push_back(id);
+        // One statement, and from the hosts: host_app_version has no index that begins with the version.
+        Sql sql(
+            "SELECT hav.et_avg, h.on_frac, h.active_frac, h.gpu_active_frac, hav.app_version_id FROM (SELECT id, on_frac, "
+            "active_frac, gpu_active_frac FROM host FORCE INDEX (host_avg) WHERE expavg_credit");
+        sql << (min_credit >= 0 ? Sql(">") : Sql(">=")) << std::max(0.0, min_credit)
+            << " ORDER BY expavg_credit DESC LIMIT " << kMostHosts
+            << ") h STRAIGHT_JOIN host_app_version hav ON hav.host_id=h.id "
+               "WHERE hav.et_n>0 AND hav.et_avg>0 AND hav.app_version_id IN (";
+        sql.ids(ids) << ")";
         db_.query_streaming(sql, [&](const Rows& r) {
-            SpeedRecord s;
+            SpeedRecord s = versions.at(r.i64(4));
             s.et_avg = r.f64(0);
             s.on_frac = r.f64(1);
             s.active_frac = r.f64(2);
             s.gpu_active_frac = r.f64(3);
-            s.plan_class = r.text(4);
-            s.anonymous_type = anonymous_type;
             row(s);
         });
+    }
+
+  private:
+    /// What can be said of each version itself.
+    std::map<Id, SpeedRecord> versions_of(Id appid) {
+        std::map<Id, SpeedRecord> versions;
+        Sql sql("SELECT id, plan_class FROM app_version WHERE appid=");
+        for (Rows r = db_.query(sql << appid); r.next();) versions[r.i64(0)].plan_class = r.text(1);
+        return versions;
     }
 
     Database& db_;

@@ -138,6 +138,7 @@ Verdict Walk::claim(Choice& choice, const Candidate& c, const WorkunitFacts& fac
     Verdict verdict;
     if (const SlowRow* refused = slow_refusal(x_, c, facts, verdict)) {
         if (refused->commitment) pool_.note_infeasible(c.ref);
+        if (!refused->for_no_host) pool_.note_passed_over(c.ref);
         if (refused->for_no_host && pool_.claim(c.ref)) pool_.discard(c.ref);
         if (refused->for_no_host) choice.taken[c.ref.index] = true;
         return verdict;
@@ -160,6 +161,8 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
     const Offer& offer = scanner_.offer(e);
     const Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
     Verdict v = ActivePolicies::set(x_, c, choice.picked);
+    // Limits say nothing about the job, but this host can't do it in its time.
+    if (v.reason == Reason::kDeadline) pool_.note_passed_over(ref);
     const WorkunitFacts* facts = v ? facts_of(choice, pass, i, ref.index) : nullptr;
     if (v) v = facts ? claim(choice, c, *facts) : refuse(Reason::kNotNeeded);
     choice.settle(pass, e, job, v);

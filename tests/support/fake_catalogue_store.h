@@ -1,6 +1,8 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "db/catalogue_rules.h"
 #include "fake_db.h"
@@ -32,6 +34,19 @@ class FakeCatalogueStore final : public CatalogueStore {
         for (const AppVersion& v : scales.versions) db_.versions.at(v.id).pfc_scale = v.pfc_scale;
         for (const App& app : scales.apps) db_.apps.at(app.id).min_avg_pfc = app.min_avg_pfc;
         return static_cast<int>(scales.versions.size() + scales.apps.size());
+    }
+
+    std::vector<Inactive> inactive_for_ever() override {
+        db_.enter("catalogue.inactive_for_ever");
+        std::map<std::pair<Id, int>, std::int64_t> jobs;
+        for (const auto& [id, r] : db_.results) {
+            const auto app = db_.apps.find(r.appid);
+            if (app == db_.apps.end() || app->second.deprecated || app->second.size_classes() > 0) continue;
+            if (r.server_state == ServerState::kInactive) ++jobs[{r.appid, r.size_class}];
+        }
+        std::vector<Inactive> found;
+        for (const auto& [key, n] : jobs) found.push_back({key.first, key.second, n});
+        return found;
     }
 
   private:

@@ -123,7 +123,12 @@ class FakeFeederStore final : public FeederStore {
     HostFit hosts_that_fit(double memory, double disk, std::int64_t heard_since) override {
         db_.enter("feeder.hosts_that_fit");
         HostFit fit;
-        for (const auto& [id, h] : db_.hosts) {
+        std::vector<Host> hosts;
+        for (const auto& [id, h] : db_.hosts) hosts.push_back(h);
+        std::stable_sort(hosts.begin(), hosts.end(),
+                         [](const Host& a, const Host& b) { return a.expavg_credit > b.expavg_credit; });
+        hosts.resize(std::min<std::size_t>(hosts.size(), kHostsLookedAt));
+        for (const Host& h : hosts) {
             if (h.rpc_time < heard_since) continue;
             const bool m = h.m_nbytes >= memory, d = h.d_free >= disk;
             ++fit.hosts, fit.enough_memory += m, fit.enough_disk += d, fit.both += m && d;

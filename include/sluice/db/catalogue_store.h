@@ -1,7 +1,9 @@
 #pragma once
 // What the feeder puts beside the jobs: platforms, apps, versions, broadcasts, host statistics; and the credit scales
 // of app versions that it refreshes. Upstream: scan_tables, PERF_INFO, update_av_scales.
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "sluice/db/database.h"
 #include "sluice/model/project_tables.h"
@@ -19,6 +21,16 @@ class CatalogueStore {
     /// Recomputes app_version.pfc_scale and app.min_avg_pfc from the claimed credit of the versions and writes what
     /// changed. Returns the number of rows written. Tables loaded before keep their old values: load again.
     virtual int update_credit_scales() = 0;
+
+    /// INACTIVE results of apps that are not deprecated and have no size classes: nobody will release them. At most
+    /// kInactiveLookedAt of an app are counted.
+    struct Inactive {
+        Id appid = 0;
+        int size_class = -1;
+        std::int64_t jobs = 0;
+    };
+    static constexpr int kInactiveLookedAt = 10000;
+    virtual std::vector<Inactive> inactive_for_ever() = 0;
 };
 
 /// `db` outlives the store.

@@ -61,7 +61,10 @@ struct Submitter {
     double quota = 0;
 };
 
-/// Hosts that were heard of since some time, and how many of them have room for a job.
+inline constexpr int kHostsLookedAt = 1000;
+
+/// Of the kHostsLookedAt hosts with the most recent credit those that were heard of since some time, and how many of
+/// them have room for a job.
 struct HostFit {
     std::int64_t hosts = 0, enough_memory = 0, enough_disk = 0, both = 0;
 };

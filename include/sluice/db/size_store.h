@@ -30,7 +30,7 @@ class SizeRegulatorStore {
     virtual void look_everywhere(Id appid) = 0;
     /// UNSENT jobs by class, for --dry_run.
     virtual std::map<int, std::int64_t> unsent(Id appid) = 0;
-    /// INACTIVE and UNSENT jobs whose class is not below `classes`, by class.
+    /// INACTIVE and UNSENT jobs whose class is not below `classes`, and INACTIVE ones without a class; by class.
     virtual std::map<int, std::int64_t> orphans(Id appid, int classes) = 0;
     /// Moves at most `limit` of them to `new_class` (-1: no class; INACTIVE ones become UNSENT then): results and their
     /// workunits. The number moved.
@@ -51,8 +51,8 @@ class SizeCensusStore {
     virtual ~SizeCensusStore() = default;
     /// Not deprecated; with more than one size class unless `all`.
     virtual std::vector<App> apps(bool all) = 0;
-    /// Streams the app's measured versions (et_n > 0, et_avg > 0). `min_expavg_credit`: hosts with more recent credit
-    /// only; < 0: all. `anonymous`: also anonymous-platform versions.
+    /// Streams the app's measured versions (et_n > 0, et_avg > 0) on the 100,000 hosts of most recent credit.
+    /// `min_expavg_credit`: only those with more than that; < 0: all. `anonymous`: also anonymous-platform versions.
     virtual void speeds(Id appid, double min_expavg_credit, bool anonymous,
                         const std::function<void(const SpeedRecord&)>& row) = 0;
 };

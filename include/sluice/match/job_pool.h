@@ -36,8 +36,8 @@ class JobPool {
     virtual std::string keywords(const PoolRef&) const { return {}; }
     /// The database says that the workunit is committed to another HR class or app version: raises infeasible_count.
     virtual void note_infeasible(const PoolRef&) {}
-    /// This host could not take the PRESENT job it just read: counted for the starvation report (a sample: at most
-    /// Matcher::kMaxPassedOverNotes a scan).
+    /// This host, limits apart, can't take the PRESENT job it read: for rotation and the starvation report. A sample:
+    /// at most Matcher::kMaxPassedOverNotes a scan, and what fails a slow check.
     virtual void note_passed_over(const PoolRef&) {}
 };
 

@@ -152,7 +152,7 @@ class JobArray {
     /// The job turned out to be committed to another HR class or app version (upstream's infeasible count; scored).
     void note_infeasible(const SlotRef& ref);
     std::uint32_t infeasible_count(std::uint32_t index) const;
-    /// A host that scanned this job could not take it (starvation report only; a sample, never scored).
+    /// A host that looked at this job could not take it (rotation and starvation report; a sample, never scored).
     void note_passed_over(const SlotRef& ref);
     std::uint32_t passed_over_count(std::uint32_t index) const;
     /// When the feeder's heartbeat stood as the present content was first passed over; 0 = never.

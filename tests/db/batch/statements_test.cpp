@@ -72,16 +72,42 @@ class Statements : public BatchFixture {
         }
         EXPECT_GT(looked_at, 0) << program[0];
     }
-    /// Results and workunits of batches that are gone, ten times as many as there are.
-    void add_history() {
-        db.execute(Sql(
-            "INSERT INTO workunit SELECT w.id+s.seq*100000, w.create_time, w.appid, CONCAT(w.name,'_',s.seq), w.xml_doc, "
-            "w.batch+1000000, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, 0, 1, 0, 2147483647, "
-            "w.delay_bound, 0, 0, 2, 0, 0, 1,1,1,1,1, '', 0, NULL, 0, 0, 0, 0, -1, '', 0 FROM workunit w, seq_1_to_10 s"));
-        db.execute(Sql(
-            "INSERT INTO result SELECT r.id+s.seq*100000, r.create_time, r.workunitid+s.seq*100000, 5, 1, 5, r.hostid, 1, 0, "
-            "r.sent_time, r.received_time, CONCAT(r.name,'_',s.seq), 0, '', '', '', r.batch+1000000, 0,1,0,0,0,0,1, r.appid, "
-            "0,0,0, NULL, 0,0,7,0,-1,0,0,0 FROM result r, seq_1_to_10 s"));
+    std::int64_t reads_of_the_server() {
+        std::int64_t sum = 0;
+        for (const auto& row : rows(Sql("SHOW GLOBAL STATUS WHERE variable_name LIKE 'Handler_read%' OR "
+                                        "variable_name='Handler_icp_attempts'"),
+                                    2))
+            sum += std::stoll(row[1]);
+        return sum;
+    }
+    /// No statement of the program looks at more than `most` rows, nor do all of them together look at many more.
+    void check_rows(const Command& program, std::int64_t most = 3000) {
+        db.execute(Sql("SET GLOBAL log_output='TABLE'"));
+        db.execute(Sql("SET GLOBAL long_query_time=0"));
+        db.execute(Sql("TRUNCATE TABLE mysql.slow_log"));
+        db.execute(Sql("SET GLOBAL slow_query_log=1"));
+        const std::int64_t before = reads_of_the_server();
+        run_ok(program);
+        const std::int64_t reads = reads_of_the_server() - before;
+        db.execute(Sql("SET GLOBAL slow_query_log=0"));
+        const auto logged = rows(Sql("SELECT rows_examined, sql_text FROM mysql.slow_log"), 2);
+        EXPECT_GT(logged.size(), 2u) << program[0];
+        for (const auto& row : logged)
+            EXPECT_LE(std::stoll(row[0]), most) << program[0] << " looks at so many rows: " << row[1];
+        EXPECT_LE(reads, 10 * most) << program[0] << ", all statements together";
+    }
+    /// Results and workunits of batches that are gone, `times` times as many as there are.
+    void add_history(int times = 10) {
+        db.execute(
+            Sql("INSERT INTO workunit SELECT w.id+s.seq*100000, w.create_time, w.appid, CONCAT(w.name,'_',s.seq), w.xml_doc, "
+                "w.batch+1000000, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, 0, 1, 0, 2147483647, "
+                "w.delay_bound, 0, 0, 2, 0, 0, 1,1,1,1,1, '', 0, NULL, 0, 0, 0, 0, -1, '', 0 FROM workunit w, seq_1_to_1000 s WHERE s.seq<=")
+            << times);
+        db.execute(
+            Sql("INSERT INTO result SELECT r.id+s.seq*100000, r.create_time, r.workunitid+s.seq*100000, 5, 1, 5, r.hostid, 1, 0, "
+                "r.sent_time, r.received_time, CONCAT(r.name,'_',s.seq), 0, '', '', '', r.batch+1000000, 0,1,0,0,0,0,1, r.appid, "
+                "0,0,0, NULL, 0,0,7,0,-1,0,0,0 FROM result r, seq_1_to_1000 s WHERE s.seq<=")
+            << times);
         db.query(Sql("ANALYZE TABLE result, workunit, host, batch, host_app_version"));
     }
 };
@@ -143,6 +169,51 @@ TEST_F(Statements, NorByFeederTransitionerAndSizeDaemons) {
         check_plans({"size_regulator", "--app_name", "app2", "--lo", "8", "--hi", "9", "--one_pass", order});
     check_plans({"size_census"});
     check_plans({"transitioner", "--one_pass"});
+    config("", 1);
+    check_plans({"size_census"});
+}
+
+TEST_F(Statements, FewRowsAreLookedAtHoweverLongTheHistory) {
+    config("<dont_generate_upload_certificates>1</dont_generate_upload_certificates>", 1);
+    app(1, 1), app(2, 3);
+    for (Id id = 1; id <= 300; ++id) host(id);
+    for (Id b = 1; b <= 10; ++b) {
+        batch(b);
+        for (int i = 0; i < 20; ++i) success(b, 1 + i, i % 3 == 0 ? 500 : 1000);
+        for (int i = 0; i < 6; ++i) unsent(b), in_progress(b, 1 + i, 5000);
+    }
+    for (int i = 0; i < 30; ++i) {
+        Workunit& wu = job(0);
+        wu.appid = 2, wu.size_class = i % 3;
+        Result& r = instance(wu, i < 10 ? ServerState::kUnsent : ServerState::kInactive);
+        r.appid = 2, r.size_class = wu.size_class;
+    }
+    for (auto& [id, w] : world.workunits) {
+        w.transition_time = id % 20 == 0 && w.canonical_resultid == 0 ? now - 10 : INT32_MAX;
+        if (id % 30 == 0) w.need_validate = true;
+        if (id % 31 == 0) w.assimilate_state = AssimilateState::kReady;
+        if (id % 37 == 0) w.error_mask = 16;
+    }
+    store();
+    add_history(300);
+    ASSERT_GT(number(Sql("SELECT COUNT(*) FROM workunit")), 100000);
+    ASSERT_GT(
+        number(Sql("SELECT COUNT(*) FROM workunit w JOIN result r ON r.workunitid=w.id WHERE r.server_state=2 AND "
+                   "w.error_mask<>0")),
+        0);
+    for (const char* order : {"--priority_order", "--priority_asc", "--random_order_db", "--by_batch", "--batch_accel"})
+        check_rows({"feeder", "--one_pass", order, "--starvation_after", "1"});
+    check_rows({"feeder", "--one_pass", "--allapps"});
+    check_rows({"size_regulator", "--app_name", "app2", "--lo", "8", "--hi", "9", "--one_pass", "--priority_order"});
+    check_rows({"transitioner", "--one_pass"});
+    const Command stats{"batch_stats", "--incremental_above", "0", "--min_hosts", "10"};
+    run_ok(stats);
+    for (const Command& program : {stats, Command{"batch_accel", "--no_stats"}, {"batch_upkeep", "--one_pass"}})
+        check_rows(program);
+    check_rows({"sample_bitwise_validator", "--app", "app1", "--one_pass"});
+    project.write("bin/collect", "#!/bin/sh\n");
+    std::filesystem::permissions(project.path() / "bin/collect", std::filesystem::perms::owner_all);
+    check_rows({"script_assimilator", "--app", "app1", "--one_pass", "--script", "collect wu_name"});
 }
 
 TEST_F(Statements, AnIncrementalPassReadsFewRowsAndComesToTheSame) {

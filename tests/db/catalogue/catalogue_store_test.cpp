@@ -140,6 +140,22 @@ TEST_P(Catalogue, DeprecatedRowsAndTheirVersionsStayOut) {
     EXPECT_THAT(ids_of(tables.versions), ElementsAre(1)) << "a deprecated newer version does not count as newest";
 }
 
+TEST_P(Catalogue, InactiveJobsOfAppsWithoutSizeClasses) {
+    for (Id id = 1; id <= 3; ++id) app(id);
+    rows.apps[2].n_size_classes = 3, rows.apps[3].deprecated = true;
+    const auto result = [&](Id id, Id app_id, ServerState state, int size_class) {
+        Result& r = rows.results[id];
+        r.id = id, r.appid = app_id, r.server_state = state, r.size_class = size_class,
+        r.name = "r" + std::to_string(id);
+    };
+    result(1, 1, ServerState::kInactive, -1), result(2, 1, ServerState::kInactive, 2);
+    result(3, 1, ServerState::kInactive, 2), result(4, 1, ServerState::kUnsent, 1);
+    result(5, 2, ServerState::kInactive, 7), result(6, 3, ServerState::kInactive, 0);
+    std::vector<std::tuple<Id, int, std::int64_t>> found;
+    for (const auto& i : store().inactive_for_ever()) found.emplace_back(i.appid, i.size_class, i.jobs);
+    EXPECT_THAT(found, ElementsAre(std::tuple(1, -1, 1), std::tuple(1, 2, 2)));
+}
+
 TEST_P(Catalogue, WithoutMinVersionOnlyTheNewestOfEachPlanClass) {
     platform(1);
     platform(2);

@@ -278,7 +278,10 @@ TEST_P(FeederStoreTest, HostsThatFit) {
         h.id = id, h.m_nbytes = memory, h.d_free = disk, h.rpc_time = heard;
     };
     host(1, 8e9, 100e9, 2000), host(2, 2e9, 100e9, 2000), host(3, 8e9, 1e9, 2000), host(4, 8e9, 100e9, 10);
-    const HostFit fit = store().hosts_that_fit(4e9, 10e9, 1000);
+    for (Id id = 100; id < 1096; ++id) host(id, 9e9, 900e9, 10), rows.hosts[id].expavg_credit = 5;
+    for (Id id = 2001; id < 2050; ++id) host(id, 9e9, 900e9, 2000);
+    for (const Id id : {1, 2, 3, 4}) rows.hosts[id].expavg_credit = 7;
+    const HostFit fit = store().hosts_that_fit(4e9, 10e9, 1000);  // of the 1,000 with most credit
     EXPECT_EQ(fit.hosts, 3);
     EXPECT_EQ(fit.enough_memory, 2);
     EXPECT_EQ(fit.enough_disk, 2);
@@ -305,7 +308,8 @@ void expect_marking_waits_for_nobody(Database& db, FeederStore& store) {
     db.query(Sql("analyze table result"));
 }
 
-/// Pages must come from an index, without sorting and without reading what is not unsent.
+/// Pages must come from an index, without sorting and without reading what is not unsent; what is asked about single
+/// jobs must not depend on how many others there are.
 TEST(FeederStoreQueries, UseTheIndexes) {
     PrivateMariaDb::shared().create_project_database("feeder_explain");
     Database db(PrivateMariaDb::shared().settings("feeder_explain"));
@@ -314,9 +318,13 @@ TEST(FeederStoreQueries, UseTheIndexes) {
         Result& r = rows.results[id];
         r.id = id, r.workunitid = id, r.appid = 1 + id % 3, r.name = "r" + std::to_string(id), r.priority = id % 5;
         r.server_state = id % 10 == 0 ? ServerState::kUnsent : ServerState::kOver;
+        Workunit& w = rows.workunits[id];
+        w.id = id, w.appid = r.appid, w.name = "w" + std::to_string(id), w.transition_time = kNever, w.hr_class = 1;
     }
+    for (Id id = 1; id <= 10000; ++id)
+        rows.hosts[id].id = id, rows.hosts[id].expavg_credit = static_cast<double>(id % 50);
     store_rows(db, rows);
-    db.query(Sql("analyze table result"));
+    db.query(Sql("analyze table result, workunit, host"));
     const auto rows_examined = [&](const std::function<void()>& work) {
         const auto handler_reads = [&] {
             std::int64_t sum = 0;
@@ -338,6 +346,12 @@ TEST(FeederStoreQueries, UseTheIndexes) {
     UnsentFilter app;
     app.appids = {2};
     EXPECT_LT(rows_examined([&] { store->unsent_page(app, WalkOrder::kById, {true, 0, 500}, 20); }), 120);
+    const std::vector<Id> few{2010, 2020, 2030};
+    EXPECT_LT(rows_examined([&] { store->load(few); }), 20);
+    EXPECT_LT(rows_examined([&] { store->look_at(few); }), 20);
+    EXPECT_LT(rows_examined([&] { EXPECT_EQ(store->release_hr_class(few, 5, false), 3); }), 30);
+    EXPECT_LT(rows_examined([&] { EXPECT_EQ(store->mark_didnt_need(few, 5), 3); }), 30);
+    EXPECT_LT(rows_examined([&] { store->hosts_that_fit(1, 1, 0); }), 3 * kHostsLookedAt) << "of 10,000";
 }
 
 }  // namespace

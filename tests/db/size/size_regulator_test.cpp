@@ -102,10 +102,12 @@ TEST_F(SizePrograms, TwoRegulatorsAtOnceNeverExceedTheHighMark) {
 
 TEST_F(SizePrograms, RegulatorNoticesAChangeOfTheNumberOfClasses) {
     add_jobs(5, ServerState::kInactive, 3);
+    add_jobs(2, ServerState::kInactive, -1);
+    add_jobs(1, ServerState::kUnsent, -1);  // it needs nobody to release it
     store();
     Subprocess p(command({"size_regulator", "--app_name", "multi", "--lo", "2", "--hi", "4", "--sleep_time", "0.05"}),
                  options());
-    ASSERT_TRUE(p.wait_for_output("5 jobs are of size classes that do not exist"));
+    ASSERT_TRUE(p.wait_for_output("7 jobs are of size classes that do not exist (class -1: 2, class 3: 5; it has 3)"));
     EXPECT_EQ(unsent(3), 0);
     db_.execute(Sql("UPDATE app SET n_size_classes=4 WHERE id=1"));
     EXPECT_TRUE(eventually([&] { return unsent(3) == 4; }));

@@ -164,5 +164,22 @@ TEST_F(Seed003, JobsPassedOverAreCounted) {
     EXPECT_EQ(w.pool.slots[0].infeasible, 0u) << "the score's own count is another one";
 }
 
+// Rotation goes by it, too: what is known late counts as well, but neither what is sent nor what no host may have.
+TEST_F(Seed003, JobsThatTheHostCantDoInTimeOrHasHadAreCountedAndOthersAreNot) {
+    w.params.one_result_per_host_per_wu = true;
+    w.host = a_host().speed(1e9);
+    w.pool.add(a_job(1).flops(1e15).delay_bound(3600));
+    w.pool.add(a_job(2));
+    w.facts.at(2).results_of_host = 1;
+    w.pool.add(a_job(3)), w.pool.add(a_job(4));
+    w.facts.at(4).found = false;
+    w.pool.add(a_job(5));
+    w.want(ProcType::kCpu, 1e6, 4);
+    ASSERT_EQ(w.match().jobs.size(), 2u);
+    EXPECT_EQ(w.pool.slots[0].passed_over, 1u) << "eleven days of work, an hour of time";
+    EXPECT_EQ(w.pool.slots[1].passed_over, 1u) << "the host has had an instance of it";
+    for (const std::size_t i : {2u, 3u, 4u}) EXPECT_EQ(w.pool.slots[i].passed_over, 0u) << i;
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "feeder/feeder.h"
@@ -17,6 +20,17 @@
 #include "tests/support/temp_dir.h"
 
 namespace sluice::test {
+
+/// hr_info.txt: three quarters of the credit in class 258, a quarter in 386.
+inline std::string hr_info() {
+    std::string text;
+    for (const char* type : {"fine", "coarse"}) {
+        text += std::string("--------- ") + type + " ----------\n";
+        for (int c = 0; c < 896; ++c)
+            text += std::to_string(c) + (c == 258 ? " 300.000000\n" : c == 386 ? " 100.000000\n" : " 0.000000\n");
+    }
+    return text;
+}
 
 class FeederTurns : public testing::Test {
   protected:
@@ -51,12 +65,12 @@ class FeederTurns : public testing::Test {
         run(0);
         return *feeder_;
     }
-    /// A turn every half second of the clock's.
-    void run(double seconds) {
+    /// A turn every half second of the clock's, or every `step` seconds.
+    void run(double seconds, double step = 0.5) {
         const double until = clock_.now() + seconds;
         do {
             feeder_->turn();
-            clock_.advance(0.5);
+            clock_.advance(step);
         } while (clock_.now() < until);
     }
     std::vector<Id> jobs() const {
@@ -79,6 +93,32 @@ class FeederTurns : public testing::Test {
             auto claim = scheduler->claim(ref);
             db_.results.at(j.result_id).server_state = ServerState::kInProgress;
             claim->consume();
+            ids.push_back(j.result_id);
+        }
+        return ids;
+    }
+
+    /// A host asks: it looks at every job, passes over those that it can't have, and gets up to n of highest priority.
+    std::vector<Id> visit(std::size_t n, const std::function<bool(const JobSummary&)>& can_have) {
+        const auto scheduler = JobArray::attach(name());
+        std::vector<std::pair<JobSummary, SlotRef>> good;
+        for (std::uint32_t i = 0; i < scheduler->size(); ++i) {
+            JobSummary j;
+            SlotRef ref;
+            if (scheduler->read(i, j, ref) != SlotState::kPresent) continue;
+            if (can_have(j)) {
+                good.emplace_back(j, ref);
+            } else {
+                scheduler->note_passed_over(ref);
+            }
+        }
+        std::stable_sort(good.begin(), good.end(),
+                         [](const auto& a, const auto& b) { return a.first.priority > b.first.priority; });
+        good.resize(std::min(n, good.size()));
+        std::vector<Id> ids;
+        for (const auto& [j, ref] : good) {
+            db_.results.at(j.result_id).server_state = ServerState::kInProgress;
+            scheduler->claim(ref)->consume();
             ids.push_back(j.result_id);
         }
         return ids;

@@ -1,4 +1,4 @@
-// Filling and giving way: orders, shares, quotas, rotation, stale jobs.
+// Filling: orders, shares, quotas, stale jobs. Rotation: rotation_test.cpp.
 #include "feeder_turns.h"
 
 namespace sluice::test {
@@ -26,66 +26,6 @@ TEST_F(FeederTurns, JobsThatAreNotNeededLeaveNoGaps) {
     EXPECT_THAT(jobs(), testing::ElementsAre(1, 4, 5, 6, 8));
     for (std::uint32_t slot = 0; slot < 10; ++slot)
         EXPECT_EQ(array_->state(slot), slot < 5 ? SlotState::kPresent : SlotState::kEmpty) << slot;
-}
-
-TEST_F(FeederTurns, FullOfJobsThatNobodyTakesTheyGiveWayBounded) {
-    options_.rotate_after = 100;
-    for (Id id = 1; id <= 10; ++id) job(id, 5);  // nobody can take these
-    for (Id id = 11; id <= 30; ++id) job(id, 0);
-    start();
-    EXPECT_THAT(jobs(), Each(testing::Le(10)));
-    run(99);
-    EXPECT_THAT(jobs(), Each(testing::Le(10))) << "not before their time";
-    std::set<Id> seen;
-    std::size_t most_new_in_10_s = 0;
-    auto before = jobs();
-    for (int step = 0; step < 30; ++step) {
-        run(10);
-        const auto now = jobs();
-        EXPECT_THAT(now, SizeIs(10)) << "the array stays full";
-        std::size_t fresh = 0;
-        for (const Id id : now) fresh += std::count(before.begin(), before.end(), id) == 0;
-        most_new_in_10_s = std::max(most_new_in_10_s, fresh);
-        seen.insert(now.begin(), now.end());
-        before = now;
-    }
-    EXPECT_GE(seen.size(), 29u) << "300 s: everybody was there, 1 slot every 10 s";
-    EXPECT_LE(most_new_in_10_s, 2u) << "a tenth of the array each tenth of the time";
-}
-
-TEST_F(FeederTurns, JobsThatAreTakenStopTheRotation) {
-    options_.rotate_after = 100;
-    for (Id id = 1; id <= 10; ++id) job(id, 5);
-    for (Id id = 11; id <= 400; ++id) job(id, 0);
-    start();
-    // Low-priority jobs are taken as they come, the ten others by nobody: as the array has no room but
-    // theirs, they give way one by one, and then the others flow.
-    run(130);
-    std::size_t sent = 0;
-    for (int step = 0; step < 200; ++step) {
-        sent += send(10, [](const JobSummary& j) { return j.priority == 0; }).size();
-        run(1);
-    }
-    EXPECT_EQ(sent, 390u) << "the clogged array blocks nobody";
-}
-
-TEST_F(FeederTurns, AnAppWithoutJobsDoesNotKeepOthersFromTakingTurns) {
-    options_.allapps = true;
-    options_.rotate_after = 100;
-    db_.apps[3].weight = 0;                     // apps 1 and 2 have five slots each, and app 2 has no jobs
-    for (Id id = 1; id <= 5; ++id) job(id, 5);  // nobody can take these
-    for (Id id = 11; id <= 200; ++id) job(id, 0);
-    start();
-    EXPECT_THAT(jobs(), UnorderedElementsAre(1, 2, 3, 4, 5));
-    std::size_t sent = 0;
-    run(200);
-    for (int step = 0; step < 100; ++step) {
-        sent += send(5, [](const JobSummary& j) { return j.priority == 0; }).size();
-        run(1);
-    }
-    EXPECT_EQ(sent, 190u) << "those that gave way do not come back before the others";
-    run(5);
-    EXPECT_THAT(jobs(), SizeIs(5)) << "but then, for nobody else wants the slots";
 }
 
 TEST_F(FeederTurns, BatchAccelKeepsBothKindsOfEachApp) {
@@ -243,16 +183,6 @@ TEST_F(FeederTurns, AProjectOfNonCpuIntensiveWorkMarksAllItsApps) {
     for (const App& app : array_->tables()->apps) EXPECT_TRUE(app.non_cpu_intensive) << app.name;
 }
 
-std::string hr_info() {
-    std::string text;
-    for (const char* type : {"fine", "coarse"}) {
-        text += std::string("--------- ") + type + " ----------\n";
-        for (int c = 0; c < 896; ++c)
-            text += std::to_string(c) + (c == 258 ? " 300.000000\n" : c == 386 ? " 100.000000\n" : " 0.000000\n");
-    }
-    return text;
-}
-
 TEST_F(FeederTurns, HrClassesKeepToTheirSlots) {
     config_.shmem_work_items = 40;
     config_.homogeneous_redundancy = 1;
@@ -275,24 +205,25 @@ TEST_F(FeederTurns, HrClassesKeepToTheirSlots) {
     EXPECT_EQ(by_class[386], 5) << "refilled with its own";
 }
 
-TEST_F(FeederTurns, JobsOfAnHrClassGiveWayToOthersOfIt) {
+TEST_F(FeederTurns, ANewCensusOfHrClassesTakesEffect) {
     config_.shmem_work_items = 40;
     config_.homogeneous_redundancy = 1;
     config_.hr_allocate_slots = true;
-    options_.rotate_after = 100;
     dir_.write("hr_info.txt", hr_info());
-    for (Id id = 1; id <= 60; ++id) {  // nothing for class 386: five slots stay empty
-        job(id, id <= 15 ? 9 : 0);
-        db_.workunits[id].hr_class = id <= 50 ? 258 : 0;
-    }
+    for (Id id = 1; id <= 200; ++id) job(id), db_.workunits[id].hr_class = 386;
     start();
-    const auto is_high = [](Id id) { return id <= 15; };
-    auto ids = jobs();
-    EXPECT_EQ(std::count_if(ids.begin(), ids.end(), is_high), 15);
-    run(160);
-    ids = jobs();
-    EXPECT_EQ(std::count_if(ids.begin(), ids.end(), is_high), 0) << "nobody took them: they rest";
-    EXPECT_EQ(std::count_if(ids.begin(), ids.end(), [](Id id) { return id <= 50; }), 15) << "the class keeps its slots";
+    EXPECT_THAT(jobs(), SizeIs(5)) << "a quarter of 20";
+    HrInfo all_to_386 = parse_hr_info(hr_info(), "");
+    all_to_386[1][258] = 0;
+    const auto file = dir_.write("hr_info.txt", hr_info_text(all_to_386));
+    std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(5));
+    run(10);
+    EXPECT_THAT(jobs(), SizeIs(20));
+    dir_.write("hr_info.txt", "nonsense");
+    std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(9));
+    send(3);
+    run(10);
+    EXPECT_THAT(jobs(), SizeIs(20)) << "a file that is wrong changes nothing";
 }
 
 }  // namespace

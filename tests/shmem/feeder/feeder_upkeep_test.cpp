@@ -108,8 +108,9 @@ TEST_F(FeederTurns, AJobThatGaveWayIsAsOldAsItIsUntilItIsAccelerated) {
     };
     EXPECT_EQ(offered_at(1), first);
     bool away = false, back = false;
+    const auto in_vain = [](const JobSummary&) { return false; };
     for (int step = 0; step < 200 && !back; ++step) {
-        run(10);
+        visit(1, in_vain), run(10);
         away = away || offered_at(1) == 0;
         back = away && offered_at(1) != 0;
     }
@@ -118,7 +119,7 @@ TEST_F(FeederTurns, AJobThatGaveWayIsAsOldAsItIsUntilItIsAccelerated) {
     db_.workunits[1].priority = 1;
     bool renewed = false;
     for (int step = 0; step < 200 && !renewed; ++step) {
-        run(10);
+        visit(1, in_vain), run(10);
         renewed = offered_at(1) > first;
     }
     EXPECT_TRUE(renewed) << "its wait as an accelerated job begins with the acceleration";
@@ -147,6 +148,23 @@ TEST_F(FeederTurns, StarvationIsReportedWithWhatHostsLack) {
                 HasSubstr("None of the 3 hosts heard of in the last day could take it: 3 lack its 4.00 GB of memory, 0 "
                           "its 1.00 GB of disk"));
     EXPECT_EQ(log.find("RESULT#2"), std::string::npos) << "nobody passed it over: " << log;
+}
+
+TEST_F(FeederTurns, JobsThatNobodyWillReleaseAreNamed) {
+    db_.apps[2].n_size_classes = 3;
+    for (Id id = 1; id <= 6; ++id) job(id, 0, id <= 4 ? 1 : 2), db_.results[id].server_state = ServerState::kInactive;
+    db_.results[1].size_class = 2;
+    testing::internal::CaptureStderr();
+    start();
+    run(1300, 1);
+    job(9), db_.results[9].server_state = ServerState::kInactive;
+    run(700, 1);
+    const std::string log = testing::internal::GetCapturedStderr();
+    const auto first = log.find("(app app1 class -1: 3, app app1 class 2: 1): give");
+    EXPECT_NE(first, std::string::npos) << log;
+    EXPECT_EQ(first, log.rfind("(app app1 class -1: 3,")) << "once";
+    EXPECT_NE(log.find("(app app1 class -1: 4, app app1 class 2: 1): give"), std::string::npos) << log;
+    EXPECT_EQ(log.find("app app2 class"), std::string::npos) << "that is for size_regulator to say";
 }
 
 TEST_F(FeederTurns, DeadSchedulersSlotsComeBack) {

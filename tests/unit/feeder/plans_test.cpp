@@ -213,14 +213,27 @@ TEST(Reclaim, StaleSlots) {
     EXPECT_THAT(stale_slots(mirror, 1000, 0), IsEmpty()) << "off";
 }
 
-TEST(Reclaim, RotationTakesTheOldestATenthAtATime) {
+TEST(Reclaim, RotationTakesTheWorstOfWhatHostsLookedAtInVain) {
     ArrayMirror mirror(30);
     for (std::uint32_t i = 0; i < 30; ++i) mirror.set(i, held(i + 1, 100 - i));
-    const auto all = [](std::uint32_t) { return true; };
-    EXPECT_THAT(slots_to_rotate(mirror, 1000, 500, all), ElementsAre(29, 28, 27));
-    EXPECT_THAT(slots_to_rotate(mirror, 1000, 500, [](std::uint32_t s) { return s == 3; }), ElementsAre(3))
-        << "only where somebody waits";
-    EXPECT_THAT(slots_to_rotate(mirror, 500, 500, all), IsEmpty()) << "not old enough";
+    Rotation r;
+    r.now = 1000, r.age = 500;
+    r.looks = [](std::uint32_t) { return 3u; };
+    r.is_wanted = [](std::uint32_t) { return true; };
+    EXPECT_THAT(slots_to_rotate(mirror, r), ElementsAre(29, 28, 27)) << "a tenth, the longest held first";
+    HeldJob high = held(99, 0, 7);
+    set_place(high.candidate, FeederOrder::kDefault, 0);
+    for (const std::uint32_t slot : {29u, 28u}) high.candidate.row.id = 90 + slot, mirror.set(slot, high);
+    EXPECT_THAT(slots_to_rotate(mirror, r), ElementsAre(27, 26, 25)) << "the highest priorities stay";
+    r.is_wanted = [](std::uint32_t s) { return s == 3; };
+    EXPECT_THAT(slots_to_rotate(mirror, r), ElementsAre(3)) << "only where somebody waits";
+    r.is_wanted = [](std::uint32_t) { return true; };
+    r.looks = [](std::uint32_t s) { return s < 16 ? 3u : 2u; };
+    EXPECT_THAT(slots_to_rotate(mirror, r), ElementsAre(15)) << "until half are left";
+    r.looks = [](std::uint32_t s) { return s < 15 ? 3u : 2u; };
+    EXPECT_THAT(slots_to_rotate(mirror, r), IsEmpty()) << "half of it is not clogged";
+    r.looks = [](std::uint32_t) { return 9u; }, r.now = 500;
+    EXPECT_THAT(slots_to_rotate(mirror, r), IsEmpty()) << "not old enough";
 }
 
 TEST(Reclaim, RebalancingTakesTheNewestOfTheSurplus) {

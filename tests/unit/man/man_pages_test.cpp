@@ -93,8 +93,8 @@ TEST(ManPages, AreInstalled) {
     EXPECT_EQ(found, wanted);
     for (const char* name : {"stop.1", "status.1"})
         EXPECT_EQ(text_of(prefix.path() / "share/man/man1" / name), ".so man1/start.1\n");
-    for (const char* name : {"feeder", "transitioner", "size_regulator", "size_census", "batch_stats", "batch_accel",
-                             "show_shmem", "crypt_prog", "sign_executable", "sluice_options"})
+    for (const char* name : {"feeder", "transitioner", "size_regulator", "size_census", "census", "batch_stats",
+                             "batch_accel", "show_shmem", "crypt_prog", "sign_executable", "sluice_options"})
         EXPECT_TRUE(found.contains(std::string(name) + ".1")) << name;
 }
 

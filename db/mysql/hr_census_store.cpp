@@ -1,0 +1,30 @@
+#include "sluice/db/hr_census_store.h"
+
+namespace sluice {
+namespace {
+
+class MysqlHrCensusStore final : public HrCensusStore {
+  public:
+    explicit MysqlHrCensusStore(Database& db) : db_(db) {}
+
+    void hosts(double min_credit, const std::function<void(const Host&)>& row) override {
+        Sql sql("SELECT os_name, p_vendor, p_model, expavg_credit FROM host WHERE expavg_credit>");
+        db_.query_streaming(sql << min_credit, [&](const Rows& r) {
+            Host host;
+            host.os_name = r.text(0);
+            host.p_vendor = r.text(1);
+            host.p_model = r.text(2);
+            host.expavg_credit = r.f64(3);
+            row(host);
+        });
+    }
+
+  private:
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<HrCensusStore> make_hr_census_store(Database& db) { return std::make_unique<MysqlHrCensusStore>(db); }
+
+}  // namespace sluice

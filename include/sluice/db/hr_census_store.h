@@ -1,0 +1,21 @@
+#pragma once
+// What census asks of the database: the hosts at work, with what their HR classes are made of.
+#include <functional>
+#include <memory>
+
+#include "sluice/db/database.h"
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+class HrCensusStore {
+  public:
+    virtual ~HrCensusStore() = default;
+    /// Streams os_name, p_vendor, p_model and expavg_credit of the hosts with more recent credit than that.
+    virtual void hosts(double min_expavg_credit, const std::function<void(const Host&)>& row) = 0;
+};
+
+/// `db` outlives the store.
+std::unique_ptr<HrCensusStore> make_hr_census_store(Database& db);
+
+}  // namespace sluice
