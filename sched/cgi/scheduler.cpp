@@ -130,6 +130,7 @@ void Scheduler::load() {
         drop_unknown_weights(read, score_term_names());
         if (config_is_new(project_, clock_.now_sec())) log_problems(read);
         ProjectConfig config = std::move(read.config);
+        require_database(config);
         log_set_level(static_cast<LogLevel>(std::clamp(config.sched_debug_level, 1, 4)));
         watched_.watch(other_files(project_, config.key_dir));
         load_problem_ = messages::kNoKeyFile;
