@@ -107,31 +107,6 @@ TEST(FeederProgram, AfterKill9ASuccessorTakesOver) {
     EXPECT_EQ(p.jobs(), range(31, 100)) << "what was sent meanwhile is not there again";
 }
 
-TEST(FeederProgram, WhenItsNameIsGoneANewArrayIsMade) {
-    auto p = make_project();
-    p.add_jobs(1, 150);
-    for (const std::vector<std::string>& args : {std::vector<std::string>{}, {"--sleep_interval", "3600"}}) {
-        auto feeder = p.start(args);
-        ASSERT_TRUE(p.wait_ready()) << feeder.err();
-        Consumer old_scheduler(p);
-        EXPECT_THAT(old_scheduler.take(10), SizeIs(10));
-        const auto gone = tick();
-        ASSERT_TRUE(shm::Segment::remove(p.name.segment));
-        ASSERT_TRUE(eventually([&] { return p.segment_exists(); }, 20)) << feeder.err();
-        RecordProperty("noticed_after_ms", static_cast<int>(seconds_since(gone) * 1000));
-        ASSERT_TRUE(p.wait_ready()) << feeder.err();
-        EXPECT_FALSE(old_scheduler.array().current()) << "who has the old one attaches anew";
-        EXPECT_THAT(p.jobs(), SizeIs(100));
-        const std::string log = feeder.err();
-        const auto said = log.find("name in /dev/shm is gone");
-        EXPECT_NE(said, std::string::npos) << log;
-        EXPECT_EQ(said, log.rfind("name in /dev/shm is gone")) << "one line: " << log;
-        feeder.send_signal(SIGTERM);
-        ASSERT_TRUE(feeder.wait(20));
-        EXPECT_FALSE(p.segment_exists());
-    }
-}
-
 TEST(FeederProgram, LivesOnWhileTheDatabaseRestarts) {
     PrivateMariaDb server({.flush_log_at_trx_commit = 1});
     FeederProject p(server);

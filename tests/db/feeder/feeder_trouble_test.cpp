@@ -1,0 +1,88 @@
+// The real feeder on a real MariaDB when its segment's name is gone, and when jobs find no host.
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+
+#include "feeder_fixture.h"
+#include "tests/support/database_rows.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+TEST(FeederProgram, WhenItsNameIsGoneANewArrayIsMade) {
+    FeederProject p(PrivateMariaDb::shared());
+    p.add_jobs(1, 150);
+    for (const std::vector<std::string>& args : {std::vector<std::string>{}, {"--sleep_interval", "3600"}}) {
+        auto feeder = p.start(args);
+        ASSERT_TRUE(p.wait_ready()) << feeder.err();
+        Consumer old_scheduler(p);
+        EXPECT_THAT(old_scheduler.take(10), SizeIs(10));
+        const auto gone = tick();
+        ASSERT_TRUE(shm::Segment::remove(p.name.segment));
+        ASSERT_TRUE(eventually([&] { return p.segment_exists(); }, 20)) << feeder.err();
+        RecordProperty("noticed_after_ms", static_cast<int>(seconds_since(gone) * 1000));
+        ASSERT_TRUE(p.wait_ready()) << feeder.err();
+        EXPECT_FALSE(old_scheduler.array().current()) << "who has the old one attaches anew";
+        EXPECT_THAT(p.jobs(), SizeIs(100));
+        const std::string log = feeder.err();
+        const auto said = log.find("name in /dev/shm is gone");
+        EXPECT_NE(said, std::string::npos) << log;
+        EXPECT_EQ(said, log.rfind("name in /dev/shm is gone")) << "one line: " << log;
+        feeder.send_signal(SIGTERM);
+        ASSERT_TRUE(feeder.wait(20));
+        EXPECT_FALSE(p.segment_exists());
+    }
+}
+
+/// So many hosts as the first one.
+void add_hosts(FeederProject& p, int n) {
+    FakeDb rows;
+    Host& host = rows.hosts[1];
+    host.id = 1, host.m_nbytes = 1e6, host.d_free = 1e6, host.rpc_time = std::time(nullptr);
+    store_rows(p.db(), rows);
+    const std::string columns =
+        rows_of(p.db(),
+                Sql("select group_concat(column_name) from information_schema.columns where table_schema='feeder' and "
+                    "table_name='host' and column_name<>'id'"),
+                1)
+            .at(0)
+            .at(0);
+    constexpr int kAtOnce = 10000;  // a busy machine takes its time for many rows
+    for (int first = 2; first <= n; first += kAtOnce) {
+        p.execute("insert into host (id, " + columns + ") select seq, " + columns + " from host, seq_" +
+                  std::to_string(first) + "_to_" + std::to_string(std::min(n, first + kAtOnce - 1)) + " where id=1");
+    }
+}
+
+TEST(FeederProgram, TakenSlotsAreRefilledWhileJobsStarve) {
+    constexpr int kHosts = 20000;
+    FeederProject p(PrivateMariaDb::shared(), "", 10000);
+    p.add_jobs(1, 20000);
+    add_hosts(p, kHosts);
+    auto feeder = p.start({"--starvation_after", "1"});  // then it looks every second
+    ASSERT_TRUE(p.wait_ready(120)) << feeder.err();
+    Consumer consumer(p);
+    JobSummary job;
+    SlotRef ref;
+    ASSERT_EQ(consumer.array().read(9999, job, ref), SlotState::kPresent);
+    consumer.array().note_passed_over(ref);
+    ASSERT_TRUE(feeder.wait_for_output("find no host", 60)) << feeder.err();
+    double slowest = 0;
+    for (int round = 0; round < 10; ++round) {
+        ASSERT_THAT(consumer.take(300), SizeIs(300));
+        const auto t0 = tick();
+        ASSERT_TRUE(eventually([&] { return consumer.array().stats().present == 10000; }, 60)) << feeder.err();
+        slowest = std::max(slowest, seconds_since(t0));
+    }
+    RecordProperty("slowest_refill_ms", static_cast<int>(slowest * 1000));
+    std::printf("slowest of 10 refills of 300 slots: %.0f ms\n", slowest * 1000);
+    EXPECT_THAT(feeder.err(), HasSubstr("None of the 1000 hosts heard of in the last day"));
+}
+
+}  // namespace
+}  // namespace sluice::test
