@@ -40,14 +40,19 @@ function(sluice_program name)
   set_property(GLOBAL APPEND PROPERTY SLUICE_PROGRAMS ${name})
 endfunction()
 
-# sluice_test(NAME LABEL label SOURCES ... LIBS ...): one GoogleTest program = one ctest entry.
+# sluice_test(NAME [KEEPS_ROOT] LABEL label SOURCES ... LIBS ...): one GoogleTest program = one ctest entry. KEEPS_ROOT: it is
+# not run by another account when root starts it (tests/support/leave_root.h).
 function(sluice_test name)
-  cmake_parse_arguments(A "" "LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
+  cmake_parse_arguments(A "KEEPS_ROOT" "LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 300)
   endif()
   add_executable(${name} ${A_SOURCES})
-  target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS} sluice_test_paths GTest::gmock GTest::gtest_main)
+  set(main sluice_test_main)
+  if(A_KEEPS_ROOT)
+    set(main sluice_test_main_as_root)
+  endif()
+  target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS} ${main} sluice_test_paths GTest::gmock)
   target_precompile_headers(${name} REUSE_FROM sluice_test_pch)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})

@@ -1,12 +1,17 @@
 #include "private_mariadb.h"
 
 #include <arpa/inet.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <stdexcept>
+
+#include "sluice/base/hash.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {
@@ -30,6 +35,13 @@ std::vector<std::string> as_this_user() {
     return ::geteuid() == 0 ? std::vector<std::string>{"--user=root"} : std::vector<std::string>{};
 }
 
+/// A file that only this user can read, from its first byte on.
+void write_private(const std::filesystem::path& file, const std::string& text) {
+    std::ofstream out(file);
+    std::filesystem::permissions(file, std::filesystem::perms(0600));
+    if (!(out << text).flush()) throw std::runtime_error("can't write " + file.string());
+}
+
 std::string found_program(const std::string& name) {
     for (const char* folder : {"/usr/sbin/", "/usr/bin/", "/usr/local/sbin/", "/usr/local/bin/"})
         if (::access((folder + name).c_str(), X_OK) == 0) return folder + name;
@@ -38,9 +50,10 @@ std::string found_program(const std::string& name) {
 
 }  // namespace
 
-PrivateMariaDb::PrivateMariaDb(MariaDbOptions options) : options_(std::move(options)) {
+PrivateMariaDb::PrivateMariaDb(MariaDbOptions options) : options_(std::move(options)), password_(random_hex(16)) {
     if (options_.tcp) port_ = free_loopback_port();
     make_data_folder();
+    write_accounts();
     start();
 }
 
@@ -75,24 +88,32 @@ void PrivateMariaDb::make_data_folder() const {
     if (result.status != 0) throw std::runtime_error("mariadb-install-db failed: " + result.out + result.err);
 }
 
+/// Run by the server before it listens: there is no moment in which an account has no password.
+void PrivateMariaDb::write_accounts() const {
+    std::string text =
+        "DELETE FROM mysql.global_priv WHERE User NOT IN ('root','mariadb.sys') OR Host NOT IN ('localhost','127.0.0.1');\n"
+        "FLUSH PRIVILEGES;\n";
+    for (const char* host : {"localhost", "127.0.0.1"})
+        text += fmt::format(
+            "CREATE OR REPLACE USER root@'{0}' IDENTIFIED BY '{1}';\nGRANT ALL ON *.* TO root@'{0}' WITH GRANT OPTION;\n",
+            host, password_);
+    write_private(folder_ / "accounts.sql", text);
+    write_private(folder_ / "client.cnf",
+                  fmt::format("[client]\nuser=root\npassword={}\nsocket={}\n", password_, socket().string()));
+    std::filesystem::create_directories(folder_ / "files");
+}
+
 void PrivateMariaDb::start() {
     if (running()) return;
     std::vector<std::string> args = {
-        found_program("mariadbd"),
-        "--no-defaults",
-        "--datadir=" + (folder_ / "data").string(),
-        "--socket=" + socket().string(),
-        "--pid-file=" + (folder_ / "pid").string(),
-        "--log-error=" + (folder_ / "error.log").string(),
-        "--tmpdir=" + temporary_folder(),
-        "--skip-name-resolve",
-        "--innodb-buffer-pool-size=64M",
-        "--innodb-log-file-size=8M",
-        "--innodb-autoextend-increment=1",
-        "--innodb-flush-method=nosync",
-        "--innodb-buffer-pool-dump-at-shutdown=0",
-        "--innodb-buffer-pool-load-at-startup=0",
-        "--max-connections=200",
+        found_program("mariadbd"), "--no-defaults", "--datadir=" + (folder_ / "data").string(),
+        "--socket=" + socket().string(), "--pid-file=" + (folder_ / "pid").string(),
+        "--log-error=" + (folder_ / "error.log").string(), "--tmpdir=" + temporary_folder(), "--skip-name-resolve",
+        "--init-file=" + (folder_ / "accounts.sql").string(),
+        // INTO OUTFILE and LOAD_FILE() reach an empty folder only. (MySQL's word NULL is not known to MariaDB.)
+        "--secure-file-priv=" + (folder_ / "files").string(), "--innodb-buffer-pool-size=64M",
+        "--innodb-log-file-size=8M", "--innodb-autoextend-increment=1", "--innodb-flush-method=nosync",
+        "--innodb-buffer-pool-dump-at-shutdown=0", "--innodb-buffer-pool-load-at-startup=0", "--max-connections=200",
         "--innodb-flush-log-at-trx-commit=" + std::to_string(options_.flush_log_at_trx_commit)};
     if (options_.tcp) {
         args.insert(args.end(), {"--bind-address=127.0.0.1", "--port=" + std::to_string(port_)});
@@ -140,13 +161,33 @@ std::string PrivateMariaDb::log() const {
 }
 
 DbSettings PrivateMariaDb::settings(const std::string& database) const {
-    return {.host = "localhost", .name = database, .user = "root", .password = ""};
+    return {.host = "localhost", .name = database, .user = "root", .password = password_};
+}
+
+std::string PrivateMariaDb::config_elements(const std::string& database) const {
+    return fmt::format(
+        "<db_name>{}</db_name>\n<db_user>root</db_user>\n<db_passwd>{}</db_passwd>\n<db_host>localhost</db_host>\n",
+        database, password_);
+}
+
+std::vector<std::string> PrivateMariaDb::client_command() const {
+    return {"mariadb", "--defaults-file=" + (folder_ / "client.cnf").string()};
+}
+
+void PrivateMariaDb::admit_web_server() const {
+    if (::geteuid() != 0) return;
+    const passwd* web = ::getpwnam("www-data");
+    if (web == nullptr || ::chown(folder_.path().c_str(), static_cast<uid_t>(-1), web->pw_gid) != 0 ||
+        ::chmod(folder_.path().c_str(), 0710) != 0)
+        throw std::runtime_error("can't let the web server's group into " + folder_.path().string());
 }
 
 DbSettings PrivateMariaDb::create_project_database(const std::string& name) {
     const std::string text = "drop database if exists `" + name + "`; create database `" + name +
                              "` character set utf8mb4 collate utf8mb4_unicode_ci";
-    const RunResult made = run({"mariadb", "--no-defaults", "-uroot", "-S", socket().string(), "-e", text});
+    std::vector<std::string> client = client_command();
+    client.insert(client.end(), {"-e", text});
+    const RunResult made = run(client);
     if (made.status != 0) throw std::runtime_error("create database: " + made.err);
     load(name, std::filesystem::path(sluice::test::source_dir()) / "db/schema.sql");
     return settings(name);
@@ -156,8 +197,9 @@ void PrivateMariaDb::load(const std::string& database, const std::filesystem::pa
     std::ifstream in(sql_file);
     if (!in) throw std::runtime_error("can't read " + sql_file.string());
     const std::string sql{std::istreambuf_iterator<char>(in), {}};
-    const RunResult loaded =
-        run({"mariadb", "--no-defaults", "-uroot", "-S", socket().string(), database}, {.stdin_text = sql});
+    std::vector<std::string> client = client_command();
+    client.push_back(database);
+    const RunResult loaded = run(client, {.stdin_text = sql});
     if (loaded.status != 0) throw std::runtime_error(sql_file.string() + ": " + loaded.err);
 }
 

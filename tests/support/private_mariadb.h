@@ -1,7 +1,8 @@
 #pragma once
 // A MariaDB of a test's own: own data folder and socket in a temporary folder, no network unless asked for, ended by
-// pid. Starting takes about a second. $MYSQL_UNIX_PORT of this process (and so of the programs that it starts) names
-// the socket of the server that was started last.
+// pid. Nobody else on the machine gets in: its folder is closed to others, its accounts have a random password, and it
+// reads and writes no files for them. Starting takes about a second. $MYSQL_UNIX_PORT of this process (and so of the
+// programs that it starts) names the socket of the server that was started last.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -41,6 +42,12 @@ class PrivateMariaDb {
 
     /// As the server's root over the socket; `database` may be empty.
     DbSettings settings(const std::string& database = "") const;
+    /// <db_name>, <db_user>, <db_passwd> and <db_host> of a config.xml.
+    std::string config_elements(const std::string& database) const;
+    /// The command `mariadb` as the server's root; arguments may follow.
+    std::vector<std::string> client_command() const;
+    /// A test that is run by root has an Apache that serves as www-data: its group may connect (with the password).
+    void admit_web_server() const;
     /// A new, empty database with db/schema.sql loaded.
     DbSettings create_project_database(const std::string& name = "sluice");
     /// Runs a file of SQL statements.
@@ -48,9 +55,11 @@ class PrivateMariaDb {
 
   private:
     void make_data_folder() const;
+    void write_accounts() const;
     std::string temporary_folder() const;
     MariaDbOptions options_;
     TempDir folder_;
+    std::string password_;
     int port_ = 0;
     std::unique_ptr<Subprocess> server_;
 };

@@ -51,7 +51,7 @@ TestProject::TestProject(PrivateMariaDb& server, const std::string& name, const 
     namespace fs = std::filesystem;
     // The web server's user reads the project, writes logs and uploads, and connects to the database.
     fs::permissions(folder_.path(), fs::perms(0777));
-    fs::permissions(server.socket().parent_path(), fs::perms(0755));
+    server.admit_web_server();
     for (const char* sub : {
              "bin",
              "cgi-bin",
@@ -77,13 +77,13 @@ void TestProject::write_config() const {
     folder_.write(
         "config.xml",
         fmt::format(
-            "<boinc>\n<config>\n<db_name>{0}</db_name>\n<db_user>root</db_user>\n<db_passwd></db_passwd>\n<db_host>localhost</db_host>\n"
+            "<boinc>\n<config>\n{0}"
             "<master_url>{1}</master_url>\n<long_name>Test project</long_name>\n<shmem_key>0x{2:x}</shmem_key>\n<key_dir>{3}/keys</key_dir>\n"
             "<download_url>{1}download</download_url>\n<download_dir>{3}/download</download_dir>\n<upload_url>{4}_cgi/file_upload_handler</upload_url>\n"
             "<upload_dir>{3}/upload</upload_dir>\n<uldl_dir_fanout>1024</uldl_dir_fanout>\n<daily_result_quota>500</daily_result_quota>\n"
             "<cache_md5_info>1</cache_md5_info>\n{5}\n</config>\n</boinc>\n",
-            name_, url_, 0x10000000u + static_cast<unsigned>(::getpid()), folder_.path().string(),
-            url_.substr(0, url_.size() - 1), options_));
+            server_.config_elements(name_), url_, 0x10000000u + static_cast<unsigned>(::getpid()),
+            folder_.path().string(), url_.substr(0, url_.size() - 1), options_));
 }
 
 void TestProject::set_port(int port) {

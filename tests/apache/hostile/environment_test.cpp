@@ -89,9 +89,8 @@ const std::vector<Breakage>& breakages() {
          "config\\.xml.*[Pp]ermission denied", true},
         {"NoSigningKey", rename_file("keys/code_sign_public", "keys/away"),
          rename_file("keys/away", "keys/code_sign_public"), "Server can't find key file", "code_sign_public", true},
-        {"WrongPassword", config("<db_passwd></db_passwd>", "<db_passwd>wrong</db_passwd>"),
-         config("<db_passwd>wrong</db_passwd>", "<db_passwd></db_passwd>"), no_database,
-         "refuses user 'root': check <db_user> and <db_passwd>"},
+        {"WrongPassword", config("<db_passwd>", "<db_passwd>wrong"), config("<db_passwd>wrong", "<db_passwd>"),
+         no_database, "refuses user 'root': check <db_user> and <db_passwd>"},
         {"NoSuchDatabase", config("<db_name>broken<", "<db_name>nowhere<"),
          config("<db_name>nowhere<", "<db_name>broken<"), no_database, "nowhere"},
         {"NoFeeder", [](World& w) { w.project.stop_daemons(); }, [](World& w) { w.project.start_feeder(); },
@@ -218,7 +217,7 @@ TEST_P(Programs, WithABrokenConfigXml) {
 TEST_P(ProgramsOfTheDatabase, WithAWrongPassword) {
     World world;
     world.project.stop_daemons();
-    world.edit_config("<db_passwd></db_passwd>", "<db_passwd>wrong</db_passwd>");
+    world.edit_config("<db_passwd>", "<db_passwd>wrong");
     expect_refusal(world, "refuses user 'root': check <db_user> and <db_passwd>");
 }
 
@@ -235,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(All, ProgramsOfTheDatabase, testing::ValuesIn(kOfTheDat
 TEST(Daemons, AWrongPasswordIsSaidAndWaitedOut) {
     World world;
     world.project.stop_daemons();
-    world.edit_config("<db_passwd></db_passwd>", "<db_passwd>wrong</db_passwd>");
+    world.edit_config("<db_passwd>", "<db_passwd>wrong");
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"feeder"},
           {"transitioner", "--sleep_interval", "1"},

@@ -9,6 +9,7 @@
 
 #include "measured_run.h"
 #include "sluice/shmem/job_array.h"
+#include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
@@ -69,8 +70,9 @@ class Bench {
         calls += fmt::format("call make_waiting_workunits({0}, {1}, 3, 0);\ncall make_waiting({0}, {1}, 3, 2, 0);\n",
                              first + scale_.inactive, scale_.plain);
         calls += "analyze table result, workunit, host, host_app_version, batch;\n";
-        const RunResult r = run({"mariadb", "--no-defaults", "-uroot", "-S", server_.socket().string(), "flow"},
-                                {.stdin_text = variables + file + calls}, 3600);
+        std::vector<std::string> client = server_.client_command();
+        client.emplace_back("flow");
+        const RunResult r = run(client, {.stdin_text = variables + file + calls}, 3600);
         if (r.status != 0) throw std::runtime_error("generate.sql: " + r.err);
         fmt::print("loaded in {:.0f} s: {} results, {} workunits, {} hosts, {} host_app_versions, {} batches\n\n",
                    now_s() - begin, number_of(db_, Sql("SELECT COUNT(*) FROM result")),
@@ -84,9 +86,9 @@ class Bench {
     void config(int level) {
         project_.write(
             "config.xml",
-            "<boinc><config><db_host>localhost</db_host><db_name>flow</db_name><db_user>root</db_user><db_passwd>"
-            "</db_passwd><shmem_key>0x5eedf10</shmem_key><upload_url>http://x/upload</upload_url>"
-            "<dont_generate_upload_certificates>1</dont_generate_upload_certificates><shmem_work_items>" +
+            "<boinc><config>" + server_.config_elements("flow") +
+                "<shmem_key>0x5eedf10</shmem_key><upload_url>http://x/upload</upload_url>"
+                "<dont_generate_upload_certificates>1</dont_generate_upload_certificates><shmem_work_items>" +
                 std::to_string(scale_.slots) + "</shmem_work_items><compat_level>" + std::to_string(level) +
                 "</compat_level></config></boinc>");
     }
@@ -213,6 +215,7 @@ int bench(double scale, const std::string& bin) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    sluice::test::leave_root(argv);
     try {
         return bench(argc > 1 ? std::atof(argv[1]) : 1.0, argc > 2 ? argv[2] : sluice::test::binary_dir() + "/bin");
     } catch (const std::exception& e) {

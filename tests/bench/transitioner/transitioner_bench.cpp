@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
 
@@ -30,6 +31,7 @@ void add_workunits(Database& db, int n) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    sluice::test::leave_root(argv);
     const int n = argc > 1 ? std::atoi(argv[1]) : 100000;
     PrivateMariaDb server(
         {.flush_log_at_trx_commit = 1,
@@ -37,9 +39,9 @@ int main(int argc, char** argv) {
     Database db(server.create_project_database("bench"));
     TempDir project;
     project.write("config.xml",
-                  "<boinc><config><db_host>localhost</db_host><db_name>bench</db_name><db_user>root</db_user>"
-                  "<db_passwd></db_passwd><upload_url>http://x/upload</upload_url>"
-                  "<dont_generate_upload_certificates>1</dont_generate_upload_certificates></config></boinc>");
+                  "<boinc><config>" + server.config_elements("bench") +
+                      "<upload_url>http://x/upload</upload_url>"
+                      "<dont_generate_upload_certificates>1</dont_generate_upload_certificates></config></boinc>");
     project.write(
         "templates/out",
         "<file_info>\n    <name><OUTFILE_0/></name>\n    <generated_locally/>\n    <upload_when_present/>\n"

@@ -56,7 +56,7 @@ ClientWorld::ClientWorld() : root_(folder_ / "project"), port_(PrivateApache::fr
     fs::permissions(folder_.path(), fs::perms(0755));
     url_ = fmt::format("http://127.0.0.1:{}/demo/", port_);
     server_ = std::make_unique<PrivateMariaDb>();
-    fs::permissions(server_->socket().parent_path(), fs::perms(0755));
+    server_->admit_web_server();
     install_programs();
     make_project();
     db_ = std::make_unique<Database>(server_->settings(kDatabase));
@@ -120,6 +120,8 @@ void ClientWorld::make_project() {
                                 kDatabase,
                                 "--db_user",
                                 "root",
+                                "--db_passwd",
+                                server_->settings().password,
                                 "--db_host",
                                 "localhost",
                                 "--db_socket",

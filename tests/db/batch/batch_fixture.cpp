@@ -124,11 +124,9 @@ void BatchFixture::measured_batch(Id id, Id app_id, int hosts, int slow_every) {
 void BatchFixture::store() { store_rows(db, world); }
 
 void BatchFixture::config(const std::string& more, int compat_level) {
-    project.write("config.xml",
-                  "<boinc><config><db_name>" + database_name() +
-                      "</db_name><db_user>root</db_user><db_passwd></db_passwd><db_host>localhost</db_host>"
-                      "<shmem_key>0x1</shmem_key><compat_level>" +
-                      std::to_string(compat_level) + "</compat_level>" + more + "</config></boinc>");
+    project.write("config.xml", "<boinc><config>" + PrivateMariaDb::shared().config_elements(database_name()) +
+                                    "<shmem_key>0x1</shmem_key><compat_level>" + std::to_string(compat_level) +
+                                    "</compat_level>" + more + "</config></boinc>");
     std::filesystem::create_directories(project / "bin");
 }
 

@@ -50,9 +50,7 @@ class Demand : public BatchFixture {
 TEST_F(Demand, ATenfoldDemandForOneClassDriesUpNoClass) {
     project.write(
         "config.xml",
-        "<boinc><config><db_name>batches</db_name><db_user>root</db_user><db_passwd></db_passwd>"
-        "<db_host>localhost</db_host><shmem_key>" +
-            std::to_string(kKey) +
+        "<boinc><config>" + PrivateMariaDb::shared().config_elements("batches") + "<shmem_key>" + std::to_string(kKey) +
             "</shmem_key><shmem_work_items>300</shmem_work_items><size_classes>1</size_classes></config></boinc>");
     for (int i = 0; i < 6000; ++i) {  // a large buffer of unsent jobs, class 1 the most
         Workunit& wu = job(0);

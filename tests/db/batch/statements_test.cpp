@@ -37,8 +37,9 @@ class Statements : public BatchFixture {
     }
     /// "table:type" for each table that a statement reads, e.g. "result:range".
     std::set<std::string> access(const std::string& statement) {
-        const RunResult r = run({"mariadb", "--no-defaults", "-uroot", "-N", "-S",
-                                 PrivateMariaDb::shared().socket().string(), "batches", "-e", "EXPLAIN " + statement});
+        std::vector<std::string> client = PrivateMariaDb::shared().client_command();
+        client.insert(client.end(), {"-N", "batches", "-e", "EXPLAIN " + statement});
+        const RunResult r = run(client);
         // Tables of our own that this project does not need.
         if (statement.find("sluice_") == std::string::npos) {
             EXPECT_EQ(r.status, 0) << r.err << statement;

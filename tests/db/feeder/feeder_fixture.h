@@ -38,10 +38,9 @@ class FeederProject {
     ~FeederProject() { shm::Segment::remove(name.segment); }
 
     void configure(const std::string& more, int slots) {
-        dir.write("config.xml",
-                  "<boinc><config><db_name>feeder</db_name><db_user>root</db_user><db_passwd></db_passwd>"
-                  "<db_host>localhost</db_host><shmem_key>0x1111abcd</shmem_key><shmem_work_items>" +
-                      std::to_string(slots) + "</shmem_work_items>" + more + "</config></boinc>\n");
+        dir.write("config.xml", "<boinc><config>" + server_.config_elements("feeder") +
+                                    "<shmem_key>0x1111abcd</shmem_key><shmem_work_items>" + std::to_string(slots) +
+                                    "</shmem_work_items>" + more + "</config></boinc>\n");
     }
     /// The statement is text of a test: straight to the server.
     void execute(const std::string& sql) {

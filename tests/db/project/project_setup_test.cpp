@@ -60,6 +60,8 @@ class ProjectSetup : public testing::Test {
                                        (dir_ / "prefix").string(),
                                        "--db_user",
                                        "root",
+                                       "--db_passwd",
+                                       server_.settings().password,
                                        "--db_socket",
                                        server_.socket().string()};
         words.insert(words.end(), more.begin(), more.end());
@@ -165,7 +167,8 @@ TEST_F(ProjectSetup, AFailureLeavesNothingBehind) {
 }
 
 TEST_F(ProjectSetup, AnAdminAccountMakesTheDatabaseAndItsUser) {
-    const RunResult made = make_project({"--db_admin", "root", "--db_user", "tiler"});
+    const RunResult made = make_project({"--db_admin", "root", "--db_admin_passwd", server_.settings().password,
+                                         "--db_user", "tiler", "--db_passwd", ""});
     ASSERT_EQ(made.status, 0) << made.err;
     const ProjectConfig config = load_config(root_).config;
     EXPECT_EQ(config.db_user, "tiler");
@@ -175,6 +178,21 @@ TEST_F(ProjectSetup, AnAdminAccountMakesTheDatabaseAndItsUser) {
     EXPECT_GT(number_of(db, Sql("SELECT COUNT(*) FROM platform")), 8);
     // Nothing beyond its own database.
     EXPECT_THROW(db.query(Sql("SELECT COUNT(*) FROM mysql.user")), DbError);
+}
+
+TEST_F(ProjectSetup, PasswordsMayStandInFilesInsteadOfTheCommandLine) {
+    const auto admin = dir_.write("admin", server_.settings().password + "\n"),
+               user = dir_.write("user", "pass word\n");
+    const RunResult made = make_project({"--db_admin", "root", "--db_admin_passwd_file", admin.string(), "--db_user",
+                                         "filer", "--db_passwd_file", user.string()});
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_EQ(load_config(root_).config.db_passwd, "pass word");
+    fs::remove_all(root_);
+    for (const std::string& bad : {(dir_ / "nowhere").string(), dir_.write("empty", "\n").string()}) {
+        const RunResult refused = make_project({"--drop_db_first", "--db_passwd_file", bad});
+        EXPECT_EQ(refused.status, 1);
+        EXPECT_THAT(refused.err, HasSubstr(bad));
+    }
 }
 
 TEST_F(ProjectSetup, ProgramsMayBeCopied) {

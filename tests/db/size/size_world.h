@@ -32,10 +32,8 @@ class SizePrograms : public testing::Test {
         return made;
     }
     void write_config(int level) {
-        project_.write("config.xml",
-                       "<boinc><config><compat_level>" + std::to_string(level) +
-                           "</compat_level><db_name>size</db_name><db_user>root</db_user><db_passwd></db_passwd>"
-                           "<db_host>localhost</db_host></config></boinc>");
+        project_.write("config.xml", "<boinc><config><compat_level>" + std::to_string(level) + "</compat_level>" +
+                                         PrivateMariaDb::shared().config_elements("size") + "</config></boinc>");
     }
     RunOptions options() {
         RunOptions o;

@@ -29,10 +29,9 @@ class Process : public testing::Test {
         static PrivateMariaDb own({.flush_log_at_trx_commit = 1});
         return own;
     }
-    void configure(const std::string& more, const std::string& user = "root") {
-        project.write("config.xml", "<boinc><config><db_host>localhost</db_host><db_name>proc</db_name><db_user>" +
-                                        user +
-                                        "</db_user><db_passwd></db_passwd><upload_url>http://x/upload</upload_url>"
+    void configure(const std::string& more) {
+        project.write("config.xml", "<boinc><config>" + server().config_elements("proc") +
+                                        "<upload_url>http://x/upload</upload_url>"
                                         "<daily_result_quota>100</daily_result_quota>" +
                                         more + "</config></boinc>");
     }
@@ -208,7 +207,7 @@ TEST_F(Process, SaysWhatIsWrong) {
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.err, HasSubstr("upload_private"));
     EXPECT_EQ(results(), 0);
-    configure("<dont_generate_upload_certificates/>", "nobody_we_know");
+    configure("<dont_generate_upload_certificates/><db_user>nobody_we_know</db_user>");
     result = transitioner({"--one_pass"});
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.err, HasSubstr("<db_user>"));

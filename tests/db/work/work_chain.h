@@ -20,10 +20,9 @@ class WorkChain : public testing::Test {
         truncate_all_tables(db_);
         project_.write(
             "config.xml",
-            "<boinc><config><db_name>" + name() +
-                "</db_name><db_user>root</db_user><db_passwd></db_passwd><db_host>localhost</db_host>"
-                "<download_url>http://h/download</download_url><download_dir>" +
-                (project_ / "download").string() + "</download_dir><upload_dir>" + (project_ / "upload").string() +
+            "<boinc><config>" + PrivateMariaDb::shared().config_elements(name()) +
+                "<download_url>http://h/download</download_url><download_dir>" + (project_ / "download").string() +
+                "</download_dir><upload_dir>" + (project_ / "upload").string() +
                 "</upload_dir><upload_url>http://h/fuh</upload_url><uldl_dir_fanout>1024</uldl_dir_fanout>"
                 "<cache_md5_info>1</cache_md5_info><daily_result_quota>10</daily_result_quota></config></boinc>");
         project_.write("templates/a_in",
