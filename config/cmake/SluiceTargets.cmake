@@ -9,6 +9,23 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(sluice_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR})
+# What makes a mistake in our code harder to use. Linking is the same in every build; what the compiler adds is on in builds
+# that are installed and in ./runtests, which inspects the result (tests/unit/hardening). libcrypto, libssl and the MariaDB
+# client are Debian's static libraries, built with Debian's flags: docs/security.md.
+set(harden ON)
+if(SLUICE_TESTS OR SLUICE_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(harden OFF)
+endif()
+option(SLUICE_HARDEN "Stack protector, FORTIFY_SOURCE, stack clash and control-flow protection" ${harden})
+target_link_options(sluice_flags INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+if(SLUICE_HARDEN)
+  target_compile_options(sluice_flags INTERFACE -fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(sluice_flags INTERFACE -fcf-protection=full)
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
+    target_compile_options(sluice_flags INTERFACE -mbranch-protection=standard)
+  endif()
+endif()
 if(SLUICE_SANITIZE)
   target_compile_options(sluice_flags INTERFACE -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(sluice_flags INTERFACE -fsanitize=${SLUICE_SANITIZE})
