@@ -67,9 +67,14 @@ class MysqlAccountStore final : public AccountStore {
         return found;
     }
 
+    /// By the key byte for byte.
     std::optional<Account> account_by_key(std::string_view authenticator) override {
         Sql sql("SELECT " SLUICE_ACCOUNT_COLUMNS " FROM " SLUICE_ACCOUNT_FROM " WHERE u.authenticator=");
-        return one_account(sql << SqlText{authenticator});
+        auto account = one_account(sql << SqlText{authenticator});
+        // The column's collation finds the row by its index, but takes letters of either case, accents and blanks at
+        // the end for the same: a key that is guessed or mistyped is none.
+        if (account && account->user.authenticator != authenticator) return std::nullopt;
+        return account;
     }
 
     std::optional<Account> account_by_id(Id userid) override {

@@ -108,7 +108,7 @@ TEST_F(RpcStoresContract, AccountsByHostKeyAndId) {
             out +=
                 found ? fmt::format("{} {} {}; ", found->host.id, found->host.m_nbytes, text(found->account)) : "no; ";
         }
-        for (const char* key : {"key1", "key2", "nokey", "", kNasty})
+        for (const char* key : {"key1", "key2", "nokey", "", kNasty, "KEY1", "key1 ", "k\xc3\xa9y1", "key1\t"})
             out += text(s.accounts.account_by_key(key)) + "; ";
         for (Id id : {1, 2, 9}) out += text(s.accounts.account_by_id(id)) + "; ";
         return out;
