@@ -28,6 +28,16 @@ void time_stats(Rpc& rpc) {
     }
 }
 
+/// Who came with the account's weak key does not get the strong one.
+std::string gui_urls_for(const Rpc& rpc) {
+    constexpr std::string_view kStrong = "<authenticator/>", kWeak = "<weak_auth/>";
+    std::string text = rpc.services.files.gui_urls;
+    if (!rpc.weak_key) return text;
+    for (auto at = text.find(kStrong); at != std::string::npos; at = text.find(kStrong, at))
+        text.replace(at, kStrong.size(), kWeak);
+    return text;
+}
+
 void resources(Rpc& rpc) {
     rpc.reply.project_has_apps = resources_with_versions(rpc.services.tables, &rpc.services.files.buda);
     for (const Coproc& c : rpc.request.coprocs)
@@ -54,7 +64,7 @@ void project(Rpc& rpc) {
     r.verify_files_on_app_start = rpc.config.verify_files_on_app_start;
     r.delete_files = rpc.screening.delete_files;
     r.project_files = rpc.services.files.project_files;
-    r.gui_urls = expand_gui_urls(rpc.services.files.gui_urls, r);
+    r.gui_urls = expand_gui_urls(gui_urls_for(rpc), r);
     r.replace_download_url = rpc.config.replace_download_url_by_timezone;
     r.download_servers = rpc.services.files.download_servers;
     r.max_download_urls_per_file = rpc.config.max_download_urls_per_file;

@@ -61,6 +61,20 @@ TEST(Authenticate, WrongKeys) {
     EXPECT_EQ(w.commits(), 0);
 }
 
+TEST(Authenticate, AWeakKeyIsNotAnsweredWithTheStrongOne) {
+    RpcWorld w;
+    w.files().write("gui_urls.xml",
+                    "<gui_urls><gui_url><url>http://m/login?key=<authenticator/></url></gui_url></gui_urls>");
+    w.reload_files();
+    RequestText r = of_host(w.add_host());
+    EXPECT_TRUE(w.send(r).has(std::string("key=") + kKey));
+    r.authenticator = "1_" + md5_hex(std::string(kKey) + w.db.users[1].passwd_hash);
+    r.seqno += 1;
+    const ReplyText reply = w.send(r);
+    EXPECT_TRUE(reply.has("key=" + r.authenticator));
+    EXPECT_FALSE(reply.has(kKey));
+}
+
 TEST(Authenticate, WeakKeysMayWorkButNotChangeTheAccount) {
     RpcWorld w;
     w.db.users[1].passwd_hash = "pw";
