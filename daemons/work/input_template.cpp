@@ -22,13 +22,16 @@ const std::set<std::string>& generated_tags() {
 /// The element as text with the indentation of our documents, one line each, no XML header.
 std::string as_text(const pugi::xml_node& node, unsigned depth) {
     std::ostringstream out;
-    node.print(out, "    ", pugi::format_indent | pugi::format_no_declaration | pugi::format_no_escapes,
-               pugi::encoding_auto, depth);
+    node.print(out, "    ", pugi::format_indent | pugi::format_no_declaration, pugi::encoding_auto, depth);
     std::string text = out.str();
     // <copy_file/> as upstream writes it: clients before version 6 compare the whole tag.
     for (std::size_t at = 0; (at = text.find(" />\n", at)) != std::string::npos;) text.erase(at, 1);
     return text;
 }
+
+/// Text of a submitter as XML: it can't end its element. What was escaped by hand, as upstream's create_work needs it,
+/// is left as it is.
+std::string submitted(const std::string& text) { return xml_escape(xml_unescape(text)); }
 
 class Expansion {
   public:
@@ -82,17 +85,19 @@ class Expansion {
             fail(fmt::format("the template takes more input files than the {} given", input_.files.size()));
         const JobFile& file = input_.files[next_file_++];
         if (!file.remote) return add_staged(staged_(file.name), node);
-        add_description("jf_" + file.md5, {file.url}, file.md5, file.nbytes);
+        if (file.md5.empty() || file.md5.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
+            fail("'" + file.md5 + "' is no MD5 of a remote file");
+        add_description("jf_" + file.md5, {submitted(file.url)}, file.md5, file.nbytes);
     }
 
     void add_template_remote(const pugi::xml_node& node) {
         if (next_file_ >= input_.files.size()) fail("no file given for a remote <file_info>");
         const std::string name = input_.files[next_file_++].name;
         std::vector<std::string> urls;
-        for (const auto& url : node.children("url")) urls.push_back(url.child_value() + name);
+        for (const auto& url : node.children("url")) urls.push_back(xml_escape(url.child_value()) + submitted(name));
         const double nbytes = parse_double(node.child_value("nbytes")).value_or(0);
         if (nbytes <= 0) fail("a remote <file_info> needs <nbytes>");
-        add_description(name, urls, node.child_value("md5_cksum"), nbytes);
+        add_description(name, urls, xml_escape(node.child_value("md5_cksum")), nbytes);
     }
 
     void add_staged(const StagedFile& file, const pugi::xml_node& node) {
@@ -100,17 +105,18 @@ class Expansion {
         if (gzip && file.gzipped_nbytes == 0)
             fail("<gzip/> is asked for, but " + file.name + ".gz is not staged (stage_file --gzip makes it)");
         names_.push_back(file.name);
-        xml_ += fmt::format("    <name>{}</name>\n    <url>{}</url>\n", file.name, file.url);
+        const std::string url = xml_escape(file.url);
+        xml_ += fmt::format("    <name>{}</name>\n    <url>{}</url>\n", xml_escape(file.name), url);
         if (gzip)
-            xml_ += fmt::format("    <gzipped_url>{}.gz</gzipped_url>\n    <gzipped_nbytes>{}</gzipped_nbytes>\n",
-                                file.url, file.gzipped_nbytes);
+            xml_ += fmt::format("    <gzipped_url>{}.gz</gzipped_url>\n    <gzipped_nbytes>{}</gzipped_nbytes>\n", url,
+                                file.gzipped_nbytes);
         xml_ += fmt::format("    <md5_cksum>{}</md5_cksum>\n    <nbytes>{}</nbytes>\n", file.md5, file.nbytes);
     }
 
     void add_description(const std::string& name, const std::vector<std::string>& urls, const std::string& md5,
                          double nbytes) {
         names_.push_back(name);
-        xml_ += fmt::format("    <name>{}</name>\n", name);
+        xml_ += fmt::format("    <name>{}</name>\n", xml_escape(name));
         for (const auto& url : urls) xml_ += fmt::format("    <url>{}</url>\n", url);
         xml_ += fmt::format("    <md5_cksum>{}</md5_cksum>\n    <nbytes>{:.0f}</nbytes>\n", md5, nbytes);
     }
@@ -124,11 +130,11 @@ class Expansion {
             if (tag == "file_ref")
                 add_reference(child);
             else if (tag == "command_line")
-                add_command_line(child.child_value(), true);
+                add_command_line(xml_escape(child.child_value()), true);
             else if (!take_number(tag, child.child_value()))
                 xml_ += as_text(child, 1);
         }
-        if (!input_.command_line.empty()) add_command_line(input_.command_line, false);
+        if (!input_.command_line.empty()) add_command_line(submitted(input_.command_line), false);
         xml_ += input_.additional_xml;
         xml_ += "</workunit>\n";
     }
@@ -146,8 +152,8 @@ class Expansion {
         const bool copy = static_cast<bool>(node.child("copy_file"));
         if (open_name.empty() && !copy) fail("a <file_ref> needs <open_name> or <copy_file/>");
         if (open_name.empty()) open_name = file;
-        xml_ +=
-            fmt::format("<file_ref>\n    <file_name>{}</file_name>\n    <open_name>{}</open_name>\n", file, open_name);
+        xml_ += fmt::format("<file_ref>\n    <file_name>{}</file_name>\n    <open_name>{}</open_name>\n",
+                            xml_escape(file), xml_escape(open_name));
         for (const auto& child : node.children()) {
             const std::string tag = child.name();
             if (child.type() == pugi::node_element && tag != "file_number" && tag != "open_name" && tag != "file_name")

@@ -104,6 +104,7 @@ StagedFile find_staged(const std::string& name, const StagingSettings& settings)
 StagedFile stage_file(const fs::path& file, const StagingSettings& settings, const StageOptions& options) {
     const std::string name = file.filename().string();
     std::error_code ec;
+    if (name.starts_with('-')) throw FileError("'" + name + "' begins with '-': programs would take it for an option");
     if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
     if (!fs::is_regular_file(file, ec)) throw FileError(file.string() + " is not a regular file");
     const fs::path target = fanout_path(settings.download_dir, name, settings.fanout);

@@ -86,6 +86,31 @@ TEST(InputTemplate, CommandLineOnceOnly) {
     EXPECT_THROW(expand("<workunit><command_line>a</command_line></workunit>", {}, "b"), ConfigError);
 }
 
+/// What a submitter gives stays text: nothing of it can end an element and begin another. Clients undo the escapes.
+TEST(InputTemplate, ACommandLineCanNotAddElements) {
+    const std::string text = expand("<workunit></workunit>", {}, "--f '</command_line><file_ref>' a&b").xml_doc;
+    EXPECT_NE(text.find("<command_line>\n--f '&lt;/command_line&gt;&lt;file_ref&gt;' a&amp;b\n</command_line>"),
+              std::string::npos)
+        << text;
+    // Upstream's create_work escapes nothing, so that submitters learned to.
+    EXPECT_NE(expand("<workunit></workunit>", {}, "-x 1 &lt; 2 &amp; 3").xml_doc.find("\n-x 1 &lt; 2 &amp; 3\n"),
+              std::string::npos);
+    EXPECT_NE(expand("<workunit><command_line>1 &lt; 2</command_line></workunit>", {}).xml_doc.find("\n1 &lt; 2\n"),
+              std::string::npos);
+}
+
+TEST(InputTemplate, UrlsAndNamesCanNotAddElements) {
+    const std::string one = "<file_info/><workunit><file_ref><open_name>a&lt;b</open_name></file_ref></workunit>";
+    const std::string md5(32, 'a');
+    const std::string remote = expand(one, {{"x", true, "http://h/?a=1&b=<url>", md5, 5}}).xml_doc;
+    EXPECT_NE(remote.find("<url>http://h/?a=1&amp;b=&lt;url&gt;</url>"), std::string::npos) << remote;
+    EXPECT_NE(remote.find("<open_name>a&lt;b</open_name>"), std::string::npos) << remote;
+    EXPECT_THROW(expand(one, {{"x", true, "http://h/f", "</md5_cksum>", 5}}), ConfigError);
+    const std::string staged_one = expand(one, {file("<f&1>")}).xml_doc;
+    EXPECT_NE(staged_one.find("<name>&lt;f&amp;1&gt;</name>"), std::string::npos) << staged_one;
+    EXPECT_NE(staged_one.find("<file_name>&lt;f&amp;1&gt;</file_name>"), std::string::npos) << staged_one;
+}
+
 struct Wrong {
     const char* text;
     int files;

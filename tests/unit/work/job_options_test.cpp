@@ -157,6 +157,8 @@ TEST(CheckWorkunit, WhatCanNotWorkIsRefused) {
     refused([](Workunit& w) { w.name = "a/b"; });
     refused([](Workunit& w) { w.name = "a'b"; });
     refused([](Workunit& w) { w.name = "a b"; });
+    refused([](Workunit& w) { w.name = "--error"; });  // script_assimilator's scripts get it as an argument
+    refused([](Workunit& w) { w.keywords = "1 2</job_keyword_ids>"; });
     refused([](Workunit& w) { w.name.assign(190, 'x'); });
     refused([](Workunit& w) { w.result_template_file.assign(64, 'x'); });
 }

@@ -62,6 +62,12 @@ TEST_F(Staging, AFileAtTheTopOfTheDownloadFolderIsCopiedIntoTheHierarchy) {
     EXPECT_TRUE(fs::exists(dir.path() / "download/db/foo"));
 }
 
+TEST_F(Staging, ANameThatLooksLikeAnOptionIsRefused) {
+    const fs::path file = write("-rf", "x");
+    EXPECT_THROW(stage_file(file, settings, {}), FileError);
+    EXPECT_TRUE(fs::exists(file));
+}
+
 TEST_F(Staging, WhatIsMissingOrBadIsSaid) {
     try {
         find_staged("nothere", settings);
