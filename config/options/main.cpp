@@ -11,6 +11,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "config/options/permissions.h"
 #include "config/options_doc.h"
 #include "config/run/jobs.h"
 #include "config/run/run_state.h"
@@ -119,6 +120,8 @@ void check_all(const Checked& checked, Findings& found) {
     if (checked.project.empty()) return;
     check_programs(entries, loaded.config, found);
     check_files(loaded.config, found);
+    for (const PermissionFinding& finding : permission_findings(checked.project))
+        found.warnings.push_back(finding.what + "; as root: " + finding.command);
 }
 
 Checked what_is_meant(const std::string& given) {
@@ -153,10 +156,12 @@ int check(const std::string& given) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-    sluice::CommandLine line("sluice_options", "Checks a project's config.xml, or documents its options",
-                             "Changes nothing, and asks no database. An error is what a program refuses, or a value "
-                             "that is not allowed, whose option then has its default. Unknown options, which all "
-                             "programs ignore, are warnings.");
+    sluice::CommandLine line(
+        "sluice_options", "Checks a project's config.xml, or documents its options",
+        "Changes nothing, and asks no database. An error is what a program refuses, or a value "
+        "that is not allowed, whose option then has its default. Unknown options, which all "
+        "programs ignore, are warnings; so are files and folders that others than the project's user can "
+        "change, with the commands that mend them.");
     bool markdown = false;
     std::string project;
     line.option("--check", project,

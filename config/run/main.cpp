@@ -16,6 +16,7 @@
 #include "config/run/remote.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/daemon/command_line.h"
 
@@ -193,7 +194,7 @@ int run(int argc, const char* const* argv) {
     const std::string name = fs::path(argv[0]).filename().string();
     Arguments arguments;
     if (const auto status = parse_arguments(argc, argv, name, arguments)) return *status;
-    ::umask(2);
+    ::umask(022);
     const bool own_file = !arguments.config_file.empty();
     const fs::path project = own_file ? fs::absolute(arguments.config_file).parent_path() : project_of(argv[0]);
     const fs::path file = own_file ? fs::absolute(arguments.config_file) : project / "config.xml";
@@ -204,6 +205,7 @@ int run(int argc, const char* const* argv) {
     const Read read = starts ? read_all(file, project, !cron) : read_what_can_be(file, project);
     if (starts) require_database(read.config);
     check_user(read.config);
+    if (starts) refuse_root("bin/start", project);
     const RunContext context = make_context(arguments, read.config, read.entries);
     if (arguments.command != Command::kStatus) prepare_environment(context);
     int status = run_locally(arguments.command, context);

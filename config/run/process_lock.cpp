@@ -15,6 +15,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
 #include "sluice/base/hash.h"
+#include "sluice/base/privileges.h"
 
 namespace sluice {
 namespace fs = std::filesystem;
@@ -45,6 +46,14 @@ bool is_still_there(int fd, const fs::path& file) {
            held.st_dev == there.st_dev;
 }
 
+/// root may stop a project: what that leaves behind must not keep the project's user out.
+void give_to_owner_of_folder(int fd, const fs::path& file) {
+    struct stat folder {};
+    if (::geteuid() != 0 || ::stat(file.parent_path().c_str(), &folder) != 0) return;
+    // Where it does not work root has to go on: start says whose the file is.
+    [[maybe_unused]] const int result = ::fchown(fd, folder.st_uid, static_cast<gid_t>(-1));
+}
+
 }  // namespace
 
 std::optional<pid_t> lock_holder(const fs::path& file) {
@@ -62,7 +71,7 @@ std::optional<pid_t> lock_holder(const fs::path& file) {
 }
 
 static int take_inheritable(const char* file, struct flock lock) {
-    int fd = ::open(file, O_RDWR | O_CREAT, 0664);
+    int fd = open_own_file(file, O_RDWR | O_CREAT, 0644);
     if (fd < 0) return -1;
     if (fd <= STDERR_FILENO) {  // start was itself run without stdin, stdout or stderr
         const int higher = ::fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
@@ -114,9 +123,10 @@ std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
 
 std::optional<RunLock> RunLock::try_take(const fs::path& file) {
     while (true) {
-        const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0664);
+        const int fd = open_own_file(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (fd < 0) fail("Can't open the lock file", file);
         RunLock taken(fd);
+        give_to_owner_of_folder(fd, file);
         struct flock lock = whole_file(F_WRLCK);
         if (::fcntl(fd, F_SETLK, &lock) != 0) {
             if (errno == EACCES || errno == EAGAIN) return std::nullopt;

@@ -17,6 +17,7 @@
 #include "config/run/process_lock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
+#include "sluice/base/privileges.h"
 
 namespace sluice {
 namespace {
@@ -54,7 +55,7 @@ bool write_all(int fd, const std::string& text) {
 
 void redirect(const Job& job, int pipe) {
     const int in = ::open("/dev/null", O_RDONLY);
-    const int out = ::open(job.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0664);
+    const int out = open_own_file(job.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (in < 0 || out < 0) give_up(pipe, Stage::kOutput);
     if (::dup2(in, STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0 || ::dup2(out, STDERR_FILENO) < 0) {
         give_up(pipe, Stage::kOutput);
@@ -64,7 +65,7 @@ void redirect(const Job& job, int pipe) {
 }
 
 void write_pid_file(const Job& job, int pipe) {
-    const int fd = ::open(job.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0664);
+    const int fd = open_own_file(job.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0 || !write_all(fd, fmt::format("{}\n", ::getpid()))) give_up(pipe, Stage::kPidFile);
     ::close(fd);
 }
@@ -100,7 +101,7 @@ void write_pid_file(const Job& job, int pipe) {
 }
 
 [[noreturn]] void detach_and_become(const Job& job, const RunFolders& folders, int pipe) {
-    ::umask(2);
+    ::umask(022);
     ::setsid();
     const pid_t child = ::fork();
     if (child < 0) give_up(pipe, Stage::kFork);

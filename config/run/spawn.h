@@ -13,7 +13,7 @@ struct Spawned {
 };
 
 /// Runs a daemon or task in a session of its own: lock and guard held by it until it ends, pid file, stdout and stderr
-/// appended to its output, stdin empty, current directory tmp_HOST, umask 2. Returns when its program runs,
+/// appended to its output, stdin empty, current directory tmp_HOST, umask 022. Returns when its program runs,
 /// or can't.
 Spawned spawn(const Job& job, const RunFolders& folders);
 

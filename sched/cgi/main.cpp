@@ -10,6 +10,7 @@
 #include "scheduler.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/command_line.h"
@@ -114,6 +115,7 @@ int main(int argc, char** argv) {
         if (const auto status = parse_options(argc, argv, options)) return *status;
     if (options.listen.address.empty()) return serve(*make_gateway(), options.scheduler);
     try {
+        if (::geteuid() == 0) refuse_root("cgi --listen", find_project_dir());
         constexpr double kDelay = 60;
         return serve_workers(
             options.listen, [&] { return work(options.scheduler); },

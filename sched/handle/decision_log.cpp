@@ -113,7 +113,7 @@ void append(const fs::path& path, const std::string& line, std::int64_t most) {
         throw FileError(fmt::format("decision log {}: {}", path.string(), std::strerror(errno)));
     };
     constexpr int kFlags =
-        O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;  // a pipe must not keep the RPC waiting
+        O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // a pipe must not keep the RPC waiting
     File file{::open(path.c_str(), kFlags, 0664)};
     if (file.fd < 0 && errno == ENOENT) {
         fs::create_directories(path.parent_path());

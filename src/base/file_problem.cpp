@@ -26,6 +26,8 @@ std::string group_name(gid_t id) {
 
 std::string file_problem(int error, const std::filesystem::path& path) {
     const std::string words = std::strerror(error);
+    if (error == ELOOP) return "it is a symbolic link, which is not followed here: remove it";
+    if (error == EMLINK) return "it has a second name (a hard link), which could be any file: remove it";
     if (error != EACCES && error != EPERM) return words;
     // A file that is to be made, or that lies behind a closed folder: the nearest folder that can be seen.
     std::filesystem::path seen = std::filesystem::absolute(path);

@@ -106,7 +106,7 @@ namespace {
 /// files of others.
 int open_lock_file(const fs::path& path) {
     for (int attempt = 0; attempt < 10; ++attempt) {
-        int fd = open_retrying(path, O_RDWR);
+        int fd = open_retrying(path, O_RDWR | O_NOFOLLOW);
         if (fd >= 0) return fd;
         if (errno != ENOENT) break;
         fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL, 0660);

@@ -122,7 +122,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
   private:
     static int open_append(const std::string& path) {
         if (path.empty()) return STDERR_FILENO;
-        const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0664);
+        const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
         if (fd < 0) {
             throw FileError("Can't open the log file " + path + ": " + std::strerror(errno) +
                             "; check that its folder exists and that this user may write there");

@@ -1,14 +1,16 @@
 #include "sluice/daemon/daemon.h"
 
+#include <fcntl.h>
 #include <unistd.h>
+
 #include <algorithm>
 
-#include <fstream>
 #include <optional>
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "stop.h"
 
@@ -140,7 +142,11 @@ std::optional<FileLock> take_lock(const DaemonSettings& settings) {
     fs::create_directories(folder);
     auto lock = FileLock::try_lock(file);
     if (lock) {
-        std::ofstream(file, std::ios::trunc) << ::getpid() << '\n';
+        const std::string pid = std::to_string(::getpid()) + "\n";
+        const int fd = open_own_file(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
+        // It is for people to read: a full disk keeps nobody from working.
+        [[maybe_unused]] const ssize_t written = fd < 0 ? -1 : ::write(fd, pid.data(), pid.size());
+        if (fd >= 0) ::close(fd);
         return lock;
     }
     std::string holder = read_file(file).value_or("");
@@ -155,6 +161,7 @@ std::optional<FileLock> take_lock(const DaemonSettings& settings) {
 int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass,
                const std::function<bool()>& also_wake) {
     try {
+        refuse_root(settings.name, settings.project);
         std::optional<FileLock> lock;
         if (!settings.lock_name.empty()) {
             lock = take_lock(settings);

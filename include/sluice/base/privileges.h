@@ -1,0 +1,19 @@
+#pragma once
+// Who runs a program, and whose files it opens: docs/security.md.
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+
+namespace sluice {
+
+/// Throws Error if this process is root's: whoever can write into one of the project's folders would be root, too. The
+/// text names the command to use instead. SLUICE_ALLOW_ROOT=1 in the environment permits it.
+void refuse_root(const std::string& command, const std::filesystem::path& project);
+
+/// open(2) of a file of the project's own in a folder where others may write. -1 and errno (file_problem() has words
+/// for it): ELOOP a symbolic link, EINVAL no regular file, EMLINK a file with a second name, EPERM it belongs to
+/// neither this user nor root. Nothing is truncated before that is known.
+int open_own_file(const char* path, int flags, mode_t mode);
+
+}  // namespace sluice
