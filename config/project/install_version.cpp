@@ -98,10 +98,10 @@ void copy_files(const VersionSpec& spec, const fs::path& download_dir, std::vect
         const std::string content = content_of(file.path);
         const fs::path target = download_dir / file.physical_name;
         fs::create_directories(target.parent_path());  // names may hold '/'
-        if (!fs::exists(target)) write_file_atomically(target, content, 0664);
+        if (!fs::exists(target)) write_file_atomically(target, content, 0644);
         if (!file.gzip) continue;
         const std::string packed = gzipped(content);
-        write_file_atomically(target.string() + ".gz", packed, 0664);
+        write_file_atomically(target.string() + ".gz", packed, 0644);
         facts[i].gzipped_nbytes = packed.size();
     }
 }

@@ -149,7 +149,7 @@ std::string web_user_note(const NewProject& project) {
     if (project.web_user_in_group) return "";
     const std::string user = project.web_user.empty() ? "WEB_SERVER_USER" : project.web_user;
     return fmt::format(
-        "   The web server must be able to write upload/ and log_{}/:\n"
+        "   The web server must be able to write upload/ and its logs in log_{}/:\n"
         "       sudo usermod -aG $(stat -c %G {}/upload) {} && sudo systemctl restart apache2\n",
         project.host, for_shell(project.root.string()), user);
 }
@@ -216,40 +216,45 @@ std::vector<NewFile> files_of(const NewProject& project) {
     const std::string scheduler = project.scheduler_url();
     return {
         {"config.xml", xml("config.xml"), 0640},  // it holds the database's password
-        {"project.xml", xml("project.xml"), 0664},
-        {"gui_urls.xml", xml("gui_urls.xml"), 0664},
-        {"html/user/index.html", xml("index.html"), 0664},
+        {"project.xml", xml("project.xml"), 0644},
+        {"gui_urls.xml", xml("gui_urls.xml"), 0644},
+        {"html/user/index.html", xml("index.html"), 0644},
         {"html/user/schedulers.txt",
          fmt::format("<!-- <scheduler>{0}</scheduler> -->\n<link rel=\"boinc_scheduler\" href=\"{0}\">\n", scheduler),
-         0664},
-        {"html/user/get_project_config.php", xml("get_project_config.xml"), 0664},
-        {"html/user/lookup_account.php", xml("no_web_accounts.xml"), 0664},
-        {"html/user/create_account.php", xml("no_web_accounts.xml"), 0664},
-        {project.short_name + ".httpd.conf", httpd_conf(project, values, Gateway::kCgi), 0664},
-        {project.short_name + ".httpd.fcgi.conf", httpd_conf(project, values, Gateway::kFcgid), 0664},
-        {project.short_name + ".httpd.proxy.conf", httpd_conf(project, values, Gateway::kProxy), 0664},
-        {project.short_name + ".cronjob", plain("cronjob"), 0664},
+         0644},
+        {"html/user/get_project_config.php", xml("get_project_config.xml"), 0644},
+        {"html/user/lookup_account.php", xml("no_web_accounts.xml"), 0644},
+        {"html/user/create_account.php", xml("no_web_accounts.xml"), 0644},
+        {project.short_name + ".httpd.conf", httpd_conf(project, values, Gateway::kCgi), 0644},
+        {project.short_name + ".httpd.fcgi.conf", httpd_conf(project, values, Gateway::kFcgid), 0644},
+        {project.short_name + ".httpd.proxy.conf", httpd_conf(project, values, Gateway::kProxy), 0644},
+        {project.short_name + ".cronjob", plain("cronjob"), 0644},
         {project.short_name + ".logrotate", plain("logrotate"), 0644},
-        {project.short_name + ".readme", plain("readme"), 0664},
+        {project.short_name + ".readme", plain("readme"), 0644},
+        // The web server may write these two, but make or rename nothing beside them.
+        {"log_" + project.host + "/scheduler.log", "", 0660},
+        {"log_" + project.host + "/file_upload_handler.log", "", 0660},
     };
 }
 
+/// Nobody but the project's user writes, but for the two folders of the web server's own: what it could change
+/// elsewhere would be run, signed or believed. Logs hold addresses of volunteers: others do not read them.
 std::vector<NewFolder> folders_of(const NewProject& project) {
-    return {{"", 0775, false},
-            {"apps", 0775, false},
-            {"archives", 0775, false},
-            {"bin", 0775, false},
-            {"cgi-bin", 0775, false},
-            {"download", 0775, false},
-            {"html/user", 0775, false},
-            {"html/stats", 0775, false},
-            {"html/cache", 02775, true},
+    return {{"", 0755, false},
+            {"apps", 0755, false},
+            {"archives", 0750, false},
+            {"bin", 0755, false},
+            {"cgi-bin", 0755, false},
+            {"download", 0755, false},
+            {"html/user", 0755, false},
+            {"html/stats", 0755, false},
+            {"html/cache", 02770, true},
             {"keys", 0755, false},
-            {"log_" + project.host, 02775, true},
-            {"pid_" + project.host, 02775, true},
-            {"results", 0775, false},
-            {"templates", 0775, false},
-            {"tmp_" + project.host, 0775, false},
+            {"log_" + project.host, 02750, true},
+            {"pid_" + project.host, 02750, true},
+            {"results", 0755, false},
+            {"templates", 0755, false},
+            {"tmp_" + project.host, 0750, false},
             {"upload", 02770, true}};
 }
 

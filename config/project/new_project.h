@@ -15,6 +15,7 @@ struct NewProject {
     std::string db_socket;           ///< empty: the default one
     std::string web_user;            ///< who Apache runs as; empty: not known
     std::string owner;               ///< "USER GROUP" who own the project's files, for logrotate
+    std::string user;                ///< who runs the project; empty: whoever runs make_project
     bool web_user_in_group = false;  ///< it can write the folders that need it
     bool upload_certificates = true;
     int compat_level = 0;
@@ -33,7 +34,7 @@ void check_new_project(const NewProject& project);
 struct NewFile {
     std::filesystem::path name;  ///< below the root
     std::string text;
-    int mode = 0664;
+    int mode = 0644;  ///< not readable by others: the web server's group gets it
 };
 /// config.xml, project.xml, the pages, Apache's fragments, the cron line, the readme; keys are not among
 /// them.
@@ -41,8 +42,8 @@ std::vector<NewFile> files_of(const NewProject& project);
 
 struct NewFolder {
     std::filesystem::path name;
-    int mode = 0775;
-    bool for_web_user = false;  ///< the web server writes there
+    int mode = 0755;
+    bool for_web_user = false;  ///< its group is the web server's
 };
 std::vector<NewFolder> folders_of(const NewProject& project);
 

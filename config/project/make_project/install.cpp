@@ -95,6 +95,23 @@ void ProjectOnDisk::make_files() {
     }
 }
 
+/// Up to here nobody else could write in it.
+void ProjectOnDisk::give_to_owner() {
+    const passwd* owner = project_.user.empty() ? nullptr : ::getpwnam(project_.user.c_str());
+    if (owner == nullptr || owner->pw_uid == ::geteuid()) return;
+    const auto give = [&](const fs::path& path) {
+        struct stat info {};
+        if (::lstat(path.c_str(), &info) != 0) throw FileError("Can't look at " + path.string());
+        const gid_t group = info.st_gid == ::getegid() ? owner->pw_gid : info.st_gid;  // the web server's stays
+        if (::lchown(path.c_str(), owner->pw_uid, group) != 0) {
+            throw FileError(fmt::format("Can't give {} to {}: {}", path.string(), project_.user, std::strerror(errno)));
+        }
+        if (!S_ISLNK(info.st_mode)) set_mode(path, static_cast<int>(info.st_mode & 07777));  // chown clears setgid
+    };
+    for (const auto& entry : fs::recursive_directory_iterator(project_.root)) give(entry.path());
+    give(project_.root);
+}
+
 void ProjectOnDisk::link_programs(const char* folder) {
     for (const auto& entry : fs::directory_iterator(source_.prefix / folder)) {
         if (!is_program(entry.path())) continue;

@@ -24,6 +24,8 @@ class ProjectOnDisk {
     ~ProjectOnDisk();
     /// Folders, keys, files, links to programs. Sets project.web_user_in_group.
     void make();
+    /// As root: all of it belongs to the project's user from now on. Throws FileError.
+    void give_to_owner();
     void keep() { kept_ = true; }
 
   private:

@@ -15,6 +15,7 @@
 #include "config/project/make_project/database.h"
 #include "config/project/make_project/install.h"
 #include "sluice/base/error.h"
+#include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/project.h"
 #include "sluice/base/rng.h"
@@ -32,6 +33,7 @@ struct Arguments {
     bool no_certificates = false;
     bool no_query = false;  ///< nothing is ever asked here
     std::string project_host;
+    std::string passwd_file, admin_passwd_file;
 };
 
 std::string user_name() {
@@ -39,8 +41,10 @@ std::string user_name() {
     return entry == nullptr ? "root" : entry->pw_name;
 }
 
-std::string group_name() {
-    const group* entry = ::getgrgid(::getegid());
+/// Of `user`, or of this process.
+std::string group_name(const std::string& user) {
+    const passwd* owner = user.empty() ? nullptr : ::getpwnam(user.c_str());
+    const group* entry = ::getgrgid(owner == nullptr ? ::getegid() : owner->pw_gid);
     return entry == nullptr ? "root" : entry->gr_name;
 }
 
@@ -90,14 +94,20 @@ void add_options(CommandLine& line, Arguments& arguments, std::vector<std::strin
                 "HOST");
     line.option("--db_socket", project.db_socket, "Its socket, if not the usual one.", "PATH");
     line.option("--db_user", project.db_user, "Its user (default: you).", "NAME");
-    line.option("--db_passwd", project.db_passwd, "That user's password.", "TEXT");
+    line.option("--db_passwd", project.db_passwd,
+                "That user's password; everybody on this machine can read it while this program runs.", "TEXT");
+    line.option("--db_passwd_file", arguments.passwd_file, "A file whose first line is that user's password.", "FILE");
     line.option("--db_admin", arguments.database.admin_user,
                 "Makes the database and the user as this account of the database server (often root).", "NAME");
-    line.option("--db_admin_passwd", arguments.database.admin_passwd, "That account's password.", "TEXT");
+    line.option("--db_admin_passwd", arguments.database.admin_passwd, "That account's password; see --db_passwd.",
+                "TEXT");
+    line.option("--db_admin_passwd_file", arguments.admin_passwd_file, "A file whose first line is that password.",
+                "FILE");
     line.flag("--no_db", arguments.database.none, "Make no database.");
     line.flag("--keep_db", arguments.database.keep, "Use a database that has tables already, as it is.");
     line.flag("--drop_db_first", arguments.database.drop_first,
               "Drop a database of that name first: all in it is lost.");
+    line.option("--user", project.user, "Who runs the project; needed if you are root (default: you).", "NAME");
     line.option("--web_user", project.web_user, "Who the web server runs as (default: www-data or the like).", "NAME");
     line.flag("--copy", arguments.source.copy, "Copy programs into bin/ and cgi-bin/ instead of linking them.");
     line.flag("--no_upload_certificates", arguments.no_certificates,
@@ -107,6 +117,31 @@ void add_options(CommandLine& line, Arguments& arguments, std::vector<std::strin
     line.repeatable("--daemon", project.daemons, "Another daemon for config.xml; may be given many times.", "CMD");
     line.repeatable("--task", project.tasks, "A task for config.xml; may be given many times.", "'PERIOD: CMD'");
     line.positional("NAME", names, "The short name, and the long one, as with upstream's make_project.");
+}
+
+/// A password stands in a file so that it does not stand in a command line, which everybody can read.
+void read_password(const std::string& file, std::string& password) {
+    if (file.empty()) return;
+    const auto text = read_file(file, 4096);
+    if (!text) throw ConfigError("The password file " + file + " does not exist");
+    password = text->substr(0, text->find_first_of("\r\n"));
+    if (password.empty()) throw ConfigError("The first line of the password file " + file + " is empty");
+}
+
+/// A project of root's would run as root: whoever gets into one of its folders would be root.
+void check_user(const std::string& owner) {
+    if (::geteuid() != 0) {
+        if (owner.empty() || owner == user_name()) return;
+        throw ConfigError("Only root can make a project for another user: leave --user out, or use sudo");
+    }
+    const char* allowed = std::getenv("SLUICE_ALLOW_ROOT");
+    if (owner.empty() && allowed != nullptr && std::strcmp(allowed, "1") == 0) return;
+    if (owner.empty() || owner == "root")
+        throw ConfigError(
+            "As root, say who runs the project with --user NAME. A user of its own: adduser --system --group --home "
+            "/srv/boinc boincadm");
+    if (::getpwnam(owner.c_str()) == nullptr)
+        throw ConfigError(fmt::format("There is no user '{0}': adduser --system --group --home /srv/boinc {0}", owner));
 }
 
 /// What was not said.
@@ -122,11 +157,13 @@ void fill_in(Arguments& arguments, const std::vector<std::string>& names, const 
         project.url_base = "http://" + (arguments.project_host.empty() ? full_host_name() : arguments.project_host);
     while (project.url_base.ends_with('/')) project.url_base.pop_back();
     if (project.db_name.empty()) project.db_name = project.short_name;
-    if (project.db_user.empty()) project.db_user = user_name();
+    if (project.db_user.empty()) project.db_user = project.user.empty() ? user_name() : project.user;
     if (project.web_user.empty()) project.web_user = usual_web_user();
+    read_password(arguments.passwd_file, project.db_passwd);
+    read_password(arguments.admin_passwd_file, arguments.database.admin_passwd);
     if (!arguments.database.admin_user.empty() && project.db_passwd.empty()) project.db_passwd = random_hex(12);
     project.host = short_host_name();
-    project.owner = user_name() + " " + group_name();
+    project.owner = (project.user.empty() ? user_name() : project.user) + " " + group_name(project.user);
     project.upload_certificates = !arguments.no_certificates;
     project.shmem_key = 0x11110000u + static_cast<std::uint32_t>(make_system_rng()->below(0x10000));
     arguments.source.prefix = prefix.empty() ? own_prefix() : fs::absolute(prefix).lexically_normal();
@@ -143,6 +180,7 @@ void make(Arguments& arguments) {
     ProjectOnDisk disk(project, arguments.source);
     disk.make();
     if (!arguments.database.none) database.make();
+    disk.give_to_owner();
     disk.keep();
     database.keep();
 }
@@ -157,7 +195,7 @@ int run(int argc, const char* const* argv) {
     add_options(line, arguments, names, root);
     line.option("--install_from", prefix, "Where Sluice is installed (default: where this program is).", "PREFIX");
     line.section("EXAMPLES",
-                 "sudo make_project --db_admin root --root /srv/boinc/tiles --name tiles --url_base "
+                 "sudo make_project --user boincadm --db_admin root --root /srv/boinc/tiles --name tiles --url_base "
                  "http://tiles.example.org\n"
                  "make_project --no_db tiles 'Tiles of the plane'");
     line.section("EXIT STATUS", "0: the project is there. 1: it is not; whatever had been made is gone again.");
@@ -166,7 +204,8 @@ int run(int argc, const char* const* argv) {
     if (names.size() > 2) return line.fail("more than a short and a long name given");
     if (arguments.project.compat_level < 0 || arguments.project.compat_level > 1)
         return line.fail("--compat_level is 0 or 1");
-    ::umask(2);
+    ::umask(022);
+    check_user(arguments.project.user);
     fill_in(arguments, names, root, prefix);
     make(arguments);
     const NewProject& project = arguments.project;

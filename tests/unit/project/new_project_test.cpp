@@ -132,9 +132,20 @@ TEST(NewProjectFiles, WhatTheWebServerNeedsIsSaid) {
 
 TEST(NewProjectFiles, SecretsAreNotForEverybody) {
     for (const NewFile& file : files_of(a_project())) {
-        EXPECT_EQ(file.text.find("a&lt;b&amp;c") != std::string::npos || file.text.find("a<b&c") != std::string::npos,
-                  (file.mode & 0007) == 0)
-            << file.name;
+        const bool password =
+            file.text.find("a&lt;b&amp;c") != std::string::npos || file.text.find("a<b&c") != std::string::npos;
+        const bool log = file.name.extension() == ".log";  // volunteers' addresses
+        EXPECT_EQ(password || log, (file.mode & 0007) == 0) << file.name;
+        EXPECT_EQ((file.mode & 0022) != 0, log) << file.name;
+    }
+}
+
+TEST(NewProjectFolders, NobodyElseWritesButInTwo) {
+    for (const NewFolder& folder : folders_of(a_project())) {
+        const bool of_web_server = folder.name == "upload" || folder.name == "html/cache";
+        EXPECT_EQ((folder.mode & 0022) != 0, of_web_server) << folder.name;
+        const bool run = folder.name.string().starts_with("log_") || folder.name.string().starts_with("pid_");
+        EXPECT_EQ((folder.mode & 0007) == 0 && (folder.mode & 02000) != 0, of_web_server || run) << folder.name;
     }
 }
 

@@ -1,0 +1,174 @@
+// What the accounts of a project may do: root runs none of its programs, and the web server's account changes nothing
+// that the project runs, signs or believes.
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "config/options/permissions.h"
+#include "sluice/base/project.h"
+#include "tests/support/paths.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Accounts : public testing::Test {
+  protected:
+    Accounts() : root_(dir_ / "tiles") { fs::permissions(dir_.path(), fs::perms(0755)); }
+    RunResult make_project(const std::vector<std::string>& more, bool allow_root = false) {
+        std::vector<std::string> words{binary_dir() + "/bin/make_project",
+                                       "--no_db",
+                                       "--copy",
+                                       "--name",
+                                       "tiles",
+                                       "--root",
+                                       root_.string(),
+                                       "--url_base",
+                                       "http://127.0.0.1",
+                                       "--install_from",
+                                       binary_dir()};
+        words.insert(words.end(), more.begin(), more.end());
+        return run(words, options(allow_root));
+    }
+    static RunOptions options(bool allow_root) {
+        RunOptions options;
+        if (!allow_root) options.unset = {"SLUICE_ALLOW_ROOT"};
+        if (allow_root) options.env["SLUICE_ALLOW_ROOT"] = "1";
+        return options;
+    }
+    /// As root: this user, or a root of a namespace of its own.
+    RunResult as_root(std::vector<std::string> words, bool allow_root) const {
+        if (::geteuid() != 0) words.insert(words.begin(), {"unshare", "--map-root-user"});
+        RunOptions in_project = options(allow_root);
+        in_project.env["BOINC_PROJECT_DIR"] = root_.string();
+        return run(words, in_project);
+    }
+    TempDir dir_;
+    fs::path root_;
+};
+
+bool somebody_can_be_root() { return ::geteuid() == 0 || run({"unshare", "--map-root-user", "true"}).status == 0; }
+
+TEST_F(Accounts, RootIsRefusedAndToldWhatToDo) {
+    if (!somebody_can_be_root()) GTEST_SKIP() << "needs root, or a namespace in which this user is root";
+    ASSERT_EQ(make_project({}, true).status, 0);
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"bin/start"},
+                                                  {"bin/start", "--cron"},
+                                                  {"bin/transitioner", "--one_pass"},
+                                                  {"bin/feeder"},
+                                                  {"bin/size_census"},
+                                                  {"cgi-bin/cgi", "--listen", (dir_ / "sock").string()}}) {
+        std::vector<std::string> full = words;
+        full[0] = (root_ / words[0]).string();
+        const RunResult refused = as_root(full, false);
+        EXPECT_EQ(refused.status, 1) << words[0];
+        EXPECT_THAT(refused.out + refused.err,
+                    AllOf(HasSubstr("root"), HasSubstr("sudo -u "), HasSubstr("SLUICE_ALLOW_ROOT=1")))
+            << words[0];
+    }
+    EXPECT_FALSE(fs::exists(dir_ / "sock"));
+    // What runs already, started by root before this was refused, can be stopped; and who insists is not locked out.
+    EXPECT_EQ(as_root({(root_ / "bin/stop").string()}, false).status, 0);
+    const RunResult insisted = as_root({(root_ / "bin/start").string(), "--cron-tasks"}, true);
+    EXPECT_EQ(insisted.status, 0) << insisted.err;
+}
+
+TEST_F(Accounts, RootMakesProjectsForSomebodyElseOnly) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to make a project for another user";
+    const RunResult refused = make_project({});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("--user"), HasSubstr("adduser")));
+    EXPECT_EQ(make_project({"--user", "root"}).status, 1);
+    EXPECT_EQ(make_project({"--user", "no_such_user"}).status, 1);
+    EXPECT_FALSE(fs::exists(root_));
+}
+
+/// Whether `action` works for another account.
+bool can(const char* account, const std::function<bool()>& action) {
+    const passwd* entry = ::getpwnam(account);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const bool changed =
+            ::setgroups(0, nullptr) == 0 && ::setgid(entry->pw_gid) == 0 && ::setuid(entry->pw_uid) == 0;
+        ::_exit(!changed ? 2 : action() ? 0 : 1);
+    }
+    int status = 2 << 8;
+    ::waitpid(child, &status, 0);
+    if (WEXITSTATUS(status) == 2) throw std::runtime_error("can't become another user");
+    return WEXITSTATUS(status) == 0;
+}
+bool writes(const fs::path& file) { return static_cast<bool>(std::ofstream(file, std::ios::app) << "x" << std::flush); }
+
+TEST_F(Accounts, TheWebServerWritesOnlyInFoldersOfItsOwn) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    const RunResult made = make_project({"--user", "games", "--web_user", "www-data"});
+    ASSERT_EQ(made.status, 0) << made.err;
+    const uid_t owner = ::getpwnam("games")->pw_uid;
+    for (const auto& entry : fs::recursive_directory_iterator(root_)) {
+        struct stat info {};
+        ASSERT_EQ(::lstat(entry.path().c_str(), &info), 0);
+        EXPECT_EQ(info.st_uid, owner) << entry.path();
+        const bool link = S_ISLNK(info.st_mode);
+        EXPECT_TRUE(link || (info.st_mode & 0002) == 0) << entry.path();
+    }
+    const std::string host = short_host_name();
+    for (const std::string& folder :
+         std::vector<std::string>{"", "bin", "cgi-bin", "keys", "apps", "templates", "download", "html/user",
+                                  "log_" + host, "pid_" + host, "tmp_" + host})
+        EXPECT_FALSE(can("www-data", [&] { return writes(root_ / folder / "planted"); })) << folder;
+    for (const std::string& file :
+         std::vector<std::string>{"bin/start", "config.xml", "project.xml", "keys/code_sign_private",
+                                  "keys/upload_private", "keys/code_sign_public", "html/user/index.html"})
+        EXPECT_FALSE(can("www-data", [&] { return writes(root_ / file); })) << file;
+    for (const std::string& file : std::vector<std::string>{
+             "upload/f", "html/cache/f", "log_" + host + "/scheduler.log", "log_" + host + "/file_upload_handler.log"})
+        EXPECT_TRUE(can("www-data", [&] { return writes(root_ / file); })) << file;
+    const auto reads = [&](const char* account, const std::string& file) {
+        return can(account, [&] { return static_cast<bool>(std::ifstream(root_ / file)); });
+    };
+    EXPECT_TRUE(reads("www-data", "config.xml") && reads("www-data", "keys/upload_private"));
+    EXPECT_FALSE(reads("www-data", "keys/code_sign_private"));
+    for (const std::string& file : std::vector<std::string>{
+             std::string("config.xml"), std::string("keys/upload_private"), "log_" + host + "/scheduler.log"})
+        EXPECT_FALSE(reads("nobody", file)) << file;
+    EXPECT_THAT(permission_findings(root_), testing::IsEmpty());
+    // root stops it; nothing of root's is in the way of the project's own user afterwards.
+    ASSERT_EQ(as_root({(root_ / "bin/stop").string()}, false).status, 0);
+    const RunResult cron =
+        run({"setpriv", "--reuid=games", "--regid=games", "--clear-groups", (root_ / "bin/start").string(), "--cron"});
+    EXPECT_EQ(cron.status, 0) << cron.err;
+    EXPECT_TRUE(can("games", [&] { return writes(root_ / ("pid_" + host) / "feeder.pid"); }));
+}
+
+/// docs/security.md, "A scheduler with an account of its own".
+TEST_F(Accounts, TheSchedulerMayBeAnAccountThatOwnsNothingAndNeedsNoSigningKey) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
+    fs::remove(root_ / "keys/code_sign_private");
+    RunOptions request;
+    request.env = {{"BOINC_PROJECT_DIR", root_.string()}, {"REQUEST_METHOD", "POST"}, {"REMOTE_ADDR", "127.0.0.1"}};
+    request.stdin_text = "<scheduler_request>\n</scheduler_request>\n";
+    request.env["CONTENT_LENGTH"] = std::to_string(request.stdin_text.size());
+    request.cwd = root_ / "cgi-bin";
+    const RunResult reply = run({"setpriv", "--reuid=nobody", "--regid=www-data", "--clear-groups", "--no-new-privs",
+                                 (root_ / "cgi-bin/cgi").string()},
+                                request);
+    EXPECT_EQ(reply.status, 0) << reply.err;
+    EXPECT_THAT(reply.out, HasSubstr("</scheduler_reply>"));
+    std::ifstream log(root_ / ("log_" + short_host_name()) / "scheduler.log");
+    EXPECT_THAT((std::string{std::istreambuf_iterator<char>(log), {}}), HasSubstr("[PID=")) << reply.err;
+}
+
+}  // namespace
+}  // namespace sluice::test
