@@ -25,8 +25,8 @@ make_demo_project() {
     PORT=$(free_port)
     echo "$PORT" >"$DEMO/run/port"
     quietly make_project.log "$DEMO/sluice/bin/make_project" --root "$DEMO/project" --name demo --long_name "Sluice demo" \
-        --url_base "http://127.0.0.1:$PORT" --db_name sluice_demo --db_user root --db_host localhost \
-        --db_socket "$(cat "$DEMO/run/socket")" --web_user "$(web_user)"
+        --url_base "http://127.0.0.1:$PORT" --db_name sluice_demo --db_user demo --db_passwd_file "$DEMO/run/password" \
+        --db_host localhost --db_socket "$(cat "$DEMO/run/socket")" --web_user "$(id -un)"
     configure_demo_project
     add_demo_app
     KEY=$(in_project bin/create_account --email volunteer@example.org --name volunteer | grep -oE '[0-9a-f]{32}' | head -1)

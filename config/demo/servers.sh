@@ -22,16 +22,13 @@ demo_env() {
     env BOINC_PROJECT_DIR="$DEMO/project" MYSQL_UNIX_PORT="$(cat "$DEMO/run/socket")" "$@"
 }
 
-# The user that Apache runs its programs as: the machine's web user if we are root, else ourselves.
-web_user() { if [ "$(id -u)" -eq 0 ]; then echo www-data; else id -un; fi; }
-
-# ./demo; if the web server's user can't reach it there (a clone in /root, say), or make_project would refuse the folder's
+# ./demo; if the demo's account can't reach it there (a clone in /root, say), or make_project would refuse the folder's
 # name (blanks), a folder in /var/tmp and a link to it.
 make_demo_folder() {
     DEMO=$LINK
     local why=""
-    if [ "$(id -u)" -eq 0 ] && ! setpriv --reuid=www-data --regid=www-data --clear-groups test -x "$(dirname "$LINK")"; then
-        why="user www-data can't enter $(dirname "$LINK")"
+    if [ "$(id -u)" -eq 0 ] && ! as_account test -x "$(dirname "$LINK")"; then
+        why="user $(run_account) can't enter $(dirname "$LINK")"
     fi
     case "$LINK" in *[!A-Za-z0-9/._+-]*) why="the folder's name has more than letters, digits and /._+-" ;; esac
     if [ -n "$why" ]; then
@@ -40,7 +37,8 @@ make_demo_folder() {
         ln -sfn "$DEMO" "$LINK"
         echo "($why: the demo stands in $DEMO, and $LINK is a link to it)"
     fi
-    mkdir -p "$DEMO"/{run,log,db,db-tmp,results,apache}  # a MariaDB clears its tmpdir when it starts: never a shared one
+    mkdir -p "$DEMO"/{log,results,apache}
+    mkdir -m 700 "$DEMO"/{run,db,db-tmp,db-files}  # a MariaDB clears its tmpdir when it starts: never a shared one
     touch "$DEMO/.sluice-demo"
     cmake --install "$BUILD" --prefix "$DEMO/sluice" >/dev/null
 }
@@ -48,10 +46,11 @@ make_demo_folder() {
 start_mariadb() {
     # The path of a Unix socket has room for 107 characters: a short folder of its own.
     local folder socket
-    folder=/tmp/sluice-demo.$$
+    folder=/tmp/sluice-demo.$(random_hex 6)
     socket=$folder/mysql.sock
     echo "$socket" >"$DEMO/run/socket"  # first: whatever interrupts us, stop_demo knows what to remove
-    mkdir -m 755 "$folder"
+    mkdir -m 700 "$folder"
+    write_accounts "$socket"
     # --force: the machine's name need not be known to any resolver, nor localhost; nobody connects by a name.
     mariadb-install-db --no-defaults --force --user="$(id -un)" --datadir="$DEMO/db" --auth-root-authentication-method=normal \
         --skip-test-db --tmpdir="$DEMO/db-tmp" >"$DEMO/log/mariadb-install.log" 2>&1 ||
@@ -59,13 +58,37 @@ start_mariadb() {
     run_mariadb
 }
 
+random_hex() { od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'; }
+
+# The server's one account: of the demo's database only, with a random password. accounts.sql is run before the server listens.
+write_accounts() {
+    local password
+    password=$(random_hex 16)
+    (
+        umask 077
+        echo "$password" >"$DEMO/run/password"
+        printf '[client]\nuser=demo\npassword=%s\nsocket=%s\n' "$password" "$1" >"$DEMO/run/client.cnf"
+        cat >"$DEMO/run/accounts.sql" <<SQL
+DELETE FROM mysql.global_priv WHERE User<>'mariadb.sys';
+FLUSH PRIVILEGES;
+CREATE DATABASE IF NOT EXISTS sluice_demo CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
+CREATE OR REPLACE USER demo@localhost IDENTIFIED BY '$password';
+GRANT ALL ON sluice_demo.* TO demo@localhost;
+SQL
+    )
+}
+
+# client COMMAND...: mariadb as the demo's account.
+client() { mariadb --defaults-file="$DEMO/run/client.cnf" "$@"; }
+
 run_mariadb() {
     local socket i
     socket=$(cat "$DEMO/run/socket")
     launch mariadb "$DEMO/log/mariadb.log" mariadbd --no-defaults --user="$(id -un)" --datadir="$DEMO/db" --socket="$socket" \
-        --tmpdir="$DEMO/db-tmp" --skip-networking --pid-file="$DEMO/run/mariadb.own-pid" --innodb-buffer-pool-size=64M
+        --tmpdir="$DEMO/db-tmp" --skip-networking --init-file="$DEMO/run/accounts.sql" --secure-file-priv="$DEMO/db-files" \
+        --pid-file="$DEMO/run/mariadb.own-pid" --innodb-buffer-pool-size=64M
     for ((i = 0; i < 300; i++)); do
-        mariadb --no-defaults --socket="$socket" --user=root -e "SELECT 1" >/dev/null 2>&1 && return 0
+        client -e "SELECT 1" >/dev/null 2>&1 && return 0
         pid_of mariadb >/dev/null || break
         sleep 0.1
     done
@@ -74,12 +97,10 @@ run_mariadb() {
 }
 
 # sql STATEMENT: rows without headings, tab-separated.
-sql() { mariadb --no-defaults --socket="$(cat "$DEMO/run/socket")" --user=root --batch --skip-column-names sluice_demo -e "$1"; }
+sql() { client --batch --skip-column-names sluice_demo -e "$1"; }
 
 write_apache_config() {
-    local modules=/usr/lib/apache2/modules user_lines=""
-    [ "$(id -u)" -eq 0 ] && user_lines="User www-data
-Group www-data"
+    local modules=/usr/lib/apache2/modules
     cat >"$DEMO/apache/httpd.conf" <<CONF
 ServerRoot "$DEMO/apache"
 ServerName 127.0.0.1
@@ -97,7 +118,6 @@ TypesConfig /etc/mime.types
 ErrorLog "$DEMO/log/apache-error.log"
 LogFormat "%h %t \"%r\" %>s %b" common
 CustomLog "$DEMO/log/apache-access.log" common
-$user_lines
 PassEnv MYSQL_UNIX_PORT
 DirectoryIndex index.html
 <Directory />

@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
 # run.sh plain|killed SOURCE BUILD: ./quickstart in a temporary folder.
 #
-# plain   exit status 0, the picture is there, no process and no socket is left behind.
+# plain   exit status 0, the picture is there, no process and no socket is left behind. Nothing of the demo runs as root, and
+#         nobody else can use its database.
 # killed  while the clients work: kill -9 of cgi processes, of the feeder, of mariadbd (started again after 10 s) and of the
 #         transitioner; the batch still completes, nothing is lost or sent twice, and the other daemons live on.
 set -euo pipefail
 mode=$1 source=$2 build=$3
+. "$source/config/demo/account.sh"
+if [ "$mode" = killed ] && [ "$(id -u)" -eq 0 ] && as_account test -r "$0" -a -x "$build/bin/start"; then
+    # It starts a server itself: all of it runs as the account that quickstart would take.
+    cd /
+    exec setpriv --reuid="$(run_account)" --regid="$(id -g "$(run_account)")" --clear-groups env HOME=/nonexistent bash "$0" "$@"
+fi
 folder=$(mktemp -d /var/tmp/sluice-qs.XXXXXX)
 chmod 755 "$folder"
 export SLUICE_DEMO=$folder/demo SLUICE_BUILD=$build
@@ -59,6 +66,19 @@ SCRIPT
     echo "killed $(wc -l <"$list") schedulers"
 }
 
+# What another user of the machine could try while the demo runs.
+closed_to_others() {
+    local socket
+    socket=$(cat "$DEMO/run/socket")
+    [ "$(ps -o uid= -p $(demo_processes) | sort -u | tr -d ' ' | grep -cx 0)" -eq 0 ] || fail "processes of the demo run as root"
+    [ "$(stat -c %a "$(dirname "$socket")")" = 700 ] || fail "others can reach the database's socket"
+    for user in root demo mysql nobody ""; do
+        if mariadb --no-defaults --socket="$socket" --user="$user" -e "SELECT 1" >/dev/null 2>&1; then fail "user '$user' needs no password"; fi
+    done
+    if sql "SELECT 1 INTO OUTFILE '$folder/outfile'" 2>/dev/null || [ -e "$folder/outfile" ]; then fail "the database writes files"; fi
+    [ "$(stat -c %a "$DEMO/run")" = 700 ] || fail "others can read the demo's password"
+}
+
 if [ "$mode" = killed ]; then
     wait_for_batch 1
     kill_schedulers
@@ -74,6 +94,7 @@ if [ "$mode" = killed ]; then
 fi
 
 wait "$quickstart" || fail "quickstart's exit status is not 0"
+closed_to_others
 cat "$folder/out" | tail -25
 [ -s "$DEMO/mandelbrot.png" ] || fail "no picture"
 [ "$(sql "SELECT COUNT(*) FROM workunit WHERE assimilate_state=2 AND error_mask=0 AND canonical_resultid>0")" -eq "$(tile_count)" ] || fail "not every workunit has its canonical result"
