@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 import rule_format
 import rule_layers
 import rule_log_lines
+import rule_options
 import rule_policies
 import rule_sizes
 import rule_texts
@@ -23,6 +24,7 @@ RULES = {
     "heavy_headers": rule_texts.check_heavy_headers,
     "sizes": rule_sizes.check,
     "policies": rule_policies.check,
+    "options": rule_options.check,
     "forbidden": rule_texts.check_forbidden,
     "format": rule_format.check,
     "log_lines": rule_log_lines.check,

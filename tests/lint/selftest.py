@@ -9,6 +9,7 @@ sys.dont_write_bytecode = True
 
 import rule_format
 import rule_layers
+import rule_options
 import rule_policies
 import rule_sizes
 import rule_texts
@@ -40,6 +41,33 @@ class RuleTest(unittest.TestCase):
 
     def assert_clean(self, rule, files):
         self.assertEqual(self.findings(rule, files), [])
+
+
+class Options(RuleTest):
+    def table(self, readers, doc="Sentence."):
+        return {"config/option_table.cpp":
+                '    {OPTION(speed), "0", "1", {0, 5}, "%s",\n     "%s"},\n' % (readers, doc)}
+
+    def test_a_reader_that_does_not_read(self):
+        self.assert_found(rule_options.check, {**self.table("cgi"), "sched/a.cpp": "int speed = 0; // config.speed\n"},
+                          "cgi does not read speed")
+        self.assert_found(rule_options.check, {**self.table("cgi, feeder"), "sched/a.cpp": "f(config.speed);\n"},
+                          "feeder does not read speed")
+
+    def test_a_value_that_is_handed_on_and_never_looked_at(self):
+        handed = {**self.table("cgi"), "sched/handle/options.cpp": "p.speed = c.speed;\n"}
+        self.assert_found(rule_options.check, handed, "cgi does not read speed")
+        self.assert_clean(rule_options.check, {**handed, "sched/match/a.cpp": "if (x.params.speed > 1) f();\n"})
+
+    def test_nobody_and_it_says_so(self):
+        self.assert_clean(rule_options.check, self.table("none", "Accepted, no effect: old."))
+        self.assert_found(rule_options.check, self.table("none"), "must say")
+        self.assert_clean(rule_options.check, self.table("php"))
+
+    def test_readers_that_are_not_named(self):
+        self.assert_found(rule_options.check,
+                          {**self.table("none", "Accepted, no effect."), "feeder/a.cpp": "f(config_.speed);\n"},
+                          "names none of our programs")
 
 
 class Layers(RuleTest):

@@ -42,9 +42,9 @@ std::string other_value(const OptionRow& row) {
     return "";
 }
 
-std::string config_with(std::string_view tag, const std::string& value) {
-    return "<boinc><config><" + std::string(tag) + ">" + xml_escape(value) + "</" + std::string(tag) +
-           "></config></boinc>";
+std::string config_with(std::string_view tag, const std::string& value, int level = 0) {
+    return "<boinc><config><compat_level>" + std::to_string(level) + "</compat_level><" + std::string(tag) + ">" +
+           xml_escape(value) + "</" + std::string(tag) + "></config></boinc>";
 }
 
 TEST(OptionTable, EveryOptionRoundTrips) {
@@ -54,15 +54,17 @@ TEST(OptionTable, EveryOptionRoundTrips) {
         SCOPED_TRACE(row->tag);
         const std::string value = other_value(*row);
         ASSERT_NE(value, "");
-        const LoadedConfig loaded = parse_config(config_with(row->tag, value), "config.xml");
-        EXPECT_THAT(loaded.warnings, testing::IsEmpty());
         std::vector<std::string> expected{value};
         if (row->tag == "min_core_client_version" || row->tag == "min_core_client_version_announced") {
             expected = {value + "00"};  // Mmm becomes MMmmrr
         } else if (row->tag == "sched_debug_level" || row->tag == "fuh_debug_level") {
             expected = {"4"};  // there is no level above
         }
-        EXPECT_EQ(option_values(*row, loaded.config), expected);
+        for (const int level : {0, 1}) {  // what is given counts at both
+            const LoadedConfig loaded = parse_config(config_with(row->tag, value, level), "config.xml");
+            EXPECT_THAT(loaded.warnings, testing::IsEmpty());
+            EXPECT_EQ(option_values(*row, loaded.config), expected) << "level " << level;
+        }
         ++tried;
     }
     EXPECT_GT(tried, 120);

@@ -1,0 +1,85 @@
+"""Each program that the option table names as a reader of an option reads it; an option that nobody reads says so."""
+import re
+
+from tree import Finding, blanked, line_of
+
+TABLE = "config/option_table.cpp"
+PARAMS = "sched/handle/options.cpp"  # config.xml -> plain values of the deciding layer
+ROW = re.compile(r'\{OPTION\((\w+)\),\s*(?:"[^"]*",\s*){2}[^"]*?"([^"]*)",\s*"((?:[^"\\]|\\.)*)"')
+NO_EFFECT = "Accepted, no effect"
+# Where our programs read their options. Others that the table names (php, db_dump …) are upstream's.
+FOLDERS = {
+    "cgi": ["sched/"],
+    "feeder": ["feeder/"],
+    "show_shmem": ["feeder/show_shmem.cpp"],
+    "transitioner": ["daemons/transitioner/"],
+    "file_upload_handler": ["sched/upload/"],
+    "validator": ["daemons/validator/"],
+    "assimilator": ["daemons/assimilator/"],
+    "create_work": ["daemons/work/"],
+    "stage_file": ["daemons/work/"],
+    "update_versions": ["config/project/"],
+    "make_project": ["config/project/"],
+    "start": ["config/run/", "config/"],
+    "size_census": ["daemons/size_census/"],
+    "batch_stats": ["daemons/batch_stats/"],
+    "batch_accel": ["daemons/batch_accel/"],
+    "all": [""],
+}
+# Loading itself: one option stands for another, or is a folder's default. Who reads is behind it.
+SHARED = ("config/resolve.cpp", "config/load.cpp", "config/db_settings.cpp", "config/project_config.h")
+# Options that are read through a function of ProjectConfig.
+THROUGH = {"delete_delay_hours": "delete_delay"}
+NOT_READING = (TABLE, "config/options_doc.cpp", "tests/")
+
+
+def member(name):
+    return re.compile(rf"(?:\b\w*config\w*(?:\(\))?|\bc|\blive|\bproject)\s*(?:\.|->)\s*{THROUGH.get(name, name)}\b")
+
+
+class Reading:
+    def __init__(self, tree):
+        self.texts = {path: blanked(tree.text(path), keep_strings=True) for path in tree.sources()
+                      if not path.startswith(NOT_READING)}
+
+    def in_files(self, name, chosen):
+        return any(member(name).search(text) for path, text in self.texts.items() if chosen(path))
+
+    def by_params(self, name):
+        """Through a value of the deciding layer that something there looks at; None: it is not handed on."""
+        handed = re.search(rf"\b(?:p|limits)\.(\w+) = [^;]*\bc\.{name}\b", self.texts.get(PARAMS, ""))
+        if not handed:
+            return None
+        value = re.compile(rf"\b(?:params|limits)(?:_|\(\))?\.{handed.group(1)}\b|\bp\.{handed.group(1)}\b")
+        return any(value.search(text) for path, text in self.texts.items()
+                   if path.startswith("sched/") and path != PARAMS)
+
+    def by(self, program, name):
+        if any(member(name).search(text) or f'"{name}"' in text for text in (self.texts.get(path, "") for path in SHARED)):
+            return True
+        handed = self.by_params(name)
+        if program in ("cgi", "all") and handed:
+            return True
+        return self.in_files(name, lambda path: path not in SHARED and path != PARAMS
+                             and path.startswith(tuple(FOLDERS[program])))
+
+
+def check(tree):
+    if not tree.exists(TABLE):
+        return []
+    reading, findings, text = Reading(tree), [], tree.text(TABLE)
+    for row in ROW.finditer(text):
+        name, readers, doc = row.group(1), [r.strip() for r in row.group(2).split(",")], row.group(3)
+        line = line_of(text, row.start())
+        ours = [r for r in readers if r in FOLDERS]
+        for program in ours:
+            if not reading.by(program, name):
+                findings.append(Finding(TABLE, line, f"{program} does not read {name}: make it, or name who does "
+                                        f'("none", and "{NO_EFFECT}…" in the sentence, if nobody)'))
+        if not ours and readers == ["none"] and NO_EFFECT not in doc:
+            findings.append(Finding(TABLE, line, f'nobody reads {name}: its sentence must say "{NO_EFFECT}"'))
+        if not ours and any(reading.by(program, name) for program in FOLDERS):
+            findings.append(Finding(TABLE, line, f"{name} is read, but its row names none of our programs"))
+        if ours and NO_EFFECT in doc:
+            findings.append(Finding(TABLE, line, f'{name} has readers, but its sentence says "{NO_EFFECT}"'))
+    return findings
