@@ -153,8 +153,8 @@ HostFacts host_facts(const Rpc& rpc) {
     f.workload_known = rpc.request.has_other_results;
     for (const StickyFile& file : rpc.request.files)
         f.files[file_name_hash(file.name.data(), file.name.size())] = file.nbytes;
-    f.hr_class_fine = hr_class(h, HrType::kFine, rpc.config.compat_level);
-    f.hr_class_coarse = hr_class(h, HrType::kCoarse, rpc.config.compat_level);
+    f.hr_class_fine = hr_class(h, HrType::kFine, rpc.config.compat_level, rpc.platforms);
+    f.hr_class_coarse = hr_class(h, HrType::kCoarse, rpc.config.compat_level, rpc.platforms);
     return f;
 }
 

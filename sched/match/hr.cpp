@@ -1,6 +1,7 @@
 // Homogeneous redundancy: hosts of one class compute the same bits. class = system * 128 + processor code; the codes
 // are upstream's, because workunit.hr_class in existing databases holds them. Level 1 adds systems that upstream leaves
 // out.
+#include <algorithm>
 #include <string_view>
 
 #include "sluice/base/text.h"
@@ -51,9 +52,22 @@ int first_match(std::string_view text, const Pattern (&patterns)[N], int otherwi
     return otherwise;
 }
 
-int system_code(const Host& host, int level) {
-    // Android reports itself as "Linux" too, on some clients.
-    if (level > 0 && has(host.os_name, "Android")) return kAndroid;
+using Platforms = std::span<const std::string>;
+
+/// Some Android clients call their system "Linux"; their platforms are aarch64-android-linux-gnu and the like.
+bool is_android(const Host& host, Platforms platforms) {
+    return has(host.os_name, "Android") ||
+           std::any_of(platforms.begin(), platforms.end(), [](const std::string& p) { return has(p, "-android-"); });
+}
+
+/// Vendors of phone and board processors are many, and none is "ARM" on most of them.
+bool is_arm(const Host& host, Platforms platforms) {
+    if (has(host.p_vendor, "ARM") || has(host.p_model, "AArch64")) return true;
+    return !platforms.empty() && (platforms.front().starts_with("arm") || platforms.front().starts_with("aarch64"));
+}
+
+int system_code(const Host& host, int level, Platforms platforms) {
+    if (level > 0 && is_android(host, platforms)) return kAndroid;
     static constexpr Pattern kSystems[] = {
         {"Linux", kLinux}, {"Windows", kWindows}, {"Darwin", kDarwin}, {"FreeBSD", kFreeBsd}, {"Android", kAndroid}};
     return first_match(host.os_name, kSystems, kNoSystem);
@@ -105,12 +119,12 @@ int fine_code(const Host& host, int level) {
     return kNoCpu;
 }
 
-int coarse_code(const Host& host, int level) {
+int coarse_code(const Host& host, int level, Platforms platforms) {
     if (has(host.p_vendor, "Intel") || has(host.p_vendor, "AMD")) return kIntel;
     if (has(host.p_vendor, "Macintosh")) return kMacintosh;
     if (has(host.p_vendor, "ARM") || host.p_model.find("ARM") != std::string::npos) return kArm;
     if (level > 0 && apple_silicon(host)) return kAppleSilicon;
-    return kNoCpu;
+    return level > 0 && is_arm(host, platforms) ? kArm : kNoCpu;
 }
 
 bool coarse_known(int system, int cpu, int level) {
@@ -126,14 +140,14 @@ bool coarse_known(int system, int cpu, int level) {
 
 }  // namespace
 
-int hr_class(const Host& host, HrType type, int compat_level) {
-    const int system = system_code(host, compat_level);
+int hr_class(const Host& host, HrType type, int compat_level, std::span<const std::string> platforms) {
+    const int system = system_code(host, compat_level, platforms);
     if (type == HrType::kFine) {
         const int cpu = fine_code(host, compat_level);
         return system == kNoSystem || cpu == kNoCpu ? 0 : system * kSystemStep + cpu;
     }
     if (type == HrType::kCoarse) {
-        const int cpu = coarse_code(host, compat_level);
+        const int cpu = coarse_code(host, compat_level, platforms);
         return coarse_known(system, cpu, compat_level) ? system * kSystemStep + cpu : 0;
     }
     return 0;

@@ -4,6 +4,7 @@
 // simulator.
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,8 @@ enum class JobOrigin {
 class Matcher {
   public:
     static constexpr int kMaxPassedOverNotes = 256;
+    static constexpr int kMaxLoads = 8;                 ///< of facts, by match(): one statement each
+    static constexpr std::size_t kMaxShortlist = 1000;  ///< jobs of one load
 
     /// `trace` may be null.
     Matcher(const MatchContext& context, JobPool& pool, FactsSource& facts, Trace* trace = nullptr);
@@ -149,7 +152,8 @@ class Matcher {
 };
 
 /// HR class of a host; 0 = unknown for that type (facts: matchmaking §7; level 1 knows Apple silicon, FreeBSD,
-/// Android).
-int hr_class(const Host& host, HrType type, int compat_level);
+/// Android). `platforms`: the client's; at level 1 they tell Android from Linux and ARM from other processors where the
+/// host's row does not.
+int hr_class(const Host& host, HrType type, int compat_level, std::span<const std::string> platforms = {});
 
 }  // namespace sluice

@@ -28,6 +28,27 @@ TEST_P(HrClass, IsUpstreamsAndAtLevel1Ours) {
     EXPECT_EQ(hr_class(h, HrType::kNone, 0), 0);
 }
 
+// Some Android clients say "Linux"; their processors' vendors are many.
+TEST(HrClass, AndroidThatCallsItselfLinuxIsToldByItsPlatformAtLevelOne) {
+    const std::vector<std::string> phone{"aarch64-android-linux-gnu", "arm-android-linux-gnu"},
+        tablet{"x86_64-android-linux-gnu"}, board{"aarch64-unknown-linux-gnu"}, desktop{"x86_64-pc-linux-gnu"};
+    Host h;
+    h.os_name = "Linux";
+    h.p_vendor = "Qualcomm";
+    h.p_model = "Kryo";
+    for (const auto& platforms : {phone, board, desktop})
+        EXPECT_EQ(hr_class(h, HrType::kCoarse, 0, platforms), 257) << "upstream's: one class for all of them";
+    EXPECT_EQ(hr_class(h, HrType::kCoarse, 1, phone), 6 * 128 + 22);
+    EXPECT_EQ(hr_class(h, HrType::kCoarse, 1, board), 2 * 128 + 22);
+    EXPECT_EQ(hr_class(h, HrType::kCoarse, 1, desktop), 257);
+    h.p_vendor = "GenuineIntel";
+    h.p_model = "Intel(R) Atom(TM)";
+    EXPECT_EQ(hr_class(h, HrType::kCoarse, 0, tablet), hr_class(h, HrType::kCoarse, 0, desktop));
+    EXPECT_EQ(hr_class(h, HrType::kCoarse, 1, tablet), 6 * 128 + 2);
+    EXPECT_EQ(hr_class(h, HrType::kCoarse, 1, desktop), 258);
+    EXPECT_EQ(hr_class(h, HrType::kFine, 1, tablet), 6 * 128 + 2);
+}
+
 const HrCase kHr[] = {
     {"linux_core", "Linux Ubuntu", "GenuineIntel", "Intel(R) Core(TM) i7-9700", 277, 258, 277, 258},
     {"linux_xeon", "Linux", "GenuineIntel", "Intel(R) Xeon(R) CPU", 267, 258, 267, 258},
