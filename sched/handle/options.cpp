@@ -20,21 +20,17 @@ MatchParams match_params(const ProjectConfig& c) {
     p.user_filter = c.user_filter;
     p.workload_sim = c.workload_sim;
     p.ignore_delay_bound = c.ignore_delay_bound;
-    p.distinct_beta_apps = c.distinct_beta_apps;
     p.prefer_primary_platform = c.prefer_primary_platform;
     p.rte_no_stats = c.rte_no_stats;
     p.estimate_flops_from_hav_pfc = c.estimate_flops_from_hav_pfc;
     p.version_select_random_factor = c.version_select_random_factor;
     p.daily_result_quota = c.daily_result_quota;
     p.gpu_multiplier = c.gpu_multiplier;
-    p.max_ncpus = c.max_ncpus;
     p.max_wus_to_send = c.max_wus_to_send;
     p.project_limits = c.max_jobs_in_progress.project;
     for (const AppJobLimits& app : c.max_jobs_in_progress.apps) p.app_limits[app.app_name] = app.limits;
-    p.reliable_on_priority = c.reliable_on_priority;
     p.reliable_max_avg_turnaround = c.reliable_max_avg_turnaround;
     p.reliable_reduced_delay_bound = c.reliable_reduced_delay_bound;
-    p.report_grace_period = c.report_grace_period;
     p.ltt_reserve_timeout = c.ltt_reserve_timeout;
     return p;
 }

@@ -20,16 +20,15 @@ struct MatchParams {
     HrType homogeneous_redundancy = HrType::kNone;
     bool non_cpu_intensive = false, batch_accel = false, size_classes = false, keyword_sched = false;
     bool one_result_per_user_per_wu = false, one_result_per_host_per_wu = false, user_filter = false;
-    bool workload_sim = false, ignore_delay_bound = false, distinct_beta_apps = false;
+    bool workload_sim = false, ignore_delay_bound = false;
     bool prefer_primary_platform = false, rte_no_stats = false, estimate_flops_from_hav_pfc = false;
     double version_select_random_factor = 1;
-    int daily_result_quota = 0, gpu_multiplier = 0, max_ncpus = 64, max_wus_to_send = 10;
+    int daily_result_quota = 0, gpu_multiplier = 0, max_wus_to_send = 10;
     JobLimits project_limits;
     std::map<std::string, JobLimits> app_limits;  ///< by app name
-    int reliable_on_priority = 0, reliable_max_avg_turnaround = 0;
+    int reliable_max_avg_turnaround = 0;
     double reliable_reduced_delay_bound = 0;
-    int report_grace_period = 0;
-    double ltt_reserve_timeout = 0;  ///< s; level 1: an LTT-reserved job older than this goes to any host; 0 = never
+    double ltt_reserve_timeout = 0;  ///< s; an LTT-reserved job older than this goes to any host; 0 = never
 };
 
 }  // namespace sluice

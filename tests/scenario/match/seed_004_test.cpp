@@ -65,6 +65,14 @@ TEST_F(Level1, ATailDoesNotStarveWhenNoLowTurnaroundHostCalls) {
     EXPECT_THAT(w.sent(), ElementsAre(1));
 }
 
+TEST_F(Seed004, ATimeOutThatIsSetHoldsAtLevelZeroToo) {
+    w.params.ltt_reserve_timeout = 3600;
+    w.pool.add(a_job(1).wu_priority(1).time_added(static_cast<int>(w.now) - 3599));
+    EXPECT_THAT(w.sent(), IsEmpty());
+    w.pool.slots[0].job.time_added -= 1;
+    EXPECT_THAT(w.sent(), ElementsAre(1));
+}
+
 TEST_F(Level1, WithoutATimeOutTheReserveHolds) {
     w.pool.add(a_job(1).wu_priority(1).time_added(1));
     EXPECT_THAT(w.sent(), IsEmpty());
@@ -117,12 +125,6 @@ TEST_F(Seed004, VerdictsOnVersionsAreNotUpstreams) {
     w.host.low_turnaround_versions[11] = true;
     w.pool.add(a_job(1).wu_priority(1));
     EXPECT_THAT(w.sent(), IsEmpty()) << "level 0 knows the host's flag only";
-}
-
-TEST_F(Seed004, TheTimeOutIsNotUpstreams) {
-    w.params.ltt_reserve_timeout = 3600;
-    w.pool.add(a_job(1).wu_priority(1).time_added(1));
-    EXPECT_THAT(w.sent(), IsEmpty()) << "level 0 waits for ever";
 }
 
 }  // namespace

@@ -67,7 +67,6 @@ class RandomWorld {
         p.prefer_primary_platform = one_in(4);
         p.daily_result_quota = one_in(2) ? 5 : 0;
         p.max_wus_to_send = below(5);
-        p.reliable_on_priority = 8;
         p.reliable_reduced_delay_bound = one_in(2) ? 0.5 : 0;
         p.ltt_reserve_timeout = one_in(2) ? 5000 : 0;
         if (one_in(3)) p.project_limits = {limit(), limit(), limit()};

@@ -1,0 +1,177 @@
+// An option that is given works at both levels: of each option that decides something and has two defaults, two values
+// are tried at level 0 and at level 1, and what can be observed must differ. (That every option is loaded at both
+// levels: config_test, OptionTable.)
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "config/option_table.h"
+#include "tests/support/match_world.h"
+#include "tests/support/rpc_world.h"
+
+namespace sluice::test {
+namespace {
+
+using Observe = std::function<std::string(RpcWorld&)>;
+struct Witness {
+    std::string value, other;
+    Observe observe;
+    std::string more = {};  ///< other options that it needs
+};
+
+std::string names(const ReplyText& reply) { return testing::PrintToString(reply.result_names()); }
+
+std::string how_many(RpcWorld& w) {
+    const Id host = w.add_host();
+    for (int i = 0; i < 12; ++i) w.add_job();
+    return std::to_string(w.send(asking(host, 1e6)).result_names().size());
+}
+
+/// Priorities rise with the slots, or fall: what is sent of each.
+std::string which(RpcWorld& w) {
+    std::string sent;
+    for (const bool rising : {true, false}) {
+        const Id host = w.add_host();
+        w.pool.slots.clear();
+        w.rng = FixedRng(5);
+        for (int i = 0; i < 10; ++i) w.add_job();
+        for (int i = 0; i < 10; ++i) w.pool.slots[static_cast<std::size_t>(i)].job.priority = rising ? i : 10 - i;
+        const std::string name = w.send(asking(host, 1)).result_names().at(0);
+        for (int i = 0; i < 10; ++i)
+            if (w.pool.slots[static_cast<std::size_t>(i)].doc.result_name == name) sent += std::to_string(i) + " ";
+    }
+    return sent;
+}
+
+/// An accelerated job, and a host that returns jobs late.
+std::string reserved(RpcWorld& w) {
+    const Id host = w.add_host();
+    HostAppVersion v;
+    v.host_id = host;
+    v.app_version_id = 1;
+    v.turnaround.n = 5;
+    v.max_jobs_per_day = 500;
+    w.db.host_app_versions[{host, 1}] = v;
+    w.db.apps[1].n_size_classes = 1;
+    w.reload_tables();
+    w.add_job([](Workunit& wu) { wu.priority = 1; });
+    w.pool.slots[0].job.time_added = static_cast<std::int32_t>(w.clock.now_sec()) - 1000;
+    return names(w.send(asking(host, 1)));
+}
+
+/// A host of size class 1, and a job of each class in either order.
+std::string sizes(RpcWorld& w) {
+    std::string sent;
+    for (const int first : {0, 1}) {
+        const Id host = w.add_host();
+        w.pool.slots.clear();
+        w.rng = FixedRng(5);
+        w.db.apps[1].n_size_classes = 2;
+        w.reload_tables();
+        w.tables.size_quantiles[1] = {1};
+        for (const int size_class : {first, 1 - first}) {
+            w.add_job();
+            w.pool.slots.back().job.size_class = static_cast<std::int16_t>(size_class);
+        }
+        const std::string name = w.send(asking(host, 1)).result_names().at(0);
+        for (const auto& slot : w.pool.slots)
+            if (slot.doc.result_name == name) sent += std::to_string(slot.job.size_class) + " ";
+    }
+    return sent;
+}
+
+std::string lost(RpcWorld& w) {
+    const Id host = w.add_host();
+    w.add_in_progress(host);
+    return names(w.send(asking(host, 1)));
+}
+
+std::string aborted(RpcWorld& w) {
+    RequestText r = asking(w.add_host(), 0);
+    r.others = {"never_heard_of"};
+    return std::to_string(w.send(r).count("<result_abort>"));
+}
+
+std::string locked(RpcWorld& w) {
+    MatchWorld m;
+    m.params = match_params(w.config);
+    m.pool.add(a_job(1));
+    m.pool.add_locked();
+    return m.match().stats.locked_over_limit ? "warned" : "";
+}
+
+std::string first_quota(RpcWorld& w) {
+    const Id host = w.add_host();
+    HostAppVersion v;
+    v.host_id = host;
+    v.app_version_id = 1;
+    w.db.host_app_versions[{host, 1}] = v;
+    w.send(asking(host, 1));
+    return std::to_string(w.db.host_app_versions[{host, 1}].max_jobs_per_day);
+}
+
+std::string soon_again(RpcWorld& w) {
+    const Id host = w.add_host();
+    w.db.hosts[host].rpc_time = w.clock.now_sec() - 10;
+    w.add_job();
+    return names(w.send(asking(host, 1)));
+}
+
+const std::map<std::string, Witness, std::less<>>& witnesses() {
+    static const std::map<std::string, Witness, std::less<>> all{
+        {"shmem_work_items", {"30", "40", [](RpcWorld& w) { return std::to_string(w.config.shmem_work_items); }}},
+        {"feeder_query_size", {"30", "40", [](RpcWorld& w) { return std::to_string(w.config.feeder_query_size); }}},
+        {"cache_md5_info", {"0", "1", [](RpcWorld& w) { return std::to_string(w.config.cache_md5_info); }}},
+        {"daily_result_quota", {"3", "50", first_quota}},
+        {"max_ncpus", {"1", "3", how_many, "<max_wus_to_send>1</max_wus_to_send>"}},
+        {"max_wus_to_send", {"1", "2", how_many}},
+        {"min_sendwork_interval", {"0", "60", soon_again}},
+        {"batch_accel", {"0", "1", reserved, "<ltt_reserve_timeout>0</ltt_reserve_timeout>"}},
+        {"ltt_reserve_timeout", {"0", "900", reserved, "<batch_accel>1</batch_accel>"}},
+        {"size_classes", {"0", "1", sizes}},
+        {"workload_sim",
+         {"0", "1",
+          [](RpcWorld& w) { return w.send(asking(w.add_host(), 1)).has("<send_full_workload/>") ? "1" : "0"; }}},
+        {"resend_lost_results", {"0", "1", lost}},
+        {"send_result_abort", {"0", "1", aborted}},
+        {"mm_min_slots", {"0", "1", which}},
+        {"mm_max_slots", {"0", "1", which, "<mm_min_slots>0</mm_min_slots>"}},
+        {"mm_max_locked", {"0", "1", locked}},
+        {"score_weights",
+         {"<result_priority>5</result_priority>", "<result_priority>-5</result_priority>", which,
+          "<mm_min_slots>0</mm_min_slots>"}},
+    };
+    return all;
+}
+
+class OptionAtLevel : public testing::TestWithParam<int> {};
+
+TEST_P(OptionAtLevel, HasAnEffect) {
+    for (const auto& [option, w] : witnesses()) {
+        SCOPED_TRACE(option);
+        const auto with = [&](const std::string& value) {
+            RpcWorld world("<" + option + ">" + value + "</" + option + ">" + w.more, GetParam());
+            return w.observe(world);
+        };
+        const std::string one = with(w.value);
+        EXPECT_EQ(with(w.value), one) << "the observation itself must be repeatable";
+        EXPECT_NE(with(w.other), one);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, OptionAtLevel, testing::Values(0, 1));
+
+TEST(OptionAtLevel, EveryOptionWithTwoDefaultsHasItsWitness) {
+    int with_two = 0;
+    for (const OptionSection& section : option_sections())
+        for (const OptionRow& row : section.rows) {
+            if (row.level0 == row.level1 || row.tag == "compat_level") continue;
+            ++with_two;
+            EXPECT_TRUE(witnesses().contains(row.tag)) << row.tag;
+        }
+    EXPECT_GE(with_two, 10);
+}
+
+}  // namespace
+}  // namespace sluice::test
