@@ -81,6 +81,7 @@ std::string phrase(const Verdict& v) {
         case Reason::kUserFilter: return fmt::format("for user {:g}, this is user {:g}", v.required, v.value);
         case Reason::kResultGone:
             return v.value == 0 ? "" : fmt::format("it is {}", state_text(static_cast<int>(v.value)));
+        case Reason::kLookUpLimit: return fmt::format("after {:g} look-ups in the database", v.value);
         case Reason::kWorkunitError: return fmt::format("error mask {:g}", v.value);
         case Reason::kWorkunitDone: return fmt::format("canonical result {:g}", v.value);
         default: break;

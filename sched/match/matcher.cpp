@@ -30,7 +30,7 @@ struct Matcher::Impl {
     Verdict fast(const Candidate& c) const;
     Verdict may_have_again(const Candidate& c) const;
     Verdict check_from_elsewhere(const Candidate& c, JobOrigin origin) const;
-    void tally_what_ends_all(MatchStats& stats) const;
+    std::vector<Verdict> what_ends_all() const;
 
     MatchContext x;
     JobPool& pool;
@@ -80,20 +80,21 @@ Verdict Matcher::Impl::fast(const Candidate& c) const {
 }
 
 // What can be said before any job is looked at, so that "no work" never lacks its reason.
-void Matcher::Impl::tally_what_ends_all(MatchStats& stats) const {
+std::vector<Verdict> Matcher::Impl::what_ends_all() const {
+    std::vector<Verdict> all;
     const int most = x.user.max_jobs_in_progress;
-    if (picked.jobs >= picked.max_jobs)
-        tally(stats, refuse(Reason::kJobsPerRpcLimit, picked.jobs, picked.max_jobs), JobSummary{});
+    if (picked.jobs >= picked.max_jobs) all.push_back(refuse(Reason::kJobsPerRpcLimit, picked.jobs, picked.max_jobs));
     if (most > 0 && picked.in_progress_total >= most)
-        tally(stats, refuse(Reason::kUserJobLimit, picked.in_progress_total, most), JobSummary{});
+        all.push_back(refuse(Reason::kUserJobLimit, picked.in_progress_total, most));
     for (int t = 0; t < kProcTypes; ++t) {
         const auto type = static_cast<ProcType>(t);
         if (chooser.has_apps_for(type)) {
-            if (Verdict v = in_progress_limits(x, picked, nullptr, type); !v) tally(stats, v, JobSummary{});
+            if (Verdict v = in_progress_limits(x, picked, nullptr, type); !v) all.push_back(v);
         } else if (picked.wants(type) && x.wanted.resource_specific) {
-            tally(stats, refuse(Reason::kNoAppVersion), JobSummary{});
+            all.push_back(refuse(Reason::kNoAppVersion));
         }
     }
+    return all;
 }
 
 Matcher::Matcher(const MatchContext& context, JobPool& pool, FactsSource& facts, Trace* trace)
@@ -105,7 +106,7 @@ MatchResult Matcher::match() {
     MatchResult result;
     Candidates found{m.passes(), {}, {}};
     result.stats.obstacles = m.elsewhere.obstacles;
-    m.tally_what_ends_all(result.stats);
+    const std::vector<Verdict> ends_all = m.what_ends_all();
     if (!found.passes.empty() && work_needed()) {
         Scanner scanner(m.x, m.pool, m.apps, m.policies, m.chooser);
         Walk walk(m.x, m.pool, m.facts, scanner, m.policies);
@@ -113,6 +114,8 @@ MatchResult Matcher::match() {
         scanner.run(found, m.picked, result.stats, log, [&] { return walk.would_satisfy(found, m.picked); });
         result.jobs = walk.choose(found, m.picked, result.stats, log);
     }
+    for (const Verdict& v : ends_all)  // unless its jobs were counted one by one
+        if (result.stats.reasons[static_cast<std::size_t>(v.reason)].count == 0) tally(result.stats, v, JobSummary{});
     m.chooser.tell(result.stats);
     result.left = m.picked.left;
     return result;
@@ -179,6 +182,7 @@ Verdict Matcher::Impl::check_from_elsewhere(const Candidate& c, JobOrigin origin
     const bool all = origin == JobOrigin::kResend || x.params.compat_level > 0;
     if (!all) return c.app.selected ? feasible() : refuse(Reason::kAppNotSelected, 0, 1);
     Verdict v = origin == JobOrigin::kResend ? may_have_again(c) : fast(c);
+    if (v && origin == JobOrigin::kResend) v = in_progress_limits(x, picked, &c.app, c.offer->counted_as);
     if (v) v = kDiskSumRow.check(x, c, picked);
     if (v && !c.app.app->non_cpu_intensive) v = deadline_verdict(x, c, picked, c.job.delay_bound);
     return v;

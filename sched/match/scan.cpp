@@ -246,17 +246,17 @@ Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool&
     return feasible();
 }
 
-// For the volunteer: is there work of this app, whatever else keeps it away? Upstream's measure.
-void Scanner::note_work(const AppFacts& app, const Verdict& refusal, MatchStats& stats) {
-    switch (refusal.reason) {
-        case Reason::kBetaNotAllowed:
-        case Reason::kReservedForLtt:
-        case Reason::kNeedsReliable: return;
-        default: break;
-    }
-    if (with_work_[app.index]) return;
-    with_work_[app.index] = true;
-    stats.apps_with_jobs.push_back(app.app->id);
+// For the volunteer: is there work of this app, whatever else keeps it away? Upstream's measure: what is not for this
+// kind of host or volunteer at all does not count, whichever check refused the job first.
+void Scanner::note_work(Candidate c, const std::vector<Pass>& passes, MatchStats& stats) {
+    if (with_work_[c.app.index] || !kBetaRow.check(x_, c)) return;
+    const bool counts = std::any_of(passes.begin(), passes.end(), [&](const Pass& pass) {
+        c.offer = chooser_.choose(c.app, c.job, c.ref, pass.type).offer;
+        return c.offer && kLttReservedRow.check(x_, c) && kReliableOnlyRow.check(x_, c);
+    });
+    if (!counts) return;
+    with_work_[c.app.index] = true;
+    stats.apps_with_jobs.push_back(c.app.app->id);
 }
 
 void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log) {
@@ -291,7 +291,7 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
         trace_refusal(&c, job, ref, passes.front().type, refusal, log);
     }
     if (has_version) {
-        note_work(*app, refusal, stats);
+        note_work(c, passes, stats);
         note_shortage(stats, refusal, job);
     }
     if (refusal) {

@@ -101,6 +101,13 @@ class AppTable {
     std::unordered_map<std::int64_t, std::uint32_t> by_id_;
 };
 
+/// Would what was found so far satisfy the request?
+enum class Enough {
+    kYes,
+    kNotTogether,  ///< too few, or they don't fit together
+    kRefused       ///< together they would, but the database refused some: asking costs a statement
+};
+
 /// A trace of refusals at the scan, and copies of the candidates' jobs, kept only if someone listens.
 struct ScanLog {
     Trace* trace = nullptr;
@@ -116,7 +123,7 @@ class Scanner {
     Scanner(const MatchContext& context, JobPool& pool, const AppTable& apps, const ActivePolicies& policies,
             VersionChooser& chooser);
 
-    /// Fills `found` (the types of its passes are set). `satisfied` is asked, seldom, whether that is enough.
+    /// Fills `found` (the types of its passes are set). `satisfied` is asked, seldom, whether that is enough (Enough).
     template <class Satisfied>
     void run(Candidates& found, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied);
 
@@ -133,7 +140,7 @@ class Scanner {
     bool admits(const Candidate& candidate, LastChecks& last, Verdict& why) const;
     void enter(const Candidate& candidate, double points, std::uint32_t order, Pass& pass) const;
     Verdict try_passes(Candidate& candidate, Candidates& found, ScanLog& log, bool& has_version) const;
-    void note_work(const AppFacts& app, const Verdict& refusal, MatchStats& stats);
+    void note_work(Candidate candidate, const std::vector<Pass>& passes, MatchStats& stats);
     static void trace_refusal(const Candidate* c, const JobSummary& job, const PoolRef& ref, ProcType pass,
                               const Verdict& v, ScanLog& log);
     bool could_satisfy(const std::vector<Pass>& passes, const Picked& picked) const;
@@ -164,8 +171,10 @@ void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, Sc
         look_at(slot, found, stats, log);
         stats.slots_scanned = seen;
         if (seen < next_check || !could_satisfy(found.passes, picked)) continue;
-        if (satisfied()) break;
-        next_check = seen + std::max(seen / 4, 1u);  // enough there, but not together: ask again when much is new
+        const Enough answer = satisfied();
+        if (answer == Enough::kYes) break;
+        // Goes on from here; asks again when much is new.
+        next_check = seen + (answer == Enough::kRefused ? seen : std::max(seen / 4, 1u));
     }
     const auto locked_limit = p.max_locked < 0 ? std::max(size / 10, 1u) : static_cast<std::uint32_t>(p.max_locked);
     stats.locked_over_limit = locked_limit > 0 && stats.slots_locked >= locked_limit;

@@ -29,7 +29,8 @@ inline void note_shortage(MatchStats& stats, const Verdict& verdict, const JobSu
     if (verdict.reason == Reason::kKeywordRefused) note(stats, {0, refuse(verdict.reason)});
 }
 
-inline void tally(MatchStats& stats, const Verdict& verdict, const JobSummary& job) {
+/// `times`: so many jobs were refused for it, of which `job` is one.
+inline void tally(MatchStats& stats, const Verdict& verdict, const JobSummary& job, std::uint32_t times = 1) {
     ReasonCount& r = stats.reasons[static_cast<std::size_t>(verdict.reason)];
     // Relative distance between what was there and what was needed; equal units cancel out.
     const auto miss = [](const Verdict& v) {
@@ -38,7 +39,9 @@ inline void tally(MatchStats& stats, const Verdict& verdict, const JobSummary& j
         return d < 0 ? -d : d;
     };
     const bool first_named = r.appid == 0 && job.app_id != 0;
-    if (r.count++ == 0 || first_named || miss(verdict) < miss(r.nearest)) {
+    const bool first = r.count == 0;
+    r.count += times;
+    if (first || first_named || miss(verdict) < miss(r.nearest)) {
         r.nearest = verdict;
         r.nearest_result = job.result_id;
         r.appid = job.app_id;

@@ -10,10 +10,15 @@
 #include "sched/match/term_values.h"
 
 namespace sluice::match {
+
+constexpr int kMaxLoads = Matcher::kMaxLoads;
+constexpr std::size_t kMaxShortlist = Matcher::kMaxShortlist;
+
 struct Walk::Choice {
     Choice(Candidates& candidates, const ActivePolicies& policies, Picked& so_far, MatchStats& counts,
-           ScanLog& scan_log, std::uint32_t slots)
-        : passes(candidates.passes),
+           ScanLog& scan_log, std::uint32_t slots, bool only_a_trial)
+        : trial(only_a_trial),
+          passes(candidates.passes),
           seen(candidates.seen),
           ranking(policies, candidates),
           picked(so_far),
@@ -26,6 +31,7 @@ struct Walk::Choice {
         return static_cast<std::uint64_t>(pass) << 32 | e.order;
     }
     void settle(std::size_t pass, const Entry& e, const JobSummary& job, const Verdict& v) {
+        if (trial) return;
         if (!v) {
             tally(stats, v, job);
             note_shortage(stats, v, job);
@@ -33,19 +39,18 @@ struct Walk::Choice {
         if (log.trace) fates[key(pass, e)] = v;
     }
 
+    const bool trial;  ///< nothing is claimed, counted or traced
     const std::vector<Pass>& passes;
     const std::vector<Seen>& seen;
     const RankedPoints ranking;
     Picked& picked;
     MatchStats& stats;
     ScanLog& log;
-    std::array<Verdict, kProcTypes> ended{};                 ///< by pass: what refused all the rest
-    std::vector<bool> taken;                                 ///< by slot: not for any pass any more
-    std::deque<ByValue> orders;                              ///< one a pass
-    std::unordered_map<std::uint32_t, WorkunitFacts> facts;  ///< by slot
+    std::array<Verdict, kProcTypes> ended{};  ///< by pass: what refused all the rest
+    std::vector<bool> taken;                  ///< by slot: not for any pass any more
+    std::deque<ByValue> orders;               ///< one a pass
     std::vector<JobSummary> shortlist;
     std::vector<std::uint32_t> shortlist_slots;
-    int loads = 0;
     std::vector<Chosen> set;
     std::unordered_map<std::uint64_t, Verdict> fates;  ///< for the trace
 };
@@ -59,7 +64,7 @@ bool Walk::full(const Picked& picked) const {
     return picked.jobs >= picked.max_jobs || (most > 0 && picked.in_progress_total >= most);
 }
 
-bool Walk::would_satisfy(Candidates& found, const Picked& picked) const {
+bool Walk::would_satisfy_but_for_slow_checks(Candidates& found, const Picked& picked) const {
     const RankedPoints ranking(policies_, found);
     Picked trial = picked;
     std::vector<bool> taken(pool_.size());
@@ -82,27 +87,39 @@ bool Walk::would_satisfy(Candidates& found, const Picked& picked) const {
     return true;
 }
 
+Enough Walk::would_satisfy(Candidates& found, const Picked& picked) {
+    if (!would_satisfy_but_for_slow_checks(found, picked)) return Enough::kNotTogether;
+    Picked so_far = picked;
+    MatchStats nobody_counts;
+    ScanLog nobody_listens;
+    Choice choice(found, policies_, so_far, nobody_counts, nobody_listens, pool_.size(), true);
+    walk(choice);
+    const bool wants_more = std::any_of(found.passes.begin(), found.passes.end(),
+                                        [&](const Pass& pass) { return so_far.wants(pass.type); });
+    return !wants_more || full(so_far) || loads_ >= kMaxLoads ? Enough::kYes : Enough::kRefused;
+}
+
 // Goes on from entry `from` of `pass` as if every slow check would pass, and notes whose facts will be asked for: the
-// set, and spares for those that fail. The last load takes all it can.
+// set, and spares for those that fail. The first load is small: mostly it is all that is needed. Others take all they
+// can.
 void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const {
     constexpr std::size_t kLeastSpares = 8;
     Picked picked = choice.picked;
     std::vector<bool> taken = choice.taken;
     choice.shortlist.clear();
     choice.shortlist_slots.clear();
-    const bool last_load = choice.loads + 1 >= kMaxLoads;
     for (; pass < choice.passes.size(); ++pass, from = 0) {
         std::size_t chosen = 0, spares = 0;
         for (std::size_t i = from; choice.shortlist.size() < kMaxShortlist; ++i) {
             const bool enough = full(picked) || !picked.wants(choice.passes[pass].type);
-            const std::size_t most_spares = last_load ? kMaxShortlist : std::max(kLeastSpares, chosen);
+            const std::size_t most_spares = loads_ > 0 ? kMaxShortlist : std::max(kLeastSpares, chosen);
             if (enough && (spares >= most_spares || spares + chosen == 0)) break;
             const ByValue::Place place = choice.orders[pass].get(i);
             if (!place.entry) break;
             const std::uint32_t slot = place.job->slot;
             JobSummary job;
             PoolRef ref;
-            if (taken[slot] || choice.facts.contains(slot) || !scanner_.reread(*place.job, job, ref)) continue;
+            if (taken[slot] || known_.contains(slot) || !scanner_.reread(*place.job, job, ref)) continue;
             const Offer& offer = scanner_.offer(*place.entry);
             const Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
             if (!enough && ActivePolicies::set(x_, c, picked)) {
@@ -118,25 +135,28 @@ void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const 
     }
 }
 
-const WorkunitFacts* Walk::facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot) const {
-    const auto known = choice.facts.find(slot);
-    if (known != choice.facts.end()) return &known->second;
-    if (choice.loads >= kMaxLoads) return nullptr;
+const WorkunitFacts* Walk::facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot) {
+    const auto known = known_.find(slot);
+    if (known != known_.end()) return &known->second;
+    if (loads_ >= kMaxLoads) return nullptr;
     look_ahead(choice, pass, i);
-    ++choice.loads;
-    ++choice.stats.fact_loads;
+    ++loads_;
     std::vector<WorkunitFacts> loaded = facts_.load(choice.shortlist);
     loaded.resize(choice.shortlist.size());  // an answer that is missing says "not found"
-    for (std::size_t n = 0; n < loaded.size(); ++n)
-        choice.facts.emplace(choice.shortlist_slots[n], std::move(loaded[n]));
-    const auto now_known = choice.facts.find(slot);
-    return now_known == choice.facts.end() ? nullptr : &now_known->second;
+    for (std::size_t n = 0; n < loaded.size(); ++n) known_.emplace(choice.shortlist_slots[n], std::move(loaded[n]));
+    const auto now_known = known_.find(slot);
+    return now_known == known_.end() ? nullptr : &now_known->second;
 }
 
 // Slow checks of a job that fits the set; claims it if they pass.
 Verdict Walk::claim(Choice& choice, const Candidate& c, const WorkunitFacts& facts) const {
     Verdict verdict;
-    if (const SlowRow* refused = slow_refusal(x_, c, facts, verdict)) {
+    const SlowRow* refused = slow_refusal(x_, c, facts, verdict);
+    if (choice.trial) {
+        if (!refused) choice.taken[c.ref.index] = true;
+        return verdict;
+    }
+    if (refused) {
         if (refused->commitment) pool_.note_infeasible(c.ref);
         if (!refused->for_no_host) pool_.note_passed_over(c.ref);
         if (refused->for_no_host && pool_.claim(c.ref)) pool_.discard(c.ref);
@@ -149,12 +169,12 @@ Verdict Walk::claim(Choice& choice, const Candidate& c, const WorkunitFacts& fac
     return refuse(Reason::kClaimLost);
 }
 
-void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place) const {
+void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place) {
     const Entry& e = *place.entry;
     JobSummary job;
     PoolRef ref;
     if (!scanner_.reread(*place.job, job, ref)) {
-        ++choice.stats.claims_lost;
+        if (!choice.trial) ++choice.stats.claims_lost;
         choice.settle(pass, e, job, refuse(Reason::kClaimLost));
         return;
     }
@@ -164,12 +184,17 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
     // Limits say nothing about the job, but this host can't do it in its time.
     if (v.reason == Reason::kDeadline) pool_.note_passed_over(ref);
     const WorkunitFacts* facts = v ? facts_of(choice, pass, i, ref.index) : nullptr;
-    if (v) v = facts ? claim(choice, c, *facts) : refuse(Reason::kNotNeeded);
+    if (v && facts)
+        v = claim(choice, c, *facts);
+    else if (v)  // the slot changed while it was asked about, or nobody may be asked
+        v = loads_ < kMaxLoads ? refuse(Reason::kClaimLost) : refuse(Reason::kLookUpLimit, loads_, kMaxLoads);
     choice.settle(pass, e, job, v);
     if (!v) return;
     const double bound = attainable_deadline(x_, c, choice.picked).delay_bound;
-    choice.set.push_back(make_chosen(c, place.score, bound));
-    choice.set.back().facts = *facts;
+    if (!choice.trial) {
+        choice.set.push_back(make_chosen(c, place.score, bound));
+        choice.set.back().facts = *facts;
+    }
     choice.picked.add(x_, c, bound);
 }
 
@@ -183,22 +208,35 @@ Verdict Walk::end_of_pass(const Picked& picked, ProcType type) const {
     return x_.buda ? feasible() : in_progress_limits(x_, picked, nullptr, type);
 }
 
-std::vector<Chosen> Walk::choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log) const {
-    Choice choice(found, policies_, picked, stats, log, pool_.size());
+void Walk::walk(Choice& choice) {
+    const Picked& picked = choice.picked;
+    const auto taken = [&](const Seen& job) { return choice.taken[job.slot]; };
     for (std::size_t p = 0; p < choice.passes.size(); ++p) {
-        const ProcType type = choice.passes[p].type;
+        const Pass& pass = choice.passes[p];
+        const ProcType type = pass.type;
+        std::ptrdiff_t refused = 0;
         for (std::size_t i = 0; picked.wants(type); ++i) {
             const ByValue::Place place = choice.orders[p].get(i);
             if (!place.entry) break;
-            if (choice.taken[place.job->slot]) continue;
+            if (taken(*place.job)) continue;
             if (Verdict v = end_of_pass(picked, type); !v) {
                 choice.ended[p] = v;
-                tally(stats, v, JobSummary{});
+                // Of all the rest, which nobody looks at.
+                const auto open = std::count_if(pass.entries.begin(), pass.entries.end(),
+                                                [&](const Entry& e) { return !taken(choice.seen[e.order]); });
+                if (!choice.trial) tally(choice.stats, v, JobSummary{}, static_cast<std::uint32_t>(open - refused));
                 break;
             }
             try_entry(choice, p, i, place);
+            refused += taken(*place.job) ? 0 : 1;
         }
     }
+}
+
+std::vector<Chosen> Walk::choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log) {
+    Choice choice(found, policies_, picked, stats, log, pool_.size(), false);
+    walk(choice);
+    stats.fact_loads = static_cast<std::uint32_t>(loads_);
     trace(choice);
     return std::move(choice.set);
 }

@@ -1,7 +1,7 @@
 #pragma once
 // From candidates to the set that is sent (seed 002): by falling value, each job that keeps the set feasible, until the
-// request is satisfied. What is known of a job only from the database is loaded for the head of the list, at most
-// twice.
+// request is satisfied. What is known of a job only from the database is loaded for the head of the list, one statement
+// a load; of the loads of one request there are at most Matcher::kMaxLoads.
 #include "sched/match/scan.h"
 
 namespace sluice::match {
@@ -11,19 +11,22 @@ class Walk {
     Walk(const MatchContext& context, JobPool& pool, FactsSource& facts, const Scanner& scanner,
          const ActivePolicies& policies);
 
-    /// Would the candidates, as far as can be told without the database, satisfy the request (or fill the reply)?
-    bool would_satisfy(Candidates& found, const Picked& picked) const;
+    /// Would the candidates satisfy the request (or fill the reply)? The database is asked only if without it they
+    /// would. Yes, too, if it may not be asked any more: nothing else could be sent then.
+    Enough would_satisfy(Candidates& found, const Picked& picked);
     /// Chooses, claims, and accounts in `picked`.
-    std::vector<Chosen> choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log) const;
+    std::vector<Chosen> choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log);
 
   private:
-    struct Choice;  // the state of one choose()
+    struct Choice;  // the state of one walk
     bool full(const Picked& picked) const;
+    bool would_satisfy_but_for_slow_checks(Candidates& found, const Picked& picked) const;
+    void walk(Choice& choice);
     void look_ahead(Choice& choice, std::size_t pass, std::size_t from) const;
-    const WorkunitFacts* facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot) const;
+    const WorkunitFacts* facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot);
     Verdict claim(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts) const;
     Verdict end_of_pass(const Picked& picked, ProcType type) const;
-    void try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place) const;
+    void try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place);
     void trace(const Choice& choice) const;
 
     const MatchContext& x_;
@@ -31,8 +34,8 @@ class Walk {
     FactsSource& facts_;
     const Scanner& scanner_;
     const ActivePolicies& policies_;
-    static constexpr int kMaxLoads = 2;
-    static constexpr std::size_t kMaxShortlist = 1000;
+    std::unordered_map<std::uint32_t, WorkunitFacts> known_;  ///< by slot
+    int loads_ = 0;
 };
 
 /// What a chosen job carries.

@@ -57,8 +57,8 @@ struct WorkunitFacts {
     std::string result_name, result_xml_doc_in;
 };
 
-/// Loads the facts of a whole shortlist in one statement; same order as `jobs`. Matcher::match() calls it at most
-/// twice, match_non_cpu_intensive() at most once.
+/// Loads the facts of a whole shortlist in one statement; same order as `jobs`. Matcher::match() calls it mostly
+/// once, and at most Matcher::kMaxLoads times; match_non_cpu_intensive() at most once.
 class FactsSource {
   public:
     virtual ~FactsSource() = default;

@@ -61,6 +61,7 @@ enum class Reason : std::uint8_t {
     kWorkunitError,
     kWorkunitDone,
     kResultGone,
+    kLookUpLimit,  ///< not asked about: the look-ups of one request were used up by jobs that slow checks refused
     // fates that are not refusals
     kClaimLost,  ///< another scheduler was quicker
     kRaceLost,   ///< a conditional UPDATE matched no row

@@ -168,7 +168,7 @@ TEST_F(Seed002, SlowChecksAskTheDatabaseOncePerShortlist) {
     EXPECT_LT(w.facts.loaded, 40u);
 }
 
-TEST_F(Seed002, TheShortlistIsRefilledOnceAtMost) {
+TEST_F(Seed002, ASecondShortlistTakesAllItCan) {
     w.params.one_result_per_user_per_wu = true;
     for (int i = 1; i <= 500; ++i) {
         w.pool.add(a_job(i).priority(500 - i));
@@ -176,6 +176,39 @@ TEST_F(Seed002, TheShortlistIsRefilledOnceAtMost) {
     }
     EXPECT_THAT(w.sent(), ElementsAre(300));
     EXPECT_EQ(w.facts.loads, 2);
+}
+
+// A request that wants more goes on, shortlist after shortlist.
+TEST_F(Seed002, JobsThatSlowChecksRefuseDoNotEndTheSearch) {
+    w.params.one_result_per_user_per_wu = true;
+    constexpr int kJobs = 5000;
+    for (int i = 1; i <= kJobs; ++i) {
+        w.pool.add(a_job(i).priority(kJobs - i));
+        if (i < kJobs) w.facts.at(i).results_of_user = 1;
+    }
+    EXPECT_THAT(w.sent(), ElementsAre(kJobs));
+    EXPECT_LE(w.facts.loads, 6);
+    for (const auto& row : w.trace.rows)
+        EXPECT_EQ(row.fate, row.result == kJobs ? Reason::kFeasible : Reason::kOneResultPerUser) << row.result;
+}
+
+// A load is one statement, so there are not many: what is left is not "satisfied by jobs of more value".
+TEST_F(Seed002, LookUpsAreBoundedAndTheRestIsToldSo) {
+    w.params.one_result_per_user_per_wu = true;
+    constexpr int kJobs = Matcher::kMaxLoads * static_cast<int>(Matcher::kMaxShortlist) + 1;
+    for (int i = 1; i <= kJobs; ++i) {
+        w.pool.add(a_job(i).priority(kJobs - i));
+        w.facts.at(i).results_of_user = 1;
+    }
+    const MatchResult r = w.match();
+    EXPECT_THAT(r.jobs, IsEmpty());
+    EXPECT_EQ(w.facts.loads, Matcher::kMaxLoads);
+    EXPECT_EQ(w.trace.of(1)->fate, Reason::kOneResultPerUser);
+    EXPECT_EQ(w.trace.of(kJobs)->fate, Reason::kLookUpLimit);
+    const auto count = [&](Reason reason) { return r.stats.reasons[static_cast<std::size_t>(reason)].count; };
+    EXPECT_EQ(count(Reason::kNotNeeded), 0u);
+    EXPECT_EQ(count(Reason::kOneResultPerUser) + count(Reason::kLookUpLimit), static_cast<std::uint32_t>(kJobs));
+    EXPECT_GT(count(Reason::kOneResultPerUser), 7000u);
 }
 
 TEST_F(Seed002, CommittedElsewhereMeanwhile) {
@@ -210,6 +243,50 @@ TEST_F(Seed002, NCountsTheWholeSetNotItsMembers) {
     w.pool.add(a_job(100).disk(1));
     w.params.min_slots = 5;
     EXPECT_THAT(w.sent(), SizeIs(2));
+}
+
+// "if (!job_feasible_slow(j)) … continue": a job that fails its slow check is not in x, so that the scan does not end
+// at N with it, but goes on from the next slot.
+TEST_F(Seed002, NDoesNotStopAScanWhoseSetFailsItsSlowChecks) {
+    w.params.one_result_per_user_per_wu = true;
+    w.params.min_slots = 100;
+    fill(3000);
+    const std::uint32_t start = w.match().jobs.front().ref.index;
+    const std::uint32_t good = (start + 2000) % 3000;  // the 2,001st that is looked at
+    for (int i = 1; i <= 3000; ++i) w.facts.at(i).results_of_user = static_cast<std::uint32_t>(i) == good + 1 ? 0 : 1;
+    w.pool.slots[start].state = PoolSlot::kPresent;
+    w.facts.loads = 0;
+    const MatchResult r = w.match();
+    ASSERT_THAT(r.jobs, SizeIs(1));
+    EXPECT_EQ(r.jobs.front().ref.index, good);
+    EXPECT_GT(r.stats.slots_scanned, 2000u);
+    EXPECT_LE(w.facts.loads, Matcher::kMaxLoads);
+}
+
+TEST_F(Seed002, NWithASetThatFailsItsSlowChecksIsBoundedByM) {
+    w.params.one_result_per_user_per_wu = true;
+    w.params.min_slots = 100;
+    w.params.max_slots = 700;
+    fill(3000);
+    for (int i = 1; i <= 3000; ++i) w.facts.at(i).results_of_user = 1;
+    const MatchResult r = w.match();
+    EXPECT_THAT(r.jobs, IsEmpty());
+    EXPECT_EQ(r.stats.slots_scanned, 700u);
+    EXPECT_EQ(r.stats.reasons[static_cast<std::size_t>(Reason::kOneResultPerUser)].count, 700u)
+        << "each is counted once, however often the scan asked";
+}
+
+// What passes stays; the scan goes on for the rest only.
+TEST_F(Seed002, NGoesOnForWhatASetLacks) {
+    w.params.one_result_per_user_per_wu = true;
+    w.params.min_slots = 10;
+    w.want(ProcType::kCpu, 4 * 3600, 4);
+    fill(1000);
+    for (int i = 1; i <= 1000; ++i) w.facts.at(i).results_of_user = i % 100 == 0 ? 0 : 1;
+    const MatchResult r = w.match();
+    EXPECT_THAT(r.jobs, SizeIs(4));
+    EXPECT_GE(r.stats.slots_scanned, 301u);
+    EXPECT_LT(r.stats.slots_scanned, 1000u);
 }
 
 TEST_F(Seed002, MBoundsTheScan) {
