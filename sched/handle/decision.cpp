@@ -18,8 +18,13 @@ constexpr SearchInfo kInfos[] = {
      "The database did not answer; the client comes back after <maintenance_delay>. Look at the database's own log."},
     {Search::kNotAsked, "not_asked",
      "The client asked for no work: its queue is full enough, or the volunteer chose 'no new tasks'."},
-    {Search::kClientRefused, "client_refused",
-     "The project serves no such client: see <min_core_client_version>, <ban_os>, <ban_cpu> and <dont_send_jobs> in config.xml."},
+    {Search::kDontSendJobs, "dont_send_jobs",
+     "<dont_send_jobs> in config.xml is on: nobody gets jobs; reports are still taken."},
+    {Search::kClientTooOld, "client_too_old",
+     "The client is older than <min_core_client_version> in config.xml; the volunteer has to upgrade."},
+    {Search::kOsBanned, "os_banned", "The host's system and version match a <ban_os> in config.xml."},
+    {Search::kCpuBanned, "cpu_banned",
+     "The host's processor matches a <ban_cpu> in config.xml (or <no_amd_k6> is on)."},
     {Search::kUnknownAccount, "unknown_account",
      "The request's key belongs to no account or not to this host's: the volunteer has to attach to the project again."},
     {Search::kHostBanned, "host_banned", "host.max_results_day is -1: set it to 0 to let the host in again."},
@@ -28,7 +33,8 @@ constexpr SearchInfo kInfos[] = {
     {Search::kUnknownPlatform, "unknown_platform",
      "The project knows none of the host's platforms: add them to project.xml and run xadd, then touch reread_db."},
     {Search::kArrayEmpty, "array_empty",
-     "The job array holds no job: there are no unsent results, or the feeder does not run (show_shmem, status)."},
+     "The job array holds no job: there are no unsent results, their apps are deprecated, the feeder leaves them out by its "
+     "options, or it does not run (show_shmem, status)."},
     {Search::kKeyUnknown, "key_unknown",
      "The client holds another code-signing key: put the old key and its signature into the key folder (old_key_0, signature_0)."},
     {Search::kTooRecent, "too_recent",
@@ -56,7 +62,14 @@ std::span<const SearchInfo> search_infos() { return kInfos; }
 const SearchInfo& search_info(Search search) { return kInfos[static_cast<std::size_t>(search)]; }
 
 Search ended_by_screening(const Screening& screening) {
-    return screening.may_send_work ? Search::kArrayEmpty : Search::kClientRefused;
+    switch (screening.refused) {
+        case Screening::Refused::kDontSendJobs: return Search::kDontSendJobs;
+        case Screening::Refused::kOldClient: return Search::kClientTooOld;
+        case Screening::Refused::kOs: return Search::kOsBanned;
+        case Screening::Refused::kCpu: return Search::kCpuBanned;
+        case Screening::Refused::kNo: break;
+    }
+    return Search::kArrayEmpty;
 }
 
 Search ended_by_account(const Rpc& rpc) {

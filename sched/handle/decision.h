@@ -15,7 +15,10 @@ enum class Search {
     kBadRequest,  ///< it could not be read
     kDatabaseDown,
     kNotAsked,        ///< the request asked for no work
-    kClientRefused,   ///< its version, system or processor is not served, or <dont_send_jobs>
+    kDontSendJobs,    ///< <dont_send_jobs>
+    kClientTooOld,    ///< <min_core_client_version>
+    kOsBanned,        ///< <ban_os>
+    kCpuBanned,       ///< <ban_cpu>
     kUnknownAccount,  ///< no such account or host, or the key is not the account's
     kHostBanned,      ///< host.max_results_day is -1
     kHostBusy,        ///< another request of this host is being handled

@@ -129,27 +129,16 @@ void send_work(Rpc& rpc, WorkSession& session) {
     explain(rpc, session.host(), session.wanted(), decision.stats);
 }
 
-void warn_of_app_info(Rpc& rpc) {
-    if (!rpc.request.anonymous()) return;
-    for (const RequestAppVersion& v : rpc.request.app_versions) {
-        if (v.syntax_error)
-            rpc.say(messages::syntax_error_in_app_info());
-        else if (rpc.services.tables.app_by_name(v.app_name) == nullptr)
-            rpc.say(messages::unknown_app_in_app_info(v.app_name));
-    }
-}
-
 /// What is known before jobs are looked for.
 Search before_search(const Rpc& rpc) {
     if (!rpc.screening.wants_work) return Search::kNotAsked;
     if (rpc.may_send_work) return Search::kArrayEmpty;  // unless the array is searched below
-    return rpc.platforms.empty() && rpc.screening.may_send_work ? Search::kUnknownPlatform : Search::kClientRefused;
+    return rpc.screening.may_send_work() ? Search::kUnknownPlatform : ended_by_screening(rpc.screening);
 }
 
 }  // namespace
 
 Stage hand_out_work(Rpc& rpc) {
-    warn_of_app_info(rpc);
     log_client_files(rpc.config, rpc.host.id, rpc.request.files);
     const bool wants = rpc.screening.wants_work;
     bool may_send = rpc.may_send_work;

@@ -27,6 +27,7 @@ struct Explainer {
     void why_nothing();
     void applications();
     void quota();
+    void no_version();
     /// Several reasons share a text, and two jobs may miss by figures that read the same.
     void say_once(ReplyMessage message);
 };
@@ -101,14 +102,15 @@ void Explainer::obstacle(const Obstacle& o) {
 
 void Explainer::applications() {
     const auto& with_jobs = stats.apps_with_jobs;
-    bool any = false;
+    bool any = false, named = false;
     for (const Id id : rpc.user.selected_apps) {
         const bool has_jobs = std::find(with_jobs.begin(), with_jobs.end(), id) != with_jobs.end();
         any |= has_jobs;
         if (const App* known = app(id); known != nullptr && !has_jobs)
-            rpc.say(messages::no_tasks_for_app(known->user_friendly_name));
+            say_once(messages::no_tasks_for_app(known->user_friendly_name)), named = true;
     }
-    const bool says_so = rpc.config.sched_old || rpc.config.compat_level > 0;  // upstream: the old policy only
+    // Upstream: with the old policy only, and beside the lines that say the same of each app.
+    const bool says_so = rpc.config.sched_old || (rpc.config.compat_level > 0 && !named);
     if (says_so && happened(Reason::kAppNotSelected) && !any) rpc.say(messages::no_tasks_for_selected_apps());
 }
 
@@ -121,14 +123,26 @@ void Explainer::obstacles(Reason r) {
     for (const Obstacle& o : of_reason) obstacle(o);
 }
 
-/// Upstream names the row's own figure too, whatever the processors.
+/// Both lines are upstream's; in its second it has the figure for one processor, as if that were the limit.
 void Explainer::quota() {
     obstacles(Reason::kDailyQuota);
     for (const Obstacle& o : stats.obstacles)
         if (o.verdict.reason == Reason::kDailyQuota) {
-            say_once(messages::daily_quota_finished(static_cast<int>(o.verdict.value)));
+            say_once(messages::daily_quota_finished(static_cast<int>(o.verdict.required)));
             return;
         }
+}
+
+/// Upstream has no word for that. A version that is only missing for one of the resources asked for says nothing.
+void Explainer::no_version() {
+    if (host.anonymous) return obstacles(Reason::kNoAppVersion);
+    if (binding_order(stats).front() != Reason::kNoAppVersion || rpc.platforms.empty()) return;
+    const ProjectTables& t = rpc.services.tables;
+    const bool any = std::any_of(t.versions.begin(), t.versions.end(), [&](const AppVersion& v) {
+        const Platform* p = t.platform(v.platformid);
+        return p != nullptr && std::find(rpc.platforms.begin(), rpc.platforms.end(), p->name) != rpc.platforms.end();
+    });
+    say_once(any ? messages::no_version_for_request() : messages::no_version_for_platform(rpc.platforms.front()));
 }
 
 /// What stood in the way, in the words of upstream's explanations.
@@ -142,6 +156,7 @@ void Explainer::refusal(Reason r) {
         case Reason::kHrCommittedElsewhere: say_once(messages::committed_to_other_platforms()); break;
         case Reason::kHrClassUnknown: say_once(messages::computer_type_not_supported()); break;
         case Reason::kDailyQuota: quota(); break;
+        case Reason::kNoAppVersion: no_version(); break;
         case Reason::kInProgressLimit:
         case Reason::kAppInProgressLimit:
         case Reason::kUserJobLimit: say_once(messages::in_progress_limit()); break;

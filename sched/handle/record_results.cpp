@@ -1,6 +1,7 @@
 // Reported results: which are accepted, and what is stored of them. The rules and their order: upstream behaviour. What
 // upstream lacks: a result that was never sent is refused whatever its state, and the write is guarded (dispatch.cpp).
 #include <algorithm>
+#include <cmath>
 
 #include "rpc.h"
 #include "sluice/base/log.h"
@@ -142,9 +143,9 @@ void accept(Rpc& rpc, const ReportedResult& said, const KnownResult& r) {
     w.client_state = static_cast<ClientState>(said.client_state);
     w.cpu_time = said.cpu_time;
     w.elapsed_time = said.elapsed_time;
-    w.peak_working_set_size = said.peak_working_set_size;
-    w.peak_swap_size = said.peak_swap_size;
-    w.peak_disk_usage = said.peak_disk_usage;
+    w.peak_working_set_size = std::nearbyint(said.peak_working_set_size);  // whole bytes, as upstream stores them
+    w.peak_swap_size = std::nearbyint(said.peak_swap_size);
+    w.peak_disk_usage = std::nearbyint(said.peak_disk_usage);
     w.exit_status = said.exit_status;
     w.app_version_num = said.app_version_num;
     w.stderr_out = said.stderr_out;

@@ -16,7 +16,7 @@ Rpc::Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc)
     reply.messages = sc.messages;
     reply.request_delay = sc.delay;
     reply.send_full_workload = config.workload_sim;
-    may_send_work = sc.may_send_work;
+    may_send_work = sc.may_send_work();
     rpc_seqno = r.rpc_seqno;
 }
 

@@ -15,18 +15,18 @@ bool banned(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
     if (s.config.min_core_client_version > 0 && r.client_version() < s.config.min_core_client_version) {
         log_normal("[HOST#{}] Wrong client version from user: wanted {}, got {}", r.hostid,
                    s.config.min_core_client_version, r.client_version());
-        out.refuse(messages::client_too_old(), kDay);
+        out.refuse(Screening::Refused::kOldClient, messages::client_too_old(), kDay);
         return true;
     }
     const Host& h = r.host;
     if (s.files.ban_os.matches(h.os_name + "\t" + h.os_version)) {
         log_normal("Unacceptable OS {} {}", h.os_name, h.os_version);
-        out.refuse(messages::os_not_supported(h.os_name, h.os_version), kDay);
+        out.refuse(Screening::Refused::kOs, messages::os_not_supported(h.os_name, h.os_version), kDay);
         return true;
     }
     if (s.files.ban_cpu.matches(h.p_vendor + "\t" + h.p_model)) {
         log_normal("Unacceptable CPU {} {}", h.p_vendor, h.p_model);
-        out.refuse(messages::cpu_not_supported(h.p_vendor, h.p_model), kDay);
+        out.refuse(Screening::Refused::kCpu, messages::cpu_not_supported(h.p_vendor, h.p_model), kDay);
         return true;
     }
     return false;
@@ -44,6 +44,17 @@ void missing_fields(const SchedulerRequest& r, Screening& out) {
     }
 }
 
+/// In whatever way the request ends.
+void warn_of_app_info(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
+    if (!r.anonymous()) return;
+    for (const RequestAppVersion& v : r.app_versions) {
+        if (v.syntax_error)
+            out.messages.push_back(messages::syntax_error_in_app_info());
+        else if (s.tables.app_by_name(v.app_name) == nullptr)
+            out.messages.push_back(messages::unknown_app_in_app_info(v.app_name));
+    }
+}
+
 /// A minimum version that will come into force: low priority until three days are left.
 void announce_upgrade(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
     const int wanted = s.config.min_core_client_version_announced;
@@ -58,8 +69,9 @@ void announce_upgrade(const RpcServices& s, const SchedulerRequest& r, Screening
 /// Nothing to send, nothing reported: answered without the database. Hosts without an id still need one.
 void skip_database(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
     if (!out.pool_empty || !s.config.nowork_skip || !r.results.empty() || r.hostid == 0) return;
-    out.messages.push_back(messages::no_work_available());
+    // Upstream says so here too and goes on; then the client reads it twice in other words.
     if (s.config.msg_to_host || s.config.enable_vda || !r.trickles.empty()) return;
+    out.messages.push_back(messages::no_work_available());
     log_normal("No work - skipping DB access");
     out.finished = true;
 }
@@ -83,11 +95,12 @@ Screening screen_client(const RpcServices& s, const SchedulerRequest& r) {
     Screening out;
     for (const StickyFile& file : r.files)
         if (s.files.file_delete.matches(file.name)) out.delete_files.push_back(file.name);
-    if (s.config.dont_send_jobs) out.may_send_work = false;
+    warn_of_app_info(s, r, out);
+    if (s.config.dont_send_jobs) out.refused = Screening::Refused::kDontSendJobs;
     banned(s, r, out);
     missing_fields(r, out);
     // Upstream returns here for clients with trickle messages too, and never stores those.
-    if (!out.may_send_work && r.results.empty() && r.trickles.empty()) {
+    if (!out.may_send_work() && r.results.empty() && r.trickles.empty()) {
         out.finished = true;
         return out;
     }

@@ -10,7 +10,9 @@ namespace sluice {
 
 /// What can be said of a request before the database is asked.
 struct Screening {
-    bool may_send_work = true;
+    enum class Refused { kNo, kDontSendJobs, kOldClient, kOs, kCpu };
+    Refused refused = Refused::kNo;  ///< what else no work is sent for
+    bool may_send_work() const { return refused == Refused::kNo; }
     bool wants_work = false;
     bool pool_empty = false;  ///< work is wanted and the job array holds none
     bool finished = false;    ///< the reply is complete: no database access
@@ -18,10 +20,10 @@ struct Screening {
     double delay = 0;  ///< s
     std::vector<std::string> delete_files;
 
-    void refuse(ReplyMessage message, double seconds) {
+    void refuse(Refused why, ReplyMessage message, double seconds) {
         messages.push_back(std::move(message));
         delay = std::max(delay, seconds);
-        may_send_work = false;
+        if (refused == Refused::kNo) refused = why;
     }
 };
 

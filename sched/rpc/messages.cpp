@@ -130,6 +130,12 @@ ReplyMessage needs_bandwidth(std::string_view friendly_name, double needed_bps, 
 ReplyMessage daily_limit_reached(int limit) {
     return notice(fmt::format("Daily job limit ({}) has been reached", limit));
 }
+ReplyMessage no_version_for_request() {
+    return low("The tasks that wait have no application for this computer and the resources it asks work for");
+}
+ReplyMessage no_version_for_platform(std::string_view platform) {
+    return low(fmt::format("No application of this project runs on this type of computer ({})", platform));
+}
 ReplyMessage no_usable_anonymous_version(std::string_view friendly_name) {
     return notice(
         fmt::format("{} {}.", marked("Your app_info.xml file doesn't have a usable version of"), friendly_name));

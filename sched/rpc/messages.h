@@ -66,6 +66,9 @@ ReplyMessage needs_ram(std::string_view friendly_name, double needed_bytes, doub
 ReplyMessage needs_disk(std::string_view friendly_name, double needed_bytes, double available_bytes);
 ReplyMessage needs_bandwidth(std::string_view friendly_name, double needed_bps, double measured_bps);
 ReplyMessage daily_limit_reached(int limit);
+/// Ours: upstream says nothing.
+ReplyMessage no_version_for_request();
+ReplyMessage no_version_for_platform(std::string_view platform);
 ReplyMessage no_usable_anonymous_version(std::string_view friendly_name);
 ReplyMessage ruled_out_by_keywords();
 /// Any other text, e.g. of a plan class.

@@ -216,7 +216,7 @@ TEST(Explain, WhatStandsBeforeTheSearchIsNamed) {
         void (*plant)(Planted&);
     } cases[] = {
         {"not_asked", [](Planted& p) { p.request.work_seconds = 0; }},
-        {"client_refused", [](Planted& p) { p.config = "<min_core_client_version>90000</min_core_client_version>"; }},
+        {"client_too_old", [](Planted& p) { p.config = "<min_core_client_version>90000</min_core_client_version>"; }},
         {"unknown_account", [](Planted& p) { p.request.authenticator = "nobody"; }},
         {"host_banned", [](Planted& p) { p.host().max_results_day = -1; }},
         {"unknown_platform", [](Planted& p) { p.request.platform = "pdp11"; }},

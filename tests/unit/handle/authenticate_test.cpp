@@ -212,6 +212,10 @@ TEST(Authenticate, ABannedHost) {
     EXPECT_THAT(reply.messages(), ElementsAre("Not accepting requests from this host"));
     EXPECT_EQ(reply.value("request_delay"), "86400.000000");
     EXPECT_EQ(w.commits(), 0);
+    RequestText with_cpid = of_host(host);
+    with_cpid.more = "<cross_project_id>another</cross_project_id>";
+    w.send(with_cpid);
+    EXPECT_NE(w.db.users[1].cross_project_id, "another") << "upstream stores that before it looks at the host";
 }
 
 TEST(Authenticate, TwoFirstContactsOfAMachineMakeOneHost) {

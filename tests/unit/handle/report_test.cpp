@@ -147,7 +147,7 @@ TEST(Report, ErrorsAreStoredAsInvalid) {
     request.hostid = host;
     request.more = result_element(r.name,
                                   "<exit_status>-185</exit_status><state>3</state><app_version_num>100"
-                                  "</app_version_num><final_peak_working_set_size>5e7"
+                                  "</app_version_num><final_peak_working_set_size>50000000.4"
                                   "</final_peak_working_set_size>");
     w.send(request);
     const Result& after = w.db.results[r.id];

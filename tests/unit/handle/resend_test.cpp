@@ -254,5 +254,16 @@ TEST(Abort, OnlyIfConfigured) {
     EXPECT_FALSE(w.send(r).has("<result_abort>"));
 }
 
+// Upstream chooses a version that its app's limits allow, or none.
+TEST(Resend, TheLimitOfAnAppHoldsForLostJobsToo) {
+    RpcWorld w(kResend);
+    w.config.max_jobs_in_progress.apps = {{"up", {{1, false}, {}, {}}}};
+    const Id host = w.add_host();
+    const Result first = w.add_in_progress(host), second = w.add_in_progress(host);
+    const ReplyText reply = w.send(asking(host, 100000));
+    EXPECT_EQ(reply.result_names().size(), 1u) << reply.text();
+    EXPECT_THAT(reply.messages(), Contains(::testing::HasSubstr("Didn't resend lost task")));
+}
+
 }  // namespace
 }  // namespace sluice::test

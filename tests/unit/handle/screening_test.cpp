@@ -159,5 +159,33 @@ TEST(Screening, MalformedRequestsGetOneMessageAndTouchNothing) {
     }
 }
 
+// In whatever way the request ends (upstream says it while it parses).
+TEST(Screening, UnknownAppsOfAppInfoAreNamedEvenIfTheRequestEndsEarly) {
+    const char* const kUnknown = "Unknown app name nosuch in app_info.xml";
+    RequestText r;
+    r.platform = "anonymous";
+    r.more =
+        "<app_versions><app_version><app_name>nosuch</app_name><version_num>1</version_num></app_version>"
+        "</app_versions>";
+    RpcWorld banned("<min_core_client_version>80100</min_core_client_version>");
+    r.hostid = banned.add_host();
+    EXPECT_THAT(banned.send(r).messages(), Contains(kUnknown));
+    EXPECT_EQ(banned.db.verbs, 0u);
+    RpcWorld stranger;
+    r.hostid = 0;
+    r.authenticator = "nobody";
+    EXPECT_THAT(stranger.send(r).messages(), Contains(kUnknown));
+    RpcWorld known;
+    r.authenticator = kKey;
+    const auto said = known.send(r).messages();
+    EXPECT_EQ(std::count(said.begin(), said.end(), kUnknown), 1);
+}
+
+TEST(Screening, NoWorkIsSaidOnceWhereTheDatabaseIsAskedAllTheSame) {
+    RpcWorld w("<nowork_skip>1</nowork_skip><msg_to_host>1</msg_to_host>");
+    const auto said = w.send(asking(w.add_host(), 100)).messages();
+    EXPECT_THAT(said, testing::ElementsAre("Project has no tasks available"));
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -147,15 +147,16 @@ TEST(Told, ResourcesByTheNamesThatVolunteersKnow) {
     EXPECT_THAT(w.send(r).messages(), Contains(HasSubstr("Tasks for NVIDIA GPU are available, but your preferences")));
 }
 
-TEST(Told, TheDailyQuotaWithAndWithoutTheProcessors) {
+// Upstream names the figure for one processor in the second line.
+TEST(Told, TheDailyQuotaIsOneFigureInBothLines) {
     RpcWorld w("<daily_result_quota>100</daily_result_quota>");
     const Id host = w.add_host();
     w.db.hosts[host].rpc_time = w.clock.now_sec() - 10;
     w.db.host_app_versions[{host, 1}] = {host, 1, 0, 0, {}, 5, 20, {}, 0};
     w.add_job();
-    EXPECT_THAT(
-        w.send(asking(host, 1000)).messages(),
-        IsSupersetOf({"Daily job limit (20) has been reached", "This computer has finished a daily quota of 5 tasks"}));
+    EXPECT_THAT(w.send(asking(host, 1000)).messages(),
+                IsSupersetOf(
+                    {"Daily job limit (20) has been reached", "This computer has finished a daily quota of 20 tasks"}));
 }
 
 TEST(Told, AppsWithoutJobsByName) {
@@ -227,6 +228,56 @@ TEST(Told, BudaVariantsCountAsVersions) {
     RequestText r = asking(w.add_host(), 1000);
     r.more = nvidia(52000, 4e9, 0);
     EXPECT_FALSE(w.send(r).has("<no_rsc_apps>NVIDIA</no_rsc_apps>")) << "else the client would never ask for GPU work";
+}
+
+TEST(Told, ThereIsNoVersionForThePlatform) {
+    RpcWorld w;
+    w.db.platforms[9] = {.id = 9, .name = "windows_x86_64", .user_friendly_name = "Windows"};
+    w.reload_tables();
+    w.add_job();
+    RequestText r = asking(w.add_host(), 1000);
+    r.platform = "windows_x86_64";
+    EXPECT_THAT(w.send(r).messages(),
+                ::testing::ElementsAre(
+                    "No tasks sent", "No application of this project runs on this type of computer (windows_x86_64)"));
+}
+
+TEST(Told, ThereIsNoVersionForWhatIsAskedFor) {
+    RpcWorld w;
+    second_app(w);
+    w.db.versions.erase(1);  // of the app that has jobs
+    w.reload_tables();
+    w.add_job();
+    EXPECT_THAT(w.send(asking(w.add_host(), 1000)).messages(),
+                ::testing::ElementsAre(
+                    "No tasks sent",
+                    "The tasks that wait have no application for this computer and the resources it asks work for"));
+}
+
+TEST(Told, ThatSelectedAppsHaveNoTasksIsSaidOnce) {
+    RpcWorld w("", 1);
+    second_app(w);
+    prefer(w, "<app_id>2</app_id><app_id>2</app_id>");
+    w.reload_tables();
+    w.add_job();
+    const auto said = w.send(asking(w.add_host(), 1000)).messages();
+    EXPECT_THAT(said, ::testing::ElementsAre("No tasks sent", "No tasks are available for Other app"));
+}
+
+// Upstream asks whether a job is for reliable hosts before it looks at the HR class.
+TEST(Told, JobsForReliableHostsOfAnotherClassAreNoTasksOfTheApp) {
+    for (const bool reliable_only : {false, true}) {
+        RpcWorld w;
+        prefer(w, "<app_id>1</app_id>");
+        w.db.apps[1].homogeneous_redundancy = HrType::kCoarse;
+        w.reload_tables();
+        w.add_job();
+        w.pool.slots[0].job.hr_class = 386;
+        w.pool.slots[0].job.need_reliable = reliable_only ? 1 : 0;
+        const auto said = w.send(asking(w.add_host(), 1000)).messages();
+        EXPECT_THAT(said, Contains("Tasks are committed to other platforms"));
+        EXPECT_EQ(std::count(said.begin(), said.end(), "No tasks are available for Upcase"), reliable_only ? 1 : 0);
+    }
 }
 
 }  // namespace
