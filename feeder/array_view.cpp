@@ -29,9 +29,11 @@ std::string seconds_ago(std::int64_t now, std::int64_t then) {
 }
 
 std::string feeder_line(const ArrayView& view) {
-    return fmt::format("feeder: PID {}, {}, last sign of life {}", view.stats.feeder.pid,
-                       view.feeder_alive ? "running" : "NOT RUNNING",
-                       seconds_ago(view.now, view.stats.feeder_heartbeat));
+    std::string triggers;
+    for (const std::string& line : view.triggers) triggers += line + '\n';
+    return triggers + fmt::format("feeder: PID {}, {}, last sign of life {}", view.stats.feeder.pid,
+                                  view.feeder_alive ? "running" : "NOT RUNNING",
+                                  seconds_ago(view.now, view.stats.feeder_heartbeat));
 }
 
 std::string tables_text(const ArrayView& view) {
@@ -195,6 +197,7 @@ std::string array_json(const ArrayView& view) {
         {"ready", s.ready},
         {"current", view.current},
         {"feeder", {{"pid", s.feeder.pid}, {"alive", view.feeder_alive}, {"heartbeat", s.feeder_heartbeat}}},
+        {"triggers", view.triggers},
         {"slots", s.slots},
         {"present", s.present},
         {"claimed", s.claimed},

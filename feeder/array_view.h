@@ -23,6 +23,7 @@ struct ArrayView {
     std::shared_ptr<const ProjectTables> tables;
     std::vector<SlotView> slots;
     std::int64_t now = 0;
+    std::vector<std::string> triggers;  ///< stop_sched and the like, a line each
 };
 
 ArrayView look_at_array(const JobArray& array, const JobArrayName& name, std::int64_t now);

@@ -6,10 +6,20 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
+#include "sluice/base/triggers.h"
 #include "sluice/daemon/command_line.h"
+#include "sluice/shmem/other_feeder.h"
 
 namespace sluice {
 namespace {
+
+std::unique_ptr<JobArray> attach(const JobArrayName& name) {
+    try {
+        return JobArray::attach_read_only(name);
+    } catch (const FeederNotRunning& e) {
+        throw FeederNotRunning(e.what() + feeder_with_another_key(name.lock_file));
+    }
+}
 
 int show_shmem_main(int argc, char** argv) {
     CommandLine line("show_shmem", "prints the job array that the feeder fills",
@@ -22,8 +32,9 @@ int show_shmem_main(int argc, char** argv) {
     try {
         const ProjectConfig config = load_config(find_project_dir()).config;
         const JobArrayName name = job_array_name(config.shmem_key, config.project_dir);
-        const auto array = JobArray::attach_read_only(name);
-        const ArrayView view = look_at_array(*array, name, SystemClock().now_sec());
+        const auto array = attach(name);
+        ArrayView view = look_at_array(*array, name, SystemClock().now_sec());
+        for (const TriggerFile& t : triggers_present(config.project_dir)) view.triggers.push_back(trigger_text(t));
         std::fputs((json ? array_json(view) : shape ? shape_text(view) : dump_text(view)).c_str(), stdout);
         return 0;
     } catch (const std::exception& e) {

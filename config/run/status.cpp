@@ -12,6 +12,7 @@
 #include "config/run/commands.h"
 #include "config/run/process_lock.h"
 #include "config/run/stop.h"
+#include "sluice/base/triggers.h"
 
 namespace sluice {
 namespace {
@@ -101,6 +102,7 @@ void print_others(const RunContext& context, const Holders& holders) {
 int command_status(const RunContext& context) {
     const RunState state = read_run_state(context.options.run_state_file);
     fmt::print("BOINC is {}\n", state.enabled ? "ENABLED" : "DISABLED");
+    for (const TriggerFile& t : triggers_present(context.folders.project)) fmt::print("{}\n", trigger_text(t));
     const Holders holders(context.folders);
     const int missing = print_daemons(context.jobs, holders, context.options.quiet);
     if (!context.options.quiet) {

@@ -53,6 +53,11 @@ class Creator {
                 "create_work: warning: there is no batch {} in the database: its jobs will carry the number, but "
                 "belong to no batch that the web pages and the batch daemons know\n",
                 call.job.batch);
+        if (app_.deprecated)
+            fmt::print(stderr,
+                       "create_work: warning: app {} is deprecated: its jobs are stored, but not sent until "
+                       "app.deprecated is 0 again and reread_db was touched\n",
+                       app_.name);
     }
 
     /// The workunit with XML and checks done; not in the database yet.

@@ -7,6 +7,7 @@
 #include "sched/handle/rpc.h"
 #include "sched/handle/screening.h"
 #include "sched/handle/work_session.h"
+#include "sched/match/tally.h"
 #include "sluice/match/policies.h"
 
 namespace sluice {
@@ -61,24 +62,29 @@ std::vector<std::string> jobs_from_elsewhere(const Rpc& rpc) {
     return lines;
 }
 
-/// A limit that lets nobody look at the array is still the answer for each of its jobs.
-std::vector<JudgedJob> jobs_nobody_looked_at(const DryJobPool& pool, const ProjectTables& tables,
-                                             const MatchStats& stats) {
+/// A limit that lets nobody look at the array is still the answer for each of its jobs, and counted as often.
+std::vector<JudgedJob> jobs_nobody_looked_at(const DryJobPool& pool, const ProjectTables& tables, MatchStats& stats) {
     std::vector<JudgedJob> all;
     const std::vector<Reason> order = binding_order(stats);
     if (order.empty()) return all;
+    ReasonCount& binding = stats.reasons[static_cast<std::size_t>(order.front())];
+    binding.count = 0;
     for (std::uint32_t i = 0; i < pool.size(); ++i) {
         JudgedJob j;
         PoolRef ref;
         if (pool.read(i, j.job, ref) != PoolSlot::kPresent) continue;
         const App* app = tables.app(j.job.app_id);
         j.slot = i;
-        j.verdict = app != nullptr ? stats.reasons[static_cast<std::size_t>(order.front())].nearest
-                                   : refuse(Reason::kNoSuchApp, j.job.app_id, 0);
+        j.verdict = app != nullptr ? binding.nearest : refuse(Reason::kNoSuchApp, j.job.app_id, 0);
+        if (app != nullptr)
+            ++binding.count;
+        else
+            match::tally(stats, j.verdict, j.job);
         j.fate = j.verdict.reason;
         if (app != nullptr) j.app = app->name;
         all.push_back(std::move(j));
     }
+    if (all.empty()) binding.count = 1;
     return all;
 }
 

@@ -8,10 +8,13 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "feeder/job_summary_of.h"
+#include "project_state.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/db/mysql_rpc_stores.h"
+#include "sluice/db/project_setup_store.h"
 #include "sluice/match/policies.h"
+#include "sluice/shmem/other_feeder.h"
 
 namespace sluice {
 namespace {
@@ -27,6 +30,8 @@ DbSettings read_only(DbSettings settings) {
 LoadedConfig deciding_config(const LoadedConfig& live, const ExplainOptions& options) {
     LoadedConfig read = live;
     if (!options.config_file.empty()) {
+        if (!fs::exists(options.config_file))
+            throw Error("--config " + options.config_file + ": there is no such file");
         read = load_config_file(options.config_file, live.config.project_dir);
         read.config.project_dir = live.config.project_dir;
         read.config.key_dir = live.config.key_dir;
@@ -44,10 +49,19 @@ std::string text_of_file(const std::string& file) {
     return std::move(*text);
 }
 
-std::string known_apps(const ProjectTables& tables) {
+std::string names_of(const std::vector<App>& apps) {
     std::string names;
-    for (const App& a : tables.apps) names += (names.empty() ? "" : ", ") + a.name;
+    for (const App& a : apps) names += (names.empty() ? "" : ", ") + a.name + (a.deprecated ? " (deprecated)" : "");
     return names.empty() ? "none" : names;
+}
+
+std::unique_ptr<JobArray> attach(const ProjectConfig& config) {
+    const JobArrayName name = job_array_name(config.shmem_key, config.project_dir);
+    try {
+        return JobArray::attach_read_only(name);
+    } catch (const FeederNotRunning& e) {
+        throw FeederNotRunning(e.what() + feeder_with_another_key(name.lock_file));
+    }
 }
 
 struct Explainer {
@@ -70,6 +84,7 @@ struct Explainer {
     std::unique_ptr<FeederStore> feeder_store;
     std::unique_ptr<JobArray> array;
     std::shared_ptr<const ProjectTables> tables;
+    KnownApps apps;
     SystemClock clock;
     std::unique_ptr<Rng> rng = make_seeded_rng(kSeed);
 };
@@ -85,8 +100,9 @@ Explainer::Explainer(const std::filesystem::path& project, const ExplainOptions&
       db(read_only(db_settings(live))),
       stores(db),
       feeder_store(make_feeder_store(db)),
-      array(JobArray::attach_read_only(job_array_name(live.shmem_key, live.project_dir))),
-      tables(array->tables()) {
+      array(attach(live)),
+      tables(array->tables()),
+      apps{make_project_setup_store(db)->apps(), tables.get()} {
     if (!options.plan_class_file.empty()) {
         files.plan_classes = PlanClasses::from_spec(text_of_file(options.plan_class_file), options.plan_class_file);
         for (const std::string& p : files.plan_classes.problems()) files.problems.push_back(p);
@@ -128,8 +144,12 @@ PoolFilter Explainer::filter() const {
     PoolFilter f;
     if (options.app.empty()) return f;
     const App* app = tables->app_by_name(options.app);
-    if (app == nullptr)
-        throw Error("--app " + options.app + ": there is no such app; there are: " + known_apps(*tables));
+    if (app == nullptr) {
+        const App* stored = apps.by_name(options.app);
+        throw Error("--app " + options.app + ": " +
+                    (stored != nullptr ? apps.why_missing(stored->id)
+                                       : "there is no such app; there are: " + names_of(apps.stored)));
+    }
     f.app = app->id;
     return f;
 }
@@ -137,7 +157,7 @@ PoolFilter Explainer::filter() const {
 /// --job: the array's copy if there is one, else the job as the feeder would put it there.
 void Explainer::find_job(DryJobPool& pool, Report& report) {
     const RpcStores s = stores.stores();
-    report.job = stand_of_job(options.job, s.results, *feeder_store, pool, *tables, array->stats());
+    report.job = stand_of_job(options.job, s.results, *feeder_store, pool, apps, array->stats());
     if (const App* app = tables->app(report.job->job.workunit.appid);
         !options.app.empty() && app != nullptr && app->name != options.app)
         throw Error(fmt::format("--job {} is a job of app {}, not of --app {}", options.job, app->name, options.app));
@@ -155,9 +175,6 @@ void Explainer::find_job(DryJobPool& pool, Report& report) {
 void Explainer::add_notes(Report& report) const {
     for (const auto* problems : {&read.errors, &files.problems})
         report.notes.insert(report.notes.end(), problems->begin(), problems->end());
-    if (!array->ready())
-        report.notes.push_back(
-            "the feeder has not completed its first fill, or has stopped: clients are told that the project is down");
     const int most = config.mm_max_slots;
     if (most > 0 && static_cast<std::uint32_t>(most) < array->size())
         report.notes.push_back(fmt::format(
@@ -181,8 +198,12 @@ Report Explainer::run() {
     RpcStores reading{s.accounts, s.host_states, judged, s.assignments, s.unit_of_work};
     RpcServices services{config, files, params, *tables, pool, reading, Env{clock, *rng}, request_limits(config)};
     services.ignore_seqno = true;
+    tell_project_state(report, live.project_dir, array->stats(), array->ready(), clock.now_sec());
     add_notes(report);
     report.explanation = dry_run(services, pool, request);
+    name_the_limits(report, config);
+    if (report.explanation.search == Search::kArrayEmpty)
+        report.no_jobs = why_no_jobs(*feeder_store, apps, array->stats());
     return report;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "project_state.h"
 #include "sluice/base/error.h"
 #include "sluice/base/process.h"
 #include "sluice/base/text.h"
@@ -24,11 +25,10 @@ const char* outcome_text(Outcome outcome) {
 }
 
 /// An unsent job that no slot holds.
-std::string why_not_in_array(const JobStanding& s, const DryJobPool& pool, const ProjectTables& tables,
+std::string why_not_in_array(const JobStanding& s, const DryJobPool& pool, const KnownApps& apps,
                              const JobArrayStats& array) {
     const Workunit& w = s.job.workunit;
-    if (tables.app(w.appid) == nullptr)
-        return fmt::format("its app {} is deprecated, or was added after the feeder read the tables", w.appid);
+    if (apps.tables->app(w.appid) == nullptr) return apps.why_missing(w.appid);
     if (s.state.transitioner_flags != TransitionerFlags::kNormal)
         return "its workunit is meant for certain hosts (assigned jobs): the feeder passes it over";
     if (s.state.error_mask != 0) return "its workunit was cancelled or has failed";
@@ -42,15 +42,15 @@ std::string why_not_in_array(const JobStanding& s, const DryJobPool& pool, const
     return "there is room: the feeder has not come to it yet, lets it rest, or leaves it out by its options (--mod, --wmod, --appids, slots by app)";
 }
 
-std::string standing_text(const JobStanding& s, const DryJobPool& pool, const ProjectTables& tables,
+std::string standing_text(const JobStanding& s, const DryJobPool& pool, const KnownApps& apps,
                           const JobArrayStats& array) {
     const Workunit& w = s.job.workunit;
     switch (s.result.server_state) {
         case ServerState::kUnsent:
             if (s.slot) return fmt::format("unsent, in slot {} of the array", *s.slot);
-            return "unsent, not in the array: " + why_not_in_array(s, pool, tables, array);
+            return "unsent, not in the array: " + why_not_in_array(s, pool, apps, array);
         case ServerState::kInactive: {
-            const App* app = tables.app(w.appid);
+            const App* app = apps.tables->app(w.appid);
             return fmt::format(
                 "not in the array: inactive, waits for size_regulator --app_name {} to release jobs of size class {}",
                 app != nullptr ? app->name : std::to_string(w.appid), w.size_class);
@@ -65,22 +65,34 @@ std::string standing_text(const JobStanding& s, const DryJobPool& pool, const Pr
                        static_cast<int>(s.result.server_state));
 }
 
+/// `text` may be a workunit's name: the first results are called after it.
+std::string no_such_result(const std::string& text, RpcResultStore& results) {
+    ResultQuery query;
+    for (int i = 0; i < 10; ++i) query.names.push_back(fmt::format("{}_{}", text, i));
+    std::string names;
+    for (const KnownResult& r : results.load(query)) names += (names.empty() ? "" : ", ") + r.name;
+    if (names.empty()) return "--job " + text + ": there is no result of that id or name";
+    return "--job " + text + ": that is a workunit; name one of its results: " + names;
+}
+
 }  // namespace
 
 JobStanding stand_of_job(const std::string& text, RpcResultStore& results, FeederStore& store, const DryJobPool& pool,
-                         const ProjectTables& tables, const JobArrayStats& array) {
+                         const KnownApps& apps, const JobArrayStats& array) {
     JobStanding s;
     std::optional<Id> id = parse_int(text);
     if (!id) {
         ResultQuery query;
         query.names = {text};
         const auto known = results.load(query);
-        if (known.empty()) throw Error("--job " + text + ": there is no result of that id or name");
+        if (known.empty()) throw Error(no_such_result(text, results));
         id = known.front().id;
     }
     const Id ids[] = {*id};
     const auto jobs = store.load(ids);
-    if (jobs.empty()) throw Error("--job " + text + ": there is no result of that id or name, or its workunit is gone");
+    if (jobs.empty())
+        throw Error("--job " + text +
+                    ": there is no result of that id (a workunit's id is not one), or its workunit is gone");
     s.job = jobs.front();
     ResultQuery query;
     query.names = {s.job.result.name};
@@ -88,7 +100,7 @@ JobStanding stand_of_job(const std::string& text, RpcResultStore& results, Feede
         if (k.id == *id) s.result = k;
     if (const auto states = store.look_at(ids); !states.empty()) s.state = states.front();
     s.slot = pool.slot_of(*id);
-    s.text = standing_text(s, pool, tables, array);
+    s.text = standing_text(s, pool, apps, array);
     return s;
 }
 

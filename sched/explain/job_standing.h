@@ -10,6 +10,8 @@
 
 namespace sluice {
 
+struct KnownApps;
+
 struct JobStanding {
     KnownResult result;
     UnsentJob job;  ///< result and workunit
@@ -20,6 +22,6 @@ struct JobStanding {
 
 /// `job`: a result's id or name. Throws Error if there is no such result, or its workunit is gone.
 JobStanding stand_of_job(const std::string& job, RpcResultStore& results, FeederStore& store, const DryJobPool& pool,
-                         const ProjectTables& tables, const JobArrayStats& array);
+                         const KnownApps& apps, const JobArrayStats& array);
 
 }  // namespace sluice

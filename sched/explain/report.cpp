@@ -39,6 +39,11 @@ std::vector<JudgedJob> one_line_a_job(const std::vector<JudgedJob>& jobs) {
     return lines;
 }
 
+std::string advice_of(const Report& report, Reason reason) {
+    const auto exact = report.advice.find(reason);
+    return exact != report.advice.end() ? exact->second : reason_advice(reason);
+}
+
 std::optional<Reason> binding_reason(const Explanation& e) {
     const std::vector<Reason> order = binding_order(e.stats);
     if (order.empty() || !is_refusal(order.front())) return std::nullopt;

@@ -1,5 +1,6 @@
 #pragma once
 // An explanation as text for people, or as one JSON document.
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,12 +12,17 @@ namespace sluice {
 
 struct Report {
     Explanation explanation;
-    std::vector<std::string> assumed;  ///< about the host, because nothing is stored of it
-    std::vector<std::string> notes;    ///< what a real request would meet besides
-    std::optional<JobStanding> job;    ///< --job
-    std::string app;                   ///< --app
+    std::vector<std::string> assumed;      ///< about the host, because nothing is stored of it
+    std::vector<std::string> notes;        ///< what a real request would meet besides
+    std::vector<std::string> blocked_by;   ///< why nobody gets any job at the moment, whatever is said of this host
+    std::map<Reason, std::string> advice;  ///< more exact than reason_advice(), where the configuration tells it
+    std::string no_jobs;                   ///< why the array holds nothing; empty: it holds jobs, or nobody knows
+    std::optional<JobStanding> job;        ///< --job
+    std::string app;                       ///< --app
 };
 
+/// What an admin can do.
+std::string advice_of(const Report& report, Reason reason);
 std::string report_text(const Report& report);
 std::string report_json(const Report& report);
 

@@ -79,11 +79,12 @@ Json job_json(const JudgedJob& j, std::uint32_t slots) {
     return out;
 }
 
-Json summary_json(const Explanation& e) {
+Json summary_json(const Report& report) {
+    const Explanation& e = report.explanation;
     Json list = Json::array();
     for (const Reason r : binding_order(e.stats)) {
         const ReasonCount& c = e.stats.reasons[static_cast<std::size_t>(r)];
-        Json j{{"reason", reason_name(r)}, {"count", c.count}, {"advice", reason_advice(r)}};
+        Json j{{"reason", reason_name(r)}, {"count", c.count}, {"advice", advice_of(report, r)}};
         j["nearest"] = verdict_json(c.nearest);
         j["nearest"].erase("reason");
         if (c.nearest_result != 0) j["nearest"]["result"] = c.nearest_result;
@@ -101,10 +102,13 @@ std::string report_json(const Report& report) {
     j["asked"] = asked_json(e.wanted);
     j["array"] = {{"slots", e.slots}, {"jobs", e.in_array}, {"locked", e.locked}};
     j["search"] = search_info(e.search).name;
-    j["would_send"] = jobs_to_send(e);
+    j["would_send"] = report.blocked_by.empty() ? jobs_to_send(e) : 0;
+    j["blocked_by"] = report.blocked_by;
+    if (!report.blocked_by.empty()) j["would_send_but_for_that"] = jobs_to_send(e);
+    if (!report.no_jobs.empty()) j["no_jobs"] = report.no_jobs;
     const auto binding = binding_reason(e);
     j["binding"] = binding && jobs_to_send(e) == 0 ? Json(reason_name(*binding)) : Json();
-    j["summary"] = summary_json(e);
+    j["summary"] = summary_json(report);
     if (report.job)
         j["job"] = {{"result", report.job->job.result.id},
                     {"name", report.job->job.result.name},

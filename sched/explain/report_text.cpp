@@ -76,13 +76,20 @@ std::string reason_lines(const Report& report, Reason r) {
     if (c.nearest_result != 0)
         nearest = fmt::format("RESULT#{}{}{}", c.nearest_result, nearest.empty() ? "" : " ", nearest);
     if (!nearest.empty()) text += "; nearest: " + nearest;
-    return text + fmt::format("\n      {}\n", reason_advice(r));
+    return text + fmt::format("\n      {}\n", advice_of(report, r));
 }
 
 std::string headline(const Report& report) {
     const Explanation& e = report.explanation;
     const int n = jobs_to_send(e);
+    if (!report.blocked_by.empty()) {
+        std::string text = fmt::format("No job would be sent: {}\n", report.blocked_by.front());
+        for (std::size_t i = 1; i < report.blocked_by.size(); ++i) text += "  also: " + report.blocked_by[i] + "\n";
+        return n > 0 ? text + fmt::format("But for that, {} {} would be sent.\n", n, n == 1 ? "job" : "jobs") : text;
+    }
     if (n > 0) return fmt::format("{} {} would be sent.\n", n, n == 1 ? "job" : "jobs");
+    if (e.search == Search::kArrayEmpty && !report.no_jobs.empty())
+        return fmt::format("No job would be sent: {}: {}\n", search_info(e.search).name, report.no_jobs);
     if (e.search != Search::kDone)
         return fmt::format("No job would be sent: {}. {}\n", search_info(e.search).name, search_info(e.search).advice);
     if (const auto r = binding_reason(e)) {

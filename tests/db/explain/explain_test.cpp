@@ -307,7 +307,7 @@ TEST(Explain, BadInputIsAClearError) {
         {{"--request", "absent.xml"}, "absent.xml does not exist"},
         {{"--request", "junk"}, "junk is no scheduler request"},
         {{"--request", "request.xml", "--app", "nope"}, "there is no such app; there are: up, other"},
-        {{"--request", "request.xml", "--job", "4711"}, "no result of that id or name"},
+        {{"--request", "request.xml", "--job", "4711"}, "no result of that id"},
         {{"--request", "request.xml", "--job", "nope"}, "no result of that id or name"},
         {{"--request", "request.xml", "--job", "1", "--app", "other"},
          "--job 1 is a job of app up, not of --app other"},

@@ -148,7 +148,9 @@ TEST_P(PlantedCause, IsNamed) {
                                     [&](const auto& s) { return s["reason"] == reason_name(c.reason); });
     ASSERT_NE(named, summary.end()) << j.dump(1);
     const bool by_options = c.reason == Reason::kInProgressLimit || c.reason == Reason::kAppInProgressLimit;
-    if (!by_options) EXPECT_EQ((*named)["advice"], reason_advice(c.reason));  // ProjectState: names the option
+    if (!by_options) {  // those: ProjectState
+        EXPECT_EQ((*named)["advice"], reason_advice(c.reason));
+    }
     const bool of_a_job = std::any_of(j["jobs"].begin(), j["jobs"].end(),
                                       [&](const auto& job) { return job["fate"] == reason_name(c.reason); });
     EXPECT_TRUE(of_a_job) << j.dump(1);

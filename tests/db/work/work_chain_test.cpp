@@ -26,6 +26,15 @@ TEST_F(WorkChain, CreateWorkWritesEveryColumn) {
     EXPECT_NE(xml.find("<md5_cksum>b1946ac92492d2347c6235b4d2611184</md5_cksum>"), std::string::npos) << xml;
 }
 
+TEST_F(WorkChain, CreateWorkWarnsOfADeprecatedApp) {
+    stage("f1");
+    EXPECT_EQ(run_program({"create_work", "--appname", "a", "f1"}).err.find("deprecated"), std::string::npos);
+    db_.execute(Sql("UPDATE app SET deprecated=1 WHERE name='a'"));
+    const auto r = run_program({"create_work", "--appname", "a", "f1"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.err.find("app a is deprecated: its jobs are stored, but not sent until"), std::string::npos) << r.err;
+}
+
 TEST_F(WorkChain, CreateWorkSaysWhatIsWrongAndInsertsNothing) {
     stage("f1");
     EXPECT_NE(run_program({"create_work", "--appname", "nosuch", "f1"}).err.find("no app named 'nosuch'"),

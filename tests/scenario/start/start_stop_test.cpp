@@ -48,7 +48,9 @@ TEST_F(StartTest, DaemonsRunInTheirPlaceUntilStopped) {
     EXPECT_EQ(text_of(dir_ / "stop_daemons"), "<stop/>\n");
     EXPECT_EQ(text_of(dir_ / "stop_sched"), "<stop/>\n");
     const RunResult status = run_program("status");
-    EXPECT_THAT(status.out, AllOf(HasSubstr("BOINC is DISABLED"), HasSubstr("NOT RUNNING"), HasSubstr("UNLOCKED")));
+    EXPECT_THAT(status.out, AllOf(HasSubstr("BOINC is DISABLED"), HasSubstr("NOT RUNNING"), HasSubstr("UNLOCKED"),
+                                  HasSubstr("stop_sched is present: every client is told"),
+                                  HasSubstr("stop_daemons is present: daemons stop")));
 }
 
 TEST_F(StartTest, ASecondStartLeavesARunningDaemonAlone) {
