@@ -136,9 +136,9 @@ nlohmann::json slot_json(const ArrayView& view, const SlotView& s) {
 
 }  // namespace
 
-ArrayView look_at_array(const JobArray& array, const JobArrayName& name, std::int64_t now) {
+ArrayView look_at_array(const JobArray& array, std::int64_t now) {
     ArrayView view;
-    view.segment = name.segment;
+    view.segment = array.segment();
     view.stats = array.stats();
     view.current = array.current();
     view.feeder_alive = is_alive(view.stats.feeder);

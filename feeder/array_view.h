@@ -26,7 +26,7 @@ struct ArrayView {
     std::vector<std::string> triggers;  ///< stop_sched and the like, a line each
 };
 
-ArrayView look_at_array(const JobArray& array, const JobArrayName& name, std::int64_t now);
+ArrayView look_at_array(const JobArray& array, std::int64_t now);
 std::string dump_text(const ArrayView& view);
 /// One line for each app x size class x HR class, with the number of jobs by age.
 std::string shape_text(const ArrayView& view);

@@ -64,7 +64,8 @@ void describe_rest(CommandLine& line) {
                  "config.xml, hr_info.txt (with <hr_allocate_slots>), size_census_APP: read in the project's folder.\n"
                  "reread_db: when it appears, apps, versions and platforms are read again; it is removed then.\n"
                  "stop_daemons: the feeder exits when it appears.\n"
-                 "/dev/shm/sluice_KEY_HASH: the job array, named after <shmem_key> and the project's folder.");
+                 "/dev/shm/sluice_KEY_HASH_RANDOM: the job array; PROJECT/job_array_HOST_KEY says which one. "
+                 "KEY: <shmem_key>.");
     line.section("SIGNALS",
                  "SIGTERM, SIGINT, SIGHUP: remove the job array and exit. SIGUSR1: print the state on stderr.");
     line.section("EXIT STATUS",

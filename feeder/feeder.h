@@ -14,12 +14,12 @@
 #include "sluice/base/env.h"
 #include "sluice/db/catalogue_store.h"
 #include "sluice/db/feeder_store.h"
-#include "sluice/shmem/job_array.h"
+#include "sluice/shmem/feeder_array.h"
 
 namespace sluice {
 
 struct FeederParts {
-    JobArray& array;
+    FeederArray& array;
     FeederStore& store;
     CatalogueStore& catalogue;
 };
@@ -72,7 +72,7 @@ class Feeder {
 
     const ProjectConfig& config_;
     const FeederOptions& options_;
-    JobArray& array_;
+    FeederArray& array_;
     FeederStore& store_;
     CatalogueStore& catalogue_;
     Env env_;

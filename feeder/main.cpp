@@ -34,11 +34,11 @@ std::vector<std::string> web_server_accounts(const ProjectConfig& config) {
     return {"www-data", "apache", "httpd", "http", "wwwrun", "nginx"};
 }
 
-std::unique_ptr<JobArray> make_array(const ProjectConfig& config) {
+std::unique_ptr<FeederArray> make_array(const ProjectConfig& config) {
     JobArraySettings settings;
     settings.slots = static_cast<std::uint32_t>(config.shmem_work_items);
     settings.users = web_server_accounts(config);
-    auto array = JobArray::create(job_array_name(config.shmem_key, config.project_dir), settings);
+    auto array = FeederArray::create(job_array_name(config.shmem_key, config.project_dir), settings);
     log_normal("Job array with {} slots made; it can be used {}", settings.slots, array->access_note());
     return array;
 }
@@ -114,10 +114,10 @@ class Program {
     /// Nobody can attach to a segment without a name, though who has it mapped goes on.
     void abandon_array() {
         log_warning(
-            "The job array's name in /dev/shm is gone (rm, or systemd's RemoveIPC when this account logged out: see "
-            "docs/install.md); making a new job array");
+            "The job array is damaged, or its name in /dev/shm is gone (rm, or systemd's RemoveIPC when this account "
+            "logged out: see docs/install.md); making a new job array");
         feeder_.reset();
-        array_->mark_closed();
+        array_->close_and_remove();
         array_.reset();
     }
 
@@ -146,7 +146,7 @@ class Program {
     Database db_;
     std::unique_ptr<FeederStore> store_;
     std::unique_ptr<CatalogueStore> catalogue_;
-    std::unique_ptr<JobArray> array_;
+    std::unique_ptr<FeederArray> array_;
     std::unique_ptr<Feeder> feeder_;
     int status_ = 0;
 };

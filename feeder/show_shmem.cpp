@@ -31,9 +31,8 @@ int show_shmem_main(int argc, char** argv) {
     if (const auto status = line.parse(argc, argv)) return *status;
     try {
         const ProjectConfig config = load_config(find_project_dir()).config;
-        const JobArrayName name = job_array_name(config.shmem_key, config.project_dir);
-        const auto array = attach(name);
-        ArrayView view = look_at_array(*array, name, SystemClock().now_sec());
+        const auto array = attach(job_array_name(config.shmem_key, config.project_dir));
+        ArrayView view = look_at_array(*array, SystemClock().now_sec());
         for (const TriggerFile& t : triggers_present(config.project_dir)) view.triggers.push_back(trigger_text(t));
         std::fputs((json ? array_json(view) : shape ? shape_text(view) : dump_text(view)).c_str(), stdout);
         return 0;

@@ -206,17 +206,17 @@ void Scheduler::leave_in_folder(std::string_view request, std::string_view reply
     }
 }
 
-JobArray& Scheduler::job_array() {
+SchedulerArray& Scheduler::job_array() {
     if (array_ && !array_->current()) array_.reset();
     if (!array_) {
-        array_ = JobArray::attach(job_array_name(loaded_->config.shmem_key, loaded_->config.project_dir));
+        array_ = SchedulerArray::attach(job_array_name(loaded_->config.shmem_key, loaded_->config.project_dir));
         array_->set_test_hook(test_hook());
     }
     return *array_;
 }
 
 std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestText& request) {
-    JobArray& array = job_array();
+    SchedulerArray& array = job_array();
     if (!array.ready()) {
         log_critical("the feeder has not filled the job array yet, or has stopped; start the project's feeder");
         return early(messages::kFeederNotRunning);

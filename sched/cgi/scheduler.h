@@ -11,6 +11,7 @@
 #include "sluice/base/watched_files.h"
 #include "sluice/db/database.h"
 #include "sluice/db/mysql_rpc_stores.h"
+#include "sluice/shmem/scheduler_array.h"
 
 namespace sluice {
 
@@ -42,7 +43,7 @@ class Scheduler {
     /// The reply to one request text.
     std::string answer(const Gateway& gateway, const RequestText& request);
     std::string answer_with_jobs(const Gateway& gateway, const RequestText& request);
-    JobArray& job_array();
+    SchedulerArray& job_array();
     std::string early(const std::string& message) const;
     void log_headers(const Gateway& gateway) const;
     void start_copy();
@@ -57,7 +58,7 @@ class Scheduler {
     std::unique_ptr<Loaded> loaded_;
     std::string load_problem_;  ///< what clients are told while there is no usable configuration
     WatchedFiles watched_config_, watched_;
-    std::unique_ptr<JobArray> array_;
+    std::unique_ptr<SchedulerArray> array_;
     int requests_ = 0;
 };
 

@@ -2,13 +2,14 @@
 #include <unordered_map>
 
 #include "rpc_services.h"
+#include "sluice/shmem/scheduler_array.h"
 
 namespace sluice {
 
 /// The shared job array as a pool. One RPC at a time; claims are kept until consume(), release() or release_all().
 class ShmemJobPool final : public RpcJobPool {
   public:
-    explicit ShmemJobPool(JobArray& array) : array_(array) {}
+    explicit ShmemJobPool(SchedulerArray& array) : array_(array) {}
     std::uint32_t size() const override { return array_.size(); }
     PoolSlot read(std::uint32_t index, JobSummary& job, PoolRef& ref) const override;
     bool claim(const PoolRef& ref) override;
@@ -24,7 +25,7 @@ class ShmemJobPool final : public RpcJobPool {
     void release_all() override { claims_.clear(); }
 
   private:
-    JobArray& array_;
+    SchedulerArray& array_;
     std::unordered_map<std::uint32_t, Claim> claims_;
 };
 

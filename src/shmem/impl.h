@@ -1,5 +1,5 @@
 #pragma once
-// What is behind a JobArray, on both sides.
+// What is behind a JobArray, on all sides.
 #include <unistd.h>
 
 #include <functional>
@@ -8,65 +8,74 @@
 #include <string>
 #include <vector>
 
-#include "sluice/base/files.h"
 #include "sluice/shmem/job_array.h"
-#include "src/shmem/block_allocator.h"
+#include "sluice/shmem/scheduler_array.h"
+#include "src/shmem/claim_table.h"
 #include "src/shmem/layout.h"
 #include "src/shmem/segment.h"
 #include "src/shmem/words.h"
 
 namespace sluice {
 
+/// Tells a publication from the one that took its place.
+struct PublicationIdentity {
+    shm::SegmentIdentity file;
+    std::int64_t written_ns = 0;
+    friend bool operator==(const PublicationIdentity&, const PublicationIdentity&) = default;
+};
+/// nullopt: there is none.
+std::optional<PublicationIdentity> identity_of(const std::filesystem::path& publication);
+
+/// Name of the claims file that belongs to a segment.
+std::string claims_name(const std::string& segment);
+
 struct JobArray::Impl {
-    Impl(JobArrayName n, shm::Segment s, bool can_write)
-        : name(std::move(n)), segment(std::move(s)), writable(can_write) {}
+    Impl(JobArrayName n, shm::Segment content_file, shm::Segment claims_file)
+        : name(std::move(n)), content(std::move(content_file)), claims(std::move(claims_file)) {}
 
     JobArrayName name;
-    shm::Segment segment;
-    bool writable;
-    shm::SegmentIdentity identity;
-    shm::Header* header = nullptr;
-    shm::Word* owners = nullptr;
-    shm::Slot* slots = nullptr;
-    std::vector<char*> chunks;  ///< mapped when first needed
+    shm::Segment content, claims;
+    shm::SegmentIdentity identity;  ///< of the content
+    PublicationIdentity publication;
+
+    // Copies of what the header says, taken once and checked: what is mapped follows from them.
+    std::uint32_t slots = 0, owners = 0;
+    struct Chunk {
+        const char* at = nullptr;  ///< mapped when first needed
+        std::uint64_t bytes = 0;
+    };
+    std::vector<Chunk> chunks;
+
+    const shm::Header* header = nullptr;
+    const shm::Slot* content_of = nullptr;
+    shm::ClaimTable table;
     std::function<void(const char*)> hook;
 
-    // Scheduler's side.
-    std::uint32_t owner_index = 0;
-    pid_t owner_pid = 0;  ///< 0: not registered
-    std::uint32_t claims_held = 0;
     std::shared_ptr<const ProjectTables> tables;
     std::uint64_t tables_generation = 0;
 
-    // Feeder's side.
-    std::optional<FileLock> feeder_lock;
-    shm::BlockAllocator pool;
-    std::vector<shm::BlockRef> doc_of_slot;
-    shm::BlockRef tables_block;
-    std::uint32_t consumed_seen = 0;
-    std::string growth_error;
-    std::string access_note;
+    // Scheduler's side.
+    std::uint32_t owner_entry = 0;
+    ProcessId owner;  ///< pid 0: not registered
+    std::uint32_t claims_held = 0;
 
     void at(const char* point) const {
         if (hook) hook(point);
     }
-    /// Maps header, owner table and slots, whose sizes are known.
-    void map_first_part(std::uint32_t slot_count, std::uint32_t owner_count);
-    /// Checks everything a segment says of itself before anything is believed. Throws ShmemError.
-    void check_and_map();
+    /// Maps header, slots and claims, whose numbers are known; where the header is.
+    void* map(std::uint32_t slot_count, std::uint32_t owner_count);
+    /// Checks everything that a segment says of itself before anything is believed. Throws ShmemError.
+    void* check_and_map();
     bool name_leads_here() const;
+    bool intact() const;
 
     /// Start of `block` if it lies within the pool, else null (a torn reference). Throws ShmemError if the segment
     /// itself is damaged.
-    shm::Word* block(const shm::BlockRef& block);
-    /// A block of the pool, after growing if need be; nullopt: no memory left (see growth_error).
-    std::optional<shm::BlockRef> allocate(std::uint32_t bytes);
-    bool grow_pool(std::uint64_t at_least);
-
-    /// Payload of a slot while its word is `word`; false if it changed meanwhile.
-    bool copy_payload(const shm::Slot& slot, std::uint64_t word, shm::Payload& to) const;
-    void register_owner();
-    void unregister_owner();
+    const shm::Word* block(const shm::BlockRef& block);
+    /// The content of generation `generation`; false if it is not there, or not any more.
+    bool copy_payload(std::uint32_t index, std::uint64_t generation, shm::Payload& to) const;
+    /// Cold data of a slot while it has that generation; nullopt: not any more. Throws ShmemError if they are damaged.
+    std::optional<SlotDoc> doc(std::uint32_t index, std::uint64_t generation);
 };
 
 namespace shm {

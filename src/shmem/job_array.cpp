@@ -1,12 +1,14 @@
-// Both sides of the job array: attaching, reading, statistics.
+// What all sides of the job array share: attaching, reading, statistics.
 #include "sluice/shmem/job_array.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <cstring>
 
 #include "sluice/base/error.h"
 #include "sluice/base/project.h"
+#include "src/shmem/access.h"
 #include "src/shmem/impl.h"
 #include "src/shmem/tables_codec.h"
 
@@ -18,40 +20,65 @@ JobArrayName job_array_name(std::int64_t shmem_key, const std::filesystem::path&
     const std::string root = std::filesystem::weakly_canonical(project).string();
     const auto path_hash = file_name_hash(root.data(), root.size());
     const auto key = static_cast<std::uint32_t>(shmem_key);
-    // The lock is per machine, as the segment is: with --mod, feeders on several machines may share the folder.
-    return {fmt::format("sluice_{:08x}_{:08x}", key, path_hash),
-            project / ("pid_" + short_host_name()) / fmt::format("job_array_{:08x}.lock", key)};
+    const std::string host = short_host_name();  // a segment is per machine; machines may share the folder
+    return {shmem_key, fmt::format("sluice_{:08x}_{:08x}", key, path_hash),
+            project / fmt::format("job_array_{}_{:08x}", host, key),
+            project / ("pid_" + host) / fmt::format("job_array_{:08x}.lock", key)};
+}
+
+std::string claims_name(const std::string& segment) { return segment + ".claims"; }
+
+std::optional<PublicationIdentity> identity_of(const std::filesystem::path& publication) {
+    struct stat info {};
+    if (::lstat(publication.c_str(), &info) != 0) return std::nullopt;
+    return PublicationIdentity{{info.st_dev, info.st_ino}, info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
 JobArray::JobArray(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+JobArray::~JobArray() = default;
 
-JobArray::~JobArray() {
-    if (impl_->writable && !impl_->feeder_lock) impl_->unregister_owner();
+namespace {
+
+FeederNotRunning no_segment(const JobArrayName& name) {
+    return FeederNotRunning(
+        fmt::format("The feeder is not running: there is no job array for <shmem_key> 0x{:x} ({}); "
+                    "start the feeder",
+                    static_cast<std::uint32_t>(name.shmem_key), name.publication.string()));
 }
 
-void JobArray::set_test_hook(std::function<void(const char*)> hook) { impl_->hook = std::move(hook); }
+}  // namespace
 
-std::unique_ptr<JobArray> JobArray::attach(const JobArrayName& name) { return open(name, true); }
-std::unique_ptr<JobArray> JobArray::attach_read_only(const JobArrayName& name) { return open(name, false); }
-
-std::unique_ptr<JobArray> JobArray::open(const JobArrayName& name, bool writable) {
-    auto segment = Segment::open(name.segment, writable);
-    if (!segment) {
-        throw FeederNotRunning(fmt::format("The feeder is not running: there is no job array {}; start the feeder",
-                                           Segment::path_of(name.segment)));
-    }
-    auto impl = std::make_unique<Impl>(name, std::move(*segment), writable);
+std::unique_ptr<JobArray::Impl> JobArray::open(const JobArrayName& name, bool claims_writable) {
+    // Its identity first: if a feeder replaces it meanwhile, current() says so.
+    const auto identity = identity_of(name.publication);
+    const auto publication = read_publication(name.publication, name.prefix);
+    if (!identity || !publication) throw no_segment(name);
+    const std::string claims = claims_name(publication->segment);
+    auto content_file = Segment::open(publication->segment, false);
+    auto claims_file = Segment::open(claims, claims_writable);
+    if (!content_file || !claims_file) throw no_segment(name);
+    check_file(content_file->descriptor(), Segment::path_of(publication->segment), publication->owner, false);
+    check_file(claims_file->descriptor(), Segment::path_of(claims), publication->owner, true);
+    auto impl = std::make_unique<Impl>(name, std::move(*content_file), std::move(*claims_file));
+    impl->publication = *identity;
     impl->check_and_map();
-    return std::unique_ptr<JobArray>(new JobArray(std::move(impl)));
+    return impl;
 }
 
-void JobArray::Impl::map_first_part(std::uint32_t slot_count, std::uint32_t owner_count) {
-    char* base = static_cast<char*>(segment.map(0, first_part_bytes(slot_count, owner_count)));
-    header = reinterpret_cast<Header*>(base);
-    owners = reinterpret_cast<Word*>(base + owners_offset());
-    slots = reinterpret_cast<Slot*>(base + slots_offset(owner_count));
-    chunks.assign(kMaxChunks, nullptr);
-    identity = segment.identity();
+std::unique_ptr<JobArray> JobArray::attach_read_only(const JobArrayName& name) {
+    return std::unique_ptr<JobArray>(new JobArray(open(name, false)));
+}
+
+void* JobArray::Impl::map(std::uint32_t slot_count, std::uint32_t owner_count) {
+    char* base = static_cast<char*>(content.map(0, first_part_bytes(slot_count)));
+    header = reinterpret_cast<const Header*>(base);
+    content_of = reinterpret_cast<const Slot*>(base + slots_offset());
+    table = ClaimTable(claims.map(0, claims_bytes(slot_count, owner_count)), slot_count, owner_count);
+    slots = slot_count;
+    owners = owner_count;
+    chunks.resize(kMaxChunks);
+    identity = content.identity();
+    return base;
 }
 
 namespace {
@@ -76,18 +103,18 @@ void check_layout(const Header& h, const std::string& path) {
 
 }  // namespace
 
-void JobArray::Impl::check_and_map() {
-    const std::string path = Segment::path_of(name.segment);
+void* JobArray::Impl::check_and_map() {
+    const std::string path = Segment::path_of(content.name());
     const auto starting = [&] {
         return FeederNotRunning(fmt::format("The feeder is starting: the job array {} is being made; try again", path));
     };
-    const std::uint64_t bytes = segment.file_bytes();
+    const std::uint64_t bytes = content.file_bytes();
     if (bytes == 0) throw starting();
     if (bytes < kDescribedBytes) {
         throw ShmemError(
             fmt::format("The job array {} is damaged: only {} bytes long; restart the feeder", path, bytes));
     }
-    const auto* h = static_cast<const Header*>(segment.map(0, kDescribedBytes));
+    const auto* h = static_cast<const Header*>(content.map(0, kDescribedBytes));
     const std::uint64_t magic = h->magic.load(std::memory_order_acquire);
     if (magic == 0) throw starting();
     if (magic != kMagic) {
@@ -96,14 +123,23 @@ void JobArray::Impl::check_and_map() {
     }
     check_layout(*h, path);
     const std::uint32_t n_slots = h->slots, n_owners = h->owners;
-    if (n_slots == 0 || n_owners == 0 || n_owners > 0xffff || h->first_bytes != first_part_bytes(n_slots, n_owners)) {
+    if (n_slots == 0 || n_owners == 0 || n_owners > 0xffff || h->first_bytes != first_part_bytes(n_slots)) {
         throw ShmemError(fmt::format("The job array {} is damaged: {} slots, {} owners; restart the feeder", path,
                                      n_slots, n_owners));
     }
-    map_first_part(n_slots, n_owners);
+    void* const base = map(n_slots, n_owners);
+    if (header->claims_inode != claims.identity().inode) {
+        throw ShmemError(
+            fmt::format("{} does not belong to the job array {}; restart the feeder", claims.name(), path));
+    }
+    return base;
 }
 
-bool JobArray::Impl::name_leads_here() const { return Segment::identity_of(name.segment) == identity; }
+bool JobArray::Impl::name_leads_here() const { return Segment::identity_of(content.name()) == identity; }
+
+bool JobArray::Impl::intact() const {
+    return !content.damaged() && !claims.damaged() && claims.file_bytes() >= claims_bytes(slots, owners);
+}
 
 bool JobArray::ready() const {
     const Header& h = *impl_->header;
@@ -111,39 +147,39 @@ bool JobArray::ready() const {
 }
 
 bool JobArray::current() const {
-    return impl_->header->closed.load(std::memory_order_acquire) == 0 && impl_->name_leads_here();
+    const Impl& impl = *impl_;
+    return impl.header->closed.load(std::memory_order_acquire) == 0 && impl.intact() && impl.name_leads_here() &&
+           identity_of(impl.name.publication) == impl.publication;
 }
 
-std::uint32_t JobArray::size() const { return impl_->header->slots; }
+std::uint32_t JobArray::size() const { return impl_->slots; }
+const std::string& JobArray::segment() const { return impl_->content.name(); }
 
-bool JobArray::Impl::copy_payload(const Slot& slot, std::uint64_t word, Payload& to) const {
+bool JobArray::Impl::copy_payload(std::uint32_t index, std::uint64_t generation, Payload& to) const {
+    const Slot& slot = content_of[index];
+    if (slot.generation.load(std::memory_order_acquire) != generation) return false;
     std::array<std::uint64_t, kPayloadWords> words;
     for (std::size_t i = 0; i < kPayloadWords; ++i) words[i] = slot.payload[i].load(std::memory_order_acquire);
-    if (slot.word.load(std::memory_order_acquire) != word) return false;
+    if (slot.generation.load(std::memory_order_acquire) != generation) return false;
     std::memcpy(static_cast<void*>(&to), words.data(), sizeof to);
     return true;
 }
 
 SlotState JobArray::read(std::uint32_t index, JobSummary& job, SlotRef& ref) const {
     if (index >= size()) return SlotState::kEmpty;
-    const Slot& slot = impl_->slots[index];
-    // Another turn means that somebody else got on with this slot; in practice there is never a third.
-    for (int turn = 0; turn < 16; ++turn) {
-        const std::uint64_t word = slot.word.load(std::memory_order_acquire);
-        if (state_of(word) == WordState::kEmpty) return SlotState::kEmpty;
-        if (state_of(word) != WordState::kPresent) return SlotState::kClaimed;
-        Payload payload;
-        if (!impl_->copy_payload(slot, word, payload)) continue;
-        job = payload.job;
-        ref = {index, word};
-        return SlotState::kPresent;
-    }
-    return SlotState::kClaimed;
+    const std::uint64_t word = impl_->table.slot(index).word.load(std::memory_order_acquire);
+    if (state_of(word) == WordState::kEmpty) return SlotState::kEmpty;
+    if (state_of(word) != WordState::kPresent) return SlotState::kClaimed;
+    Payload payload;
+    if (!impl_->copy_payload(index, generation_of(word), payload)) return SlotState::kClaimed;
+    job = payload.job;
+    ref = {index, word};
+    return SlotState::kPresent;
 }
 
 SlotState JobArray::state(std::uint32_t index) const {
     if (index >= size()) return SlotState::kEmpty;
-    switch (state_of(impl_->slots[index].word.load(std::memory_order_acquire))) {
+    switch (state_of(impl_->table.slot(index).word.load(std::memory_order_acquire))) {
         case WordState::kEmpty: return SlotState::kEmpty;
         case WordState::kPresent: return SlotState::kPresent;
         case WordState::kClaimed: break;
@@ -151,27 +187,35 @@ SlotState JobArray::state(std::uint32_t index) const {
     return SlotState::kClaimed;
 }
 
-Word* JobArray::Impl::block(const BlockRef& b) {
-    if (b.chunk >= header->chunk_count.load(std::memory_order_acquire)) return nullptr;
-    const ChunkEntry& entry = header->chunks[b.chunk];
-    const std::uint64_t bytes = entry.bytes.load(std::memory_order_acquire);
-    if (b.offset % kBlockUnit != 0 || b.offset > bytes || b.bytes > bytes - b.offset) return nullptr;
-    if (chunks[b.chunk] == nullptr) {
-        chunks[b.chunk] = static_cast<char*>(segment.map(entry.file_offset.load(std::memory_order_acquire), bytes));
+const Word* JobArray::Impl::block(const BlockRef& b) {
+    if (b.chunk >= kMaxChunks || b.chunk >= header->chunk_count.load(std::memory_order_acquire)) return nullptr;
+    Chunk& chunk = chunks[b.chunk];
+    if (chunk.at == nullptr) {
+        const std::uint64_t offset = header->chunks[b.chunk].file_offset.load(std::memory_order_acquire);
+        const std::uint64_t bytes = header->chunks[b.chunk].bytes.load(std::memory_order_acquire);
+        if (bytes == 0 || bytes % kPage != 0 || offset % kPage != 0) return nullptr;
+        chunk.at = static_cast<const char*>(content.map(offset, bytes));
+        chunk.bytes = bytes;
     }
-    return reinterpret_cast<Word*>(chunks[b.chunk] + b.offset);
+    if (b.offset % kBlockUnit != 0 || b.offset > chunk.bytes || b.bytes > chunk.bytes - b.offset) return nullptr;
+    return reinterpret_cast<const Word*>(chunk.at + b.offset);
+}
+
+std::optional<SlotDoc> JobArray::Impl::doc(std::uint32_t index, std::uint64_t generation) {
+    Payload payload;
+    if (!copy_payload(index, generation, payload)) return std::nullopt;
+    const Word* at = block(payload.doc);
+    if (at == nullptr) throw ShmemError("The cold data of a slot are damaged; restart the feeder");
+    const std::string bytes = load_bytes(at, payload.doc.bytes);
+    if (content_of[index].generation.load(std::memory_order_acquire) != generation) return std::nullopt;
+    return decode_doc(bytes);
 }
 
 std::optional<SlotDoc> JobArray::peek_doc(const SlotRef& ref) const {
-    if (ref.index >= size()) return std::nullopt;
-    const Slot& slot = impl_->slots[ref.index];
-    Payload payload;
-    if (state_of(ref.word) != WordState::kPresent || !impl_->copy_payload(slot, ref.word, payload)) return std::nullopt;
-    const Word* at = impl_->block(payload.doc);
-    if (at == nullptr) return std::nullopt;
-    const std::string bytes = load_bytes(at, payload.doc.bytes);
-    if (slot.word.load(std::memory_order_acquire) != ref.word) return std::nullopt;
-    return decode_doc(bytes);
+    if (ref.index >= size() || state_of(ref.word) != WordState::kPresent) return std::nullopt;
+    auto doc = impl_->doc(ref.index, generation_of(ref.word));
+    if (impl_->table.slot(ref.index).word.load(std::memory_order_acquire) != ref.word) return std::nullopt;
+    return doc;
 }
 
 std::shared_ptr<const ProjectTables> JobArray::tables() const {
@@ -194,41 +238,43 @@ std::shared_ptr<const ProjectTables> JobArray::tables() const {
         return impl.tables;
     }
     throw ShmemError(fmt::format("The tables of the job array {} can't be read; restart the feeder",
-                                 Segment::path_of(impl.name.segment)));
+                                 Segment::path_of(impl.content.name())));
 }
 
 std::uint32_t JobArray::infeasible_count(std::uint32_t index) const {
-    return index < size() ? static_cast<std::uint32_t>(impl_->slots[index].infeasible.load(std::memory_order_relaxed))
-                          : 0;
+    if (index >= size()) return 0;
+    return static_cast<std::uint32_t>(impl_->table.slot(index).infeasible.load(std::memory_order_relaxed));
 }
 
 std::uint32_t JobArray::passed_over_count(std::uint32_t index) const {
-    return index < size() ? static_cast<std::uint32_t>(impl_->slots[index].passed_over.load(std::memory_order_relaxed))
-                          : 0;
+    if (index >= size()) return 0;
+    return static_cast<std::uint32_t>(impl_->table.slot(index).passed_over.load(std::memory_order_relaxed));
 }
 
 std::int64_t JobArray::first_passed_over(std::uint32_t index) const {
-    return index < size()
-               ? static_cast<std::int64_t>(impl_->slots[index].first_passed_over.load(std::memory_order_relaxed))
-               : 0;
+    if (index >= size()) return 0;
+    return static_cast<std::int64_t>(impl_->table.slot(index).first_passed_over.load(std::memory_order_relaxed));
 }
 
 JobArrayStats JobArray::stats() const {
-    const Header& h = *impl_->header;
+    const Impl& impl = *impl_;
+    const Header& h = *impl.header;
     JobArrayStats s;
     s.slots = size();
     for (std::uint32_t i = 0; i < s.slots; ++i) {
-        switch (state_of(impl_->slots[i].word.load(std::memory_order_relaxed))) {
-            case WordState::kEmpty: ++s.empty; break;
-            case WordState::kPresent: ++s.present; break;
-            case WordState::kClaimed: ++s.claimed; break;
+        switch (state(i)) {
+            case SlotState::kEmpty: ++s.empty; break;
+            case SlotState::kPresent: ++s.present; break;
+            case SlotState::kClaimed: ++s.claimed; break;
         }
     }
-    s.segment_bytes = impl_->segment.file_bytes();
+    const std::uint64_t content_bytes = impl.content.file_bytes(), first_bytes = first_part_bytes(impl.slots);
+    s.segment_bytes = content_bytes + claims_bytes(impl.slots, impl.owners);
     s.doc_bytes_used = h.doc_bytes_used.load(std::memory_order_relaxed);
-    s.doc_bytes_total = s.segment_bytes - std::min(s.segment_bytes, h.first_bytes);
-    s.claims_lost = h.claims_lost.load(std::memory_order_relaxed);
+    s.doc_bytes_total = content_bytes - std::min(content_bytes, first_bytes);
+    s.claims_lost = impl.table.counters().claims_lost.load(std::memory_order_relaxed);
     s.reclaimed = h.reclaimed.load(std::memory_order_relaxed);
+    s.mended = h.mended.load(std::memory_order_relaxed);
     s.feeder_heartbeat = h.heartbeat.load(std::memory_order_relaxed);
     s.feeder = unpack_owner(h.feeder);
     s.table_generation = h.table_generation.load(std::memory_order_relaxed);
@@ -238,9 +284,11 @@ JobArrayStats JobArray::stats() const {
 
 std::optional<ProcessId> JobArray::owner_of_slot(std::uint32_t index) const {
     if (index >= size()) return std::nullopt;
-    const std::uint64_t word = impl_->slots[index].word.load(std::memory_order_acquire);
-    if (state_of(word) != WordState::kClaimed || owner_of(word) >= impl_->header->owners) return std::nullopt;
-    return unpack_owner(impl_->owners[owner_of(word)].load(std::memory_order_acquire));
+    const std::uint64_t word = impl_->table.slot(index).word.load(std::memory_order_acquire);
+    if (state_of(word) != WordState::kClaimed) return std::nullopt;
+    const std::uint64_t packed = impl_->table.owner(owner_of(word));
+    if (packed == 0 || packed == kBeingFreed) return std::nullopt;
+    return unpack_owner(packed);
 }
 
 namespace shm {

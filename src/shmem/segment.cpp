@@ -8,13 +8,15 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/interprocess/mapped_region.hpp>
 #include <boost/interprocess/shared_memory_object.hpp>
 #include <cerrno>
 #include <cstring>
-#include <vector>
+#include <list>
 
 #include "sluice/base/error.h"
+#include "src/shmem/bus_guard.h"
 
 namespace sluice::shm {
 namespace ipc = boost::interprocess;
@@ -63,7 +65,12 @@ struct Segment::Impl {
     std::string name;
     ipc::shared_memory_object object;
     ipc::mode_t mode;
-    std::vector<ipc::mapped_region> regions;
+    struct Region {
+        Region(ipc::mapped_region r) : region(std::move(r)), guard(region.get_address(), region.get_size()) {}
+        ipc::mapped_region region;
+        BusGuard guard;  // ends first
+    };
+    std::list<Region> regions;
     int fd() const { return object.get_mapping_handle().handle; }
 };
 
@@ -83,8 +90,7 @@ Segment Segment::create(const std::string& name, std::uint64_t bytes) try {
     }
     return Segment(std::make_unique<Impl>(name, std::move(object), ipc::read_write));
 } catch (const ipc::interprocess_exception& e) {
-    throw ShmemError(fmt::format("Can't make the job array {}: {}; if another account left it there, remove it",
-                                 path_of(name), e.what()));
+    throw ShmemError(fmt::format("Can't make the job array {}: {}", path_of(name), e.what()));
 }
 
 std::optional<Segment> Segment::open(const std::string& name, bool writable) try {
@@ -107,21 +113,34 @@ std::optional<SegmentIdentity> Segment::identity_of(const std::string& name) {
     return SegmentIdentity{info.st_dev, info.st_ino};
 }
 
-std::optional<std::string> Segment::grow_to(std::uint64_t bytes) {
-    const int error = allocate(impl_->fd(), file_bytes(), bytes);
+std::optional<std::string> Segment::grow(std::uint64_t have, std::uint64_t bytes) {
+    const int error = allocate(impl_->fd(), have, bytes);
     if (error != 0) return out_of_memory(impl_->name, bytes, error);
     return std::nullopt;
 }
 
+void Segment::free_memory(std::uint64_t from, std::uint64_t bytes) {
+    ::fallocate(impl_->fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+                static_cast<off_t>(bytes));
+}
+
 void* Segment::map(std::uint64_t offset, std::uint64_t bytes) try {
-    if (file_bytes() < offset + bytes) {
-        throw ShmemError(fmt::format("The job array {} is damaged: {} bytes long, {} expected; restart the feeder",
-                                     path_of(impl_->name), file_bytes(), offset + bytes));
+    const std::uint64_t have = file_bytes();
+    if (offset > have || bytes > have - offset) {
+        throw ShmemError(
+            fmt::format("The job array {} is damaged: {} bytes long, {} at {} expected; restart the feeder",
+                        path_of(impl_->name), have, bytes, offset));
     }
-    impl_->regions.emplace_back(impl_->object, impl_->mode, static_cast<ipc::offset_t>(offset), bytes);
-    return impl_->regions.back().get_address();
+    return impl_->regions
+        .emplace_back(ipc::mapped_region(impl_->object, impl_->mode, static_cast<ipc::offset_t>(offset), bytes))
+        .region.get_address();
 } catch (const ipc::interprocess_exception& e) {
     throw ShmemError(fmt::format("Can't map the job array {}: {}", path_of(impl_->name), e.what()));
+}
+
+bool Segment::damaged() const {
+    return std::any_of(impl_->regions.begin(), impl_->regions.end(),
+                       [](const Impl::Region& r) { return r.guard.hit(); });
 }
 
 std::uint64_t Segment::file_bytes() const {
@@ -133,6 +152,11 @@ SegmentIdentity Segment::identity() const {
     struct stat info {};
     if (::fstat(impl_->fd(), &info) != 0) return {};
     return {info.st_dev, info.st_ino};
+}
+
+uid_t Segment::owner() const {
+    struct stat info {};
+    return ::fstat(impl_->fd(), &info) == 0 ? info.st_uid : static_cast<uid_t>(-1);
 }
 
 int Segment::descriptor() const { return impl_->fd(); }

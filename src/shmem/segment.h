@@ -1,7 +1,9 @@
 #pragma once
-// A named piece of shared memory of Boost.Interprocess, with what Boost leaves open: memory is allocated when the
-// segment is sized (no SIGBUS when /dev/shm is full), every mapping is checked against the real size (no SIGBUS on a
-// truncated file), and its identity tells whether a name still leads to it.
+// A growing file of shared memory of Boost.Interprocess, with what Boost leaves open: memory is allocated when the
+// file is sized (no SIGBUS when /dev/shm is full), every mapping is checked against the real size and guarded against
+// a later cut (no SIGBUS on a truncated file), and its identity tells whether a name still leads to it.
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,12 +31,17 @@ class Segment {
     Segment& operator=(Segment&&) noexcept;
     ~Segment();
 
-    /// Appends memory; the error's text if there is none left.
-    std::optional<std::string> grow_to(std::uint64_t bytes);
-    /// Maps a part for the life of this object. Throws ShmemError if the file is shorter than that.
+    /// Appends memory from byte `have` to byte `bytes`; the error's text if there is none left.
+    std::optional<std::string> grow(std::uint64_t have, std::uint64_t bytes);
+    /// Gives the memory from a page on back, also where others have it mapped: they read zeroes there.
+    void free_memory(std::uint64_t from, std::uint64_t bytes);
+    /// Maps a part for the life of this object; `offset` begins a page. Throws ShmemError if the file is shorter.
     void* map(std::uint64_t offset, std::uint64_t bytes);
+    /// A mapped part was cut off by somebody who may write the file: it reads as zeroes now.
+    bool damaged() const;
     std::uint64_t file_bytes() const;
     SegmentIdentity identity() const;
+    uid_t owner() const;
     int descriptor() const;
     const std::string& name() const;
 

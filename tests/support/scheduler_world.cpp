@@ -121,7 +121,7 @@ std::vector<std::string> SchedulerWorld::add_in_progress(Id hostid, int n, Id us
 void SchedulerWorld::start_feeder(std::uint32_t slots) {
     JobArraySettings settings;
     settings.slots = slots;
-    array_ = JobArray::create(job_array_name(shmem_key_, std::filesystem::canonical(folder())), settings);
+    array_ = FeederArray::create(array_name(), settings);
     fill();
     array_->set_ready(true);
 }
@@ -145,8 +145,8 @@ void SchedulerWorld::fill() {
     }
 }
 
-std::string SchedulerWorld::segment() const {
-    return job_array_name(shmem_key_, std::filesystem::canonical(folder())).segment;
+JobArrayName SchedulerWorld::array_name() const {
+    return job_array_name(shmem_key_, std::filesystem::canonical(folder()));
 }
 
 void SchedulerWorld::stop_feeder() {

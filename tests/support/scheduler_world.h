@@ -9,7 +9,7 @@
 #include "private_mariadb.h"
 #include "reply_text.h"
 #include "request_text.h"
-#include "sluice/shmem/job_array.h"
+#include "sluice/shmem/feeder_array.h"
 #include "subprocess.h"
 #include "temp_dir.h"
 
@@ -39,10 +39,9 @@ class SchedulerWorld {
     void start_feeder(std::uint32_t slots = 200);
     void fill();
     void stop_feeder();
-    JobArray& array() { return *array_; }
+    FeederArray& array() { return *array_; }
     bool has_feeder() const { return array_ != nullptr; }
-    /// The segment's name.
-    std::string segment() const;
+    JobArrayName array_name() const;
     int slots(SlotState state);
 
     /// Runs the program once. `env` is added.
@@ -61,7 +60,7 @@ class SchedulerWorld {
     TempDir folder_;
     std::string db_name_;
     std::unique_ptr<Database> db_;
-    std::unique_ptr<JobArray> array_;
+    std::unique_ptr<FeederArray> array_;
     std::int64_t shmem_key_ = 0;
 };
 

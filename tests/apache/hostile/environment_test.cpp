@@ -14,6 +14,7 @@
 #include "sluice/shmem/job_array.h"
 #include "tests/support/paths.h"
 #include "tests/support/scheduler_server.h"
+#include "tests/support/segment_files.h"
 
 namespace sluice::test {
 namespace {
@@ -55,13 +56,13 @@ struct Breakage {
 /// Flips bits in the segment of the project's feeder; a second call undoes it.
 void flip_in_segment(World& world, off_t at, std::uint32_t bits) {
     const JobArrayName name = job_array_name(0x10000000 + ::getpid(), world.project.folder());
-    const int fd = ::open(("/dev/shm/" + name.segment).c_str(), O_RDWR);
+    const int fd = ::open(content_file(name).c_str(), O_RDWR);
     std::uint32_t value = 0;
     bool done = ::pread(fd, &value, sizeof value, at) == sizeof value;
     value ^= bits;
     done = done && ::pwrite(fd, &value, sizeof value, at) == sizeof value;
     ::close(fd);
-    if (!done) throw std::runtime_error("can't change the segment " + name.segment);
+    if (!done) throw std::runtime_error("can't change the segment " + name.prefix);
 }
 
 const std::vector<Breakage>& breakages() {

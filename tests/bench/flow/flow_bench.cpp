@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "measured_run.h"
-#include "sluice/shmem/job_array.h"
+#include "sluice/shmem/scheduler_array.h"
 #include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
@@ -125,7 +125,8 @@ class Bench {
         options.env["BOINC_PROJECT_DIR"] = project_.path().string();
         Subprocess feeder({bin_ + "/feeder"}, options);
         if (!feeder.wait_for_output("The job array is ready", 120)) throw std::runtime_error("feeder: " + feeder.err());
-        const auto array = JobArray::attach(job_array_name(0x5eedf10, std::filesystem::canonical(project_.path())));
+        const auto array =
+            SchedulerArray::attach(job_array_name(0x5eedf10, std::filesystem::canonical(project_.path())));
         const ServerCounters before = counters(db_);
         const double begin = now_s();
         std::uint32_t taken = 0;

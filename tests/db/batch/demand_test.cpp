@@ -4,7 +4,8 @@
 #include <map>
 
 #include "batch_fixture.h"
-#include "sluice/shmem/job_array.h"
+#include "sluice/shmem/scheduler_array.h"
+#include "tests/support/segment_files.h"
 
 namespace sluice::test {
 namespace {
@@ -13,18 +14,13 @@ class Demand : public BatchFixture {
   protected:
     static constexpr std::int64_t kKey = 0x5eed0d3;
     Demand() { app(1, 3); }
-    ~Demand() override {
-        try {
-            JobArray::attach(name())->close_and_remove();
-        } catch (const std::exception&) {  // no feeder ran
-        }
-    }
+    ~Demand() override { remove_segment_files(name()); }
     JobArrayName name() const { return job_array_name(kKey, std::filesystem::canonical(project.path())); }
 
     /// Hosts take up to `wanted` jobs of each class out of the array; returns what they got.
     std::map<int, int> take(std::map<int, int> wanted) {
         std::map<int, int> got;
-        const auto array = JobArray::attach(name());
+        const auto array = SchedulerArray::attach(name());
         std::vector<Id> sent;
         for (std::uint32_t i = 0; i < array->size(); ++i) {
             JobSummary job;

@@ -10,7 +10,8 @@
 #include <set>
 
 #include "batch_fixture.h"
-#include "sluice/shmem/job_array.h"
+#include "sluice/shmem/scheduler_array.h"
+#include "tests/support/segment_files.h"
 
 namespace sluice::test {
 namespace {
@@ -55,12 +56,7 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         project.write("config.xml", text);
         project.write("templates/out", "<file_info><name><OUTFILE_0/></name></file_info><result></result>");
     }
-    ~Interaction() override {
-        try {
-            JobArray::attach(name())->close_and_remove();
-        } catch (const std::exception&) {  // no feeder ran
-        }
-    }
+    ~Interaction() override { remove_segment_files(name()); }
     std::optional<std::string> read_file_text(const char* file) const {
         std::ifstream in(project / file);
         return std::string{std::istreambuf_iterator<char>(in), {}};
@@ -113,7 +109,7 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
     /// The scheduler sends some of what is in the array.
     int send(int percent) {
         int sent = 0;
-        const auto array = JobArray::attach(name());
+        const auto array = SchedulerArray::attach(name());
         for (std::uint32_t i = 0; i < array->size(); ++i) {
             JobSummary summary;
             SlotRef ref;

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "batch_fixture.h"
-#include "sluice/shmem/job_array.h"
+#include "tests/support/segment_files.h"
 
 namespace sluice::test {
 namespace {
@@ -14,12 +14,7 @@ using Command = std::vector<std::string>;
 /// Every statement that the programs sent, from the server's general log.
 class Statements : public BatchFixture {
   protected:
-    ~Statements() override {
-        try {
-            JobArray::attach(job_array_name(1, std::filesystem::canonical(project.path())))->close_and_remove();
-        } catch (const std::exception&) {  // no feeder ran
-        }
-    }
+    ~Statements() override { remove_segment_files(job_array_name(1, std::filesystem::canonical(project.path()))); }
     std::vector<std::string> of_run(const Command& args) {
         db.execute(Sql("SET GLOBAL log_output='TABLE'"));
         db.execute(Sql("TRUNCATE TABLE mysql.general_log"));

@@ -16,6 +16,7 @@
 
 #include "tests/support/captures.h"
 #include "tests/support/scheduler_world.h"
+#include "tests/support/segment_files.h"
 
 namespace sluice::test {
 namespace {
@@ -114,19 +115,11 @@ TEST(Missing, LayoutOfOurs) {
     SchedulerWorld world;
     world.start_feeder(5);
     // Another version's segment: the magic number is damaged.
-    const auto damaged = [&] {
-        for (const auto& entry : fs::directory_iterator("/dev/shm")) {
-            const std::string name = entry.path().filename().string();
-            if (name.find(world.segment()) == std::string::npos) continue;
-            FILE* f = std::fopen(entry.path().c_str(), "r+b");
-            const char junk[64] = "not a job array";
-            std::fwrite(junk, 1, sizeof junk, f);
-            std::fclose(f);
-            return true;
-        }
-        return false;
-    };
-    ASSERT_TRUE(damaged());
+    FILE* f = std::fopen(content_file(world.array_name()).c_str(), "r+b");
+    ASSERT_NE(f, nullptr);
+    const char junk[64] = "not a job array";
+    std::fwrite(junk, 1, sizeof junk, f);
+    std::fclose(f);
     const ReplyText reply = world.send(RequestText{});
     EXPECT_EQ(reply.malformed(), "");
     EXPECT_TRUE(reply.has("<project_is_down/>"));

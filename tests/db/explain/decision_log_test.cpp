@@ -9,6 +9,7 @@
 #include "planted_world.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
+#include "sluice/shmem/scheduler_array.h"
 
 namespace sluice::test {
 namespace {
@@ -203,12 +204,13 @@ TEST(LockedSlots, AreWarnedOfWithTheNumbersAndSaidByTheExplanation) {
     p.config = "<mm_max_locked>3</mm_max_locked>";
     for (int i = 0; i < 4; ++i) p.another_job();
     p.store();
+    const auto other = SchedulerArray::attach(p.world().array_name());
     std::vector<Claim> held;
     for (std::uint32_t i = 0; i < 3; ++i) {
         JobSummary job;
         SlotRef ref;
-        ASSERT_EQ(p.world().array().read(i, job, ref), SlotState::kPresent);
-        auto claim = p.world().array().claim(ref);
+        ASSERT_EQ(other->read(i, job, ref), SlotState::kPresent);
+        auto claim = other->claim(ref);
         ASSERT_TRUE(claim);
         held.push_back(std::move(*claim));
     }

@@ -11,6 +11,7 @@
 
 #include "planted_world.h"
 #include "sluice/match/verdict.h"
+#include "tests/support/segment_files.h"
 
 namespace sluice::test {
 namespace {
@@ -33,14 +34,7 @@ std::string content(const std::filesystem::path& path) {
 std::string state_of(const Planted& p) {
     const SchedulerWorld& w = p.world();
     std::string all;
-    for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) {
-        const std::string config = content(w.folder() / "config.xml");
-        const std::size_t key = config.find("<shmem_key>") + 11;
-        const std::string segment =
-            job_array_name(std::stoll(config.substr(key)), std::filesystem::canonical(w.folder())).segment;
-        if (file.path().filename().string().find(segment) != std::string::npos)
-            all += file.path().string() + content(file.path());
-    }
+    for (const auto& file : segment_files(w.array_name())) all += file.string() + content(file);
     EXPECT_GT(all.size(), 10000u) << "the segment was not found";
     Database& db = p.world().db();
     Rows tables =

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "sluice/base/error.h"
-#include "sluice/shmem/job_array.h"
-#include "src/shmem/segment.h"
+#include "sluice/shmem/scheduler_array.h"
 #include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
+#include "tests/support/segment_files.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
 
@@ -35,7 +35,7 @@ class FeederProject {
         }
         name = job_array_name(0x1111abcd, dir.path());
     }
-    ~FeederProject() { shm::Segment::remove(name.segment); }
+    ~FeederProject() { remove_segment_files(name); }
 
     void configure(const std::string& more, int slots) {
         dir.write("config.xml", "<boinc><config>" + server_.config_elements("feeder") +
@@ -102,7 +102,7 @@ class FeederProject {
         const auto ids = array();
         return std::find(ids.begin(), ids.end(), id) != ids.end();
     }
-    bool segment_exists() const { return shm::Segment::identity_of(name.segment).has_value(); }
+    bool segment_exists() const { return !segment_files(name).empty(); }
 
     TempDir dir;
     JobArrayName name;
@@ -140,7 +140,7 @@ class FeederProject {
 /// Plays a scheduler: claims, commits in one statement, consumes.
 class Consumer {
   public:
-    explicit Consumer(FeederProject& project) : project_(project), array_(JobArray::attach(project.name)) {}
+    explicit Consumer(FeederProject& project) : project_(project), array_(SchedulerArray::attach(project.name)) {}
     /// Up to `n` jobs in order of slots; their ids. `commit` = false: consumed without a word to the database.
     std::vector<Id> take(std::size_t n, bool commit = true) {
         std::vector<Claim> claims;
@@ -163,11 +163,11 @@ class Consumer {
         return ids;
     }
     std::size_t committed() const { return committed_; }
-    JobArray& array() { return *array_; }
+    SchedulerArray& array() { return *array_; }
 
   private:
     FeederProject& project_;
-    std::unique_ptr<JobArray> array_;
+    std::unique_ptr<SchedulerArray> array_;
     std::size_t committed_ = 0;
 };
 

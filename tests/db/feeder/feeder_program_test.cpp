@@ -212,7 +212,7 @@ TEST(FeederProgram, AnyNumberOfAppsVersionsAndPlatforms) {
     p.add_jobs(1, 10, 0, 42);
     auto feeder = p.start();
     ASSERT_TRUE(p.wait_ready()) << feeder.err();
-    const auto tables = JobArray::attach(p.name)->tables();
+    const auto tables = SchedulerArray::attach(p.name)->tables();
     EXPECT_THAT(tables->apps, SizeIs(42));
     EXPECT_THAT(tables->platforms, SizeIs(81));
     EXPECT_THAT(tables->versions, SizeIs(500));
@@ -300,7 +300,7 @@ TEST(FeederProgram, CensusFilesAreReadWhenTheyChange) {
     auto feeder = p.start();
     ASSERT_TRUE(p.wait_ready()) << feeder.err();
     EXPECT_THAT(feeder.err(), HasSubstr("size_census_one"));
-    const auto scheduler = JobArray::attach(p.name);
+    const auto scheduler = SchedulerArray::attach(p.name);
     EXPECT_TRUE(scheduler->tables()->size_quantiles.empty());
     EXPECT_NE(scheduler->tables()->app(2), nullptr) << "only the sizes of that app are unknown";
     write_file_atomically(p.dir / "size_census_one", "1.500000e+9\n2.500000e+9\n");
@@ -333,7 +333,7 @@ TEST(FeederProgram, OnePassFillsAndLeavesTheArray) {
     p.add_jobs(1, 7);
     EXPECT_EQ(p.run_to_end({"--one_pass"}).status, 0);
     EXPECT_EQ(p.jobs(), range(1, 7));
-    EXPECT_TRUE(JobArray::attach(p.name)->ready());
+    EXPECT_TRUE(SchedulerArray::attach(p.name)->ready());
 }
 
 TEST(FeederProgram, DryRunWritesNothing) {

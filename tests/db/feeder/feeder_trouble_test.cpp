@@ -23,7 +23,7 @@ TEST(FeederProgram, WhenItsNameIsGoneANewArrayIsMade) {
         Consumer old_scheduler(p);
         EXPECT_THAT(old_scheduler.take(10), SizeIs(10));
         const auto gone = tick();
-        ASSERT_TRUE(shm::Segment::remove(p.name.segment));
+        remove_segment_files(p.name);
         ASSERT_TRUE(eventually([&] { return p.segment_exists(); }, 20)) << feeder.err();
         RecordProperty("noticed_after_ms", static_cast<int>(seconds_since(gone) * 1000));
         ASSERT_TRUE(p.wait_ready()) << feeder.err();

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "sluice/shmem/job_array.h"
-#include "src/shmem/segment.h"
+#include "sluice/shmem/feeder_array.h"
+#include "sluice/shmem/scheduler_array.h"
+#include "tests/support/segment_files.h"
 
 namespace sluice::test {
 
@@ -23,24 +24,16 @@ class ArrayTest : public ::testing::Test {
         name_ = job_array_name(0x1111abcd, project_);
     }
     ~ArrayTest() override {
-        shm::Segment::remove(name_.segment);
+        remove_segment_files(name_);
         std::filesystem::remove_all(project_);
     }
-    std::unique_ptr<JobArray> create(std::uint32_t slots, std::function<void(const char*)> hook = {}) const {
+    std::unique_ptr<FeederArray> create(std::uint32_t slots, std::function<void(const char*)> hook = {}) const {
         JobArraySettings settings;
         settings.slots = slots;
         settings.test_hook = std::move(hook);
-        return JobArray::create(name_, settings);
+        return FeederArray::create(name_, settings);
     }
-    /// Names under /dev/shm that belong to this test.
-    std::vector<std::string> leftovers() const {
-        std::vector<std::string> found;
-        for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-            const std::string file = entry.path().filename().string();
-            if (file.find(name_.segment) != std::string::npos) found.push_back(file);
-        }
-        return found;
-    }
+    std::vector<std::filesystem::path> leftovers() const { return segment_files(name_); }
 
     std::filesystem::path project_;
     JobArrayName name_;

@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "feeder/feeder.h"
-#include "src/shmem/segment.h"
+#include "sluice/shmem/scheduler_array.h"
 #include "tests/support/fake_catalogue_store.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_feeder_store.h"
 #include "tests/support/fixed_rng.h"
+#include "tests/support/segment_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice::test {
@@ -45,7 +46,7 @@ class FeederTurns : public testing::Test {
     ~FeederTurns() override {
         feeder_.reset();
         array_.reset();
-        shm::Segment::remove(name().segment);
+        remove_segment_files(name());
     }
     JobArrayName name() const { return job_array_name(7, dir_.path()); }
     void job(Id id, std::int64_t priority = 0, Id app = 1) {
@@ -59,7 +60,7 @@ class FeederTurns : public testing::Test {
     Feeder& start() {
         JobArraySettings settings;
         settings.slots = static_cast<std::uint32_t>(config_.shmem_work_items);
-        array_ = JobArray::create(name(), settings);
+        array_ = FeederArray::create(name(), settings);
         feeder_ =
             std::make_unique<Feeder>(config_, options_, FeederParts{*array_, store_, catalogue_}, Env{clock_, rng_});
         run(0);
@@ -84,7 +85,7 @@ class FeederTurns : public testing::Test {
     }
     /// Sends up to n jobs for which `wanted` holds.
     std::vector<Id> send(std::size_t n, const std::function<bool(const JobSummary&)>& wanted = {}) {
-        const auto scheduler = JobArray::attach(name());
+        const auto scheduler = SchedulerArray::attach(name());
         std::vector<Id> ids;
         for (std::uint32_t i = 0; i < scheduler->size() && ids.size() < n; ++i) {
             JobSummary j;
@@ -100,7 +101,7 @@ class FeederTurns : public testing::Test {
 
     /// A host asks: it looks at every job, passes over those that it can't have, and gets up to n of highest priority.
     std::vector<Id> visit(std::size_t n, const std::function<bool(const JobSummary&)>& can_have) {
-        const auto scheduler = JobArray::attach(name());
+        const auto scheduler = SchedulerArray::attach(name());
         std::vector<std::pair<JobSummary, SlotRef>> good;
         for (std::uint32_t i = 0; i < scheduler->size(); ++i) {
             JobSummary j;
@@ -132,7 +133,7 @@ class FeederTurns : public testing::Test {
     FakeCatalogueStore catalogue_{db_};
     FakeClock clock_;
     FixedRng rng_ = FixedRng(3);
-    std::unique_ptr<JobArray> array_;
+    std::unique_ptr<FeederArray> array_;
     std::unique_ptr<Feeder> feeder_;
 };
 

@@ -82,7 +82,7 @@ TEST_F(FeederTurns, ChangesOfAppsTakeEffectByThemselves) {
         feeder_.reset();
         array_.reset();
         start();
-        const auto scheduler = JobArray::attach(name());
+        const auto scheduler = SchedulerArray::attach(name());
         ASSERT_EQ(scheduler->tables()->app(1)->n_size_classes, 0);
         db_.apps[1].n_size_classes = 1;  // batch_stats found it accelerable
         run(70);
@@ -136,7 +136,7 @@ TEST_F(FeederTurns, StarvationIsReportedWithWhatHostsLack) {
     start();
     testing::internal::CaptureStderr();
     for (int step = 0; step < 60; ++step) {
-        const auto scheduler = JobArray::attach(name());
+        const auto scheduler = SchedulerArray::attach(name());
         JobSummary j;
         SlotRef ref;
         if (scheduler->read(0, j, ref) == SlotState::kPresent) scheduler->note_passed_over(ref);
@@ -172,7 +172,7 @@ TEST_F(FeederTurns, DeadSchedulersSlotsComeBack) {
     start();
     const pid_t pid = ::fork();
     if (pid == 0) {
-        const auto scheduler = JobArray::attach(name());
+        const auto scheduler = SchedulerArray::attach(name());
         JobSummary j;
         SlotRef ref;
         scheduler->read(0, j, ref);
