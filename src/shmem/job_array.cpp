@@ -157,7 +157,8 @@ const std::string& JobArray::segment() const { return impl_->content.name(); }
 
 bool JobArray::Impl::copy_payload(std::uint32_t index, std::uint64_t generation, Payload& to) const {
     const Slot& slot = content_of[index];
-    if (slot.generation.load(std::memory_order_acquire) != generation) return false;
+    // 0 is no content yet: a forged state word of generation 0 names nothing.
+    if (generation == 0 || slot.generation.load(std::memory_order_acquire) != generation) return false;
     std::array<std::uint64_t, kPayloadWords> words;
     for (std::size_t i = 0; i < kPayloadWords; ++i) words[i] = slot.payload[i].load(std::memory_order_acquire);
     if (slot.generation.load(std::memory_order_acquire) != generation) return false;
