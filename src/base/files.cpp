@@ -119,23 +119,42 @@ int open_lock_file(const fs::path& path) {
     fail("Can't open the lock file", path, errno);
 }
 
+/// The kind that upstream's programs exclude (fcntl), but of the open file, not of the process: another descriptor of
+/// the file that this process closes does not end it. False: somebody else holds it.
+bool locked(int fd, int command, const fs::path& path) {
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    while (::fcntl(fd, command, &whole) != 0) {
+        if (errno == EAGAIN || errno == EACCES) return false;
+        if (errno != EINTR) fail("Can't lock", path, errno);
+    }
+    return true;
+}
+
+/// Upstream's scheduler unlinks its lock files: what was opened a moment ago may not be the file of that name any more.
+bool is_still_there(int fd, const fs::path& path) {
+    struct stat opened {
+    }, named{};
+    return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
+}
+
 }  // namespace
 
 std::optional<FileLock> FileLock::try_lock(const fs::path& path) {
-    FileLock lock(open_lock_file(path));
-    while (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK) return std::nullopt;
-        if (errno != EINTR) fail("Can't lock", path, errno);
+    for (;;) {
+        FileLock lock(open_lock_file(path));
+        if (!locked(lock.fd_, F_OFD_SETLK, path)) return std::nullopt;
+        if (is_still_there(lock.fd_, path)) return lock;
     }
-    return lock;
 }
 
 FileLock FileLock::lock(const fs::path& path) {
-    FileLock lock(open_lock_file(path));
-    while (::flock(lock.fd_, LOCK_EX) != 0) {
-        if (errno != EINTR) fail("Can't lock", path, errno);
+    for (;;) {
+        FileLock lock(open_lock_file(path));
+        if (locked(lock.fd_, F_OFD_SETLKW, path) && is_still_there(lock.fd_, path)) return lock;
     }
-    return lock;
 }
 
 FileLock::FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

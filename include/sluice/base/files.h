@@ -19,7 +19,8 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t limit = s
 void write_file_atomically(const fs::path& path, std::string_view text, int mode = 0664);
 
 /// An exclusive lock on a file (created, mode 0660, if missing), held until destruction or death of the process.
-/// The file is never unlinked: unlinking a lock file lets two holders in.
+/// Excludes upstream's programs, which lock with fcntl(F_SETLK). The file is never unlinked: unlinking a lock file lets
+/// two holders in.
 class FileLock {
   public:
     /// nullopt if another process holds it. Throws FileError if the file can't be opened.

@@ -114,6 +114,56 @@ TEST(FileLock, TheKernelReleasesItWhenItsHolderIsKilled) {
     ::close(ready[1]);
 }
 
+/// In another process: is the file free for upstream's kind of lock?
+bool free_for_upstream(const fs::path& file) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        struct flock whole {};
+        whole.l_type = F_WRLCK;
+        const int fd = ::open(file.c_str(), O_RDWR);
+        ::_exit(::fcntl(fd, F_SETLK, &whole) == 0 ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return status == 0;
+}
+
+TEST(FileLock, ExcludesUpstreamsProgramsAndStaysWhenTheFileIsOpenedOnceMore) {
+    const test::TempDir dir;
+    auto lock = FileLock::try_lock(dir / "lock");
+    ASSERT_TRUE(lock);
+    EXPECT_FALSE(free_for_upstream(dir / "lock"));
+    ::close(::open((dir / "lock").c_str(), O_RDWR));
+    EXPECT_FALSE(free_for_upstream(dir / "lock")) << "fcntl's own kind would have vanished";
+    lock.reset();
+    EXPECT_TRUE(free_for_upstream(dir / "lock"));
+}
+
+TEST(FileLock, IsExcludedByUpstreamsPrograms) {
+    const test::TempDir dir;
+    dir.write("lock", "");
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        struct flock whole {};
+        whole.l_type = F_WRLCK;
+        const int fd = ::open((dir / "lock").c_str(), O_WRONLY);
+        const char answer = ::fcntl(fd, F_SETLK, &whole) == 0 ? 'y' : 'n';
+        if (::write(ready[1], &answer, 1) == 1) ::pause();
+        ::_exit(1);
+    }
+    char answer = 0;
+    ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+    ASSERT_EQ(answer, 'y');
+    EXPECT_FALSE(FileLock::try_lock(dir / "lock"));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    EXPECT_TRUE(FileLock::try_lock(dir / "lock"));
+    ::close(ready[0]);
+    ::close(ready[1]);
+}
+
 TEST(Fanout, UpstreamsCheckValues) {
     EXPECT_EQ(fanout_path("/d", "foo", 1024), "/d/db/foo");
     EXPECT_EQ(fanout_path("/d", "example_app_1_0", 1024), "/d/136/example_app_1_0");
