@@ -176,6 +176,28 @@ TEST(Authenticate, AReattachedMachineGetsItsHostBackAndItsJobsAreGivenUp) {
     }
 }
 
+TEST(Authenticate, WhatAReattachedMachineReportsIsTaken) {
+    for (const bool by_cpid : {true, false}) {
+        RpcWorld w;
+        w.send(RequestText{});
+        const Result done = w.add_in_progress(1), lost = w.add_in_progress(1);
+        RequestText again;
+        again.cpid = by_cpid ? "cpid-of-box" : "another";
+        if (by_cpid) again.domain_name = "renamed";
+        again.reported = {done.name};
+        const ReplyText reply = w.send(again);
+        EXPECT_EQ(reply.value("hostid"), "1") << by_cpid;
+        EXPECT_EQ(reply.count("<result_ack>"), 1);
+        EXPECT_EQ(w.db.results[done.id].server_state, ServerState::kOver);
+        EXPECT_EQ(w.db.results[done.id].outcome, Outcome::kSuccess);
+        EXPECT_EQ(w.db.results[done.id].hostid, 1);
+        EXPECT_EQ(w.db.results[done.id].received_time, w.clock.now_sec());
+        EXPECT_EQ(w.db.results[lost.id].outcome, Outcome::kClientDetached);
+        for (const Result* r : {&done, &lost})
+            EXPECT_EQ(w.db.workunits[r->workunitid].transition_time, w.clock.now_sec());
+    }
+}
+
 TEST(Authenticate, AReattachedMachineKeepsJobsItStillLists) {
     RpcWorld w;
     w.send(RequestText{});
