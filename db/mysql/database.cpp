@@ -1,5 +1,6 @@
 // One connection over Connector/C++ 1.1. What is decided here: what a lost connection means (outside a transaction a
-// query is repeated once, anything else goes up), and how a transaction is retried.
+// query is repeated once, anything else goes up), how a transaction is retried, and what became of a COMMIT whose
+// answer was lost.
 #include "sluice/db/database.h"
 
 #include <cppconn/exception.h>
@@ -27,6 +28,10 @@ void wait_a_little(int attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<int>(1, most)(random)));
 }
 
+using SteadyClock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kConnectPatience{10};  ///< with a server that has no room
+constexpr std::chrono::seconds kFindOutPatience{10};  ///< with one that can't be asked whether a COMMIT took place
+
 constexpr std::string_view kSecret = "authenticator='";
 
 /// Log level 4 shows every statement; account keys only by their beginning, and not a megabyte of reports.
@@ -49,12 +54,14 @@ struct Database::Impl {
     DbSettings settings;
     std::unique_ptr<sql::Connection> connection;
     st_mysql* handle = nullptr;
+    std::uint64_t session = 0;  ///< the server's number of the connection
     std::uint64_t statements = 0, commits = 0;
     Id last_insert_id = 0;
     bool in_transaction = false;
     bool streaming = false;
 
     void connect();
+    void connect_to(sql::ConnectOptionsMap& options);
     void disconnect() {
         connection.reset();
         handle = nullptr;
@@ -66,6 +73,9 @@ struct Database::Impl {
     auto repeated_if_lost(Ask ask) -> decltype(ask());
     std::int64_t execute(const Sql& sql);
     void roll_back() noexcept;
+    bool find_out(const std::function<bool()>& took_place, std::uint64_t old_session);
+    void end_session(std::uint64_t number) noexcept;
+    bool worth_repeating(const DbError& e) const;
     std::unique_ptr<sql::Statement> new_statement() {
         return std::unique_ptr<sql::Statement>(connection->createStatement());
     }
@@ -85,16 +95,29 @@ void Database::Impl::connect() {
     options["schema"] = sql::SQLString(settings.name);
     options["CLIENT_FOUND_ROWS"] = true;
     options["OPT_CONNECT_TIMEOUT"] = 10;
-    SessionSetup setup(settings.read_uncommitted, settings.read_only);
-    try {
-        connection.reset(sql::mysql::get_driver_instance()->connect(options));
-    } catch (const sql::SQLException& e) {
-        throw connect_error(settings, e.getErrorCode(), e.what());
+    connect_to(options);
+    session = native_session(handle);
+}
+
+/// Hundreds of requests at a time may be more than the server takes; each of them is soon through.
+void Database::Impl::connect_to(sql::ConnectOptionsMap& options) {
+    const auto until = SteadyClock::now() + kConnectPatience;
+    for (int attempt = 1;; ++attempt) {
+        SessionSetup setup(settings);
+        try {
+            connection.reset(sql::mysql::get_driver_instance()->connect(options));
+        } catch (const sql::SQLException& e) {
+            if (!server_is_busy(e.getErrorCode(), e.what()) || SteadyClock::now() >= until)
+                throw connect_error(settings, e.getErrorCode(), e.what());
+            wait_a_little(attempt);
+            continue;
+        }
+        handle = setup.handle();
+        statements += static_cast<std::uint64_t>(setup.statements());
+        if (handle == nullptr)
+            throw std::logic_error("sluice_db was linked without its --wrap options (db/CMakeLists.txt)");
+        return;
     }
-    handle = setup.handle();
-    statements += static_cast<std::uint64_t>(setup.statements());
-    if (handle == nullptr)
-        throw std::logic_error("sluice_db was linked without its --wrap options (db/CMakeLists.txt)");
 }
 
 template <typename Send>
@@ -141,11 +164,42 @@ std::int64_t Database::Impl::execute(const Sql& sql) {
 
 void Database::Impl::roll_back() noexcept {
     try {
-        if (connection) execute(Sql("ROLLBACK"));
+        if (connection && in_transaction) execute(Sql("ROLLBACK"));
     } catch (const std::exception&) {
         disconnect();  // the server rolls back when the connection ends
     }
     in_transaction = false;
+}
+
+bool Database::Impl::worth_repeating(const DbError& e) const {
+    return e.kind() == DbError::Kind::kRetry && !(settings.somebody_waits && e.code() == kLockWaitTimeout);
+}
+
+/// Asks until there is an answer. The old connection may hang at the server, its locks held, long after it is of no use
+/// to anybody: then it is ended. (Only then: after a restart of the server its number may be another one's.)
+bool Database::Impl::find_out(const std::function<bool()>& took_place, std::uint64_t old_session) {
+    const auto until = SteadyClock::now() + kFindOutPatience;
+    for (int attempt = 1;; ++attempt) {
+        try {
+            return took_place();
+        } catch (const DbError& e) {
+            if (e.kind() == DbError::Kind::kOther || SteadyClock::now() >= until)
+                throw DbError(DbError::Kind::kOther, e.code(),
+                              std::string("the connection broke during a COMMIT, and whether that took place can't be "
+                                          "found out: ") +
+                                  e.what());
+            if (e.code() == kLockWaitTimeout && session != old_session) end_session(old_session);
+        }
+        wait_a_little(attempt);
+    }
+}
+
+void Database::Impl::end_session(std::uint64_t number) noexcept {
+    try {
+        Sql sql("KILL ");
+        execute(sql << number);
+    } catch (const std::exception&) {  // it is gone: as wanted
+    }
 }
 
 Database::Database(DbSettings settings) : impl_(std::make_unique<Impl>(std::move(settings))) {}
@@ -200,20 +254,26 @@ std::int64_t Database::execute(const Sql& sql) {
 
 Id Database::last_insert_id() const { return impl_->last_insert_id; }
 
-void Database::transaction(const std::function<void()>& work, int attempts) {
+void Database::transaction(const std::function<void()>& work, const std::function<bool()>& took_place, int attempts) {
     if (impl_->in_transaction) throw std::logic_error("a transaction within a transaction");
     for (int attempt = 1;; ++attempt) {
-        impl_->repeated_if_lost([&] { return impl_->execute(Sql("START TRANSACTION")); });
-        impl_->in_transaction = true;
+        bool committing = false;
         try {
+            impl_->repeated_if_lost([&] { return impl_->execute(Sql("START TRANSACTION")); });
+            impl_->in_transaction = true;
             work();
+            committing = true;
             impl_->execute(Sql("COMMIT"));
             impl_->in_transaction = false;
             ++impl_->commits;
             return;
         } catch (const DbError& e) {
             impl_->roll_back();
-            if (e.kind() != DbError::Kind::kRetry || attempt >= attempts) throw;
+            if (committing && took_place && impl_->find_out(took_place, impl_->session)) {
+                ++impl_->commits;
+                return;
+            }
+            if (!impl_->worth_repeating(e) || attempt >= attempts) throw;
         } catch (...) {
             impl_->roll_back();
             throw;

@@ -20,9 +20,16 @@ std::string one_line(std::string_view text) {
 
 DbError::Kind kind_of(int code) {
     switch (code) {
-        case 1213:  // deadlock
-        case 1205:  // lock wait timeout
+        case 1213:  // deadlock, or another node of a cluster was quicker
+        case kLockWaitTimeout:
         case 1020:  // a locking read met a row newer than its snapshot (MariaDB's innodb_snapshot_isolation)
+        case 1047:  // a cluster's node that is not ready
+        case 1180:  // the COMMIT failed: certification
+        case 1467:  // no auto-increment value: MariaDB's name for a deadlock at the table's counter
+        case 1613:  // XA: rolled back after waiting too long
+        case 1614:  // XA: deadlock
+        case 1637:  // too many transactions at a time
+        case 3101:  // MySQL group replication: another member was quicker
             return DbError::Kind::kRetry;
         case 1062:
         case 1586: return DbError::Kind::kDuplicate;
@@ -118,6 +125,13 @@ std::string server_name(const DbSettings& settings) {
     } catch (const DbError&) {
         return one_line(settings.host);
     }
+}
+
+bool server_is_busy(int code, std::string_view server_text) {
+    // 11: EAGAIN of the unix socket, whose queue is full.
+    const bool queue_is_full =
+        server_text.find("(11)") != server_text.npos || server_text.find("(11 ") != server_text.npos;
+    return code == 1040 || code == 1203 || (code == 2002 && queue_is_full);
 }
 
 DbError connect_error(const DbSettings& settings, int code, std::string_view server_text) {

@@ -11,6 +11,8 @@ namespace sluice {
 /// "localhost (/run/mysqld/mysqld.sock)", "db.example.org:3307".
 std::string server_name(const DbSettings& settings);
 
+/// It is there and has no room for one more connection at this moment.
+bool server_is_busy(int code, std::string_view server_text);
 DbError connect_error(const DbSettings& settings, int code, std::string_view server_text);
 /// `statement` is quoted in the text without its literals: they may be keys, passwords or volunteers' data.
 DbError statement_error(const DbSettings& settings, int code, std::string_view server_text, std::string_view statement);
@@ -18,6 +20,7 @@ DbError statement_error(const DbSettings& settings, int code, std::string_view s
 /// The statement with '…' for each text literal, on one line, at most 200 bytes.
 std::string redacted(std::string_view statement);
 
+inline constexpr int kLockWaitTimeout = 1205;
 /// The server's code for a table that is not there. Tables of our own are made by the daemon that fills them.
 inline constexpr int kNoSuchTable = 1146;
 

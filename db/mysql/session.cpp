@@ -27,10 +27,7 @@ std::string transaction_variable(MYSQL* mysql, const char* name) {
 
 }  // namespace
 
-SessionSetup::SessionSetup(bool read_uncommitted, bool read_only)
-    : read_uncommitted_(read_uncommitted), read_only_(read_only) {
-    active_setup = this;
-}
+SessionSetup::SessionSetup(const DbSettings& settings) : settings_(settings) { active_setup = this; }
 SessionSetup::~SessionSetup() { active_setup = nullptr; }
 SessionSetup* SessionSetup::active() { return active_setup; }
 
@@ -49,8 +46,11 @@ std::string SessionSetup::setup_statement() const {
     std::string text =
         "SET autocommit=1,time_zone='+00:00',"
         "sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
-    if (read_uncommitted_) text += "," + transaction_variable(handle_, "isolation") + "='READ-UNCOMMITTED'";
-    if (read_only_) text += "," + transaction_variable(handle_, "read_only") + "=1";
+    text += settings_.somebody_waits ? ",innodb_lock_wait_timeout=4" : ",innodb_lock_wait_timeout=10";
+    // MySQL's max_execution_time is for SELECT alone; what takes long here are writes that wait.
+    if (settings_.somebody_waits && mariadb_connection(handle_) != 0) text += ",max_statement_time=60";
+    if (settings_.read_uncommitted) text += "," + transaction_variable(handle_, "isolation") + "='READ-UNCOMMITTED'";
+    if (settings_.read_only) text += "," + transaction_variable(handle_, "read_only") + "=1";
     return text;
 }
 
@@ -63,6 +63,8 @@ bool SessionSetup::take_withheld_result() {
 std::int64_t native_insert_id(st_mysql* handle) {
     return handle == nullptr ? 0 : static_cast<std::int64_t>(mysql_insert_id(handle));
 }
+
+std::uint64_t native_session(st_mysql* handle) { return handle == nullptr ? 0 : mysql_thread_id(handle); }
 
 }  // namespace sluice
 

@@ -7,13 +7,15 @@
 #include <cstdint>
 #include <string>
 
+#include "sluice/db/database.h"
+
 struct st_mysql;
 
 namespace sluice {
 
 class SessionSetup {
   public:
-    SessionSetup(bool read_uncommitted, bool read_only);
+    explicit SessionSetup(const DbSettings& settings);
     SessionSetup(const SessionSetup&) = delete;
     SessionSetup& operator=(const SessionSetup&) = delete;
     ~SessionSetup();
@@ -31,7 +33,7 @@ class SessionSetup {
     bool take_withheld_result();
 
   private:
-    bool read_uncommitted_, read_only_;
+    const DbSettings& settings_;
     st_mysql* handle_ = nullptr;
     int statements_ = 0;
     bool withheld_result_ = false;
@@ -39,5 +41,7 @@ class SessionSetup {
 
 /// The id of the row that the last INSERT on this connection made.
 std::int64_t native_insert_id(st_mysql* handle);
+/// The server's number of this connection, as KILL takes it.
+std::uint64_t native_session(st_mysql* handle);
 
 }  // namespace sluice

@@ -65,6 +65,11 @@ std::string remote_address(const Gateway& gateway) {
     return client_address(gateway.variable("REMOTE_ADDR"), gateway.variable("HTTP_X_FORWARDED_FOR"));
 }
 
+DbSettings impatient(DbSettings settings) {
+    settings.somebody_waits = true;
+    return settings;
+}
+
 }  // namespace
 
 struct Scheduler::Loaded {
@@ -73,7 +78,7 @@ struct Scheduler::Loaded {
           files(load_project_files(config)),
           params(match_params(config)),
           limits(request_limits(config)),
-          db(db_settings(config)),
+          db(impatient(db_settings(config))),
           stores(db) {}
     ProjectConfig config;
     ProjectFiles files;

@@ -21,6 +21,9 @@ struct DbSettings {
     std::string name, user, password;
     bool read_uncommitted = false;  ///< feeder, census: readers that never wait
     bool read_only = false;         ///< the server refuses every write of this session (dry runs)
+    /// A client waits for the answer, and jobs are claimed meanwhile: waits for a lock 4 s at most (others: 10 s) and
+    /// does not repeat a transaction that waited in vain; statements end after 60 s (MariaDB).
+    bool somebody_waits = false;
 };
 
 /// A result set, wholly in memory. Columns by index; SQL NULL reads as 0 or "".
@@ -74,7 +77,13 @@ class Database {
 
     /// Runs `work` in one transaction: BEGIN … COMMIT; an exception rolls back and goes on up. On kRetry
     /// (deadlock, lock wait) `work` is repeated, at most `attempts` times in all, with a short random wait.
-    void transaction(const std::function<void()>& work, int attempts = 5);
+    ///
+    /// A COMMIT whose answer is lost may have taken place. Then `took_place` is asked, outside the transaction and on a
+    /// new connection: it reads, with FOR UPDATE (an attempt that still hangs holds its locks), something that only
+    /// this attempt can have written. True: all is well. False: nothing was written, DbError(kLost) goes up. If the
+    /// server stays away: kOther, with a text that says so. Without `took_place` kLost says nothing: for callers who
+    /// then read anew what there is to do, under locks, and would find nothing.
+    void transaction(const std::function<void()>& work, const std::function<bool()>& took_place = {}, int attempts = 5);
     bool in_transaction() const;
 
     /// Statements sent since construction, BEGIN, COMMIT and session set-up included (ARCHITECTURE §6 bounds).

@@ -308,7 +308,7 @@ TEST_F(Db, RetriesAreBounded) {
                           ++tries;
                           throw DbError(Kind::kRetry, 1213, "again");
                       },
-                      3);
+                      {}, 3);
               }),
               "retry");
     EXPECT_EQ(tries, 3);

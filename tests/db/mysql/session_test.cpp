@@ -48,6 +48,17 @@ TEST_F(Session, ReadUncommittedCostsNoFurtherStatement) {
     EXPECT_EQ(texts.size(), 2u) << testing::PrintToString(texts);
 }
 
+TEST_F(Session, WaitsForLocksAFewSecondsAtMost) {
+    const auto limits = [&](const DbSettings& settings) {
+        Database db(settings);
+        return rows_of(db, Sql("select @@innodb_lock_wait_timeout, floor(@@max_statement_time)"), 2)[0];
+    };
+    DbSettings settings = server.settings();
+    EXPECT_EQ(limits(settings), (std::vector<std::string>{"10", "0"}));
+    settings.somebody_waits = true;
+    EXPECT_EQ(limits(settings), (std::vector<std::string>{"4", "60"}));
+}
+
 TEST_F(Session, IsUtf8UtcStrictAndKeepsTheServersIsolation) {
     admin.execute(
         Sql("set global time_zone='+05:00', global sql_mode='NO_BACKSLASH_ESCAPES', global autocommit=0, "

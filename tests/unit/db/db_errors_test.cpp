@@ -48,6 +48,27 @@ TEST(Endpoint, WithoutTheVariableAUsualPlace) {
                 testing::AnyOf("/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"));
 }
 
+TEST(StatementError, WhatPassesIfItIsRepeated) {
+    for (const int code : {1020, 1047, 1180, 1205, 1213, 1467, 1613, 1614, 1637, 3101})
+        EXPECT_EQ(statement_error(on(""), code, "x", "COMMIT").kind(), DbError::Kind::kRetry) << code;
+    for (const int code : {2006, 2013, 1053, 1927, 4031})
+        EXPECT_EQ(statement_error(on(""), code, "x", "COMMIT").kind(), DbError::Kind::kLost) << code;
+    for (const int code : {1062, 1586})
+        EXPECT_EQ(statement_error(on(""), code, "x", "COMMIT").kind(), DbError::Kind::kDuplicate) << code;
+    for (const int code : {1054, 1064, 1146, 1969})
+        EXPECT_EQ(statement_error(on(""), code, "x", "COMMIT").kind(), DbError::Kind::kOther) << code;
+}
+
+TEST(ConnectError, OneThatSaysThatThereIsNoRoomNow) {
+    EXPECT_TRUE(server_is_busy(1040, "Too many connections"));
+    EXPECT_TRUE(server_is_busy(2002, "Can't connect to local server through socket '/run/s' (11)"));
+    EXPECT_TRUE(
+        server_is_busy(2002, "Can't connect to local server through socket '/run/s' (11 \"Resource temporarily\")"));
+    EXPECT_FALSE(server_is_busy(2002, "Can't connect to local server through socket '/run/s' (111)"));
+    EXPECT_FALSE(server_is_busy(2002, "Can't connect to local server through socket '/run/s' (2)"));
+    EXPECT_FALSE(server_is_busy(1045, "Access denied"));
+}
+
 TEST(ConnectError, SaysWhatToDo) {
     struct Case {
         int code;
