@@ -13,6 +13,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/daemon/daemon.h"
+#include "sluice/db/account_store.h"
 
 namespace sluice {
 namespace {
@@ -94,6 +95,7 @@ class Program {
     PassResult pass() {
         if (array_ && !array_->current()) abandon_array();
         if (!array_) array_ = make_array(config_);
+        if (!feeder_) prepare_for_schedulers();
         if (!feeder_)
             feeder_ = std::make_unique<Feeder>(config_, options_, FeederParts{*array_, *store_, *catalogue_}, env_);
         const double wait = feeder_->turn();
@@ -119,6 +121,19 @@ class Program {
         feeder_.reset();
         array_->close_and_remove();
         array_.reset();
+    }
+
+    /// What would cost the first request of a scheduler time. It manages without.
+    void prepare_for_schedulers() {
+        try {
+            prepare_host_attempts(db_);
+        } catch (const DbError& e) {
+            if (e.kind() != DbError::Kind::kOther) return;  // away: the first turn says so
+            log_warning(
+                "sluice_host_rpc is not there, and can't be made ({}): requests of one host are told apart by their "
+                "second and number alone",
+                e.what());
+        }
     }
 
     PassResult end_of_one_pass() {

@@ -1,11 +1,20 @@
-// Accounts and hosts of a scheduler RPC. One statement a verb.
+// Accounts and hosts of a scheduler RPC. One statement a verb, but for hosts that are new.
+//
+// `sluice_host_rpc`, a table of our own, says which attempt of an RPC wrote a host's row last. It tells two RPCs of one
+// second apart (rpc_time and rpc_seqno may be the same), and whether a COMMIT took place whose answer was lost. Ids
+// below 0 are machines that were registered: their row makes others that register the same one at the same time wait.
+// The table of hosts itself is read without locks: a locking read beside the INSERT deadlocks at the auto-increment
+// counter when many machines come at a time.
 #include "sluice/db/account_store.h"
 
 #include <utility>
 #include <vector>
 
+#include "errors.h"
 #include "host_columns.h"
 #include "rpc_store_factories.h"
+#include "sluice/base/hash.h"
+#include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
@@ -52,17 +61,32 @@ bool describes_a_machine(const MachineQuery& q) {
            !q.p_model.empty();
 }
 
+/// A machine's id in sluice_host_rpc; not of any host.
+Id registration_id(const MachineQuery& q) {
+    const std::string digest = md5_hex(described_machine(q).str());
+    return -1 - static_cast<Id>(std::stoull(digest.substr(0, 15), nullptr, 16));
+}
+
+void make_attempts_table(Database& db) {
+    db.execute(
+        Sql("CREATE TABLE IF NOT EXISTS sluice_host_rpc (host_id bigint NOT NULL PRIMARY KEY, attempt bigint NOT NULL) "
+            "engine=InnoDB"));
+}
+
 class MysqlAccountStore final : public AccountStore {
   public:
     explicit MysqlAccountStore(Database& db) : db_(db) {}
 
     std::optional<HostAndAccount> host_and_account(Id hostid) override {
-        Sql sql("SELECT " SLUICE_HOST_COLUMNS "," SLUICE_ACCOUNT_COLUMNS
-                " FROM host h LEFT JOIN user u ON u.id=h.userid LEFT JOIN team t ON t.id=u.teamid WHERE h.id=");
-        Rows rows = db_.query(sql << hostid);
+        Rows rows = query_hosts([&](SqlLiteral host_columns) {
+            Sql sql("SELECT ");
+            sql << host_columns << "," SLUICE_ACCOUNT_COLUMNS
+                << " FROM host h LEFT JOIN user u ON u.id=h.userid LEFT JOIN team t ON t.id=u.teamid WHERE h.id=";
+            return sql << hostid;
+        });
         if (!rows.next()) return std::nullopt;
-        HostAndAccount found{read_host(rows, 0), std::nullopt};
-        Account account = read_account(rows, kHostColumns);
+        HostAndAccount found{read_host_and_attempt(rows, 0), std::nullopt};
+        Account account = read_account(rows, kHostColumns + 1);
         if (account.user.id != 0) found.account = std::move(account);
         return found;
     }
@@ -84,47 +108,59 @@ class MysqlAccountStore final : public AccountStore {
 
     KnownMachines known_machines(const MachineQuery& q) override {
         KnownMachines known;
-        Sql sql;
-        if (!q.hashed_cpid.empty())
-            sql << "(SELECT 1," SLUICE_HOST_COLUMNS " FROM host h WHERE h.userid=" << q.userid
-                << " AND h.host_cpid=" << SqlText{q.hashed_cpid} << " ORDER BY h.id DESC LIMIT 1)";
-        if (describes_a_machine(q)) {
-            if (sql.size() > 0) sql << " UNION ALL ";
-            sql << "(SELECT 2," SLUICE_HOST_COLUMNS " FROM host h WHERE " << described_machine(q)
-                << " ORDER BY h.id DESC LIMIT 1)";
-        }
-        if (sql.size() == 0) return known;
-        Rows rows = db_.query(sql);
-        while (rows.next()) (rows.i64(0) == 1 ? known.by_cpid : known.by_description) = read_host(rows, 1);
+        if (q.hashed_cpid.empty() && !describes_a_machine(q)) return known;
+        Rows rows = query_hosts([&](SqlLiteral host_columns) {
+            Sql sql;
+            if (!q.hashed_cpid.empty())
+                sql << "(SELECT 1," << host_columns << " FROM host h WHERE h.userid=" << q.userid
+                    << " AND h.host_cpid=" << SqlText{q.hashed_cpid} << " ORDER BY h.id DESC LIMIT 1)";
+            if (describes_a_machine(q)) {
+                if (sql.size() > 0) sql << " UNION ALL ";
+                sql << "(SELECT 2," << host_columns << " FROM host h WHERE " << described_machine(q)
+                    << " ORDER BY h.id DESC LIMIT 1)";
+            }
+            return sql;
+        });
+        while (rows.next()) (rows.i64(0) == 1 ? known.by_cpid : known.by_description) = read_host_and_attempt(rows, 1);
         return known;
     }
 
-    Id insert_host(const Host& host, const MachineQuery* same) override {
+    Id insert_host(const StoredHost& host, const MachineQuery* same) override {
         Sql sql(
             "INSERT INTO host (create_time,userid,total_credit,expavg_credit,expavg_time,serialnum,cpu_efficiency,"
             "credit_per_cpu_sec,venue,nresults_today,avg_turnaround,max_results_day,error_rate");
         visit_scheduler_columns(host, [&](SqlLiteral name, auto) { sql << "," << name; });
-        sql << ") SELECT ";
+        sql << ") VALUES (";
         put_value(sql, host.create_time);
         sql << "," << host.userid << ",0,0," << host.expavg_time << ",'',0,0," << SqlText{host.venue} << ",0,0,0,0";
         visit_scheduler_columns(host, [&](SqlLiteral, auto value) {
             sql << ",";
             put_value(sql, value);
         });
-        sql << " FROM DUAL";
-        if (same != nullptr && describes_a_machine(*same))
-            sql << " WHERE NOT EXISTS (SELECT 1 FROM host h WHERE " << described_machine(*same) << ")";
-        return db_.execute(sql) == 1 ? db_.last_insert_id() : 0;
+        db_.execute(sql << ")");
+        const Id id = db_.last_insert_id();
+        const bool once = same != nullptr && describes_a_machine(*same);
+        if (guarded_) {
+            const Sql rows = noted_rows(id, host.attempt.value_or(0), once ? registration_id(*same) : 0);
+            if (inserted(rows)) return id;
+            // Another RPC has just registered this machine, or did it long ago and it was deleted since.
+            db_.execute(Sql(rows) << " ON DUPLICATE KEY UPDATE attempt=VALUES(attempt)");
+        }
+        return once && known_besides(id, *same) ? 0 : id;
     }
 
-    bool update_host(const Host& before, const Host& after, Id userid, const UserChange& change) override {
+    bool update_host(const StoredHost& before, const StoredHost& after, Id userid, const UserChange& change) override {
         std::vector<Sql> old_values;
         visit_scheduler_columns(before, [&](SqlLiteral, auto value) {
             Sql text;
             put_value(text, value);
             old_values.push_back(std::move(text));
         });
+        const std::int64_t attempt = after.attempt.value_or(0);
+        if (guarded_ && !before.attempt && !first_attempt(after.id, attempt)) return false;
+        const bool noted = guarded_ && before.attempt;
         Sql sql("UPDATE host h");
+        if (noted) sql << " JOIN sluice_host_rpc g ON g.host_id=h.id";
         if (change.any()) sql << " JOIN user u ON u.id=" << userid;
         sql << " SET h.rpc_time=";
         put_value(sql, after.rpc_time);
@@ -135,8 +171,10 @@ class MysqlAccountStore final : public AccountStore {
             if (text.str() != old_values[i++].str()) sql << ",h." << name << "=" << text;
         });
         put_changes(sql, change, true);
+        if (noted) sql << ",g.attempt=" << attempt;
         sql << " WHERE h.id=" << after.id << " AND h.rpc_time=" << before.rpc_time
             << " AND h.rpc_seqno=" << before.rpc_seqno;
+        if (noted) sql << " AND g.attempt=" << *before.attempt;
         return db_.execute(sql) > 0;
     }
 
@@ -147,7 +185,69 @@ class MysqlAccountStore final : public AccountStore {
         db_.execute(sql << " WHERE u.id=" << userid);
     }
 
+    bool written_by(Id hostid, std::int64_t attempt) override {
+        Sql sql("SELECT attempt FROM sluice_host_rpc WHERE host_id=");
+        Rows rows = db_.query(sql << hostid << " FOR UPDATE");
+        return rows.next() && rows.i64(0) == attempt;
+    }
+
   private:
+    /// `statement` gets the columns of a host and its attempt. Makes our table where it is missing; where that is not
+    /// allowed, hosts are guarded by rpc_time and rpc_seqno alone.
+    template <typename Statement>
+    Rows query_hosts(Statement statement) {
+        static constexpr SqlLiteral kPlain{SLUICE_HOST_COLUMNS ",NULL"};
+        static constexpr SqlLiteral kGuarded{SLUICE_HOST_COLUMNS
+                                             ",(SELECT g.attempt FROM sluice_host_rpc g WHERE g.host_id=h.id)"};
+        if (!guarded_) return db_.query(statement(kPlain));
+        try {
+            return db_.query(statement(kGuarded));
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+        }
+        try {
+            make_attempts_table(db_);
+            return db_.query(statement(kGuarded));
+        } catch (const DbError& e) {
+            if (e.kind() != DbError::Kind::kOther) throw;
+            log_debug("without sluice_host_rpc: {}", e.what());
+        }
+        guarded_ = false;
+        return db_.query(statement(kPlain));
+    }
+    static StoredHost read_host_and_attempt(const Rows& rows, int at) {
+        StoredHost host{read_host(rows, at)};
+        if (!rows.text(at + kHostColumns).empty()) host.attempt = rows.i64(at + kHostColumns);
+        return host;
+    }
+
+    /// The row of a new host, and that of its registration (0: none), which waits for whoever registers the same
+    /// machine at this moment.
+    static Sql noted_rows(Id hostid, std::int64_t attempt, Id registration) {
+        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt) VALUES ");
+        if (registration != 0) sql << "(" << registration << "," << attempt << "),";
+        return sql << "(" << hostid << "," << attempt << ")";
+    }
+    bool known_besides(Id hostid, const MachineQuery& machine) {
+        Sql sql("SELECT 1 FROM host h WHERE ");
+        return db_.query(sql << described_machine(machine) << " AND h.id<>" << hostid << " LIMIT 1").next();
+    }
+    /// False: there is such a row.
+    bool inserted(const Sql& sql) {
+        try {
+            db_.execute(sql);
+            return true;
+        } catch (const DbError& e) {
+            if (e.kind() != DbError::Kind::kDuplicate) throw;
+            return false;
+        }
+    }
+    /// The row of a host that had none; false: another RPC was quicker.
+    bool first_attempt(Id hostid, std::int64_t attempt) {
+        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt) VALUES (");
+        return inserted(sql << hostid << "," << attempt << ")");
+    }
+
     static void put_changes(Sql& sql, const UserChange& change, bool after_others) {
         const auto comma = [&] {
             if (std::exchange(after_others, true)) sql << ",";
@@ -163,9 +263,20 @@ class MysqlAccountStore final : public AccountStore {
         return read_account(rows, 0);
     }
     Database& db_;
+    bool guarded_ = true;  ///< sluice_host_rpc is there, or may be
 };
 
 }  // namespace
+
+void prepare_host_attempts(Database& db) {
+    try {
+        db.query(Sql("SELECT attempt FROM sluice_host_rpc LIMIT 0"));  // CREATE would wait for transactions
+    } catch (const DbError& e) {
+        if (e.code() != kNoSuchTable) throw;
+        make_attempts_table(db);
+        db.execute(Sql("INSERT IGNORE INTO sluice_host_rpc (host_id,attempt) SELECT id,0 FROM host"));
+    }
+}
 
 std::unique_ptr<AccountStore> make_account_store(Database& db) { return std::make_unique<MysqlAccountStore>(db); }
 

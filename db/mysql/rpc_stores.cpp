@@ -8,7 +8,9 @@ namespace {
 class MysqlUnitOfWork final : public UnitOfWork {
   public:
     explicit MysqlUnitOfWork(Database& db) : db_(db) {}
-    void run(const std::function<void()>& work) override { db_.transaction(work); }
+    void run(const std::function<void()>& work, const std::function<bool()>& took_place) override {
+        db_.transaction(work, took_place);
+    }
 
   private:
     Database& db_;

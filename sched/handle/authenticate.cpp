@@ -34,20 +34,20 @@ bool looks_different(const Host& a, const Host& b) {
            a.os_version != b.os_version;
 }
 
-void use_host(Rpc& rpc, const Host& host) {
+void use_host(Rpc& rpc, const StoredHost& host) {
     rpc.stored = host;
     rpc.host = host;
 }
 
 /// From now on the client has another host id.
-void use_other_host(Rpc& rpc, const Host& host) {
+void use_other_host(Rpc& rpc, const StoredHost& host) {
     use_host(rpc, host);
     rpc.reply.send_hostid = true;
     rpc.rpc_seqno = 0;
 }
 
-Host new_host(const Rpc& rpc) {
-    Host host = rpc.request.host;
+StoredHost new_host(const Rpc& rpc) {
+    StoredHost host{rpc.request.host};
     host.id = 0;
     host.create_time = rpc.now_sec;
     host.userid = rpc.account.user.id;
@@ -96,7 +96,7 @@ void find_or_create_machine(Rpc& rpc, bool by_cpid) {
         return;
     }
     use_other_host(rpc, new_host(rpc));
-    rpc.stored = Host{};
+    rpc.stored = {};
 }
 
 /// The request names a host: its owner's key, or another account's. False: refused.

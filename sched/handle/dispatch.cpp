@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <unordered_set>
 
 #include "assigned_jobs.h"
@@ -27,6 +28,12 @@ struct JobsLost {
 struct Outdated {
     const char* what;
 };
+
+/// Tells this attempt from every other one, also of the same second. Not from Env: that may be seeded.
+std::int64_t new_attempt() {
+    std::random_device device;
+    return static_cast<std::int64_t>((std::uint64_t{device()} << 31 ^ device()) >> 1);
+}
 
 struct Transaction {
     Rpc& rpc;
@@ -157,7 +164,8 @@ void Transaction::write_rest() {
 }
 
 void Transaction::run() {
-    db.unit_of_work.run([&] {
+    const auto write = [&] {
+        rpc.host.attempt = new_attempt();
         make_host();
         const std::vector<WorkunitTouch> touches = merged_touches(rpc);
         if (!touches.empty()) db.results.touch_workunits(touches);
@@ -167,7 +175,8 @@ void Transaction::run() {
         change_versions();
         write_rest();
         rpc.services.pass("before_commit");
-    });
+    };
+    db.unit_of_work.run(write, [&] { return db.accounts.written_by(rpc.host.id, *rpc.host.attempt); });
     rpc.services.pass("committed");
 }
 

@@ -82,8 +82,8 @@ std::string database_is_down(RpcServices& services, const SchedulerRequest& requ
 
 std::string host_is_busy(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     Rpc rpc(services, request, screening);
-    log_critical("[HOST#{}] gave up after {} decisions: other RPCs of this host or its user were quicker each time",
-                 request.hostid, kDecisions);
+    log_critical("[HOST#{}] gave up after {} decisions: others were quicker each time, or held locks", request.hostid,
+                 kDecisions);
     rpc.refuse(messages::another_instance(), 60);
     rpc.decision.search = Search::kHostBusy;
     log_decision(rpc);
@@ -100,7 +100,10 @@ std::string decide(RpcServices& services, const SchedulerRequest& request, const
             if (decision == kDecisions) return host_is_busy(services, request, screening);
         } catch (const DbError& e) {
             log_critical("[HOST#{}] {}", request.hostid, e.what());
-            if (!passing(e) || decision == kDecisions) return database_is_down(services, request, screening);
+            if (passing(e) && decision < kDecisions) continue;
+            // Locks that others hold are no reason to send a client away for an hour.
+            return e.kind() == DbError::Kind::kRetry ? host_is_busy(services, request, screening)
+                                                     : database_is_down(services, request, screening);
         }
     }
 }

@@ -61,8 +61,8 @@ struct Rpc {
     Account account;
     bool weak_key = false;
     std::string email_hash;
-    Host stored;                 ///< as in the database; id 0: a new machine
-    Host host;                   ///< as it will be
+    StoredHost stored;           ///< as in the database; id 0: a new machine
+    StoredHost host;             ///< as it will be
     MachineQuery machine;        ///< how a new machine is told from a known one
     std::int64_t rpc_seqno = 0;  ///< to be stored
     bool abandon_jobs = false;   ///< the machine came back without its jobs

@@ -22,11 +22,15 @@ Account FakeAccountStore::account_of(const User& user) const {
     return a;
 }
 
+StoredHost FakeAccountStore::stored(const Host& host) const {
+    const auto it = db_.host_attempts.find(host.id);
+    return {host, it == db_.host_attempts.end() ? std::nullopt : std::optional(it->second)};
+}
 std::optional<HostAndAccount> FakeAccountStore::host_and_account(Id hostid) {
     db_.enter("accounts.host_and_account");
     const auto host = db_.hosts.find(hostid);
     if (host == db_.hosts.end()) return std::nullopt;
-    HostAndAccount found{host->second, std::nullopt};
+    HostAndAccount found{stored(host->second), std::nullopt};
     if (const auto user = db_.users.find(host->second.userid); user != db_.users.end())
         found.account = account_of(user->second);
     return found;
@@ -40,36 +44,41 @@ std::optional<Account> FakeAccountStore::account_by_key(std::string_view authent
 std::optional<Account> FakeAccountStore::account_by_id(Id userid) {
     db_.enter("accounts.account_by_id");
     const auto user = db_.users.find(userid);
-    if (user == db_.users.end()) return std::nullopt;
-    return account_of(user->second);
+    return user == db_.users.end() ? std::nullopt : std::optional(account_of(user->second));
 }
 KnownMachines FakeAccountStore::known_machines(const MachineQuery& q) {
     db_.enter("accounts.known_machines");
     KnownMachines known;
     for (const auto& [id, h] : db_.hosts) {  // ascending: the newest stays
-        if (h.userid == q.userid && !q.hashed_cpid.empty() && h.host_cpid == q.hashed_cpid) known.by_cpid = h;
-        if (describes(q) && same_machine(h, q)) known.by_description = h;
+        if (h.userid == q.userid && !q.hashed_cpid.empty() && h.host_cpid == q.hashed_cpid) known.by_cpid = stored(h);
+        if (describes(q) && same_machine(h, q)) known.by_description = stored(h);
     }
     return known;
 }
-Id FakeAccountStore::insert_host(const Host& host, const MachineQuery* same) {
+Id FakeAccountStore::insert_host(const StoredHost& host, const MachineQuery* same) {
     db_.enter("accounts.insert_host");
     if (same != nullptr && describes(*same))
         for (const auto& [id, h] : db_.hosts)
             if (same_machine(h, *same)) return 0;
     const Id id = FakeDb::next_id(db_.hosts);
-    Host row = host;
+    Host& row = db_.hosts[id] = host;
     row.id = id;
     row.total_credit = row.expavg_credit = row.avg_turnaround = row.error_rate = row.cpu_efficiency = 0;
     row.max_results_day = 0;
     row.serialnum.clear();
-    db_.hosts[id] = row;
+    if (host.attempt) db_.host_attempts[id] = *host.attempt;
     return id;
 }
-bool FakeAccountStore::update_host(const Host& before, const Host& after, Id userid, const UserChange& change) {
+bool FakeAccountStore::written_by(Id hostid, std::int64_t attempt) {
+    db_.enter("accounts.written_by");
+    return db_.host_attempts.contains(hostid) && db_.host_attempts.at(hostid) == attempt;
+}
+bool FakeAccountStore::update_host(const StoredHost& before, const StoredHost& after, Id userid,
+                                   const UserChange& change) {
     db_.enter("accounts.update_host");
     const auto it = db_.hosts.find(after.id);
-    if (it == db_.hosts.end() || it->second.rpc_time != before.rpc_time || it->second.rpc_seqno != before.rpc_seqno)
+    if (it == db_.hosts.end() || it->second.rpc_time != before.rpc_time || it->second.rpc_seqno != before.rpc_seqno ||
+        stored(it->second).attempt != before.attempt)
         return false;
     Host row = after;
     row.rpc_seqno = clamp_to_int32(after.rpc_seqno);
@@ -86,6 +95,7 @@ bool FakeAccountStore::update_host(const Host& before, const Host& after, Id use
     row.max_results_day = old.max_results_day;
     row.error_rate = old.error_rate;
     it->second = row;
+    if (after.attempt) db_.host_attempts[after.id] = *after.attempt;
     change_user(userid, change);
     return true;
 }

@@ -15,7 +15,7 @@ class FakeUnitOfWork final : public UnitOfWork {
   public:
     explicit FakeUnitOfWork(FakeDb& db) : db_(db) {}
     int commits = 0;
-    void run(const std::function<void()>& work) override {
+    void run(const std::function<void()>& work, const std::function<bool()>& took_place) override {
         for (int attempt = 1;; ++attempt) {
             FakeDb saved = db_;
             try {
@@ -23,7 +23,8 @@ class FakeUnitOfWork final : public UnitOfWork {
                 work();
                 db_.enter("unit_of_work.commit");
                 ++commits;
-                return;
+                if (committed(took_place)) return;
+                throw DbError(DbError::Kind::kLost, 2013, "lost");
             } catch (const DbError& e) {
                 put_back(std::move(saved));
                 if (e.kind() != DbError::Kind::kRetry || attempt >= 5) throw;
@@ -35,6 +36,15 @@ class FakeUnitOfWork final : public UnitOfWork {
     }
 
   private:
+    /// Hooked to "unit_of_work.answer": the COMMIT took place, what came back was an error.
+    bool committed(const std::function<bool()>& took_place) {
+        try {
+            db_.enter("unit_of_work.answer");
+            return true;
+        } catch (const DbError& e) {
+            return e.kind() == DbError::Kind::kLost && took_place();
+        }
+    }
     /// The rows, not what tests hooked in.
     void put_back(FakeDb saved) {
         saved.before = db_.before;
@@ -51,11 +61,13 @@ class FakeAccountStore final : public AccountStore {
     std::optional<Account> account_by_key(std::string_view authenticator) override;
     std::optional<Account> account_by_id(Id userid) override;
     KnownMachines known_machines(const MachineQuery& query) override;
-    Id insert_host(const Host& host, const MachineQuery* same) override;
-    bool update_host(const Host& before, const Host& after, Id userid, const UserChange& change) override;
+    Id insert_host(const StoredHost& host, const MachineQuery* same) override;
+    bool update_host(const StoredHost& before, const StoredHost& after, Id userid, const UserChange& change) override;
     void update_user(Id userid, const UserChange& change) override;
+    bool written_by(Id hostid, std::int64_t attempt) override;
 
   private:
+    StoredHost stored(const Host& host) const;
     Account account_of(const User& user) const;
     void change_user(Id userid, const UserChange& change);
     FakeDb& db_;

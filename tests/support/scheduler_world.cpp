@@ -14,6 +14,7 @@
 #include "project_rows.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
+#include "sluice/db/account_store.h"
 #include "sluice/db/catalogue_store.h"
 #include "tests/support/paths.h"
 
@@ -121,6 +122,7 @@ std::vector<std::string> SchedulerWorld::add_in_progress(Id hostid, int n, Id us
 void SchedulerWorld::start_feeder(std::uint32_t slots) {
     JobArraySettings settings;
     settings.slots = slots;
+    prepare_host_attempts(*db_);
     array_ = FeederArray::create(array_name(), settings);
     fill();
     array_->set_ready(true);

@@ -8,12 +8,20 @@
 
 namespace sluice {
 
+class Database;
+
 struct Account {
     User user;
     Team team;  ///< id 0: none
 };
+/// A host as it is stored.
+struct StoredHost : Host {
+    /// Which attempt of which scheduler RPC wrote the row last: a random number, kept in `sluice_host_rpc` (one row a
+    /// host, made by its first RPC that Sluice handles). nullopt: there is none yet.
+    std::optional<std::int64_t> attempt{};
+};
 struct HostAndAccount {
-    Host host;                       ///< userid 0: merged into the host with id `rpc_seqno`
+    StoredHost host;                 ///< userid 0: merged into the host with id `rpc_seqno`
     std::optional<Account> account;  ///< nullopt: the owner's row is gone
 };
 
@@ -27,7 +35,7 @@ struct MachineQuery {
     bool by_description = true;
 };
 struct KnownMachines {
-    std::optional<Host> by_cpid, by_description;  ///< the newest of each
+    std::optional<StoredHost> by_cpid, by_description;  ///< the newest of each
 };
 
 /// What of a user's row a client's request may change; nullopt: left alone.
@@ -45,14 +53,23 @@ class AccountStore {
     virtual std::optional<Account> account_by_id(Id userid) = 0;
     virtual KnownMachines known_machines(const MachineQuery& query) = 0;
     /// Inserts `host` unless `same` (if not null) now finds a machine: two first contacts at a time make one host.
-    /// Returns the new id; 0: a machine was found, look again.
-    virtual Id insert_host(const Host& host, const MachineQuery* same) = 0;
+    /// In a transaction, before anything was read in it. Returns the new id; 0: a machine was found, roll back and look
+    /// again.
+    virtual Id insert_host(const StoredHost& host, const MachineQuery* same) = 0;
     /// Writes the columns that differ and that the scheduler owns (never credit, averages, max_results_day,
-    /// error_rate). `change` goes to the row of `userid` in the same statement. False: another RPC of this host was
-    /// quicker (its rpc_time or rpc_seqno is no longer that of `before`), nothing was written.
-    virtual bool update_host(const Host& before, const Host& after, Id userid, const UserChange& change) = 0;
+    /// error_rate), and `after.attempt`. `change` goes to the row of `userid` in the same statement. False: another RPC
+    /// of this host was quicker (attempt, rpc_time or rpc_seqno are no longer those of `before`), roll back.
+    virtual bool update_host(const StoredHost& before, const StoredHost& after, Id userid,
+                             const UserChange& change) = 0;
     /// For a host that was inserted.
     virtual void update_user(Id userid, const UserChange& change) = 0;
+    /// Outside a transaction: was the host's row written by this attempt? Waits for one that is still open.
+    virtual bool written_by(Id hostid, std::int64_t attempt) = 0;
 };
+
+/// Makes `sluice_host_rpc`, where StoredHost::attempt is kept, if it is missing, with a row for each host. The feeder
+/// does it when it starts, so that it costs no request anything; the store makes the table where it is missing all the
+/// same.
+void prepare_host_attempts(Database& db);
 
 }  // namespace sluice

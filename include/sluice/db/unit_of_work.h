@@ -8,7 +8,8 @@ class UnitOfWork {
   public:
     virtual ~UnitOfWork() = default;
     /// Commits when `work` returns. Any exception of `work` rolls back and goes on up; a deadlock repeats `work`.
-    virtual void run(const std::function<void()>& work) = 0;
+    /// `took_place` is asked if the answer to the COMMIT was lost: did it take place? See Database::transaction().
+    virtual void run(const std::function<void()>& work, const std::function<bool()>& took_place) = 0;
 };
 
 }  // namespace sluice

@@ -1,7 +1,10 @@
 // Two schedulers, or a scheduler and another daemon, at the same rows of a real database. One program is stopped at a
 // named point (SLUICE_PAUSE_AT), the other one runs, then the first goes on.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <set>
@@ -121,6 +124,85 @@ TEST(Race, TwoRequestsOfOneHost) {
     EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=5")), 0)
         << "the overtaken request is not taken for a machine that came back without its jobs";
     EXPECT_THAT(first.messages(), testing::Contains("Another scheduler instance is running for this host"));
+}
+
+/// Both are of one second, with one number: what the first one read still seems to stand there when it writes.
+TEST(Race, TwoRequestsOfOneHostInOneSecondNeverCommitOnOneState) {
+    SchedulerWorld world;
+    const Id host = world.add_host(1, 1);
+    world.add_jobs(4);
+    world.rows.host_app_versions[{host, 1}] = {host, 1, 0, 0, {}, 2, 0, {}, 0};
+    world.store();
+    world.start_feeder(10);
+    world.db().execute(Sql("UPDATE host SET rpc_time=UNIX_TIMESTAMP(),rpc_seqno=1"));
+    const std::int64_t second_of_both = world.number(Sql("SELECT rpc_time FROM host"));
+    RequestText request = asking(host, 15, 1);
+    request.ncpus = 1;
+    ReplyText second;
+    const ReplyText first = interrupted(world, request, "decided", [&] {
+        second = world.send(request);
+        Sql same("UPDATE host SET rpc_seqno=1,rpc_time=");
+        world.db().execute(same << second_of_both);
+    });
+    EXPECT_THAT(second.result_names(), SizeIs(2));
+    EXPECT_THAT(first.result_names(), IsEmpty()) << "two a day, and they are gone";
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 2);
+    EXPECT_EQ(world.number(Sql("SELECT n_jobs_today FROM host_app_version")), 2);
+}
+
+TEST(Race, TenIdenticalRequestsGetNoMoreThanTheQuota) {
+    SchedulerWorld world;
+    const Id host = world.add_host(1, 1);
+    world.add_jobs(20);
+    world.rows.host_app_versions[{host, 1}] = {host, 1, 0, 0, {}, 2, 0, {}, 0};
+    world.store();
+    world.start_feeder(30);
+    world.db().execute(Sql("UPDATE host SET rpc_time=UNIX_TIMESTAMP(),rpc_seqno=1"));
+    std::vector<std::unique_ptr<Subprocess>> running;
+    RequestText request = asking(host, 5, 1);
+    request.ncpus = 1;
+    for (int i = 0; i < 10; ++i) running.push_back(world.start(request));
+    std::size_t sent = 0;
+    for (auto& rpc : running) {
+        const ReplyText reply{rpc->wait().value()};
+        EXPECT_EQ(reply.malformed(), "");
+        sent += reply.result_names().size();
+    }
+    EXPECT_EQ(sent, 2u);
+    EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 2);
+    EXPECT_EQ(world.number(Sql("SELECT n_jobs_today FROM host_app_version")), 2);
+    EXPECT_EQ(world.slots(SlotState::kPresent), 18);
+}
+
+TEST(Race, TheHostLockFileExcludesUpstreamsScheduler) {
+    SchedulerWorld world;
+    std::filesystem::create_directories(world.folder() / "locks");
+    world.config("<sched_lockfile_dir>" + (world.folder() / "locks").string() + "</sched_lockfile_dir>");
+    const Id host = world.add_host();
+    world.start_feeder(10);
+    const std::string file = (world.folder() / "locks/CGI_0000001").string();
+    int held[2];
+    ASSERT_EQ(::pipe(held), 0);
+    const pid_t upstream = ::fork();  // as its cgi does: the file is made, locked by fcntl, and unlinked at the end
+    if (upstream == 0) {
+        struct flock whole {};
+        whole.l_type = F_WRLCK;
+        const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT, 0644);
+        const char answer = ::fcntl(fd, F_SETLK, &whole) == 0 ? 'y' : 'n';
+        if (::write(held[1], &answer, 1) == 1) ::pause();
+        ::_exit(1);
+    }
+    char answer = 0;
+    ASSERT_EQ(::read(held[0], &answer, 1), 1);
+    ASSERT_EQ(answer, 'y');
+    EXPECT_THAT(world.send(asking(host, 0, 1)).messages(),
+                testing::ElementsAre("Another scheduler instance is running for this host"));
+    std::filesystem::remove(file);
+    EXPECT_EQ(world.send(asking(host, 0, 1)).messages().size(), 0u) << "a file of that name that nobody holds";
+    ::kill(upstream, SIGKILL);
+    ::waitpid(upstream, nullptr, 0);
+    ::close(held[0]);
+    ::close(held[1]);
 }
 
 TEST(Race, TheHostLockFile) {

@@ -136,21 +136,25 @@ TEST_F(RpcStoresContract, KnownMachines) {
 
 TEST_F(RpcStoresContract, InsertHostUnlessTheMachineIsKnown) {
     same_on_both([](RpcStores s) {
-        Host h = host(0, 2);
+        StoredHost h{host(0, 2)};
         h.m_nbytes = 16e9;
         h.misc = "{\"a\": \"ü\"}";
         h.expavg_time = 12;
         const MachineQuery q{2, "", "d", "1.2.3.4", "Linux", "m", 16e9, true};
         std::string out = fmt::format("{} ", s.accounts.insert_host(h, &q));
-        out += fmt::format("{} ", s.accounts.insert_host(h, &q));  // known now
-        return out + fmt::format("{}", s.accounts.insert_host(h, nullptr));
+        const auto insert_again = [&] {
+            out += fmt::format("{} ", s.accounts.insert_host(h, &q));  // known now
+            throw std::runtime_error("as dispatch does");
+        };
+        EXPECT_THROW(s.unit_of_work.run(insert_again, [] { return false; }), std::runtime_error);
+        return out;
     });
 }
 
 TEST_F(RpcStoresContract, UpdateHostOnlyIfNobodyWasQuicker) {
     same_on_both([](RpcStores s) {
-        const Host before = host(1, 1);
-        Host after = before;
+        const StoredHost before{host(1, 1)};
+        StoredHost after = before;
         after.rpc_time = 2000;
         after.rpc_seqno = 4;
         after.p_vendor = kNasty;
@@ -161,11 +165,33 @@ TEST_F(RpcStoresContract, UpdateHostOnlyIfNobodyWasQuicker) {
         change.cross_project_id = kNasty;
         change.global_prefs = "<global_preferences>'\\</global_preferences>";
         std::string out = fmt::format("{} ", s.accounts.update_host(before, after, 1, change));
-        Host stale = before;
+        StoredHost stale = before;
         stale.rpc_seqno = 99;
         out += fmt::format("{} ", s.accounts.update_host(stale, after, 1, UserChange{"nobody", std::nullopt}));
         s.accounts.update_user(2, UserChange{std::nullopt, "prefs"});
         return out;
+    });
+}
+
+TEST_F(RpcStoresContract, AnAttemptIsKnownByItsNumber) {
+    same_on_both([](RpcStores s) {
+        const StoredHost before = s.accounts.host_and_account(1)->host;
+        StoredHost first = before, second = before;
+        first.attempt = 41;
+        second.attempt = 42;
+        std::string out = fmt::format("{} ", before.attempt.has_value());
+        out += fmt::format("{} ", s.accounts.update_host(before, first, 1, {}));
+        out +=
+            fmt::format("{} ", s.accounts.update_host(before, second, 1, {}));  // rpc_time and rpc_seqno are the same
+        out += fmt::format("{} {} ", s.accounts.written_by(1, 41), s.accounts.written_by(1, 42));
+        const StoredHost now = s.accounts.host_and_account(1)->host;
+        out += fmt::format("{} {} ", now.attempt.value_or(0), s.accounts.update_host(now, second, 1, {}));
+        out += fmt::format("{} {} ", s.accounts.written_by(1, 41), s.accounts.written_by(1, 42));
+        StoredHost made{host(0, 2)};
+        made.attempt = 43;
+        const Id id = s.accounts.insert_host(made, nullptr);
+        return out + fmt::format("{} {} {}", s.accounts.written_by(id, 43), s.accounts.written_by(id, 42),
+                                 s.accounts.written_by(99, 0));
     });
 }
 
@@ -408,12 +434,18 @@ TEST_F(RpcStoresContract, Assignments) {
 
 TEST_F(RpcStoresContract, AUnitOfWorkIsAllOrNothing) {
     same_on_both([](RpcStores s) {
-        EXPECT_THROW(s.unit_of_work.run([&] {
-            s.results.touch_workunits(std::vector<WorkunitTouch>{{1, 1, false, 0, 0, 0}});
-            throw std::runtime_error("no");
-        }),
+        EXPECT_THROW(s.unit_of_work.run(
+                         [&] {
+                             s.results.touch_workunits(std::vector<WorkunitTouch>{{1, 1, false, 0, 0, 0}});
+                             throw std::runtime_error("no");
+                         },
+                         [] { return false; }),
                      std::runtime_error);
-        s.unit_of_work.run([&] { s.results.touch_workunits(std::vector<WorkunitTouch>{{2, 1, false, 0, 0, 0}}); });
+        s.unit_of_work.run(
+            [&] {
+                s.results.touch_workunits(std::vector<WorkunitTouch>{{2, 1, false, 0, 0, 0}});
+            },
+            [] { return false; });
         return "";
     });
 }

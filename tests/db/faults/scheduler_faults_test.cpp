@@ -1,0 +1,182 @@
+// The connection to the database breaks once while a scheduler handles a request: before a statement reaches the
+// server, or after the server has done it and before it has said so, COMMIT included. The client gets what the database
+// holds, once.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <set>
+
+#include "sluice/base/files.h"
+#include "tests/support/scheduler_world.h"
+#include "tests/support/sql_proxy.h"
+
+namespace sluice::test {
+namespace {
+
+using Action = SqlProxy::Action;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAreArray;
+
+/// A host that reports two results, sends a trickle, is owed one, and asks for two jobs of 10 s.
+class SchedulerFaults : public ::testing::TestWithParam<Action> {
+  protected:
+    SchedulerFaults() {
+        world.add_jobs(4);
+        world.start_feeder(400);
+    }
+
+    RequestText request_of_a_new_host() {
+        host = world.add_host();
+        ++last_message;
+        world.rows.to_host[last_message] = {last_message, host, 5, "v", "<trickle_down>hello</trickle_down>", false};
+        world.store();
+        world.add_jobs(2);
+        world.fill();
+        RequestText r;
+        r.hostid = host;
+        r.seqno = 1;
+        r.work_seconds = 15;
+        r.reported = world.add_in_progress(host, 2);
+        r.more = "<msg_from_host>\n<variety>v</variety>\n<text>up</text>\n</msg_from_host>\n";
+        return r;
+    }
+    std::int64_t of_host(SqlLiteral query) { return world.number(Sql(query) << host); }
+
+    void expect_all_done_once(const ReplyText& reply) {
+        EXPECT_EQ(reply.malformed(), "");
+        EXPECT_FALSE(reply.has("<project_is_down/>"));
+        EXPECT_EQ(reply.count("<result_ack>"), 2);
+        EXPECT_EQ(reply.count("<message_ack/>"), 1);
+        EXPECT_EQ(reply.count("<trickle_down>hello"), 1);
+        EXPECT_THAT(reply.result_names(), SizeIs(2));
+        std::vector<std::string> held;
+        Sql names("SELECT name FROM result WHERE server_state=4 AND hostid=");
+        for (const auto& row : rows_of(world.db(), names << host, 1)) held.push_back(row[0]);
+        EXPECT_THAT(reply.result_names(), UnorderedElementsAreArray(held))
+            << "the client has what it is thought to have";
+        EXPECT_EQ(of_host("SELECT COUNT(*) FROM result WHERE server_state=5 AND outcome=1 AND hostid="), 2);
+        EXPECT_EQ(of_host("SELECT COUNT(*) FROM msg_from_host WHERE hostid="), 1) << "stored once";
+        EXPECT_EQ(of_host("SELECT COUNT(*) FROM msg_to_host WHERE handled=1 AND hostid="), 1);
+        EXPECT_EQ(of_host("SELECT SUM(n_jobs_today) FROM host_app_version WHERE host_id="), 2) << "counted once";
+        EXPECT_EQ(of_host("SELECT rpc_seqno FROM host WHERE id="), 1);
+    }
+    void expect_nothing_done(const ReplyText& reply) {
+        EXPECT_EQ(reply.malformed(), "");
+        EXPECT_THAT(reply.result_names(), SizeIs(0));
+        EXPECT_EQ(of_host("SELECT COUNT(*) FROM result WHERE server_state=4 AND hostid="), 2);
+        EXPECT_EQ(of_host("SELECT COUNT(*) FROM msg_from_host WHERE hostid="), 0);
+        EXPECT_EQ(of_host("SELECT COUNT(*) FROM host_app_version WHERE host_id="), 0);
+    }
+    ReplyText send_through(const SqlProxy& proxy, const RequestText& request) {
+        return world.send(request, {{"MYSQL_UNIX_PORT", proxy.socket().string()}});
+    }
+    void expect_slots_free_but_for_what_was_sent() {
+        EXPECT_EQ(world.slots(SlotState::kClaimed), 0);
+        EXPECT_EQ(world.slots(SlotState::kPresent),
+                  world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=2")));
+    }
+
+    SchedulerWorld world{"<msg_to_host>1</msg_to_host><resend_lost_results>1</resend_lost_results>"};
+    Id host = 0, last_message = 0;
+    std::filesystem::path server = PrivateMariaDb::shared().socket();
+};
+
+TEST_P(SchedulerFaults, OnceAtEveryStatement) {
+    int commits_hit = 0;
+    for (int at = 1, statements = 1; at <= statements; ++at) {
+        std::string hit;
+        SqlProxy proxy(server, [&](const std::string& text, int number) {
+            if (number == at) hit = text;
+            return number == at ? GetParam() : Action::kPass;
+        });
+        const RequestText request = request_of_a_new_host();
+        const ReplyText reply = send_through(proxy, request);
+        SCOPED_TRACE("statement " + std::to_string(at) + ": " + hit.substr(0, 60));
+        ASSERT_EQ(proxy.cuts(), 1);
+        commits_hit += hit == "COMMIT" ? 1 : 0;
+        if (at == 1)  // the session's set-up: there never was a connection
+            expect_nothing_done(reply);
+        else
+            expect_all_done_once(reply);
+        expect_slots_free_but_for_what_was_sent();
+        SqlProxy whole(server, [](const std::string&, int) { return Action::kPass; });
+        if (at > 1) continue;
+        EXPECT_TRUE(reply.has("<project_is_down/>"));
+        const ReplyText again = send_through(whole, request);
+        expect_all_done_once(again);
+        statements = whole.statements();
+        ASSERT_GT(statements, 8);
+    }
+    EXPECT_EQ(commits_hit, 1);
+}
+INSTANTIATE_TEST_SUITE_P(Cut, SchedulerFaults, ::testing::Values(Action::kCutBefore, Action::kCutAfter),
+                         [](const auto& p) { return p.param == Action::kCutBefore ? "Before" : "After"; });
+
+/// The network is gone, the server does not know it: the old transaction holds its locks until somebody ends it.
+TEST_F(SchedulerFaults, AConnectionThatHangsAtTheServerWithItsLocksHeld) {
+    SqlProxy proxy(server, [hung = false](const std::string& text, int) mutable {
+        return text == "COMMIT" && !std::exchange(hung, true) ? Action::kHang : Action::kPass;
+    });
+    expect_all_done_once(send_through(proxy, request_of_a_new_host()));
+    EXPECT_EQ(proxy.cuts(), 1);
+    expect_slots_free_but_for_what_was_sent();
+}
+
+/// Again and again, and at last for good: nothing may be written more than once, nothing sent that is not committed.
+TEST_F(SchedulerFaults, EveryCommitIsCut) {
+    SqlProxy proxy(server,
+                   [](const std::string& text, int) { return text == "COMMIT" ? Action::kCutBefore : Action::kPass; });
+    const ReplyText reply = send_through(proxy, request_of_a_new_host());
+    expect_nothing_done(reply);
+    EXPECT_TRUE(reply.has("<project_is_down/>"));
+    EXPECT_EQ(proxy.cuts(), 4) << "a decision is made four times at most";
+    expect_slots_free_but_for_what_was_sent();
+}
+
+/// Our own table is missing: made by the first request; where that is not allowed, done without.
+TEST_F(SchedulerFaults, WithoutItsTable) {
+    world.db().execute(Sql("DROP TABLE IF EXISTS sluice_host_rpc"));
+    const std::string database = rows_of(world.db(), Sql("SELECT database()"), 1)[0][0];
+    world.db().execute(Sql("CREATE USER IF NOT EXISTS clerk@localhost IDENTIFIED BY 'pw'"));
+    Sql grant("GRANT SELECT,INSERT,UPDATE,DELETE ON ");
+    world.db().execute(grant.identifier(database) << ".* TO clerk@localhost");
+    const std::string config = read_file(world.folder() / "config.xml").value();
+    std::string of_clerk = config;
+    of_clerk.replace(of_clerk.find("<db_user>root"), 13, "<db_user>clerk");
+    of_clerk.replace(of_clerk.find("<db_passwd>"), 11, "<db_passwd>pw");
+    write_file_atomically(world.folder() / "config.xml", of_clerk);
+    expect_all_done_once(world.send(request_of_a_new_host()));
+    const auto there = [&] {
+        return world.number(
+            Sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=database() AND "
+                "table_name='sluice_host_rpc'"));
+    };
+    EXPECT_EQ(there(), 0);
+    write_file_atomically(world.folder() / "config.xml", config);
+    expect_all_done_once(world.send(request_of_a_new_host()));
+    EXPECT_EQ(there(), 1);
+    EXPECT_EQ(of_host("SELECT COUNT(*) FROM sluice_host_rpc WHERE host_id="), 1);
+}
+
+TEST_F(SchedulerFaults, AFirstContactWhoseCommitIsCut) {
+    for (const Action action : {Action::kCutBefore, Action::kCutAfter}) {
+        SqlProxy proxy(server, [&, done = false](const std::string& text, int) mutable {
+            return text == "COMMIT" && !std::exchange(done, true) ? action : Action::kPass;
+        });
+        RequestText r;
+        r.domain_name = action == Action::kCutBefore ? "one" : "two";
+        r.cpid = r.domain_name;
+        r.work_seconds = 5;
+        const ReplyText reply = send_through(proxy, r);
+        EXPECT_EQ(proxy.cuts(), 1);
+        EXPECT_THAT(reply.result_names(), SizeIs(1));
+        host = std::stoll("0" + reply.value("hostid"));
+        EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM host WHERE domain_name=") << SqlText{r.domain_name}), 1);
+        EXPECT_EQ(world.number(Sql("SELECT id FROM host WHERE domain_name=") << SqlText{r.domain_name}), host);
+        EXPECT_EQ(of_host("SELECT COUNT(*) FROM result WHERE server_state=4 AND hostid="), 1);
+    }
+}
+
+}  // namespace
+}  // namespace sluice::test
