@@ -39,11 +39,19 @@ class MysqlWorkStore final : public WorkStore {
     }
 
     void insert(std::span<Workunit> workunits, std::span<const std::optional<Assignment>> assignments) override {
-        db_.transaction([&] {
+        if (workunits.empty()) return;
+        const auto write = [&] {
             std::size_t first = 0;
             while (first < workunits.size()) first = insert_some(workunits, first);
             insert_assignments(workunits, assignments);
-        });
+        };
+        for (int attempt = 1;; ++attempt) {
+            try {
+                return db_.transaction(write, [&] { return exists(workunits[0]); });
+            } catch (const DbError& e) {
+                if (e.kind() != DbError::Kind::kLost || attempt == kAttempts) throw;  // nothing was written
+            }
+        }
     }
 
     bool update(const Workunit& w) override {
@@ -53,6 +61,7 @@ class MysqlWorkStore final : public WorkStore {
     }
 
   private:
+    static constexpr int kAttempts = 3;
     /// One multi-row INSERT from `first` on, at most kBulkBytes; where the next one starts.
     std::size_t insert_some(std::span<Workunit> workunits, std::size_t first) {
         Sql sql(
@@ -68,10 +77,26 @@ class MysqlWorkStore final : public WorkStore {
             values(sql, workunits[next]);
         }
         db_.execute(sql);
-        // The ids of one multi-row INSERT are consecutive (InnoDB, "simple inserts"), the first is last_insert_id.
-        const Id id = db_.last_insert_id();
-        for (std::size_t i = first; i < next; ++i) workunits[i].id = id + static_cast<Id>(i - first);
+        workunits[first].id = db_.last_insert_id();
+        if (next > first + 1) read_ids(workunits.subspan(first, next - first));
         return next;
+    }
+
+    /// The rows of one INSERT get ascending ids, in whatever steps (auto_increment_increment; clusters change it).
+    void read_ids(std::span<Workunit> inserted) {
+        Sql sql("SELECT id FROM workunit WHERE name IN (");
+        for (std::size_t i = 0; i < inserted.size(); ++i) (i > 0 ? sql << "," : sql) << SqlText{inserted[i].name, 191};
+        Rows rows = db_.query(sql << ") ORDER BY id");
+        for (Workunit& w : inserted) {
+            if (!rows.next()) throw DbError(DbError::Kind::kOther, 0, "the workunits just inserted are not there");
+            w.id = rows.i64(0);
+        }
+    }
+
+    /// A name is there once, and an id is given out once: a row with both is the one that was inserted here.
+    bool exists(const Workunit& w) {
+        Sql sql("SELECT 1 FROM workunit WHERE id=");
+        return db_.query(sql << w.id << " AND name=" << SqlText{w.name, 191} << " FOR UPDATE").next();
     }
 
     static void values(Sql& sql, const Workunit& w) {

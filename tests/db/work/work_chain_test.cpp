@@ -113,6 +113,22 @@ TEST_F(WorkChain, CreateWorkFromStdinInBulkAndTargets) {
     EXPECT_EQ(count("name='y'"), 1);
 }
 
+/// As in clusters, where each node counts in steps of their number.
+TEST_F(WorkChain, AssignmentsNameTheirWorkunitsWhereIdsComeInSteps) {
+    stage("f1");
+    std::string lines;
+    for (const std::string name : {"zoe", "al", "mia", "bo"}) lines += "--wu_name " + name + " --target_user 12 f1\n";
+    db_.execute(Sql("SET GLOBAL auto_increment_increment=3"));
+    const auto made = run_program({"create_work", "--appname", "a", "--stdin"}, lines + "--wu_name last f1\n");
+    db_.execute(Sql("SET GLOBAL auto_increment_increment=1"));
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_EQ(rows_of(db_,
+                      Sql("SELECT w.name, a.target_id FROM assignment a LEFT JOIN workunit w ON w.id=a.workunitid "
+                          "ORDER BY a.id"),
+                      2),
+              (Table{{"zoe", "12"}, {"al", "12"}, {"mia", "12"}, {"bo", "12"}}));
+}
+
 TEST_F(WorkChain, CreateWorkSaysWhichNameIsTakenAndGoesOnIfAskedTo) {
     stage("f1");
     ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "taken", "f1"}).status, 0);
