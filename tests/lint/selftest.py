@@ -7,6 +7,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
+import check_run
 import rule_format
 import rule_layers
 import rule_options
@@ -234,6 +235,22 @@ class Format(RuleTest):
 
     def test_a_broken_style(self):
         self.assert_found(rule_format.check, {".clang-format": "Nonsense: 1\n", "src/base/a.cpp": "int a;\n"}, "Nonsense")
+
+
+class CheckRun(unittest.TestCase):
+    LOG = ("[  SKIPPED ] Swap.Back (0 ms)\n[  PASSED  ] 12 tests.\n[  SKIPPED ] 1 test, listed below:\n[  SKIPPED ] Swap.Back\n"
+           "[  PASSED  ] 1 test.\n")
+
+    def test_a_full_run(self):
+        self.assertEqual(check_run.complaints(self.LOG, 13, {"Swap.Back": "no reason"}), (13, ["Swap.Back"], []))
+
+    def test_a_skip_without_a_reason(self):
+        self.assertIn("Swap.Back", check_run.complaints(self.LOG, 13, {})[2][0])
+        with self.assertRaises(SystemExit):
+            check_run.allowed_skips("Swap.Back\n")
+
+    def test_too_few_cases(self):
+        self.assertIn("only 13 cases passed", check_run.complaints(self.LOG, 14, {"Swap.Back": "x"})[2][0])
 
 
 class Blanking(unittest.TestCase):
