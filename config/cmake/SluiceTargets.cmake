@@ -31,11 +31,21 @@ if(SLUICE_SANITIZE)
   target_link_options(sluice_flags INTERFACE -fsanitize=${SLUICE_SANITIZE})
 endif()
 
+# The standard headers cost half of the time that a file of ours takes to compile: parsed once, reused by every library and
+# program. Nothing else belongs here: a change of it builds everything anew.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/sluice_pch.cpp CONTENT "// Carries the precompiled standard headers.\n")
+add_library(sluice_pch OBJECT ${CMAKE_BINARY_DIR}/sluice_pch.cpp)
+target_link_libraries(sluice_pch PRIVATE sluice_flags)
+target_precompile_headers(sluice_pch PRIVATE
+  <algorithm> <array> <charconv> <chrono> <cmath> <cstdint> <cstdio> <cstring> <filesystem> <functional> <map> <memory> <mutex>
+  <optional> <set> <span> <sstream> <stdexcept> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
+
 # sluice_library(NAME SOURCES ... PUBLIC lib ... PRIVATE lib ...)
 function(sluice_library name)
   cmake_parse_arguments(A "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${A_SOURCES})
   target_link_libraries(${name} PUBLIC sluice_flags ${A_PUBLIC} PRIVATE ${A_PRIVATE})
+  target_precompile_headers(${name} REUSE_FROM sluice_pch)
 endfunction()
 
 # sluice_program(NAME [NO_MAN] DESTINATION bin|cgi-bin SOURCES ... LIBS ...): the program and, unless NO_MAN, its manual page,
@@ -44,6 +54,7 @@ function(sluice_program name)
   cmake_parse_arguments(A "NO_MAN" "DESTINATION" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS})
+  target_precompile_headers(${name} REUSE_FROM sluice_pch)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${A_DESTINATION})
   install(TARGETS ${name} RUNTIME DESTINATION ${A_DESTINATION})
   if(A_NO_MAN)
