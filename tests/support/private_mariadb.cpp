@@ -48,9 +48,15 @@ std::string found_program(const std::string& name) {
     throw std::runtime_error(name + " is missing: install mariadb-server");
 }
 
+const std::string& password_of_this_process() {
+    static const std::string password = random_hex(16);
+    return password;
+}
+
 }  // namespace
 
-PrivateMariaDb::PrivateMariaDb(MariaDbOptions options) : options_(std::move(options)), password_(random_hex(16)) {
+PrivateMariaDb::PrivateMariaDb(MariaDbOptions options)
+    : options_(std::move(options)), password_(password_of_this_process()) {
     if (options_.tcp) port_ = free_loopback_port();
     make_data_folder();
     write_accounts();

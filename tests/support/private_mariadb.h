@@ -59,7 +59,7 @@ class PrivateMariaDb {
     std::string temporary_folder() const;
     MariaDbOptions options_;
     TempDir folder_;
-    std::string password_;
+    std::string password_;  ///< one for all servers of a process: a config.xml that names another of them still fits
     int port_ = 0;
     std::unique_ptr<Subprocess> server_;
 };
