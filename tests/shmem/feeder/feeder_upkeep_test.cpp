@@ -193,7 +193,7 @@ TEST_F(FeederTurns, ViewsShowTheArray) {
     db_.workunits[2].size_class = 1;
     start();
     clock_.advance(100);
-    const auto view = look_at_array(*array_, name(), static_cast<std::int64_t>(clock_.now()));
+    const auto view = look_at_array(*array_, static_cast<std::int64_t>(clock_.now()));
     EXPECT_THAT(dump_text(view), HasSubstr("4 of 10 present"));
     EXPECT_THAT(dump_text(view), HasSubstr("app1"));
     const std::string shape = shape_text(view);
