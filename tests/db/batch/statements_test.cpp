@@ -50,10 +50,14 @@ class Statements : public BatchFixture {
         return found;
     }
     void check_plans(const Command& program) {
+        // The first feeder of a project makes this table, with a row for each host; no later one reads the hosts for
+        // it.
+        const std::string kOnceInAProject = "INSERT IGNORE INTO sluice_host_rpc ";
         static const std::map<std::string, std::string> kAliases{
             {"r", "result"}, {"w", "workunit"}, {"h", "host"}, {"hav", "host_app_version"}};
         int looked_at = 0;
         for (const std::string& statement : of_run(program)) {
+            if (statement.starts_with(kOnceInAProject)) continue;
             for (std::string how : access(statement)) {
                 ++looked_at;
                 const std::string name = how.substr(0, how.find(':')), type = how.substr(how.find(':') + 1);

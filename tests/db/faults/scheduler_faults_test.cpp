@@ -144,7 +144,8 @@ TEST_F(SchedulerFaults, WithoutItsTable) {
     const std::string config = read_file(world.folder() / "config.xml").value();
     std::string of_clerk = config;
     of_clerk.replace(of_clerk.find("<db_user>root"), 13, "<db_user>clerk");
-    of_clerk.replace(of_clerk.find("<db_passwd>"), 11, "<db_passwd>pw");
+    const auto password = of_clerk.find("<db_passwd>");
+    of_clerk.replace(password, of_clerk.find("</db_passwd>") - password, "<db_passwd>pw");
     write_file_atomically(world.folder() / "config.xml", of_clerk);
     expect_all_done_once(world.send(request_of_a_new_host()));
     const auto there = [&] {

@@ -56,9 +56,9 @@ class GoingBack : public testing::Test {
         std::ifstream in(source_dir() + "/db/going_back.sql");
         RunOptions options;
         options.stdin_text = before + std::string{std::istreambuf_iterator<char>(in), {}};
-        const RunResult result = run(
-            {"mariadb", "--no-defaults", "--batch", "--user", "root", "--socket", server_.socket().string(), "back"},
-            options);
+        std::vector<std::string> client = server_.client_command();
+        client.insert(client.end(), {"--batch", "back"});
+        const RunResult result = run(client, options);
         EXPECT_EQ(result.status, 0) << result.err;
         return result.out;
     }
