@@ -2,11 +2,14 @@
 // that the owner is dead, and between the proof and the giving back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <thread>
+#include <memory>
+#include <optional>
 #include <vector>
 
+#include "sluice/base/rng.h"
 #include "src/shmem/claim_table.h"
 
 namespace sluice::test {
@@ -98,41 +101,78 @@ TEST_F(ClaimTableTest, AnEntryThatIsFreedByNobodyBecomesFree) {
     EXPECT_TRUE(table_.enter(kFirst));
 }
 
-/// Processes come, claim, die with their claim or leave in order, and enter where others have been, while the feeder
-/// gives back: a living one's claim is never taken, a dead one's always comes back.
-TEST_F(ClaimTableTest, NoLivingOwnersClaimIsTakenWhateverTheOrder) {
-    constexpr int kThreads = 3, kLives = 3000;
-    make(2);
-    std::vector<std::atomic<bool>> dead(kThreads * kLives + 1);
-    std::atomic<int> running{kThreads}, stolen{0}, claims{0};
-    const auto process = [&](int thread) {
-        for (int life = 0; life < kLives; ++life) {
-            const int pid = thread * kLives + life + 1;
-            const ProcessId self{pid, 7};
-            auto entry = table_.enter(self);
-            for (; !entry; entry = table_.enter(self)) std::this_thread::yield();
-            const auto slot = static_cast<std::uint32_t>(pid) % kSlots;
-            const bool holds = claim(slot, *entry);
-            if (holds) ++claims;
-            if (life % 3 == 0) {
-                dead[static_cast<std::size_t>(pid)] = true;  // killed: claim and entry stay
-                continue;
-            }
-            if (holds && !release(slot, *entry)) ++stolen;
-            table_.leave(*entry, self);
-            dead[static_cast<std::size_t>(pid)] = true;
+/// Processes come, claim, die with their claim or leave in order, and enter where others have been; all that happens
+/// between the feeder's look at an entry and its proof as well. A living one's claim is never taken, a dead one's
+/// always comes back.
+class Crowd {
+  public:
+    Crowd(ClaimTable& table, std::uint64_t seed) : table_(table), rng_(make_seeded_rng(seed)) {}
+
+    bool is_dead(const ProcessId& p) {
+        for (std::uint64_t n = rng_->below(4); n > 0; --n) step();
+        return std::none_of(living_.begin(), living_.end(), [&](const Process& l) { return l.id == p; });
+    }
+    void step() {
+        if (living_.size() < 4 && rng_->below(2) == 0) {
+            const ProcessId id{++last_pid_, 7};
+            if (const auto entry = table_.enter(id)) living_.push_back({id, *entry, {}});
+        } else if (!living_.empty()) {
+            act(rng_->below(living_.size()));
         }
-        --running;
+    }
+    /// Every claim that a living process made is there still.
+    bool all_hold() const {
+        return std::all_of(living_.begin(), living_.end(), [&](const Process& p) {
+            return !p.slot || table_.slot(*p.slot).word == with_state(word_of(*p.slot), p.entry, WordState::kClaimed);
+        });
+    }
+    void end_all() { living_.clear(); }
+    int claims() const { return claims_; }
+
+    static std::uint64_t word_of(std::uint32_t slot) { return make_word(100 + slot, 0, WordState::kPresent); }
+
+  private:
+    struct Process {
+        ProcessId id;
+        std::uint32_t entry;
+        std::optional<std::uint32_t> slot;
     };
-    std::vector<std::thread> threads;
-    for (int t = 0; t < kThreads; ++t) threads.emplace_back(process, t);
-    const auto is_dead = [&](const ProcessId& p) { return dead[static_cast<std::size_t>(p.pid)].load(); };
-    while (running > 0) table_.give_back(is_dead);
-    for (auto& t : threads) t.join();
-    table_.give_back(is_dead);
-    EXPECT_EQ(stolen, 0);
+    void act(std::size_t which) {
+        Process& p = living_[which];
+        const auto gone = living_.begin() + static_cast<std::ptrdiff_t>(which);
+        if (rng_->below(4) == 0) {
+            living_.erase(gone);  // killed: entry and claim stay
+        } else if (!p.slot) {
+            const auto slot = static_cast<std::uint32_t>(rng_->below(kSlots));
+            std::uint64_t seen = word_of(slot);
+            const std::uint64_t mine = with_state(seen, p.entry, WordState::kClaimed);
+            if (table_.slot(slot).word.compare_exchange_strong(seen, mine)) p.slot = slot, ++claims_;
+        } else {
+            table_.slot(*p.slot).word = word_of(*p.slot);
+            table_.leave(p.entry, p.id);
+            living_.erase(gone);
+        }
+    }
+
+    ClaimTable& table_;
+    std::unique_ptr<Rng> rng_;
+    std::vector<Process> living_;
+    std::int32_t last_pid_ = 0;
+    int claims_ = 0;
+};
+
+TEST_F(ClaimTableTest, NoLivingOwnersClaimIsTakenWhateverTheOrder) {
+    make(2);
+    Crowd crowd(table_, 11);
+    for (int turn = 0; turn < 20000; ++turn) {
+        crowd.step();
+        table_.give_back([&](const ProcessId& p) { return crowd.is_dead(p); });
+        ASSERT_TRUE(crowd.all_hold()) << turn;
+    }
+    EXPECT_GT(crowd.claims(), 1000);
+    crowd.end_all();
+    table_.give_back([](const ProcessId&) { return true; });
     EXPECT_EQ(table_.claimed(), 0u);
-    EXPECT_GT(claims, 100);
 }
 
 }  // namespace
