@@ -170,8 +170,10 @@ void make_folders(const RunContext& context) {
     }
     // The web server's account, which writes these too, can't make files that ours may write to.
     for (const char* name : {"scheduler.log", "file_upload_handler.log"}) {
-        const int fd = ::open((context.folders.log / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0664);
-        if (fd >= 0) ::close(fd);
+        const int fd = ::open((context.folders.log / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0660);
+        if (fd < 0) continue;
+        ::fchmod(fd, 0660);  // whatever the umask
+        ::close(fd);
     }
 }
 

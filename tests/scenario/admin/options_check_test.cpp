@@ -23,7 +23,7 @@ class OptionsCheck : public testing::Test {
         const KeyPairText pair = generate_key_pair();
         for (const char* kind : {"upload", "code_sign"}) {
             dir_.write(std::string("keys/") + kind + "_public", pair.public_key);
-            dir_.write(std::string("keys/") + kind + "_private", pair.private_key);
+            fs::permissions(dir_.write(std::string("keys/") + kind + "_private", pair.private_key), fs::perms(0600));
         }
         fs::create_directories(dir_ / "upload");
         fs::create_directories(dir_ / "download");
@@ -31,9 +31,11 @@ class OptionsCheck : public testing::Test {
         config("");
     }
     void config(const std::string& options, const std::string& more = "") {
-        dir_.write("config.xml", "<boinc>\n<config>\n<db_name>d</db_name>\n" + options +
-                                     "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" +
-                                     more + "</boinc>\n");
+        const fs::path file =
+            dir_.write("config.xml", "<boinc>\n<config>\n<db_name>d</db_name>\n" + options +
+                                         "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" +
+                                         more + "</boinc>\n");
+        fs::permissions(file, fs::perms(0640));
     }
     RunResult check(const fs::path& what) {
         RunOptions options;

@@ -14,7 +14,7 @@ TEST_F(StartTest, LogsThatTheWebServerWritesTooAreMadeByTheProject) {
     config("");
     dir_.write("log_" + host_ + "/file_upload_handler.log", "kept\n");
     EXPECT_EQ(run_program("start").status, 0);
-    EXPECT_EQ(fs::status(log_dir() / "scheduler.log").permissions(), fs::perms(0664));
+    EXPECT_EQ(fs::status(log_dir() / "scheduler.log").permissions(), fs::perms(0660));
     EXPECT_EQ(text_of(log_dir() / "file_upload_handler.log"), "kept\n");
 }
 

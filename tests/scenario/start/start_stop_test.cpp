@@ -33,7 +33,7 @@ TEST_F(StartTest, DaemonsRunInTheirPlaceUntilStopped) {
     EXPECT_EQ(text_of(pid_dir() / "napper.pid"), std::to_string(pid) + "\n");
     EXPECT_THAT(text_of(log_dir() / "napper.log"),
                 AllOf(HasSubstr("Executing command: napper -d 3 'two words'"), HasSubstr("-d 3 two words"),
-                      HasSubstr((dir_ / ("tmp_" + host_)).string()), HasSubstr("umask 0002")));
+                      HasSubstr((dir_ / ("tmp_" + host_)).string()), HasSubstr("umask 0022")));
     EXPECT_FALSE(exists("stop_daemons"));
     EXPECT_FALSE(exists("stop_sched"));
     EXPECT_NE(::getsid(pid), ::getsid(0));
