@@ -9,7 +9,10 @@ set -euo pipefail
 mode=$1 source=$2 build=$3
 . "$source/config/demo/account.sh"
 if [ "$mode" = killed ] && [ "$(id -u)" -eq 0 ] && as_account test -r "$0" -a -x "$build/bin/start"; then
-    # It starts a server itself: all of it runs as the account that quickstart would take.
+    # It starts a server itself: all of it runs as the account that quickstart would take. The list of what was installed is
+    # the one file of a build that an installation writes.
+    touch "$build/install_manifest.txt"
+    chown "$(run_account)" "$build/install_manifest.txt"
     cd /
     exec setpriv --reuid="$(run_account)" --regid="$(id -g "$(run_account)")" --clear-groups env HOME=/nonexistent bash "$0" "$@"
 fi
