@@ -9,15 +9,13 @@
 #include <cerrno>
 #include <vector>
 
+#include "acceptor_connection.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::size_t kRead = 64 * 1024;
-/// What is read while a question is under way comes on top: together at most kBeginning.
-constexpr std::size_t kAskAt = kBeginning - kRead;
 /// Web servers allow headers of some KB; the variables are made of them.
 constexpr std::size_t kMostParams = 64 * 1024;
 /// What epoll says of a connection is its serial above this; below are file descriptors.
@@ -38,30 +36,13 @@ std::size_t room_for_connections(std::size_t wanted) {
 
 }  // namespace
 
-struct Acceptor::Connection {
-    Connection(Serial s, int f, Clock::time_point now) : serial(s), fd(f), since(now), start(now) {}
-    Serial serial;
-    OwnedFd fd;
-    fastcgi::RecordReader reader;
-    Phase phase = Phase::kIdle;
-    Clock::time_point since;  ///< of this phase
-    // The request.
-    Clock::time_point start;
-    std::uint16_t id = 0;
-    bool keep = false, params_ended = false, ended = false;
-    HeldRequest held;
-    std::size_t received = 0, allowed = kAskAt;
-    bool asked = false, cut = false;  ///< cut: of its body only the beginning is held
-    std::string out;
-    std::size_t written = 0;
-};
-
 struct Acceptor::Sink final : fastcgi::RecordSink {
     Sink(Acceptor& a, Connection& c) : acceptor(a), connection(c) {}
     bool on_content(fastcgi::RecordType type, std::uint16_t id, std::string_view piece) override {
         Connection& c = connection;
         if (type == fastcgi::kBeginRequest) return acceptor.begin(c, id, piece);
-        if (id == 0) return c.phase == Phase::kIdle;  // a question about the program: web servers do not wait for it
+        if (type == fastcgi::kGetValues) return acceptor.on_question(c, piece);
+        if (id == 0) return c.phase == Phase::kIdle;
         const bool reading = c.phase == Phase::kReading || c.phase == Phase::kAsking;
         if (!reading || id != c.id) return false;
         if (type == fastcgi::kParams) return acceptor.take_params(c, piece);
@@ -131,6 +112,7 @@ void Acceptor::accept_some() {
         OwnedFd fd(::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         const bool full = fd.get() < 0 && (errno == EMFILE || errno == ENFILE);
         if (fd.get() < 0 && !full) return;
+        if (!full && may_connect && !may_connect(fd.get())) continue;
         if (full || connections_.size() >= limits_.connections) {
             complain("too many connections at a time: the slowest are closed");
             if (!close_slowest() || full) return;
@@ -306,7 +288,7 @@ void Acceptor::on_writable(Connection& c) {
     c.out = std::string();
     c.received = 0;
     c.allowed = kAskAt;
-    c.params_ended = c.ended = c.asked = c.cut = false;
+    c.params_ended = c.ended = c.asked = c.cut = c.relay = false;
     set_phase(c, Phase::kIdle);
 }
 
@@ -314,73 +296,6 @@ void Acceptor::close(Connection& c) {
     set_phase(c, Phase::kIdle);
     held_ -= c.held.size();
     connections_.erase(c.serial);
-}
-
-/// False: none can be spared.
-bool Acceptor::close_slowest() {
-    Connection* slowest = nullptr;
-    double least = 0;
-    for (const auto& [serial, c] : connections_) {
-        if (c->phase != Phase::kIdle && c->phase != Phase::kReading) continue;
-        const double seconds = std::chrono::duration<double>(now_ - c->start).count();
-        const double rate = static_cast<double>(c->received) / std::max(seconds, 1.0);
-        if (slowest != nullptr && rate >= least) continue;
-        slowest = c.get();
-        least = rate;
-    }
-    if (slowest != nullptr) close(*slowest);
-    return slowest != nullptr;
-}
-
-void Acceptor::close_longest() {
-    Connection* longest = nullptr;
-    for (const auto& [serial, c] : connections_)
-        if (c->phase == Phase::kReading && (longest == nullptr || c->held.size() > longest->held.size()))
-            longest = c.get();
-    complain("too much is held of unfinished requests: the longest are closed");
-    if (longest != nullptr) close(*longest);
-}
-
-void Acceptor::close_late() {
-    swept_ = now_;
-    std::vector<Connection*> late, unanswered;
-    for (const auto& [serial, c] : connections_) {
-        switch (c->phase) {
-            case Phase::kReading:
-                if (now_ > limits_.pace.until(c->start, c->received)) late.push_back(c.get());
-                break;
-            case Phase::kIdle:
-            case Phase::kWriting:
-                if (now_ - c->since > limits_.keep_idle) late.push_back(c.get());
-                break;
-            case Phase::kAsking:
-            case Phase::kWaiting:
-                if (now_ - c->since > limits_.patience) unanswered.push_back(c.get());
-                break;
-            case Phase::kServing: break;  // it may have been committed: whoever asked decides how long to wait
-        }
-    }
-    if (!late.empty()) complain("connections that came too slowly or did nothing for long are closed");
-    for (Connection* c : late) close(*c);
-    for (Connection* c : unanswered) answer(*c, sorry_);
-}
-
-void Acceptor::complain(const char* what) {
-    constexpr std::chrono::seconds kPause{60};
-    if (complained_ != Clock::time_point() && now_ - complained_ < kPause) return;
-    complained_ = now_;
-    log_warning("{} (now {}, {} bytes held; said once a minute)", what, connections_.size(), held_);
-}
-
-void Acceptor::stop_listening() {
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_, nullptr);
-    std::vector<Connection*> unfinished;
-    for (const auto& [serial, c] : connections_) {
-        c->keep = false;
-        if (c->phase == Phase::kIdle || c->phase == Phase::kReading || c->phase == Phase::kAsking)
-            unfinished.push_back(c.get());
-    }
-    for (Connection* c : unfinished) close(*c);
 }
 
 }  // namespace sluice

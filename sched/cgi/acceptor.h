@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -41,6 +42,8 @@ class Acceptor {
     bool busy() const { return unanswered_ > 0; }
     /// Also wakes turn().
     void watch(int fd);
+    /// Asked of each new connection; empty: all may.
+    std::function<bool(int fd)> may_connect;
 
   private:
     enum class Phase {
@@ -59,6 +62,7 @@ class Acceptor {
     void on_event(std::uint64_t what, std::uint32_t events);
     void on_readable(Connection& c);
     void on_writable(Connection& c);
+    bool on_question(Connection& c, std::string_view piece);
     bool begin(Connection& c, std::uint16_t id, std::string_view content);
     bool take_params(Connection& c, std::string_view piece);
     bool take_body(Connection& c, std::string_view piece);
@@ -70,6 +74,7 @@ class Acceptor {
     void on_reply(Serial serial, std::string_view text);
     void answer(Connection& c, std::string_view text);
     void close(Connection& c);
+    void refuse(Connection& c);
     bool close_slowest();
     void close_longest();
     void close_late();
@@ -86,6 +91,7 @@ class Acceptor {
     std::deque<Serial> queue_;  ///< who wants a worker (some may be gone)
     std::size_t held_ = 0;      ///< bytes of requests that no worker has
     std::size_t unanswered_ = 0;
+    bool stopping_ = false;
     Clock::time_point now_ = Clock::now(), swept_ = now_, complained_{};
 };
 

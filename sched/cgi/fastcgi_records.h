@@ -7,7 +7,15 @@
 
 namespace sluice::fastcgi {
 
-enum RecordType : std::uint8_t { kBeginRequest = 1, kEndRequest = 3, kParams = 4, kStdin = 5, kStdout = 6 };
+enum RecordType : std::uint8_t {
+    kBeginRequest = 1,
+    kEndRequest = 3,
+    kParams = 4,
+    kStdin = 5,
+    kStdout = 6,
+    kGetValues = 9,
+    kGetValuesResult = 10
+};
 
 /// What a reader of records is told. Long contents come in several pieces; a record without any has one empty piece.
 class RecordSink {

@@ -15,10 +15,13 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "acceptor.h"
+#include "relay_protocol.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/project.h"
 
 namespace sluice {
 namespace {
@@ -113,7 +116,30 @@ void end_all(Acceptor& acceptor, WorkerPool& workers) {
     }
 }
 
+/// The socket's mode says the same; it may have been changed.
+bool is_of(int fd, gid_t group) {
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+    if (peer.uid == ::geteuid() || peer.uid == 0 || peer.gid == group) return true;
+    std::vector<gid_t> groups(1024);
+    size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0) return false;
+    groups.resize(size / sizeof(gid_t));
+    return std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
 }  // namespace
+
+std::string place_for_relays(const std::filesystem::path& project) {
+    const auto folder = project / (relay::kSocketFolder + short_host_name());
+    std::error_code error;
+    std::filesystem::create_directory(folder, project, error);  // with the project's mode
+    if (error) cant_listen(folder / relay::kSocket, error.message());
+    std::filesystem::current_path(project / "cgi-bin", error);
+    if (error) return folder / relay::kSocket;
+    return "../" + folder.filename().string() + "/" + relay::kSocket;  // paths of sockets are short
+}
 
 int serve_workers(const ListenOptions& options, const std::function<int()>& worker, const std::string& sorry) {
     const bool path = options.address.find('/') != std::string::npos;
@@ -127,6 +153,9 @@ int serve_workers(const ListenOptions& options, const std::function<int()>& work
     WorkerPool workers(options.workers, worker, outside);
     Acceptor acceptor(socket.get(), workers, {}, sorry);
     acceptor.watch(told.get());
+    struct stat at {};
+    if (options.for_relays && ::stat(options.address.c_str(), &at) == 0)
+        acceptor.may_connect = [group = at.st_gid](int fd) { return is_of(fd, group); };
     for (workers.adjust(Clock::now()); !told_to_end(told.get()); workers.reap()) acceptor.turn();
     if (path) ::unlink(options.address.c_str());
     end_all(acceptor, workers);

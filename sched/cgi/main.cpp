@@ -1,10 +1,12 @@
-// cgi: the scheduler. Stands for upstream's cgi and fcgi: a web server starts it as CGI (one request, stdin to stdout)
-// or as FastCGI (many requests over a socket). Every request gets exactly one well-formed reply and exit status 0,
-// whatever is wrong with the project.
+// The scheduler. Stands for upstream's cgi and fcgi: started by a web server through cgi-bin/cgi (sched/relay) as CGI
+// (one request, stdin to stdout) or as FastCGI (many requests over a socket), or as bin/scheduler, the resident program
+// that serves the requests of all of them. Every request gets exactly one well-formed reply and exit status 0, whatever
+// is wrong with the project.
 #include <cstdlib>
 #include <iostream>
 
 #include "listen.h"
+#include "relay_protocol.h"
 #include "sched/rpc/messages.h"
 #include "sched/rpc/reply.h"
 #include "scheduler.h"
@@ -30,6 +32,9 @@ bool started_by_web_server() {
     return std::getenv("GATEWAY_INTERFACE") != nullptr || std::getenv("REQUEST_METHOD") != nullptr;
 }
 
+/// Under that name it is resident where nothing else is asked for.
+bool called_scheduler(std::string_view path) { return path.substr(path.rfind('/') + 1) == "scheduler"; }
+
 /// "8" or "2-8".
 std::optional<WorkerLimits> worker_limits(const std::string& text) {
     const std::size_t dash = text.find('-');
@@ -41,9 +46,14 @@ std::optional<WorkerLimits> worker_limits(const std::string& text) {
 
 std::optional<int> parse_options(int argc, char** argv, Options& options) {
     std::string processes = "2-8";
-    CommandLine line("cgi", "the scheduler: hands out jobs to clients and takes their results",
-                     "Started by the web server, as CGI or as FastCGI program. Reads a request from standard input and "
-                     "writes the reply to standard output.");
+    const bool resident = called_scheduler(argv[0]);
+    CommandLine line(
+        resident ? "scheduler" : "cgi", "the scheduler: hands out jobs to clients and takes their results",
+        resident
+            ? "Resident: serves the requests that cgi-bin/cgi hands to it, with database connections that stay open. "
+              "One of the <daemons>; its socket is PROJECT/pid_HOST/scheduler.sock unless --listen names another."
+            : "Started by the web server, as CGI or as FastCGI program. Reads a request from standard input and "
+              "writes the reply to standard output. Where the resident scheduler(1) runs, that does the work.");
     line.flag("--batch", options.scheduler.batch,
               "standard input holds many requests; their sequence numbers are not checked");
     line.flag("--debug_log", options.scheduler.debug_log, "log to ./debug_log, and answer even if stop_sched exists");
@@ -56,7 +66,9 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
         "N");
     line.section(
         "FILES",
-        "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/stop_sched: while it exists, clients are told to "
+        "PROJECT/log_HOST/scheduler.log: the log.\nPROJECT/relay_only: while it exists, cgi leaves all work to the "
+        "resident scheduler and runs none of its own: the web server's account then needs no config.xml, password or "
+        "key.\nPROJECT/stop_sched: while it exists, clients are told to "
         "come back later.\nPROJECT/debug_sched: while it exists, the last request and reply of each host are left "
         "in the current folder.\nPROJECT/config.xml and the files beside it are read again when they change.");
     line.section(
@@ -70,6 +82,7 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
     const auto workers = worker_limits(processes);
     if (!workers) return line.fail("--processes is a number from 1 to 1000, or two of them as 2-8");
     options.listen.workers = *workers;
+    options.listen.for_relays = resident && options.listen.address.empty() && !options.scheduler.batch;
     return std::nullopt;
 }
 
@@ -113,15 +126,17 @@ int main(int argc, char** argv) {
     Options options;
     if (!started_by_web_server())
         if (const auto status = parse_options(argc, argv, options)) return *status;
-    if (options.listen.address.empty()) return serve(*make_gateway(), options.scheduler);
+    if (options.listen.address.empty() && !options.listen.for_relays) return serve(*make_gateway(), options.scheduler);
+    const char* name = options.listen.for_relays ? "scheduler" : "cgi --listen";
     try {
-        if (::geteuid() == 0) refuse_root("cgi --listen", find_project_dir());
-        constexpr double kDelay = 60;
+        const std::filesystem::path project = find_project_dir();
+        if (::geteuid() == 0) refuse_root(name, project);
+        if (options.listen.for_relays) options.listen.address = place_for_relays(project);
         return serve_workers(
             options.listen, [&] { return work(options.scheduler); },
-            write_early_reply("Server error: try again later", kDelay, false));
+            write_early_reply(relay::kSorry, relay::kSorryDelay, false));
     } catch (const Error& e) {
-        std::cerr << "cgi: " << e.what() << "\n";
+        std::cerr << name << ": " << e.what() << "\n";
         return 1;
     }
 }

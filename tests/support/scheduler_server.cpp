@@ -4,7 +4,10 @@
 #include <grp.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <stdexcept>
+
+#include "sluice/base/project.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {
@@ -14,6 +17,7 @@ std::string name_of(Served how) {
         case Served::kCgi: return "Cgi";
         case Served::kFcgid: return "Fcgid";
         case Served::kListen: return "Listen";
+        case Served::kRelay: return "Relay";
         case Served::kSpawnFcgi: return "SpawnFcgi";
     }
     return "";
@@ -26,8 +30,9 @@ SchedulerServer::SchedulerServer(TestProject& project, Served how, const std::st
     options.port = port_;
     options.env = project_.env();
     options.more = more;
-    if (how == Served::kCgi || how == Served::kFcgid) {
-        options.mode = how == Served::kCgi ? ApacheMode::kCgid : ApacheMode::kFcgid;
+    if (how == Served::kRelay) start_backend();
+    if (how == Served::kCgi || how == Served::kFcgid || how == Served::kRelay) {
+        options.mode = how == Served::kFcgid ? ApacheMode::kFcgid : ApacheMode::kCgid;
         options.include = project_.apache_fragment(how == Served::kFcgid);
     } else {
         options.mode = ApacheMode::kProxy;
@@ -48,7 +53,13 @@ SchedulerServer::~SchedulerServer() {
 
 void SchedulerServer::start_backend() {
     const std::string cgi = sluice::test::binary_dir() + "/cgi-bin/cgi";
-    if (how_ == Served::kListen) {
+    if (how_ == Served::kRelay) {
+        std::ofstream(project_.folder() / "relay_only") << "";
+        backend_ = std::make_unique<Subprocess>(
+            std::vector<std::string>{sluice::test::binary_dir() + "/bin/scheduler", "--processes", "4"},
+            project_.run_options());
+        if (!backend_->wait_for_output("listening on")) throw std::runtime_error("scheduler: " + backend_->err());
+    } else if (how_ == Served::kListen) {
         // Apache connects as another user: the socket gets the group of its folder.
         if (const group* web = ::geteuid() == 0 ? ::getgrnam("www-data") : nullptr)
             if (::chown(project_.folder().c_str(), static_cast<uid_t>(-1), web->gr_gid) != 0)
@@ -65,6 +76,11 @@ void SchedulerServer::start_backend() {
             !backend_->running())
             throw std::runtime_error("spawn-fcgi: " + backend_->err());
     }
+}
+
+std::filesystem::path SchedulerServer::socket() const {
+    if (how_ == Served::kRelay) return project_.folder() / ("pid_" + short_host_name()) / "scheduler.sock";
+    return project_.folder() / "cgi.sock";
 }
 
 std::string SchedulerServer::logs() const {

@@ -13,6 +13,7 @@ enum class Served {
     kCgi,        ///< mod_cgid: a process a request
     kFcgid,      ///< mod_fcgid starts FastCGI processes
     kListen,     ///< mod_proxy_fcgi to `cgi --listen` at a Unix socket
+    kRelay,      ///< mod_cgid; the relay hands every request to the resident `scheduler`, and may do nothing else
     kSpawnFcgi,  ///< mod_proxy_fcgi to a `cgi` that Debian's spawn-fcgi started at a TCP port
 };
 std::string name_of(Served how);
@@ -28,9 +29,9 @@ class SchedulerServer {
     }
     int port() const { return port_; }
     PrivateApache& apache() { return *apache_; }
-    /// The FastCGI server of its own (kListen, kSpawnFcgi).
+    /// The FastCGI server of its own (kListen, kRelay, kSpawnFcgi).
     Subprocess& backend() { return *backend_; }
-    std::filesystem::path socket() const { return project_.folder() / "cgi.sock"; }
+    std::filesystem::path socket() const;
     /// log_HOST/scheduler.log, Apache's error log and what the FastCGI server printed.
     std::string logs() const;
 

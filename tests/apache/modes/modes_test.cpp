@@ -172,7 +172,9 @@ TEST_P(Modes, AGracefulRestartOfApacheEndsInService) {
     EXPECT_TRUE(work_flows()) << served_->logs();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Modes, testing::Values(Served::kCgi, Served::kFcgid, Served::kListen, Served::kSpawnFcgi),
+INSTANTIATE_TEST_SUITE_P(All, Modes,
+                         testing::Values(Served::kCgi, Served::kFcgid, Served::kListen, Served::kRelay,
+                                         Served::kSpawnFcgi),
                          [](const auto& how) { return name_of(how.param); });
 
 /// FastCGI servers that Apache has not started end by themselves.
@@ -208,7 +210,7 @@ TEST_P(Ending, IdleItEndsAtOnce) {
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Ending, testing::Values(Served::kListen, Served::kSpawnFcgi),
+INSTANTIATE_TEST_SUITE_P(All, Ending, testing::Values(Served::kListen, Served::kRelay, Served::kSpawnFcgi),
                          [](const auto& how) { return name_of(how.param); });
 
 class Listen : public Modes {};
@@ -226,6 +228,7 @@ TEST_P(Listen, AKilledWorkerIsReplaced) {
 }
 
 TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
+    const bool relay = GetParam() == Served::kRelay;
     ASSERT_TRUE(work_flows());
     const auto workers = pids_in_log();
     served_->backend().send_signal(SIGKILL);
@@ -236,8 +239,9 @@ TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
     }));
     // Its socket is left over and in nobody's way.
     EXPECT_TRUE(fs::exists(served_->socket()));
-    const std::vector<std::string> command{sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen",
-                                           served_->socket().string()};
+    std::vector<std::string> command{sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen",
+                                     served_->socket().string()};
+    if (relay) command = {sluice::test::binary_dir() + "/bin/scheduler"};
     Subprocess again(command, project_.run_options());
     EXPECT_TRUE(again.wait_for_output("listening on")) << again.err();
     EXPECT_TRUE(work_flows()) << served_->logs();
@@ -248,7 +252,7 @@ TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
     EXPECT_EQ(again.wait(30).value_or(RunResult{}).status, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Listen, testing::Values(Served::kListen),
+INSTANTIATE_TEST_SUITE_P(All, Listen, testing::Values(Served::kListen, Served::kRelay),
                          [](const auto& how) { return name_of(how.param); });
 
 /// Started under an account of its own that may have no second process (root may, so it becomes somebody else).

@@ -1,0 +1,37 @@
+#pragma once
+// What passes between the relay (sched/relay, a process a request) and the resident scheduler (`scheduler`, `cgi
+// --listen`): FastCGI. Before its request the relay asks with GET_VALUES whether it will be served, so that nothing was
+// said that could be done twice when it has to do the work in another way.
+#include <string_view>
+
+namespace sluice::relay {
+
+/// The value asked for and, where the request may follow, given in GET_VALUES_RESULT. To be changed with anything
+/// below: a resident program of another version is left alone.
+inline constexpr const char* kName = "SLUICE_RELAY";
+inline constexpr const char* kVersion = "1";
+/// In the protocol status of END_REQUEST: nothing was done, somebody else may (FCGI_OVERLOADED).
+inline constexpr char kRefused = 2;
+
+/// Below PROJECT: pid_HOST with the short host name, then this. <pid_HOST_dir> is not heeded: the relay reads no
+/// config.xml.
+inline constexpr const char* kSocketFolder = "pid_";
+inline constexpr const char* kSocket = "scheduler.sock";
+/// PROJECT/relay_only: while it exists the web server's account runs no scheduler of its own.
+inline constexpr const char* kRelayOnly = "relay_only";
+
+/// Variables of a request that are handed on; no other is.
+inline constexpr const char* kVariables[] = {"REMOTE_ADDR", "HTTP_X_FORWARDED_FOR", "REQUEST_METHOD", "CONTENT_TYPE",
+                                             "HTTP_ACCEPT", "HTTP_USER_AGENT",      "CONTENT_LENGTH"};
+
+/// What write_early_reply() says of kSorry for a minute.
+inline constexpr const char* kSorry = "Server error: try again later";
+inline constexpr double kSorryDelay = 60;
+inline constexpr std::string_view kSorryReply =
+    "Content-type: text/plain\n\n<scheduler_reply>\n"
+    "    <message priority=\"low\">Server error: try again later</message>\n"
+    "    <request_delay>60</request_delay>\n"
+    "    <project_is_down/>\n"
+    "</scheduler_reply>\n";
+
+}  // namespace sluice::relay

@@ -1,0 +1,134 @@
+// cgi: what a web server starts for each request. Hands it to the resident scheduler (bin/scheduler) over a Unix
+// socket, which saves a process's start and a connection to the database; where none answers, or when it is started in
+// another way (as FastCGI program, with options), it becomes the scheduler itself. Needs no configuration, key or
+// password.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "resident.h"
+#include "sched/cgi/gateway.h"
+#include "sched/cgi/relay_protocol.h"
+#include "stdin_body.h"
+
+using namespace sluice;
+using namespace sluice::relay;
+
+namespace {
+
+/// Of a body so much is kept, to be given to a scheduler of our own if the resident one refuses the request.
+constexpr std::size_t kKept = kBeginning;
+
+void print(int fd, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t n = ::write(fd, text.data(), text.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return;
+        text.remove_prefix(static_cast<std::size_t>(n));
+    }
+}
+
+[[noreturn]] void give_up(const std::string& why) {
+    print(STDERR_FILENO, "cgi: " + why + "; the client is told to try again later\n");
+    print(STDOUT_FILENO, kSorryReply);
+    ::_exit(0);
+}
+
+/// libfcgi's rule: the standard input of a FastCGI program is a socket that listens.
+bool is_fastcgi() {
+    sockaddr peer{};
+    socklen_t size = sizeof peer;
+    return ::getpeername(STDIN_FILENO, &peer, &size) != 0 && errno == ENOTCONN;
+}
+
+bool by_web_server() { return std::getenv("GATEWAY_INTERFACE") != nullptr || std::getenv("REQUEST_METHOD") != nullptr; }
+
+/// $BOINC_PROJECT_DIR, else "." or ".." with a config.xml; empty: neither.
+std::string find_project() {
+    const char* named = std::getenv("BOINC_PROJECT_DIR");
+    if (named != nullptr && *named != '\0') return named;
+    if (::access("config.xml", F_OK) == 0) return ".";
+    return ::access("../config.xml", F_OK) == 0 ? ".." : "";
+}
+
+std::string own_prefix() {
+    char path[4096];
+    const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
+    const std::string self(path, n > 0 ? static_cast<std::size_t>(n) : 0);
+    const std::size_t folder = self.rfind('/');
+    return folder == std::string::npos ? "." : self.substr(0, folder) + "/..";
+}
+
+[[noreturn]] void become_scheduler(const std::string& project, char** argv) {
+    char name[] = "cgi";
+    argv[0] = name;
+    const std::string beside = own_prefix() + "/bin/scheduler", of_project = project + "/bin/scheduler";
+    for (const char* path : {beside.c_str(), of_project.c_str(), SLUICE_SCHEDULER}) ::execv(path, argv);
+    give_up(std::string("no resident scheduler answers (bin/start starts it), and ") + beside +
+            " can't be run: " + std::strerror(errno) + "; copy it there from the installation");
+}
+
+/// With what was read of the request as its standard input.
+[[noreturn]] void become_scheduler(const std::string& project, char** argv, std::string_view body) {
+    const int file = ::memfd_create("sluice request", MFD_CLOEXEC);
+    print(file, body);
+    ::lseek(file, 0, SEEK_SET);
+    if (file < 0 || ::dup2(file, STDIN_FILENO) < 0) give_up("no room for the request");
+    ::setenv("CONTENT_LENGTH", std::to_string(body.size()).c_str(), 1);
+    become_scheduler(project, argv);
+}
+
+std::string variables() {
+    std::string pairs;
+    for (const char* name : kVariables)
+        if (const char* value = std::getenv(name); value != nullptr) pairs += fastcgi::pair(name, value);
+    return pairs.substr(0, 65535);
+}
+
+/// The whole of a short request is read before anybody is asked; of a long one this much.
+std::string read_beginning(StdinBody& body) {
+    std::string text;
+    while (!body.ended() && text.size() < kKept) text += body.next();
+    return text;
+}
+
+int relay_request(const std::string& project, char** argv) {
+    const bool only = ::access((project + "/" + kRelayOnly).c_str(), F_OK) == 0;
+    Resident resident;
+    if (!resident.connect(project)) {
+        if (only) give_up("no resident scheduler answers, and " + project + "/" + kRelayOnly + " forbids another");
+        become_scheduler(project, argv);
+    }
+    StdinBody body;
+    const std::string beginning = read_beginning(body);
+    bool sent = resident.send(variables(), beginning);
+    while (sent && !body.ended()) sent = resident.send_more(body.next());
+    if (sent) resident.send_end();
+    switch (resident.reply()) {
+        case Resident::Outcome::kAnswered: return 0;
+        case Resident::Outcome::kRefused:
+            if (!only && body.ended()) become_scheduler(project, argv, beginning);
+            give_up("the resident scheduler is ending or has no room");
+        case Resident::Outcome::kLost: break;
+    }
+    if (!resident.began()) give_up("the resident scheduler gave no reply");
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    ::signal(SIGPIPE, SIG_IGN);
+    const std::string project = find_project();
+    const bool asked = by_web_server() || argc == 1;
+    if (!asked || project.empty() || is_fastcgi()) become_scheduler(project, argv);
+    return relay_request(project, argv);
+}

@@ -1,0 +1,140 @@
+#include "resident.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "sched/cgi/relay_protocol.h"
+
+namespace sluice::relay {
+namespace {
+
+constexpr std::uint16_t kId = 1;
+/// A resident program answers the first question at once; who does not is stopped or overwhelmed.
+constexpr timeval kForAnAnswer{2, 0};
+/// Longer than the resident program waits for a worker and a worker for the database.
+constexpr timeval kForAReply{300, 0};
+constexpr std::size_t kBeginContent = 8, kEndContent = 8;
+
+void wait_at_most(int fd, const timeval& time) {
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+bool entitled(int fd, const std::string& project) {
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    struct stat folder {};
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || ::stat(project.c_str(), &folder) != 0)
+        return false;
+    return peer.uid == folder.st_uid || peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+std::string short_host_name() {
+    char name[256] = "";
+    ::gethostname(name, sizeof name - 1);
+    return {name, std::strcspn(name, ".")};
+}
+
+bool write_out(std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;  // the client went away
+        text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+}
+
+}  // namespace
+
+struct Resident::Sink final : fastcgi::RecordSink {
+    explicit Sink(Resident& r) : resident(r) {}
+    bool on_content(fastcgi::RecordType type, std::uint16_t, std::string_view piece) override {
+        if (type == fastcgi::kGetValuesResult) resident.values_ += piece;
+        if (type == fastcgi::kEndRequest) resident.end_ += piece;
+        if (type != fastcgi::kStdout || piece.empty()) return resident.values_.size() + resident.end_.size() < 1024;
+        resident.began_ = true;
+        return write_out(piece);
+    }
+    Resident& resident;
+};
+
+Resident::~Resident() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+bool Resident::connect(const std::string& project) {
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    const std::string path = project + "/" + kSocketFolder + short_host_name() + "/" + kSocket;
+    if (path.size() >= sizeof at.sun_path) return false;
+    std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
+    // Not blocking: who can't even take the connection has no room for the request.
+    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd_ < 0 || ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return false;
+    return entitled(fd_, project) && ask();
+}
+
+bool Resident::ask() {
+    const int flags = ::fcntl(fd_, F_GETFL);
+    ::fcntl(fd_, F_SETFL, flags & ~O_NONBLOCK);
+    wait_at_most(fd_, kForAnAnswer);
+    if (!send_all(fastcgi::record(fastcgi::kGetValues, 0, fastcgi::pair(kName, kVersion)))) return false;
+    const std::string wanted = fastcgi::pair(kName, kVersion);
+    while (values_.size() < wanted.size())
+        if (!read_some()) return false;
+    wait_at_most(fd_, kForAReply);
+    return values_ == wanted;
+}
+
+bool Resident::send(std::string_view variables, std::string_view body) {
+    const char begin[kBeginContent] = {0, 1};  // role: responder; the connection is not kept
+    return send_all(fastcgi::record(fastcgi::kBeginRequest, kId, {begin, sizeof begin}) +
+                    fastcgi::record(fastcgi::kParams, kId, variables) + fastcgi::record(fastcgi::kParams, kId, "")) &&
+           send_more(body);
+}
+
+bool Resident::send_more(std::string_view body) {
+    constexpr std::size_t kMost = 65535;
+    for (; !body.empty(); body.remove_prefix(std::min(body.size(), kMost)))
+        if (!send_all(fastcgi::record(fastcgi::kStdin, kId, body.substr(0, kMost)))) return false;
+    return true;
+}
+
+bool Resident::send_end() { return send_all(fastcgi::record(fastcgi::kStdin, kId, "")); }
+
+Resident::Outcome Resident::reply() {
+    while (end_.size() < kEndContent && read_some()) {
+    }
+    if (end_.size() < kEndContent) return Outcome::kLost;
+    return end_[4] == kRefused && !began_ ? Outcome::kRefused : Outcome::kAnswered;
+}
+
+bool Resident::send_all(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+}
+
+bool Resident::read_some() {
+    char bytes[32 * 1024];
+    ssize_t n = -1;
+    do n = ::recv(fd_, bytes, sizeof bytes, 0);
+    while (n < 0 && errno == EINTR);
+    Sink sink(*this);
+    return n > 0 && reader_.feed({bytes, static_cast<std::size_t>(n)}, sink);
+}
+
+}  // namespace sluice::relay

@@ -1,0 +1,193 @@
+// cgi-bin/cgi as the relay that it is: what it hands to a resident scheduler, and what it does where none serves it.
+// The scheduler that it becomes then answers from a stopped project, which needs no database.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <memory>
+
+#include "fake_resident.h"
+#include "sched/rpc/reply.h"
+#include "sluice/base/signing.h"
+#include "tests/support/paths.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kStopped = "Project is temporarily shut down for maintenance";
+constexpr const char* kReply = "Content-type: text/xml\n\n<scheduler_reply>\n</scheduler_reply>\n";
+
+class Relay : public testing::Test {
+  protected:
+    Relay() {
+        fs::create_directory(folder_ / "cgi-bin");
+        fs::create_directory(folder_ / "copies");
+        folder_.write("config.xml",
+                      "<boinc><config><db_name>none</db_name><db_host>localhost</db_host><shmem_key>0x1</shmem_key>"
+                      "<debug_req_reply_dir>" +
+                          (folder_ / "copies").string() + "</debug_req_reply_dir></config></boinc>\n");
+        const KeyPairText keys = generate_key_pair();
+        folder_.write("keys/code_sign_public", keys.public_key);
+        folder_.write("keys/upload_private", keys.private_key);
+        folder_.write("stop_sched", "");
+    }
+    RunOptions options(const std::string& body) const {
+        RunOptions options;
+        options.cwd = folder_ / "cgi-bin";
+        options.stdin_text = body;
+        options.env = {{"REQUEST_METHOD", "POST"},
+                       {"CONTENT_LENGTH", std::to_string(body.size())},
+                       {"REMOTE_ADDR", "192.0.2.1"},
+                       {"HTTP_USER_AGENT", "BOINC client"},
+                       {"DATABASE_PASSWORD", "no affair"}};
+        options.unset = {"BOINC_PROJECT_DIR", "GATEWAY_INTERFACE"};
+        return options;
+    }
+    RunResult send(const std::string& body = "<scheduler_request></scheduler_request>") const {
+        return run({program()}, options(body));
+    }
+    static std::string program() { return binary_dir() + "/cgi-bin/cgi"; }
+    void resident(FakeResident::Behaviour behaviour) {
+        resident_ = std::make_unique<FakeResident>(folder_.path(), std::move(behaviour));
+    }
+    /// The requests that a scheduler of our own was given.
+    std::vector<std::string> copies() const {
+        std::vector<std::string> texts;
+        for (const auto& entry : fs::directory_iterator(folder_ / "copies")) {
+            if (entry.path().string().find("request") == std::string::npos) continue;
+            std::ifstream in(entry.path());
+            texts.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+        }
+        return texts;
+    }
+
+    TempDir folder_;
+    std::unique_ptr<FakeResident> resident_;
+};
+
+TEST_F(Relay, WithoutAResidentOneItIsTheScheduler) {
+    const RunResult result = send();
+    EXPECT_EQ(result.status, 0);
+    EXPECT_THAT(result.out, HasSubstr(kStopped)) << result.err;
+}
+
+TEST_F(Relay, HandsOnTheRequestAndNothingElseOfItsEnvironment) {
+    resident({.reply = fastcgi::answer(1, kReply)});
+    const std::string body = "<scheduler_request>" + std::string(3000, 'x') + "</scheduler_request>";
+    const RunResult result = send(body);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.out, kReply);
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(resident_->body(), body);
+    EXPECT_EQ(fastcgi::variable(resident_->params(), "REMOTE_ADDR"), "192.0.2.1");
+    EXPECT_EQ(fastcgi::variable(resident_->params(), "HTTP_USER_AGENT"), "BOINC client");
+    EXPECT_EQ(fastcgi::variable(resident_->params(), "CONTENT_LENGTH"), std::to_string(body.size()));
+    EXPECT_THAT(resident_->params(), Not(HasSubstr("affair")));
+    EXPECT_THAT(resident_->params(), Not(HasSubstr("PATH")));
+}
+
+TEST_F(Relay, LongRequestsAndRepliesPassWhole) {
+    std::string body = "<scheduler_request>", reply = "Content-type: text/xml\n\n";
+    for (int i = 0; body.size() < 5'000'000; ++i) body += std::to_string(i) + "\n";
+    for (int i = 0; reply.size() < 1'000'000; ++i) reply += std::to_string(i) + "\n";
+    resident({.reply = fastcgi::answer(1, reply)});
+    const RunResult result = send(body);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_TRUE(resident_->body() == body);
+    EXPECT_TRUE(result.out == reply);
+}
+
+TEST_F(Relay, AResidentOneOfAnotherVersionIsLeftAlone) {
+    resident({.version = "0"});
+    EXPECT_THAT(send().out, HasSubstr(kStopped));
+    EXPECT_EQ(resident_->requests(), 0);
+}
+
+TEST_F(Relay, AResidentOneThatSaysNothingIsNotWaitedForLong) {
+    resident({.answers = false});
+    EXPECT_THAT(send().out, HasSubstr(kStopped));
+    EXPECT_EQ(resident_->requests(), 0);
+}
+
+TEST_F(Relay, ARefusedRequestIsDoneHereWhole) {
+    const std::string refused{0, 0, 0, 0, relay::kRefused, 0, 0, 0};
+    resident({.reply = fastcgi::record(fastcgi::kEndRequest, 1, refused)});
+    const std::string body = "<scheduler_request>" + std::string(100'000, 'x') + "</scheduler_request>";
+    const RunResult result = send(body);
+    EXPECT_THAT(result.out, HasSubstr(kStopped)) << result.err;
+    EXPECT_EQ(resident_->requests(), 1);
+    EXPECT_TRUE(copies() == std::vector<std::string>{body});
+}
+
+TEST_F(Relay, ARequestThatMayHaveBeenServedIsNotDoneAgain) {
+    resident({});  // takes it whole and closes
+    const RunResult result = send();
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.out, relay::kSorryReply);
+    EXPECT_THAT(result.err, HasSubstr("gave no reply"));
+    EXPECT_THAT(copies(), testing::IsEmpty());
+    resident_.reset();
+    EXPECT_EQ(relay::kSorryReply, write_early_reply(relay::kSorry, relay::kSorryDelay, false));
+}
+
+TEST_F(Relay, ForbiddenToDoTheWorkItSaysThatItIsToBeTriedLater) {
+    folder_.write("relay_only", "");
+    const RunResult result = send();
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.out, relay::kSorryReply);
+    EXPECT_THAT(result.err, HasSubstr("relay_only forbids"));
+    EXPECT_THAT(copies(), testing::IsEmpty());
+    resident({.reply = fastcgi::answer(1, kReply)});
+    EXPECT_EQ(send().out, kReply);
+}
+
+TEST_F(Relay, ASocketThatAKilledOneLeftIsInNobodysWay) {
+    resident({});
+    const fs::path socket = folder_ / ("pid_" + short_host_name()) / relay::kSocket;
+    resident_.reset();
+    ASSERT_TRUE(fs::exists(socket));
+    EXPECT_THAT(send().out, HasSubstr(kStopped));
+}
+
+TEST_F(Relay, HoldsLittleMemoryWhateverIsSent) {
+    resident({.reply = fastcgi::answer(1, kReply)});
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    RunOptions o = options(std::string(10'000'000, 'x'));
+    o.stdin_text.clear();
+    o.stdin_fd = ends[0];
+    Subprocess relay({program()}, o);
+    ::close(ends[0]);
+    const std::string block(1 << 20, 'x');
+    for (int i = 0; i < 9; ++i)
+        ASSERT_EQ(::write(ends[1], block.data(), block.size()), static_cast<ssize_t>(block.size()));
+    std::ifstream status("/proc/" + std::to_string(relay.pid()) + "/status");
+    long most = 0;
+    for (std::string word; status >> word;)
+        if (word == "VmHWM:") status >> most;
+    ::close(ends[1]);
+    EXPECT_EQ(relay.wait().value_or(RunResult{}).out, kReply);
+    EXPECT_GT(most, 100);
+    EXPECT_LE(most, 2048) << "KB";
+}
+
+TEST_F(Relay, WithOptionsItIsTheScheduler) {
+    RunOptions o = options("");
+    o.env.clear();
+    o.unset = {"REQUEST_METHOD", "GATEWAY_INTERFACE"};
+    resident({.reply = fastcgi::answer(1, kReply)});
+    EXPECT_THAT(run({program(), "--help"}, o).out, HasSubstr("--listen"));
+    EXPECT_EQ(resident_->requests(), 0);
+}
+
+}  // namespace
+}  // namespace sluice::test
