@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "carried_program.h"
 #include "resident.h"
 #include "sched/cgi/gateway.h"
 #include "sched/cgi/relay_protocol.h"
@@ -70,10 +71,11 @@ std::string own_prefix() {
 [[noreturn]] void become_scheduler(const std::string& project, char** argv) {
     char name[] = "cgi";
     argv[0] = name;
-    const std::string beside = own_prefix() + "/bin/scheduler", of_project = project + "/bin/scheduler";
-    for (const char* path : {beside.c_str(), of_project.c_str(), SLUICE_SCHEDULER}) ::execv(path, argv);
-    give_up(std::string("no resident scheduler answers (bin/start starts it), and ") + beside +
-            " can't be run: " + std::strerror(errno) + "; copy it there from the installation");
+    for (const std::string& path : {own_prefix() + "/bin/scheduler", project + "/bin/scheduler"})
+        ::execv(path.c_str(), argv);
+    exec_carried_program(argv, environ);
+    give_up(std::string("no resident scheduler answers (bin/start starts it), and bin/scheduler can't be run: ") +
+            std::strerror(errno));
 }
 
 /// With what was read of the request as its standard input.

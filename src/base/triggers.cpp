@@ -9,6 +9,7 @@ constexpr TriggerFile kTriggers[] = {
     {"stop_daemons", "daemons stop, and do not start; remove it (bin/start --enable does) and start them"},
     {"stop_upload", "uploads are refused; clients try again later; remove it to go on"},
     {"reread_db", "the feeder reads apps and versions again and removes it; if it stays, the feeder does not run"},
+    {"relay_only", "cgi-bin/cgi leaves all requests to bin/scheduler; while that does not run clients come back later"},
     {"debug_sched", "each host's last request and reply are kept in cgi-bin; remove it when done"},
 };
 

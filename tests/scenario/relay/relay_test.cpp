@@ -80,6 +80,15 @@ TEST_F(Relay, WithoutAResidentOneItIsTheScheduler) {
     EXPECT_THAT(result.out, HasSubstr(kStopped)) << result.err;
 }
 
+TEST_F(Relay, CopiedAloneItIsTheScheduler) {
+    fs::copy_file(program(), folder_ / "cgi-bin/cgi");
+    RunOptions o = options("<scheduler_request></scheduler_request>");
+    const RunResult result = run({(folder_ / "cgi-bin/cgi").string()}, o);
+    EXPECT_THAT(result.out, HasSubstr(kStopped)) << result.err;
+    o.env.clear();
+    EXPECT_THAT(run({(folder_ / "cgi-bin/cgi").string(), "--help"}, o).out, HasSubstr("--listen"));
+}
+
 TEST_F(Relay, HandsOnTheRequestAndNothingElseOfItsEnvironment) {
     resident({.reply = fastcgi::answer(1, kReply)});
     const std::string body = "<scheduler_request>" + std::string(3000, 'x') + "</scheduler_request>";
