@@ -2,9 +2,11 @@
 
 namespace sluice::match {
 namespace {
-double value(const MatchContext&, const Candidate& c) {
+double value(const MatchContext& x, const Candidate& c) {
     const int host = c.offer->host_size_class;
-    if (host < 0 || c.job.size_class < 0) return 0;
+    if (host < 0) return 0;
+    // A job without a class: upstream takes it for smaller than any.
+    if (c.job.size_class < 0 && x.params.compat_level > 0) return 0;
     if (c.job.size_class == host) return 1;
     return c.job.size_class < host ? -0.2 : -0.4;
 }
