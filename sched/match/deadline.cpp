@@ -21,7 +21,7 @@ double reduced_bound(const MatchContext& x, const Candidate& c) {
 Verdict deadline_verdict(const MatchContext& x, const Candidate& c, const Picked& picked, double bound) {
     if (x.params.ignore_delay_bound) return feasible();
     const double delay = picked.left.estimated_delay[static_cast<std::size_t>(c.offer->counted_as)];
-    const double runtime = c.runtime() * (hard(c.app) ? kHardMargin : 1);
+    const double runtime = c.runtime() * (hard(c.app) ? kHardMargin : 1);  // the simulation needs no margin (upstream)
     if (hard(c.app) && x.host.row.total_credit == 0) return refuse(Reason::kDeadline, runtime, 0);
     // Upstream: an idle host always gets a job.
     if (x.params.compat_level <= 0 && delay == 0 && !hard(c.app)) return feasible();
@@ -29,7 +29,7 @@ Verdict deadline_verdict(const MatchContext& x, const Candidate& c, const Picked
         const bool gpu = c.offer->type != ProcType::kCpu;
         const HostUsage& use = c.offer->choice.usage;
         const auto answer =
-            picked.simulation.try_job({bound, runtime, gpu ? use.gpu_usage : use.avg_ncpus, c.offer->type, 0});
+            picked.simulation.try_job({bound, c.runtime(), gpu ? use.gpu_usage : use.avg_ncpus, c.offer->type, 0});
         if (answer.feasible) return feasible();
         if (answer.others) return refuse(Reason::kDeadlineOthers, answer.lateness, 0);
         return refuse(Reason::kDeadline, bound + answer.lateness, bound);

@@ -161,5 +161,19 @@ TEST(HostVersions, FromFreeText) {
     EXPECT_EQ(android_version_number("3.0.31"), 0);
 }
 
+// The margin is that of the crude rule (upstream).
+TEST(Deadline, TheSimulationGivesHardAppsNoMargin) {
+    MatchWorld w;
+    w.params.workload_sim = true;
+    w.wanted.estimated_delay[0] = 1;
+    w.app(1).weight = -1;
+    w.host = a_host().cpus(1).workload_known();
+    w.pool.add(a_job(1).flops(4e12).delay_bound(5000));  // 4000 s, 5200 with the margin
+    EXPECT_EQ(w.sent(), std::vector<Id>{1});
+    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.params.workload_sim = false;
+    EXPECT_TRUE(w.sent().empty());
+}
+
 }  // namespace
 }  // namespace sluice::test
