@@ -64,6 +64,12 @@ std::array<bool, kProcTypes> resources_of_all_versions(const MatchContext& x) {
     return has;
 }
 
+// Without a look at the host.
+ProcType type_of_version(const MatchContext& x, const std::string& plan_class) {
+    const PlanClassSpec* spec = x.plan_classes.find(plan_class, x.params.compat_level);
+    return spec ? declared_type(*spec) : proc_type_of_plan_class(plan_class.c_str());
+}
+
 // The memory bound of jobs for which 64 bits are needed, before any job is looked at.
 constexpr double kMoreThan32Bits = std::numeric_limits<double>::max();
 
@@ -140,8 +146,10 @@ Offer VersionChooser::native_offer(const AppFacts& app, std::size_t index, const
     offer.platform_is_64 = is_64(platform);
     offer.deprecated = v.deprecated;
     choice.usage = sequential_usage(x_);
-    if (v.beta && !x_.user.allow_beta_work) offer.refusal = refuse(Reason::kBetaNotAllowed, 0, 1);
-    if (offer.refusal && !v.plan_class.empty()) {
+    if (v.beta && !x_.user.allow_beta_work) {
+        offer.refusal = refuse(Reason::kBetaNotAllowed, 0, 1);
+        choice.usage.proc_type = type_of_version(x_, v.plan_class);  // it stands in the way on its own resource
+    } else if (!v.plan_class.empty()) {
         apply_plan_class(v.plan_class, offer);
     }
     const HostAppVersion* row = find_row(x_.host, v.id);

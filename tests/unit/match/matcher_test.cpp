@@ -102,5 +102,14 @@ TEST(Matcher, GpuJobsFirstAndOneScanForAllResources) {
     EXPECT_EQ(r.stats.slots_scanned, 10u);
 }
 
+TEST(Reasons, ABetaVersionStandsInTheWayOnItsOwnResource) {
+    MatchWorld w;
+    w.host = a_host().nvidia();
+    w.want(ProcType::kCpu, 0).want(ProcType::kNvidia, 100, 1);
+    w.tables.versions = {a_version(11, 1, "cuda_fermi")};
+    w.tables.versions[0].beta = true;
+    EXPECT_EQ(w.why(a_job(1)), Reason::kBetaNotAllowed);
+}
+
 }  // namespace
 }  // namespace sluice::test
