@@ -271,8 +271,10 @@ VersionPick VersionChooser::best(const AppFacts& app, const PerApp& versions, co
     if (app.app->homogeneous_app_version && job.app_version_id != 0)
         pick.why = refuse(Reason::kAppVersionMismatch, 0, job.app_version_id);
     const std::string* platform = nullptr;
+    // Who brings versions of his own has no order of platforms.
+    const bool first_platform = x_.params.prefer_primary_platform && !x_.host.anonymous;
     for (const Offer& offer : versions.offers) {
-        if (x_.params.prefer_primary_platform && pick.offer && *platform != offer.choice.platform) break;
+        if (first_platform && pick.offer && *platform != offer.choice.platform) break;
         platform = &offer.choice.platform;
         const Verdict why = suits(app, offer, job, type);
         if (!why && says_more(why, pick.why)) pick.why = why;

@@ -279,6 +279,13 @@ TEST_F(Anonymous, TheFastestOfTheClientsVersions) {
     EXPECT_DOUBLE_EQ(c.usage.peak_flops, 1e9) << "the benchmark; upstream reads it too early and records 0";
 }
 
+TEST_F(Anonymous, PreferPrimaryPlatformIsForTheProjectsVersions) {
+    w.params.prefer_primary_platform = true;
+    version(1e9);
+    version(3e9).platform = "i686-pc-linux-gnu";
+    EXPECT_DOUBLE_EQ(choose().usage.projected_flops, 3e9);
+}
+
 TEST_F(Anonymous, UndeclaredSpeedIsTheBenchmark) {
     version(0);
     EXPECT_DOUBLE_EQ(choose().usage.projected_flops, 1e9);
