@@ -170,5 +170,63 @@ TEST_F(Accounts, TheSchedulerMayBeAnAccountThatOwnsNothingAndNeedsNoSigningKey) 
     EXPECT_THAT((std::string{std::istreambuf_iterator<char>(log), {}}), HasSubstr("[PID=")) << reply.err;
 }
 
+/// With the resident scheduler and PROJECT/relay_only the web server's account hands requests on and can read nothing.
+TEST_F(Accounts, TheWebServersAccountNeedsNoPasswordWhereTheSchedulerIsResident) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
+    std::ofstream(root_ / "relay_only") << "";
+    const auto as = [](const std::string& user, const std::string& group, const std::vector<std::string>& command) {
+        std::vector<std::string> words{"setpriv", "--reuid=" + user, "--regid=" + group, "--clear-groups",
+                                       "--no-new-privs"};
+        words.insert(words.end(), command.begin(), command.end());
+        return words;
+    };
+    const auto only_for = [](const fs::path& file, const char* group, fs::perms mode) {
+        ASSERT_EQ(::chown(file.c_str(), static_cast<uid_t>(-1), ::getgrnam(group)->gr_gid), 0);
+        fs::permissions(file, mode);
+    };
+    only_for(root_ / "config.xml", "games", fs::perms(0640));
+    only_for(root_ / "keys", "games", fs::perms(0750));
+    RunOptions in_project;
+    in_project.env = {{"BOINC_PROJECT_DIR", root_.string()}};
+    in_project.cwd = root_ / "bin";
+    Subprocess scheduler(as("games", "games", {(root_ / "bin/scheduler").string()}), in_project);
+    ASSERT_TRUE(scheduler.wait_for_output("listening on")) << scheduler.err();
+
+    in_project.cwd = root_ / "cgi-bin";
+    in_project.stdin_text = "<scheduler_request>\n</scheduler_request>\n";
+    in_project.env.merge(std::map<std::string, std::string>{
+        {"REQUEST_METHOD", "POST"}, {"CONTENT_LENGTH", std::to_string(in_project.stdin_text.size())}});
+    const auto web = [&](const std::string& group) {
+        return run(as("nobody", group, {(root_ / "cgi-bin/cgi").string()}), in_project);
+    };
+    EXPECT_NE(run(as("nobody", "www-data", {"cat", (root_ / "config.xml").string()})).status, 0);
+    EXPECT_NE(run(as("nobody", "www-data", {"ls", (root_ / "keys").string()})).status, 0);
+    const RunResult served = web("www-data");
+    EXPECT_EQ(served.status, 0);
+    EXPECT_EQ(served.err, "");
+    EXPECT_THAT(served.out, AllOf(HasSubstr("</scheduler_reply>"), testing::Not(HasSubstr("try again later"))));
+    // Not of the web server's group: the socket is shut.
+    EXPECT_THAT(web("nogroup").out, HasSubstr("try again later"));
+    scheduler.send_signal(SIGTERM);
+    EXPECT_EQ(scheduler.wait(30).value_or(RunResult{}).status, 0);
+    EXPECT_THAT(web("www-data").out, HasSubstr("try again later"));
+    // Somebody else's socket in that place is not believed.
+    ASSERT_EQ(
+        ::chown((root_ / ("pid_" + short_host_name())).c_str(), ::getpwnam("daemon")->pw_uid, static_cast<gid_t>(-1)),
+        0);
+    in_project.stdin_text.clear();
+    RunOptions other = in_project;
+    other.env.erase("REQUEST_METHOD");
+    Subprocess impostor(as("daemon", "www-data",
+                           {binary_dir() + "/cgi-bin/cgi", "--listen",
+                            (root_ / ("pid_" + short_host_name()) / "scheduler.sock").string()}),
+                        other);
+    ASSERT_TRUE(impostor.wait_for_output("listening on")) << impostor.err();
+    EXPECT_THAT(web("www-data").out, HasSubstr("try again later"));
+    impostor.send_signal(SIGTERM);
+    EXPECT_EQ(impostor.wait(30).value_or(RunResult{}).status, 0);
+}
+
 }  // namespace
 }  // namespace sluice::test
