@@ -52,11 +52,6 @@ Verdict check_capability(const HostFacts& host, const HostUsage& use) {
     return host.plan_class_capable || plain ? feasible() : refuse(Reason::kNoPlanClassSupport, 0, 1);
 }
 
-Verdict check_quota(const Quota& q) {
-    return q.allowed >= 0 && q.sent_today >= q.allowed ? refuse(Reason::kDailyQuota, q.sent_today, q.allowed)
-                                                       : feasible();
-}
-
 // Also of the old versions, which are kept for the jobs that are bound to them.
 std::array<bool, kProcTypes> resources_of_all_versions(const MatchContext& x) {
     std::array<bool, kProcTypes> has = resources_with_versions(x.tables, x.buda);
@@ -156,7 +151,7 @@ Offer VersionChooser::native_offer(const AppFacts& app, std::size_t index, const
     if (row) offer.quota = static_cast<int>(row - x_.host.versions.data());
     if (offer.refusal) offer.refusal = check_capability(x_.host, choice.usage);
     if (offer.refusal) offer.refusal = check_type_allowed(x_.user, choice.usage.proc_type);
-    if (offer.refusal && row) offer.refusal = check_quota(daily_quota(x_, *row));
+    if (offer.refusal && row) offer.refusal = daily_quota(x_, *row).verdict();
     if (offer.refusal) offer.refusal = check_core_version(x_.host, v);
     choice.reliable = is_reliable(x_, row);
     choice.trusted = is_trusted(x_, row);
@@ -203,7 +198,7 @@ Offer VersionChooser::anonymous_offer(const AppFacts& app, std::size_t index) co
     if (app.app->homogeneous_app_version) offer.refusal = refuse(Reason::kAppVersionMismatch);
     // Who brings versions of his own has chosen the resource (upstream); level 1: preferences hold for them too.
     if (offer.refusal && x_.params.compat_level > 0) offer.refusal = check_type_allowed(x_.user, v.proc_type);
-    if (offer.refusal && row) offer.refusal = check_quota(daily_quota(x_, *row));
+    if (offer.refusal && row) offer.refusal = daily_quota(x_, *row).verdict();
     finish(app, offer);
     return offer;
 }

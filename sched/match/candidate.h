@@ -54,11 +54,20 @@ struct Candidate {
     const PoolRef& ref;
     const AppFacts& app;
     const Offer* offer = nullptr;  ///< null in policies of scope kApp and kJob
-    std::span<const std::int32_t> keywords;
+    std::span<const std::int32_t> keywords{};
     double local_bytes = 0, input_bytes = 0;  ///< sticky input files: on the host already, all
     int local_files = 0;
 
     double runtime() const { return job.rsc_fpops_est * offer->seconds_per_flop; }
+    /// Bytes; a plan class may know better than the job.
+    double memory() const {
+        const double of_version = offer->choice.usage.mem_usage;
+        return of_version > 0 ? of_version : job.rsc_memory_bound;
+    }
+    /// Does the request still have idle processors of this kind to fill? (Old clients do not say.)
+    bool fills_idle(const WorkRequest& wanted) const {
+        return !wanted.resource_specific || wanted.instances[static_cast<std::size_t>(offer->type)] > 0;
+    }
 };
 
 }  // namespace sluice::match

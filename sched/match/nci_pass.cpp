@@ -43,9 +43,7 @@ std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, M
         f.offer = pick.offer;
         Verdict v = pick.offer ? feasible() : pick.why;
         for (Scope scope : kScopes)
-            if (v)
-                v = policies.fast(scope, x, Candidate{f.job, f.ref, *f.app, f.offer, {}, 0, 0, 0},
-                                  &kNonCpuIntensiveRow);
+            if (v) v = policies.fast(scope, x, Candidate{f.job, f.ref, *f.app, f.offer}, &kNonCpuIntensiveRow);
         if (!v) {
             tally(stats, v, f.job);
             if (f.offer) note_shortage(stats, v, f.job);
@@ -70,7 +68,7 @@ std::vector<Chosen> NciPass::run(const std::vector<Id>& apps_on_host, Picked& pi
     loaded.resize(found.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
         const Found& f = found[i];
-        const Candidate c{f.job, f.ref, *f.app, f.offer, {}, 0, 0, 0};
+        const Candidate c{f.job, f.ref, *f.app, f.offer};
         const auto same_app = [&](const Chosen& chosen) { return chosen.app == f.app->app; };
         if (std::any_of(set.begin(), set.end(), same_app)) {
             tell(f, refuse(Reason::kNotNeeded));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "sched/match/app_versions.h"
 
@@ -46,6 +47,16 @@ EdfSimulation initial_simulation(const MatchContext& c) {
 }
 
 }  // namespace
+
+double memory_beside(const HostFacts& host, std::vector<double> held) {
+    for (const JobOnHost& job : host.in_progress)
+        if (job.memory > 0) held.push_back(job.memory);
+    std::sort(held.begin(), held.end(), std::greater<>());
+    const auto others = static_cast<std::size_t>(std::max(host.usable_cpus - 1, 0));
+    double sum = 0;
+    for (std::size_t i = 0; i < std::min(others, held.size()); ++i) sum += held[i];
+    return sum;
+}
 
 int limit_processors(const HostFacts& host, ProcType type) {
     return type == ProcType::kCpu ? std::max(host.usable_cpus, 1) : gpus(host, type);
@@ -99,7 +110,7 @@ void Picked::add(const MatchContext& c, const Candidate& candidate, double delay
 
     ++jobs;
     disk += job.rsc_disk_bound;
-    memory.push_back(use.mem_usage > 0 ? use.mem_usage : job.rsc_memory_bound);
+    memory.push_back(candidate.memory());
     ++in_progress[at(offer.counted_as)];
     ++in_progress_total;
     ++app_in_progress[candidate.app.index][at(offer.counted_as)];
@@ -126,6 +137,7 @@ Picked initial_picked(const MatchContext& c) {
     Picked p;
     p.left = c.wanted;
     p.max_jobs = jobs_per_rpc(c);
+    p.max_in_progress = c.user.max_jobs_in_progress;
     p.app_in_progress.resize(c.tables.apps.size());
     for (const JobOnHost& job : c.host.in_progress) {
         if (!job.ours) continue;

@@ -13,20 +13,33 @@ namespace sluice::match {
 struct Quota {
     int sent_today = 0;
     int allowed = 0;  ///< < 0: no quota
+    Verdict verdict() const {
+        return allowed >= 0 && sent_today >= allowed ? refuse(Reason::kDailyQuota, sent_today, allowed) : feasible();
+    }
 };
 
 struct Picked {
     WorkRequest left;
     int jobs = 0, max_jobs = 0;
-    double disk = 0;                            ///< bytes of the jobs in this reply
-    std::vector<double> memory;                 ///< bytes, one entry per job
-    std::array<int, kProcTypes> in_progress{};  ///< of this project on the host, this reply included
-    int in_progress_total = 0;
+    double disk = 0;                                           ///< bytes of the jobs in this reply
+    std::vector<double> memory;                                ///< bytes, one entry per job
+    std::array<int, kProcTypes> in_progress{};                 ///< of this project on the host, this reply included
+    int in_progress_total = 0, max_in_progress = 0;            ///< the volunteer's own limit; 0: none
     std::vector<std::array<int, kProcTypes>> app_in_progress;  ///< by AppFacts::index
     std::vector<Quota> quotas;
     std::vector<Id> workunits;
     EdfSimulation simulation;  ///< empty unless the client told its workload
 
+    /// Of the reply (max_wus_to_send), and of the volunteer (max_jobs).
+    Verdict reply_limit() const {
+        return jobs >= max_jobs ? refuse(Reason::kJobsPerRpcLimit, jobs, max_jobs) : feasible();
+    }
+    Verdict user_limit() const {
+        const bool reached = max_in_progress > 0 && in_progress_total >= max_in_progress;
+        return reached ? refuse(Reason::kUserJobLimit, in_progress_total, max_in_progress) : feasible();
+    }
+    /// Is there room for no job more, whatever it is?
+    bool full() const { return !reply_limit() || !user_limit(); }
     bool wants(ProcType type) const;
     bool wants_anything() const;
     void add(const MatchContext& context, const Candidate& candidate, double delay_bound);
@@ -37,6 +50,9 @@ Picked initial_picked(const MatchContext& context);
 
 /// The number of jobs that `limit` allows with `processors` of its resource; < 0: no limit.
 int allowed_jobs(const JobLimit& limit, int processors);
+/// Bytes of the host's jobs that can run beside one more, at worst: the largest of those on it and of `more`, one for
+/// each of the other processors.
+double memory_beside(const HostFacts& host, std::vector<double> more);
 /// Processors of a type that limits scale with.
 int limit_processors(const HostFacts& host, ProcType type);
 /// May another job of this app and type be in progress? The first limit that says no.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "sched/match/input_files.h"
@@ -11,18 +10,6 @@
 
 namespace sluice::match {
 namespace {
-
-// The host's jobs that can run beside one more, at worst: the largest, one for each of the other processors.
-double memory_beside(const HostFacts& host) {
-    std::vector<double> held;
-    for (const JobOnHost& job : host.in_progress)
-        if (job.memory > 0) held.push_back(job.memory);
-    std::sort(held.begin(), held.end(), std::greater<>());
-    const auto others = static_cast<std::size_t>(std::max(host.usable_cpus - 1, 0));
-    double sum = 0;
-    for (std::size_t i = 0; i < std::min(others, held.size()); ++i) sum += held[i];
-    return sum;
-}
 
 // Which of two refusals of one slot to count: the one that got further.
 bool got_further(const Verdict& a, const Verdict& b) {
@@ -100,7 +87,7 @@ void ByValue::next_stretch() {
 AppTable::AppTable(const MatchContext& x, const ActivePolicies& policies) {
     constexpr std::size_t kSmallIds = 4096;
     by_small_id_.assign(kSmallIds, -1);
-    const double beside = x.params.compat_level > 0 ? memory_beside(x.host) : 0;
+    const double beside = x.params.compat_level > 0 ? memory_beside(x.host, {}) : 0;
     const JobSummary blank{};
     const PoolRef nowhere{};
     for (std::uint32_t i = 0; i < x.tables.apps.size(); ++i) {
@@ -119,7 +106,7 @@ AppTable::AppTable(const MatchContext& x, const ActivePolicies& policies) {
         if (app.size_classes() > 1)
             if (const auto it = x.tables.size_quantiles.find(app.id); it != x.tables.size_quantiles.end())
                 f.quantiles = &it->second;
-        const Candidate c{blank, nowhere, f, nullptr, {}, 0, 0, 0};
+        const Candidate c{blank, nowhere, f, nullptr};
         f.verdict = policies.fast(Scope::kApp, x, c);
         points_.push_back(policies.score(Scope::kApp, x, c));
         apps_.push_back(f);
@@ -276,7 +263,7 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
         trace_refusal(nullptr, job, ref, passes.front().type, v, log);
         return;
     }
-    Candidate c{job, ref, *app, nullptr, {}, 0, 0, 0};
+    Candidate c{job, ref, *app, nullptr};
     bool has_version = false;
     Verdict refusal = app->verdict;
     if (refusal) {

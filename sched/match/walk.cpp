@@ -59,11 +59,6 @@ Walk::Walk(const MatchContext& context, JobPool& pool, FactsSource& facts, const
            const ActivePolicies& policies)
     : x_(context), pool_(pool), facts_(facts), scanner_(scanner), policies_(policies) {}
 
-bool Walk::full(const Picked& picked) const {
-    const int most = x_.user.max_jobs_in_progress;
-    return picked.jobs >= picked.max_jobs || (most > 0 && picked.in_progress_total >= most);
-}
-
 bool Walk::would_satisfy_but_for_slow_checks(Candidates& found, const Picked& picked) const {
     const RankedPoints ranking(policies_, found);
     Picked trial = picked;
@@ -71,14 +66,14 @@ bool Walk::would_satisfy_but_for_slow_checks(Candidates& found, const Picked& pi
     for (const Pass& pass : found.passes) {
         ByValue order(pass, found.seen, ranking);
         for (std::size_t i = 0; trial.wants(pass.type); ++i) {
-            if (full(trial)) return true;
+            if (trial.full()) return true;
             const ByValue::Place place = order.get(i);
             if (!place.entry) return false;
             JobSummary job;
             PoolRef ref;
             if (taken[place.job->slot] || !scanner_.reread(*place.job, job, ref)) continue;
             const Offer& offer = scanner_.offer(*place.entry);
-            const Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
+            const Candidate c{job, ref, *offer.app, &offer};
             if (!ActivePolicies::set(x_, c, trial)) continue;
             taken[place.job->slot] = true;
             trial.add(x_, c, attainable_deadline(x_, c, trial).delay_bound);
@@ -96,7 +91,7 @@ Enough Walk::would_satisfy(Candidates& found, const Picked& picked) {
     walk(choice);
     const bool wants_more = std::any_of(found.passes.begin(), found.passes.end(),
                                         [&](const Pass& pass) { return so_far.wants(pass.type); });
-    return !wants_more || full(so_far) || loads_ >= kMaxLoads ? Enough::kYes : Enough::kRefused;
+    return !wants_more || so_far.full() || loads_ >= kMaxLoads ? Enough::kYes : Enough::kRefused;
 }
 
 // Goes on from entry `from` of `pass` as if every slow check would pass, and notes whose facts will be asked for: the
@@ -111,7 +106,7 @@ void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const 
     for (; pass < choice.passes.size(); ++pass, from = 0) {
         std::size_t chosen = 0, spares = 0;
         for (std::size_t i = from; choice.shortlist.size() < kMaxShortlist; ++i) {
-            const bool enough = full(picked) || !picked.wants(choice.passes[pass].type);
+            const bool enough = picked.full() || !picked.wants(choice.passes[pass].type);
             const std::size_t most_spares = loads_ > 0 ? kMaxShortlist : std::max(kLeastSpares, chosen);
             if (enough && (spares >= most_spares || spares + chosen == 0)) break;
             const ByValue::Place place = choice.orders[pass].get(i);
@@ -121,7 +116,7 @@ void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const 
             PoolRef ref;
             if (taken[slot] || known_.contains(slot) || !scanner_.reread(*place.job, job, ref)) continue;
             const Offer& offer = scanner_.offer(*place.entry);
-            const Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
+            const Candidate c{job, ref, *offer.app, &offer};
             if (!enough && ActivePolicies::set(x_, c, picked)) {
                 picked.add(x_, c, attainable_deadline(x_, c, picked).delay_bound);
                 ++chosen;
@@ -179,7 +174,7 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
         return;
     }
     const Offer& offer = scanner_.offer(e);
-    const Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
+    const Candidate c{job, ref, *offer.app, &offer};
     Verdict v = ActivePolicies::set(x_, c, choice.picked);
     // Limits say nothing about the job, but this host can't do it in its time.
     if (v.reason == Reason::kDeadline) pool_.note_passed_over(ref);
@@ -200,10 +195,8 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
 
 // What ends a pass for all its jobs.
 Verdict Walk::end_of_pass(const Picked& picked, ProcType type) const {
-    if (picked.jobs >= picked.max_jobs) return refuse(Reason::kJobsPerRpcLimit, picked.jobs, picked.max_jobs);
-    const int most = x_.user.max_jobs_in_progress;
-    if (most > 0 && picked.in_progress_total >= most)
-        return refuse(Reason::kUserJobLimit, picked.in_progress_total, most);
+    if (Verdict v = picked.reply_limit(); !v) return v;
+    if (Verdict v = picked.user_limit(); !v) return v;
     // BUDA jobs may count as CPU jobs, so with them each job is asked.
     return x_.buda ? feasible() : in_progress_limits(x_, picked, nullptr, type);
 }
@@ -247,7 +240,7 @@ void Walk::trace(const Choice& choice) const {
         for (const Entry& e : choice.passes[p].entries) {
             const auto& [job, ref] = choice.log.jobs[e.order];
             const Offer& offer = scanner_.offer(e);
-            Candidate c{job, ref, *offer.app, &offer, {}, 0, 0, 0};
+            Candidate c{job, ref, *offer.app, &offer};
             std::vector<std::int32_t> space;
             scanner_.complete(c, space);
             TraceRow row;

@@ -19,7 +19,6 @@ class Walk {
 
   private:
     struct Choice;  // the state of one walk
-    bool full(const Picked& picked) const;
     bool would_satisfy_but_for_slow_checks(Candidates& found, const Picked& picked) const;
     void walk(Choice& choice);
     void look_ahead(Choice& choice, std::size_t pass, std::size_t from) const;

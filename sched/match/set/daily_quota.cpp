@@ -3,11 +3,9 @@
 namespace sluice::match {
 namespace {
 Verdict check(const MatchContext&, const Candidate& c, const Picked& p) {
-    if (c.offer->quota < 0) return feasible();
-    const Quota& q = p.quotas[static_cast<std::size_t>(c.offer->quota)];
-    return q.allowed >= 0 && q.sent_today >= q.allowed ? refuse(Reason::kDailyQuota, q.sent_today, q.allowed)
-                                                       : feasible();
+    return c.offer->quota < 0 ? feasible() : p.quotas[static_cast<std::size_t>(c.offer->quota)].verdict();
 }
 }  // namespace
-const SetRow kDailyQuotaRow{"daily_quota", check, "Jobs of this app version that the host may get in a day."};
+const SetRow kDailyQuotaRow{
+    .name = "daily_quota", .check = check, .doc = "Jobs of this app version that the host may get in a day."};
 }  // namespace sluice::match

@@ -2,11 +2,8 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate&, const Picked& p) {
-    const int most = x.user.max_jobs_in_progress;
-    return most > 0 && p.in_progress_total >= most ? refuse(Reason::kUserJobLimit, p.in_progress_total, most)
-                                                   : feasible();
-}
+Verdict check(const MatchContext&, const Candidate&, const Picked& p) { return p.user_limit(); }
 }  // namespace
-const SetRow kUserJobLimitRow{"user_job_limit", check, "The volunteer's own limit on jobs in progress (max_jobs)."};
+const SetRow kUserJobLimitRow{
+    .name = "user_job_limit", .check = check, .doc = "The volunteer's own limit on jobs in progress (max_jobs)."};
 }  // namespace sluice::match
