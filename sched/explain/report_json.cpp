@@ -1,9 +1,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "phrases.h"
 #include "report.h"
 #include "sluice/match/policies.h"
+#include "sluice/match/reasons.h"
 
 namespace sluice {
 namespace {

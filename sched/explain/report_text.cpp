@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "phrases.h"
 #include "report.h"
 #include "sluice/match/policies.h"
+#include "sluice/match/reasons.h"
 
 namespace sluice {
 namespace {

@@ -1,6 +1,5 @@
 #include "decision.h"
 
-#include <cmath>
 #include <iterator>
 
 #include "rpc.h"
@@ -51,11 +50,6 @@ constexpr SearchInfo kInfos[] = {
 };
 static_assert(std::size(kInfos) == static_cast<std::size_t>(Search::kCount));
 
-double miss(const Verdict& v) {
-    const double scale = v.required != 0 ? v.required : v.value;
-    return scale != 0 ? std::abs((v.required - v.value) / scale) : 0;
-}
-
 }  // namespace
 
 std::span<const SearchInfo> search_infos() { return kInfos; }
@@ -88,7 +82,7 @@ void add_stats(MatchStats& sum, const MatchStats& more) {
         ReasonCount &a = sum.reasons[r], b = more.reasons[r];
         if (b.count == 0) continue;
         b.count += a.count;
-        if (a.count > 0 && miss(a.nearest) <= miss(b.nearest))
+        if (a.count > 0 && match::miss(a.nearest) <= match::miss(b.nearest))
             a.count = b.count;
         else
             a = b;

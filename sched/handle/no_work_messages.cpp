@@ -7,6 +7,7 @@
 #include "sluice/base/log.h"
 #include "sluice/match/buda.h"
 #include "sluice/match/policies.h"
+#include "sluice/match/reasons.h"
 
 namespace sluice {
 namespace {
@@ -85,19 +86,15 @@ void Explainer::obstacle(const Obstacle& o) {
         say_once(messages::feasibility(v.words));
         return;
     }
-    if (v.reason == Reason::kKeywordRefused) say_once(messages::ruled_out_by_keywords());
-    if (v.reason == Reason::kDailyQuota) say_once(messages::daily_limit_reached(static_cast<int>(v.required)));
+    const Told told = reason_row(v.reason).told;
+    if (told == Told::kKeywords) say_once(messages::ruled_out_by_keywords());
+    if (told == Told::kQuota) say_once(messages::daily_limit_reached(static_cast<int>(v.required)));
     if (of == nullptr) return;
     const std::string& name = of->user_friendly_name;
-    switch (v.reason) {
-        case Reason::kMemory:
-        case Reason::kMemorySet: say_once(messages::needs_ram(name, v.required, v.value)); break;
-        case Reason::kDisk:
-        case Reason::kDiskSet: say_once(messages::needs_disk(name, v.required, v.value)); break;
-        case Reason::kBandwidth: say_once(messages::needs_bandwidth(name, v.required, v.value)); break;
-        case Reason::kNoAppVersion: say_once(messages::no_usable_anonymous_version(name)); break;
-        default: break;
-    }
+    if (told == Told::kMemory) say_once(messages::needs_ram(name, v.required, v.value));
+    if (told == Told::kDisk) say_once(messages::needs_disk(name, v.required, v.value));
+    if (told == Told::kBandwidth) say_once(messages::needs_bandwidth(name, v.required, v.value));
+    if (told == Told::kNoVersion) say_once(messages::no_usable_anonymous_version(name));
 }
 
 void Explainer::applications() {
@@ -147,19 +144,15 @@ void Explainer::no_version() {
 
 /// What stood in the way, in the words of upstream's explanations.
 void Explainer::refusal(Reason r) {
-    switch (r) {
-        case Reason::kDeadline:
-        case Reason::kDeadlineOthers:
+    switch (reason_row(r).told) {
+        case Told::kDeadline:
             say_once(messages::wont_finish_in_time(host.client_version, host.row.on_frac, host.row.active_frac));
             break;
-        case Reason::kHrClassMismatch:
-        case Reason::kHrCommittedElsewhere: say_once(messages::committed_to_other_platforms()); break;
-        case Reason::kHrClassUnknown: say_once(messages::computer_type_not_supported()); break;
-        case Reason::kDailyQuota: quota(); break;
-        case Reason::kNoAppVersion: no_version(); break;
-        case Reason::kInProgressLimit:
-        case Reason::kAppInProgressLimit:
-        case Reason::kUserJobLimit: say_once(messages::in_progress_limit()); break;
+        case Told::kCommitted: say_once(messages::committed_to_other_platforms()); break;
+        case Told::kHostClass: say_once(messages::computer_type_not_supported()); break;
+        case Told::kQuota: quota(); break;
+        case Told::kNoVersion: no_version(); break;
+        case Told::kInProgress: say_once(messages::in_progress_limit()); break;
         default: obstacles(r);
     }
 }

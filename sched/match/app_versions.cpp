@@ -75,14 +75,8 @@ Verdict check_type_allowed(const UserFacts& user, ProcType type) {
     return refuse(type == ProcType::kCpu ? Reason::kCpuRefusedByPrefs : Reason::kGpuRefusedByPrefs, 0, 1);
 }
 
-// Which refusal to report when several versions fail: the one that says most.
 bool says_more(const Verdict& a, const Verdict& b) {
-    const auto weight = [](Reason r) {
-        if (r == Reason::kNoAppVersion) return 0;
-        if (r == Reason::kResourceNotWanted) return 1;
-        return r == Reason::kGpuMissing || r == Reason::kAppVersionMismatch ? 2 : 3;
-    };
-    return weight(a.reason) > weight(b.reason);
+    return reason_row(a.reason).of_versions > reason_row(b.reason).of_versions;
 }
 
 Verdict not_of_this_resource(const Offer& offer) {

@@ -1,125 +1,241 @@
-// The names of reasons, their units, and what an admin can do about each.
-#include <iterator>
+// One row for each reason, in the order of verdict.h.
+#include "sluice/match/reasons.h"
 
-#include "sluice/match/verdict.h"
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <string_view>
+
+#include "sluice/model/codes.h"
 
 namespace sluice {
 namespace {
 
-struct ReasonText {
-    Reason reason;
-    const char* name;
-    const char* unit;
-    const char* advice;
-};
-
-const ReasonText kTexts[] = {
-    {Reason::kFeasible, "feasible", "", "Nothing to do: the job can be sent."},
-    {Reason::kNoSuchApp, "no_such_app", "",
-     "The job's app is deprecated or new: un-deprecate it, or touch reread_db so that the feeder reads the app table."},
-    {Reason::kNoAppVersion, "no_app_version", "",
-     "Release a version of the app for the host's platforms (update_versions) and touch reread_db."},
-    {Reason::kAppNotSelected, "app_not_selected", "",
-     "The volunteer did not select this app and does not allow others; nothing to do, or ask volunteers."},
-    {Reason::kBetaNotAllowed, "beta_not_allowed", "",
-     "Only volunteers who run test applications get this app; clear app.beta or the version's beta flag to release it."},
-    {Reason::kUserFilter, "user_filter", "",
-     "<user_filter> makes workunit.batch the id of the only user allowed; unset it or submit the job with batch 0."},
-    {Reason::kHrClassUnknown, "hr_class_unknown", "",
-     "Homogeneous redundancy can't place this host; compat_level 1 knows more systems, coarse classes (type 2) more hosts."},
-    {Reason::kHrClassMismatch, "hr_class_mismatch", "",
-     "The workunit waits for hosts of another class; feeder --purge_stale frees jobs whose class never calls, and "
-     "<hr_allocate_slots> keeps room for every class."},
-    {Reason::kAppVersionMismatch, "app_version_mismatch", "",
-     "The workunit is pinned or committed to a version that this host can't run; release it for the platform or unpin."},
-    {Reason::kMemory, "memory", "bytes",
-     "Lower rsc_memory_bound if it is generous; else only hosts with more memory, or higher preferences, can run the job."},
-    {Reason::kDisk, "disk", "bytes",
-     "Lower rsc_disk_bound if it is generous; the host's disk preferences leave less than that."},
-    {Reason::kBandwidth, "bandwidth", "bytes/s", "Lower rsc_bandwidth_bound: the host's download speed is below it."},
-    {Reason::kKeywordRefused, "keyword_refused", "", "The volunteer said no to one of the job's keywords."},
-    {Reason::kNeedsReliable, "needs_reliable", "",
-     "The job is a retry for reliable hosts; raise reliable_on_priority or reliable_max_avg_turnaround if none is left."},
-    {Reason::kReservedForLtt, "reserved_for_ltt", "s",
-     "Accelerated jobs wait for low-turnaround hosts; set ltt_reserve_timeout to let others have them after a while."},
-    {Reason::kNonCpuIntensive, "non_cpu_intensive", "",
-     "Jobs of non-CPU-intensive apps are sent one per host in a pass of their own."},
-    {Reason::kResourceNotWanted, "resource_not_wanted", "",
-     "The host asked for no work of the resource that this app's versions use."},
-    {Reason::kClientTooOld, "client_too_old", "",
-     "The version or its plan class asks for a newer client; lower min_core_version if that is not needed."},
-    {Reason::kClientTooNew, "client_too_new", "", "Raise max_core_version of the version or its plan class."},
-    {Reason::kNoPlanClassSupport, "no_plan_class_support", "",
-     "The client is too old for versions that use anything but one CPU; release a version without plan class."},
-    {Reason::kPlanClassRefused, "plan_class_refused", "",
-     "The plan class is unknown, refused as wrong (see the log), or does not accept this host's model or preferences."},
-    {Reason::kGpuRefusedByPrefs, "gpu_refused_by_prefs", "", "The volunteer allows no work for this kind of GPU."},
-    {Reason::kCpuRefusedByPrefs, "cpu_refused_by_prefs", "", "The volunteer allows no CPU work for this project."},
-    {Reason::kCustomHook, "custom_hook", "",
-     "The plan class takes only certain workunits, batches or users (min_wu_id … max_batch, user_id)."},
-    {Reason::kGpuMissing, "gpu_missing", "", "The host has no GPU of the plan class's type."},
-    {Reason::kGpuMemory, "gpu_memory", "bytes", "Lower the plan class's min_gpu_ram_mb if it is generous."},
-    {Reason::kGpuDriver, "gpu_driver", "",
-     "The GPU's driver or runtime is older (or newer) than the plan class demands; volunteers can update it."},
-    {Reason::kGpuCapability, "gpu_capability", "",
-     "The GPU lacks a capability the plan class demands (compute capability, double precision, speed)."},
-    {Reason::kOpenclMissing, "opencl_missing", "",
-     "The device offers no OpenCL, or an older one than the plan class demands."},
-    {Reason::kVirtualBox, "virtualbox", "",
-     "VirtualBox is missing, unusable, excluded or outside the plan class's versions."},
-    {Reason::kDocker, "docker", "", "Docker, or a WSL distribution with it, is missing or switched off on the host."},
-    {Reason::kCpuFeature, "cpu_feature", "",
-     "The processor lacks an instruction set (or virtualisation) of the plan class; release a version without it."},
-    {Reason::kOsVersion, "os_version", "", "The host's system or C library is outside the plan class's versions."},
-    {Reason::kCpuCount, "cpu_count", "", "The host may use fewer CPUs than the plan class's min_ncpus."},
-    {Reason::kDeadline, "deadline", "s",
-     "The host would be late: raise delay_bound, make jobs smaller, or use size classes so that it gets small ones."},
-    {Reason::kDeadlineOthers, "deadline_others", "s",
-     "The job would make another job on the host late; raise delay_bound."},
-    {Reason::kDiskSet, "disk_set", "bytes",
-     "The jobs of this reply use up the host's disk; it gets more when they are done."},
-    {Reason::kMemorySet, "memory_set", "bytes", "The jobs that run together use up the host's memory."},
-    {Reason::kOneInstancePerWorkunit, "one_instance_per_workunit", "",
-     "Another instance of the workunit is in the same reply; other hosts take this one."},
-    {Reason::kInProgressLimit, "in_progress_limit", "jobs",
-     "Raise the project's limit: <max_wus_in_progress> or <max_wus_in_progress_gpu> in config.xml, or <max_jobs_in_progress> in "
-     "config_aux.xml."},
-    {Reason::kAppInProgressLimit, "app_in_progress_limit", "jobs",
-     "Raise the app's limit in <max_jobs_in_progress> of config_aux.xml."},
-    {Reason::kDailyQuota, "daily_quota", "jobs",
-     "The host used up its jobs for today, often after errors; raise daily_result_quota or see why its jobs fail."},
-    {Reason::kJobsPerRpcLimit, "jobs_per_rpc_limit", "jobs",
-     "Raise max_wus_to_send (per CPU) to send more in one reply."},
-    {Reason::kUserJobLimit, "user_job_limit", "jobs", "The volunteer limits jobs in progress (preference max_jobs)."},
-    {Reason::kOneResultPerUser, "one_result_per_user", "results",
-     "The volunteer has an instance of this workunit; with few volunteers use one_result_per_host_per_wu instead."},
-    {Reason::kOneResultPerHost, "one_result_per_host", "results",
-     "The host has an instance of this workunit; others take it."},
-    {Reason::kHrCommittedElsewhere, "hr_committed_elsewhere", "",
-     "Another host committed the workunit to its class since the feeder put it here."},
-    {Reason::kVersionCommittedElsewhere, "version_committed_elsewhere", "",
-     "Another host committed the workunit to its app version since the feeder put it here."},
-    {Reason::kWorkunitError, "workunit_error", "", "The workunit was cancelled or failed; its slot was emptied."},
-    {Reason::kWorkunitDone, "workunit_done", "", "The workunit has a canonical result; its slot was emptied."},
-    {Reason::kResultGone, "result_gone", "", "The result was sent or cancelled meanwhile; its slot was emptied."},
-    {Reason::kLookUpLimit, "look_up_limit", "look-ups",
-     "Not asked about: jobs of more value used up the request's look-ups and were refused; the reasons beside this one say why."},
-    {Reason::kClaimLost, "claim_lost", "", "Another scheduler took the slot first; a larger array makes that rarer."},
-    {Reason::kRaceLost, "race_lost", "", "Another scheduler changed the row first; the job stays for others."},
-    {Reason::kNotNeeded, "not_needed", "", "The request was satisfied by jobs of more value."},
-};
-static_assert(std::size(kTexts) == static_cast<std::size_t>(Reason::kCount));
-
-const ReasonText& text_of(Reason reason) {
-    for (const ReasonText& t : kTexts)
-        if (t.reason == reason) return t;
-    return kTexts[0];
+std::string client_text(double v) {
+    const auto n = static_cast<long>(v);
+    return fmt::format("{}.{}.{}", n / 10000, n / 100 % 100, n % 100);
 }
+std::string too_old(const Verdict& v) {
+    return fmt::format("needs client {}, host runs {}", client_text(v.required), client_text(v.value));
+}
+std::string too_new(const Verdict& v) {
+    return fmt::format("needs client {} or older, host runs {}", client_text(v.required), client_text(v.value));
+}
+
+std::string late(const Verdict& v) {
+    if (v.required == 0) return "the app is hard and the host has no credit yet";
+    return fmt::format("would be done in {}, must be done in {}", duration_text(v.value), duration_text(v.required));
+}
+
+std::string reserved(const Verdict& v) {
+    if (v.required <= 1) return "waits for low-turnaround hosts";
+    return fmt::format("has waited {} of {} for low-turnaround hosts", duration_text(v.value),
+                       duration_text(v.required));
+}
+
+std::string other_class(const Verdict& v) {
+    return fmt::format("committed to class {:g}, host is of class {:g}", v.required, v.value);
+}
+
+std::string other_version(const Verdict& v) {
+    if (v.required == 0) return "";
+    return fmt::format("bound to version {:g}{}", v.required,
+                       v.value != 0 ? fmt::format(", host would run {:g}", v.value) : "");
+}
+
+std::string result_state(const Verdict& v) {
+    if (v.value == 0) return "";
+    switch (static_cast<ServerState>(static_cast<int>(v.value))) {
+        case ServerState::kInactive: return "it is inactive";
+        case ServerState::kUnsent: return "it is unsent";
+        case ServerState::kInProgress: return "it is in progress";
+        case ServerState::kOver: return "it is over";
+    }
+    return "it is gone";
+}
+
+std::string by_unit(const Verdict& v) {
+    const std::string_view unit = reason_unit(v.reason);
+    if (v.value == 0 && (v.required == 0 || (v.required == 1 && unit.empty()))) return "";  // nothing was measured
+    if (unit == "bytes") return fmt::format("needs {}, host allows {}", bytes_text(v.required), bytes_text(v.value));
+    if (unit == "bytes/s")
+        return fmt::format("needs {}/s, host measured {}/s", bytes_text(v.required), bytes_text(v.value));
+    if (unit == "jobs") return fmt::format("has {:g}, limit {:g}", v.value, v.required);
+    if (unit == "results") return fmt::format("{:g} there already", v.value);
+    return fmt::format("has {:g}, needs {:g}", v.value, v.required);
+}
+
+// A row a paragraph, advice at its end: clang-format would spread each over ten lines.
+// clang-format off
+constexpr ReasonRow kRows[] = {
+    {.reason = Reason::kFeasible, .name = "feasible", .of_resources = -1,
+     .advice = "Nothing to do: the job can be sent."},
+    {.reason = Reason::kNoSuchApp, .name = "no_such_app", .progress = Progress::kNoMatch,
+     .advice = "The job's app is deprecated or new: un-deprecate it, or touch reread_db so that the feeder reads the app table.",
+     .phrase = [](const Verdict& v) { return fmt::format("app id {:g}", v.value); }},
+    {.reason = Reason::kNoAppVersion, .name = "no_app_version", .progress = Progress::kNoMatch, .of_versions = 0,
+     .of_resources = 0, .told = Told::kNoVersion,
+     .advice = "Release a version of the app for the host's platforms (update_versions) and touch reread_db."},
+    {.reason = Reason::kAppNotSelected, .name = "app_not_selected", .progress = Progress::kNotOurs,
+     .advice = "The volunteer did not select this app and does not allow others; nothing to do, or ask volunteers."},
+    {.reason = Reason::kBetaNotAllowed, .name = "beta_not_allowed", .progress = Progress::kNotOurs,
+     .advice = "Only volunteers who run test applications get this app; clear app.beta or the version's beta flag to release it."},
+    {.reason = Reason::kUserFilter, .name = "user_filter",
+     .advice = "<user_filter> makes workunit.batch the id of the only user allowed; unset it or submit the job with batch 0.",
+     .phrase = [](const Verdict& v) { return fmt::format("for user {:g}, this is user {:g}", v.required, v.value); }},
+    {.reason = Reason::kHrClassUnknown, .name = "hr_class_unknown", .told = Told::kHostClass,
+     .advice = "Homogeneous redundancy can't place this host; compat_level 1 knows more systems, coarse classes (type 2) more hosts."},
+    {.reason = Reason::kHrClassMismatch, .name = "hr_class_mismatch", .told = Told::kCommitted,
+     .advice = "The workunit waits for hosts of another class; feeder --purge_stale frees jobs whose class never calls, and <hr_allocate_slots> keeps room for every class.",
+     .phrase = other_class},
+    {.reason = Reason::kAppVersionMismatch, .name = "app_version_mismatch", .of_versions = 2, .of_resources = 4,
+     .advice = "The workunit is pinned or committed to a version that this host can't run; release it for the platform or unpin.",
+     .phrase = other_version},
+    {.reason = Reason::kMemory, .name = "memory", .unit = "bytes", .of_resources = 4, .told = Told::kMemory,
+     .advice = "Lower rsc_memory_bound if it is generous; else only hosts with more memory, or higher preferences, can run the job."},
+    {.reason = Reason::kDisk, .name = "disk", .unit = "bytes", .told = Told::kDisk,
+     .advice = "Lower rsc_disk_bound if it is generous; the host's disk preferences leave less than that."},
+    {.reason = Reason::kBandwidth, .name = "bandwidth", .unit = "bytes/s", .told = Told::kBandwidth,
+     .advice = "Lower rsc_bandwidth_bound: the host's download speed is below it."},
+    {.reason = Reason::kKeywordRefused, .name = "keyword_refused", .told = Told::kKeywords,
+     .advice = "The volunteer said no to one of the job's keywords.",
+     .phrase = [](const Verdict& v) { return fmt::format("keyword {:g}", v.value); }},
+    {.reason = Reason::kNeedsReliable, .name = "needs_reliable", .of_resources = 4,
+     .advice = "The job is a retry for reliable hosts; raise reliable_on_priority or reliable_max_avg_turnaround if none is left."},
+    {.reason = Reason::kReservedForLtt, .name = "reserved_for_ltt", .unit = "s",
+     .advice = "Accelerated jobs wait for low-turnaround hosts; set ltt_reserve_timeout to let others have them after a while.",
+     .phrase = reserved},
+    {.reason = Reason::kNonCpuIntensive, .name = "non_cpu_intensive", .progress = Progress::kNoMatch,
+     .advice = "Jobs of non-CPU-intensive apps are sent one per host in a pass of their own."},
+    {.reason = Reason::kResourceNotWanted, .name = "resource_not_wanted", .progress = Progress::kNoMatch,
+     .of_versions = 1, .of_resources = 1,
+     .advice = "The host asked for no work of the resource that this app's versions use."},
+    {.reason = Reason::kClientTooOld, .name = "client_too_old",
+     .advice = "The version or its plan class asks for a newer client; lower min_core_version if that is not needed.",
+     .phrase = too_old},
+    {.reason = Reason::kClientTooNew, .name = "client_too_new",
+     .advice = "Raise max_core_version of the version or its plan class.", .phrase = too_new},
+    {.reason = Reason::kNoPlanClassSupport, .name = "no_plan_class_support",
+     .advice = "The client is too old for versions that use anything but one CPU; release a version without plan class."},
+    {.reason = Reason::kPlanClassRefused, .name = "plan_class_refused", .progress = Progress::kNotOurs,
+     .advice = "The plan class is unknown, refused as wrong (see the log), or does not accept this host's model or preferences."},
+    {.reason = Reason::kGpuRefusedByPrefs, .name = "gpu_refused_by_prefs",
+     .advice = "The volunteer allows no work for this kind of GPU."},
+    {.reason = Reason::kCpuRefusedByPrefs, .name = "cpu_refused_by_prefs",
+     .advice = "The volunteer allows no CPU work for this project."},
+    {.reason = Reason::kCustomHook, .name = "custom_hook", .progress = Progress::kNotOurs,
+     .advice = "The plan class takes only certain workunits, batches or users (min_wu_id … max_batch, user_id)."},
+    {.reason = Reason::kGpuMissing, .name = "gpu_missing", .progress = Progress::kNotOurs, .of_versions = 2,
+     .of_resources = 2, .advice = "The host has no GPU of the plan class's type."},
+    {.reason = Reason::kGpuMemory, .name = "gpu_memory", .unit = "bytes",
+     .advice = "Lower the plan class's min_gpu_ram_mb if it is generous."},
+    {.reason = Reason::kGpuDriver, .name = "gpu_driver",
+     .advice = "The GPU's driver or runtime is older (or newer) than the plan class demands; volunteers can update it."},
+    {.reason = Reason::kGpuCapability, .name = "gpu_capability",
+     .advice = "The GPU lacks a capability the plan class demands (compute capability, double precision, speed)."},
+    {.reason = Reason::kOpenclMissing, .name = "opencl_missing",
+     .advice = "The device offers no OpenCL, or an older one than the plan class demands."},
+    {.reason = Reason::kVirtualBox, .name = "virtualbox",
+     .advice = "VirtualBox is missing, unusable, excluded or outside the plan class's versions."},
+    {.reason = Reason::kDocker, .name = "docker",
+     .advice = "Docker, or a WSL distribution with it, is missing or switched off on the host."},
+    {.reason = Reason::kCpuFeature, .name = "cpu_feature",
+     .advice = "The processor lacks an instruction set (or virtualisation) of the plan class; release a version without it."},
+    {.reason = Reason::kOsVersion, .name = "os_version",
+     .advice = "The host's system or C library is outside the plan class's versions."},
+    {.reason = Reason::kCpuCount, .name = "cpu_count",
+     .advice = "The host may use fewer CPUs than the plan class's min_ncpus."},
+    {.reason = Reason::kDeadline, .name = "deadline", .unit = "s", .progress = Progress::kLastChecks,
+     .told = Told::kDeadline,
+     .advice = "The host would be late: raise delay_bound, make jobs smaller, or use size classes so that it gets small ones.",
+     .phrase = late},
+    {.reason = Reason::kDeadlineOthers, .name = "deadline_others", .unit = "s", .progress = Progress::kLastChecks,
+     .told = Told::kDeadline, .advice = "The job would make another job on the host late; raise delay_bound.",
+     .phrase = [](const Verdict& v) { return fmt::format("another job would be {} late", duration_text(v.value)); }},
+    {.reason = Reason::kDiskSet, .name = "disk_set", .unit = "bytes", .progress = Progress::kLastChecks,
+     .told = Told::kDisk, .advice = "The jobs of this reply use up the host's disk; it gets more when they are done."},
+    {.reason = Reason::kMemorySet, .name = "memory_set", .unit = "bytes", .progress = Progress::kLastChecks,
+     .told = Told::kMemory, .advice = "The jobs that run together use up the host's memory."},
+    {.reason = Reason::kOneInstancePerWorkunit, .name = "one_instance_per_workunit", .progress = Progress::kLastChecks,
+     .advice = "Another instance of the workunit is in the same reply; other hosts take this one."},
+    {.reason = Reason::kInProgressLimit, .name = "in_progress_limit", .unit = "jobs", .progress = Progress::kLimit,
+     .told = Told::kInProgress,
+     .advice = "Raise the project's limit: <max_wus_in_progress> or <max_wus_in_progress_gpu> in config.xml, or <max_jobs_in_progress> in config_aux.xml."},
+    {.reason = Reason::kAppInProgressLimit, .name = "app_in_progress_limit", .unit = "jobs",
+     .progress = Progress::kLimit, .told = Told::kInProgress,
+     .advice = "Raise the app's limit in <max_jobs_in_progress> of config_aux.xml."},
+    {.reason = Reason::kDailyQuota, .name = "daily_quota", .unit = "jobs", .progress = Progress::kLimit,
+     .told = Told::kQuota,
+     .advice = "The host used up its jobs for today, often after errors; raise daily_result_quota or see why its jobs fail."},
+    {.reason = Reason::kJobsPerRpcLimit, .name = "jobs_per_rpc_limit", .unit = "jobs", .progress = Progress::kLimit,
+     .advice = "Raise max_wus_to_send (per CPU) to send more in one reply."},
+    {.reason = Reason::kUserJobLimit, .name = "user_job_limit", .unit = "jobs", .progress = Progress::kLimit,
+     .told = Told::kInProgress, .advice = "The volunteer limits jobs in progress (preference max_jobs)."},
+    {.reason = Reason::kOneResultPerUser, .name = "one_result_per_user", .unit = "results",
+     .progress = Progress::kLastChecks,
+     .advice = "The volunteer has an instance of this workunit; with few volunteers use one_result_per_host_per_wu instead."},
+    {.reason = Reason::kOneResultPerHost, .name = "one_result_per_host", .unit = "results",
+     .progress = Progress::kLastChecks, .advice = "The host has an instance of this workunit; others take it."},
+    {.reason = Reason::kHrCommittedElsewhere, .name = "hr_committed_elsewhere", .progress = Progress::kLastChecks,
+     .told = Told::kCommitted,
+     .advice = "Another host committed the workunit to its class since the feeder put it here.", .phrase = other_class},
+    {.reason = Reason::kVersionCommittedElsewhere, .name = "version_committed_elsewhere",
+     .progress = Progress::kLastChecks,
+     .advice = "Another host committed the workunit to its app version since the feeder put it here.",
+     .phrase = other_version},
+    {.reason = Reason::kWorkunitError, .name = "workunit_error", .progress = Progress::kLastChecks,
+     .advice = "The workunit was cancelled or failed; its slot was emptied.",
+     .phrase = [](const Verdict& v) { return fmt::format("error mask {:g}", v.value); }},
+    {.reason = Reason::kWorkunitDone, .name = "workunit_done", .progress = Progress::kLastChecks,
+     .advice = "The workunit has a canonical result; its slot was emptied.",
+     .phrase = [](const Verdict& v) { return fmt::format("canonical result {:g}", v.value); }},
+    {.reason = Reason::kResultGone, .name = "result_gone", .progress = Progress::kLastChecks,
+     .advice = "The result was sent or cancelled meanwhile; its slot was emptied.", .phrase = result_state},
+    {.reason = Reason::kLookUpLimit, .name = "look_up_limit", .unit = "look-ups", .progress = Progress::kLastChecks,
+     .advice = "Not asked about: jobs of more value used up the request's look-ups and were refused; the reasons beside this one say why.",
+     .phrase = [](const Verdict& v) { return fmt::format("after {:g} look-ups in the database", v.value); }},
+    {.reason = Reason::kClaimLost, .name = "claim_lost", .progress = Progress::kNoRefusal,
+     .advice = "Another scheduler took the slot first; a larger array makes that rarer."},
+    {.reason = Reason::kRaceLost, .name = "race_lost", .progress = Progress::kNoRefusal,
+     .advice = "Another scheduler changed the row first; the job stays for others."},
+    {.reason = Reason::kNotNeeded, .name = "not_needed", .progress = Progress::kNoRefusal,
+     .advice = "The request was satisfied by jobs of more value."},
+};
+// clang-format on
+
+constexpr bool in_order() {
+    for (std::size_t i = 0; i < std::size(kRows); ++i)
+        if (kRows[i].reason != static_cast<Reason>(i)) return false;
+    return std::size(kRows) == static_cast<std::size_t>(Reason::kCount);
+}
+static_assert(in_order(), "one row for each reason, in the order of verdict.h");
 
 }  // namespace
 
-const char* reason_name(Reason reason) { return text_of(reason).name; }
-const char* reason_advice(Reason reason) { return text_of(reason).advice; }
-const char* reason_unit(Reason reason) { return text_of(reason).unit; }
+const ReasonRow& reason_row(Reason reason) { return kRows[static_cast<std::size_t>(reason)]; }
+const char* reason_name(Reason reason) { return reason_row(reason).name; }
+const char* reason_advice(Reason reason) { return reason_row(reason).advice; }
+const char* reason_unit(Reason reason) { return reason_row(reason).unit; }
+
+std::string phrase(const Verdict& v) {
+    const ReasonRow& row = reason_row(v.reason);
+    return row.phrase ? row.phrase(v) : by_unit(v);
+}
+
+std::string bytes_text(double b) {
+    if (!std::isfinite(b)) return "unlimited";
+    const double a = std::abs(b);
+    if (a >= 1e12) return fmt::format("{:.1f} TB", b / 1e12);
+    if (a >= 1e9) return fmt::format("{:.1f} GB", b / 1e9);
+    if (a >= 1e6) return fmt::format("{:.1f} MB", b / 1e6);
+    return a >= 1e3 ? fmt::format("{:.1f} kB", b / 1e3) : fmt::format("{:.0f} bytes", b);
+}
+
+std::string duration_text(double s) {
+    if (!std::isfinite(s)) return "for ever";
+    if (std::abs(s) < 7200) return fmt::format("{:.0f} s", s);
+    return std::abs(s) < 2 * 86400 ? fmt::format("{:.1f} h", s / 3600) : fmt::format("{:.1f} d", s / 86400);
+}
 
 }  // namespace sluice

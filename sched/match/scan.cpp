@@ -9,26 +9,6 @@
 #include "sluice/base/text.h"
 
 namespace sluice::match {
-namespace {
-
-// Which of two refusals of one slot to count: the one that got further.
-bool got_further(const Verdict& a, const Verdict& b) {
-    const auto stage = [](const Verdict& v) {
-        switch (v.reason) {
-            case Reason::kFeasible: return -1;
-            case Reason::kNoAppVersion: return 0;
-            case Reason::kResourceNotWanted: return 1;
-            case Reason::kGpuMissing: return 2;
-            case Reason::kAppVersionMismatch:
-            case Reason::kNeedsReliable:
-            case Reason::kMemory: return 4;
-            default: return 3;
-        }
-    };
-    return stage(a) > stage(b);
-}
-
-}  // namespace
 
 RankedPoints::RankedPoints(const ActivePolicies& policies, Candidates& found) {
     if (!policies.ranks()) return;
@@ -226,7 +206,7 @@ Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool&
         }
         if (!c.offer) why = for_this_job(pick.why, c.job);
         trace_refusal(&c, c.job, c.ref, pass.type, why, log);
-        if (got_further(why, furthest)) furthest = why;
+        if (reason_row(why.reason).of_resources > reason_row(furthest.reason).of_resources) furthest = why;
     }
     if (!taken) return furthest;
     found.seen.push_back({c.ref.generation, c.ref.index, c.job.priority});

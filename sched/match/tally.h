@@ -1,8 +1,10 @@
 #pragma once
 // Counts refusals by reason and keeps the nearest miss of each: what the volunteer's message and sched_explain say.
 #include <algorithm>
+#include <cmath>
 
 #include "sluice/match/matcher.h"
+#include "sluice/match/reasons.h"
 
 namespace sluice::match {
 
@@ -17,27 +19,22 @@ inline void note(MatchStats& stats, const Obstacle& o) {
     if (std::none_of(stats.obstacles.begin(), stats.obstacles.end(), same)) stats.obstacles.push_back(o);
 }
 
-/// Refusals of single jobs that volunteers are told with their numbers.
-inline bool told_with_numbers(Reason reason) {
-    return reason == Reason::kMemory || reason == Reason::kDisk || reason == Reason::kBandwidth ||
-           reason == Reason::kMemorySet || reason == Reason::kDiskSet;
-}
-
 /// The volunteer is told what a job of an app would need, if there is a version for it.
 inline void note_shortage(MatchStats& stats, const Verdict& verdict, const JobSummary& job) {
-    if (told_with_numbers(verdict.reason)) note(stats, {job.app_id, verdict});
-    if (verdict.reason == Reason::kKeywordRefused) note(stats, {0, refuse(verdict.reason)});
+    const Told told = reason_row(verdict.reason).told;
+    if (is_shortage(told)) note(stats, {job.app_id, verdict});
+    if (told == Told::kKeywords) note(stats, {0, refuse(verdict.reason)});
+}
+
+/// Relative distance between what was there and what was needed; equal units cancel out.
+inline double miss(const Verdict& v) {
+    const double scale = v.required != 0 ? v.required : v.value;
+    return scale != 0 ? std::abs((v.required - v.value) / scale) : 0;
 }
 
 /// `times`: so many jobs were refused for it, of which `job` is one.
 inline void tally(MatchStats& stats, const Verdict& verdict, const JobSummary& job, std::uint32_t times = 1) {
     ReasonCount& r = stats.reasons[static_cast<std::size_t>(verdict.reason)];
-    // Relative distance between what was there and what was needed; equal units cancel out.
-    const auto miss = [](const Verdict& v) {
-        const double scale = v.required != 0 ? v.required : v.value;
-        const double d = scale != 0 ? (v.required - v.value) / scale : 0;
-        return d < 0 ? -d : d;
-    };
     const bool first_named = r.appid == 0 && job.app_id != 0;
     const bool first = r.count == 0;
     r.count += times;

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "sched/explain/host_request.h"
-#include "sched/explain/phrases.h"
 #include "sched/handle/decision.h"
+#include "sluice/match/reasons.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {
