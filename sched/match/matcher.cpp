@@ -82,10 +82,8 @@ Verdict Matcher::Impl::fast(const Candidate& c) const {
 // What can be said before any job is looked at, so that "no work" never lacks its reason.
 std::vector<Verdict> Matcher::Impl::what_ends_all() const {
     std::vector<Verdict> all;
-    const int most = x.user.max_jobs_in_progress;
-    if (picked.jobs >= picked.max_jobs) all.push_back(refuse(Reason::kJobsPerRpcLimit, picked.jobs, picked.max_jobs));
-    if (most > 0 && picked.in_progress_total >= most)
-        all.push_back(refuse(Reason::kUserJobLimit, picked.in_progress_total, most));
+    for (const Verdict& v : {picked.reply_limit(), picked.user_limit()})
+        if (!v) all.push_back(v);
     for (int t = 0; t < kProcTypes; ++t) {
         const auto type = static_cast<ProcType>(t);
         if (chooser.has_apps_for(type)) {
@@ -136,7 +134,7 @@ void Matcher::account(const Chosen& job) {
     const AppFacts* app = m.apps.find(job.job.app_id);
     if (!app) return;
     const Offer offer = m.offer_of(job.version);
-    m.picked.add(m.x, Candidate{job.job, job.ref, *app, &offer, {}, 0, 0, 0}, job.delay_bound);
+    m.picked.add(m.x, Candidate{job.job, job.ref, *app, &offer}, job.delay_bound);
 }
 
 AppChoice Matcher::choose_version(const App& app, const JobSummary& job, bool check_wanted, Verdict* why) {
@@ -154,7 +152,7 @@ Verdict Matcher::check_fast(const JobSummary& job, const App& app, const AppChoi
     if (!facts) return refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0);
     const Offer offer = m.offer_of(version);
     const PoolRef nowhere;
-    return m.fast(Candidate{job, nowhere, *facts, &offer, {}, 0, 0, 0});
+    return m.fast(Candidate{job, nowhere, *facts, &offer});
 }
 
 Verdict Matcher::check_deadline(const JobSummary& job, const App& app, const AppChoice& version, double delay_bound) {
@@ -163,17 +161,15 @@ Verdict Matcher::check_deadline(const JobSummary& job, const App& app, const App
     if (!facts) return refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0);
     const Offer offer = m.offer_of(version);
     const PoolRef nowhere;
-    return deadline_verdict(m.x, Candidate{job, nowhere, *facts, &offer, {}, 0, 0, 0}, m.picked, delay_bound);
+    return deadline_verdict(m.x, Candidate{job, nowhere, *facts, &offer}, m.picked, delay_bound);
 }
 
-// A lost job was this host's already: what the volunteer now prefers, and for whom the job was reserved, no longer
-// matters (upstream), but its app must still be selected.
+// A lost job was this host's already: not all is asked again, but its app must still be selected (upstream).
 Verdict Matcher::Impl::may_have_again(const Candidate& c) const {
-    static constexpr const FastRow* kRows[] = {&kUserFilterRow,        &kHrUnknownRow, &kHrMismatchRow,
-                                               &kVersionCommitmentRow, &kMemoryRow,    &kBandwidthRow};
     if (!c.app.selected) return refuse(Reason::kAppNotSelected, 0, 1);
-    for (const FastRow* row : kRows)
-        if (Verdict v = row->check(x, c); !v) return v;
+    for (const FastRow* row : fast_rows())
+        if (row->on_resend)
+            if (Verdict v = row->check(x, c); !v) return v;
     return feasible();
 }
 
@@ -200,7 +196,7 @@ Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chose
         if (!pick.offer) v = pick.why;
     }
     if (v) {
-        const Candidate c{job, nowhere, *app, pick.offer, {}, 0, 0, 0};
+        const Candidate c{job, nowhere, *app, pick.offer};
         v = m.check_from_elsewhere(c, origin);
         note_shortage(m.elsewhere, v, job);
         if (v) chosen = make_chosen(c, 0, job.delay_bound);
@@ -221,8 +217,7 @@ Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chose
 bool Matcher::work_needed() const {
     const Impl& m = *impl_;
     const Picked& p = m.picked;
-    if (p.jobs >= p.max_jobs) return false;
-    if (m.x.user.max_jobs_in_progress > 0 && p.in_progress_total >= m.x.user.max_jobs_in_progress) return false;
+    if (p.full()) return false;
     for (int t = 0; t < kProcTypes; ++t) {
         const auto type = static_cast<ProcType>(t);
         if (p.wants(type) && m.chooser.has_apps_for(type) && in_progress_limits(m.x, p, nullptr, type)) return true;

@@ -1,36 +1,21 @@
-// The tables: what is checked and valued, in order of evaluation, cheapest and most selective first. A row's file says
-// the rule; its doc line says why a job is refused or preferred.
+// The tables of rows.h, and what of them applies to one request.
 #include "sched/match/policies.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "sluice/match/policies.h"
+#include "sluice/match/reasons.h"
 
 namespace sluice::match {
 namespace {
 
-constexpr const FastRow* kFast[] = {
-    // app and host
-    &kNonCpuIntensiveRow, &kBetaRow, &kAppSelectionRow, &kHrUnknownRow,
-    // the job
-    &kUserFilterRow, &kHrMismatchRow, &kKeywordRefusalRow,
-    // the version that would run it; then, in upstream's order, what the volunteer is told with numbers (the last two
-    // look at the job alone, but whoever has no version is not told of them)
-    &kVersionCommitmentRow, &kLttReservedRow, &kReliableOnlyRow, &kMemoryRow, &kDiskRow, &kBandwidthRow};
-
-constexpr const SetRow* kSet[] = {&kJobsPerRpcRow,  &kUserJobLimitRow, &kInProgressRow, &kDailyQuotaRow,
-                                  &kOneInstanceRow, &kDiskSumRow,      &kMemorySumRow,  &kDeadlineRow};
-
-constexpr const SlowRow* kSlow[] = {
-    &kResultStillThereRow,          &kWorkunitErrorRow,    &kWorkunitDoneRow,    &kHrCommittedElsewhereRow,
-    &kVersionCommittedElsewhereRow, &kOneResultPerUserRow, &kOneResultPerHostRow};
-
-constexpr const ScoreRow* kScore[] = {&kLttMatchRow,    &kLocalityLiteRow,    &kSizeClassRow,
-                                      &kBetaTermRow,    &kNonPreferredAppRow, &kPreviouslyInfeasibleRow,
-                                      &kKeywordRow,     &kResultPriorityRow,  &kHardnessRow,
-                                      &kHrCommittedRow, &kBatchLetRow,        &kReliableRetryRow,
-                                      &kWaitingRow};
+#define SLUICE_ENTRY(row) &row,
+constexpr const FastRow* kFast[] = {SLUICE_FAST_ROWS(SLUICE_ENTRY)};
+constexpr const SetRow* kSet[] = {SLUICE_SET_ROWS(SLUICE_ENTRY)};
+constexpr const SlowRow* kSlow[] = {SLUICE_SLOW_ROWS(SLUICE_ENTRY)};
+constexpr const ScoreRow* kScore[] = {SLUICE_SCORE_ROWS(SLUICE_ENTRY)};
+#undef SLUICE_ENTRY
 
 }  // namespace
 
@@ -99,39 +84,13 @@ std::span<const std::string_view> score_term_names() {
     return names;
 }
 
-namespace {
-
-// How far a job got that was refused for this reason: the further, the more likely that nothing else stood in its way.
-int stage(Reason reason) {
-    if (reason >= Reason::kClaimLost) return -1;  // no refusals
-    switch (reason) {
-        case Reason::kJobsPerRpcLimit:
-        case Reason::kUserJobLimit:
-        case Reason::kInProgressLimit:
-        case Reason::kAppInProgressLimit:
-        case Reason::kDailyQuota: return 4;
-        case Reason::kNoSuchApp:
-        case Reason::kNoAppVersion:
-        case Reason::kResourceNotWanted:
-        case Reason::kNonCpuIntensive: return 0;
-        case Reason::kAppNotSelected:
-        case Reason::kBetaNotAllowed:
-        case Reason::kPlanClassRefused:
-        case Reason::kCustomHook:
-        case Reason::kGpuMissing: return 1;
-        default: break;
-    }
-    return reason >= Reason::kDeadline ? 3 : 2;  // set and slow checks come after all fast ones
-}
-
-}  // namespace
-
 std::vector<Reason> binding_order(const MatchStats& stats) {
     std::vector<Reason> order;
     for (std::size_t i = 1; i < stats.reasons.size(); ++i)
         if (stats.reasons[i].count > 0) order.push_back(static_cast<Reason>(i));
     std::stable_sort(order.begin(), order.end(), [&](Reason a, Reason b) {
-        if (stage(a) != stage(b)) return stage(a) > stage(b);
+        const Progress of_a = reason_row(a).progress, of_b = reason_row(b).progress;
+        if (of_a != of_b) return of_a > of_b;
         return stats.reasons[static_cast<std::size_t>(a)].count > stats.reasons[static_cast<std::size_t>(b)].count;
     });
     return order;

@@ -26,25 +26,28 @@ inline constexpr Scope kScopes[] = {Scope::kApp, Scope::kJob, Scope::kVersion, S
 using AppliesFn = bool (*)(const MatchContext&);
 
 struct FastRow {
-    const char* name;
-    Scope scope;
-    FastFn check;
-    const char* doc;
+    const char* name = "";
+    Scope scope = Scope::kJob;
+    FastFn check = nullptr;
+    const char* doc = "";
     AppliesFn applies = nullptr;  ///< false: it would refuse no job
+    /// Asked again before a lost job is sent to the host that had it? Not what the volunteer now prefers, nor whom the
+    /// job was reserved for (upstream).
+    bool on_resend = false;
 };
 
 struct SetRow {
-    const char* name;
-    SetFn check;
-    const char* doc;
+    const char* name = "";
+    SetFn check = nullptr;
+    const char* doc = "";
 };
 
 struct SlowRow {
-    const char* name;
-    SlowFn check;
-    bool for_no_host;  ///< a refusal means that no host may have this job: its slot is emptied
-    bool commitment;   ///< a refusal means that the slot's copy is out of date: noted in the slot
-    const char* doc;
+    const char* name = "";
+    SlowFn check = nullptr;
+    const char* doc = "";
+    bool for_no_host = false;  ///< a refusal means that no host may have this job: its slot is emptied
+    bool commitment = false;   ///< a refusal means that the slot's copy is out of date: noted in the slot
 };
 
 /// Terms whose value is result.priority may be replaced by its rank among the candidates, in [-1,1].
@@ -55,34 +58,85 @@ enum class Ranking {
 };
 
 struct ScoreRow {
-    const char* name;
-    Scope scope;
-    ScoreFn value;
-    double weight_level0, weight_level1;
-    Ranking ranking;
-    const char* doc;
+    const char* name = "";
+    Scope scope = Scope::kJob;
+    ScoreFn value = nullptr;
+    double weight_level0 = 0, weight_level1 = 0;
+    Ranking ranking = Ranking::kNone;
+    const char* doc = "";
     AppliesFn applies = nullptr;  ///< false: it would be 0 for every job
 };
 
-// In the order of evaluation.
+// Every row, in the order of evaluation: cheapest and most selective first. Beside its own file a new policy needs its
+// line here and nothing else.
+// clang-format off
+#define SLUICE_FAST_ROWS(ROW) \
+    /* app and host */ \
+    ROW(kNonCpuIntensiveRow) \
+    ROW(kBetaRow) \
+    ROW(kAppSelectionRow) \
+    ROW(kHrUnknownRow) \
+    /* the job */ \
+    ROW(kUserFilterRow) \
+    ROW(kHrMismatchRow) \
+    ROW(kKeywordRefusalRow) \
+    /* the version that would run it; then, in upstream's order, what the volunteer is told with numbers (the last \
+       two look at the job alone, but hosts without a version of the app are not told of them) */ \
+    ROW(kVersionCommitmentRow) \
+    ROW(kLttReservedRow) \
+    ROW(kReliableOnlyRow) \
+    ROW(kMemoryRow) \
+    ROW(kDiskRow) \
+    ROW(kBandwidthRow)
+#define SLUICE_SET_ROWS(ROW) \
+    ROW(kJobsPerRpcRow) \
+    ROW(kUserJobLimitRow) \
+    ROW(kInProgressRow) \
+    ROW(kDailyQuotaRow) \
+    ROW(kOneInstanceRow) \
+    ROW(kDiskSumRow) \
+    ROW(kMemorySumRow) \
+    ROW(kDeadlineRow)
+#define SLUICE_SLOW_ROWS(ROW) \
+    ROW(kResultStillThereRow) \
+    ROW(kWorkunitErrorRow) \
+    ROW(kWorkunitDoneRow) \
+    ROW(kHrCommittedElsewhereRow) \
+    ROW(kVersionCommittedElsewhereRow) \
+    ROW(kOneResultPerUserRow) \
+    ROW(kOneResultPerHostRow)
+#define SLUICE_SCORE_ROWS(ROW) \
+    ROW(kLttMatchRow) \
+    ROW(kLocalityLiteRow) \
+    ROW(kSizeClassRow) \
+    ROW(kBetaTermRow) \
+    ROW(kNonPreferredAppRow) \
+    ROW(kPreviouslyInfeasibleRow) \
+    ROW(kKeywordRow) \
+    ROW(kResultPriorityRow) \
+    ROW(kHardnessRow) \
+    ROW(kHrCommittedRow) \
+    ROW(kBatchLetRow) \
+    ROW(kReliableRetryRow) \
+    ROW(kWaitingRow)
+// clang-format on
+
+#define SLUICE_FAST_ROW(row) extern const FastRow row;
+#define SLUICE_SET_ROW(row) extern const SetRow row;
+#define SLUICE_SLOW_ROW(row) extern const SlowRow row;
+#define SLUICE_SCORE_ROW(row) extern const ScoreRow row;
+SLUICE_FAST_ROWS(SLUICE_FAST_ROW)
+SLUICE_SET_ROWS(SLUICE_SET_ROW)
+SLUICE_SLOW_ROWS(SLUICE_SLOW_ROW)
+SLUICE_SCORE_ROWS(SLUICE_SCORE_ROW)
+#undef SLUICE_FAST_ROW
+#undef SLUICE_SET_ROW
+#undef SLUICE_SLOW_ROW
+#undef SLUICE_SCORE_ROW
+
 std::span<const FastRow* const> fast_rows();
 std::span<const SetRow* const> set_rows();
 std::span<const SlowRow* const> slow_rows();
 std::span<const ScoreRow* const> score_rows();
-
-// fast/
-extern const FastRow kNonCpuIntensiveRow, kBetaRow, kAppSelectionRow, kHrUnknownRow;
-extern const FastRow kUserFilterRow, kLttReservedRow, kKeywordRefusalRow, kHrMismatchRow, kDiskRow, kBandwidthRow;
-extern const FastRow kVersionCommitmentRow, kReliableOnlyRow, kMemoryRow;
-// set/
-extern const SetRow kJobsPerRpcRow, kUserJobLimitRow, kInProgressRow, kDailyQuotaRow, kOneInstanceRow, kDiskSumRow,
-    kMemorySumRow, kDeadlineRow;
-// slow/
-extern const SlowRow kResultStillThereRow, kWorkunitErrorRow, kWorkunitDoneRow, kHrCommittedElsewhereRow,
-    kVersionCommittedElsewhereRow, kOneResultPerUserRow, kOneResultPerHostRow;
-// score/
-extern const ScoreRow kLttMatchRow, kLocalityLiteRow, kSizeClassRow, kBetaTermRow, kNonPreferredAppRow,
-    kPreviouslyInfeasibleRow, kKeywordRow, kResultPriorityRow, kHardnessRow, kHrCommittedRow, kBatchLetRow,
-    kReliableRetryRow, kWaitingRow;
 
 }  // namespace sluice::match

@@ -197,7 +197,8 @@ class Sizes(RuleTest):
                           "take its line out")
 
 
-POLICY = 'const FastRow kDiskRow{"disk", Scope::kJob, check, "doc"};\n'
+POLICY = ('Verdict check() { return refuse(Reason::kDisk); }\n'
+          'const FastRow kDiskRow{.name = "disk", .scope = Scope::kJob, .check = check, .doc = "doc"};\n')
 
 
 class Policies(RuleTest):
@@ -222,7 +223,15 @@ class Policies(RuleTest):
 
     def test_without_row_or_with_a_name_twice(self):
         self.assert_found(rule_policies.check, self.tree(files={"sched/match/fast/other.cpp": "int x;"}), "defines no row")
-        self.assert_found(rule_policies.check, self.tree(files={"sched/match/fast/other.cpp": POLICY}), "is also the name of")
+        again = POLICY.replace("Reason::kDisk", "Reason::kOther").replace("kDiskRow", "kOtherRow")
+        self.assert_found(rule_policies.check, self.tree(files={"sched/match/fast/other.cpp": again}), "is also the name of")
+
+    def test_what_knows_a_policy_beside_the_files_that_are_listed(self):
+        for text in ("if (v.reason == Reason::kDisk) say();\n", "kDiskRow.check(x, c);\n"):
+            self.assert_found(rule_policies.check, self.tree(files={"sched/handle/a.cpp": text}), "sched/handle/a.cpp:1", "knows kDisk")
+            listed = "| `sched/handle/a.cpp` | one line |\n"
+            self.assert_clean(rule_policies.check, self.tree(files={"sched/handle/a.cpp": text, "docs/adding_a_policy.md": listed}))
+        self.assert_clean(rule_policies.check, self.tree(files={"sched/handle/a.cpp": "// Reason::kDisk\nReason::kDeadline;"}))
 
 
 class Format(RuleTest):

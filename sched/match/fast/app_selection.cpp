@@ -6,6 +6,8 @@ Verdict check(const MatchContext& x, const Candidate& c) {
     return c.app.selected || x.user.allow_non_preferred_apps ? feasible() : refuse(Reason::kAppNotSelected, 0, 1);
 }
 }  // namespace
-const FastRow kAppSelectionRow{"app_selection", Scope::kApp, check,
-                               "Apps that the volunteer did not select, unless other apps are allowed too."};
+const FastRow kAppSelectionRow{.name = "app_selection",
+                               .scope = Scope::kApp,
+                               .check = check,
+                               .doc = "Apps that the volunteer did not select, unless other apps are allowed too."};
 }  // namespace sluice::match

@@ -11,6 +11,10 @@ Verdict check(const MatchContext& x, const Candidate& c) {
 }
 bool applies(const MatchContext& x) { return x.host.row.n_bwdown > 0; }
 }  // namespace
-const FastRow kBandwidthRow{"bandwidth", Scope::kJobLast, check,
-                            "The host's measured download speed is below the job's bound.", applies};
+const FastRow kBandwidthRow{.name = "bandwidth",
+                            .scope = Scope::kJobLast,
+                            .check = check,
+                            .doc = "The host's measured download speed is below the job's bound.",
+                            .applies = applies,
+                            .on_resend = true};
 }  // namespace sluice::match

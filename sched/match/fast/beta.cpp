@@ -6,5 +6,8 @@ Verdict check(const MatchContext& x, const Candidate& c) {
     return c.app.app->beta && !x.user.allow_beta_work ? refuse(Reason::kBetaNotAllowed, 0, 1) : feasible();
 }
 }  // namespace
-const FastRow kBetaRow{"beta", Scope::kApp, check, "Beta apps only for volunteers who allow test applications."};
+const FastRow kBetaRow{.name = "beta",
+                       .scope = Scope::kApp,
+                       .check = check,
+                       .doc = "Beta apps only for volunteers who allow test applications."};
 }  // namespace sluice::match

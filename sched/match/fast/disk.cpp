@@ -8,5 +8,8 @@ Verdict check(const MatchContext& x, const Candidate& c) {
                : feasible();
 }
 }  // namespace
-const FastRow kDiskRow{"disk", Scope::kJobLast, check, "The job alone needs more disk than the host allows."};
+const FastRow kDiskRow{.name = "disk",
+                       .scope = Scope::kJobLast,
+                       .check = check,
+                       .doc = "The job alone needs more disk than the host allows."};
 }  // namespace sluice::match

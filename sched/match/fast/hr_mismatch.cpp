@@ -8,7 +8,10 @@ Verdict check(const MatchContext&, const Candidate& c) {
     return refuse(Reason::kHrClassMismatch, c.app.host_hr_class, c.job.hr_class);
 }
 }  // namespace
-const FastRow kHrMismatchRow{"hr_mismatch", Scope::kJob, check,
-                             "The workunit is committed to hosts of another homogeneous redundancy class.",
-                             any_app_with_hr};
+const FastRow kHrMismatchRow{.name = "hr_mismatch",
+                             .scope = Scope::kJob,
+                             .check = check,
+                             .doc = "The workunit is committed to hosts of another homogeneous redundancy class.",
+                             .applies = any_app_with_hr,
+                             .on_resend = true};
 }  // namespace sluice::match

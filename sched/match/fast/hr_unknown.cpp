@@ -6,6 +6,9 @@ Verdict check(const MatchContext&, const Candidate& c) {
     return c.app.hr != HrType::kNone && c.app.host_hr_class == 0 ? refuse(Reason::kHrClassUnknown) : feasible();
 }
 }  // namespace
-const FastRow kHrUnknownRow{"hr_unknown", Scope::kApp, check,
-                            "Apps with homogeneous redundancy need a host whose system and processor are known."};
+const FastRow kHrUnknownRow{.name = "hr_unknown",
+                            .scope = Scope::kApp,
+                            .check = check,
+                            .doc = "Apps with homogeneous redundancy need a host whose system and processor are known.",
+                            .on_resend = true};
 }  // namespace sluice::match

@@ -10,6 +10,9 @@ Verdict check(const MatchContext& x, const Candidate& c) {
 }
 bool applies(const MatchContext& x) { return x.params.keyword_sched && !x.user.keywords_no.empty(); }
 }  // namespace
-const FastRow kKeywordRefusalRow{"keyword_refusal", Scope::kJob, check,
-                                 "With <keyword_sched>, no job with a keyword that the volunteer said no to.", applies};
+const FastRow kKeywordRefusalRow{.name = "keyword_refusal",
+                                 .scope = Scope::kJob,
+                                 .check = check,
+                                 .doc = "With <keyword_sched>, no job with a keyword that the volunteer said no to.",
+                                 .applies = applies};
 }  // namespace sluice::match

@@ -14,8 +14,11 @@ Verdict check(const MatchContext& x, const Candidate& c) {
 
 }  // namespace
 const FastRow kLttReservedRow{
-    "ltt_reserved", Scope::kVersion, check,
-    "With <batch_accel>, high-priority jobs of accelerable apps wait for low-turnaround hosts, "
-    "ltt_reserve_timeout seconds at most if that is set; level 1: told apart by app version.",
-    uses_batch_acceleration};
+    .name = "ltt_reserved",
+    .scope = Scope::kVersion,
+    .check = check,
+    .doc =
+        "With <batch_accel>, high-priority jobs of accelerable apps wait for low-turnaround hosts, "
+        "ltt_reserve_timeout seconds at most if that is set; level 1: told apart by app version.",
+    .applies = uses_batch_acceleration};
 }  // namespace sluice::match

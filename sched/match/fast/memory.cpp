@@ -6,16 +6,16 @@ namespace sluice::match {
 namespace {
 Verdict check(const MatchContext& x, const Candidate& c) {
     const bool ours = x.params.compat_level > 0;
-    const double plan_class = c.offer->choice.usage.mem_usage;
-    const double need = ours && plan_class > 0 ? plan_class : c.job.rsc_memory_bound;
+    const double need = ours ? c.memory() : c.job.rsc_memory_bound;
     if (need > x.host.usable_ram) return refuse(Reason::kMemory, x.host.usable_ram, need);
-    if (!ours || !(c.app.memory_beside > 0)) return feasible();
-    const auto type = static_cast<std::size_t>(c.offer->type);
-    if (x.wanted.resource_specific && !(x.wanted.instances[type] > 0)) return feasible();
+    if (!ours || !(c.app.memory_beside > 0) || !c.fills_idle(x.wanted)) return feasible();
     const double left = x.host.usable_ram - c.app.memory_beside;
     return need > left ? refuse(Reason::kMemory, left, need) : feasible();
 }
 }  // namespace
-const FastRow kMemoryRow{"memory", Scope::kVersion, check,
-                         "The job needs more memory than preferences leave; level 1: beside what runs there."};
+const FastRow kMemoryRow{.name = "memory",
+                         .scope = Scope::kVersion,
+                         .check = check,
+                         .doc = "The job needs more memory than preferences leave; level 1: beside what runs there.",
+                         .on_resend = true};
 }  // namespace sluice::match

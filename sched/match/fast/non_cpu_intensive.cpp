@@ -7,6 +7,8 @@ Verdict check(const MatchContext&, const Candidate& c) {
 }
 }  // namespace
 const FastRow kNonCpuIntensiveRow{
-    "non_cpu_intensive", Scope::kApp, check,
-    "Jobs of non-CPU-intensive apps go out in a pass of their own, one per app and host."};
+    .name = "non_cpu_intensive",
+    .scope = Scope::kApp,
+    .check = check,
+    .doc = "Jobs of non-CPU-intensive apps go out in a pass of their own, one per app and host."};
 }  // namespace sluice::match

@@ -7,6 +7,8 @@ Verdict check(const MatchContext&, const Candidate& c) {
     return refuse(Reason::kNeedsReliable, 0, 1);
 }
 }  // namespace
-const FastRow kReliableOnlyRow{"reliable_only", Scope::kVersion, check,
-                               "Jobs at or above reliable_on_priority go to reliable versions of a host only."};
+const FastRow kReliableOnlyRow{.name = "reliable_only",
+                               .scope = Scope::kVersion,
+                               .check = check,
+                               .doc = "Jobs at or above reliable_on_priority go to reliable versions of a host only."};
 }  // namespace sluice::match

@@ -8,7 +8,11 @@ Verdict check(const MatchContext& x, const Candidate& c) {
 }
 bool applies(const MatchContext& x) { return x.params.user_filter; }
 }  // namespace
-const FastRow kUserFilterRow{"user_filter", Scope::kJob, check,
-                             "With <user_filter>, workunit.batch is the id of the only user who may have the job.",
-                             applies};
+const FastRow kUserFilterRow{
+    .name = "user_filter",
+    .scope = Scope::kJob,
+    .check = check,
+    .doc = "With <user_filter>, workunit.batch is the id of the only user who may have the job.",
+    .applies = applies,
+    .on_resend = true};
 }  // namespace sluice::match

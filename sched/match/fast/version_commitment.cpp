@@ -16,6 +16,10 @@ bool applies(const MatchContext& x) {
                        [](const App& a) { return a.homogeneous_app_version; });
 }
 }  // namespace
-const FastRow kVersionCommitmentRow{"version_commitment", Scope::kVersion, check,
-                                    "Homogeneous app version: the workunit is committed to another version.", applies};
+const FastRow kVersionCommitmentRow{.name = "version_commitment",
+                                    .scope = Scope::kVersion,
+                                    .check = check,
+                                    .doc = "Homogeneous app version: the workunit is committed to another version.",
+                                    .applies = applies,
+                                    .on_resend = true};
 }  // namespace sluice::match

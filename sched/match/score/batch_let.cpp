@@ -6,11 +6,10 @@ namespace {
 double value(const MatchContext&, const Candidate& c) { return c.job.priority; }
 }  // namespace
 const ScoreRow kBatchLetRow{
-    "batch_let",
-    Scope::kJob,
-    value,
-    0,
-    3,
-    Ranking::kLogicalEndTimes,
-    "Level 1: rank of the batch's logical end time among the candidates, least first (seed 000)."};
+    .name = "batch_let",
+    .scope = Scope::kJob,
+    .value = value,
+    .weight_level1 = 3,
+    .ranking = Ranking::kLogicalEndTimes,
+    .doc = "Level 1: rank of the batch's logical end time among the candidates, least first (seed 000)."};
 }  // namespace sluice::match

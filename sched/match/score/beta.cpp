@@ -4,11 +4,10 @@ namespace sluice::match {
 namespace {
 double value(const MatchContext&, const Candidate& c) { return c.app.app->beta ? 1 : 0; }
 }  // namespace
-const ScoreRow kBetaTermRow{"beta",
-                            Scope::kApp,
-                            value,
-                            1,
-                            1,
-                            Ranking::kNone,
-                            "1 for a beta app: volunteers who test are few, so they get test jobs first."};
+const ScoreRow kBetaTermRow{.name = "beta",
+                            .scope = Scope::kApp,
+                            .value = value,
+                            .weight_level0 = 1,
+                            .weight_level1 = 1,
+                            .doc = "1 for a beta app: volunteers who test are few, so they get test jobs first."};
 }  // namespace sluice::match

@@ -20,11 +20,9 @@ double value(const MatchContext& x, const Candidate& c) {
 
 }  // namespace
 const ScoreRow kHardnessRow{
-    "hardness",
-    Scope::kVersion,
-    value,
-    0,
-    2,
-    Ranking::kNone,
-    "Run time per deadline, memory or disk relative to the host, whichever is largest (seed 002)."};
+    .name = "hardness",
+    .scope = Scope::kVersion,
+    .value = value,
+    .weight_level1 = 2,
+    .doc = "Run time per deadline, memory or disk relative to the host, whichever is largest (seed 002)."};
 }  // namespace sluice::match

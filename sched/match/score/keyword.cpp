@@ -11,12 +11,12 @@ double value(const MatchContext& x, const Candidate& c) {
 }
 bool applies(const MatchContext& x) { return x.params.keyword_sched && !x.user.keywords_yes.empty(); }
 }  // namespace
-const ScoreRow kKeywordRow{"keyword",
-                           Scope::kJob,
-                           value,
-                           1,
-                           1,
-                           Ranking::kNone,
-                           "The job's keywords that the volunteer said yes to: their number; level 1: their share.",
-                           applies};
+const ScoreRow kKeywordRow{
+    .name = "keyword",
+    .scope = Scope::kJob,
+    .value = value,
+    .weight_level0 = 1,
+    .weight_level1 = 1,
+    .doc = "The job's keywords that the volunteer said yes to: their number; level 1: their share.",
+    .applies = applies};
 }  // namespace sluice::match

@@ -14,12 +14,12 @@ bool applies(const MatchContext& x) {
                                                 [](const App& a) { return a.locality_scheduling == 1; });
 }
 }  // namespace
-const ScoreRow kLocalityLiteRow{"locality_lite",
-                                Scope::kJob,
-                                value,
-                                10,
-                                10,
-                                Ranking::kNone,
-                                "1 if any sticky input file is on the host; level 1: the share of the bytes that is.",
-                                applies};
+const ScoreRow kLocalityLiteRow{
+    .name = "locality_lite",
+    .scope = Scope::kJob,
+    .value = value,
+    .weight_level0 = 10,
+    .weight_level1 = 10,
+    .doc = "1 if any sticky input file is on the host; level 1: the share of the bytes that is.",
+    .applies = applies};
 }  // namespace sluice::match

@@ -8,13 +8,13 @@ double value(const MatchContext& x, const Candidate& c) {
 }
 }  // namespace
 const ScoreRow kLttMatchRow{
-    "ltt_match",
-    Scope::kVersion,
-    value,
-    10,
-    10,
-    Ranking::kNone,
-    "1 for a high-priority job of an accelerable app on a low-turnaround host (seed 004); level 1: "
-    "where batch_stats knows the host's app version, that counts.",
-    uses_batch_acceleration};
+    .name = "ltt_match",
+    .scope = Scope::kVersion,
+    .value = value,
+    .weight_level0 = 10,
+    .weight_level1 = 10,
+    .doc =
+        "1 for a high-priority job of an accelerable app on a low-turnaround host (seed 004); level 1: "
+        "where batch_stats knows the host's app version, that counts.",
+    .applies = uses_batch_acceleration};
 }  // namespace sluice::match

@@ -4,11 +4,10 @@ namespace sluice::match {
 namespace {
 double value(const MatchContext&, const Candidate& c) { return c.app.selected ? 0 : -1; }
 }  // namespace
-const ScoreRow kNonPreferredAppRow{"non_preferred_app",
-                                   Scope::kApp,
-                                   value,
-                                   1,
-                                   1,
-                                   Ranking::kNone,
-                                   "-1 for an app that the volunteer did not select but allows."};
+const ScoreRow kNonPreferredAppRow{.name = "non_preferred_app",
+                                   .scope = Scope::kApp,
+                                   .value = value,
+                                   .weight_level0 = 1,
+                                   .weight_level1 = 1,
+                                   .doc = "-1 for an app that the volunteer did not select but allows."};
 }  // namespace sluice::match

@@ -8,11 +8,10 @@ double value(const MatchContext&, const Candidate& c) {
     return c.ref.infeasible_count > 0 || c.job.hr_class > 0 ? 1 : 0;
 }
 }  // namespace
-const ScoreRow kPreviouslyInfeasibleRow{"previously_infeasible",
-                                        Scope::kJob,
-                                        value,
-                                        1,
-                                        1,
-                                        Ranking::kNone,
-                                        "1 for a job that was committed to a class or version before."};
+const ScoreRow kPreviouslyInfeasibleRow{.name = "previously_infeasible",
+                                        .scope = Scope::kJob,
+                                        .value = value,
+                                        .weight_level0 = 1,
+                                        .weight_level1 = 1,
+                                        .doc = "1 for a job that was committed to a class or version before."};
 }  // namespace sluice::match

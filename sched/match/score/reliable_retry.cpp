@@ -13,12 +13,10 @@ bool applies(const MatchContext& x) {
                        [](const HostAppVersion& v) { return v.consecutive_valid > 0; });
 }
 }  // namespace
-const ScoreRow kReliableRetryRow{"reliable_retry",
-                                 Scope::kVersion,
-                                 value,
-                                 0,
-                                 3,
-                                 Ranking::kNone,
-                                 "1 for a retry (need_reliable) on a reliable version of this host (seed 002).",
-                                 applies};
+const ScoreRow kReliableRetryRow{.name = "reliable_retry",
+                                 .scope = Scope::kVersion,
+                                 .value = value,
+                                 .weight_level1 = 3,
+                                 .doc = "1 for a retry (need_reliable) on a reliable version of this host (seed 002).",
+                                 .applies = applies};
 }  // namespace sluice::match

@@ -4,11 +4,12 @@ namespace sluice::match {
 namespace {
 double value(const MatchContext&, const Candidate& c) { return c.job.priority; }
 }  // namespace
-const ScoreRow kResultPriorityRow{"result_priority",
-                                  Scope::kJob,
-                                  value,
-                                  1,
-                                  4,
-                                  Ranking::kPriorities,
-                                  "result.priority as points; level 1: its rank among the candidates, in [-1,1]."};
+const ScoreRow kResultPriorityRow{
+    .name = "result_priority",
+    .scope = Scope::kJob,
+    .value = value,
+    .weight_level0 = 1,
+    .weight_level1 = 4,
+    .ranking = Ranking::kPriorities,
+    .doc = "result.priority as points; level 1: its rank among the candidates, in [-1,1]."};
 }  // namespace sluice::match

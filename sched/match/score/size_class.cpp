@@ -12,12 +12,12 @@ double value(const MatchContext& x, const Candidate& c) {
 }
 bool applies(const MatchContext& x) { return x.params.size_classes && !x.tables.size_quantiles.empty(); }
 }  // namespace
-const ScoreRow kSizeClassRow{"size_class",
-                             Scope::kVersion,
-                             value,
-                             5,
-                             5,
-                             Ranking::kNone,
-                             "1 if the job's size class is the host's, -0.2 if smaller, -0.4 if larger (seed 003).",
-                             applies};
+const ScoreRow kSizeClassRow{
+    .name = "size_class",
+    .scope = Scope::kVersion,
+    .value = value,
+    .weight_level0 = 5,
+    .weight_level1 = 5,
+    .doc = "1 if the job's size class is the host's, -0.2 if smaller, -0.4 if larger (seed 003).",
+    .applies = applies};
 }  // namespace sluice::match

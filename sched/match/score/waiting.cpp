@@ -15,11 +15,9 @@ double value(const MatchContext& x, const Candidate& c) {
 }
 
 }  // namespace
-const ScoreRow kWaitingRow{"waiting",
-                           Scope::kJob,
-                           value,
-                           0,
-                           1,
-                           Ranking::kNone,
-                           "The job's age as a part of a week, at most 1: nothing waits for ever (seed 003)."};
+const ScoreRow kWaitingRow{.name = "waiting",
+                           .scope = Scope::kJob,
+                           .value = value,
+                           .weight_level1 = 1,
+                           .doc = "The job's age as a part of a week, at most 1: nothing waits for ever (seed 003)."};
 }  // namespace sluice::match

@@ -9,5 +9,7 @@ Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
 }
 }  // namespace
 const SetRow kDeadlineRow{
-    "deadline", check, "The job, and every job before it, is done in time (simulated if the client told its queue)."};
+    .name = "deadline",
+    .check = check,
+    .doc = "The job, and every job before it, is done in time (simulated if the client told its queue)."};
 }  // namespace sluice::match

@@ -7,5 +7,6 @@ Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
     return c.job.rsc_disk_bound > left ? refuse(Reason::kDiskSet, left, c.job.rsc_disk_bound) : feasible();
 }
 }  // namespace
-const SetRow kDiskSumRow{"disk_sum", check, "The jobs of this reply together need more disk than the host allows."};
+const SetRow kDiskSumRow{
+    .name = "disk_sum", .check = check, .doc = "The jobs of this reply together need more disk than the host allows."};
 }  // namespace sluice::match

@@ -6,6 +6,7 @@ Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
     return in_progress_limits(x, p, &c.app, c.offer->counted_as);
 }
 }  // namespace
-const SetRow kInProgressRow{"in_progress", check,
-                            "Limits on jobs in progress: of the project and the app, in all and per resource."};
+const SetRow kInProgressRow{.name = "in_progress",
+                            .check = check,
+                            .doc = "Limits on jobs in progress: of the project and the app, in all and per resource."};
 }  // namespace sluice::match

@@ -12,6 +12,7 @@ Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
     return there ? refuse(Reason::kOneInstancePerWorkunit, 1, 0) : feasible();
 }
 }  // namespace
-const SetRow kOneInstanceRow{"one_instance", check,
-                             "Two instances of a workunit are not for one reply (level 0: if so configured)."};
+const SetRow kOneInstanceRow{.name = "one_instance",
+                             .check = check,
+                             .doc = "Two instances of a workunit are not for one reply (level 0: if so configured)."};
 }  // namespace sluice::match

@@ -7,6 +7,8 @@ Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
     return refuse(Reason::kHrCommittedElsewhere, c.app.host_hr_class, f.hr_class);
 }
 }  // namespace
-const SlowRow kHrCommittedElsewhereRow{"hr_committed_elsewhere", check, false, true,
-                                       "Another host was quicker and committed the workunit to its class."};
+const SlowRow kHrCommittedElsewhereRow{.name = "hr_committed_elsewhere",
+                                       .check = check,
+                                       .doc = "Another host was quicker and committed the workunit to its class.",
+                                       .commitment = true};
 }  // namespace sluice::match

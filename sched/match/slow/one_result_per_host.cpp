@@ -9,6 +9,8 @@ Verdict check(const MatchContext& x, const Candidate&, const WorkunitFacts& f) {
     return f.results_of_host > 0 ? refuse(Reason::kOneResultPerHost, f.results_of_host, 0) : feasible();
 }
 }  // namespace
-const SlowRow kOneResultPerHostRow{"one_result_per_host", check, false, false,
-                                   "<one_result_per_host_per_wu>: the host has or had an instance of this workunit."};
+const SlowRow kOneResultPerHostRow{
+    .name = "one_result_per_host",
+    .check = check,
+    .doc = "<one_result_per_host_per_wu>: the host has or had an instance of this workunit."};
 }  // namespace sluice::match

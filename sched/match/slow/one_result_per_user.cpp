@@ -9,6 +9,7 @@ Verdict check(const MatchContext& x, const Candidate&, const WorkunitFacts& f) {
 }
 }  // namespace
 const SlowRow kOneResultPerUserRow{
-    "one_result_per_user", check, false, false,
-    "<one_result_per_user_per_wu>: the volunteer has or had an instance of this workunit."};
+    .name = "one_result_per_user",
+    .check = check,
+    .doc = "<one_result_per_user_per_wu>: the volunteer has or had an instance of this workunit."};
 }  // namespace sluice::match

@@ -8,6 +8,8 @@ Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
     return refuse(Reason::kResultGone, static_cast<double>(f.server_state), static_cast<double>(ServerState::kUnsent));
 }
 }  // namespace
-const SlowRow kResultStillThereRow{"result_still_there", check, true, false,
-                                   "The result was sent, cancelled or deleted since the feeder put it here."};
+const SlowRow kResultStillThereRow{.name = "result_still_there",
+                                   .check = check,
+                                   .doc = "The result was sent, cancelled or deleted since the feeder put it here.",
+                                   .for_no_host = true};
 }  // namespace sluice::match

@@ -10,6 +10,9 @@ Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
                                              static_cast<double>(f.app_version_id));
 }
 }  // namespace
-const SlowRow kVersionCommittedElsewhereRow{"version_committed_elsewhere", check, false, true,
-                                            "Another host was quicker and committed the workunit to its app version."};
+const SlowRow kVersionCommittedElsewhereRow{
+    .name = "version_committed_elsewhere",
+    .check = check,
+    .doc = "Another host was quicker and committed the workunit to its app version.",
+    .commitment = true};
 }  // namespace sluice::match

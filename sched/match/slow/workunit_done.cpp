@@ -7,5 +7,8 @@ Verdict check(const MatchContext&, const Candidate&, const WorkunitFacts& f) {
                                      : feasible();
 }
 }  // namespace
-const SlowRow kWorkunitDoneRow{"workunit_done", check, true, false, "The workunit has its canonical result already."};
+const SlowRow kWorkunitDoneRow{.name = "workunit_done",
+                               .check = check,
+                               .doc = "The workunit has its canonical result already.",
+                               .for_no_host = true};
 }  // namespace sluice::match

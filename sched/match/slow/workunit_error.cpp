@@ -6,5 +6,6 @@ Verdict check(const MatchContext&, const Candidate&, const WorkunitFacts& f) {
     return f.error_mask != 0 ? refuse(Reason::kWorkunitError, f.error_mask, 0) : feasible();
 }
 }  // namespace
-const SlowRow kWorkunitErrorRow{"workunit_error", check, true, false, "The workunit was cancelled or has failed."};
+const SlowRow kWorkunitErrorRow{
+    .name = "workunit_error", .check = check, .doc = "The workunit was cancelled or has failed.", .for_no_host = true};
 }  // namespace sluice::match
