@@ -61,10 +61,11 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     EXPECT_FALSE(config.ignore_upload_certificates || config.dont_generate_upload_certificates);
     const DaemonsAndTasks entries = parse_daemons_and_tasks(text, "config.xml");
     EXPECT_THAT(entries.warnings, IsEmpty());
-    ASSERT_EQ(entries.daemons.size(), 3U);
+    ASSERT_EQ(entries.daemons.size(), 4U);
     EXPECT_EQ(entries.daemons[0].cmd, "feeder -d 3");
-    EXPECT_EQ(entries.daemons[2].cmd, "bin/validator --app a & b");
-    EXPECT_EQ(entries.daemons[2].output, "validator_1.log");
+    EXPECT_EQ(entries.daemons[2].cmd, "scheduler");
+    EXPECT_EQ(entries.daemons[3].cmd, "bin/validator --app a & b");
+    EXPECT_EQ(entries.daemons[3].output, "validator_1.log");
     ASSERT_EQ(entries.tasks.size(), 2U);
     EXPECT_EQ(entries.tasks[1].cmd, "batch_stats -d 3");
     EXPECT_EQ(entries.tasks[1].period, 3600);
