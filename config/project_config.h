@@ -173,7 +173,7 @@ struct ProjectConfig {
     int sched_debug_level = 3;
     int fuh_debug_level = 3;
     int fuh_set_initial_permission = -1;    ///< octal in the file; -1: 0664
-    int fuh_set_completed_permission = -1;  ///< octal in the file; -1: left as it is
+    int fuh_set_completed_permission = -1;  ///< octal in the file; -1: read-only
     int scheduler_log_buffer = 32768;
     std::string debug_req_reply_dir;
     bool debug_assignment = false;

@@ -119,19 +119,22 @@ Answer store(BodyReader& body, const RequestHead& head, const UploadSettings& se
         return transient(fmt::format("can't open file {}: {}", name, opened.problem->message));
     }
     UploadFile& file = *opened.file;
+    const auto pid = file.completed() ? std::nullopt : file.lock();
+    if (pid) return transient(fmt::format("can't lock file {}: locked by PID={}", name, *pid));
     if (file.completed()) {
         log_normal("client tried to reupload the read-only file {}", name);
         return {};
     }
-    if (const auto pid = file.lock()) return transient(fmt::format("can't lock file {}: locked by PID={}", name, *pid));
     if (file.size() < offset)
         return transient(fmt::format("length of file {} {} bytes < offset {} bytes", name, file.size(), offset));
     Answer answer = receive(body, file, offset, nbytes);
     if (answer.status != Answer::Status::kDone) return answer;
-    if (const auto failed = file.finish(nbytes, settings.completed_permission)) {
+    if (const auto failed = file.finish(nbytes)) {
         log_critical("{}: {}", name, failed->message);
-        if (file.size() > nbytes) return transient(failed->message);
+        return transient(failed->message);
     }
+    // What can't be sealed (it was begun by another account) is complete all the same.
+    if (const auto failed = file.seal(settings.completed_permission)) log_critical("{}: {}", name, failed->message);
     return answer;
 }
 

@@ -15,7 +15,9 @@ struct UploadSettings {
     int fanout = 0;
     const PublicKey* key = nullptr;  ///< null: <ignore_upload_certificates>
     int initial_permission = 0664;   ///< of a new file (under the process's umask)
-    int completed_permission = -1;   ///< of a complete one; -1: as it is
+    /// Of a complete one; -1: as it is, but read-only. A file that nobody may write is never written again: what was
+    /// reported, and perhaps validated, is what stays.
+    int completed_permission = -1;
     /// A size query is refused below this: a client should not start what can't end.
     double min_free_space = 1e9;
     /// How long the rest of a refused body is read and dropped.

@@ -18,6 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kCompareBlock = 64 * 1024;
+constexpr mode_t kWrite = 0222;
+
+/// How a complete file is told from one that is still to be resumed, by root too: nobody may write it.
+bool read_only(const struct stat& file) { return S_ISREG(file.st_mode) && (file.st_mode & kWrite) == 0; }
 
 Problem problem(const char* what, int error) { return {fmt::format("{}: {}", what, std::strerror(error))}; }
 
@@ -62,8 +66,7 @@ Fd open_leaf(int folder, const char* name, UploadFile::Access access, int mode, 
     if (access == UploadFile::Access::kRead) return Fd(::openat(folder, name, O_RDONLY | kFlags));
     struct stat before {};
     const bool exists = ::fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
-    const bool read_only = exists && S_ISREG(before.st_mode) && (before.st_mode & 0222) == 0;
-    if (!read_only) {
+    if (!exists || !read_only(before)) {
         Fd fd(::openat(folder, name, O_RDWR | O_CREAT | kFlags, static_cast<mode_t>(mode)));
         // Without the right to write where a file stands: an earlier upload was completed under another account.
         if (fd.get() >= 0 || errno != EACCES || !exists || !S_ISREG(before.st_mode)) return fd;
@@ -128,8 +131,10 @@ std::uint64_t UploadFile::size() const {
 
 std::optional<pid_t> UploadFile::lock() {
     struct flock lock = whole_file(F_WRLCK);
-    if (::fcntl(fd_, F_SETLK, &lock) == 0) return std::nullopt;
-    return locked_by().value_or(0);
+    if (::fcntl(fd_, F_SETLK, &lock) != 0) return locked_by().value_or(0);
+    struct stat now {};
+    completed_ |= ::fstat(fd_, &now) == 0 && read_only(now);
+    return std::nullopt;
 }
 
 std::optional<pid_t> UploadFile::locked_by() const {
@@ -151,9 +156,17 @@ std::optional<Problem> UploadFile::put(std::uint64_t offset, std::string_view by
     return write_all(fd_, offset, bytes);
 }
 
-std::optional<Problem> UploadFile::finish(std::uint64_t nbytes, int mode) {
+std::optional<Problem> UploadFile::finish(std::uint64_t nbytes) {
     if (size() > nbytes && ::ftruncate(fd_, static_cast<off_t>(nbytes)) != 0) return problem("can't write file", errno);
-    if (mode >= 0 && ::fchmod(fd_, static_cast<mode_t>(mode)) != 0) return problem("can't set permissions", errno);
+    if (::fdatasync(fd_) != 0) return problem("can't write file", errno);
+    return std::nullopt;
+}
+
+std::optional<Problem> UploadFile::seal(int mode) {
+    struct stat now {};
+    if (mode < 0 && ::fstat(fd_, &now) != 0) return problem("can't stat file", errno);
+    const mode_t wanted = mode < 0 ? now.st_mode & 07777 & ~kWrite : static_cast<mode_t>(mode);
+    if (::fchmod(fd_, wanted) != 0) return problem("can't set permissions", errno);
     return std::nullopt;
 }
 

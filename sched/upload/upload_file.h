@@ -27,10 +27,11 @@ class UploadFile {
     ~UploadFile();
 
     std::uint64_t size() const;
-    /// For writing: "may be written here". False: the file was completed and made read-only.
+    /// Opened for writing, but it may not be written any more: an upload was completed, its file is read-only.
     bool completed() const { return completed_; }
 
-    /// Exclusive, without waiting, until the file is closed. On failure the holder's pid, 0 if it is not known.
+    /// Exclusive, without waiting, until the file is closed. On failure the holder's pid, 0 if it is not known. Whoever
+    /// held it before may have completed the file: completed() is true then.
     std::optional<pid_t> lock();
     /// The pid of whoever writes it now.
     std::optional<pid_t> locked_by() const;
@@ -38,8 +39,10 @@ class UploadFile {
     /// Puts `bytes` at `offset` (at most size()). Bytes that are there already are left as they are; at the first
     /// difference the file is cut off, so that nothing of an older upload stays behind what was written.
     std::optional<Problem> put(std::uint64_t offset, std::string_view bytes);
-    /// The upload is complete: nothing may follow its last byte. `mode` < 0: permissions stay.
-    std::optional<Problem> finish(std::uint64_t nbytes, int mode);
+    /// The upload is complete: nothing follows its last byte, and what the client will delete is on the disk.
+    std::optional<Problem> finish(std::uint64_t nbytes);
+    /// From now on it has these permissions; `mode` < 0: nobody may write it any more, the rest stays.
+    std::optional<Problem> seal(int mode);
 
   private:
     friend Opened open_upload_file(const std::filesystem::path&, const std::filesystem::path&, Access, int);

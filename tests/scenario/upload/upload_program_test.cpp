@@ -87,6 +87,16 @@ TEST_F(Project, UploadThenSize) {
     EXPECT_THAT(log(), HasSubstr("[PID="));
 }
 
+TEST_F(Project, ACompleteFileStaysAsItIs) {
+    ASSERT_EQ(post(head("foo", 10) + "0123").out.find("<status>1</status>"), kSuccess.find("<status>0</status>"));
+    EXPECT_THAT(post(size_query("foo")).out, HasSubstr("<file_size>4</file_size>"));
+    EXPECT_EQ(post(head("foo", 10, 4) + "456789").out, kSuccess);
+    EXPECT_EQ(post(head("foo", 10) + "forged one").out, kSuccess) << "a client whose answer was lost goes on";
+    EXPECT_EQ(post(head("foo", 20, 10) + "and a tail").out, kSuccess);
+    EXPECT_EQ(read_file(stored("foo")), "0123456789");
+    EXPECT_THAT(log(), HasSubstr("client tried to reupload the read-only file foo"));
+}
+
 TEST_F(Project, ForgedCertificate) {
     std::string body = head("foo", 3) + "abc";
     body.replace(body.find("<name>foo"), 9, "<name>fox");

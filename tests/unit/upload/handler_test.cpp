@@ -204,6 +204,7 @@ TEST_F(Handler, EmptyFiles) {
     empty.data = "";
     expect(empty, kDone, "");
     EXPECT_EQ(content(), "");
+    std::filesystem::remove(dir / "wu_0_r1_0");
     dir.write("wu_0_r1_0", "old");
     expect(empty, kDone, "");
     EXPECT_EQ(content(), "");
@@ -233,14 +234,64 @@ TEST_F(Handler, ACompletedFileIsLeftAlone) {
     EXPECT_EQ(s.st_mode & 0777, 0444u);
 }
 
+TEST_F(Handler, WhatIsCompleteIsNeverReplaced) {
+    expect({}, kDone, "");
+    Request forged;
+    forged.data = "forged one";
+    expect(forged, kDone, "");
+    EXPECT_EQ(content(), "0123456789");
+    Request longer;
+    longer.nbytes = "12";
+    for (const char* offset : {"0", "10"}) {
+        longer.offset = offset;
+        longer.data = std::string(offset) == "0" ? "0123456789AB" : "AB";
+        expect(longer, kDone, "");
+        EXPECT_EQ(content(), "0123456789") << offset;
+    }
+    Request emptied;
+    emptied.nbytes = "0";
+    emptied.data = "";
+    expect(emptied, kDone, "");
+    EXPECT_EQ(content(), "0123456789");
+    EXPECT_EQ(size_of("wu_0_r1_0").file_size, 10u) << "a client that asks goes on to its next file";
+}
+
+TEST_F(Handler, WhatIsNotCompleteIsSentAgain) {
+    Request broken;
+    broken.data = "01234";
+    expect(broken, kTransient, "EOF");
+    Request rest;
+    rest.offset = "5";
+    rest.data = "56789";
+    expect(rest, kDone, "");
+    EXPECT_EQ(content(), "0123456789");
+}
+
+TEST_F(Handler, AnAdminMayLeaveCompleteFilesWritable) {
+    settings.completed_permission = 0664;
+    expect({}, kDone, "");
+    Request other;
+    other.data = "abcdefghij";
+    expect(other, kDone, "");
+    EXPECT_EQ(content(), "abcdefghij");
+}
+
 TEST_F(Handler, InitialPermissions) {
     const mode_t old = ::umask(0);
     settings.initial_permission = 0640;
-    expect({}, kDone, "");
+    Request broken;
+    broken.data = "0123";
+    expect(broken, kTransient, "EOF");
     ::umask(old);
     struct stat s {};
     ASSERT_EQ(::stat((dir / "wu_0_r1_0").c_str(), &s), 0);
     EXPECT_EQ(s.st_mode & 0777, 0640u);
+    Request rest;
+    rest.offset = "4";
+    rest.data = "456789";
+    expect(rest, kDone, "");
+    ASSERT_EQ(::stat((dir / "wu_0_r1_0").c_str(), &s), 0);
+    EXPECT_EQ(s.st_mode & 0777, 0440u) << "complete: nobody writes it any more";
 }
 
 TEST_F(Handler, FullDisks) {

@@ -67,14 +67,35 @@ TEST_F(Upload, LargeBlocks) {
     EXPECT_TRUE(content("a") == other.substr(0, 200000));
 }
 
-TEST_F(Upload, FinishCutsTheTailAndSetsPermissions) {
+TEST_F(Upload, FinishCutsTheTailAndSealSetsPermissions) {
     dir.write("a", "0123456789");
-    EXPECT_FALSE(writable("a").finish(4, 0444));
+    dir.write("b", "");
+    EXPECT_FALSE(writable("a").finish(4));
     EXPECT_EQ(content("a"), "0123");
+    ASSERT_EQ(::chmod((dir / "a").c_str(), 02664), 0);
+    EXPECT_FALSE(writable("a").seal(-1));
     struct stat s {};
     ASSERT_EQ(::stat((dir / "a").c_str(), &s), 0);
-    EXPECT_EQ(s.st_mode & 0777, 0444u);
+    EXPECT_EQ(s.st_mode & 07777, 02444u) << "nobody writes it, the rest stays";
     EXPECT_TRUE(writable("a").completed()) << "for root too";
+    EXPECT_FALSE(writable("b").seal(0640));
+    ASSERT_EQ(::stat((dir / "b").c_str(), &s), 0);
+    EXPECT_EQ(s.st_mode & 0777, 0640u);
+    EXPECT_FALSE(writable("b").completed());
+}
+
+TEST_F(Upload, WhoWaitedForTheLockSeesThatTheFileIsComplete) {
+    UploadFile late = writable("a");
+    {
+        UploadFile first = writable("a");
+        ASSERT_FALSE(first.lock());
+        ASSERT_FALSE(first.put(0, "0123"));
+        ASSERT_FALSE(first.finish(4));
+        ASSERT_FALSE(first.seal(-1));
+    }
+    EXPECT_FALSE(late.completed()) << "opened before";
+    EXPECT_FALSE(late.lock());
+    EXPECT_TRUE(late.completed());
 }
 
 TEST_F(Upload, SymbolicLinksAreNotFollowed) {
