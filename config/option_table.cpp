@@ -221,6 +221,10 @@ constexpr OptionRow kMatchmaking[] = {
      "A day's file is not written beyond this size."},
     {OPTION(max_request_bytes), "67108864", "67108864", {4096, 1e12}, "cgi",
      "A longer request is read to its end and refused."},
+    {OPTION(max_trickle_bytes_per_day), "16777216", "16777216", kBytes, "cgi",
+     "Bytes of trickle-up messages (and 256 for each) taken from a host a day; more waits on the host; 0: no limit."},
+    {OPTION(max_new_hosts_per_day), "10000", "10000", kCount, "cgi",
+     "New hosts that an account may have in 24 hours; more are told to come back; 0: no limit."},
 };
 
 constexpr OptionRow kLogging[] = {

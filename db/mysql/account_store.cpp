@@ -69,8 +69,17 @@ Id registration_id(const MachineQuery& q) {
 
 void make_attempts_table(Database& db) {
     db.execute(
-        Sql("CREATE TABLE IF NOT EXISTS sluice_host_rpc (host_id bigint NOT NULL PRIMARY KEY, attempt bigint NOT NULL) "
-            "engine=InnoDB"));
+        Sql("CREATE TABLE IF NOT EXISTS sluice_host_rpc (host_id bigint NOT NULL PRIMARY KEY, attempt bigint NOT NULL, "
+            "trickle_bytes bigint NOT NULL DEFAULT 0) engine=InnoDB"));
+}
+
+/// It was made by a Sluice that did not count yet.
+void complete_attempts_table(Database& db) {
+    try {
+        db.execute(Sql("ALTER TABLE sluice_host_rpc ADD COLUMN trickle_bytes bigint NOT NULL DEFAULT 0"));
+    } catch (const DbError& e) {
+        if (e.code() != kDuplicateColumn) throw;  // another process was quicker
+    }
 }
 
 class MysqlAccountStore final : public AccountStore {
@@ -86,7 +95,7 @@ class MysqlAccountStore final : public AccountStore {
         });
         if (!rows.next()) return std::nullopt;
         HostAndAccount found{read_host_and_attempt(rows, 0), std::nullopt};
-        Account account = read_account(rows, kHostColumns + 1);
+        Account account = read_account(rows, kHostColumns + kOwnColumns);
         if (account.user.id != 0) found.account = std::move(account);
         return found;
     }
@@ -108,7 +117,7 @@ class MysqlAccountStore final : public AccountStore {
 
     KnownMachines known_machines(const MachineQuery& q) override {
         KnownMachines known;
-        if (q.hashed_cpid.empty() && !describes_a_machine(q)) return known;
+        if (q.hashed_cpid.empty() && !describes_a_machine(q) && q.most_new == 0) return known;
         Rows rows = query_hosts([&](SqlLiteral host_columns) {
             Sql sql;
             if (!q.hashed_cpid.empty())
@@ -119,9 +128,21 @@ class MysqlAccountStore final : public AccountStore {
                 sql << "(SELECT 2," << host_columns << " FROM host h WHERE " << described_machine(q)
                     << " ORDER BY h.id DESC LIMIT 1)";
             }
+            if (q.most_new > 0) {  // the newest but so many: found in the index of userid alone
+                if (sql.size() > 0) sql << " UNION ALL ";
+                sql << "(SELECT 3," << host_columns
+                    << " FROM host h WHERE h.id=(SELECT n.id FROM host n WHERE n.userid=" << q.userid
+                    << " ORDER BY n.id DESC LIMIT 1 OFFSET " << q.most_new - 1 << "))";
+            }
             return sql;
         });
-        while (rows.next()) (rows.i64(0) == 1 ? known.by_cpid : known.by_description) = read_host_and_attempt(rows, 1);
+        while (rows.next()) {
+            StoredHost host = read_host_and_attempt(rows, 1);
+            if (rows.i64(0) == 3)
+                known.too_many_new = host.create_time >= q.new_since;
+            else
+                (rows.i64(0) == 1 ? known.by_cpid : known.by_description) = std::move(host);
+        }
         return known;
     }
 
@@ -141,7 +162,7 @@ class MysqlAccountStore final : public AccountStore {
         const Id id = db_.last_insert_id();
         const bool once = same != nullptr && describes_a_machine(*same);
         if (guarded_) {
-            const Sql rows = noted_rows(id, host.attempt.value_or(0), once ? registration_id(*same) : 0);
+            const Sql rows = noted_rows(id, host, once ? registration_id(*same) : 0);
             if (inserted(rows)) return id;
             // Another RPC has just registered this machine, or did it long ago and it was deleted since.
             db_.execute(Sql(rows) << " ON DUPLICATE KEY UPDATE attempt=VALUES(attempt)");
@@ -156,8 +177,7 @@ class MysqlAccountStore final : public AccountStore {
             put_value(text, value);
             old_values.push_back(std::move(text));
         });
-        const std::int64_t attempt = after.attempt.value_or(0);
-        if (guarded_ && !before.attempt && !first_attempt(after.id, attempt)) return false;
+        if (guarded_ && !before.attempt && !first_attempt(after)) return false;
         const bool noted = guarded_ && before.attempt;
         Sql sql("UPDATE host h");
         if (noted) sql << " JOIN sluice_host_rpc g ON g.host_id=h.id";
@@ -171,7 +191,8 @@ class MysqlAccountStore final : public AccountStore {
             if (text.str() != old_values[i++].str()) sql << ",h." << name << "=" << text;
         });
         put_changes(sql, change, true);
-        if (noted) sql << ",g.attempt=" << attempt;
+        if (noted) sql << ",g.attempt=" << after.attempt.value_or(0);
+        if (noted && after.trickle_bytes != before.trickle_bytes) sql << ",g.trickle_bytes=" << after.trickle_bytes;
         sql << " WHERE h.id=" << after.id << " AND h.rpc_time=" << before.rpc_time
             << " AND h.rpc_seqno=" << before.rpc_seqno;
         if (noted) sql << " AND g.attempt=" << *before.attempt;
@@ -196,17 +217,20 @@ class MysqlAccountStore final : public AccountStore {
     /// allowed, hosts are guarded by rpc_time and rpc_seqno alone.
     template <typename Statement>
     Rows query_hosts(Statement statement) {
-        static constexpr SqlLiteral kPlain{SLUICE_HOST_COLUMNS ",NULL"};
+        static constexpr SqlLiteral kPlain{SLUICE_HOST_COLUMNS ",NULL,0"};
         static constexpr SqlLiteral kGuarded{SLUICE_HOST_COLUMNS
-                                             ",(SELECT g.attempt FROM sluice_host_rpc g WHERE g.host_id=h.id)"};
+                                             ",(SELECT g.attempt FROM sluice_host_rpc g WHERE g.host_id=h.id)"
+                                             ",(SELECT g.trickle_bytes FROM sluice_host_rpc g WHERE g.host_id=h.id)"};
         if (!guarded_) return db_.query(statement(kPlain));
+        bool no_column = false;
         try {
             return db_.query(statement(kGuarded));
         } catch (const DbError& e) {
-            if (e.code() != kNoSuchTable) throw;
+            if (e.code() != kNoSuchTable && e.code() != kNoSuchColumn) throw;
+            no_column = e.code() == kNoSuchColumn;
         }
         try {
-            make_attempts_table(db_);
+            no_column ? complete_attempts_table(db_) : make_attempts_table(db_);
             return db_.query(statement(kGuarded));
         } catch (const DbError& e) {
             if (e.kind() != DbError::Kind::kOther) throw;
@@ -218,15 +242,17 @@ class MysqlAccountStore final : public AccountStore {
     static StoredHost read_host_and_attempt(const Rows& rows, int at) {
         StoredHost host{read_host(rows, at)};
         if (!rows.text(at + kHostColumns).empty()) host.attempt = rows.i64(at + kHostColumns);
+        host.trickle_bytes = rows.i64(at + kHostColumns + 1);
         return host;
     }
 
     /// The row of a new host, and that of its registration (0: none), which waits for whoever registers the same
     /// machine at this moment.
-    static Sql noted_rows(Id hostid, std::int64_t attempt, Id registration) {
-        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt) VALUES ");
-        if (registration != 0) sql << "(" << registration << "," << attempt << "),";
-        return sql << "(" << hostid << "," << attempt << ")";
+    static Sql noted_rows(Id hostid, const StoredHost& host, Id registration) {
+        const std::int64_t attempt = host.attempt.value_or(0);
+        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes) VALUES ");
+        if (registration != 0) sql << "(" << registration << "," << attempt << ",0),";
+        return sql << "(" << hostid << "," << attempt << "," << host.trickle_bytes << ")";
     }
     bool known_besides(Id hostid, const MachineQuery& machine) {
         Sql sql("SELECT 1 FROM host h WHERE ");
@@ -243,10 +269,7 @@ class MysqlAccountStore final : public AccountStore {
         }
     }
     /// The row of a host that had none; false: another RPC was quicker.
-    bool first_attempt(Id hostid, std::int64_t attempt) {
-        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt) VALUES (");
-        return inserted(sql << hostid << "," << attempt << ")");
-    }
+    bool first_attempt(const StoredHost& host) { return inserted(noted_rows(host.id, host, 0)); }
 
     static void put_changes(Sql& sql, const UserChange& change, bool after_others) {
         const auto comma = [&] {
@@ -262,6 +285,7 @@ class MysqlAccountStore final : public AccountStore {
         if (!rows.next()) return std::nullopt;
         return read_account(rows, 0);
     }
+    static constexpr int kOwnColumns = 2;  ///< of sluice_host_rpc, behind the host's
     Database& db_;
     bool guarded_ = true;  ///< sluice_host_rpc is there, or may be
 };
@@ -270,8 +294,9 @@ class MysqlAccountStore final : public AccountStore {
 
 void prepare_host_attempts(Database& db) {
     try {
-        db.query(Sql("SELECT attempt FROM sluice_host_rpc LIMIT 0"));  // CREATE would wait for transactions
+        db.query(Sql("SELECT attempt,trickle_bytes FROM sluice_host_rpc LIMIT 0"));  // CREATE waits for transactions
     } catch (const DbError& e) {
+        if (e.code() == kNoSuchColumn) return complete_attempts_table(db);
         if (e.code() != kNoSuchTable) throw;
         make_attempts_table(db);
         db.execute(Sql("INSERT IGNORE INTO sluice_host_rpc (host_id,attempt) SELECT id,0 FROM host"));

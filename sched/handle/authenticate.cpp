@@ -11,7 +11,8 @@
 namespace sluice {
 namespace {
 
-constexpr double kMissingKeyDelay = 3600, kBannedDelay = 86400, kOvertakenDelay = 60;
+constexpr double kMissingKeyDelay = 3600, kBannedDelay = 86400, kOvertakenDelay = 60, kTooManyHostsDelay = 6 * 3600;
+constexpr std::int64_t kDay = 86400;
 constexpr int kMaxMerges = 20;
 
 /// Enough to find the line in a complaint, too little to log in with.
@@ -64,8 +65,20 @@ bool may_search(const Rpc& rpc) {
     return true;
 }
 
+/// A machine that nobody knows: a new row, unless the account makes them without end.
+Stage create_machine(Rpc& rpc, bool too_many) {
+    if (too_many) {
+        log_normal("[USER#{}] new host refused: {} in 24 hours are the most (<max_new_hosts_per_day>)",
+                   rpc.machine.userid, rpc.machine.most_new);
+        return rpc.refuse(messages::too_many_new_hosts(rpc.machine.most_new), kTooManyHostsDelay);
+    }
+    use_other_host(rpc, new_host(rpc));
+    rpc.stored = {};
+    return Stage::kContinue;
+}
+
 /// The machine of a client that has no host id of this account, or one that can't be its own.
-void find_or_create_machine(Rpc& rpc, bool by_cpid) {
+Stage find_or_create_machine(Rpc& rpc, bool by_cpid) {
     const Host& said = rpc.request.host;
     MachineQuery& q = rpc.machine;
     q.userid = rpc.account.user.id;
@@ -76,6 +89,8 @@ void find_or_create_machine(Rpc& rpc, bool by_cpid) {
     q.p_model = said.p_model;
     q.m_nbytes = said.m_nbytes;
     q.by_description = may_search(rpc);
+    q.most_new = rpc.config.max_new_hosts_per_day;
+    q.new_since = rpc.now_sec - kDay;
     const KnownMachines known = rpc.services.stores.accounts.known_machines(q);
     const bool has_no_jobs = rpc.request.other_results.empty();
     if (known.by_cpid) {
@@ -84,7 +99,7 @@ void find_or_create_machine(Rpc& rpc, bool by_cpid) {
         if (!looks_different(*known.by_cpid, said)) {
             use_other_host(rpc, *known.by_cpid);
             rpc.abandon_jobs = has_no_jobs && rpc.request.allow_multiple_clients != 1;
-            return;
+            return Stage::kContinue;
         }
         log_normal("[HOST#{}] [USER#{}] But that host doesn't match request.", known.by_cpid->id, q.userid);
     }
@@ -93,10 +108,9 @@ void find_or_create_machine(Rpc& rpc, bool by_cpid) {
                    known.by_description->id, q.userid);
         use_other_host(rpc, *known.by_description);
         rpc.abandon_jobs = has_no_jobs;
-        return;
+        return Stage::kContinue;
     }
-    use_other_host(rpc, new_host(rpc));
-    rpc.stored = {};
+    return create_machine(rpc, known.too_many_new);
 }
 
 /// The request names a host: its owner's key, or another account's. False: refused.
@@ -126,7 +140,7 @@ Stage with_named_host(Rpc& rpc, const HostAndAccount& found, bool forwarded) {
     const Id user = rpc.account.user.id;
     if (found.host.userid != user) {
         log_normal("[HOST#{}] [USER#{}] inconsistent host ID; creating new host", found.host.id, user);
-        find_or_create_machine(rpc, false);
+        return find_or_create_machine(rpc, false);
     } else if (forwarded) {
         use_other_host(rpc, found.host);  // the number of requests to the old id says nothing about this one
     } else if (rpc.request.rpc_seqno < found.host.rpc_seqno && !rpc.services.ignore_seqno) {
@@ -134,7 +148,7 @@ Stage with_named_host(Rpc& rpc, const HostAndAccount& found, bool forwarded) {
         if (rpc.overtaken) return rpc.refuse(messages::another_instance(), kOvertakenDelay);
         log_normal("[HOST#{}] [USER#{}] RPC seqno {} less than expected {}; creating new host", found.host.id, user,
                    rpc.request.rpc_seqno, found.host.rpc_seqno);
-        find_or_create_machine(rpc, false);
+        return find_or_create_machine(rpc, false);
     } else {
         use_host(rpc, found.host);
     }
@@ -165,7 +179,7 @@ Stage authenticate(Rpc& rpc) {
         }
         rpc.account = std::move(*account);
         rpc.weak_key = key.find('_') != std::string::npos;
-        find_or_create_machine(rpc, true);
+        next = find_or_create_machine(rpc, true);
     }
     if (next == Stage::kReply) return next;
     rpc.email_hash = md5_hex(rpc.account.user.email_addr);

@@ -24,6 +24,7 @@ bool another_day(const Rpc& rpc) {
 /// Daily quotas: a row that never had one gets it, a new day counts from 0.
 void start_quotas(Rpc& rpc) {
     rpc.new_day = another_day(rpc);
+    if (rpc.new_day) rpc.host.trickle_bytes = 0;
     const int quota = rpc.config.daily_result_quota;
     for (HostAppVersion& v : rpc.versions) {
         VersionChange change{v.app_version_id, 0, 0, false};

@@ -36,6 +36,16 @@ ReplyMessage host_is_banned() { return low("Not accepting requests from this hos
 ReplyMessage another_instance() { return low("Another scheduler instance is running for this host"); }
 ReplyMessage cant_open_database() { return low("Server can't open database"); }
 ReplyMessage no_work_available() { return low("No work available"); }
+ReplyMessage trickles_wait() {
+    return low("Messages of this computer's tasks wait until tomorrow: today it sent as many as this project takes");
+}
+ReplyMessage trickles_dropped(std::size_t messages) {
+    return notice(fmt::format("{} messages of this computer's tasks were too many and are lost", messages));
+}
+ReplyMessage too_many_new_hosts(int most) {
+    return notice(fmt::format(
+        "This account added {} computers in 24 hours, as many as this project allows. Try again tomorrow.", most));
+}
 
 std::string cant_open_log(std::string_view path) { return fmt::format("Server can't open log file ({})", path); }
 

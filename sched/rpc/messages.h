@@ -4,6 +4,7 @@
 //
 // Some texts exist with and without marker, as upstream has them at its different places. Arguments that a client chose
 // (names, types) are cleaned: no message can end early or bring elements of its own.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -80,6 +81,11 @@ ReplyMessage gpu_needs_driver(std::string_view gpu_name);         ///< no versio
 ReplyMessage gpu_driver_for_all_apps(std::string_view gpu_name);  ///< some are
 ReplyMessage newer_client_for_nvidia();
 ReplyMessage gpu_required(const std::vector<ProcType>& types);
+
+// Bounds on what volunteers store (ours)
+ReplyMessage trickles_wait();
+ReplyMessage trickles_dropped(std::size_t messages);
+ReplyMessage too_many_new_hosts(int most);  ///< in 24 hours
 
 // Single jobs and files
 ReplyMessage resent(std::string_view result_name);

@@ -79,6 +79,11 @@ void take_variety(std::string_view message, TrickleUp& trickle) {
     trickle.xml += message.substr(done);
 }
 
+void leave_out(ParseState& state) {
+    ++state.request.trickles_over;
+    state.request.lists_truncated = true;
+}
+
 }  // namespace
 
 void parse_result(XmlReader& xml, ParseState& state) {
@@ -108,15 +113,18 @@ void parse_trickle(XmlReader& xml, ParseState& state) {
     if (xml.empty_element()) return;
     const auto body = xml.raw_to_end();
     if (!body) return;
-    if (state.request.trickles.size() >= state.limits.max_trickles) {
-        state.request.lists_truncated = true;
-        return;
-    }
+    if (state.request.trickles_over > 0) return leave_out(state);  // what is taken is the beginning, in order
     TrickleUp trickle;
     take_variety(to_utf8(*body), trickle);
     // The blanks before the end tag belong to its line, not to the message.
     while (!trickle.xml.empty() && (trickle.xml.back() == ' ' || trickle.xml.back() == '\t')) trickle.xml.pop_back();
     trickle.xml = cut_utf8(trickle.xml, kMaxTrickle);
+    const std::size_t bytes = state.request.trickle_bytes + trickle_cost(trickle);
+    if (bytes > state.limits.max_trickle_bytes) {
+        leave_out(state);
+        return;
+    }
+    state.request.trickle_bytes = bytes;
     state.request.trickles.push_back(std::move(trickle));
 }
 

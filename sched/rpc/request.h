@@ -23,8 +23,10 @@ struct RequestLimits {
     std::size_t max_results = 5000;
     /// Jobs on the host: a 256-core host with a buffer of ten days of short jobs has less.
     std::size_t max_other_results = 20000, max_in_progress = 20000;
-    std::size_t max_files = 20000;        ///< sticky files: a locality project keeps some thousands on a host
-    std::size_t max_trickles = 500;       ///< each becomes a row
+    std::size_t max_files = 20000;  ///< sticky files: a locality project keeps some thousands on a host
+    /// Of trickle messages, as trickle_cost() counts them. Clients keep them while they have no network: no small
+    /// number.
+    std::size_t max_trickle_bytes = std::size_t{16} << 20;
     std::size_t max_app_versions = 2000;  ///< every version that a project ever had for a host
     std::size_t max_platforms = 20;       ///< clients know at most six
     std::size_t max_coprocs = 32;         ///< types of devices, not devices
@@ -66,6 +68,8 @@ struct StickyFile {
 struct TrickleUp {
     std::string variety, xml;  ///< xml: the message's text without <variety>
 };
+/// What a message takes in the database: its text, and a row with its index entries.
+inline std::size_t trickle_cost(const TrickleUp& t) { return t.variety.size() + t.xml.size() + 256; }
 
 /// <app_version> of the request as sent (apps are resolved later).
 struct RequestAppVersion {
@@ -124,6 +128,8 @@ struct SchedulerRequest {
     std::vector<InProgressResult> in_progress;
     std::vector<StickyFile> files;
     std::vector<TrickleUp> trickles;
+    std::size_t trickle_bytes = 0;  ///< the costs of these
+    std::size_t trickles_over = 0;  ///< messages behind the first that went beyond max_trickle_bytes; dropped
     bool has_user_keywords = false;
     std::vector<int> keywords_yes, keywords_no;
 

@@ -26,8 +26,8 @@ struct FakeDb {
     std::map<Id, User> users;
     std::map<Id, Team> teams;
     std::map<Id, Host> hosts;
-    std::map<Id, std::int64_t> host_attempts{};                     ///< sluice_host_rpc
-    std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions;  ///< (host, generalized version)
+    std::map<Id, std::int64_t> host_attempts{}, host_trickle_bytes{};  ///< sluice_host_rpc
+    std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions;     ///< (host, generalized version)
     std::map<Id, Workunit> workunits;
     std::map<Id, Result> results;
     std::map<Id, Assignment> assignments;

@@ -22,10 +22,6 @@ Account FakeAccountStore::account_of(const User& user) const {
     return a;
 }
 
-StoredHost FakeAccountStore::stored(const Host& host) const {
-    const auto it = db_.host_attempts.find(host.id);
-    return {host, it == db_.host_attempts.end() ? std::nullopt : std::optional(it->second)};
-}
 std::optional<HostAndAccount> FakeAccountStore::host_and_account(Id hostid) {
     db_.enter("accounts.host_and_account");
     const auto host = db_.hosts.find(hostid);
@@ -53,6 +49,7 @@ KnownMachines FakeAccountStore::known_machines(const MachineQuery& q) {
         if (h.userid == q.userid && !q.hashed_cpid.empty() && h.host_cpid == q.hashed_cpid) known.by_cpid = stored(h);
         if (describes(q) && same_machine(h, q)) known.by_description = stored(h);
     }
+    known.too_many_new = too_many_new(q);
     return known;
 }
 Id FakeAccountStore::insert_host(const StoredHost& host, const MachineQuery* same) {
@@ -67,6 +64,7 @@ Id FakeAccountStore::insert_host(const StoredHost& host, const MachineQuery* sam
     row.max_results_day = 0;
     row.serialnum.clear();
     if (host.attempt) db_.host_attempts[id] = *host.attempt;
+    db_.host_trickle_bytes[id] = host.trickle_bytes;
     return id;
 }
 bool FakeAccountStore::written_by(Id hostid, std::int64_t attempt) {
@@ -96,6 +94,7 @@ bool FakeAccountStore::update_host(const StoredHost& before, const StoredHost& a
     row.error_rate = old.error_rate;
     it->second = row;
     if (after.attempt) db_.host_attempts[after.id] = *after.attempt;
+    db_.host_trickle_bytes[after.id] = after.trickle_bytes;
     change_user(userid, change);
     return true;
 }

@@ -67,7 +67,18 @@ class FakeAccountStore final : public AccountStore {
     bool written_by(Id hostid, std::int64_t attempt) override;
 
   private:
-    StoredHost stored(const Host& host) const;
+    StoredHost stored(const Host& host) const {
+        const auto attempt = db_.host_attempts.find(host.id);
+        const auto bytes = db_.host_trickle_bytes.find(host.id);
+        return {host, attempt == db_.host_attempts.end() ? std::nullopt : std::optional(attempt->second),
+                bytes == db_.host_trickle_bytes.end() ? 0 : bytes->second};
+    }
+    bool too_many_new(const MachineQuery& q) const {
+        int newer = 0;
+        for (auto it = db_.hosts.rbegin(); it != db_.hosts.rend() && newer < q.most_new; ++it)
+            if (it->second.userid == q.userid && ++newer == q.most_new) return it->second.create_time >= q.new_since;
+        return false;
+    }
     Account account_of(const User& user) const;
     void change_user(Id userid, const UserChange& change);
     FakeDb& db_;

@@ -19,6 +19,8 @@ struct StoredHost : Host {
     /// Which attempt of which scheduler RPC wrote the row last: a random number, kept in `sluice_host_rpc` (one row a
     /// host, made by its first RPC that Sluice handles). nullopt: there is none yet.
     std::optional<std::int64_t> attempt{};
+    /// What was stored of its trickle messages on the day of rpc_time; kept beside the attempt.
+    std::int64_t trickle_bytes = 0;
 };
 struct HostAndAccount {
     StoredHost host;                 ///< userid 0: merged into the host with id `rpc_seqno`
@@ -33,9 +35,13 @@ struct MachineQuery {
     std::string domain_name, last_ip_addr, os_name, p_model;
     double m_nbytes = 0;
     bool by_description = true;
+    /// How many hosts the account may have made since then; 0: any number.
+    int most_new = 0;
+    std::int64_t new_since = 0;
 };
 struct KnownMachines {
     std::optional<StoredHost> by_cpid, by_description;  ///< the newest of each
+    bool too_many_new = false;
 };
 
 /// What of a user's row a client's request may change; nullopt: left alone.
@@ -57,8 +63,9 @@ class AccountStore {
     /// again.
     virtual Id insert_host(const StoredHost& host, const MachineQuery* same) = 0;
     /// Writes the columns that differ and that the scheduler owns (never credit, averages, max_results_day,
-    /// error_rate), and `after.attempt`. `change` goes to the row of `userid` in the same statement. False: another RPC
-    /// of this host was quicker (attempt, rpc_time or rpc_seqno are no longer those of `before`), roll back.
+    /// error_rate), `after.attempt` and trickle_bytes. `change` goes to the row of `userid` in the same statement.
+    /// False: another RPC of this host was quicker (attempt, rpc_time or rpc_seqno are no longer those of `before`),
+    /// roll back.
     virtual bool update_host(const StoredHost& before, const StoredHost& after, Id userid,
                              const UserChange& change) = 0;
     /// For a host that was inserted.

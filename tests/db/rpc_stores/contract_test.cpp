@@ -173,6 +173,61 @@ TEST_F(RpcStoresContract, UpdateHostOnlyIfNobodyWasQuicker) {
     });
 }
 
+TEST_F(RpcStoresContract, TrickleBytesAreKeptBesideTheAttempt) {
+    same_on_both([](RpcStores s) {
+        const auto now = [&](Id id) { return s.accounts.host_and_account(id)->host; };
+        std::string out = fmt::format("{} ", now(1).trickle_bytes);
+        for (const std::int64_t bytes : {std::int64_t{5} << 40, std::int64_t{7}, std::int64_t{7}}) {
+            const StoredHost before = now(1);
+            StoredHost after = before;
+            after.attempt = before.attempt.value_or(0) + 1;
+            after.trickle_bytes = bytes;
+            out += fmt::format("{} ", s.accounts.update_host(before, after, 1, {}));
+            out += fmt::format("{} {} ", now(1).trickle_bytes, now(1).attempt.value_or(0));
+        }
+        StoredHost made{host(0, 2)};
+        made.attempt = 43;
+        made.trickle_bytes = 9;
+        const Id id = s.accounts.insert_host(made, nullptr);
+        return out + std::to_string(now(id).trickle_bytes);
+    });
+}
+
+TEST_F(RpcStoresContract, ATableOfAnOlderSluiceGetsItsColumn) {
+    Database& db = database();
+    truncate_all_tables(db);
+    store_rows(db, rows);
+    prepare_host_attempts(db);
+    for (const bool by_feeder : {false, true}) {
+        db.execute(Sql("ALTER TABLE sluice_host_rpc DROP COLUMN trickle_bytes"));
+        if (by_feeder)
+            prepare_host_attempts(db);
+        else
+            EXPECT_EQ(MysqlRpcStores(db).stores().accounts.host_and_account(1).value().host.trickle_bytes, 0);
+        EXPECT_EQ(number_of(db, Sql("SELECT COUNT(*) FROM information_schema.columns WHERE table_schema=DATABASE() AND "
+                                    "table_name='sluice_host_rpc' AND column_name='trickle_bytes'")),
+                  1);
+    }
+}
+
+TEST_F(RpcStoresContract, AnAccountsNewHostsAreCounted) {
+    for (Id id = 100; id < 105; ++id) rows.hosts[id] = host(id, id == 102 ? 2 : 1);
+    for (auto& [id, h] : rows.hosts) h.create_time = 1000 + id;
+    same_on_both([](RpcStores s) {
+        std::string out;
+        for (const int most : {0, 1, 3, 4, 5, 6, 7, 100}) {
+            for (const std::int64_t since : {1000, 1100, 1103, 1105}) {
+                MachineQuery q;
+                q.userid = 1;
+                q.most_new = most;
+                q.new_since = since;
+                out += s.accounts.known_machines(q).too_many_new ? '+' : '-';
+            }
+        }
+        return out;
+    });
+}
+
 TEST_F(RpcStoresContract, AnAttemptIsKnownByItsNumber) {
     same_on_both([](RpcStores s) {
         const StoredHost before = s.accounts.host_and_account(1)->host;

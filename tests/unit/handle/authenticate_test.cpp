@@ -261,5 +261,47 @@ TEST(Authenticate, TwoFirstContactsOfAMachineMakeOneHost) {
     EXPECT_EQ(w.db.hosts.size(), 1u);
 }
 
+TEST(NewHosts, AnAccountMakesOnlySoManyADay) {
+    RpcWorld w("<max_new_hosts_per_day>3</max_new_hosts_per_day>");
+    const Id known = w.add_host();
+    w.db.hosts[known].create_time = w.clock.now_sec() - 90000;
+    RequestText r;
+    const auto first_contact = [&](int machine) {
+        r.hostid = 0;
+        r.domain_name = "box" + std::to_string(machine);
+        r.cpid = "cpid" + std::to_string(machine);
+        return w.send(r);
+    };
+    for (int machine = 1; machine <= 3; ++machine) EXPECT_TRUE(first_contact(machine).has("<hostid>")) << machine;
+    const ReplyText refused = first_contact(4);
+    EXPECT_FALSE(refused.has("<hostid>"));
+    EXPECT_TRUE(refused.has("This account added 3 computers in 24 hours")) << refused.text();
+    EXPECT_GE(std::stod(refused.value("request_delay")), 3600);
+    EXPECT_EQ(w.db.hosts.size(), 4u);
+    EXPECT_FALSE(first_contact(2).has("This account added")) << "a machine that is known is found again";
+    r.hostid = known;
+    r.seqno = 1;
+    EXPECT_FALSE(w.send(r).has("This account added"));
+    RequestText other = r;
+    other.authenticator = std::string(32, 'b');
+    w.add_user("bob", other.authenticator);
+    other.hostid = 0;
+    other.cpid = other.domain_name = "bobs";
+    EXPECT_TRUE(w.send(other).has("<hostid>")) << "another account's";
+    w.clock.set(w.clock.now_sec() + 86401);
+    EXPECT_TRUE(first_contact(5).has("<hostid>"));
+    EXPECT_EQ(w.db.hosts.size(), 6u);
+}
+
+TEST(NewHosts, AreWithoutLimitIfTheProjectSaysSo) {
+    RpcWorld w("<max_new_hosts_per_day>0</max_new_hosts_per_day>");
+    RequestText r;
+    for (int machine = 0; machine < 50; ++machine) {
+        r.domain_name = r.cpid = "box" + std::to_string(machine);
+        EXPECT_TRUE(w.send(r).has("<hostid>"));
+    }
+    EXPECT_EQ(w.db.hosts.size(), 50u);
+}
+
 }  // namespace
 }  // namespace sluice::test

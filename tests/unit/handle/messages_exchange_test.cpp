@@ -27,6 +27,87 @@ TEST(Trickle, UpIsStoredAndAcknowledged) {
     EXPECT_NE(w.db.from_host[1].xml.find("<text>it's 20° <b/></text>"), std::string::npos);
 }
 
+/// `n` messages of 1000 bytes, as they are counted.
+std::string messages_of_1000(int n) {
+    std::string out;
+    for (int i = 0; i < n; ++i)
+        out += "<msg_from_host><variety>vv</variety>" + std::string(742, 'x') + "</msg_from_host>\n";
+    return out;
+}
+
+TEST(TricklesOfADay, WhatIsTooMuchTodayWaitsOnTheHostAndIsTakenTomorrow) {
+    RpcWorld w("<max_trickle_bytes_per_day>10000</max_trickle_bytes_per_day>");
+    RequestText r;
+    r.hostid = w.add_host();
+    const auto send = [&](int messages) {
+        r.more = messages_of_1000(messages);
+        ++r.seqno;
+        return w.send(r);
+    };
+    EXPECT_TRUE(send(4).has("<message_ack/>"));
+    EXPECT_TRUE(send(6).has("<message_ack/>")) << "to the byte";
+    EXPECT_FALSE(send(0).has("wait until tomorrow"));
+    const ReplyText over = send(1);
+    EXPECT_FALSE(over.has("<message_ack/>")) << "the client keeps it";
+    EXPECT_EQ(over.count("wait until tomorrow"), 1);
+    EXPECT_THAT(w.db.from_host, SizeIs(10));
+    w.clock.set(w.clock.now_sec() + 86400);
+    const ReplyText tomorrow = send(1);
+    EXPECT_TRUE(tomorrow.has("<message_ack/>"));
+    EXPECT_FALSE(tomorrow.has("wait until tomorrow"));
+    EXPECT_THAT(w.db.from_host, SizeIs(11));
+    EXPECT_TRUE(send(9).has("<message_ack/>"));
+    EXPECT_FALSE(send(1).has("<message_ack/>"));
+}
+
+TEST(TricklesOfADay, OfARequestThatIsTooLargeForAnyDayTheBeginningIsTakenAndTheRestTold) {
+    RpcWorld w("<max_trickle_bytes_per_day>10000</max_trickle_bytes_per_day>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = messages_of_1000(25);
+    const ReplyText reply = w.send(r);
+    EXPECT_TRUE(reply.has("<message_ack/>")) << "or the client would send them for ever";
+    EXPECT_EQ(reply.count("15 messages of this computer's tasks were too many"), 1);
+    EXPECT_THAT(w.db.from_host, SizeIs(10));
+    ++r.seqno;
+    EXPECT_FALSE(w.send(r).has("<message_ack/>")) << "the day is used up: they wait";
+    EXPECT_THAT(w.db.from_host, SizeIs(10));
+}
+
+TEST(TricklesOfADay, OnlyWhatWasCommittedCounts) {
+    RpcWorld w("<max_trickle_bytes_per_day>10000</max_trickle_bytes_per_day>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = messages_of_1000(6);
+    w.db.before = [](const std::string& verb) {
+        if (verb == "unit_of_work.commit") throw DbError(DbError::Kind::kOther, 1, "disk full");
+    };
+    w.send(r);
+    w.db.before = {};
+    EXPECT_TRUE(w.send(r).has("<message_ack/>"));
+    EXPECT_THAT(w.db.from_host, SizeIs(6));
+}
+
+TEST(TricklesOfADay, WithoutALimitAllAreTaken) {
+    RpcWorld w("<max_trickle_bytes_per_day>0</max_trickle_bytes_per_day>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = messages_of_1000(20000);
+    EXPECT_TRUE(w.send(r).has("<message_ack/>"));
+    EXPECT_THAT(w.db.from_host, SizeIs(20000));
+}
+
+TEST(TricklesOfADay, ByDefaultNoHonestClientMeetsTheLimit) {
+    RpcWorld w;
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = messages_of_1000(10000);  // six weeks without network, 20 jobs, a message every two hours
+    const ReplyText reply = w.send(r);
+    EXPECT_TRUE(reply.has("<message_ack/>"));
+    EXPECT_FALSE(reply.has("too many"));
+    EXPECT_THAT(w.db.from_host, SizeIs(10000)) << "500 were stored, and all acknowledged";
+}
+
 TEST(Trickle, DownIsMarkedWithTheReply) {
     RpcWorld w("<msg_to_host>1</msg_to_host>");
     RequestText r;

@@ -150,10 +150,24 @@ TEST(Trickle, OddOnes) {
               254u);
     EXPECT_EQ(parsed(element("msg_from_host", std::string(400000, 'x'))).trickles.at(0).xml.size(), 262143u);
     EXPECT_EQ(parsed(element("msg_from_host", "caf\xE9")).trickles.at(0).xml, "caf\xC3\xA9");
+}
+
+TEST(Trickle, TheBeginningIsKeptAsFarAsTheBytesGo) {
     std::string many;
-    for (int i = 0; i < 600; ++i) many += "<msg_from_host>x</msg_from_host>";
-    EXPECT_EQ(parsed(many).trickles.size(), 500u);
-    EXPECT_TRUE(parsed(many).lists_truncated);
+    for (int i = 0; i < 5000; ++i) many += "<msg_from_host>x</msg_from_host>";
+    EXPECT_EQ(parsed(many).trickles.size(), 5000u) << "collected while there was no network";
+    EXPECT_EQ(parsed(many).trickle_bytes, 5000u * 257);
+    EXPECT_EQ(parsed(many).trickles_over, 0u);
+    RequestLimits limits;
+    limits.max_trickle_bytes = 1000;
+    const std::string three = element("msg_from_host", std::string(300, 'a')) +
+                              element("msg_from_host", std::string(300, 'b')) + element("msg_from_host", "c");
+    const auto r = parse_request("<scheduler_request>\n" + three + "</scheduler_request>\n", limits).request.value();
+    ASSERT_EQ(r.trickles.size(), 1u) << "no later one overtakes the one that was left out";
+    EXPECT_EQ(r.trickles[0].xml[0], 'a');
+    EXPECT_EQ(r.trickle_bytes, 556u);
+    EXPECT_EQ(r.trickles_over, 2u);
+    EXPECT_TRUE(r.lists_truncated);
 }
 
 }  // namespace
