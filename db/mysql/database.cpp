@@ -282,6 +282,18 @@ void Database::transaction(const std::function<void()>& work, const std::functio
     }
 }
 
+void Database::one_statement(const std::function<void()>& work, const std::function<bool()>& took_place, int attempts) {
+    for (int attempt = 1;; ++attempt) {
+        try {
+            return work();
+        } catch (const DbError& e) {
+            if (e.kind() == DbError::Kind::kLost && impl_->find_out(took_place, impl_->session)) return;
+            if (!impl_->worth_repeating(e) || attempt >= attempts) throw;
+        }
+        wait_a_little(attempt);
+    }
+}
+
 bool Database::in_transaction() const { return impl_->in_transaction; }
 std::uint64_t Database::statements() const { return impl_->statements; }
 std::uint64_t Database::commits() const { return impl_->commits; }

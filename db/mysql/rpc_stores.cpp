@@ -11,6 +11,9 @@ class MysqlUnitOfWork final : public UnitOfWork {
     void run(const std::function<void()>& work, const std::function<bool()>& took_place) override {
         db_.transaction(work, took_place);
     }
+    void run_one(const std::function<void()>& work, const std::function<bool()>& took_place) override {
+        db_.one_statement(work, took_place);
+    }
 
   private:
     Database& db_;

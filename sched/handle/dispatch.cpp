@@ -163,6 +163,15 @@ void Transaction::write_rest() {
     if (!rpc.writes.dead_assignments.empty()) db.assignments.remove(rpc.writes.dead_assignments);
 }
 
+/// Nothing but the host's row changes, which is one statement: for each host some of its requests are so.
+bool only_the_host(const Rpc& rpc) {
+    const auto& w = rpc.writes;
+    const bool jobs = !rpc.jobs.empty() || !w.expired.empty() || !w.detached.empty() || !w.reports.results.empty() ||
+                      !w.reported_workunits.empty() || !w.detached_workunits.empty() || !w.versions.empty();
+    const bool rest = !w.messages.empty() || !w.delivered.empty() || !w.dead_assignments.empty();
+    return !rpc.new_host() && rpc.stored.attempt && !jobs && !rest;
+}
+
 void Transaction::run() {
     const auto write = [&] {
         rpc.host.attempt = new_attempt();
@@ -176,7 +185,11 @@ void Transaction::run() {
         write_rest();
         rpc.services.pass("before_commit");
     };
-    db.unit_of_work.run(write, [&] { return db.accounts.written_by(rpc.host.id, *rpc.host.attempt); });
+    const auto took_place = [&] { return db.accounts.written_by(rpc.host.id, *rpc.host.attempt); };
+    if (only_the_host(rpc))
+        db.unit_of_work.run_one(write, took_place);
+    else
+        db.unit_of_work.run(write, took_place);
     rpc.services.pass("committed");
 }
 

@@ -84,6 +84,8 @@ class Database {
     /// server stays away: kOther, with a text that says so. Without `took_place` kLost says nothing: for callers who
     /// then read anew what there is to do, under locks, and would find nothing.
     void transaction(const std::function<void()>& work, const std::function<bool()>& took_place = {}, int attempts = 5);
+    /// The same for `work` that sends one statement, outside any transaction: it is committed by itself.
+    void one_statement(const std::function<void()>& work, const std::function<bool()>& took_place, int attempts = 5);
     bool in_transaction() const;
 
     /// Statements sent since construction, BEGIN, COMMIT and session set-up included (ARCHITECTURE §6 bounds).

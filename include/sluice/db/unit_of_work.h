@@ -10,6 +10,11 @@ class UnitOfWork {
     /// Commits when `work` returns. Any exception of `work` rolls back and goes on up; a deadlock repeats `work`.
     /// `took_place` is asked if the answer to the COMMIT was lost: did it take place? See Database::transaction().
     virtual void run(const std::function<void()>& work, const std::function<bool()>& took_place) = 0;
+    /// The same for `work` that writes with one statement, which is a transaction by itself: saves BEGIN and COMMIT
+    /// where a database can.
+    virtual void run_one(const std::function<void()>& work, const std::function<bool()>& took_place) {
+        run(work, took_place);
+    }
 };
 
 }  // namespace sluice

@@ -80,6 +80,17 @@ TEST_F(StatementCount, NoWorkAndNothingReportedWithoutTheDatabase) {
     EXPECT_EQ(world.send(reporting).count("<result_ack>"), 1) << "but what is reported is taken";
 }
 
+/// The set-up of the session, who it is, what the host has, and one guarded write that is committed by itself.
+TEST_F(StatementCount, AnUpdateOfAKnownHost) {
+    world.config("");
+    world.start_feeder();
+    RequestText r = from_host(world.add_host());
+    world.send(r);  // the host has no attempt number before its first request
+    r.seqno = 2;
+    EXPECT_LE(cost_of(world, r).statements, 5);
+    EXPECT_EQ(world.number(Sql("SELECT rpc_seqno FROM host WHERE id=") << r.hostid), 2);
+}
+
 class Reports : public StatementCount, public ::testing::WithParamInterface<int> {};
 TEST_P(Reports, CostTheSameWhateverTheirNumber) {
     const Id host = world.add_host(1, kCpus);

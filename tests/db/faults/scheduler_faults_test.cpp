@@ -110,6 +110,36 @@ TEST_P(SchedulerFaults, OnceAtEveryStatement) {
     }
     EXPECT_EQ(commits_hit, 1);
 }
+/// A request that changes nothing but the host's row writes it without BEGIN and COMMIT.
+TEST_P(SchedulerFaults, OnceAtEveryStatementOfAnUpdate) {
+    RequestText r;
+    r.hostid = world.add_host();
+    r.seqno = 1;
+    world.send(r);
+    int writes_hit = 0;
+    for (int at = 2, statements = 2; at <= statements; ++at) {
+        std::string hit;
+        const auto cut = [&](const std::string& text, int number) {
+            if (number == at) hit = text;
+            return number == at ? GetParam() : Action::kPass;
+        };
+        SqlProxy proxy(server, cut), whole(server, [](const std::string&, int) { return Action::kPass; });
+        ++r.seqno;
+        const ReplyText reply = send_through(proxy, r);
+        SCOPED_TRACE(hit.substr(0, 60));
+        EXPECT_EQ(proxy.cuts(), 1);
+        EXPECT_EQ(reply.malformed(), "");
+        EXPECT_FALSE(reply.has("<project_is_down/>"));
+        host = r.hostid;
+        EXPECT_EQ(of_host("SELECT rpc_seqno FROM host WHERE id="), r.seqno);
+        writes_hit += hit.starts_with("UPDATE host") ? 1 : 0;
+        if (at > 2) continue;
+        ++r.seqno;
+        send_through(whole, r);
+        statements = whole.statements();
+    }
+    EXPECT_EQ(writes_hit, 1);
+}
 INSTANTIATE_TEST_SUITE_P(Cut, SchedulerFaults, ::testing::Values(Action::kCutBefore, Action::kCutAfter),
                          [](const auto& p) { return p.param == Action::kCutBefore ? "Before" : "After"; });
 
