@@ -17,6 +17,7 @@ DbSettings db_settings(const ProjectConfig& config) {
     settings.name = config.db_name;
     settings.user = config.db_user;
     settings.password = config.db_passwd;
+    settings.ssl_ca = config.db_ssl_ca;
     return settings;
 }
 
@@ -27,6 +28,7 @@ DbSettings replica_db_settings(const ProjectConfig& config) {
     settings.name = config.replica_db_name;
     settings.user = config.replica_db_user;
     settings.password = config.replica_db_passwd;
+    settings.ssl_ca = config.db_ssl_ca;
     settings.read_uncommitted = true;
     return settings;
 }

@@ -31,6 +31,8 @@ constexpr OptionRow kIdentity[] = {
     {OPTION(db_passwd), "", "", kText, "all", "That user's password."},
     {OPTION(db_host), "", "", kText, "all",
      "HOST or HOST:PORT; empty, localhost or this host's name: the unix socket ($MYSQL_UNIX_PORT or the default)."},
+    {OPTION(db_ssl_ca), "", "", kText, "all",
+     "PEM file of whoever signed the database server's certificate: a TCP connection is then encrypted, or none is made."},
     {OPTION(replica_db_name), "", "", kText, "size_census, batch_stats, php",
      "A read replica's database; empty: db_name."},
     {OPTION(replica_db_user), "", "", kText, "size_census, batch_stats, php", "Its user; empty: db_user."},

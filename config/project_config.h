@@ -56,6 +56,7 @@ struct ProjectConfig {
     // empty.
     std::string master_url, long_name;
     std::string db_name, db_user, db_passwd, db_host;
+    std::string db_ssl_ca;  ///< empty: not encrypted
     std::string replica_db_name, replica_db_user, replica_db_passwd,
         replica_db_host;  ///< loaded: main's if not given
     std::string project_dir;

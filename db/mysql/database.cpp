@@ -93,6 +93,11 @@ void Database::Impl::connect() {
     options["userName"] = sql::SQLString(settings.user);
     options["password"] = sql::SQLString(settings.password);
     options["schema"] = sql::SQLString(settings.name);
+    if (!settings.ssl_ca.empty() && !endpoint.host.empty()) {
+        options["sslCA"] = sql::SQLString(settings.ssl_ca);
+        options["sslEnforce"] = true;
+        options["sslVerify"] = true;
+    }
     options["CLIENT_FOUND_ROWS"] = true;
     options["OPT_CONNECT_TIMEOUT"] = 10;
     connect_to(options);

@@ -19,6 +19,9 @@ namespace sluice {
 struct DbSettings {
     std::string host;  ///< HOST, HOST:PORT, or "" / "localhost" = unix socket ($MYSQL_UNIX_PORT or the default)
     std::string name, user, password;
+    /// PEM file with the authority that signed the server's certificate. If given, a connection over TCP is encrypted,
+    /// certificate and name of the server are checked, and without that there is none. The socket needs nothing.
+    std::string ssl_ca{};
     bool read_uncommitted = false;  ///< feeder, census: readers that never wait
     bool read_only = false;         ///< the server refuses every write of this session (dry runs)
     /// A client waits for the answer, and jobs are claimed meanwhile: waits for a lock 4 s at most (others: 10 s) and

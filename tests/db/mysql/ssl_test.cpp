@@ -1,0 +1,86 @@
+// A database on another machine: with <db_ssl_ca> the connection is encrypted and the server is the right one, or there
+// is no connection.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/private_mariadb.h"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// An authority and a certificate of its for 127.0.0.1, made with openssl(1).
+class Certificates {
+  public:
+    Certificates() {
+        dir_.write("ext", "subjectAltName=IP:127.0.0.1\n");
+        for (const char* name : {"ca", "other"})
+            openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                     "-subj", std::string("/CN=test authority ") + name, "-keyout", file(std::string(name) + ".key"),
+                     "-out", file(std::string(name) + ".pem")});
+        openssl({"req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                 "/CN=127.0.0.1", "-keyout", file("server.key"), "-out", file("server.csr")});
+        openssl({"x509", "-req", "-in", file("server.csr"), "-CA", file("ca.pem"), "-CAkey", file("ca.key"),
+                 "-set_serial", "1", "-days", "2", "-extfile", file("ext"), "-out", file("server.pem")});
+    }
+    std::string file(const std::string& name) const { return (dir_ / name).string(); }
+
+  private:
+    static void openssl(std::vector<std::string> args) {
+        args.insert(args.begin(), "openssl");
+        const RunResult result = run(args);
+        if (result.status != 0) throw std::runtime_error(result.err);
+    }
+    TempDir dir_;
+};
+
+std::string refusal(DbSettings settings) {
+    Database db(std::move(settings));
+    try {
+        db.connect();
+        return "connected";
+    } catch (const DbError& e) {
+        EXPECT_EQ(e.kind(), DbError::Kind::kCantConnect);
+        return e.what();
+    }
+}
+std::string cipher(const DbSettings& settings) {
+    Database db(settings);
+    return rows_of(db, Sql("SHOW SESSION STATUS LIKE 'Ssl_cipher'"), 2).at(0).at(1);
+}
+
+TEST(DatabaseSsl, EncryptedAndCheckedOrNotAtAll) {
+    const Certificates made;
+    PrivateMariaDb server({.tcp = true,
+                           .more = {"--ssl-cert=" + made.file("server.pem"), "--ssl-key=" + made.file("server.key"),
+                                    "--bind-address=127.0.0.1,127.0.0.2"}});
+    DbSettings settings = server.settings();
+    const auto at = [&](const std::string& address) { return address + ":" + std::to_string(server.port()); };
+    settings.host = at("127.0.0.1");
+    EXPECT_EQ(cipher(settings), "") << "as upstream: not asked for, not encrypted";
+    settings.ssl_ca = made.file("ca.pem");
+    EXPECT_NE(cipher(settings), "");
+    settings.ssl_ca = made.file("other.pem");
+    EXPECT_THAT(refusal(settings), HasSubstr("certificate"));
+    settings.ssl_ca = made.file("no such file");
+    EXPECT_NE(refusal(settings), "connected");
+    settings.ssl_ca = made.file("ca.pem");
+    settings.host = at("127.0.0.2");
+    EXPECT_NE(refusal(settings), "connected") << "the certificate is for another name";
+    settings.host = "localhost";
+    EXPECT_EQ(cipher(settings), "") << "the socket needs none";
+}
+
+TEST(DatabaseSsl, AServerWithoutItIsRefused) {
+    const Certificates made;
+    PrivateMariaDb server({.tcp = true});
+    DbSettings settings = server.settings();
+    settings.host = "127.0.0.1:" + std::to_string(server.port());
+    EXPECT_EQ(refusal(settings), "connected");
+    settings.ssl_ca = made.file("ca.pem");
+    EXPECT_THAT(refusal(settings), HasSubstr("SSL"));
+}
+
+}  // namespace
+}  // namespace sluice::test
