@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "sluice/base/text.h"
@@ -87,6 +88,9 @@ Verdict check_wsl_gpu(const HostFacts& host, const PlanClassSpec& s, const Copro
 }
 
 double gpu_memory(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
+    // OpenCL tells the card's memory; a card that does not tell it has enough (upstream).
+    if (s.built_in && s.opencl)
+        return c.opencl.global_mem_size > 0 ? c.opencl.global_mem_size : std::numeric_limits<double>::infinity();
     if (s.built_in) return c.available_ram > 0 ? c.available_ram : c.total_ram;
     if (s.opencl) return c.opencl.global_mem_size;
     if (c.proc_type != ProcType::kAmd)

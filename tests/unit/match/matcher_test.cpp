@@ -111,5 +111,21 @@ TEST(Reasons, ABetaVersionStandsInTheWayOnItsOwnResource) {
     EXPECT_EQ(w.why(a_job(1)), Reason::kBetaNotAllowed);
 }
 
+// Upstream's built-in OpenCL classes look at what OpenCL tells of the card, not at what the driver tells.
+TEST(Reasons, MemoryOfOpenclClassesIsWhatOpenclTells) {
+    MatchWorld w;
+    w.host = a_host().nvidia();
+    Coproc& card = w.host.coprocs[0];
+    w.want(ProcType::kCpu, 0).want(ProcType::kNvidia, 100, 1);
+    w.tables.versions = {a_version(11, 1, "opencl_nvidia_101")};
+    card.available_ram = 1e6;
+    EXPECT_EQ(w.why(a_job(1)), Reason::kFeasible);
+    card.available_ram = 8 * kGiB;
+    card.opencl.global_mem_size = 1e6;
+    EXPECT_EQ(w.why(a_job(2)), Reason::kGpuMemory);
+    card.opencl.global_mem_size = 0;
+    EXPECT_EQ(w.why(a_job(3)), Reason::kFeasible) << "not told";
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -142,6 +142,7 @@ class Maker {
         if (one_in(8)) c.cuda_version = 2020;
         if (one_in(8)) c.available_ram = 300.0 * 1024 * 1024;
         if (one_in(8)) c.opencl.present = false;
+        if (one_in(6)) c.opencl.global_mem_size = one_in(2) ? 0 : 2e8;
         if (type == ProcType::kIntelGpu) c.have_cuda = false;
         w_.host.coprocs.push_back(c);
     }

@@ -101,7 +101,8 @@ class Rules {
         Reason refused_too = Reason::kNoAppVersion;
     };
     PlanClass plan_class(const std::string& name) const;
-    PlanClass gpu_class(int type, double ram_mb, double cpu_part, double scale, Reason refused) const;
+    PlanClass gpu_class(int type, double ram_mb, double cpu_part, double scale, Reason refused,
+                        bool opencl = false) const;
     Version native(const AppVersion& row, std::size_t platform_rank) const;
     Version anonymous(const App& app, const ClientAppVersion& entry) const;
     void apply_statistics(Version& v, double version_n, double version_avg) const;

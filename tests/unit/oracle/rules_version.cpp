@@ -56,7 +56,8 @@ double quota_of(const World& w, const HostAppVersion& row, int type) {
 }
 
 // Two devices take turns: the CPU, at f, does `cpu_part` of the work, the GPUs the rest.
-Rules::PlanClass Rules::gpu_class(int type, double ram_mb, double cpu_part, double scale, Reason refused) const {
+Rules::PlanClass Rules::gpu_class(int type, double ram_mb, double cpu_part, double scale, Reason refused,
+                                  bool opencl) const {
     PlanClass c;
     c.type = type;
     const Coproc* gpu = gpu_of(h_, type);
@@ -65,7 +66,8 @@ Rules::PlanClass Rules::gpu_class(int type, double ram_mb, double cpu_part, doub
         return c;
     }
     c.refused = refused;
-    const bool little_ram = gpu->available_ram < ram_mb * kMega;
+    const double ram = opencl ? gpu->opencl.global_mem_size : gpu->available_ram;
+    const bool little_ram = ram < ram_mb * kMega && !(opencl && ram == 0);
     if (little_ram && refused == Reason::kFeasible) c.refused = Reason::kGpuMemory;
     if (little_ram && refused == Reason::kGpuDriver) c.refused_too = Reason::kGpuMemory;
     const double f = std::min(h_.row.p_fpops, 1.1 * w_.tables.perf.percentile95);
@@ -114,7 +116,7 @@ Rules::PlanClass Rules::plan_class(const std::string& name) const {
         const Coproc* gpu = gpu_of(h_, type);
         const bool has = gpu && gpu->opencl.present && gpu->opencl.device_version_int >= 101;
         return gpu_class(type, 256, type == 1 ? .01 : .1, type == 1 ? .14 : .2,
-                         has ? Reason::kFeasible : Reason::kOpenclMissing);
+                         has ? Reason::kFeasible : Reason::kOpenclMissing, true);
     }
     c.type = type_by_name(name);
     c.refused = Reason::kPlanClassRefused;
