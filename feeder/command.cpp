@@ -1,13 +1,11 @@
 #include "feeder/command.h"
 
-#include <cmath>
-#include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "sluice/base/text.h"
-#include "sluice/daemon/command_line.h"
 
 namespace sluice {
 namespace {
@@ -17,8 +15,7 @@ struct Typed {
     bool order = false;  ///< order_of() looks which one
     std::string appids;
     std::vector<std::string> users;
-    std::vector<std::int64_t> mod, wmod;
-    double purge_stale_minutes = 0, sleep_interval = std::numeric_limits<double>::quiet_NaN();
+    double purge_stale_minutes = 0;
 };
 
 void describe(CommandLine& line, Typed& t, FeederOptions& o) {
@@ -45,18 +42,14 @@ void describe(CommandLine& line, Typed& t, FeederOptions& o) {
     line.option("--starvation_after", o.starvation_after, "report jobs that were passed over for so long; 0: never",
                 "SECONDS");
     line.option("--appids", t.appids, "only jobs of these apps (comma-separated ids)", "A,B,...");
-    line.option("--mod", t.mod, 2, "only results whose id mod N is I", "N I");
-    line.option("--wmod", t.wmod, 2, "only results whose workunit's id mod N is I", "N I");
+    line.option("--wmod", o.workunit_share, "only results whose workunit's id mod N is I");
     line.repeatable(
         "--user", t.users,
         "only jobs of batches of this user, many times: users take turns by user_submit.quota (upstream's feeder_user)",
         "ID");
-    line.option("--sleep_interval", t.sleep_interval,
+    line.option("--sleep_interval", o.sleep_interval,
                 "after filling the array leave it alone for so long; without it, slots are refilled as they are taken",
                 "SECONDS");
-    line.flag("--one_pass", o.one_pass, "fill the array once and exit, leaving it in place");
-    line.flag("--dry_run", o.dry_run, "print which jobs would be put into which slots, and exit");
-    line.debug_level_option();
 }
 
 void describe_rest(CommandLine& line) {
@@ -105,37 +98,46 @@ bool parse_ids(const std::vector<std::string>& texts, std::vector<Id>& ids) {
     return true;
 }
 
-bool parse_mod(const std::vector<std::int64_t>& typed, std::int64_t& n, std::int64_t& i) {
-    if (typed.empty()) return true;
-    n = typed[0], i = typed[1];
-    return n > 0 && i >= 0 && i < n;
+/// "" or what is wrong.
+std::string take(const Typed& t, FeederOptions& o) {
+    std::vector<std::string> appids;
+    for (const std::string_view id : split(t.appids, ',')) appids.emplace_back(id);
+    if (!t.appids.empty() && !parse_ids(appids, o.appids)) return "--appids takes ids of apps with commas between them";
+    if (!parse_ids(t.users, o.users)) return "--user takes the id of a user";
+    if (o.accel_share < 0 || o.accel_share > 1) return "--batch_accel_share is a number from 0 to 1";
+    if (t.purge_stale_minutes < 0 || o.sleep_interval.value_or(0) < 0 || o.rotate_after < 0 || o.starvation_after < 0)
+        return "Times can't be negative";
+    o.purge_stale = t.purge_stale_minutes * 60;
+    return "";
 }
 
 }  // namespace
 
-std::optional<int> parse_feeder_command(int argc, const char* const* argv, FeederOptions& o) {
-    CommandLine line(
-        "feeder", "keeps the job array full of unsent jobs",
-        "Chooses unsent results by the options below and puts them into the shared job array, from which the "
-        "scheduler (cgi) sends them. One feeder runs per project and machine.");
-    Typed t;
-    describe(line, t, o);
-    describe_rest(line);
-    if (const auto status = line.parse(argc, argv)) return status;
-    o.order = order_of(argc, argv);
-    std::vector<std::string> appids;
-    for (const std::string_view id : split(t.appids, ',')) appids.emplace_back(id);
-    if (!t.appids.empty() && !parse_ids(appids, o.appids))
-        return line.fail("--appids takes ids of apps with commas between them");
-    if (!parse_ids(t.users, o.users)) return line.fail("--user takes the id of a user");
-    if (!parse_mod(t.mod, o.mod_n, o.mod_i)) return line.fail("--mod N I: N must be above 0 and I from 0 to N-1");
-    if (!parse_mod(t.wmod, o.wmod_n, o.wmod_i)) return line.fail("--wmod N I: N must be above 0 and I from 0 to N-1");
-    if (o.accel_share < 0 || o.accel_share > 1) return line.fail("--batch_accel_share is a number from 0 to 1");
-    if (t.purge_stale_minutes < 0 || t.sleep_interval < 0 || o.rotate_after < 0 || o.starvation_after < 0)
-        return line.fail("Times can't be negative");
-    o.purge_stale = t.purge_stale_minutes * 60;
-    if (!std::isnan(t.sleep_interval)) o.sleep_interval = t.sleep_interval;
-    return std::nullopt;
+DaemonProgram feeder_program(int argc, const char* const* argv, FeederOptions& o) {
+    const auto typed = std::make_shared<Typed>();
+    return {
+        .summary = "keeps the job array full of unsent jobs",
+        .description =
+            "Chooses unsent results by the options below and puts them into the shared job array, from which the "
+            "scheduler (cgi) sends them. One feeder runs per project and machine. With --one_pass it fills the array "
+            "once and leaves it in place.",
+        .settings = {.name = "feeder"},
+        .runs = Runs::kAtOwnPace,
+        .has_mod = true,
+        .has_dry_run = true,
+        .options =
+            [typed, &o](CommandLine& line) {
+                describe(line, *typed, o);
+                describe_rest(line);
+            },
+        .check =
+            [typed, &o, argc, argv](DaemonStart& start) {
+                o.order = order_of(argc, argv);
+                o.share = start.share;
+                o.dry_run = start.dry_run;
+                o.one_pass = start.settings.one_pass && !start.dry_run;
+                return take(*typed, o);
+            }};
 }
 
 }  // namespace sluice

@@ -1,12 +1,11 @@
 #pragma once
 // The feeder's command line.
-#include <optional>
-
 #include "feeder/options.h"
+#include "sluice/daemon/program.h"
 
 namespace sluice {
 
-/// nullopt: go on; otherwise the exit status (all is printed).
-std::optional<int> parse_feeder_command(int argc, const char* const* argv, FeederOptions& options);
+/// The program but for `run`; its command line goes to `options`, which outlives it, as does `argv`.
+DaemonProgram feeder_program(int argc, const char* const* argv, FeederOptions& options);
 
 }  // namespace sluice

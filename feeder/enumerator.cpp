@@ -24,7 +24,7 @@ void Enumerator::set_apps(const std::vector<Id>& apps) {
         if (o.appids.empty() || std::find(o.appids.begin(), o.appids.end(), app) != o.appids.end()) apps_.insert(app);
     }
     UnsentFilter filter;
-    filter.mod_n = o.mod_n, filter.mod_i = o.mod_i, filter.wmod_n = o.wmod_n, filter.wmod_i = o.wmod_i;
+    filter.share = o.share, filter.workunit_share = o.workunit_share;
     filter.with_hr_class = settings_.hr_quotas;
     walkers_.clear();
     if (o.allapps || !o.appids.empty()) {

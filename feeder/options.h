@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/model/codes.h"
+#include "sluice/model/id_share.h"
 
 namespace sluice {
 
@@ -24,7 +25,7 @@ struct FeederOptions {
     FeederOrder order = FeederOrder::kDefault;
     bool allapps = false;
     std::vector<Id> appids, users;
-    std::int64_t mod_n = 0, mod_i = 0, wmod_n = 0, wmod_i = 0;
+    IdShare share, workunit_share;         ///< --mod, --wmod
     double purge_stale = 0;                ///< s; 0 = off
     std::optional<double> sleep_interval;  ///< s; not given: refill as jobs are taken
     double accel_share = 0.5;              ///< of the slots for jobs with priority > 0, with kBatchAccel
@@ -33,7 +34,7 @@ struct FeederOptions {
     bool one_pass = false, dry_run = false;
 
     /// Others share this project's results with this one: it does what must be done once.
-    bool is_main_feeder() const { return mod_i == 0 && wmod_i == 0; }
+    bool is_main_feeder() const { return share.i == 0 && workunit_share.i == 0; }
 };
 
 }  // namespace sluice

@@ -119,8 +119,8 @@ void AccelPass::run() {
     log_normal(
         "{}pass: {} batches in progress ({} rows changed, {} complete now), {} accelerated, {} taken back; {} open jobs: {} and {} "
         "results made high priority, {} instances more, {} given their priority back; {:.3f} s",
-        settings_.dry_run ? "dry run, nothing was written: " : "", kept.batches.size(), kept.changed, kept.completed,
-        totals.accelerated, totals.restored, totals.open, totals.marked, totals.results, totals.more, totals.given_back,
+        dry_run_words(settings_.dry_run), kept.batches.size(), kept.changed, kept.completed, totals.accelerated,
+        totals.restored, totals.open, totals.marked, totals.results, totals.more, totals.given_back,
         clock_.now() - started);
 }
 

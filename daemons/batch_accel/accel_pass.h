@@ -13,7 +13,6 @@ struct AccelSettings {
     int compat_level = 0;
     AccelRules rules;
     bool dry_run = false;
-    Id explain = 0;                            ///< print every decision on this batch, write nothing
     std::vector<Scores::AppVerdict> verdicts;  ///< of batch_stats, for apps whose flag means size classes
 };
 

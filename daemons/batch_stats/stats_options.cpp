@@ -29,21 +29,22 @@ void StatsOptions::define(CommandLine& line) {
 
 std::string StatsOptions::check() const {
     if (max_age_days_ == 0) return "--max_age_days must be above 0";
-    for (const double number :
+    for (const auto& number :
          {max_age_days_, min_success_frac_, fail_ratio_, ltt_below_, half_life_days_, min_ltt_frac_})
-        if (number < 0) return "thresholds can't be negative";
-    for (const int number : {min_success_, min_jobs_, min_hosts_, count_errors_, count_in_progress_})
-        if (number < 0 && number != kNone) return "thresholds can't be negative";
-    for (const double fraction : {min_success_frac_, min_ltt_frac_})
-        if (fraction > 1) return "--min_success_frac and --min_ltt_frac are parts of 1";
-    if (count_errors_ > 1 || count_in_progress_ > 1) return "--count_errors and --count_in_progress are 0 or 1";
+        if (number.value_or(0) < 0) return "thresholds can't be negative";
+    for (const auto& number : {min_success_, min_jobs_, min_hosts_, count_errors_, count_in_progress_})
+        if (number.value_or(0) < 0) return "thresholds can't be negative";
+    for (const auto& fraction : {min_success_frac_, min_ltt_frac_})
+        if (fraction.value_or(0) > 1) return "--min_success_frac and --min_ltt_frac are parts of 1";
+    if (count_errors_.value_or(0) > 1 || count_in_progress_.value_or(0) > 1)
+        return "--count_errors and --count_in_progress are 0 or 1";
     return "";
 }
 
 StatsRules StatsOptions::rules(int compat_level) const {
     StatsRules r = stats_rules(compat_level);
-    const auto take = [](auto& target, auto given, double unit = 1) {
-        if (given >= 0) target = static_cast<std::remove_reference_t<decltype(target)>>(given * unit);
+    const auto take = [](auto& target, const auto& given, int unit = 1) {
+        if (given) target = static_cast<std::remove_reference_t<decltype(target)>>(*given * unit);
     };
     take(r.max_age, max_age_days_, 86400);
     take(r.min_success, min_success_);
@@ -54,8 +55,8 @@ StatsRules StatsOptions::rules(int compat_level) const {
     take(r.half_life, half_life_days_, 86400);
     take(r.min_hosts, min_hosts_);
     take(r.min_ltt_frac, min_ltt_frac_);
-    if (count_errors_ != kNone) r.count_errors = count_errors_ != 0;
-    if (count_in_progress_ != kNone) r.count_in_progress = count_in_progress_ != 0;
+    take(r.count_errors, count_errors_);
+    take(r.count_in_progress, count_in_progress_);
     return r;
 }
 

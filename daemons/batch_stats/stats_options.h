@@ -1,7 +1,6 @@
 #pragma once
 // Thresholds of batch_stats on a command line; what is not given is what compat_level says.
 #include <filesystem>
-#include <limits>
 #include <optional>
 
 #include "config/project_config.h"
@@ -19,11 +18,8 @@ class StatsOptions {
     StatsRules rules(int compat_level) const;
 
   private:
-    static constexpr double kNotGiven = std::numeric_limits<double>::quiet_NaN();
-    static constexpr int kNone = std::numeric_limits<int>::min();
-    double max_age_days_ = kNotGiven, min_success_frac_ = kNotGiven, fail_ratio_ = kNotGiven, ltt_below_ = kNotGiven,
-           half_life_days_ = kNotGiven, min_ltt_frac_ = kNotGiven;
-    int min_success_ = kNone, min_jobs_ = kNone, min_hosts_ = kNone, count_errors_ = kNone, count_in_progress_ = kNone;
+    std::optional<double> max_age_days_, min_success_frac_, fail_ratio_, ltt_below_, half_life_days_, min_ltt_frac_;
+    std::optional<int> min_success_, min_jobs_, min_hosts_, count_errors_, count_in_progress_;
 };
 
 /// Where this project's statistics live, measured by `rules`.

@@ -149,8 +149,8 @@ void StatsPass::report(const Work& w, const StatsWrite& plan, const VersionChang
     log_normal(
         "{}{} pass: {} batches ({} measured), {} results ({} rows read), {} hosts, {} LTT (+{} -{}), {} medians, {} app flags and "
         "{} version rows changed; {:.3f} s",
-        settings_.dry_run ? "dry run, nothing was written: " : "", w.full ? "full" : "incremental",
-        w.facts.batches.size(), w.measured, w.results, w.rows_read, w.scores.hosts(), w.facts.ltt_hosts.size(), marked,
+        dry_run_words(settings_.dry_run), w.full ? "full" : "incremental", w.facts.batches.size(), w.measured,
+        w.results, w.rows_read, w.scores.hosts(), w.facts.ltt_hosts.size(), marked,
         static_cast<std::ptrdiff_t>(plan.hosts.size()) - marked, plan.medians.size(), plan.accelerable.size(),
         versions.rows.size() + versions.gone.size(), w.seconds);
 }

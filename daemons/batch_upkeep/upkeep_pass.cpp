@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/daemon/daemon.h"
 
 namespace sluice {
 
@@ -31,6 +33,22 @@ UpkeepOutcome keep_up(BatchUpkeepStore& store, const std::vector<Batch>& batches
     outcome.changed = static_cast<int>(changes.size());
     if (!dry_run) store.write(changes);
     return outcome;
+}
+
+void upkeep_pass(BatchUpkeepStore& store, const UpkeepOptions& options, const Clock& clock) {
+    const double started = clock.now();
+    std::vector<Batch> batches;
+    if (!options.only) {
+        batches = store.in_progress(clock.now_sec());
+    } else if (const auto batch = store.batch(*options.only)) {
+        batches.push_back(*batch);
+    } else {
+        throw ConfigError("there is no batch " + std::to_string(*options.only));
+    }
+    const UpkeepOutcome done = keep_up(store, batches, clock.now_sec(), options.dry_run);
+    log_at(done.changed > 0 || options.one_pass ? LogLevel::kNormal : LogLevel::kDebug,
+           "{}pass: {} batches, {} changed, {} of them complete now; {:.3f} s", dry_run_words(options.dry_run),
+           done.batches.size(), done.changed, done.completed, clock.now() - started);
 }
 
 }  // namespace sluice

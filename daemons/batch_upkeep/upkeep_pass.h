@@ -1,8 +1,10 @@
 #pragma once
 // Brings the rows of batches up to date, for batch_upkeep and for batch_accel.
+#include <optional>
 #include <vector>
 
 #include "daemons/batch_upkeep/plan.h"
+#include "sluice/base/clock.h"
 
 namespace sluice {
 
@@ -16,5 +18,13 @@ struct UpkeepOutcome {
 };
 /// `dry_run`: computes, prints the changes, writes nothing.
 UpkeepOutcome keep_up(BatchUpkeepStore& store, const std::vector<Batch>& batches, std::int64_t now, bool dry_run);
+
+struct UpkeepOptions {
+    std::optional<Id> only;  ///< this batch, whatever its state; else those in progress
+    bool dry_run = false;
+    bool one_pass = false;  ///< a pass that changes nothing says so, too
+};
+/// One pass of batch_upkeep, with its summary line. Throws ConfigError if there is no batch `only`.
+void upkeep_pass(BatchUpkeepStore& store, const UpkeepOptions& options, const Clock& clock);
 
 }  // namespace sluice

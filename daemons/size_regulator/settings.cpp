@@ -72,11 +72,8 @@ void RegulatorOptions::define(CommandLine& line) {
     line.flag("--priority_asc", ascending_, "release low priorities first");
     line.flag("--priority_order", priority_, "release high priorities first");
     line.flag("--priority_order_create_time", create_time_, "high priorities first, then old workunits");
-    line.flag("--one_pass", one_pass_, "poll until nothing is left to release, then exit");
-    line.flag("--dry_run", dry_run_, "say what would be released, write nothing");
     line.flag("--reclassify", reclassify_, "give jobs of size classes that no longer exist the largest class");
-    line.debug_level_option();
-    line.option("--debug_leveld", debug_level_, "The same, as upstream's program spells it.");
+    line.option("--debug_leveld", debug_level_, "--debug_level, as upstream's program spells it.");
     line.section(
         "FILES",
         "config.xml may hold, beside <config>:\n"
@@ -93,8 +90,8 @@ void RegulatorOptions::define(CommandLine& line) {
                  "size_regulator --app_name a --lo 100 --hi 500 --app_name b --lo 10 --hi 50 --sleep_time 10");
 }
 
-std::string RegulatorOptions::take(RegulatorSettings& s) const {
-    s.dry_run = dry_run_, s.reclassify = reclassify_, s.one_pass = one_pass_ || dry_run_;
+std::string RegulatorOptions::take(const DaemonStart& start, RegulatorSettings& s) const {
+    s.dry_run = start.dry_run, s.reclassify = reclassify_, s.one_pass = start.settings.one_pass;
     if (debug_level_ > 0) log_set_level(static_cast<LogLevel>(std::clamp(debug_level_, 1, 4)));
     for (std::size_t i = 0; i < names_.size(); ++i) {
         RegulatedApp app;

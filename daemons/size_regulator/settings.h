@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "daemons/size_regulator/plan.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 #include "sluice/db/size_store.h"
 
 namespace sluice {
@@ -26,14 +26,13 @@ struct RegulatorSettings {
 class RegulatorOptions {
   public:
     void define(CommandLine& line);
-    bool names_apps() const { return !names_.empty(); }
     /// Everything but the apps of config.xml; "" or what is wrong.
-    std::string take(RegulatorSettings& settings) const;
+    std::string take(const DaemonStart& start, RegulatorSettings& settings) const;
 
   private:
     std::vector<std::string> names_, lo_, hi_, sleep_time_;
     bool random_ = false, ascending_ = false, priority_ = false, create_time_ = false;
-    bool one_pass_ = false, dry_run_ = false, reclassify_ = false;
+    bool reclassify_ = false;
     int debug_level_ = 0;
 };
 

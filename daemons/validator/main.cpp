@@ -1,281 +1,50 @@
 // sample_bitwise_validator: compares the output files of a workunit's results byte for byte, finds the canonical
 // result, grants credit and keeps the hosts' statistics. Upstream's program of that name, same options.
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <map>
-#include <span>
-
 #include "config/db_settings.h"
 #include "config/load.h"
-#include "daemons/validator/credit.h"
-#include "daemons/validator/output_files.h"
-#include "daemons/validator/plan.h"
-#include "sluice/base/error.h"
-#include "sluice/base/log.h"
-#include "sluice/base/project.h"
-#include "sluice/daemon/command_line.h"
-#include "sluice/daemon/daemon.h"
-#include "sluice/db/validate_store.h"
+#include "daemons/validator/validator.h"
+#include "sluice/daemon/program.h"
 
 namespace sluice {
 namespace {
 
-constexpr int kPage = 200;  ///< workunits a page: bounded memory, few statements
-/// Decisions on a workunit whose results change all the while; then it waits for the next pass.
-constexpr int kAttempts = 5;
-/// s until a workunit that can't be handled is looked at again.
-constexpr std::int64_t kRetryDelay = 300;
-/// So many workunits failing one after the other are no broken workunits: the database or its schema is.
-constexpr int kFailuresInARow = 20;
-
-struct Options {
-    std::string app_name;
-    WorkunitFilter filter;
-    CreditMode credit = CreditMode::kAdaptive;
-    double max_granted_credit = 73000000;
-    bool gzip = false, dry_run = false;
-    std::int64_t one_pass_n_wu = 0;
-};
-
-class Validator {
-  public:
-    Validator(const Options& options, const ProjectConfig& config, ValidateStore& store, Clock& clock)
-        : options_(options), config_(config), store_(store), clock_(clock) {}
-
-    PassResult pass() {
-        const auto app = store_.app_by_name(options_.app_name);  // re-read: admins change it
-        if (!app) throw ConfigError("there is no app named '" + options_.app_name + "'");
-        WorkunitFilter filter = options_.filter;
-        filter.appid = app->id;
-        seen_ = valid_ = handled_ = 0;
-        std::erase_if(set_aside_, [this](const auto& w) { return w.second <= clock_.now_sec(); });
-        Id after = 0;
-        while (!stop_requested() && !enough()) {
-            const auto page = store_.page(filter, after, kPage);
-            if (page.empty()) break;
-            after = page.back().wu.id;
-            if (!validate_page(*app, page)) break;
-        }
-        if (seen_ > 0) log_normal("pass: {} workunits looked at, {} found their canonical result", seen_, valid_);
-        if (enough()) return PassResult::kFinished;
-        return handled_ > 0 && !options_.dry_run ? PassResult::kWorked : PassResult::kIdle;
-    }
-
-  private:
-    /// What claims of credit are scaled by.
-    struct Records {
-        std::map<Id, AppVersion> versions;
-        std::map<std::pair<Id, Id>, HostAppVersion> hosts;
-    };
-
-    bool enough() const { return options_.one_pass_n_wu > 0 && total_ >= options_.one_pass_n_wu; }
-
-    Records records_of(const App& app, std::span<const WorkunitWithResults> page) {
-        std::vector<std::pair<Id, Id>> keys;
-        for (const auto& p : page)
-            for (const Result& r : p.results)
-                if (r.hostid != 0) keys.emplace_back(r.hostid, generalized_version_id(r.appid, r.app_version_id));
-        return {store_.versions(app.id), store_.host_app_versions(keys)};
-    }
-
-    /// False on a stop or when the wanted number was reached.
-    bool validate_page(const App& app, const std::vector<WorkunitWithResults>& page) {
-        const Records records = records_of(app, page);
-        for (const auto& p : page) {
-            if (stop_requested() || enough()) return false;
-            if (set_aside_.contains(p.wu.id)) continue;
-            ++seen_;
-            ++total_;
-            try {
-                validate(app, p, records);
-                ++handled_;
-                failures_in_a_row_ = 0;
-            } catch (const DbError& e) {
-                // The connection or the server: the others would fare no better.
-                if (e.kind() != DbError::Kind::kDuplicate && e.kind() != DbError::Kind::kOther) throw;
-                if (++failures_in_a_row_ >= kFailuresInARow) throw;
-                set_aside(p.wu, e.what());
-            } catch (const Error& e) {
-                set_aside(p.wu, e.what());
-            }
-        }
-        return true;
-    }
-
-    /// One workunit that can't be handled must not keep the others waiting.
-    void set_aside(const Workunit& wu, const char* why) {
-        set_aside_[wu.id] = clock_.now_sec() + kRetryDelay;
-        log_critical("[WU#{} {}] can't be validated: {}; looked at again in {} s", wu.id, wu.name, why, kRetryDelay);
-    }
-
-    void validate(const App& app, const WorkunitWithResults& read, const Records& records) {
-        Validated outcome = decide_and_write(app, read, records);
-        for (int i = 1; outcome == Validated::kChanged && i < kAttempts; ++i) {
-            log_debug("[WU#{} {}] changed while it was being validated, decided on again", read.wu.id, read.wu.name);
-            const auto now_there = store_.page({.appid = app.id, .wu_id = read.wu.id}, 0, 1);
-            if (now_there.empty()) return;
-            outcome = decide_and_write(app, now_there.front(), records_of(app, now_there));
-        }
-        if (outcome == Validated::kGone)
-            log_debug("[WU#{} {}] another validator was quicker", read.wu.id, read.wu.name);
-    }
-
-    Validated decide_and_write(const App& app, const WorkunitWithResults& read, const Records& records) {
-        ValidateFacts facts{read.wu, read.results, {}};
-        const auto needed = needs_output(read.wu, read.results);
-        for (std::size_t i = 0; i < read.results.size(); ++i) {
-            facts.outputs.emplace_back();
-            if (!needed[i]) continue;
-            const auto files = output_files(read.results[i].xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
-            facts.outputs.back() = check_bitwise(files, config_.upload_dir, options_.gzip);
-        }
-        const ValidationPlan plan = plan_validation(facts, app, clock_.now_sec());
-        const ValidationWrite write = to_write(app, facts, plan, records);
-        const Validated outcome = options_.dry_run ? Validated::kWritten : store_.apply(read, write, clock_.now());
-        if (outcome != Validated::kWritten) return outcome;
-        report(facts, plan, write);
-        if (plan.canonical_resultid != 0) ++valid_;
-        return outcome;
-    }
-
-    void report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write) {
-        for (const auto& v : write.results) {
-            const Result& r = *std::ranges::find(facts.results, v.id, &Result::id);
-            if (v.validate_state == ValidateState::kValid)
-                log_normal("[RESULT#{} {}] Valid; granted {:f} credit [HOST#{}]", r.id, r.name, v.granted_credit,
-                           r.hostid);
-            else if (v.validate_state == ValidateState::kInvalid)
-                log_normal("[RESULT#{} {}] Invalid [HOST#{}]", r.id, r.name, r.hostid);
-            else if (v.validate_state == ValidateState::kInconclusive)
-                log_normal("[RESULT#{} {}] Inconclusive [HOST#{}]", r.id, r.name, r.hostid);
-        }
-        if (plan.canonical_resultid != 0)
-            log_normal("[WU#{} {}] canonical result is {}; credit {:.6f}", facts.wu.id, facts.wu.name,
-                       plan.canonical_resultid, write.canonical_credit);
-        else if (plan.error_mask != 0)
-            log_normal("[WU#{} {}] no agreement among more than {} results: given up", facts.wu.id, facts.wu.name,
-                       facts.wu.max_success_results);
-    }
-
-    /// <debug_credit>: what a valid result claims, in upstream's words.
-    void log_claim(const Result& r, const CreditClaim& c) const {
-        if (!config_.debug_credit) return;
-        if (c.outlier) log_normal("[credit] [RESULT#{}] runtime outlier, not updating stats", r.id);
-        log_normal("[credit] [RESULT#{}] raw credit: {:.2f} ({:.2f} sec, {:.2f} est GFLOPS)", r.id,
-                   c.raw_pfc * kCobblestone, r.elapsed_time, r.flops_estimate / 1e9);
-        log_normal("[credit] [RESULT#{}] scaled by the records of version and host: {:.2f}", r.id,
-                   c.pfc * kCobblestone);
-    }
-
-    double credit_of(const App& app, const ValidateFacts& facts, const std::vector<const Result*>& valid,
-                     const std::vector<CreditClaim>& claims) const {
-        const CreditInputs in{app, facts.wu, options_.max_granted_credit};
-        switch (options_.credit) {
-            case CreditMode::kAdaptive: return grant(claims, in);
-            case CreditMode::kFromWorkunit: return facts.wu.canonical_credit;
-            case CreditMode::kFromRuntime: return runtime_credit(valid, in);
-            case CreditMode::kNone: break;
-        }
-        return 0;
-    }
-
-    ValidationWrite to_write(const App& app, const ValidateFacts& facts, const ValidationPlan& plan,
-                             const Records& records) const {
-        const auto& [versions, hosts] = records;
-        ValidationWrite w;
-        w.canonical_resultid = plan.canonical_resultid;
-        w.error_mask = plan.error_mask;
-        w.assimilate = plan.assimilate;
-        w.target_nresults = plan.target_nresults;
-        w.transition_time = plan.transition_time;
-        w.cancel = plan.cancel;
-        std::map<Id, const Result*> by_id;
-        for (const Result& r : facts.results) by_id[r.id] = &r;
-        std::vector<const Result*> valid;
-        std::vector<CreditClaim> claims;
-        std::map<Id, CreditClaim> claim_by_id;
-        for (const auto& v : plan.verdicts) {
-            if (!v.grant) continue;
-            const Result& r = *by_id.at(v.result_id);
-            const auto hav = hosts.find({r.hostid, generalized_version_id(r.appid, r.app_version_id)});
-            const auto version = versions.find(r.app_version_id);
-            const CreditClaim c = claim_of(r, hav == hosts.end() ? nullptr : &hav->second,
-                                           version == versions.end() ? nullptr : &version->second,
-                                           {app, facts.wu, options_.max_granted_credit});
-            log_claim(r, c);
-            valid.push_back(&r);
-            claims.push_back(c);
-            claim_by_id[r.id] = c;
-        }
-        const double credit = plan.canonical_resultid != 0 ? credit_of(app, facts, valid, claims) : 0;
-        w.canonical_credit = credit;
-        for (const auto& v : plan.verdicts) {
-            const Result& r = *by_id.at(v.result_id);
-            const double granted = !v.grant ? 0 : plan.canonical_resultid != 0 ? credit : v.granted_credit;
-            w.results.push_back({v.result_id, v.server_state, v.was_server_state, v.outcome, v.validate_state,
-                                 v.was_validate_state, granted, v.grant && claim_by_id.at(v.result_id).outlier});
-            if (v.validate_state == ValidateState::kValid || v.validate_state == ValidateState::kInvalid)
-                w.hosts.push_back(
-                    host_row(app, facts, r, v, granted, v.grant ? &claim_by_id.at(v.result_id) : nullptr));
-        }
-        return w;
-    }
-
-    ValidationWrite::HostRow host_row(const App& app, const ValidateFacts& facts, const Result& r,
-                                      const ResultVerdict& v, double granted, const CreditClaim* claim) const {
-        ValidationWrite::HostRow h;
-        h.hostid = r.hostid;
-        h.userid = r.userid;
-        h.teamid = r.teamid;
-        h.generalized_version = generalized_version_id(r.appid, r.app_version_id);
-        h.app_version_id = r.app_version_id;
-        h.valid = v.validate_state == ValidateState::kValid;
-        // A job that was not replicated because its host is trusted does not add to that trust.
-        h.trust = facts.wu.target_nresults != 1 || app.target_nresults <= 1;
-        h.credit = granted;
-        h.grants = options_.credit != CreditMode::kNone;
-        h.started = static_cast<double>(r.sent_time);
-        h.turnaround = static_cast<double>(r.received_time - r.sent_time);
-        if (claim != nullptr) {
-            h.et = claim->et_sample;
-            h.pfc = claim->pfc_sample;
-            h.outlier = claim->outlier;
-        }
-        h.quota = config_.daily_result_quota;
-        return h;
-    }
-
-    const Options& options_;
-    const ProjectConfig& config_;
-    ValidateStore& store_;
-    Clock& clock_;
-    std::int64_t seen_ = 0, valid_ = 0, handled_ = 0, total_ = 0;
-    std::map<Id, std::int64_t> set_aside_;  ///< workunits that could not be handled: until when they are left alone
-    int failures_in_a_row_ = 0;
-};
-
-struct Flags {
+struct Typed {
+    ValidatorOptions options;
     bool from_wu = false, from_runtime = false, none = false;
-    std::vector<std::int64_t> mod;
 };
 
-void define_options(CommandLine& line, Options& o, Flags& f, DaemonSettings& daemon) {
+void define_options(CommandLine& line, Typed& t) {
+    ValidatorOptions& o = t.options;
     line.option("--app", o.app_name, "app whose workunits are validated (required)", "NAME");
-    line.flag("--one_pass", daemon.one_pass, "stop when there is nothing left to do");
     line.option("--one_pass_N_WU", o.one_pass_n_wu, "stop after N workunits");
-    line.option("--mod", f.mod, 2, "only workunits with id mod N = I", "N I");
     line.option("--wu_id", o.filter.wu_id, "only this workunit", "ID");
     line.option("--min_wu_id", o.filter.min_wu_id, "only ids from this one on", "ID");
     line.option("--max_wu_id", o.filter.max_wu_id, "only ids up to this one", "ID");
     line.option("--max_granted_credit", o.max_granted_credit, "no result gets more; 0 = no limit");
-    line.flag("--credit_from_wu", f.from_wu, "credit is what create_work --credit said");
-    line.flag("--credit_from_runtime", f.from_runtime, "credit is run time times speed");
-    line.flag("--no_credit", f.none, "grant no credit");
+    line.flag("--credit_from_wu", t.from_wu, "credit is what create_work --credit said");
+    line.flag("--credit_from_runtime", t.from_runtime, "credit is run time times speed");
+    line.flag("--no_credit", t.none, "grant no credit");
     line.flag("--is_gzip", o.gzip, "output files are compressed with gzip");
-    line.flag("--dry_run", o.dry_run, "say what would be decided, write nothing");
-    line.option("--sleep_interval", daemon.sleep_interval, "seconds between passes that found nothing; default 5");
-    line.debug_level_option();
+}
+
+std::string take(Typed& t, DaemonStart& start) {
+    ValidatorOptions& o = t.options;
+    if (o.app_name.empty()) return "--app is required";
+    if (t.from_wu) o.credit = CreditMode::kFromWorkunit;
+    if (t.from_runtime) o.credit = CreditMode::kFromRuntime;
+    if (t.none) o.credit = CreditMode::kNone;
+    o.filter.share = start.share;
+    o.dry_run = start.dry_run;
+    if (o.filter.wu_id != 0) start.settings.one_pass = true;
+    return "";
+}
+
+int run(const ValidatorOptions& options, DaemonStart& start) {
+    const ProjectConfig config = load_config_and_warn(start.settings.project);
+    Database db(db_settings(config));
+    const auto store = make_validate_store(db);
+    Validator validator(options, config, *store, start.env.clock);
+    return start.loop([&] { return validator.pass(); });
 }
 
 }  // namespace
@@ -283,38 +52,17 @@ void define_options(CommandLine& line, Options& o, Flags& f, DaemonSettings& dae
 
 int main(int argc, char** argv) {
     using namespace sluice;
-    Options options;
-    Flags flags;
-    DaemonSettings daemon;
-    daemon.name = "sample_bitwise_validator";
-    daemon.always_heeds_stop_file = true;
-    CommandLine line(
-        "sample_bitwise_validator", "validate results whose output files must be equal byte for byte",
-        "A result is canonical when at least min_quorum results were good and more than half of the quorum "
-        "agree with it.");
-    define_options(line, options, flags, daemon);
-    try {
-        log_open({});
-        if (const auto status = line.parse(argc, argv)) return *status;
-        if (options.app_name.empty()) return line.fail("--app is required");
-        if (flags.mod.size() == 2) {
-            options.filter.mod_n = flags.mod[0];
-            options.filter.mod_i = flags.mod[1];
-        }
-        if (flags.from_wu) options.credit = CreditMode::kFromWorkunit;
-        if (flags.from_runtime) options.credit = CreditMode::kFromRuntime;
-        if (flags.none) options.credit = CreditMode::kNone;
-        if (options.filter.wu_id != 0 || options.dry_run) daemon.one_pass = true;
-        daemon.project = find_project_dir();
-        const ProjectConfig config = load_config_and_warn(daemon.project);
-        Database db(db_settings(config));
-        const auto store = make_validate_store(db);
-        SystemClock clock;
-        const auto rng = make_system_rng();
-        Validator validator(options, config, *store, clock);
-        return run_daemon(daemon, {clock, *rng}, [&] { return validator.pass(); });
-    } catch (const std::exception& e) {
-        log_critical("{}", e.what());
-        return 1;
-    }
+    Typed typed;
+    const DaemonProgram program{
+        .summary = "validate results whose output files must be equal byte for byte",
+        .description =
+            "A result is canonical when at least min_quorum results were good and more than half of the "
+            "quorum agree with it.",
+        .settings = {.name = "sample_bitwise_validator", .always_heeds_stop_file = true},
+        .has_mod = true,
+        .has_dry_run = true,
+        .options = [&](CommandLine& line) { define_options(line, typed); },
+        .check = [&](DaemonStart& start) { return take(typed, start); },
+        .run = [&](DaemonStart& start) { return run(typed.options, start); }};
+    return daemon_main(program, argc, argv);
 }

@@ -19,7 +19,7 @@ class MysqlAssimilateStore final : public AssimilateStore {
             "r.elapsed_time, r.hostid FROM workunit w LEFT JOIN result r ON r.id=w.canonical_resultid "
             "WHERE w.assimilate_state=1 AND w.appid=");
         sql << f.appid << " AND w.id>" << after;
-        if (f.mod_n > 0) sql << " AND w.id % " << f.mod_n << "=" << f.mod_i;
+        if (f.share.n > 0) sql << " AND w.id % " << f.share.n << "=" << f.share.i;
         if (f.wu_id != 0) sql << " AND w.id=" << f.wu_id;
         sql << " ORDER BY w.id LIMIT " << limit;
         std::vector<Assimilable> page;

@@ -18,8 +18,9 @@ Sql join_of(const UnsentFilter& filter) {
 Sql conditions(const UnsentFilter& filter) {
     Sql sql;
     if (!filter.appids.empty()) (sql << " and r.appid in (").ids(filter.appids) << ")";
-    if (filter.mod_n > 0) sql << " and r.id % " << filter.mod_n << " = " << filter.mod_i;
-    if (filter.wmod_n > 0) sql << " and r.workunitid % " << filter.wmod_n << " = " << filter.wmod_i;
+    if (filter.share.n > 0) sql << " AND r.id % " << filter.share.n << "=" << filter.share.i;
+    if (filter.workunit_share.n > 0)
+        sql << " AND r.workunitid % " << filter.workunit_share.n << "=" << filter.workunit_share.i;
     return sql;
 }
 

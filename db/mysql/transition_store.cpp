@@ -102,7 +102,7 @@ void MysqlTransitionStore::append_due(std::vector<DueWorkunit>& list, const Sql&
     if (rest <= 0) return;
     Sql sql("select transition_time, id from workunit where ");
     sql << where << " and transitioner_flags<>" << TransitionerFlags::kNoTransition;
-    if (scope.modulus > 0) sql << " and mod(id," << scope.modulus << ")=" << scope.remainder;
+    if (scope.share.n > 0) sql << " AND id % " << scope.share.n << "=" << scope.share.i;
     sql << " order by transition_time, id limit " << rest;
     Rows rows = db_.query(sql);
     while (rows.next()) list.push_back({rows.i64(0), rows.i64(1)});

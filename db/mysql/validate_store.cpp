@@ -12,7 +12,7 @@ namespace {
 Sql conditions(const WorkunitFilter& f, Id after) {
     Sql sql(" w.appid=");
     sql << f.appid << " AND w.id>" << after;
-    if (f.mod_n > 0) sql << " AND w.id % " << f.mod_n << "=" << f.mod_i;
+    if (f.share.n > 0) sql << " AND w.id % " << f.share.n << "=" << f.share.i;
     if (f.wu_id != 0) sql << " AND w.id=" << f.wu_id;
     if (f.min_wu_id != 0) sql << " AND w.id>=" << f.min_wu_id;
     if (f.max_wu_id != 0) sql << " AND w.id<=" << f.max_wu_id;

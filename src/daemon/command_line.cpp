@@ -23,7 +23,9 @@ namespace {
 }
 
 /// Decimal, as atoi reads it ("010" is ten), but the whole text must be a number.
-std::int64_t whole_number(const std::string& option, const std::string& value, std::int64_t min, std::int64_t max) {
+std::int64_t whole_number(const std::string& option, const std::string& value,
+                          std::int64_t min = std::numeric_limits<std::int64_t>::min(),
+                          std::int64_t max = std::numeric_limits<std::int64_t>::max()) {
     std::string_view digits = trim(value);
     if (digits.starts_with('+')) digits.remove_prefix(1);
     std::int64_t number = 0;
@@ -35,8 +37,10 @@ std::int64_t whole_number(const std::string& option, const std::string& value, s
     return number;
 }
 
-constexpr std::int64_t kMin64 = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
+int small_number(const std::string& option, const std::string& value) {
+    return static_cast<int>(
+        whole_number(option, value, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+}
 
 double real_number(const std::string& option, const std::string& value) {
     const auto number = trim(value).empty() ? std::nullopt : parse_double(value);
@@ -125,22 +129,38 @@ void CommandLine::flag(const std::string& names, bool& target, const std::string
 }
 
 void CommandLine::option(const std::string& names, int& target, const std::string& help, const std::string& value) {
-    impl_->add_value(names, value, help, [&target](const std::string& name, const std::string& text) {
-        target = static_cast<int>(
-            whole_number(name, text, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
-    });
+    impl_->add_value(names, value, help, [&target](const auto&... text) { target = small_number(text...); });
+}
+
+void CommandLine::option(const std::string& names, std::optional<int>& target, const std::string& help,
+                         const std::string& value) {
+    impl_->add_value(names, value, help, [&target](const auto&... text) { target = small_number(text...); });
 }
 
 void CommandLine::option(const std::string& names, std::int64_t& target, const std::string& help,
                          const std::string& value) {
-    impl_->add_value(names, value, help, [&target](const std::string& name, const std::string& text) {
-        target = whole_number(name, text, kMin64, kMax64);
+    impl_->add_value(names, value, help, [&target](const auto&... text) { target = whole_number(text...); });
+}
+
+void CommandLine::option(const std::string& names, std::optional<std::int64_t>& target, const std::string& help,
+                         const std::string& value) {
+    impl_->add_value(names, value, help, [&target](const auto&... text) { target = whole_number(text...); });
+}
+
+void CommandLine::id_option(const std::string& names, std::optional<std::int64_t>& target, const std::string& help) {
+    impl_->add_value(names, "ID", help, [&target](const std::string& name, const std::string& text) {
+        target = whole_number(name, text);
+        if (*target <= 0) refuse(name, text, "is not the id of a row: they are above 0");
     });
 }
 
 void CommandLine::option(const std::string& names, double& target, const std::string& help, const std::string& value) {
-    impl_->add_value(names, value, help,
-                     [&target](const std::string& name, const std::string& text) { target = real_number(name, text); });
+    impl_->add_value(names, value, help, [&target](const auto&... text) { target = real_number(text...); });
+}
+
+void CommandLine::option(const std::string& names, std::optional<double>& target, const std::string& help,
+                         const std::string& value) {
+    impl_->add_value(names, value, help, [&target](const auto&... text) { target = real_number(text...); });
 }
 
 void CommandLine::option(const std::string& names, std::string& target, const std::string& help,
@@ -148,14 +168,14 @@ void CommandLine::option(const std::string& names, std::string& target, const st
     impl_->add_value(names, value, help, [&target](const std::string&, const std::string& text) { target = text; });
 }
 
-void CommandLine::option(const std::string& names, std::vector<std::int64_t>& target, int count,
-                         const std::string& help, const std::string& value) {
+void CommandLine::option(const std::string& names, IdShare& target, const std::string& help) {
     const auto convert = [&target, names](const std::vector<std::string>& texts) {
-        target.clear();
-        for (const auto& text : texts) target.push_back(whole_number(names, text, kMin64, kMax64));
+        target = {whole_number(names, texts.at(0)), whole_number(names, texts.at(1))};
+        if (target.n <= 0 || target.i < 0 || target.i >= target.n)
+            refuse(names, texts[0] + " " + texts[1], "is not N I with N > 0 and 0 <= I < N");
     };
-    impl_->app.add_option_function<std::vector<std::string>>(impl_->add(names, value, count, help), convert)
-        ->type_size(count)
+    impl_->app.add_option_function<std::vector<std::string>>(impl_->add(names, "N I", 2, help), convert)
+        ->type_size(2)
         ->expected(1)
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

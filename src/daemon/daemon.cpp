@@ -74,8 +74,7 @@ class TroubleLog {
 
 class Loop {
   public:
-    Loop(const DaemonSettings& settings, Env env, const std::function<bool()>& also_wake)
-        : settings_(settings), also_wake_(also_wake), trouble_(env.clock) {}
+    Loop(const DaemonSettings& settings, Env env) : settings_(settings), trouble_(env.clock) {}
 
     int run(const std::function<PassResult()>& pass) {
         while (!stop_requested()) {
@@ -94,6 +93,7 @@ class Loop {
         waited_ = 0;
         failures_ = 0;
         if (result == PassResult::kFinished) return 0;
+        if (result == PassResult::kFailed) return 1;
         if (result == PassResult::kWorked) return std::nullopt;
         if (settings_.one_pass) return 0;
         sleep(settings_.sleep_interval, true);
@@ -124,12 +124,11 @@ class Loop {
         if (settings_.sleep) {
             settings_.sleep(seconds);
         } else {
-            interruptible_sleep(seconds, may_wake ? also_wake_ : nullptr, settings_.wake_poll);
+            interruptible_sleep(seconds, may_wake ? settings_.also_wake : nullptr, settings_.wake_poll);
         }
     }
 
     const DaemonSettings& settings_;
-    const std::function<bool()>& also_wake_;
     TroubleLog trouble_;
     double wait_ = kFirstWait, waited_ = 0;
     int failures_ = 0;
@@ -158,8 +157,7 @@ std::optional<FileLock> take_lock(const DaemonSettings& settings) {
 
 }  // namespace
 
-int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass,
-               const std::function<bool()>& also_wake) {
+int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass) {
     try {
         refuse_root(settings.name, settings.project);
         std::optional<FileLock> lock;
@@ -169,7 +167,7 @@ int run_daemon(const DaemonSettings& settings, Env env, const std::function<Pass
         }
         const StopWatch watch(
             settings.one_pass && !settings.always_heeds_stop_file ? fs::path() : settings.project / "stop_daemons");
-        return Loop(settings, env, also_wake).run(pass);
+        return Loop(settings, env).run(pass);
     } catch (const std::exception& e) {
         log_critical("{}", e.what());
         return 1;

@@ -139,8 +139,8 @@ class FakeFeederStore final : public FeederStore {
   private:
     static bool matches(const UnsentFilter& f, const Result& r) {
         if (!f.appids.empty() && std::find(f.appids.begin(), f.appids.end(), r.appid) == f.appids.end()) return false;
-        if (f.mod_n > 0 && r.id % f.mod_n != f.mod_i) return false;
-        return f.wmod_n <= 0 || r.workunitid % f.wmod_n == f.wmod_i;
+        if (f.share.n > 0 && r.id % f.share.n != f.share.i) return false;
+        return f.workunit_share.n <= 0 || r.workunitid % f.workunit_share.n == f.workunit_share.i;
     }
     bool is_bound(Id workunit) const {
         return std::any_of(db_.results.begin(), db_.results.end(), [&](const auto& entry) {

@@ -33,7 +33,7 @@ class FakeTransitionStore final : public TransitionStore {
                 continue;
             }
             const bool behind = std::tie(wu.transition_time, id) > std::tie(after.transition_time, after.id);
-            const bool mine = scope.modulus == 0 || id % scope.modulus == scope.remainder;
+            const bool mine = scope.share.n == 0 || id % scope.share.n == scope.share.i;
             if (wu.transition_time < now && mine && (after.id == 0 || behind)) list.push_back({wu.transition_time, id});
         }
         std::sort(list.begin(), list.end(), [](const DueWorkunit& a, const DueWorkunit& b) {

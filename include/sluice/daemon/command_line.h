@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "sluice/model/id_share.h"
+
 namespace sluice {
 
 class CommandLine {
@@ -26,9 +28,17 @@ class CommandLine {
     void option(const std::string& names, double& target, const std::string& help, const std::string& value = "X");
     void option(const std::string& names, std::string& target, const std::string& help,
                 const std::string& value = "TEXT");
-    /// Exactly `count` values: --mod n i.
-    void option(const std::string& names, std::vector<std::int64_t>& target, int count, const std::string& help,
-                const std::string& value);
+    /// The same for values that have no default: without the option `target` stays empty.
+    void option(const std::string& names, std::optional<int>& target, const std::string& help,
+                const std::string& value = "N");
+    void option(const std::string& names, std::optional<std::int64_t>& target, const std::string& help,
+                const std::string& value = "N");
+    void option(const std::string& names, std::optional<double>& target, const std::string& help,
+                const std::string& value = "X");
+    /// An id of a database row: above 0.
+    void id_option(const std::string& names, std::optional<std::int64_t>& target, const std::string& help);
+    /// Two values, N > 0 and 0 <= I < N: --mod N I.
+    void option(const std::string& names, IdShare& target, const std::string& help);
     /// May be given many times; one value each.
     void repeatable(const std::string& names, std::vector<std::string>& target, const std::string& help,
                     const std::string& value = "TEXT");

@@ -10,16 +10,18 @@
 namespace sluice {
 
 enum class PassResult {
-    kIdle,     ///< nothing to do: sleep, then again
-    kWorked,   ///< did something: again at once
-    kFinished  ///< leave the loop, exit status 0
+    kIdle,      ///< nothing to do: sleep, then again
+    kWorked,    ///< did something: again at once
+    kFinished,  ///< leave the loop, exit status 0
+    kFailed     ///< leave the loop, exit status 1; why has been logged
 };
 
 struct DaemonSettings {
-    std::string name;               ///< "transitioner"
-    std::filesystem::path project;  ///< project root
-    double sleep_interval = 5;      ///< s between idle passes
-    double wake_poll = 0.25;        ///< s between looks at `also_wake`
+    std::string name;                      ///< "transitioner"
+    std::filesystem::path project = {};    ///< project root
+    double sleep_interval = 5;             ///< s between idle passes
+    std::function<bool()> also_wake = {};  ///< true ends the sleep between passes; may be empty
+    double wake_poll = 0.25;               ///< s between looks at `also_wake`
     /// Run until a pass is not kWorked, then exit (0; 1 if the pass failed). stop_daemons is not looked at, as
     /// upstream's transitioner …
     bool one_pass = false;
@@ -27,10 +29,13 @@ struct DaemonSettings {
     bool always_heeds_stop_file = false;
     /// Non-empty: an exclusive lock PROJECT/pid_HOST/<lock_name>.run is held; a second copy says who holds it
     /// and exits 1. Empty: several copies may run.
-    std::string lock_name;
+    std::string lock_name = {};
     /// Sleeps up to so many seconds and returns stop_requested(); empty: interruptible_sleep. For tests.
     std::function<bool(double)> sleep = {};
 };
+
+/// What the summary line of a pass begins with.
+inline const char* dry_run_words(bool dry_run) { return dry_run ? "dry run, nothing was written: " : ""; }
 
 /// A stop was asked for: SIGTERM, SIGINT or SIGHUP came, or PROJECT/stop_daemons exists (looked at once a
 /// second; a log that was moved away is noticed then, too). Long passes ask between batches and return early.
@@ -47,7 +52,6 @@ bool interruptible_sleep(double seconds, const std::function<bool()>& also_wake 
 /// a server that went away in mid-pass is waited for for a minute, then 1. Any other exception: logged; fatal (1) in
 /// one_pass, retried after `sleep_interval` (at least 1 s) otherwise. An error that stays is logged again every ten
 /// minutes.
-int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass,
-               const std::function<bool()>& also_wake = {});
+int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass);
 
 }  // namespace sluice

@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "sluice/db/database.h"
+#include "sluice/model/id_share.h"
 #include "sluice/model/records.h"
 
 namespace sluice {
 
 /// Which unsent results a feeder is about. All conditions that are set apply together.
 struct UnsentFilter {
-    std::vector<Id> appids;               ///< empty: all
-    std::int64_t mod_n = 0, mod_i = 0;    ///< result.id mod n = i; n = 0: off
-    std::int64_t wmod_n = 0, wmod_i = 0;  ///< workunit.id mod n = i
-    bool with_hr_class = false;           ///< fills UnsentRow::hr_class (costs a join)
+    std::vector<Id> appids;         ///< empty: all
+    IdShare share, workunit_share;  ///< of the results' ids, and of their workunits'
+    bool with_hr_class = false;     ///< fills UnsentRow::hr_class (costs a join)
 };
 
 enum class WalkOrder {

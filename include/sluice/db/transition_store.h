@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sluice/db/database.h"
+#include "sluice/model/id_share.h"
 #include "sluice/model/records.h"
 
 namespace sluice {
@@ -76,8 +77,8 @@ struct TransitionWrites {
 
 /// Which workunits a transitioner looks after.
 struct TransitionScope {
-    std::int64_t modulus = 0, remainder = 0;  ///< id mod modulus = remainder; modulus 0: all
-    std::optional<Id> only{};                 ///< this one, due or not
+    IdShare share = {};
+    std::optional<Id> only{};  ///< this one, due or not
 };
 
 /// A place in the queue of due workunits.

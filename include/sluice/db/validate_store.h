@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/db/database.h"
+#include "sluice/model/id_share.h"
 #include "sluice/model/records.h"
 
 namespace sluice {
@@ -16,9 +17,9 @@ namespace sluice {
 /// Which workunits a validator or assimilator looks at.
 struct WorkunitFilter {
     Id appid = 0;
-    std::int64_t mod_n = 0, mod_i = 0;  ///< id mod n = i; 0 = all
-    Id wu_id = 0;                       ///< only this one
-    Id min_wu_id = 0, max_wu_id = 0;    ///< 0 = open
+    IdShare share = {};
+    Id wu_id = 0;                     ///< only this one
+    Id min_wu_id = 0, max_wu_id = 0;  ///< 0 = open
 };
 
 struct WorkunitWithResults {

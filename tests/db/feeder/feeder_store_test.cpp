@@ -113,8 +113,8 @@ TEST_P(FeederStoreTest, FiltersApplyTogether) {
     for (Id id = 1; id <= 60; ++id) result(id, 100 + id / 2, 0, 1 + id % 3);
     UnsentFilter filter;
     filter.appids = {1, 2};
-    filter.mod_n = 4, filter.mod_i = 1;
-    filter.wmod_n = 5, filter.wmod_i = 2;
+    filter.share = {4, 1};
+    filter.workunit_share = {5, 2};
     std::vector<Id> right;
     for (const auto& [id, r] : rows.results) {
         if (r.appid != 3 && id % 4 == 1 && r.workunitid % 5 == 2) right.push_back(id);

@@ -87,7 +87,7 @@ TEST_P(Store, DueWorkunitsOldestFirst) {
     workunit(6, kNow - 5).transitioner_flags = TransitionerFlags::kNoNewResults;
     EXPECT_THAT(due(), ElementsAre(2, 1, 6));
     EXPECT_THAT(due({}, {}, 2), ElementsAre(2, 1));
-    EXPECT_THAT(due({.modulus = 2, .remainder = 0}), ElementsAre(2, 6));
+    EXPECT_THAT(due({.share = {2, 0}}), ElementsAre(2, 6));
     EXPECT_THAT(due({.only = 4}), ElementsAre(4));
     EXPECT_THAT(due({.only = 5}), IsEmpty());
     EXPECT_THAT(due({.only = 99}), IsEmpty());

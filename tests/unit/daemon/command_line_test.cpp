@@ -18,8 +18,11 @@ struct Program {
         line.option("--sleep_interval", sleep, "Seconds between passes.", "S");
         line.option("--count", count, "How many.");
         line.option("--big", big, "A large one.");
+        line.option("--least", least, "A number without a default.");
+        line.option("--part", part, "Another.");
+        line.id_option("--batch", batch, "A row.");
         line.option("--command_line", text, "Text.");
-        line.option("--mod", mod, 2, "Only ids with id mod N = I.", "N I");
+        line.option("--mod", mod, "Only ids with id mod N = I.");
         line.repeatable("--user", users, "May be repeated.", "ID");
         line.debug_level_option();
         line.positional("infile", files, "Input files.");
@@ -41,7 +44,10 @@ struct Program {
     int count = 0;
     std::int64_t big = 0;
     std::string text = "default";
-    std::vector<std::int64_t> mod;
+    IdShare mod;
+    std::optional<int> least;
+    std::optional<double> part;
+    std::optional<std::int64_t> batch;
     std::vector<std::string> users, files;
     std::string out, err;
 };
@@ -55,7 +61,7 @@ TEST(CommandLine, OneAndTwoDashesAreTheSame) {
         EXPECT_EQ(p.parse(args), std::nullopt) << p.err;
         EXPECT_TRUE(p.one_pass && p.extra_flag);
         EXPECT_EQ(p.sleep, 2.5);
-        EXPECT_EQ(p.mod, (std::vector<std::int64_t>{3, 1}));
+        EXPECT_EQ(p.mod, (IdShare{3, 1}));
         EXPECT_EQ(log_level(), LogLevel::kDebug);
         EXPECT_EQ(p.out + p.err, "");
     }
@@ -64,13 +70,14 @@ TEST(CommandLine, OneAndTwoDashesAreTheSame) {
 
 TEST(CommandLine, ValuesAreTakenAsTheyStand) {
     Program p;
-    EXPECT_EQ(p.parse({"--count", "-7", "--command_line", "-one_pass --x", "--mod", "-3", "-1", "--big", "5000000000",
+    EXPECT_EQ(p.parse({"--count", "-7", "--command_line", "-one_pass --x", "--least", "-3", "--big", "5000000000",
                        "--sleep_interval", "-1e3"}),
               std::nullopt)
         << p.err;
     EXPECT_EQ(p.count, -7);
     EXPECT_EQ(p.text, "-one_pass --x");
-    EXPECT_EQ(p.mod, (std::vector<std::int64_t>{-3, -1}));
+    EXPECT_EQ(p.least, -3);
+    EXPECT_EQ(p.part, std::nullopt);
     EXPECT_EQ(p.big, 5000000000);
     EXPECT_EQ(p.sleep, -1000);
     EXPECT_FALSE(p.one_pass);
@@ -94,7 +101,7 @@ TEST(CommandLine, TheLastOneWinsAndRepeatablesAddUp) {
               std::nullopt)
         << p.err;
     EXPECT_EQ(p.count, 2);
-    EXPECT_EQ(p.mod, (std::vector<std::int64_t>{3, 1}));
+    EXPECT_EQ(p.mod, (IdShare{3, 1}));
     EXPECT_EQ(p.users, (std::vector<std::string>{"4", "5"}));
     EXPECT_EQ(p.files, (std::vector<std::string>{"f1", "f2"}));
 }
@@ -114,6 +121,12 @@ TEST(CommandLine, WhatIsWrongIsNamedWithTheUsage) {
         {{"--sleep_interval", "nan"}, "'nan' is not a number"},
         {{"--sleep_interval", "-inf"}, "'-inf' is not a number"},
         {{"--mod", "3", "x"}, "--mod"},
+        {{"--mod", "0", "0"}, "'0 0' is not N I with N > 0 and 0 <= I < N"},
+        {{"--mod", "3", "3"}, "'3 3' is not N I"},
+        {{"--mod", "3", "-1"}, "'3 -1' is not N I"},
+        {{"--least", "x"}, "'x' is not a whole number"},
+        {{"--part", "x"}, "'x' is not a number"},
+        {{"--batch", "0"}, "'0' is not the id of a row"},
     };
     for (const auto& [args, expected] : cases) {
         Program p;

@@ -83,6 +83,11 @@ TEST_F(DaemonTest, FinishedLeavesTheLoop) {
     EXPECT_EQ(passes, 2u);
 }
 
+TEST_F(DaemonTest, AFailedPassEndsItWithStatusOne) {
+    EXPECT_EQ(run({gives(PassResult::kWorked), gives(PassResult::kFailed), gives(PassResult::kIdle)}), 1);
+    EXPECT_EQ(passes, 2u);
+}
+
 TEST_F(DaemonTest, OnePassRunsUntilNothingIsLeft) {
     settings.one_pass = true;
     EXPECT_EQ(run({gives(PassResult::kWorked), gives(PassResult::kWorked), gives(PassResult::kIdle),
@@ -219,9 +224,9 @@ TEST_F(DaemonTest, ALogThatWasMovedAwayIsLeft) {
     };
     settings.sleep = {};  // the true one: the log is looked at where the trigger file is, once a second
     settings.sleep_interval = 60;
-    const int status = run_daemon(
-        settings, {clock, rng}, [&] { return passes++ == 0 ? move_log() : PassResult::kFinished; },
-        [&] { return fs::exists(dir / "log"); });
+    settings.also_wake = [&] { return fs::exists(dir / "log"); };
+    const int status =
+        run_daemon(settings, {clock, rng}, [&] { return passes++ == 0 ? move_log() : PassResult::kFinished; });
     EXPECT_EQ(status, 0);
     EXPECT_EQ(passes, 2u) << "woken by the new file";
     log_normal("after");
@@ -284,14 +289,11 @@ TEST_F(DaemonTest, ARealSleepEndsAtOnceOnASignal) {
     settings.sleep_interval = 100;
     settings.wake_poll = 0.01;
     int looks = 0;
-    const auto also_wake = [&looks] {
+    settings.also_wake = [&looks] {
         if (++looks == 2) ::raise(SIGTERM);
         return false;
     };
-    EXPECT_LT(seconds_of([&] {
-                  EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle), also_wake), 0);
-              }),
-              2);
+    EXPECT_LT(seconds_of([&] { EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle)), 0); }), 2);
     EXPECT_EQ(looks, 2);
 }
 

@@ -175,7 +175,7 @@ TEST_F(EnumeratorTest, ModAndWmodDivideTheWork) {
     for (Id i = 0; i < 3; ++i) {
         for (Id k = 0; k < 2; ++k) {
             FeederOptions o;
-            o.mod_n = 3, o.mod_i = i, o.wmod_n = 2, o.wmod_i = k;
+            o.share = {3, i}, o.workunit_share = {2, k};
             held_.clear();
             start(o);
             for (const Id id : take(100)) {

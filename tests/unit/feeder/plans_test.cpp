@@ -12,6 +12,7 @@
 #include "feeder/reclaim.h"
 #include "feeder/slot_plan.h"
 #include "sluice/base/error.h"
+#include "sluice/base/files.h"
 #include "tests/support/fixed_rng.h"
 #include "tests/support/temp_dir.h"
 
@@ -298,12 +299,23 @@ TEST(JobSummaryOf, TakesEverythingThatASchedulerNeeds) {
     EXPECT_EQ(job.delay_bound, 2147483647);
 }
 
-FeederOptions parsed(std::vector<const char*> args, std::optional<int> status = std::nullopt) {
+FeederOptions parsed(std::vector<const char*> args, int status = 0) {
     args.insert(args.begin(), "feeder");
+    const test::TempDir project;
+    write_file_atomically(project / "config.xml", "<boinc></boinc>");
+    ::setenv("BOINC_PROJECT_DIR", project.path().c_str(), 1);
     FeederOptions options;
     testing::internal::CaptureStderr();
-    EXPECT_EQ(parse_feeder_command(static_cast<int>(args.size()), args.data(), options), status);
+    DaemonProgram program = feeder_program(static_cast<int>(args.size()), args.data(), options);
+    bool ran = false;
+    program.run = [&](DaemonStart&) {
+        ran = true;
+        return 0;
+    };
+    EXPECT_EQ(daemon_main(program, static_cast<int>(args.size()), args.data()), status);
+    EXPECT_EQ(ran, status == 0);
     testing::internal::GetCapturedStderr();
+    ::unsetenv("BOINC_PROJECT_DIR");
     return options;
 }
 
@@ -314,9 +326,9 @@ TEST(FeederCommand, AllOptionsCombine) {
                 "9",         "--random_order", "--by_batch", "-d",     "4"});
     EXPECT_TRUE(o.allapps);
     EXPECT_THAT(o.appids, ElementsAre(3, 5));
-    EXPECT_EQ(o.mod_n, 4);
-    EXPECT_EQ(o.mod_i, 1);
-    EXPECT_EQ(o.wmod_n, 3);
+    EXPECT_EQ(o.share.n, 4);
+    EXPECT_EQ(o.share.i, 1);
+    EXPECT_EQ(o.workunit_share.n, 3);
     EXPECT_FALSE(o.is_main_feeder());
     EXPECT_EQ(o.purge_stale, 120) << "minutes";
     EXPECT_THAT(o.users, ElementsAre(7, 8));

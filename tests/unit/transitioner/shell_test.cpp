@@ -222,7 +222,7 @@ TEST_F(Shell, ADeadlineThatWasMovedInBetweenHolds) {
 
 TEST_F(Shell, ModDividesTheWork) {
     for (Id id = 1; id <= 10; ++id) workunit(id);
-    options.scope = {.modulus = 3, .remainder = 1};
+    options.scope = {.share = {3, 1}};
     pass();
     for (Id id = 1; id <= 10; ++id) EXPECT_EQ(results_of(id), id % 3 == 1 ? 1 : 0) << id;
 }

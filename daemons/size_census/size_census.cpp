@@ -1,0 +1,93 @@
+#include "daemons/size_census/size_census.h"
+
+#include <fmt/core.h>
+
+#include "daemons/size_census/plan.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/log.h"
+#include "sluice/daemon/daemon.h"
+
+namespace sluice {
+namespace {
+
+/// Upstream's filter at level 0: hosts that have been at work lately.
+constexpr double kMinRecentCredit = 10;
+
+struct Stopped {};
+
+}  // namespace
+
+bool SizeCensus::run() {
+    const double started = clock_.now();
+    const auto apps = store_.apps(options_.all_apps);
+    several_ = apps.size() > 1;
+    if (apps.empty())
+        log_normal("no app has size classes (app.n_size_classes > 1): nothing to do{}",
+                   options_.all_apps ? "" : "; --all_apps looks at every app");
+    std::size_t devices = 0;
+    try {
+        for (const App& app : apps) devices += census_or_complaint(app);
+    } catch (const Stopped&) {
+        log_normal("stopped after {} devices: what is not written yet stays as it was", devices);
+        return !failed_;
+    }
+    log_normal("{} apps, {} devices, {:.3f} s", apps.size(), devices, clock_.now() - started);
+    return !failed_;
+}
+
+/// A file that can't be written is no reason to leave the other apps without.
+std::size_t SizeCensus::census_or_complaint(const App& app) {
+    try {
+        return census(app);
+    } catch (const FileError& e) {
+        log_critical("app {}: {}", app.name, e.what());
+        failed_ = true;
+        return 0;
+    }
+}
+
+std::size_t SizeCensus::census(const App& app) {
+    std::vector<double> speeds;
+    store_.speeds(app.id, level_ >= 1 ? -1 : kMinRecentCredit, level_ >= 1, [&](const SpeedRecord& r) {
+        if (stop_requested()) throw Stopped();
+        speeds.push_back(effective_speed(r));
+    });
+    if (options_.advise) {
+        advise_on(app, speeds);
+    } else if (speeds.empty()) {
+        const auto file = project_ / ("size_census_" + app.name);
+        log_warning("app {}: no measured host{}; {}", app.name, level_ >= 1 ? "" : " with recent credit above 10",
+                    std::filesystem::exists(file) ? "the old census file stays" : "no census file is written");
+    } else {
+        write(app, speeds);
+    }
+    return speeds.size();
+}
+
+void SizeCensus::write(const App& app, std::vector<double>& speeds) {
+    const std::size_t n = speeds.size();
+    const std::string text = census_text(quantiles(speeds, app.size_classes()));
+    const auto file = project_ / ("size_census_" + app.name);
+    if (options_.dry_run) {
+        fmt::print("{} ({} devices):\n{}", file.string(), n, text);
+        return;
+    }
+    write_file_atomically(file, text);
+    log_normal("app {}: {} devices, {} size classes: {} written", app.name, n, app.size_classes(), file.string());
+}
+
+void SizeCensus::advise_on(const App& app, std::vector<double>& speeds) {
+    const Advice advice = advise(speeds, options_.wish);
+    fmt::print("{}{}", advice_text(app.name, advice, options_.wish), histogram_text(speeds));
+    if (!options_.svg.empty()) write_file_atomically(picture_of(app), histogram_svg(app.name, speeds, advice));
+}
+
+/// With several apps each has its own: speeds.svg is speeds_APP.svg.
+std::filesystem::path SizeCensus::picture_of(const App& app) const {
+    std::filesystem::path file = options_.svg;
+    if (several_) file.replace_filename(file.stem().string() + "_" + app.name + file.extension().string());
+    return file;
+}
+
+}  // namespace sluice

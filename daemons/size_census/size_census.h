@@ -1,0 +1,45 @@
+#pragma once
+// The shell around plan.h: reads the speeds of each app's devices and writes its census file.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "daemons/size_census/advise.h"
+#include "sluice/base/clock.h"
+#include "sluice/db/size_store.h"
+
+namespace sluice {
+
+struct CensusOptions {
+    bool all_apps = false;  ///< also those without size classes
+    bool dry_run = false;   ///< print, write nothing
+    bool advise = false;    ///< say which classes would be good, write no census
+    std::string svg;        ///< with advise: a file for the histogram; empty: none
+    AdviceWish wish;
+};
+
+class SizeCensus {
+  public:
+    SizeCensus(const CensusOptions& options, std::filesystem::path project, int compat_level, SizeCensusStore& store,
+               const Clock& clock)
+        : options_(options), project_(std::move(project)), level_(compat_level), store_(store), clock_(clock) {}
+
+    /// All apps; false if some file could not be written (logged, the others are). Ends early on a stop.
+    bool run();
+
+  private:
+    std::size_t census_or_complaint(const App& app);
+    std::size_t census(const App& app);
+    void write(const App& app, std::vector<double>& speeds);
+    void advise_on(const App& app, std::vector<double>& speeds);
+    std::filesystem::path picture_of(const App& app) const;
+
+    const CensusOptions& options_;
+    std::filesystem::path project_;
+    int level_;
+    SizeCensusStore& store_;
+    const Clock& clock_;
+    bool several_ = false, failed_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,168 @@
+#include "daemons/size_regulator/regulator.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kReclassifyBatch = 1000;
+constexpr double kOrphanInterval = 600;  // s
+
+}  // namespace
+
+std::string Regulator::check_apps() {
+    for (const RegulatedApp& regulated : settings_.apps) {
+        const auto app = store_.app(regulated.name);
+        if (!app) return "there is no app named '" + regulated.name + "'";
+        if (app->size_classes() == 0 && !settings_.reclassify)
+            return fmt::format("app {} has no size classes (n_size_classes is {}): nothing to regulate", app->name,
+                               app->n_size_classes);
+        classes_[app->name] = app->size_classes();
+    }
+    return "";
+}
+
+PassResult Regulator::pass() {
+    if (!checked_) {
+        const std::string wrong = check_apps();
+        if (!wrong.empty()) log_critical("{}", wrong);
+        if (!wrong.empty()) return PassResult::kFailed;  // a name that is wrong stays wrong
+        checked_ = true;
+    }
+    const double started = clock_.now();
+    std::int64_t released = 0;
+    bool again = false;
+    int polled = 0;
+    for (const RegulatedApp& regulated : settings_.apps) {
+        if (stop_requested()) return PassResult::kIdle;
+        double& next_poll = next_poll_[regulated.name];
+        if (!settings_.one_pass && !is_due(next_poll, regulated)) continue;
+        ++polled;
+        bool again_here = false;
+        const auto app = store_.app(regulated.name);
+        if (!app) {
+            if (gone_.insert(regulated.name).second)
+                log_warning("app {} is gone from the database; the others go on", regulated.name);
+            next_poll = clock_.now() + regulated.sleep_time;
+            continue;
+        }
+        gone_.erase(regulated.name);
+        note_classes(*app);
+        released += regulate(*app, regulated, again_here);
+        look_after_orphans(*app);
+        // What was released to the last job wanted may have been cut short by a limit: looked at again at once.
+        next_poll = again_here ? 0 : clock_.now() + regulated.sleep_time;
+        again = again || again_here;
+    }
+    // A poll that finds enough of every class is no news, except to whoever asked for one.
+    const bool news = released > 0 || (settings_.one_pass && released_ == 0);
+    released_ += released;
+    log_at(news ? LogLevel::kNormal : LogLevel::kDebug, "pass: {} apps, {} jobs released in {:.3f} s", polled, released,
+           clock_.now() - started);
+    return again && !settings_.dry_run ? PassResult::kWorked : PassResult::kIdle;
+}
+
+bool Regulator::due() const {
+    return std::any_of(settings_.apps.begin(), settings_.apps.end(), [&](const RegulatedApp& app) {
+        const auto next = next_poll_.find(app.name);
+        return next == next_poll_.end() || is_due(next->second, app);
+    });
+}
+
+bool Regulator::is_due(double next, const RegulatedApp& app) const {
+    return clock_.now() >= next || next > clock_.now() + app.sleep_time;
+}
+
+void Regulator::note_classes(const App& app) {
+    const int now = app.size_classes();
+    int& before = classes_[app.name];
+    if (now != before) log_normal("app {} has {} size classes now (it had {})", app.name, now, before);
+    if (now != before) {
+        next_orphan_look_[app.name] = 0;
+        store_.look_everywhere(app.id);
+    }
+    before = now;
+}
+
+std::int64_t Regulator::regulate(const App& app, const RegulatedApp& wish, bool& again) {
+    std::vector<Release> plan;
+    const auto decide = [&](const std::map<int, std::int64_t>& unsent) {
+        plan = plan_release(app.size_classes(), unsent, wish.marks);
+        std::vector<std::pair<int, std::int64_t>> wanted;
+        for (const Release& r : plan) wanted.emplace_back(r.size_class, r.wanted);
+        return wanted;
+    };
+    // Most polls find every class above its low mark: seen without locking the app.
+    const auto unsent = store_.unsent(app.id);
+    decide(unsent);
+    for (int i = 0; i < app.size_classes(); ++i) {
+        const auto found = unsent.find(i);
+        log_at(plan.empty() ? LogLevel::kDebug : LogLevel::kNormal, "{} unsent for class {} ({})",
+               found == unsent.end() ? 0 : found->second, i, app.name);
+    }
+    if (plan.empty()) return 0;
+    if (settings_.dry_run) {
+        for (const Release& r : plan)
+            fmt::print("{} class {}: would release up to {}\n", app.name, r.size_class, r.wanted);
+        return 0;
+    }
+    const auto released = store_.release(app.id, wish.order, decide);
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < released.size(); ++i) {
+        total += released[i];
+        again = again || (released[i] > 0 && released[i] == plan[i].wanted);
+        report(app, plan[i], released[i]);
+    }
+    return total;
+}
+
+void Regulator::report(const App& app, const Release& r, std::int64_t released) {
+    if (released > 0) {
+        log_normal("releasing {} jobs of size class {} ({})", r.wanted, r.size_class, app.name);
+        log_normal("{} jobs released", released);
+    }
+    const auto key = std::make_pair(app.name, r.size_class);
+    if (released < r.wanted && dry_.insert(key).second)
+        log_normal("{} class {}: {} more were wanted, no INACTIVE job of that size is left", app.name, r.size_class,
+                   r.wanted - released);
+    else if (released == r.wanted)
+        dry_.erase(key);
+}
+
+void Regulator::look_after_orphans(const App& app) {
+    double& next = next_orphan_look_[app.name];
+    if (clock_.now() < next) return;
+    next = clock_.now() + kOrphanInterval;
+    store_.look_everywhere(app.id);
+    std::int64_t total = 0;
+    std::string by_class;
+    for (const auto& [size_class, n] : store_.orphans(app.id, app.size_classes())) {
+        total += n;
+        by_class += fmt::format("{}class {}: {}", by_class.empty() ? "" : ", ", size_class, n);
+    }
+    if (total == 0 || !settings_.reclassify) {
+        if (total != orphans_[app.name] && total > 0)
+            log_warning(
+                "app {}: {} jobs are of size classes that do not exist ({}; it has {}); nobody releases them; "
+                "size_regulator --reclassify gives them the largest class",
+                app.name, total, by_class, app.size_classes());
+        orphans_[app.name] = total;
+        return;
+    }
+    const int new_class = app.size_classes() - 1;
+    if (settings_.dry_run) {
+        fmt::print("{}: would give {} jobs size class {}\n", app.name, total, new_class);
+        return;
+    }
+    std::int64_t moved = 0, part = 0;
+    while (!stop_requested() && (part = store_.reclassify(app.id, app.size_classes(), new_class, kReclassifyBatch)) > 0)
+        moved += part;
+    store_.look_everywhere(app.id);
+    log_normal("app {}: {} jobs were given size class {}", app.name, moved, new_class);
+}
+
+}  // namespace sluice

@@ -1,0 +1,71 @@
+#pragma once
+// The shell around plan.h and credit.h: reads pages of workunits that need validation, and the files of their results,
+// writes what is decided, and keeps one broken workunit from stopping the others.
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/project_config.h"
+#include "daemons/validator/credit.h"
+#include "daemons/validator/plan.h"
+#include "sluice/base/clock.h"
+#include "sluice/daemon/daemon.h"
+#include "sluice/db/validate_store.h"
+
+namespace sluice {
+
+struct ValidatorOptions {
+    std::string app_name;
+    WorkunitFilter filter;
+    CreditMode credit = CreditMode::kAdaptive;
+    double max_granted_credit = 73000000;  ///< 0: no limit
+    bool gzip = false;                     ///< output files are compressed
+    bool dry_run = false;                  ///< decides and says so, writes nothing
+    std::int64_t one_pass_n_wu = 0;        ///< the program ends after so many workunits; 0: no such end
+};
+
+class Validator {
+  public:
+    Validator(const ValidatorOptions& options, const ProjectConfig& config, ValidateStore& store, const Clock& clock)
+        : options_(options), config_(config), store_(store), clock_(clock) {}
+
+    PassResult pass();
+
+  private:
+    /// What claims of credit are scaled by.
+    struct Records {
+        std::map<Id, AppVersion> versions;
+        std::map<std::pair<Id, Id>, HostAppVersion> hosts;
+    };
+
+    bool enough() const { return options_.one_pass_n_wu > 0 && total_ >= options_.one_pass_n_wu; }
+    Records records_of(const App& app, std::span<const WorkunitWithResults> page);
+    /// False on a stop or when the wanted number was reached.
+    bool validate_page(const App& app, const std::vector<WorkunitWithResults>& page);
+    /// One workunit that can't be handled must not keep the others waiting.
+    void set_aside(const Workunit& wu, const char* why);
+    void validate(const App& app, const WorkunitWithResults& read, const Records& records);
+    Validated decide_and_write(const App& app, const WorkunitWithResults& read, const Records& records);
+    void report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write);
+    /// <debug_credit>: what a valid result claims, in upstream's words.
+    void log_claim(const Result& r, const CreditClaim& c) const;
+    double credit_of(const App& app, const ValidateFacts& facts, const std::vector<const Result*>& valid,
+                     const std::vector<CreditClaim>& claims) const;
+    ValidationWrite to_write(const App& app, const ValidateFacts& facts, const ValidationPlan& plan,
+                             const Records& records) const;
+    ValidationWrite::HostRow host_row(const App& app, const ValidateFacts& facts, const Result& r,
+                                      const ResultVerdict& v, double granted, const CreditClaim* claim) const;
+
+    const ValidatorOptions& options_;
+    const ProjectConfig& config_;
+    ValidateStore& store_;
+    const Clock& clock_;
+    std::int64_t seen_ = 0, valid_ = 0, handled_ = 0, total_ = 0;
+    std::map<Id, std::int64_t> set_aside_;  ///< workunits that could not be handled: until when they are left alone
+    int failures_in_a_row_ = 0;
+};
+
+}  // namespace sluice

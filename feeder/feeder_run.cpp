@@ -1,0 +1,142 @@
+#include "feeder/feeder_run.h"
+
+#include <pwd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "config/db_settings.h"
+#include "feeder/dry_run.h"
+#include "sluice/base/error.h"
+#include "sluice/base/log.h"
+#include "sluice/db/account_store.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kGather = 0.003, kLeastSleep = 0.05;  // s
+
+volatile std::sig_atomic_t g_dump_wanted = 0;
+
+void on_sigusr1(int) { g_dump_wanted = 1; }
+
+void install_dump_signal() {
+    struct sigaction action {};
+    action.sa_handler = on_sigusr1;
+    sigemptyset(&action.sa_mask);
+    ::sigaction(SIGUSR1, &action, nullptr);  // without SA_RESTART: it ends a wait
+}
+
+/// The accounts that the web server may run under: <httpd_user>, or, if this machine does not know it, the usual ones.
+std::vector<std::string> web_server_accounts(const ProjectConfig& config) {
+    if (::getpwnam(config.httpd_user.c_str()) != nullptr) return {config.httpd_user};
+    return {"www-data", "apache", "httpd", "http", "wwwrun", "nginx"};
+}
+
+std::unique_ptr<FeederArray> make_array(const ProjectConfig& config) {
+    JobArraySettings settings;
+    settings.slots = static_cast<std::uint32_t>(config.shmem_work_items);
+    settings.users = web_server_accounts(config);
+    auto array = FeederArray::create(job_array_name(config.shmem_key, config.project_dir), settings);
+    log_normal("Job array with {} slots made; it can be used {}", settings.slots, array->access_note());
+    return array;
+}
+
+DbSettings settings_of(const ProjectConfig& config) {
+    DbSettings settings = db_settings(config);
+    settings.read_uncommitted = true;
+    return settings;
+}
+
+}  // namespace
+
+FeederRun::FeederRun(const ProjectConfig& config, const FeederOptions& options, Env env)
+    : config_(config),
+      options_(options),
+      env_(env),
+      db_(settings_of(config)),
+      store_(make_feeder_store(db_)),
+      catalogue_(make_catalogue_store(db_)) {
+    install_dump_signal();
+}
+
+void FeederRun::end(bool keep) {
+    feeder_.reset();
+    if (array_ && !keep) array_->close_and_remove();
+}
+
+/// Settings that can't work and a segment that can't be made end the program: waiting would not help.
+PassResult FeederRun::pass() {
+    try {
+        if (!options_.dry_run) return turn();
+        std::fputs(feeder_dry_run(config_, options_, *store_, *catalogue_, env_).c_str(), stdout);
+        return PassResult::kFinished;
+    } catch (const ConfigError& e) {
+        log_critical("{}", e.what());
+    } catch (const ShmemError& e) {
+        log_critical("{}", e.what());
+    }
+    return PassResult::kFailed;
+}
+
+PassResult FeederRun::turn() {
+    if (array_ && !array_->current()) abandon_array();
+    if (!array_) array_ = make_array(config_);
+    if (!feeder_) prepare_for_schedulers();
+    if (!feeder_)
+        feeder_ = std::make_unique<Feeder>(config_, options_, FeederParts{*array_, *store_, *catalogue_}, env_);
+    const double wait = feeder_->turn();
+    if (g_dump_wanted != 0) {
+        g_dump_wanted = 0;
+        std::fputs(feeder_->state_text().c_str(), stderr);
+    }
+    if (options_.one_pass) return end_of_one_pass();
+    if (options_.sleep_interval && feeder_->ready() && feeder_->trouble().empty()) {
+        leave_alone(*options_.sleep_interval);
+    } else if (wait > 0 && array_->wait_for_consumption(wait)) {
+        // Whoever takes one job often takes more: refill them together.
+        interruptible_sleep(kGather);
+    }
+    return PassResult::kWorked;
+}
+
+/// Nobody can attach to a segment without a name, though who has it mapped goes on.
+void FeederRun::abandon_array() {
+    log_warning(
+        "The job array is damaged, or its name in /dev/shm is gone (rm, or systemd's RemoveIPC when this account "
+        "logged out: see docs/install.md); making a new job array");
+    feeder_.reset();
+    array_->close_and_remove();
+    array_.reset();
+}
+
+/// What would cost the first request of a scheduler time. It manages without.
+void FeederRun::prepare_for_schedulers() {
+    try {
+        prepare_host_attempts(db_);
+    } catch (const DbError& e) {
+        if (e.kind() != DbError::Kind::kOther) return;  // away: the first turn says so
+        log_warning(
+            "sluice_host_rpc is not there, and can't be made ({}): requests of one host are told apart by their "
+            "second and number alone",
+            e.what());
+    }
+}
+
+PassResult FeederRun::end_of_one_pass() const {
+    if (!feeder_->trouble().empty()) {
+        log_critical("{}; giving up, this was to be one pass", feeder_->trouble());
+        return PassResult::kFailed;
+    }
+    return feeder_->ready() ? PassResult::kFinished : PassResult::kWorked;
+}
+
+void FeederRun::leave_alone(double seconds) {
+    const auto reread = std::filesystem::path(config_.project_dir) / "reread_db";
+    interruptible_sleep(std::max(seconds, kLeastSleep), [&] {
+        array_->heartbeat(env_.clock.now_sec());
+        return g_dump_wanted != 0 || std::filesystem::exists(reread) || !array_->current();
+    });
+}
+
+}  // namespace sluice

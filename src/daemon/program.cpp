@@ -1,0 +1,86 @@
+#include "sluice/daemon/program.h"
+
+#include <cstdio>
+#include <optional>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/log.h"
+#include "sluice/base/project.h"
+#include "sluice/base/rng.h"
+
+namespace sluice {
+namespace {
+
+/// The options that daemons share, as they were given.
+class SharedOptions {
+  public:
+    explicit SharedOptions(const DaemonProgram& program) : program_(program) {}
+
+    void define(CommandLine& line) {
+        const bool once = program_.runs == Runs::kOnce || program_.runs == Runs::kAlwaysOnce;
+        if (program_.has_mod) line.option("--mod", mod_, "only rows with id mod N = I");
+        if (program_.has_dry_run) line.flag("--dry_run", dry_run_, "print what would be done, write nothing");
+        line.flag("--one_pass", one_pass_, once ? "run once (the default)" : "do what there is to do now, then exit");
+        if (program_.runs == Runs::kUntilStopped)
+            line.option("--sleep_interval", sleep_interval_,
+                        "seconds between passes that found nothing; default " +
+                            std::to_string(static_cast<int>(program_.settings.sleep_interval)));
+        if (program_.runs == Runs::kOnce)
+            line.option("--sleep_interval", sleep_interval_, "run as a daemon, a pass every X seconds");
+        line.debug_level_option();
+    }
+
+    /// "" or what is wrong.
+    std::string take(DaemonStart& start) const {
+        if (sleep_interval_.value_or(0) < 0) return "--sleep_interval can't be negative";
+        if (sleep_interval_) start.settings.sleep_interval = *sleep_interval_;
+        const bool once =
+            program_.runs == Runs::kAlwaysOnce || (program_.runs == Runs::kOnce && sleep_interval_.value_or(0) == 0);
+        start.share = mod_;
+        start.dry_run = dry_run_;
+        start.settings.one_pass = one_pass_ || dry_run_ || once;
+        return "";
+    }
+
+  private:
+    const DaemonProgram& program_;
+    IdShare mod_;
+    std::optional<double> sleep_interval_;
+    bool one_pass_ = false, dry_run_ = false;
+};
+
+}  // namespace
+
+int daemon_main(const DaemonProgram& program, int argc, const char* const* argv) {
+    CommandLine line(program.settings.name, program.summary, program.description);
+    SharedOptions shared(program);
+    if (program.options) program.options(line);
+    shared.define(line);
+    try {
+        log_open({});
+        if (const auto status = line.parse(argc, argv)) return *status;
+        SystemClock clock;
+        const auto rng = make_system_rng();
+        DaemonStart start{program.settings, {}, false, {clock, *rng}};
+        std::string wrong = shared.take(start);
+        if (wrong.empty() && program.check) wrong = program.check(start);
+        if (!wrong.empty()) return line.fail(wrong);
+        start.settings.project = find_project_dir();
+        return program.run(start);
+    } catch (const std::exception& e) {
+        log_critical("{}", e.what());
+        return 1;
+    }
+}
+
+int tool_main(const ToolEnd& end, const std::function<int()>& work) {
+    try {
+        return work();
+    } catch (const std::exception& e) {
+        std::fflush(stdout);
+        std::fprintf(stderr, "%s%s%s\n", end.who.c_str(), end.who.empty() ? "" : ": ", e.what());
+        return end.failed;
+    }
+}
+
+}  // namespace sluice
