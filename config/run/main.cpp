@@ -18,7 +18,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 
 namespace sluice {
 namespace {
@@ -221,11 +221,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-    try {
-        return sluice::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::fflush(stdout);
-        fmt::print(stderr, "{}\n", error.what());
-        return 1;
-    }
+    return sluice::tool_main({}, [&] { return sluice::run(argc, argv); });
 }

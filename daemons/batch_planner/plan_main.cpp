@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "plan_document.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 
 namespace {
 
@@ -24,11 +24,8 @@ int main(int argc, char** argv) {
     line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");
     if (const auto status = line.parse(argc, argv)) return *status;
     if (files.size() != 1) return line.fail("give one file");
-    try {
+    return sluice::tool_main({"sluice_plan", 2}, [&] {
         std::fputs(sluice::plan_document(sluice::json::parse_file(files[0])).c_str(), stdout);
         return 0;
-    } catch (const sluice::Error& e) {
-        std::fprintf(stderr, "sluice_plan: %s\n", e.what());
-        return 2;
-    }
+    });
 }

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "events.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 
 namespace {
 
@@ -27,11 +27,8 @@ int main(int argc, char** argv) {
     line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");
     if (const auto status = line.parse(argc, argv)) return *status;
     if (files.size() != 1) return line.fail("give one file of events");
-    try {
+    return sluice::tool_main({"sluice_share", 2}, [&] {
         std::fputs(sluice::tags_after_events(sluice::json::parse_file(files[0])).c_str(), stdout);
         return 0;
-    } catch (const sluice::Error& e) {
-        std::fprintf(stderr, "sluice_share: %s\n", e.what());
-        return 2;
-    }
+    });
 }

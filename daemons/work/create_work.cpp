@@ -19,7 +19,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 #include "sluice/db/work_store.h"
 
 namespace sluice {
@@ -288,15 +288,12 @@ int main(int argc, char** argv) {
     CommandLine line("create_work", "make workunits of a project",
                      "Input files must be staged (bin/stage_file). Numbers in the input template win over options.");
     define_options(line, call, batch);
-    try {
+    return tool_main({"create_work"}, [&] {
         log_open({});
         const auto rest = take_remote_files(argc, argv, call.job.files);
         if (const auto status = line.parse(static_cast<int>(rest.size()), rest.data())) return *status;
         call.job.batch = batch;
         if (call.app_name.empty()) return line.fail("--appname is required");
         return create(call);
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "create_work: {}\n", e.what());
-        return 1;
-    }
+    });
 }

@@ -9,7 +9,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 
 namespace sluice {
 namespace {
@@ -39,6 +39,19 @@ void check_all(const std::vector<fs::path>& files, const ProjectConfig& config, 
     }
 }
 
+void stage(const std::vector<std::string>& paths, const StageOptions& options, bool consent, bool verbose) {
+    const ProjectConfig config = load_config_and_warn(find_project_dir());
+    const StagingSettings settings{config.download_dir, config.download_url, config.uldl_dir_fanout,
+                                   config.cache_md5_info};
+    const std::vector<fs::path> files = files_of(paths);
+    check_all(files, config, consent);
+    for (const fs::path& file : files) {
+        const StagedFile staged = stage_file(file, settings, options);
+        fmt::print("published {} as {}\n", file.string(), staged.url);
+        if (verbose) fmt::print("  {}\n", fanout_path(settings.download_dir, staged.name, settings.fanout).string());
+    }
+}
+
 }  // namespace
 }  // namespace sluice
 
@@ -58,26 +71,12 @@ int main(int argc, char** argv) {
     line.flag("--verbose", verbose, "say where the file lies, too");
     line.section("EXIT STATUS", "0: all are published. 1: one was refused or could not be.");
     line.positional("path", paths, "files or folders");
-    try {
+    return tool_main({"stage_file"}, [&] {
         log_open({});
         if (const auto status = line.parse(argc, argv)) return *status;
         if (paths.empty()) return line.fail("give a file or a folder");
         if (options.copy && move) return line.fail("--copy or --move, not both");
-        const ProjectConfig config = load_config_and_warn(find_project_dir());
-        const StagingSettings settings{config.download_dir, config.download_url, config.uldl_dir_fanout,
-                                       config.cache_md5_info};
-        const std::vector<fs::path> files = files_of(paths);
-        check_all(files, config, options.copy || move);
-        for (const fs::path& file : files) {
-            const StagedFile staged = stage_file(file, settings, options);
-            fmt::print("published {} as {}\n", file.string(), staged.url);
-            if (verbose)
-                fmt::print("  {}\n", fanout_path(settings.download_dir, staged.name, settings.fanout).string());
-        }
+        stage(paths, options, options.copy || move, verbose);
         return 0;
-    } catch (const std::exception& e) {
-        std::fflush(stdout);
-        fmt::print(stderr, "stage_file: {}\n", e.what());
-        return 1;
-    }
+    });
 }

@@ -6,7 +6,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 
 namespace sluice {
 namespace {
@@ -47,17 +47,14 @@ int explain_main(int argc, char** argv) {
     if (!(options.wish.seconds > 0) || !(options.wish.delay >= 0))
         return line.fail("--seconds must be positive, --delay not negative");
     options.host = host == -1 ? 0 : host;
-    try {
+    return tool_main({"sched_explain"}, [&] {
         LogOptions log;
         log.file = "/dev/null";  // what the stages would log is in the report
         log_open(log);
         const Report report = explain_request(find_project_dir(), options);
         std::fputs((json ? report_json(report) : report_text(report)).c_str(), stdout);
         return 0;
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "sched_explain: %s\n", e.what());
-        return 1;
-    }
+    });
 }
 
 }  // namespace

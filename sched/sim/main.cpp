@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "client_document.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 
 namespace {
 
@@ -28,11 +28,8 @@ int main(int argc, char** argv) {
     line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");
     if (const auto status = line.parse(argc, argv)) return *status;
     if (words.size() != 2 || words[0] != "client") return line.fail("give: client STATE.json");
-    try {
+    return sluice::tool_main({"sluice_sim", 2}, [&] {
         std::fputs(sluice::client_decisions(sluice::json::parse_file(words[1])).c_str(), stdout);
         return 0;
-    } catch (const sluice::Error& e) {
-        std::fprintf(stderr, "sluice_sim: %s\n", e.what());
-        return 2;
-    }
+    });
 }

@@ -11,7 +11,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/signing.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 
 namespace sluice {
 namespace {
@@ -97,10 +97,5 @@ int run_or_explain(int argc, const char* const* argv) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-    try {
-        return sluice::run_or_explain(argc, argv);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "{}\n", error.what());
-        return 2;
-    }
+    return sluice::tool_main({"", 2}, [&] { return sluice::run_or_explain(argc, argv); });
 }

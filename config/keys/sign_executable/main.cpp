@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "sluice/base/signing.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 
 int main(int argc, char** argv) {
     sluice::CommandLine line(
@@ -16,11 +16,8 @@ int main(int argc, char** argv) {
     line.section("EXIT STATUS", "0: done. 1: the file or the key can't be read.");
     if (const auto status = line.parse(argc, argv)) return *status;
     if (files.size() != 2) return line.fail("a file and a private key are required");
-    try {
+    return sluice::tool_main({}, [&] {
         fmt::print("{}", sluice::PrivateKey::read(files[1]).sign_file(files[0]));
         return 0;
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "{}\n", error.what());
-        return 1;
-    }
+    });
 }

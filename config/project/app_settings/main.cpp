@@ -13,7 +13,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 #include "sluice/db/project_setup_store.h"
 
 namespace sluice {
@@ -164,11 +164,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-    try {
-        return sluice::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::fflush(stdout);
-        fmt::print(stderr, "{}\n", error.what());
-        return 1;
-    }
+    return sluice::tool_main({}, [&] { return sluice::run(argc, argv); });
 }

@@ -10,7 +10,7 @@
 #include "config/project/account.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/project.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 #include "sluice/db/project_setup_store.h"
 
 namespace sluice {
@@ -68,10 +68,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-    try {
-        return sluice::run(argc, argv);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "{}\n", error.what());
-        return 1;
-    }
+    return sluice::tool_main({}, [&] { return sluice::run(argc, argv); });
 }

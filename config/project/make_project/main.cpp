@@ -19,7 +19,7 @@
 #include "sluice/base/hash.h"
 #include "sluice/base/project.h"
 #include "sluice/base/rng.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 
 namespace sluice {
 namespace {
@@ -222,10 +222,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-    try {
-        return sluice::run(argc, argv);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "{}\n", error.what());
-        return 1;
-    }
+    return sluice::tool_main({}, [&] { return sluice::run(argc, argv); });
 }
