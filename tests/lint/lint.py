@@ -9,6 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import rule_architecture
 import rule_format
 import rule_layers
 import rule_log_lines
@@ -28,6 +29,7 @@ RULES = {
     "forbidden": rule_texts.check_forbidden,
     "format": rule_format.check,
     "log_lines": rule_log_lines.check,
+    "architecture": rule_architecture.check,
 }
 
 

@@ -8,6 +8,7 @@ import unittest
 sys.dont_write_bytecode = True
 
 import check_run
+import rule_architecture
 import rule_format
 import rule_layers
 import rule_options
@@ -244,6 +245,25 @@ class Format(RuleTest):
 
     def test_a_broken_style(self):
         self.assert_found(rule_format.check, {".clang-format": "Nonsense: 1\n", "src/base/a.cpp": "int a;\n"}, "Nonsense")
+
+
+class Architecture(RuleTest):
+    def page(self, text):
+        return {rule_architecture.DOC: text, "src/shmem/job_array.h": "class JobArray { void read_slot(); };\n",
+                "src/shmem/impl.cpp": "// class Gone\n"}
+
+    def test_what_is_there(self):
+        for text in ("`src/shmem`", "`shmem/job_array.h`", "`job_array.h`", "`src/*/impl.cpp`", "`JobArray`", "`JobArray::read_slot()`",
+                     "`read_slot`", "an ordinary/sentence with Words", "`x < 1 && y`", "`EMPTY`",
+                     "```\nsrc/shmem  and job_array.h, words\n```", "`Planned` and `src/none.h` (to come)"):
+            self.assert_clean(rule_architecture.check, self.page(text))
+
+    def test_what_is_not_there(self):
+        for text, name in (("`src/gone`", "src/gone"), ("`gone.h`", "gone.h"), ("`src/shmem/*_store.cpp`", "_store.cpp"), ("`Gone`", "type Gone"),
+                           ("`Gone::read_slot()`", "type Gone"), ("`JobArray::write_slot()`", "write_slot"),
+                           ("```\nsrc/shmem gone.h\n```", "gone.h"), ("(to come)\n`Gone`", "type Gone")):
+            self.assert_found(rule_architecture.check, self.page(text), rule_architecture.DOC, name)
+        self.assert_found(rule_architecture.check, {**self.page(""), "feeder/README.md": "`gone.h`"}, "feeder/README.md", "gone.h")
 
 
 class CheckRun(unittest.TestCase):
