@@ -1,5 +1,7 @@
 #include "feeder/feeder.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -10,8 +12,7 @@
 namespace sluice {
 namespace {
 
-constexpr double kHouseInterval = 1, kSummaryInterval = 60;
-constexpr double kLongestRetryWait = 10, kReminderInterval = 600;
+constexpr double kLongestRetryWait = 10, kStarvationInterval = 600;
 constexpr double kTakenRest = 1;  ///< a job that was taken but is unsent still comes back after this time
 
 }  // namespace
@@ -24,9 +25,11 @@ Feeder::Feeder(const ProjectConfig& config, const FeederOptions& options, Feeder
       catalogue_(parts.catalogue),
       env_(env),
       census_(config.project_dir),
-      mirror_(parts.array.size()) {
-    const double now = env_.clock.now();
-    next_summary_ = now + kSummaryInterval;
+      mirror_(parts.array.size()),
+      retry_wait_(1, kLongestRetryWait),
+      rotation_(options.rotate_after / 10),
+      starvation_report_(std::min(kStarvationInterval, options.starvation_after)) {
+    summary_.restart(env_.clock.now());
 }
 
 double Feeder::turn() {
@@ -35,9 +38,9 @@ double Feeder::turn() {
     if (trouble_.empty() || now >= retry_at_) {
         try {
             work(now);
-            if (!trouble_.empty()) log_normal("The database answers again");
+            trouble_log_.over();
             trouble_.clear();
-            retry_wait_ = 1;
+            retry_wait_.reset();
         } catch (const DbError& e) {
             note_trouble(e.what(), now);
         }
@@ -57,7 +60,7 @@ void Feeder::keep_house(double now) {
         if (chain_) chain_->enumerator.rest(job.candidate.row.id, now + kTakenRest);
     }
     for (const StreamKey& line : flowing) mirror_.restart_looks(line, array_);
-    if (!is_due(next_house_, now, kHouseInterval)) return;
+    if (!house_.take(now)) return;
     const int given_back = array_.reclaim_dead_claims();
     if (given_back == 0) return;
     tally_.reclaimed += static_cast<std::uint64_t>(given_back);
@@ -65,16 +68,11 @@ void Feeder::keep_house(double now) {
 }
 
 void Feeder::note_trouble(const std::string& what, double now) {
-    if (trouble_.empty() || now - trouble_said_ >= kReminderInterval) {
-        log_warning("{}; the jobs in the array stay available, trying again at least every {:.0f} s", what,
-                    kLongestRetryWait);
-        trouble_said_ = now;
-    } else {
-        log_debug("Still: {}", what);
-    }
+    const std::string next =
+        fmt::format("the jobs in the array stay available, trying again at least every {:.0f} s", kLongestRetryWait);
+    trouble_log_.report({what, next, true}, now);
     trouble_ = what;
-    retry_at_ = now + retry_wait_;
-    retry_wait_ = std::min(2 * retry_wait_, kLongestRetryWait);
+    retry_at_ = now + retry_wait_.next();
 }
 
 void Feeder::work(double now) {
@@ -157,14 +155,8 @@ double Feeder::wait_time(double now) const {
     return hungry_ ? 0.25 : 0.5;
 }
 
-bool Feeder::is_due(double& next, double now, double interval) {
-    if (now < next && next <= now + interval) return false;
-    next = now + interval;
-    return true;
-}
-
 void Feeder::sum_up(double now) {
-    if (!is_due(next_summary_, now, kSummaryInterval)) return;
+    if (!summary_.take(now)) return;
     const Tally t = std::exchange(tally_, {});
     total_.added += t.added, total_.taken += t.taken, total_.reclaimed += t.reclaimed,
         total_.not_needed += t.not_needed;

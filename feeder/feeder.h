@@ -12,6 +12,7 @@
 #include "feeder/chain.h"
 #include "feeder/starvation.h"
 #include "sluice/base/env.h"
+#include "sluice/base/timing.h"
 #include "sluice/db/catalogue_store.h"
 #include "sluice/db/feeder_store.h"
 #include "sluice/shmem/feeder_array.h"
@@ -66,8 +67,6 @@ class Feeder {
     void apply(const JobState& state, std::uint32_t slot, std::vector<Id>& not_needed);
     void note_trouble(const std::string& what, double now);
     double wait_time(double now) const;
-    /// True once in `interval` seconds, also when the clock is set back.
-    static bool is_due(double& next, double now, double interval);
     std::filesystem::path reread_trigger() const { return std::filesystem::path(config_.project_dir) / "reread_db"; }
 
     const ProjectConfig& config_;
@@ -84,10 +83,13 @@ class Feeder {
 
     bool ready_ = false, hungry_ = false;
     std::string trouble_, memory_trouble_;
-    double retry_at_ = 0, retry_wait_ = 1, trouble_said_ = 0;
+    TroubleLog trouble_log_;
+    BackOff retry_wait_;
+    double retry_at_ = 0;
     bool reread_wanted_ = false;  ///< the trigger was there
-    double next_house_ = 0, next_triggers_ = 0, next_reload_ = 0, next_scales_ = 0, next_check_ = 0, next_room_ = 0;
-    double next_rotation_ = 0, next_starvation_ = 0, next_summary_ = 0;
+    Periodic house_{1}, triggers_{1}, credit_scales_{600}, check_{1}, room_{1}, summary_{60};
+    Periodic reload_{60};  ///< level 1: changes of apps and versions take effect without reread_db
+    Periodic rotation_, starvation_report_;
     std::size_t check_from_ = 0;
     std::optional<std::filesystem::file_time_type> hr_info_time_;
     std::string inactive_said_;

@@ -14,10 +14,8 @@
 namespace sluice {
 namespace {
 
-constexpr double kTriggerInterval = 1, kScalesInterval = 600, kCheckInterval = 1, kRoomInterval = 1;
-constexpr double kReloadInterval = 60;  ///< level 1: changes of apps and versions take effect without reread_db
 constexpr std::size_t kCheckChunk = 500;
-constexpr double kStarvationInterval = 600, kLongestRest = 86400;
+constexpr double kLongestRest = 86400;
 
 /// What the slot plan and the walks are made from.
 bool same_plan(const std::vector<App>& a, const std::vector<App>& b) {
@@ -48,8 +46,8 @@ void Feeder::set_up(double now) {
     tables_ = std::move(loaded);
     publish_tables(now);
     if (options_.is_main_feeder()) name_inactive_jobs();
-    next_scales_ = now + kScalesInterval;
-    next_reload_ = now + kReloadInterval;
+    credit_scales_.restart(now);
+    reload_.restart(now);
     log_normal("read {} platforms, {} apps, {} app_versions, {} assignments", tables_.platforms.size(),
                tables_.apps.size(), tables_.versions.size(), tables_.broadcasts.size());
 }
@@ -84,7 +82,7 @@ void Feeder::reload(double now) {
 }
 
 void Feeder::look_at_triggers(double now) {
-    if (!is_due(next_triggers_, now, kTriggerInterval)) return;
+    if (!triggers_.take(now)) return;
     const std::filesystem::path trigger = reread_trigger();
     std::error_code error;
     // It goes before the tables are read: whoever makes it anew meanwhile wants what he has just changed to be seen.
@@ -106,7 +104,7 @@ void Feeder::look_at_triggers(double now) {
     } else if (hr_info_changed()) {
         renew_plan();
         log_normal("hr_info.txt changed; HR classes share the slots by it");
-    } else if (config_.compat_level > 0 && is_due(next_reload_, now, kReloadInterval)) {
+    } else if (config_.compat_level > 0 && reload_.take(now)) {
         reload(now);
     }
 }
@@ -114,7 +112,7 @@ void Feeder::look_at_triggers(double now) {
 /// Upstream: update_av_scales, by the main feeder only. The tables are loaded anew as a whole, so that what was derived
 /// while loading (versions that are not the latest, version numbers) is not lost.
 void Feeder::refresh_credit_scales(double now) {
-    if (!is_due(next_scales_, now, kScalesInterval)) return;
+    if (!credit_scales_.take(now)) return;
     if (options_.is_main_feeder()) {
         const int changed = catalogue_.update_credit_scales();
         if (changed > 0) log_normal("Credit scales: {} rows of apps and versions changed", changed);
@@ -143,14 +141,14 @@ void Feeder::name_inactive_jobs() {
 /// Jobs in the array against the database, a part of the array at a time: what was cancelled, sent by others or is done
 /// goes; what changed (priority, HR class, committed version) goes back to the queue and comes up with its new values.
 void Feeder::check_held_jobs(double now) {
-    if (!is_due(next_check_, now, kCheckInterval)) return;
+    if (!check_.take(now)) return;
     std::vector<Id> ids;
     std::vector<std::uint32_t> slots;
     std::size_t i = 0;
     for (; i < mirror_.size() && ids.size() < kCheckChunk; ++i) {
         const std::size_t slot = (check_from_ + i) % mirror_.size();
         const HeldJob& job = mirror_.at(slot);
-        if (!job.held || now - job.since < kCheckInterval) continue;
+        if (!job.held || now - job.since < check_.interval()) continue;
         ids.push_back(job.candidate.row.id);
         slots.push_back(static_cast<std::uint32_t>(slot));
     }
@@ -192,7 +190,7 @@ void Feeder::apply(const JobState& s, std::uint32_t slot, std::vector<Id>& not_n
 }
 
 void Feeder::make_room(double now) {
-    if (!is_due(next_room_, now, kRoomInterval)) return;
+    if (!room_.take(now)) return;
     purge_stale(now);
     if (options_.order == FeederOrder::kBatchAccel) {
         std::map<Id, Waiting> waiting;
@@ -224,7 +222,7 @@ void Feeder::purge_stale(double now) {
 
 /// After filling: a slot that was emptied a moment ago is not one that nobody waits for.
 void Feeder::rotate(double now) {
-    if (options_.rotate_after <= 0 || !is_due(next_rotation_, now, options_.rotate_after / 10)) return;
+    if (options_.rotate_after <= 0 || !rotation_.take(now)) return;
     const auto looks = [this](std::uint32_t slot) { return mirror_.looks(slot, array_); };
     const Rotation rotation{now, options_.rotate_after, looks, chain_->filler.wanted_places(mirror_)};
     std::size_t rotated = 0;
@@ -246,9 +244,7 @@ void Feeder::rotate(double now) {
 }
 
 void Feeder::report_starvation(double now) {
-    if (options_.starvation_after <= 0 ||
-        !is_due(next_starvation_, now, std::min(kStarvationInterval, options_.starvation_after)))
-        return;
+    if (options_.starvation_after <= 0 || !starvation_report_.take(now)) return;
     const auto found = starvation_.find(mirror_, array_, now, options_.starvation_after);
     if (!found) return;
     JobSummary job;

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 
@@ -55,14 +53,14 @@ bool Assimilator::assimilate(const Assimilable& job) {
     const int status = run_script(script_arguments(script_, bin_, called, files));
     if (status != 0) {
         Failure& f = failures_[job.wu.id];
-        f.next = clock_.now() + f.delay;
+        const double delay = f.delay.next();
+        f.next = clock_.now() + delay;
         const std::string hint =
             status != 127 ? ""
                           : fmt::format(" (is {} there and executable, and the interpreter of its first line?)",
                                         (bin_ / script_.front()).string());
         log_warning("[WU#{} {}] {} returned {}{}; called again in {:.0f} s", job.wu.id, job.wu.name, script_.front(),
-                    status, hint, f.delay);
-        f.delay = std::min(f.delay * 2, kLongestRetry);
+                    status, hint, delay);
         return false;
     }
     failures_.erase(job.wu.id);

@@ -11,6 +11,7 @@
 #include "config/project_config.h"
 #include "daemons/assimilator/script.h"
 #include "sluice/base/clock.h"
+#include "sluice/base/timing.h"
 #include "sluice/daemon/daemon.h"
 #include "sluice/db/assimilate_store.h"
 
@@ -37,9 +38,9 @@ class Assimilator {
     PassResult pass();
 
   private:
-    static constexpr double kFirstRetry = 10, kLongestRetry = 3600;  ///< s, doubled for each failure of a script
     struct Failure {
-        double next = 0, delay = kFirstRetry;  ///< when the script is called again, and the wait after that; s
+        double next = 0;  ///< when the script is called again
+        BackOff delay{10, 3600};
     };
 
     bool enough() const { return options_.one_pass_n_wu > 0 && total_ >= options_.one_pass_n_wu; }

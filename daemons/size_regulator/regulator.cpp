@@ -10,7 +10,6 @@ namespace sluice {
 namespace {
 
 constexpr int kReclassifyBatch = 1000;
-constexpr double kOrphanInterval = 600;  // s
 
 }  // namespace
 
@@ -21,7 +20,7 @@ std::string Regulator::check_apps() {
         if (app->size_classes() == 0 && !settings_.reclassify)
             return fmt::format("app {} has no size classes (n_size_classes is {}): nothing to regulate", app->name,
                                app->n_size_classes);
-        classes_[app->name] = app->size_classes();
+        watched(regulated.name).classes = app->size_classes();
     }
     return "";
 }
@@ -39,23 +38,24 @@ PassResult Regulator::pass() {
     int polled = 0;
     for (const RegulatedApp& regulated : settings_.apps) {
         if (stop_requested()) return PassResult::kIdle;
-        double& next_poll = next_poll_[regulated.name];
-        if (!settings_.one_pass && !is_due(next_poll, regulated)) continue;
+        Watched& state = watched(regulated.name);
+        if (!settings_.one_pass && !state.poll.due(clock_.now())) continue;
         ++polled;
         bool again_here = false;
-        const auto app = store_.app(regulated.name);
+        auto app = store_.app(regulated.name);
         if (!app) {
-            if (gone_.insert(regulated.name).second)
+            if (!std::exchange(state.gone, true))
                 log_warning("app {} is gone from the database; the others go on", regulated.name);
-            next_poll = clock_.now() + regulated.sleep_time;
+            state.poll.restart(clock_.now());
             continue;
         }
-        gone_.erase(regulated.name);
+        state.gone = false;
+        app->name = regulated.name;  // however the database spells it
         note_classes(*app);
         released += regulate(*app, regulated, again_here);
         look_after_orphans(*app);
         // What was released to the last job wanted may have been cut short by a limit: looked at again at once.
-        next_poll = again_here ? 0 : clock_.now() + regulated.sleep_time;
+        again_here ? state.poll.make_due() : state.poll.restart(clock_.now());
         again = again || again_here;
     }
     // A poll that finds enough of every class is no news, except to whoever asked for one.
@@ -67,25 +67,17 @@ PassResult Regulator::pass() {
 }
 
 bool Regulator::due() const {
-    return std::any_of(settings_.apps.begin(), settings_.apps.end(), [&](const RegulatedApp& app) {
-        const auto next = next_poll_.find(app.name);
-        return next == next_poll_.end() || is_due(next->second, app);
-    });
-}
-
-bool Regulator::is_due(double next, const RegulatedApp& app) const {
-    return clock_.now() >= next || next > clock_.now() + app.sleep_time;
+    const double now = clock_.now();
+    return std::ranges::any_of(watched_, [now](const auto& app) { return app.second.poll.due(now); });
 }
 
 void Regulator::note_classes(const App& app) {
     const int now = app.size_classes();
-    int& before = classes_[app.name];
-    if (now != before) log_normal("app {} has {} size classes now (it had {})", app.name, now, before);
-    if (now != before) {
-        next_orphan_look_[app.name] = 0;
-        store_.look_everywhere(app.id);
-    }
-    before = now;
+    const int before = std::exchange(watched(app.name).classes, now);
+    if (now == before) return;
+    log_normal("app {} has {} size classes now (it had {})", app.name, now, before);
+    watched(app.name).orphan_look.make_due();
+    store_.look_everywhere(app.id);
 }
 
 std::int64_t Regulator::regulate(const App& app, const RegulatedApp& wish, bool& again) {
@@ -125,18 +117,17 @@ void Regulator::report(const App& app, const Release& r, std::int64_t released) 
         log_normal("releasing {} jobs of size class {} ({})", r.wanted, r.size_class, app.name);
         log_normal("{} jobs released", released);
     }
-    const auto key = std::make_pair(app.name, r.size_class);
-    if (released < r.wanted && dry_.insert(key).second)
+    std::set<int>& dry = watched(app.name).dry;
+    if (released < r.wanted && dry.insert(r.size_class).second)
         log_normal("{} class {}: {} more were wanted, no INACTIVE job of that size is left", app.name, r.size_class,
                    r.wanted - released);
     else if (released == r.wanted)
-        dry_.erase(key);
+        dry.erase(r.size_class);
 }
 
 void Regulator::look_after_orphans(const App& app) {
-    double& next = next_orphan_look_[app.name];
-    if (clock_.now() < next) return;
-    next = clock_.now() + kOrphanInterval;
+    Watched& state = watched(app.name);
+    if (!state.orphan_look.take(clock_.now())) return;
     store_.look_everywhere(app.id);
     std::int64_t total = 0;
     std::string by_class;
@@ -145,12 +136,12 @@ void Regulator::look_after_orphans(const App& app) {
         by_class += fmt::format("{}class {}: {}", by_class.empty() ? "" : ", ", size_class, n);
     }
     if (total == 0 || !settings_.reclassify) {
-        if (total != orphans_[app.name] && total > 0)
+        if (total != state.orphans && total > 0)
             log_warning(
                 "app {}: {} jobs are of size classes that do not exist ({}; it has {}); nobody releases them; "
                 "size_regulator --reclassify gives them the largest class",
                 app.name, total, by_class, app.size_classes());
-        orphans_[app.name] = total;
+        state.orphans = total;
         return;
     }
     const int new_class = app.size_classes() - 1;

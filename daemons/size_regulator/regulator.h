@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "daemons/size_regulator/settings.h"
 #include "sluice/base/clock.h"
+#include "sluice/base/timing.h"
 #include "sluice/daemon/daemon.h"
 
 namespace sluice {
@@ -15,7 +15,9 @@ namespace sluice {
 class Regulator {
   public:
     Regulator(const RegulatorSettings& settings, SizeRegulatorStore& store, const Clock& clock)
-        : settings_(settings), store_(store), clock_(clock) {}
+        : settings_(settings), store_(store), clock_(clock) {
+        for (const RegulatedApp& app : settings.apps) watched_.emplace(app.name, Watched{Periodic(app.sleep_time)});
+    }
 
     /// Ends the program at its first pass if an app is missing or has no classes, as upstream.
     PassResult pass();
@@ -23,10 +25,19 @@ class Regulator {
     bool due() const;
 
   private:
+    /// What is remembered of an app.
+    struct Watched {
+        Periodic poll;
+        Periodic orphan_look{600};
+        int classes = 0;
+        std::int64_t orphans = 0;  ///< as reported
+        bool gone = false;         ///< reported
+        std::set<int> dry = {};    ///< classes that were reported as having no INACTIVE job left
+    };
+
     /// "" or what is wrong with one.
     std::string check_apps();
-    /// Also when the clock was set back.
-    bool is_due(double next, const RegulatedApp& app) const;
+    Watched& watched(const std::string& app) { return watched_.at(app); }
     void note_classes(const App& app);
     std::int64_t regulate(const App& app, const RegulatedApp& wish, bool& again);
     void report(const App& app, const Release& r, std::int64_t released);
@@ -37,12 +48,8 @@ class Regulator {
     SizeRegulatorStore& store_;
     const Clock& clock_;
     bool checked_ = false;
-    std::map<std::string, int> classes_;
-    std::map<std::string, std::int64_t> orphans_;
-    std::map<std::string, double> next_orphan_look_, next_poll_;
-    std::set<std::string> gone_;                 ///< apps that were reported as gone
-    std::int64_t released_ = 0;                  ///< in all passes
-    std::set<std::pair<std::string, int>> dry_;  ///< classes that were reported as having no INACTIVE job left
+    std::map<std::string, Watched> watched_;  ///< by the app's name
+    std::int64_t released_ = 0;               ///< in all passes
 };
 
 }  // namespace sluice

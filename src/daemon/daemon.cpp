@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-
 #include <optional>
 
 #include "sluice/base/error.h"
@@ -12,13 +11,13 @@
 #include "sluice/base/log.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
-#include "stop.h"
+#include "sluice/base/timing.h"
+#include "src/daemon/stop.h"
 
 namespace sluice {
 namespace {
 
 constexpr double kFirstWait = 1, kLongestWait = 60;
-constexpr double kReminderInterval = 600;
 constexpr int kOnePassRetries = 3;
 constexpr double kOnePassPatience = 60;  ///< s that a server which went away in mid-pass is waited for
 
@@ -42,39 +41,9 @@ Outcome try_pass(const std::function<PassResult()>& pass) {
     }
 }
 
-/// Says once what is wrong, reminds of it every ten minutes, and says when it is over.
-class TroubleLog {
-  public:
-    explicit TroubleLog(const Clock& clock) : clock_(clock) {}
-
-    void report(const Outcome& outcome, const std::string& next) {
-        const double now = clock_.now();
-        // While the database is away its messages change (can't connect, lost, timed out): one state all the
-        // same.
-        const std::string state = outcome.database ? "database" : outcome.error;
-        if (state == state_ && now >= said_at_ && now - said_at_ < kReminderInterval) {
-            log_debug("Still: {}", outcome.error);
-            return;
-        }
-        log_at(outcome.database ? LogLevel::kWarning : LogLevel::kCritical, "{}; {}", outcome.error, next);
-        state_ = state;
-        said_at_ = now;
-    }
-    void over() {
-        if (state_.empty()) return;
-        log_normal("{}", state_ == "database" ? "The database answers again" : "The error is gone, going on");
-        state_.clear();
-    }
-
-  private:
-    const Clock& clock_;
-    std::string state_;
-    double said_at_ = 0;
-};
-
 class Loop {
   public:
-    Loop(const DaemonSettings& settings, Env env) : settings_(settings), trouble_(env.clock) {}
+    Loop(const DaemonSettings& settings, Env env) : settings_(settings), clock_(env.clock) {}
 
     int run(const std::function<PassResult()>& pass) {
         while (!stop_requested()) {
@@ -89,7 +58,7 @@ class Loop {
   private:
     std::optional<int> after_success(PassResult result) {
         trouble_.over();
-        wait_ = kFirstWait;
+        wait_.reset();
         waited_ = 0;
         failures_ = 0;
         if (result == PassResult::kFinished) return 0;
@@ -109,12 +78,12 @@ class Loop {
             return 1;
         }
         if (outcome.database) {
-            trouble_.report(outcome, "trying again until it works, at least once a minute");
-            sleep(wait_, false);
-            waited_ += wait_;
-            wait_ = std::min(2 * wait_, kLongestWait);
+            trouble_.report({outcome.error, "trying again until it works, at least once a minute", true}, clock_.now());
+            const double wait = wait_.next();
+            sleep(wait, false);
+            waited_ += wait;
         } else {
-            trouble_.report(outcome, "trying again after every sleep interval");
+            trouble_.report({outcome.error, "trying again after every sleep interval"}, clock_.now());
             sleep(std::max(settings_.sleep_interval, kFirstWait), false);
         }
         return std::nullopt;
@@ -129,8 +98,10 @@ class Loop {
     }
 
     const DaemonSettings& settings_;
+    const Clock& clock_;
     TroubleLog trouble_;
-    double wait_ = kFirstWait, waited_ = 0;
+    BackOff wait_{kFirstWait, kLongestWait};
+    double waited_ = 0;
     int failures_ = 0;
 };
 
