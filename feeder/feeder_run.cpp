@@ -1,7 +1,5 @@
 #include "feeder/feeder_run.h"
 
-#include <pwd.h>
-
 #include <csignal>
 #include <cstdio>
 
@@ -9,6 +7,7 @@
 #include "feeder/dry_run.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/users.h"
 #include "sluice/db/account_store.h"
 
 namespace sluice {
@@ -29,7 +28,7 @@ void install_dump_signal() {
 
 /// The accounts that the web server may run under: <httpd_user>, or, if this machine does not know it, the usual ones.
 std::vector<std::string> web_server_accounts(const ProjectConfig& config) {
-    if (::getpwnam(config.httpd_user.c_str()) != nullptr) return {config.httpd_user};
+    if (find_user(config.httpd_user)) return {config.httpd_user};
     return {"www-data", "apache", "httpd", "http", "wwwrun", "nginx"};
 }
 

@@ -1,7 +1,6 @@
 // start, stop and status: one program reached by three names. Stands for upstream's bin/start.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
@@ -103,8 +103,7 @@ fs::path project_of(const char* program) {
 
 void check_user(const ProjectConfig& config) {
     if (config.project_user_name.empty()) return;
-    const passwd* user = ::getpwuid(::geteuid());
-    const std::string name = user == nullptr ? std::to_string(::geteuid()) : user->pw_name;
+    const std::string name = user_name(::geteuid());
     if (name != config.project_user_name) {
         throw Error(fmt::format("config.xml wants this run by user '{}' (<project_user_name>), not by '{}'",
                                 config.project_user_name, name));

@@ -18,6 +18,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
 #include "sluice/base/privileges.h"
+#include "sluice/base/write_all.h"
 
 namespace sluice {
 namespace {
@@ -47,10 +48,6 @@ std::string local_time_text() {
     std::array<char, 32> text{};
     std::strftime(text.data(), text.size(), "%Y/%m/%d %H:%M:%S", &local);
     return text.data();
-}
-
-bool write_all(int fd, const std::string& text) {
-    return ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
 void redirect(const Job& job, int pipe) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "sluice/base/text.h"
+#include "sluice/base/write_all.h"
 
 namespace sluice {
 namespace {
@@ -55,14 +56,8 @@ class CgiGateway final : public Gateway {
             return {static_cast<std::size_t>(n), false};
         }
     }
-    void write(std::string_view text) override {
-        while (!text.empty()) {
-            const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
-            if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) return;  // the client went away
-            text.remove_prefix(static_cast<std::size_t>(n));
-        }
-    }
+    /// A client that went away is nobody's concern.
+    void write(std::string_view text) override { write_all(STDOUT_FILENO, text); }
     void finish() override {}
     bool persistent() const override { return false; }
 

@@ -6,21 +6,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "sluice/base/write_all.h"
+
 namespace sluice {
-namespace {
-
-bool write_all(int fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return true;
-}
-
-}  // namespace
-
 OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
     std::swap(fd_, other.fd_);
     return *this;

@@ -1,7 +1,5 @@
 #include "sluice/base/file_problem.h"
 
-#include <grp.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,21 +7,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "sluice/base/users.h"
+
 namespace sluice {
-namespace {
-
-std::string user_name(uid_t id) {
-    const passwd* entry = ::getpwuid(id);
-    return entry == nullptr ? std::to_string(id) : entry->pw_name;
-}
-
-std::string group_name(gid_t id) {
-    const group* entry = ::getgrgid(id);
-    return entry == nullptr ? std::to_string(id) : entry->gr_name;
-}
-
-}  // namespace
-
 std::string file_problem(int error, const std::filesystem::path& path) {
     const std::string words = std::strerror(error);
     if (error == ELOOP) return "it is a symbolic link, which is not followed here: remove it";

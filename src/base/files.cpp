@@ -11,6 +11,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
+#include "sluice/base/write_all.h"
 
 namespace sluice {
 namespace {
@@ -34,15 +35,6 @@ int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
     for (;;) {
         const int fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
         if (fd >= 0 || errno != EINTR) return fd;
-    }
-}
-
-void write_whole(int fd, std::string_view text, const fs::path& path) {
-    while (!text.empty()) {
-        const ssize_t n = ::write(fd, text.data(), text.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) fail("Can't write", path, errno);
-        text.remove_prefix(static_cast<std::size_t>(n));
     }
 }
 
@@ -89,7 +81,7 @@ void write_file_atomically(const fs::path& path, std::string_view text, int mode
     const Fd file(::mkostemp(temp.data(), O_CLOEXEC));
     if (file.fd < 0) fail("Can't write in the folder of", path, errno);
     try {
-        write_whole(file.fd, text, path);
+        if (!write_all(file.fd, text)) fail("Can't write", path, errno);
         if (::fchmod(file.fd, static_cast<mode_t>(mode)) != 0) fail("Can't set the mode of", path, errno);
         if (::fsync(file.fd) != 0) fail("Can't write", path, errno);
         if (::rename(temp.c_str(), path.c_str()) != 0) fail("Can't replace", path, errno);

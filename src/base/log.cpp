@@ -21,20 +21,10 @@
 #include <optional>
 
 #include "sluice/base/error.h"
+#include "sluice/base/write_all.h"
 
 namespace sluice {
 namespace {
-
-/// Whatever can't be written (disk full, pipe closed) is dropped: logging must never end a program.
-void write_all(int fd, const char* data, std::size_t size) noexcept {
-    while (size > 0) {
-        const ssize_t n = ::write(fd, data, size);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return;
-        data += n;
-        size -= static_cast<std::size_t>(n);
-    }
-}
 
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_ino == b.st_ino && a.st_dev == b.st_dev; }
 
@@ -114,7 +104,8 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
     void sink_it_(const spdlog::details::log_msg& msg) override {
         spdlog::memory_buf_t line;
         formatter_->format(msg, line);
-        write_all(fd_, line.data(), line.size());
+        // What can't be written (disk full, pipe closed) is dropped: logging must never end a program.
+        write_all(fd_, {line.data(), line.size()});
         if (copy_) copy_->append(line.data(), line.size());
     }
     void flush_() override {}  // every line is written at once

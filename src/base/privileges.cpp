@@ -1,7 +1,6 @@
 #include "sluice/base/privileges.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <cstdlib>
 
 #include "sluice/base/error.h"
+#include "sluice/base/users.h"
 
 namespace sluice {
 namespace {
@@ -30,10 +30,10 @@ void refuse_root(const std::string& command, const std::filesystem::path& projec
     if (::geteuid() != 0 || (allowed != nullptr && std::string_view(allowed) == "1")) return;
     struct stat info {};
     const bool known = ::stat(project.c_str(), &info) == 0;
-    const passwd* owner = known && info.st_uid != 0 ? ::getpwuid(info.st_uid) : nullptr;
-    const std::string user = owner == nullptr ? "USER" : owner->pw_name;
+    const bool has_user = known && info.st_uid != 0;
+    const std::string user = has_user ? user_name(info.st_uid) : "USER";
     std::string text = command + " does not run as root; as the project's user: sudo -u " + user + " " + command;
-    if (owner == nullptr)
+    if (!has_user)
         text += " (" + project.string() + " belongs to root: 'sluice_options --check " + project.string() +
                 "' prints the commands that give it to a user of its own)";
     throw Error(text + "; SLUICE_ALLOW_ROOT=1 in the environment permits root");

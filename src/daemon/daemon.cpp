@@ -12,6 +12,7 @@
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/timing.h"
+#include "sluice/base/write_all.h"
 #include "src/daemon/stop.h"
 
 namespace sluice {
@@ -115,7 +116,7 @@ std::optional<FileLock> take_lock(const DaemonSettings& settings) {
         const std::string pid = std::to_string(::getpid()) + "\n";
         const int fd = open_own_file(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
         // It is for people to read: a full disk keeps nobody from working.
-        [[maybe_unused]] const ssize_t written = fd < 0 ? -1 : ::write(fd, pid.data(), pid.size());
+        if (fd >= 0) write_all(fd, pid);
         if (fd >= 0) ::close(fd);
         return lock;
     }

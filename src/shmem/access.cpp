@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <grp.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -16,28 +15,17 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/users.h"
 
 namespace sluice::shm {
 namespace {
 
-struct Account {
-    std::string name;
-    uid_t uid;
-    gid_t gid;
-};
-
-std::vector<Account> others_among(const std::vector<std::string>& users) {
-    std::vector<Account> found;
+std::vector<SystemUser> others_among(const std::vector<std::string>& users) {
+    std::vector<SystemUser> found;
     for (const auto& name : users) {
-        std::array<char, 16384> buffer;
-        passwd entry{};
-        passwd* result = nullptr;
-        if (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &result) != 0 || result == nullptr)
-            continue;
-        const bool has_access_anyway = entry.pw_uid == ::geteuid() || entry.pw_uid == 0;
-        const bool known =
-            std::any_of(found.begin(), found.end(), [&](const Account& a) { return a.uid == entry.pw_uid; });
-        if (!has_access_anyway && !known) found.push_back({name, entry.pw_uid, entry.pw_gid});
+        const auto account = find_user(name);
+        if (!account || account->uid == ::geteuid() || account->uid == 0) continue;  // has access anyway
+        if (std::ranges::find(found, account->uid, &SystemUser::uid) == found.end()) found.push_back(*account);
     }
     return found;
 }
@@ -46,14 +34,14 @@ constexpr std::uint16_t kRead = 4, kReadWrite = 6;
 
 /// The kernel's own format of a POSIX access control list (tmpfs keeps them as an extended attribute). The group that
 /// the feeder runs under has the same rights as the accounts.
-bool set_acl(int fd, std::uint16_t rights, std::vector<Account> accounts) {
+bool set_acl(int fd, std::uint16_t rights, std::vector<SystemUser> accounts) {
     constexpr std::uint16_t kUserObj = 1, kUser = 2, kGroupObj = 4, kMask = 0x10, kOther = 0x20;
     constexpr std::uint32_t kVersion = 2, kNoId = 0xffffffff;
     struct Entry {
         std::uint16_t tag, permissions;
         std::uint32_t id;
     };
-    std::sort(accounts.begin(), accounts.end(), [](const Account& a, const Account& b) { return a.uid < b.uid; });
+    std::sort(accounts.begin(), accounts.end(), [](const SystemUser& a, const SystemUser& b) { return a.uid < b.uid; });
     std::vector<Entry> entries{{kUserObj, kReadWrite, kNoId}};
     for (const auto& a : accounts) entries.push_back({kUser, rights, a.uid});
     entries.push_back({kGroupObj, rights, kNoId});
@@ -64,7 +52,7 @@ bool set_acl(int fd, std::uint16_t rights, std::vector<Account> accounts) {
     return ::fsetxattr(fd, "system.posix_acl_access", value.data(), value.size(), 0) == 0;
 }
 
-bool is_in_group(const Account& account, gid_t group) {
+bool is_in_group(const SystemUser& account, gid_t group) {
     std::array<gid_t, 256> groups;
     int n = static_cast<int>(groups.size());
     if (::getgrouplist(account.name.c_str(), account.gid, groups.data(), &n) < 0) return false;
@@ -72,20 +60,16 @@ bool is_in_group(const Account& account, gid_t group) {
 }
 
 /// One group that holds all accounts and that this process may give the files to.
-bool share_by_group(int content_fd, int claims_fd, const std::vector<Account>& accounts) {
+bool share_by_group(int content_fd, int claims_fd, const std::vector<SystemUser>& accounts) {
     const auto all_in = [&](gid_t group) {
-        return std::all_of(accounts.begin(), accounts.end(), [&](const Account& a) { return is_in_group(a, group); });
+        return std::all_of(accounts.begin(), accounts.end(),
+                           [&](const SystemUser& a) { return is_in_group(a, group); });
     };
     const auto give = [](int fd, gid_t group) { return ::fchown(fd, static_cast<uid_t>(-1), group) == 0; };
     for (const gid_t group : {::getegid(), accounts.front().gid}) {
         if (all_in(group) && give(content_fd, group) && give(claims_fd, group)) return true;
     }
     return false;
-}
-
-std::string account_name(uid_t uid) {
-    const passwd* entry = ::getpwuid(uid);
-    return entry != nullptr ? entry->pw_name : fmt::format("uid {}", uid);
 }
 
 }  // namespace
@@ -107,7 +91,7 @@ void write_publication(const std::filesystem::path& path, const std::string& seg
         write_file_atomically(path, segment + "\n", 0644);
     } catch (const FileError& e) {
         throw ShmemError(fmt::format("{}; the feeder's account, {}, must be able to write in the project's folder",
-                                     e.what(), account_name(::geteuid())));
+                                     e.what(), user_name(::geteuid())));
     }
 }
 
@@ -117,7 +101,7 @@ std::optional<Publication> read_publication(const std::filesystem::path& path, c
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
     if (fd < 0) {
         throw ShmemError(fmt::format("Can't read {}, which names the job array: {}; this process runs as {}",
-                                     path.string(), std::strerror(errno), account_name(::geteuid())));
+                                     path.string(), std::strerror(errno), user_name(::geteuid())));
     }
     std::array<char, 128> text;
     struct stat file {
@@ -130,7 +114,7 @@ std::optional<Publication> read_publication(const std::filesystem::path& path, c
         throw ShmemError(fmt::format(
             "{}, which names the job array, was written by {} (mode {:o}) and the project belongs to {}: it is not "
             "believed; run the feeder as the account that owns the project's folder",
-            path.string(), account_name(file.st_uid), file.st_mode & 0777u, account_name(folder.st_uid)));
+            path.string(), user_name(file.st_uid), file.st_mode & 0777u, user_name(folder.st_uid)));
     }
     std::string name(text.data(), static_cast<std::size_t>(n));
     if (!name.empty() && name.back() == '\n') name.pop_back();
@@ -147,7 +131,7 @@ void check_file(int fd, const std::string& path, uid_t owner, bool others_write)
     throw ShmemError(
         fmt::format("The job array {} belongs to {} (mode {:o}) and the project's feeder runs as {}: it is "
                     "not believed; remove it and restart the feeder",
-                    path, account_name(info.st_uid), info.st_mode & 0777u, account_name(owner)));
+                    path, user_name(info.st_uid), info.st_mode & 0777u, user_name(owner)));
 }
 
 }  // namespace sluice::shm

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <pwd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -16,6 +15,7 @@
 #include <list>
 
 #include "sluice/base/error.h"
+#include "sluice/base/users.h"
 #include "src/shmem/bus_guard.h"
 
 namespace sluice::shm {
@@ -23,11 +23,6 @@ namespace ipc = boost::interprocess;
 namespace {
 
 constexpr double kMegabyte = 1e6;
-
-std::string user_name(uid_t uid) {
-    const passwd* entry = ::getpwuid(uid);
-    return entry != nullptr ? entry->pw_name : fmt::format("uid {}", uid);
-}
 
 /// The text for a failed allocation: what was asked for, what there is, what to do.
 std::string out_of_memory(const std::string& name, std::uint64_t bytes, int error) {

@@ -1,7 +1,6 @@
 #include "config/project/make_project/install.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/signing.h"
+#include "sluice/base/users.h"
 
 namespace sluice {
 namespace {
@@ -28,10 +28,9 @@ void set_mode(const fs::path& path, int mode) {
 
 /// True if the web server's group has the file now, or the web server runs as this user.
 bool give_to_web_user(const fs::path& path, const std::string& web_user) {
-    const passwd* entry = web_user.empty() ? nullptr : ::getpwnam(web_user.c_str());
-    if (entry == nullptr) return false;
-    if (entry->pw_uid == ::geteuid()) return true;
-    return ::lchown(path.c_str(), static_cast<uid_t>(-1), entry->pw_gid) == 0;
+    const auto account = find_user(web_user);
+    if (!account) return false;
+    return account->uid == ::geteuid() || ::lchown(path.c_str(), static_cast<uid_t>(-1), account->gid) == 0;
 }
 
 }  // namespace
@@ -97,13 +96,13 @@ void ProjectOnDisk::make_files() {
 
 /// Up to here nobody else could write in it.
 void ProjectOnDisk::give_to_owner() {
-    const passwd* owner = project_.user.empty() ? nullptr : ::getpwnam(project_.user.c_str());
-    if (owner == nullptr || owner->pw_uid == ::geteuid()) return;
+    const auto owner = find_user(project_.user);
+    if (!owner || owner->uid == ::geteuid()) return;
     const auto give = [&](const fs::path& path) {
         struct stat info {};
         if (::lstat(path.c_str(), &info) != 0) throw FileError("Can't look at " + path.string());
-        const gid_t group = info.st_gid == ::getegid() ? owner->pw_gid : info.st_gid;  // the web server's stays
-        if (::lchown(path.c_str(), owner->pw_uid, group) != 0) {
+        const gid_t group = info.st_gid == ::getegid() ? owner->gid : info.st_gid;  // the web server's stays
+        if (::lchown(path.c_str(), owner->uid, group) != 0) {
             throw FileError(fmt::format("Can't give {} to {}: {}", path.string(), project_.user, std::strerror(errno)));
         }
         if (!S_ISLNK(info.st_mode)) set_mode(path, static_cast<int>(info.st_mode & 07777));  // chown clears setgid

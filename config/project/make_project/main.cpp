@@ -2,9 +2,7 @@
 // attach by, Apache fragments, cron line. Stands for upstream's make_project; options that both have mean the
 // same.
 #include <fmt/format.h>
-#include <grp.h>
 #include <netdb.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 #include "sluice/base/hash.h"
 #include "sluice/base/project.h"
 #include "sluice/base/rng.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
@@ -36,18 +35,6 @@ struct Arguments {
     std::string passwd_file, admin_passwd_file;
 };
 
-std::string user_name() {
-    const passwd* entry = ::getpwuid(::geteuid());
-    return entry == nullptr ? "root" : entry->pw_name;
-}
-
-/// Of `user`, or of this process.
-std::string group_name(const std::string& user) {
-    const passwd* owner = user.empty() ? nullptr : ::getpwnam(user.c_str());
-    const group* entry = ::getgrgid(owner == nullptr ? ::getegid() : owner->pw_gid);
-    return entry == nullptr ? "root" : entry->gr_name;
-}
-
 std::string home() {
     const char* from_environment = std::getenv("HOME");
     return from_environment == nullptr ? "/" : from_environment;
@@ -56,7 +43,7 @@ std::string home() {
 /// The usual names of Apache's user.
 std::string usual_web_user() {
     for (const char* name : {"www-data", "apache", "wwwrun", "http"}) {
-        if (::getpwnam(name) != nullptr) return name;
+        if (find_user(name)) return name;
     }
     return "";
 }
@@ -131,7 +118,7 @@ void read_password(const std::string& file, std::string& password) {
 /// A project of root's would run as root: whoever gets into one of its folders would be root.
 void check_user(const std::string& owner) {
     if (::geteuid() != 0) {
-        if (owner.empty() || owner == user_name()) return;
+        if (owner.empty() || owner == user_name(::geteuid())) return;
         throw ConfigError("Only root can make a project for another user: leave --user out, or use sudo");
     }
     const char* allowed = std::getenv("SLUICE_ALLOW_ROOT");
@@ -140,7 +127,7 @@ void check_user(const std::string& owner) {
         throw ConfigError(
             "As root, say who runs the project with --user NAME. A user of its own: adduser --system --group --home "
             "/srv/boinc boincadm");
-    if (::getpwnam(owner.c_str()) == nullptr)
+    if (!find_user(owner))
         throw ConfigError(fmt::format("There is no user '{0}': adduser --system --group --home /srv/boinc {0}", owner));
 }
 
@@ -157,13 +144,15 @@ void fill_in(Arguments& arguments, const std::vector<std::string>& names, const 
         project.url_base = "http://" + (arguments.project_host.empty() ? full_host_name() : arguments.project_host);
     while (project.url_base.ends_with('/')) project.url_base.pop_back();
     if (project.db_name.empty()) project.db_name = project.short_name;
-    if (project.db_user.empty()) project.db_user = project.user.empty() ? user_name() : project.user;
+    const std::string user = project.user.empty() ? user_name(::geteuid()) : project.user;
+    if (project.db_user.empty()) project.db_user = user;
     if (project.web_user.empty()) project.web_user = usual_web_user();
     read_password(arguments.passwd_file, project.db_passwd);
     read_password(arguments.admin_passwd_file, arguments.database.admin_passwd);
     if (!arguments.database.admin_user.empty() && project.db_passwd.empty()) project.db_passwd = random_hex(12);
     project.host = short_host_name();
-    project.owner = (project.user.empty() ? user_name() : project.user) + " " + group_name(project.user);
+    const auto account = find_user(project.user);
+    project.owner = user + " " + group_name(account ? account->gid : ::getegid());
     project.upload_certificates = !arguments.no_certificates;
     project.shmem_key = 0x11110000u + static_cast<std::uint32_t>(make_system_rng()->below(0x10000));
     arguments.source.prefix = prefix.empty() ? own_prefix() : fs::absolute(prefix).lexically_normal();
