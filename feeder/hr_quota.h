@@ -4,22 +4,12 @@
 // written by census), at least one slot each. Upstream: hr.cpp, hr_info.cpp.
 #include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "sluice/model/hr_info.h"
 #include "sluice/model/project_tables.h"
 
 namespace sluice {
-
-inline constexpr int kHrTypes = 3;      ///< none, fine, coarse
-inline constexpr int kHrClasses = 896;  ///< of each type; class 0 = not committed
-
-/// Recent credit by type and class.
-using HrInfo = std::array<std::vector<double>, kHrTypes>;
-/// Throws ConfigError that names `file`, the line and what was expected.
-HrInfo parse_hr_info(std::string_view text, const std::string& file);
-/// The file as upstream's census writes it. `info` has kHrClasses numbers for each type but the first.
-std::string hr_info_text(const HrInfo& info);
 
 /// The HR type of an app: its own or the project's.
 int hr_type_of(const App& app, int project_type);

@@ -1,9 +1,9 @@
 #include "daemons/census/hr_census.h"
 
-#include "feeder/hr_quota.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/match/matcher.h"
+#include "sluice/model/hr_info.h"
 
 namespace sluice {
 namespace {
