@@ -1,4 +1,4 @@
-#include "fleet_plan.h"
+#include "daemons/batch_planner/fleet_plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,17 +44,26 @@ struct JobEnd {
     std::int64_t jobs;
 };
 
-/// What ends after `low` and not after `high`; stops at `most` rows.
-std::vector<JobEnd> ends_between(const std::vector<PlanHost>& hosts, double low, double high, std::size_t most) {
+/// Are there less than `few` moments between `low` (not it) and `high` at which the processors of a host end jobs?
+bool few_between(const std::vector<PlanHost>& hosts, double low, double high, std::int64_t few) {
+    std::int64_t moments = 0;
+    for (const PlanHost& h : hosts) {
+        if (h.delay >= high) continue;
+        moments += ended(h, high, kMany) - ended(h, low, kMany);
+        if (moments >= few) return false;
+    }
+    return true;
+}
+
+/// What ends after `low` and not after `high`, in order of time.
+std::vector<JobEnd> ends_between(const std::vector<PlanHost>& hosts, double low, double high) {
     std::vector<JobEnd> ends;
     for (const PlanHost& h : hosts) {
         if (h.delay >= high) continue;
-        for (double n = static_cast<double>(ended(h, low, kMany)) + 1; end_of(h, n) <= high; ++n) {
-            if (end_of(h, n) <= low) continue;
-            if (ends.size() == most) return ends;
-            ends.push_back({end_of(h, n), h.cpus});
-        }
+        for (double n = static_cast<double>(ended(h, low, kMany)) + 1; end_of(h, n) <= high; ++n)
+            if (end_of(h, n) > low) ends.push_back({end_of(h, n), h.cpus});
     }
+    std::sort(ends.begin(), ends.end(), [](const JobEnd& a, const JobEnd& b) { return a.time < b.time; });
     return ends;
 }
 
@@ -65,21 +74,16 @@ double least_finish(const std::vector<PlanHost>& hosts, std::int64_t jobs) {
         high = std::min(high, end_of(h, std::ceil(static_cast<double>(jobs) / static_cast<double>(h.cpus))));
     // Halve until few ends of jobs remain between the two, then count those; where many end at one moment, until the
     // two are neighbours.
-    const std::size_t few = hosts.size() / 8 + 64;
-    for (;;) {
+    const auto few = static_cast<std::int64_t>(hosts.size() / 8 + 64);
+    while (!few_between(hosts, low, high, few)) {
         const double middle = low + (high - low) / 2;
-        const bool neighbours = !(middle > low && middle < high);
-        std::vector<JobEnd> ends =
-            ends_between(hosts, low, high, neighbours ? std::numeric_limits<std::size_t>::max() : few);
-        if (neighbours || ends.size() < few) {
-            std::sort(ends.begin(), ends.end(), [](const JobEnd& a, const JobEnd& b) { return a.time < b.time; });
-            std::int64_t left = jobs - done_by(hosts, low, jobs);
-            for (const JobEnd& e : ends)
-                if ((left -= std::min(left, e.jobs)) == 0) return e.time;
-            return high;
-        }
+        if (!(middle > low && middle < high)) break;
         (done_by(hosts, middle, jobs) >= jobs ? high : low) = middle;
     }
+    std::int64_t left = jobs - done_by(hosts, low, jobs);
+    for (const JobEnd& e : ends_between(hosts, low, high))
+        if ((left -= std::min(left, e.jobs)) == 0) return e.time;
+    return high;
 }
 
 }  // namespace
