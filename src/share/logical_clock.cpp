@@ -18,10 +18,15 @@ LogicalClock::LogicalClock(ShareRule rule, double clamp) : rule_(rule), clamp_(c
 }
 
 double LogicalClock::share(UserId user) const {
-    double sum = 0;
-    for (const auto& [id, tags] : users_) sum += tags.quota;
     const auto found = users_.find(user);
-    return found == users_.end() || sum <= 0 ? 0 : found->second.quota / sum;
+    return found == users_.end() || quota_sum_ <= 0 ? 0 : found->second.quota / quota_sum_;
+}
+
+/// Summed anew: differences would drift.
+void LogicalClock::write_quota(UserId user, double quota) {
+    users_[user].quota = quota;
+    quota_sum_ = 0;
+    for (const auto& [id, tags] : users_) quota_sum_ += tags.quota;
 }
 
 UserTags& LogicalClock::user_with_quota(UserId user) {
@@ -71,7 +76,7 @@ void LogicalClock::set_quota(double now, UserId user, double quota) {
     require(std::isfinite(quota) && quota > 0, "a quota must be more than 0");
     const double before = share(user);
     const bool is_new = !users_[user].known;
-    users_[user].quota = quota;
+    write_quota(user, quota);
     if (is_new) {
         enter(now, user);
     } else if (rule_ == ShareRule::kSettled && before > 0) {
@@ -144,7 +149,7 @@ void LogicalClock::leave(double now, UserId user) {
         b.finished = true;
     }
     advance(now, user);
-    users_[user].quota = 0;
+    write_quota(user, 0);
 }
 
 std::vector<BatchId> LogicalClock::order() const {

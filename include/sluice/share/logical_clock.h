@@ -86,12 +86,14 @@ class LogicalClock {
   private:
     BatchTags& find(BatchId id);
     UserTags& user_with_quota(UserId user);
+    void write_quota(UserId user, double quota);
     void enter(double now, UserId user);
     void advance(double now, UserId but);
     bool has_unfinished(UserId user) const;
 
     ShareRule rule_;
     double clamp_;
+    double quota_sum_ = 0;     ///< of all users
     double virtual_time_ = 0;  ///< V
     bool started_ = false;     ///< V means something
     std::map<UserId, UserTags> users_;
