@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "occupancy.h"
-#include "priority.h"
 #include "sluice/client_policy/policy.h"
+#include "src/client_policy/occupancy.h"
+#include "src/client_policy/priority.h"
 
 namespace sluice::client {
 namespace {
@@ -56,23 +56,23 @@ class JobOrder {
     }
 
     void by_priority(std::size_t type) {
+        const std::size_t none = state_.jobs.size();
         while (!occupancy_.full(type)) {
-            std::size_t best = state_.jobs.size();
-            for (std::size_t j = 0; j < state_.jobs.size(); ++j)
-                if (state_.jobs[j].type == type && !chosen_[j] && (best == state_.jobs.size() || before(j, best)))
-                    best = j;
-            if (best == state_.jobs.size()) return;
-            choose(best);
+            std::vector<std::size_t> next(state_.projects.size(), none);
+            for (std::size_t j = 0; j < none; ++j) {
+                if (state_.jobs[j].type != type || chosen_[j]) continue;
+                std::size_t& of_project = next[state_.jobs[j].project];
+                if (of_project == none || starts_before(j, of_project)) of_project = j;
+            }
+            const std::size_t project = priority_.greatest([&](std::size_t p) { return next[p] != none; });
+            if (project == state_.projects.size()) return;
+            choose(next[project]);
         }
     }
 
-    /// `a` arrived after `b`.
-    bool before(std::size_t a, std::size_t b) const {
-        const Job &x = state_.jobs[a], &y = state_.jobs[b];
-        const double pa = priority_.of(x.project), pb = priority_.of(y.project);
-        if (pa != pb) return pa > pb;
-        if (x.project != y.project) return x.project < y.project;
-        return state_.rules == Rules::kClient && x.started && !y.started;
+    /// Though it arrived after `other`.
+    bool starts_before(std::size_t j, std::size_t other) const {
+        return state_.rules == Rules::kClient && state_.jobs[j].started && !state_.jobs[other].started;
     }
 
     const State& state_;

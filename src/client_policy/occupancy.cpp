@@ -1,4 +1,4 @@
-#include "occupancy.h"
+#include "src/client_policy/occupancy.h"
 
 #include <algorithm>
 #include <cmath>

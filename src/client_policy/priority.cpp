@@ -1,4 +1,4 @@
-#include "priority.h"
+#include "src/client_policy/priority.h"
 
 #include "sluice/client_policy/policy.h"
 

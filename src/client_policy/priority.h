@@ -13,6 +13,16 @@ class ProjectPriority {
     explicit ProjectPriority(const State& state);
 
     double of(std::size_t project) const;
+    /// Of the projects that `wanted` is true of, the one with the greatest priority, the first among equals; the number
+    /// of projects if it is true of none.
+    template <typename Wanted>
+    std::size_t greatest(Wanted wanted) const {
+        const std::size_t none = rec_.size();
+        std::size_t best = none;
+        for (std::size_t p = 0; p < none; ++p)
+            if (wanted(p) && (best == none || of(p) > of(best))) best = p;
+        return best;
+    }
     /// As if `job` had run for `seconds`: of all processors together, a day's work is the sum of all REC.
     void charge(const Job& job, double seconds = 3600);
 

@@ -3,9 +3,9 @@
 #include <limits>
 #include <numeric>
 
-#include "occupancy.h"
-#include "priority.h"
 #include "sluice/client_policy/policy.h"
+#include "src/client_policy/occupancy.h"
+#include "src/client_policy/priority.h"
 
 namespace sluice::client {
 namespace {
@@ -67,7 +67,8 @@ class Simulation {
         for (const std::size_t type : gpus_then_cpu(state_)) {
             std::vector<std::size_t> next(state_.projects.size());
             while (!occupancy.full(type)) {
-                const std::size_t project = best_project(type, next, priority);
+                const std::size_t project =
+                    priority.greatest([&](std::size_t p) { return next[p] < queue_.list(type, p).size(); });
                 if (project == state_.projects.size()) break;
                 const auto& jobs = queue_.list(type, project);
                 const std::size_t job = jobs[next[project]];
@@ -82,16 +83,6 @@ class Simulation {
             }
         }
         return active;
-    }
-
-    /// The project with the greatest priority that has a next job of the type; the number of projects if none has.
-    std::size_t best_project(std::size_t type, const std::vector<std::size_t>& next, const ProjectPriority& priority) {
-        std::size_t best = state_.projects.size();
-        for (std::size_t p = 0; p < state_.projects.size(); ++p) {
-            if (next[p] >= queue_.list(type, p).size()) continue;
-            if (best == state_.projects.size() || priority.of(p) > priority.of(best)) best = p;
-        }
-        return best;
     }
 
     double step_of(const std::vector<std::size_t>& active) {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "priority.h"
 #include "sluice/client_policy/policy.h"
+#include "src/client_policy/priority.h"
 
 namespace sluice::client {
 namespace {
