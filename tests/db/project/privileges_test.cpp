@@ -12,6 +12,7 @@
 
 #include "config/options/permissions.h"
 #include "sluice/base/project.h"
+#include "tests/db/project/make_project_command.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -27,18 +28,8 @@ class Accounts : public testing::Test {
   protected:
     Accounts() : root_(dir_ / "tiles") { fs::permissions(dir_.path(), fs::perms(0755)); }
     RunResult make_project(const std::vector<std::string>& more, bool allow_root = false) {
-        std::vector<std::string> words{binary_dir() + "/bin/make_project",
-                                       "--no_db",
-                                       "--copy",
-                                       "--name",
-                                       "tiles",
-                                       "--root",
-                                       root_.string(),
-                                       "--url_base",
-                                       "http://127.0.0.1",
-                                       "--install_from",
-                                       binary_dir()};
-        words.insert(words.end(), more.begin(), more.end());
+        std::vector<std::string> words = make_project_command(root_, binary_dir(), more);
+        words.insert(words.end(), {"--no_db", "--copy"});
         return run(words, options(allow_root));
     }
     static RunOptions options(bool allow_root) {

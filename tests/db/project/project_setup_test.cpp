@@ -10,6 +10,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "sluice/base/signing.h"
+#include "tests/db/project/make_project_command.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -49,21 +50,10 @@ class ProjectSetup : public testing::Test {
     }
 
     RunResult make_project(const std::vector<std::string>& more = {}) {
-        std::vector<std::string> words{SLUICE_BIN "/make_project",
-                                       "--name",
-                                       "tiles",
-                                       "--root",
-                                       root_.string(),
-                                       "--url_base",
-                                       "http://127.0.0.1",
-                                       "--install_from",
-                                       (dir_ / "prefix").string(),
-                                       "--db_user",
-                                       "root",
-                                       "--db_passwd",
-                                       server_.settings().password,
-                                       "--db_socket",
-                                       server_.socket().string()};
+        std::vector<std::string> words =
+            make_project_command(root_, dir_ / "prefix",
+                                 {"--db_user", "root", "--db_passwd", server_.settings().password, "--db_socket",
+                                  server_.socket().string()});
         words.insert(words.end(), more.begin(), more.end());
         return run(words);
     }
