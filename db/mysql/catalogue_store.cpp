@@ -24,7 +24,7 @@ class MysqlCatalogueStore final : public CatalogueStore {
 };
 
 std::vector<Platform> MysqlCatalogueStore::platforms() {
-    Rows rows = db_.query(Sql("select id, name, user_friendly_name from platform where deprecated=0 order by id"));
+    Rows rows = db_.query(Sql("SELECT id, name, user_friendly_name FROM platform WHERE deprecated=0 ORDER BY id"));
     std::vector<Platform> all;
     while (rows.next()) all.push_back({.id = rows.i64(0), .name = rows.text(1), .user_friendly_name = rows.text(2)});
     return all;
@@ -32,9 +32,9 @@ std::vector<Platform> MysqlCatalogueStore::platforms() {
 
 std::vector<App> MysqlCatalogueStore::apps() {
     Rows rows = db_.query(
-        Sql("select id, name, user_friendly_name, min_version, homogeneous_redundancy, weight, beta, target_nresults, "
+        Sql("SELECT id, name, user_friendly_name, min_version, homogeneous_redundancy, weight, beta, target_nresults, "
             "min_avg_pfc, host_scale_check, homogeneous_app_version, non_cpu_intensive, locality_scheduling, "
-            "n_size_classes, fraction_done_exact from app where deprecated=0 order by id"));
+            "n_size_classes, fraction_done_exact FROM app WHERE deprecated=0 ORDER BY id"));
     std::vector<App> all;
     while (rows.next()) {
         App& app = all.emplace_back();
@@ -59,12 +59,12 @@ std::vector<App> MysqlCatalogueStore::apps() {
 
 std::vector<AppVersion> MysqlCatalogueStore::versions(bool with_xml) {
     Sql sql(
-        "select id, appid, platformid, version_num, min_core_version, max_core_version, plan_class, pfc_n, pfc_avg, "
+        "SELECT id, appid, platformid, version_num, min_core_version, max_core_version, plan_class, pfc_n, pfc_avg, "
         "pfc_scale, expavg_credit, expavg_time, beta, deprecated");
     if (with_xml) sql << ", xml_doc";
     // Old versions of homogeneous apps serve workunits that are committed to them.
-    sql << " from app_version where deprecated=0 or appid in (select id from app where homogeneous_app_version<>0 and "
-           "deprecated=0) order by id";
+    sql << " FROM app_version WHERE deprecated=0 OR appid IN (SELECT id FROM app WHERE homogeneous_app_version<>0 AND "
+           "deprecated=0) ORDER BY id";
     Rows rows = db_.query(sql);
     std::vector<AppVersion> all;
     while (rows.next()) {
@@ -90,7 +90,7 @@ std::vector<AppVersion> MysqlCatalogueStore::versions(bool with_xml) {
 
 std::vector<Assignment> MysqlCatalogueStore::broadcasts() {
     Rows rows = db_.query(Sql(
-        "select id, target_id, target_type, multi, workunitid, resultid from assignment where multi<>0 order by id"));
+        "SELECT id, target_id, target_type, multi, workunitid, resultid FROM assignment WHERE multi<>0 ORDER BY id"));
     std::vector<Assignment> all;
     while (rows.next())
         all.push_back({.id = rows.i64(0),
@@ -104,7 +104,7 @@ std::vector<Assignment> MysqlCatalogueStore::broadcasts() {
 
 // The server sorts; one value comes over. host_avg (expavg_credit) keeps inactive hosts out of it.
 double MysqlCatalogueStore::p_fpops_at(std::int64_t index) {
-    Sql sql("select p_fpops from host where expavg_credit>10 order by p_fpops limit 1 offset ");
+    Sql sql("SELECT p_fpops FROM host WHERE expavg_credit>10 ORDER BY p_fpops LIMIT 1 OFFSET ");
     sql << index;
     Rows rows = db_.query(sql);
     return rows.next() ? rows.f64(0) : 0;
@@ -112,7 +112,7 @@ double MysqlCatalogueStore::p_fpops_at(std::int64_t index) {
 
 HostPerfInfo MysqlCatalogueStore::host_perf() {
     HostPerfInfo perf;
-    Rows rows = db_.query(Sql("select count(*), avg(p_fpops), stddev(p_fpops) from host where expavg_credit>10"));
+    Rows rows = db_.query(Sql("SELECT COUNT(*), AVG(p_fpops), STDDEV(p_fpops) FROM host WHERE expavg_credit>10"));
     if (!rows.next() || rows.i64(0) < kMinHostsForPerf) return perf;
     const std::int64_t n = rows.i64(0);
     perf.mean = rows.f64(1);
@@ -124,7 +124,7 @@ HostPerfInfo MysqlCatalogueStore::host_perf() {
 
 bool MysqlCatalogueStore::has_turnaround_verdicts() {
     Rows rows = db_.query(
-        Sql("select 1 from information_schema.tables where table_schema=database() and table_name='sluice_host_ltt'"));
+        Sql("SELECT 1 FROM information_schema.tables WHERE table_schema=DATABASE() AND table_name='sluice_host_ltt'"));
     return rows.next();
 }
 
@@ -145,13 +145,13 @@ int MysqlCatalogueStore::update_credit_scales() {
     // Always in order of id, as every writer of these tables does.
     db_.transaction([&] {
         for (const AppVersion& v : scales.versions) {
-            Sql sql("update app_version set pfc_scale=");
-            sql << v.pfc_scale << " where id=" << v.id;
+            Sql sql("UPDATE app_version SET pfc_scale=");
+            sql << v.pfc_scale << " WHERE id=" << v.id;
             db_.execute(sql);
         }
         for (const App& app : scales.apps) {
-            Sql sql("update app set min_avg_pfc=");
-            sql << app.min_avg_pfc << " where id=" << app.id;
+            Sql sql("UPDATE app SET min_avg_pfc=");
+            sql << app.min_avg_pfc << " WHERE id=" << app.id;
             db_.execute(sql);
         }
     });
@@ -163,9 +163,9 @@ std::vector<CatalogueStore::Inactive> MysqlCatalogueStore::inactive_for_ever() {
     for (const App& app : apps()) {
         if (app.size_classes() > 0) continue;
         Sql sql(
-            "select size_class, count(*) from (select size_class from result force index (res_app_state) where appid=");
-        sql << app.id << " and server_state=" << ServerState::kInactive << " limit " << kInactiveLookedAt
-            << ") r group by size_class order by size_class";
+            "SELECT size_class, COUNT(*) FROM (SELECT size_class FROM result FORCE INDEX (res_app_state) WHERE appid=");
+        sql << app.id << " AND server_state=" << ServerState::kInactive << " LIMIT " << kInactiveLookedAt
+            << ") r GROUP BY size_class ORDER BY size_class";
         for (Rows rows = db_.query(sql); rows.next();) found.push_back({app.id, rows.i32(0), rows.i64(1)});
     }
     return found;

@@ -6,18 +6,18 @@ namespace sluice {
 namespace {
 
 Sql row_columns(const UnsentFilter& filter) {
-    Sql sql("select r.id, r.workunitid, r.appid, r.batch, r.priority, r.random, ");
+    Sql sql("SELECT r.id, r.workunitid, r.appid, r.batch, r.priority, r.random, ");
     sql << (filter.with_hr_class ? Sql("w.hr_class") : Sql("0"));
-    return sql << " from result r ";
+    return sql << " FROM result r ";
 }
 
 Sql join_of(const UnsentFilter& filter) {
-    return filter.with_hr_class ? Sql(" straight_join workunit w on w.id = r.workunitid ") : Sql("");
+    return filter.with_hr_class ? Sql(" STRAIGHT_JOIN workunit w ON w.id = r.workunitid ") : Sql("");
 }
 
 Sql conditions(const UnsentFilter& filter) {
     Sql sql;
-    if (!filter.appids.empty()) (sql << " and r.appid in (").ids(filter.appids) << ")";
+    if (!filter.appids.empty()) (sql << " AND r.appid IN (").ids(filter.appids) << ")";
     if (filter.share.n > 0) sql << " AND r.id % " << filter.share.n << "=" << filter.share.i;
     if (filter.workunit_share.n > 0)
         sql << " AND r.workunitid % " << filter.workunit_share.n << "=" << filter.workunit_share.i;
@@ -58,8 +58,8 @@ std::vector<UnsentRow> MysqlFeederStore::rows(const Sql& sql) {
 // Index res_app_state ends in the primary key: a range of it, in order.
 std::vector<UnsentRow> MysqlFeederStore::page_by_id(const UnsentFilter& filter, Id after, int limit) {
     Sql sql = row_columns(filter);
-    sql << "force index (res_app_state)" << join_of(filter) << " where r.server_state = " << ServerState::kUnsent
-        << conditions(filter) << " and r.id > " << after << " order by r.id limit " << limit;
+    sql << "FORCE INDEX (res_app_state)" << join_of(filter) << " WHERE r.server_state = " << ServerState::kUnsent
+        << conditions(filter) << " AND r.id > " << after << " ORDER BY r.id LIMIT " << limit;
     return rows(sql);
 }
 
@@ -67,8 +67,8 @@ std::vector<UnsentRow> MysqlFeederStore::page_by_id(const UnsentFilter& filter, 
 std::vector<UnsentRow> MysqlFeederStore::rest_of_level(const UnsentFilter& filter, std::int64_t priority, Id after,
                                                        int limit) {
     Sql sql = row_columns(filter);
-    sql << "force index (ind_res_st)" << join_of(filter) << " where r.server_state = " << ServerState::kUnsent
-        << " and r.priority = " << priority << " and r.id > " << after << conditions(filter) << " order by r.id limit "
+    sql << "FORCE INDEX (ind_res_st)" << join_of(filter) << " WHERE r.server_state = " << ServerState::kUnsent
+        << " AND r.priority = " << priority << " AND r.id > " << after << conditions(filter) << " ORDER BY r.id LIMIT "
         << limit;
     return rows(sql);
 }
@@ -78,10 +78,10 @@ std::vector<UnsentRow> MysqlFeederStore::rest_of_level(const UnsentFilter& filte
 std::vector<UnsentRow> MysqlFeederStore::further_levels(const UnsentFilter& filter, bool down, const WalkPosition& from,
                                                         int limit) {
     Sql sql = row_columns(filter);
-    sql << "force index (ind_res_st)" << join_of(filter) << " where r.server_state = " << ServerState::kUnsent;
-    if (from.begun) sql << (down ? Sql(" and r.priority < ") : Sql(" and r.priority > ")) << from.priority;
+    sql << "FORCE INDEX (ind_res_st)" << join_of(filter) << " WHERE r.server_state = " << ServerState::kUnsent;
+    if (from.begun) sql << (down ? Sql(" AND r.priority < ") : Sql(" AND r.priority > ")) << from.priority;
     sql << conditions(filter)
-        << (down ? Sql(" order by r.priority desc, r.id desc") : Sql(" order by r.priority, r.id")) << " limit "
+        << (down ? Sql(" ORDER BY r.priority DESC, r.id DESC") : Sql(" ORDER BY r.priority, r.id")) << " LIMIT "
         << limit;
     std::vector<UnsentRow> found = rows(sql);
     if (!down) return found;
@@ -118,11 +118,11 @@ std::vector<UnsentJob> MysqlFeederStore::load(std::span<const Id> results) {
     std::vector<UnsentJob> jobs;
     if (results.empty()) return jobs;
     Sql sql(
-        "select r.id, r.name, r.priority, r.report_deadline, r.server_state, r.create_time, "
+        "SELECT r.id, r.name, r.priority, r.report_deadline, r.server_state, r.create_time, "
         "w.id, w.appid, w.name, w.xml_doc, w.batch, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, "
         "w.rsc_disk_bound, w.rsc_bandwidth_bound, w.canonical_resultid, w.delay_bound, w.error_mask, w.hr_class, "
         "w.target_nresults, w.priority, w.app_version_id, w.transitioner_flags, w.size_class, w.keywords, "
-        "w.app_version_num from result r join workunit w on w.id = r.workunitid where r.id in (");
+        "w.app_version_num FROM result r JOIN workunit w ON w.id = r.workunitid WHERE r.id IN (");
     sql.ids(results) << ")";
     Rows rows = db_.query(sql);
     while (rows.next()) {
@@ -149,8 +149,8 @@ std::vector<JobState> MysqlFeederStore::look_at(std::span<const Id> results) {
     std::vector<JobState> states;
     if (results.empty()) return states;
     Sql sql(
-        "select r.id, r.server_state, r.priority, w.priority, w.hr_class, w.error_mask, w.size_class, w.app_version_id, "
-        "w.canonical_resultid, w.transitioner_flags from result r join workunit w on w.id = r.workunitid where r.id in (");
+        "SELECT r.id, r.server_state, r.priority, w.priority, w.hr_class, w.error_mask, w.size_class, w.app_version_id, "
+        "w.canonical_resultid, w.transitioner_flags FROM result r JOIN workunit w ON w.id = r.workunitid WHERE r.id IN (");
     sql.ids(results) << ")";
     Rows rows = db_.query(sql);
     while (rows.next()) {
@@ -169,18 +169,18 @@ std::int64_t MysqlFeederStore::mark_didnt_need(std::span<const Id> results, std:
         // Workunits before results: the order in which every process takes its locks. Their ids are asked for first:
         // with a subquery the server would look at every workunit. One whose result is sent meanwhile is due for
         // nothing, which costs a look of the transitioner.
-        Sql unsent("select distinct workunitid from result force index (primary) where id in (");
-        (unsent.ids(sorted)) << ") and server_state = " << ServerState::kUnsent << " order by workunitid";
+        Sql unsent("SELECT DISTINCT workunitid FROM result FORCE INDEX (PRIMARY) WHERE id IN (");
+        (unsent.ids(sorted)) << ") AND server_state = " << ServerState::kUnsent << " ORDER BY workunitid";
         std::vector<Id> workunits;
         for (Rows rows = db_.query(unsent); rows.next();) workunits.push_back(rows.i64(0));
         if (workunits.empty()) return;
-        Sql due("update workunit set transition_time = ");
-        (due << now << " where id in (").ids(workunits) << ") and transition_time > " << now;
+        Sql due("UPDATE workunit SET transition_time = ");
+        (due << now << " WHERE id IN (").ids(workunits) << ") AND transition_time > " << now;
         db_.execute(due);
         // The hint keeps the server from walking all unsent results by their state's index.
-        Sql over("update result force index (primary) set server_state = ");
-        (over << ServerState::kOver << ", outcome = " << Outcome::kDidntNeed << " where id in (").ids(sorted)
-            << ") and server_state = " << ServerState::kUnsent;
+        Sql over("UPDATE result FORCE INDEX (PRIMARY) SET server_state = ");
+        (over << ServerState::kOver << ", outcome = " << Outcome::kDidntNeed << " WHERE id IN (").ids(sorted)
+            << ") AND server_state = " << ServerState::kUnsent;
         marked = db_.execute(over);
     });
     return marked;
@@ -190,13 +190,13 @@ std::int64_t MysqlFeederStore::release_hr_class(std::span<const Id> workunits, s
     if (workunits.empty()) return 0;
     std::vector<Id> sorted(workunits.begin(), workunits.end());
     std::sort(sorted.begin(), sorted.end());
-    Sql sql("update workunit set hr_class = 0, ");
+    Sql sql("UPDATE workunit SET hr_class = 0, ");
     if (extra_instance) sql << "target_nresults = target_nresults + 1, ";
-    (sql << "transition_time = " << now << " where hr_class <> 0 and id in (").ids(sorted) << ")";
+    (sql << "transition_time = " << now << " WHERE hr_class <> 0 AND id IN (").ids(sorted) << ")";
     if (!extra_instance) {
-        sql << " and not exists (select 1 from result r where r.workunitid = workunit.id and (r.server_state = "
-            << ServerState::kInProgress << " or (r.server_state = " << ServerState::kOver
-            << " and r.outcome = " << Outcome::kSuccess << ")))";
+        sql << " AND NOT EXISTS (SELECT 1 FROM result r WHERE r.workunitid = workunit.id AND (r.server_state = "
+            << ServerState::kInProgress << " OR (r.server_state = " << ServerState::kOver
+            << " AND r.outcome = " << Outcome::kSuccess << ")))";
     }
     return db_.execute(sql);
 }
@@ -204,8 +204,8 @@ std::int64_t MysqlFeederStore::release_hr_class(std::span<const Id> workunits, s
 std::vector<Submitter> MysqlFeederStore::submitters(std::span<const Id> users) {
     std::vector<Submitter> found;
     if (users.empty()) return found;
-    Sql sql("select s.user_id, s.quota from user_submit s join user u on u.id = s.user_id where s.user_id in (");
-    sql.ids(users) << ") order by s.user_id";
+    Sql sql("SELECT s.user_id, s.quota FROM user_submit s JOIN user u ON u.id = s.user_id WHERE s.user_id IN (");
+    sql.ids(users) << ") ORDER BY s.user_id";
     Rows rows = db_.query(sql);
     while (rows.next()) found.push_back({rows.i64(0), rows.f64(1)});
     return found;
@@ -214,7 +214,7 @@ std::vector<Submitter> MysqlFeederStore::submitters(std::span<const Id> users) {
 std::vector<std::pair<Id, Id>> MysqlFeederStore::batch_owners(std::span<const Id> batches) {
     std::vector<std::pair<Id, Id>> found;
     if (batches.empty()) return found;
-    Sql sql("select id, user_id from batch where id in (");
+    Sql sql("SELECT id, user_id FROM batch WHERE id IN (");
     sql.ids(batches) << ")";
     Rows rows = db_.query(sql);
     while (rows.next()) found.emplace_back(rows.i64(0), rows.i64(1));
@@ -223,12 +223,12 @@ std::vector<std::pair<Id, Id>> MysqlFeederStore::batch_owners(std::span<const Id
 
 HostFit MysqlFeederStore::hosts_that_fit(double memory, double disk, std::int64_t heard_since) {
     // Nothing says which hosts were heard of lately but a look at all of them.
-    Sql sql("select count(*), coalesce(sum(m_nbytes >= ");
+    Sql sql("SELECT COUNT(*), COALESCE(SUM(m_nbytes >= ");
     sql << memory << "), 0), coalesce(sum(d_free >= " << disk << "), 0), coalesce(sum(m_nbytes >= " << memory
-        << " and d_free >= " << disk
-        << "), 0) from (select m_nbytes, d_free, rpc_time from host force index (host_avg) where expavg_credit >= 0 "
-           "order by expavg_credit desc limit "
-        << kHostsLookedAt << ") h where rpc_time >= " << heard_since;
+        << " AND d_free >= " << disk
+        << "), 0) FROM (SELECT m_nbytes, d_free, rpc_time FROM host FORCE INDEX (host_avg) WHERE expavg_credit >= 0 "
+           "ORDER BY expavg_credit DESC LIMIT "
+        << kHostsLookedAt << ") h WHERE rpc_time >= " << heard_since;
     Rows rows = db_.query(sql);
     if (!rows.next()) return {};
     return {rows.i64(0), rows.i64(1), rows.i64(2), rows.i64(3)};

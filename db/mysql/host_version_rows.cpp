@@ -21,15 +21,15 @@ std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const 
     std::map<HostVersionKey, HostAppVersion> versions;
     if (keys.empty()) return versions;
     Sql sql(
-        "select host_id, app_version_id, max_jobs_per_day, turnaround_n, turnaround_avg, turnaround_var, "
-        "turnaround_q, consecutive_valid from host_app_version force index (hap) where (host_id, app_version_id) in (");
+        "SELECT host_id, app_version_id, max_jobs_per_day, turnaround_n, turnaround_avg, turnaround_var, "
+        "turnaround_q, consecutive_valid FROM host_app_version FORCE INDEX (hap) WHERE (host_id, app_version_id) IN (");
     bool first = true;
     for (const auto& [host, version] : keys) {
         if (!first) sql << ",";
         first = false;
         sql << "(" << host << "," << version << ")";
     }
-    sql << ") order by host_id, app_version_id for update";
+    sql << ") ORDER BY host_id, app_version_id FOR UPDATE";
     Rows rows = db.query(sql);
     while (rows.next()) {
         HostAppVersion v = read_row(rows);
@@ -42,29 +42,29 @@ HostAppVersion adopted_host_version(Database& db, HostVersionKey key, const std:
     const auto [host, version] = key;
     if (version < kFirstAnonymous) {
         Sql sql(
-            "select hav.host_id, hav.app_version_id, hav.max_jobs_per_day, hav.turnaround_n, hav.turnaround_avg, "
-            "hav.turnaround_var, hav.turnaround_q, hav.consecutive_valid from app_version mine "
-            "join app_version other on other.appid=mine.appid and other.platformid=mine.platformid "
-            "and other.plan_class=mine.plan_class and other.id<>mine.id "
-            "join host_app_version hav on hav.app_version_id=other.id where mine.id=");
-        sql << version << " and hav.host_id=" << host;
+            "SELECT hav.host_id, hav.app_version_id, hav.max_jobs_per_day, hav.turnaround_n, hav.turnaround_avg, "
+            "hav.turnaround_var, hav.turnaround_q, hav.consecutive_valid FROM app_version mine "
+            "JOIN app_version other ON other.appid=mine.appid AND other.platformid=mine.platformid "
+            "AND other.plan_class=mine.plan_class AND other.id<>mine.id "
+            "JOIN host_app_version hav ON hav.app_version_id=other.id WHERE mine.id=");
+        sql << version << " AND hav.host_id=" << host;
         for (auto at = in_use.lower_bound({host, 0}); at != in_use.end() && at->first == host; ++at)
-            sql << " and hav.app_version_id<>" << at->second;
-        sql << " order by other.version_num desc limit 1 for update";
+            sql << " AND hav.app_version_id<>" << at->second;
+        sql << " ORDER BY other.version_num DESC LIMIT 1 FOR UPDATE";
         Rows rows = db.query(sql);
         if (rows.next()) {
             HostAppVersion v = read_row(rows);
-            Sql repoint("update host_app_version set app_version_id=");
-            repoint << version << " where host_id=" << host << " and app_version_id=" << v.app_version_id;
+            Sql repoint("UPDATE host_app_version SET app_version_id=");
+            repoint << version << " WHERE host_id=" << host << " AND app_version_id=" << v.app_version_id;
             db.execute(repoint);
             v.app_version_id = version;
             return v;
         }
     }
     Sql sql(
-        "insert into host_app_version (host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, "
+        "INSERT INTO host_app_version (host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, "
         "max_jobs_per_day, n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, "
-        "consecutive_valid) values (");
+        "consecutive_valid) VALUES (");
     db.execute(sql << host << "," << version << ",0,0,0,0,0,0,0,0,0,0,0,0,0)");
     HostAppVersion v;
     v.host_id = host;
@@ -74,11 +74,11 @@ HostAppVersion adopted_host_version(Database& db, HostVersionKey key, const std:
 
 void save_penalties(Database& db, const std::map<HostVersionKey, HostAppVersion>& versions) {
     for (const auto& [key, v] : versions) {
-        Sql sql("update host_app_version set max_jobs_per_day=");
+        Sql sql("UPDATE host_app_version SET max_jobs_per_day=");
         sql << v.max_jobs_per_day << ", turnaround_n=" << v.turnaround.n << ", turnaround_avg=" << v.turnaround.avg
             << ", turnaround_var=" << v.turnaround.var << ", turnaround_q=" << v.turnaround.q
-            << ", consecutive_valid=" << v.consecutive_valid << " where host_id=" << key.first
-            << " and app_version_id=" << key.second;
+            << ", consecutive_valid=" << v.consecutive_valid << " WHERE host_id=" << key.first
+            << " AND app_version_id=" << key.second;
         db.execute(sql);
     }
 }

@@ -91,7 +91,7 @@ class MysqlTransitionStore final : public TransitionStore {
 
 std::set<Id> MysqlTransitionStore::apps_with_size_classes() {
     std::set<Id> ids;
-    Rows rows = db_.query(Sql("select id from app where n_size_classes>1"));
+    Rows rows = db_.query(Sql("SELECT id FROM app WHERE n_size_classes>1"));
     while (rows.next()) ids.insert(rows.i64(0));
     return ids;
 }
@@ -100,10 +100,10 @@ void MysqlTransitionStore::append_due(std::vector<DueWorkunit>& list, const Sql&
                                       int limit) {
     const int rest = limit - static_cast<int>(list.size());
     if (rest <= 0) return;
-    Sql sql("select transition_time, id from workunit where ");
-    sql << where << " and transitioner_flags<>" << TransitionerFlags::kNoTransition;
+    Sql sql("SELECT transition_time, id FROM workunit WHERE ");
+    sql << where << " AND transitioner_flags<>" << TransitionerFlags::kNoTransition;
     if (scope.share.n > 0) sql << " AND id % " << scope.share.n << "=" << scope.share.i;
-    sql << " order by transition_time, id limit " << rest;
+    sql << " ORDER BY transition_time, id LIMIT " << rest;
     Rows rows = db_.query(sql);
     while (rows.next()) list.push_back({rows.i64(0), rows.i64(1)});
 }
@@ -121,11 +121,11 @@ std::vector<DueWorkunit> MysqlTransitionStore::due(std::int64_t now, const Trans
     // In two ranges of wu_timeout: one condition with "or" would read the whole first second again for every page.
     if (after.id != 0 && after.transition_time < now) {
         Sql same_second("transition_time=");
-        append_due(list, same_second << after.transition_time << " and id>" << after.id, scope, limit);
+        append_due(list, same_second << after.transition_time << " AND id>" << after.id, scope, limit);
     }
     Sql later("transition_time<");
     later << now;
-    if (after.id != 0) later << " and transition_time>" << after.transition_time;
+    if (after.id != 0) later << " AND transition_time>" << after.transition_time;
     append_due(list, later, scope, limit);
     return list;
 }
@@ -134,12 +134,12 @@ std::vector<TransitionFacts> MysqlTransitionStore::read(std::span<const Id> ids,
                                                         bool lock) {
     std::vector<TransitionFacts> facts;
     if (ids.empty()) return facts;
-    Sql sql("select ");
-    sql << kWorkunitColumns << " from workunit force index (primary) where id in (";
-    sql.ids(ids) << ") and transitioner_flags<>" << TransitionerFlags::kNoTransition;
-    if (due_before) sql << " and transition_time<" << *due_before;
-    sql << " order by id";
-    if (lock) sql << " for update";
+    Sql sql("SELECT ");
+    sql << kWorkunitColumns << " FROM workunit FORCE INDEX (PRIMARY) WHERE id IN (";
+    sql.ids(ids) << ") AND transitioner_flags<>" << TransitionerFlags::kNoTransition;
+    if (due_before) sql << " AND transition_time<" << *due_before;
+    sql << " ORDER BY id";
+    if (lock) sql << " FOR UPDATE";
     std::vector<Id> found;
     Rows rows = db_.query(sql);
     while (rows.next()) {
@@ -150,10 +150,10 @@ std::vector<TransitionFacts> MysqlTransitionStore::read(std::span<const Id> ids,
     std::unordered_map<Id, TransitionFacts*> by_id;
     for (TransitionFacts& f : facts) by_id[f.wu.id] = &f;
     Sql results(
-        "select workunitid, id, server_state, outcome, validate_state, file_delete_state, exit_status, "
+        "SELECT workunitid, id, server_state, outcome, validate_state, file_delete_state, exit_status, "
         "report_deadline, received_time, hostid, app_version_id, name "
-        "from result where workunitid in (");
-    results.ids(found) << ") order by workunitid, id";
+        "FROM result WHERE workunitid IN (");
+    results.ids(found) << ") ORDER BY workunitid, id";
     // Row by row: a workunit may have any number of results.
     db_.query_streaming(results, [&](const Rows& r) { by_id.at(r.i64(0))->results.push_back(read_result(r)); });
     return facts;
@@ -190,12 +190,12 @@ void MysqlTransitionStore::write_results(const std::vector<ResultChange>& change
     for (auto& [step, ids] : steps) {
         const auto& [state, outcome, validate, files, new_state, new_outcome, new_validate, new_files, deadline] = step;
         std::sort(ids.begin(), ids.end());
-        Sql sql("update result force index (primary) set server_state=");
+        Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET server_state=");
         sql << new_state << ", outcome=" << new_outcome << ", validate_state=" << new_validate
-            << ", file_delete_state=" << new_files << " where id in (";
-        sql.ids(ids) << ") and server_state=" << state << " and outcome=" << outcome
-                     << " and validate_state=" << validate << " and file_delete_state=" << files;
-        if (deadline != 0) sql << " and report_deadline<" << deadline;
+            << ", file_delete_state=" << new_files << " WHERE id IN (";
+        sql.ids(ids) << ") AND server_state=" << state << " AND outcome=" << outcome
+                     << " AND validate_state=" << validate << " AND file_delete_state=" << files;
+        if (deadline != 0) sql << " AND report_deadline<" << deadline;
         if (db_.execute(sql) != static_cast<std::int64_t>(ids.size())) changed_meanwhile("a result");
     }
 }
@@ -208,12 +208,12 @@ void MysqlTransitionStore::insert_results(const std::vector<Result>& results) {
     };
     for (const Result& r : results) {
         if (sql.size() == 0) {
-            sql << "insert into result (create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
+            sql << "INSERT INTO result (create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
                    "report_deadline, sent_time, received_time, name, cpu_time, xml_doc_in, xml_doc_out, stderr_out, "
                    "batch, file_delete_state, validate_state, claimed_credit, granted_credit, opaque, random, "
                    "app_version_num, appid, exit_status, teamid, priority, elapsed_time, flops_estimate, "
                    "app_version_id, runtime_outlier, size_class, peak_working_set_size, peak_swap_size, "
-                   "peak_disk_usage) values ";
+                   "peak_disk_usage) VALUES ";
         } else {
             sql << ",";
         }
@@ -254,16 +254,16 @@ void MysqlTransitionStore::write_workunits(const std::vector<WorkunitChange>& ch
             ids.push_back(c->id);
             times[c->transition_time].push_back(c->id);
         }
-        Sql sql("update workunit force index (primary) set ");
+        Sql sql("UPDATE workunit FORCE INDEX (PRIMARY) SET ");
         sql << set << "transition_time=";
         if (times.size() == 1) {
             sql << times.begin()->first;
         } else {
-            sql << "case id";
-            for (const WorkunitChange* c : members) sql << " when " << c->id << " then " << c->transition_time;
-            sql << " end";
+            sql << "CASE id";
+            for (const WorkunitChange* c : members) sql << " WHEN " << c->id << " THEN " << c->transition_time;
+            sql << " END";
         }
-        sql << " where id in (";
+        sql << " WHERE id IN (";
         db_.execute(sql.ids(ids) << ")");
     }
 }
@@ -283,9 +283,9 @@ void MysqlTransitionStore::postpone(std::span<const Id> ids, std::int64_t until)
     if (ids.empty()) return;
     std::vector<Id> sorted(ids.begin(), ids.end());
     std::sort(sorted.begin(), sorted.end());
-    Sql sql("update workunit force index (primary) set transition_time=");
-    sql << until << " where id in (";
-    db_.execute(sql.ids(sorted) << ") and transition_time<" << until);
+    Sql sql("UPDATE workunit FORCE INDEX (PRIMARY) SET transition_time=");
+    sql << until << " WHERE id IN (";
+    db_.execute(sql.ids(sorted) << ") AND transition_time<" << until);
 }
 
 }  // namespace
