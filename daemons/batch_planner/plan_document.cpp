@@ -1,9 +1,9 @@
-#include "plan_document.h"
+#include "daemons/batch_planner/plan_document.h"
 
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "fleet_plan.h"
+#include "daemons/batch_planner/fleet_plan.h"
 
 namespace sluice {
 

@@ -1,7 +1,7 @@
 // sluice_plan: when a batch can be done, and by which hosts, without a project. Has no counterpart upstream.
 #include <cstdio>
 
-#include "plan_document.h"
+#include "daemons/batch_planner/plan_document.h"
 #include "sluice/daemon/program.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "events.h"
+#include "daemons/share/events.h"
 
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // sluice_share: what the rules of shares make of users' submissions, without a project. Has no counterpart upstream.
 #include <cstdio>
 
-#include "events.h"
+#include "daemons/share/events.h"
 #include "sluice/daemon/program.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "plan.h"
+#include "daemons/transitioner/plan.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "transitioner.h"
+#include "daemons/transitioner/transitioner.h"
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>

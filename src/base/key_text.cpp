@@ -1,4 +1,4 @@
-#include "key_text.h"
+#include "src/base/key_text.h"
 
 #include <numeric>
 

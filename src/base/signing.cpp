@@ -13,10 +13,10 @@
 #include <cstring>
 #include <vector>
 
-#include "key_text.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
+#include "src/base/key_text.h"
 
 namespace sluice {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
-#include "usage_text.h"
+#include "src/daemon/usage_text.h"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,4 @@
-#include "stop.h"
+#include "src/daemon/stop.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "usage_text.h"
+#include "src/daemon/usage_text.h"
 
 #include "sluice/base/text.h"
 
