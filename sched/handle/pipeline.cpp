@@ -38,8 +38,8 @@ void log_messages(const Rpc& rpc) {
 }
 
 /// nullopt: overtaken by another process.
-std::optional<std::string> decide_once(RpcServices& services, const SchedulerRequest& request,
-                                       const Screening& screening, bool overtaken) {
+std::optional<SchedulerReply> decide_once(RpcServices& services, const SchedulerRequest& request,
+                                          const Screening& screening, bool overtaken) {
     Rpc rpc(services, request, screening);
     rpc.overtaken = overtaken;
     ClaimsGuard guard{services.pool};
@@ -59,44 +59,44 @@ std::optional<std::string> decide_once(RpcServices& services, const SchedulerReq
         log_normal("Sending reply to [HOST#{}]: {} results, delay req {:.2f}", rpc.host.id, rpc.reply.jobs.size(),
                    delay_to_send(rpc.reply));
     log_decision(rpc);
-    return write_reply(rpc.reply);
+    return std::move(rpc.reply);
 }
 
-std::string nucleus(RpcServices& services, const SchedulerRequest& request, const Screening& screening, Search why) {
+SchedulerReply nucleus(RpcServices& services, const SchedulerRequest& request, const Screening& screening, Search why) {
     Rpc rpc(services, request, screening);
     rpc.reply.extent = ReplyExtent::kNucleus;
     rpc.decision.search = why;
     log_messages(rpc);
     log_decision(rpc);
-    return write_reply(rpc.reply);
+    return std::move(rpc.reply);
 }
 
-std::string database_is_down(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+SchedulerReply database_is_down(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     Rpc rpc(services, request, screening);
     rpc.refuse(messages::cant_open_database(), services.config.maintenance_delay);
     rpc.reply.project_is_down = true;
     rpc.decision.search = Search::kDatabaseDown;
     log_decision(rpc);
-    return write_reply(rpc.reply);
+    return std::move(rpc.reply);
 }
 
-std::string host_is_busy(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+SchedulerReply host_is_busy(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     Rpc rpc(services, request, screening);
     log_critical("[HOST#{}] gave up after {} decisions: others were quicker each time, or held locks", request.hostid,
                  kDecisions);
     rpc.refuse(messages::another_instance(), 60);
     rpc.decision.search = Search::kHostBusy;
     log_decision(rpc);
-    return write_reply(rpc.reply);
+    return std::move(rpc.reply);
 }
 
 /// Worth another try on a new connection, or after a deadlock that its own retries did not get over?
 bool passing(const DbError& e) { return e.kind() == DbError::Kind::kLost || e.kind() == DbError::Kind::kRetry; }
 
-std::string decide(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+SchedulerReply decide(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     for (int decision = 1;; ++decision) {
         try {
-            if (auto reply = decide_once(services, request, screening, decision > 1)) return *reply;
+            if (auto reply = decide_once(services, request, screening, decision > 1)) return std::move(*reply);
             if (decision == kDecisions) return host_is_busy(services, request, screening);
         } catch (const DbError& e) {
             log_critical("[HOST#{}] {}", request.hostid, e.what());
@@ -109,21 +109,28 @@ std::string decide(RpcServices& services, const SchedulerRequest& request, const
 }
 
 /// Whose account is known learns that it is too long; the others, that they have none.
-std::string refuse_incomplete(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+SchedulerReply refuse_incomplete(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     try {
         Rpc rpc(services, request, screening);
         if (authenticate(rpc) == Stage::kContinue)
             rpc.refuse(messages::bad_request("request too large"), kTooLongDelay);
         rpc.decision.search = Search::kBadRequest;
         log_messages(rpc);
-        return write_reply(rpc.reply);
+        return std::move(rpc.reply);
     } catch (const DbError& e) {
         log_critical("[HOST#{}] {}", request.hostid, e.what());
         return database_is_down(services, request, screening);
     }
 }
 
-std::string answer(RpcServices& services, const RequestText& text) {
+/// `whole` false: see RequestText.
+SchedulerReply answer(RpcServices& services, const SchedulerRequest& request, bool whole) {
+    const Screening screening = screen_client(services, request);
+    if (screening.finished) return nucleus(services, request, screening, ended_by_screening(screening));
+    return whole ? decide(services, request, screening) : refuse_incomplete(services, request, screening);
+}
+
+SchedulerReply answer(RpcServices& services, const RequestText& text) {
     const ParsedRequest parsed = parse_request(text.text, services.limits);
     if (text.forget) text.forget();
     if (!parsed.request) {
@@ -132,11 +139,8 @@ std::string answer(RpcServices& services, const RequestText& text) {
         nothing.messages.push_back(messages::bad_request(parsed.error));
         return nucleus(services, SchedulerRequest{}, nothing, Search::kBadRequest);
     }
-    const SchedulerRequest& request = *parsed.request;
     for (const std::string& tag : parsed.request->unknown_tags) log_debug("unrecognized tag in request: {}", tag);
-    const Screening screening = screen_client(services, request);
-    if (screening.finished) return nucleus(services, request, screening, ended_by_screening(screening));
-    return text.whole ? decide(services, request, screening) : refuse_incomplete(services, request, screening);
+    return answer(services, *parsed.request, text.whole);
 }
 
 }  // namespace
@@ -145,10 +149,14 @@ std::string come_back_later(const ProjectConfig& config, const std::string& mess
     return write_early_reply(message, delay, config.ended);
 }
 
+SchedulerReply handle_request(RpcServices& services, const SchedulerRequest& request) {
+    return answer(services, request, true);
+}
+
 std::string handle_rpc(RpcServices& services, const RequestText& text) {
     const auto start = std::chrono::steady_clock::now();
     try {
-        std::string reply = answer(services, text);
+        std::string reply = write_reply(answer(services, text));
         log_normal("Scheduler ran {:.3f} seconds",
                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
         return reply;

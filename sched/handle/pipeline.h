@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "rpc_services.h"
+#include "sched/rpc/reply.h"
 
 namespace sluice {
 
@@ -22,6 +23,10 @@ std::string handle_rpc(RpcServices& services, const RequestText& request);
 inline std::string handle_rpc(RpcServices& services, std::string_view text) {
     return handle_rpc(services, RequestText{text});
 }
+
+/// The same between parsing and writing, for who has no texts (sluice_sim). What the database does is handled; other
+/// exceptions come through. Pointers of the reply are into `services.tables`.
+SchedulerReply handle_request(RpcServices& services, const SchedulerRequest& request);
 
 /// The reply to a client whose request can't be handled now; it will come back after `delay` seconds.
 std::string come_back_later(const ProjectConfig& config, const std::string& message, double delay);
