@@ -26,7 +26,7 @@ double effective_speed(const SpeedRecord& r) {
     return std::isfinite(speed) ? speed : 0;
 }
 
-std::vector<double> quantiles(std::vector<double>& speeds, int classes) {
+std::vector<double> quantiles(std::vector<double>& speeds, int classes, bool between) {
     std::vector<double> points;
     if (speeds.empty()) return points;
     auto from = speeds.begin();
@@ -35,7 +35,9 @@ std::vector<double> quantiles(std::vector<double>& speeds, int classes) {
         const auto at = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() * static_cast<std::size_t>(i) /
                                                                      static_cast<std::size_t>(classes));
         std::nth_element(from, at, speeds.end());
-        points.push_back(*at);
+        const bool same = at == from && !points.empty();
+        const double slower = between && at != from ? *std::max_element(from, at) : *at;
+        points.push_back(same ? points.back() : slower + (*at - slower) / 2);
         from = at;
     }
     return points;

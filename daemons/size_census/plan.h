@@ -17,8 +17,9 @@ double availability(const SpeedRecord& record);
 double effective_speed(const SpeedRecord& record);
 
 /// The classes - 1 points that cut the speeds into `classes` groups: point i is element floor(i * n / classes) of the
-/// ascending speeds. Reorders `speeds`. Empty if there are no speeds.
-std::vector<double> quantiles(std::vector<double>& speeds, int classes);
+/// ascending speeds; with `between` half way to the next slower one, if there is one: upstream's borders are speeds of
+/// devices, whose class then changes with every job that they return. Reorders `speeds`. Empty if there are no speeds.
+std::vector<double> quantiles(std::vector<double>& speeds, int classes, bool between = false);
 
 /// A line "%e" each, as upstream's PHP prints it: the exponent without leading zeros, 1.500000e+9.
 std::string census_text(const std::vector<double>& quantiles);

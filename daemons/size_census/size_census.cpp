@@ -67,7 +67,7 @@ std::size_t SizeCensus::census(const App& app) {
 
 void SizeCensus::write(const App& app, std::vector<double>& speeds) {
     const std::size_t n = speeds.size();
-    const std::string text = census_text(quantiles(speeds, app.size_classes()));
+    const std::string text = census_text(quantiles(speeds, app.size_classes(), level_ >= 1));
     const auto file = project_ / ("size_census_" + app.name);
     if (options_.dry_run) {
         fmt::print("{} ({} devices):\n{}", file.string(), n, text);

@@ -39,6 +39,16 @@ TEST(Quantiles, OfSmallSamples) {
     EXPECT_EQ(quantiles(four, 1), std::vector<double>{});
 }
 
+TEST(Quantiles, AtLevelOneNoDeviceStandsOnABorder) {
+    std::vector<double> one{5}, two{8, 2}, three{4, 1, 8}, six{6, 5, 4, 3, 2, 1}, many{7, 7, 7, 1, 9, 9, 9, 9};
+    EXPECT_EQ(quantiles(one, 3, true), (std::vector<double>{5, 5}));
+    EXPECT_EQ(quantiles(two, 2, true), (std::vector<double>{5}));
+    EXPECT_EQ(quantiles(two, 4, true), (std::vector<double>{2, 5, 5}));
+    EXPECT_EQ(quantiles(three, 3, true), (std::vector<double>{2.5, 6}));
+    EXPECT_EQ(quantiles(six, 3, true), (std::vector<double>{2.5, 4.5}));
+    EXPECT_EQ(quantiles(many, 2, true), (std::vector<double>{8}));
+}
+
 TEST(Quantiles, EqualAnIndependentComputation) {
     std::mt19937_64 rng(42);
     for (int round = 0; round < 500; ++round) {
