@@ -58,6 +58,8 @@ Json sent_jobs(const Rpc& rpc) {
                         {"score", number(c.score)},
                         {"runtime", number(c.estimated_runtime)},
                         {"delay_bound", number(c.delay_bound)}});
+        if (c.app != nullptr && c.app->size_classes() > 1) sent.back()["size_class"] = c.job.size_class;
+        if (c.host_size_class >= 0) sent.back()["host_size_class"] = c.host_size_class;
     }
     return sent;
 }

@@ -273,7 +273,7 @@ Chosen make_chosen(const Candidate& c, double score, double delay_bound) {
     chosen.delay_bound = delay_bound;
     chosen.hr_class_to_commit = c.app.hr == HrType::kNone ? 0 : c.app.host_hr_class;
     chosen.commit_app_version = c.app.app->homogeneous_app_version;
-    chosen.size_class_of_host = c.offer->host_size_class < 0 ? 0 : static_cast<std::uint32_t>(c.offer->host_size_class);
+    chosen.host_size_class = c.offer->host_size_class;
     return chosen;
 }
 

@@ -46,7 +46,7 @@ struct Chosen {
     int hr_class_to_commit = 0;    ///< 0: app has no HR; else what workunit.hr_class must be or become
     bool commit_app_version = false;
     WorkunitFacts facts;
-    std::uint32_t size_class_of_host = 0;
+    int host_size_class = -1;  ///< as in TraceRow
 };
 
 /// One row of the decision trace, written for every candidate when a sink is attached.
