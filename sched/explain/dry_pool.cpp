@@ -44,10 +44,37 @@ PoolSlot DryJobPool::read(std::uint32_t index, JobSummary& job, PoolRef& ref) co
     const Slot& s = slots_[index];
     if (s.state == SlotState::kClaimed) return PoolSlot::kLocked;
     if (s.state == SlotState::kEmpty || !s.shown) return PoolSlot::kEmpty;
-    if (claimed_.contains(index)) return PoolSlot::kLocked;
+    if (s.claimed) return PoolSlot::kLocked;
     job = s.job;
     ref = {index, s.infeasible, s.ref.word};
     return PoolSlot::kPresent;
+}
+
+bool DryJobPool::claim(const PoolRef& ref) {
+    Slot& s = slots_[ref.index];
+    if (s.claimed) return false;
+    s.claimed = true;
+    claimed_.push_back(ref.index);
+    return true;
+}
+
+void DryJobPool::release(const PoolRef& ref) {
+    slots_[ref.index].claimed = false;
+    std::erase(claimed_, ref.index);
+}
+
+void DryJobPool::release_all() {
+    for (const std::uint32_t i : claimed_) slots_[i].claimed = false;
+    claimed_.clear();
+}
+
+void DryJobPool::hold_for(int requests) {
+    held_.push_back(std::move(claimed_));
+    claimed_.clear();
+    while (held_.size() > static_cast<std::size_t>(requests)) {
+        for (const std::uint32_t i : held_.front()) slots_[i].claimed = false;
+        held_.pop_front();
+    }
 }
 
 std::optional<SlotDoc> DryJobPool::document(const PoolRef& ref) const {

@@ -1,9 +1,9 @@
 #pragma once
 // The job array as it stands, for a dry run: a copy that is claimed from and never given back. Nothing in the segment
 // changes, whoever else works on it meanwhile.
+#include <deque>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "sched/handle/rpc_services.h"
@@ -34,14 +34,18 @@ class DryJobPool final : public RpcJobPool {
 
     std::uint32_t size() const override { return static_cast<std::uint32_t>(slots_.size()); }
     PoolSlot read(std::uint32_t index, JobSummary& job, PoolRef& ref) const override;
-    bool claim(const PoolRef& ref) override { return claimed_.insert(ref.index).second; }
-    void release(const PoolRef& ref) override { claimed_.erase(ref.index); }
+    bool claim(const PoolRef& ref) override;
+    void release(const PoolRef& ref) override;
     std::optional<std::string> workunit_xml(const PoolRef& ref) const override;
     std::string keywords(const PoolRef& ref) const override;
     bool any_present() const override;
     std::optional<SlotDoc> document(const PoolRef& ref) const override;
     void consume(const PoolRef&) override {}
-    void release_all() override { claimed_.clear(); }
+    void release_all() override;
+
+    /// Ends a request: what it claimed stays claimed until so many more have ended, as slots that requests hold which
+    /// are decided at the same time. 0: it is free at once.
+    void hold_for(int requests);
 
   private:
     struct Slot {
@@ -49,12 +53,13 @@ class DryJobPool final : public RpcJobPool {
         JobSummary job;
         SlotRef ref;
         std::uint32_t infeasible = 0;
-        bool shown = false;
+        bool shown = false, claimed = false;
         std::optional<SlotDoc> doc;  ///< outsiders
     };
     const JobArray& array_;
     std::vector<Slot> slots_;
-    std::unordered_set<std::uint32_t> claimed_;
+    std::vector<std::uint32_t> claimed_;           ///< places, of this request
+    std::deque<std::vector<std::uint32_t>> held_;  ///< by earlier ones
     std::uint32_t slots_of_array_ = 0, jobs_in_array_ = 0, locked_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <stdexcept>
 
 #include "sched/handle/rpc.h"
@@ -43,10 +44,21 @@ class Recorder final : public Trace {
 using StageFn = Stage (*)(Rpc&);
 constexpr StageFn kStages[] = {authenticate, read_host, update_host, record_results, hand_out_work};
 
-StageFn run_stages(Rpc& rpc) {
-    for (const StageFn stage : kStages)
+StageFn run_stages(Rpc& rpc, double* seconds_of_last = nullptr) {
+    for (const StageFn stage : kStages) {
+        const auto began = std::chrono::steady_clock::now();
         if (stage(rpc) == Stage::kReply) return stage;
+        if (seconds_of_last != nullptr)
+            *seconds_of_last = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    }
     return nullptr;
+}
+
+/// Whether the array was searched, and if not, what stood before.
+Search search_of(Rpc& rpc, const Screening& screening, double* seconds_of_decision = nullptr) {
+    if (screening.finished) return ended_by_screening(screening);
+    if (run_stages(rpc, seconds_of_decision) == &authenticate) return ended_by_account(rpc);
+    return rpc.decision.search;
 }
 
 std::vector<std::string> jobs_from_elsewhere(const Rpc& rpc) {
@@ -98,13 +110,7 @@ Explanation dry_run(RpcServices& services, const DryJobPool& pool, const Schedul
     const Screening screening = screen_client(services, request);
     Rpc rpc(services, request, screening);
     Explanation e;
-    if (screening.finished) {
-        e.search = ended_by_screening(screening);
-    } else if (run_stages(rpc) == &authenticate) {
-        e.search = ended_by_account(rpc);
-    } else {
-        e.search = rpc.decision.search;
-    }
+    e.search = search_of(rpc, screening);
     e.host = rpc.host;
     e.user = rpc.account.user;
     e.facts = host_facts(rpc);
@@ -118,6 +124,19 @@ Explanation dry_run(RpcServices& services, const DryJobPool& pool, const Schedul
     e.jobs = std::move(recorder.jobs);
     if (e.jobs.empty() && e.search == Search::kDone) e.jobs = jobs_nobody_looked_at(pool, services.tables, e.stats);
     return e;
+}
+
+DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request) {
+    services.trace = nullptr;
+    const Screening screening = screen_client(services, request);
+    Rpc rpc(services, request, screening);
+    DryDecision o;
+    o.search = search_of(rpc, screening, &o.seconds);
+    o.stats = std::move(rpc.decision.stats);
+    for (const PlannedJob& job : rpc.jobs)
+        if (job.origin == PlannedJob::Origin::kPool)
+            o.jobs.push_back({job.chosen.job.result_id, job.chosen.version.usage.proc_type});
+    return o;
 }
 
 std::vector<SendableFacts> JudgedAsUnsent::facts(const FactsQuery& query) {

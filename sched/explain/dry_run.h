@@ -43,6 +43,19 @@ struct Explanation {
 /// `services.trace` is used by the dry run itself.
 Explanation dry_run(RpcServices& services, const DryJobPool& pool, const SchedulerRequest& request);
 
+/// What one request would get, without a word on every other job: as quick as the scheduler itself.
+struct DryDecision {
+    struct Job {
+        Id result = 0;
+        ProcType resource = ProcType::kCpu;
+    };
+    Search search = Search::kNotAsked;
+    MatchStats stats;
+    std::vector<Job> jobs;  ///< of the array; their slots stay claimed in the pool
+    double seconds = 0;     ///< wall time of the decision, its look-ups in the database included
+};
+DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request);
+
 /// What the database says, except that one result counts as unsent, so that the other checks can be told of it. Writes
 /// are refused.
 class JudgedAsUnsent final : public RpcResultStore {

@@ -15,6 +15,8 @@ struct ExplainOptions {
     std::string job, app;
     std::string config_file;      ///< --config: decisions by this file; database and array as in PROJECT/config.xml
     std::string plan_class_file;  ///< --plan_class_spec, likewise
+    bool real_scan = false;       ///< --real_scan: N and M hold; otherwise every job is judged
+    std::uint64_t seed = 1;       ///< --seed: where the scan begins, and the choice among versions
     Wish wish;
 };
 

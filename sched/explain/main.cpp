@@ -19,7 +19,7 @@ constexpr const char* kDescription =
 int explain_main(int argc, char** argv) {
     ExplainOptions options;
     bool json = false;
-    std::int64_t host = -1;
+    std::int64_t host = -1, seed = 1;
     CommandLine line("sched_explain", "says why a host gets no work", kDescription);
     line.option("--host", host, "a request is made from what the database knows of this host", "ID");
     line.option("--request", options.request_file,
@@ -31,6 +31,10 @@ int explain_main(int argc, char** argv) {
     line.option("--config", options.config_file,
                 "decide by this file instead of PROJECT/config.xml, to see what a change would do", "FILE");
     line.option("--plan_class_spec", options.plan_class_file, "likewise for plan_class_spec.xml", "FILE");
+    line.flag(
+        "--real_scan", options.real_scan,
+        "look at as many slots as a real request would: <mm_min_slots>, <mm_max_slots> and <mm_max_locked> (N, M, L) hold");
+    line.option("--seed", seed, "where that scan begins, and which of equal versions is taken (default 1)");
     line.option("--seconds", options.wish.seconds,
                 "with --host: seconds of work asked for, for each processor (default 86400)", "N");
     line.option("--delay", options.wish.delay, "with --host: seconds until the host's processors are free (default 0)",
@@ -46,6 +50,9 @@ int explain_main(int argc, char** argv) {
     if (host != -1 && host <= 0) return line.fail("--host: ids of hosts are positive numbers");
     if (!(options.wish.seconds > 0) || !(options.wish.delay >= 0))
         return line.fail("--seconds must be positive, --delay not negative");
+    if (options.real_scan && !options.job.empty())
+        return line.fail("--job judges one job wherever it is: leave --real_scan out");
+    options.seed = static_cast<std::uint64_t>(seed);
     options.host = host == -1 ? 0 : host;
     return tool_main({"sched_explain"}, [&] {
         LogOptions log;

@@ -100,7 +100,8 @@ std::string report_json(const Report& report) {
     Json j;
     j["host"] = host_json_of(e);
     j["asked"] = asked_json(e.wanted);
-    j["array"] = {{"slots", e.slots}, {"jobs", e.in_array}, {"locked", e.locked}};
+    j["array"] = {
+        {"slots", e.slots}, {"jobs", e.in_array}, {"locked", e.locked}, {"slots_seen", e.stats.slots_scanned}};
     j["search"] = search_info(e.search).name;
     j["would_send"] = report.blocked_by.empty() ? jobs_to_send(e) : 0;
     j["blocked_by"] = report.blocked_by;

@@ -64,6 +64,7 @@ TEST_F(DecisionLog, AllRecordsWhatWasSentAndWhy) {
     EXPECT_EQ(r["sent"][0]["result"], 1);
     EXPECT_EQ(r["sent"][0]["app"], "up");
     EXPECT_EQ(r["sent"][0]["origin"], "array");
+    EXPECT_FALSE(r["sent"][0].contains("host_size_class")) << "an app without size classes";
     EXPECT_TRUE(r["binding"].is_null());
     ASSERT_EQ(r["reasons"].size(), 1u);
     EXPECT_EQ(r["reasons"][0]["reason"], "memory");
@@ -72,6 +73,24 @@ TEST_F(DecisionLog, AllRecordsWhatWasSentAndWhy) {
     EXPECT_EQ(r["asked"]["CPU"]["seconds"], 1000);
     EXPECT_EQ(r["array"]["slots_seen"], 20);
     EXPECT_EQ(r.dump().find(kKey), std::string::npos) << "the account's key is nobody's business";
+}
+
+TEST_F(DecisionLog, SizeClassesOfJobAndHostAreRecorded) {
+    p.app().n_size_classes = 3;
+    p.quantiles[1] = {1.5e9, 6e9};
+    p.host().rpc_time -= 100;  // <min_sendwork_interval> has passed
+    p.workunit().size_class = p.result().size_class = 2;
+    HostAppVersion v;
+    v.host_id = v.app_version_id = 1;
+    v.et = {20, 1 / 3e9, 0, 0};  // 3 GFLOPS: between the borders
+    p.rows.host_app_versions[{1, 1}] = v;
+    store("all", "<compat_level>1</compat_level>");
+    send();
+    ASSERT_EQ(records(p).size(), 1u);
+    const auto sent = records(p)[0]["sent"];
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0]["size_class"], 2);
+    EXPECT_EQ(sent[0]["host_size_class"], 1);
 }
 
 TEST_F(DecisionLog, NoWorkRecordsOnlyWhoWantedWorkAndGotNone) {

@@ -7,11 +7,10 @@
 
 #include <ctime>
 #include <fstream>
-#include <sstream>
+#include <set>
 
 #include "planted_world.h"
 #include "sluice/match/verdict.h"
-#include "tests/support/segment_files.h"
 
 namespace sluice::test {
 namespace {
@@ -21,32 +20,6 @@ using testing::Not;
 
 nlohmann::json explain_json(const Planted& planted, std::vector<std::string> args = {"--request", "request.xml"}) {
     return nlohmann::json::parse(explained(planted, std::move(args)));
-}
-
-std::string content(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream out;
-    out << in.rdbuf();
-    return out.str();
-}
-
-/// Every byte of the segment, and a checksum of every table.
-std::string state_of(const Planted& p) {
-    const SchedulerWorld& w = p.world();
-    std::string all;
-    for (const auto& file : segment_files(w.array_name())) all += file.string() + content(file);
-    EXPECT_GT(all.size(), 10000u) << "the segment was not found";
-    Database& db = p.world().db();
-    Rows tables =
-        db.query(Sql("SELECT table_name FROM information_schema.tables WHERE table_schema=DATABASE() ORDER BY 1"));
-    while (tables.next()) {
-        Rows sum = db.query((Sql("CHECKSUM TABLE ").identifier(tables.text(0)) << " EXTENDED"));
-        sum.next();
-        all += tables.text(0) + "=" + sum.text(1) + "\n";
-    }
-    for (const auto& file : std::filesystem::recursive_directory_iterator(w.folder()))
-        if (file.is_regular_file()) all += file.path().string() + content(file.path());
-    return all;
 }
 
 TEST(Explain, ChangesNothingInDatabaseSegmentAndFolder) {
@@ -202,6 +175,35 @@ TEST(Explain, AnotherConfigurationIsTriedWithoutBeingDeployed) {
         << "<boinc><config><score_weights><luck>1</luck></score_weights></config></boinc>";
     const auto bad = explain_json(p, {"--host", "1", "--config", "bad.xml"});
     EXPECT_THAT(bad["notes"].dump(), HasSubstr("there is no such term: ignored"));
+}
+
+TEST(Explain, ARealScanLooksAtNoMoreThanARequestWould) {
+    Planted p;
+    p.request.work_seconds = 1;
+    for (int i = 0; i < 9; ++i) p.another_job();
+    p.store();
+    const auto& folder = p.world().folder();
+    std::ofstream(folder / "m.xml") << "<boinc><config><mm_max_slots>3</mm_max_slots></config></boinc>";
+    std::ofstream(folder / "n.xml") << "<boinc><config><mm_min_slots>12</mm_min_slots></config></boinc>";
+    const auto judged = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), {"--request", "request.xml"});
+        return explain_json(p, more);
+    };
+    EXPECT_EQ(judged({"--config", "m.xml"})["jobs"].size(), 10u) << "every job, unless asked for";
+    const auto m = judged({"--config", "m.xml", "--real_scan"});
+    EXPECT_EQ(m["array"]["slots_seen"], 3);
+    EXPECT_LE(m["jobs"].size(), 3u);
+    EXPECT_THAT(m["notes"].dump(), HasSubstr("looked at 3 of 20 slots"));
+    // Slots 0 to 9 hold jobs: twelve slots hold some, wherever they begin, and one is enough.
+    EXPECT_EQ(judged({"--config", "n.xml", "--real_scan"})["array"]["slots_seen"], 12);
+    EXPECT_EQ(judged({"--real_scan"})["array"]["slots_seen"], 20) << "level 0 knows no bounds";
+    std::set<std::string> starts;
+    for (const char* seed : {"1", "2", "3", "4", "5", "6", "7", "8"})
+        starts.insert(judged({"--config", "m.xml", "--real_scan", "--seed", seed})["jobs"].dump());
+    EXPECT_GT(starts.size(), 1u) << "another seed, another start";
+    const RunResult both = explain(p, {"--host", "1", "--job", "1", "--real_scan"});
+    EXPECT_EQ(both.status, 1);
+    EXPECT_THAT(both.err, HasSubstr("leave --real_scan out"));
 }
 
 TEST(Explain, WhatStandsBeforeTheSearchIsNamed) {

@@ -5,11 +5,13 @@
 
 #include <ctime>
 #include <fstream>
+#include <sstream>
 
 #include "feeder/job_summary_of.h"
 #include "sluice/db/catalogue_store.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/paths.h"
+#include "tests/support/segment_files.h"
 
 namespace sluice::test {
 namespace {
@@ -37,8 +39,10 @@ void empty_tables(Database& db) {
 }
 
 /// As the feeder does it.
-void fill(SchedulerWorld& world, int reliable_on_priority) {
-    world.array().publish_tables(make_catalogue_store(world.db())->load_tables());
+void fill(SchedulerWorld& world, int reliable_on_priority, const Planted& planted) {
+    ProjectTables tables = make_catalogue_store(world.db())->load_tables();
+    for (const auto& [app, borders] : planted.quantiles) tables.size_quantiles[app] = borders;
+    world.array().publish_tables(tables);
     const FakeDb now = load_rows(world.db());
     std::uint32_t slot = 0;
     for (const auto& [id, r] : now.results) {
@@ -76,6 +80,13 @@ Result a_result(Id id, const Workunit& w) {
     r.name = fmt::format("{}_{}", w.name, id);
     r.xml_doc_in = "<result>\n<file_ref>\n<file_name>out</file_name>\n</file_ref>\n</result>\n";
     return r;
+}
+
+std::string content(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
 }
 
 }  // namespace
@@ -192,12 +203,30 @@ void Planted::store() {
     if (!plan_classes.empty()) write(w.folder() / "plan_class_spec.xml", plan_classes);
     for (std::size_t i = 0; i + 1 < files.size(); i += 2) write(w.folder() / files[i], files[i + 1]);
     write(w.folder() / "request.xml", request_text());
-    w.start_feeder(20);  // nothing is unsent yet
+    w.start_feeder(slots);  // nothing is unsent yet
     w.rows = rows;
     w.store();
     const auto found = config.find("<reliable_on_priority>");
-    fill(w, found == std::string::npos ? 0 : std::stoi(config.substr(found + 22)));
+    fill(w, found == std::string::npos ? 0 : std::stoi(config.substr(found + 22)), *this);
     if (after_fill) after_fill(w.db());
+}
+
+std::string state_of(const Planted& p) {
+    const SchedulerWorld& w = p.world();
+    std::string all;
+    for (const auto& file : segment_files(w.array_name())) all += file.string() + content(file);
+    EXPECT_GT(all.size(), 10000u) << "the segment was not found";
+    Database& db = p.world().db();
+    Rows tables =
+        db.query(Sql("SELECT table_name FROM information_schema.tables WHERE table_schema=DATABASE() ORDER BY 1"));
+    while (tables.next()) {
+        Rows sum = db.query((Sql("CHECKSUM TABLE ").identifier(tables.text(0)) << " EXTENDED"));
+        sum.next();
+        all += tables.text(0) + "=" + sum.text(1) + "\n";
+    }
+    for (const auto& file : std::filesystem::recursive_directory_iterator(w.folder()))
+        if (file.is_regular_file()) all += file.path().string() + content(file.path());
+    return all;
 }
 
 RunResult explain(const Planted& planted, const std::vector<std::string>& args) {

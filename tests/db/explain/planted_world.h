@@ -1,6 +1,7 @@
 #pragma once
 // A project in which sched_explain is to find one cause. As it stands, one job waits in the array and host 1 would get
 // it; a case changes one thing.
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct Planted {
     FakeDb rows;
     std::string config, config_aux, plan_classes;
     RequestText request;
+    std::uint32_t slots = 20;                                ///< of the job array
+    std::map<Id, std::vector<double>> quantiles;             ///< by app, as size_census measures them
     std::vector<std::pair<std::string, std::string>> edits;  ///< of the request's text: from, to
     std::vector<std::string> files;                          ///< name, text, name, text …
     std::function<void(Database&)> after_fill;               ///< changes the database once the array is filled
@@ -43,6 +46,8 @@ struct Planted {
 
 /// The real program in the world's folder.
 RunResult explain(const Planted& planted, const std::vector<std::string>& args);
+/// Every byte of the segment, a checksum of every table, every file of the project.
+std::string state_of(const Planted& planted);
 /// With --json; the document's text.
 std::string explained(const Planted& planted, std::vector<std::string> args);
 

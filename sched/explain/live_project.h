@@ -1,0 +1,47 @@
+#pragma once
+// A project for dry runs: its configuration (or another that decides instead), its files, job array and database, all
+// for reading only.
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "config/load.h"
+#include "host_request.h"
+#include "project_state.h"
+#include "sched/handle/project_files.h"
+#include "sched/handle/rpc_services.h"
+#include "sluice/db/feeder_store.h"
+#include "sluice/db/mysql_rpc_stores.h"
+#include "sluice/shmem/job_array.h"
+
+namespace sluice {
+
+/// What decides instead of the project's own files; empty: those.
+struct DecideBy {
+    std::string config_file;      ///< database, array and folders are those of PROJECT/config.xml all the same
+    std::string plan_class_file;  ///< instead of plan_class_spec.xml
+};
+
+struct LiveProject {
+    /// Throws Error: what is wrong with the files, the array or the database.
+    LiveProject(const std::filesystem::path& project, const DecideBy& by);
+
+    /// A request as HOST#id would send it now. Throws Error if there is no such host, or nobody owns it.
+    HostRequest request_of(Id host, const Wish& wish);
+
+    const LoadedConfig live_read, read;
+    const ProjectConfig &live, &config;  ///< the project's own; the one that decides
+    ProjectFiles files;
+    const MatchParams params;
+    Database db;
+    MysqlRpcStores stores;
+    std::unique_ptr<FeederStore> feeder_store;
+    std::unique_ptr<JobArray> array;
+    std::shared_ptr<const ProjectTables> tables;
+    KnownApps apps;
+};
+
+/// A request as a client sent it; "-": standard input. Throws Error: what the file lacks to be one.
+SchedulerRequest read_request(const std::string& file, const ProjectConfig& config);
+
+}  // namespace sluice
