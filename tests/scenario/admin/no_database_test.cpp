@@ -42,7 +42,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"sample_bitwise_validator", "--app", "a"},
                     std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x"},
                     std::vector<std::string>{"create_work", "--appname", "a"},
-                    std::vector<std::string>{"sched_explain", "--host", "1"}, std::vector<std::string>{"xadd"},
+                    std::vector<std::string>{"sched_explain", "--host", "1"},
+                    std::vector<std::string>{"sluice_tune", "--synthesise", "1"}, std::vector<std::string>{"xadd"},
                     std::vector<std::string>{"app_settings", "a"}, std::vector<std::string>{"update_versions"},
                     std::vector<std::string>{"create_account", "--email", "a@example.org"}),
     [](const auto& each) { return each.param[0]; });
