@@ -123,9 +123,17 @@ std::string daemon_entries(const NewProject& project) {
     return text;
 }
 
+/// At level 1 what serves size classes and batches runs from the start; it does nothing in a project without them.
+std::vector<std::string> tasks_of(const NewProject& project) {
+    std::vector<std::string> tasks;
+    if (project.compat_level > 0) tasks = {"24 hours: size_census", "1 hour: batch_stats", "1 hour: batch_accel"};
+    tasks.insert(tasks.end(), project.tasks.begin(), project.tasks.end());
+    return tasks;
+}
+
 std::string task_entries(const NewProject& project) {
     std::string text;
-    for (const std::string& task : project.tasks) {
+    for (const std::string& task : tasks_of(project)) {
         const std::size_t colon = task.find(':');
         if (colon == std::string::npos) throw ConfigError("--task '" + task + "' must be PERIOD: COMMAND");
         text += fmt::format("    <task>\n      <cmd>{}</cmd>\n      <period>{}</period>\n    </task>\n",
@@ -175,6 +183,7 @@ TemplateValues values_of(const NewProject& project) {
         {"NO_CERTIFICATES", project.upload_certificates ? "0" : "1"},
         {"RAW_DAEMONS", daemon_entries(project)},
         {"RAW_TASKS", task_entries(project)},
+        {"RAW_MATCHMAKING", std::string(project.compat_level > 0 ? template_text("matchmaking.xml") : "")},
         {"RAW_PLATFORMS", platform_entries()},
         {"WEB_USER_NOTE", web_user_note(project)},
         {"CRON_ENVIRONMENT", ""},

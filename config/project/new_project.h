@@ -18,7 +18,7 @@ struct NewProject {
     std::string user;                ///< who runs the project; empty: whoever runs make_project
     bool web_user_in_group = false;  ///< it can write the folders that need it
     bool upload_certificates = true;
-    int compat_level = 0;
+    int compat_level = 1;
     std::uint32_t shmem_key = 0;
     std::vector<std::string> daemons;  ///< further <cmd>s
     std::vector<std::string> tasks;    ///< "PERIOD: CMD"

@@ -99,7 +99,7 @@ void add_options(CommandLine& line, Arguments& arguments, std::vector<std::strin
     line.flag("--copy", arguments.source.copy, "Copy programs into bin/ and cgi-bin/ instead of linking them.");
     line.flag("--no_upload_certificates", arguments.no_certificates,
               "Accept uploads without a signature, as upstream's projects do.");
-    line.option("--compat_level", project.compat_level, "0: upstream's defaults (default), 1: Sluice's.", "N");
+    line.option("--compat_level", project.compat_level, "1: Sluice's defaults (default), 0: upstream's.", "N");
     line.flag("--no_query", arguments.no_query, "Accepted, as upstream's: nothing is asked here.");
     line.repeatable("--daemon", project.daemons, "Another daemon for config.xml; may be given many times.", "CMD");
     line.repeatable("--task", project.tasks, "A task for config.xml; may be given many times.", "'PERIOD: CMD'");

@@ -8,6 +8,8 @@
 #include "config/project/project_xml.h"
 #include "config/project/templates.h"
 #include "sluice/base/error.h"
+#include "sluice/base/text.h"
+#include "sluice/match/policies.h"
 
 namespace sluice {
 namespace {
@@ -41,7 +43,6 @@ std::string text_of(const NewProject& project, const std::string& name) {
 
 TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     NewProject project = a_project();
-    project.compat_level = 1;
     project.daemons = {"bin/validator --app a & b"};
     project.tasks = {"24 hours: size_census", " 1 h : batch_stats -d 3 "};
     const std::string text = text_of(project, "config.xml");
@@ -66,9 +67,52 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     EXPECT_EQ(entries.daemons[2].cmd, "scheduler");
     EXPECT_EQ(entries.daemons[3].cmd, "bin/validator --app a & b");
     EXPECT_EQ(entries.daemons[3].output, "validator_1.log");
-    ASSERT_EQ(entries.tasks.size(), 2U);
-    EXPECT_EQ(entries.tasks[1].cmd, "batch_stats -d 3");
-    EXPECT_EQ(entries.tasks[1].period, 3600);
+    ASSERT_EQ(entries.tasks.size(), 5U);
+    EXPECT_EQ(entries.tasks[0].cmd, "size_census");
+    EXPECT_EQ(entries.tasks[1].cmd, "batch_stats");
+    EXPECT_EQ(entries.tasks[2].cmd, "batch_accel");
+    EXPECT_EQ(entries.tasks[4].cmd, "batch_stats -d 3");
+    EXPECT_EQ(entries.tasks[4].period, 3600);
+}
+
+TEST(NewProjectFiles, DefaultsAreOursAndStandThereToBeChanged) {
+    const std::string text = text_of(a_project(), "config.xml");
+    const ProjectConfig config = parse_config(text, "config.xml").config;
+    const ProjectConfig ours = default_config(1);
+    EXPECT_EQ(config.compat_level, 1);
+    EXPECT_EQ(config.shmem_work_items, ours.shmem_work_items);
+    EXPECT_EQ(config.mm_min_slots, ours.mm_min_slots);
+    EXPECT_EQ(config.mm_max_slots, ours.mm_max_slots);
+    EXPECT_EQ(config.mm_max_locked, ours.mm_max_locked);
+    std::map<std::string, double> weights;
+    for (const PolicyInfo& p : policy_infos())
+        if (p.kind == PolicyKind::kScore) weights[std::string(p.name)] = p.weight_level1;
+    EXPECT_THAT(config.score_weights, testing::ContainerEq(std::map<std::string, double>(weights)));
+    // Each has its comment: on its line, or as the line before.
+    std::vector<std::string> lines;
+    for (const std::string_view line : split(text, '\n')) lines.emplace_back(line);
+    const auto has_comment = [&](const std::string& name) {
+        for (std::size_t i = 1; i < lines.size(); ++i)
+            if (lines[i].find("<" + name + ">") != std::string::npos &&
+                lines[i].find("<!--") > lines[i].find("<" + name))
+                return lines[i].ends_with("-->") || lines[i - 1].ends_with("-->");
+        return false;
+    };
+    for (const char* name : {"shmem_work_items", "mm_min_slots", "mm_max_slots", "mm_max_locked", "score_weights"})
+        EXPECT_TRUE(has_comment(name)) << name;
+    for (const auto& [name, weight] : weights) EXPECT_TRUE(has_comment(name)) << name;
+}
+
+TEST(NewProjectFiles, AtLevelZeroNothingIsSaidThatUpstreamDoesNotKnow) {
+    NewProject project = a_project();
+    project.compat_level = 0;
+    const std::string text = text_of(project, "config.xml");
+    const ProjectConfig config = parse_config(text, "config.xml").config;
+    EXPECT_EQ(config.compat_level, 0);
+    EXPECT_EQ(config.mm_min_slots, 0);
+    EXPECT_TRUE(config.score_weights.empty());
+    EXPECT_EQ(config.shmem_work_items, default_config(0).shmem_work_items);
+    EXPECT_THAT(parse_daemons_and_tasks(text, "config.xml").tasks, IsEmpty());
 }
 
 TEST(NewProjectFiles, CertificatesMayBeOff) {
