@@ -4,6 +4,8 @@
 # The folder may stand elsewhere (see make_demo_folder); the link leads to it.
 DEMO=$(readlink -f "$LINK" 2>/dev/null || echo "$LINK")
 
+CLIENTS="1 2 3"
+
 # start_ticks PID: sets TICKS to field 22 of /proc/PID/stat, its start time in ticks after boot; empty if there is none. No
 # child process is needed: Ctrl-C would end it too.
 start_ticks() {
@@ -59,8 +61,8 @@ end_process() {
 
 stop_demo() {
     [ -d "$DEMO/run" ] || return 0
-    end_process client1 TERM 20
-    end_process client2 TERM 20
+    local client
+    for client in $CLIENTS; do end_process "client$client" TERM 20; done
     if [ -x "$DEMO/project/bin/stop" ]; then
         (cd "$DEMO/project" && demo_env bin/stop -q >/dev/null 2>&1) || true
     fi

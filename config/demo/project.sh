@@ -1,4 +1,7 @@
-# The demo's project, its batch, its daemons and its two volunteers.
+# The demo's project, its batch, its daemons and its three volunteers.
+
+BATCH=1
+ACCELERATED_FROM=0.6  # the part of the batch that is done when its last jobs are given to quick hosts
 
 SAMPLES() { echo "$DEMO/sluice/share/sluice/samples/mandelbrot"; }
 
@@ -32,21 +35,27 @@ make_demo_project() {
     KEY=$(in_project bin/create_account --email volunteer@example.org --name volunteer | grep -oE '[0-9a-f]{32}' | head -1)
 }
 
-# What the demo wants otherwise than a new project: short intervals, size classes, its daemons.
+# What the demo wants otherwise than a new project, which is at compat_level 1 as it stands: everything sooner.
 configure_demo_project() {
     local config=$DEMO/project/config.xml daemon
     set_option() {
         if grep -q "<$1>" "$config"; then sed -i "s|<$1>.*</$1>|<$1>$2</$1>|" "$config"
         else sed -i "s|</config>|  <$1>$2</$1>\n  </config>|" "$config"; fi
     }
-    set_option max_wus_to_send 4            # so that both volunteers get their share
+    set_option max_wus_to_send 2            # so that all volunteers get their share
+    set_option max_wus_in_progress 2        # clients want three minutes of work in any case: all of it at once
     set_option min_sendwork_interval 2
-    set_option size_classes 1
     set_option one_result_per_host_per_wu 1 # a quorum of two is two hosts
+    set_option ltt_reserve_timeout 15       # s; then the last jobs go to any host
+    set_option decision_log all             # what the report at the end counts
     set_option sched_debug_level 4
+    # Hosts are measured every few seconds, not daily; the other two tasks run as daemons here.
+    sed -i -e '/<task>/{N;N;N;/<cmd>batch_/d}' -e 's|<period>24 hours</period>|<period>4 seconds</period>|' "$config"
     for daemon in "size_regulator --app_name mandelbrot --lo 4 --hi 8 --sleep_time 1" \
                   "sample_bitwise_validator --app mandelbrot --sleep_interval 1" \
-                  "script_assimilator --app mandelbrot --script \"collect_tile wu_name files\" --sleep_interval 1"; do
+                  "script_assimilator --app mandelbrot --script \"collect_tile wu_name files\" --sleep_interval 1" \
+                  "batch_stats --min_hosts 1 --sleep_interval 2" \
+                  "batch_accel --no_stats --min_frac_done $ACCELERATED_FROM --sleep_interval 1"; do
         sed -i "s|  </daemons>|    <daemon>\n      <cmd>$daemon</cmd>\n    </daemon>\n  </daemons>|" "$config"
     done
     sed -i 's|<cmd>transitioner -d 3</cmd>|<cmd>transitioner -d 3 --sleep_interval 1</cmd>|' "$config"
@@ -68,19 +77,22 @@ add_demo_app() {
     cp "$(SAMPLES)/mandelbrot" "$folder/$program"
     chmod +x "$folder/$program"
     cp "$(SAMPLES)"/templates/* "$DEMO/project/templates/"
-    sed -i "s|</boinc>|  <app>\n    <name>mandelbrot</name>\n    <user_friendly_name>Mandelbrot tiles</user_friendly_name>\n  </app>\n</boinc>|" \
+    sed -i "s|</boinc>|  <app>\n    <name>mandelbrot</name>\n    <user_friendly_name>Mandelbrot tiles</user_friendly_name>\n    <n_size_classes>3</n_size_classes>\n  </app>\n</boinc>|" \
         "$DEMO/project/project.xml"
     quietly setup.log in_project bin/xadd
     quietly setup.log in_project bin/update_versions --noconfirm
-    sql "UPDATE app SET n_size_classes=3 WHERE name='mandelbrot'"
 }
 
 # tiles.txt: a line "NAME SIZE_CLASS FLOPS QUORUM" for each tile.
 cut_picture() { "$(SAMPLES)/mandelbrot_batch" cut "$DEMO/tiles" --rows "$ROWS" >"$DEMO/tiles.txt"; }
 
-# A workunit for each tile.
+# A row of table batch, as the web pages of a project would make it, and a workunit for each tile.
 submit_batch() {
     local name class flops quorum
+    sql "INSERT INTO batch (id, user_id, create_time, logical_start_time, logical_end_time, est_completion_time, njobs, fraction_done,
+             nerror_jobs, state, completion_time, credit_estimate, credit_canonical, credit_total, name, app_id, project_state, description,
+             expire_time)
+         SELECT $BATCH, u.id, UNIX_TIMESTAMP(), 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 'a picture', a.id, 0, '', 0 FROM user u, app a"
     while read -r name class flops quorum; do
         cp "$DEMO/tiles/$name.in" "$DEMO/project/$name"
         echo "--wu_name $name --size_class $class --rsc_fpops_est $flops --min_quorum $quorum --target_nresults $quorum $name"
@@ -90,7 +102,7 @@ submit_batch() {
     quietly setup.log submit_jobs
 }
 submit_jobs() {
-    in_project bin/create_work --appname mandelbrot --stdin --max_total_results 8 --max_error_results 4 --max_success_results 5 \
+    in_project bin/create_work --appname mandelbrot --batch $BATCH --stdin --max_total_results 8 --max_error_results 4 --max_success_results 5 \
         --rsc_fpops_bound 1e15 --rsc_memory_bound 5e7 --rsc_disk_bound 5e7 --delay_bound 86400 --verbose <"$DEMO/jobs.txt"
 }
 
@@ -107,7 +119,8 @@ start_daemons() {
 
 master_url() { echo "http://127.0.0.1:$(cat "$DEMO/run/port")/demo/"; }
 
-# A real boinc-client with one CPU; it contacts nothing but the demo.
+# start_client NUMBER GFLOPS: a real boinc-client with one CPU; it contacts nothing but the demo. The application computes no
+# faster than that, so that there are devices of several speeds, whatever this machine is.
 start_client() {
     local folder=$DEMO/client$1
     mkdir -p "$folder"
@@ -136,7 +149,18 @@ XML
   <work_buf_additional_days>0</work_buf_additional_days>
 </global_preferences>
 XML
-    launch "client$1" "$folder/client.log" boinc --dir "$folder" --no_gpus --no_info_fetch --allow_multiple_clients \
+    # What a benchmark would have measured; one that was never benchmarked is not counted among the measured hosts.
+    cat >"$folder/client_state.xml" <<XML
+<client_state>
+<host_info>
+    <p_fpops>$(awk "BEGIN { print 1e9 * $2 }")</p_fpops>
+    <p_iops>$(awk "BEGIN { print 2e9 * $2 }")</p_iops>
+    <p_membw>1e9</p_membw>
+    <p_calculated>$(date +%s)</p_calculated>
+</host_info>
+</client_state>
+XML
+    launch "client$1" "$folder/client.log" env "MANDELBROT_GFLOPS=$2" boinc --dir "$folder" --no_gpus --no_info_fetch --allow_multiple_clients \
         --skip_cpu_benchmarks --suppress_net_info --gui_rpc_unix_domain --insecure \
         --sched_retry_delay_min 1 --sched_retry_delay_max 5 --attach_project "$(master_url)" "$KEY"
 }

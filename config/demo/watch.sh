@@ -1,4 +1,4 @@
-# The line of progress, and the report at the end.
+# The line of progress.
 
 LIMIT=900  # s; the batch takes about a minute of computing
 
@@ -25,7 +25,7 @@ watch_batch() {
     local last_done=-1 last_change=$SECONDS done_wus line answered=$SECONDS
     while :; do
         # What cron does in a real project, every five minutes there: dead daemons are started again, tasks run.
-        ((SECONDS % 10 == 0)) && { in_project bin/start --cron >>"$DEMO/log/cron.log" 2>&1 || true; }
+        ((SECONDS % 4 == 0)) && { in_project bin/start --cron >>"$DEMO/log/cron.log" 2>&1 || true; }
         if ! done_wus=$(assimilated 2>/dev/null); then
             ((SECONDS - answered > 60)) && { echo; echo "quickstart: the database is gone; see $DEMO/log/mariadb.log" >&2; return 1; }
             sleep 1
@@ -36,45 +36,26 @@ watch_batch() {
         if line=$(progress_line 2>/dev/null); then
             if [ -t 1 ]; then printf '\r\033[K%s' "$line"; elif ((SECONDS % 10 == 0)); then echo "$line"; fi
         fi
-        [ "$done_wus" -ge "$(tile_count)" ] && { echo; return 0; }
+        [ "$done_wus" -ge "$(tile_count)" ] && { settle; echo; return 0; }
         if ((SECONDS - WATCH_START > LIMIT)); then echo; echo "quickstart: gave up after $LIMIT s" >&2; return 1; fi
         local client
-        for client in 1 2; do
+        for client in $CLIENTS; do
             pid_of "client$client" >/dev/null || { echo; echo "quickstart: client $client ended; see $DEMO/client$client/" >&2; return 1; }
             # A client that found nothing backs off for ten minutes; a volunteer would press "update", so do we.
-            if ((SECONDS - last_change > 30 && (SECONDS - last_change) % 15 == 0)); then nudge_client "$client"; fi
+            if ((SECONDS - last_change > 6 && (SECONDS - last_change) % 6 == 0)); then nudge_client "$client"; fi
         done
         sleep 1
     done
 }
 
-report_batch() {
-    local incomplete problems=""
-    echo
-    printf '%-28s %10s %10s %10s %10s\n' "host" "results" "valid" "errors" "CPU s"
-    sql "SELECT CONCAT('client ', h.id, ' (', h.p_ncpus, ' CPU)'), COUNT(*), SUM(r.validate_state=1), SUM(r.outcome NOT IN (1,5)),
-                ROUND(SUM(r.cpu_time),1) FROM result r JOIN host h ON h.id=r.hostid GROUP BY h.id" |
-        while IFS=$'\t' read -r a b c d e; do printf '%-28s %10s %10s %10s %10s\n' "$a" "$b" "$c" "$d" "$e"; done
-    echo
-    printf '%-28s %10s %10s %10s %10s\n' "size class" "workunits" "instances" "quorum 2" "mean s"
-    sql "SELECT CONCAT('class ', w.size_class), COUNT(DISTINCT w.id), COUNT(r.id), COUNT(DISTINCT IF(w.min_quorum=2,w.id,NULL)),
-                ROUND(AVG(IF(r.outcome=1,r.elapsed_time,NULL)),2)
-         FROM workunit w LEFT JOIN result r ON r.workunitid=w.id GROUP BY w.size_class" |
-        while IFS=$'\t' read -r a b c d e; do printf '%-28s %10s %10s %10s %10s\n' "$a" "$b" "$c" "$d" "$e"; done
-    echo
-    [ "$1" -eq 0 ] || return "$1"
-    incomplete=$(sql "SELECT COUNT(*) FROM result WHERE server_state<>5")
-    # A test that kills servers sets SLUICE_DEMO_DISTURBED: its clients do see errors.
-    [ -n "${SLUICE_DEMO_DISTURBED:-}" ] || problems=$(grep -hE 'scheduler reply|Scheduler request failed|\[error\]|Server error' "$DEMO"/client?/client.log || true)
-    if [ "$incomplete" -ne 0 ]; then echo "PROBLEM: $incomplete results are not over"; return 1; fi
-    if [ -n "$problems" ]; then printf 'PROBLEM: the clients say\n%s\n' "$problems"; return 1; fi
-    "$DEMO/sluice/share/sluice/samples/mandelbrot/mandelbrot_batch" join "$DEMO/results" "$DEMO/tiles" "$DEMO/mandelbrot.png" || return 1
-    cat <<END
-The picture:        $DEMO/mandelbrot.png
-The project:        $DEMO/project   (config.xml, bin/, log_*/ : what each daemon said)
-What the job array holds:  $DEMO/project/bin/show_shmem --shape   (while the feeder runs: ./quickstart --keep)
-To install Sluice into a project that you have: docs/install.md
-END
+# Every workunit is done: copies that nobody needs any more are given up by the clients, and the batch is noted as over.
+settle() {
+    local i client
+    for ((i = 0; i < 90; i++)); do
+        [ "$(sql "SELECT COUNT(*) FROM result WHERE server_state<>5")" = 0 ] && [ "$(sql "SELECT state FROM batch WHERE id=$BATCH")" = 2 ] && return 0
+        ((i % 5 == 0)) && for client in $CLIENTS; do nudge_client "$client"; done
+        sleep 1
+    done
 }
 
 show_status() {

@@ -27,7 +27,7 @@ namespace {
 struct Plan {
     int columns = 4, rows = 3;
     int cell = 192;    ///< pixels, even
-    int samples = 14;  ///< points a pixel, each way: what makes the work real
+    int samples = 10;  ///< points a pixel, each way: what makes the work real
 };
 
 Tile tile_of(const Plan& plan, int x, int y, int w, int h) {
@@ -45,9 +45,6 @@ Tile tile_of(const Plan& plan, int x, int y, int w, int h) {
     t.samples = plan.samples;
     return t;
 }
-
-/// About ten floating-point operations an iteration; 3 % of the limit is this region's mean count.
-double flops_of(const Tile& t) { return 10.0 * t.width * t.height * t.samples * t.samples * t.max_iterations * 0.03; }
 
 void write_input(const fs::path& file, const Tile& t) {
     std::ofstream out(file, std::ios::trunc);
@@ -73,7 +70,7 @@ int cut(const fs::path& dir, const Plan& plan) {
                 const std::string name = "tile_" + std::to_string(x) + "_" + std::to_string(y);
                 write_input(dir / (name + ".in"), t);
                 const int quorum = number++ % 4 == 0 ? 2 : 1;
-                std::printf("%s %d %.0f %d\n", name.c_str(), size_class, flops_of(t), quorum);
+                std::printf("%s %d %.0f %d\n", name.c_str(), size_class, mandelbrot::flops_of(t), quorum);
             }
         }
     }

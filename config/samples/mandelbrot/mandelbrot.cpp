@@ -2,15 +2,19 @@
 //
 // Uses the BOINC API as any project's application does: logical file names "in" and "out", fraction done, checkpoints
 // (the number of finished rows; the rows themselves are already in the output file). Exit status 1 with a line on
-// stderr if the input is no tile.
+// stderr if the input is no tile. MANDELBROT_SPEED in the client's environment, a number below 1, makes the device that
+// much slower: the demo shows hosts of several speeds on one machine.
 #include <boinc/boinc_api.h>
 #include <boinc/filesys.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <thread>
 
 #include "tile.h"
 
@@ -43,7 +47,15 @@ void checkpoint(int rows) {
     if (boinc_rename("checkpoint.new", kCheckpoint) != 0) throw std::runtime_error("can't write the checkpoint");
 }
 
+/// Seconds that a row takes on a device of this speed, at least.
+std::chrono::duration<double> least_time_of_row(const mandelbrot::Tile& tile) {
+    const char* given = std::getenv("MANDELBROT_GFLOPS");
+    const double speed = given != nullptr ? std::atof(given) * 1e9 : 0;
+    return std::chrono::duration<double>(speed > 0 ? mandelbrot::flops_of(tile) / tile.height / speed : 0);
+}
+
 void render(const mandelbrot::Tile& tile, const std::string& out_path) {
+    const auto least_time = least_time_of_row(tile);
     const std::string header = mandelbrot::pgm_header(tile);
     const int first = rows_done(tile, out_path);
     FILE* out = boinc_fopen(out_path.c_str(), first > 0 ? "r+b" : "wb");
@@ -55,9 +67,11 @@ void render(const mandelbrot::Tile& tile, const std::string& out_path) {
         std::cerr << "resumed at row " << first << " of " << tile.height << '\n';
     }
     for (int row = first; row < tile.height; ++row) {
+        const auto began = std::chrono::steady_clock::now();
         const std::string bytes = mandelbrot::pgm_row(mandelbrot::render_row(tile, row));
         if (std::fwrite(bytes.data(), 1, bytes.size(), out) != bytes.size())
             throw std::runtime_error("can't write the output file: is the disk full?");
+        std::this_thread::sleep_until(began + std::chrono::duration_cast<std::chrono::nanoseconds>(least_time));
         boinc_fraction_done(static_cast<double>(row + 1) / tile.height);
         if (boinc_time_to_checkpoint()) {
             std::fflush(out);

@@ -55,6 +55,8 @@ Tile read_tile(std::istream& in) {
     return t;
 }
 
+double flops_of(const Tile& t) { return 10.0 * t.width * t.height * t.samples * t.samples * t.max_iterations * 0.03; }
+
 std::vector<std::uint16_t> render_row(const Tile& t, int row) {
     std::vector<std::uint16_t> out(static_cast<std::size_t>(t.width));
     const double step = t.span / (t.picture_width * t.samples);
