@@ -106,6 +106,8 @@ void ClientWorld::make_project() {
     // Copies of the programs: the web server's user may not see the build folder.
     const RunResult made = run({sluice::test::binary_dir() + "/bin/make_project",
                                 "--copy",
+                                "--compat_level",
+                                "0",  // what real clients are told is compared with upstream's rules
                                 "--name",
                                 "demo",
                                 "--long_name",
