@@ -3,7 +3,7 @@
 
 # table: tab-separated rows as columns, the first one left-aligned.
 table() {
-    awk -F '\t' '{ printf "%-34s", $1; for (i = 2; i <= NF; i++) printf " %10s", $i; print "" }'
+    awk -F '\t' '{ printf "%-33s", $1; for (i = 2; i <= NF; i++) printf " %10s", $i; print "" }'
 }
 
 decisions() { cat "$DEMO"/project/log_*/decisions/*.jsonl 2>/dev/null || true; }
@@ -23,9 +23,9 @@ classes_of_sent_jobs() {
 }
 
 report_hosts() {
-    printf 'computer\tsize class\tGFLOPS\tresults\tvalid\terrors\tCPU s\tturnaround\tquick\n' >"$DEMO/log/hosts"
+    printf 'computer\tsize class\tGFLOPS\tresults\tvalid\terrors\taborted\tCPU s\tturnaround\tquick\n' >"$DEMO/log/hosts"
     sql "SELECT CONCAT('host ', h.id, ' (', h.p_ncpus, ' CPU)'), h.id, COALESCE((SELECT ROUND(MAX(1/v.et_avg)/1e9,2) FROM host_app_version v
-                 WHERE v.host_id=h.id AND v.et_avg>0),'-'), COUNT(*), SUM(r.validate_state=1), SUM(r.outcome NOT IN (1,5)), ROUND(SUM(r.cpu_time),1),
+                 WHERE v.host_id=h.id AND v.et_avg>0),'-'), COUNT(*), SUM(r.validate_state=1), SUM(r.outcome NOT IN (1,5) AND r.exit_status<>202), SUM(r.exit_status=202), ROUND(SUM(r.cpu_time),1),
                 CONCAT(ROUND(AVG(IF(r.outcome=1,r.received_time-r.sent_time,NULL))),' s'), IF(h.error_rate>0,'yes','no')
          FROM result r JOIN host h ON h.id=r.hostid GROUP BY h.id ORDER BY 3 DESC" |
         while IFS=$'\t' read -r host id rest; do
