@@ -31,7 +31,6 @@ ReplyMessage bad_key_of_known_host() {
     return notice(marked("Invalid or missing account key.  To fix, remove and add this project."));
 }
 ReplyMessage bad_key() { return low("Invalid or missing account key.  To fix, remove and add this project ."); }
-ReplyMessage cant_create_host() { return low("Couldn't create host record in database"); }
 ReplyMessage host_is_banned() { return low("Not accepting requests from this host"); }
 ReplyMessage another_instance() { return low("Another scheduler instance is running for this host"); }
 ReplyMessage cant_open_database() { return low("Server can't open database"); }
@@ -46,8 +45,6 @@ ReplyMessage too_many_new_hosts(int most) {
     return notice(fmt::format(
         "This account added {} computers in 24 hours, as many as this project allows. Try again tomorrow.", most));
 }
-
-std::string cant_open_log(std::string_view path) { return fmt::format("Server can't open log file ({})", path); }
 
 ReplyMessage client_too_old() {
     return notice(marked("Your BOINC client software is too old.  Please install the current version."));
@@ -94,9 +91,6 @@ ReplyMessage no_tasks_for_app(std::string_view friendly_name) {
 ReplyMessage no_tasks_for_selected_apps() {
     return low(marked("No tasks are available for the applications you have selected."));
 }
-ReplyMessage no_tasks_for_selected_apps_so_others() {
-    return low("No tasks are available for the applications you have selected");
-}
 ReplyMessage wont_finish_in_time(int client_version, double on_frac, double active_frac) {
     if (client_version <= 41900)
         return low(fmt::format("Tasks won't finish in time: Computer available {:.1f}% of the time", 100 * on_frac));
@@ -117,10 +111,6 @@ ReplyMessage daily_quota_finished(int quota) {
     return low(fmt::format("This computer has finished a daily quota of {} tasks", quota));
 }
 ReplyMessage in_progress_limit() { return low("This computer has reached a limit on tasks in progress"); }
-ReplyMessage sending_from_other_apps_allowed() {
-    return low("Your preferences allow tasks from applications other than those selected");
-}
-ReplyMessage sending_from_other_apps() { return low("Sending tasks from other applications"); }
 
 ReplyMessage needs_ram(std::string_view friendly_name, double needed_bytes, double usable_bytes) {
     return notice(fmt::format("{} needs {:.2f} MB RAM but only {:.2f} MB is available for use.", friendly_name,
@@ -183,9 +173,6 @@ ReplyMessage not_resent_expired(std::string_view name) {
 }
 ReplyMessage no_longer_usable(std::string_view name) {
     return low(fmt::format("Result {} is no longer usable", plain(name)));
-}
-ReplyMessage will_delete_file(std::string_view name) {
-    return low(fmt::format("BOINC will delete file {} (no longer needed)", plain(name)));
 }
 
 }  // namespace sluice::messages

@@ -19,7 +19,6 @@ ReplyMessage bad_request(std::string_view error);  ///< of ParsedRequest::error
 ReplyMessage cant_find_host();
 ReplyMessage bad_key_of_known_host();  ///< with hostid
 ReplyMessage bad_key();                ///< first contact
-ReplyMessage cant_create_host();
 ReplyMessage host_is_banned();
 ReplyMessage another_instance();
 ReplyMessage cant_open_database();
@@ -31,7 +30,6 @@ inline constexpr const char* kFeederNotRunning = "Server error: feeder not runni
 inline constexpr const char* kCantAttachShmem = "Server error: can't attach shared memory";
 inline constexpr const char* kCantParseConfig = "Server can't parse configuration file";
 inline constexpr const char* kNoKeyFile = "Server can't find key file";
-std::string cant_open_log(std::string_view path);
 
 // Clients and computers that get no work
 ReplyMessage client_too_old();
@@ -58,9 +56,6 @@ ReplyMessage computer_type_not_supported();  ///< homogeneous redundancy
 ReplyMessage resource_refused_by_prefs(ProcType type);
 ReplyMessage daily_quota_finished(int quota);  ///< of the host's row, not scaled
 ReplyMessage in_progress_limit();
-ReplyMessage sending_from_other_apps_allowed();
-ReplyMessage sending_from_other_apps();
-ReplyMessage no_tasks_for_selected_apps_so_others();
 
 // Feasibility (upstream's no-work messages: notices)
 ReplyMessage needs_ram(std::string_view friendly_name, double needed_bytes, double usable_bytes);
@@ -91,6 +86,5 @@ ReplyMessage too_many_new_hosts(int most);  ///< in 24 hours
 ReplyMessage resent(std::string_view result_name);
 ReplyMessage not_resent_expired(std::string_view result_name);
 ReplyMessage no_longer_usable(std::string_view result_name);
-ReplyMessage will_delete_file(std::string_view file_name);
 
 }  // namespace sluice::messages

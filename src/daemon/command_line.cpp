@@ -58,7 +58,6 @@ struct CommandLine::Impl {
     CLI::App app;
     ProgramDoc doc;
     std::map<std::string, int> values;  ///< option name without dashes -> number of values that follow it
-    std::vector<std::string>* extra = nullptr;
     int debug_level = 3;
     bool man = false;
 
@@ -195,11 +194,6 @@ void CommandLine::debug_level_option() {
     option("-d,--debug_level", impl_->debug_level, "Log level: 1 critical, 2 warning, 3 normal, 4 debug. Default 3.");
 }
 
-void CommandLine::allow_extra(std::vector<std::string>& target) {
-    impl_->extra = &target;
-    impl_->app.allow_extras();
-}
-
 void CommandLine::section(const std::string& title, const std::string& text) {
     impl_->doc.sections.emplace_back(title, text);
 }
@@ -229,7 +223,6 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
         std::fputs(man_page(impl_->doc, SLUICE_VERSION).c_str(), stdout);
         return 0;
     }
-    if (impl_->extra != nullptr) *impl_->extra = impl_->app.remaining();
     if (impl_->values.contains("debug_level")) {
         const int level = std::clamp(impl_->debug_level, 1, 4);
         log_set_level(static_cast<LogLevel>(level));

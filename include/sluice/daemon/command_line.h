@@ -46,9 +46,6 @@ class CommandLine {
     void positional(const std::string& name, std::vector<std::string>& target, const std::string& help);
     /// -d / --debug_level N: sets the log level (1 critical … 4 debug); default 3.
     void debug_level_option();
-    /// Unknown options are collected instead of refused (validator and assimilator hand them to their
-    /// handler).
-    void allow_extra(std::vector<std::string>& target);
     /// Sections of the man page: "FILES", "SIGNALS", "EXIT STATUS", "EXAMPLES"; plain text.
     void section(const std::string& title, const std::string& text);
     /// Refuse the command line after parsing, in one line (exit 1): required options, lo > hi …

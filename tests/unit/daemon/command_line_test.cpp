@@ -192,19 +192,6 @@ TEST(CommandLine, DebugLevelIsForcedIntoItsRange) {
     log_set_level(LogLevel::kNormal);
 }
 
-TEST(CommandLine, UnknownOptionsAreHandedOnInTheirOrder) {
-    CommandLine line("validator", "checks results");
-    std::string app;
-    std::vector<std::string> extra;
-    line.option("--app", app, "The app.");
-    line.debug_level_option();
-    line.allow_extra(extra);
-    const char* args[] = {"validator", "--stderr_string", "a b", "-delay", "3", "--app", "uc", "-is_gzip", "-d", "3"};
-    EXPECT_EQ(line.parse(static_cast<int>(std::size(args)), args), std::nullopt);
-    EXPECT_EQ(app, "uc");
-    EXPECT_EQ(extra, (std::vector<std::string>{"--stderr_string", "a b", "--delay", "3", "--is_gzip"}));
-}
-
 TEST(CommandLine, FailIsOneLineThatPointsToTheHelp) {
     Program p;
     testing::internal::CaptureStderr();

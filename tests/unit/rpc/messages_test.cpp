@@ -80,8 +80,6 @@ TEST(Messages, WordingOfExplanations) {
         {m::no_tasks_for_app("Upcase"), "No tasks are available for Upcase", false},
         {m::no_tasks_for_selected_apps(), "_(\"No tasks are available for the applications you have selected.\")",
          false},
-        {m::no_tasks_for_selected_apps_so_others(), "No tasks are available for the applications you have selected",
-         false},
         {m::wont_finish_in_time(72005, 0.5, 0.25),
          "Tasks won't finish in time: BOINC runs 50.0% of the time; computation is enabled 25.0% of that", false},
         {m::wont_finish_in_time(41900, 0.5, 0.25), "Tasks won't finish in time: Computer available 50.0% of the time",
@@ -113,14 +111,9 @@ TEST(Messages, WordingOfExplanations) {
         {m::another_instance(), "Another scheduler instance is running for this host", false},
         {m::host_is_banned(), "Not accepting requests from this host", false},
         {m::cant_find_host(), "Can't find host record", false},
-        {m::cant_create_host(), "Couldn't create host record in database", false},
         {m::cant_open_database(), "Server can't open database", false},
         {m::no_work_available(), "No work available", false},
         {m::ruled_out_by_keywords(), "Some jobs are ruled out by your science/location preferences", true},
-        {m::will_delete_file("f"), "BOINC will delete file f (no longer needed)", false},
-        {m::sending_from_other_apps(), "Sending tasks from other applications", false},
-        {m::sending_from_other_apps_allowed(),
-         "Your preferences allow tasks from applications other than those selected", false},
         {m::feasibility("VirtualBox is not installed"), "VirtualBox is not installed", true},
     });
 }
