@@ -71,12 +71,16 @@ StartedDaemons start_daemons(const RunContext& context, bool cron) {
     return result;
 }
 
-/// Says which of the daemons just started have ended already.
-void tell_early_ends(const StartedDaemons& daemons) {
+/// Says which of the daemons just started have ended already; how many these are.
+int tell_early_ends(const StartedDaemons& daemons) {
+    int ended = 0;
     for (double waited = 0; waited < kSettleSeconds; waited += 0.1) sleep_seconds(0.1);
     for (const auto& [job, handle] : daemons.started) {
-        if (handle.ended()) fmt::print(stderr, "  '{}' has ended already: see {}\n", job->cmd, job->output.string());
+        if (!handle.ended()) continue;
+        fmt::print(stderr, "  '{}' has ended already: see {}\n", job->cmd, job->output.string());
+        ++ended;
     }
+    return ended;
 }
 
 void run_tasks(const RunContext& context, RunState& state, int& problems) {
@@ -122,11 +126,11 @@ int command_enable(const RunContext& context) {
         fmt::print(stderr, "No daemons for this host ({}) in config.xml: check <host>\n", context.folders.host);
     }
     const StartedDaemons daemons = start_daemons(context, false);
-    if (!daemons.started.empty()) tell_early_ends(daemons);
+    const int ended = daemons.started.empty() ? 0 : tell_early_ends(daemons);
     std::error_code ignored;
     fs::remove(context.folders.project / "stop_sched", ignored);
     remove_cached_home_page(context);
-    return daemons.problems == 0 ? 0 : 1;
+    return daemons.problems + ended == 0 ? 0 : 1;
 }
 
 int command_cron(const RunContext& context, bool with_daemons) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -64,7 +65,7 @@ std::optional<int> parse_arguments(int argc, const char* const* argv, const std:
         "pid_HOST/NAME.pid and NAME.lock, run_lock_HOST (what runs, should pid_HOST be lost), log_HOST/NAME.log, "
         "run_state_HOST.xml, stop_daemons, stop_sched.");
     line.section("EXIT STATUS",
-                 "0: done. 1: something could not be started, or still runs after --wait.\n"
+                 "0: done. 1: something could not be started, ended within a second, or still runs after --wait.\n"
                  "Of status, for monitoring: 0: enabled, and every daemon that is not disabled runs. 1: that could not "
                  "be told, of this host or another. 2: enabled, but a daemon does not run. 3: disabled.");
     if (const auto status_code = line.parse(argc, argv)) return status_code;
@@ -160,12 +161,22 @@ void prepare_environment(const RunContext& context) {
     ::setenv("BOINC_PROJECT_DIR", context.folders.project.c_str(), 1);
 }
 
+/// As make_project makes it: logs hold volunteers' addresses, and the web server appends to two of them.
+void for_web_server_to_read(const fs::path& folder, std::optional<gid_t> web_group) {
+    // Not every account may give files to that group; it is then the admin's to do (sluice_options --check says so).
+    if (web_group && ::chown(folder.c_str(), static_cast<uid_t>(-1), *web_group) != 0) errno = 0;
+    if (::chmod(folder.c_str(), 02750) != 0) errno = 0;
+}
+
 /// Only what starts or stops something may make one: whoever asks for the status (root, a monitor) is not its owner.
-void make_folders(const RunContext& context) {
+void make_folders(const RunContext& context, const fs::path& upload_dir) {
+    struct stat upload {};
+    const auto web_group = ::stat(upload_dir.c_str(), &upload) == 0 ? std::optional(upload.st_gid) : std::nullopt;
     for (const fs::path& folder : {context.folders.tmp, context.folders.log, context.folders.pid}) {
         std::error_code error;
-        fs::create_directories(folder, error);
+        const bool made = fs::create_directories(folder, error);
         if (error) throw FileError(fmt::format("Can't make the folder {}: {}", folder.string(), error.message()));
+        if (made && folder != context.folders.tmp) for_web_server_to_read(folder, web_group);
     }
     // The web server's account, which writes these too, can't make files that ours may write to.
     for (const char* name : {"scheduler.log", "file_upload_handler.log"}) {
@@ -176,9 +187,9 @@ void make_folders(const RunContext& context) {
     }
 }
 
-int run_locally(Command command, const RunContext& context) {
+int run_locally(Command command, const RunContext& context, const fs::path& upload_dir) {
     if (command == Command::kStatus) return command_status(context);
-    make_folders(context);
+    make_folders(context, upload_dir);
     const auto lock = RunLock::try_take(context.folders.pid / ("start.lock." + context.folders.host));
     const bool cron = command == Command::kCron || command == Command::kCronTasks;
     if (!lock) {
@@ -209,7 +220,7 @@ int run(int argc, const char* const* argv) {
     if (starts) refuse_root("bin/start", project);
     const RunContext context = make_context(arguments, read.config, read.entries);
     if (arguments.command != Command::kStatus) prepare_environment(context);
-    int status = run_locally(arguments.command, context);
+    int status = run_locally(arguments.command, context, read.config.upload_dir);
     if (arguments.command == Command::kStatus && !read.whole) status = 1;
     if (!same_host(read.config.host, context.folders.host)) return status;
     const bool remote_fine = run_on_other_hosts(context, read.config.ssh_exec, {name, argv + 1, argv + argc});

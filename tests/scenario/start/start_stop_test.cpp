@@ -150,14 +150,6 @@ TEST_F(StartTest, AMissingProgramIsToldAndLeavesNothingBehind) {
     EXPECT_EQ(run_program("stop").status, 0);
 }
 
-TEST_F(StartTest, ADaemonThatEndsAtOnceIsTold) {
-    script("broken", "echo 'wrong password' >&2; exit 1");
-    config("<daemons><daemon><cmd>broken</cmd></daemon></daemons>");
-    EXPECT_THAT(run_program("start").err, AllOf(HasSubstr("'broken' has ended already"), HasSubstr("broken.log")));
-    EXPECT_THAT(text_of(log_dir() / "broken.log"), HasSubstr("wrong password"));
-    EXPECT_EQ(run_program("stop").status, 0);
-}
-
 TEST_F(StartTest, AShellAndWhatItRunsEndTogether) {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>napper | cat &gt; ../piped</cmd><use_shell>1</use_shell></daemon></daemons>");
