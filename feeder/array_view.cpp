@@ -160,14 +160,15 @@ std::string dump_text(const ArrayView& view) {
     const JobArrayStats& s = view.stats;
     std::string text = fmt::format(
         "job array {}: {}\n{}\nslots: {} of {} present, {} claimed, {} empty\nmemory: {:.1f} MB, {:.1f} of {:.1f} MB of cold data in use\n"
-        "claims lost to another scheduler: {}; slots given back after their owner's death: {}\n",
+        "claims lost to another scheduler: {}; slots given back after their owner's death: {}; claims that no scheduler "
+        "of ours writes, mended: {}\n",
         view.segment,
         !view.current ? "CLOSED"
         : s.ready     ? "ready"
                       : "not ready",
         feeder_line(view), s.present, s.slots, s.claimed, s.empty, static_cast<double>(s.segment_bytes) / 1e6,
         static_cast<double>(s.doc_bytes_used) / 1e6, static_cast<double>(s.doc_bytes_total) / 1e6, s.claims_lost,
-        s.reclaimed);
+        s.reclaimed, s.mended);
     text += tables_text(view);
     text += fmt::format("{:>5} {:12} {:>10} {:>10} {:>8} {:>5} {:>8} {:>5} {:>8} {:>6} {:>6}\n", "slot", "app", "WU ID",
                         "result ID", "batch", "size", "priority", "HR", "age (s)", "infeas", "passed");
@@ -205,6 +206,7 @@ std::string array_json(const ArrayView& view) {
         {"segment_bytes", s.segment_bytes},
         {"claims_lost", s.claims_lost},
         {"reclaimed", s.reclaimed},
+        {"mended", s.mended},
         {"tables",
          {{"generation", s.table_generation},
           {"platforms", view.tables->platforms.size()},

@@ -131,6 +131,34 @@ TEST_F(ArrayTest, FourThousandSlotsTakeOneTwentiethOfUpstreamsMemory) {
     EXPECT_LT(static_cast<double>(feeder->stats().segment_bytes), allowed);
 }
 
+TEST_F(ArrayTest, WhatIsRemovedTakesNoMemoryThoughAnIdleSchedulerHasItMapped) {
+    const auto scheduler_of = [&] { return SchedulerArray::attach(name_); };
+    for (const bool killed : {false, true}) {
+        auto feeder = create(100);
+        for (Id id = 1; id <= 100; ++id)
+            ASSERT_TRUE(feeder->publish(static_cast<std::uint32_t>(id - 1), job_of(id), doc_of(id, 20000)));
+        const auto idle = scheduler_of();
+        ASSERT_TRUE(idle->tables());
+        const int fd = ::open(content_file(name_).c_str(), O_RDONLY | O_CLOEXEC);
+        ASSERT_GE(fd, 0);
+        struct stat full {
+        }, freed{};
+        ASSERT_EQ(::fstat(fd, &full), 0);
+        EXPECT_GT(full.st_blocks * 512, 100 * 20000);
+        if (killed) {  // the next feeder does it: this one's name is still there
+            feeder.reset();
+            feeder = create(1);
+        } else {
+            feeder->close_and_remove();
+        }
+        ASSERT_EQ(::fstat(fd, &freed), 0);
+        ::close(fd);
+        EXPECT_LT(freed.st_blocks * 512, 20000) << (killed ? "killed" : "ended");
+        EXPECT_FALSE(idle->current());
+        if (killed) feeder->close_and_remove();
+    }
+}
+
 TEST_F(ArrayTest, TablesAreSwappedWhole) {
     const auto feeder = create(1);
     const auto scheduler = SchedulerArray::attach(name_);

@@ -202,6 +202,10 @@ TEST_F(FeederTurns, ViewsShowTheArray) {
     const std::string json = array_json(view);
     EXPECT_THAT(json, HasSubstr("\"result_id\": 2"));
     EXPECT_THAT(json, HasSubstr("\"shape\""));
+    auto damaged = view;
+    damaged.stats.mended = 17;
+    EXPECT_THAT(dump_text(damaged), HasSubstr("no scheduler of ours writes, mended: 17"));
+    EXPECT_THAT(array_json(damaged), HasSubstr("\"mended\": 17"));
 }
 
 }  // namespace

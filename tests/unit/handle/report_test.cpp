@@ -148,14 +148,17 @@ TEST(Report, ErrorsAreStoredAsInvalid) {
     request.more = result_element(r.name,
                                   "<exit_status>-185</exit_status><state>3</state><app_version_num>100"
                                   "</app_version_num><final_peak_working_set_size>50000000.4"
-                                  "</final_peak_working_set_size>");
+                                  "</final_peak_working_set_size><final_peak_swap_size>60000000.6"
+                                  "</final_peak_swap_size><final_peak_disk_usage>70000000.5</final_peak_disk_usage>");
     w.send(request);
     const Result& after = w.db.results[r.id];
     EXPECT_EQ(after.outcome, Outcome::kClientError);
     EXPECT_EQ(after.validate_state, ValidateState::kInvalid);
     EXPECT_EQ(after.client_state, ClientState::kComputeError);
     EXPECT_EQ(after.exit_status, -185);
-    EXPECT_EQ(after.peak_working_set_size, 5e7);
+    EXPECT_EQ(after.peak_working_set_size, 5e7) << "whole bytes, as upstream stores them";
+    EXPECT_EQ(after.peak_swap_size, 60000001);
+    EXPECT_EQ(after.peak_disk_usage, 7e7);
 }
 
 TEST(Report, WithoutAQuotaAnErrorDoesNotStopTheHost) {
