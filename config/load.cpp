@@ -12,6 +12,7 @@
 #include "config/config_element.h"
 #include "config/option_table.h"
 #include "config/resolve.h"
+#include "sluice/base/address_range.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
@@ -105,12 +106,14 @@ void store_weights(const Source& source, const OptionRow& row, const ConfigEleme
     }
 }
 
-/// Upstream logs a bad expression and goes on without it.
-bool is_valid_pattern(const std::string& pattern) {
+/// Why an element of a list can't be used; nullptr: it can. Upstream logs a bad expression and goes on without it.
+const char* what_it_is_not(const OptionRow& row, const std::string& pattern) {
+    if (row.tag == "trusted_proxy")
+        return AddressRange::parse(trim(pattern)) ? nullptr : "an address (192.0.2.7, 10.0.0.0/8)";
     regex_t compiled;
-    if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) return false;
+    if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) return "a regular expression";
     regfree(&compiled);
-    return true;
+    return nullptr;
 }
 
 /// <x/> of a number, and a mode without digits, say nothing: the default stays. <x></x> of a number is 0.
@@ -135,10 +138,10 @@ void store(const Source& source, const ConfigElement& element, LoadedConfig& loa
         return;
     }
     if (!element.children.empty()) bad_value(source, element, "holds other elements; it " + allowed_values(*row));
-    if (std::holds_alternative<std::vector<std::string> ProjectConfig::*>(row->member) &&
-        !is_valid_pattern(element.text)) {
-        loaded.warnings.push_back(fmt::format("{}: <{}>{}</{}> is not a regular expression and is ignored", source.name,
-                                              element.name, element.text, element.name));
+    const bool listed = std::holds_alternative<std::vector<std::string> ProjectConfig::*>(row->member);
+    if (const char* what = listed ? what_it_is_not(*row, element.text) : nullptr) {
+        loaded.warnings.push_back(fmt::format("{}: <{}>{}</{}> is not {} and is ignored", source.name, element.name,
+                                              element.text, element.name, what));
         return;
     }
     const bool is_flag = std::holds_alternative<bool ProjectConfig::*>(row->member);

@@ -171,6 +171,8 @@ struct ProjectConfig {
     std::int64_t max_request_bytes = std::int64_t{64} << 20;
     std::int64_t max_trickle_bytes_per_day = std::int64_t{16} << 20;  ///< of a host; 0: no limit
     int max_new_hosts_per_day = 10000;                                ///< of an account; 0: no limit
+    std::int64_t max_process_memory = 0;                              ///< loaded: never 0
+    std::vector<std::string> trusted_proxy;                           ///< addresses, or ADDRESS/BITS
 
     // Logging.
     int sched_debug_level = 3;

@@ -84,6 +84,9 @@ void resolve_config(const fs::path& project, LoadedConfig& loaded) {
     config.sched_debug_level = std::clamp(config.sched_debug_level, 1, 4);
     config.fuh_debug_level = std::clamp(config.fuh_debug_level, 1, 4);
     if (config.fuh_set_completed_permission == 0) config.fuh_set_completed_permission = -1;
+    // A request takes twice its size at most; the rest is for a project's tables.
+    constexpr std::int64_t kProgram = std::int64_t{512} << 20;
+    if (config.max_process_memory == 0) config.max_process_memory = kProgram + 4 * config.max_request_bytes;
     if (config.no_amd_k6) config.ban_cpu.emplace_back("AMD.*\t.*Family 5 Model 8 Stepping 0");
 }
 

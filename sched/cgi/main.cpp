@@ -70,7 +70,7 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
         "resident scheduler and runs none of its own: the web server's account then needs no config.xml, password or "
         "key.\nPROJECT/stop_sched: while it exists, clients are told to "
         "come back later.\nPROJECT/debug_sched: while it exists, the last request and reply of each host are left "
-        "in the current folder.\nPROJECT/config.xml and the files beside it are read again when they change.");
+        "in <debug_req_reply_dir>, else the current folder.\nPROJECT/config.xml and the files beside it are read again when they change.");
     line.section(
         "SIGNALS",
         "TERM: as CGI ends at once. As FastCGI program TERM and INT end it when the request that is being served "

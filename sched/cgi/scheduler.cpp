@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "client_address.h"
 #include "config/db_settings.h"
@@ -17,6 +18,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/match/policies.h"
@@ -26,6 +28,8 @@ namespace sluice {
 namespace {
 
 constexpr double kDelayWithoutConfig = 3600;
+/// Mode of copies of requests and logs: they hold account keys and volunteers' addresses.
+constexpr int kNotForAll = 0640;
 
 /// The folders below `folder`, where files come and go, and the files called `name` (any, if empty) in them.
 void watch_contents(const fs::path& folder, std::string_view name, std::vector<fs::path>& files) {
@@ -61,8 +65,11 @@ std::vector<fs::path> other_files(const fs::path& project, const fs::path& key_d
     return files;
 }
 
-std::string remote_address(const Gateway& gateway) {
-    return client_address(gateway.variable("REMOTE_ADDR"), gateway.variable("HTTP_X_FORWARDED_FOR"));
+std::vector<AddressRange> proxies_of(const ProjectConfig& config) {
+    std::vector<AddressRange> proxies;
+    for (const std::string& text : config.trusted_proxy)
+        if (const auto range = AddressRange::parse(text)) proxies.push_back(*range);
+    return proxies;
 }
 
 DbSettings impatient(DbSettings settings) {
@@ -78,12 +85,14 @@ struct Scheduler::Loaded {
           files(load_project_files(config)),
           params(match_params(config)),
           limits(request_limits(config)),
+          proxies(proxies_of(config)),
           db(impatient(db_settings(config))),
           stores(db) {}
     ProjectConfig config;
     ProjectFiles files;
     MatchParams params;
     RequestLimits limits;
+    std::vector<AddressRange> proxies;
     Database db;
     MysqlRpcStores stores;
 };
@@ -136,6 +145,7 @@ void Scheduler::load() {
         if (config_is_new(project_, clock_.now_sec())) log_problems(read);
         ProjectConfig config = std::move(read.config);
         require_database(config);
+        limit_memory(static_cast<std::uint64_t>(config.max_process_memory));
         log_set_level(static_cast<LogLevel>(std::clamp(config.sched_debug_level, 1, 4)));
         watched_.watch(other_files(project_, config.key_dir));
         load_problem_ = messages::kNoKeyFile;
@@ -153,6 +163,11 @@ void Scheduler::load() {
 std::string Scheduler::early(const std::string& message) const {
     return write_early_reply(message, loaded_ ? loaded_->config.maintenance_delay : kDelayWithoutConfig,
                              loaded_ && loaded_->config.ended);
+}
+
+std::string Scheduler::remote_address(const Gateway& gateway) const {
+    return client_address(gateway.variable("REMOTE_ADDR"), gateway.variable("HTTP_X_FORWARDED_FOR"),
+                          loaded_ ? std::span<const AddressRange>(loaded_->proxies) : std::span<const AddressRange>());
 }
 
 void Scheduler::log_headers(const Gateway& gateway) const {
@@ -174,7 +189,7 @@ void Scheduler::keep_copy(const char* kind, std::string_view text) {
     const fs::path file =
         fs::path(loaded_->config.debug_req_reply_dir) / fmt::format("{}_{}_sched_{}.xml", ::getpid(), requests_, kind);
     try {
-        write_file_atomically(file, text);
+        write_file_atomically(file, text, kNotForAll);
     } catch (const Error& e) {
         log_critical("debug_req_reply_dir: {}", e.what());
     }
@@ -190,23 +205,26 @@ void Scheduler::keep_log() {
     const fs::path file =
         fs::path(loaded_->config.debug_req_reply_dir) / fmt::format("{}_{}_sched.log", ::getpid(), requests_);
     try {
-        write_file_atomically(file, lines);
+        write_file_atomically(file, lines, kNotForAll);
     } catch (const Error& e) {
         log_critical("debug_req_reply_dir: {}", e.what());
     }
 }
 
-/// PROJECT/debug_sched: while it exists, the last pair of each host is left in the current folder (cgi-bin).
+/// PROJECT/debug_sched: while it exists, the last pair of each host is left in <debug_req_reply_dir>, or else in the
+/// current folder (cgi-bin), where the web server's account can't write in a project that is set up well.
 void Scheduler::leave_in_folder(std::string_view request, std::string_view reply) {
     const ParsedRequest parsed = parse_request(request, loaded_ ? loaded_->limits : RequestLimits{});
     const SchedulerRequest who = parsed.request.value_or(SchedulerRequest{});
     for (const auto& [kind, text] : {std::pair{"request", request}, std::pair{"reply", reply}}) {
-        const std::string file = fmt::format("sched_{}_{:06}_{:06}", kind, who.hostid, who.rpc_seqno);
+        const fs::path folder = loaded_ ? loaded_->config.debug_req_reply_dir : "";
+        const std::string file = folder / fmt::format("sched_{}_{:06}_{:06}", kind, who.hostid, who.rpc_seqno);
         try {
-            write_file_atomically(file, text);
+            write_file_atomically(file, text, kNotForAll);
             log_debug("Found debug_sched, so writing {}", file);
         } catch (const Error& e) {
-            log_critical("Found debug_sched, but can't write {}: {}", file, e.what());
+            log_critical("Found debug_sched, but can't write {}: {}; name a folder with <debug_req_reply_dir>", file,
+                         e.what());
         }
     }
 }
@@ -218,6 +236,11 @@ SchedulerArray& Scheduler::job_array() {
         array_->set_test_hook(test_hook());
     }
     return *array_;
+}
+
+std::string Scheduler::cant_answer(const std::exception& why) const {
+    log_critical("request not handled: {}", why.what());
+    return early("Server error: try again later");
 }
 
 std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestText& request) {
@@ -255,8 +278,7 @@ std::string Scheduler::answer(const Gateway& gateway, const RequestText& request
         const bool absent = dynamic_cast<const FeederNotRunning*>(&e) != nullptr;
         return early(absent ? messages::kFeederNotRunning : messages::kCantAttachShmem);
     } catch (const std::exception& e) {
-        log_critical("{}", e.what());
-        return early("Server error: try again later");
+        return cant_answer(e);
     }
 }
 
@@ -272,6 +294,17 @@ void Scheduler::refresh() {
 }
 
 void Scheduler::serve(Gateway& gateway) {
+    try {
+        serve_request(gateway);
+    } catch (const std::bad_alloc& e) {  // <max_process_memory>
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        for (char rest[4096]; gateway.read(rest, sizeof rest, until).bytes > 0;) {
+        }
+        gateway.write(cant_answer(e));
+    }
+}
+
+void Scheduler::serve_request(Gateway& gateway) {
     if (options_.batch) return serve_stream(gateway);
     refresh();
     const auto held = gateway.held();

@@ -32,6 +32,7 @@ class Scheduler {
   private:
     struct Loaded;  // what depends on config.xml
 
+    void serve_request(Gateway& gateway);
     void load();
     void refresh();
     void open_log();
@@ -43,6 +44,8 @@ class Scheduler {
     /// The reply to one request text.
     std::string answer(const Gateway& gateway, const RequestText& request);
     std::string answer_with_jobs(const Gateway& gateway, const RequestText& request);
+    std::string cant_answer(const std::exception& why) const;
+    std::string remote_address(const Gateway& gateway) const;
     SchedulerArray& job_array();
     std::string early(const std::string& message) const;
     void log_headers(const Gateway& gateway) const;

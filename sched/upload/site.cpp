@@ -5,6 +5,7 @@
 #include "config/load.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/process.h"
 
 namespace sluice::upload {
 namespace {
@@ -44,6 +45,7 @@ std::optional<NotReady> Site::load() {
         log_critical("{}", e.what());
         return NotReady{"can't parse config file"};
     }
+    limit_memory(static_cast<std::uint64_t>(config.max_process_memory));
     if (config.fuh_debug_level >= 1 && config.fuh_debug_level <= 4)
         log_set_level(static_cast<LogLevel>(config.fuh_debug_level));
     settings_ = settings_of(config, variety_);

@@ -1,8 +1,10 @@
 #include "sluice/base/process.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -45,6 +47,23 @@ ProcessId this_process() {
     const auto stat = read_stat(pid);
     if (!stat) throw Error("Can't read /proc/self/stat: is /proc mounted?");
     return {pid, stat->start_ticks};
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLUICE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SLUICE_SANITIZED 1
+#endif
+#endif
+
+void limit_memory([[maybe_unused]] std::uint64_t bytes) {
+#ifndef SLUICE_SANITIZED
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+    limit.rlim_cur = std::min<rlim_t>(bytes, limit.rlim_max);
+    ::setrlimit(RLIMIT_DATA, &limit);
+#endif
 }
 
 bool is_alive(const ProcessId& process) {

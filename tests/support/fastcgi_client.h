@@ -28,15 +28,16 @@ class FastcgiSocket {
 
     /// What the program printed on stdout for this request.
     std::string request(const std::map<std::string, std::string>& params, const std::string& body) const {
-        const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (::connect(fd, reinterpret_cast<const sockaddr*>(&address_), sizeof address_) != 0)
-            throw std::runtime_error("can't connect");
         std::string out = record(1, std::string("\0\1\0\0\0\0\0\0", 8));  // begin, role responder
         std::string pairs;
         for (const auto& [name, value] : params) pairs += length(name.size()) + length(value.size()) + name + value;
         out += record(4, pairs) + record(4, "");
         for (std::size_t at = 0; at < body.size(); at += 60000) out += record(5, body.substr(at, 60000));
         out += record(5, "");
+        // Not before all is at hand: libfcgi closes a connection on which nothing comes for two seconds.
+        const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (::connect(fd, reinterpret_cast<const sockaddr*>(&address_), sizeof address_) != 0)
+            throw std::runtime_error("can't connect");
         for (std::size_t at = 0; at < out.size();) {
             const ssize_t n = ::send(fd, out.data() + at, out.size() - at, MSG_NOSIGNAL);
             if (n <= 0) break;

@@ -14,4 +14,8 @@ ProcessId this_process();
 /// False only with proof: no such pid, a zombie, or another start time.
 bool is_alive(const ProcessId& process);
 
+/// From now on this process can't hold more private memory (allocations then fail; what is mapped shared does not
+/// count): a fault in it does not take the machine with it. Without effect under sanitizers, which map terabytes.
+void limit_memory(std::uint64_t bytes);
+
 }  // namespace sluice

@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/support/peak_memory.h"
 #include "tests/support/scheduler_world.h"
 
 namespace sluice::test {
@@ -103,18 +104,6 @@ class Connection {
     int fd_;
     bool connected_ = false;
 };
-
-/// VmHWM, bytes.
-std::size_t peak_memory(pid_t pid) {
-    std::ifstream in(fmt::format("/proc/{}/status", pid));
-    for (std::string word; in >> word;)
-        if (word == "VmHWM:") {
-            std::size_t kilobytes = 0;
-            in >> kilobytes;
-            return kilobytes * 1024;
-        }
-    return 0;
-}
 
 class FrontDoor : public testing::Test {
   protected:
@@ -242,6 +231,31 @@ TEST_F(FrontDoor, OfAStrangersRequestTheBeginningIsKept) {
     EXPECT_THAT(ask(request("<x>" + std::string(60u << 20, 'x') + "</x>").text()), HasSubstr("<userid>1</userid>"));
     EXPECT_THAT(ask(request("<x>" + std::string(65u << 20, 'x') + "</x>").text()), HasSubstr("request too large"));
     EXPECT_EQ(world_.number(Sql("SELECT COUNT(*) FROM host")), 1);
+    end_server();
+}
+
+TEST_F(FrontDoor, AKnownAccountsReportTakesTwiceItsSizeAtMost) {
+    serve("1");
+    ASSERT_THAT(ask(request().text()), HasSubstr("<userid>1</userid>"));
+    const std::string log = world_.log();
+    const pid_t worker = std::stoi(log.substr(log.find("[PID=") + 5));
+    constexpr int kJobs = 300;
+    std::string results;
+    for (const std::string& name : world_.add_in_progress(host_, kJobs))
+        results += fmt::format(
+            "<result>\n<name>{}</name>\n<exit_status>0</exit_status>\n<state>5</state>\n<final_cpu_time>1</final_cpu_time>\n"
+            "<stderr_out>{}</stderr_out>\n</result>\n",
+            name, std::string(65000, 'e'));
+    const std::string text = request(results).text();
+    std::string().swap(results);
+    const std::size_t before = peak_memory(worker);
+    EXPECT_THAT(ask(text), HasSubstr("<result_ack>"));
+    EXPECT_EQ(world_.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=5 AND LENGTH(stderr_out)=65000")),
+              kJobs);
+    const std::size_t grown = peak_memory(worker) - before;
+    fmt::print("a report of {} KB: the worker's peak grows by {} KB, {:.2f} of its size\n", text.size() / 1024,
+               grown / 1024, static_cast<double>(grown) / static_cast<double>(text.size()));
+    EXPECT_LE(grown, 2 * text.size() + (8u << 20));
     end_server();
 }
 

@@ -25,6 +25,7 @@ TEST(Debugging, RequestReplyAndLogAreKept) {
         const std::string name = entry.path().filename().string();
         EXPECT_GT(std::stoi(name), 1) << name;
         kept[name.substr(name.find('_'))] = read_file(entry.path()).value();
+        EXPECT_EQ(entry.status().permissions(), fs::perms(0640)) << name << ": account keys and addresses";
     }
     EXPECT_EQ(kept["_1_sched_request.xml"], RequestText{}.text());
     EXPECT_EQ(kept["_1_sched_reply.xml"], reply.text());
@@ -48,6 +49,13 @@ TEST(Debugging, ATriggerFileLeavesPairsInTheCurrentFolder) {
     const ReplyText reply = world.send(r);
     EXPECT_EQ(read_file(world.folder() / "cgi-bin/sched_reply_000001_000012"), reply.text());
     EXPECT_EQ(read_file(world.folder() / "cgi-bin/sched_request_000001_000012"), r.text());
+    EXPECT_EQ(fs::status(world.folder() / "cgi-bin/sched_request_000001_000012").permissions(), fs::perms(0640));
+    fs::create_directories(world.folder() / "kept");
+    world.config("<debug_req_reply_dir>" + (world.folder() / "kept").string() + "</debug_req_reply_dir>");
+    r.seqno = 13;
+    const ReplyText other = world.send(r);
+    EXPECT_EQ(read_file(world.folder() / "kept/sched_reply_000001_000013"), other.text()) << "where it may write";
+    EXPECT_FALSE(fs::exists(world.folder() / "cgi-bin/sched_reply_000001_000013"));
 }
 
 TEST(Debugging, HeadersAndProcesses) {

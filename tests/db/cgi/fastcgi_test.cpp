@@ -138,6 +138,19 @@ TEST_F(FastCgi, TheDatabaseRestartsUnderIt) {
     EXPECT_TRUE(post(of_host(3)).has("<userid>1</userid>")) << world.log();
 }
 
+TEST_F(FastCgi, WhatIsTooMuchForItsMemoryIsToldAndItGoesOn) {
+    world.config("<max_process_memory>50000000</max_process_memory>");
+    world.start_feeder(10);
+    EXPECT_TRUE(post(of_host(1)).has("<userid>1</userid>"));
+    RequestText large = of_host(2);
+    large.more = "<x>" + std::string(60u << 20, 'x') + "</x>\n";
+    EXPECT_TRUE(post(large).has("Server error: try again later"));
+    EXPECT_THAT(world.log(), HasSubstr("request not handled: std::bad_alloc"));
+    EXPECT_TRUE(post(of_host(2)).has("<userid>1</userid>"));
+    world.config("");
+    EXPECT_TRUE(post(large).has("<userid>1</userid>")) << "by default every request that is not too long passes";
+}
+
 class FastCgiSignal : public FastCgi, public ::testing::WithParamInterface<int> {};
 TEST_P(FastCgiSignal, EndsItAfterItsRequest) {
     world.start_feeder(10);

@@ -160,30 +160,56 @@ TEST(Held, TheBeginningCanBeKept) {
     }
 }
 
-TEST(ClientAddress, OnlyAProxyNearbySpeaksForOthers) {
+std::vector<AddressRange> ranges(const std::vector<std::string>& texts) {
+    std::vector<AddressRange> out;
+    for (const std::string& text : texts) out.push_back(AddressRange::parse(text).value());
+    return out;
+}
+
+TEST(ClientAddress, OnlyTheProjectsProxiesSpeakForOthers) {
+    const auto proxies = ranges({"127.0.0.1", "10.1.0.0/16", "2001:db8:5::/48"});
     const struct {
         const char *remote, *forwarded, *address;
     } cases[] = {
         {"198.51.100.7", "", "198.51.100.7"},
         {"198.51.100.7", "203.0.113.9", "198.51.100.7"},
         {"127.0.0.1", "203.0.113.9", "203.0.113.9"},
+        {"127.0.0.2", "203.0.113.9", "127.0.0.2"},
         {"10.1.2.3", "6.6.6.6, 203.0.113.9", "203.0.113.9"},
-        {"172.16.0.1", "203.0.113.9", "203.0.113.9"},
-        {"172.32.0.1", "203.0.113.9", "172.32.0.1"},
-        {"192.168.1.1", " 2001:db8::1 ", "2001:db8::1"},
-        {"192.169.1.1", "203.0.113.9", "192.169.1.1"},
-        {"::1", "203.0.113.9", "203.0.113.9"},
+        {"10.1.2.3", "6.6.6.6, 203.0.113.9, 10.1.9.9,127.0.0.1", "203.0.113.9"},
+        {"10.1.2.3", "10.1.9.9", "10.1.9.9"},
+        {"10.2.2.3", "203.0.113.9", "10.2.2.3"},
+        {"2001:db8:5::1", " 2001:db8::1 ", "2001:db8::1"},
+        {"2001:db8:6::1", "203.0.113.9", "2001:db8:6::1"},
         {"::ffff:127.0.0.1", "203.0.113.9", "203.0.113.9"},
         {"::ffff:198.51.100.7", "203.0.113.9", "::ffff:198.51.100.7"},
-        {"fd00::1", "203.0.113.9", "203.0.113.9"},
-        {"2001:db8::1", "203.0.113.9", "2001:db8::1"},
         {"127.0.0.1", "a\nb", "a?b"},
         {"127.0.0.1", "1.2.3.4,", "127.0.0.1"},
         {"", "", "?.?.?.?"},
-        {"", "203.0.113.9", "203.0.113.9"},
+        {"", "203.0.113.9", "?.?.?.?"},
     };
-    for (const auto& c : cases) EXPECT_EQ(client_address(c.remote, c.forwarded), c.address) << c.remote << c.forwarded;
-    EXPECT_EQ(client_address("127.0.0.1", std::string(5000, 'a')).size(), 254u);
+    for (const auto& c : cases)
+        EXPECT_EQ(client_address(c.remote, c.forwarded, proxies), c.address) << c.remote << c.forwarded;
+    EXPECT_EQ(client_address("127.0.0.1", std::string(5000, 'a'), proxies).size(), 254u);
+    EXPECT_EQ(client_address("127.0.0.1", "203.0.113.9", {}), "127.0.0.1") << "by default nobody does";
+}
+
+TEST(ClientAddress, Ranges) {
+    const struct {
+        const char *range, *address;
+        bool holds;
+    } cases[] = {
+        {"192.0.2.7", "192.0.2.7", true},        {"192.0.2.7", "192.0.2.8", false},
+        {"192.0.2.0/25", "192.0.2.127", true},   {"192.0.2.0/25", "192.0.2.128", false},
+        {"172.16.0.0/12", "172.31.255.1", true}, {"172.16.0.0/12", "172.32.0.1", false},
+        {"0.0.0.0/0", "203.0.113.9", true},      {"0.0.0.0/0", "2001:db8::1", false},
+        {"::/0", "2001:db8::1", true},           {"2001:db8::/32", "2001:db8:ffff::1", true},
+        {"2001:db8::/32", "2001:db9::1", false}, {"::ffff:10.0.0.0/104", "10.9.9.9", true},
+        {"0.0.0.0/0", "somebody", false},
+    };
+    for (const auto& c : cases) EXPECT_EQ(AddressRange::parse(c.range).value().holds(c.address), c.holds) << c.range;
+    for (const char* text : {"", "proxy.example.org", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0/8", "::/129"})
+        EXPECT_FALSE(AddressRange::parse(text)) << text;
 }
 
 }  // namespace

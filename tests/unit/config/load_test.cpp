@@ -274,6 +274,22 @@ TEST(Load, AnEmptyBanBansNobody) {
     EXPECT_THAT(loaded.config.ban_cpu, IsEmpty());
 }
 
+TEST(Load, AProxyThatIsNoAddressIsNotBelieved) {
+    const LoadedConfig loaded = parse(
+        "<trusted_proxy>proxy.example.org</trusted_proxy><trusted_proxy> 10.0.0.0/8 </trusted_proxy>"
+        "<trusted_proxy>10.0.0.0/</trusted_proxy>");
+    EXPECT_THAT(loaded.config.trusted_proxy, ElementsAre("10.0.0.0/8"));
+    EXPECT_THAT(loaded.warnings, ElementsAre(HasSubstr("proxy.example.org</trusted_proxy> is not an address"),
+                                             HasSubstr("<trusted_proxy>10.0.0.0/<")));
+}
+
+TEST(Load, MemoryOfAProcessFollowsTheLongestRequest) {
+    EXPECT_EQ(parse("").config.max_process_memory, (std::int64_t{512} << 20) + 4 * (std::int64_t{64} << 20));
+    EXPECT_EQ(parse("<max_request_bytes>1000000000</max_request_bytes>").config.max_process_memory,
+              (std::int64_t{512} << 20) + 4000000000);
+    EXPECT_EQ(parse("<max_process_memory>123456789</max_process_memory>").config.max_process_memory, 123456789);
+}
+
 TEST(Load, GracePeriodTheLaterTagWins) {
     EXPECT_EQ(parse("<report_grace_period>10</report_grace_period><grace_period_hours>2</grace_period_hours>")
                   .config.report_grace_period,

@@ -33,6 +33,7 @@ std::string other_value(const OptionRow& row) {
     if (std::holds_alternative<DecisionLog ProjectConfig::*>(row.member)) return "nowork";
     const bool is_text = std::holds_alternative<std::string ProjectConfig::*>(row.member) ||
                          std::holds_alternative<std::vector<std::string> ProjectConfig::*>(row.member);
+    if (row.tag == "trusted_proxy") return "2001:db8::/32";
     if (is_text) return "some & <text>";
     if (row.tag == "compat_level") return "1";
     for (const char* number : {"7", "1", "2", "0", "9000"}) {
