@@ -83,7 +83,12 @@ class MysqlRpcResultStore final : public RpcResultStore {
     void detach(Id hostid, std::int64_t now, std::span<const Id> results) override;
 
   private:
-    void store_some_reports(const ReportBatch& batch, std::span<const ReportWrite> some, std::vector<Id>& refused);
+    /// A report in the order of ids; its texts, up to 128 KB each, stay where they are.
+    struct ReportRow {
+        Id id = 0;
+        const ReportWrite* report = nullptr;
+    };
+    void store_some_reports(const ReportBatch& batch, std::span<const ReportRow> some, std::vector<Id>& refused);
     /// Of `ids`, those for which `condition` does not hold, seen with their current values.
     std::vector<Id> not_fulfilling(const std::vector<Id>& ids, const Sql& condition);
     Database& db_;
@@ -179,12 +184,12 @@ void MysqlRpcResultStore::touch_workunits(std::span<const WorkunitTouch> touches
     db_.execute(sql.ids(ids_of(sorted)) << ")");
 }
 
-void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span<const ReportWrite> some,
+void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span<const ReportRow> some,
                                              std::vector<Id>& refused) {
     Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET ");
     const auto number = [&](SqlLiteral column, auto value) {
         sql << column << "=";
-        bulk::by_id(sql, "id", some, value);
+        bulk::by_id(sql, "id", some, [&](const ReportRow& row) { return value(*row.report); });
         sql << ",";
     };
     using W = const ReportWrite&;
@@ -208,17 +213,20 @@ void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span
     if (db_.execute(sql) == static_cast<I>(some.size())) return;
     Sql written("server_state=");
     written << ServerState::kOver << " AND hostid=" << batch.hostid << " AND received_time=" << batch.now;
-    const std::vector<ReportWrite> list(some.begin(), some.end());
+    const std::vector<ReportRow> list(some.begin(), some.end());
     for (const Id id : not_fulfilling(ids_of(list), written)) refused.push_back(id);
 }
 
 std::vector<Id> MysqlRpcResultStore::store_reports(const ReportBatch& batch) {
-    const std::vector<ReportWrite> sorted = by_ascending_id(std::span<const ReportWrite>(batch.results));
+    std::vector<ReportRow> rows;
+    for (const ReportWrite& report : batch.results) rows.push_back({report.id, &report});
+    const std::vector<ReportRow> sorted = by_ascending_id(std::span<const ReportRow>(rows));
     std::vector<Id> refused;
     for (std::size_t next = 0; next < sorted.size();) {
         std::size_t bytes = 0, end = next;
         while (end < sorted.size() && (end == next || bytes < Database::kBulkBytes)) {
-            bytes += 300 + sorted[end].stderr_out.size() + sorted[end].xml_doc_out.size();
+            const ReportWrite& report = *sorted[end].report;
+            bytes += 300 + report.stderr_out.size() + report.xml_doc_out.size();
             ++end;
         }
         store_some_reports(batch, std::span(sorted).subspan(next, end - next), refused);
