@@ -1,40 +1,59 @@
+// The list of jobs that should run, and which of them do (task scheduling).
 #include <algorithm>
 
 #include "sluice/client_policy/policy.h"
-#include "src/client_policy/occupancy.h"
 #include "src/client_policy/priority.h"
+#include "src/client_policy/room.h"
 
 namespace sluice::client {
 namespace {
 
-class JobOrder {
+struct Choice {
+    std::size_t job;
+    bool in_danger = false;  ///< chosen for its deadline
+    bool in_slice = false;   ///< runs, and its time slice is not over
+};
+
+/// The jobs that should run, the most urgent first.
+class JobList {
   public:
-    JobOrder(const State& state, const RoundRobin& forecast)
-        : state_(state), occupancy_(state), priority_(state), chosen_(state.jobs.size()) {
-        const std::size_t lists = state.types.size() * state.projects.size();
-        in_danger_.resize(state.jobs.size());
-        misses_.resize(lists);
+    JobList(const State& state, const RoundRobin& forecast)
+        : state_(state),
+          room_(state),
+          priority_(state, state.rules == Rules::kSeed ? std::vector<bool>(state.projects.size(), true)
+                                                       : projects_with_jobs(state)),
+          chosen_(state.jobs.size()),
+          in_danger_(state.jobs.size()),
+          misses_(state.types.size() * state.projects.size()) {
         for (std::size_t j = 0; j < state.jobs.size(); ++j)
             if (forecast.misses[j]) ++misses_[list_of(state.jobs[j])];
         for (std::size_t j = 0; j < state.jobs.size(); ++j)
             in_danger_[j] = state.rules == Rules::kSeed ? forecast.misses[j] : misses_[list_of(state.jobs[j])] > 0;
     }
 
-    std::vector<std::size_t> run() {
-        for (const std::size_t type : gpus_then_cpu(state_)) by_deadline(type);
-        for (const std::size_t type : gpus_then_cpu(state_)) by_priority(type);
-        return std::move(order_);
+    std::vector<Choice> make() {
+        if (state_.rules == Rules::kSeed) {
+            for (const std::size_t type : gpus_then_cpu(state_)) by_deadline(type);
+            for (const std::size_t type : gpus_then_cpu(state_)) by_priority(type);
+        } else {
+            // The client ends with one type before it begins with the next: what the GPUs run is charged first.
+            for (const std::size_t type : gpus_then_cpu(state_)) by_deadline(type), by_priority(type);
+        }
+        add_unfinished_slices();
+        std::stable_sort(list_.begin(), list_.end(), [&](const Choice& a, const Choice& b) { return urgency(a, b); });
+        return std::move(list_);
     }
 
   private:
     std::size_t list_of(const Job& job) const { return job.type * state_.projects.size() + job.project; }
 
-    void choose(std::size_t j) {
+    bool choose(std::size_t j, bool in_danger) {
         chosen_[j] = true;
-        if (!occupancy_.fits(state_.jobs[j])) return;
-        occupancy_.take(state_.jobs[j]);
+        if (!room_.admits(state_.jobs[j])) return false;
+        room_.reserve(state_.jobs[j]);
         priority_.charge(state_.jobs[j]);
-        order_.push_back(j);
+        list_.push_back({j, in_danger});
+        return true;
     }
 
     void by_deadline(std::size_t type) {
@@ -49,44 +68,94 @@ class JobOrder {
             return x.started != y.started ? x.started : x.remaining < y.remaining;
         });
         for (const std::size_t j : jobs) {
-            if (occupancy_.full(type)) return;
-            if (state_.rules == Rules::kClient && misses_[list_of(state_.jobs[j])]-- <= 0) continue;
-            choose(j);
+            if (room_.full(type)) return;
+            int& left = misses_[list_of(state_.jobs[j])];
+            if (state_.rules == Rules::kClient && left <= 0) continue;
+            if (choose(j, true)) --left;
         }
     }
 
     void by_priority(std::size_t type) {
-        const std::size_t none = state_.jobs.size();
-        while (!occupancy_.full(type)) {
-            std::vector<std::size_t> next(state_.projects.size(), none);
-            for (std::size_t j = 0; j < none; ++j) {
-                if (state_.jobs[j].type != type || chosen_[j]) continue;
-                std::size_t& of_project = next[state_.jobs[j].project];
-                if (of_project == none || starts_before(j, of_project)) of_project = j;
-            }
-            const std::size_t project = priority_.greatest([&](std::size_t p) { return next[p] != none; });
-            if (project == state_.projects.size()) return;
-            choose(next[project]);
+        while (!room_.full(type)) {
+            std::size_t best = state_.jobs.size();
+            for (std::size_t j = 0; j < state_.jobs.size(); ++j)
+                if (state_.jobs[j].type == type && !chosen_[j] && (best == state_.jobs.size() || before(j, best)))
+                    best = j;
+            if (best == state_.jobs.size()) return;
+            choose(best, false);
         }
     }
 
-    /// Though it arrived after `other`.
-    bool starts_before(std::size_t j, std::size_t other) const {
-        return state_.rules == Rules::kClient && state_.jobs[j].started && !state_.jobs[other].started;
+    /// `a` arrived after `b`.
+    bool before(std::size_t a, std::size_t b) const {
+        const Job &x = state_.jobs[a], &y = state_.jobs[b];
+        const double pa = priority_.of(x.project), pb = priority_.of(y.project);
+        if (pa != pb) return pa > pb;
+        const bool client = state_.rules == Rules::kClient;
+        // Of equal priorities: on the CPU the first project, on GPUs whatever arrived first.
+        if (x.project != y.project && !(client && !state_.types[x.type].is_cpu)) return x.project < y.project;
+        return client && x.started && !y.started;
+    }
+
+    void add_unfinished_slices() {
+        for (std::size_t j = 0; j < state_.jobs.size(); ++j) {
+            if (!state_.jobs[j].running || slice_is_over(state_.jobs[j], state_)) continue;
+            const auto listed = std::find_if(list_.begin(), list_.end(), [&](const Choice& c) { return c.job == j; });
+            if (listed != list_.end())
+                listed->in_slice = true;
+            else
+                list_.push_back({j, false, true});
+        }
+    }
+
+    bool urgency(const Choice& a, const Choice& b) const {
+        if (a.in_danger != b.in_danger) return a.in_danger;
+        const Job &x = state_.jobs[a.job], &y = state_.jobs[b.job];
+        const bool x_cpu = state_.types[x.type].is_cpu, y_cpu = state_.types[y.type].is_cpu;
+        if (x_cpu != y_cpu) return y_cpu;
+        if (a.in_slice != b.in_slice) return a.in_slice;
+        // The client begins with the jobs that use most CPUs, lest those of one CPU starve them.
+        return state_.rules == Rules::kClient && x_cpu && x.instances > y.instances;
     }
 
     const State& state_;
-    Occupancy occupancy_;
+    ListRoom room_;
     ProjectPriority priority_;
     std::vector<bool> chosen_, in_danger_;
     std::vector<int> misses_;  ///< of each type and project
-    std::vector<std::size_t> order_;
+    std::vector<Choice> list_;
 };
 
 }  // namespace
 
+bool slice_is_over(const Job& job, const State& state) {
+    const double end = job.running_since + state.time_slice;
+    return state.now > end && job.checkpointed > end;
+}
+
 std::vector<std::size_t> jobs_to_run(const State& state, const RoundRobin& forecast) {
-    return JobOrder(state, forecast).run();
+    RunRoom room(state);
+    std::vector<std::size_t> run;
+    double memory = state.memory;
+    for (const Choice& c : JobList(state, forecast).make()) {
+        const Job& job = state.jobs[c.job];
+        if (!room.admits(job) || (state.memory > 0 && job.memory > memory)) continue;
+        room.take(job);
+        memory -= job.memory;
+        run.push_back(c.job);
+    }
+    return run;
+}
+
+std::vector<Preemption> preemptions(const State& state, const std::vector<std::size_t>& run) {
+    std::vector<Preemption> stopped;
+    for (std::size_t j = 0; j < state.jobs.size(); ++j) {
+        const Job& job = state.jobs[j];
+        if (!job.running || std::find(run.begin(), run.end(), j) != run.end()) continue;
+        const bool kept = state.types[job.type].is_cpu && (state.leave_in_memory || job.checkpointed <= 0);
+        stopped.push_back({j, kept, kept ? 0 : state.now - std::max(job.checkpointed, job.running_since)});
+    }
+    return stopped;
 }
 
 }  // namespace sluice::client

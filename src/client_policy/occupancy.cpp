@@ -16,13 +16,19 @@ bool Occupancy::full(std::size_t type) const { return used_[type] > state_.types
 
 double Occupancy::idle(std::size_t type) const { return std::max(0.0, state_.types[type].instances - used_[type]); }
 
-bool Occupancy::fits(const Job& job) const {
+bool Occupancy::fits_beside(const Job& job, double used) const {
     const ProcessorType& type = state_.types[job.type];
     if (full(job.type)) return false;
-    const double used = type.is_cpu ? std::floor(used_[job.type] + kRounding) : used_[job.type];
     if (type.is_cpu && job.instances <= 1) return true;
     return used + wanted(job) <= type.instances + kRounding;
 }
+
+bool Occupancy::fits(const Job& job) const {
+    const double used = used_[job.type];
+    return fits_beside(job, state_.types[job.type].is_cpu ? std::floor(used + kRounding) : used);
+}
+
+bool Occupancy::may_start(const Job& job) const { return fits_beside(job, std::floor(used_[job.type] + kRounding)); }
 
 void Occupancy::take(const Job& job) {
     used_[job.type] += wanted(job);

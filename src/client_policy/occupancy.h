@@ -14,12 +14,15 @@ class Occupancy {
     /// that GPU jobs use beside their GPU does not count against a CPU job: the client, too, starts one too many rather
     /// than leave a CPU idle.
     bool fits(const Job& job) const;
+    /// The same in the client's simulation, which lets a job start on what fractions of other jobs leave, too.
+    bool may_start(const Job& job) const;
     void take(const Job& job);
     bool full(std::size_t type) const;
     double idle(std::size_t type) const;
 
   private:
     double wanted(const Job& job) const;
+    bool fits_beside(const Job& job, double used) const;
 
     const State& state_;
     std::vector<double> used_;

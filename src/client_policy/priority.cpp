@@ -1,5 +1,7 @@
 #include "src/client_policy/priority.h"
 
+#include <cmath>
+
 #include "sluice/client_policy/policy.h"
 
 namespace sluice::client {
@@ -12,7 +14,7 @@ ProjectPriority::ProjectPriority(const State& state, const std::vector<bool>& pr
         share_sum_ += state.projects[p].resource_share;
     }
     if (rec_sum_ <= 0) rec_sum_ = 1;
-    for (const ProcessorType& t : state.types) processors_ += t.instances;
+    for (const ProcessorType& t : state.types) processors_ += t.instances * t.speed;
 }
 
 ProjectPriority::ProjectPriority(const State& state)
@@ -25,7 +27,9 @@ double ProjectPriority::of(std::size_t project) const {
 }
 
 void ProjectPriority::charge(const Job& job, double seconds) {
-    if (processors_ > 0) rec_[job.project] += (job.instances + job.cpus) / processors_ * rec_sum_ * seconds / 86400;
+    if (processors_ <= 0) return;
+    const double used = job.instances * state_.types[job.type].speed + job.cpus;
+    rec_[job.project] += used / processors_ * rec_sum_ * seconds / 86400;
 }
 
 std::vector<double> priorities(const State& state) {
@@ -33,6 +37,19 @@ std::vector<double> priorities(const State& state) {
     std::vector<double> all;
     for (std::size_t p = 0; p < state.projects.size(); ++p) all.push_back(priority.of(p));
     return all;
+}
+
+double rec_after(double rec, double seconds, double work) {
+    constexpr double kDay = 86400, kHalfLife = 10 * kDay;
+    if (seconds <= 0) return rec;
+    const double forgotten = -std::expm1(-seconds / kHalfLife * std::log(2.0));
+    return rec * (1 - forgotten) + work / (seconds / kDay) * forgotten;
+}
+
+std::vector<bool> projects_with_jobs(const State& state) {
+    std::vector<bool> have(state.projects.size());
+    for (const Job& j : state.jobs) have[j.project] = true;
+    return have;
 }
 
 std::vector<std::size_t> gpus_then_cpu(const State& state) {

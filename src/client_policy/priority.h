@@ -32,6 +32,9 @@ class ProjectPriority {
     double rec_sum_ = 0, share_sum_ = 0, processors_ = 0;
 };
 
+/// Those that have jobs in the queue: the client counts no others when it schedules tasks.
+std::vector<bool> projects_with_jobs(const State& state);
+
 /// The types in the order in which both policies go through them: all others, then the CPU.
 std::vector<std::size_t> gpus_then_cpu(const State& state);
 

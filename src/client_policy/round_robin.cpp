@@ -40,7 +40,11 @@ class Queue {
 
 class Simulation {
   public:
-    explicit Simulation(const State& state) : state_(state), queue_(state), priority_(state) {
+    explicit Simulation(const State& state)
+        : state_(state),
+          queue_(state),
+          priority_(state.rules == Rules::kSeed ? ProjectPriority(state)
+                                                : ProjectPriority(state, projects_with_jobs(state))) {
         result_.types.resize(state.types.size());
         result_.finish.resize(state.jobs.size());
     }
@@ -72,7 +76,9 @@ class Simulation {
                 if (project == state_.projects.size()) break;
                 const auto& jobs = queue_.list(type, project);
                 const std::size_t job = jobs[next[project]];
-                if (!occupancy.fits(state_.jobs[job])) {
+                const bool starts = state_.rules == Rules::kSeed ? occupancy.fits(state_.jobs[job])
+                                                                 : occupancy.may_start(state_.jobs[job]);
+                if (!starts) {
                     next[project] = jobs.size();  // nothing overtakes it
                     continue;
                 }

@@ -7,8 +7,10 @@
 namespace sluice::client {
 namespace {
 
-/// A project without a share is asked when an instance is as good as idle.
+/// A project without a share is asked when an instance is as good as idle. Also the client's least minimum buffer.
 constexpr double kNearlyIdle = 180;
+/// With more jobs on board, the client asks a project for none.
+constexpr std::size_t kManyJobs = 1000;
 
 class WorkFetch {
   public:
@@ -25,34 +27,66 @@ class WorkFetch {
                 if (t != low && (taken[t] || !has_room(t) || only_when_idle(project, t))) continue;
                 request.types[t] = request_of(project, t);
             }
-            if (std::any_of(request.types.begin(), request.types.end(),
-                            [](const TypeRequest& r) { return r.seconds > 0; }))
-                return request;
+            if (asks(request)) return request;
             note(project, taken);
         }
         return std::nullopt;
     }
 
+    std::optional<WorkRequest> piggyback(std::size_t project) {
+        if (!fetchable(project)) return std::nullopt;
+        const std::vector<std::size_t> order = by_priority();
+        WorkRequest request{project, std::vector<TypeRequest>(state_.types.size())};
+        for (std::size_t t = 0; t < state_.types.size(); ++t) {
+            if (!has_room(t) || only_when_idle(project, t)) continue;
+            if (state_.rules == Rules::kSeed && backed_off(project, t)) continue;
+            const auto better = std::find_if(order.begin(), order.end(), [&](std::size_t other) {
+                return other == project || (value_[other] > value_[project] && can_ask(other, t));
+            });
+            if (better == order.end() || *better == project) request.types[t] = request_of(project, t);
+        }
+        return asks(request) ? std::optional(request) : std::nullopt;
+    }
+
   private:
+    static bool asks(const WorkRequest& request) {
+        return std::any_of(request.types.begin(), request.types.end(),
+                           [](const TypeRequest& r) { return r.seconds > 0; });
+    }
+
+    bool fetchable(std::size_t project) const {
+        if (state_.rules == Rules::kSeed) return state_.projects[project].fetchable;
+        const auto jobs =
+            std::count_if(state_.jobs.begin(), state_.jobs.end(), [&](const Job& j) { return j.project == project; });
+        return state_.projects[project].fetchable && static_cast<std::size_t>(jobs) <= kManyJobs;
+    }
+
     /// Fetchable projects, the greatest priority first; work that is queued lowers it by its part of a full buffer.
-    std::vector<std::size_t> by_priority() const {
-        std::vector<bool> fetchable;
+    std::vector<std::size_t> by_priority() {
+        std::vector<bool> can;
         std::vector<std::size_t> order;
         for (std::size_t p = 0; p < state_.projects.size(); ++p) {
-            fetchable.push_back(state_.projects[p].fetchable);
-            if (fetchable.back()) order.push_back(p);
+            can.push_back(fetchable(p));
+            if (can.back()) order.push_back(p);
         }
         const bool all = state_.rules == Rules::kSeed;
-        const ProjectPriority priority = all ? ProjectPriority(state_) : ProjectPriority(state_, fetchable);
-        std::vector<double> value(state_.projects.size());
-        for (const std::size_t p : order) value[p] = priority.of(p);
+        const ProjectPriority priority = all ? ProjectPriority(state_) : ProjectPriority(state_, can);
+        value_.assign(state_.projects.size(), 0);
+        for (const std::size_t p : order) value_[p] = priority.of(p);
         double processors = 0;
-        for (const ProcessorType& t : state_.types) processors += t.instances;
+        for (const ProcessorType& t : state_.types) processors += t.instances * t.speed;
         const double full = processors * state_.max_buffer();
         if (full > 0)
-            for (const Job& j : state_.jobs) value[j.project] -= j.remaining * (j.instances + j.cpus) / full;
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return value[a] > value[b]; });
+            for (const Job& j : state_.jobs)
+                value_[j.project] -= j.remaining * (j.instances * state_.types[j.type].speed + j.cpus) / full;
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return value_[a] > value_[b]; });
         return order;
+    }
+
+    /// Saturated for less than this, a type starts a request.
+    double min_buffer() const {
+        return state_.rules == Rules::kSeed ? state_.work_buf_min : std::max(state_.work_buf_min, kNearlyIdle);
     }
 
     bool backed_off(std::size_t project, std::size_t type) const {
@@ -78,7 +112,7 @@ class WorkFetch {
     /// The first type that starts a request to the project; the number of types if none does.
     std::size_t type_that_is_low(std::size_t project, std::vector<bool>& taken) const {
         for (std::size_t t = 0; t < state_.types.size(); ++t)
-            if (can_ask(project, t) && forecast_.types[t].saturated < state_.work_buf_min) return t;
+            if (can_ask(project, t) && forecast_.types[t].saturated < min_buffer()) return t;
         note(project, taken);
         return state_.types.size();
     }
@@ -86,7 +120,7 @@ class WorkFetch {
     TypeRequest request_of(std::size_t project, std::size_t type) const {
         const Forecast& f = forecast_.types[type];
         if (state_.projects[project].resource_share <= 0) {
-            return f.idle_instances > 0 ? TypeRequest{1, 1} : TypeRequest{};
+            return {1, f.idle_instances};  // a job for each idle one
         }
         TypeRequest request{f.shortfall, f.idle_instances};
         if (state_.rules == Rules::kClient)
@@ -116,12 +150,17 @@ class WorkFetch {
 
     const State& state_;
     const RoundRobin& forecast_;
+    std::vector<double> value_;  ///< of each fetchable project
 };
 
 }  // namespace
 
 std::optional<WorkRequest> work_to_fetch(const State& state, const RoundRobin& forecast) {
     return WorkFetch(state, forecast).decide();
+}
+
+std::optional<WorkRequest> work_to_piggyback(const State& state, const RoundRobin& forecast, std::size_t project) {
+    return WorkFetch(state, forecast).piggyback(project);
 }
 
 }  // namespace sluice::client

@@ -1,5 +1,7 @@
 #pragma once
 // When a client speaks to a project, and what becomes of late jobs (seed 001; measured on boinc-client 7.20.5).
+#include <vector>
+
 #include "sluice/client_policy/state.h"
 
 namespace sluice::client {
@@ -23,5 +25,16 @@ bool is_abandoned(const Job& job, double now);
 /// The latest time at which a job that ended at `finished` is reported: at once where its deadline is less than a day
 /// away (or less than the minimum buffer, if that is longer), otherwise within an hour, but not later than that moment.
 double report_by(double finished, double deadline, double work_buf_min);
+
+/// A job that is done and uploaded.
+struct Finished {
+    double at = 0;             ///< clock of `now`
+    double deadline = 0;       ///< clock of `now`
+    bool immediately = false;  ///< its project wants it at once (<report_immediately/>)
+};
+
+/// Whether a project is contacted only to report its jobs: one is due (report_by), or wanted at once, or there are 64.
+/// Whenever it is contacted for another reason, all are reported too.
+bool must_report(const std::vector<Finished>& jobs, double now, double work_buf_min);
 
 }  // namespace sluice::client

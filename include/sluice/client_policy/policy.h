@@ -35,11 +35,28 @@ std::vector<double> busy_times(const State& state, const std::vector<bool>& miss
 /// others.
 std::vector<double> priorities(const State& state);
 
+/// REC after `seconds` in which the project's jobs did `work` (in any unit, the same for all projects): it halves in
+/// ten days, and nears the work of a day.
+double rec_after(double rec, double seconds, double work);
+
 /// The jobs to run now, in the order in which they are chosen: for each type but the CPU jobs in danger by deadline,
 /// the same for the CPU; then the others for each type by the priority of their projects, at last the CPU's. Each
 /// choice charges a copy of REC with an hour. In danger, by the seed, are the jobs that miss; by the client, as many
-/// jobs of a project as miss, those with the earliest deadlines.
+/// jobs of a project as miss, those with the earliest deadlines. A job that runs keeps its place until its time slice
+/// is over, but makes way for jobs in danger; jobs that leave too little memory are passed over.
 std::vector<std::size_t> jobs_to_run(const State& state, const RoundRobin& forecast);
+
+/// A running job has had its slice, and has written a checkpoint after the slice's end.
+bool slice_is_over(const Job& job, const State& state);
+
+struct Preemption {
+    std::size_t job = 0;
+    bool in_memory = false;  ///< stays there: the volunteer wishes it, or it never wrote a checkpoint; never a GPU job
+    double lost = 0;         ///< seconds of work since the last checkpoint that it has to do again
+};
+
+/// What becomes of the running jobs that `run` leaves out.
+std::vector<Preemption> preemptions(const State& state, const std::vector<std::size_t>& run);
 
 struct TypeRequest {
     double seconds = 0;    ///< 0: this type is not asked for
@@ -56,5 +73,10 @@ struct WorkRequest {
 /// type that is not saturated until max_buffer, unless a project with greater priority could be asked for it, even if
 /// this one is backed off for it. A project's queued work lowers its priority.
 std::optional<WorkRequest> work_to_fetch(const State& state, const RoundRobin& forecast);
+
+/// What is asked of `project` in an RPC that takes place for another reason: every type that is not saturated until
+/// max_buffer, unless a project with greater priority could be asked for it. By the client's rules also types for
+/// which the project is backed off.
+std::optional<WorkRequest> work_to_piggyback(const State& state, const RoundRobin& forecast, std::size_t project);
 
 }  // namespace sluice::client

@@ -15,6 +15,7 @@ enum class Rules {
 struct ProcessorType {
     bool is_cpu = false;   ///< at most one type is
     double instances = 1;  ///< how many the client may use, more than 0
+    double speed = 1;      ///< of one instance, in CPUs: by it REC counts
 };
 
 struct Project {
@@ -33,6 +34,12 @@ struct Job {
     double remaining = 0;  ///< seconds of run time that are left
     double deadline = 0;   ///< clock of `now`
     bool started = false;
+
+    // What a simulated client also knows of its jobs; the defaults leave out the rules that need it.
+    bool running = false;
+    double running_since = 0;  ///< start of its current time slice (clock of `now`), of a running job
+    double checkpointed = 0;   ///< its last checkpoint (clock of `now`); 0: none yet
+    double memory = 0;         ///< bytes of its working set; of a job that has not started, its bound
 };
 
 struct State {
@@ -41,6 +48,9 @@ struct State {
     double work_buf_additional = 0;  ///< seconds
     double on_frac = 1;              ///< part of the time in which the client computes, more than 0, at most 1
     Rules rules = Rules::kClient;
+    double time_slice = 3600;      ///< seconds that a job runs before others may have its turn
+    double memory = 0;             ///< bytes that jobs may use together; 0: no limit
+    bool leave_in_memory = false;  ///< the volunteer's wish for jobs that are pre-empted
     std::vector<ProcessorType> types;
     std::vector<Project> projects;
     std::vector<Job> jobs;  ///< in the order of their arrival

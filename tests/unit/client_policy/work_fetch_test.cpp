@@ -76,8 +76,55 @@ TEST(WorkFetch, AProjectWithoutAShareIsAskedForIdleInstancesOnly) {
     State s = cpu_state(2);
     s.projects[0].resource_share = 0;
     EXPECT_EQ(fetch(s)->types[0].seconds, 1);
+    EXPECT_EQ(fetch(s)->types[0].instances, 2);
     s.jobs = {a_job(500), a_job(500)};
     EXPECT_FALSE(fetch(s));
+}
+
+TEST(WorkFetch, TheClientFetchesBelowThreeMinutesWhateverTheMinimum) {
+    State s = cpu_state(1);
+    s.work_buf_min = 0;
+    s.jobs = {a_job(170)};
+    EXPECT_EQ(fetch(s)->types[0].seconds, 830);
+    s.jobs[0].remaining = 190;
+    EXPECT_FALSE(fetch(s));
+    s.rules = Rules::kSeed;
+    s.jobs[0].remaining = 1;
+    EXPECT_FALSE(fetch(s));
+}
+
+TEST(WorkFetch, AThousandJobsAreEnoughOfOneProject) {
+    State s = cpu_state(1);
+    s.jobs.assign(1001, a_job(0.01));
+    EXPECT_FALSE(fetch(s));
+    s.jobs.pop_back();
+    EXPECT_TRUE(fetch(s));
+    s.jobs.push_back(a_job(0.01));
+    s.rules = Rules::kSeed;
+    EXPECT_TRUE(fetch(s));
+}
+
+TEST(Piggyback, OfTheProjectWithTheGreatestPriorityForTheType) {
+    State s = cpu_state(1);
+    s.projects = {Project{100, 10, true, {0}}, Project{100, 90, true, {0}}};
+    s.jobs = {a_job(1500)};  // not low, so that nothing is fetched for its own sake
+    const RoundRobin forecast = round_robin(s);
+    EXPECT_FALSE(work_to_fetch(s, forecast));
+    EXPECT_EQ(work_to_piggyback(s, forecast, 0)->types[0].seconds, 500);
+    EXPECT_FALSE(work_to_piggyback(s, forecast, 1)) << "the first could be asked";
+    s.projects[0].fetchable = false;
+    EXPECT_EQ(work_to_piggyback(s, forecast, 1)->types[0].seconds, 500);
+    EXPECT_FALSE(work_to_piggyback(s, forecast, 0));
+    s.jobs[0].remaining = 2001;
+    EXPECT_FALSE(work_to_piggyback(s, round_robin(s), 1)) << "the buffer is full";
+}
+
+TEST(Piggyback, OfABackedOffTypeOnlyByTheRealClient) {
+    State s = cpu_state(1);
+    s.projects[0].backoff_until = {s.now + 100};
+    EXPECT_EQ(work_to_piggyback(s, round_robin(s), 0)->types[0].seconds, 2000);
+    s.rules = Rules::kSeed;
+    EXPECT_FALSE(work_to_piggyback(s, round_robin(s), 0));
 }
 
 TEST(Backoff, DoublesToADayAndIsClearedByAJob) {
