@@ -33,7 +33,7 @@ class Names {
         if (found == places_.end()) throw InputError(place, "there is no " + kind_ + " \"" + name + "\"");
         return found->second;
     }
-    const std::string& operator[](std::size_t i) const { return names_[i]; }
+    const std::vector<std::string>& list() const { return names_; }
     std::size_t size() const { return names_.size(); }
 
   private:
@@ -42,7 +42,8 @@ class Names {
     std::map<std::string, std::size_t> places_;
 };
 
-struct ClientFile {
+/// What is being read.
+struct Reading {
     client::State state;
     Names types{"resource"}, projects{"project"}, jobs{"job"};
 };
@@ -51,7 +52,7 @@ double number_or(const Object& o, std::string_view name, double otherwise, json:
     return o.has(name) ? o.number(name, range) : otherwise;
 }
 
-void read_types(const Object& document, ClientFile& file) {
+void read_types(const Object& document, Reading& file) {
     for (const Object& o : document.objects("resources")) {
         o.only({"type", "instances"});
         file.types.add(o, "type");
@@ -62,7 +63,7 @@ void read_types(const Object& document, ClientFile& file) {
         throw InputError("resources", "the CPU is there twice");
 }
 
-void read_projects(const Object& document, ClientFile& file) {
+void read_projects(const Object& document, Reading& file) {
     for (const Object& o : document.objects("projects")) {
         o.only({"name", "resource_share", "rec", "fetchable", "backoff"});
         file.projects.add(o, "name");
@@ -80,7 +81,7 @@ void read_projects(const Object& document, ClientFile& file) {
     }
 }
 
-void read_jobs(const Object& document, ClientFile& file) {
+void read_jobs(const Object& document, Reading& file) {
     for (const Object& o : document.objects("jobs")) {
         o.only({"name", "project", "type", "instances", "cpus", "remaining", "deadline", "started"});
         file.jobs.add(o, "name");
@@ -98,23 +99,6 @@ void read_jobs(const Object& document, ClientFile& file) {
     }
 }
 
-ClientFile read(const Object& document) {
-    document.only({"now", "work_buf_min", "work_buf_additional", "on_frac", "rules", "resources", "projects", "jobs"});
-    ClientFile file;
-    client::State& s = file.state;
-    s.now = document.number("now", kTime);
-    s.work_buf_min = document.number("work_buf_min", kTime);
-    s.work_buf_additional = document.number("work_buf_additional", kTime);
-    s.on_frac = number_or(document, "on_frac", 1, {1e-6, 1});
-    const std::string rules = document.has("rules") ? document.text("rules") : "client";
-    if (rules != "client" && rules != "seed") throw InputError("rules", "must be \"client\" or \"seed\"");
-    s.rules = rules == "seed" ? client::Rules::kSeed : client::Rules::kClient;
-    read_types(document, file);
-    read_projects(document, file);
-    read_jobs(document, file);
-    return file;
-}
-
 Json fetch_json(const ClientFile& file, const client::RoundRobin& forecast) {
     const auto request = client::work_to_fetch(file.state, forecast);
     if (!request) return Json();
@@ -127,8 +111,24 @@ Json fetch_json(const ClientFile& file, const client::RoundRobin& forecast) {
 
 }  // namespace
 
-std::string client_decisions(const Object& document) {
-    const ClientFile file = read(document);
+ClientFile read_client_json(const Object& document) {
+    document.only({"now", "work_buf_min", "work_buf_additional", "on_frac", "rules", "resources", "projects", "jobs"});
+    Reading file;
+    client::State& s = file.state;
+    s.now = document.number("now", kTime);
+    s.work_buf_min = document.number("work_buf_min", kTime);
+    s.work_buf_additional = document.number("work_buf_additional", kTime);
+    s.on_frac = number_or(document, "on_frac", 1, {1e-6, 1});
+    const std::string rules = document.has("rules") ? document.text("rules") : "client";
+    if (rules != "client" && rules != "seed") throw InputError("rules", "must be \"client\" or \"seed\"");
+    s.rules = rules == "seed" ? client::Rules::kSeed : client::Rules::kClient;
+    read_types(document, file);
+    read_projects(document, file);
+    read_jobs(document, file);
+    return {std::move(file.state), file.types.list(), file.projects.list(), file.jobs.list()};
+}
+
+std::string client_decisions(const ClientFile& file) {
     const client::RoundRobin forecast = client::round_robin(file.state);
     const std::vector<double> busy = client::busy_times(file.state, forecast.misses);
     const std::vector<double> priority = client::priorities(file.state);
@@ -149,6 +149,14 @@ std::string client_decisions(const Object& document) {
                 {"run", std::move(run)}, {"fetch", fetch_json(file, forecast)}}
                .dump(2) +
            "\n";
+}
+
+std::string client_decisions(const std::string& file) {
+    const std::string text = json::text_of(file);
+    const auto first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+    const bool xml = first != std::string::npos && text[first] == '<';
+    return client_decisions(xml ? read_client_state(file, text)
+                                : read_client_json(json::parse(text, file == "-" ? "standard input" : file)));
 }
 
 }  // namespace sluice

@@ -2,11 +2,13 @@
 // What `sluice_sim client` does: the state of a client in, what its policies decide out.
 #include <string>
 
-#include "sluice/json/input.h"
+#include "client_file.h"
 
 namespace sluice {
 
-/// `document`: see sluice_sim --help. Returns the decisions as JSON. Throws json::InputError.
-std::string client_decisions(const json::Object& document);
+/// The decisions as JSON.
+std::string client_decisions(const ClientFile& file);
+/// The same of a file, "-" for standard input: JSON, or a client_state.xml. Throws FileError, json::InputError.
+std::string client_decisions(const std::string& file);
 
 }  // namespace sluice

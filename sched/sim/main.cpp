@@ -14,7 +14,9 @@ constexpr const char* kDescription =
     "\"resources\": [{\"type\": \"CPU\" or a GPU's, \"instances\"}], \"projects\": [{\"name\", \"resource_share\" (default "
     "100), \"rec\" (default 0), \"fetchable\" (default true), \"backoff\": {type: time}}], \"jobs\" in the order of their "
     "arrival: [{\"name\", \"project\", \"type\", \"instances\" (default 1), \"cpus\" (of GPU jobs, default 0), \"remaining\": "
-    "seconds of run time, \"deadline\": time, \"started\" (default false)}]}. deadline and backoff are in the clock of now.\n\n"
+    "seconds of run time, \"deadline\": time, \"started\" (default false)}]}. deadline and backoff are in the clock of now. "
+    "Instead of STATE.json it may be the client_state.xml of a boinc-client 7, at the moment when that was written; preferences "
+    "are read from global_prefs.xml, global_prefs_override.xml and cc_config.xml in the same folder.\n\n"
     "The result: {\"wrr\": {type: {\"shortfall\", \"idle_instances\", \"saturated\"}}, \"deadline_miss\": [names], \"edf\": "
     "{type: {\"busy\"}}, \"priority\": {project: number}, \"run\": [names, in the order chosen], \"fetch\": {\"project\", "
     "\"types\": {type: {\"seconds\", \"instances\"}}} or null}. Times are seconds from now; shortfall is in instance-seconds.";
@@ -29,7 +31,7 @@ int main(int argc, char** argv) {
     if (const auto status = line.parse(argc, argv)) return *status;
     if (words.size() != 2 || words[0] != "client") return line.fail("give: client STATE.json");
     return sluice::tool_main({"sluice_sim", 2}, [&] {
-        std::fputs(sluice::client_decisions(sluice::json::parse_file(words[1])).c_str(), stdout);
+        std::fputs(sluice::client_decisions(words[1]).c_str(), stdout);
         return 0;
     });
 }

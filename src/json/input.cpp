@@ -171,11 +171,13 @@ Object parse(const std::string& text, const std::string& name) {
     return {std::move(document), root, "input"};
 }
 
-Object parse_file(const std::string& file) {
-    if (file == "-") return parse(all_of(stdin), "standard input");
-    const auto text = read_file(file, kMaxBytes);
+std::string text_of(const std::string& file) {
+    if (file == "-") return all_of(stdin);
+    auto text = read_file(file, kMaxBytes);
     if (!text) throw FileError(file + ": there is no such file");
-    return parse(*text, file);
+    return std::move(*text);
 }
+
+Object parse_file(const std::string& file) { return parse(text_of(file), file == "-" ? "standard input" : file); }
 
 }  // namespace sluice::json

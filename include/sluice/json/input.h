@@ -66,7 +66,9 @@ class Object {
 /// `text` must be one JSON object without doubled fields; `name` stands in complaints about its syntax.
 /// At most 64 levels deep.
 Object parse(const std::string& text, const std::string& name);
-/// The file's content; "-" is standard input. Throws FileError, InputError.
+/// The file's content; "-" is standard input. Throws FileError, InputError (more than 256 MB).
+std::string text_of(const std::string& file);
+/// text_of, parsed.
 Object parse_file(const std::string& file);
 
 }  // namespace sluice::json

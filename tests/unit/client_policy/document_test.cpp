@@ -19,7 +19,7 @@ std::string decisions(std::string text, std::string_view from = "", std::string_
         replace_all(text, from, to);
     }
     try {
-        return client_decisions(json::parse(text, "file"));
+        return client_decisions(read_client_json(json::parse(text, "file")));
     } catch (const json::InputError& e) {
         return e.what();
     }
