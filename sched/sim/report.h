@@ -1,0 +1,11 @@
+#pragma once
+// report.html: what a run gave, on one page without scripts that loads nothing.
+#include <string>
+
+#include "fleet_result.h"
+
+namespace sluice::sim {
+
+std::string report_html(const FleetResult& result);
+
+}  // namespace sluice::sim
