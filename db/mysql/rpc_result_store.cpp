@@ -76,7 +76,7 @@ class MysqlRpcResultStore final : public RpcResultStore {
 
     std::vector<KnownResult> load(const ResultQuery& query) override;
     std::vector<LostJob> lost_jobs(std::span<const Id> results) override;
-    std::vector<SendableFacts> facts(const FactsQuery& query) override;
+    std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
     void touch_workunits(std::span<const WorkunitTouch> touches) override;
     std::vector<Id> store_reports(const ReportBatch& batch) override;
     std::vector<Id> send(const SendBatch& batch) override;
@@ -109,7 +109,7 @@ std::vector<KnownResult> MysqlRpcResultStore::load(const ResultQuery& query) {
     return known;
 }
 
-std::vector<SendableFacts> MysqlRpcResultStore::facts(const FactsQuery& query) {
+std::vector<WorkunitFacts> MysqlRpcResultStore::facts(const FactsQuery& query) {
     if (query.results.empty()) return {};
     Sql sql(
         "SELECT r.id,r.workunitid,r.server_state,r.name,r.xml_doc_in,w.error_mask,w.canonical_resultid,w.hr_class,"
@@ -124,18 +124,18 @@ std::vector<SendableFacts> MysqlRpcResultStore::facts(const FactsQuery& query) {
         sql << "0";
     sql << " FROM result r JOIN workunit w ON w.id=r.workunitid WHERE r.id IN (";
     Rows rows = db_.query(sql.ids(query.results) << ")");
-    std::unordered_map<Id, SendableFacts> found;
+    std::unordered_map<Id, WorkunitFacts> found;
     while (rows.next()) {
-        SendableFacts f{rows.i64(0),  rows.i64(1),  true,         rows.code<ServerState>(2),
+        WorkunitFacts f{rows.i64(0),  rows.i64(1),  true,         rows.code<ServerState>(2),
                         rows.i32(5),  rows.i64(6),  rows.i32(7),  rows.i64(8),
                         rows.i32(9),  rows.i64(10), rows.i32(11), rows.i32(12),
                         rows.text(3), rows.text(4)};
         found.emplace(f.result_id, std::move(f));
     }
-    std::vector<SendableFacts> facts;
+    std::vector<WorkunitFacts> facts;
     for (const Id id : query.results) {
         const auto it = found.find(id);
-        facts.push_back(it == found.end() ? SendableFacts{} : it->second);
+        facts.push_back(it == found.end() ? WorkunitFacts{} : it->second);
         facts.back().result_id = id;
     }
     return facts;

@@ -139,9 +139,9 @@ DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request)
     return o;
 }
 
-std::vector<SendableFacts> JudgedAsUnsent::facts(const FactsQuery& query) {
-    std::vector<SendableFacts> all = store_.facts(query);
-    for (SendableFacts& f : all) {
+std::vector<WorkunitFacts> JudgedAsUnsent::facts(const FactsQuery& query) {
+    std::vector<WorkunitFacts> all = store_.facts(query);
+    for (WorkunitFacts& f : all) {
         if (result_.id == 0 || f.result_id != result_.id) continue;
         f.server_state = ServerState::kUnsent;
         // It does not stand in its own way where it was sent.

@@ -64,7 +64,7 @@ class JudgedAsUnsent final : public RpcResultStore {
     JudgedAsUnsent(RpcResultStore& store, const KnownResult& result) : store_(store), result_(result) {}
     std::vector<KnownResult> load(const ResultQuery& query) override { return store_.load(query); }
     std::vector<LostJob> lost_jobs(std::span<const Id> results) override { return store_.lost_jobs(results); }
-    std::vector<SendableFacts> facts(const FactsQuery& query) override;
+    std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
     void touch_workunits(std::span<const WorkunitTouch>) override;
     std::vector<Id> store_reports(const ReportBatch&) override;
     std::vector<Id> send(const SendBatch&) override;

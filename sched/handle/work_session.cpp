@@ -43,26 +43,7 @@ std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
     query.count_user = rpc_.config.one_result_per_user_per_wu;
     query.count_host = rpc_.config.one_result_per_host_per_wu && !rpc_.new_host();
     for (const JobSummary& job : jobs) query.results.push_back(job.result_id);
-    std::vector<WorkunitFacts> facts;
-    for (SendableFacts& f : rpc_.services.stores.results.facts(query)) {
-        WorkunitFacts w;
-        w.result_id = f.result_id;
-        w.workunit_id = f.workunit_id;
-        w.found = f.found;
-        w.server_state = f.server_state;
-        w.error_mask = f.error_mask;
-        w.canonical_resultid = f.canonical_resultid;
-        w.hr_class = f.hr_class;
-        w.app_version_id = f.app_version_id;
-        w.transitioner_flags = f.transitioner_flags;
-        w.transition_time = f.transition_time;
-        w.results_of_user = f.results_of_user;
-        w.results_of_host = f.results_of_host;
-        w.result_name = std::move(f.result_name);
-        w.result_xml_doc_in = std::move(f.result_xml_doc_in);
-        facts.push_back(std::move(w));
-    }
-    return facts;
+    return rpc_.services.stores.results.facts(query);
 }
 
 /// More than all lost jobs of a host can take: one that was "not needed" would be timed out.

@@ -204,11 +204,11 @@ std::vector<LostJob> FakeRpcResultStore::lost_jobs(std::span<const Id> results) 
     return jobs;
 }
 
-std::vector<SendableFacts> FakeRpcResultStore::facts(const FactsQuery& query) {
+std::vector<WorkunitFacts> FakeRpcResultStore::facts(const FactsQuery& query) {
     db_.enter("results.facts");
-    std::vector<SendableFacts> facts;
+    std::vector<WorkunitFacts> facts;
     for (const Id id : query.results) {
-        SendableFacts& f = facts.emplace_back();
+        WorkunitFacts& f = facts.emplace_back();
         f.result_id = id;
         const auto r = db_.results.find(id);
         if (r == db_.results.end()) continue;

@@ -101,7 +101,7 @@ class FakeRpcResultStore final : public RpcResultStore {
     explicit FakeRpcResultStore(FakeDb& db) : db_(db) {}
     std::vector<KnownResult> load(const ResultQuery& query) override;
     std::vector<LostJob> lost_jobs(std::span<const Id> results) override;
-    std::vector<SendableFacts> facts(const FactsQuery& query) override;
+    std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
     void touch_workunits(std::span<const WorkunitTouch> touches) override;
     std::vector<Id> store_reports(const ReportBatch& batch) override;
     std::vector<Id> send(const SendBatch& batch) override;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/model/records.h"
+#include "sluice/model/workunit_facts.h"
 
 namespace sluice {
 
@@ -40,20 +41,6 @@ struct LostJob {
     Workunit workunit;
 };
 
-/// What the database says now of a job that is about to be sent.
-struct SendableFacts {
-    Id result_id = 0, workunit_id = 0;
-    bool found = false;  ///< result and workunit exist
-    ServerState server_state = ServerState::kUnsent;
-    int error_mask = 0;
-    Id canonical_resultid = 0;
-    int hr_class = 0;
-    Id app_version_id = 0;
-    int transitioner_flags = 0;
-    std::int64_t transition_time = 0;
-    int results_of_user = 0, results_of_host = 0;
-    std::string result_name, result_xml_doc_in;
-};
 struct FactsQuery {
     std::vector<Id> results;  ///< ids
     Id userid = 0, hostid = 0;
@@ -110,7 +97,7 @@ class RpcResultStore {
     virtual std::vector<KnownResult> load(const ResultQuery& query) = 0;
     virtual std::vector<LostJob> lost_jobs(std::span<const Id> results) = 0;
     /// In the order asked.
-    virtual std::vector<SendableFacts> facts(const FactsQuery& query) = 0;
+    virtual std::vector<WorkunitFacts> facts(const FactsQuery& query) = 0;
 
     virtual void touch_workunits(std::span<const WorkunitTouch> touches) = 0;
     /// Only results that are in progress or timed out and not received meanwhile; the ids that were not written.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/model/job_summary.h"
+#include "sluice/model/workunit_facts.h"
 
 namespace sluice {
 
@@ -39,22 +40,6 @@ class JobPool {
     /// This host, limits apart, can't take the PRESENT job it read: for rotation and the starvation report. A sample:
     /// at most Matcher::kMaxPassedOverNotes a scan, and what fails a slow check.
     virtual void note_passed_over(const PoolRef&) {}
-};
-
-/// What the database says now of a job on the shortlist: slow checks are pure functions of this.
-struct WorkunitFacts {
-    Id result_id = 0, workunit_id = 0;
-    bool found = false;  ///< result and workunit exist
-    ServerState server_state = ServerState::kUnsent;
-    int error_mask = 0;
-    Id canonical_resultid = 0;
-    int hr_class = 0;
-    Id app_version_id = 0;  ///< homogeneous app version commitment
-    int transitioner_flags = 0;
-    std::int64_t transition_time = 0;
-    int results_of_user = 0, results_of_host = 0;  ///< other instances of this workunit with this user / on this host
-    // what dispatch needs to write the reply
-    std::string result_name, result_xml_doc_in;
 };
 
 /// Loads the facts of a whole shortlist in one statement; same order as `jobs`. Matcher::match() calls it mostly

@@ -350,7 +350,7 @@ TEST_F(RpcStoresContract, FactsOfAShortlist) {
     same_on_both([](RpcStores s) {
         std::string out;
         for (const bool count : {true, false})
-            for (const SendableFacts& f : s.results.facts({{30, 10, 999, 20}, 1, 2, count, count}))
+            for (const WorkunitFacts& f : s.results.facts({{30, 10, 999, 20}, 1, 2, count, count}))
                 out += fmt::format("{} {} {} {} {} {} {} {}; ", f.result_id, f.found, f.workunit_id,
                                    static_cast<int>(f.server_state), f.transition_time, f.results_of_user,
                                    f.results_of_host, f.result_name);
