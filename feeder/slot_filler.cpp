@@ -4,9 +4,9 @@
 #include <functional>
 #include <map>
 
-#include "feeder/job_summary_of.h"
 #include "feeder/slot_plan.h"
 #include "sluice/base/log.h"
+#include "sluice/match/job_summary_of.h"
 
 namespace sluice {
 namespace {
@@ -135,8 +135,9 @@ void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& ch
     if (fate == Fate::kGood) {
         Placement& p = choice.placements.emplace_back();
         p.slot = pick.slot;
-        p.job = job_summary_of(*job, config_.reliable_on_priority, static_cast<std::int64_t>(now));
-        p.doc = slot_doc_of(*job);
+        p.job =
+            job_summary_of(job->workunit, job->result, config_.reliable_on_priority, static_cast<std::int64_t>(now));
+        p.doc = {job->workunit.name, job->workunit.xml_doc, job->workunit.keywords, job->result.name};
         pick.candidate.row.priority = job->result.priority;
         p.held = {pick.candidate,
                   now,

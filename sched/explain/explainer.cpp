@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "feeder/job_summary_of.h"
 #include "live_project.h"
 #include "project_state.h"
 #include "sluice/base/error.h"
+#include "sluice/match/job_summary_of.h"
 
 namespace sluice {
 namespace {
@@ -80,8 +80,9 @@ void Explainer::find_job(DryJobPool& pool, Report& report) {
         return;
     }
     pool.show_only(-1);
-    pool.add_outsider(job_summary_of(report.job->job, project.config.reliable_on_priority, clock.now_sec()),
-                      slot_doc_of(report.job->job));
+    const auto& [result, w] = report.job->job;
+    pool.add_outsider(job_summary_of(w, result, project.config.reliable_on_priority, clock.now_sec()),
+                      {w.name, w.xml_doc, w.keywords, result.name});
     if (report.job->result.server_state != ServerState::kUnsent)
         report.notes.push_back("the job is judged as if it were unsent");
 }

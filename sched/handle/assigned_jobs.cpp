@@ -13,6 +13,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/signing.h"
+#include "sluice/match/job_summary_of.h"
 #include "sluice/xml/result_template.h"
 
 namespace sluice {
@@ -72,7 +73,7 @@ bool send_one(Rpc& rpc, WorkSession& session, const AssignedJob& job, JobOrigin 
         return false;
     }
     Chosen chosen;
-    if (const Verdict v = session.matcher().consider(summary_of(job.workunit, result), origin, chosen); !v) {
+    if (const Verdict v = session.matcher().consider(job_summary_of(job.workunit, result), origin, chosen); !v) {
         debug(rpc, "[assign] [WU#{}] assignment {} not sent: {}", job.workunit.id, job.assignment.id,
               reason_name(v.reason));
         return false;

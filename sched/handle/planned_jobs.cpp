@@ -62,34 +62,6 @@ std::optional<PlannedJob> finished(const Rpc& rpc, PlannedJob job, std::int64_t 
 
 }  // namespace
 
-JobSummary summary_of(const Workunit& w, const Result& result) {
-    JobSummary j;
-    j.result_id = result.id;
-    j.workunit_id = w.id;
-    j.app_id = static_cast<std::int32_t>(w.appid);
-    j.batch = static_cast<std::int32_t>(w.batch);
-    j.rsc_fpops_est = w.rsc_fpops_est;
-    j.rsc_fpops_bound = w.rsc_fpops_bound;
-    j.rsc_memory_bound = w.rsc_memory_bound;
-    j.rsc_disk_bound = w.rsc_disk_bound;
-    j.rsc_bandwidth_bound = w.rsc_bandwidth_bound;
-    j.delay_bound = clamp_to_int32(w.delay_bound);
-    j.report_deadline = clamp_to_int32(result.report_deadline);
-    j.priority = clamp_to_int32(result.priority);
-    j.wu_priority = clamp_to_int32(w.priority);
-    j.hr_class = w.hr_class;
-    j.app_version_id = static_cast<std::int32_t>(w.app_version_id);
-    j.app_version_num = w.app_version_num;
-    j.size_class = static_cast<std::int16_t>(w.size_class);
-    j.target_nresults =
-        static_cast<std::int16_t>(std::clamp(w.target_nresults, 0, int{std::numeric_limits<std::int16_t>::max()}));
-    if (const std::string buda = buda_app_name(w.xml_doc); !buda.empty()) {
-        j.is_buda = 1;
-        j.buda_app_hash = file_name_hash(buda.data(), buda.size());
-    }
-    return j;
-}
-
 std::optional<PlannedJob> plan_pool_job(const Rpc& rpc, const Chosen& chosen) {
     auto document = rpc.services.pool.document(chosen.ref);
     if (!document) return std::nullopt;

@@ -3,9 +3,6 @@
 
 namespace sluice {
 
-/// The summary that matching reads, made from rows (jobs that do not come from the job array).
-JobSummary summary_of(const Workunit& workunit, const Result& result);
-
 /// A job of the pool as the reply carries it; nullopt: its documents can't be sent (logged).
 std::optional<PlannedJob> plan_pool_job(const Rpc& rpc, const Chosen& chosen);
 /// A job known by its rows. `report_deadline`: what the client is told.

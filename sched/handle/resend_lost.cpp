@@ -10,6 +10,7 @@
 #include "sched/rpc/messages.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
+#include "sluice/match/job_summary_of.h"
 
 namespace sluice {
 namespace {
@@ -73,7 +74,7 @@ std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, con
     why = "its deadline has passed";
     if (bounds.front() <= 0) return std::nullopt;
     for (const std::int64_t bound : bounds) {
-        JobSummary summary = summary_of(job.workunit, job.result);
+        JobSummary summary = job_summary_of(job.workunit, job.result);
         summary.delay_bound = clamp_to_int32(bound);
         const Verdict v = session.matcher().consider(summary, JobOrigin::kResend, chosen);
         why = reason_name(v.reason);

@@ -33,7 +33,7 @@ ALLOWED.update({
     # programs
     "cgi": FLOW + ["handle"],
     "relay": ["cgi"],  # only what passes between the two; it links none of the libraries
-    "explain": FLOW + ["handle", "feeder"],  # feeder: a job that is not in the array, as it would stand there
+    "explain": FLOW + ["handle"],
     "tune": FLOW + ["handle", "explain"],
     "sim": FLOW + ["handle", "feeder", "daemons", "client_policy"],
     "tests": FLOW + ["client_policy", "sim", "handle", "feeder", "upload", "daemons", "cgi", "explain", "tune", "tests"],

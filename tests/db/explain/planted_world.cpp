@@ -7,8 +7,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "feeder/job_summary_of.h"
 #include "sluice/db/catalogue_store.h"
+#include "sluice/match/job_summary_of.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/paths.h"
 #include "tests/support/segment_files.h"
@@ -47,9 +47,9 @@ void fill(SchedulerWorld& world, int reliable_on_priority, const Planted& plante
     std::uint32_t slot = 0;
     for (const auto& [id, r] : now.results) {
         if (r.server_state != ServerState::kUnsent) continue;
-        const UnsentJob job{r, now.workunits.at(r.workunitid)};
-        ASSERT_TRUE(world.array().publish(slot++, job_summary_of(job, reliable_on_priority, std::time(nullptr)),
-                                          slot_doc_of(job)));
+        const Workunit& w = now.workunits.at(r.workunitid);
+        ASSERT_TRUE(world.array().publish(slot++, job_summary_of(w, r, reliable_on_priority, std::time(nullptr)),
+                                          {w.name, w.xml_doc, w.keywords, r.name}));
     }
 }
 

@@ -7,12 +7,12 @@
 #include "feeder/census_reader.h"
 #include "feeder/command.h"
 #include "feeder/hr_quota.h"
-#include "feeder/job_summary_of.h"
 #include "feeder/picker.h"
 #include "feeder/reclaim.h"
 #include "feeder/slot_plan.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/match/job_summary_of.h"
 #include "tests/support/fixed_rng.h"
 #include "tests/support/temp_dir.h"
 
@@ -263,7 +263,7 @@ TEST(JobSummaryOf, TakesEverythingThatASchedulerNeeds) {
     w.xml_doc =
         "<file_info><name>in_1</name><nbytes>100</nbytes><sticky/></file_info>\n<file_info><name>in_2</name><nbytes>7</nbytes></file_info>"
         "<file_info><sticky/><name>in_3</name><nbytes>1e6</nbytes></file_info><workunit><buda_app_name>worker</buda_app_name></workunit>";
-    JobSummary job = job_summary_of(from, 0, 1000);
+    JobSummary job = job_summary_of(w, from.result, 0, 1000);
     EXPECT_EQ(job.result_id, 5);
     EXPECT_EQ(job.workunit_id, 6);
     EXPECT_EQ(job.app_id, 2);
@@ -290,11 +290,11 @@ TEST(JobSummaryOf, TakesEverythingThatASchedulerNeeds) {
     EXPECT_EQ(job.is_buda, 1);
     EXPECT_EQ(job.buda_app_hash, file_name_hash("worker", 6));
     EXPECT_EQ(job.need_reliable, 0);
-    EXPECT_EQ(job_summary_of(from, 20, 0).need_reliable, 1);
-    EXPECT_EQ(job_summary_of(from, 21, 0).need_reliable, 0);
+    EXPECT_EQ(job_summary_of(w, from.result, 20, 0).need_reliable, 1);
+    EXPECT_EQ(job_summary_of(w, from.result, 21, 0).need_reliable, 0);
     w.xml_doc = "<file_info><name>open";
     w.delay_bound = std::int64_t{1} << 40;
-    job = job_summary_of(from, 0, 0);
+    job = job_summary_of(w, from.result, 0, 0);
     EXPECT_EQ(job.n_input_files, 0);
     EXPECT_EQ(job.delay_bound, 2147483647);
 }

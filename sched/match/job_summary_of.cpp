@@ -1,9 +1,10 @@
-#include "feeder/job_summary_of.h"
+#include "sluice/match/job_summary_of.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "sluice/base/text.h"
+#include "sluice/match/buda.h"
 #include "sluice/xml/reader.h"
 
 namespace sluice {
@@ -61,9 +62,9 @@ void read_workunit_xml(const std::string& text, JobSummary& job) {
         ++sticky_files;
     }
     job.n_input_files = static_cast<std::uint8_t>(std::min(sticky_files, 255));
-    if (const auto app = find_element(text, "buda_app_name"); app && !app->empty()) {
+    if (const std::string app = buda_app_name(text); !app.empty()) {
         job.is_buda = 1;
-        job.buda_app_hash = file_name_hash(app->data(), app->size());
+        job.buda_app_hash = file_name_hash(app.data(), app.size());
     }
 }
 
@@ -74,9 +75,7 @@ std::int16_t clamp_to_int16(int v) {
 
 }  // namespace
 
-JobSummary job_summary_of(const UnsentJob& from, int reliable_on_priority, std::int64_t now) {
-    const Result& r = from.result;
-    const Workunit& w = from.workunit;
+JobSummary job_summary_of(const Workunit& w, const Result& r, int reliable_on_priority, std::int64_t time_added) {
     JobSummary job;
     job.result_id = r.id;
     job.workunit_id = w.id;
@@ -94,7 +93,7 @@ JobSummary job_summary_of(const UnsentJob& from, int reliable_on_priority, std::
     job.hr_class = w.hr_class;
     job.app_version_id = clamp_to_int32(w.app_version_id);
     job.app_version_num = w.app_version_num;
-    job.time_added = clamp_to_int32(now);
+    job.time_added = clamp_to_int32(time_added);
     job.create_time = clamp_to_int32(r.create_time);
     job.size_class = clamp_to_int16(w.size_class);
     job.target_nresults = clamp_to_int16(w.target_nresults);
@@ -102,10 +101,6 @@ JobSummary job_summary_of(const UnsentJob& from, int reliable_on_priority, std::
     read_keywords(w.keywords, job);
     read_workunit_xml(w.xml_doc, job);
     return job;
-}
-
-SlotDoc slot_doc_of(const UnsentJob& job) {
-    return {job.workunit.name, job.workunit.xml_doc, job.workunit.keywords, job.result.name};
 }
 
 }  // namespace sluice

@@ -1,0 +1,14 @@
+#pragma once
+#include <cstdint>
+
+#include "sluice/model/job_summary.h"
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+/// A job's rows as matching sees them, whether the feeder puts it into the array or the job comes from elsewhere (sent
+/// again, assigned: no `time_added`). `reliable_on_priority` as in config.xml (0 = off).
+JobSummary job_summary_of(const Workunit& workunit, const Result& result, int reliable_on_priority = 0,
+                          std::int64_t time_added = 0);
+
+}  // namespace sluice
