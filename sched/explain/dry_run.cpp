@@ -40,24 +40,10 @@ class Recorder final : public Trace {
     std::vector<JudgedJob> jobs;
 };
 
-/// The cgi's stages but for the host's lock (a file) and all that comes after the decision. Null: none ended the RPC.
-using StageFn = Stage (*)(Rpc&);
-constexpr StageFn kStages[] = {authenticate, read_host, update_host, record_results, hand_out_work};
-
-StageFn run_stages(Rpc& rpc, double* seconds_of_last = nullptr) {
-    for (const StageFn stage : kStages) {
-        const auto began = std::chrono::steady_clock::now();
-        if (stage(rpc) == Stage::kReply) return stage;
-        if (seconds_of_last != nullptr)
-            *seconds_of_last = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    }
-    return nullptr;
-}
-
 /// Whether the array was searched, and if not, what stood before.
-Search search_of(Rpc& rpc, const Screening& screening, double* seconds_of_decision = nullptr) {
+Search search_of(Rpc& rpc, const Screening& screening) {
     if (screening.finished) return ended_by_screening(screening);
-    if (run_stages(rpc, seconds_of_decision) == &authenticate) return ended_by_account(rpc);
+    run_stages(rpc, true);
     return rpc.decision.search;
 }
 
@@ -131,7 +117,9 @@ DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request)
     const Screening screening = screen_client(services, request);
     Rpc rpc(services, request, screening);
     DryDecision o;
-    o.search = search_of(rpc, screening, &o.seconds);
+    const auto began = std::chrono::steady_clock::now();
+    o.search = search_of(rpc, screening);
+    o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     o.stats = std::move(rpc.decision.stats);
     for (const PlannedJob& job : rpc.jobs)
         if (job.origin == PlannedJob::Origin::kPool)

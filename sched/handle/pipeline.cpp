@@ -17,14 +17,6 @@ namespace {
 constexpr double kTooLongDelay = 3600;
 constexpr int kDecisions = 4;  ///< a decision that was overtaken is made anew, at most this often in all
 
-constexpr Stage (*kStages[])(Rpc&) = {authenticate,   lock_host,     read_host,        update_host,
-                                      record_results, hand_out_work, exchange_messages};
-
-/// Why a stage ended the RPC before jobs were looked for.
-Search ended_by(Stage (*stage)(Rpc&), const Rpc& rpc) {
-    return stage == lock_host ? Search::kHostBusy : ended_by_account(rpc);
-}
-
 /// Claims never outlive a decision.
 struct ClaimsGuard {
     RpcJobPool& pool;
@@ -43,12 +35,7 @@ std::optional<SchedulerReply> decide_once(RpcServices& services, const Scheduler
     Rpc rpc(services, request, screening);
     rpc.overtaken = overtaken;
     ClaimsGuard guard{services.pool};
-    Stage next = Stage::kContinue;
-    for (const auto stage : kStages)
-        if ((next = stage(rpc)) == Stage::kReply) {
-            rpc.decision.search = ended_by(stage, rpc);
-            break;
-        }
+    const Stage next = run_stages(rpc);
     if (next == Stage::kContinue) {
         if (commit(rpc) == Committed::kDecideAgain) return std::nullopt;
         if (rpc.new_host()) log_request_line(rpc);

@@ -5,6 +5,26 @@
 #include "sluice/base/log.h"
 
 namespace sluice {
+namespace {
+
+struct StageRow {
+    Stage (*run)(Rpc&);
+    bool in_dry_run;
+};
+constexpr StageRow kStages[] = {{authenticate, true},      {lock_host, false},     {read_host, true},
+                                {update_host, true},       {record_results, true}, {hand_out_work, true},
+                                {exchange_messages, false}};
+
+}  // namespace
+
+Stage run_stages(Rpc& rpc, bool dry_run) {
+    for (const StageRow& stage : kStages) {
+        if ((dry_run && !stage.in_dry_run) || stage.run(rpc) == Stage::kContinue) continue;
+        rpc.decision.search = stage.run == lock_host ? Search::kHostBusy : ended_by_account(rpc);
+        return Stage::kReply;
+    }
+    return Stage::kContinue;
+}
 
 Rpc::Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc)
     : services(s), config(s.config), request(r), screening(sc), now(s.env.clock.now()), now_sec(s.env.clock.now_sec()) {

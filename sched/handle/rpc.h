@@ -100,7 +100,7 @@ struct Rpc {
 /// "Request: [USER#1] [HOST#2] …", as scheduler.log has always had it.
 void log_request_line(const Rpc& rpc);
 
-// The stages, in order. Each has its own file.
+// The stages. Each has its own file.
 Stage authenticate(Rpc& rpc);
 Stage lock_host(Rpc& rpc);
 Stage read_host(Rpc& rpc);
@@ -108,5 +108,9 @@ Stage update_host(Rpc& rpc);
 Stage record_results(Rpc& rpc);
 Stage hand_out_work(Rpc& rpc);  ///< resend_lost, aborts, send_work
 Stage exchange_messages(Rpc& rpc);
+
+/// Runs them in order. kReply: one of them ended the RPC, and rpc.decision.search says why. A dry run leaves out the
+/// host's lock (a file) and what comes after the decision.
+Stage run_stages(Rpc& rpc, bool dry_run = false);
 
 }  // namespace sluice
