@@ -214,21 +214,22 @@ JobLimit parse_limit(const AuxSource& aux, const ConfigElement& element) {
     return limit;
 }
 
-AppJobLimits parse_limits(const AuxSource& aux, const ConfigElement& element, bool of_app) {
-    AppJobLimits parsed;
+/// `app`: where the name goes; null: the project's.
+JobLimits parse_limits(const AuxSource& aux, const ConfigElement& element, std::string* app) {
+    JobLimits parsed;
     for (const ConfigElement& child : element.children) {
         if (child.name == "total_limit")
-            aux.or_tell([&] { parsed.limits.total = parse_limit(aux, child); });
+            aux.or_tell([&] { parsed.total = parse_limit(aux, child); });
         else if (child.name == "cpu_limit")
-            aux.or_tell([&] { parsed.limits.cpu = parse_limit(aux, child); });
+            aux.or_tell([&] { parsed.cpu = parse_limit(aux, child); });
         else if (child.name == "gpu_limit")
-            aux.or_tell([&] { parsed.limits.gpu = parse_limit(aux, child); });
-        else if (child.name == "app_name" && of_app)
-            parsed.app_name = child.text;
+            aux.or_tell([&] { parsed.gpu = parse_limit(aux, child); });
+        else if (child.name == "app_name" && app)
+            *app = child.text;
         else
             aux.unknown(element, child, "<total_limit>, <cpu_limit> and <gpu_limit>");
     }
-    if (of_app && parsed.app_name.empty()) bad_value(aux.source, element, "needs an <app_name>");
+    if (app && app->empty()) bad_value(aux.source, element, "needs an <app_name>");
     return parsed;
 }
 
@@ -238,9 +239,13 @@ MaxJobsInProgress parse_aux(const AuxSource& aux) {
     for (const ConfigElement& element : read_options(aux.source, aux.warnings, known)) {
         for (const ConfigElement& child : element.children) {
             if (child.name == "project")
-                parsed.project = parse_limits(aux, child, false).limits;
+                parsed.project = parse_limits(aux, child, nullptr);
             else if (child.name == "app")
-                aux.or_tell([&] { parsed.apps.push_back(parse_limits(aux, child, true)); });
+                aux.or_tell([&] {
+                    std::string name;
+                    const JobLimits limits = parse_limits(aux, child, &name);
+                    parsed.apps[name] = limits;
+                });
             else
                 aux.unknown(element, child, "<project> and <app>");
         }
@@ -261,10 +266,7 @@ LoadedConfig parse_unresolved(const Source& source, const Source& aux) {
     return loaded;
 }
 
-}  // namespace
-
-ProjectConfig default_config(int compat_level) {
-    ProjectConfig config;
+void set_defaults(ProjectConfig& config, int compat_level) {
     for (const OptionSection& section : option_sections()) {
         for (const OptionRow& row : section.rows) {
             const std::string_view text = compat_level == 0 ? row.level0 : row.level1;
@@ -275,6 +277,15 @@ ProjectConfig default_config(int compat_level) {
         }
     }
     config.compat_level = compat_level;
+}
+
+}  // namespace
+
+ProjectConfig::ProjectConfig() { set_defaults(*this, 0); }
+
+ProjectConfig default_config(int compat_level) {
+    ProjectConfig config;
+    if (compat_level != 0) set_defaults(config, compat_level);
     return config;
 }
 

@@ -83,14 +83,12 @@ struct Scheduler::Loaded {
     explicit Loaded(ProjectConfig c)
         : config(std::move(c)),
           files(load_project_files(config)),
-          params(match_params(config)),
           limits(request_limits(config)),
           proxies(proxies_of(config)),
           db(impatient(db_settings(config))),
           stores(db) {}
     ProjectConfig config;
     ProjectFiles files;
-    MatchParams params;
     RequestLimits limits;
     std::vector<AddressRange> proxies;
     Database db;
@@ -254,7 +252,7 @@ std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestTex
     Loaded& l = *loaded_;
     const std::uint64_t statements = l.db.statements(), commits = l.db.commits();
     const auto start = std::chrono::steady_clock::now();
-    RpcServices services{l.config, l.files, l.params, *tables, pool, l.stores.stores(), Env{clock_, *rng_}, l.limits};
+    RpcServices services{l.config, l.files, l.config, *tables, pool, l.stores.stores(), Env{clock_, *rng_}, l.limits};
     services.remote_address = remote_address(gateway);
     services.ignore_seqno = options_.batch;
     services.at_point = test_hook();

@@ -130,8 +130,8 @@ void name_the_limits(Report& report, const ProjectConfig& config) {
     const ReasonCount& app = of(Reason::kAppInProgressLimit);
     if (app.count == 0) return;
     std::vector<SetLimit> limits;
-    for (const AppJobLimits& a : config.max_jobs_in_progress.apps) {
-        const auto more = limits_of(a.limits, e.facts, "<app_name>" + a.app_name + "</app_name>");
+    for (const auto& [name, of_app] : config.max_jobs_in_progress.apps) {
+        const auto more = limits_of(of_app, e.facts, "<app_name>" + name + "</app_name>");
         limits.insert(limits.end(), more.begin(), more.end());
     }
     report.advice[Reason::kAppInProgressLimit] =

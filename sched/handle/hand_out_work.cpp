@@ -40,8 +40,8 @@ bool class_unknown_for_all(const Rpc& rpc, const HostFacts& host) {
     const auto& apps = rpc.services.tables.apps;
     if (apps.empty()) return false;
     return std::all_of(apps.begin(), apps.end(), [&](const App& app) {
-        const HrType type = app.homogeneous_redundancy != HrType::kNone ? app.homogeneous_redundancy
-                                                                        : rpc.services.params.homogeneous_redundancy;
+        const HrType type =
+            app.homogeneous_redundancy != HrType::kNone ? app.homogeneous_redundancy : rpc.services.params.project_hr();
         return (type == HrType::kFine && host.hr_class_fine == 0) ||
                (type == HrType::kCoarse && host.hr_class_coarse == 0);
     });

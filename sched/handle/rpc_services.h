@@ -12,7 +12,6 @@
 #include "sluice/db/rpc_stores.h"
 #include "sluice/match/job_pool.h"
 #include "sluice/match/matcher.h"
-#include "sluice/match/params.h"
 #include "sluice/model/project_tables.h"
 #include "sluice/shmem/job_array.h"
 
@@ -34,7 +33,7 @@ class RpcJobPool : public JobPool {
 struct RpcServices {
     const ProjectConfig& config;
     const ProjectFiles& files;
-    const MatchParams& params;
+    const MatchParams& params;  ///< those of `config`, unless a dry run decides by others
     const ProjectTables& tables;
     RpcJobPool& pool;
     RpcStores stores;
@@ -50,8 +49,6 @@ struct RpcServices {
     }
 };
 
-/// Decisions' options, taken from config.xml.
-MatchParams match_params(const ProjectConfig& config);
 /// Bounds of a request, taken from config.xml.
 RequestLimits request_limits(const ProjectConfig& config);
 

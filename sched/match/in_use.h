@@ -7,7 +7,7 @@
 namespace sluice::match {
 
 inline bool any_app_with_hr(const MatchContext& x) {
-    return x.params.homogeneous_redundancy != HrType::kNone ||
+    return x.params.project_hr() != HrType::kNone ||
            std::any_of(x.tables.apps.begin(), x.tables.apps.end(),
                        [](const App& app) { return app.homogeneous_redundancy != HrType::kNone; });
 }

@@ -78,8 +78,8 @@ Verdict in_progress_limits(const MatchContext& c, const Picked& picked, const Ap
         if (allowed >= 0 && count[at(type)] >= allowed) return refuse(why, count[at(type)], allowed);
         return feasible();
     };
-    if (Verdict v =
-            check(c.params.project_limits, picked.in_progress, picked.in_progress_total, Reason::kInProgressLimit);
+    if (Verdict v = check(c.params.max_jobs_in_progress.project, picked.in_progress, picked.in_progress_total,
+                          Reason::kInProgressLimit);
         !v)
         return v;
     if (!app || !app->limits) return feasible();

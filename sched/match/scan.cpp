@@ -78,11 +78,11 @@ AppTable::AppTable(const MatchContext& x, const ActivePolicies& policies) {
         f.memory_beside = beside;
         const auto& chosen = x.user.selected_apps;
         f.selected = chosen.empty() || std::find(chosen.begin(), chosen.end(), app.id) != chosen.end();
-        f.hr =
-            app.homogeneous_redundancy != HrType::kNone ? app.homogeneous_redundancy : x.params.homogeneous_redundancy;
+        f.hr = app.homogeneous_redundancy != HrType::kNone ? app.homogeneous_redundancy : x.params.project_hr();
         if (f.hr == HrType::kFine) f.host_hr_class = x.host.hr_class_fine;
         if (f.hr == HrType::kCoarse) f.host_hr_class = x.host.hr_class_coarse;
-        if (const auto it = x.params.app_limits.find(app.name); it != x.params.app_limits.end()) f.limits = &it->second;
+        const auto& limits = x.params.max_jobs_in_progress.apps;
+        if (const auto it = limits.find(app.name); it != limits.end()) f.limits = &it->second;
         if (app.size_classes() > 1)
             if (const auto it = x.tables.size_quantiles.find(app.id); it != x.tables.size_quantiles.end())
                 f.quantiles = &it->second;
@@ -134,7 +134,7 @@ void Scanner::enter(const Candidate& c, double points, std::uint32_t order, Pass
     points += policies_.score(Scope::kVersion, x_, c);
     if (std::isnan(points)) points = -std::numeric_limits<double>::infinity();  // or nothing could be ordered
     pass.entries.push_back({points, order, c.offer->number});
-    if (x_.params.min_slots <= 0) return;  // nobody asks whether there is enough
+    if (x_.params.mm_min_slots <= 0) return;  // nobody asks whether there is enough
     const HostUsage& use = c.offer->choice.usage;
     const double amount = pass.type == ProcType::kCpu ? use.avg_ncpus : use.gpu_usage;
     pass.seconds += c.runtime() * amount;

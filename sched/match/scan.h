@@ -161,9 +161,9 @@ void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, Sc
     const std::uint32_t size = pool_.size();
     if (size == 0) return;
     const auto& p = x_.params;
-    const std::uint32_t most = p.max_slots > 0 ? std::min(size, static_cast<std::uint32_t>(p.max_slots)) : size;
-    std::uint32_t next_check = p.min_slots > 0 ? static_cast<std::uint32_t>(p.min_slots) : most + 1;
-    const std::uint32_t expected = p.min_slots > 0 ? std::min(most, next_check * 2) : most;
+    const std::uint32_t most = p.mm_max_slots > 0 ? std::min(size, static_cast<std::uint32_t>(p.mm_max_slots)) : size;
+    std::uint32_t next_check = p.mm_min_slots > 0 ? static_cast<std::uint32_t>(p.mm_min_slots) : most + 1;
+    const std::uint32_t expected = p.mm_min_slots > 0 ? std::min(most, next_check * 2) : most;
     found.seen.reserve(expected);
     for (Pass& pass : found.passes) pass.entries.reserve(expected);
     auto slot = static_cast<std::uint32_t>(x_.rng.below(size));
@@ -176,7 +176,8 @@ void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, Sc
         // Goes on from here; asks again when much is new.
         next_check = seen + (answer == Enough::kRefused ? seen : std::max(seen / 4, 1u));
     }
-    const auto locked_limit = p.max_locked < 0 ? std::max(size / 10, 1u) : static_cast<std::uint32_t>(p.max_locked);
+    const auto locked_limit =
+        p.mm_max_locked < 0 ? std::max(size / 10, 1u) : static_cast<std::uint32_t>(p.mm_max_locked);
     stats.locked_over_limit = locked_limit > 0 && stats.slots_locked >= locked_limit;
 }
 

@@ -28,13 +28,13 @@ FOLDERS = {
 }
 # Loading itself: one option stands for another, or is a folder's default. Who reads is behind it.
 SHARED = ("config/resolve.cpp", "config/load.cpp", "config/db_settings.cpp", "config/project_config.h")
-# Options that are read through a function of ProjectConfig.
-THROUGH = {"delete_delay_hours": "delete_delay"}
+# Options that are read through a function.
+THROUGH = {"delete_delay_hours": "delete_delay", "homogeneous_redundancy": "(?:homogeneous_redundancy|project_hr)"}
 NOT_READING = (TABLE, "config/options_doc.cpp", "tests/")
 
 
 def member(name):
-    return re.compile(rf"(?:\b\w*config\w*(?:\(\))?|\bc|\blive|\bproject)\s*(?:\.|->)\s*{THROUGH.get(name, name)}\b")
+    return re.compile(rf"(?:\b\w*config\w*(?:\(\))?|\bc|\bp|\blive|\bproject|\bparams)\s*(?:\.|->)\s*{THROUGH.get(name, name)}\b")
 
 
 class Reading:

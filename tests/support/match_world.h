@@ -131,13 +131,21 @@ class TraceRows final : public Trace {
     }
 };
 
+/// The options that are not 0 at level 0.
+inline MatchParams level0_params() {
+    MatchParams p;
+    p.version_select_random_factor = 1;
+    p.max_wus_to_send = 10;
+    return p;
+}
+
 /// Asks for one CPU job of any length; every field may be changed before match().
 struct MatchWorld {
     HostFacts host = a_host();
     UserFacts user;
     WorkRequest wanted;
     ProjectTables tables = some_tables();
-    MatchParams params;
+    MatchParams params = level0_params();
     PlanClasses plan_classes;
     BudaCatalogue buda;
     bool use_buda = false;

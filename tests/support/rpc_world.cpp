@@ -77,9 +77,8 @@ Result& RpcWorld::add_in_progress(Id hostid, Id userid) {
 }
 
 ReplyText RpcWorld::send(const std::string& body) {
-    const MatchParams params = match_params(config);
     RpcServices services{
-        config,          files_loaded_,         params, tables, pool, real_stores ? *real_stores : stores_.stores(),
+        config,          files_loaded_,         config, tables, pool, real_stores ? *real_stores : stores_.stores(),
         Env{clock, rng}, request_limits(config)};
     services.at_point = at_point;
     services.ignore_seqno = ignore_seqno;

@@ -12,8 +12,8 @@
 #include "sluice/match/app_choice.h"
 #include "sluice/match/host_facts.h"
 #include "sluice/match/job_pool.h"
-#include "sluice/match/params.h"
 #include "sluice/match/verdict.h"
+#include "sluice/model/match_params.h"
 #include "sluice/model/project_tables.h"
 
 namespace sluice {

@@ -91,14 +91,14 @@ BENCHMARK(BM_Match)
 
 void BM_MatchN(benchmark::State& state) {
     Setup setup(state.range(0), 5, 1, 1);
-    setup.w.params.min_slots = 500;
+    setup.w.params.mm_min_slots = 500;
     run(state, setup, 500);
 }
 BENCHMARK(BM_MatchN)->ArgName("slots")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
 
 void BM_MatchM(benchmark::State& state) {
     Setup setup(state.range(0), 5, 4, 1);
-    setup.w.params.max_slots = 1000;
+    setup.w.params.mm_max_slots = 1000;
     run(state, setup, 1000);
 }
 BENCHMARK(BM_MatchM)->ArgName("slots")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);

@@ -221,13 +221,13 @@ TEST_F(Seed002, CommittedElsewhereMeanwhile) {
 
 TEST_F(Seed002, NStopsTheScanWhenTheRequestIsSatisfied) {
     fill(1000);
-    w.params.min_slots = 100;
+    w.params.mm_min_slots = 100;
     EXPECT_EQ(w.match().stats.slots_scanned, 100u);
 }
 
 TEST_F(Seed002, NDoesNotStopAScanThatHasNotFoundEnough) {
     for (int i = 1; i <= 400; ++i) w.pool.add(a_job(i).ram(i % 100 == 0 ? 1 : 1e12));
-    w.params.min_slots = 10;
+    w.params.mm_min_slots = 10;
     w.want(ProcType::kCpu, 3 * 3600, 3);
     const MatchResult r = w.match();
     EXPECT_THAT(r.jobs, SizeIs(3));
@@ -241,7 +241,7 @@ TEST_F(Seed002, NCountsTheWholeSetNotItsMembers) {
     w.want(ProcType::kCpu, 7200, 2);
     for (int i = 1; i <= 99; ++i) w.pool.add(a_job(i).disk(8));
     w.pool.add(a_job(100).disk(1));
-    w.params.min_slots = 5;
+    w.params.mm_min_slots = 5;
     EXPECT_THAT(w.sent(), SizeIs(2));
 }
 
@@ -249,7 +249,7 @@ TEST_F(Seed002, NCountsTheWholeSetNotItsMembers) {
 // at N with it, but goes on from the next slot.
 TEST_F(Seed002, NDoesNotStopAScanWhoseSetFailsItsSlowChecks) {
     w.params.one_result_per_user_per_wu = true;
-    w.params.min_slots = 100;
+    w.params.mm_min_slots = 100;
     fill(3000);
     const std::uint32_t start = w.match().jobs.front().ref.index;
     const std::uint32_t good = (start + 2000) % 3000;  // the 2,001st that is looked at
@@ -265,8 +265,8 @@ TEST_F(Seed002, NDoesNotStopAScanWhoseSetFailsItsSlowChecks) {
 
 TEST_F(Seed002, NWithASetThatFailsItsSlowChecksIsBoundedByM) {
     w.params.one_result_per_user_per_wu = true;
-    w.params.min_slots = 100;
-    w.params.max_slots = 700;
+    w.params.mm_min_slots = 100;
+    w.params.mm_max_slots = 700;
     fill(3000);
     for (int i = 1; i <= 3000; ++i) w.facts.at(i).results_of_user = 1;
     const MatchResult r = w.match();
@@ -279,7 +279,7 @@ TEST_F(Seed002, NWithASetThatFailsItsSlowChecksIsBoundedByM) {
 // What passes stays; the scan goes on for the rest only.
 TEST_F(Seed002, NGoesOnForWhatASetLacks) {
     w.params.one_result_per_user_per_wu = true;
-    w.params.min_slots = 10;
+    w.params.mm_min_slots = 10;
     w.want(ProcType::kCpu, 4 * 3600, 4);
     fill(1000);
     for (int i = 1; i <= 1000; ++i) w.facts.at(i).results_of_user = i % 100 == 0 ? 0 : 1;
@@ -291,40 +291,40 @@ TEST_F(Seed002, NGoesOnForWhatASetLacks) {
 
 TEST_F(Seed002, MBoundsTheScan) {
     for (int i = 1; i <= 1000; ++i) w.pool.add(a_job(i).ram(1e12));
-    w.params.max_slots = 50;
+    w.params.mm_max_slots = 50;
     EXPECT_EQ(w.match().stats.slots_scanned, 50u);
 }
 
 TEST_F(Seed002, LWarnsWhenManySlotsAreLocked) {
     fill(5);
     for (int i = 0; i < 4; ++i) w.pool.add_locked();
-    w.params.max_locked = 5;
+    w.params.mm_max_locked = 5;
     EXPECT_FALSE(w.match().stats.locked_over_limit);
     w.pool.slots[0].state = PoolSlot::kLocked;
     const MatchResult r = w.match();
     EXPECT_TRUE(r.stats.locked_over_limit);
     EXPECT_GE(r.stats.slots_locked, 5u);
-    w.params.max_locked = 0;
+    w.params.mm_max_locked = 0;
     EXPECT_FALSE(w.match().stats.locked_over_limit) << "0: never";
 }
 
 TEST_F(Seed002, LMinusOneIsATenthOfTheArray) {
     fill(36);
     for (int i = 0; i < 4; ++i) w.pool.add_locked();
-    w.params.max_locked = -1;
+    w.params.mm_max_locked = -1;
     EXPECT_TRUE(w.match().stats.locked_over_limit);
 }
 
 TEST_F(Seed002, TheScanStartsAtRandomAndWrapsAround) {
     fill(40);
-    w.params.max_slots = 1;
+    w.params.mm_max_slots = 1;
     std::set<Id> firsts;
     for (w.seed = 1; w.seed <= 300; ++w.seed) {
         for (auto& s : w.pool.slots) s.state = PoolSlot::kPresent;
         for (Id id : w.sent()) firsts.insert(id);
     }
     EXPECT_GT(firsts.size(), 35u);
-    w.params.max_slots = 0;
+    w.params.mm_max_slots = 0;
     EXPECT_EQ(w.match().stats.slots_scanned, 40u);
 }
 

@@ -95,7 +95,7 @@ std::string aborted(RpcWorld& w) {
 
 std::string locked(RpcWorld& w) {
     MatchWorld m;
-    m.params = match_params(w.config);
+    m.params = w.config;
     m.pool.add(a_job(1));
     m.pool.add_locked();
     return m.match().stats.locked_over_limit ? "warned" : "";

@@ -52,7 +52,7 @@ const Case kCases[] = {
      [](MatchWorld& w) { w.app(1).homogeneous_redundancy = HrType::kFine; return a_job().hr_class(277).get(); },
      Reason::kFeasible},
     {"hr_of_whole_project",
-     [](MatchWorld& w) { w.params.homogeneous_redundancy = HrType::kCoarse; return a_job().hr_class(386).get(); },
+     [](MatchWorld& w) { w.params.homogeneous_redundancy = 2; return a_job().hr_class(386).get(); },
      Reason::kHrClassMismatch, 258, 386},
     {"hr_class_without_hr", [](MatchWorld&) { return a_job().hr_class(385).get(); }, Reason::kFeasible},
     {"user_filter", [](MatchWorld& w) { w.params.user_filter = true; return a_job().batch(6).get(); }, Reason::kUserFilter, 5, 6},

@@ -33,7 +33,7 @@ struct Flows : testing::Test {
 };
 
 TEST_F(Flows, WhatTheHostHoldsCountsAgainstLimits) {
-    w.params.project_limits.cpu = {1, true};  // one per CPU: four
+    w.params.max_jobs_in_progress.project.cpu = {1, true};  // one per CPU: four
     w.pool.add(a_job(1));
     for (int i = 0; i < 3; ++i) w.host.in_progress.push_back(holding(1, ProcType::kCpu));
     EXPECT_THAT(w.sent(), ElementsAre(1));
@@ -53,7 +53,7 @@ TEST_F(Flows, WhatTheHostHoldsCountsAgainstLimits) {
 TEST_F(Flows, AGpuLimitHoldsForEachTypeSeparately) {
     w.host = a_host().nvidia(2);
     w.tables.versions[0].plan_class = "cuda_fermi";
-    w.params.project_limits.gpu = {1, true};
+    w.params.max_jobs_in_progress.project.gpu = {1, true};
     w.host.in_progress = {holding(1, ProcType::kAmd), holding(1, ProcType::kAmd), holding(1, ProcType::kNvidia)};
     w.want(ProcType::kCpu, 0).want(ProcType::kNvidia, 1e9, 2);
     for (int i = 1; i <= 3; ++i) w.pool.add(a_job(i));
@@ -359,7 +359,7 @@ TEST_F(Flows, TheBindingReasonComesFirstHoweverMuchNoiseThereIs) {
     for (int i = 1; i <= 50; ++i) w.pool.add(a_job(i).app(2));
     for (int i = 51; i <= 60; ++i) w.pool.add(a_job(i).ram(1e12));
     w.pool.add(a_job(61));
-    w.params.app_limits["app1"].total.jobs = 1;
+    w.params.max_jobs_in_progress.apps["app1"].total.jobs = 1;
     w.host.in_progress.push_back(holding(1, ProcType::kCpu));
     EXPECT_THAT(binding_order(w.match().stats),
                 ElementsAre(Reason::kAppInProgressLimit, Reason::kMemory, Reason::kNoAppVersion));

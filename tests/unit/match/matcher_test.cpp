@@ -49,7 +49,7 @@ TEST(Matcher, TakesTheMostValuableJobs) {
 TEST(Matcher, AnAppAtItsLimitDoesNotEndTheSearchForOthers) {
     MatchWorld w;
     w.app(2);
-    w.params.app_limits["app1"].total.jobs = 1;
+    w.params.max_jobs_in_progress.apps["app1"].total.jobs = 1;
     for (int i = 1; i <= 3; ++i) w.pool.add(a_job(i).priority(10 - i));
     w.pool.add(a_job(4).app(2));
     w.want(ProcType::kCpu, 7200, 2);

@@ -54,8 +54,8 @@ class RandomWorld {
     void params(MatchWorld& w) {
         MatchParams& p = w.params;
         p.compat_level = below(2);
-        p.max_slots = one_in(4) ? 1 + below(60) : 0;
-        p.max_locked = one_in(2) ? 3 : 0;
+        p.mm_max_slots = one_in(4) ? 1 + below(60) : 0;
+        p.mm_max_locked = one_in(2) ? 3 : 0;
         p.batch_accel = one_in(3);
         p.size_classes = one_in(2);
         p.keyword_sched = one_in(3);
@@ -69,8 +69,8 @@ class RandomWorld {
         p.max_wus_to_send = below(5);
         p.reliable_reduced_delay_bound = one_in(2) ? 0.5 : 0;
         p.ltt_reserve_timeout = one_in(2) ? 5000 : 0;
-        if (one_in(3)) p.project_limits = {limit(), limit(), limit()};
-        if (one_in(3)) p.app_limits["app1"] = {limit(), limit(), limit()};
+        if (one_in(3)) p.max_jobs_in_progress.project = {limit(), limit(), limit()};
+        if (one_in(3)) p.max_jobs_in_progress.apps["app1"] = {limit(), limit(), limit()};
         for (const char* term : {"size_class", "result_priority", "hardness", "keyword", "batch_let"})
             if (one_in(5)) p.score_weights[term] = below(7) - 2;
     }
@@ -210,18 +210,18 @@ TEST(MatcherProperty, StoppingAtNIsChoosingAmongTheSlotsSeen) {
     for (int seed = 1; seed <= 3000; ++seed) {
         MatchWorld w = RandomWorld(static_cast<std::uint64_t>(seed) + 700000).make();
         w.params.version_select_random_factor = 0;
-        w.params.max_slots = 0;
-        w.params.min_slots = 1 + seed % 40;
+        w.params.mm_max_slots = 0;
+        w.params.mm_min_slots = 1 + seed % 40;
         MatchWorld again = RandomWorld(static_cast<std::uint64_t>(seed) + 700000).make();
         const MatchResult r = w.match();
         if (r.stats.slots_scanned == 0) continue;
         again.params = w.params;
-        again.params.max_slots = static_cast<int>(r.stats.slots_scanned);
+        again.params.mm_max_slots = static_cast<int>(r.stats.slots_scanned);
         const auto expected = SlowMatcher(again).match();
         ASSERT_EQ(r.jobs.size(), expected.size()) << "seed " << seed;
         for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(r.jobs[i].job.result_id, expected[i].result);
         ASSERT_GE(r.stats.slots_scanned,
-                  std::min<std::uint32_t>(w.pool.size(), static_cast<std::uint32_t>(w.params.min_slots)));
+                  std::min<std::uint32_t>(w.pool.size(), static_cast<std::uint32_t>(w.params.mm_min_slots)));
         stopped_early += r.stats.slots_scanned < w.pool.size() ? 1 : 0;
     }
     EXPECT_GT(stopped_early, 300);

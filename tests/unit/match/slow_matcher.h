@@ -113,7 +113,7 @@ class SlowMatcher {
                                 std::uint32_t start, const std::vector<std::int32_t>& distinct) {
         std::vector<Job> jobs;
         const std::uint32_t size = w_.pool.size();
-        const auto m = static_cast<std::uint32_t>(x_.params.max_slots);
+        const auto m = static_cast<std::uint32_t>(x_.params.mm_max_slots);
         for (std::uint32_t n = 0; n < (m > 0 ? std::min(m, size) : size); ++n) {
             Job j{};
             if (w_.pool.read((start + n) % size, j.job, j.ref) != PoolSlot::kPresent) continue;

@@ -354,7 +354,7 @@ TEST_F(Buda, GpuVariantForAGpuRequest) {
 
 TEST_F(Buda, LimitsCountTheWrapperAtLevel0AndTheVariantAtLevel1) {
     w.want(ProcType::kCpu, 0).want(ProcType::kNvidia, 1e9, 2);
-    w.params.project_limits.gpu = {1, false};
+    w.params.max_jobs_in_progress.project.gpu = {1, false};
     w.pool.add(a_job(1).buda("sci"));
     w.pool.add(a_job(2).buda("sci"));
     MatchResult r = w.match();

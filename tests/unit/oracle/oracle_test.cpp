@@ -164,8 +164,8 @@ TEST(Oracle, TheScanEndsAtNOnlyWhereTheRequestIsSatisfied) {
     int stopped = 0;
     for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
         World world = oracle::random_world(1000000 + seed);
-        world.params.max_slots = 0;
-        world.params.min_slots = 1 + static_cast<int>(seed % 40);
+        world.params.mm_max_slots = 0;
+        world.params.mm_min_slots = 1 + static_cast<int>(seed % 40);
         for (World::Slot& slot : world.slots) slot.taken = false;  // nobody knows that beforehand
         for (double& seconds : world.wanted.seconds) seconds /= 50;
         for (double& instances : world.wanted.instances) instances = std::min(instances, 1.0);
@@ -175,11 +175,11 @@ TEST(Oracle, TheScanEndsAtNOnlyWhereTheRequestIsSatisfied) {
         const std::uint32_t scanned = result.stats.slots_scanned, size = subject.pool.size();
         if (scanned == 0) continue;
         World seen = world;
-        seen.params.max_slots = static_cast<int>(scanned);
+        seen.params.mm_max_slots = static_cast<int>(scanned);
         const Decision expected = oracle::Rules(seen).decide();
         ASSERT_EQ(sent_differs(result, expected), "") << "seed " << seed;
         ASSERT_EQ(rest_differs(result, expected), "") << "seed " << seed;
-        ASSERT_GE(scanned, std::min(size, static_cast<std::uint32_t>(world.params.min_slots))) << "seed " << seed;
+        ASSERT_GE(scanned, std::min(size, static_cast<std::uint32_t>(world.params.mm_min_slots))) << "seed " << seed;
         if (scanned == size) continue;
         ++stopped;
         ASSERT_TRUE(expected.satisfied) << "seed " << seed;

@@ -79,12 +79,12 @@ class Maker {
     void params() {
         MatchParams& p = w_.params;
         p.compat_level = below(2);
-        p.max_slots = one_in(4) ? 1 + below(60) : 0;
-        p.max_locked = any_of({0, 3, -1});
+        p.mm_max_slots = one_in(4) ? 1 + below(60) : 0;
+        p.mm_max_locked = any_of({0, 3, -1});
         p.batch_accel = one_in(3);
         p.size_classes = one_in(2);
         p.keyword_sched = one_in(2);
-        p.homogeneous_redundancy = static_cast<HrType>(one_in(8) ? below(3) : 0);
+        p.homogeneous_redundancy = one_in(8) ? below(3) : 0;
         p.non_cpu_intensive = one_in(20);
         p.one_result_per_user_per_wu = one_in(3);
         p.one_result_per_host_per_wu = one_in(3);
@@ -101,8 +101,8 @@ class Maker {
         p.reliable_reduced_delay_bound = one_in(2) ? between(0, .9) : 0;
         p.reliable_max_avg_turnaround = one_in(2) ? 40000 : 0;
         p.ltt_reserve_timeout = one_in(2) ? 5000 : 0;
-        if (one_in(3)) p.project_limits = {limit(), limit(), limit()};
-        if (one_in(3)) p.app_limits["app1"] = {limit(), limit(), limit()};
+        if (one_in(3)) p.max_jobs_in_progress.project = {limit(), limit(), limit()};
+        if (one_in(3)) p.max_jobs_in_progress.apps["app1"] = {limit(), limit(), limit()};
         for (const char* term :
              {"ltt_match", "locality_lite", "size_class", "beta", "non_preferred_app", "previously_infeasible",
               "keyword", "result_priority", "hardness", "hr_committed", "batch_let", "reliable_retry", "waiting"})

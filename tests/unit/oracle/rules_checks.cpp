@@ -12,7 +12,7 @@ bool selected(const UserFacts& user, const App& app) {
 
 int hr_type(const MatchParams& params, const App& app) {
     const int own = static_cast<int>(app.homogeneous_redundancy);
-    return own != 0 ? own : static_cast<int>(params.homogeneous_redundancy);
+    return own != 0 ? own : params.homogeneous_redundancy;
 }
 
 int host_hr_class(const World& w, const App& app) {

@@ -47,7 +47,7 @@ bool Rules::wants(int type) const {
 // Limits on jobs in progress: of the project, then of the app (if given).
 Reason Rules::limits(const App* app, int type) const {
     const int processors = type == 0 ? std::max(h_.usable_cpus, 1) : gpus_of(h_, type);
-    const JobLimits& project = p_.project_limits;
+    const JobLimits& project = p_.max_jobs_in_progress.project;
     const auto count = [](const auto& map, const auto& key) {
         const auto it = map.find(key);
         return it == map.end() ? 0 : it->second;
@@ -55,8 +55,8 @@ Reason Rules::limits(const App* app, int type) const {
     if (reached({project.total.jobs, false}, running_total_, 1) ||
         reached(type == 0 ? project.cpu : project.gpu, count(running_type_, type), processors))
         return Reason::kInProgressLimit;
-    if (app == nullptr || p_.app_limits.count(app->name) == 0) return Reason::kFeasible;
-    const JobLimits& own = p_.app_limits.at(app->name);
+    if (app == nullptr || p_.max_jobs_in_progress.apps.count(app->name) == 0) return Reason::kFeasible;
+    const JobLimits& own = p_.max_jobs_in_progress.apps.at(app->name);
     int total = 0;
     for (int t = 0; t < kProcTypes; ++t) total += count(running_, std::pair{app->id, t});
     const bool over = reached({own.total.jobs, false}, total, 1) ||
@@ -222,7 +222,7 @@ void Rules::walk(int type, std::vector<Job> jobs) {
 // The slots that are looked at, and what keeps their jobs from all resources alike.
 void Rules::look_at_all(std::vector<int>& passes) {
     const std::size_t size = w_.slots.size();
-    const std::size_t most = p_.max_slots > 0 ? std::min(size, static_cast<std::size_t>(p_.max_slots)) : size;
+    const std::size_t most = p_.mm_max_slots > 0 ? std::min(size, static_cast<std::size_t>(p_.mm_max_slots)) : size;
     const std::size_t start = size > 0 ? rng_.below(size) : 0;
     for (std::size_t n = 0; n < most; ++n) {
         const World::Slot& slot = w_.slots[(start + n) % size];
@@ -240,7 +240,7 @@ void Rules::look_at_all(std::vector<int>& passes) {
             d_.fates[{slot.job.result_id, passes.front()}].why = {r};
     }
     const std::uint32_t tenth = std::max<std::uint32_t>(static_cast<std::uint32_t>(size) / 10, 1);
-    const std::uint32_t limit = p_.max_locked < 0 ? tenth : static_cast<std::uint32_t>(p_.max_locked);
+    const std::uint32_t limit = p_.mm_max_locked < 0 ? tenth : static_cast<std::uint32_t>(p_.mm_max_locked);
     d_.array_too_small = limit > 0 && d_.locked >= limit;
 }
 
