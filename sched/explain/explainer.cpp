@@ -113,10 +113,10 @@ void Explainer::add_scan_notes(Report& report) const {
     report.notes.push_back(fmt::format(
         "as a real request: looked at {} of {} slots (<mm_min_slots> {}, <mm_max_slots> {}), from a random one on (--seed {}); "
         "jobs of other slots are not judged",
-        stats.slots_scanned, project.array->size(), params.min_slots, params.max_slots, options.seed));
+        stats.slots_scanned, project.array->size(), params.mm_min_slots, params.mm_max_slots, options.seed));
     if (stats.locked_over_limit)
         report.notes.push_back(fmt::format("<mm_max_locked> {}: the scheduler would warn, {} slots were held by others",
-                                           params.max_locked, stats.slots_locked));
+                                           params.mm_max_locked, stats.slots_locked));
 }
 
 Report Explainer::run() {

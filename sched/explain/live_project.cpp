@@ -67,7 +67,7 @@ LiveProject::LiveProject(const std::filesystem::path& project, const DecideBy& b
       live(live_read.config),
       config(read.config),
       files(files_of(config, by.plan_class_file)),
-      params(match_params(config)),
+      params(config),
       db(read_only(db_settings(live))),
       stores(db),
       feeder_store(make_feeder_store(db)),

@@ -130,9 +130,9 @@ std::string check(Typed& t) {
 
 /// What was not given.
 void fill_in(const LiveProject& project, TuneGrid& grid) {
-    if (grid.max_slots.empty()) grid.max_slots = {project.params.max_slots};
+    if (grid.max_slots.empty()) grid.max_slots = {project.params.mm_max_slots};
     if (!grid.min_slots.empty()) return;
-    grid.min_slots = {50, 100, 200, 500, 1000, project.params.min_slots};
+    grid.min_slots = {50, 100, 200, 500, 1000, project.params.mm_min_slots};
     std::erase_if(grid.min_slots, [&](int n) { return static_cast<std::uint32_t>(n) >= project.array->size(); });
     grid.min_slots.push_back(0);
     std::sort(grid.min_slots.begin(), grid.min_slots.end());

@@ -146,8 +146,8 @@ FullScan Tuner::full_scan(const SchedulerRequest& request, TunedWeights& tuned, 
 }
 
 TunePoint Tuner::try_point(int n, int m, const std::vector<FullScan>& full) {
-    params_.min_slots = n;
-    params_.max_slots = m;
+    params_.mm_min_slots = n;
+    params_.mm_max_slots = m;
     Sum sum(n, m);
     pool_.release_all();
     pool_.hold_for(0);
@@ -169,7 +169,7 @@ TunedWeights Tuner::try_weights(const Weights& weights, TuneReport& report) {
     tuned.weights = weights;
     params_ = project_.params;
     for (const auto& [name, value] : weights) params_.score_weights[name] = value;
-    params_.min_slots = params_.max_slots = 0;
+    params_.mm_min_slots = params_.mm_max_slots = 0;
     std::vector<FullScan> full;
     int sent = 0;
     for (const SchedulerRequest& request : requests_.requests) full.push_back(full_scan(request, tuned, sent));
@@ -193,7 +193,7 @@ TuneReport Tuner::run() {
     report.locked = pool_.locked();
     report.requests = static_cast<int>(requests_.requests.size());
     report.at_once = grid_.at_once;
-    report.limit = params_.max_locked < 0 ? "a tenth of the array" : std::to_string(params_.max_locked);
+    report.limit = params_.mm_max_locked < 0 ? "a tenth of the array" : std::to_string(params_.mm_max_locked);
     report.notes = requests_.notes;
     for (const auto& problems : {project_.read.errors, project_.files.problems})
         report.notes.insert(report.notes.end(), problems.begin(), problems.end());
