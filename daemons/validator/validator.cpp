@@ -85,14 +85,19 @@ void Validator::validate(const App& app, const WorkunitWithResults& read, const 
     if (outcome == Validated::kGone) log_debug("[WU#{} {}] another validator was quicker", read.wu.id, read.wu.name);
 }
 
+OutputCheck Validator::output_of(const Result& result) const {
+    if (options_.output) return options_.output(result);
+    const auto files = output_files(result.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
+    return check_bitwise(files, config_.upload_dir, options_.gzip);
+}
+
 Validated Validator::decide_and_write(const App& app, const WorkunitWithResults& read, const Records& records) {
     ValidateFacts facts{read.wu, read.results, {}};
     const auto needed = needs_output(read.wu, read.results);
     for (std::size_t i = 0; i < read.results.size(); ++i) {
         facts.outputs.emplace_back();
         if (!needed[i]) continue;
-        const auto files = output_files(read.results[i].xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
-        facts.outputs.back() = check_bitwise(files, config_.upload_dir, options_.gzip);
+        facts.outputs.back() = output_of(read.results[i]);
     }
     const ValidationPlan plan = plan_validation(facts, app, clock_.now_sec());
     const ValidationWrite write = to_write(app, facts, plan, records);

@@ -2,6 +2,7 @@
 // The shell around plan.h and credit.h: reads pages of workunits that need validation, and the files of their results,
 // writes what is decided, and keeps one broken workunit from stopping the others.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@ struct ValidatorOptions {
     bool gzip = false;                     ///< output files are compressed
     bool dry_run = false;                  ///< decides and says so, writes nothing
     std::int64_t one_pass_n_wu = 0;        ///< the program ends after so many workunits; 0: no such end
+    /// What a result's output says; empty: its files are compared byte by byte.
+    std::function<OutputCheck(const Result&)> output{};
 };
 
 class Validator {
@@ -48,6 +51,7 @@ class Validator {
     /// One workunit that can't be handled must not keep the others waiting.
     void set_aside(const Workunit& wu, const char* why);
     void validate(const App& app, const WorkunitWithResults& read, const Records& records);
+    OutputCheck output_of(const Result& result) const;
     Validated decide_and_write(const App& app, const WorkunitWithResults& read, const Records& records);
     void report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write);
     /// <debug_credit>: what a valid result claims, in upstream's words.

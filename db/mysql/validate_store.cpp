@@ -1,9 +1,8 @@
 #include "sluice/db/validate_store.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "sluice/model/average.h"
+#include "db/validate_rules.h"
 
 namespace sluice {
 namespace {
@@ -247,26 +246,13 @@ class MysqlValidateStore final : public ValidateStore {
         auto versions = load_host_versions(keys, true);
         for (const auto& h : due)  // the scheduler makes these rows; one made here would have a quota of 1
             if (const auto it = versions.find({h.hostid, h.generalized_version}); it != versions.end())
-                add_to(it->second, h);
+                add_verdict(it->second, h);
         for (const auto& [key, hav] : versions) save(hav);
         std::sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.hostid < b.hostid; });
         for (const auto& h : due)
             if (h.valid) write_credit(h, now);
         for (const auto& h : due)
             if (h.app_version_id > 0 && h.pfc >= 0) write_version(h, now);
-    }
-
-    static void add_to(HostAppVersion& hav, const ValidationWrite::HostRow& h) {
-        if (!h.valid) {
-            hav.consecutive_valid = 0;
-            if (h.quota > 0 && hav.max_jobs_per_day > h.quota) --hav.max_jobs_per_day;
-            return;
-        }
-        if (hav.max_jobs_per_day < std::numeric_limits<int>::max()) ++hav.max_jobs_per_day;
-        if (h.trust) ++hav.consecutive_valid;
-        if (h.turnaround >= 0 && !h.outlier) add_sample(hav.turnaround, h.turnaround, kHostVersionRule);
-        if (h.et >= 0) add_sample(hav.et, h.et, kHostVersionRule);
-        if (h.pfc >= 0) add_sample(hav.pfc_n, hav.pfc_avg, h.pfc, kHostVersionRule);
     }
 
     void save(const HostAppVersion& h) {
@@ -294,7 +280,7 @@ class MysqlValidateStore final : public ValidateStore {
             if (!r.next()) return;
             double avg = r.f64(1), time = r.f64(2), turnaround = r.f64(3);
             if (h.grants) add_credit(now, h.started, h.credit, avg, time);
-            if (h.turnaround >= 0) turnaround = turnaround == 0 ? h.turnaround : 0.7 * turnaround + 0.3 * h.turnaround;
+            if (h.turnaround >= 0) turnaround = blended_turnaround(turnaround, h.turnaround);
             Sql update("UPDATE host SET total_credit=total_credit+");
             db_.execute(update << h.credit << ", expavg_credit=" << avg << ", expavg_time=" << time
                                << ", avg_turnaround=" << turnaround << " WHERE id=" << h.hostid);

@@ -1,7 +1,9 @@
-// sluice_sim: what volunteers' clients do, and in time a whole fleet of them. Has no counterpart upstream.
+// sluice_sim: what volunteers' clients do, and a whole fleet of them. Has no counterpart upstream.
 #include <cstdio>
 
 #include "client_document.h"
+#include "run_command.h"
+#include "sluice/base/log.h"
 #include "sluice/daemon/program.h"
 
 namespace {
@@ -21,17 +23,52 @@ constexpr const char* kDescription =
     "{type: {\"busy\"}}, \"priority\": {project: number}, \"run\": [names, in the order chosen], \"fetch\": {\"project\", "
     "\"types\": {type: {\"seconds\", \"instances\"}}} or null}. Times are seconds from now; shortfall is in instance-seconds.";
 
+constexpr const char* kFleet =
+    "sluice_sim run SCENARIO simulates a fleet of hosts, the work for it, and the project's programs with their real decisions, on "
+    "a virtual clock: a name of --list, or a JSON file (docs/simulator.md). Same scenario and --seed, same result. With --out DIR "
+    "the figures are in DIR/result.json, and as charts in DIR/report.html.\n\n"
+    "sluice_sim compare A.xml B.xml SCENARIO runs it under two config.xml on the same seeds and prints what differs.";
+
+struct Arguments {
+    std::vector<std::string> words;
+    sluice::sim::RunCommand run;
+    std::int64_t seeds = 5;
+    bool list = false;
+};
+
+int act(const sluice::CommandLine& line, Arguments& a) {
+    const auto is = [&](const char* what, std::size_t words) { return a.words.size() == words && a.words[0] == what; };
+    if (a.list) {
+        std::fputs(sluice::sim::scenario_list().c_str(), stdout);
+    } else if (is("client", 2)) {
+        std::fputs(sluice::client_decisions(a.words[1]).c_str(), stdout);
+    } else if (is("run", 2)) {
+        a.run.scenario = a.words[1];
+        sluice::sim::run_scenario(a.run);
+    } else if (is("compare", 4)) {
+        sluice::sim::compare_configs({a.words[1], a.words[2], a.words[3], a.run.seed, a.seeds, a.run.out});
+    } else {
+        return line.fail("give: client STATE.json, run SCENARIO, compare A.xml B.xml SCENARIO, or --list");
+    }
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::vector<std::string> words;
-    sluice::CommandLine line("sluice_sim", "shows what volunteers' clients decide", kDescription);
-    line.positional("client STATE.json", words, "what to do, and with which file");
+    Arguments a;
+    sluice::CommandLine line("sluice_sim", "simulates a fleet of hosts, or shows what one client decides",
+                             std::string(kFleet) + "\n\n" + kDescription);
+    line.positional("COMMAND", a.words, "client STATE.json, run SCENARIO, or compare A.xml B.xml SCENARIO");
+    line.option("--seed", a.run.seed, "of all that is drawn; default 1; compare begins with it");
+    line.option("--seeds", a.seeds, "compare: so many runs of each; default 5");
+    line.option("--out", a.run.out, "write result.json and report.html (compare: compare.json) into this folder", "DIR");
+    line.option("--config", a.run.config, "run with the options of this config.xml", "FILE");
+    line.option("--jobs", a.run.jobs, "write a line of CSV for every job into this file", "FILE");
+    line.flag("--list", a.list, "the built-in scenarios");
     line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");
     if (const auto status = line.parse(argc, argv)) return *status;
-    if (words.size() != 2 || words[0] != "client") return line.fail("give: client STATE.json");
-    return sluice::tool_main({"sluice_sim", 2}, [&] {
-        std::fputs(sluice::client_decisions(words[1]).c_str(), stdout);
-        return 0;
-    });
+    if (a.seeds < 1 || a.seeds > 1000) return line.fail("--seeds must be from 1 to 1000");
+    sluice::log_set_level(sluice::LogLevel::kCritical);
+    return sluice::tool_main({"sluice_sim", 2}, [&] { return act(line, a); });
 }

@@ -1,0 +1,89 @@
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "db/catalogue_rules.h"
+#include "db/memory/memory_db.h"
+#include "sluice/db/catalogue_store.h"
+
+namespace sluice {
+
+class MemoryCatalogueStore final : public CatalogueStore {
+  public:
+    explicit MemoryCatalogueStore(MemoryDb& db) : db_(db) {}
+
+    ProjectTables load_tables() override {
+        db_.enter("catalogue.load_tables");
+        ProjectTables tables;
+        for (const auto& [id, platform] : db_.platforms.rows())
+            if (!platform.deprecated) tables.platforms.push_back(platform);
+        tables.apps = apps();
+        tables.versions = usable_versions(versions(), tables);
+        for (const auto& [id, assignment] : db_.assignments.rows())
+            if (assignment.multi) tables.broadcasts.push_back(assignment);
+        tables.perf = perf();
+        tables.has_turnaround_verdicts = !db_.low_turnaround.empty();
+        return tables;
+    }
+
+    int update_credit_scales() override {
+        db_.enter("catalogue.update_credit_scales");
+        const CreditScales scales = new_credit_scales(apps(), versions());
+        for (const AppVersion& v : scales.versions)
+            db_.versions.change(v.id, [&](AppVersion& row) { row.pfc_scale = v.pfc_scale; });
+        for (const App& app : scales.apps)
+            db_.apps.change(app.id, [&](App& row) { row.min_avg_pfc = app.min_avg_pfc; });
+        return static_cast<int>(scales.versions.size() + scales.apps.size());
+    }
+
+    std::vector<Inactive> inactive_for_ever() override {
+        db_.enter("catalogue.inactive_for_ever");
+        std::vector<Inactive> found;
+        for (const auto& [key, jobs] : db_.results.index().inactive_of_app) {
+            const App* app = db_.apps.get(key.first);
+            if (app == nullptr || app->deprecated || app->size_classes() > 0) continue;
+            found.push_back({key.first, key.second, static_cast<std::int64_t>(jobs.size())});
+        }
+        return found;
+    }
+
+  private:
+    std::vector<App> apps() const {
+        std::vector<App> all;
+        for (const auto& [id, app] : db_.apps.rows())
+            if (!app.deprecated) all.push_back(app);
+        return all;
+    }
+    std::vector<AppVersion> versions() const {
+        std::vector<AppVersion> all;
+        for (const auto& [id, version] : db_.versions.rows())
+            if (!version.deprecated || is_homogeneous(version.appid)) all.push_back(version);
+        return all;
+    }
+    bool is_homogeneous(Id appid) const {
+        const App* app = db_.apps.get(appid);
+        return app != nullptr && app->homogeneous_app_version && !app->deprecated;
+    }
+    HostPerfInfo perf() const {
+        std::vector<double> speeds;
+        for (const auto& [id, host] : db_.hosts.rows())
+            if (host.expavg_credit > 10) speeds.push_back(host.p_fpops);
+        const auto n = static_cast<std::int64_t>(speeds.size());
+        HostPerfInfo info;
+        if (n < kMinHostsForPerf) return info;
+        std::sort(speeds.begin(), speeds.end());
+        double sum = 0, squares = 0;
+        for (const double s : speeds) sum += s;
+        info.mean = sum / static_cast<double>(n);
+        for (const double s : speeds) squares += (s - info.mean) * (s - info.mean);
+        info.stddev = std::sqrt(squares / static_cast<double>(n));
+        info.median = speeds[static_cast<std::size_t>(percentile_index(n, 50))];
+        info.percentile95 = speeds[static_cast<std::size_t>(percentile_index(n, 95))];
+        return info;
+    }
+    MemoryDb& db_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,124 @@
+#pragma once
+// The stores of a scheduler RPC over a MemoryDb. A unit of work takes a copy of all rows and puts it back on an
+// exception.
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <unordered_set>
+
+#include "db/memory/memory_db.h"
+#include "sluice/db/rpc_stores.h"
+
+namespace sluice {
+
+class MemoryUnitOfWork final : public UnitOfWork {
+  public:
+    explicit MemoryUnitOfWork(MemoryDb& db) : db_(db) {}
+    int commits = 0;
+    void run(const std::function<void()>& work, const std::function<bool()>& took_place) override {
+        for (int attempt = 1;; ++attempt) {
+            try {
+                db_.begin_transaction();
+                db_.enter("unit_of_work.begin");
+                work();
+                db_.enter("unit_of_work.commit");
+                db_.end_transaction(true);
+                ++commits;
+                if (committed(took_place)) return;
+                throw DbError(DbError::Kind::kLost, 2013, "lost");
+            } catch (const DbError& e) {
+                db_.end_transaction(false);
+                if (e.kind() != DbError::Kind::kRetry || attempt >= 5) throw;
+            } catch (...) {
+                db_.end_transaction(false);
+                throw;
+            }
+        }
+    }
+
+  private:
+    /// Hooked to "unit_of_work.answer": the COMMIT took place, what came back was an error.
+    bool committed(const std::function<bool()>& took_place) {
+        try {
+            db_.enter("unit_of_work.answer");
+            return true;
+        } catch (const DbError& e) {
+            return e.kind() == DbError::Kind::kLost && took_place();
+        }
+    }
+    MemoryDb& db_;
+};
+
+class MemoryAccountStore final : public AccountStore {
+  public:
+    explicit MemoryAccountStore(MemoryDb& db) : db_(db) {}
+    std::optional<HostAndAccount> host_and_account(Id hostid) override;
+    std::optional<Account> account_by_key(std::string_view authenticator) override;
+    std::optional<Account> account_by_id(Id userid) override;
+    KnownMachines known_machines(const MachineQuery& query) override;
+    Id insert_host(const StoredHost& host, const MachineQuery* same) override;
+    bool update_host(const StoredHost& before, const StoredHost& after, Id userid, const UserChange& change) override;
+    void update_user(Id userid, const UserChange& change) override;
+    bool written_by(Id hostid, std::int64_t attempt) override;
+
+  private:
+    StoredHost stored(const Host& host) const;
+    Account account_of(const User& user) const;
+    void change_user(Id userid, const UserChange& change);
+    MemoryDb& db_;
+};
+
+class MemoryHostStateStore final : public HostStateStore {
+  public:
+    explicit MemoryHostStateStore(MemoryDb& db) : db_(db) {}
+    HostState load(Id hostid, bool with_messages, bool with_turnaround) override;
+    void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) override;
+    void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) override;
+    void mark_delivered(std::span<const Id> messages) override;
+
+  private:
+    MemoryDb& db_;
+};
+
+class MemoryRpcResultStore final : public RpcResultStore {
+  public:
+    explicit MemoryRpcResultStore(MemoryDb& db) : db_(db) {}
+    std::vector<KnownResult> load(const ResultQuery& query) override;
+    std::vector<LostJob> lost_jobs(std::span<const Id> results) override;
+    std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
+    void touch_workunits(std::span<const WorkunitTouch> touches) override;
+    std::vector<Id> store_reports(const ReportBatch& batch) override;
+    std::vector<Id> send(const SendBatch& batch) override;
+    void detach(Id hostid, std::int64_t now, std::span<const Id> results) override;
+
+  private:
+    KnownResult known(const Result& r) const;
+    bool may_send(const SendBatch& batch, const SendWrite& s) const;
+    MemoryDb& db_;
+};
+
+class MemoryAssignmentStore final : public AssignmentStore {
+  public:
+    explicit MemoryAssignmentStore(MemoryDb& db) : db_(db) {}
+    std::vector<AssignedJob> load(const AssignmentQuery& query) override;
+    std::vector<InstanceCounts> instances_now(std::span<const Id> workunits, Id hostid) override;
+    void insert_results(std::span<const Result> results) override;
+    void remove(std::span<const Id> assignments) override;
+
+  private:
+    InstanceCounts counts(Id workunit, Id hostid) const;
+    MemoryDb& db_;
+};
+
+struct MemoryRpcStores {
+    explicit MemoryRpcStores(MemoryDb& db)
+        : accounts(db), host_states(db), results(db), assignments(db), unit_of_work(db) {}
+    MemoryAccountStore accounts;
+    MemoryHostStateStore host_states;
+    MemoryRpcResultStore results;
+    MemoryAssignmentStore assignments;
+    MemoryUnitOfWork unit_of_work;
+    RpcStores stores() { return {accounts, host_states, results, assignments, unit_of_work}; }
+};
+
+}  // namespace sluice

@@ -1,0 +1,25 @@
+#pragma once
+#include "db/memory/memory_db.h"
+#include "sluice/db/validate_store.h"
+
+namespace sluice {
+
+/// ValidateStore over a MemoryDb.
+class MemoryValidateStore final : public ValidateStore {
+  public:
+    explicit MemoryValidateStore(MemoryDb& db) : db_(db) {}
+    std::optional<App> app_by_name(const std::string& name) override;
+    std::vector<WorkunitWithResults> page(const WorkunitFilter& filter, Id after, int limit) override;
+    std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions(std::span<const std::pair<Id, Id>> keys) override;
+    std::map<Id, AppVersion> versions(Id appid) override;
+    Validated apply(const WorkunitWithResults& read, const ValidationWrite& write, double now) override;
+
+  private:
+    Validated look(const WorkunitWithResults& read) const;
+    void write_workunit(const Workunit& read, const ValidationWrite& w, double now);
+    void write_statistics(const ValidationWrite& w, double now);
+    void write_credit(const ValidationWrite::HostRow& h, double now);
+    MemoryDb& db_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,22 @@
+#pragma once
+// What no scheduler could be better than: a batch alone on the fleet, with the hosts' future known.
+#include <vector>
+
+#include "fleet_result.h"
+#include "population.h"
+#include "recorder.h"
+
+namespace sluice::sim {
+
+/// A host as it was in the run.
+struct HostRecord {
+    HostSpec spec;
+    double joined = 0, left = 0;  ///< clock; left: infinite while it is there
+    std::vector<float> contacts;  ///< hours since the run's start
+};
+
+/// Of the batches given. Nothing if there are more pairs of hosts and batches than are worth the time.
+Bounds lower_bounds(const std::vector<HostRecord>& hosts, const std::vector<BatchRecord>& batches, std::uint64_t seed,
+                    double start);
+
+}  // namespace sluice::sim

@@ -1,0 +1,294 @@
+#include "client.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sched/rpc/reply_delay.h"
+
+namespace sluice::sim {
+namespace {
+
+constexpr double kNeverHappens = std::numeric_limits<double>::infinity();
+constexpr double kPoll = 60;           ///< the client looks that often whether it should fetch work
+constexpr double kMoment = 1e-6;       ///< s of run time: what ends so soon has ended
+constexpr double kGpuSpeed = 10;       ///< times that of a core
+constexpr double kNoReplyDelay = 600;  ///< s until the client tries again; upstream's first back-off
+constexpr std::uint64_t kClientPurpose = 3;
+
+}  // namespace
+
+Client::Client(const HostSpec& spec, std::uint64_t seed, double now, std::string account_key)
+    : spec_(spec),
+      sessions_(spec.habit, seed, spec.number),
+      rng_(seed, kClientPurpose, spec.number),
+      account_key_(std::move(account_key)),
+      joined_(now),
+      dies_at_(now + spec.lifetime),
+      last_(now),
+      backoff_(spec.gpus > 0 ? 2 : 1) {
+    next_toggle_ = now + sessions_.next() * rng_.uniform();
+    next_rpc_ = now + 300 * rng_.uniform();
+}
+
+double Client::wake(double now, ClientWorld& world) {
+    compute(now);
+    while (now >= next_toggle_) {
+        sessions_.toggle();
+        next_toggle_ += sessions_.next();
+    }
+    if (sessions_.on()) {
+        end_jobs(now, world);
+        if (changed_) choose(now);
+        talk(now, world);
+        if (changed_) choose(now);
+    }
+    return next_time(now);
+}
+
+void Client::vanish(double now, ClientWorld& world) {
+    compute(now);
+    for (const ClientJob& j : jobs_) world.lost_work(j.done);
+    jobs_.clear();
+}
+
+void Client::compute(double now) {
+    if (sessions_.on())
+        for (ClientJob& j : jobs_)
+            if (j.running) j.done = std::min(j.real, j.done + (now - last_) * rate());
+    last_ = now;
+}
+
+void Client::end_jobs(double now, ClientWorld&) {
+    for (ClientJob& j : jobs_) {
+        if (j.over) continue;
+        const bool done = j.running && j.done >= j.real - kMoment;
+        const client::Job policy{.deadline = j.deadline, .started = j.done > 0};
+        j.abandoned = !done && client::is_abandoned(policy, now + spec_.clock_error);
+        if (!done && !j.abandoned) continue;
+        j.over = true;
+        j.running = false;
+        j.report_by = client::report_by(now, j.deadline - spec_.clock_error, spec_.buffer_min);
+        changed_ = true;
+    }
+}
+
+client::State Client::state(double now) const {
+    client::State s;
+    s.now = now + spec_.clock_error;
+    s.work_buf_min = spec_.buffer_min;
+    s.work_buf_additional = spec_.buffer_more;
+    s.on_frac = std::max(0.01, sessions_.part_on() * rate());
+    s.types.push_back({.is_cpu = true, .instances = static_cast<double>(spec_.cores)});
+    if (spec_.gpus > 0) s.types.push_back({.is_cpu = false, .instances = static_cast<double>(spec_.gpus)});
+    client::Project p;
+    for (const client::Backoff& b : backoff_) p.backoff_until.push_back(b.until > 0 ? b.until + spec_.clock_error : 0);
+    s.projects.push_back(p);
+    for (const ClientJob& j : jobs_) {
+        if (j.over) continue;
+        // What a client believes of a job that has begun moves from the estimate to what its progress says.
+        const double part = j.real > 0 ? j.done / j.real : 1;
+        const double left = (1 - part) * (part * j.real + (1 - part) * j.estimate);
+        s.jobs.push_back({.type = j.gpu ? 1u : 0u,
+                          .cpus = j.gpu ? 0.1 : 0,
+                          .remaining = left,
+                          .deadline = j.deadline,
+                          .started = j.done > 0});
+    }
+    return s;
+}
+
+/// Which jobs run, and when work will be short.
+void Client::choose(double now) {
+    const client::State s = state(now);
+    forecast_ = client::round_robin(s);
+    std::vector<ClientJob*> open;
+    for (ClientJob& j : jobs_) {
+        j.running = false;
+        if (!j.over) open.push_back(&j);
+    }
+    for (const std::size_t i : client::jobs_to_run(s, forecast_)) open[i]->running = true;
+    next_fetch_ = kNeverHappens;
+    for (std::size_t t = 0; t < backoff_.size(); ++t) {
+        const double soon = now + std::max(0.0, forecast_.types[t].saturated - spec_.buffer_min);
+        next_fetch_ = std::min(next_fetch_, std::max(soon, backoff_[t].until));
+    }
+    changed_ = false;
+}
+
+bool Client::full() const {
+    return jobs_.size() >= static_cast<std::size_t>(spec_.cores) * static_cast<std::size_t>(spec_.max_jobs_per_core);
+}
+
+void Client::talk(double now, ClientWorld& world) {
+    if (now < next_rpc_) return;
+    const bool report =
+        std::any_of(jobs_.begin(), jobs_.end(), [now](const ClientJob& j) { return j.over && j.report_by <= now; });
+    if (!report && now < next_fetch_) return;
+    const client::State s = state(now);
+    forecast_ = client::round_robin(s);
+    client::State asking = s;
+    // Whoever speaks to a project anyway asks for what is missing until the whole buffer is full.
+    if (report) asking.work_buf_additional = 0, asking.work_buf_min = s.max_buffer();
+    std::optional<client::WorkRequest> wanted;
+    if (!full()) wanted = client::work_to_fetch(asking, forecast_);
+    if (!report && !wanted) {
+        next_fetch_ = now + kPoll;
+        return;
+    }
+    contacts_.push_back(static_cast<float>((now - kStart) / 3600));
+    const auto reply = world.rpc(*this, request(now, wanted));
+    ++seqno_;
+    if (reply)
+        take(*reply, wanted, now, world);
+    else
+        next_rpc_ = now + kNoReplyDelay * (0.5 + rng_.uniform());
+}
+
+std::vector<double> Client::busy(const client::State& s) const { return client::busy_times(s, forecast_.misses); }
+
+void Client::describe(Host& h) const {
+    h.domain_name = "sim" + std::to_string(spec_.number);
+    h.last_ip_addr = "127.0.0.1";
+    h.os_name = spec_.os;
+    h.os_version = "1";
+    h.p_vendor = spec_.vendor;
+    h.p_model = spec_.model;
+    h.p_ncpus = spec_.cores;
+    h.p_fpops = spec_.speed * 1e9;
+    h.p_iops = 2e9;
+    h.m_nbytes = spec_.memory;
+    h.d_total = 2 * spec_.disk;
+    h.d_free = spec_.disk;
+    h.on_frac = sessions_.part_on();
+    h.connected_frac = 1;
+    h.active_frac = h.gpu_active_frac = rate();
+    h.duration_correction_factor = 1;
+}
+
+/// What is on the host, and what is over and reported.
+void Client::list_jobs(SchedulerRequest& r) const {
+    r.has_other_results = true;
+    for (const ClientJob& j : jobs_) {
+        if (!j.over) {
+            r.other_results.emplace_back().name = j.name;
+            continue;
+        }
+        ReportedResult& done = r.results.emplace_back();
+        done.name = j.name;
+        done.elapsed_time = done.cpu_time = j.done;
+        done.exit_status_given = true;
+        const bool well = !j.abandoned && !j.fails;
+        done.client_state = static_cast<int>(well          ? ClientState::kFilesUploaded
+                                             : j.abandoned ? ClientState::kAborted
+                                                           : ClientState::kComputeError);
+        done.exit_status = well ? 0 : j.abandoned ? kExitUnstartedLate : 1;
+        done.app_version_num = 100;
+        if (j.wrong) done.file_infos = "<wrong/>";
+    }
+}
+
+SchedulerRequest Client::request(double now, const std::optional<client::WorkRequest>& wanted) const {
+    SchedulerRequest r;
+    r.authenticator = account_key_;
+    r.hostid = hostid_;
+    r.rpc_seqno = seqno_;
+    r.core_major = 7, r.core_minor = 20, r.core_release = 5;
+    r.platform_name = spec_.os == "Darwin"         ? "x86_64-apple-darwin"
+                      : spec_.os == "Linux Debian" ? "x86_64-pc-linux-gnu"
+                                                   : "windows_x86_64";
+    r.client_cap_plan_class = true;
+    r.has_host_info = r.has_time_stats = true;
+    r.client_now = now + spec_.clock_error;
+    describe(r.host);
+    if (wanted) {
+        r.cpu_req_secs = wanted->types[0].seconds;
+        r.cpu_req_instances = wanted->types[0].instances;
+        const std::vector<double> waits = busy(state(now));
+        r.cpu_estimated_delay = waits[0];
+        r.work_req_seconds = r.cpu_req_secs;
+    }
+    if (spec_.gpus > 0) {
+        Coproc gpu;
+        gpu.type = "NVIDIA", gpu.proc_type = ProcType::kNvidia, gpu.model = "Sim", gpu.count = spec_.gpus;
+        gpu.peak_flops = spec_.speed * 1e9 * kGpuSpeed;
+        gpu.available_ram = gpu.total_ram = 8e9;
+        gpu.have_cuda = true, gpu.cuda_version = 12000, gpu.driver_version = 53000, gpu.compute_capability = 806;
+        if (wanted) {
+            gpu.req_secs = wanted->types[1].seconds, gpu.req_instances = wanted->types[1].instances;
+            r.work_req_seconds = std::max(r.work_req_seconds, gpu.req_secs);
+        }
+        r.coprocs.push_back(gpu);
+    }
+    list_jobs(r);
+    return r;
+}
+
+void Client::take(const SchedulerReply& reply, const std::optional<client::WorkRequest>& wanted, double now,
+                  ClientWorld& world) {
+    if (reply.send_hostid) {
+        hostid_ = reply.host.id;
+        seqno_ = 0;
+    }
+    const auto forget = [&](const std::vector<std::string>& names, bool only_unstarted, bool reported) {
+        for (const std::string& name : names) {
+            const auto j = std::find_if(jobs_.begin(), jobs_.end(), [&](const ClientJob& x) { return x.name == name; });
+            if (j == jobs_.end() || (only_unstarted && j->done > 0)) continue;
+            if (!reported) world.lost_work(j->done);
+            jobs_.erase(j);
+            changed_ = true;
+        }
+    };
+    forget(reply.result_acks, false, true);
+    forget(reply.result_aborts, false, false);
+    forget(reply.result_aborts_if_not_started, true, false);
+    std::vector<bool> came(backoff_.size());
+    for (const ReplyJob& job : reply.jobs) {
+        accept(job, now, world);
+        const bool gpu = job.version.usage.proc_type != ProcType::kCpu;
+        if (gpu && came.size() > 1) came[1] = true;
+        if (!gpu) came[0] = true;
+    }
+    for (std::size_t t = 0; t < backoff_.size(); ++t) {
+        if (came[t])
+            backoff_[t].clear();
+        else if (wanted && wanted->types[t].seconds > 0)
+            backoff_[t].refused(now, rng_.uniform());
+    }
+    next_rpc_ = now + std::max(1.0, delay_to_send(reply));
+    changed_ = true;
+}
+
+void Client::accept(const ReplyJob& job, double now, ClientWorld& world) {
+    const auto known =
+        std::find_if(jobs_.begin(), jobs_.end(), [&](const ClientJob& j) { return j.name == job.result_name; });
+    if (known != jobs_.end()) return;
+    ClientJob& j = jobs_.emplace_back();
+    j.name = job.result_name;
+    j.workunit = job.workunit_id;
+    j.deadline = static_cast<double>(job.report_deadline);
+    j.gpu = job.version.usage.proc_type != ProcType::kCpu;
+    j.estimate = job.rsc_fpops_est / std::max(1.0, job.version.usage.projected_flops);
+    j.real = world.real_flops(job.workunit_id) / (spec_.speed * 1e9 * (j.gpu ? kGpuSpeed : 1));
+    j.fails = rng_.chance(spec_.error_rate);
+    j.wrong = rng_.chance(spec_.wrong_rate);
+    const double failed_at = rng_.uniform();
+    if (j.fails) j.real *= failed_at;
+    (void)now;
+}
+
+double Client::next_time(double now) const {
+    double next = std::min(next_toggle_, dies_at_);
+    if (!sessions_.on()) return next;
+    double talk = full() ? kNeverHappens : next_fetch_;
+    for (const ClientJob& j : jobs_) {
+        if (j.over)
+            talk = std::min(talk, j.report_by);
+        else if (j.running)
+            next = std::min(next, now + (j.real - j.done) / rate());
+        else if (j.done <= 0)
+            next = std::min(next, std::max(now + 1, j.deadline - spec_.clock_error));
+    }
+    return std::min(next, std::max({talk, next_rpc_, now}));
+}
+
+}  // namespace sluice::sim

@@ -1,0 +1,96 @@
+#pragma once
+// One simulated host: a machine with its sessions, and on it a client that computes, asks and reports as
+// client_policy says.
+#include <string>
+#include <vector>
+
+#include "population.h"
+#include "sched/rpc/reply.h"
+#include "sched/rpc/request.h"
+#include "sluice/client_policy/contact.h"
+#include "sluice/client_policy/policy.h"
+
+namespace sluice::sim {
+
+struct ClientJob {
+    std::string name;
+    Id workunit = 0;
+    double deadline = 0;  ///< by the client's clock
+    double estimate = 0;  ///< s of run time that the client expects
+    double real = 0;      ///< s of run time until it ends, well or not
+    double done = 0;      ///< s of run time up to now
+    bool gpu = false;
+    bool fails = false, wrong = false;
+    bool running = false, over = false;
+    bool abandoned = false;  ///< over without having run, or told to stop
+    double report_by = 0;    ///< over: the latest time of its report
+};
+
+/// The clock of every run begins here: UNIX time, as databases like it.
+inline constexpr double kStart = 1700000000;
+
+class Client;
+
+/// What a client meets outside of its machine.
+class ClientWorld {
+  public:
+    virtual ~ClientWorld() = default;
+    /// nullopt: no reply arrived.
+    virtual std::optional<SchedulerReply> rpc(Client& client, const SchedulerRequest& request) = 0;
+    /// flops that the job really takes.
+    virtual double real_flops(Id workunit) = 0;
+    /// Core-seconds that no report will ever tell of.
+    virtual void lost_work(double core_seconds) = 0;
+};
+
+class Client {
+  public:
+    Client(const HostSpec& spec, std::uint64_t seed, double now, std::string account_key);
+
+    /// Everything that is due at `now`. Returns when to call again.
+    double wake(double now, ClientWorld& world);
+    /// The machine is gone for good.
+    void vanish(double now, ClientWorld& world);
+
+    const HostSpec& spec() const { return spec_; }
+    double joined() const { return joined_; }
+    double dies_at() const { return dies_at_; }
+    Id hostid() const { return hostid_; }
+    const std::vector<float>& contacts() const { return contacts_; }
+    void fail_from_now_on() { spec_.error_rate = 1; }
+    std::size_t jobs() const { return jobs_.size(); }
+
+  private:
+    void compute(double now);
+    void end_jobs(double now, ClientWorld& world);
+    client::State state(double now) const;
+    void talk(double now, ClientWorld& world);
+    void describe(Host& host) const;
+    void list_jobs(SchedulerRequest& request) const;
+    SchedulerRequest request(double now, const std::optional<client::WorkRequest>& wanted) const;
+    void take(const SchedulerReply& reply, const std::optional<client::WorkRequest>& wanted, double now,
+              ClientWorld& world);
+    void accept(const ReplyJob& job, double now, ClientWorld& world);
+    void choose(double now);
+    double next_time(double now) const;
+    double rate() const { return 1 - spec_.other_share; }
+    bool full() const;
+    std::vector<double> busy(const client::State& s) const;
+
+    HostSpec spec_;
+    Sessions sessions_;
+    SmallRng rng_;
+    std::string account_key_;
+    double joined_, dies_at_, last_, next_toggle_;
+    Id hostid_ = 0;
+    std::int64_t seqno_ = 0;
+    std::vector<ClientJob> jobs_;  ///< in the order of their arrival; over ones until they are reported
+    std::vector<client::Backoff> backoff_;
+    bool changed_ = true;  ///< the queue is not the one that `running` and `next_fetch_` were made from
+    double next_rpc_ = 0;  ///< not before
+    double next_fetch_ = 0;
+    client::RoundRobin forecast_;
+    std::vector<float> contacts_;  ///< hours since the run's start
+};
+
+}  // namespace sluice::sim

@@ -1,0 +1,374 @@
+#include "fleet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <queue>
+
+#include "bounds.h"
+#include "client.h"
+#include "project.h"
+#include "recorder.h"
+#include "sluice/base/error.h"
+
+namespace sluice::sim {
+namespace {
+
+constexpr double kHour = 3600, kDay = 86400;
+constexpr double kLook = 5;         ///< s between two looks of the daemons; upstream's sleep interval
+constexpr double kTopUp = 60;       ///< s between two looks of a work generator that keeps jobs waiting
+constexpr double kBaseFlops = 1e9;  ///< of a core of speed 1
+enum Purpose : std::uint64_t {
+    kServer = 11,
+    kArrivals = 12,
+    kRealSizes = 13,
+    kEvents = 14,
+    kNetwork = 15,
+    kSizes = 16
+};
+
+class FleetRun final : public ClientWorld {
+  public:
+    FleetRun(const Scenario& scenario, const RunOptions& options)
+        : scenario_(scenario),
+          options_(options),
+          clock_(kStart),
+          server_rng_(options.seed, kServer, 0),
+          event_rng_(options.seed, kEvents, 0),
+          network_rng_(options.seed, kNetwork, 0),
+          classes_(job_classes(scenario)),
+          project_(scenario, clock_, server_rng_),
+          recorder_(scenario, classes_, kStart) {
+        recorder_.job_lines = options.job_lines;
+        end_of_work_ = kStart + scenario.days * kDay;
+        end_ = end_of_work_ + scenario.drain_days * kDay;
+        make_hosts();
+        make_work();
+        for (std::size_t i = 0; i < scenario.events.size(); ++i)
+            push(kStart + scenario.events[i].at_day * kDay, Kind::kEvent, i);
+        push(kStart, Kind::kTick, 0);
+    }
+
+    FleetResult run();
+
+    std::optional<SchedulerReply> rpc(Client& client, const SchedulerRequest& request) override;
+    double real_flops(Id workunit) override;
+    void lost_work(double core_seconds) override { recorder_.lost(core_seconds, clock_.now()); }
+
+  private:
+    enum class Kind : std::uint8_t { kTick, kHost, kJoin, kWork, kEvent };
+    struct Event {
+        double time;
+        std::uint64_t order;
+        Kind kind;
+        std::size_t index;
+        bool operator>(const Event& o) const { return time != o.time ? time > o.time : order > o.order; }
+    };
+    struct Source {
+        SmallRng rng;
+        std::size_t first_class = 0, next_size = 0;
+        std::vector<std::int64_t> waiting{};  ///< by size: jobs without an instance that was sent
+        std::int64_t made = 0;
+        Id batch = 0;  ///< of a stream: its jobs belong to its user through it
+    };
+
+    void push(double time, Kind kind, std::size_t index) { queue_.push({time, order_++, kind, index}); }
+    void make_hosts();
+    void make_work();
+    std::unique_ptr<Client> new_client();
+    HostSpec next_spec();
+    void leave(std::size_t slot);
+    void wake(std::size_t slot);
+    void come(std::size_t w);
+    void keep_waiting(std::size_t w);
+    void happen(const EventSpec& event);
+    Id make_batch(std::size_t w, int jobs);
+    void make_job(std::size_t w, Id batch);
+    void make_jobs(std::size_t w, int jobs);
+    double next_arrival(std::size_t w);
+    bool has_open_work() const;
+    void observe(const SchedulerRequest& request);
+    void observe(const SchedulerReply& reply, const Client& client);
+
+    const Scenario& scenario_;
+    const RunOptions& options_;
+    VirtualClock clock_;
+    SmallRng server_rng_, event_rng_, network_rng_;
+    std::vector<JobClass> classes_;
+    Project project_;
+    Recorder recorder_;
+    std::vector<std::unique_ptr<Client>> clients_;  ///< null: gone and not replaced
+    std::vector<HostRecord> gone_;
+    std::vector<HostSpec> trace_;
+    std::vector<Source> sources_;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
+    std::uint64_t order_ = 0, next_host_ = 0, requests_ = 0;
+    double end_of_work_ = 0, end_ = 0, demand_ = 1;
+};
+
+void FleetRun::make_hosts() {
+    if (!scenario_.fleet.trace.empty()) trace_ = read_trace(scenario_.fleet.trace, scenario_.fleet, options_.seed);
+    const std::size_t hosts = trace_.empty() ? static_cast<std::size_t>(scenario_.fleet.hosts) : trace_.size();
+    std::vector<double> speeds;
+    for (std::size_t i = 0; i < hosts; ++i) {
+        clients_.push_back(new_client());
+        speeds.push_back(clients_.back()->spec().speed);
+        push(kStart, Kind::kHost, i);
+    }
+    recorder_.set_host_speeds(std::move(speeds));
+}
+
+HostSpec FleetRun::next_spec() {
+    const std::uint64_t number = next_host_++;
+    if (trace_.empty()) return draw_host(scenario_.fleet, options_.seed, number);
+    HostSpec spec = trace_[number % trace_.size()];
+    spec.number = number;
+    return spec;
+}
+
+std::unique_ptr<Client> FleetRun::new_client() {
+    return std::make_unique<Client>(next_spec(), options_.seed, clock_.now(), "volunteer");
+}
+
+void FleetRun::make_work() {
+    std::size_t first_class = 0;
+    for (std::size_t w = 0; w < scenario_.work.size(); ++w) {
+        const WorkSpec& work = scenario_.work[w];
+        sources_.push_back({SmallRng(options_.seed, kArrivals, w), first_class, 0,
+                            std::vector<std::int64_t>(work.size_hours.size()), 0, 0});
+        first_class += work.size_hours.size();
+        if (work.kind == WorkSpec::Kind::kStream) sources_[w].batch = make_batch(w, 0);
+        double first = kStart + work.from_day * kDay;
+        if (work.kind == WorkSpec::Kind::kBatches && work.poisson) first += next_arrival(w);
+        push(first, Kind::kWork, w);
+    }
+}
+
+double FleetRun::next_arrival(std::size_t w) {
+    const WorkSpec& work = scenario_.work[w];
+    SmallRng& rng = sources_[w].rng;
+    if (work.kind == WorkSpec::Kind::kBatches) {
+        const double mean = work.every_hours * kHour / demand_;
+        return work.poisson ? rng.exponential(mean) : mean;
+    }
+    return work.jobs_per_day > 0 ? rng.exponential(kDay / (work.jobs_per_day * demand_)) : kTopUp;
+}
+
+void FleetRun::come(std::size_t w) {
+    const WorkSpec& work = scenario_.work[w];
+    Source& source = sources_[w];
+    const double now = clock_.now();
+    if (now >= std::min(end_of_work_, kStart + work.until_day * kDay)) return;
+    if (project_.database_away()) return push(now + kTopUp, Kind::kWork, w);
+    if (work.kind == WorkSpec::Kind::kBatches)
+        make_jobs(w, work.jobs);
+    else if (work.jobs_per_day > 0)
+        make_job(w, source.batch);
+    else
+        keep_waiting(w);
+    push(now + next_arrival(w), Kind::kWork, w);
+}
+
+/// Jobs of each size, as many of one as of another.
+void FleetRun::keep_waiting(std::size_t w) {
+    Source& source = sources_[w];
+    const auto sizes = static_cast<double>(source.waiting.size());
+    const auto keep = static_cast<std::int64_t>(std::ceil(scenario_.work[w].keep * demand_ / sizes));
+    for (bool made = true; made;) {
+        made = false;
+        for (std::size_t size = 0; size < source.waiting.size(); ++size) {
+            if (source.waiting[size] >= keep) continue;
+            source.next_size = size;
+            make_job(w, source.batch);
+            made = true;
+        }
+    }
+}
+
+Id FleetRun::make_batch(std::size_t w, int jobs) {
+    const auto user = std::find_if(scenario_.users.begin(), scenario_.users.end(),
+                                   [&](const UserSpec& u) { return u.name == scenario_.work[w].user; });
+    const auto app = std::find_if(scenario_.apps.begin(), scenario_.apps.end(),
+                                  [&](const AppSpec& a) { return a.name == scenario_.work[w].app; });
+    Batch batch;
+    batch.id = project_.db().batches.next_key();
+    batch.user_id = user - scenario_.users.begin() + 1;
+    batch.app_id = app - scenario_.apps.begin() + 1;
+    batch.create_time = clock_.now_sec();
+    batch.njobs = jobs;
+    batch.state = jobs > 0 ? BatchState::kInProgress : BatchState::kInit;
+    project_.db().batches.put(batch.id, batch);
+    return batch.id;
+}
+
+void FleetRun::make_jobs(std::size_t w, int jobs) {
+    const Id batch = make_batch(w, jobs);
+    double hours = 0;
+    for (const double h : scenario_.work[w].size_hours) hours += h;
+    hours /= static_cast<double>(scenario_.work[w].size_hours.size());
+    recorder_.batch_came({batch, clock_.now(), jobs, jobs, 0, hours * kHour * kBaseFlops});
+    for (int i = 0; i < jobs; ++i) make_job(w, batch);
+}
+
+void FleetRun::make_job(std::size_t w, Id batch) {
+    const WorkSpec& work = scenario_.work[w];
+    Source& source = sources_[w];
+    const std::size_t size = source.next_size++ % work.size_hours.size();
+    const auto app = std::find_if(scenario_.apps.begin(), scenario_.apps.end(),
+                                  [&](const AppSpec& a) { return a.name == work.app; });
+    Workunit wu;
+    wu.id = project_.db().workunits.next_key();
+    wu.create_time = clock_.now_sec();
+    wu.appid = app - scenario_.apps.begin() + 1;
+    wu.name = fmt::format("w{}_{}", w, source.made++);
+    wu.xml_doc = "<workunit></workunit>";
+    wu.batch = batch;
+    wu.rsc_fpops_est = work.size_hours[size] * kHour * kBaseFlops * work.estimate;
+    wu.rsc_fpops_bound = 1000 * wu.rsc_fpops_est;
+    wu.rsc_memory_bound = work.memory_mb * 1e6;
+    wu.rsc_disk_bound = work.disk_mb * 1e6;
+    wu.transition_time = clock_.now_sec();
+    wu.delay_bound = static_cast<std::int64_t>(work.delay_bound_days * kDay);
+    wu.min_quorum = work.quorum;
+    wu.target_nresults = std::max(work.quorum, work.target);
+    wu.max_error_results = wu.max_success_results = 10 + wu.target_nresults;
+    wu.max_total_results = 20 + 2 * wu.target_nresults;
+    wu.result_template_file = "out";
+    wu.size_class = app->size_classes > 1 ? static_cast<int>(size) : -1;
+    wu.opaque = static_cast<double>(source.first_class + size);
+    ++source.waiting[size];
+    recorder_.submitted(wu, clock_.now());
+    project_.db().workunits.put(wu.id, std::move(wu));
+}
+
+double FleetRun::real_flops(Id workunit) {
+    const Workunit* wu = project_.db().workunits.get(workunit);
+    if (wu == nullptr) throw Error(fmt::format("workunit {} was sent and does not exist", workunit));
+    const JobClass& c = classes_[static_cast<std::size_t>(wu->opaque)];
+    SmallRng rng(options_.seed, kRealSizes, static_cast<std::uint64_t>(workunit));
+    return rng.log_normal(c.hours * kHour * kBaseFlops, scenario_.work[c.work].size_sigma);
+}
+
+/// What a request tells of results, before the database changes.
+void FleetRun::observe(const SchedulerRequest& request) {
+    const auto& by_name = project_.db().results.index().by_name;
+    for (const ReportedResult& r : request.results) {
+        const auto at = by_name.find(r.name);
+        if (at == by_name.end()) continue;
+        const Result& result = *project_.db().results.get(at->second.front());
+        if (const Workunit* wu = project_.db().workunits.get(result.workunitid); wu != nullptr && r.elapsed_time > 0)
+            recorder_.reported(*wu, clock_.now());
+        if (!r.file_infos.empty()) project_.wrong_results().insert(r.name);
+    }
+}
+
+void FleetRun::observe(const SchedulerReply& reply, const Client& client) {
+    for (const ReplyJob& job : reply.jobs) {
+        const Result& result = *project_.db().results.get(job.result_id);
+        const Workunit& wu = *project_.db().workunits.get(job.workunit_id);
+        recorder_.sent(result, wu, client.spec().speed, clock_.now());
+        const auto c = static_cast<std::size_t>(wu.opaque);
+        Source& source = sources_[classes_[c].work];
+        if (job.result_name.ends_with("_0")) --source.waiting[c - source.first_class];
+    }
+}
+
+std::optional<SchedulerReply> FleetRun::rpc(Client& client, const SchedulerRequest& request) {
+    ++requests_;
+    const bool away = project_.database_away();
+    if (!away) observe(request);
+    SchedulerReply reply = project_.rpc(request);
+    observe(reply, client);
+    const bool for_work = request.work_req_seconds > 0;
+    recorder_.asked(for_work, reply.jobs.empty(), clock_.now());
+    if (network_rng_.chance(scenario_.fleet.lost_rate)) return std::nullopt;
+    return reply;
+}
+
+void FleetRun::leave(std::size_t slot) {
+    Client& client = *clients_[slot];
+    client.vanish(clock_.now(), *this);
+    gone_.push_back({client.spec(), client.joined(), clock_.now(), client.contacts()});
+    clients_[slot].reset();
+}
+
+void FleetRun::wake(std::size_t slot) {
+    if (!clients_[slot]) return;
+    const double now = clock_.now();
+    if (now >= clients_[slot]->dies_at()) {
+        leave(slot);
+        clients_[slot] = new_client();
+    }
+    push(clients_[slot]->wake(now, *this), Kind::kHost, slot);
+}
+
+void FleetRun::happen(const EventSpec& event) {
+    const double now = clock_.now();
+    using What = EventSpec::What;
+    switch (event.what) {
+        case What::kDatabaseAway: project_.database_away_until(now + event.hours * kHour); break;
+        case What::kDemand: demand_ = event.part; break;
+        case What::kHostsVanish:
+            for (std::size_t i = 0; i < clients_.size(); ++i)
+                if (clients_[i] && event_rng_.chance(event.part)) leave(i);
+            break;
+        case What::kHostsFail:
+            for (const auto& client : clients_)
+                if (client && event_rng_.chance(event.part)) client->fail_from_now_on();
+            break;
+        case What::kHostsJoin:
+            for (int i = 0; i < static_cast<int>(event.part * scenario_.fleet.hosts); ++i)
+                push(now + kHour * event_rng_.uniform(), Kind::kJoin, 0);
+            break;
+    }
+}
+
+bool FleetRun::has_open_work() const {
+    return std::any_of(recorder_.batches().begin(), recorder_.batches().end(),
+                       [](const BatchRecord& b) { return b.open > 0; });
+}
+
+FleetResult FleetRun::run() {
+    double said = 0;
+    while (!queue_.empty() && queue_.top().time < end_) {
+        const Event event = queue_.top();
+        queue_.pop();
+        clock_.set(std::max(clock_.now(), event.time));
+        recorder_.set_now(clock_.now());
+        switch (event.kind) {
+            case Kind::kTick:
+                if (options_.stop && options_.stop()) throw Error("stopped");
+                project_.run_daemons(recorder_);
+                push(event.time + kLook, Kind::kTick, 0);
+                break;
+            case Kind::kHost: wake(event.index); break;
+            case Kind::kJoin:
+                clients_.push_back(new_client());
+                push(event.time, Kind::kHost, clients_.size() - 1);
+                break;
+            case Kind::kWork: come(event.index); break;
+            case Kind::kEvent: happen(scenario_.events[event.index]); break;
+        }
+        const double part = (clock_.now() - kStart) / (end_ - kStart);
+        if (options_.progress && part > said + 0.01) options_.progress(said = part);
+        if (clock_.now() > end_of_work_ && event.kind == Kind::kTick && !has_open_work()) break;
+    }
+    if (clock_.now() < end_of_work_) clock_.set(end_of_work_);
+    FleetResult result = recorder_.result(options_.seed, clock_.now());
+    result.hosts = trace_.empty() ? scenario_.fleet.hosts : static_cast<int>(trace_.size());
+    result.statements_per_request =
+        requests_ > 0 ? static_cast<double>(project_.rpc_verbs()) / static_cast<double>(requests_) : 0;
+    for (const auto& c : clients_)
+        if (c) gone_.push_back({c->spec(), c->joined(), std::numeric_limits<double>::infinity(), c->contacts()});
+    result.bounds = lower_bounds(gone_, recorder_.measured_batches(), options_.seed, kStart);
+    return result;
+}
+
+}  // namespace
+
+FleetResult run_fleet(const Scenario& scenario, const RunOptions& options) { return FleetRun(scenario, options).run(); }
+
+}  // namespace sluice::sim

@@ -1,0 +1,23 @@
+#pragma once
+// A run: hosts, work and daemons on one virtual clock, from the first second of the scenario to its last.
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "fleet_result.h"
+#include "scenario.h"
+
+namespace sluice::sim {
+
+struct RunOptions {
+    std::uint64_t seed = 1;
+    std::string* job_lines = nullptr;             ///< CSV of every job, without a header; null: not wanted
+    std::function<void(double part)> progress{};  ///< called now and then, 0 to 1
+    std::function<bool()> stop{};                 ///< true: the run is given up, run_fleet() throws Error
+};
+
+/// The same scenario and options give the same result. Throws Error (a configuration that can't work, no memory for the
+/// job array).
+FleetResult run_fleet(const Scenario& scenario, const RunOptions& options);
+
+}  // namespace sluice::sim

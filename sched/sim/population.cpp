@@ -1,0 +1,158 @@
+#include "population.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+
+namespace sluice::sim {
+namespace {
+
+constexpr double kHour = 3600, kDay = 86400;
+enum Purpose : std::uint64_t { kMachine = 1, kSessions = 2 };
+
+struct HabitFigures {
+    double mean_on, shape_on, mean_off, sigma_off;
+};
+/// The laboratory's: sessions Weibull, gaps log-normal.
+HabitFigures figures(Sessions::Habit habit) {
+    switch (habit) {
+        case Sessions::Habit::kAlways: return {10 * kDay, 0.7, 3 * kHour, 1};
+        case Sessions::Habit::kDaily: return {8 * kHour, 1.5, 14 * kHour, 0.5};
+        case Sessions::Habit::kSporadic: return {4 * kHour, 1, 30 * kHour, 1.5};
+        case Sessions::Habit::kNeverOff: break;
+    }
+    return {1e12, 1, 1, 0};
+}
+
+}  // namespace
+
+Sessions::Sessions(Habit habit, std::uint64_t seed, std::uint64_t host)
+    : habit_(habit), rng_(seed, kSessions, host), on_(rng_.uniform() < part_on()) {}
+
+double Sessions::next() {
+    const HabitFigures f = figures(habit_);
+    if (habit_ == Habit::kNeverOff) return f.mean_on;
+    return std::max(1.0, on_ ? rng_.weibull(f.shape_on, f.mean_on) : rng_.log_normal(f.mean_off, f.sigma_off));
+}
+
+double Sessions::part_on() const {
+    const HabitFigures f = figures(habit_);
+    return f.mean_on / (f.mean_on + f.mean_off);
+}
+
+HostSpec draw_host(const Fleet& fleet, std::uint64_t seed, std::uint64_t number) {
+    SmallRng rng(seed, kMachine, number);
+    HostSpec h;
+    h.number = number;
+    const double cores = rng.uniform(), habit = rng.uniform(), buffer = rng.uniform(), system = rng.uniform();
+    h.cores = cores < 0.3 ? 1 : cores < 0.6 ? 2 : cores < 0.9 ? 4 : 8;
+    h.speed = rng.log_normal(1, fleet.speed_sigma);
+    h.habit = habit < fleet.always_on                 ? Sessions::Habit::kAlways
+              : habit < fleet.always_on + fleet.daily ? Sessions::Habit::kDaily
+                                                      : Sessions::Habit::kSporadic;
+    h.lifetime = fleet.lifetime_days > 0 ? rng.weibull(0.5, fleet.lifetime_days * kDay)
+                                         : std::numeric_limits<double>::infinity();
+    const double days = buffer < 0.5 ? 0.1 : buffer < 0.7 ? 0.5 : buffer < 0.85 ? 1 : buffer < 0.95 ? 3 : 5;
+    h.buffer_min = std::max(180.0, days * kDay * fleet.buffer_factor);
+    h.buffer_more = 2 * rng.uniform() * kDay * fleet.buffer_factor;
+    h.error_rate = rng.chance(fleet.bad_hosts) ? fleet.bad_error_rate : fleet.error_rate;
+    h.wrong_rate = fleet.wrong_rate;
+    h.memory = fleet.memory_gb * 1e9 * std::exp(0.7 * rng.gaussian());
+    h.disk = 50e9 + 200e9 * rng.uniform();
+    h.gpus = rng.chance(fleet.gpu_hosts) ? 1 : 0;
+    const double skew = 4 * kDay * (rng.uniform() - 0.5);
+    h.clock_error = rng.chance(fleet.wrong_clocks) ? skew : 0;
+    h.other_share = fleet.other_share;
+    h.max_jobs_per_core = fleet.max_jobs_per_core;
+    h.os = system < 0.7 ? "Microsoft Windows 10" : system < 0.9 ? "Linux Debian" : "Darwin";
+    h.vendor = rng.chance(0.7) ? "GenuineIntel" : "AuthenticAMD";
+    h.model = h.vendor == "GenuineIntel" ? "Intel(R) Core(TM) i5 [Family 6 Model 158 Stepping 10]"
+                                         : "AMD Ryzen 5 [Family 23 Model 113 Stepping 0]";
+    return h;
+}
+
+namespace {
+
+std::vector<std::string> cells_of(const std::string& line) {
+    std::vector<std::string> cells;
+    std::istringstream in(line);
+    for (std::string cell; std::getline(in, cell, ',');) {
+        while (!cell.empty() && (cell.back() == '\r' || cell.back() == ' ')) cell.pop_back();
+        cells.push_back(cell);
+    }
+    return cells;
+}
+
+Sessions::Habit habit_of(const std::string& word, const std::string& place) {
+    using Habit = Sessions::Habit;
+    static const std::map<std::string, Habit> known = {{"always", Habit::kAlways},
+                                                       {"daily", Habit::kDaily},
+                                                       {"sporadic", Habit::kSporadic},
+                                                       {"never_off", Habit::kNeverOff}};
+    const auto at = known.find(word);
+    if (at == known.end())
+        throw Error(place + ": '" + word + "' is no habit: give always, daily, sporadic or never_off");
+    return at->second;
+}
+
+void set(HostSpec& h, const std::string& column, const std::string& cell, const std::string& place) {
+    if (cell.empty()) return;
+    if (column == "habit") {
+        h.habit = habit_of(cell, place);
+        return;
+    }
+    double x = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), x);
+    if (error != std::errc{} || end != cell.data() + cell.size() || !(x >= 0) || x > 1e12)
+        throw Error(place + ": '" + cell + "' is no number from 0 on");
+    if (column == "speed" && x <= 0) throw Error(place + ": speed must be more than 0");
+    if (column == "speed") h.speed = x;
+    if (column == "cores") h.cores = std::clamp(static_cast<int>(x), 1, 4096);
+    if (column == "gpus") h.gpus = std::clamp(static_cast<int>(x), 0, 64);
+    if (column == "memory_gb") h.memory = x * 1e9;
+    if (column == "lifetime_days") h.lifetime = x > 0 ? x * kDay : std::numeric_limits<double>::infinity();
+    if (column == "buffer_min_days") h.buffer_min = std::max(180.0, x * kDay);
+    if (column == "buffer_additional_days") h.buffer_more = x * kDay;
+    if (column == "error_rate") h.error_rate = std::min(x, 1.0);
+}
+
+constexpr std::array kColumns = {
+    "speed",     "cores", "gpus", "memory_gb", "habit", "lifetime_days", "buffer_min_days", "buffer_additional_days",
+    "error_rate"};
+
+}  // namespace
+
+std::vector<HostSpec> read_trace(const std::string& file, const Fleet& fleet, std::uint64_t seed) {
+    const auto text = read_file(file);
+    if (!text) throw Error("the trace " + file + " is not there");
+    std::istringstream in(*text);
+    std::string line;
+    std::getline(in, line);
+    const std::vector<std::string> columns = cells_of(line);
+    bool has_speed = false;
+    for (const std::string& c : columns) {
+        has_speed |= c == "speed";
+        if (std::find(kColumns.begin(), kColumns.end(), c) == kColumns.end())
+            throw Error(file + ":1: there is no column '" + c + "' (docs/simulator.md lists them)");
+    }
+    if (!has_speed) throw Error(file + ":1: the column speed is missing");
+    std::vector<HostSpec> hosts;
+    for (int number = 2; std::getline(in, line); ++number) {
+        if (line.empty()) continue;
+        const std::string place = file + ":" + std::to_string(number);
+        const std::vector<std::string> cells = cells_of(line);
+        if (cells.size() > columns.size()) throw Error(place + ": more cells than columns");
+        HostSpec h = draw_host(fleet, seed, hosts.size());
+        for (std::size_t i = 0; i < cells.size(); ++i) set(h, columns[i], cells[i], place);
+        hosts.push_back(h);
+    }
+    if (hosts.empty()) throw Error(file + ": no hosts");
+    return hosts;
+}
+
+}  // namespace sluice::sim

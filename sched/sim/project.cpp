@@ -1,0 +1,349 @@
+#include "project.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "config/load.h"
+#include "daemons/size_census/size_census.h"
+#include "daemons/size_regulator/regulator.h"
+#include "daemons/transitioner/transitioner.h"
+#include "daemons/validator/validator.h"
+#include "db/memory/catalogue_store.h"
+#include "db/memory/feeder_store.h"
+#include "db/memory/rpc_stores.h"
+#include "db/memory/size_store.h"
+#include "db/memory/transition_store.h"
+#include "db/memory/validate_store.h"
+#include "feeder/command.h"
+#include "feeder/feeder.h"
+#include "sched/handle/pipeline.h"
+#include "sched/handle/shmem_job_pool.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/daemon/program.h"
+#include "sluice/shmem/scheduler_array.h"
+
+namespace sluice::sim {
+namespace {
+
+constexpr const char* kPlatforms[] = {"windows_x86_64", "x86_64-pc-linux-gnu", "x86_64-apple-darwin"};
+constexpr const char* kTemplate =
+    "<file_info><name><OUTFILE_0/></name><generated_locally/><upload_when_present/><max_nbytes>1000000</max_nbytes>"
+    "<url><UPLOAD_URL/></url></file_info><result><file_ref><file_name><OUTFILE_0/></file_name>"
+    "<open_name>out</open_name></file_ref></result>";
+
+/// The job array of the run; it is gone when the run is.
+class OwnArray {
+  public:
+    explicit OwnArray(const ProjectConfig& config) {
+        JobArraySettings settings;
+        settings.slots = static_cast<std::uint32_t>(config.shmem_work_items);
+        array_ = FeederArray::create(job_array_name(config.shmem_key, config.project_dir), settings);
+    }
+    OwnArray(const OwnArray&) = delete;
+    ~OwnArray() { array_->close_and_remove(); }
+    FeederArray& operator*() const { return *array_; }
+
+  private:
+    std::unique_ptr<FeederArray> array_;
+};
+
+/// What config.xml would say; the options of a scenario must be right, a project's own file may hold anything.
+ProjectConfig read_config(const Scenario& scenario) {
+    if (!scenario.config_file.empty()) return parse_config(scenario.config_file, scenario.config_name).config;
+    const LoadedConfig loaded = parse_config("<boinc><config><compat_level>" + std::to_string(scenario.compat_level) +
+                                                 "</compat_level>" + scenario.config_xml + "</config></boinc>",
+                                             "config of " + scenario.name);
+    if (!loaded.errors.empty()) throw ConfigError(loaded.errors.front());
+    if (!loaded.warnings.empty()) throw ConfigError(loaded.warnings.front());
+    return loaded.config;
+}
+
+ProjectConfig make_config(const Scenario& scenario, const std::filesystem::path& folder) {
+    ProjectConfig config = read_config(scenario);
+    config.project_dir = folder.string();
+    config.key_dir = (folder / "keys").string();
+    config.upload_dir = (folder / "upload").string();
+    config.master_url = "http://sim/";
+    config.upload_url = "http://sim/upload";
+    config.shmem_key = 1;
+    config.sched_lockfile_dir.clear();
+    config.decision_log = DecisionLog::kOff;
+    config.dont_generate_upload_certificates = true;
+    if (config.shmem_work_items <= 0) config.shmem_work_items = 100;
+    return config;
+}
+
+FeederOptions feeder_options(const std::string& command, Env env) {
+    std::istringstream words("feeder " + command);
+    std::vector<std::string> list;
+    for (std::string word; words >> word;) list.push_back(word);
+    std::vector<const char*> argv;
+    for (const std::string& word : list) argv.push_back(word.c_str());
+    FeederOptions options;
+    const DaemonProgram program = feeder_program(static_cast<int>(argv.size()), argv.data(), options);
+    CommandLine line("feeder", program.summary);
+    program.options(line);
+    DaemonStart start{program.settings, {}, false, env};
+    const bool parsed = !line.parse(static_cast<int>(argv.size()), argv.data());
+    const std::string wrong = parsed ? program.check(start) : "no command line of the feeder";
+    if (!wrong.empty()) throw ConfigError("feeder '" + command + "': " + wrong);
+    return options;
+}
+
+/// Settings that follow from config.xml, as the transitioner's program takes them.
+TransitionParams transition_params(const ProjectConfig& config) {
+    return {.compat_level = config.compat_level,
+            .priority_on_over = config.reliable_priority_on_over,
+            .priority_on_over_except_error = config.reliable_priority_on_over_except_error,
+            .delete_delay = config.delete_delay(),
+            .hr_class_static = config.hr_class_static,
+            .daily_result_quota = config.daily_result_quota};
+}
+
+RegulatorSettings regulator_settings(const Scenario& scenario) {
+    RegulatorSettings settings;
+    if (scenario.regulator_high <= 0) return settings;
+    for (const AppSpec& app : scenario.apps)
+        if (app.size_classes > 1)
+            settings.apps.push_back({app.name,
+                                     {static_cast<std::int64_t>(scenario.regulator_low),
+                                      static_cast<std::int64_t>(scenario.regulator_high)},
+                                     scenario.regulator_sleep,
+                                     ReleaseOrder::kNone});
+    return settings;
+}
+
+}  // namespace
+
+/// Programs and what they work on, in the order in which they are made.
+struct Project::Parts {
+    Parts(Project& p, const Scenario& scenario)
+        : rpc_stores(p.db_),
+          feeder_store(p.db_),
+          catalogue(p.db_),
+          transitions(p.db_),
+          validation(p.db_),
+          sizes(p.db_),
+          census_store(p.db_),
+          array(p.config_),
+          scheduler(SchedulerArray::attach(job_array_name(p.config_.shmem_key, p.config_.project_dir))),
+          pool(*scheduler),
+          params(p.config_),
+          limits(request_limits(p.config_)),
+          env{p.clock_, p.rng_},
+          feeder_settings(feeder_options(scenario.feeder, env)),
+          templates(p.folder_.path(), p.config_.upload_url, nullptr),
+          transitioner({}, transition_params(p.config_), transitions, templates, env),
+          regulation(regulator_settings(scenario)),
+          regulator(regulation, sizes, p.clock_),
+          census(census_options, p.folder_.path(), p.config_.compat_level, census_store, p.clock_) {
+        for (std::size_t u = 0; u < scenario.users.size(); ++u)
+            feeder_store.quota_of[static_cast<Id>(u) + 1] = scenario.users[u].quota;
+        files.code_sign_key = "sim";
+        feeder =
+            std::make_unique<Feeder>(p.config_, feeder_settings, FeederParts{*array, feeder_store, catalogue}, env);
+        for (const AppSpec& app : scenario.apps) {
+            auto& options = *validator_options.emplace_back(std::make_unique<ValidatorOptions>());
+            options.app_name = app.name;
+            options.output = [&p](const Result& r) {
+                const bool wrong = p.wrong_.contains(r.name);
+                return OutputCheck{OutputCheck::Kind::kGood, wrong ? r.name : "right"};
+            };
+            validators.push_back(std::make_unique<Validator>(options, p.config_, validation, p.clock_));
+        }
+    }
+
+    MemoryRpcStores rpc_stores;
+    MemoryFeederStore feeder_store;
+    MemoryCatalogueStore catalogue;
+    MemoryTransitionStore transitions;
+    MemoryValidateStore validation;
+    MemorySizeRegulatorStore sizes;
+    MemorySizeCensusStore census_store;
+    OwnArray array;
+    std::unique_ptr<SchedulerArray> scheduler;
+    ShmemJobPool pool;
+    MatchParams params;
+    RequestLimits limits;
+    ProjectFiles files;
+    Env env;
+    FeederOptions feeder_settings;
+    ResultTemplates templates;
+    Transitioner transitioner;
+    std::vector<std::unique_ptr<ValidatorOptions>> validator_options;
+    std::vector<std::unique_ptr<Validator>> validators;
+    RegulatorSettings regulation;
+    Regulator regulator;
+    CensusOptions census_options;
+    SizeCensus census;
+    std::unique_ptr<Feeder> feeder;
+    double next_feeder_turn = 0, next_census = 0;
+
+    /// The turns that the feeder's program has made since the last request, as far as they matter: between requests
+    /// nobody looks into the array. A walk through the queue goes on at its own pace.
+    void turn_feeder(double now) {
+        if (now < next_feeder_turn) return;
+        const double turns = 1 + (now - next_feeder_turn) / kWalkWait;
+        double wait = 0;
+        for (int turn = 0; turn < std::min(turns, kMostTurns) && wait < kIdleWait; ++turn) wait = feeder->turn();
+        next_feeder_turn = now + wait;
+    }
+    static constexpr double kWalkWait = 0.05, kIdleWait = 0.25, kMostTurns = 20;
+};
+
+OwnFolder::OwnFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sluice_sim_XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw FileError("can't make a folder in " + pattern);
+    path_ = pattern;
+}
+
+OwnFolder::~OwnFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+Project::Project(const Scenario& scenario, VirtualClock& clock, Rng& rng)
+    : scenario_(scenario), clock_(clock), rng_(rng), log_level_before_(log_level()) {
+    // Programs would tell of each job; and what they think wrong (a report that comes after its job is deleted) is an
+    // everyday thing here.
+    log_set_level(LogLevel{0});
+    config_ = make_config(scenario, folder_.path());
+    make_rows(scenario);
+    write_file_atomically(folder_.path() / "out", kTemplate);
+    parts_ = std::make_unique<Parts>(*this, scenario);
+}
+
+Project::~Project() {
+    parts_.reset();
+    log_set_level(log_level_before_);
+}
+
+void Project::database_away_until(double time) {
+    away_until_ = time;
+    db_.before = [](const std::string&) { throw DbError(DbError::Kind::kLost, 2002, "the database is away"); };
+}
+
+bool Project::database_away() const { return clock_.now() < away_until_; }
+
+void Project::make_rows(const Scenario& scenario) {
+    for (Id id = 1; id <= 3; ++id) db_.platforms.put(id, {id, kPlatforms[id - 1], kPlatforms[id - 1], false});
+    for (std::size_t i = 0; i < scenario.apps.size(); ++i) {
+        make_app(static_cast<Id>(i) + 1, scenario.apps[i]);
+    }
+    for (std::size_t i = 0; i < scenario.users.size(); ++i) {
+        User user;
+        user.id = static_cast<Id>(i) + 1;
+        user.create_time = clock_.now_sec();
+        user.name = scenario.users[i].name;
+        user.authenticator = "submitter" + std::to_string(i);
+        db_.users.put(user.id, user);
+    }
+    User volunteer;
+    volunteer.id = static_cast<Id>(scenario.users.size()) + 1;
+    volunteer.name = "volunteer";
+    volunteer.email_addr = "volunteer@sim";
+    volunteer.authenticator = "volunteer";
+    volunteer.cross_project_id = "volunteer";
+    volunteer.create_time = clock_.now_sec();
+    db_.users.put(volunteer.id, volunteer);
+}
+
+/// With a version for each platform.
+void Project::make_app(Id id, const AppSpec& spec) {
+    App app;
+    app.id = id;
+    app.name = app.user_friendly_name = spec.name;
+    app.n_size_classes = spec.size_classes;
+    app.homogeneous_redundancy = static_cast<HrType>(spec.homogeneous_redundancy);
+    db_.apps.put(app.id, app);
+    for (Id platform = 1; platform <= 3; ++platform) {
+        AppVersion v;
+        v.id = 3 * (id - 1) + platform;
+        v.appid = app.id;
+        v.platformid = platform;
+        v.version_num = 100;
+        v.plan_class = spec.gpu ? "cuda" : "";
+        v.xml_doc = "<app_version><app_name>" + spec.name + "</app_name><version_num>100</version_num></app_version>";
+        db_.versions.put(v.id, v);
+    }
+}
+
+SchedulerReply Project::rpc(const SchedulerRequest& request) {
+    Parts& p = *parts_;
+    if (!database_away()) {
+        db_.before = nullptr;
+        p.turn_feeder(clock_.now());
+    }
+    const auto tables = p.scheduler->tables();
+    if (!tables) throw Error("the feeder has published no tables: " + p.feeder->trouble());
+    RpcServices services{config_, p.files, p.params, *tables, p.pool, p.rpc_stores.stores(), p.env, p.limits};
+    services.remote_address = "127.0.0.1";
+    const std::uint64_t before = db_.verbs;
+    SchedulerReply reply = handle_request(services, request);
+    rpc_verbs_ += db_.verbs - before;
+    return reply;
+}
+
+void Project::run_daemons(JobWatcher& watcher) {
+    if (database_away()) return;
+    db_.before = nullptr;
+    Parts& p = *parts_;
+    const double now = clock_.now();
+    const auto due = [&] {
+        const auto& queue = db_.workunits.index().due;
+        return !queue.empty() && queue.begin()->first < clock_.now_sec();
+    };
+    if (due()) p.transitioner.pass();
+    if (!db_.workunits.index().to_validate.empty())
+        for (const auto& validator : p.validators) validator->pass();
+    assimilate(watcher);
+    if (!p.regulation.apps.empty() && p.regulator.due()) p.regulator.pass();
+    take_census(now);
+    clean_up(watcher);
+}
+
+void Project::take_census(double now) {
+    if (now < parts_->next_census) return;
+    parts_->next_census = now + 3600 * scenario_.census_every_hours;
+    const bool sizes = std::any_of(scenario_.apps.begin(), scenario_.apps.end(),
+                                   [](const AppSpec& app) { return app.size_classes > 1; });
+    if (sizes) parts_->census.run();
+}
+
+/// An assimilator that takes everything.
+void Project::assimilate(JobWatcher& watcher) {
+    std::vector<Id> ready;
+    for (const auto& [app, ids] : db_.workunits.index().to_assimilate)
+        ready.insert(ready.end(), ids.begin(), ids.end());
+    for (const Id id : ready) {
+        watcher.decided(*db_.workunits.get(id));
+        db_.workunits.change(id, [this](Workunit& w) {
+            w.assimilate_state = AssimilateState::kDone;
+            w.transition_time = clock_.now_sec();
+        });
+    }
+}
+
+/// File deleter and db_purge: what is over and done with leaves the database.
+void Project::clean_up(JobWatcher& watcher) {
+    std::vector<Id> ready(db_.workunits.index().to_delete.begin(), db_.workunits.index().to_delete.end());
+    for (const Id id : ready) {
+        const Workunit wu = *db_.workunits.get(id);
+        const std::vector<Id> ids = db_.results.index().instances(id);
+        std::vector<const Result*> results;
+        bool over = true;
+        for (const Id r : ids) {
+            results.push_back(db_.results.get(r));
+            over &= results.back()->server_state == ServerState::kOver;
+        }
+        if (!over) continue;
+        watcher.deleted({wu, results});
+        for (const Result* r : results) wrong_.erase(r->name);
+        for (const Id r : ids) db_.results.remove(r);
+        db_.workunits.remove(id);
+    }
+}
+
+}  // namespace sluice::sim

@@ -1,0 +1,98 @@
+#pragma once
+// The project under simulation: the stages of the scheduler, feeder, transitioner, validator and the other daemons, as
+// they are, on a database in memory, a job array of their own and a virtual clock. Nothing is decided here.
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+#include "config/project_config.h"
+#include "db/memory/memory_db.h"
+#include "scenario.h"
+#include "sched/rpc/reply.h"
+#include "sched/rpc/request.h"
+#include "sluice/base/clock.h"
+#include "sluice/base/log.h"
+#include "sluice/base/rng.h"
+
+namespace sluice::sim {
+
+class VirtualClock final : public Clock {
+  public:
+    explicit VirtualClock(double start) : now_(start) {}
+    double now() const override { return now_; }
+    void set(double now) { now_ = now; }
+
+  private:
+    double now_;
+};
+
+/// A workunit that is over, with its instances; it is about to be deleted.
+struct FinishedJob {
+    const Workunit& workunit;
+    const std::vector<const Result*>& results;
+};
+
+/// A folder for the time of a run, where the project's files are.
+class OwnFolder {
+  public:
+    OwnFolder();  ///< Throws FileError.
+    OwnFolder(const OwnFolder&) = delete;
+    ~OwnFolder();
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// Is told what becomes of jobs.
+class JobWatcher {
+  public:
+    virtual ~JobWatcher() = default;
+    /// A canonical result was found, or the job was given up (error_mask).
+    virtual void decided(const Workunit& workunit) = 0;
+    virtual void deleted(const FinishedJob& job) = 0;
+};
+
+class Project {
+  public:
+    /// Makes users, apps, versions, and a job array under a name of its own; `rng` is the servers'. Throws ConfigError.
+    Project(const Scenario& scenario, VirtualClock& clock, Rng& rng);
+    ~Project();
+
+    MemoryDb& db() { return db_; }
+    const ProjectConfig& config() const { return config_; }
+    /// One scheduler RPC.
+    SchedulerReply rpc(const SchedulerRequest& request);
+    /// What daemons have to do now: to be called every few seconds of virtual time, when anything may be due.
+    void run_daemons(JobWatcher& watcher);
+    /// Until then every request is told that the database is away, and no daemon works.
+    void database_away_until(double time);
+    bool database_away() const;
+    /// Results with a wrong output, by name: the validator finds them to differ from all others.
+    std::unordered_set<std::string>& wrong_results() { return wrong_; }
+    std::uint64_t rpc_verbs() const { return rpc_verbs_; }  ///< store verbs that requests called
+
+  private:
+    struct Parts;
+    void make_rows(const Scenario& scenario);
+    void make_app(Id id, const AppSpec& spec);
+    void assimilate(JobWatcher& watcher);
+    void clean_up(JobWatcher& watcher);
+    void take_census(double now);
+
+    const Scenario& scenario_;
+    VirtualClock& clock_;
+    Rng& rng_;
+    MemoryDb db_;
+    LogLevel log_level_before_;
+    OwnFolder folder_;
+    ProjectConfig config_;
+    std::unordered_set<std::string> wrong_;
+    double away_until_ = 0;
+    std::uint64_t rpc_verbs_ = 0;
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace sluice::sim

@@ -1,0 +1,217 @@
+#include "recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::sim {
+namespace {
+
+constexpr double kHour = 3600, kDay = 86400;
+constexpr int kShareWindow = 30;  ///< days
+
+}  // namespace
+
+std::vector<JobClass> job_classes(const Scenario& scenario) {
+    std::vector<JobClass> classes;
+    for (std::size_t w = 0; w < scenario.work.size(); ++w) {
+        const WorkSpec& work = scenario.work[w];
+        for (const double hours : work.size_hours)
+            classes.push_back({w, hours,
+                               fmt::format("{} {} {:g} h", work.user,
+                                           work.kind == WorkSpec::Kind::kBatches ? "batches" : "stream", hours)});
+    }
+    return classes;
+}
+
+Recorder::Recorder(const Scenario& scenario, const std::vector<JobClass>& classes, double start)
+    : scenario_(scenario),
+      classes_(classes),
+      start_(start),
+      measured_from_(start + scenario.warmup_days * kDay),
+      waits_(classes.size()),
+      host_by_job_(4, std::vector<std::int64_t>(classes.size())),
+      work_by_day_(scenario.users.size()),
+      new_by_day_(scenario.users.size()) {
+    for (std::size_t u = 0; u < scenario.users.size(); ++u) user_[scenario.users[u].name] = u;
+}
+
+void Recorder::set_host_speeds(std::vector<double> speeds) {
+    std::sort(speeds.begin(), speeds.end());
+    for (const std::size_t quarter : {1u, 2u, 3u})
+        speed_quarters_.push_back(speeds.empty() ? 0 : speeds[quarter * speeds.size() / 4]);
+}
+
+std::size_t Recorder::day(double now) const { return static_cast<std::size_t>(std::max(0.0, (now - start_) / kDay)); }
+
+void Recorder::submitted(const Workunit& wu, double now) {
+    if (measured(now)) ++submitted_;
+    at(new_by_day_[user_.at(scenario_.work[class_of(wu).work].user)], day(now)) += wu.rsc_fpops_est * wu.min_quorum;
+    if (wu.batch != 0 && !batches_.empty() && batches_.back().id == wu.batch)
+        batch_index_[wu.batch] = batches_.size() - 1;
+}
+
+void Recorder::asked(bool for_work, bool got_none, double now) {
+    const bool counts = measured(now);
+    requests_ += counts;
+    if (!for_work) return;
+    work_requests_ += counts;
+    if (!got_none) return;
+    empty_ += counts;
+    ++at(empty_by_day_, day(now));
+}
+
+void Recorder::sent(const Result& result, const Workunit& wu, double speed, double now) {
+    if (!measured(now)) return;
+    const auto c = static_cast<std::size_t>(wu.opaque);
+    waits_[c].push_back((now - static_cast<double>(result.create_time)) / kHour);
+    std::size_t quarter = 0;
+    while (quarter < speed_quarters_.size() && speed >= speed_quarters_[quarter]) ++quarter;
+    ++host_by_job_[quarter][c];
+}
+
+void Recorder::reported(const Workunit& wu, double now) {
+    at(work_by_day_[user_.at(scenario_.work[class_of(wu).work].user)], day(now)) += wu.rsc_fpops_est;
+}
+
+void Recorder::lost(double core_seconds, double now) {
+    if (measured(now)) wasted_ += core_seconds / kHour;
+    at(wasted_by_day_, day(now)) += core_seconds / kHour;
+}
+
+void Recorder::decided(const Workunit& wu) {
+    decided_at_[wu.id] = now_;
+    const bool done = wu.canonical_resultid != 0;
+    if (done) ++at(done_by_day_, day(now_));
+    if (measured(static_cast<double>(wu.create_time))) ++(done ? done_ : errors_);
+    const auto batch = batch_index_.find(wu.batch);
+    if (batch == batch_index_.end()) return;
+    BatchRecord& b = batches_[batch->second];
+    if (--b.open == 0) b.ended = now_;
+}
+
+void Recorder::deleted(const FinishedJob& job) {
+    const bool counts = measured(static_cast<double>(job.workunit.create_time));
+    int instances = 0;
+    for (const Result* r : job.results) {
+        if (r->sent_time == 0) continue;
+        ++instances;
+        const bool late = r->outcome == Outcome::kNoReply ||
+                          (r->received_time > 0 && r->report_deadline > 0 && r->received_time > r->report_deadline);
+        if (late) ++at(missed_by_day_, day(static_cast<double>(r->report_deadline)));
+        missed_ += late && counts;
+        const double hours = r->elapsed_time / kHour;
+        const bool valid = r->validate_state == ValidateState::kValid;
+        if (counts) (valid ? useful_ : wasted_) += hours;
+        if (!valid) at(wasted_by_day_, day(now_)) += hours;
+        if (!valid || !counts) continue;
+        ++valid_;
+        in_band_ += hours >= scenario_.target_hours / 4 && hours <= scenario_.target_hours * 4;
+    }
+    sent_ += counts ? instances : 0;
+    finished_ += counts;
+    if (job_lines != nullptr)
+        *job_lines +=
+            fmt::format("{},{},{:.0f},{:.0f},{},{}\n", job.workunit.name, class_of(job.workunit).name,
+                        static_cast<double>(job.workunit.create_time) - start_, decided_at_[job.workunit.id] - start_,
+                        instances, job.workunit.canonical_resultid != 0 ? "done" : "error");
+    decided_at_.erase(job.workunit.id);
+}
+
+std::vector<BatchRecord> Recorder::measured_batches() const {
+    std::vector<BatchRecord> list;
+    for (const BatchRecord& b : batches_)
+        if (measured(b.arrived) && b.ended > 0) list.push_back(b);
+    return list;
+}
+
+/// Shares of each day beside those of a fluid that serves users by quota as long as they have work.
+void Recorder::fill_shares(FleetResult& r) const {
+    const std::size_t users = scenario_.users.size();
+    std::size_t days = 0;
+    for (const auto& by_day : work_by_day_) days = std::max(days, by_day.size());
+    std::vector<double> backlog(users);
+    std::vector<std::vector<double>> got(users, std::vector<double>(days)), ideal = got;
+    const auto value = [](const std::vector<double>& list, std::size_t d) { return d < list.size() ? list[d] : 0.0; };
+    for (std::size_t d = 0; d < days; ++d) {
+        double capacity = 0;
+        for (std::size_t u = 0; u < users; ++u) {
+            backlog[u] += value(new_by_day_[u], d);
+            capacity += got[u][d] = value(work_by_day_[u], d);
+        }
+        double left = capacity;
+        for (std::size_t round = 0; round < users && left > 1e-9 * capacity; ++round) {
+            double quotas = 0;
+            for (std::size_t u = 0; u < users; ++u) quotas += backlog[u] > 0 ? scenario_.users[u].quota : 0;
+            if (quotas <= 0) break;
+            double served = 0;
+            for (std::size_t u = 0; u < users; ++u) {
+                if (backlog[u] <= 0) continue;
+                const double part = std::min(backlog[u], left * scenario_.users[u].quota / quotas);
+                ideal[u][d] += part, backlog[u] -= part, served += part;
+            }
+            left -= served;
+        }
+        for (std::size_t u = 0; u < users && capacity > 0; ++u)
+            r.shares_over_time.push_back(
+                {static_cast<int>(d), scenario_.users[u].name, got[u][d] / capacity, ideal[u][d] / capacity});
+    }
+    const auto first = static_cast<std::size_t>(std::ceil(scenario_.warmup_days));
+    for (std::size_t from = first; from < days; ++from) {
+        const std::size_t to = std::min(days, from + kShareWindow);
+        if (to - from < kShareWindow && from > first) break;
+        std::vector<double> mine(users), should(users);
+        double all = 0;
+        for (std::size_t d = from; d < to; ++d)
+            for (std::size_t u = 0; u < users; ++u) mine[u] += got[u][d], should[u] += ideal[u][d], all += got[u][d];
+        for (std::size_t u = 0; u < users && all > 0; ++u)
+            r.share_error = std::max(r.share_error, std::abs(mine[u] - should[u]) / all);
+    }
+}
+
+void Recorder::fill_days(FleetResult& r, double now) const {
+    const std::size_t days = day(std::max(start_, now - 1)) + 1;
+    r.throughput_by_day = done_by_day_;
+    r.deadline_misses_by_day = missed_by_day_;
+    r.empty_by_day = empty_by_day_;
+    r.wasted_by_day = wasted_by_day_;
+    r.throughput_by_day.resize(days);
+    r.deadline_misses_by_day.resize(days);
+    r.empty_by_day.resize(days);
+    r.wasted_by_day.resize(days);
+}
+
+FleetResult Recorder::result(std::uint64_t seed, double now) const {
+    FleetResult r;
+    r.scenario = scenario_.name;
+    r.seed = seed;
+    r.simulated_seconds = now - start_;
+    r.measured_from_day = static_cast<int>(std::ceil(scenario_.warmup_days));
+    r.jobs_submitted = submitted_, r.jobs_done = done_, r.jobs_missed = missed_, r.jobs_errors = errors_;
+    r.instances_per_job = finished_ > 0 ? static_cast<double>(sent_) / static_cast<double>(finished_) : 0;
+    r.wasted_core_hours = wasted_;
+    r.useful_core_hours = useful_;
+    r.throughput_per_day = static_cast<double>(done_) / ((now - measured_from_) / kDay);
+    r.requests = requests_, r.work_requests = work_requests_, r.empty_replies = empty_;
+    for (const BatchRecord& b : batches_) {
+        if (!measured(b.arrived)) continue;
+        if (b.ended > 0)
+            r.makespans_hours.push_back((b.ended - b.arrived) / kHour);
+        else
+            ++r.batches_open;
+    }
+    r.makespan_hours = spread_of(r.makespans_hours);
+    r.in_band = valid_ > 0 ? static_cast<double>(in_band_) / static_cast<double>(valid_) : 0;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+        r.waits_by_size_class[classes_[c].name] = spread_of(waits_[c]);
+        r.job_classes.push_back(classes_[c].name);
+    }
+    r.host_classes = {"slowest quarter", "second quarter", "third quarter", "fastest quarter"};
+    r.host_class_by_job_class = host_by_job_;
+    fill_shares(r);
+    fill_days(r, now);
+    return r;
+}
+
+}  // namespace sluice::sim

@@ -1,0 +1,81 @@
+#pragma once
+// Counts what happens in a run and makes its FleetResult of it.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fleet_result.h"
+#include "project.h"
+
+namespace sluice::sim {
+
+/// Jobs of one size from one line of work; Workunit::opaque holds its number.
+struct JobClass {
+    std::size_t work = 0;  ///< of Scenario::work
+    double hours = 1;      ///< at speed 1
+    std::string name;
+};
+std::vector<JobClass> job_classes(const Scenario& scenario);
+
+/// A batch of the run, as its lower bounds need it.
+struct BatchRecord {
+    Id id = 0;
+    double arrived = 0;  ///< clock
+    int jobs = 0, open = 0;
+    double ended = 0;  ///< clock; 0: not yet
+    double mean_flops = 0;
+};
+
+class Recorder final : public JobWatcher {
+  public:
+    Recorder(const Scenario& scenario, const std::vector<JobClass>& classes, double start);
+
+    void set_host_speeds(std::vector<double> speeds);
+    void submitted(const Workunit& wu, double now);
+    void batch_came(const BatchRecord& batch) { batches_.push_back(batch); }
+    void asked(bool for_work, bool got_none, double now);
+    void sent(const Result& result, const Workunit& wu, double speed, double now);
+    void reported(const Workunit& wu, double now);
+    void lost(double core_seconds, double now);
+    void decided(const Workunit& wu) override;
+    void deleted(const FinishedJob& job) override;
+    void set_now(double now) { now_ = now; }
+    /// Lines "name,class,created,decided,instances,state" of every job that is deleted; empty: not wanted.
+    std::string* job_lines = nullptr;
+
+    const std::vector<BatchRecord>& batches() const { return batches_; }
+    /// Batches that are measured and over, in order of submission.
+    std::vector<BatchRecord> measured_batches() const;
+    FleetResult result(std::uint64_t seed, double now) const;
+
+  private:
+    std::size_t day(double now) const;
+    template <typename T>
+    static T& at(std::vector<T>& days, std::size_t day) {
+        if (days.size() <= day) days.resize(day + 1);
+        return days[day];
+    }
+    bool measured(double created) const { return created >= measured_from_; }
+    const JobClass& class_of(const Workunit& wu) const { return classes_[static_cast<std::size_t>(wu.opaque)]; }
+    void fill_shares(FleetResult& r) const;
+    void fill_days(FleetResult& r, double now) const;
+
+    const Scenario& scenario_;
+    const std::vector<JobClass>& classes_;
+    double start_, measured_from_, now_ = 0;
+    std::map<std::string, std::size_t> user_;
+    std::vector<double> speed_quarters_;
+    std::vector<BatchRecord> batches_;
+    std::map<Id, std::size_t> batch_index_;
+    std::map<Id, double> decided_at_;  ///< of jobs that are not deleted yet
+    std::int64_t submitted_ = 0, done_ = 0, errors_ = 0, missed_ = 0, sent_ = 0, finished_ = 0;
+    std::int64_t requests_ = 0, work_requests_ = 0, empty_ = 0, valid_ = 0, in_band_ = 0;
+    double wasted_ = 0, useful_ = 0;
+    std::vector<std::int64_t> done_by_day_, missed_by_day_, empty_by_day_;
+    std::vector<double> wasted_by_day_;
+    std::vector<std::vector<double>> waits_;  ///< by class, hours
+    std::vector<std::vector<std::int64_t>> host_by_job_;
+    std::vector<std::vector<double>> work_by_day_, new_by_day_;  ///< by user, then day: flops
+};
+
+}  // namespace sluice::sim

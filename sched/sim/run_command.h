@@ -1,0 +1,35 @@
+#pragma once
+// sluice_sim run and compare: what is asked for, and doing it.
+#include <cstdint>
+#include <string>
+
+namespace sluice::sim {
+
+struct RunCommand {
+    std::string scenario;  ///< name or file
+    std::int64_t seed = 1;
+    std::string out;     ///< folder for result.json; empty: no files
+    std::string jobs;    ///< file for a CSV of every job; empty: none
+    std::string config;  ///< config.xml to be used; empty: the scenario's own
+};
+/// Prints a summary on standard output. Throws Error.
+void run_scenario(const RunCommand& command);
+
+/// A signal asked the program to end (heeded from run_scenario() and compare_configs() on).
+void heed_signals();
+bool stop_wanted();
+
+/// Names and what they are, a line each.
+std::string scenario_list();
+
+struct CompareCommand {
+    std::string a, b;  ///< config.xml files
+    std::string scenario;
+    std::int64_t first_seed = 1, seeds = 5;
+    std::string out;  ///< folder for compare.json; empty: none
+};
+/// The scenario under two configurations on the same seeds: prints each figure with the difference and its interval,
+/// and what changed most. Throws Error.
+void compare_configs(const CompareCommand& command);
+
+}  // namespace sluice::sim

@@ -1,0 +1,223 @@
+#include "scenario.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace sluice::sim {
+namespace {
+
+using json::InputError;
+using json::kNotNegative;
+using json::kPositive;
+using json::Object;
+
+constexpr json::Range kPart{0, 1};
+
+void take(const Object& o, const char* name, double& to, json::Range range) {
+    if (o.has(name)) to = o.number(name, range);
+}
+void take(const Object& o, const char* name, int& to, int min, int max) {
+    if (o.has(name)) to = static_cast<int>(o.whole(name, min, max));
+}
+void take(const Object& o, const char* name, std::string& to) {
+    if (o.has(name)) to = o.text(name);
+}
+void take(const Object& o, const char* name, bool& to) {
+    if (o.has(name)) to = o.boolean(name);
+}
+
+/// `words` and what they stand for.
+template <typename E>
+E one_of(const Object& o, const char* name, std::initializer_list<std::pair<const char*, E>> words) {
+    const std::string said = o.text(name);
+    std::string known;
+    for (const auto& [word, value] : words) {
+        if (said == word) return value;
+        known += (known.empty() ? "" : ", ") + std::string(word);
+    }
+    throw InputError(o.place(name), "'" + said + "' is none of: " + known);
+}
+
+Fleet parse_fleet(const Object& o) {
+    o.only({"hosts", "speed_sigma", "lifetime_days", "buffer_factor", "max_jobs_per_core", "error_rate", "bad_hosts",
+            "bad_error_rate", "wrong_rate", "lost_rate", "always_on", "daily", "gpu_hosts", "wrong_clocks", "memory_gb",
+            "other_share", "trace"});
+    Fleet f;
+    take(o, "hosts", f.hosts, 0, 10'000'000);
+    take(o, "speed_sigma", f.speed_sigma, {0, 3});
+    take(o, "lifetime_days", f.lifetime_days, kNotNegative);
+    take(o, "buffer_factor", f.buffer_factor, {0, 100});
+    take(o, "max_jobs_per_core", f.max_jobs_per_core, 1, 10'000);
+    for (const auto& [name, to] :
+         std::initializer_list<std::pair<const char*, double*>>{{"error_rate", &f.error_rate},
+                                                                {"bad_hosts", &f.bad_hosts},
+                                                                {"bad_error_rate", &f.bad_error_rate},
+                                                                {"wrong_rate", &f.wrong_rate},
+                                                                {"lost_rate", &f.lost_rate},
+                                                                {"always_on", &f.always_on},
+                                                                {"daily", &f.daily},
+                                                                {"gpu_hosts", &f.gpu_hosts},
+                                                                {"wrong_clocks", &f.wrong_clocks}})
+        take(o, name, *to, kPart);
+    if (f.always_on + f.daily > 1)
+        throw InputError(o.place("daily"), "always_on and daily are parts: together at most 1");
+    take(o, "memory_gb", f.memory_gb, kPositive);
+    take(o, "other_share", f.other_share, {0, 0.99});
+    take(o, "trace", f.trace);
+    return f;
+}
+
+AppSpec parse_app(const Object& o) {
+    o.only({"name", "size_classes", "homogeneous_redundancy", "gpu"});
+    AppSpec a;
+    a.name = o.text("name");
+    take(o, "size_classes", a.size_classes, 0, 100);
+    take(o, "homogeneous_redundancy", a.homogeneous_redundancy, 0, 2);
+    take(o, "gpu", a.gpu);
+    return a;
+}
+
+UserSpec parse_user(const Object& o) {
+    o.only({"name", "quota"});
+    UserSpec u;
+    u.name = o.text("name");
+    take(o, "quota", u.quota, kPositive);
+    return u;
+}
+
+WorkSpec parse_work(const Object& o) {
+    o.only({"user", "app", "kind", "jobs_per_day", "keep", "jobs", "every_hours", "arrivals", "size_hours", "sizes",
+            "size_sigma", "estimate", "delay_bound_days", "quorum", "target", "memory_mb", "disk_mb", "from_day",
+            "until_day"});
+    WorkSpec w;
+    take(o, "user", w.user);
+    take(o, "app", w.app);
+    w.kind =
+        one_of<WorkSpec::Kind>(o, "kind", {{"stream", WorkSpec::Kind::kStream}, {"batches", WorkSpec::Kind::kBatches}});
+    take(o, "jobs_per_day", w.jobs_per_day, kNotNegative);
+    take(o, "keep", w.keep, 0, 10'000'000);
+    take(o, "jobs", w.jobs, 1, 10'000'000);
+    take(o, "every_hours", w.every_hours, kPositive);
+    if (o.has("arrivals")) w.poisson = one_of<bool>(o, "arrivals", {{"poisson", true}, {"regular", false}});
+    if (o.has("size_hours")) w.size_hours = {o.number("size_hours", kPositive)};
+    if (o.has("sizes")) {
+        w.size_hours.clear();
+        for (const Object& size : o.objects("sizes")) {
+            size.only({"hours"});
+            w.size_hours.push_back(size.number("hours", kPositive));
+        }
+        if (w.size_hours.empty()) throw InputError(o.place("sizes"), "give at least one");
+    }
+    take(o, "size_sigma", w.size_sigma, {0, 3});
+    take(o, "estimate", w.estimate, kPositive);
+    take(o, "delay_bound_days", w.delay_bound_days, kPositive);
+    take(o, "quorum", w.quorum, 1, 20);
+    take(o, "target", w.target, 0, 100);
+    take(o, "memory_mb", w.memory_mb, kNotNegative);
+    take(o, "disk_mb", w.disk_mb, kNotNegative);
+    take(o, "from_day", w.from_day, kNotNegative);
+    take(o, "until_day", w.until_day, kNotNegative);
+    if (w.kind == WorkSpec::Kind::kStream && w.jobs_per_day <= 0 && w.keep <= 0)
+        throw InputError(o.place("jobs_per_day"), "a stream needs jobs_per_day, or keep: jobs that always wait unsent");
+    return w;
+}
+
+EventSpec parse_event(const Object& o) {
+    o.only({"at_day", "what", "part", "hours"});
+    EventSpec e;
+    e.at_day = o.number("at_day", kNotNegative);
+    using What = EventSpec::What;
+    e.what = one_of<What>(o, "what",
+                          {{"database_away", What::kDatabaseAway},
+                           {"hosts_vanish", What::kHostsVanish},
+                           {"hosts_join", What::kHostsJoin},
+                           {"demand", What::kDemand},
+                           {"hosts_fail", What::kHostsFail}});
+    const bool part_only = e.what == What::kHostsVanish || e.what == What::kHostsFail;
+    if (e.what == What::kDatabaseAway)
+        e.hours = o.number("hours", kPositive);
+    else
+        e.part = o.number("part", part_only ? kPart : kPositive);
+    return e;
+}
+
+void check_names(const Object& o, const Scenario& s) {
+    const auto known = [](const auto& list, const std::string& name) {
+        return std::any_of(list.begin(), list.end(), [&](const auto& x) { return x.name == name; });
+    };
+    for (std::size_t i = 0; i < s.work.size(); ++i) {
+        const std::string place = o.place("work") + "[" + std::to_string(i) + "]";
+        if (!known(s.apps, s.work[i].app)) throw InputError(place + ".app", "there is no app '" + s.work[i].app + "'");
+        if (!known(s.users, s.work[i].user))
+            throw InputError(place + ".user", "there is no user '" + s.work[i].user + "'");
+    }
+    if (s.warmup_days >= s.days) throw InputError(o.place("warmup_days"), "must be less than days");
+}
+
+}  // namespace
+
+Scenario parse_scenario(const Object& o) {
+    o.only({"name", "about", "days", "warmup_days", "drain_days", "target_hours", "compat_level", "config", "feeder",
+            "size_regulator", "census_every_hours", "batch_accel", "accel_forced", "fleet", "apps", "users", "work",
+            "events"});
+    Scenario s;
+    take(o, "name", s.name);
+    take(o, "days", s.days, {0.01, 10'000});
+    take(o, "warmup_days", s.warmup_days, kNotNegative);
+    take(o, "drain_days", s.drain_days, kNotNegative);
+    take(o, "target_hours", s.target_hours, kPositive);
+    take(o, "compat_level", s.compat_level, 0, 1);
+    if (o.has("config")) {
+        const Object config = o.object("config");
+        for (const std::string& name : config.names()) {
+            std::string value = config.scalar(name);
+            if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
+            s.config_xml += "<" + name + ">" + value + "</" + name + ">\n";
+        }
+    }
+    take(o, "feeder", s.feeder);
+    if (o.has("size_regulator")) {
+        const Object r = o.object("size_regulator");
+        r.only({"low", "high", "sleep"});
+        s.regulator_low = r.number("low", kPositive);
+        s.regulator_high = r.number("high", kPositive);
+        take(r, "sleep", s.regulator_sleep, {1, 86400});
+        if (s.regulator_high < s.regulator_low) throw InputError(r.place("high"), "must not be below low");
+    }
+    take(o, "census_every_hours", s.census_every_hours, kPositive);
+    take(o, "batch_accel", s.batch_accel);
+    take(o, "accel_forced", s.accel_forced);
+    if (o.has("fleet")) s.fleet = parse_fleet(o.object("fleet"));
+    if (o.has("apps"))
+        for (const Object& a : o.objects("apps")) s.apps.push_back(parse_app(a));
+    else
+        s.apps.push_back({});
+    if (o.has("users"))
+        for (const Object& u : o.objects("users")) s.users.push_back(parse_user(u));
+    else
+        s.users.push_back({});
+    for (const Object& w : o.objects("work")) s.work.push_back(parse_work(w));
+    if (o.has("events"))
+        for (const Object& e : o.objects("events")) s.events.push_back(parse_event(e));
+    check_names(o, s);
+    return s;
+}
+
+Scenario load_scenario(const std::string& name_or_file) {
+    std::string names;
+    for (const BuiltIn& b : built_in_scenarios()) {
+        if (name_or_file == b.name) {
+            Scenario s = parse_scenario(json::parse(b.json, b.name));
+            s.name = b.name;
+            return s;
+        }
+        names += (names.empty() ? "" : ", ") + std::string(b.name);
+    }
+    if (name_or_file != "-" && !std::filesystem::exists(name_or_file))
+        throw Error("there is no scenario '" + name_or_file + "': neither a file nor one of " + names);
+    Scenario s = parse_scenario(json::parse_file(name_or_file));
+    if (s.name == "scenario") s.name = std::filesystem::path(name_or_file).stem().string();
+    return s;
+}
+
+}  // namespace sluice::sim

@@ -1,0 +1,114 @@
+#pragma once
+// What is simulated: a fleet, the work for it, what goes wrong, and the project's settings. docs/simulator.md describes
+// the file; here are its fields with their defaults. Times in the unit that the name tells; d = day, h = hour, s.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/json/input.h"
+
+namespace sluice::sim {
+
+/// Hosts, as drawn. Defaults: the laboratory's fleet, invented, loosely calibrated (docs/simulator.md).
+struct Fleet {
+    int hosts = 1000;
+    double speed_sigma = 1.15;    ///< log-normal; the mean speed is 1
+    double lifetime_days = 90;    ///< mean of a Weibull with shape 0.5; who leaves is replaced. 0: for ever
+    double buffer_factor = 1;     ///< times the drawn buffers
+    int max_jobs_per_core = 35;   ///< a client asks for no more than that
+    double error_rate = 0.015;    ///< part of the jobs that fail
+    double bad_hosts = 0.05;      ///< part of the hosts that fail more often,
+    double bad_error_rate = 0.3;  ///< namely so
+    double wrong_rate = 0;        ///< part of the jobs that end well with a wrong output
+    double lost_rate = 0;         ///< part of the replies that never arrive
+    double always_on = 0.2;       ///< part of the hosts that are on nearly always,
+    double daily = 0.45;          ///< about eight hours a day; the rest now and then
+    double gpu_hosts = 0;         ///< part of the hosts with an NVIDIA GPU
+    double wrong_clocks = 0;      ///< part of the hosts whose clock is up to two days off
+    double memory_gb = 8;         ///< median, log-normal with sigma 0.7
+    double other_share = 0;       ///< part of each host's time that other projects have
+    std::string trace;            ///< CSV of hosts instead of drawn ones; empty: none
+};
+
+struct AppSpec {
+    std::string name = "app";
+    int size_classes = 0;            ///< app.n_size_classes; 1: accelerable
+    int homogeneous_redundancy = 0;  ///< 0 none, 1 fine, 2 coarse
+    bool gpu = false;                ///< its version needs an NVIDIA GPU
+};
+
+struct UserSpec {
+    std::string name = "user";
+    double quota = 1;
+};
+
+/// Jobs of one kind from one user.
+struct WorkSpec {
+    std::string user = "user", app = "app";
+    enum class Kind {
+        kStream,   ///< jobs one by one
+        kBatches,  ///< batches of `jobs`
+    } kind = Kind::kStream;
+    double jobs_per_day = 0;  ///< stream: a Poisson process; 0: as many as are taken, `keep` are always unsent
+    int keep = 0;
+    int jobs = 1000;                    ///< of a batch
+    double every_hours = 24;            ///< between batches, mean
+    bool poisson = true;                ///< else exactly
+    std::vector<double> size_hours{1};  ///< run time on a host of speed 1; several: equally often, size class 0, 1, …
+    double size_sigma = 0.25;           ///< log-normal, of the real size around that
+    double estimate = 1;                ///< rsc_fpops_est is the real mean times this
+    double delay_bound_days = 7;
+    int quorum = 1, target = 0;  ///< target 0: quorum
+    double memory_mb = 100, disk_mb = 100;
+    double from_day = 0, until_day = 1e9;
+};
+
+struct EventSpec {
+    double at_day = 0;
+    enum class What {
+        kDatabaseAway,  ///< for `hours`
+        kHostsVanish,   ///< `part` of the hosts, for good, not replaced
+        kHostsJoin,     ///< `part` of the fleet's number, new ones
+        kDemand,        ///< work from now on comes `part` times as fast
+        kHostsFail,     ///< `part` of the hosts return errors only from now on
+    } what = What::kDatabaseAway;
+    double part = 0, hours = 0;
+};
+
+struct Scenario {
+    std::string name = "scenario";
+    double days = 7, warmup_days = 0;
+    double drain_days = 0;    ///< after `days` no work comes any more; the run goes on for at most that long
+    double target_hours = 8;  ///< FleetResult::in_band
+    int compat_level = 1;
+    std::string config_xml;   ///< options of config.xml, as text of its <config>
+    std::string config_file;  ///< text of a whole config.xml in the place of both; what names files and databases
+                              ///< does not count
+    std::string config_name;  ///< its name, for complaints
+    std::string feeder;       ///< the feeder's command line, words with blanks between
+    double regulator_low = 0, regulator_high = 0;  ///< size_regulator runs with these water marks; 0: not
+    double regulator_sleep = 60;                   ///< s between its polls
+    double census_every_hours = 24;                ///< size_census, where an app has size classes
+    bool batch_accel = false;                      ///< batch_stats and batch_accel run each hour
+    bool accel_forced = false;                     ///< every host counts as quick, every app as accelerable
+    Fleet fleet;
+    std::vector<AppSpec> apps;
+    std::vector<UserSpec> users;
+    std::vector<WorkSpec> work;
+    std::vector<EventSpec> events;
+};
+
+/// Throws json::InputError that names the place.
+Scenario parse_scenario(const json::Object& document);
+/// A built-in one by its name, or a file's. Throws Error (says which names there are), json::InputError.
+Scenario load_scenario(const std::string& name_or_file);
+
+struct BuiltIn {
+    const char* name;
+    const char* about;  ///< one line
+    const char* json;
+};
+const std::vector<BuiltIn>& built_in_scenarios();
+
+}  // namespace sluice::sim
