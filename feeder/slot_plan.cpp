@@ -10,9 +10,9 @@ std::vector<std::size_t> interleave(std::vector<double> weights, std::size_t slo
     const auto counts = [](double w) { return std::isfinite(w) && w > 0; };
     if (weights.empty()) return {};
     if (std::none_of(weights.begin(), weights.end(), counts)) std::fill(weights.begin(), weights.end(), 1.0);
-    constexpr double kNever = -std::numeric_limits<double>::infinity();
+    constexpr double kNoCredit = -std::numeric_limits<double>::infinity();
     std::vector<double> credit;
-    for (const double w : weights) credit.push_back(counts(w) ? 0 : kNever);
+    for (const double w : weights) credit.push_back(counts(w) ? 0 : kNoCredit);
     std::vector<std::size_t> plan;
     plan.reserve(slots);
     while (plan.size() < slots) {

@@ -16,7 +16,7 @@ struct Source {
     const std::string& name;
 };
 
-[[noreturn]] void fail(const Source& source, const ConfigElement& element, const std::string& problem) {
+[[noreturn]] void refuse(const Source& source, const ConfigElement& element, const std::string& problem) {
     throw ConfigError(
         fmt::format("{}: <{}>{}</{}> {}", source.name, element.name, element.text, element.name, problem));
 }
@@ -26,8 +26,9 @@ std::string required_name(const Source& source, const ConfigElement& element, st
     const bool fits =
         !name.empty() && name.size() <= max_bytes && name.find_first_of("/ \t\n\"'<>&") == std::string::npos;
     if (!fits) {
-        fail(source, element,
-             fmt::format("needs a <name> of at most {} bytes without blanks, quotes, slashes, <, > and &", max_bytes));
+        refuse(
+            source, element,
+            fmt::format("needs a <name> of at most {} bytes without blanks, quotes, slashes, <, > and &", max_bytes));
     }
     return name;
 }
@@ -40,8 +41,8 @@ std::string friendly_name(const ConfigElement& element, const std::string& fallb
 void refuse_others(const Source& source, const ConfigElement& element, std::initializer_list<std::string_view> known) {
     for (const ConfigElement& child : element.children) {
         if (std::ranges::find(known, child.name) == known.end()) {
-            fail(source, child,
-                 fmt::format("is unknown in <{}>; it may hold {}", element.name, fmt::join(known, ", ")));
+            refuse(source, child,
+                   fmt::format("is unknown in <{}>; it may hold {}", element.name, fmt::join(known, ", ")));
         }
     }
 }
@@ -52,7 +53,7 @@ void read_int(const Source& source, const ConfigElement& element, const char* ch
     if (child == nullptr) return;
     const auto value = child->self_closing ? std::optional<std::int64_t>(1) : parse_int(child->text);
     if (!value || *value < 0 || *value > max) {
-        fail(source, *child, fmt::format("must be a whole number from 0 to {}", max));
+        refuse(source, *child, fmt::format("must be a whole number from 0 to {}", max));
     }
     target = static_cast<int>(*value);
 }
@@ -94,7 +95,7 @@ App read_settings(const Source& source, const ConfigElement& element, App app) {
     read_flag(source, element, "fraction_done_exact", app.fraction_done_exact);
     if (const ConfigElement* weight = element.child("weight")) {
         const auto value = parse_double(weight->text);
-        if (!value || !(*value >= 0 && *value <= 1e9)) fail(source, *weight, "must be a number from 0 to 1e9");
+        if (!value || !(*value >= 0 && *value <= 1e9)) refuse(source, *weight, "must be a number from 0 to 1e9");
         app.weight = *value;
     }
     return app;
@@ -141,7 +142,7 @@ ProjectXml parse_project_xml(std::string_view text, const std::string& name) {
         else if (element.name == "app")
             found.apps.push_back(read_app(source, element));
         else
-            fail(source, element, "is unknown here: <platform> and <app> are");
+            refuse(source, element, "is unknown here: <platform> and <app> are");
     }
     if (!is_root) throw ConfigError(name + ": there is no <boinc> element");
     return found;

@@ -34,7 +34,7 @@ struct flock whole_file(short type) {
     return bytes(type, 0, 0);
 }
 
-[[noreturn]] void fail(const char* what, const fs::path& file) {
+[[noreturn]] void fail_on(const char* what, const fs::path& file) {
     throw FileError(std::string(what) + " " + file.string() + ": " + file_problem(errno, file));
 }
 
@@ -60,12 +60,12 @@ std::optional<pid_t> lock_holder(const fs::path& file) {
     const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         if (errno == ENOENT) return std::nullopt;
-        fail("Can't read the lock file", file);
+        fail_on("Can't read the lock file", file);
     }
     struct flock lock = whole_file(F_WRLCK);
     const int result = ::fcntl(fd, F_GETLK, &lock);
     ::close(fd);
-    if (result != 0) fail("Can't ask for the holder of the lock file", file);
+    if (result != 0) fail_on("Can't ask for the holder of the lock file", file);
     if (lock.l_type == F_UNLCK || lock.l_pid <= 0) return std::nullopt;
     return lock.l_pid;
 }
@@ -104,7 +104,7 @@ std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
     const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         if (errno == ENOENT) return holders;
-        fail("Can't read the lock file", file);
+        fail_on("Can't read the lock file", file);
     }
     // An answer is any lock of the range that was asked about: what lies before and behind it is asked about next.
     std::vector<std::pair<GuardPlace, GuardPlace>> unasked{{0, 2 * kFirstTask}};
@@ -124,13 +124,13 @@ std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
 std::optional<RunLock> RunLock::try_take(const fs::path& file) {
     while (true) {
         const int fd = open_own_file(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-        if (fd < 0) fail("Can't open the lock file", file);
+        if (fd < 0) fail_on("Can't open the lock file", file);
         RunLock taken(fd);
         give_to_owner_of_folder(fd, file);
         struct flock lock = whole_file(F_WRLCK);
         if (::fcntl(fd, F_SETLK, &lock) != 0) {
             if (errno == EACCES || errno == EAGAIN) return std::nullopt;
-            fail("Can't lock", file);
+            fail_on("Can't lock", file);
         }
         if (is_still_there(fd, file)) return taken;
     }

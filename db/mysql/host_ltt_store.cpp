@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kChunk = 5000;  ///< rows a statement and transaction
+constexpr std::size_t kRowsAtATime = 5000;  ///< rows a statement and transaction
 
 class MysqlHostLttStore final : public HostLttStore {
   public:
@@ -31,18 +31,18 @@ class MysqlHostLttStore final : public HostLttStore {
             "CREATE TABLE IF NOT EXISTS sluice_host_ltt (host_id integer NOT NULL, app_version_id integer NOT NULL, "
             "ltt tinyint NOT NULL, ratio double NOT NULL, jobs integer NOT NULL, "
             "PRIMARY KEY (host_id, app_version_id)) ENGINE=InnoDB"));
-        for (std::size_t first = 0; first < rows.size(); first += kChunk) {
+        for (std::size_t first = 0; first < rows.size(); first += kRowsAtATime) {
             Sql sql("INSERT INTO sluice_host_ltt (host_id, app_version_id, ltt, ratio, jobs) VALUES ");
-            for (std::size_t i = first; i < std::min(first + kChunk, rows.size()); ++i) {
+            for (std::size_t i = first; i < std::min(first + kRowsAtATime, rows.size()); ++i) {
                 const VersionTurnaround& v = rows[i];
                 sql << (i == first ? SqlLiteral("(") : SqlLiteral(",(")) << v.host_id << "," << v.version << ","
                     << (v.ltt ? 1 : 0) << "," << v.ratio << "," << v.jobs << ")";
             }
             db_.execute(sql << " ON DUPLICATE KEY UPDATE ltt=VALUES(ltt), ratio=VALUES(ratio), jobs=VALUES(jobs)");
         }
-        for (std::size_t first = 0; first < gone.size(); first += kChunk) {
+        for (std::size_t first = 0; first < gone.size(); first += kRowsAtATime) {
             Sql sql("DELETE FROM sluice_host_ltt WHERE (host_id, app_version_id) IN (");
-            for (std::size_t i = first; i < std::min(first + kChunk, gone.size()); ++i)
+            for (std::size_t i = first; i < std::min(first + kRowsAtATime, gone.size()); ++i)
                 sql << (i == first ? SqlLiteral("(") : SqlLiteral(",(")) << gone[i].first << "," << gone[i].second
                     << ")";
             db_.execute(sql << ")");

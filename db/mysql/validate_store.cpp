@@ -8,7 +8,7 @@ namespace sluice {
 namespace {
 
 /// The filter as conditions on workunit w.
-Sql conditions(const WorkunitFilter& f, Id after) {
+Sql conditions_of(const WorkunitFilter& f, Id after) {
     Sql sql(" w.appid=");
     sql << f.appid << " AND w.id>" << after;
     if (f.share.n > 0) sql << " AND w.id % " << f.share.n << "=" << f.share.i;
@@ -18,7 +18,7 @@ Sql conditions(const WorkunitFilter& f, Id after) {
     return sql;
 }
 
-Result read_result(const Rows& r) {
+Result read_validated_result(const Rows& r) {
     Result x;
     x.id = r.i64(0);
     x.workunitid = r.i64(1);
@@ -43,7 +43,7 @@ Result read_result(const Rows& r) {
     return x;
 }
 
-Workunit read_workunit(const Rows& r) {
+Workunit read_validated_workunit(const Rows& r) {
     Workunit w;
     w.id = r.i64(0);
     w.name = r.text(1);
@@ -86,13 +86,13 @@ class MysqlValidateStore final : public ValidateStore {
             "SELECT w.id, w.name, w.canonical_resultid, w.canonical_credit, w.transition_time, w.error_mask, "
             "w.assimilate_state, w.min_quorum, w.target_nresults, w.max_success_results, w.rsc_fpops_est, "
             "w.rsc_fpops_bound, w.opaque, w.delay_bound, w.batch, w.appid FROM workunit w WHERE w.need_validate>0 AND");
-        sql << conditions(filter, after) << " ORDER BY w.id LIMIT " << limit;
+        sql << conditions_of(filter, after) << " ORDER BY w.id LIMIT " << limit;
         std::vector<WorkunitWithResults> page;
         std::map<Id, std::size_t> index;
         Rows r = db_.query(sql);
         while (r.next()) {
             index[r.i64(0)] = page.size();
-            page.push_back({read_workunit(r), {}});
+            page.push_back({read_validated_workunit(r), {}});
         }
         if (page.empty()) return page;
         std::vector<Id> ids;
@@ -102,7 +102,7 @@ class MysqlValidateStore final : public ValidateStore {
             "received_time, name, cpu_time, elapsed_time, flops_estimate, app_version_id, appid, granted_credit, "
             "xml_doc_in, exit_status, runtime_outlier FROM result WHERE workunitid IN (");
         Rows rows = db_.query(results.ids(ids) << ") ORDER BY id");
-        while (rows.next()) page[index[rows.i64(1)]].results.push_back(read_result(rows));
+        while (rows.next()) page[index[rows.i64(1)]].results.push_back(read_validated_result(rows));
         return page;
     }
 

@@ -20,7 +20,7 @@ namespace sluice {
 namespace {
 
 template <typename... Args>
-void debug(const Rpc& rpc, fmt::format_string<Args...> format, Args&&... args) {
+void debug_assign(const Rpc& rpc, fmt::format_string<Args...> format, Args&&... args) {
     if (rpc.config.debug_assignment) log_normal(format, std::forward<Args>(args)...);
 }
 
@@ -74,8 +74,8 @@ bool send_one(Rpc& rpc, WorkSession& session, const AssignedJob& job, JobOrigin 
     }
     Chosen chosen;
     if (const Verdict v = session.matcher().consider(job_summary_of(job.workunit, result), origin, chosen); !v) {
-        debug(rpc, "[assign] [WU#{}] assignment {} not sent: {}", job.workunit.id, job.assignment.id,
-              reason_name(v.reason));
+        debug_assign(rpc, "[assign] [WU#{}] assignment {} not sent: {}", job.workunit.id, job.assignment.id,
+                     reason_name(v.reason));
         return false;
     }
     auto planned =
@@ -88,7 +88,7 @@ bool send_one(Rpc& rpc, WorkSession& session, const AssignedJob& job, JobOrigin 
     planned->to_insert = std::move(result);
     planned->assigned = job;
     session.matcher().account(chosen);
-    debug(rpc, "[assign] [WU#{}] [HOST#{}] send assignment {}", job.workunit.id, rpc.host.id, job.assignment.id);
+    debug_assign(rpc, "[assign] [WU#{}] [HOST#{}] send assignment {}", job.workunit.id, rpc.host.id, job.assignment.id);
     rpc.jobs.push_back(std::move(*planned));
     return true;
 }
@@ -135,7 +135,7 @@ bool send_broadcast_jobs(Rpc& rpc, WorkSession& session, const std::vector<Assig
     std::unordered_set<Id> sent;
     for (const AssignedJob& job : assigned) {
         if (!job.assignment.multi || !job.workunit_found || sent.contains(job.workunit.id)) continue;
-        debug(rpc, "[assign] processing broadcast type {}", static_cast<int>(job.assignment.target_type));
+        debug_assign(rpc, "[assign] processing broadcast type {}", static_cast<int>(job.assignment.target_type));
         if (needs_instance(job, job.instances, rpc.now_sec) && send_one(rpc, session, job, JobOrigin::kBroadcast))
             sent.insert(job.workunit.id);
     }

@@ -9,24 +9,24 @@
 namespace sluice {
 namespace {
 
-constexpr double kDay = 86400;
+constexpr double kOneDay = 86400;
 
 bool banned(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
     if (s.config.min_core_client_version > 0 && r.client_version() < s.config.min_core_client_version) {
         log_normal("[HOST#{}] Wrong client version from user: wanted {}, got {}", r.hostid,
                    s.config.min_core_client_version, r.client_version());
-        out.refuse(Screening::Refused::kOldClient, messages::client_too_old(), kDay);
+        out.refuse(Screening::Refused::kOldClient, messages::client_too_old(), kOneDay);
         return true;
     }
     const Host& h = r.host;
     if (s.files.ban_os.matches(h.os_name + "\t" + h.os_version)) {
         log_normal("Unacceptable OS {} {}", h.os_name, h.os_version);
-        out.refuse(Screening::Refused::kOs, messages::os_not_supported(h.os_name, h.os_version), kDay);
+        out.refuse(Screening::Refused::kOs, messages::os_not_supported(h.os_name, h.os_version), kOneDay);
         return true;
     }
     if (s.files.ban_cpu.matches(h.p_vendor + "\t" + h.p_model)) {
         log_normal("Unacceptable CPU {} {}", h.p_vendor, h.p_model);
-        out.refuse(Screening::Refused::kCpu, messages::cpu_not_supported(h.p_vendor, h.p_model), kDay);
+        out.refuse(Screening::Refused::kCpu, messages::cpu_not_supported(h.p_vendor, h.p_model), kOneDay);
         return true;
     }
     return false;

@@ -43,12 +43,12 @@ struct Pattern {
     int code;
 };
 
-bool has(std::string_view text, std::string_view part) { return contains_ignoring_case(text, part); }
+bool mentions(std::string_view text, std::string_view part) { return contains_ignoring_case(text, part); }
 
 template <std::size_t N>
 int first_match(std::string_view text, const Pattern (&patterns)[N], int otherwise) {
     for (const Pattern& p : patterns)
-        if (has(text, p.text)) return p.code;
+        if (mentions(text, p.text)) return p.code;
     return otherwise;
 }
 
@@ -56,13 +56,14 @@ using Platforms = std::span<const std::string>;
 
 /// Some Android clients call their system "Linux"; their platforms are aarch64-android-linux-gnu and the like.
 bool is_android(const Host& host, Platforms platforms) {
-    return has(host.os_name, "Android") ||
-           std::any_of(platforms.begin(), platforms.end(), [](const std::string& p) { return has(p, "-android-"); });
+    return mentions(host.os_name, "Android") ||
+           std::any_of(platforms.begin(), platforms.end(),
+                       [](const std::string& p) { return mentions(p, "-android-"); });
 }
 
 /// Vendors of phone and board processors are many, and none is "ARM" on most of them.
 bool is_arm(const Host& host, Platforms platforms) {
-    if (has(host.p_vendor, "ARM") || has(host.p_model, "AArch64")) return true;
+    if (mentions(host.p_vendor, "ARM") || mentions(host.p_model, "AArch64")) return true;
     return !platforms.empty() && (platforms.front().starts_with("arm") || platforms.front().starts_with("aarch64"));
 }
 
@@ -74,18 +75,18 @@ int system_code(const Host& host, int level, Platforms platforms) {
 }
 
 int intel_code(std::string_view model) {
-    if (has(model, "Xeon")) return kXeon;
-    if (has(model, "Celeron")) {
+    if (mentions(model, "Xeon")) return kXeon;
+    if (mentions(model, "Celeron")) {
         static constexpr Pattern kKinds[] = {{" M ", kPentiumM}, {" D ", kPentiumD}, {"III", kPentium3}};
         return first_match(model, kKinds, kCeleron);
     }
-    if (has(model, "Core")) return kCore;
-    if (has(model, "Pentium")) {
+    if (mentions(model, "Core")) return kCore;
+    if (mentions(model, "Pentium")) {
         static constexpr Pattern kKinds[] = {
             {"III", kPentium3}, {"II", kPentium2}, {" 4 ", kPentium4}, {" D ", kPentiumD}, {" M ", kPentiumM}};
         return first_match(model, kKinds, kPentium);
     }
-    if (!has(model, "x86")) return kIntel;
+    if (!mentions(model, "x86")) return kIntel;
     // Prefixes: "Family 6 Model 1" also takes Model 158, as the classes in existing databases do.
     static constexpr Pattern kFamilies[] = {
         {"Family 6 Model 6", kCeleron},   {"Family 6 Model 9", kPentiumM},  {"Family 6 Model 10", kXeon},
@@ -97,32 +98,32 @@ int intel_code(std::string_view model) {
 }
 
 int amd_code(std::string_view model) {
-    if (has(model, "Duron")) return kDuron;
-    if (has(model, "Opteron")) return kOpteron;
-    if (has(model, "Sempron")) return kSempron;
-    if (has(model, "Turion")) return kTurion;
-    if (!has(model, "Athlon")) return kAmd;
+    if (mentions(model, "Duron")) return kDuron;
+    if (mentions(model, "Opteron")) return kOpteron;
+    if (mentions(model, "Sempron")) return kSempron;
+    if (mentions(model, "Turion")) return kTurion;
+    if (!mentions(model, "Athlon")) return kAmd;
     static constexpr Pattern kKinds[] = {{"XP", kAthlonXp}, {"MP", kAthlonMp}, {"64", kAthlon64}};
     return first_match(model, kKinds, kAthlon);
 }
 
 bool apple_silicon(const Host& host) {
-    return has(host.p_vendor, "Apple") || host.p_model.compare(0, 7, "Apple M") == 0;
+    return mentions(host.p_vendor, "Apple") || host.p_model.compare(0, 7, "Apple M") == 0;
 }
 
 int fine_code(const Host& host, int level) {
-    if (has(host.p_vendor, "Intel")) return intel_code(host.p_model);
-    if (has(host.p_vendor, "AMD")) return amd_code(host.p_model);
-    if (has(host.p_vendor, "Macintosh")) return kMacintosh;
-    if (has(host.p_vendor, "ARM")) return kArm;
+    if (mentions(host.p_vendor, "Intel")) return intel_code(host.p_model);
+    if (mentions(host.p_vendor, "AMD")) return amd_code(host.p_model);
+    if (mentions(host.p_vendor, "Macintosh")) return kMacintosh;
+    if (mentions(host.p_vendor, "ARM")) return kArm;
     if (level > 0 && apple_silicon(host)) return kAppleSilicon;
     return kNoCpu;
 }
 
 int coarse_code(const Host& host, int level, Platforms platforms) {
-    if (has(host.p_vendor, "Intel") || has(host.p_vendor, "AMD")) return kIntel;
-    if (has(host.p_vendor, "Macintosh")) return kMacintosh;
-    if (has(host.p_vendor, "ARM") || host.p_model.find("ARM") != std::string::npos) return kArm;
+    if (mentions(host.p_vendor, "Intel") || mentions(host.p_vendor, "AMD")) return kIntel;
+    if (mentions(host.p_vendor, "Macintosh")) return kMacintosh;
+    if (mentions(host.p_vendor, "ARM") || host.p_model.find("ARM") != std::string::npos) return kArm;
     if (level > 0 && apple_silicon(host)) return kAppleSilicon;
     return level > 0 && is_arm(host, platforms) ? kArm : kNoCpu;
 }

@@ -9,7 +9,7 @@
 namespace sluice::match {
 namespace {
 
-std::size_t at(ProcType type) { return static_cast<std::size_t>(type); }
+std::size_t index_of(ProcType type) { return static_cast<std::size_t>(type); }
 
 int gpus(const HostFacts& host, ProcType type) {
     int n = 0;
@@ -75,7 +75,7 @@ Verdict in_progress_limits(const MatchContext& c, const Picked& picked, const Ap
         if (all >= 0 && total >= all) return refuse(why, total, all);
         const JobLimit& own = type == ProcType::kCpu ? limits.cpu : limits.gpu;
         const int allowed = allowed_jobs(own, processors);
-        if (allowed >= 0 && count[at(type)] >= allowed) return refuse(why, count[at(type)], allowed);
+        if (allowed >= 0 && count[index_of(type)] >= allowed) return refuse(why, count[index_of(type)], allowed);
         return feasible();
     };
     if (Verdict v = check(c.params.max_jobs_in_progress.project, picked.in_progress, picked.in_progress_total,
@@ -91,7 +91,7 @@ Verdict in_progress_limits(const MatchContext& c, const Picked& picked, const Ap
 
 bool Picked::wants(ProcType type) const {
     if (!left.resource_specific) return left.total_seconds > 0;
-    return left.seconds[at(type)] > 0 || left.instances[at(type)] > 0;
+    return left.seconds[index_of(type)] > 0 || left.instances[index_of(type)] > 0;
 }
 
 bool Picked::wants_anything() const {
@@ -111,22 +111,22 @@ void Picked::add(const MatchContext& c, const Candidate& candidate, double delay
     ++jobs;
     disk += job.rsc_disk_bound;
     memory.push_back(candidate.memory());
-    ++in_progress[at(offer.counted_as)];
+    ++in_progress[index_of(offer.counted_as)];
     ++in_progress_total;
-    ++app_in_progress[candidate.app.index][at(offer.counted_as)];
+    ++app_in_progress[candidate.app.index][index_of(offer.counted_as)];
     if (offer.quota >= 0) ++quotas[static_cast<std::size_t>(offer.quota)].sent_today;
     workunits.push_back(job.workunit_id);
 
     if (left.resource_specific) {
-        left.seconds[at(offer.type)] -= runtime * amount;
-        left.instances[at(offer.type)] -= amount;
+        left.seconds[index_of(offer.type)] -= runtime * amount;
+        left.instances[index_of(offer.type)] -= amount;
     } else {
         left.total_seconds -= runtime;
     }
     const ProcType delayed = offer.counted_as;
     const double share = delayed == ProcType::kCpu ? use.avg_ncpus / std::max(c.host.row.p_ncpus, 1)
                                                    : use.gpu_usage / std::max(gpus(c.host, delayed), 1);
-    left.estimated_delay[at(delayed)] += runtime * share;
+    left.estimated_delay[index_of(delayed)] += runtime * share;
     if (simulation.active()) {
         simulation.add({delay_bound, runtime, gpu ? use.gpu_usage : use.avg_ncpus, offer.type, 0});
         simulation.settle();
@@ -141,10 +141,10 @@ Picked initial_picked(const MatchContext& c) {
     p.app_in_progress.resize(c.tables.apps.size());
     for (const JobOnHost& job : c.host.in_progress) {
         if (!job.ours) continue;
-        ++p.in_progress[at(job.proc_type)];
+        ++p.in_progress[index_of(job.proc_type)];
         ++p.in_progress_total;
         for (std::size_t i = 0; job.appid > 0 && i < c.tables.apps.size(); ++i)
-            if (c.tables.apps[i].id == job.appid) ++p.app_in_progress[i][at(job.proc_type)];
+            if (c.tables.apps[i].id == job.appid) ++p.app_in_progress[i][index_of(job.proc_type)];
     }
     p.quotas.reserve(c.host.versions.size());
     for (const HostAppVersion& v : c.host.versions) p.quotas.push_back(daily_quota(c, v));

@@ -11,7 +11,7 @@
 namespace sluice::match {
 namespace {
 
-constexpr double kMega = 1024 * 1024;
+constexpr double kMegabyte = 1024 * 1024;
 
 std::optional<ProcType> known_type(const std::string& gpu_type) {
     if (gpu_type == "nvidia") return ProcType::kNvidia;
@@ -110,7 +110,7 @@ Verdict check_device(const MatchContext& x, const PlanClassSpec& s, const Coproc
         v = c.opencl.present ? check_opencl(c.opencl, s)
                              : refuse(Reason::kOpenclMissing, 0, static_cast<double>(s.min_opencl_version));
     if (!v) return v;
-    const double ram = gpu_memory(x, s, c), need = s.min_gpu_ram_mb * kMega;
+    const double ram = gpu_memory(x, s, c), need = s.min_gpu_ram_mb * kMegabyte;
     if (s.min_gpu_ram_mb > 0 && need > ram) return refuse(Reason::kGpuMemory, ram, need);
     const int driver = driver_version(c, s);
     if (driver != 0 || s.built_in)  // a driver that did not tell its version passes, but not with built-in classes
@@ -130,14 +130,14 @@ std::optional<GpuNeed> demand(const PlanClassSpec& s, const Coproc& c, ProcType 
         if (s.opencl || driver_version(c, s) == 0) return std::nullopt;
         if (type == ProcType::kNvidia && !check_nvidia_card(c, s)) return std::nullopt;
     }
-    GpuNeed need{type, s.min_gpu_ram_mb * kMega, 0};
+    GpuNeed need{type, s.min_gpu_ram_mb * kMegabyte, 0};
     if (has_driver) need.driver = static_cast<int>(std::min<std::int64_t>(std::abs(s.min_driver_version), 1 << 30));
     return need;
 }
 
 // Memory of the device that a job takes.
 double memory_used(const PlanClassSpec& s) {
-    return (s.gpu_ram_used_mb > 0 ? s.gpu_ram_used_mb : s.min_gpu_ram_mb) * kMega;
+    return (s.gpu_ram_used_mb > 0 ? s.gpu_ram_used_mb : s.min_gpu_ram_mb) * kMegabyte;
 }
 
 // Devices per job: as told, scaled by the volunteer's preference; negative: by the job's share of the memory.

@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 bool starts(std::string_view s, std::string_view with) { return s.substr(0, with.size()) == with; }
-bool has(std::string_view s, std::string_view part) { return s.find(part) != std::string_view::npos; }
+bool includes(std::string_view s, std::string_view part) { return s.find(part) != std::string_view::npos; }
 
 PlanClassSpec gpu(const char* type, double ram_mb, double cpu_frac, double scale) {
     PlanClassSpec s;
@@ -68,7 +68,7 @@ bool cpu_class(std::string_view name, PlanClassSpec& s) {
     if (name == "mt") {
         s.min_ncpus = 2;
         multithread(s, 64);
-    } else if (has(name, "opencl_cpu_intel")) {
+    } else if (includes(name, "opencl_cpu_intel")) {
         s.opencl = true;
         s.opencl_cpu_vendor = "intel";
         s.min_ncpus = 2;
@@ -87,9 +87,9 @@ bool cpu_class(std::string_view name, PlanClassSpec& s) {
 void vbox(std::string_view name, PlanClassSpec& s) {
     s.virtualbox = true;
     s.min_vbox_version = 30200;
-    s.is64bit = has(name, "64");
-    s.vm_accel_required = s.is64bit || has(name, "hwaccel");
-    if (has(name, "mt")) multithread(s, 4096);
+    s.is64bit = includes(name, "64");
+    s.vm_accel_required = s.is64bit || includes(name, "hwaccel");
+    if (includes(name, "mt")) multithread(s, 4096);
 }
 
 }  // namespace
@@ -115,9 +115,9 @@ std::unique_ptr<PlanClassSpec> built_in_plan_class(std::string_view name, int le
         (s = cuda(100, newest, 2030, 19038)).gpu_peak_flops_scale = .21;
     else if (name == "cuda_fermi")
         (s = cuda(200, 0, 3000, 19500)).gpu_peak_flops_scale = .22;
-    else if (has(name, "vbox"))
+    else if (includes(name, "vbox"))
         vbox(name, s);
-    else if (has(name, "wsl") && level > 0)
+    else if (includes(name, "wsl") && level > 0)
         s.wsl = true;  // upstream accepts it with speed 0, so it is never chosen
     else
         return nullptr;

@@ -13,6 +13,8 @@ namespace sluice::rpc {
 /// Numbers of a request are forced into ±kMaxNumber: no host has an exabyte or an exaflop, and sums and products of
 /// such numbers stay finite, so that no NaN or infinity can reach a SQL text.
 inline constexpr double kMaxNumber = 1e18;
+/// Nobody asks for more: seconds of work, instances of a resource (more CPUs than any host that upstream counts).
+inline constexpr double kMaxRequestSeconds = 28 * 86400.0, kMaxRequestInstances = 4096;
 /// Longest text of a column varchar(254).
 inline constexpr std::size_t kColumnText = 254;
 /// Upstream's usual array of 256 bytes.

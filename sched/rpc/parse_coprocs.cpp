@@ -15,10 +15,9 @@
 namespace sluice::rpc {
 namespace {
 
-constexpr double kMegabyte = 1024.0 * 1024.0;
+constexpr double kBytesPerMegabyte = 1024.0 * 1024.0;
 /// Upstream believes no more GPUs of a type.
 constexpr int kMaxDevices = 64;
-constexpr double kMaxRequestSeconds = 28 * 86400.0, kMaxRequestInstances = 4096;
 
 /// Every child that any vendor's block may have.
 struct Block {
@@ -175,7 +174,7 @@ Coproc amd(const Block& block) {
     c.double_precision = block.double_precision;
     if (c.peak_flops <= 0)
         c.peak_flops = amd_peak_flops({block.simds, block.wavefront, block.engine_clock}, block.opencl_speed);
-    set_ram(c, block.available_ram, block.local_ram_mb * kMegabyte);
+    set_ram(c, block.available_ram, block.local_ram_mb * kBytesPerMegabyte);
     return c;
 }
 

@@ -15,9 +15,6 @@ namespace sluice {
 namespace rpc {
 namespace {
 
-constexpr double kMaxRequestSeconds = 28 * 86400.0;
-/// More CPUs than any host that upstream counts.
-constexpr double kMaxRequestInstances = 4096;
 /// Upstream's buffer for a preferences document, wrapper included.
 constexpr std::size_t kMaxPreferences = 65535;
 /// Upstream's buffer for a key.

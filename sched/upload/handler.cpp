@@ -15,8 +15,6 @@ namespace {
 
 /// As upstream: what is lost by a crash of the machine is at most this much of a client's time.
 constexpr std::size_t kBlock = 256 * 1024;
-/// No file is larger; above it a double does not tell whole numbers apart.
-constexpr double kMaxSize = 9007199254740992.0;
 
 Answer transient(std::string message) { return {Answer::Status::kTransient, std::move(message), {}}; }
 Answer permanent(std::string message) { return {Answer::Status::kPermanent, std::move(message), {}}; }
@@ -81,10 +79,11 @@ std::optional<Answer> check_upload(const RequestHead& head, const UploadSettings
         if (auto refused = check_certificate(head, *settings.key)) return refused;
     }
     if (!head.nbytes || *head.nbytes < 0) return permanent("nbytes missing or negative");
-    const double limit = settings.key ? *head.max_nbytes : kMaxSize;
-    if (*head.nbytes > std::min(limit, kMaxSize)) {
+    const double limit = settings.key ? *head.max_nbytes : kMaxFileSize;
+    if (*head.nbytes > std::min(limit, kMaxFileSize)) {
         return permanent(fmt::format("file size ({:.0f} KB) exceeds limit ({:.0f} KB)",
-                                     std::floor(std::min(*head.nbytes, kMaxSize) / 1024), std::floor(limit / 1024)));
+                                     std::floor(std::min(*head.nbytes, kMaxFileSize) / 1024),
+                                     std::floor(limit / 1024)));
     }
     if (std::floor(*head.nbytes) != *head.nbytes) return permanent("nbytes is not a whole number");
     if (!head.offset_ok) return permanent("bad offset");

@@ -11,8 +11,6 @@ namespace {
 constexpr std::size_t kMaxLine = 4096;
 /// A head has some 20 lines and a signature of 5.
 constexpr std::size_t kMaxHead = 64 * 1024;
-/// Above this a double does not tell whole numbers apart any more.
-constexpr double kMaxSize = 9007199254740992.0;
 
 /// The text of <tag>…</tag> on this line.
 std::optional<std::string> value_of(std::string_view line, std::string_view tag) {
@@ -61,7 +59,7 @@ void read_scalar(const std::string& line, RequestHead& head) {
         head.nbytes = size_of(*nbytes);
     } else if (const auto offset = value_of(line, "offset")) {
         const auto value = size_of(*offset);
-        head.offset_ok = value && *value >= 0 && *value <= kMaxSize && std::floor(*value) == *value;
+        head.offset_ok = value && *value >= 0 && *value <= kMaxFileSize && std::floor(*value) == *value;
         head.offset = head.offset_ok ? *value : 0;
     }
 }

@@ -8,6 +8,9 @@
 
 namespace sluice::upload {
 
+/// No file is larger; above it a double does not tell whole numbers apart.
+inline constexpr double kMaxFileSize = 9007199254740992.0;
+
 struct RequestHead {
     enum class Kind { kNone, kGetFileSize, kUpload };
     Kind kind = Kind::kNone;

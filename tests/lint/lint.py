@@ -17,6 +17,7 @@ import rule_options
 import rule_policies
 import rule_sizes
 import rule_texts
+import rule_unity
 from tree import Tree
 
 RULES = {
@@ -30,6 +31,7 @@ RULES = {
     "format": rule_format.check,
     "log_lines": rule_log_lines.check,
     "architecture": rule_architecture.check,
+    "unity": rule_unity.check,
 }
 
 

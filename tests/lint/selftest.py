@@ -15,6 +15,7 @@ import rule_options
 import rule_policies
 import rule_sizes
 import rule_texts
+import rule_unity
 from tree import Tree, blanked
 
 
@@ -288,6 +289,22 @@ class Blanking(unittest.TestCase):
         self.assertEqual(blanked(text).count("\n"), text.count("\n"))
         self.assertEqual(blanked(text).split(), ["a", "b", "1'000", "c"])
         self.assertIn('"s\\"t"', blanked(text, keep_strings=True))
+
+
+class Unity(RuleTest):
+    ONE = "namespace sluice {\nnamespace {\n\nint at(int i) { return i; }\n\n}  // namespace\n}  // namespace sluice\n"
+
+    def test_same_name_in_two_files_of_a_library(self):
+        for other in (self.ONE, self.ONE.replace("int i", "double i"), self.ONE.replace("int at(int i) {", "constexpr int at = 1;  //"),
+                      self.ONE.replace("int at(int i) { return i; }", "struct at {\n};")):
+            self.assert_found(rule_unity.check, {"src/base/a.cpp": self.ONE, "src/base/b.cpp": other}, "src/base/b.cpp", "at stands")
+
+    def test_other_libraries_programs_members_and_named_namespaces(self):
+        others = {"src/json/b.cpp": self.ONE, "src/base/main.cpp": self.ONE,
+                  "src/base/c.cpp": self.ONE.replace("namespace {", "namespace named {"),
+                  "src/base/d.cpp": self.ONE.replace("int at", "int X::at").replace("X::at", "X::at"),
+                  "src/base/e.cpp": self.ONE.replace("int at(int i) { return i; }", "struct S {\n    int at();\n};\nint f() { return 1; }")}
+        self.assert_clean(rule_unity.check, {"src/base/a.cpp": self.ONE, **others})
 
 
 if __name__ == "__main__":

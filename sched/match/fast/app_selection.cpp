@@ -2,12 +2,12 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c) {
+Verdict check_app_selection(const MatchContext& x, const Candidate& c) {
     return c.app.selected || x.user.allow_non_preferred_apps ? feasible() : refuse(Reason::kAppNotSelected, 0, 1);
 }
 }  // namespace
 const FastRow kAppSelectionRow{.name = "app_selection",
                                .scope = Scope::kApp,
-                               .check = check,
+                               .check = check_app_selection,
                                .doc = "Apps that the volunteer did not select, unless other apps are allowed too."};
 }  // namespace sluice::match

@@ -2,12 +2,12 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c) {
+Verdict check_beta(const MatchContext& x, const Candidate& c) {
     return c.app.app->beta && !x.user.allow_beta_work ? refuse(Reason::kBetaNotAllowed, 0, 1) : feasible();
 }
 }  // namespace
 const FastRow kBetaRow{.name = "beta",
                        .scope = Scope::kApp,
-                       .check = check,
+                       .check = check_beta,
                        .doc = "Beta apps only for volunteers who allow test applications."};
 }  // namespace sluice::match

@@ -2,7 +2,7 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c) {
+Verdict check_disk(const MatchContext& x, const Candidate& c) {
     return c.job.rsc_disk_bound > x.host.disk_available
                ? refuse(Reason::kDisk, x.host.disk_available, c.job.rsc_disk_bound)
                : feasible();
@@ -10,6 +10,6 @@ Verdict check(const MatchContext& x, const Candidate& c) {
 }  // namespace
 const FastRow kDiskRow{.name = "disk",
                        .scope = Scope::kJobLast,
-                       .check = check,
+                       .check = check_disk,
                        .doc = "The job alone needs more disk than the host allows."};
 }  // namespace sluice::match

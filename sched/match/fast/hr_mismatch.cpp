@@ -3,14 +3,14 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate& c) {
+Verdict check_hr_mismatch(const MatchContext&, const Candidate& c) {
     if (c.app.hr == HrType::kNone || c.job.hr_class == 0 || c.job.hr_class == c.app.host_hr_class) return feasible();
     return refuse(Reason::kHrClassMismatch, c.app.host_hr_class, c.job.hr_class);
 }
 }  // namespace
 const FastRow kHrMismatchRow{.name = "hr_mismatch",
                              .scope = Scope::kJob,
-                             .check = check,
+                             .check = check_hr_mismatch,
                              .doc = "The workunit is committed to hosts of another homogeneous redundancy class.",
                              .applies = any_app_with_hr,
                              .on_resend = true};

@@ -2,13 +2,13 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate& c) {
+Verdict check_hr_unknown(const MatchContext&, const Candidate& c) {
     return c.app.hr != HrType::kNone && c.app.host_hr_class == 0 ? refuse(Reason::kHrClassUnknown) : feasible();
 }
 }  // namespace
 const FastRow kHrUnknownRow{.name = "hr_unknown",
                             .scope = Scope::kApp,
-                            .check = check,
+                            .check = check_hr_unknown,
                             .doc = "Apps with homogeneous redundancy need a host whose system and processor are known.",
                             .on_resend = true};
 }  // namespace sluice::match

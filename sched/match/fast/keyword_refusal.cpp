@@ -2,17 +2,17 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c) {
+Verdict check_keyword_refusal(const MatchContext& x, const Candidate& c) {
     if (!x.params.keyword_sched || x.user.keywords_no.empty()) return feasible();
     for (int k : c.keywords)
         if (x.user.keywords_no.contains(k)) return refuse(Reason::kKeywordRefused, k, 0);
     return feasible();
 }
-bool applies(const MatchContext& x) { return x.params.keyword_sched && !x.user.keywords_no.empty(); }
+bool applies_keyword_refusal(const MatchContext& x) { return x.params.keyword_sched && !x.user.keywords_no.empty(); }
 }  // namespace
 const FastRow kKeywordRefusalRow{.name = "keyword_refusal",
                                  .scope = Scope::kJob,
-                                 .check = check,
+                                 .check = check_keyword_refusal,
                                  .doc = "With <keyword_sched>, no job with a keyword that the volunteer said no to.",
-                                 .applies = applies};
+                                 .applies = applies_keyword_refusal};
 }  // namespace sluice::match

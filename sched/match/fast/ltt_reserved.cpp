@@ -5,7 +5,7 @@
 namespace sluice::match {
 namespace {
 
-Verdict check(const MatchContext& x, const Candidate& c) {
+Verdict check_ltt_reserved(const MatchContext& x, const Candidate& c) {
     if (!is_reserved_kind(x, c) || turnaround_of(x, c) != Turnaround::kHigh) return feasible();
     const double most = x.params.ltt_reserve_timeout, waited = x.now - c.job.time_added;
     if (most <= 0) return refuse(Reason::kReservedForLtt, 0, 1);
@@ -16,7 +16,7 @@ Verdict check(const MatchContext& x, const Candidate& c) {
 const FastRow kLttReservedRow{
     .name = "ltt_reserved",
     .scope = Scope::kVersion,
-    .check = check,
+    .check = check_ltt_reserved,
     .doc =
         "With <batch_accel>, high-priority jobs of accelerable apps wait for low-turnaround hosts, "
         "ltt_reserve_timeout seconds at most if that is set; level 1: told apart by app version.",

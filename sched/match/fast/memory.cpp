@@ -4,7 +4,7 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c) {
+Verdict check_memory(const MatchContext& x, const Candidate& c) {
     const bool ours = x.params.compat_level > 0;
     const double need = ours ? c.memory() : c.job.rsc_memory_bound;
     if (need > x.host.usable_ram) return refuse(Reason::kMemory, x.host.usable_ram, need);
@@ -15,7 +15,7 @@ Verdict check(const MatchContext& x, const Candidate& c) {
 }  // namespace
 const FastRow kMemoryRow{.name = "memory",
                          .scope = Scope::kVersion,
-                         .check = check,
+                         .check = check_memory,
                          .doc = "The job needs more memory than preferences leave; level 1: beside what runs there.",
                          .on_resend = true};
 }  // namespace sluice::match

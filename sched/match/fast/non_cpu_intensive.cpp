@@ -2,13 +2,13 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate& c) {
+Verdict check_non_cpu_intensive(const MatchContext&, const Candidate& c) {
     return c.app.app->non_cpu_intensive ? refuse(Reason::kNonCpuIntensive) : feasible();
 }
 }  // namespace
 const FastRow kNonCpuIntensiveRow{
     .name = "non_cpu_intensive",
     .scope = Scope::kApp,
-    .check = check,
+    .check = check_non_cpu_intensive,
     .doc = "Jobs of non-CPU-intensive apps go out in a pass of their own, one per app and host."};
 }  // namespace sluice::match

@@ -2,11 +2,11 @@
 
 namespace sluice::match {
 namespace {
-double value(const MatchContext&, const Candidate& c) { return c.app.app->beta ? 1 : 0; }
+double value_of_beta(const MatchContext&, const Candidate& c) { return c.app.app->beta ? 1 : 0; }
 }  // namespace
 const ScoreRow kBetaTermRow{.name = "beta",
                             .scope = Scope::kApp,
-                            .value = value,
+                            .value = value_of_beta,
                             .weight_level0 = 1,
                             .weight_level1 = 1,
                             .doc = "1 for a beta app: volunteers who test are few, so they get test jobs first."};

@@ -12,7 +12,7 @@ double more_of(double share, double need, double have) {
 
 // How much of what this host offers the job needs, by its scarcest demand. A job that just fits here fits on few
 // other hosts; one that this host hardly feels can go anywhere.
-double value(const MatchContext& x, const Candidate& c) {
+double value_of_hardness(const MatchContext& x, const Candidate& c) {
     const double time = more_of(0, c.runtime(), c.job.delay_bound);
     const double memory = more_of(time, c.job.rsc_memory_bound, x.host.usable_ram);
     return more_of(memory, c.job.rsc_disk_bound, x.host.disk_available);
@@ -22,7 +22,7 @@ double value(const MatchContext& x, const Candidate& c) {
 const ScoreRow kHardnessRow{
     .name = "hardness",
     .scope = Scope::kVersion,
-    .value = value,
+    .value = value_of_hardness,
     .weight_level1 = 2,
     .doc = "Run time per deadline, memory or disk relative to the host, whichever is largest (seed 002)."};
 }  // namespace sluice::match

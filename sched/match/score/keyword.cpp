@@ -2,21 +2,21 @@
 
 namespace sluice::match {
 namespace {
-double value(const MatchContext& x, const Candidate& c) {
+double value_of_keyword(const MatchContext& x, const Candidate& c) {
     if (!x.params.keyword_sched || c.keywords.empty() || x.user.keywords_yes.empty()) return 0;
     int matches = 0;
     for (int k : c.keywords) matches += x.user.keywords_yes.contains(k) ? 1 : 0;
     if (x.params.compat_level <= 0) return matches;
     return static_cast<double>(matches) / static_cast<double>(c.keywords.size());
 }
-bool applies(const MatchContext& x) { return x.params.keyword_sched && !x.user.keywords_yes.empty(); }
+bool applies_keyword(const MatchContext& x) { return x.params.keyword_sched && !x.user.keywords_yes.empty(); }
 }  // namespace
 const ScoreRow kKeywordRow{
     .name = "keyword",
     .scope = Scope::kJob,
-    .value = value,
+    .value = value_of_keyword,
     .weight_level0 = 1,
     .weight_level1 = 1,
     .doc = "The job's keywords that the volunteer said yes to: their number; level 1: their share.",
-    .applies = applies};
+    .applies = applies_keyword};
 }  // namespace sluice::match

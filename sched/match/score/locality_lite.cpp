@@ -4,12 +4,12 @@
 
 namespace sluice::match {
 namespace {
-double value(const MatchContext& x, const Candidate& c) {
+double value_of_locality_lite(const MatchContext& x, const Candidate& c) {
     if (c.app.app->locality_scheduling != 1 || c.local_files == 0) return 0;
     if (x.params.compat_level <= 0) return 1;
     return c.input_bytes > 0 ? c.local_bytes / c.input_bytes : 1;
 }
-bool applies(const MatchContext& x) {
+bool applies_locality_lite(const MatchContext& x) {
     return !x.host.files.empty() && std::any_of(x.tables.apps.begin(), x.tables.apps.end(),
                                                 [](const App& a) { return a.locality_scheduling == 1; });
 }
@@ -17,9 +17,9 @@ bool applies(const MatchContext& x) {
 const ScoreRow kLocalityLiteRow{
     .name = "locality_lite",
     .scope = Scope::kJob,
-    .value = value,
+    .value = value_of_locality_lite,
     .weight_level0 = 10,
     .weight_level1 = 10,
     .doc = "1 if any sticky input file is on the host; level 1: the share of the bytes that is.",
-    .applies = applies};
+    .applies = applies_locality_lite};
 }  // namespace sluice::match

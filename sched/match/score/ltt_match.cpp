@@ -3,14 +3,14 @@
 
 namespace sluice::match {
 namespace {
-double value(const MatchContext& x, const Candidate& c) {
+double value_of_ltt_match(const MatchContext& x, const Candidate& c) {
     return is_reserved_kind(x, c) && turnaround_of(x, c) == Turnaround::kLow ? 1 : 0;
 }
 }  // namespace
 const ScoreRow kLttMatchRow{
     .name = "ltt_match",
     .scope = Scope::kVersion,
-    .value = value,
+    .value = value_of_ltt_match,
     .weight_level0 = 10,
     .weight_level1 = 10,
     .doc =

@@ -2,12 +2,12 @@
 
 namespace sluice::match {
 namespace {
-double value(const MatchContext&, const Candidate& c) { return c.job.priority; }
+double value_of_result_priority(const MatchContext&, const Candidate& c) { return c.job.priority; }
 }  // namespace
 const ScoreRow kResultPriorityRow{
     .name = "result_priority",
     .scope = Scope::kJob,
-    .value = value,
+    .value = value_of_result_priority,
     .weight_level0 = 1,
     .weight_level1 = 4,
     .ranking = Ranking::kPriorities,

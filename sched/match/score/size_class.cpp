@@ -2,7 +2,7 @@
 
 namespace sluice::match {
 namespace {
-double value(const MatchContext& x, const Candidate& c) {
+double value_of_size_class(const MatchContext& x, const Candidate& c) {
     const int host = c.offer->host_size_class;
     if (host < 0) return 0;
     // A job without a class: upstream takes it for smaller than any.
@@ -10,14 +10,14 @@ double value(const MatchContext& x, const Candidate& c) {
     if (c.job.size_class == host) return 1;
     return c.job.size_class < host ? -0.2 : -0.4;
 }
-bool applies(const MatchContext& x) { return x.params.size_classes && !x.tables.size_quantiles.empty(); }
+bool applies_size_class(const MatchContext& x) { return x.params.size_classes && !x.tables.size_quantiles.empty(); }
 }  // namespace
 const ScoreRow kSizeClassRow{
     .name = "size_class",
     .scope = Scope::kVersion,
-    .value = value,
+    .value = value_of_size_class,
     .weight_level0 = 5,
     .weight_level1 = 5,
     .doc = "1 if the job's size class is the host's, -0.2 if smaller, -0.4 if larger (seed 003).",
-    .applies = applies};
+    .applies = applies_size_class};
 }  // namespace sluice::match

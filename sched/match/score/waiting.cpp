@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kWeek = 7 * 86400;
 
-double value(const MatchContext& x, const Candidate& c) {
+double value_of_waiting(const MatchContext& x, const Candidate& c) {
     if (c.job.create_time <= 0) return 0;
     return std::clamp((x.now - c.job.create_time) / kWeek, 0.0, 1.0);
 }
@@ -17,7 +17,7 @@ double value(const MatchContext& x, const Candidate& c) {
 }  // namespace
 const ScoreRow kWaitingRow{.name = "waiting",
                            .scope = Scope::kJob,
-                           .value = value,
+                           .value = value_of_waiting,
                            .weight_level1 = 1,
                            .doc = "The job's age as a part of a week, at most 1: nothing waits for ever (seed 003)."};
 }  // namespace sluice::match

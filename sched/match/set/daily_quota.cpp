@@ -2,10 +2,11 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate& c, const Picked& p) {
+Verdict check_daily_quota(const MatchContext&, const Candidate& c, const Picked& p) {
     return c.offer->quota < 0 ? feasible() : p.quotas[static_cast<std::size_t>(c.offer->quota)].verdict();
 }
 }  // namespace
-const SetRow kDailyQuotaRow{
-    .name = "daily_quota", .check = check, .doc = "Jobs of this app version that the host may get in a day."};
+const SetRow kDailyQuotaRow{.name = "daily_quota",
+                            .check = check_daily_quota,
+                            .doc = "Jobs of this app version that the host may get in a day."};
 }  // namespace sluice::match

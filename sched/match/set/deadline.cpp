@@ -4,12 +4,12 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
+Verdict check_deadline(const MatchContext& x, const Candidate& c, const Picked& p) {
     return attainable_deadline(x, c, p).verdict;
 }
 }  // namespace
 const SetRow kDeadlineRow{
     .name = "deadline",
-    .check = check,
+    .check = check_deadline,
     .doc = "The job, and every job before it, is done in time (simulated if the client told its queue)."};
 }  // namespace sluice::match

@@ -2,11 +2,12 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
+Verdict check_disk_sum(const MatchContext& x, const Candidate& c, const Picked& p) {
     const double left = x.host.disk_available - p.disk;
     return c.job.rsc_disk_bound > left ? refuse(Reason::kDiskSet, left, c.job.rsc_disk_bound) : feasible();
 }
 }  // namespace
-const SetRow kDiskSumRow{
-    .name = "disk_sum", .check = check, .doc = "The jobs of this reply together need more disk than the host allows."};
+const SetRow kDiskSumRow{.name = "disk_sum",
+                         .check = check_disk_sum,
+                         .doc = "The jobs of this reply together need more disk than the host allows."};
 }  // namespace sluice::match

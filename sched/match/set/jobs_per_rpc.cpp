@@ -2,8 +2,9 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate&, const Picked& p) { return p.reply_limit(); }
+Verdict check_jobs_per_rpc(const MatchContext&, const Candidate&, const Picked& p) { return p.reply_limit(); }
 }  // namespace
-const SetRow kJobsPerRpcRow{
-    .name = "jobs_per_rpc", .check = check, .doc = "max_wus_to_send, times CPUs and weighted GPUs, in one reply."};
+const SetRow kJobsPerRpcRow{.name = "jobs_per_rpc",
+                            .check = check_jobs_per_rpc,
+                            .doc = "max_wus_to_send, times CPUs and weighted GPUs, in one reply."};
 }  // namespace sluice::match

@@ -4,13 +4,13 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
+Verdict check_memory_sum(const MatchContext& x, const Candidate& c, const Picked& p) {
     if (x.params.compat_level <= 0 || p.memory.empty() || !c.fills_idle(p.left)) return feasible();
     const double left = x.host.usable_ram - memory_beside(x.host, p.memory);
     return c.memory() > left ? refuse(Reason::kMemorySet, left, c.memory()) : feasible();
 }
 }  // namespace
 const SetRow kMemorySumRow{.name = "memory_sum",
-                           .check = check,
+                           .check = check_memory_sum,
                            .doc = "Level 1: jobs that are to run at the same time fit in memory together."};
 }  // namespace sluice::match

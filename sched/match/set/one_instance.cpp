@@ -4,7 +4,7 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
+Verdict check_one_instance(const MatchContext& x, const Candidate& c, const Picked& p) {
     const bool applies =
         x.params.one_result_per_user_per_wu || x.params.one_result_per_host_per_wu || x.params.compat_level > 0;
     if (!applies) return feasible();
@@ -13,6 +13,6 @@ Verdict check(const MatchContext& x, const Candidate& c, const Picked& p) {
 }
 }  // namespace
 const SetRow kOneInstanceRow{.name = "one_instance",
-                             .check = check,
+                             .check = check_one_instance,
                              .doc = "Two instances of a workunit are not for one reply (level 0: if so configured)."};
 }  // namespace sluice::match

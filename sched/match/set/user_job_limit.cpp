@@ -2,8 +2,9 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate&, const Picked& p) { return p.user_limit(); }
+Verdict check_user_job_limit(const MatchContext&, const Candidate&, const Picked& p) { return p.user_limit(); }
 }  // namespace
-const SetRow kUserJobLimitRow{
-    .name = "user_job_limit", .check = check, .doc = "The volunteer's own limit on jobs in progress (max_jobs)."};
+const SetRow kUserJobLimitRow{.name = "user_job_limit",
+                              .check = check_user_job_limit,
+                              .doc = "The volunteer's own limit on jobs in progress (max_jobs)."};
 }  // namespace sluice::match

@@ -2,13 +2,13 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
+Verdict check_hr_committed_elsewhere(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
     if (c.app.hr == HrType::kNone || f.hr_class == 0 || f.hr_class == c.app.host_hr_class) return feasible();
     return refuse(Reason::kHrCommittedElsewhere, c.app.host_hr_class, f.hr_class);
 }
 }  // namespace
 const SlowRow kHrCommittedElsewhereRow{.name = "hr_committed_elsewhere",
-                                       .check = check,
+                                       .check = check_hr_committed_elsewhere,
                                        .doc = "Another host was quicker and committed the workunit to its class.",
                                        .commitment = true};
 }  // namespace sluice::match

@@ -2,7 +2,7 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext& x, const Candidate&, const WorkunitFacts& f) {
+Verdict check_one_result_per_user(const MatchContext& x, const Candidate&, const WorkunitFacts& f) {
     return x.params.one_result_per_user_per_wu && f.results_of_user > 0
                ? refuse(Reason::kOneResultPerUser, f.results_of_user, 0)
                : feasible();
@@ -10,6 +10,6 @@ Verdict check(const MatchContext& x, const Candidate&, const WorkunitFacts& f) {
 }  // namespace
 const SlowRow kOneResultPerUserRow{
     .name = "one_result_per_user",
-    .check = check,
+    .check = check_one_result_per_user,
     .doc = "<one_result_per_user_per_wu>: the volunteer has or had an instance of this workunit."};
 }  // namespace sluice::match

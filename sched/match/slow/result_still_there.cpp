@@ -2,14 +2,14 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
+Verdict check_result_still_there(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
     if (!f.found || f.workunit_id != c.job.workunit_id) return refuse(Reason::kResultGone);
     if (f.server_state == ServerState::kUnsent) return feasible();
     return refuse(Reason::kResultGone, static_cast<double>(f.server_state), static_cast<double>(ServerState::kUnsent));
 }
 }  // namespace
 const SlowRow kResultStillThereRow{.name = "result_still_there",
-                                   .check = check,
+                                   .check = check_result_still_there,
                                    .doc = "The result was sent, cancelled or deleted since the feeder put it here.",
                                    .for_no_host = true};
 }  // namespace sluice::match

@@ -2,7 +2,7 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
+Verdict check_version_committed_elsewhere(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
     if (!c.app.app->homogeneous_app_version || f.app_version_id == 0) return feasible();
     const Id mine = c.offer->choice.app_version_id;
     return f.app_version_id == mine ? feasible()
@@ -12,7 +12,7 @@ Verdict check(const MatchContext&, const Candidate& c, const WorkunitFacts& f) {
 }  // namespace
 const SlowRow kVersionCommittedElsewhereRow{
     .name = "version_committed_elsewhere",
-    .check = check,
+    .check = check_version_committed_elsewhere,
     .doc = "Another host was quicker and committed the workunit to its app version.",
     .commitment = true};
 }  // namespace sluice::match

@@ -2,13 +2,13 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate&, const WorkunitFacts& f) {
+Verdict check_workunit_done(const MatchContext&, const Candidate&, const WorkunitFacts& f) {
     return f.canonical_resultid != 0 ? refuse(Reason::kWorkunitDone, static_cast<double>(f.canonical_resultid), 0)
                                      : feasible();
 }
 }  // namespace
 const SlowRow kWorkunitDoneRow{.name = "workunit_done",
-                               .check = check,
+                               .check = check_workunit_done,
                                .doc = "The workunit has its canonical result already.",
                                .for_no_host = true};
 }  // namespace sluice::match

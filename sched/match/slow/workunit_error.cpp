@@ -2,10 +2,12 @@
 
 namespace sluice::match {
 namespace {
-Verdict check(const MatchContext&, const Candidate&, const WorkunitFacts& f) {
+Verdict check_workunit_error(const MatchContext&, const Candidate&, const WorkunitFacts& f) {
     return f.error_mask != 0 ? refuse(Reason::kWorkunitError, f.error_mask, 0) : feasible();
 }
 }  // namespace
-const SlowRow kWorkunitErrorRow{
-    .name = "workunit_error", .check = check, .doc = "The workunit was cancelled or has failed.", .for_no_host = true};
+const SlowRow kWorkunitErrorRow{.name = "workunit_error",
+                                .check = check_workunit_error,
+                                .doc = "The workunit was cancelled or has failed.",
+                                .for_no_host = true};
 }  // namespace sluice::match

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kNow = 1'700'000'000;
+constexpr std::int64_t kAccelTime = 1'700'000'000;
 
 BatchFacts facts(int njobs, int done, bool accelerable = true) {
     BatchFacts f;
@@ -26,7 +26,7 @@ OpenInstance one(Id id, ServerState state, std::int64_t age = 0, Outcome outcome
     i.id = id;
     i.server_state = state;
     i.outcome = outcome;
-    i.sent_time = kNow - age;
+    i.sent_time = kAccelTime - age;
     i.priority = priority;
     return i;
 }
@@ -104,7 +104,7 @@ TEST(AccelBatch, WhenPrioritiesComeBack) {
 JobDecision decision(const OpenJob& job, BatchFacts f = facts(100, 99), int level = 0) {
     const AccelRules rules = accel_rules(level);
     const BatchVerdict v = judge(f, rules);
-    return decide(job, v, f, rules, kNow);
+    return decide(job, v, f, rules, kAccelTime);
 }
 
 TEST(AccelJob, ReasonsForAndAgainstOneInstanceMore) {
@@ -189,21 +189,22 @@ TEST(AccelJob, CapsCountWhatWasAskedFor) {
     rules.max_extra_per_batch = 2;
     BatchFacts f = facts(100, 99);
     const BatchVerdict v = judge(f, rules);
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kNow).instance, InstanceWhy::kOneMore);
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kNow).instance, InstanceWhy::kOneMore);
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kNow).instance, InstanceWhy::kBatchCap);
+    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kOneMore);
+    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kOneMore);
+    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kBatchCap);
     rules.max_extra_per_batch = 0;
     rules.max_extra_total = 2;
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kNow).instance, InstanceWhy::kTotalCap);
+    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kTotalCap);
     rules = accel_rules(1);
     f = facts(1000, 950);
     f.extra = 99;
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kNow).instance, InstanceWhy::kOneMore);
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kNow).instance, InstanceWhy::kBatchCap) << "a tenth of 1000";
+    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kOneMore);
+    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kBatchCap)
+        << "a tenth of 1000";
     f = facts(10, 9);
     f.extra = kFreeExtra - 1;
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kNow).instance, InstanceWhy::kOneMore);
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kNow).instance, InstanceWhy::kBatchCap);
+    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kOneMore);
+    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kBatchCap);
 }
 
 TEST(AccelJob, WhatIsGivenBack) {

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kNow = 1'700'000'000;
+constexpr std::int64_t kPassTime = 1'700'000'000;
 
 class MemoryStore final : public BatchStatsStore {
   public:
@@ -64,13 +64,13 @@ class Collect : public testing::Test {
     void step(ResultTimes& r) {
         if (r.server_state == ServerState::kUnsent || r.server_state == ServerState::kInactive) {
             r.server_state = ServerState::kInProgress;
-            r.sent_time = kNow - 5000;
+            r.sent_time = kPassTime - 5000;
             r.hostid = 1 + static_cast<Id>(random() % 50);
             r.version = 7;
         } else if (r.server_state == ServerState::kInProgress) {
             r.server_state = ServerState::kOver;
             r.outcome = random() % 4 == 0 ? Outcome::kClientError : Outcome::kSuccess;
-            r.received_time = kNow - 100;
+            r.received_time = kPassTime - 100;
         }
     }
     Sections full() {
@@ -95,7 +95,7 @@ class Collect : public testing::Test {
         Sections s;
         Collector collector(store, batches);
         store.rows = 0;
-        if (!collector.brought_up_to_date(*old, kNow, [&](const BatchSection& b) { s[b.batch] = b.observations; }))
+        if (!collector.brought_up_to_date(*old, kPassTime, [&](const BatchSection& b) { s[b.batch] = b.observations; }))
             return std::nullopt;
         last = collector.last_result();
         return s;
@@ -128,7 +128,7 @@ TEST_F(Collect, RandomHistoriesComeToTheSame) {
 TEST_F(Collect, ReadsOnlyWhatChanged) {
     for (int i = 0; i < 100000; ++i) {
         ResultTimes& r = store.table[add(1 + i % 8)];
-        if (i < 90000) step(r), step(r), r.received_time = kNow - 5 * 86400, r.outcome = Outcome::kSuccess;
+        if (i < 90000) step(r), step(r), r.received_time = kPassTime - 5 * 86400, r.outcome = Outcome::kSuccess;
     }
     keep(full());
     int changed = 0;
@@ -144,12 +144,12 @@ TEST_F(Collect, LateReportsAreSeenWithinTwelvePasses) {
         step(r), step(r);
         r.outcome = Outcome::kNoReply;
         r.received_time = 0;
-        r.report_deadline = kNow - 1000;
+        r.report_deadline = kPassTime - 1000;
     }
     for (int i = 0; i < 30000; ++i) add(2);  // beyond the overlap
     keep(full());
     for (Id id = 1; id <= 24; ++id)
-        store.table[id].outcome = Outcome::kSuccess, store.table[id].received_time = kNow - 10;
+        store.table[id].outcome = Outcome::kSuccess, store.table[id].received_time = kPassTime - 10;
     for (std::uint32_t pass = 1; pass <= 12; ++pass) {
         const auto now = incremental();
         ASSERT_TRUE(now);
@@ -185,7 +185,7 @@ TEST_F(Collect, AnotherDatabaseIsFoundOut) {
     for (int i = 0; i < 100; ++i) {
         ResultTimes& r = store.table[add(1 + i % 8)];
         step(r), step(r);
-        r.received_time = kNow - 5 * 86400;
+        r.received_time = kPassTime - 5 * 86400;
     }
     const Sections sections = full();
     const auto original = store.table;
