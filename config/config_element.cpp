@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -48,14 +49,15 @@ ConfigElement read_element(XmlReader& reader, std::string_view input, const std:
                 if (reader.empty_element()) {
                     open.back().children.push_back(opened());
                 } else if (open.size() == kMaxDepth) {
-                    fail(fmt::format("<{}> is nested too deeply", reader.name()));
+                    fail(fmt::format("<{}> is nested too deeply", in_one_line(reader.name())));
                 } else {
                     open.push_back(opened());
                 }
                 break;
             case XmlReader::Kind::kEnd: {
                 if (reader.name() != open.back().name) {
-                    fail(fmt::format("</{}> stands where </{}> should", reader.name(), open.back().name));
+                    fail(fmt::format("</{}> stands where </{}> should", in_one_line(reader.name()),
+                                     in_one_line(open.back().name)));
                 }
                 ConfigElement done = std::move(open.back());
                 done.text = trim(done.text);
@@ -64,7 +66,7 @@ ConfigElement read_element(XmlReader& reader, std::string_view input, const std:
                 open.back().children.push_back(std::move(done));
                 break;
             }
-            case XmlReader::Kind::kEof: fail(fmt::format("</{}> is missing", open.back().name));
+            case XmlReader::Kind::kEof: fail(fmt::format("</{}> is missing", in_one_line(open.back().name)));
         }
     }
     return std::move(open.front());
@@ -80,7 +82,9 @@ void skip_element(XmlReader& reader, std::string_view input, const std::string& 
     std::string_view skipped = input.substr(start, reader.position() - start);
     const std::size_t last_tag = skipped.rfind("</");
     const bool closed = last_tag != std::string_view::npos && trim(skipped.substr(last_tag)).starts_with("</" + name);
-    if (!closed) throw ConfigError(fmt::format("{}: <{}> has no </{}>", where(input, start, file), name, name));
+    if (!closed)
+        throw ConfigError(
+            fmt::format("{}: <{}> has no </{}>", where(input, start, file), in_one_line(name), in_one_line(name)));
 }
 
 }  // namespace sluice

@@ -5,13 +5,15 @@
 
 #include "config/config_element.h"
 #include "config/load.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
 
 std::string told(const std::string& file, const ConfigElement& entry, const std::string& problem) {
-    return fmt::format("{}: <{}> with <cmd>{}</cmd>: {}", file, entry.name, entry.child_text("cmd"), problem);
+    return fmt::format("{}: <{}> with <cmd>{}</cmd>: {}", file, entry.name, in_one_line(entry.child_text("cmd")),
+                       problem);
 }
 
 /// "0" or not there: off. Anything else, an empty element included, is on: upstream's help says so.
@@ -52,7 +54,7 @@ std::string problem_of(const std::string& file, const ConfigElement& entry) {
     return told(file, entry,
                 fmt::format("<period>{}</period> must be a number above 0 and a unit: seconds, minutes (the default), "
                             "hours, days, weeks or months",
-                            entry.child_text("period")));
+                            in_one_line(entry.child_text("period"))));
 }
 
 DaemonEntry to_daemon(const ConfigElement& entry) {
@@ -90,8 +92,8 @@ void read_entries(XmlReader& reader, std::string_view text, const std::string& f
         } else if (group.name == "tasks" && entry.name == "task") {
             found.tasks.push_back(to_task(entry));
         } else {
-            found.warnings.push_back(
-                fmt::format("{}: unknown element <{}> in <{}> is ignored", file, entry.name, group.name));
+            found.warnings.push_back(fmt::format("{}: unknown element <{}> in <{}> is ignored", file,
+                                                 in_one_line(entry.name), in_one_line(group.name)));
             continue;
         }
         if (std::string problem = problem_of(file, entry); !problem.empty()) found.errors.push_back(std::move(problem));

@@ -15,6 +15,7 @@
 #include "sluice/base/address_range.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 
@@ -35,7 +36,8 @@ struct BadValue {
 };
 
 [[noreturn]] void bad_value(const Source& source, const ConfigElement& element, const std::string& allowed) {
-    throw BadValue{fmt::format("{}: <{}>{}</{}> {}", source.name, element.name, element.text, element.name, allowed)};
+    throw BadValue{fmt::format("{}: <{}>{}</{}> {}", source.name, in_one_line(element.name), in_one_line(element.text),
+                               in_one_line(element.name), allowed)};
 }
 
 /// Without these no program finds its rows and files; with a default in their place it would find others.
@@ -75,17 +77,18 @@ std::vector<ConfigElement> read_options(const Source& source, std::vector<std::s
         if (kind == XmlReader::Kind::kEnd) {
             if (reader.name() == "config") return options;
             throw ConfigError(fmt::format("{}: </{}> has no start tag",
-                                          where(source.text, reader.position(), source.name), reader.name()));
+                                          where(source.text, reader.position(), source.name),
+                                          in_one_line(reader.name())));
         }
         if (known(reader.name())) {
             options.push_back(read_element(reader, source.text, source.name));
             continue;
         }
         if (warned.emplace(reader.name()).second) {
-            warnings.push_back(fmt::format("{}: unknown option <{}> is ignored{}", source.name, reader.name(),
-                                           reader.name() == "max_jobs_in_progress"
-                                               ? ": it belongs in config_aux.xml"
-                                               : ": see docs/options.md for the names"));
+            warnings.push_back(
+                fmt::format("{}: unknown option <{}> is ignored{}", source.name, in_one_line(reader.name()),
+                            reader.name() == "max_jobs_in_progress" ? ": it belongs in config_aux.xml"
+                                                                    : ": see docs/options.md for the names"));
         }
         skip_element(reader, source.text, source.name);
     }
@@ -100,8 +103,9 @@ void store_weights(const Source& source, const OptionRow& row, const ConfigEleme
             loaded.config.score_weights[weight.name] = *value;
         } else {
             loaded.errors.push_back(fmt::format("{}: <{}><{}>{}</{}> must be a number from {} to {}: ignored",
-                                                source.name, row.tag, weight.name, weight.text, weight.name,
-                                                row.range.min, row.range.max));
+                                                source.name, row.tag, in_one_line(weight.name),
+                                                in_one_line(weight.text), in_one_line(weight.name), row.range.min,
+                                                row.range.max));
         }
     }
 }
@@ -141,7 +145,7 @@ void store(const Source& source, const ConfigElement& element, LoadedConfig& loa
     const bool listed = std::holds_alternative<std::vector<std::string> ProjectConfig::*>(row->member);
     if (const char* what = listed ? what_it_is_not(*row, element.text) : nullptr) {
         loaded.warnings.push_back(fmt::format("{}: <{}>{}</{}> is not {} and is ignored", source.name, element.name,
-                                              element.text, element.name, what));
+                                              in_one_line(element.text), element.name, what));
         return;
     }
     const bool is_flag = std::holds_alternative<bool ProjectConfig::*>(row->member);
@@ -160,7 +164,7 @@ std::string what_holds(const OptionRow& row, const ProjectConfig& config) {
     const bool is_list = std::holds_alternative<std::vector<std::string> ProjectConfig::*>(row.member) ||
                          std::holds_alternative<std::vector<std::int64_t> ProjectConfig::*>(row.member);
     if (is_list || values.empty() || values[0].empty()) return "ignored";
-    return fmt::format("ignored, {} is used", values[0]);
+    return fmt::format("ignored, {} is used", in_one_line(values[0]));
 }
 
 void store_or_tell(const Source& source, const ConfigElement& element, LoadedConfig& loaded) {
@@ -191,7 +195,7 @@ struct AuxSource {
 
     void unknown(const ConfigElement& parent, const ConfigElement& child, std::string_view known) const {
         const std::string warning = fmt::format("{}: unknown element <{}> in <{}> is ignored: it may hold {}",
-                                                source.name, child.name, parent.name, known);
+                                                source.name, in_one_line(child.name), parent.name, known);
         if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(warning);
     }
 };
@@ -332,7 +336,7 @@ void drop_unknown_weights(LoadedConfig& loaded, std::span<const std::string_view
         if (std::ranges::find(known, name) != known.end()) return false;
         loaded.errors.push_back(
             fmt::format("config.xml: <score_weights><{}>{}</{}>: there is no such term: ignored; the terms are {}",
-                        name, weight, name, fmt::join(known, ", ")));
+                        in_one_line(name), weight, in_one_line(name), fmt::join(known, ", ")));
         return true;
     });
 }

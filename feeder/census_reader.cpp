@@ -8,6 +8,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 
@@ -21,7 +22,7 @@ Quantiles parse_quantiles(std::string_view text, int classes) {
         if (trim(line).empty()) continue;
         const auto value = parse_double(line);
         if (!value || !std::isfinite(*value) || *value < 0) {
-            q.problem = fmt::format("\"{}\" is not a speed", trim(line).substr(0, 40));
+            q.problem = fmt::format("\"{}\" is not a speed", in_one_line(trim(line), 40));
             return q;
         }
         if (!q.values.empty() && *value < q.values.back()) {

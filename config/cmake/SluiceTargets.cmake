@@ -8,6 +8,10 @@ target_compile_options(sluice_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(sluice_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
+# A unity build includes .cpp files, which g++ then takes for headers that should not use unnamed namespaces.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(sluice_flags INTERFACE -Wno-subobject-linkage)
+endif()
 target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR})
 # What makes a mistake in our code harder to use. Linking is the same in every build; what the compiler adds is on in builds
 # that are installed and in ./runtests, which inspects the result (tests/unit/hardening). libcrypto, libssl and the MariaDB
@@ -78,10 +82,11 @@ function(sluice_installed_program name)
   set_property(GLOBAL APPEND PROPERTY SLUICE_PROGRAMS ${name})
 endfunction()
 
-# sluice_test(NAME [KEEPS_ROOT] LABEL label SOURCES ... LIBS ...): one GoogleTest program = one ctest entry. KEEPS_ROOT: it is
-# not run by another account when root starts it (tests/support/leave_root.h).
+# sluice_test(NAME [KEEPS_ROOT] [SANITIZED|NOT_SANITIZED] LABEL label SOURCES ... LIBS ...): one GoogleTest program = one ctest entry. KEEPS_ROOT: it is
+# not run by another account when root starts it (tests/support/leave_root.h). SANITIZED: tests/sanitizers runs it, too (unit,
+# property and shmem tests anyway; not what needs a database or many programs).
 function(sluice_test name)
-  cmake_parse_arguments(A "KEEPS_ROOT" "LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
+  cmake_parse_arguments(A "KEEPS_ROOT;SANITIZED;NOT_SANITIZED" "LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 300)
   endif()
@@ -94,18 +99,28 @@ function(sluice_test name)
   target_precompile_headers(${name} REUSE_FROM sluice_test_pch)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${A_LABEL}" TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENV}")
+  set(labels ${A_LABEL})
+  if(A_SANITIZED OR (A_LABEL MATCHES "^(unit|property|shmem)$" AND NOT A_NOT_SANITIZED))
+    list(APPEND labels sanitized)
+    set_property(GLOBAL APPEND PROPERTY SLUICE_SANITIZED_TESTS ${name})
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENV}")
 endfunction()
 
-# sluice_fuzz(NAME SOURCES ... LIBS ... CORPUS folders): NAME_replay runs every input of CORPUS once, with any compiler
-# (ctest label fuzz); with SLUICE_FUZZ, NAME is the libFuzzer program. SOURCES define LLVMFuzzerTestOneInput.
+# sluice_fuzz(NAME [MUTATIONS n] SOURCES ... LIBS ... CORPUS folders): NAME_replay runs every input of CORPUS once, and n random
+# neighbours of each, with any compiler (ctest label fuzz); with SLUICE_FUZZ, NAME is the libFuzzer program (by hand:
+# cmake --preset fuzz, then build/fuzz/tests/NAME -max_total_time=60 CORPUS). SOURCES define LLVMFuzzerTestOneInput.
 function(sluice_fuzz name)
-  cmake_parse_arguments(A "" "" "SOURCES;LIBS;CORPUS" ${ARGN})
+  cmake_parse_arguments(A "" "MUTATIONS" "SOURCES;LIBS;CORPUS" ${ARGN})
+  if(NOT A_MUTATIONS)
+    set(A_MUTATIONS 0)
+  endif()
   add_executable(${name}_replay ${A_SOURCES} ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cpp)
   target_link_libraries(${name}_replay PRIVATE sluice_flags ${A_LIBS})
   set_target_properties(${name}_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  add_test(NAME ${name}_replay COMMAND ${name}_replay ${A_CORPUS})
-  set_tests_properties(${name}_replay PROPERTIES LABELS fuzz TIMEOUT 300)
+  add_test(NAME ${name}_replay COMMAND ${name}_replay --mutations ${A_MUTATIONS} ${A_CORPUS})
+  set_tests_properties(${name}_replay PROPERTIES LABELS "fuzz;sanitized" TIMEOUT 300)
+  set_property(GLOBAL APPEND PROPERTY SLUICE_SANITIZED_TESTS ${name}_replay)
   if(SLUICE_FUZZ)
     add_executable(${name} ${A_SOURCES})
     target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS})

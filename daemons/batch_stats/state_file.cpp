@@ -1,10 +1,12 @@
 #include "daemons/batch_stats/state_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
@@ -94,18 +96,23 @@ std::string packed(const BatchSection& s) {
     return std::move(p.bytes);
 }
 
+/// A wrong difference gives a wrong number, not an overflow.
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
 void unpack(std::string_view bytes, BatchSection& s) {
     Unpacker u(bytes);
     s.batch = u.sign();
     s.observations.assign(u.count(), {});
     Observation before;
     for (Observation& o : s.observations) {
-        o.result = before.result + u.sign();
-        o.workunit = before.workunit + u.sign();
+        o.result = plus(before.result, u.sign());
+        o.workunit = plus(before.workunit, u.sign());
         o.host = static_cast<std::uint32_t>(u.number());
         o.version = static_cast<std::int32_t>(u.sign());
-        o.sent = static_cast<std::uint32_t>(before.sent + u.sign());
-        o.ended = static_cast<std::uint32_t>(o.sent + u.sign());
+        o.sent = static_cast<std::uint32_t>(plus(before.sent, u.sign()));
+        o.ended = static_cast<std::uint32_t>(plus(o.sent, u.sign()));
         const std::uint64_t kind = u.number();
         if (kind > static_cast<std::uint64_t>(JobKind::kIgnored)) throw Damaged();
         o.kind = static_cast<JobKind>(kind);
@@ -131,16 +138,16 @@ std::array<double, 12> as_numbers(const StatsRules& r) {
 StatsRules from_numbers(const std::array<double, 12>& n) {
     StatsRules r;
     r.max_age = n[0];
-    r.min_success = static_cast<int>(n[1]);
+    r.min_success = clamp_to_int32(n[1]);
     r.min_success_frac = n[2];
     r.fail_ratio = n[3];
     r.ltt_below = n[4];
-    r.min_jobs = static_cast<int>(n[5]);
+    r.min_jobs = clamp_to_int32(n[5]);
     r.half_life = n[6];
     r.count_errors = n[7] != 0;
     r.count_in_progress = n[8] != 0;
     r.per_version = n[9] != 0;
-    r.min_hosts = static_cast<int>(n[10]);
+    r.min_hosts = clamp_to_int32(n[10]);
     r.min_ltt_frac = n[11];
     return r;
 }
@@ -215,8 +222,15 @@ std::uint32_t read_length(std::ifstream& in) {
 }
 
 std::string read_block(std::ifstream& in) {
-    std::string bytes(read_length(in), '\0');
-    if (!in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) throw Damaged();
+    // In parts: a wrong length takes no more memory than the file has bytes.
+    constexpr std::size_t kPart = 1 << 20;
+    std::string bytes;
+    for (std::size_t left = read_length(in); left > 0;) {
+        const std::size_t have = bytes.size(), part = std::min(left, kPart);
+        bytes.resize(have + part);
+        if (!in.read(bytes.data() + have, static_cast<std::streamsize>(part))) throw Damaged();
+        left -= part;
+    }
     return bytes;
 }
 

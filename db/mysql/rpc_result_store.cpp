@@ -27,7 +27,7 @@ std::vector<Item> by_ascending_id(std::span<const Item> items) {
 }
 
 template <typename Item>
-std::vector<Id> ids_of(const std::vector<Item>& items) {
+std::vector<Id> ids_of_jobs(const std::vector<Item>& items) {
     std::vector<Id> ids;
     ids.reserve(items.size());
     for (const Item& item : items) ids.push_back(item.id);
@@ -181,7 +181,7 @@ void MysqlRpcResultStore::touch_workunits(std::span<const WorkunitTouch> touches
             break;
         }
     sql << " WHERE id IN (";
-    db_.execute(sql.ids(ids_of(sorted)) << ")");
+    db_.execute(sql.ids(ids_of_jobs(sorted)) << ")");
 }
 
 void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span<const ReportRow> some,
@@ -214,7 +214,7 @@ void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span
     Sql written("server_state=");
     written << ServerState::kOver << " AND hostid=" << batch.hostid << " AND received_time=" << batch.now;
     const std::vector<ReportRow> list(some.begin(), some.end());
-    for (const Id id : not_fulfilling(ids_of(list), written)) refused.push_back(id);
+    for (const Id id : not_fulfilling(ids_of_jobs(list), written)) refused.push_back(id);
 }
 
 std::vector<Id> MysqlRpcResultStore::store_reports(const ReportBatch& batch) {
@@ -280,7 +280,7 @@ std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
     set("r.flops_estimate", [](W w) { return w.flops_estimate; });
     set("r.app_version_id", [](W w) { return I{w.app_version_id}; });
     sql << ",r.server_state=" << ServerState::kInProgress << " WHERE r.id IN (";
-    sql.ids(ids_of(sorted)) << ") AND ((r.server_state=" << ServerState::kUnsent << " AND w.error_mask=0";
+    sql.ids(ids_of_jobs(sorted)) << ") AND ((r.server_state=" << ServerState::kUnsent << " AND w.error_mask=0";
     if (unique) sql << " AND taken.workunitid IS NULL";
     sql << ") OR (r.server_state=" << ServerState::kInProgress << " AND r.hostid=" << batch.hostid << " AND r.id IN (";
     sql.ids(resends) << ")))";
@@ -302,7 +302,7 @@ std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
     bulk::by_id(ours, "id", sorted, sent_time);
     ours << " AND report_deadline=";
     bulk::by_id(ours, "id", sorted, deadline);
-    return not_fulfilling(ids_of(sorted), ours);
+    return not_fulfilling(ids_of_jobs(sorted), ours);
 }
 
 void MysqlRpcResultStore::detach(Id hostid, std::int64_t now, std::span<const Id> results) {

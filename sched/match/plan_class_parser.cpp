@@ -8,6 +8,7 @@
 
 #include "sched/match/plan_class_spec.h"
 #include "sluice/base/error.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
 #include "sluice/xml/reader.h"
 
@@ -18,7 +19,8 @@ PosixRegex::PosixRegex(const std::string& pattern) {
     if (const int code = regcomp(compiled.get(), pattern.c_str(), REG_EXTENDED | REG_NOSUB); code != 0) {
         char why[200];
         regerror(code, compiled.get(), why, sizeof why);
-        throw ConfigError("bad regular expression \"" + pattern + "\": " + why);
+        throw ConfigError("bad regular expression \"" + in_one_line(pattern) +
+                          "\": must be a POSIX extended one: " + why);
     }
     compiled_ = std::shared_ptr<const void>(compiled.release(), [](const void* p) {
         auto* regex = const_cast<regex_t*>(static_cast<const regex_t*>(p));
@@ -199,8 +201,9 @@ std::vector<std::unique_ptr<PlanClassSpec>> parse_plan_classes(std::string_view 
         std::string bad;
         std::vector<std::string> unknown;
         read_class(xml, *spec, bad, unknown);
-        const std::string where = file + ": plan class \"" + spec->name + "\": ";
-        for (const std::string& tag : unknown) problems.push_back(where + "unknown tag <" + tag + ">, ignored");
+        const std::string where = file + ": plan class \"" + in_one_line(spec->name) + "\": ";
+        for (const std::string& tag : unknown)
+            problems.push_back(where + "unknown tag <" + in_one_line(tag) + ">, ignored");
         if (bad.empty())
             specs.push_back(std::move(spec));
         else

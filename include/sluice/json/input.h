@@ -11,13 +11,15 @@
 #include <vector>
 
 #include "sluice/base/error.h"
+#include "sluice/base/in_one_line.h"
 
 namespace sluice::json {
 
 /// The input is wrong; what() is "PLACE: what is wrong and what it should be", one line.
 class InputError : public Error {
   public:
-    InputError(const std::string& place, const std::string& what) : Error(place + ": " + what) {}
+    InputError(const std::string& place, const std::string& what)
+        : Error(in_one_line(place) + ": " + in_one_line(what, 1000)) {}
 };
 
 /// What a number may be. Both ends belong to it.

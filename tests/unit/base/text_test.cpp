@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sluice/base/in_one_line.h"
+
 namespace sluice {
 namespace {
 
@@ -121,6 +123,23 @@ TEST(Text, ClampsToTheColumnsRange) {
     EXPECT_EQ(finite_or_zero(-kInf), 0);
     EXPECT_EQ(finite_or_zero(std::nan("")), 0);
     EXPECT_EQ(finite_or_zero(2.5), 2.5);
+}
+
+TEST(Text, InOneLine) {
+    EXPECT_EQ(in_one_line("a b"), "a b");
+    EXPECT_EQ(in_one_line(std::string_view("a\n\r\t\0\x1b\x7f"
+                                           "b",
+                                           8)),
+              "a      b");
+    EXPECT_EQ(in_one_line("J\xc3\xa9"), "J\xc3\xa9");
+    EXPECT_EQ(in_one_line("123456", 6), "123456");
+    EXPECT_EQ(in_one_line("1234567", 6), "123456...");
+    EXPECT_EQ(in_one_line("ab\xc3\xa9"
+                          "cd",
+                          3),
+              "ab...")
+        << "no half of a character";
+    EXPECT_EQ(in_one_line("\x80\x80\x80", 1), "...");
 }
 
 TEST(Text, XmlEscape) {
