@@ -41,7 +41,7 @@ std::unique_ptr<FeederArray> make_array(const ProjectConfig& config) {
     return array;
 }
 
-DbSettings settings_of(const ProjectConfig& config) {
+DbSettings db_settings_of(const ProjectConfig& config) {
     DbSettings settings = db_settings(config);
     settings.read_uncommitted = true;
     return settings;
@@ -53,7 +53,7 @@ FeederRun::FeederRun(const ProjectConfig& config, const FeederOptions& options, 
     : config_(config),
       options_(options),
       env_(env),
-      db_(settings_of(config)),
+      db_(db_settings_of(config)),
       store_(make_feeder_store(db_)),
       catalogue_(make_catalogue_store(db_)) {
     install_dump_signal();

@@ -13,7 +13,7 @@ constexpr int kPage = 200;  ///< workunits a page: bounded memory, few statement
 /// Decisions on a workunit whose results change all the while; then it waits for the next pass.
 constexpr int kAttempts = 5;
 /// s until a workunit that can't be handled is looked at again.
-constexpr std::int64_t kRetryDelay = 300;
+constexpr std::int64_t kLookAgainAfter = 300;
 /// So many workunits failing one after the other are no broken workunits: the database or its schema is.
 constexpr int kFailuresInARow = 20;
 
@@ -70,8 +70,8 @@ bool Validator::validate_page(const App& app, const std::vector<WorkunitWithResu
 }
 
 void Validator::set_aside(const Workunit& wu, const char* why) {
-    set_aside_[wu.id] = clock_.now_sec() + kRetryDelay;
-    log_critical("[WU#{} {}] can't be validated: {}; looked at again in {} s", wu.id, wu.name, why, kRetryDelay);
+    set_aside_[wu.id] = clock_.now_sec() + kLookAgainAfter;
+    log_critical("[WU#{} {}] can't be validated: {}; looked at again in {} s", wu.id, wu.name, why, kLookAgainAfter);
 }
 
 void Validator::validate(const App& app, const WorkunitWithResults& read, const Records& records) {
