@@ -38,7 +38,8 @@ Explainer::Explainer(const std::filesystem::path& folder, const ExplainOptions& 
       project(folder, {given.config_file, given.plan_class_file}),
       params(project.params),
       rng(make_seeded_rng(given.seed)) {
-    if (!options.real_scan) params.mm_min_slots = params.mm_max_slots = params.mm_max_locked = 0;  // every job is judged
+    if (!options.real_scan)
+        params.mm_min_slots = params.mm_max_slots = params.mm_max_locked = 0;  // every job is judged
 }
 
 SchedulerRequest Explainer::request_of_database(Report& report) {

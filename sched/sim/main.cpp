@@ -62,7 +62,8 @@ int main(int argc, char** argv) {
     line.positional("COMMAND", a.words, "client STATE.json, run SCENARIO, or compare A.xml B.xml SCENARIO");
     line.option("--seed", a.run.seed, "of all that is drawn; default 1; compare begins with it");
     line.option("--seeds", a.seeds, "compare: so many runs of each; default 5");
-    line.option("--out", a.run.out, "write result.json and report.html (compare: compare.json) into this folder", "DIR");
+    line.option("--out", a.run.out, "write result.json and report.html (compare: compare.json) into this folder",
+                "DIR");
     line.option("--config", a.run.config, "run with the options of this config.xml", "FILE");
     line.option("--jobs", a.run.jobs, "write a line of CSV for every job into this file", "FILE");
     line.flag("--list", a.list, "the built-in scenarios");

@@ -44,7 +44,7 @@ std::string figure(const std::string& name, const std::string& value) {
 
 std::string percent(double part) { return shown(100 * part, "%.1f") + " %"; }
 
-std::string figures(const FleetResult& r) {
+std::string head_figures(const FleetResult& r) {
     std::string out = "<dl>\n";
     out += figure("jobs submitted", std::to_string(r.jobs_submitted));
     out += figure("done", std::to_string(r.jobs_done));
@@ -151,7 +151,7 @@ std::string report_html(const FleetResult& r) {
     out += "<h1>" + xml_escape(r.scenario) + "</h1>\n<p>" + std::to_string(r.hosts) + " hosts, " +
            shown(r.simulated_seconds / 86400) + " days, seed " + std::to_string(r.seed) +
            "; the figures count what was submitted from day " + std::to_string(r.measured_from_day) + " on.</p>\n";
-    out += figures(r) + "<main>\n";
+    out += head_figures(r) + "<main>\n";
     out += makespans(r);
     out += bar_chart({"Throughput", "day", "jobs done"}, by_day(r.throughput_by_day));
     out += waits(r) + classes(r) + shares(r);

@@ -16,7 +16,7 @@ constexpr std::array<const char*, 7> kPalette{"#0072B2", "#E69F00", "#009E73", "
                                               "#CC79A7", "#56B4E9", "#000000"};
 constexpr std::size_t kMostLegends = 7;
 
-std::string number(double value) {
+std::string svg_number(double value) {
     char text[40];
     std::snprintf(text, sizeof text, "%.6g", value);
     return text;
@@ -33,13 +33,13 @@ std::string label(const std::string& text, std::size_t most) {
 }
 
 std::string text_at(double x, double y, const std::string& anchor, const std::string& escaped, const char* more = "") {
-    return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\" " + more + ">" +
-           escaped + "</text>\n";
+    return "<text x=\"" + svg_number(x) + "\" y=\"" + svg_number(y) + "\" text-anchor=\"" + anchor + "\" " + more +
+           ">" + escaped + "</text>\n";
 }
 
 std::string rectangle(double x, double y, double width, double height, const std::string& style) {
-    return "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(width) + "\" height=\"" +
-           number(height) + "\" " + style + "/>\n";
+    return "<rect x=\"" + svg_number(x) + "\" y=\"" + svg_number(y) + "\" width=\"" + svg_number(width) +
+           "\" height=\"" + svg_number(height) + "\" " + style + "/>\n";
 }
 
 /// The least of 1, 2, 5 times a power of ten that makes at most six steps up to `most`.
@@ -62,7 +62,7 @@ std::string begin(const Labels& labels) {
            text_at(kLeft, 22, "start", title, "class=\"title\"") +
            text_at(kLeft + kPlotWidth / 2, kHeight - 10, "middle", xml_escape(labels.x)) +
            text_at(0, 0, "middle", xml_escape(labels.y),
-                   ("transform=\"translate(16 " + number(kTop + kPlotHeight / 2) + ") rotate(-90)\"").c_str());
+                   ("transform=\"translate(16 " + svg_number(kTop + kPlotHeight / 2) + ") rotate(-90)\"").c_str());
 }
 
 std::string y_axis(double end) {
@@ -70,8 +70,9 @@ std::string y_axis(double end) {
     const double step = step_for(end);
     for (double v = 0; v <= end * (1 + 1e-9); v += step) {
         const double y = kTop + kPlotHeight * (1 - v / end);
-        out += "<line x1=\"" + number(kLeft) + "\" x2=\"" + number(kWidth - kRight) + "\" y1=\"" + number(y) +
-               "\" y2=\"" + number(y) + "\" class=\"grid\"/>\n" + text_at(kLeft - 6, y + 4, "end", number(v));
+        out += "<line x1=\"" + svg_number(kLeft) + "\" x2=\"" + svg_number(kWidth - kRight) + "\" y1=\"" +
+               svg_number(y) + "\" y2=\"" + svg_number(y) + "\" class=\"grid\"/>\n" +
+               text_at(kLeft - 6, y + 4, "end", svg_number(v));
     }
     return out;
 }
@@ -109,12 +110,13 @@ std::string line_chart(const Labels& labels, const std::vector<Series>& series) 
     out += y_axis(end_y) + legend(names);
     for (double v = 0; v <= end_x * (1 + 1e-9); v += step_for(end_x))
         out += text_at(kLeft + kPlotWidth * std::min(1.0, v / end_x), kTop + kPlotHeight + 18,
-                       v >= end_x ? "end" : "middle", number(v));
+                       v >= end_x ? "end" : "middle", svg_number(v));
     for (const Series& s : series) {
         out += std::string("<polyline fill=\"none\" stroke=\"") + kPalette[s.colour % kPalette.size()] +
                "\" stroke-width=\"2\"" + (s.dashed ? " stroke-dasharray=\"5 4\"" : "") + " points=\"";
         for (const auto& [x, y] : s.points)
-            out += number(kLeft + kPlotWidth * x / end_x) + "," + number(kTop + kPlotHeight * (1 - y / end_y)) + " ";
+            out += svg_number(kLeft + kPlotWidth * x / end_x) + "," + svg_number(kTop + kPlotHeight * (1 - y / end_y)) +
+                   " ";
         out += "\"/>\n";
     }
     return out + "</svg>\n";
@@ -165,9 +167,9 @@ std::string heat_map(const Labels& labels, const Cells& cells) {
         for (std::size_t c = 0; c < cells.values[r].size(); ++c) {
             const double part = sum > 0 ? cells.values[r][c] / sum : 0, x = left + width * static_cast<double>(c);
             out += rectangle(x, y, width - 1, height - 1,
-                             "fill=\"#0072B2\" fill-opacity=\"" + number(0.06 + 0.94 * part) + "\"");
+                             "fill=\"#0072B2\" fill-opacity=\"" + svg_number(0.06 + 0.94 * part) + "\"");
             if (width > 34 && height > 14)
-                out += text_at(x + width / 2, y + height / 2 + 4, "middle", number(cells.values[r][c]),
+                out += text_at(x + width / 2, y + height / 2 + 4, "middle", svg_number(cells.values[r][c]),
                                part > 0.45 ? "fill=\"#fff\"" : "");
         }
     }

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "feeder/job_summary_of.h"
+#include "sluice/match/job_summary_of.h"
 #include "tests/support/fake_feeder_store.h"
 
 namespace sluice::test {
@@ -52,7 +52,7 @@ CaseReplay::CaseReplay(std::uint64_t seed) : world_(make_case_world(seed, kNow))
         if (r.server_state == ServerState::kUnsent) unsent.push_back(id);
     for (const UnsentJob& job : feeder.load(unsent)) {
         const Workunit& w = job.workunit;
-        slots_.push_back({job_summary_of(job, rpc.config.reliable_on_priority, kNow),
+        slots_.push_back({job_summary_of(w, job.result, rpc.config.reliable_on_priority, kNow),
                           {w.name, w.xml_doc, w.keywords, job.result.name},
                           PoolSlot::kPresent});
     }
