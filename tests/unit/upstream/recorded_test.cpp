@@ -65,7 +65,7 @@ TEST(RecordedDecisions, OursAreUpstreams) {
 TEST(RecordedDecisions, DifferencesNameRowsThatExist) {
     const std::string rows = text_of(source_dir() + "/docs/compat.md");
     for (const auto& [at, row] : listed_differences())
-        if (row != "not explained yet") EXPECT_NE(rows.find("| " + row), std::string::npos) << row;
+        EXPECT_TRUE(row == "not explained yet" || rows.find("| " + row) != std::string::npos) << row;
 }
 
 }  // namespace
