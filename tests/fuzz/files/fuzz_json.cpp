@@ -28,7 +28,7 @@ void ask(const std::string& text, Answer answer) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string text(reinterpret_cast<const char*>(data), size);
-    ask(text, client_decisions);
+    ask(text, [](const json::Object& document) { return client_decisions(read_client_json(document)); });
     ask(text, tags_after_events);
     ask(text, plan_document);
     return 0;
