@@ -162,16 +162,17 @@ void prepare_environment(const RunContext& context) {
 }
 
 /// As make_project makes it: logs hold volunteers' addresses, and the web server appends to two of them.
-void for_web_server_to_read(const fs::path& folder, std::optional<gid_t> web_group) {
+void for_web_server_to_read(const fs::path& folder, gid_t web_group) {
     // Not every account may give files to that group; it is then the admin's to do (sluice_options --check says so).
-    if (web_group && ::chown(folder.c_str(), static_cast<uid_t>(-1), *web_group) != 0) errno = 0;
+    if (::chown(folder.c_str(), static_cast<uid_t>(-1), web_group) != 0) errno = 0;
     if (::chmod(folder.c_str(), 02750) != 0) errno = 0;
 }
 
 /// Only what starts or stops something may make one: whoever asks for the status (root, a monitor) is not its owner.
 void make_folders(const RunContext& context, const fs::path& upload_dir) {
     struct stat upload {};
-    const auto web_group = ::stat(upload_dir.c_str(), &upload) == 0 ? std::optional(upload.st_gid) : std::nullopt;
+    constexpr auto kUnchanged = static_cast<gid_t>(-1);
+    const gid_t web_group = ::stat(upload_dir.c_str(), &upload) == 0 ? upload.st_gid : kUnchanged;
     for (const fs::path& folder : {context.folders.tmp, context.folders.log, context.folders.pid}) {
         std::error_code error;
         const bool made = fs::create_directories(folder, error);

@@ -5,21 +5,21 @@
 
 namespace sluice::client {
 
-constexpr double kRounding = 1e-6;
+constexpr double kRoundingOfRoom = 1e-6;
 
 ListRoom::ListRoom(const State& state) : state_(state), used_(state) {}
 
 bool ListRoom::full(std::size_t type) const {
     const ProcessorType& t = state_.types[type];
     if (state_.rules == Rules::kSeed || !t.is_cpu) return used_.full(type);
-    return cpus_one_ > t.instances - kRounding || cpus_several_ > 2 * t.instances - kRounding;
+    return cpus_one_ > t.instances - kRoundingOfRoom || cpus_several_ > 2 * t.instances - kRoundingOfRoom;
 }
 
 bool ListRoom::admits(const Job& job) const {
     const ProcessorType& t = state_.types[job.type];
     if (state_.rules == Rules::kSeed || !t.is_cpu) return used_.fits(job);
-    if (job.instances <= 1) return cpus_one_ < t.instances - kRounding;
-    return cpus_several_ == 0 || cpus_several_ + job.instances <= t.instances + kRounding;
+    if (job.instances <= 1) return cpus_one_ < t.instances - kRoundingOfRoom;
+    return cpus_several_ == 0 || cpus_several_ + job.instances <= t.instances + kRoundingOfRoom;
 }
 
 void ListRoom::reserve(const Job& job) {
@@ -40,16 +40,17 @@ RunRoom::RunRoom(const State& state) : state_(state), used_(state) {
 bool RunRoom::places(const Job& job, std::vector<std::size_t>& at) const {
     const auto& gpus = gpus_[job.type];
     const double part = std::min(1.0, job.instances);
-    const auto wanted = std::min(static_cast<std::size_t>(std::ceil(job.instances - kRounding)), gpus.size());
+    const auto wanted = std::min(static_cast<std::size_t>(std::ceil(job.instances - kRoundingOfRoom)), gpus.size());
     for (std::size_t i = 0; i < gpus.size() && at.size() < wanted; ++i)
-        if (gpus[i] + part <= 1 + kRounding) at.push_back(i);
+        if (gpus[i] + part <= 1 + kRoundingOfRoom) at.push_back(i);
     return at.size() == wanted;
 }
 
 bool RunRoom::admits(const Job& job) const {
     if (state_.rules == Rules::kSeed) return used_.fits(job);
     const bool cpu_job = state_.types[job.type].is_cpu;
-    if (has_cpu_ && cpus_used_ > cpus_ - kRounding && (cpu_job || cpus_used_ + job.cpus > cpus_ + 1 + kRounding))
+    if (has_cpu_ && cpus_used_ > cpus_ - kRoundingOfRoom &&
+        (cpu_job || cpus_used_ + job.cpus > cpus_ + 1 + kRoundingOfRoom))
         return false;
     std::vector<std::size_t> at;
     return cpu_job || places(job, at);
