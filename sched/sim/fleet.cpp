@@ -17,7 +17,6 @@
 namespace sluice::sim {
 namespace {
 
-constexpr double kHour = 3600, kDay = 86400;
 constexpr double kLook = 5;         ///< s between two looks of the daemons; upstream's sleep interval
 constexpr double kTopUp = 60;       ///< s between two looks of a work generator that keeps jobs waiting
 constexpr double kBaseFlops = 1e9;  ///< of a core of speed 1

@@ -12,8 +12,7 @@
 namespace sluice::sim {
 namespace {
 
-constexpr double kHourOfSessions = 3600, kDay = 86400;
-enum Purpose : std::uint64_t { kMachine = 1, kSessions = 2 };
+enum DrawnFor : std::uint64_t { kMachine = 1, kSessions = 2 };
 
 struct HabitFigures {
     double mean_on, shape_on, mean_off, sigma_off;
@@ -21,9 +20,9 @@ struct HabitFigures {
 /// The laboratory's: sessions Weibull, gaps log-normal.
 HabitFigures figures(Sessions::Habit habit) {
     switch (habit) {
-        case Sessions::Habit::kAlways: return {10 * kDay, 0.7, 3 * kHourOfSessions, 1};
-        case Sessions::Habit::kDaily: return {8 * kHourOfSessions, 1.5, 14 * kHourOfSessions, 0.5};
-        case Sessions::Habit::kSporadic: return {4 * kHourOfSessions, 1, 30 * kHourOfSessions, 1.5};
+        case Sessions::Habit::kAlways: return {10 * kDay, 0.7, 3 * kHour, 1};
+        case Sessions::Habit::kDaily: return {8 * kHour, 1.5, 14 * kHour, 0.5};
+        case Sessions::Habit::kSporadic: return {4 * kHour, 1, 30 * kHour, 1.5};
         case Sessions::Habit::kNeverOff: break;
     }
     return {1e12, 1, 1, 0};

@@ -8,7 +8,6 @@
 namespace sluice::sim {
 namespace {
 
-constexpr double kHourOfRecords = 3600, kDay = 86400;
 constexpr int kShareWindow = 30;  ///< days
 
 }  // namespace
@@ -65,7 +64,7 @@ void Recorder::asked(bool for_work, bool got_none, double now) {
 void Recorder::sent(const Result& result, const Workunit& wu, double speed, double now) {
     if (!measured(now)) return;
     const auto c = static_cast<std::size_t>(wu.opaque);
-    waits_[c].push_back((now - static_cast<double>(result.create_time)) / kHourOfRecords);
+    waits_[c].push_back((now - static_cast<double>(result.create_time)) / kHour);
     std::size_t quarter = 0;
     while (quarter < speed_quarters_.size() && speed >= speed_quarters_[quarter]) ++quarter;
     ++host_by_job_[quarter][c];
@@ -76,8 +75,8 @@ void Recorder::reported(const Workunit& wu, double now) {
 }
 
 void Recorder::lost(double core_seconds, double now) {
-    if (measured(now)) wasted_ += core_seconds / kHourOfRecords;
-    at(wasted_by_day_, day(now)) += core_seconds / kHourOfRecords;
+    if (measured(now)) wasted_ += core_seconds / kHour;
+    at(wasted_by_day_, day(now)) += core_seconds / kHour;
 }
 
 void Recorder::decided(const Workunit& wu) {
@@ -101,7 +100,7 @@ void Recorder::deleted(const FinishedJob& job) {
                           (r->received_time > 0 && r->report_deadline > 0 && r->received_time > r->report_deadline);
         if (late) ++at(missed_by_day_, day(static_cast<double>(r->report_deadline)));
         missed_ += late && counts;
-        const double hours = r->elapsed_time / kHourOfRecords;
+        const double hours = r->elapsed_time / kHour;
         const bool valid = r->validate_state == ValidateState::kValid;
         if (counts) (valid ? useful_ : wasted_) += hours;
         if (!valid) at(wasted_by_day_, day(now_)) += hours;
@@ -197,7 +196,7 @@ FleetResult Recorder::result(std::uint64_t seed, double now) const {
     for (const BatchRecord& b : batches_) {
         if (!measured(b.arrived)) continue;
         if (b.ended > 0)
-            r.makespans_hours.push_back((b.ended - b.arrived) / kHourOfRecords);
+            r.makespans_hours.push_back((b.ended - b.arrived) / kHour);
         else
             ++r.batches_open;
     }

@@ -10,6 +10,8 @@
 
 namespace sluice::sim {
 
+inline constexpr double kHour = 3600, kDay = 86400;  ///< s
+
 /// Hosts, as drawn. Defaults: the laboratory's fleet, invented, loosely calibrated (docs/simulator.md).
 struct Fleet {
     int hosts = 1000;
