@@ -147,8 +147,9 @@ bool Acceptor::begin(Connection& c, std::uint16_t id, std::string_view content) 
 bool Acceptor::take_params(Connection& c, std::string_view piece) {
     if (c.params_ended || c.held.params_size() + piece.size() > kMostParams) return false;
     c.params_ended = piece.empty();
+    if (!c.held.append_params(piece)) return false;
     held_ += piece.size();
-    return c.held.append_params(piece);
+    return true;
 }
 
 bool Acceptor::take_body(Connection& c, std::string_view piece) {
@@ -165,8 +166,9 @@ bool Acceptor::take_body(Connection& c, std::string_view piece) {
         c.asked = true;
         set_phase(c, Phase::kAsking);
     }
+    if (!c.held.append_body(piece)) return false;
     held_ += piece.size();
-    return c.held.append_body(piece);
+    return true;
 }
 
 void Acceptor::body_ended(Connection& c) {

@@ -52,17 +52,18 @@ bool Acceptor::close_slowest() {
         slowest = c.get();
         least = rate;
     }
-    if (slowest != nullptr) close(*slowest);
+    if (slowest != nullptr) refuse(*slowest);
     return slowest != nullptr;
 }
 
 void Acceptor::close_longest() {
     Connection* longest = nullptr;
     for (const auto& [serial, c] : connections_)
-        if (c->phase == Phase::kReading && (longest == nullptr || c->held.size() > longest->held.size()))
+        if ((c->phase == Phase::kReading || c->phase == Phase::kWaiting) &&
+            (longest == nullptr || c->held.size() > longest->held.size()))
             longest = c.get();
     complain("too much is held of unfinished requests: the longest are closed");
-    if (longest != nullptr) close(*longest);
+    if (longest != nullptr) refuse(*longest);
 }
 
 void Acceptor::close_late() {
@@ -86,7 +87,10 @@ void Acceptor::close_late() {
     }
     if (!late.empty()) complain("connections that came too slowly or did nothing for long are closed");
     for (Connection* c : late) refuse(*c);
-    for (Connection* c : unanswered) answer(*c, sorry_);
+    for (Connection* c : unanswered) {
+        c->keep = false;  // a worker may still answer what was asked of it; nobody else's request may get that
+        answer(*c, sorry_);
+    }
 }
 
 void Acceptor::complain(const char* what) {

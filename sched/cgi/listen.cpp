@@ -1,8 +1,10 @@
 #include "listen.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -58,6 +60,10 @@ int listen_on_path(const std::string& path) {
         cant_listen(path, fmt::format("the path has more than {} characters", sizeof at.sun_path - 1));
     std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
     struct stat there {};
+    // Two that start at the same time find out one after the other whether somebody listens.
+    const std::string folder = std::filesystem::absolute(path).parent_path();
+    const OwnedFd turn(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (turn.get() >= 0) ::flock(turn.get(), LOCK_EX);
     if (::lstat(path.c_str(), &there) == 0) {  // what a killed server left behind is in the way
         if (!S_ISSOCK(there.st_mode)) cant_listen(path, "a file that is no socket is there");
         if (answers(at)) cant_listen(path, "another server listens there");
@@ -66,7 +72,6 @@ int listen_on_path(const std::string& path) {
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) cant_listen(path, std::strerror(errno));
     // The web server is another user: its group is that of the folder.
-    const std::string folder = std::filesystem::absolute(path).parent_path();
     if (::stat(folder.c_str(), &there) == 0 && ::chown(path.c_str(), static_cast<uid_t>(-1), there.st_gid) != 0)
         log_warning("{} can't be given to the group of its folder: {}", path, std::strerror(errno));
     if (::chmod(path.c_str(), 0660) != 0) cant_listen(path, std::strerror(errno));
@@ -100,10 +105,13 @@ bool told_to_end(int signals) {
     return end;
 }
 
-void end_all(Acceptor& acceptor, WorkerPool& workers) {
+void end_all(Acceptor& acceptor, WorkerPool& workers, int signals) {
     const auto until = Clock::now() + kPatience;
     acceptor.stop_listening();
-    for (; acceptor.busy() && Clock::now() < until; workers.reap()) acceptor.turn();
+    for (; acceptor.busy() && Clock::now() < until; workers.reap()) {
+        acceptor.turn();
+        told_to_end(signals);  // read, so that they do not wake it again
+    }
     workers.close_all();
     workers.signal_all(SIGTERM);
     for (bool killed = false; workers.any_process(); workers.reap()) {
@@ -153,12 +161,15 @@ int serve_workers(const ListenOptions& options, const std::function<int()>& work
     WorkerPool workers(options.workers, worker, outside);
     Acceptor acceptor(socket.get(), workers, {}, sorry);
     acceptor.watch(told.get());
-    struct stat at {};
-    if (options.for_relays && ::stat(options.address.c_str(), &at) == 0)
+    struct stat at {
+    }, now{};
+    if (path && ::stat(options.address.c_str(), &at) == 0 && options.for_relays)
         acceptor.may_connect = [group = at.st_gid](int fd) { return is_of(fd, group); };
     for (workers.adjust(Clock::now()); !told_to_end(told.get()); workers.reap()) acceptor.turn();
-    if (path) ::unlink(options.address.c_str());
-    end_all(acceptor, workers);
+    const bool own =
+        path && ::stat(options.address.c_str(), &now) == 0 && now.st_dev == at.st_dev && now.st_ino == at.st_ino;
+    if (own) ::unlink(options.address.c_str());
+    end_all(acceptor, workers, told.get());
     log_normal("ended");
     return 0;
 }

@@ -129,9 +129,12 @@ int main(int argc, char** argv) {
     if (options.listen.address.empty() && !options.listen.for_relays) return serve(*make_gateway(), options.scheduler);
     const char* name = options.listen.for_relays ? "scheduler" : "cgi --listen";
     try {
-        const std::filesystem::path project = find_project_dir();
-        if (::geteuid() == 0) refuse_root(name, project);
-        if (options.listen.for_relays) options.listen.address = place_for_relays(project);
+        if (::geteuid() == 0) refuse_root(name, find_project_dir());
+        if (options.listen.for_relays) {
+            const std::filesystem::path project = find_project_dir();
+            ::setenv("BOINC_PROJECT_DIR", project.c_str(), 1);  // the current folder changes
+            options.listen.address = place_for_relays(project);
+        }
         return serve_workers(
             options.listen, [&] { return work(options.scheduler); },
             write_early_reply(relay::kSorry, relay::kSorryDelay, false));

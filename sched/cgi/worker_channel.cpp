@@ -91,7 +91,7 @@ void WorkerGateway::finish() {
     reply_.insert(0, reinterpret_cast<const char*>(&length), sizeof length);
     std::string_view rest = reply_;
     while (!rest.empty()) {
-        const ssize_t n = ::send(STDIN_FILENO, rest.data(), rest.size(), MSG_NOSIGNAL);
+        const ssize_t n = ::send(channel_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) break;  // the server is gone
         rest.remove_prefix(static_cast<std::size_t>(n));

@@ -1,6 +1,9 @@
 #pragma once
 // What passes between the server that holds requests and a worker that answers them, on a socket pair: a task with the
 // request's file one way, the reply with its length before it the other way.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +40,8 @@ class WorkerGateway final : public Gateway {
 
   private:
     void forget();
+    /// Standard input is put aside when a signal says that this is the last request; the reply still goes here.
+    const OwnedFd channel_{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)};
     std::optional<Task> task_;
     std::string params_;
     void* mapping_ = nullptr;

@@ -74,13 +74,17 @@ Resident::~Resident() {
 bool Resident::connect(const std::string& project) {
     sockaddr_un at{};
     at.sun_family = AF_UNIX;
-    const std::string path = project + "/" + kSocketFolder + short_host_name() + "/" + kSocket;
-    if (path.size() >= sizeof at.sun_path) return false;
+    // By way of the open folder: paths of sockets are short, those of projects need not be.
+    const int folder =
+        ::open((project + "/" + kSocketFolder + short_host_name()).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return false;
+    const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + kSocket;
     std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
     // Not blocking: who can't even take the connection has no room for the request.
     fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd_ < 0 || ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return false;
-    return entitled(fd_, project) && ask();
+    const bool connected = fd_ >= 0 && ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+    ::close(folder);
+    return connected && entitled(fd_, project) && ask();
 }
 
 bool Resident::ask() {
@@ -98,7 +102,8 @@ bool Resident::ask() {
 bool Resident::send(std::string_view variables, std::string_view body) {
     const char begin[kBeginContent] = {0, 1};  // role: responder; the connection is not kept
     return send_all(fastcgi::record(fastcgi::kBeginRequest, kId, {begin, sizeof begin}) +
-                    fastcgi::record(fastcgi::kParams, kId, variables) + fastcgi::record(fastcgi::kParams, kId, "")) &&
+                    (variables.empty() ? "" : fastcgi::record(fastcgi::kParams, kId, variables)) +
+                    fastcgi::record(fastcgi::kParams, kId, "")) &&
            send_more(body);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // A resident scheduler of a test's own, as far as a relay sees one: says what the test wants said and keeps what came.
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -31,10 +32,13 @@ class FakeResident : public fastcgi::RecordSink {
         std::filesystem::create_directory(folder);
         sockaddr_un at{};
         at.sun_family = AF_UNIX;
-        std::strncpy(at.sun_path, (folder / relay::kSocket).c_str(), sizeof at.sun_path - 1);
+        const int open_folder = ::open(folder.c_str(), O_PATH | O_CLOEXEC);  // the project's path may be long
+        const std::string path = "/proc/self/fd/" + std::to_string(open_folder) + "/" + relay::kSocket;
+        std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
         listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (::bind(listener_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 || ::listen(listener_, 8) != 0)
             throw std::runtime_error("can't listen");
+        ::close(open_folder);
         thread_ = std::thread([this] { serve(); });
     }
     ~FakeResident() override {
@@ -46,12 +50,14 @@ class FakeResident : public fastcgi::RecordSink {
     int requests() const { return requests_; }
     const std::string& params() const { return params_; }
     const std::string& body() const { return body_; }
+    int ends_of_params() const { return ends_of_params_; }  ///< FastCGI: one
 
     bool on_content(fastcgi::RecordType type, std::uint16_t, std::string_view piece) override {
         if (type == fastcgi::kGetValues && behaviour_.answers)
             send(fastcgi::record(fastcgi::kGetValuesResult, 0, fastcgi::pair(relay::kName, behaviour_.version)));
         if (type == fastcgi::kGetValues) return behaviour_.reads_request;
         if (type == fastcgi::kParams) params_ += piece;
+        ends_of_params_ += type == fastcgi::kParams && piece.empty() ? 1 : 0;
         if (type != fastcgi::kStdin) return true;
         body_ += piece;
         if (!piece.empty()) return true;
@@ -79,7 +85,7 @@ class FakeResident : public fastcgi::RecordSink {
     }
 
     Behaviour behaviour_;
-    int listener_ = -1, connection_ = -1;
+    int listener_ = -1, connection_ = -1, ends_of_params_ = 0;
     std::atomic<int> requests_{0};
     std::string params_, body_;
     std::thread thread_;

@@ -104,6 +104,26 @@ TEST_F(Relay, HandsOnTheRequestAndNothingElseOfItsEnvironment) {
     EXPECT_THAT(resident_->params(), Not(HasSubstr("PATH")));
 }
 
+TEST_F(Relay, ARequestFromAShellHasNoVariables) {
+    resident({.reply = fastcgi::answer(1, kReply)});
+    RunOptions o = options("<scheduler_request></scheduler_request>");
+    o.env.clear();
+    for (const char* name : relay::kVariables) o.unset.emplace_back(name);
+    EXPECT_EQ(run({program()}, o).out, kReply);
+    EXPECT_EQ(resident_->params(), "");
+    EXPECT_EQ(resident_->ends_of_params(), 1);
+}
+
+TEST_F(Relay, AProjectsPathMayBeLongerThanThatOfASocket) {
+    const fs::path project = folder_ / std::string(120, 'p');
+    fs::create_directory(project);
+    resident_ = std::make_unique<FakeResident>(project, FakeResident::Behaviour{.reply = fastcgi::answer(1, kReply)});
+    RunOptions o = options("<scheduler_request></scheduler_request>");
+    o.unset.erase(o.unset.begin());
+    o.env["BOINC_PROJECT_DIR"] = project.string();
+    EXPECT_EQ(run({program()}, o).out, kReply);
+}
+
 TEST_F(Relay, LongRequestsAndRepliesPassWhole) {
     std::string body = "<scheduler_request>", reply = "Content-type: text/xml\n\n";
     for (int i = 0; body.size() < 5'000'000; ++i) body += std::to_string(i) + "\n";

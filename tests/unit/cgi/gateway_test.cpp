@@ -1,12 +1,15 @@
 // Bodies as they come: how much is kept of whose, and how long they may take.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sched/cgi/client_address.h"
 #include "sched/cgi/gateway.h"
 #include "sched/cgi/held_request.h"
-
-#include <unistd.h>
+#include "sched/cgi/worker_channel.h"
 
 namespace sluice {
 namespace {
@@ -210,6 +213,35 @@ TEST(ClientAddress, Ranges) {
     for (const auto& c : cases) EXPECT_EQ(AddressRange::parse(c.range).value().holds(c.address), c.holds) << c.range;
     for (const char* text : {"", "proxy.example.org", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0/8", "::/129"})
         EXPECT_FALSE(AddressRange::parse(text)) << text;
+}
+
+/// systemd signals every process of a unit: what a worker has begun, and may commit, is answered all the same.
+TEST(Worker, ToldToEndGivesTheReplyThatItWorksAt) {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const pid_t worker = ::fork();
+    if (worker == 0) {
+        ::dup2(ends[1], STDIN_FILENO);
+        handle_signals(true);
+        WorkerGateway gateway;
+        if (!gateway.accept()) ::_exit(2);
+        ::raise(SIGTERM);
+        gateway.write("reply");
+        gateway.finish();
+        ::_exit(gateway.accept() ? 3 : 0);
+    }
+    ::close(ends[1]);
+    HeldRequest request;
+    request.append_body("<scheduler_request>");
+    ASSERT_TRUE(send_task(ends[0], {HeldKind::kWhole, 0, request.body_size()}, request.file()));
+    std::string said;
+    char bytes[64];
+    for (ssize_t n; (n = ::read(ends[0], bytes, sizeof bytes)) > 0;) said.append(bytes, static_cast<std::size_t>(n));
+    EXPECT_EQ(said.substr(std::min(said.size(), sizeof(ReplyLength))), "reply");
+    int status = -1;
+    ::waitpid(worker, &status, 0);
+    EXPECT_EQ(status, 0);
+    ::close(ends[0]);
 }
 
 }  // namespace
