@@ -35,7 +35,7 @@ class Certificates {
     TempDir dir_;
 };
 
-std::string refusal(DbSettings settings) {
+std::string refusal_of_ssl(DbSettings settings) {
     Database db(std::move(settings));
     try {
         db.connect();
@@ -62,12 +62,12 @@ TEST(DatabaseSsl, EncryptedAndCheckedOrNotAtAll) {
     settings.ssl_ca = made.file("ca.pem");
     EXPECT_NE(cipher(settings), "");
     settings.ssl_ca = made.file("other.pem");
-    EXPECT_THAT(refusal(settings), HasSubstr("certificate"));
+    EXPECT_THAT(refusal_of_ssl(settings), HasSubstr("certificate"));
     settings.ssl_ca = made.file("no such file");
-    EXPECT_NE(refusal(settings), "connected");
+    EXPECT_NE(refusal_of_ssl(settings), "connected");
     settings.ssl_ca = made.file("ca.pem");
     settings.host = at("127.0.0.2");
-    EXPECT_NE(refusal(settings), "connected") << "the certificate is for another name";
+    EXPECT_NE(refusal_of_ssl(settings), "connected") << "the certificate is for another name";
     settings.host = "localhost";
     EXPECT_EQ(cipher(settings), "") << "the socket needs none";
 }
@@ -77,9 +77,9 @@ TEST(DatabaseSsl, AServerWithoutItIsRefused) {
     PrivateMariaDb server({.tcp = true});
     DbSettings settings = server.settings();
     settings.host = "127.0.0.1:" + std::to_string(server.port());
-    EXPECT_EQ(refusal(settings), "connected");
+    EXPECT_EQ(refusal_of_ssl(settings), "connected");
     settings.ssl_ca = made.file("ca.pem");
-    EXPECT_THAT(refusal(settings), HasSubstr("SSL"));
+    EXPECT_THAT(refusal_of_ssl(settings), HasSubstr("SSL"));
 }
 
 }  // namespace
