@@ -21,9 +21,9 @@ const std::vector<BuiltIn>& built_in_scenarios() {
   "apps": [{"name": "app", "size_classes": 4}],
   "work": [{"kind": "stream", "keep": 4000,
     "sizes": [{"hours": 1.5}, {"hours": 4}, {"hours": 8}, {"hours": 20}], "delay_bound_days": 14}]})"},
-        {"batches", "batches beside a stream that never ends, hourly batch acceleration", R"({
-  "days": 14, "warmup_days": 5, "drain_days": 14, "batch_accel": true,
-  "config": {"shmem_work_items": 500, "batch_accel": 1},
+        {"batches", "batches beside a stream that never ends", R"({
+  "days": 14, "warmup_days": 5, "drain_days": 14,
+  "config": {"shmem_work_items": 500},
   "fleet": {"hosts": 500},
   "apps": [{"name": "app", "size_classes": 1}],
   "users": [{"name": "stream"}, {"name": "batches"}],

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
     line.flag("--list", a.list, "the built-in scenarios");
     line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");
     if (const auto status = line.parse(argc, argv)) return *status;
+    if (a.run.seed < 0) return line.fail("--seed must be 0 or more");
     if (a.seeds < 1 || a.seeds > 1000) return line.fail("--seeds must be from 1 to 1000");
     sluice::log_set_level(sluice::LogLevel::kCritical);
     return sluice::tool_main({"sluice_sim", 2}, [&] { return act(line, a); });

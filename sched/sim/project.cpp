@@ -21,6 +21,7 @@
 #include "sched/handle/shmem_job_pool.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/log.h"
 #include "sluice/daemon/program.h"
 #include "sluice/shmem/scheduler_array.h"
 
@@ -49,9 +50,15 @@ class OwnArray {
     std::unique_ptr<FeederArray> array_;
 };
 
-/// What config.xml would say; the options of a scenario must be right, a project's own file may hold anything.
+/// What config.xml would say. A wrong value would be a what-if that changes nothing: it is refused, in a project's own
+/// file, too; options that nobody knows are only named there.
 ProjectConfig read_config(const Scenario& scenario) {
-    if (!scenario.config_file.empty()) return parse_config(scenario.config_file, scenario.config_name).config;
+    if (!scenario.config_name.empty()) {
+        const LoadedConfig loaded = parse_config(scenario.config_file, scenario.config_name);
+        if (!loaded.errors.empty()) throw ConfigError(loaded.errors.front());
+        for (const std::string& warning : loaded.warnings) log_critical("{}", warning);
+        return loaded.config;
+    }
     const LoadedConfig loaded = parse_config("<boinc><config><compat_level>" + std::to_string(scenario.compat_level) +
                                                  "</compat_level>" + scenario.config_xml + "</config></boinc>",
                                              "config of " + scenario.name);

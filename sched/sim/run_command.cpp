@@ -88,6 +88,8 @@ void run_scenario(const RunCommand& command) {
     heed_signals();
     Scenario scenario = load_scenario(command.scenario);
     if (!command.config.empty()) use_config(scenario, command.config);
+    // A place that can't be written to is found before the work, not after it.
+    if (!command.out.empty()) std::filesystem::create_directories(command.out);
     std::string lines;
     RunOptions options;
     options.seed = static_cast<std::uint64_t>(command.seed);
@@ -104,7 +106,6 @@ void run_scenario(const RunCommand& command) {
     if (!command.jobs.empty())
         write_file_atomically(command.jobs, "job,class,created_s,decided_s,instances,state\n" + lines);
     if (command.out.empty()) return;
-    std::filesystem::create_directories(command.out);
     write_file_atomically(std::filesystem::path(command.out) / "result.json", to_json(result));
     write_file_atomically(std::filesystem::path(command.out) / "report.html", report_html(result));
 }

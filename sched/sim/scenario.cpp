@@ -158,8 +158,7 @@ void check_names(const Object& o, const Scenario& s) {
 
 Scenario parse_scenario(const Object& o) {
     o.only({"name", "about", "days", "warmup_days", "drain_days", "target_hours", "compat_level", "config", "feeder",
-            "size_regulator", "census_every_hours", "batch_accel", "accel_forced", "fleet", "apps", "users", "work",
-            "events"});
+            "size_regulator", "census_every_hours", "fleet", "apps", "users", "work", "events"});
     Scenario s;
     take(o, "name", s.name);
     take(o, "days", s.days, {0.01, 10'000});
@@ -185,8 +184,6 @@ Scenario parse_scenario(const Object& o) {
         if (s.regulator_high < s.regulator_low) throw InputError(r.place("high"), "must not be below low");
     }
     take(o, "census_every_hours", s.census_every_hours, kPositive);
-    take(o, "batch_accel", s.batch_accel);
-    take(o, "accel_forced", s.accel_forced);
     if (o.has("fleet")) s.fleet = parse_fleet(o.object("fleet"));
     if (o.has("apps"))
         for (const Object& a : o.objects("apps")) s.apps.push_back(parse_app(a));

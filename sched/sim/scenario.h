@@ -92,8 +92,6 @@ struct Scenario {
     double regulator_low = 0, regulator_high = 0;  ///< size_regulator runs with these water marks; 0: not
     double regulator_sleep = 60;                   ///< s between its polls
     double census_every_hours = 24;                ///< size_census, where an app has size classes
-    bool batch_accel = false;                      ///< batch_stats and batch_accel run each hour
-    bool accel_forced = false;                     ///< every host counts as quick, every app as accelerable
     Fleet fleet;
     std::vector<AppSpec> apps;
     std::vector<UserSpec> users;
