@@ -68,7 +68,7 @@ TEST_P(Modes, SixtyFourClientsAtOnce) {
     EXPECT_LT(r.no_work, 0.02 * r.requests) << "100 slots for 64 clients: refilled while they are emptied";
     EXPECT_EQ(in_progress(), r.jobs);
 }
-INSTANTIATE_TEST_SUITE_P(All, Modes, testing::Values(Served::kCgi, Served::kFcgid, Served::kListen),
+INSTANTIATE_TEST_SUITE_P(All, Modes, testing::Values(Served::kCgi, Served::kFcgid, Served::kListen, Served::kRelay),
                          [](const auto& how) { return name_of(how.param); });
 
 TEST_F(Load, AFastCgiServerNoticesARestartedFeeder) {
