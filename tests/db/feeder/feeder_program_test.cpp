@@ -149,11 +149,13 @@ TEST(FeederProgram, RereadDbSwapsTheTablesAndKeepsTheJobs) {
     p.execute("insert into app (create_time, name, user_friendly_name) values (0, 'three', 'Three')");
     p.dir.write("reread_db", "");
     ASSERT_TRUE(eventually([&] { return !std::filesystem::exists(p.dir / "reread_db"); }, 5)) << feeder.err();
-    EXPECT_NE(scheduler.array().tables()->app_by_name("three"), nullptr);
+    // The file goes before the tables are read; jobs go after the tables were published.
+    EXPECT_TRUE(eventually([&] { return scheduler.array().tables()->app_by_name("three") != nullptr; }, 20));
     EXPECT_EQ(scheduler.array().tables()->app(2), nullptr);
     EXPECT_NE(before->app(2), nullptr) << "who holds the old tables keeps them";
     EXPECT_TRUE(scheduler.array().ready());
-    EXPECT_EQ(p.jobs(), range(1, 20)) << "the jobs of app 1 stay, those of app 2 go";
+    EXPECT_TRUE(eventually([&] { return p.jobs() == range(1, 20); }, 20))
+        << "the jobs of app 1 stay, those of app 2 go";
     p.execute("update app set deprecated = 0 where id = 2");
     p.dir.write("reread_db", "");
     EXPECT_TRUE(eventually([&] { return p.jobs().size() == 30; }, 5)) << "and nothing is forgotten";
