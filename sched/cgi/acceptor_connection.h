@@ -20,7 +20,8 @@ struct Acceptor::Connection {
     fastcgi::RecordReader reader;
     Phase phase = Phase::kIdle;
     Clock::time_point since;  ///< of this phase
-                              // The request.
+
+    // The request.
     Clock::time_point start;
     std::uint16_t id = 0;
     bool keep = false, params_ended = false, ended = false;

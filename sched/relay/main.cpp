@@ -18,6 +18,7 @@
 #include "resident.h"
 #include "sched/cgi/gateway.h"
 #include "sched/cgi/relay_protocol.h"
+#include "sluice/base/write_all.h"
 #include "stdin_body.h"
 
 using namespace sluice;
@@ -28,18 +29,9 @@ namespace {
 /// Of a body so much is kept, to be given to a scheduler of our own if the resident one refuses the request.
 constexpr std::size_t kKept = kBeginning;
 
-void print(int fd, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t n = ::write(fd, text.data(), text.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return;
-        text.remove_prefix(static_cast<std::size_t>(n));
-    }
-}
-
 [[noreturn]] void give_up(const std::string& why) {
-    print(STDERR_FILENO, "cgi: " + why + "; the client is told to try again later\n");
-    print(STDOUT_FILENO, kSorryReply);
+    write_all(STDERR_FILENO, "cgi: " + why + "; the client is told to try again later\n");
+    write_all(STDOUT_FILENO, kSorryReply);
     ::_exit(0);
 }
 
@@ -81,7 +73,7 @@ std::string own_prefix() {
 /// With what was read of the request as its standard input.
 [[noreturn]] void become_scheduler(const std::string& project, char** argv, std::string_view body) {
     const int file = ::memfd_create("sluice request", MFD_CLOEXEC);
-    print(file, body);
+    write_all(file, body);
     ::lseek(file, 0, SEEK_SET);
     if (file < 0 || ::dup2(file, STDIN_FILENO) < 0) give_up("no room for the request");
     ::setenv("CONTENT_LENGTH", std::to_string(body.size()).c_str(), 1);

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "sched/cgi/relay_protocol.h"
+#include "sluice/base/write_all.h"
 
 namespace sluice::relay {
 namespace {
@@ -43,16 +44,6 @@ std::string short_host_name() {
     return {name, std::strcspn(name, ".")};
 }
 
-bool write_out(std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;  // the client went away
-        text.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return true;
-}
-
 }  // namespace
 
 struct Resident::Sink final : fastcgi::RecordSink {
@@ -62,7 +53,7 @@ struct Resident::Sink final : fastcgi::RecordSink {
         if (type == fastcgi::kEndRequest) resident.end_ += piece;
         if (type != fastcgi::kStdout || piece.empty()) return resident.values_.size() + resident.end_.size() < 1024;
         resident.began_ = true;
-        return write_out(piece);
+        return write_all(STDOUT_FILENO, piece);  // false: the client went away
     }
     Resident& resident;
 };

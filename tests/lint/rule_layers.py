@@ -32,7 +32,7 @@ ALLOWED.update({
     "daemons": FLOW,
     # programs
     "cgi": FLOW + ["handle"],
-    "relay": ["cgi"],  # only what passes between the two; it links none of the libraries
+    "relay": ["base", "cgi"],  # what passes between the two, and one source; it links none of the libraries
     "explain": FLOW + ["handle"],
     "tune": FLOW + ["handle", "explain"],
     "sim": FLOW + ["handle", "feeder", "daemons", "client_policy"],
