@@ -53,7 +53,8 @@ class SchedulerWorld {
     std::string log() const;
 
     std::int64_t number(const Sql& query) { return number_of(*db_, query); }
-    /// The server's counter of statements, less those of the test itself.
+    /// The server's counter of statements once nobody but the test is connected (a program's farewell is read by the
+    /// server after the program has ended, and it counts). Each look at the counter after the first counts as one.
     std::int64_t questions();
 
   private:
@@ -62,6 +63,7 @@ class SchedulerWorld {
     std::unique_ptr<Database> db_;
     std::unique_ptr<FeederArray> array_;
     std::int64_t shmem_key_ = 0;
+    std::int64_t waits_ = 0;  ///< statements of questions() that only waited
 };
 
 }  // namespace sluice::test
