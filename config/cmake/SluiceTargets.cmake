@@ -82,6 +82,13 @@ function(sluice_installed_program name)
   set_property(GLOBAL APPEND PROPERTY SLUICE_PROGRAMS ${name})
 endfunction()
 
+# Tests are compiled once and run for an instant: they do with less optimisation than what they test, and the build with a third
+# less time for them (10 test files, user time in one run: 115 s at -O3, 73 s at -O1, 71 s at -O0).
+set(SLUICE_TEST_OPTIONS "")
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
+  set(SLUICE_TEST_OPTIONS -O1)
+endif()
+
 # sluice_test(NAME [KEEPS_ROOT] [SANITIZED|NOT_SANITIZED] LABEL label SOURCES ... LIBS ...): one GoogleTest program = one ctest entry. KEEPS_ROOT: it is
 # not run by another account when root starts it (tests/support/leave_root.h). SANITIZED: tests/sanitizers runs it, too (unit,
 # property and shmem tests anyway; not what needs a database or many programs).
@@ -96,6 +103,7 @@ function(sluice_test name)
     set(main sluice_test_main_as_root)
   endif()
   target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS} ${main} sluice_test_paths GTest::gmock)
+  target_compile_options(${name} PRIVATE ${SLUICE_TEST_OPTIONS})
   target_precompile_headers(${name} REUSE_FROM sluice_test_pch)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})

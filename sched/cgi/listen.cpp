@@ -28,7 +28,7 @@
 namespace sluice {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
 constexpr int kBacklog = 4096;
 /// A request takes seconds at most; who still works then is stuck.
@@ -106,16 +106,16 @@ bool told_to_end(int signals) {
 }
 
 void end_all(Acceptor& acceptor, WorkerPool& workers, int signals) {
-    const auto until = Clock::now() + kPatience;
+    const auto until = Steady::now() + kPatience;
     acceptor.stop_listening();
-    for (; acceptor.busy() && Clock::now() < until; workers.reap()) {
+    for (; acceptor.busy() && Steady::now() < until; workers.reap()) {
         acceptor.turn();
         told_to_end(signals);  // read, so that they do not wake it again
     }
     workers.close_all();
     workers.signal_all(SIGTERM);
     for (bool killed = false; workers.any_process(); workers.reap()) {
-        if (Clock::now() > until && !killed) {
+        if (Steady::now() > until && !killed) {
             log_critical("workers had to be killed: they were at work for {} s", kPatience.count());
             workers.signal_all(SIGKILL);
             killed = true;
@@ -165,7 +165,7 @@ int serve_workers(const ListenOptions& options, const std::function<int()>& work
     }, now{};
     if (path && ::stat(options.address.c_str(), &at) == 0 && options.for_relays)
         acceptor.may_connect = [group = at.st_gid](int fd) { return is_of(fd, group); };
-    for (workers.adjust(Clock::now()); !told_to_end(told.get()); workers.reap()) acceptor.turn();
+    for (workers.adjust(Steady::now()); !told_to_end(told.get()); workers.reap()) acceptor.turn();
     const bool own =
         path && ::stat(options.address.c_str(), &now) == 0 && now.st_dev == at.st_dev && now.st_ino == at.st_ino;
     if (own) ::unlink(options.address.c_str());

@@ -13,7 +13,7 @@ using ::testing::SizeIs;
 
 /// Does `change` when the RPC has decided and is about to begin its first transaction: another process was quicker.
 void meanwhile(RpcWorld& w, const std::function<void()>& change) {
-    w.at_point = [&w, change, done = false](const char* point) mutable {
+    w.at_point = [change, done = false](const char* point) mutable {
         if (std::string(point) == "decided" && !std::exchange(done, true)) change();
     };
 }

@@ -150,7 +150,8 @@ class OptionAtLevel : public testing::TestWithParam<int> {};
 TEST_P(OptionAtLevel, HasAnEffect) {
     for (const auto& [option, w] : witnesses()) {
         SCOPED_TRACE(option);
-        const auto with = [&](const std::string& value) {
+        const auto with = [&option = option,
+                           &w = w](const std::string& value) {  // clang 14 does not capture bindings itself
             RpcWorld world("<" + option + ">" + value + "</" + option + ">" + w.more, GetParam());
             return w.observe(world);
         };
