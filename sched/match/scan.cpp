@@ -121,7 +121,8 @@ void Scanner::complete(Candidate& c, std::vector<std::int32_t>& space) const {
             c.keywords = {job.keywords.data(), job.n_keywords};
         } else {
             space.clear();
-            for (std::string_view word : split(pool_.keywords(c.ref), ' '))
+            const std::string text = pool_.keywords(c.ref);  // split() gives views of it
+            for (std::string_view word : split(text, ' '))
                 if (const auto k = parse_int(word); k && *k != 0) space.push_back(static_cast<std::int32_t>(*k));
             c.keywords = space;
         }
