@@ -5,8 +5,12 @@
 namespace sluice::match {
 namespace {
 
-// Upstream marks apps whose jobs are hard to finish in time with weight -1.
-bool hard(const AppFacts& app) { return app.app->weight == -1; }
+// Upstream marks apps whose jobs are hard to finish in time with weight -1; but where homogeneous redundancy is the
+// project's, its feeder gives every app weight 1.
+bool hard(const MatchContext& x, const AppFacts& app) {
+    if (x.params.compat_level <= 0 && x.params.project_hr() != HrType::kNone) return false;
+    return app.app->weight == -1;
+}
 constexpr double kHardMargin = 1.3;
 
 double reduced_bound(const MatchContext& x, const Candidate& c) {
@@ -21,10 +25,11 @@ double reduced_bound(const MatchContext& x, const Candidate& c) {
 Verdict deadline_verdict(const MatchContext& x, const Candidate& c, const Picked& picked, double bound) {
     if (x.params.ignore_delay_bound) return feasible();
     const double delay = picked.left.estimated_delay[static_cast<std::size_t>(c.offer->counted_as)];
-    const double runtime = c.runtime() * (hard(c.app) ? kHardMargin : 1);  // the simulation needs no margin (upstream)
-    if (hard(c.app) && x.host.row.total_credit == 0) return refuse(Reason::kDeadline, runtime, 0);
+    const bool is_hard = hard(x, c.app);
+    const double runtime = c.runtime() * (is_hard ? kHardMargin : 1);  // the simulation needs no margin (upstream)
+    if (is_hard && x.host.row.total_credit == 0) return refuse(Reason::kDeadline, runtime, 0);
     // Upstream: an idle host always gets a job.
-    if (x.params.compat_level <= 0 && delay == 0 && !hard(c.app)) return feasible();
+    if (x.params.compat_level <= 0 && delay == 0 && !is_hard) return feasible();
     if (picked.simulation.active()) {
         const bool gpu = c.offer->type != ProcType::kCpu;
         const HostUsage& use = c.offer->choice.usage;

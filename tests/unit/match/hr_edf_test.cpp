@@ -49,6 +49,23 @@ TEST(HrClass, AndroidThatCallsItselfLinuxIsToldByItsPlatformAtLevelOne) {
     EXPECT_EQ(hr_class(h, HrType::kFine, 1, tablet), 6 * 128 + 2);
 }
 
+// Upstream's feeder sets the weight of every app to 1 then.
+TEST(HrOfTheProject, LeavesNoAppHardAtLevel0) {
+    MatchWorld w;
+    w.app(1).weight = -1;
+    w.host.row.total_credit = 0;
+    w.pool.add(a_job(1).delay_bound(4000));
+    w.params.homogeneous_redundancy = static_cast<int>(HrType::kCoarse);
+    w.params.compat_level = 1;
+    EXPECT_TRUE(w.sent().empty());
+    w.params.compat_level = 0;
+    EXPECT_EQ(w.sent(), std::vector<Id>{1});
+    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.params.homogeneous_redundancy = 0;
+    w.app(1).homogeneous_redundancy = HrType::kCoarse;
+    EXPECT_TRUE(w.sent().empty()) << "an app's own HR leaves weights alone";
+}
+
 const HrCase kHr[] = {
     {"linux_core", "Linux Ubuntu", "GenuineIntel", "Intel(R) Core(TM) i7-9700", 277, 258, 277, 258},
     {"linux_xeon", "Linux", "GenuineIntel", "Intel(R) Xeon(R) CPU", 267, 258, 267, 258},

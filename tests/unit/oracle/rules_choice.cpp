@@ -75,7 +75,8 @@ Reason Rules::ends_all() const {
 }
 
 Reason Rules::deadline(const Job& job, double bound) const {
-    const bool hard = job.app->weight == -1;
+    // Facts: with project-wide HR every app weight is forced to 1.
+    const bool hard = job.app->weight == -1 && (ours_ || p_.homogeneous_redundancy == 0);
     const double delay = d_.left.estimated_delay[static_cast<std::size_t>(job.version.type)];
     const double runtime = runtime_of(h_, job.slot->job, job.version);
     if (p_.ignore_delay_bound) return Reason::kFeasible;

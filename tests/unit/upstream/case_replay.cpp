@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 
 #include "sluice/match/job_summary_of.h"
 #include "tests/support/fake_feeder_store.h"
@@ -60,7 +60,26 @@ CaseReplay::CaseReplay(std::uint64_t seed) : world_(make_case_world(seed, kNow))
 }
 CaseReplay::~CaseReplay() = default;
 
-std::string CaseReplay::row() const {
+// A version that was down to one job a day got it, and with that upstream gave up the whole pass: what it sent is the
+// beginning of what we send.
+bool CaseReplay::a_quota_ended_a_pass(int n, const CaseDecision& recorded) const {
+    const std::set<std::string> ours = decide(n, 1).jobs;
+    if (!std::includes(ours.begin(), ours.end(), recorded.jobs.begin(), recorded.jobs.end())) return false;
+    return std::any_of(recorded.jobs.begin(), recorded.jobs.end(), [&](const std::string& job) {
+        const auto row = world_.rows.host_app_versions.find({n + 1, std::stoll(job.substr(job.find(' ')))});
+        return row != world_.rows.host_app_versions.end() && row->second.max_jobs_per_day == 1 &&
+               row->second.n_jobs_today == 0;
+    });
+}
+
+std::string CaseReplay::explanation(int n, const CaseDecision& recorded) const {
+    // Without short core versions, which upstream's feeder takes as they stand from its first refresh on (so that they
+    // keep no client away), we decide the same.
+    FakeDb rows = world_.rows;
+    for (auto& [id, version] : rows.versions) version.min_core_version = 0;
+    if (decide(n, 1, rows).jobs == recorded.jobs)
+        return "the feeder's refresh of credit scales overwrites its cached versions";
+    if (a_quota_ended_a_pass(n, recorded)) return "An over-quota candidate ends the pass for the whole resource";
     if (world_.options.find("<workload_sim>") != std::string::npos)
         return "Simulation: cpu_time_remaining only, deadlines of this reply's jobs absolute";
     return "not explained yet";
@@ -68,9 +87,9 @@ std::string CaseReplay::row() const {
 
 std::string CaseReplay::commitments() const { return commitments_of(world_.rows); }
 
-CaseDecision CaseReplay::decide(int n, std::uint64_t scan_seed) const {
+CaseDecision CaseReplay::decide(int n, std::uint64_t scan_seed, const FakeDb& rows) const {
     RpcWorld rpc("<dont_generate_upload_certificates>1</dont_generate_upload_certificates>" + world_.options);
-    rpc.db = world_.rows;
+    rpc.db = rows;
     rpc.reload_tables();
     if (rpc.config.size_classes) rpc.tables.size_quantiles = world_.quantiles;
     rpc.rng = FixedRng(scan_seed);

@@ -26,17 +26,20 @@ class CaseReplay {
     ~CaseReplay();
     static constexpr std::int64_t kNow = 1'700'000'000;
     /// Our decision on request n (0 …), with this seed of the random start; nothing changes.
-    CaseDecision decide(int n, std::uint64_t scan_seed) const;
+    CaseDecision decide(int n, std::uint64_t scan_seed) const { return decide(n, scan_seed, world_.rows); }
     /// False: it depends on where the scan starts, so that the two programs can't be compared.
     bool is_determined(int n, CaseDecision& decision) const;
     /// The jobs of request n went out.
     void apply(int n, const CaseDecision& recorded);
-    /// The row of docs/compat.md that explains whatever differs in this world; "not explained yet": there is none.
-    std::string row() const;
+    /// The beginning of the row of docs/compat.md that explains why upstream decided otherwise on request n, as far as
+    /// it can be proved; "not explained yet": there is none.
+    std::string explanation(int n, const CaseDecision& recorded) const;
     /// hr_class and app_version_id of the workunits, in order of id.
     std::string commitments() const;
 
   private:
+    CaseDecision decide(int n, std::uint64_t scan_seed, const FakeDb& rows) const;
+    bool a_quota_ended_a_pass(int n, const CaseDecision& recorded) const;
     CaseWorld world_;
     std::vector<MemoryRpcPool::Slot> slots_;
 };
