@@ -1,6 +1,8 @@
-// Size classes, batch acceleration, logical end times, HR and --allapps switched on together, in all pairs: none
-// changes what another guarantees. The real daemons run in random order on random data; a small scheduler and its hosts
-// are played here.
+// Size classes, batch acceleration, logical end times, HR and --allapps switched on together, in all pairs and all at
+// once: none changes what another guarantees. The real daemons run in random order on random data, and the real
+// scheduler answers; hosts are played here. HR is upstream's: the workunit is committed to one class, and slots are
+// shared among the classes by what census found.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,43 +12,31 @@
 #include <set>
 
 #include "batch_fixture.h"
+#include "interaction_cases.h"
+#include "sluice/base/signing.h"
 #include "sluice/shmem/scheduler_array.h"
+#include "tests/support/paths.h"
+#include "tests/support/project_rows.h"
 #include "tests/support/segment_files.h"
+#include "tests/support/test_project.h"
 
 namespace sluice::test {
 namespace {
 
-enum Feature { kSizes, kAccel, kLet, kHr, kAllApps, kFeatures };
-constexpr const char* kNames[] = {"Sizes", "Accel", "Let", "Hr", "AllApps"};
-constexpr int kLow = 3, kHigh = 7, kSlots = 25;
+constexpr int kLow = 3, kHigh = 7, kSlots = 25, kHosts = 12;
 
-struct Pair {
-    Feature a, b;
-    int level;
-    bool has(Feature f) const { return a == f || b == f; }
-};
-void PrintTo(const Pair& p, std::ostream* out) {
-    *out << kNames[p.a] << " and " << kNames[p.b] << ", level " << p.level;
-}
-
-std::vector<Pair> all_pairs() {
-    std::vector<Pair> pairs;
-    for (int a = 0; a < kFeatures; ++a)
-        for (int b = a + 1; b < kFeatures; ++b)
-            for (const int level : {0, 1}) pairs.push_back({static_cast<Feature>(a), static_cast<Feature>(b), level});
-    return pairs;
-}
-
-class Interaction : public BatchFixture, public testing::WithParamInterface<Pair> {
+class Interaction : public BatchFixture, public testing::WithParamInterface<Case> {
   protected:
-    Interaction() : random_(static_cast<unsigned>(GetParam().a * 10 + GetParam().b + 100 * GetParam().level)) {
-        const Pair& p = GetParam();
+    Interaction() : random_(seed()) {
+        const Case& p = GetParam();
         key_ = 0x5eed0000 + (::getpid() & 0xffff);
         config(
             "<upload_url>http://x/fuh</upload_url><dont_generate_upload_certificates>1</dont_generate_upload_certificates>"
-            "<daily_result_quota>100</daily_result_quota><shmem_work_items>" +
+            "<daily_result_quota>100</daily_result_quota><min_sendwork_interval>0</min_sendwork_interval><shmem_work_items>" +
                 std::to_string(kSlots) + "</shmem_work_items>" +
-                (p.has(kHr) ? "<homogeneous_redundancy>1</homogeneous_redundancy>" : "") +
+                (p.has(kHr)
+                     ? "<homogeneous_redundancy>1</homogeneous_redundancy><hr_allocate_slots>1</hr_allocate_slots>"
+                     : "") +
                 (p.has(kSizes) ? "<size_classes>1</size_classes>" : "") +
                 (p.has(kAccel) ? "<batch_accel>1</batch_accel>" : ""),
             p.level);
@@ -55,8 +45,16 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         text.replace(text.find("0x1<"), 3, std::to_string(key_));
         project.write("config.xml", text);
         project.write("templates/out", "<file_info><name><OUTFILE_0/></name></file_info><result></result>");
+        const KeyPairText keys = generate_key_pair();
+        project.write("keys/code_sign_public", keys.public_key);
+        std::filesystem::create_directories(project / "cgi-bin");
     }
     ~Interaction() override { remove_segment_files(name()); }
+    static unsigned seed() {
+        unsigned n = static_cast<unsigned>(GetParam().level);
+        for (const Feature f : GetParam().on) n = 10 * n + static_cast<unsigned>(f);
+        return n;
+    }
     std::optional<std::string> read_file_text(const char* file) const {
         std::ifstream in(project / file);
         return std::string{std::istreambuf_iterator<char>(in), {}};
@@ -65,12 +63,21 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
     int roll(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
 
     void fill() {
-        const Pair& p = GetParam();
+        const Case& p = GetParam();
+        const FakeDb small = small_project();
+        world.platforms = small.platforms;
+        world.users = small.users;
         app(1, p.has(kSizes) ? 3 : 0);
         app(2, p.has(kAccel) ? 1 : 0);
         app(3, p.has(kSizes) && p.has(kAccel) ? 3 : 0);
-        for (auto& [id, a] : world.apps) a.weight = 1;
-        for (Id id = 1; id <= 12; ++id) host(id);
+        for (auto& [id, a] : world.apps) {
+            a.weight = p.has(kAllApps) ? static_cast<double>(Id{1} << (id - 1)) : 1;
+            AppVersion v = small.versions.at(1);
+            v.id = 6 + id;
+            v.appid = id;
+            world.versions[v.id] = v;
+        }
+        for (Id id = 1; id <= kHosts; ++id) machine(id);
         for (Id b = 1; b <= 4; ++b) {
             batch(b, 1 + b % 3);
             for (int i = 0; i < 24; ++i) add_job(b);
@@ -81,7 +88,22 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         run_ok({"transitioner", "--one_pass"});
         db.execute(Sql("UPDATE result SET server_state=4, hostid=1+id%12, sent_time=")
                    << now - 6000 << Sql(", report_deadline=") << now + 90000 << Sql(" WHERE batch<>0 AND id%8<>0"));
+        if (p.has(kHr)) {
+            db.execute(Sql(
+                "UPDATE workunit w JOIN result r ON r.workunitid=w.id SET w.hr_class=CASE r.hostid%3 WHEN 0 THEN 277 "
+                "WHEN 1 THEN 392 ELSE 516 END WHERE r.server_state=4"));
+            run_ok({"census"});
+        }
         for (int i = 0; i < 60; ++i) report();
+    }
+    void machine(Id id) {
+        Host& h = host(id);
+        const Kind& kind = kind_of(id);
+        h.os_name = kind.os, h.p_vendor = kind.vendor, h.p_model = kind.model;
+        h.expavg_credit = kind.credit;
+        h.domain_name = fmt::format("host{}", id);
+        h.p_ncpus = 4;
+        h.create_time = now - 86400 * 30;
     }
     void add_job(Id batch_id) {
         Workunit& wu = job(batch_id);
@@ -89,6 +111,7 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         wu.transition_time = now - 100;
         wu.result_template_file = "templates/out";
         wu.xml_doc = "<workunit>\n</workunit>\n";
+        wu.rsc_fpops_bound = 1e17, wu.rsc_memory_bound = 1e7, wu.rsc_disk_bound = 1e7;
         wu.delay_bound = 86400;
         wu.max_error_results = 20;
         wu.max_total_results = 2 + roll(12);
@@ -105,30 +128,39 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
         if (GetParam().has(kAllApps)) args.emplace_back("--allapps");
         if (GetParam().has(kAccel)) args.emplace_back("--batch_accel");
         run_ok(args);
+        check_array();
     }
-    /// The scheduler sends some of what is in the array.
-    int send(int percent) {
-        int sent = 0;
-        const auto array = SchedulerArray::attach(name());
-        for (std::uint32_t i = 0; i < array->size(); ++i) {
-            JobSummary summary;
-            SlotRef ref;
-            if (array->read(i, summary, ref) != SlotState::kPresent || roll(100) >= percent) continue;
-            auto claim = array->claim(ref);
-            EXPECT_TRUE(claim.has_value());
-            if (!claim) continue;
-            claim->consume();
-            Sql sql("UPDATE result SET server_state=4, hostid=");
-            sql << 1 + roll(12) << ", sent_time=" << std::time(nullptr)
-                << ", report_deadline=" << std::time(nullptr) + 86400
-                << ", app_version_id=7 WHERE server_state=2 AND id=" << summary.result_id;
-            if (db.execute(sql) != 1) continue;
-            ++sent;
-            if (!GetParam().has(kHr)) continue;
-            Sql commit("UPDATE workunit SET hr_class=277 WHERE hr_class=0 AND id=");
-            db.execute(commit << summary.workunit_id);
+    std::string request(Id id, int seconds) {
+        std::string text = work_request(id, ++seqno_[id], seconds, "", 4, fmt::format("host{}", id));
+        const Kind& kind = kind_of(id);
+        for (const auto& [from, to] : {std::pair{"<os_name>Linux<", fmt::format("<os_name>{}<", kind.os)},
+                                       {"<p_vendor>GenuineIntel<", fmt::format("<p_vendor>{}<", kind.vendor)},
+                                       {"<p_model>Xeon<", fmt::format("<p_model>{}<", kind.model)}})
+            text.replace(text.find(from), std::string(from).size(), to);
+        return text;
+    }
+    /// So many of a hundred hosts ask for work, each for one to four jobs of a thousand seconds.
+    void send(int percent) {
+        RunOptions o;
+        o.unset = {"BOINC_PROJECT_DIR", "REQUEST_METHOD", "GATEWAY_INTERFACE"};
+        o.cwd = project / "cgi-bin";
+        std::size_t asked = 0;
+        const Id first = roll(kHosts);
+        for (Id i = 0; i < kHosts; ++i) {
+            if (roll(100) >= percent) continue;
+            o.stdin_text += request(1 + (first + i) % kHosts, 1000 * (1 + roll(4)));
+            ++asked;
         }
-        return sent;
+        if (asked == 0) return;
+        const RunResult r = run({binary_dir() + "/cgi-bin/cgi", "--batch"}, o);
+        ASSERT_EQ(r.status, 0) << r.err;
+        const auto replies = elements(r.out, "scheduler_reply");
+        EXPECT_EQ(replies.size(), asked);
+        last_replies_ = r.out;
+        for (const std::string& reply : replies) {
+            EXPECT_EQ(reply.find("project_is_down"), std::string::npos) << reply;
+            sent_ += elements(reply, "result").size();
+        }
     }
     /// One job in progress comes back; one in ten failed.
     bool report(bool always_good = false) {
@@ -189,6 +221,7 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
     // What must hold
     // ------------------------------------------------------------------------------------------------------
     void check() {
+        if (GetParam().has(kHr)) check_hr();
         EXPECT_LE(
             number(Sql(
                 "SELECT IFNULL(MAX(n),0) FROM (SELECT COUNT(*) n FROM result WHERE server_state=2 AND size_class>=0 "
@@ -231,6 +264,41 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
             EXPECT_EQ(final_.try_emplace(id, priority).first->second, priority) << "workunit " << id;
         }
     }
+    /// All that counts of a workunit is of one class, the one that it is committed to.
+    void check_hr() {
+        for (const auto& row :
+             rows(Sql("SELECT w.id, w.hr_class, r.hostid FROM workunit w JOIN result r ON r.workunitid=w.id WHERE "
+                      "r.server_state=4 OR (r.server_state=5 AND r.outcome=1)"),
+                  3))
+            EXPECT_EQ(std::stoi(row[1]), kind_of(std::stoll(row[2])).hr_class)
+                << "workunit " << row[0] << ", host " << row[2];
+    }
+    /// Straight after the feeder filled it: with --allapps each app has its share of the slots, with
+    /// <hr_allocate_slots> half of them are for what is not committed, the rest is shared by recent credit, one slot
+    /// each at least.
+    void check_array() {
+        std::map<int, int> of_class, of_app;
+        const auto array = SchedulerArray::attach(name());
+        for (std::uint32_t i = 0; i < array->size(); ++i) {
+            JobSummary job;
+            SlotRef ref;
+            if (array->read(i, job, ref) != SlotState::kPresent) continue;
+            ++of_class[job.hr_class];
+            ++of_app[job.app_id];
+        }
+        for (const auto& [id, n] : of_app)
+            if (GetParam().has(kAllApps)) {
+                EXPECT_LE(n, kSlots * (1 << (id - 1)) / 7 + 1) << "app " << id;
+            }
+        if (!GetParam().has(kHr)) return;
+        EXPECT_LE(of_class[0], kSlots / 2) << "jobs of no class yet";
+        double all = 0;
+        for (const Kind& kind : kKinds) all += kind.credit * kHosts / 3;
+        for (const Kind& kind : kKinds) {
+            const double share = (kSlots - kSlots / 2) * kind.credit * kHosts / 3 / all;
+            EXPECT_LE(of_class[kind.hr_class], std::max(1, static_cast<int>(share))) << kind.os;
+        }
+    }
     /// host.error_rate and app.n_size_classes as upstream defines them, computed the slow and obvious way.
     void check_flags() {
         if (GetParam().level != 0) return;
@@ -268,6 +336,8 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
     }
     /// Whatever was done before: with all daemons running, every job gets its turn.
     void drain() {
+        // At level 0 a job of high priority waits for hosts of low turnaround for ever, as upstream's does.
+        if (GetParam().has(kAccel)) db.execute(Sql("UPDATE host SET error_rate=1"));
         for (int round = 0; round < 80; ++round) {
             const auto open = number(Sql("SELECT COUNT(*) FROM workunit WHERE canonical_resultid=0 AND error_mask=0"));
             if (open == 0) return;
@@ -280,7 +350,7 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
             }
         }
         ADD_FAILURE()
-            << "jobs are unreachable: "
+            << last_replies_ << "jobs are unreachable: "
             << testing::PrintToString(rows(
                    Sql("SELECT w.id, w.appid, w.size_class, w.priority, w.hr_class, r.id, r.server_state, r.outcome FROM workunit w LEFT JOIN result r ON r.workunitid=w.id "
                        "WHERE w.canonical_resultid=0 AND w.error_mask=0 LIMIT 20"),
@@ -289,6 +359,9 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Pair
 
     std::mt19937 random_;
     std::int64_t key_ = 0;
+    std::map<Id, int> seqno_;
+    std::string last_replies_;
+    std::size_t sent_ = 0;        ///< by the scheduler
     std::map<Id, Id> submitted_;  ///< workunit -> priority that its submitter wanted
     std::map<Id, Id> final_;      ///< … that it had when it was done
 };
@@ -309,11 +382,16 @@ TEST_P(Interaction, NoneChangesWhatAnotherGuarantees) {
     }
     drain();
     check();
+    EXPECT_GT(sent_, 20u);
+    if (GetParam().has(kHr)) {
+        EXPECT_GE(number(Sql("SELECT COUNT(DISTINCT w.hr_class) FROM workunit w JOIN result r ON r.workunitid=w.id "
+                             "WHERE r.outcome=1 AND r.app_version_id BETWEEN 7 AND 9")),
+                  2)
+            << "the scheduler sent to hosts of one class only";
+    }
 }
-INSTANTIATE_TEST_SUITE_P(Pairs, Interaction, testing::ValuesIn(all_pairs()), [](const auto& tested) {
-    return std::string(kNames[tested.param.a]) + "With" + kNames[tested.param.b] + "Level" +
-           std::to_string(tested.param.level);
-});
+INSTANTIATE_TEST_SUITE_P(Cases, Interaction, testing::ValuesIn(all_cases()),
+                         [](const auto& tested) { return name_of(tested.param); });
 
 }  // namespace
 }  // namespace sluice::test
