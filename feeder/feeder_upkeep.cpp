@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 
 #include "feeder/feeder.h"
 #include "feeder/reclaim.h"
+#include "feeder/seen_trigger.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 
@@ -84,12 +86,12 @@ void Feeder::reload(double now) {
 void Feeder::look_at_triggers(double now) {
     if (!triggers_.take(now)) return;
     const std::filesystem::path trigger = reread_trigger();
-    std::error_code error;
-    // It goes before the tables are read: whoever makes it anew meanwhile wants what he has just changed to be seen.
-    // A failure of the database leaves the wish.
-    if (std::filesystem::exists(trigger, error)) {
-        reread_wanted_ = true;
-        if (!std::filesystem::remove(trigger, error) && error)
+    if (const auto wish = SeenTrigger::look(trigger)) {
+        reload(now);
+        chain_->enumerator.forget_rests();
+        // It goes when the wish is fulfilled; a failure of the database leaves it, and whoever made it anew meanwhile
+        // wants what he has just changed to be seen.
+        if (const int error = wish->remove_if_unchanged(); error != 0)
             log_warning("Can't remove {}: {}; remove it, or the tables are read again every second", trigger.string(),
                         error.message());
     }

@@ -155,11 +155,38 @@ TEST_F(FeederTurns, ATriggerMadeWhileTheTablesAreReadIsSeen) {
     int loads = 0;
     db_.before = [&](const std::string& verb) {
         // Whoever makes it now has changed something that this reading may have missed.
-        if (verb == "catalogue.load_tables" && ++loads == 1) dir_.write("reread_db", "");
+        if (verb == "catalogue.load_tables" && ++loads == 1) {
+            std::filesystem::remove(dir_ / "reread_db");
+            dir_.write("reread_db", "");
+        }
     };
     dir_.write("reread_db", "");
     run(10);
     EXPECT_EQ(loads, 2);
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "reread_db"));
+}
+
+TEST_F(FeederTurns, ATriggerTouchedWhileTheTablesAreReadIsSeen) {
+    start();
+    int loads = 0;
+    db_.before = [&](const std::string& verb) {
+        if (verb == "catalogue.load_tables" && ++loads <= 2) dir_.write("reread_db", "");  // the same file
+    };
+    dir_.write("reread_db", "");
+    run(10);
+    EXPECT_EQ(loads, 3);
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "reread_db"));
+}
+
+TEST_F(FeederTurns, TheTriggerStaysUntilTheTablesWereRead) {
+    start();
+    bool there = false;
+    db_.before = [&](const std::string& verb) {
+        if (verb == "catalogue.load_tables") there = std::filesystem::exists(dir_ / "reread_db");
+    };
+    dir_.write("reread_db", "");
+    run(2);
+    EXPECT_TRUE(there) << "a script waits for it to go, and goes on with what was read";
     EXPECT_FALSE(std::filesystem::exists(dir_ / "reread_db"));
 }
 
