@@ -3,6 +3,7 @@
 #include "sluice/match/matcher.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sched/match/deadline.h"
 #include "sched/match/nci_pass.h"
@@ -108,9 +109,21 @@ MatchResult Matcher::match() {
     if (!found.passes.empty() && work_needed()) {
         Scanner scanner(m.x, m.pool, m.apps, m.policies, m.chooser);
         Walk walk(m.x, m.pool, m.facts, scanner, m.policies);
-        ScanLog log{m.trace, {}};
-        scanner.run(found, m.picked, result.stats, log, [&] { return walk.would_satisfy(found, m.picked); });
-        result.jobs = walk.choose(found, m.picked, result.stats, log);
+        // Again where other schedulers took what would have been enough. What was found before and is left has been
+        // tried.
+        for (;;) {
+            ScanLog log{m.trace, {}};
+            scanner.run(found, m.picked, result.stats, log, [&] { return walk.would_satisfy(found, m.picked); });
+            const auto lost = result.stats.claims_lost;
+            std::vector<Chosen> jobs = walk.choose(found, m.picked, result.stats, log);
+            if (result.jobs.empty())
+                result.jobs = std::move(jobs);
+            else
+                std::ranges::move(jobs, std::back_inserter(result.jobs));
+            if (result.stats.claims_lost == lost || !scanner.stopped_early() || !work_needed()) break;
+            found = Candidates{m.passes(), {}, {}};
+            if (found.passes.empty()) break;
+        }
     }
     for (const Verdict& v : ends_all)  // unless its jobs were counted one by one
         if (result.stats.reasons[static_cast<std::size_t>(v.reason)].count == 0) tally(result.stats, v, JobSummary{});

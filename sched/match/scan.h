@@ -124,8 +124,12 @@ class Scanner {
             VersionChooser& chooser);
 
     /// Fills `found` (the types of its passes are set). `satisfied` is asked, seldom, whether that is enough (Enough).
+    /// Called again it goes on at the slot where it stopped: what it finds then is new.
     template <class Satisfied>
     void run(Candidates& found, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied);
+
+    /// Stopped because what was found was enough; false: M slots were looked at, or all.
+    bool stopped_early() const { return scanned_ > 0 && scanned_ < most_slots(); }
 
     /// The job of a candidate, if its slot still holds it.
     bool reread(const Seen& seen, JobSummary& job, PoolRef& ref) const;
@@ -144,12 +148,17 @@ class Scanner {
     static void trace_refusal(const Candidate* c, const JobSummary& job, const PoolRef& ref, ProcType pass,
                               const Verdict& v, ScanLog& log);
     bool could_satisfy(const std::vector<Pass>& passes, const Picked& picked) const;
+    std::uint32_t most_slots() const {
+        const std::uint32_t size = pool_.size();
+        return x_.params.mm_max_slots > 0 ? std::min(size, static_cast<std::uint32_t>(x_.params.mm_max_slots)) : size;
+    }
 
     const MatchContext& x_;
     JobPool& pool_;
     const AppTable& apps_;
     const ActivePolicies& policies_;
     VersionChooser& chooser_;
+    std::uint32_t scanned_ = 0, next_slot_ = 0;  ///< up to now, and where to go on
     int passed_over_ = 0;
     std::vector<bool> with_work_;  ///< by app index: noted already
     std::vector<std::int32_t> keyword_space_;
@@ -161,20 +170,25 @@ void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, Sc
     const std::uint32_t size = pool_.size();
     if (size == 0) return;
     const auto& p = x_.params;
-    const std::uint32_t most = p.mm_max_slots > 0 ? std::min(size, static_cast<std::uint32_t>(p.mm_max_slots)) : size;
+    const std::uint32_t most = most_slots();
+    const auto more_from = [](std::uint32_t seen) { return seen + std::max(seen / 4, 1u); };
     std::uint32_t next_check = p.mm_min_slots > 0 ? static_cast<std::uint32_t>(p.mm_min_slots) : most + 1;
+    if (scanned_ > 0) next_check = more_from(scanned_);
     const std::uint32_t expected = p.mm_min_slots > 0 ? std::min(most, next_check * 2) : most;
     found.seen.reserve(expected);
     for (Pass& pass : found.passes) pass.entries.reserve(expected);
-    auto slot = static_cast<std::uint32_t>(x_.rng.below(size));
-    for (std::uint32_t seen = 1; seen <= most; ++seen, slot = slot + 1 == size ? 0 : slot + 1) {
+    if (scanned_ == 0) next_slot_ = static_cast<std::uint32_t>(x_.rng.below(size));
+    std::uint32_t slot = next_slot_;
+    for (std::uint32_t seen = scanned_ + 1; seen <= most; ++seen) {
         look_at(slot, found, stats, log);
-        stats.slots_scanned = seen;
+        slot = slot + 1 == size ? 0 : slot + 1;
+        stats.slots_scanned = scanned_ = seen;
+        next_slot_ = slot;
         if (seen < next_check || !could_satisfy(found.passes, picked)) continue;
         const Enough answer = satisfied();
         if (answer == Enough::kYes) break;
         // Goes on from here; asks again when much is new.
-        next_check = seen + (answer == Enough::kRefused ? seen : std::max(seen / 4, 1u));
+        next_check = answer == Enough::kRefused ? 2 * seen : more_from(seen);
     }
     const auto locked_limit =
         p.mm_max_locked < 0 ? std::max(size / 10, 1u) : static_cast<std::uint32_t>(p.mm_max_locked);
