@@ -8,14 +8,22 @@
 
 namespace sluice::fuzz {
 
-/// Ends the program unless `text` is one line that holds one of the words of `says`, which tell what to do or what is
-/// allowed.
-inline void require_one_line(const std::string& text, std::initializer_list<std::string_view> says) {
+/// What is wrong with it: it should be one line that holds one of the words of `says`, which tell what to do or what is
+/// allowed. Empty: nothing.
+inline std::string line_fault(const std::string& text, std::initializer_list<std::string_view> says) {
     const bool line = !text.empty() && text.size() <= 2000 && std::ranges::none_of(text, [](char c) {
         return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
     });
-    if (line && std::ranges::any_of(says, [&](std::string_view word) { return text.find(word) != text.npos; })) return;
-    std::fprintf(stderr, "%s: \"%s\"\n", line ? "this does not say what to do" : "this is not one line", text.c_str());
+    if (!line) return "this is not one line: \"" + text + "\"";
+    if (std::ranges::any_of(says, [&](std::string_view word) { return text.find(word) != text.npos; })) return "";
+    return "this does not say what to do: \"" + text + "\"";
+}
+
+/// Ends the program if there is a fault.
+inline void require_one_line(const std::string& text, std::initializer_list<std::string_view> says) {
+    const std::string fault = line_fault(text, says);
+    if (fault.empty()) return;
+    std::fprintf(stderr, "%s\n", fault.c_str());
     std::abort();
 }
 

@@ -1,5 +1,5 @@
-// Random and mutilated files: either read, or refused with a ConfigError of one line; never a crash, a hang
-// or another kind of failure.
+// Random and mutilated files: either read, or refused with a ConfigError; each complaint is one line that names the
+// file and says what to do; never a crash, a hang or another kind of failure.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -7,17 +7,29 @@
 #include "config/load.h"
 #include "config/option_table.h"
 #include "sluice/base/error.h"
+#include "tests/fuzz/files/config_lines.h"
 
 namespace sluice {
 namespace {
 
-void expect_read_or_refused(const std::string& text) {
+void expect_line(const std::string& line, const std::string& text) {
+    EXPECT_EQ(fuzz::config_line_fault(line), "") << "of " << text;
+}
+
+template <class Read>
+void expect_lines_of(Read read, const std::string& text) {
     try {
-        parse_config(text, "config.xml", text);
-        parse_daemons_and_tasks(text, "config.xml");
+        const auto found = read();
+        for (const auto& lines : {found.warnings, found.errors})
+            for (const std::string& line : lines) expect_line(line, text);
     } catch (const ConfigError& error) {
-        EXPECT_FALSE(std::string_view(error.what()).empty());
+        expect_line(error.what(), text);
     }
+}
+
+void expect_read_or_refused(const std::string& text) {
+    expect_lines_of([&] { return parse_config(text, "config.xml", text); }, text);
+    expect_lines_of([&] { return parse_daemons_and_tasks(text, "config.xml"); }, text);
 }
 
 std::string a_full_config(std::mt19937& random) {
