@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "config/project_config.h"
@@ -53,6 +54,8 @@ class Feeder {
     bool hr_info_changed();
     void refresh_credit_scales(double now);
     void name_inactive_jobs();
+    void name_unreleased_jobs();
+    std::string text_of(const CatalogueStore::Inactive& jobs) const;
     void fill(double now);
     void fill_empty_slots(double now);
     void publish(const std::vector<Placement>& placements, double now);
@@ -91,7 +94,8 @@ class Feeder {
     Periodic rotation_, starvation_report_;
     std::size_t check_from_ = 0;
     std::optional<std::filesystem::file_time_type> hr_info_time_;
-    std::string inactive_said_;
+    std::string inactive_said_, unreleased_said_;
+    std::set<std::pair<Id, int>> unreleased_before_;  ///< (app, class) at the look before
     struct Tally {
         std::uint64_t added = 0, taken = 0, reclaimed = 0, not_needed = 0, withdrawn = 0, rotated = 0, purged = 0;
     } tally_, total_;

@@ -49,6 +49,25 @@ class MemoryCatalogueStore final : public CatalogueStore {
         return found;
     }
 
+    std::vector<Inactive> inactive_and_none_unsent() override {
+        db_.enter("catalogue.inactive_and_none_unsent");
+        const auto is_unsent = [&](Id app, int size_class) {
+            const auto& unsent = db_.results.index().unsent_of_app;
+            const auto of_app = unsent.find(app);
+            return of_app != unsent.end() && std::ranges::any_of(of_app->second, [&](Id id) {
+                       return db_.results.get(id)->size_class == size_class;
+                   });
+        };
+        std::vector<Inactive> found;
+        for (const auto& [key, jobs] : db_.results.index().inactive_of_app) {
+            const App* app = db_.apps.get(key.first);
+            if (app == nullptr || app->deprecated || app->size_classes() == 0) continue;
+            if (is_unsent(key.first, key.second)) continue;
+            found.push_back({key.first, key.second, static_cast<std::int64_t>(jobs.size())});
+        }
+        return found;
+    }
+
   private:
     std::vector<App> apps() const {
         std::vector<App> all;

@@ -1,5 +1,7 @@
 #include "sluice/db/catalogue_store.h"
 
+#include <map>
+
 #include "db/catalogue_rules.h"
 
 namespace sluice {
@@ -11,6 +13,7 @@ class MysqlCatalogueStore final : public CatalogueStore {
     ProjectTables load_tables() override;
     int update_credit_scales() override;
     std::vector<Inactive> inactive_for_ever() override;
+    std::vector<Inactive> inactive_and_none_unsent() override;
 
   private:
     std::vector<Platform> platforms();
@@ -18,6 +21,7 @@ class MysqlCatalogueStore final : public CatalogueStore {
     std::vector<AppVersion> versions(bool with_xml);
     std::vector<Assignment> broadcasts();
     HostPerfInfo host_perf();
+    std::map<int, std::int64_t> by_class(Id appid, ServerState state);
     double p_fpops_at(std::int64_t index);
     bool has_turnaround_verdicts();
     Database& db_;
@@ -158,15 +162,38 @@ int MysqlCatalogueStore::update_credit_scales() {
     return static_cast<int>(scales.versions.size() + scales.apps.size());
 }
 
+/// At most kInactiveLookedAt in all.
+std::map<int, std::int64_t> MysqlCatalogueStore::by_class(Id appid, ServerState state) {
+    Sql sql("SELECT size_class, COUNT(*) FROM (SELECT size_class FROM result FORCE INDEX (res_app_state) WHERE appid=");
+    sql << appid << " AND server_state=" << state << " LIMIT " << kInactiveLookedAt
+        << ") r GROUP BY size_class ORDER BY size_class";
+    std::map<int, std::int64_t> counts;
+    for (Rows rows = db_.query(sql); rows.next();) counts[rows.i32(0)] = rows.i64(1);
+    return counts;
+}
+
 std::vector<CatalogueStore::Inactive> MysqlCatalogueStore::inactive_for_ever() {
     std::vector<Inactive> found;
     for (const App& app : apps()) {
         if (app.size_classes() > 0) continue;
-        Sql sql(
-            "SELECT size_class, COUNT(*) FROM (SELECT size_class FROM result FORCE INDEX (res_app_state) WHERE appid=");
-        sql << app.id << " AND server_state=" << ServerState::kInactive << " LIMIT " << kInactiveLookedAt
-            << ") r GROUP BY size_class ORDER BY size_class";
-        for (Rows rows = db_.query(sql); rows.next();) found.push_back({app.id, rows.i32(0), rows.i64(1)});
+        for (const auto& [size_class, n] : by_class(app.id, ServerState::kInactive))
+            found.push_back({app.id, size_class, n});
+    }
+    return found;
+}
+
+std::vector<CatalogueStore::Inactive> MysqlCatalogueStore::inactive_and_none_unsent() {
+    std::vector<Inactive> found;
+    for (const App& app : apps()) {
+        if (app.size_classes() == 0) continue;
+        const auto inactive = by_class(app.id, ServerState::kInactive);
+        if (inactive.empty()) continue;
+        const auto unsent = by_class(app.id, ServerState::kUnsent);
+        std::int64_t seen = 0;
+        for (const auto& [size_class, n] : unsent) seen += n;
+        if (seen >= kInactiveLookedAt) continue;
+        for (const auto& [size_class, n] : inactive)
+            if (!unsent.contains(size_class)) found.push_back({app.id, size_class, n});
     }
     return found;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "db/catalogue_rules.h"
@@ -46,6 +47,22 @@ class FakeCatalogueStore final : public CatalogueStore {
         }
         std::vector<Inactive> found;
         for (const auto& [key, n] : jobs) found.push_back({key.first, key.second, n});
+        return found;
+    }
+
+    std::vector<Inactive> inactive_and_none_unsent() override {
+        db_.enter("catalogue.inactive_and_none_unsent");
+        std::map<std::pair<Id, int>, std::int64_t> jobs;
+        std::set<std::pair<Id, int>> unsent;
+        for (const auto& [id, r] : db_.results) {
+            const auto app = db_.apps.find(r.appid);
+            if (app == db_.apps.end() || app->second.deprecated || app->second.size_classes() == 0) continue;
+            if (r.server_state == ServerState::kInactive) ++jobs[{r.appid, r.size_class}];
+            if (r.server_state == ServerState::kUnsent) unsent.insert({r.appid, r.size_class});
+        }
+        std::vector<Inactive> found;
+        for (const auto& [key, n] : jobs)
+            if (!unsent.contains(key)) found.push_back({key.first, key.second, n});
         return found;
     }
 

@@ -31,6 +31,10 @@ class CatalogueStore {
     };
     static constexpr int kInactiveLookedAt = 10000;
     virtual std::vector<Inactive> inactive_for_ever() = 0;
+
+    /// Of apps that have size classes: INACTIVE results of a class of which none is UNSENT. Of an app with more than
+    /// kInactiveLookedAt UNSENT results nothing is said.
+    virtual std::vector<Inactive> inactive_and_none_unsent() = 0;
 };
 
 /// `db` outlives the store.

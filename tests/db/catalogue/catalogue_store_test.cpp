@@ -156,6 +156,24 @@ TEST_P(Catalogue, InactiveJobsOfAppsWithoutSizeClasses) {
     EXPECT_THAT(found, ElementsAre(std::tuple(1, -1, 1), std::tuple(1, 2, 2)));
 }
 
+TEST_P(Catalogue, InactiveJobsOfClassesThatHaveNoUnsentOnes) {
+    for (Id id = 1; id <= 4; ++id) app(id);
+    rows.apps[1].n_size_classes = 3, rows.apps[2].n_size_classes = 2, rows.apps[3].n_size_classes = 2;
+    rows.apps[3].deprecated = true;  // app 4 has no classes
+    Id next = 0;
+    const auto result = [&](Id app_id, ServerState state, int size_class) {
+        Result& r = rows.results[++next];
+        r.id = next, r.appid = app_id, r.server_state = state, r.size_class = size_class;
+        r.name = "r" + std::to_string(next);
+    };
+    result(1, ServerState::kInactive, -1), result(1, ServerState::kInactive, 0), result(1, ServerState::kInactive, 0);
+    result(1, ServerState::kInactive, 2), result(1, ServerState::kUnsent, 2), result(1, ServerState::kInProgress, 0);
+    result(2, ServerState::kUnsent, 0), result(3, ServerState::kInactive, 0), result(4, ServerState::kInactive, 0);
+    std::vector<std::tuple<Id, int, std::int64_t>> found;
+    for (const auto& i : store().inactive_and_none_unsent()) found.emplace_back(i.appid, i.size_class, i.jobs);
+    EXPECT_THAT(found, ElementsAre(std::tuple(1, -1, 1), std::tuple(1, 0, 2)));
+}
+
 TEST_P(Catalogue, WithoutMinVersionOnlyTheNewestOfEachPlanClass) {
     platform(1);
     platform(2);

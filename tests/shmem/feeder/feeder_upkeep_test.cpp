@@ -164,7 +164,30 @@ TEST_F(FeederTurns, JobsThatNobodyWillReleaseAreNamed) {
     EXPECT_NE(first, std::string::npos) << log;
     EXPECT_EQ(first, log.rfind("(app app1 class -1: 3,")) << "once";
     EXPECT_NE(log.find("(app app1 class -1: 4, app app1 class 2: 1): give"), std::string::npos) << log;
-    EXPECT_EQ(log.find("app app2 class"), std::string::npos) << "that is for size_regulator to say";
+    EXPECT_EQ(log.find("for their apps have no size classes (app app2"), std::string::npos);
+}
+
+TEST_F(FeederTurns, JobsThatARegulatorShouldHaveReleasedAreNamed) {
+    db_.apps[1].n_size_classes = db_.apps[2].n_size_classes = 2;
+    for (Id id = 1; id <= 7; ++id) {
+        job(id, 0, id <= 4 ? 1 : 2);
+        db_.results[id].server_state = id == 4 ? ServerState::kUnsent : ServerState::kInactive;
+        db_.results[id].size_class = id % 2;  // app 1: classes 1 0 1 and, UNSENT, 0; app 2: 1 0 1
+    }
+    testing::internal::CaptureStderr();
+    start();
+    run(300, 1);
+    db_.results[5].server_state = db_.results[6].server_state = ServerState::kUnsent;  // app 2's regulator is alive
+    run(300, 1);
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find("does a size_regulator run"), std::string::npos)
+        << "a look is not enough: it may release a moment later";
+    testing::internal::CaptureStderr();
+    run(1900, 1);
+    const std::string log = testing::internal::GetCapturedStderr();
+    const auto first = log.find("does a size_regulator run");
+    ASSERT_NE(first, std::string::npos) << log;
+    EXPECT_EQ(first, log.rfind("does a size_regulator run")) << "once";
+    EXPECT_THAT(log, HasSubstr("(app app1 class 1: 2): does"));
 }
 
 TEST_F(FeederTurns, DeadSchedulersSlotsComeBack) {
