@@ -270,7 +270,7 @@ void Feeder::report_starvation(double now) {
     SlotRef ref;
     if (array_.read(static_cast<std::uint32_t>(found->slot), job, ref) != SlotState::kPresent) return;
     const App* app = tables_.app(job.app_id);
-    const HostFit fit =
+    const std::optional<HostFit> fit =
         store_.hosts_that_fit(job.rsc_memory_bound, job.rsc_disk_bound, static_cast<std::int64_t>(now) - 86400);
     log_warning("{}", starvation_text(*found, job, app != nullptr ? app->name : std::to_string(job.app_id), fit));
 }

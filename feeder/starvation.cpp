@@ -49,7 +49,10 @@ std::optional<StarvationWatch::Finding> StarvationWatch::find(const ArrayMirror&
 
 namespace {
 
-std::string who_could(const JobSummary& job, const HostFit& fit) {
+std::string who_could(const JobSummary& job, const std::optional<HostFit>& counted) {
+    if (!counted)
+        return fmt::format("The hosts that could take it were not counted: that took longer than {} s", kHostsPatience);
+    const HostFit& fit = *counted;
     const std::string of = fmt::format(" (of the {} with most recent credit)", kHostsLookedAt);
     if (fit.hosts == 0) return "No host was heard of in the last day" + of;
     if (fit.both == 0)
@@ -67,7 +70,7 @@ std::string who_could(const JobSummary& job, const HostFit& fit) {
 }  // namespace
 
 std::string starvation_text(const StarvationWatch::Finding& f, const JobSummary& job, const std::string& app,
-                            const HostFit& fit) {
+                            const std::optional<HostFit>& fit) {
     return fmt::format(
         "{} of the jobs in the array find no host; the oldest, [RESULT#{}] of app {} (size class {}, HR class {}, priority {}), "
         "waits for {:.0f} minutes and was passed over {} times. {}. sched_explain --host ID --job {} says what a host lacks",

@@ -44,6 +44,6 @@ class StarvationWatch {
 
 /// One line for the log.
 std::string starvation_text(const StarvationWatch::Finding& finding, const JobSummary& job, const std::string& app,
-                            const HostFit& fit);
+                            const std::optional<HostFit>& fit);
 
 }  // namespace sluice

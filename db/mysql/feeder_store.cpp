@@ -35,7 +35,7 @@ class MysqlFeederStore final : public FeederStore {
     std::int64_t release_hr_class(std::span<const Id> workunits, std::int64_t now, bool extra_instance) override;
     std::vector<Submitter> submitters(std::span<const Id> users) override;
     std::vector<std::pair<Id, Id>> batch_owners(std::span<const Id> batches) override;
-    HostFit hosts_that_fit(double memory, double disk, std::int64_t heard_since) override;
+    std::optional<HostFit> hosts_that_fit(double memory, double disk, std::int64_t heard_since) override;
 
   private:
     std::vector<UnsentRow> rows(const Sql& sql);
@@ -221,17 +221,34 @@ std::vector<std::pair<Id, Id>> MysqlFeederStore::batch_owners(std::span<const Id
     return found;
 }
 
-HostFit MysqlFeederStore::hosts_that_fit(double memory, double disk, std::int64_t heard_since) {
+/// MariaDB and MySQL end the statement after that time, each by its own word, which the other takes for a comment.
+Sql select_within(double seconds) {
+    Sql sql("/*M!100101 SET STATEMENT max_statement_time=");
+    sql << seconds << " FOR */ SELECT /*+ MAX_EXECUTION_TIME(" << static_cast<std::int64_t>(seconds * 1000) << ") */ ";
+    return sql;
+}
+
+bool took_too_long(const DbError& e) {
+    constexpr int kMariaDb = 1969, kMySql = 3024;
+    return e.code() == kMariaDb || e.code() == kMySql;
+}
+
+std::optional<HostFit> MysqlFeederStore::hosts_that_fit(double memory, double disk, std::int64_t heard_since) {
     // Nothing says which hosts were heard of lately but a look at all of them.
-    Sql sql("SELECT COUNT(*), COALESCE(SUM(m_nbytes >= ");
-    sql << memory << "), 0), coalesce(sum(d_free >= " << disk << "), 0), coalesce(sum(m_nbytes >= " << memory
-        << " AND d_free >= " << disk
+    Sql sql = select_within(kHostsPatience);
+    sql << "COUNT(*), COALESCE(SUM(m_nbytes >= " << memory << "), 0), COALESCE(SUM(d_free >= " << disk
+        << "), 0), COALESCE(SUM(m_nbytes >= " << memory << " AND d_free >= " << disk
         << "), 0) FROM (SELECT m_nbytes, d_free, rpc_time FROM host FORCE INDEX (host_avg) WHERE expavg_credit >= 0 "
            "ORDER BY expavg_credit DESC LIMIT "
         << kHostsLookedAt << ") h WHERE rpc_time >= " << heard_since;
-    Rows rows = db_.query(sql);
-    if (!rows.next()) return {};
-    return {rows.i64(0), rows.i64(1), rows.i64(2), rows.i64(3)};
+    try {
+        Rows rows = db_.query(sql);
+        if (!rows.next()) return HostFit{};
+        return HostFit{rows.i64(0), rows.i64(1), rows.i64(2), rows.i64(3)};
+    } catch (const DbError& e) {
+        if (!took_too_long(e)) throw;
+        return std::nullopt;
+    }
 }
 
 }  // namespace

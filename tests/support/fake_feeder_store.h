@@ -120,7 +120,7 @@ class FakeFeederStore final : public FeederStore {
         return found;
     }
 
-    HostFit hosts_that_fit(double memory, double disk, std::int64_t heard_since) override {
+    std::optional<HostFit> hosts_that_fit(double memory, double disk, std::int64_t heard_since) override {
         db_.enter("feeder.hosts_that_fit");
         HostFit fit;
         std::vector<Host> hosts;

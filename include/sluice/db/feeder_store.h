@@ -2,6 +2,7 @@
 // What the feeder asks of the database: which results are unsent, and everything about the few that it is about to
 // put into the job array. Upstream: DB_WORK_ITEM's enumerations.
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -62,6 +63,7 @@ struct Submitter {
 };
 
 inline constexpr int kHostsLookedAt = 1000;
+inline constexpr double kHostsPatience = 0.25;  ///< s
 
 /// Of the kHostsLookedAt hosts with the most recent credit those that were heard of since some time, and how many of
 /// them have room for a job.
@@ -90,7 +92,9 @@ class FeederStore {
     virtual std::vector<Submitter> submitters(std::span<const Id> users) = 0;
     /// (batch, user) of those batches that exist.
     virtual std::vector<std::pair<Id, Id>> batch_owners(std::span<const Id> batches) = 0;
-    virtual HostFit hosts_that_fit(double memory, double disk, std::int64_t heard_since) = 0;
+    /// nullopt: not known within kHostsPatience seconds. Jobs that are taken wait that long at most for their places to
+    /// be filled again.
+    virtual std::optional<HostFit> hosts_that_fit(double memory, double disk, std::int64_t heard_since) = 0;
 };
 
 /// `db` outlives the store.

@@ -64,13 +64,15 @@ TEST(StarvationText, SaysWhetherAnyHostCouldTakeTheJob) {
     const StarvationWatch::Finding finding{2, 7, 3600, 9, 0};
     JobSummary job;
     job.rsc_memory_bound = 2e9;
-    EXPECT_THAT(starvation_text(finding, job, "up", {0, 0, 0, 0}), HasSubstr("No host was heard of in the last day"));
-    EXPECT_THAT(starvation_text(finding, job, "up", {5, 2, 5, 0}),
+    EXPECT_THAT(starvation_text(finding, job, "up", HostFit{0, 0, 0, 0}),
+                HasSubstr("No host was heard of in the last day"));
+    EXPECT_THAT(starvation_text(finding, job, "up", HostFit{5, 2, 5, 0}),
                 HasSubstr("None of the 5 hosts heard of in the last day could take it: 3 lack its 2.00 GB of memory"));
     EXPECT_THAT(
-        starvation_text(finding, job, "up", {5, 5, 5, 5}),
+        starvation_text(finding, job, "up", HostFit{5, 5, 5, 5}),
         HasSubstr(
             "5 of the 5 hosts heard of in the last day have its 2.00 GB of memory and 0.00 GB of disk: something else refuses it"));
+    EXPECT_THAT(starvation_text(finding, job, "up", std::nullopt), HasSubstr("were not counted: that took longer"));
 }
 
 }  // namespace

@@ -281,12 +281,12 @@ TEST_P(FeederStoreTest, HostsThatFit) {
     for (Id id = 100; id < 1096; ++id) host(id, 9e9, 900e9, 10), rows.hosts[id].expavg_credit = 5;
     for (Id id = 2001; id < 2050; ++id) host(id, 9e9, 900e9, 2000);
     for (const Id id : {1, 2, 3, 4}) rows.hosts[id].expavg_credit = 7;
-    const HostFit fit = store().hosts_that_fit(4e9, 10e9, 1000);  // of the 1,000 with most credit
+    const HostFit fit = store().hosts_that_fit(4e9, 10e9, 1000).value();  // of the 1,000 with most credit
     EXPECT_EQ(fit.hosts, 3);
     EXPECT_EQ(fit.enough_memory, 2);
     EXPECT_EQ(fit.enough_disk, 2);
     EXPECT_EQ(fit.both, 1);
-    EXPECT_EQ(store().hosts_that_fit(1, 1, 5000).hosts, 0);
+    EXPECT_EQ(store().hosts_that_fit(1, 1, 5000).value().hosts, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, FeederStoreTest, testing::Values(Kind::kFake, Kind::kMariaDb),
@@ -352,6 +352,21 @@ TEST(FeederStoreQueries, UseTheIndexes) {
     EXPECT_LT(rows_examined([&] { EXPECT_EQ(store->release_hr_class(few, 5, false), 3); }), 30);
     EXPECT_LT(rows_examined([&] { EXPECT_EQ(store->mark_didnt_need(few, 5), 3); }), 30);
     EXPECT_LT(rows_examined([&] { store->hosts_that_fit(1, 1, 0); }), 3 * kHostsLookedAt) << "of 10,000";
+}
+
+/// Whoever holds the table up (ALTER TABLE, a backup) does not hold the feeder up: places of jobs that are taken are
+/// filled by the same connection.
+TEST(FeederStoreQueries, HostsAreNotWaitedFor) {
+    PrivateMariaDb::shared().create_project_database("feeder_patience");
+    Database db(PrivateMariaDb::shared().settings("feeder_patience"));
+    Database other(PrivateMariaDb::shared().settings("feeder_patience"));
+    db.execute(Sql("set session lock_wait_timeout=20"));
+    const auto store = make_feeder_store(db);
+    other.execute(Sql("lock tables host write"));
+    EXPECT_FALSE(store->hosts_that_fit(1, 1, 0).has_value());
+    other.execute(Sql("unlock tables"));
+    EXPECT_TRUE(store->hosts_that_fit(1, 1, 0).has_value()) << "the connection is as it was";
+    EXPECT_EQ(rows_of(db, Sql("select @@max_statement_time=0"), 1)[0][0], "1");
 }
 
 }  // namespace
