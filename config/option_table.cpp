@@ -72,6 +72,8 @@ constexpr OptionRow kServer[] = {
     {OPTION(hr_class_static), "0", "0", kFlag, "transitioner",
      "Never resets a workunit's HR class or app version after errors."},
     {OPTION(msg_to_host), "0", "0", kFlag, "cgi", "Delivers rows of msg_to_host (trickle-downs)."},
+    {OPTION(hide_incomplete_uploads), "0", "1", kFlag, "file_upload_handler",
+     "An upload stands beside its place, as NAME..part, until its last byte has arrived: nobody reads what may change."},
     {OPTION(ignore_upload_certificates), "0", "0", kFlag, "file_upload_handler",
      "Accepts uploads without a signature and of any size."},
     {OPTION(dont_generate_upload_certificates), "0", "0", kFlag, "transitioner, cgi",

@@ -58,6 +58,7 @@ struct ProjectConfig : MatchParams {
     bool hr_allocate_slots{};
     bool hr_class_static{};
     bool msg_to_host{};
+    bool hide_incomplete_uploads{};
     bool ignore_upload_certificates{};
     bool dont_generate_upload_certificates{};
     bool cache_md5_info{};

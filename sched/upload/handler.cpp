@@ -98,6 +98,9 @@ Answer receive(BodyReader& body, UploadFile& file, std::uint64_t offset, std::ui
     while (offset < nbytes) {
         const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), nbytes - offset));
         const std::size_t got = body.read(block.data(), wanted);
+        if (got == nbytes - offset) {
+            if (const auto failed = file.take_name()) return transient(failed->message);
+        }
         if (const auto failed = file.put(offset, std::string_view(block).substr(0, got)))
             return transient(failed->message);
         offset += got;
@@ -111,8 +114,9 @@ Answer store(BodyReader& body, const RequestHead& head, const UploadSettings& se
     const std::string name = plain(head.name);
     const auto free = free_space(settings);
     if (free && static_cast<double>(nbytes - offset) > *free) return transient("No space left on server");
-    auto opened = open_upload_file(settings.upload_dir, relative_path(settings, head.name), UploadFile::Access::kWrite,
-                                   settings.initial_permission);
+    const auto access = settings.hide_incomplete ? UploadFile::Access::kWriteBeside : UploadFile::Access::kWrite;
+    auto opened =
+        open_upload_file(settings.upload_dir, relative_path(settings, head.name), access, settings.initial_permission);
     if (opened.problem) {
         log_critical("{}: {}", name, opened.problem->message);
         return transient(fmt::format("can't open file {}: {}", name, opened.problem->message));
@@ -128,12 +132,15 @@ Answer store(BodyReader& body, const RequestHead& head, const UploadSettings& se
         return transient(fmt::format("length of file {} {} bytes < offset {} bytes", name, file.size(), offset));
     Answer answer = receive(body, file, offset, nbytes);
     if (answer.status != Answer::Status::kDone) return answer;
-    if (const auto failed = file.finish(nbytes)) {
+    auto failed = file.take_name();  // an empty file
+    if (!failed) failed = file.finish(nbytes);
+    if (failed) {
         log_critical("{}: {}", name, failed->message);
         return transient(failed->message);
     }
     // What can't be sealed (it was begun by another account) is complete all the same.
-    if (const auto failed = file.seal(settings.completed_permission)) log_critical("{}: {}", name, failed->message);
+    if (const auto not_sealed = file.seal(settings.completed_permission))
+        log_critical("{}: {}", name, not_sealed->message);
     return answer;
 }
 

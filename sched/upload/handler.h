@@ -18,6 +18,7 @@ struct UploadSettings {
     /// Of a complete one; -1: as it is, but read-only. A file that nobody may write is never written again: what was
     /// reported, and perhaps validated, is what stays.
     int completed_permission = -1;
+    bool hide_incomplete = false;  ///< a new file begins as NAME..part
     /// A size query is refused below this: a client should not start what can't end.
     double min_free_space = 1e9;
     /// How long the rest of a refused body is read and dropped.

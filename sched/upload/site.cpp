@@ -23,6 +23,7 @@ UploadSettings settings_of(const ProjectConfig& config, const std::string& varie
         config.fuh_set_initial_permission > 0 ? config.fuh_set_initial_permission & kNoExecute : 0664;
     out.completed_permission =
         config.fuh_set_completed_permission >= 0 ? config.fuh_set_completed_permission & kNoExecute : -1;
+    out.hide_incomplete = config.hide_incomplete_uploads;
     return out;
 }
 

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/base/hash.h"
+
 namespace sluice::upload {
 namespace {
 
@@ -118,10 +120,30 @@ std::size_t already_there(int fd, std::uint64_t offset, std::string_view bytes) 
 
 }  // namespace
 
-UploadFile::UploadFile(UploadFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)), completed_(other.completed_) {}
+std::string part_name(const std::string& name) {
+    constexpr std::size_t kLongest = 255, kShown = 200;
+    const std::string part = name + "..part";
+    return part.size() <= kLongest ? part : name.substr(0, kShown) + ".." + md5_hex(name);
+}
+
+UploadFile::UploadFile(UploadFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      completed_(other.completed_),
+      folder_(std::exchange(other.folder_, -1)),
+      name_(std::move(other.name_)),
+      part_(std::move(other.part_)),
+      named_(other.named_) {}
 
 UploadFile::~UploadFile() {
     if (fd_ >= 0) ::close(fd_);
+    if (folder_ >= 0) ::close(folder_);
+}
+
+bool UploadFile::is_at(const std::string& name) const {
+    struct stat there {
+    }, mine{};
+    return ::fstatat(folder_, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 && ::fstat(fd_, &mine) == 0 &&
+           there.st_ino == mine.st_ino && there.st_dev == mine.st_dev;
 }
 
 std::uint64_t UploadFile::size() const {
@@ -134,6 +156,14 @@ std::optional<pid_t> UploadFile::lock() {
     if (::fcntl(fd_, F_SETLK, &lock) != 0) return locked_by().value_or(0);
     struct stat now {};
     completed_ |= ::fstat(fd_, &now) == 0 && read_only(now);
+    if (named_) return std::nullopt;
+    const bool mine = is_at(part_);
+    if (::fstatat(folder_, name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0) {
+        completed_ = true;  // by somebody who was quicker; what is open here was begun a moment after
+        if (mine) ::unlinkat(folder_, part_.c_str(), 0);
+    } else if (!mine) {
+        return 0;  // deleted, or just about to be complete: the client comes again
+    }
     return std::nullopt;
 }
 
@@ -156,9 +186,16 @@ std::optional<Problem> UploadFile::put(std::uint64_t offset, std::string_view by
     return write_all(fd_, offset, bytes);
 }
 
+std::optional<Problem> UploadFile::take_name() {
+    if (named_) return std::nullopt;
+    if (::renameat(folder_, part_.c_str(), folder_, name_.c_str()) != 0) return problem("can't name file", errno);
+    named_ = true;
+    return std::nullopt;
+}
+
 std::optional<Problem> UploadFile::finish(std::uint64_t nbytes) {
     if (size() > nbytes && ::ftruncate(fd_, static_cast<off_t>(nbytes)) != 0) return problem("can't write file", errno);
-    if (::fdatasync(fd_) != 0) return problem("can't write file", errno);
+    if (::fdatasync(fd_) != 0 || (folder_ >= 0 && ::fsync(folder_) != 0)) return problem("can't write file", errno);
     return std::nullopt;
 }
 
@@ -172,7 +209,7 @@ std::optional<Problem> UploadFile::seal(int mode) {
 
 UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relative, UploadFile::Access access,
                                     int mode) {
-    const bool write = access == UploadFile::Access::kWrite;
+    const bool write = access != UploadFile::Access::kRead;
     const auto failed = [&](const char* what) -> UploadFile::Opened {
         if (errno == ENOENT && !write) return {};
         return {std::nullopt, problem(what, errno)};
@@ -183,13 +220,31 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
         folder = open_folder(folder.get(), part.c_str(), write);
     }
     if (folder.get() < 0) return failed("can't open folder");
+    const std::string name = relative.filename(), part = part_name(name);
+    struct stat there {};
+    const auto exists = [&](const std::string& file) {
+        return ::fstatat(folder.get(), file.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+    };
+    // What was begun beside its place ends there, whatever is wished now.
+    const bool named = exists(name) || (access != UploadFile::Access::kWriteBeside && !exists(part));
     bool completed = false;
-    Fd fd = open_leaf(folder.get(), relative.filename().c_str(), access, mode, completed);
+    Fd fd = open_leaf(folder.get(), (named ? name : part).c_str(), access, mode, completed);
+    if (completed && !named) {  // nothing without its name is complete: another account began it
+        ::unlinkat(folder.get(), part.c_str(), 0);
+        completed = false;
+        fd = open_leaf(folder.get(), part.c_str(), access, mode, completed);
+        if (completed) return {std::nullopt, Problem{"can't open file: begun under another account"}};
+    }
     if (fd.get() < 0) return failed("can't open file");
     struct stat opened {};
     if (::fstat(fd.get(), &opened) != 0) return failed("can't stat file");
     if (!S_ISREG(opened.st_mode)) return {std::nullopt, Problem{"not a regular file"}};
-    return {UploadFile(fd.release(), completed), std::nullopt};
+    UploadFile file(fd.release(), completed);
+    if (!named && write) {
+        file.folder_ = folder.release();
+        file.name_ = name, file.part_ = part, file.named_ = false;
+    }
+    return {std::move(file), std::nullopt};
 }
 
 std::optional<double> free_bytes(const fs::path& folder) {

@@ -2,6 +2,10 @@
 // Files of the upload tree. At any moment, whatever kills the writer, a file is either what it was before or a prefix
 // of what is being uploaded: a client can always resume at its size.
 //
+// A file may stand beside its place, as NAME..part (no name that a client may use has two dots), until its last byte
+// has arrived: who announces a byte more than he sends, and reports, has not uploaded, and nobody reads what can still
+// be changed. What has its name and may be written is gone on with in its place.
+//
 // Paths are walked component by component from the upload folder, and no symbolic link below it is followed.
 #include <sys/types.h>
 
@@ -20,14 +24,18 @@ struct Problem {
 
 class UploadFile {
   public:
-    enum class Access { kRead, kWrite };
+    enum class Access {
+        kRead,
+        kWrite,
+        kWriteBeside  ///< a new file begins as NAME..part
+    };
     struct Opened;
     UploadFile(UploadFile&& other) noexcept;
     UploadFile& operator=(UploadFile&&) = delete;
     ~UploadFile();
 
     std::uint64_t size() const;
-    /// Opened for writing, but it may not be written any more: an upload was completed, its file is read-only.
+    /// Opened for writing, but it may not be written any more: an upload was completed.
     bool completed() const { return completed_; }
 
     /// Exclusive, without waiting, until the file is closed. On failure the holder's pid, 0 if it is not known. Whoever
@@ -39,6 +47,9 @@ class UploadFile {
     /// Puts `bytes` at `offset` (at most size()). Bytes that are there already are left as they are; at the first
     /// difference the file is cut off, so that nothing of an older upload stays behind what was written.
     std::optional<Problem> put(std::uint64_t offset, std::string_view bytes);
+    /// Nothing is missing that has not arrived: it gets its name. Before the last bytes are put, so that a file that
+    /// has all of them, and after which its client asks no more, never waits for its name.
+    std::optional<Problem> take_name();
     /// The upload is complete: nothing follows its last byte, and what the client will delete is on the disk.
     std::optional<Problem> finish(std::uint64_t nbytes);
     /// From now on it has these permissions; `mode` < 0: nobody may write it any more, the rest stays.
@@ -47,16 +58,23 @@ class UploadFile {
   private:
     friend Opened open_upload_file(const std::filesystem::path&, const std::filesystem::path&, Access, int);
     UploadFile(int fd, bool completed) : fd_(fd), completed_(completed) {}
+    bool is_at(const std::string& name) const;
     int fd_ = -1;
     bool completed_ = false;
+    int folder_ = -1;          ///< of a file without its name
+    std::string name_, part_;  ///< the name that it is to get, and has; in `folder_`
+    bool named_ = true;
 };
+
+/// Under which name a file stands until it is complete.
+std::string part_name(const std::string& name);
 
 struct UploadFile::Opened {
     std::optional<UploadFile> file;
     std::optional<Problem> problem;  ///< neither: it does not exist (kRead)
 };
 
-/// `relative`: HASH/name below `root`. kWrite creates folder and file, the file with permissions `mode`.
+/// `relative`: HASH/name below `root`. Writing creates folder and file, the file with permissions `mode`.
 UploadFile::Opened open_upload_file(const std::filesystem::path& root, const std::filesystem::path& relative,
                                     UploadFile::Access access, int mode);
 

@@ -1,0 +1,133 @@
+// <hide_incomplete_uploads>: what is not complete does not have its name.
+#include <gtest/gtest.h>
+
+#include "tests/unit/upload/handler_fixture.h"
+
+namespace sluice::test {
+namespace {
+
+struct HidingHandler : Handler {
+    HidingHandler() { settings.hide_incomplete = true; }
+};
+
+TEST_F(HidingHandler, ResumingAfterABreak) {
+    Request first;
+    first.data = "0123";
+    expect(first, kTransient, "EOF on socket read");
+    EXPECT_EQ(part(), "0123") << "what arrived stays";
+    EXPECT_EQ(content(), "NONE") << "what is not complete is nobody's result";
+    EXPECT_EQ(size_of("wu_0_r1_0").file_size, 4u);
+    Request second;
+    second.offset = "4";
+    second.data = "456789";
+    expect(second, kDone, "");
+    EXPECT_EQ(content(), "0123456789");
+    EXPECT_EQ(part(), "NONE");
+    Request gap;
+    gap.name = "gap";
+    gap.offset = "4";
+    expect(gap, kTransient, "< offset");
+    EXPECT_EQ(content("gap"), "NONE");
+    Request empty;
+    empty.name = "empty", empty.nbytes = "0", empty.data = "";
+    expect(empty, kDone, "");
+    EXPECT_EQ(content("empty"), "");
+}
+
+/// Begun by the original handler, or before the option was set; and the other way round.
+TEST_F(HidingHandler, WhatWasBegunElsewhereEndsThere) {
+    Request half;
+    half.data = "01234";
+    Request rest;
+    rest.offset = "5", rest.data = "56789";
+    for (const bool hidden_first : {false, true}) {
+        settings.hide_incomplete = hidden_first;
+        expect(half, kTransient, "EOF");
+        settings.hide_incomplete = !hidden_first;
+        EXPECT_EQ(size_of("wu_0_r1_0").file_size, 5u);
+        expect(rest, kDone, "");
+        EXPECT_EQ(content(), "0123456789");
+        EXPECT_EQ(part(), "NONE");
+        std::filesystem::remove(dir / "wu_0_r1_0");
+    }
+}
+
+/// Announces more than it sends, reports, and sends something else when the validator is through.
+TEST_F(HidingHandler, WhoNeverCompletesHasUploadedNothing) {
+    Request broken;
+    broken.nbytes = "11";
+    expect(broken, kTransient, "EOF");
+    EXPECT_EQ(content(), "NONE");
+    Request changed;
+    changed.data = "abcdefghij";
+    expect(changed, kDone, "");
+    EXPECT_EQ(content(), "abcdefghij");
+    expect({}, kDone, "");
+    EXPECT_EQ(content(), "abcdefghij") << "whoever could read it has read what stays";
+    broken.offset = "10";
+    broken.data = "A";
+    expect(broken, kDone, "");
+    EXPECT_EQ(content(), "abcdefghij");
+    EXPECT_EQ(size_of("wu_0_r1_0").file_size, 10u);
+}
+
+TEST_F(HidingHandler, NamesOfAnyLengthCanBeUploaded) {
+    for (const std::size_t length : {std::size_t{200}, std::size_t{249}, std::size_t{250}, std::size_t{255}}) {
+        Request r;
+        r.name = std::string(length, 'n');
+        const std::string all = r.data;
+        r.data = all.substr(0, 3);
+        expect(r, kTransient, "EOF");
+        EXPECT_EQ(size_of(r.name).file_size, 3u);
+        r.offset = "3", r.data = all.substr(3);
+        expect(r, kDone, "");
+        EXPECT_EQ(content(r.name), all);
+    }
+}
+
+/// A client that finds all its bytes there sends no more of them: the file must have its name by then.
+TEST_F(HidingHandler, AFileWithAllItsBytesHasItsName) {
+    Request r;
+    const std::string text = r.text();
+    handle(text.substr(0, text.size() - 1));
+    EXPECT_EQ(part(), "012345678");
+    // The writer dies between the last byte and the end: as it leaves the file, and what its client sees.
+    auto opened = upload::open_upload_file(dir.path(), r.name, upload::UploadFile::Access::kWriteBeside, 0664);
+    ASSERT_TRUE(opened.file);
+    EXPECT_FALSE(opened.file->lock());
+    EXPECT_FALSE(opened.file->take_name());
+    EXPECT_EQ(content(), "012345678");
+    EXPECT_FALSE(opened.file->put(9, "9"));
+    opened.file.reset();
+    EXPECT_EQ(size_of(r.name).file_size, 10u);
+    expect(r, kDone, "");
+    EXPECT_EQ(content(), "0123456789");
+}
+
+TEST_F(HidingHandler, OfTwoWritersTheSlowerOneLeavesTheCompleteFileAlone) {
+    const auto open = [&] {
+        return std::move(
+            *upload::open_upload_file(dir.path(), "wu_0_r1_0", upload::UploadFile::Access::kWriteBeside, 0664).file);
+    };
+    upload::UploadFile slow = open();
+    expect({}, kDone, "");
+    EXPECT_FALSE(slow.lock());
+    EXPECT_TRUE(slow.completed()) << "its file was completed by the other";
+    std::filesystem::remove(dir / "wu_0_r1_0");
+    upload::UploadFile late = open();
+    std::filesystem::remove(dir / upload::part_name("wu_0_r1_0"));
+    expect({}, kDone, "");
+    EXPECT_FALSE(late.lock());
+    EXPECT_TRUE(late.completed());
+    EXPECT_EQ(content(), "0123456789");
+    EXPECT_EQ(part(), "NONE");
+    upload::UploadFile deleted = [&] {
+        std::filesystem::remove(dir / "wu_0_r1_0");
+        return open();
+    }();
+    std::filesystem::remove(dir / upload::part_name("wu_0_r1_0"));
+    EXPECT_TRUE(deleted.lock().has_value()) << "what nobody can find is not written";
+}
+
+}  // namespace
+}  // namespace sluice::test
