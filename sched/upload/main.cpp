@@ -1,6 +1,7 @@
 // file_upload_handler: takes the output files of jobs. One program for CGI and FastCGI: it is FastCGI if its stdin is a
 // listening socket.
 #include <fcgiapp.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,15 +90,27 @@ int serve_cgi(Site& site) {
     return 1;
 }
 
+/// On a connection that the web server keeps, or a new one: libfcgi would wait there deaf to signals. False: one came.
+bool wait_for_request(const FCGX_Request& request) {
+    constexpr int kPause = 1000;  // ms; for a signal that came just before poll()
+    const bool kept = request.keepConnection != 0 && request.ipcFd >= 0;
+    while (stop_signal == 0 && reopen_log == 0) {
+        pollfd ready{kept ? request.ipcFd : STDIN_FILENO, POLLIN, 0};
+        if (::poll(&ready, 1, kPause) > 0) return true;
+    }
+    return false;
+}
+
 int serve_fastcgi(Site& site) {
-    FCGX_Request request;
+    FCGX_Request request{};
     if (FCGX_InitRequest(&request, 0, FCGI_FAIL_ACCEPT_ON_INTR) != 0) return 1;
     while (stop_signal == 0) {
-        const int accepted = FCGX_Accept_r(&request);
         if (reopen_log != 0) {
             reopen_log = 0;
             log_reopen();
         }
+        if (!wait_for_request(request)) continue;
+        const int accepted = FCGX_Accept_r(&request);
         if (accepted < 0) {
             if (stop_signal != 0 || errno != EINTR) break;
             continue;

@@ -28,7 +28,27 @@ class FastcgiSocket {
 
     /// What the program printed on stdout for this request.
     std::string request(const std::map<std::string, std::string>& params, const std::string& body) const {
-        std::string out = record(1, std::string("\0\1\0\0\0\0\0\0", 8));  // begin, role responder
+        const int fd = send_request(params, body, false);
+        std::string in;
+        char buffer[65536];
+        for (ssize_t n; (n = ::read(fd, buffer, sizeof buffer)) > 0;) in.append(buffer, static_cast<std::size_t>(n));
+        ::close(fd);
+        return stdout_of(in);
+    }
+    /// A connection that is to be kept for the next request, after this one's reply has come. The caller closes it.
+    int kept_connection(const std::map<std::string, std::string>& params, const std::string& body) const {
+        const int fd = send_request(params, body, true);
+        std::string in;
+        char buffer[65536];
+        for (ssize_t n; !ended(in) && (n = ::read(fd, buffer, sizeof buffer)) > 0;)
+            in.append(buffer, static_cast<std::size_t>(n));
+        return fd;
+    }
+
+  private:
+    int send_request(const std::map<std::string, std::string>& params, const std::string& body, bool keep) const {
+        const std::string begin{0, 1, static_cast<char>(keep ? 1 : 0), 0, 0, 0, 0, 0};  // role responder
+        std::string out = record(1, begin);
         std::string pairs;
         for (const auto& [name, value] : params) pairs += length(name.size()) + length(value.size()) + name + value;
         out += record(4, pairs) + record(4, "");
@@ -43,14 +63,15 @@ class FastcgiSocket {
             if (n <= 0) break;
             at += static_cast<std::size_t>(n);
         }
-        std::string in;
-        char buffer[65536];
-        for (ssize_t n; (n = ::read(fd, buffer, sizeof buffer)) > 0;) in.append(buffer, static_cast<std::size_t>(n));
-        ::close(fd);
-        return stdout_of(in);
+        return fd;
     }
-
-  private:
+    /// The record that ends a request has come.
+    static bool ended(const std::string& in) {
+        const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(in[i]); };
+        for (std::size_t at = 0; at + 8 <= in.size(); at += 8 + byte(at + 4) * 256u + byte(at + 5) + byte(at + 6))
+            if (byte(at + 1) == 3) return true;
+        return false;
+    }
     static std::string length(std::size_t n) {
         if (n < 128) return std::string(1, static_cast<char>(n));
         return {static_cast<char>(0x80 | (n >> 24)), static_cast<char>(n >> 16), static_cast<char>(n >> 8),

@@ -259,6 +259,22 @@ TEST_F(Project, LargeFilesAreStreamed) {
     EXPECT_EQ(std::filesystem::file_size(stored("foo")), size);
 }
 
+TEST_F(Project, AConnectionThatTheWebServerKeepsDoesNotHoldUpTheEnd) {
+    const FastcgiSocket socket((dir / "socket").string());
+    RunOptions o = options("");
+    o.env.clear();
+    o.unset = {"BOINC_PROJECT_DIR", "CONTENT_LENGTH", "GATEWAY_INTERFACE", "REQUEST_METHOD"};
+    o.stdin_fd = socket.fd();
+    Subprocess program({kProgram}, o);
+    const std::string body = size_query("foo");
+    const int kept = socket.kept_connection({{"CONTENT_LENGTH", std::to_string(body.size())}}, body);
+    program.send_signal(SIGTERM);
+    const auto result = program.wait(30);
+    ::close(kept);
+    ASSERT_TRUE(result) << "it waits for a request that never comes";
+    EXPECT_EQ(result->status, 0);
+}
+
 TEST_F(Project, DiskFull) {
     // A file size limit of the shell stands for the full disk: EFBIG instead of ENOSPC, the same path.
     RunOptions o = options(head("foo", 400000) + std::string(400000, 'x'));
