@@ -227,6 +227,8 @@ constexpr OptionRow kMatchmaking[] = {
      "A longer request is read to its end and refused."},
     {OPTION(max_trickle_bytes_per_day), "16777216", "16777216", kBytes, "cgi",
      "Bytes of trickle-up messages (and 256 for each) taken from a host a day; more waits on the host; 0: no limit."},
+    {OPTION(max_account_trickle_bytes_per_day), "268435456", "268435456", kBytes, "cgi",
+     "The same for all hosts of an account together; 0: no limit."},
     {OPTION(max_new_hosts_per_day), "10000", "10000", kCount, "cgi",
      "New hosts that an account may have in 24 hours; more are told to come back; 0: no limit."},
     {OPTION(max_process_memory), "0", "0", kBytes, "cgi, file_upload_handler",

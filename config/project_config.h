@@ -130,10 +130,11 @@ struct ProjectConfig : MatchParams {
 
     // Bounds on what a hostile client can make us hold.
     std::int64_t max_request_bytes{};
-    std::int64_t max_trickle_bytes_per_day{};  ///< of a host; 0: no limit
-    int max_new_hosts_per_day{};               ///< of an account; 0: no limit
-    std::int64_t max_process_memory{};         ///< loaded: never 0
-    std::vector<std::string> trusted_proxy;    ///< addresses, or ADDRESS/BITS
+    std::int64_t max_trickle_bytes_per_day{};          ///< of a host; 0: no limit
+    std::int64_t max_account_trickle_bytes_per_day{};  ///< of all hosts of an account; 0: no limit
+    int max_new_hosts_per_day{};                       ///< of an account; 0: no limit
+    std::int64_t max_process_memory{};                 ///< loaded: never 0
+    std::vector<std::string> trusted_proxy;            ///< addresses, or ADDRESS/BITS
 
     // Logging.
     int sched_debug_level{};

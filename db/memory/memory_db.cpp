@@ -88,7 +88,7 @@ template <typename Do>
 void each_table(MemoryDb& db, Do&& act) {
     act(db.apps), act(db.versions), act(db.users), act(db.teams), act(db.hosts), act(db.host_attempts);
     act(db.host_app_versions), act(db.workunits), act(db.results), act(db.assignments), act(db.batches);
-    act(db.low_turnaround), act(db.from_host), act(db.to_host);
+    act(db.low_turnaround), act(db.from_host), act(db.to_host), act(db.account_trickles);
 }
 
 }  // namespace

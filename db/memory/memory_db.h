@@ -76,6 +76,7 @@ struct MemoryDb {
     Table<Id, Batch> batches;
     Table<std::pair<Id, Id>, bool> low_turnaround;  ///< sluice_host_ltt: (host, generalized version)
     Table<Id, MemoryMessage> from_host, to_host;
+    Table<Id, std::pair<std::int64_t, std::int64_t>> account_trickles{};  ///< user: day, bytes
 
     /// Called at the start of every store verb with "store.verb"; may throw a DbError to inject a fault, or change
     /// rows to play another process that got in between.

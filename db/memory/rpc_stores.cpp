@@ -165,6 +165,17 @@ void MemoryHostStateStore::insert_messages(Id hostid, std::int64_t now, std::spa
         db_.from_host.put(id, {id, hostid, now, m.variety, m.xml, false});
     }
 }
+std::int64_t MemoryHostStateStore::trickle_bytes(const AccountDay& account) {
+    db_.enter("host_states.trickle_bytes");
+    const auto* row = db_.account_trickles.get(account.userid);
+    return row == nullptr || row->first != account.day ? 0 : row->second;
+}
+void MemoryHostStateStore::add_trickle_bytes(const AccountDay& account, std::int64_t bytes) {
+    db_.enter("host_states.add_trickle_bytes");
+    const auto* row = db_.account_trickles.get(account.userid);
+    const bool same_day = row != nullptr && row->first == account.day;
+    db_.account_trickles.put(account.userid, {account.day, bytes + (same_day ? row->second : 0)});
+}
 void MemoryHostStateStore::mark_delivered(std::span<const Id> messages) {
     db_.enter("host_states.mark_delivered");
     for (const Id id : messages) db_.to_host.change(id, [](MemoryMessage& m) { m.handled = true; });

@@ -74,6 +74,8 @@ class MemoryHostStateStore final : public HostStateStore {
     HostState load(Id hostid, bool with_messages, bool with_turnaround) override;
     void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) override;
     void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) override;
+    std::int64_t trickle_bytes(const AccountDay& account) override;
+    void add_trickle_bytes(const AccountDay& account, std::int64_t bytes) override;
     void mark_delivered(std::span<const Id> messages) override;
 
   private:

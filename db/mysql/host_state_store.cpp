@@ -46,6 +46,27 @@ class MysqlHostStateStore final : public HostStateStore {
         }
     }
 
+    std::int64_t trickle_bytes(const AccountDay& account) override {
+        std::int64_t bytes = 0;
+        if_counted([&] {
+            Sql sql("SELECT trickle_bytes FROM sluice_host_rpc WHERE host_id=");
+            Rows rows = db_.query(sql << key_of(account) << " AND attempt=" << account.day);
+            if (rows.next()) bytes = rows.i64(0);
+        });
+        return bytes;
+    }
+
+    void add_trickle_bytes(const AccountDay& account, std::int64_t bytes) override {
+        if_counted([&] {
+            Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes) VALUES (");
+            // The assignments are done in this order.
+            sql << key_of(account) << "," << account.day << "," << bytes
+                << ") ON DUPLICATE KEY UPDATE trickle_bytes=IF(attempt=VALUES(attempt),trickle_bytes,0)"
+                   "+VALUES(trickle_bytes),attempt=VALUES(attempt)";
+            db_.execute(sql);
+        });
+    }
+
     void mark_delivered(std::span<const Id> messages) override {
         if (messages.empty()) return;
         Sql sql("UPDATE msg_to_host SET handled=1 WHERE id IN (");
@@ -53,6 +74,19 @@ class MysqlHostStateStore final : public HostStateStore {
     }
 
   private:
+    /// The account's row in sluice_host_rpc, `attempt` being the day: below the ids of hosts and of registrations.
+    static Id key_of(const AccountDay& account) { return -(Id{1} << 62) - account.userid; }
+
+    /// Without our table, which the account store makes where it is allowed to, nothing is counted.
+    template <typename Do>
+    static void if_counted(Do act) {
+        try {
+            act();
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable && e.code() != kNoSuchColumn) throw;
+        }
+    }
+
     /// One statement for all: a kind, 14 numbers, a text.
     HostState read(Id hostid, bool with_messages, bool with_turnaround) {
         Sql sql(

@@ -158,7 +158,12 @@ void Transaction::write_rest() {
         db.accounts.update_user(user, rpc.writes.user);
     else if (!db.accounts.update_host(rpc.stored, rpc.host, user, rpc.writes.user))
         throw Outdated{"another RPC of this host was quicker"};
-    if (!rpc.writes.messages.empty()) db.host_states.insert_messages(rpc.host.id, rpc.now_sec, rpc.writes.messages);
+    if (!rpc.writes.messages.empty()) {
+        db.host_states.insert_messages(rpc.host.id, rpc.now_sec, rpc.writes.messages);
+        if (rpc.writes.trickle_day.userid != 0)
+            db.host_states.add_trickle_bytes(rpc.writes.trickle_day,
+                                             static_cast<std::int64_t>(rpc.request.trickle_bytes));
+    }
     if (!rpc.writes.delivered.empty()) db.host_states.mark_delivered(rpc.writes.delivered);
     if (!rpc.writes.dead_assignments.empty()) db.assignments.remove(rpc.writes.dead_assignments);
 }

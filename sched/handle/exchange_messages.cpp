@@ -23,6 +23,22 @@ bool wait_for_tomorrow(Rpc& rpc) {
     return true;
 }
 
+/// Likewise for all hosts of an account, which may be many. Two of them at a time may go beyond it by a request.
+bool account_waits_for_tomorrow(Rpc& rpc) {
+    const std::int64_t most = rpc.config.max_account_trickle_bytes_per_day;
+    if (most == 0) return false;
+    const Id user = rpc.account.user.id;
+    rpc.writes.trickle_day = {user, (rpc.now_sec + day_offset(user)) / kDay};
+    const std::int64_t today = rpc.services.stores.host_states.trickle_bytes(rpc.writes.trickle_day);
+    if (today == 0 || today + static_cast<std::int64_t>(rpc.request.trickle_bytes) <= most) return false;
+    log_normal(
+        "[USER#{}] [HOST#{}] {} messages ({} bytes) wait until tomorrow: of {} bytes a day for an account {} "
+        "were taken already",
+        user, rpc.host.id, rpc.request.trickles.size(), rpc.request.trickle_bytes, most, today);
+    rpc.say(messages::trickles_of_account_wait());
+    return true;
+}
+
 void take_trickles(Rpc& rpc) {
     constexpr std::size_t kLines = 20;  // of one request; a log is not filled by one client
     if (rpc.request.trickles.size() > kLines)
@@ -43,7 +59,7 @@ void take_trickles(Rpc& rpc) {
 
 Stage exchange_messages(Rpc& rpc) {
     const bool any = !rpc.request.trickles.empty() || rpc.request.trickles_over > 0;
-    if (any && !wait_for_tomorrow(rpc)) take_trickles(rpc);
+    if (any && !wait_for_tomorrow(rpc) && !account_waits_for_tomorrow(rpc)) take_trickles(rpc);
     for (const PendingMessage& message : rpc.pending_messages) {
         rpc.reply.trickle_downs.push_back(message.xml);
         rpc.writes.delivered.push_back(message.id);

@@ -10,15 +10,9 @@
 namespace sluice {
 namespace {
 
-/// In seconds; spreads the change of day over all hosts. Any fixed number in [0, 86400) serves.
-std::int64_t day_offset(Id hostid) {
-    std::uint64_t x = static_cast<std::uint64_t>(hostid) * 0x9E3779B97F4A7C15ull;
-    return static_cast<std::int64_t>((x ^ (x >> 31)) % 86400);
-}
-
 bool another_day(const Rpc& rpc) {
     const std::int64_t offset = day_offset(rpc.host.id);
-    return (rpc.stored.rpc_time + offset) / 86400 != (rpc.now_sec + offset) / 86400;
+    return (rpc.stored.rpc_time + offset) / kDay != (rpc.now_sec + offset) / kDay;
 }
 
 /// Daily quotas: a row that never had one gets it, a new day counts from 0.

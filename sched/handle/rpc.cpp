@@ -26,6 +26,11 @@ Stage run_stages(Rpc& rpc, bool dry_run) {
     return Stage::kContinue;
 }
 
+std::int64_t day_offset(Id id) {
+    const std::uint64_t x = static_cast<std::uint64_t>(id) * 0x9E3779B97F4A7C15ull;
+    return static_cast<std::int64_t>((x ^ (x >> 31)) % kDay);
+}
+
 Rpc::Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc)
     : services(s), config(s.config), request(r), screening(sc), now(s.env.clock.now()), now_sec(s.env.clock.now_sec()) {
     reply.client_version = r.client_version();

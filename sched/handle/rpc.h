@@ -42,9 +42,14 @@ struct RpcWrites {
     std::vector<SendWrite> expired;       ///< lost jobs that can't be sent again: to time out now
     std::vector<VersionChange> versions;  ///< by reports; sends are added at commit
     std::vector<MessageFromHost> messages;
+    AccountDay trickle_day;  ///< userid 0: what the account sends is not counted
     std::vector<Id> delivered;
     std::vector<Id> dead_assignments;
 };
+
+inline constexpr std::int64_t kDay = 86400;  ///< s
+/// In seconds; spreads the change of day over all hosts, or accounts. Any fixed number below kDay serves.
+std::int64_t day_offset(Id id);
 
 struct Rpc {
     Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc);

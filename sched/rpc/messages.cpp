@@ -38,6 +38,11 @@ ReplyMessage no_work_available() { return low("No work available"); }
 ReplyMessage trickles_wait() {
     return low("Messages of this computer's tasks wait until tomorrow: today it sent as many as this project takes");
 }
+ReplyMessage trickles_of_account_wait() {
+    return low(
+        "Messages of this computer's tasks wait until tomorrow: today the computers of this account sent as many as "
+        "this project takes");
+}
 ReplyMessage trickles_dropped(std::size_t messages) {
     return notice(fmt::format("{} messages of this computer's tasks were too many and are lost", messages));
 }

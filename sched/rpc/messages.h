@@ -79,6 +79,7 @@ ReplyMessage gpu_required(const std::vector<ProcType>& types);
 
 // Bounds on what volunteers store (ours)
 ReplyMessage trickles_wait();
+ReplyMessage trickles_of_account_wait();
 ReplyMessage trickles_dropped(std::size_t messages);
 ReplyMessage too_many_new_hosts(int most);  ///< in 24 hours
 

@@ -142,6 +142,7 @@ HostState StatesWithMadeUp::load(Id hostid, bool with_messages, bool with_turnar
     return made != made_up_.end() ? made->second.state : stored_.load(hostid, with_messages, with_turnaround);
 }
 void StatesWithMadeUp::change_versions(Id, bool, std::span<const VersionChange>) { writes_nothing(); }
+void StatesWithMadeUp::add_trickle_bytes(const AccountDay&, std::int64_t) { writes_nothing(); }
 void StatesWithMadeUp::insert_messages(Id, std::int64_t, std::span<const MessageFromHost>) { writes_nothing(); }
 void StatesWithMadeUp::mark_delivered(std::span<const Id>) { writes_nothing(); }
 

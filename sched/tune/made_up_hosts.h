@@ -45,6 +45,8 @@ class StatesWithMadeUp final : public HostStateStore {
     HostState load(Id hostid, bool with_messages, bool with_turnaround) override;
     void change_versions(Id, bool, std::span<const VersionChange>) override;
     void insert_messages(Id, std::int64_t, std::span<const MessageFromHost>) override;
+    std::int64_t trickle_bytes(const AccountDay& account) override { return stored_.trickle_bytes(account); }
+    void add_trickle_bytes(const AccountDay&, std::int64_t) override;
     void mark_delivered(std::span<const Id>) override;
 
   private:

@@ -35,6 +35,7 @@ struct FakeDb {
     std::map<std::pair<Id, Id>, bool>
         low_turnaround;  ///< sluice_host_ltt: (host, generalized version); not in store_rows()
     std::map<Id, FakeMessage> from_host, to_host;
+    std::map<Id, std::pair<std::int64_t, std::int64_t>> account_trickles{};  ///< user: day, bytes
 
     /// Called at the start of every store verb with "store.verb"; may throw a DbError to inject a fault, or change
     /// rows to play another process that got in between.

@@ -90,6 +90,17 @@ class FakeHostStateStore final : public HostStateStore {
     HostState load(Id hostid, bool with_messages, bool with_turnaround) override;
     void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) override;
     void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) override;
+    std::int64_t trickle_bytes(const AccountDay& account) override {
+        db_.enter("host_states.trickle_bytes");
+        const auto row = db_.account_trickles.find(account.userid);
+        return row == db_.account_trickles.end() || row->second.first != account.day ? 0 : row->second.second;
+    }
+    void add_trickle_bytes(const AccountDay& account, std::int64_t bytes) override {
+        db_.enter("host_states.add_trickle_bytes");
+        auto& [day, sum] = db_.account_trickles[account.userid];
+        sum = day == account.day ? sum + bytes : bytes;
+        day = account.day;
+    }
     void mark_delivered(std::span<const Id> messages) override;
 
   private:

@@ -33,6 +33,12 @@ struct MessageFromHost {
     std::string variety, xml;
 };
 
+/// A day of an account, for what its hosts may send in one.
+struct AccountDay {
+    Id userid = 0;
+    std::int64_t day = 0;
+};
+
 class HostStateStore {
   public:
     virtual ~HostStateStore() = default;
@@ -41,6 +47,9 @@ class HostStateStore {
     /// `new_day`: n_jobs_today of every row of `changes` counts from 0 again.
     virtual void change_versions(Id hostid, bool new_day, std::span<const VersionChange> changes) = 0;
     virtual void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) = 0;
+    /// What was stored of the account's trickle messages on that day; 0 where it can't be counted.
+    virtual std::int64_t trickle_bytes(const AccountDay& account) = 0;
+    virtual void add_trickle_bytes(const AccountDay& account, std::int64_t bytes) = 0;
     /// msg_to_host.handled := 1 for those that are still open.
     virtual void mark_delivered(std::span<const Id> messages) = 0;
 };

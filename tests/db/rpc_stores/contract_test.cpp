@@ -193,6 +193,21 @@ TEST_F(RpcStoresContract, TrickleBytesAreKeptBesideTheAttempt) {
     });
 }
 
+TEST_F(RpcStoresContract, TrickleBytesOfAnAccountAreOfOneDay) {
+    same_on_both([](RpcStores s) {
+        std::string out;
+        s.accounts.host_and_account(1);  // makes the table
+        const std::vector<std::pair<AccountDay, std::int64_t>> sent{
+            {{1, 20000}, 5}, {{1, 20000}, 7}, {{2, 20000}, 9}, {{1, 20001}, std::int64_t{3} << 40}, {{1, 20001}, 1}};
+        for (const auto& [account, bytes] : sent) {
+            s.host_states.add_trickle_bytes(account, bytes);
+            for (const AccountDay& a : {AccountDay{1, 20000}, AccountDay{1, 20001}, AccountDay{2, 20000}})
+                out += fmt::format("{} ", s.host_states.trickle_bytes(a));
+        }
+        return out;
+    });
+}
+
 TEST_F(RpcStoresContract, ATableOfAnOlderSluiceGetsItsColumn) {
     Database& db = database();
     truncate_all_tables(db);

@@ -108,6 +108,50 @@ TEST(TricklesOfADay, ByDefaultNoHonestClientMeetsTheLimit) {
     EXPECT_THAT(w.db.from_host, SizeIs(10000)) << "500 were stored, and all acknowledged";
 }
 
+TEST(TricklesOfAnAccount, ItsHostsShareADay) {
+    RpcWorld w("<max_account_trickle_bytes_per_day>10000</max_account_trickle_bytes_per_day>");
+    const Id first = w.add_host(), second = w.add_host();
+    int seqno = 0;
+    const auto send = [&](Id host, int messages) {
+        RequestText r;
+        r.hostid = host;
+        r.seqno = ++seqno;
+        r.more = messages_of_1000(messages);
+        return w.send(r);
+    };
+    EXPECT_TRUE(send(first, 6).has("<message_ack/>"));
+    EXPECT_TRUE(send(second, 4).has("<message_ack/>")) << "to the byte";
+    const ReplyText over = send(second, 1);
+    EXPECT_FALSE(over.has("<message_ack/>")) << "the client keeps it";
+    EXPECT_EQ(over.count("today the computers of this account sent as many"), 1);
+    EXPECT_FALSE(send(first, 0).has("of this account"));
+    EXPECT_THAT(w.db.from_host, SizeIs(10));
+    RequestText made;  // a new machine is no way around it
+    made.more = messages_of_1000(1);
+    EXPECT_FALSE(w.send(made).has("<message_ack/>"));
+    EXPECT_THAT(w.db.from_host, SizeIs(10));
+    w.clock.set(w.clock.now_sec() + 86400);
+    EXPECT_TRUE(send(second, 10).has("<message_ack/>"));
+    EXPECT_FALSE(send(first, 1).has("<message_ack/>"));
+}
+
+TEST(TricklesOfAnAccount, OneRequestThatIsTooLargeForADayIsTaken) {
+    RpcWorld w("<max_account_trickle_bytes_per_day>10000</max_account_trickle_bytes_per_day>");
+    RequestText r;
+    r.hostid = w.add_host();
+    r.more = messages_of_1000(25);
+    EXPECT_TRUE(w.send(r).has("<message_ack/>")) << "or the client would send them for ever";
+    EXPECT_THAT(w.db.from_host, SizeIs(25));
+}
+
+TEST(TricklesOfAnAccount, RequestsWithoutMessagesAskNothing) {
+    RpcWorld w;
+    RequestText r;
+    r.hostid = w.add_host();
+    w.db.before = [](const std::string& verb) { EXPECT_EQ(verb.find("trickle_bytes"), std::string::npos) << verb; };
+    w.send(r);
+}
+
 TEST(Trickle, DownIsMarkedWithTheReply) {
     RpcWorld w("<msg_to_host>1</msg_to_host>");
     RequestText r;
