@@ -8,6 +8,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/privileges.h"
 
 namespace sluice {
 namespace {
@@ -83,7 +84,7 @@ std::array<std::filesystem::path, 2> hr_info_places(const std::filesystem::path&
 
 HrInfo read_hr_info(const std::filesystem::path& project) {
     for (const std::filesystem::path& file : hr_info_places(project)) {
-        if (const auto text = read_file(file, 1 << 20)) return parse_hr_info(*text, file.string());
+        if (const auto text = read_trusted_file(file, 1 << 20)) return parse_hr_info(*text, file.string());
     }
     throw ConfigError(
         "<hr_allocate_slots> needs hr_info.txt in the project's folder, and there is none; run census, which writes it");

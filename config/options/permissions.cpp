@@ -30,6 +30,8 @@ class Audit {
             nobody_else_writes(project_ / name);
         for (const char* name : {"bin", "cgi-bin", "keys", "templates"})
             for (const fs::path& file : files_in(project_ / name)) nobody_else_writes(file);
+        for (const fs::path& file : files_in(project_))
+            if (steers_programs(file.filename().string())) nobody_else_writes(file, 0002);
         secrets();
         run_folders();
         return std::move(found_);
@@ -46,11 +48,16 @@ class Audit {
         return files;
     }
 
+    /// What daemons refuse otherwise (read_trusted_file()).
+    static bool steers_programs(const std::string& name) {
+        return name.starts_with("size_census_") || name == "hr_info.txt" || name.starts_with("run_state_");
+    }
+
     /// Links lead to the installed programs: what they lead to counts.
-    void nobody_else_writes(const fs::path& path) {
+    void nobody_else_writes(const fs::path& path, mode_t others = 0022) {
         struct stat info {};
         if (::stat(path.c_str(), &info) != 0) return;
-        if ((info.st_mode & 0022) != 0)
+        if ((info.st_mode & others) != 0)
             found_.push_back({fmt::format("{} can be changed by {}", path.string(),
                                           (info.st_mode & 0002) != 0 ? "everybody" : "its group"),
                               "chmod go-w " + word(path)});

@@ -5,6 +5,7 @@
 #include "config/config_element.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/privileges.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -45,7 +46,7 @@ RunState parse_run_state(std::string_view text, const std::string& name) {
 }
 
 RunState read_run_state(const std::filesystem::path& file) {
-    const auto text = read_file(file);
+    const auto text = read_trusted_file(file, 1 << 20);
     return text ? parse_run_state(*text, file.string()) : RunState();
 }
 

@@ -11,6 +11,8 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
+#include "sluice/base/privileges.h"
+#include "sluice/base/users.h"
 #include "sluice/base/write_all.h"
 
 namespace sluice {
@@ -46,7 +48,19 @@ void sync_folder(const fs::path& folder) {
 
 }  // namespace
 
-std::optional<std::string> read_file(const fs::path& path, std::size_t limit) {
+static void check_trust(const fs::path& path, const struct stat& info) {
+    if ((info.st_mode & S_IWOTH) != 0)
+        throw FileError(path.string() + " can be changed by everybody, and is not used: chmod o-w " + path.string());
+    if (info.st_uid == ::geteuid() || info.st_uid == 0) return;
+    const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    struct stat of_folder {};
+    if (::stat(folder.c_str(), &of_folder) == 0 && of_folder.st_uid == info.st_uid) return;
+    throw FileError(path.string() + " belongs to " + user_name(info.st_uid) + ", and is not used: chown " +
+                    user_name(of_folder.st_uid) + " " + path.string());
+}
+
+static std::optional<std::string> read_checked(const fs::path& path, std::size_t limit,
+                                               void (*check)(const fs::path&, const struct stat&)) {
     const Fd file(open_retrying(path, O_RDONLY));
     if (file.fd < 0) {
         if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
@@ -55,6 +69,7 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t limit) {
     struct stat info {};
     if (::fstat(file.fd, &info) != 0) fail("Can't read", path, errno);
     if (S_ISDIR(info.st_mode)) fail("Can't read", path, EISDIR);
+    check(path, info);
     std::string text;
     std::size_t have = 0;
     // One byte more than the size asked for, so that the usual file ends in the first read.
@@ -73,6 +88,14 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t limit) {
     }
     text.resize(have);
     return text;
+}
+
+std::optional<std::string> read_file(const fs::path& path, std::size_t limit) {
+    return read_checked(path, limit, [](const fs::path&, const struct stat&) {});
+}
+
+std::optional<std::string> read_trusted_file(const fs::path& path, std::size_t limit) {
+    return read_checked(path, limit, check_trust);
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text, int mode) {

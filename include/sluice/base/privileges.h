@@ -2,7 +2,9 @@
 // Who runs a program, and whose files it opens: docs/security.md.
 #include <sys/types.h>
 
+#include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace sluice {
@@ -15,5 +17,9 @@ void refuse_root(const std::string& command, const std::filesystem::path& projec
 /// for it): ELOOP a symbolic link, EINVAL no regular file, EMLINK a file with a second name, EPERM it belongs to
 /// neither this user nor root. Nothing is truncated before that is known.
 int open_own_file(const char* path, int flags, mode_t mode);
+
+/// read_file() of a file that programs act by: throws FileError, too, if everybody may write it, or if it belongs to
+/// neither this process's user, nor root, nor whoever owns the folder.
+std::optional<std::string> read_trusted_file(const std::filesystem::path& path, std::size_t limit);
 
 }  // namespace sluice

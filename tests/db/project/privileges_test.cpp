@@ -11,6 +11,8 @@
 #include <fstream>
 
 #include "config/options/permissions.h"
+#include "sluice/base/error.h"
+#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "tests/db/project/make_project_command.h"
 #include "tests/support/paths.h"
@@ -73,6 +75,16 @@ TEST_F(Accounts, RootIsRefusedAndToldWhatToDo) {
     EXPECT_EQ(as_root({(root_ / "bin/stop").string()}, false).status, 0);
     const RunResult insisted = as_root({(root_ / "bin/start").string(), "--cron-tasks"}, true);
     EXPECT_EQ(insisted.status, 0) << insisted.err;
+}
+
+TEST_F(Accounts, AFileOfAnotherAccountSteersNoProgram) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    const fs::path file = dir_.write("size_census_app", "1e9\n");
+    EXPECT_EQ(read_trusted_file(file, 100), "1e9\n");
+    ASSERT_EQ(::chown(file.c_str(), 65534, 65534), 0);
+    EXPECT_THROW(read_trusted_file(file, 100), FileError);
+    ASSERT_EQ(::chown(dir_.path().c_str(), 65534, 65534), 0);
+    EXPECT_EQ(read_trusted_file(file, 100), "1e9\n") << "the project's account may be another than the reader's";
 }
 
 TEST_F(Accounts, RootMakesProjectsForSomebodyElseOnly) {

@@ -11,6 +11,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
+#include "sluice/base/privileges.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {
@@ -44,6 +45,22 @@ TEST(ReadFile, TheLimitIsExact) {
     EXPECT_EQ(read_file(file, 10000)->size(), 10000u);
     EXPECT_THROW(read_file(file, 9999), FileError);
     EXPECT_THROW(read_file("/dev/zero", 1 << 20), FileError);
+}
+
+TEST(ReadFile, OneThatEverybodyMayChangeIsNotTrusted) {
+    const test::TempDir dir;
+    const fs::path file = dir.write("f", "text");
+    fs::permissions(file, fs::perms(0664));
+    EXPECT_EQ(read_trusted_file(file, 10), "text");
+    EXPECT_THROW(read_trusted_file(file, 3), FileError);
+    EXPECT_EQ(read_trusted_file(dir / "none", 10), std::nullopt);
+    fs::permissions(file, fs::perms(0666));
+    try {
+        read_trusted_file(file, 10);
+        ADD_FAILURE() << "it was read";
+    } catch (const FileError& e) {
+        EXPECT_THAT(e.what(), testing::HasSubstr("chmod o-w " + file.string()));
+    }
 }
 
 TEST(WriteFile, ReplacesAtOnceWithTheModeAskedFor) {

@@ -118,6 +118,19 @@ TEST_F(Permissions, WhatOthersCanChangeIsFoundWithTheCommandThatMendsIt) {
                                                  "bin/start can be changed by everybody | chmod go-w bin/start"));
 }
 
+/// Daemons write them with group rights, as upstream's do: what everybody may write they refuse.
+TEST_F(Permissions, FilesThatSteerDaemonsAreLookedAt) {
+    for (const char* name : {"hr_info.txt", "size_census_app", "run_state_host.xml", "notes.txt"}) {
+        dir.write(name, "x");
+        set(name, 0664);
+    }
+    EXPECT_THAT(findings(), testing::IsEmpty());
+    for (const char* name : {"hr_info.txt", "size_census_app", "run_state_host.xml", "notes.txt"}) set(name, 0666);
+    EXPECT_THAT(findings(),
+                testing::ElementsAre(HasSubstr("hr_info.txt can be changed by everybody | chmod go-w hr_info.txt"),
+                                     HasSubstr("run_state_host.xml"), HasSubstr("size_census_app")));
+}
+
 TEST_F(Permissions, SecretsThatOthersReadAreFound) {
     set("config.xml", 0644);
     set("keys/code_sign_private", 0640);
