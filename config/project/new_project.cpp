@@ -178,6 +178,9 @@ TemplateValues values_of(const NewProject& project) {
         {"DB_HOST", project.db_host},
         {"DB_USER", project.db_user},
         {"DB_PASSWD", project.db_passwd},
+        {"RAW_DB_SSL_CA", project.db_ssl_ca.empty()
+                              ? ""
+                              : fmt::format("    <db_ssl_ca>{}</db_ssl_ca>\n", xml_escape(project.db_ssl_ca))},
         {"SHMEM_KEY", fmt::format("0x{:08x}", project.shmem_key)},
         {"COMPAT_LEVEL", std::to_string(project.compat_level)},
         {"NO_CERTIFICATES", project.upload_certificates ? "0" : "1"},

@@ -13,6 +13,7 @@ struct NewProject {
     std::string host;      ///< short host name
     std::string db_name, db_user, db_passwd, db_host;
     std::string db_socket;           ///< empty: the default one
+    std::string db_ssl_ca;           ///< empty: a connection over TCP is not encrypted
     std::string web_user;            ///< who Apache runs as; empty: not known
     std::string owner;               ///< "USER GROUP" who own the project's files, for logrotate
     std::string user;                ///< who runs the project; empty: whoever runs make_project

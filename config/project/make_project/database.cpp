@@ -14,6 +14,7 @@ namespace {
 DbSettings admin_settings(const NewProject& project, const DatabaseOptions& options) {
     DbSettings settings;
     settings.host = project.db_host;
+    settings.ssl_ca = project.db_ssl_ca;
     const bool admin = !options.admin_user.empty();
     settings.user = admin ? options.admin_user : project.db_user;
     settings.password = admin ? options.admin_passwd : project.db_passwd;
@@ -38,6 +39,7 @@ ProjectDatabase::~ProjectDatabase() {
 DbSettings ProjectDatabase::account() const {
     DbSettings settings;
     settings.host = project_.db_host;
+    settings.ssl_ca = project_.db_ssl_ca;
     settings.name = project_.db_name;
     settings.user = project_.db_user;
     settings.password = project_.db_passwd;

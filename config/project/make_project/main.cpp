@@ -80,6 +80,10 @@ void add_options(CommandLine& line, Arguments& arguments, std::vector<std::strin
     line.option("--db_host", project.db_host, "Its host, HOST or HOST:PORT (default: this one, by its socket).",
                 "HOST");
     line.option("--db_socket", project.db_socket, "Its socket, if not the usual one.", "PATH");
+    line.option("--db_ssl_ca", project.db_ssl_ca,
+                "PEM file of whoever signed its certificate: the connection to --db_host is encrypted, now and by "
+                "<db_ssl_ca> in config.xml.",
+                "FILE");
     line.option("--db_user", project.db_user, "Its user (default: you).", "NAME");
     line.option("--db_passwd", project.db_passwd,
                 "That user's password; everybody on this machine can read it while this program runs.", "TEXT");
@@ -156,6 +160,7 @@ void fill_in(Arguments& arguments, const std::vector<std::string>& names, const 
     project.upload_certificates = !arguments.no_certificates;
     project.shmem_key = 0x11110000u + static_cast<std::uint32_t>(make_system_rng()->below(0x10000));
     arguments.source.prefix = prefix.empty() ? own_prefix() : fs::absolute(prefix).lexically_normal();
+    if (!project.db_ssl_ca.empty()) project.db_ssl_ca = fs::absolute(project.db_ssl_ca).lexically_normal();
     if (!project.db_socket.empty()) ::setenv("MYSQL_UNIX_PORT", project.db_socket.c_str(), 1);
 }
 

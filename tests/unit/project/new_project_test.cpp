@@ -41,6 +41,13 @@ std::string text_of(const NewProject& project, const std::string& name) {
     return "";
 }
 
+TEST(NewProjectFiles, TheDatabasesAuthorityIsNamedIfThereIsOne) {
+    NewProject project = a_project();
+    EXPECT_EQ(text_of(project, "config.xml").find("db_ssl_ca"), std::string::npos);
+    project.db_ssl_ca = "/etc/a&b.pem";
+    EXPECT_EQ(parse_config(text_of(project, "config.xml"), "config.xml").config.db_ssl_ca, "/etc/a&b.pem");
+}
+
 TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     NewProject project = a_project();
     project.daemons = {"bin/validator --app a & b"};
