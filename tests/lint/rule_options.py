@@ -64,6 +64,50 @@ class Reading:
                              and path.startswith(tuple(FOLDERS[program])))
 
 
+WITNESSES = "tests/lint/option_witnesses.txt"
+IN_TABLES = ["tests/unit/handle/options_at_levels_test.cpp", "tests/unit/handle/debug_flags_test.cpp"]
+UPSTREAMS = {"php", "db_dump", "file_deleter", "antique_file_deleter"}
+
+
+def witness_problem(tree, sources, option, path, test):
+    """Empty if the test is there, and it or a file beside it sets the option."""
+    if not tree.exists(path):
+        return f"there is no {path}"
+    suite, _, name = test.partition(".")
+    if not re.search(rf"TEST(?:_[FP])?\(\s*{suite},\s*{name}\s*\)", tree.text(path)):
+        return f"there is no {test} in {path}"
+    folder = path.rpartition("/")[0]
+    beside = (p for p in sources if p.rpartition("/")[0] == folder)
+    if not any(re.search(rf"\b{option}\b", tree.text(p)) for p in beside):
+        return f"nothing in {folder} sets {option}"
+    return ""
+
+
+def check_witnesses(tree, text):
+    """Each option is set somewhere to see that it has an effect."""
+    if not tree.exists(WITNESSES):
+        return []
+    findings, listed, sources = [], set(), tree.sources()
+    for number, line in enumerate(tree.text(WITNESSES).splitlines(), 1):
+        words = line.split()
+        if not words or line.startswith("#"):
+            continue
+        problem = witness_problem(tree, sources, *words) if len(words) == 3 else "a line is OPTION FILE SUITE.TEST"
+        if problem:
+            findings.append(Finding(WITNESSES, number, problem))
+        listed.add(words[0])
+    in_tables = set()
+    for path in filter(tree.exists, IN_TABLES):
+        in_tables |= set(re.findall(r'\{"(\w+)",', tree.text(path)))
+    for row in ROW.finditer(text):
+        name, readers, doc = row.group(1), {r.strip() for r in row.group(2).split(",")}, row.group(3)
+        if NO_EFFECT in doc or readers <= UPSTREAMS or name in in_tables or name in listed:
+            continue
+        findings.append(Finding(TABLE, line_of(text, row.start()), f"no test shows that {name} has an effect: a witness in "
+                                f"{IN_TABLES[0]}, or a line in {WITNESSES}"))
+    return findings
+
+
 def check(tree):
     if not tree.exists(TABLE):
         return []
@@ -82,4 +126,4 @@ def check(tree):
             findings.append(Finding(TABLE, line, f"{name} is read, but its row names none of our programs"))
         if ours and NO_EFFECT in doc:
             findings.append(Finding(TABLE, line, f'{name} has readers, but its sentence says "{NO_EFFECT}"'))
-    return findings
+    return findings + check_witnesses(tree, text)

@@ -73,6 +73,19 @@ class Options(RuleTest):
                           "names none of our programs")
 
 
+    def test_an_option_without_a_witness(self):
+        read = {**self.table("cgi"), "sched/a.cpp": "f(config.speed);\n"}
+        witnesses, path = "tests/lint/option_witnesses.txt", "tests/unit/a/a_test.cpp"
+        self.assert_found(rule_options.check, {**read, witnesses: "# none\n"}, "no test shows that speed")
+        listed = {**read, witnesses: f"speed {path} Suite.Case\n"}
+        self.assert_found(rule_options.check, listed, f"there is no {path}")
+        self.assert_found(rule_options.check, {**listed, path: "TEST(Suite, Other) { speed; }\n"}, "no Suite.Case")
+        self.assert_found(rule_options.check, {**listed, path: "TEST(Suite, Case) {}\n"}, "sets speed")
+        self.assert_clean(rule_options.check, {**listed, path: 'TEST_F(Suite, Case) { "<speed>"; }\n'})
+        self.assert_clean(rule_options.check, {**read, witnesses: "",
+                                               "tests/unit/handle/debug_flags_test.cpp": '{"speed", "[x]"},\n'})
+
+
 class Layers(RuleTest):
     def include(self, path, included, *others):
         files = {path: f'#include "{included}"\n'}

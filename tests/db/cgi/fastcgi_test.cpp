@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include <csignal>
+
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "tests/support/fastcgi_client.h"
@@ -42,10 +46,7 @@ class FastCgi : public ::testing::Test {
     SchedulerWorld world;
     Id host_ = world.add_host();
 
-  private:
     FastcgiSocket socket_;
-
-  protected:
     Subprocess program_;
 };
 
@@ -87,6 +88,22 @@ TEST_F(FastCgi, ConfigurationIsReadAgainAndAWrongOneIsNot) {
     EXPECT_TRUE(post(of_host(6)).has("maintenance"));
     fs::remove(world.folder() / "stop_sched");
     EXPECT_TRUE(post(of_host(7)).has("<userid>1</userid>"));
+}
+
+TEST_F(FastCgi, OnlyATrustedProxySpeaksForOthers) {
+    world.start_feeder(10);
+    const auto logged = [&](int seqno) {
+        const std::string body = of_host(seqno).text();
+        socket_.request({{"REMOTE_ADDR", "10.9.9.9"},
+                         {"HTTP_X_FORWARDED_FOR", fmt::format("192.0.2.{}", seqno)},
+                         {"REQUEST_METHOD", "POST"},
+                         {"CONTENT_LENGTH", std::to_string(body.size())}},
+                        body);
+        return world.log().find(fmt::format("[IP 192.0.2.{}]", seqno)) != std::string::npos;
+    };
+    EXPECT_FALSE(logged(1));
+    world.config("<trusted_proxy>10.9.0.0/16</trusted_proxy>");
+    EXPECT_TRUE(logged(2)) << world.log();
 }
 
 TEST_F(FastCgi, VariantsAndOldKeysAreReadAgain) {

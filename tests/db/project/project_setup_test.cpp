@@ -252,6 +252,17 @@ class AppVersions : public ProjectSetup {
     void lay_out(const std::string& name, const std::string& text) { dir_.write("tiles/apps/render/" + name, text); }
 };
 
+TEST_F(AppVersions, MayStandInAnotherFolder) {
+    dir_.write("elsewhere/render/1.0/x86_64-pc-linux-gnu/render_1.0", "program");
+    EXPECT_THAT(in_project({"update_versions", "--noconfirm"}).out, Not(HasSubstr("1 app version(s) added")));
+    std::string config = text_of(root_ / "config.xml");
+    const std::string old = (root_ / "apps").string() + "</app_dir>";
+    ASSERT_NE(config.find(old), std::string::npos);
+    config.replace(config.find(old), old.size(), (dir_ / "elsewhere").string() + "</app_dir>");
+    std::ofstream(root_ / "config.xml") << config;
+    EXPECT_THAT(in_project({"update_versions", "--noconfirm"}).out, HasSubstr("1 app version(s) added"));
+}
+
 TEST_F(AppVersions, AreSignedCopiedAndAddedOnce) {
     lay_out("1.0/x86_64-pc-linux-gnu/render_1.0", "program API_VERSION_7.20.5 end");
     lay_out("1.0/x86_64-pc-linux-gnu__mt/render_1.0_mt", "parallel");

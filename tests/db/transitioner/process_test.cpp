@@ -103,6 +103,39 @@ TEST_F(Process, TwoWithModShareTheWork) {
     expect_each_made_once(1000, 1);
 }
 
+TEST_F(Process, OptionsOfPriorityAndDeletionHaveAnEffect) {
+    const std::string no_key = "<dont_generate_upload_certificates>1</dont_generate_upload_certificates>";
+    add_workunits(2, 1);
+    ASSERT_EQ(transitioner({"--one_pass"}).status, 0);
+    const auto replacement_after = [&](int outcome, const std::string& option) {
+        db.execute(Sql("update result set server_state=5, outcome=") << outcome << ", received_time=1");
+        db.execute(Sql("update workunit set transition_time=1"));
+        configure(no_key + option);
+        EXPECT_EQ(transitioner({"--one_pass"}).status, 0);
+        return number("select max(priority) from result where server_state=2");
+    };
+    constexpr int kClientError = 3, kNoReply = 4;
+    EXPECT_EQ(replacement_after(kNoReply, ""), 0);
+    EXPECT_EQ(replacement_after(kClientError, "<reliable_priority_on_over>7</reliable_priority_on_over>"), 7);
+    db.execute(Sql("delete from result where outcome=") << kClientError);
+    EXPECT_EQ(replacement_after(kNoReply,
+                                "<reliable_priority_on_over_except_error>5</reliable_priority_on_over_except_error>"),
+              5);
+    db.execute(
+        Sql("update result set server_state=5, outcome=1, validate_state=1, received_time=unix_timestamp()-7200"));
+    db.execute(
+        Sql("update workunit w set assimilate_state=2, transition_time=1, canonical_resultid="
+            "(select max(id) from result r where r.workunitid=w.id)"));
+    const auto deletable_after = [&](const std::string& hours) {
+        configure(no_key + "<delete_delay_hours>" + hours + "</delete_delay_hours>");
+        db.execute(Sql("update workunit set transition_time=1"));
+        EXPECT_EQ(transitioner({"--one_pass"}).status, 0);
+        return number("select count(*) from workunit where file_delete_state=1");
+    };
+    EXPECT_EQ(deletable_after("3"), 0);
+    EXPECT_EQ(deletable_after("1"), 2);
+}
+
 TEST_F(Process, OneWorkunitOnly) {
     add_workunits(3, 1);
     db.execute(Sql("update workunit set transition_time=2147483647"));

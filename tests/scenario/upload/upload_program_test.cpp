@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -321,6 +322,30 @@ TEST_F(Project, FastCgi) {
     const auto result = program.wait(10);
     ASSERT_TRUE(result);
     EXPECT_EQ(result->status, 0);
+}
+
+TEST_F(Project, OptionsOfFilesAndLogHaveAnEffect) {
+    const auto mode = [&](const std::string& name) {
+        struct stat s {};
+        return ::stat(stored(name).c_str(), &s) == 0 ? s.st_mode & 0777 : 0;
+    };
+    write_config("<fuh_set_initial_permission>0640</fuh_set_initial_permission><fuh_debug_level>1</fuh_debug_level>");
+    post(head("partial", 10) + "abc");
+    EXPECT_EQ(mode("partial"), 0640u);
+    EXPECT_EQ(log().find("Starting upload"), std::string::npos);
+    write_config("<fuh_set_completed_permission>0400</fuh_set_completed_permission>");
+    EXPECT_EQ(post(head("whole", 3) + "abc").out, kSuccess);
+    EXPECT_EQ(mode("whole"), 0400u);
+    EXPECT_THAT(log(), HasSubstr("Starting upload of whole"));
+    for (const char* level : {"0", "1"}) {
+        write_config("<compat_level>" + std::string(level) + "</compat_level>");
+        const std::string name = std::string("hidden_at_") + level;
+        post(head(name, 10) + "abc");
+        EXPECT_EQ(mode(name) == 0, level == std::string("1")) << "<hide_incomplete_uploads>";
+        EXPECT_THAT(post(size_query(name)).out, HasSubstr("<file_size>3</file_size>"));
+        EXPECT_EQ(post(head(name, 10, 3) + "defghij").out, kSuccess);
+        EXPECT_EQ(read_file(stored(name)), "abcdefghij");
+    }
 }
 
 }  // namespace

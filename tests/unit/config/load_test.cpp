@@ -320,6 +320,17 @@ TEST(Load, ReplicaDefaultsToTheDatabase) {
     EXPECT_FALSE(db_settings(config).read_uncommitted);
 }
 
+TEST(Load, AReplicaMayHaveItsOwnNameAndAccount) {
+    const DbSettings replica =
+        replica_db_settings(parse("<db_name>d</db_name><db_user>u</db_user><db_passwd>p</db_passwd>"
+                                  "<replica_db_name>copy</replica_db_name><replica_db_user>reader</replica_db_user>"
+                                  "<replica_db_passwd>word</replica_db_passwd>")
+                                .config);
+    EXPECT_EQ(replica.name, "copy");
+    EXPECT_EQ(replica.user, "reader");
+    EXPECT_EQ(replica.password, "word");
+}
+
 TEST(Load, OwnHostNameMeansTheSocket) {
     char name[256] = {};
     ASSERT_EQ(gethostname(name, sizeof name - 1), 0);

@@ -1,12 +1,13 @@
-// An option that is given works at both levels: of each option that decides something and has two defaults, two values
-// are tried at level 0 and at level 1, and what can be observed must differ. (That every option is loaded at both
-// levels: config_test, OptionTable.)
+// An option that is given works at both levels: two values are tried at level 0 and at level 1, and what can be
+// observed must differ. Each option that has two defaults is here; where others are shown to have an effect says
+// tests/lint/option_witnesses.txt. (That every option is loaded at both levels: config_test, OptionTable.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "config/option_table.h"
+#include "sluice/base/log.h"
 #include "tests/support/match_world.h"
 #include "tests/support/rpc_world.h"
 
@@ -118,6 +119,78 @@ std::string soon_again(RpcWorld& w) {
     return names(w.send(asking(host, 1)));
 }
 
+std::string flag_of_reply(RpcWorld& w) {
+    return w.send(asking(w.add_host(), 0)).has("<verify_files_on_app_start/>") ? "told" : "";
+}
+
+std::string time_to_report(RpcWorld& w) {
+    const Id job = w.add_job();
+    w.send(asking(w.add_host(), 1));
+    return std::to_string(w.db.results.at(job).report_deadline);
+}
+
+/// With nothing in the array.
+std::string database_asked(RpcWorld& w) {
+    const Id host = w.add_host();
+    const auto before = w.db.verbs;
+    w.send(asking(host, 1));
+    return w.db.verbs > before ? "asked" : "not asked";
+}
+
+std::string acknowledged(RpcWorld& w) {
+    const Id host = w.add_host();
+    RequestText r = asking(host, 0);
+    for (int i = 0; i < 3; ++i) r.reported.push_back(w.add_in_progress(host).name);
+    return std::to_string(w.send(r).count("<result_ack>"));
+}
+
+std::string fits_on_disk(RpcWorld& w) {
+    w.add_job();
+    return names(w.send(asking(w.add_host(), 1)));
+}
+
+std::string log_of(RpcWorld& w) {
+    w.add_job();
+    log_start_copy();
+    w.send(asking(w.add_host(), 1));
+    return log_take_copy().find("Not using old scheduling") == std::string::npos ? "old" : "new";
+}
+
+/// URLs of the input file of a job; the project has three mirrors.
+std::string urls(RpcWorld& w) {
+    w.files().write("download_servers", "0 http://m1/\n36000 http://m2/\n39600 http://m3/\n");
+    w.reload_files();
+    w.add_job();
+    const ReplyText reply = w.send(asking(w.add_host(), 1));
+    std::string all;
+    for (const char* mirror : {"http://m1/", "http://m2/", "http://m3/"}) all += reply.has(mirror) ? "1" : "0";
+    return all;
+}
+
+std::string amd_k6(RpcWorld& w) {
+    w.add_job();
+    const Id host = w.add_host();
+    RequestText request = asking(host, 1);
+    std::string text = request.text();
+    const auto put = [&](const std::string& old, const std::string& value) {
+        const auto at = text.find(old);
+        EXPECT_NE(at, std::string::npos) << old;
+        text.replace(at, old.size(), value);
+    };
+    put("GenuineIntel", "AuthenticAMD");
+    put("<p_model>Xeon", "<p_model>AMD-K6(tm) 3D processor [Family 5 Model 8 Stepping 0]");
+    return names(w.send(text));
+}
+
+/// The same machine by its description, twice without its host id.
+std::string found_again(RpcWorld& w) {
+    RequestText r;
+    w.send(r);
+    r.cpid = "another";
+    w.send(r);
+    return std::to_string(w.db.hosts.size());
+}
+
 const std::map<std::string, Witness, std::less<>>& witnesses() {
     static const std::map<std::string, Witness, std::less<>> all{
         {"shmem_work_items", {"30", "40", [](RpcWorld& w) { return std::to_string(w.config.shmem_work_items); }}},
@@ -140,6 +213,22 @@ const std::map<std::string, Witness, std::less<>>& witnesses() {
         {"mm_min_slots", {"0", "1", which}},
         {"mm_max_slots", {"0", "1", which, "<mm_min_slots>0</mm_min_slots>"}},
         {"mm_max_locked", {"0", "1", locked}},
+        {"verify_files_on_app_start", {"0", "1", flag_of_reply}},
+        {"report_grace_period", {"0", "100", time_to_report}},
+        {"grace_period_hours", {"0", "100", time_to_report}},
+        {"enable_vda", {"0", "1", database_asked, "<nowork_skip>1</nowork_skip>"}},
+        {"msg_to_host", {"0", "1", database_asked, "<nowork_skip>1</nowork_skip>"}},
+        {"nowork_skip", {"0", "1", database_asked}},
+        {"max_results_accepted", {"2", "3", acknowledged}},
+        {"report_max", {"2", "3", acknowledged}},
+        {"default_disk_min_free_gb", {"1", "100000", fits_on_disk}},
+        {"dont_send_jobs", {"0", "1", fits_on_disk}},
+        {"sched_old", {"0", "1", log_of, "<debug_send>1</debug_send>"}},
+        {"replace_download_url_by_timezone", {"http://127.0.0.1/", "http://elsewhere/", urls}},
+        {"max_download_urls_per_file",
+         {"1", "2", urls, "<replace_download_url_by_timezone>http://127.0.0.1/</replace_download_url_by_timezone>"}},
+        {"no_amd_k6", {"0", "1", amd_k6}},
+        {"dont_search_host_for_user", {"1", "2", found_again}},
         {"score_weights",
          {"<result_priority>5</result_priority>", "<result_priority>-5</result_priority>", which,
           "<mm_min_slots>0</mm_min_slots>"}},
