@@ -115,6 +115,21 @@ function(sluice_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENV}")
 endfunction()
 
+# sluice_bench(NAME SOURCES ... LIBS ... [INSTANT arguments]): a program to be measured with by hand. So that it still works when it
+# is needed, every run of the tests builds it and, if arguments for that are given, runs it for an instant (ctest label bench); what
+# it prints then is no measurement.
+function(sluice_bench name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS;INSTANT" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS} sluice_test_paths)
+  target_precompile_headers(${name} REUSE_FROM sluice_pch)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(A_INSTANT)
+    add_test(NAME ${name}_works COMMAND ${name} ${A_INSTANT})
+    set_tests_properties(${name}_works PROPERTIES LABELS bench TIMEOUT 300)
+  endif()
+endfunction()
+
 # sluice_fuzz(NAME [MUTATIONS n] SOURCES ... LIBS ... CORPUS folders): NAME_replay runs every input of CORPUS once, and n random
 # neighbours of each, with any compiler (ctest label fuzz); with SLUICE_FUZZ, NAME is the libFuzzer program (by hand:
 # cmake --preset fuzz, then build/fuzz/tests/NAME -max_total_time=60 CORPUS). SOURCES define LLVMFuzzerTestOneInput.

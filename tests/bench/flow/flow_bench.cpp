@@ -11,8 +11,8 @@
 #include "sluice/shmem/scheduler_array.h"
 #include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
-#include "tests/support/private_mariadb.h"
 #include "tests/support/subprocess.h"
+#include "tests/support/syncing_mariadb.h"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -29,14 +29,18 @@ Scale scaled(double s) {
     return {of(1000), 800, of(100000), of(100000), of(100000), of(100000), of(10000)};
 }
 
+MariaDbOptions server_options(const Scale& scale) {
+    MariaDbOptions options = syncing_mariadb(scale.batches < 100 ? 64 : 2048);
+    options.more.insert(options.more.end(), {"--max-heap-table-size=1G", "--tmp-table-size=1G"});
+    return options;
+}
+
 class Bench {
   public:
     Bench(const Scale& scale, std::string bin)
         : scale_(scale),
           bin_(std::move(bin)),
-          server_({.flush_log_at_trx_commit = 1,
-                   .more = {"--innodb-buffer-pool-size=2G", "--innodb-log-file-size=512M", "--max-heap-table-size=1G",
-                            "--tmp-table-size=1G"}}),
+          server_(server_options(scale)),
           db_(server_.create_project_database("flow")) {
         config(0);
         project_.write(

@@ -1,15 +1,15 @@
 // How fast the transitioner makes the results of new workunits: `transitioner --one_pass` on a MariaDB of its own that
-// keeps what it commits (innodb_flush_log_at_trx_commit=1). Prints workunits per second, CPU time and peak memory.
+// syncs what it commits. Prints workunits per second, the transitioner's own CPU time (user and system; neither the
+// server's nor that of anything else that this program runs), statements and peak memory.
 #include <fmt/core.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
-#include <chrono>
 #include <cstdlib>
 
+#include "tests/bench/flow/measured_run.h"
 #include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
-#include "tests/support/private_mariadb.h"
+#include "tests/support/syncing_mariadb.h"
+#include "tests/support/temp_dir.h"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -33,9 +33,7 @@ void add_workunits(Database& db, int n) {
 int main(int argc, char** argv) {
     sluice::test::leave_root(argv);
     const int n = argc > 1 ? std::atoi(argv[1]) : 100000;
-    PrivateMariaDb server(
-        {.flush_log_at_trx_commit = 1,
-         .more = {"--innodb-flush-method=O_DIRECT", "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=256M"}});
+    PrivateMariaDb server(syncing_mariadb(n < 10000 ? 64 : 1024));
     Database db(server.create_project_database("bench"));
     TempDir project;
     project.write("config.xml",
@@ -48,19 +46,16 @@ int main(int argc, char** argv) {
         "    <max_nbytes>5000000</max_nbytes>\n    <url><UPLOAD_URL/></url>\n</file_info>\n<result>\n    <file_ref>\n"
         "        <file_name><OUTFILE_0/></file_name>\n        <open_name>out</open_name>\n    </file_ref>\n</result>\n");
     add_workunits(db, n);
-    const auto start = std::chrono::steady_clock::now();
-    const RunResult result = run({sluice::test::binary_dir().append("/bin/transitioner"), "--one_pass"},
-                                 {.env = {{"BOINC_PROJECT_DIR", project.path().string()}}}, 600);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    rusage used{};
-    getrusage(RUSAGE_CHILDREN, &used);
+    const std::string log = (project / "log").string();
+    const Cost cost = measured_run(db, project.path().string(),
+                                   {sluice::test::binary_dir() + "/bin/transitioner", "--one_pass"}, log);
     const std::int64_t made = number_of(db, Sql("select count(*) from result"));
-    fmt::print("{} workunits, {} results in {:.2f} s: {:.0f}/s; transitioner {:.2f} s CPU, {} MB peak\n", n, made,
-               seconds, n / seconds,
-               static_cast<double>(used.ru_utime.tv_sec) + static_cast<double>(used.ru_utime.tv_usec) / 1e6,
-               used.ru_maxrss / 1024);
-    if (result.status != 0 || made != n) {
-        fmt::print("FAILED: status {}\n{}", result.status, result.err);
+    fmt::print(
+        "{} workunits, {} results in {:.2f} s: {:.0f}/s; the transitioner itself {:.2f} s CPU ({:.0f} us a workunit), {} "
+        "statements, {} MB peak\n",
+        n, made, cost.seconds, n / cost.seconds, cost.cpu, 1e6 * cost.cpu / n, cost.statements, cost.peak_mb);
+    if (cost.status != 0 || made != n) {
+        fmt::print("FAILED: status {}\n{}\n", cost.status, cost.last_line);
         return 1;
     }
     return 0;
