@@ -1,6 +1,8 @@
 // Targeted and broadcast jobs of one host.
 #include "sluice/db/assignment_store.h"
 
+#include <utility>
+
 #include "rpc_store_factories.h"
 #include "workunit_columns.h"
 
@@ -76,13 +78,13 @@ class MysqlAssignmentStore final : public AssignmentStore {
                 << r.teamid << "," << r.priority << ",0," << r.flops_estimate << "," << r.app_version_id << ",0,"
                 << r.size_class << ",0,0,0)";
         }
-        db_.execute(sql);
+        db_.enqueue(std::move(sql));
     }
 
     void remove(std::span<const Id> assignments) override {
         if (assignments.empty()) return;
         Sql sql("DELETE FROM assignment WHERE id IN (");
-        db_.execute(sql.ids(assignments) << ")");
+        db_.enqueue(sql.ids(assignments) << ")");
     }
 
   private:

@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "errors.h"
 #include "rows_impl.h"
@@ -46,6 +49,17 @@ void log_statement(const std::string& text) {
     log_debug("query: {}{}", shown, text.size() > kMost ? " ..." : "");
 }
 
+/// What MariaDB does with one statement of ours after another, for one answer: an error ends it, the transaction stays
+/// open. Its counts can't be told apart, so that the last one is judged by the server.
+Sql packet_of(std::span<const Sql> statements, std::int64_t least) {
+    Sql packet("BEGIN NOT ATOMIC ");
+    for (const Sql& sql : statements) packet << sql << ";";
+    if (least > 0)
+        packet << "IF ROW_COUNT()<" << least << " THEN SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO=" << kFewerRows
+               << ",MESSAGE_TEXT='fewer rows than expected';END IF;";
+    return packet << "END";
+}
+
 }  // namespace
 
 struct Database::Impl {
@@ -58,6 +72,8 @@ struct Database::Impl {
     std::uint64_t statements = 0, commits = 0;
     Id last_insert_id = 0;
     bool in_transaction = false;
+    bool opened = false;       ///< the server knows of the transaction
+    std::vector<Sql> waiting;  ///< of the transaction, not sent yet; the first one may be its START TRANSACTION
     bool streaming = false;
 
     void connect();
@@ -72,6 +88,12 @@ struct Database::Impl {
     template <typename Ask>
     auto repeated_if_lost(Ask ask) -> decltype(ask());
     std::int64_t execute(const Sql& sql);
+    bool execute_with_waiting(const Sql& sql, std::int64_t least);
+    void send_waiting();
+    bool send_packet(const Sql& packet);
+    bool in_one_packet(std::span<const Sql> writes) const;
+    void begin();
+    void end() noexcept;
     void roll_back() noexcept;
     bool find_out(const std::function<bool()>& took_place, std::uint64_t old_session);
     void end_session(std::uint64_t number) noexcept;
@@ -128,8 +150,9 @@ void Database::Impl::connect_to(sql::ConnectOptionsMap& options) {
 template <typename Send>
 auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
     if (streaming) throw std::logic_error("a statement was sent from within query_streaming()");
-    if (in_transaction && !connection)
+    if (opened && !connection)
         throw DbError(DbError::Kind::kLost, 2013, "the connection broke earlier in this transaction");
+    opened = in_transaction;  // if there is no connection, nothing of the transaction is done outside it
     connect();
     log_statement(sql.str());
     try {
@@ -144,11 +167,12 @@ auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
 
 template <typename Ask>
 auto Database::Impl::repeated_if_lost(Ask ask) -> decltype(ask()) {
-    const bool may_repeat = !in_transaction && connection != nullptr;
+    const bool may_repeat = !opened && connection != nullptr;
     try {
         return ask();
     } catch (const DbError& lost) {
         if (lost.kind() != DbError::Kind::kLost || !may_repeat) throw;
+        opened = false;  // and rolled back
         try {
             return ask();
         } catch (const DbError& again) {
@@ -167,13 +191,71 @@ std::int64_t Database::Impl::execute(const Sql& sql) {
     });
 }
 
-void Database::Impl::roll_back() noexcept {
+/// False: the last statement of it found fewer rows than it should.
+bool Database::Impl::send_packet(const Sql& packet) {
     try {
-        if (connection && in_transaction) execute(Sql("ROLLBACK"));
+        repeated_if_lost([&] { return guarded(packet, [&] { return new_statement()->executeUpdate(packet.str()); }); });
+        return true;
+    } catch (const DbError& e) {
+        if (e.code() != kFewerRows) throw;
+        return false;
+    }
+}
+
+/// Nobody asks for the counts of what waits.
+void Database::Impl::send_waiting() {
+    if (waiting.empty()) return;
+    if (!opened) connect();
+    const std::vector<Sql> writes = std::exchange(waiting, {});
+    if (writes.size() > 1 && in_one_packet(writes)) {
+        send_packet(packet_of(writes, 0));
+        return;
+    }
+    for (const Sql& sql : writes) repeated_if_lost([&] { return execute(sql); });
+}
+
+bool Database::Impl::execute_with_waiting(const Sql& sql, std::int64_t least) {
+    if (!waiting.empty()) {
+        if (!opened) connect();
+        std::vector<Sql> writes = waiting;
+        writes.push_back(sql);
+        if (in_one_packet(writes)) {
+            waiting.clear();
+            return send_packet(packet_of(writes, least));
+        }
+        send_waiting();
+    }
+    return execute(sql) >= least;
+}
+
+/// MySQL has no such blocks. A text of megabytes would be copied once more, by both sides.
+bool Database::Impl::in_one_packet(std::span<const Sql> writes) const {
+    constexpr std::size_t kMost = Database::kBulkBytes / 2;
+    std::size_t bytes = 0;
+    for (const Sql& sql : writes) bytes += sql.size();
+    return bytes <= kMost && native_is_mariadb(handle);
+}
+
+/// START TRANSACTION waits for the first statement.
+void Database::Impl::begin() {
+    waiting.assign(1, Sql("START TRANSACTION"));
+    opened = false;
+    in_transaction = true;
+}
+
+void Database::Impl::end() noexcept {
+    waiting.clear();
+    in_transaction = opened = false;
+}
+
+void Database::Impl::roll_back() noexcept {
+    waiting.clear();
+    try {
+        if (connection && opened) execute(Sql("ROLLBACK"));
     } catch (const std::exception&) {
         disconnect();  // the server rolls back when the connection ends
     }
-    in_transaction = false;
+    end();
 }
 
 bool Database::Impl::worth_repeating(const DbError& e) const {
@@ -215,6 +297,7 @@ void Database::disconnect() { impl_->disconnect(); }
 bool Database::connected() const { return impl_->connection != nullptr; }
 
 Rows Database::query(const Sql& sql) {
+    impl_->send_waiting();
     return impl_->repeated_if_lost([&] {
         return impl_->guarded(sql, [&] {
             auto rows = std::make_unique<Rows::Impl>();
@@ -226,6 +309,7 @@ Rows Database::query(const Sql& sql) {
 }
 
 void Database::query_streaming(const Sql& sql, const std::function<void(const Rows&)>& row) {
+    impl_->send_waiting();
     bool any = false;  // once a row was handed over, a repetition would hand it over twice
     const auto ask = [&] {
         impl_->guarded(sql, [&] {
@@ -252,9 +336,23 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
 }
 
 std::int64_t Database::execute(const Sql& sql) {
+    impl_->send_waiting();
     const std::int64_t matched = impl_->execute(sql);
     if (!impl_->in_transaction) ++impl_->commits;
     return matched;
+}
+
+bool Database::execute_matching(const Sql& sql, std::int64_t least) {
+    const bool enough = impl_->execute_with_waiting(sql, least);
+    if (!impl_->in_transaction) ++impl_->commits;
+    return enough;
+}
+
+void Database::enqueue(Sql sql) {
+    if (!impl_->in_transaction)
+        execute(sql);
+    else
+        impl_->waiting.push_back(std::move(sql));
 }
 
 Id Database::last_insert_id() const { return impl_->last_insert_id; }
@@ -264,12 +362,12 @@ void Database::transaction(const std::function<void()>& work, const std::functio
     for (int attempt = 1;; ++attempt) {
         bool committing = false;
         try {
-            impl_->repeated_if_lost([&] { return impl_->execute(Sql("START TRANSACTION")); });
-            impl_->in_transaction = true;
+            impl_->begin();
             work();
+            impl_->send_waiting();
             committing = true;
             impl_->execute(Sql("COMMIT"));
-            impl_->in_transaction = false;
+            impl_->end();
             ++impl_->commits;
             return;
         } catch (const DbError& e) {

@@ -23,6 +23,8 @@ std::string redacted(std::string_view statement);
 inline constexpr int kLockWaitTimeout = 1205;
 /// The server's code for a table that is not there. Tables of our own are made by the daemon that fills them.
 inline constexpr int kNoSuchTable = 1146;
+/// Ours: a block of statements (Database::execute_matching) found fewer rows than it should.
+inline constexpr int kFewerRows = 30001;
 inline constexpr int kNoSuchColumn = 1054, kDuplicateColumn = 1060;
 
 /// Where to connect to.

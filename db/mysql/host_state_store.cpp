@@ -3,6 +3,7 @@
 #include "sluice/db/host_state_store.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "errors.h"
@@ -29,7 +30,7 @@ class MysqlHostStateStore final : public HostStateStore {
         std::vector<VersionChange> sorted(changes.begin(), changes.end());  // every process locks in this order
         std::sort(sorted.begin(), sorted.end(),
                   [](const auto& a, const auto& b) { return a.generalized_id < b.generalized_id; });
-        db_.execute(upsert_statement(hostid, new_day, sorted));
+        db_.enqueue(upsert_statement(hostid, new_day, sorted));
     }
 
     void insert_messages(Id hostid, std::int64_t now, std::span<const MessageFromHost> messages) override {
@@ -42,7 +43,7 @@ class MysqlHostStateStore final : public HostStateStore {
                 sql << "(" << now << "," << hostid << "," << SqlText{m.variety} << ",0," << SqlText{m.xml, 4u << 20}
                     << ")";
             } while (++next < messages.size() && sql.size() < Database::kBulkBytes);
-            db_.execute(sql);
+            db_.enqueue(std::move(sql));
         }
     }
 
@@ -70,7 +71,7 @@ class MysqlHostStateStore final : public HostStateStore {
     void mark_delivered(std::span<const Id> messages) override {
         if (messages.empty()) return;
         Sql sql("UPDATE msg_to_host SET handled=1 WHERE id IN (");
-        db_.execute(sql.ids(messages) << ") AND handled=0");
+        db_.enqueue(sql.ids(messages) << ") AND handled=0");
     }
 
   private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "bulk.h"
 #include "rpc_store_factories.h"
@@ -181,7 +182,7 @@ void MysqlRpcResultStore::touch_workunits(std::span<const WorkunitTouch> touches
             break;
         }
     sql << " WHERE id IN (";
-    db_.execute(sql.ids(ids_of_jobs(sorted)) << ")");
+    db_.enqueue(sql.ids(ids_of_jobs(sorted)) << ")");
 }
 
 void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span<const ReportRow> some,
@@ -210,7 +211,7 @@ void MysqlRpcResultStore::store_some_reports(const ReportBatch& batch, std::span
         << ",server_state=" << ServerState::kOver << " WHERE id IN (";
     bulk::id_list(sql, some);
     sql << ") AND " << acceptable_report();
-    if (db_.execute(sql) == static_cast<I>(some.size())) return;
+    if (db_.execute_matching(sql, static_cast<I>(some.size()))) return;
     Sql written("server_state=");
     written << ServerState::kOver << " AND hostid=" << batch.hostid << " AND received_time=" << batch.now;
     const std::vector<ReportRow> list(some.begin(), some.end());
@@ -296,7 +297,7 @@ std::vector<Id> MysqlRpcResultStore::send(const SendBatch& batch) {
         bulk::by_id(sql, "r.id", sorted, [](W w) { return I{w.committed_version}; });
         sql << ")";
     }
-    if (db_.execute(sql) == static_cast<I>(sorted.size())) return {};
+    if (db_.execute_matching(sql, static_cast<I>(sorted.size()))) return {};
     Sql ours("server_state=");
     ours << ServerState::kInProgress << " AND hostid=" << batch.hostid << " AND sent_time=";
     bulk::by_id(ours, "id", sorted, sent_time);
@@ -311,7 +312,7 @@ void MysqlRpcResultStore::detach(Id hostid, std::int64_t now, std::span<const Id
     sql << ServerState::kOver << ",outcome=" << Outcome::kClientDetached << ",received_time=" << now
         << " WHERE id IN (";
     sql.ids(results) << ") AND server_state=" << ServerState::kInProgress << " AND hostid=" << hostid;
-    db_.execute(sql);
+    db_.enqueue(std::move(sql));
 }
 
 std::vector<LostJob> MysqlRpcResultStore::lost_jobs(std::span<const Id> results) {

@@ -64,6 +64,8 @@ std::int64_t native_insert_id(st_mysql* handle) {
     return handle == nullptr ? 0 : static_cast<std::int64_t>(mysql_insert_id(handle));
 }
 
+bool native_is_mariadb(st_mysql* handle) { return handle != nullptr && mariadb_connection(handle) != 0; }
+
 std::uint64_t native_session(st_mysql* handle) { return handle == nullptr ? 0 : mysql_thread_id(handle); }
 
 }  // namespace sluice

@@ -1,7 +1,7 @@
 #pragma once
 // Sets a new connection up with one statement. Connector/C++ 1.1 sends three of its own after the handshake
 // (autocommit, isolation level, a SHOW VARIABLES for metadata that Sluice never asks for). A CGI is a process per
-// request and an RPC has twelve statements in all, so they are withheld at the border to the client library: while
+// request and an RPC has six statements in all, so they are withheld at the border to the client library: while
 // a SessionSetup lives, the calls of this thread go through the functions that the linker puts in their place
 // (--wrap, db/CMakeLists.txt). tests/db/mysql checks with the server's own counters that it stays so.
 #include <cstdint>
@@ -41,6 +41,8 @@ class SessionSetup {
 
 /// The id of the row that the last INSERT on this connection made.
 std::int64_t native_insert_id(st_mysql* handle);
+/// Not MySQL, which has no blocks of statements outside stored programs.
+bool native_is_mariadb(st_mysql* handle);
 /// The server's number of this connection, as KILL takes it.
 std::uint64_t native_session(st_mysql* handle);
 

@@ -76,10 +76,18 @@ class Database {
     /// INSERT, UPDATE, DELETE …: the number of rows matched by WHERE (inserted, for INSERT). Throws DbError.
     /// Never repeated by itself: the caller knows whether that is safe.
     std::int64_t execute(const Sql& sql);
+    /// The same, and what enqueue() kept before it, in one statement to the server where that takes a block of them
+    /// (MariaDB): one round trip. False: WHERE matched fewer than `least` rows (it was done all the same). What came
+    /// first in a transaction is repeated once if the connection is lost: nothing of it is left then.
+    bool execute_matching(const Sql& sql, std::int64_t least);
+    /// A write of a transaction for whose count nobody asks: sent with the next statement, at the latest before COMMIT,
+    /// where its error goes up then. Outside a transaction: at once.
+    void enqueue(Sql sql);
     Id last_insert_id() const;
 
-    /// Runs `work` in one transaction: BEGIN … COMMIT; an exception rolls back and goes on up. On kRetry
-    /// (deadlock, lock wait) `work` is repeated, at most `attempts` times in all, with a short random wait.
+    /// Runs `work` in one transaction: BEGIN (with the first statement) … COMMIT; an exception rolls back and goes on
+    /// up. On kRetry (deadlock, lock wait) `work` is repeated, at most `attempts` times in all, with a short random
+    /// wait.
     ///
     /// A COMMIT whose answer is lost may have taken place. Then `took_place` is asked, outside the transaction and on a
     /// new connection: it reads, with FOR UPDATE (an attempt that still hangs holds its locks), something that only
