@@ -31,7 +31,7 @@ StoredHost MemoryAccountStore::stored(const Host& host) const {
     const std::int64_t* attempt = db_.host_attempts.get(host.id);
     return {host, attempt == nullptr ? std::nullopt : std::optional(*attempt)};
 }
-std::optional<HostAndAccount> MemoryAccountStore::host_and_account(Id hostid) {
+std::optional<HostAndAccount> MemoryAccountStore::host_and_account(Id hostid, bool) {
     db_.enter("accounts.host_and_account");
     const Host* host = db_.hosts.get(hostid);
     if (host == nullptr) return std::nullopt;

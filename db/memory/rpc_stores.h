@@ -52,7 +52,7 @@ class MemoryUnitOfWork final : public UnitOfWork {
 class MemoryAccountStore final : public AccountStore {
   public:
     explicit MemoryAccountStore(MemoryDb& db) : db_(db) {}
-    std::optional<HostAndAccount> host_and_account(Id hostid) override;
+    std::optional<HostAndAccount> host_and_account(Id hostid, bool with_versions) override;
     std::optional<Account> account_by_key(std::string_view authenticator) override;
     std::optional<Account> account_by_id(Id userid) override;
     KnownMachines known_machines(const MachineQuery& query) override;

@@ -12,6 +12,7 @@
 
 #include "errors.h"
 #include "host_columns.h"
+#include "host_versions_text.h"
 #include "rpc_store_factories.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"
@@ -86,15 +87,19 @@ class MysqlAccountStore final : public AccountStore {
   public:
     explicit MysqlAccountStore(Database& db) : db_(db) {}
 
-    std::optional<HostAndAccount> host_and_account(Id hostid) override {
-        Rows rows = query_hosts([&](SqlLiteral host_columns) {
+    std::optional<HostAndAccount> host_and_account(Id hostid, bool with_versions) override {
+        Rows rows = query_hosts([&](const HostSource& host) {
             Sql sql("SELECT ");
-            sql << host_columns << "," SLUICE_ACCOUNT_COLUMNS
-                << " FROM host h LEFT JOIN user u ON u.id=h.userid LEFT JOIN team t ON t.id=u.teamid WHERE h.id=";
+            sql << host.columns << "," SLUICE_ACCOUNT_COLUMNS;
+            if (with_versions) sql << "," SLUICE_VERSIONS_TEXT;
+            sql << " FROM " << host.table
+                << " LEFT JOIN user u ON u.id=h.userid LEFT JOIN team t ON t.id=u.teamid WHERE h.id=";
             return sql << hostid;
         });
         if (!rows.next()) return std::nullopt;
-        HostAndAccount found{read_host_and_attempt(rows, 0), std::nullopt};
+        HostAndAccount found{read_host_and_attempt(rows, 0), std::nullopt, std::nullopt};
+        if (with_versions)
+            found.versions = read_versions_text(hostid, rows.text(kHostColumns + kOwnColumns + kAccountColumns));
         Account account = read_account(rows, kHostColumns + kOwnColumns);
         if (account.user.id != 0) found.account = std::move(account);
         return found;
@@ -118,20 +123,20 @@ class MysqlAccountStore final : public AccountStore {
     KnownMachines known_machines(const MachineQuery& q) override {
         KnownMachines known;
         if (q.hashed_cpid.empty() && !describes_a_machine(q) && q.most_new == 0) return known;
-        Rows rows = query_hosts([&](SqlLiteral host_columns) {
+        Rows rows = query_hosts([&](const HostSource& host) {
             Sql sql;
             if (!q.hashed_cpid.empty())
-                sql << "(SELECT 1," << host_columns << " FROM host h WHERE h.userid=" << q.userid
+                sql << "(SELECT 1," << host.columns << " FROM " << host.table << " WHERE h.userid=" << q.userid
                     << " AND h.host_cpid=" << SqlText{q.hashed_cpid} << " ORDER BY h.id DESC LIMIT 1)";
             if (describes_a_machine(q)) {
                 if (sql.size() > 0) sql << " UNION ALL ";
-                sql << "(SELECT 2," << host_columns << " FROM host h WHERE " << described_machine(q)
+                sql << "(SELECT 2," << host.columns << " FROM " << host.table << " WHERE " << described_machine(q)
                     << " ORDER BY h.id DESC LIMIT 1)";
             }
             if (q.most_new > 0) {  // the newest but so many: found in the index of userid alone
                 if (sql.size() > 0) sql << " UNION ALL ";
-                sql << "(SELECT 3," << host_columns
-                    << " FROM host h WHERE h.id=(SELECT n.id FROM host n WHERE n.userid=" << q.userid
+                sql << "(SELECT 3," << host.columns << " FROM " << host.table
+                    << " WHERE h.id=(SELECT n.id FROM host n WHERE n.userid=" << q.userid
                     << " ORDER BY n.id DESC LIMIT 1 OFFSET " << q.most_new - 1 << "))";
             }
             return sql;
@@ -196,14 +201,14 @@ class MysqlAccountStore final : public AccountStore {
         sql << " WHERE h.id=" << after.id << " AND h.rpc_time=" << before.rpc_time
             << " AND h.rpc_seqno=" << before.rpc_seqno;
         if (noted) sql << " AND g.attempt=" << *before.attempt;
-        return db_.execute(sql) > 0;
+        return db_.execute_matching(sql, 1);
     }
 
     void update_user(Id userid, const UserChange& change) override {
         if (!change.any()) return;
         Sql sql("UPDATE user u SET ");
         put_changes(sql, change, false);
-        db_.execute(sql << " WHERE u.id=" << userid);
+        db_.enqueue(sql << " WHERE u.id=" << userid);
     }
 
     bool written_by(Id hostid, std::int64_t attempt) override {
@@ -213,14 +218,16 @@ class MysqlAccountStore final : public AccountStore {
     }
 
   private:
-    /// `statement` gets the columns of a host and its attempt. Makes our table where it is missing; where that is not
-    /// allowed, hosts are guarded by rpc_time and rpc_seqno alone.
+    struct HostSource {
+        SqlLiteral columns, table;
+    };
+    /// `statement` gets the columns of a host and its attempt, and where they are. Makes our table where it is missing;
+    /// where that is not allowed, hosts are guarded by rpc_time and rpc_seqno alone.
     template <typename Statement>
     Rows query_hosts(Statement statement) {
-        static constexpr SqlLiteral kPlain{SLUICE_HOST_COLUMNS ",NULL,0"};
-        static constexpr SqlLiteral kGuarded{SLUICE_HOST_COLUMNS
-                                             ",(SELECT g.attempt FROM sluice_host_rpc g WHERE g.host_id=h.id)"
-                                             ",(SELECT g.trickle_bytes FROM sluice_host_rpc g WHERE g.host_id=h.id)"};
+        static constexpr HostSource kPlain{SLUICE_HOST_COLUMNS ",NULL,0", "host h"};
+        static constexpr HostSource kGuarded{SLUICE_HOST_COLUMNS ",g.attempt,g.trickle_bytes",
+                                             "host h LEFT JOIN sluice_host_rpc g ON g.host_id=h.id"};
         if (!guarded_) return db_.query(statement(kPlain));
         bool no_column = false;
         try {
@@ -285,7 +292,8 @@ class MysqlAccountStore final : public AccountStore {
         if (!rows.next()) return std::nullopt;
         return read_account(rows, 0);
     }
-    static constexpr int kOwnColumns = 2;  ///< of sluice_host_rpc, behind the host's
+    static constexpr int kOwnColumns = 2;       ///< of sluice_host_rpc, behind the host's
+    static constexpr int kAccountColumns = 17;  ///< behind these
     Database& db_;
     bool guarded_ = true;  ///< sluice_host_rpc is there, or may be
 };

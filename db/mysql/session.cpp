@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "host_versions_text.h"
+
 extern "C" {
 int __real_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length);
 MYSQL_RES* __real_mysql_store_result(MYSQL* mysql);
@@ -46,6 +48,7 @@ std::string SessionSetup::setup_statement() const {
     std::string text =
         "SET autocommit=1,time_zone='+00:00',"
         "sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
+    text += ",group_concat_max_len=" + std::to_string(kLongestVersionsText);
     text += settings_.somebody_waits ? ",innodb_lock_wait_timeout=4" : ",innodb_lock_wait_timeout=10";
     // MySQL's max_execution_time is for SELECT alone; what takes long here are writes that wait.
     if (settings_.somebody_waits && mariadb_connection(handle_) != 0) text += ",max_statement_time=60";

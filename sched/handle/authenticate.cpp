@@ -20,12 +20,14 @@ std::string shortened(const std::string& key) { return key.size() <= 6 ? key : k
 
 /// The host that the request names, merges followed. `forwarded`: it is another than the one named.
 std::optional<HostAndAccount> named_host(Rpc& rpc, bool& forwarded) {
-    auto found = rpc.services.stores.accounts.host_and_account(rpc.request.hostid);
+    const bool with_versions = !reads_host_state(rpc);
+    const auto read = [&](Id host) { return rpc.services.stores.accounts.host_and_account(host, with_versions); };
+    auto found = read(rpc.request.hostid);
     for (int hops = 0; found && found->host.userid == 0; ++hops) {
         if (hops == kMaxMerges || found->host.rpc_seqno <= 0) return std::nullopt;
         log_normal("[HOST#{}] forwarding to new host ID {}", rpc.request.hostid, found->host.rpc_seqno);
         forwarded = true;
-        found = rpc.services.stores.accounts.host_and_account(found->host.rpc_seqno);
+        found = read(found->host.rpc_seqno);
     }
     return found;
 }
@@ -135,7 +137,7 @@ bool account_of_named_host(Rpc& rpc, const HostAndAccount& found) {
     return true;
 }
 
-Stage with_named_host(Rpc& rpc, const HostAndAccount& found, bool forwarded) {
+Stage with_named_host(Rpc& rpc, HostAndAccount& found, bool forwarded) {
     if (!account_of_named_host(rpc, found)) return rpc.refuse(messages::bad_key_of_known_host(), kMissingKeyDelay);
     const Id user = rpc.account.user.id;
     if (found.host.userid != user) {
@@ -152,6 +154,8 @@ Stage with_named_host(Rpc& rpc, const HostAndAccount& found, bool forwarded) {
     } else {
         use_host(rpc, found.host);
     }
+    rpc.versions_read = found.versions.has_value();
+    if (rpc.versions_read) rpc.versions = std::move(*found.versions);
     return Stage::kContinue;
 }
 

@@ -1,5 +1,6 @@
-// The reads of an RPC once the host is known: its host_app_version rows with the messages that wait for it, and every
-// result that the request or the database connects with it. Two statements, whatever the numbers.
+// The reads of an RPC once the host is known: messages that wait for it and verdicts on it, where there may be any (its
+// host_app_version rows came with its own), and every result that the request or the database connects with it. Two
+// statements at most, whatever the numbers.
 #include <algorithm>
 #include <unordered_set>
 
@@ -9,6 +10,19 @@
 
 namespace sluice {
 namespace {
+
+bool turnaround_matters(const Rpc& rpc) {
+    return rpc.services.tables.has_turnaround_verdicts && rpc.config.compat_level > 0 && rpc.config.batch_accel &&
+           rpc.screening.wants_work;
+}
+
+void read_state(Rpc& rpc) {
+    HostState state =
+        rpc.services.stores.host_states.load(rpc.host.id, rpc.config.msg_to_host, turnaround_matters(rpc));
+    rpc.versions = std::move(state.versions);
+    rpc.low_turnaround_versions = std::move(state.low_turnaround);
+    rpc.pending_messages = std::move(state.messages);
+}
 
 bool another_day(const Rpc& rpc) {
     const std::int64_t offset = day_offset(rpc.host.id);
@@ -76,14 +90,11 @@ void give_up_jobs(Rpc& rpc) {
 
 }  // namespace
 
+bool reads_host_state(const Rpc& rpc) { return rpc.config.msg_to_host || turnaround_matters(rpc); }
+
 Stage read_host(Rpc& rpc) {
     if (!rpc.new_host()) {
-        const bool turnaround_matters = rpc.services.tables.has_turnaround_verdicts && rpc.config.compat_level > 0 &&
-                                        rpc.config.batch_accel && rpc.screening.wants_work;
-        HostState state = rpc.services.stores.host_states.load(rpc.host.id, rpc.config.msg_to_host, turnaround_matters);
-        rpc.versions = std::move(state.versions);
-        rpc.low_turnaround_versions = std::move(state.low_turnaround);
-        rpc.pending_messages = std::move(state.messages);
+        if (!rpc.versions_read) read_state(rpc);
         start_quotas(rpc);
     }
     read_results(rpc);

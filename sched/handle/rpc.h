@@ -75,6 +75,7 @@ struct Rpc {
 
     // What the database holds (read_host, read_results).
     std::vector<HostAppVersion> versions;
+    bool versions_read = false;                                ///< with the host
     std::vector<std::pair<Id, bool>> low_turnaround_versions;  ///< level 1, with <batch_accel>
     bool new_day = false;
     std::vector<PendingMessage> pending_messages;
@@ -101,6 +102,9 @@ struct Rpc {
     void say(ReplyMessage message) { reply.messages.push_back(std::move(message)); }
     HostAppVersion* version_row(Id generalized_id);
 };
+
+/// Does this RPC need more of a host's state than its versions, which come with its row?
+bool reads_host_state(const Rpc& rpc);
 
 /// "Request: [USER#1] [HOST#2] …", as scheduler.log has always had it.
 void log_request_line(const Rpc& rpc);

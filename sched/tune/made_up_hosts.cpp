@@ -129,9 +129,9 @@ MadeUpHosts make_up_hosts(int count, const ProjectTables& tables, std::int64_t n
     return hosts;
 }
 
-std::optional<HostAndAccount> AccountsWithMadeUp::host_and_account(Id hostid) {
+std::optional<HostAndAccount> AccountsWithMadeUp::host_and_account(Id hostid, bool with_versions) {
     const auto made = made_up_.find(hostid);
-    return made != made_up_.end() ? made->second.found : stored_.host_and_account(hostid);
+    return made != made_up_.end() ? made->second.found : stored_.host_and_account(hostid, with_versions);
 }
 Id AccountsWithMadeUp::insert_host(const StoredHost&, const MachineQuery*) { writes_nothing(); }
 bool AccountsWithMadeUp::update_host(const StoredHost&, const StoredHost&, Id, const UserChange&) { writes_nothing(); }

@@ -25,7 +25,7 @@ MadeUpHosts make_up_hosts(int count, const ProjectTables& tables, std::int64_t n
 class AccountsWithMadeUp final : public AccountStore {
   public:
     AccountsWithMadeUp(AccountStore& stored, const MadeUpHosts& made_up) : stored_(stored), made_up_(made_up) {}
-    std::optional<HostAndAccount> host_and_account(Id hostid) override;
+    std::optional<HostAndAccount> host_and_account(Id hostid, bool with_versions) override;
     std::optional<Account> account_by_key(std::string_view key) override { return stored_.account_by_key(key); }
     std::optional<Account> account_by_id(Id userid) override { return stored_.account_by_id(userid); }
     KnownMachines known_machines(const MachineQuery& query) override { return stored_.known_machines(query); }

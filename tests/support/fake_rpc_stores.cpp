@@ -22,7 +22,7 @@ Account FakeAccountStore::account_of(const User& user) const {
     return a;
 }
 
-std::optional<HostAndAccount> FakeAccountStore::host_and_account(Id hostid) {
+std::optional<HostAndAccount> FakeAccountStore::host_and_account(Id hostid, bool) {
     db_.enter("accounts.host_and_account");
     const auto host = db_.hosts.find(hostid);
     if (host == db_.hosts.end()) return std::nullopt;

@@ -199,9 +199,9 @@ std::string SchedulerWorld::log() const {
     return out.str();
 }
 
-std::int64_t SchedulerWorld::questions() {
+std::int64_t SchedulerWorld::questions(int connected) {
     const Sql others("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB=DATABASE() AND ID<>CONNECTION_ID()");
-    while (++waits_, number(others) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    while (++waits_, number(others) != connected) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return number(Sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME='QUESTIONS'")) -
            waits_;
 }

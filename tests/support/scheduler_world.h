@@ -55,7 +55,8 @@ class SchedulerWorld {
     std::int64_t number(const Sql& query) { return number_of(*db_, query); }
     /// The server's counter of statements once nobody but the test is connected (a program's farewell is read by the
     /// server after the program has ended, and it counts). Each look at the counter after the first counts as one.
-    std::int64_t questions();
+    /// `connected`: programs that stay connected.
+    std::int64_t questions(int connected = 0);
 
   private:
     TempDir folder_;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/model/records.h"
 
@@ -25,6 +26,9 @@ struct StoredHost : Host {
 struct HostAndAccount {
     StoredHost host;                 ///< userid 0: merged into the host with id `rpc_seqno`
     std::optional<Account> account;  ///< nullopt: the owner's row is gone
+    /// The host's rows of host_app_version, if they were asked for and the store can read them along; nullopt:
+    /// HostStateStore::load() has them.
+    std::optional<std::vector<HostAppVersion>> versions{};
 };
 
 /// A machine that may already be known under another host id.
@@ -54,7 +58,8 @@ struct UserChange {
 class AccountStore {
   public:
     virtual ~AccountStore() = default;
-    virtual std::optional<HostAndAccount> host_and_account(Id hostid) = 0;
+    /// One statement.
+    virtual std::optional<HostAndAccount> host_and_account(Id hostid, bool with_versions = false) = 0;
     virtual std::optional<Account> account_by_key(std::string_view authenticator) = 0;
     virtual std::optional<Account> account_by_id(Id userid) = 0;
     virtual KnownMachines known_machines(const MachineQuery& query) = 0;

@@ -225,6 +225,37 @@ TEST_F(RpcStoresContract, ATableOfAnOlderSluiceGetsItsColumn) {
     }
 }
 
+TEST_F(RpcStoresContract, VersionsComeWithTheirHostAsTheyAreStored) {
+    rows.host_app_versions.clear();
+    rows.host_app_versions[{1, 7}] = {1, 7, 1.0 / 3, 1e-300, {1e308, 0.1, -2.5e-9, 5e-324}, -1, 2147483647, {}, 3};
+    rows.host_app_versions[{1, 9000002}] = {1, 9000002, 0, 1e15, {}, 5, 6, {1e16, 123456789012345678.0, 7, 8}, 0};
+    rows.host_app_versions[{2, 7}] = {2, 7, 1, 1, {}, 1, 1, {}, 1};
+    Database& db = database();
+    truncate_all_tables(db);
+    store_rows(db, rows);
+    MysqlRpcStores mysql(db);
+    const RpcStores s = mysql.stores();
+    const auto as_text = [](const std::vector<HostAppVersion>& versions) {
+        std::string out;
+        for (const HostAppVersion& v : versions)
+            out += fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", v.host_id, v.app_version_id, v.pfc_n,
+                               v.pfc_avg, v.et.n, v.et.avg, v.et.var, v.et.q, v.max_jobs_per_day, v.n_jobs_today,
+                               v.turnaround.n, v.turnaround.avg, v.turnaround.var, v.turnaround.q, v.consecutive_valid);
+        return out;
+    };
+    for (const Id host : {1, 2, 3}) {
+        const auto found = s.accounts.host_and_account(host, true);
+        ASSERT_TRUE(found && found->versions) << host;
+        EXPECT_EQ(as_text(*found->versions), as_text(s.host_states.load(host, false).versions));
+        EXPECT_EQ(found->versions->size(), host == 1 ? 2u : host == 2 ? 1u : 0u);
+        EXPECT_FALSE(s.accounts.host_and_account(host)->versions) << "not asked for";
+    }
+    db.execute(
+        Sql("INSERT INTO host_app_version SELECT 3,seq,1/3,1/7,1/3,1/7,1/3,1/7,0,0,0,0,0,0,0 FROM seq_1_to_20000"));
+    EXPECT_FALSE(s.accounts.host_and_account(3, true)->versions) << "more than the server puts into one text";
+    EXPECT_EQ(s.host_states.load(3, false).versions.size(), 20000u);
+}
+
 TEST_F(RpcStoresContract, AnAccountsNewHostsAreCounted) {
     for (Id id = 100; id < 105; ++id) rows.hosts[id] = host(id, id == 102 ? 2 : 1);
     for (auto& [id, h] : rows.hosts) h.create_time = 1000 + id;
