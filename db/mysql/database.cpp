@@ -49,8 +49,7 @@ void log_statement(const std::string& text) {
     log_debug("query: {}{}", shown, text.size() > kMost ? " ..." : "");
 }
 
-/// What MariaDB does with one statement of ours after another, for one answer: an error ends it, the transaction stays
-/// open. Its counts can't be told apart, so that the last one is judged by the server.
+/// For MariaDB. An error ends it, the transaction stays open. Its counts come as one: the server judges the last.
 Sql packet_of(std::span<const Sql> statements, std::int64_t least) {
     Sql packet("BEGIN NOT ATOMIC ");
     for (const Sql& sql : statements) packet << sql << ";";
@@ -207,10 +206,7 @@ void Database::Impl::send_waiting() {
     if (waiting.empty()) return;
     if (!opened) connect();
     const std::vector<Sql> writes = std::exchange(waiting, {});
-    if (writes.size() > 1 && in_one_packet(writes)) {
-        send_packet(packet_of(writes, 0));
-        return;
-    }
+    if (writes.size() > 1 && in_one_packet(writes)) return static_cast<void>(send_packet(packet_of(writes, 0)));
     for (const Sql& sql : writes) repeated_if_lost([&] { return execute(sql); });
 }
 
@@ -349,10 +345,8 @@ bool Database::execute_matching(const Sql& sql, std::int64_t least) {
 }
 
 void Database::enqueue(Sql sql) {
-    if (!impl_->in_transaction)
-        execute(sql);
-    else
-        impl_->waiting.push_back(std::move(sql));
+    if (!impl_->in_transaction) return static_cast<void>(execute(sql));
+    impl_->waiting.push_back(std::move(sql));
 }
 
 Id Database::last_insert_id() const { return impl_->last_insert_id; }
