@@ -3,7 +3,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "db/memory/memory_db.h"
 #include "sluice/db/feeder_store.h"
@@ -35,7 +34,7 @@ class MemoryFeederStore final : public FeederStore {
     std::vector<UnsentJob> load(std::span<const Id> results) override {
         db_.enter("feeder.load");
         std::vector<UnsentJob> jobs;
-        for (const Id id : std::set<Id>(results.begin(), results.end())) {
+        for (const Id id : sorted(results)) {
             const Result* r = db_.results.get(id);
             const Workunit* w = r == nullptr ? nullptr : db_.workunits.get(r->workunitid);
             if (w == nullptr) continue;
@@ -52,7 +51,7 @@ class MemoryFeederStore final : public FeederStore {
     std::vector<JobState> look_at(std::span<const Id> results) override {
         db_.enter("feeder.look_at");
         std::vector<JobState> states;
-        for (const Id id : std::set<Id>(results.begin(), results.end())) {
+        for (const Id id : sorted(results)) {
             const Result* r = db_.results.get(id);
             const Workunit* w = r == nullptr ? nullptr : db_.workunits.get(r->workunitid);
             if (w == nullptr) continue;
@@ -99,7 +98,7 @@ class MemoryFeederStore final : public FeederStore {
     std::vector<Submitter> submitters(std::span<const Id> users) override {
         db_.enter("feeder.submitters");
         std::vector<Submitter> found;
-        for (const Id id : std::set<Id>(users.begin(), users.end()))
+        for (const Id id : sorted(users))
             if (db_.users.count(id) != 0 && quota_of.count(id) != 0) found.push_back({id, quota_of.at(id)});
         return found;
     }
@@ -107,7 +106,7 @@ class MemoryFeederStore final : public FeederStore {
     std::vector<std::pair<Id, Id>> batch_owners(std::span<const Id> batches) override {
         db_.enter("feeder.batch_owners");
         std::vector<std::pair<Id, Id>> found;
-        for (const Id id : std::set<Id>(batches.begin(), batches.end()))
+        for (const Id id : sorted(batches))
             if (const Batch* b = db_.batches.get(id)) found.emplace_back(id, b->user_id);
         return found;
     }
@@ -129,6 +128,11 @@ class MemoryFeederStore final : public FeederStore {
     }
 
   private:
+    static std::vector<Id> sorted(std::span<const Id> ids) {
+        std::vector<Id> all(ids.begin(), ids.end());
+        sort_out(all);
+        return all;
+    }
     static bool matches(const UnsentFilter& f, const Result& r) {
         if (!f.appids.empty() && std::find(f.appids.begin(), f.appids.end(), r.appid) == f.appids.end()) return false;
         if (f.share.n > 0 && r.id % f.share.n != f.share.i) return false;
@@ -148,16 +152,17 @@ class MemoryFeederStore final : public FeederStore {
     template <typename Take>
     void walk(WalkOrder order, const UnsentFilter& filter, const WalkPosition& from, const Take& take) const {
         const ResultIndex& index = db_.results.index();
-        const auto ids = [&](const std::set<Id>& set, bool whole) {
+        const auto ids = [&](const IdSet& set, bool whole) {
             for (auto id = from.begun && !whole ? set.upper_bound(from.id) : set.begin(); id != set.end(); ++id)
                 if (!take(*id)) return false;
             return true;
         };
         if (order == WalkOrder::kById) {
-            std::set<Id> several;
+            IdSet several;
             for (const auto& [app, unsent] : index.unsent_of_app)
                 if (filter.appids.size() == 1 && app == filter.appids.front()) return void(ids(unsent, false));
-            for (const auto& [app, unsent] : index.unsent_of_app) several.insert(unsent.begin(), unsent.end());
+            for (const auto& [app, unsent] : index.unsent_of_app)
+                for (const Id id : unsent) several.insert(id);
             ids(several, false);
             return;
         }

@@ -3,12 +3,14 @@
 // tables (db/memory/*_store.h); the contract suites of tests/db run on it and on MariaDB alike. For the simulator, and
 // for tests. One thread.
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "db/memory/id_set.h"
 #include "db/memory/table.h"
 #include "sluice/base/error.h"
 #include "sluice/model/records.h"
@@ -22,44 +24,95 @@ struct MemoryMessage {
     bool handled = false;
 };
 
-/// user.authenticator
-struct UserIndex {
-    std::unordered_map<std::string, std::set<Id>> by_key;
-    void add(const User& u) { by_key[u.authenticator].insert(u.id); }
-    void remove(const User& u) {
-        if (const auto at = by_key.find(u.authenticator); at != by_key.end()) at->second.erase(u.id);
-    }
+/// A row of sluice_host_ltt. Tests that only care for the verdict take it for a bool.
+struct MemoryTurnaround {
+    bool low = false;
+    double ratio = 0;
+    int jobs = 0;
+    MemoryTurnaround(bool is_low = false, double r = 0, int n = 0) : low(is_low), ratio(r), jobs(n) {}
+    operator bool() const { return low; }
 };
 
-/// host.userid
-struct HostIndex {
-    std::unordered_map<Id, std::set<Id>> by_user;
-    void add(const Host& h) { by_user[h.userid].insert(h.id); }
-    void remove(const Host& h) { by_user[h.userid].erase(h.id); }
+/// A row of sluice_accel_job: see AcceleratedJob.
+struct MemoryAcceleratedJob {
+    Id batch = 0;
+    bool marked = false;
+    std::int64_t priority = 0;
+    int lent = 0, extra = 0;
+    std::int64_t since = 0;
+};
+
+/// user.authenticator
+struct UserIndex : NoIndex {
+    std::unordered_map<std::string, IdSet> by_key;
+    static bool same_names(const User& a, const User& b) { return a.authenticator == b.authenticator; }
+    void add(const User& u) { by_key[u.authenticator].insert(u.id); }
+    void remove(const User& u);
+};
+
+/// host.userid; of a user's hosts those of one name or CPID
+struct HostIndex : NoIndex {
+    using Key = std::pair<Id, std::string>;
+    std::map<Id, IdSet> by_user;
+    std::map<Key, IdSet> by_domain_name, by_cpid;  ///< without those that have none
+    static bool same_names(const Host& a, const Host& b) {
+        return a.userid == b.userid && a.domain_name == b.domain_name && a.host_cpid == b.host_cpid;
+    }
+    void add(const Host& h);
+    void remove(const Host& h);
 };
 
 struct WorkunitIndex {
+    struct Place {
+        std::int64_t transition_time = kNever;  ///< kNever: it has none
+        bool to_validate = false, to_assimilate = false, to_delete = false;
+        Id app = 0, batch = 0;
+        bool operator==(const Place&) const = default;
+    };
     std::set<std::pair<std::int64_t, Id>> due;  ///< (transition_time, id) of those that have one
-    std::map<Id, std::set<Id>> to_validate;     ///< by app: need_validate
-    std::map<Id, std::set<Id>> to_assimilate;   ///< by app: assimilate_state READY
-    std::set<Id> to_delete;                     ///< file_delete_state READY
-    std::map<Id, std::set<Id>> of_batch;        ///< without those of batch 0
-    void add(const Workunit& w);
-    void remove(const Workunit& w);
+    std::map<Id, IdSet> to_validate;            ///< by app: need_validate
+    std::map<Id, IdSet> to_assimilate;          ///< by app: assimilate_state READY
+    IdSet to_delete;                            ///< file_delete_state READY
+    std::unordered_map<Id, IdSet> of_batch;     ///< without those of batch 0
+    static Place place(const Workunit& w);
+    static bool same_names(const Workunit&, const Workunit&) { return true; }
+    void enter(Id id, const Place& place);
+    void leave(Id id, const Place& place);
+    void move(const Workunit& w, const Place& before, const Place& after);
+    void add(const Workunit& w) { enter(w.id, place(w)); }
+    void remove(const Workunit& w) { leave(w.id, place(w)); }
 };
 
 struct ResultIndex {
-    std::unordered_map<Id, std::vector<Id>> of_workunit;         ///< ascending
-    std::unordered_map<std::string, std::vector<Id>> by_name;    ///< names are unique in a database, not in a test
-    std::unordered_map<Id, std::vector<Id>> in_progress_on;      ///< by host, ascending
-    std::map<std::int64_t, std::set<Id>> unsent_by_priority;     ///< server_state UNSENT
-    std::map<Id, std::set<Id>> unsent_of_app;                    ///< likewise
-    std::map<std::pair<Id, int>, std::set<Id>> inactive_of_app;  ///< (app, size class): server_state INACTIVE
+    struct Place {
+        ServerState state = ServerState::kOver;
+        Id host = 0, app = 0;
+        std::int64_t priority = 0;
+        int size_class = 0;
+        bool operator==(const Place&) const = default;
+    };
+    std::unordered_map<Id, std::vector<Id>> of_workunit;       ///< ascending
+    std::unordered_map<Id, IdSet> of_batch;                    ///< without those of batch 0
+    std::unordered_map<std::string, std::vector<Id>> by_name;  ///< names are unique in a database, not in a test
+    std::unordered_map<Id, std::vector<Id>> in_progress_on;    ///< by host, ascending
+    std::map<std::int64_t, IdSet> unsent_by_priority;          ///< server_state UNSENT
+    std::map<Id, IdSet> unsent_of_app;                         ///< likewise
+    std::map<std::pair<Id, int>, IdSet> inactive_of_app;       ///< (app, size class): server_state INACTIVE
+    static Place place(const Result& r) { return {r.server_state, r.hostid, r.appid, r.priority, r.size_class}; }
+    static bool same_names(const Result& a, const Result& b) {
+        return a.workunitid == b.workunitid && a.batch == b.batch && a.name == b.name;
+    }
+    void enter(Id id, const Place& place);
+    void leave(Id id, const Place& place);
+    void move(const Result& r, const Place& before, const Place& after);
     void add(const Result& r);
     void remove(const Result& r);
     /// Ascending; empty if there are none.
     const std::vector<Id>& instances(Id workunit) const;
 };
+
+/// Ascending, each once.
+void sort_out(std::vector<Id>& ids);
 
 struct MemoryDb {
     Table<Id, Platform> platforms;
@@ -68,13 +121,15 @@ struct MemoryDb {
     Table<Id, User, UserIndex> users;
     Table<Id, Team> teams;
     Table<Id, Host, HostIndex> hosts;
-    Table<Id, std::int64_t> host_attempts{};                     ///< sluice_host_rpc
-    Table<std::pair<Id, Id>, HostAppVersion> host_app_versions;  ///< (host, generalized version)
+    Table<Id, std::int64_t> host_attempts{}, host_trickle_bytes{};  ///< sluice_host_rpc
+    Table<std::pair<Id, Id>, HostAppVersion> host_app_versions;     ///< (host, generalized version)
     Table<Id, Workunit, WorkunitIndex> workunits;
     Table<Id, Result, ResultIndex> results;
     Table<Id, Assignment> assignments;
     Table<Id, Batch> batches;
-    Table<std::pair<Id, Id>, bool> low_turnaround;  ///< sluice_host_ltt: (host, generalized version)
+    Table<std::pair<Id, Id>, MemoryTurnaround> low_turnaround;   ///< sluice_host_ltt: (host, generalized version)
+    Table<Id, MemoryAcceleratedJob> accelerated_jobs;            ///< sluice_accel_job: by workunit
+    Table<std::pair<Id, Id>, std::int64_t> accelerated_results;  ///< sluice_accel_result: (workunit, result)
     Table<Id, MemoryMessage> from_host, to_host;
     Table<Id, std::pair<std::int64_t, std::int64_t>> account_trickles{};  ///< user: day, bytes
 

@@ -14,6 +14,13 @@ bool describes(const MachineQuery& q) {
 /// Where the rows of a host begin in a table by host and version.
 std::pair<Id, Id> first_of(Id hostid) { return {hostid, std::numeric_limits<Id>::min()}; }
 
+template <typename Hosts>
+const IdSet& hosts_of(const Hosts& hosts, const typename Hosts::key_type& key) {
+    static const IdSet none;
+    const auto at = hosts.find(key);
+    return at == hosts.end() ? none : at->second;
+}
+
 bool same_machine(const Host& h, const MachineQuery& q) {
     return h.userid == q.userid && h.domain_name == q.domain_name && h.last_ip_addr == q.last_ip_addr &&
            h.os_name == q.os_name && h.p_model == q.p_model && h.m_nbytes == q.m_nbytes;
@@ -29,7 +36,8 @@ Account MemoryAccountStore::account_of(const User& user) const {
 
 StoredHost MemoryAccountStore::stored(const Host& host) const {
     const std::int64_t* attempt = db_.host_attempts.get(host.id);
-    return {host, attempt == nullptr ? std::nullopt : std::optional(*attempt)};
+    const std::int64_t* bytes = db_.host_trickle_bytes.get(host.id);
+    return {host, attempt == nullptr ? std::nullopt : std::optional(*attempt), bytes == nullptr ? 0 : *bytes};
 }
 std::optional<HostAndAccount> MemoryAccountStore::host_and_account(Id hostid, bool) {
     db_.enter("accounts.host_and_account");
@@ -54,24 +62,30 @@ std::optional<Account> MemoryAccountStore::account_by_id(Id userid) {
 KnownMachines MemoryAccountStore::known_machines(const MachineQuery& q) {
     db_.enter("accounts.known_machines");
     KnownMachines known;
-    const auto& by_user = db_.hosts.index().by_user;
-    const auto mine = by_user.find(q.userid);
-    if (mine == by_user.end()) return known;
-    for (const Id id : mine->second) {  // ascending: the newest stays
-        const Host& h = *db_.hosts.get(id);
-        if (!q.hashed_cpid.empty() && h.host_cpid == q.hashed_cpid) known.by_cpid = stored(h);
-        if (describes(q) && same_machine(h, q)) known.by_description = stored(h);
-    }
+    if (!q.hashed_cpid.empty())  // ascending: the newest stays
+        for (const Id id : hosts_of(db_.hosts.index().by_cpid, {q.userid, q.hashed_cpid}))
+            known.by_cpid = stored(*db_.hosts.get(id));
+    if (const Host* same = find_same(q)) known.by_description = stored(*same);
+    known.too_many_new = too_many_new(q);
     return known;
+}
+const Host* MemoryAccountStore::find_same(const MachineQuery& q) const {
+    if (!describes(q)) return nullptr;
+    const Host* newest = nullptr;
+    for (const Id id : hosts_of(db_.hosts.index().by_domain_name, {q.userid, q.domain_name}))
+        if (const Host* h = db_.hosts.get(id); same_machine(*h, q)) newest = h;
+    return newest;
+}
+bool MemoryAccountStore::too_many_new(const MachineQuery& q) const {
+    if (q.most_new <= 0) return false;
+    std::vector<Id> mine;
+    for (const Id id : hosts_of(db_.hosts.index().by_user, q.userid)) mine.push_back(id);
+    const auto most = static_cast<std::size_t>(q.most_new);
+    return mine.size() >= most && db_.hosts.get(mine[mine.size() - most])->create_time >= q.new_since;
 }
 Id MemoryAccountStore::insert_host(const StoredHost& host, const MachineQuery* same) {
     db_.enter("accounts.insert_host");
-    if (same != nullptr && describes(*same)) {
-        const auto& by_user = db_.hosts.index().by_user;
-        if (const auto mine = by_user.find(same->userid); mine != by_user.end())
-            for (const Id id : mine->second)
-                if (same_machine(*db_.hosts.get(id), *same)) return 0;
-    }
+    if (same != nullptr && find_same(*same) != nullptr) return 0;
     const Id id = db_.hosts.next_key();
     Host row = host;
     row.id = id;
@@ -80,6 +94,7 @@ Id MemoryAccountStore::insert_host(const StoredHost& host, const MachineQuery* s
     row.serialnum.clear();
     db_.hosts.put(id, std::move(row));
     if (host.attempt) db_.host_attempts.put(id, *host.attempt);
+    db_.host_trickle_bytes.put(id, host.trickle_bytes);
     return id;
 }
 bool MemoryAccountStore::written_by(Id hostid, std::int64_t attempt) {
@@ -110,6 +125,7 @@ bool MemoryAccountStore::update_host(const StoredHost& before, const StoredHost&
     row.error_rate = old.error_rate;
     db_.hosts.put(after.id, std::move(row));
     if (after.attempt) db_.host_attempts.put(after.id, *after.attempt);
+    db_.host_trickle_bytes.put(after.id, after.trickle_bytes);
     change_user(userid, change);
     return true;
 }
@@ -209,13 +225,14 @@ KnownResult MemoryRpcResultStore::known(const Result& r) const {
 std::vector<KnownResult> MemoryRpcResultStore::load(const ResultQuery& query) {
     db_.enter("results.load");
     const ResultIndex& index = db_.results.index();
-    std::set<Id> ids;
+    std::vector<Id> ids;
     for (const std::string& name : query.names)
         if (const auto at = index.by_name.find(name); at != index.by_name.end())
-            ids.insert(at->second.begin(), at->second.end());
+            ids.insert(ids.end(), at->second.begin(), at->second.end());
     if (query.in_progress_on_host != 0)
         if (const auto at = index.in_progress_on.find(query.in_progress_on_host); at != index.in_progress_on.end())
-            ids.insert(at->second.begin(), at->second.end());
+            ids.insert(ids.end(), at->second.begin(), at->second.end());
+    sort_out(ids);
     std::vector<KnownResult> found;
     for (const Id id : ids) found.push_back(known(*db_.results.get(id)));
     return found;
@@ -224,8 +241,10 @@ std::vector<KnownResult> MemoryRpcResultStore::load(const ResultQuery& query) {
 std::vector<LostJob> MemoryRpcResultStore::lost_jobs(std::span<const Id> results) {
     db_.enter("results.lost_jobs");
     std::vector<LostJob> jobs;
-    const std::set<Id, std::greater<>> newest_first(results.begin(), results.end());
-    for (const Id id : newest_first) {
+    std::vector<Id> ids(results.begin(), results.end());
+    sort_out(ids);
+    std::reverse(ids.begin(), ids.end());  // newest first
+    for (const Id id : ids) {
         const Result* r = db_.results.get(id);
         if (r == nullptr) continue;
         LostJob job{*r, false, {}};
@@ -292,24 +311,24 @@ std::vector<Id> MemoryRpcResultStore::store_reports(const ReportBatch& batch) {
             refused.push_back(w.id);
             continue;
         }
-        Result r = *there;
-        r.client_state = w.client_state;
-        r.cpu_time = w.cpu_time;
-        r.elapsed_time = w.elapsed_time;
-        r.peak_working_set_size = w.peak_working_set_size;
-        r.peak_swap_size = w.peak_swap_size;
-        r.peak_disk_usage = w.peak_disk_usage;
-        r.exit_status = w.exit_status;
-        r.app_version_num = w.app_version_num;
-        r.outcome = w.outcome;
-        r.validate_state = w.validate_state;
-        r.stderr_out = w.stderr_out;
-        r.xml_doc_out = w.xml_doc_out;
-        r.hostid = batch.hostid;
-        r.teamid = batch.teamid;
-        r.received_time = batch.now;
-        r.server_state = ServerState::kOver;
-        db_.results.put(w.id, std::move(r));
+        db_.results.change(w.id, [&](Result& r) {
+            r.client_state = w.client_state;
+            r.cpu_time = w.cpu_time;
+            r.elapsed_time = w.elapsed_time;
+            r.peak_working_set_size = w.peak_working_set_size;
+            r.peak_swap_size = w.peak_swap_size;
+            r.peak_disk_usage = w.peak_disk_usage;
+            r.exit_status = w.exit_status;
+            r.app_version_num = w.app_version_num;
+            r.outcome = w.outcome;
+            r.validate_state = w.validate_state;
+            r.stderr_out = w.stderr_out;
+            r.xml_doc_out = w.xml_doc_out;
+            r.hostid = batch.hostid;
+            r.teamid = batch.teamid;
+            r.received_time = batch.now;
+            r.server_state = ServerState::kOver;
+        });
     }
     return refused;
 }

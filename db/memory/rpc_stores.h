@@ -1,10 +1,7 @@
 #pragma once
-// The stores of a scheduler RPC over a MemoryDb. A unit of work takes a copy of all rows and puts it back on an
-// exception.
+// The stores of a scheduler RPC over a MemoryDb. A unit of work undoes what it wrote on an exception.
 #include <algorithm>
 #include <memory>
-#include <set>
-#include <unordered_set>
 
 #include "db/memory/memory_db.h"
 #include "sluice/db/rpc_stores.h"
@@ -22,9 +19,8 @@ class MemoryUnitOfWork final : public UnitOfWork {
                 db_.enter("unit_of_work.begin");
                 work();
                 db_.enter("unit_of_work.commit");
-                db_.end_transaction(true);
                 ++commits;
-                if (committed(took_place)) return;
+                if (committed(took_place)) return db_.end_transaction(true);
                 throw DbError(DbError::Kind::kLost, 2013, "lost");
             } catch (const DbError& e) {
                 db_.end_transaction(false);
@@ -64,6 +60,9 @@ class MemoryAccountStore final : public AccountStore {
   private:
     StoredHost stored(const Host& host) const;
     Account account_of(const User& user) const;
+    /// The newest host that `q` describes; null: none.
+    const Host* find_same(const MachineQuery& q) const;
+    bool too_many_new(const MachineQuery& q) const;
     void change_user(Id userid, const UserChange& change);
     MemoryDb& db_;
 };

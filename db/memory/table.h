@@ -4,26 +4,35 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "db/memory/row_map.h"
+
 namespace sluice {
 
-/// Of a table that is found by its key alone.
+/// Of a table whose rows are found by their keys alone.
 struct NoIndex {
-    template <typename Row>
-    void add(const Row&) {}
-    template <typename Row>
-    void remove(const Row&) {}
+    struct Place {
+        bool operator==(const Place&) const = default;
+    };
+    static Place place(const auto&) { return {}; }
+    static bool same_names(const auto&, const auto&) { return true; }
+    void move(const auto&, const Place&, const Place&) {}
+    void add(const auto&) {}
+    void remove(const auto&) {}
 };
 
-/// `Index` has add(row) and remove(row). Two ways to write: stores use put(), change() and remove(), which keep the
+/// An `Index` has add(row) and remove(row). What it finds rows by is of two kinds: the row's place(), numbers and
+/// states, which change() may change (then move(row, before, after) is called), and its names, which only put() may;
+/// same_names(row, row) compares those. Two ways to write: stores use put(), change() and remove(), which keep the
 /// index. Whoever takes rows like those of a std::map (to set a project up, to play another process) may change them at
 /// any later time too: from then on the index is made anew each time it is asked for. Copies are independent.
 template <typename Key, typename Row, typename Index = NoIndex>
 class Table {
   public:
-    using Map = std::map<Key, Row>;
+    using Map = std::conditional_t<std::is_same_v<Key, Id>, RowMap<Row>, std::map<Key, Row>>;
 
     Table() = default;
     Table& operator=(std::initializer_list<typename Map::value_type> rows) {
@@ -34,8 +43,12 @@ class Table {
     // ---- reading
     const Map& rows() const { return rows_; }
     const Row* get(const Key& key) const {
-        const auto at = rows_.find(key);
-        return at == rows_.end() ? nullptr : &at->second;
+        if constexpr (std::is_same_v<Key, Id>) {
+            return rows_.get(key);
+        } else {
+            const auto at = rows_.find(key);
+            return at == rows_.end() ? nullptr : &at->second;
+        }
     }
     const Index& index() const {
         if (handed_out_) {
@@ -49,30 +62,38 @@ class Table {
 
     // ---- writing, of stores
     void put(const Key& key, Row row) {
-        const auto [at, is_new] = rows_.try_emplace(key);
-        if (recording_) undo_.emplace_back(key, is_new ? std::nullopt : std::optional(at->second));
-        if (!is_new) index_.remove(at->second);
-        at->second = std::move(row);
-        index_.add(at->second);
-        if constexpr (requires { key + 1; }) last_ = std::max(last_, key);
+        Row* there = own(key);
+        if (recording_) undo_.emplace_back(key, there == nullptr ? std::nullopt : std::optional(*there));
+        if (there == nullptr) {
+            there = &rows_.try_emplace(key, std::move(row)).first->second;
+            if (!handed_out_) index_.add(*there);
+            if constexpr (requires { key + 1; }) last_ = std::max(last_, key);
+        } else if (handed_out_ || (Index::place(*there) == Index::place(row) && Index::same_names(*there, row))) {
+            *there = std::move(row);
+        } else {
+            index_.remove(*there);
+            *there = std::move(row);
+            index_.add(*there);
+        }
     }
-    /// False if there is no such row. `how` gets a Row&.
+    /// False if there is no such row. `how` gets a Row&; it leaves the row's names alone.
     template <typename How>
     bool change(const Key& key, How&& how) {
-        const auto at = rows_.find(key);
-        if (at == rows_.end()) return false;
-        if (recording_) undo_.emplace_back(key, at->second);
-        index_.remove(at->second);
-        how(at->second);
-        index_.add(at->second);
+        Row* there = own(key);
+        if (there == nullptr) return false;
+        if (recording_) undo_.emplace_back(key, *there);
+        const auto before = Index::place(*there);
+        how(*there);
+        const auto after = Index::place(*there);
+        if (!handed_out_ && !(before == after)) index_.move(*there, before, after);
         return true;
     }
     void remove(const Key& key) {
-        const auto at = rows_.find(key);
-        if (at == rows_.end()) return;
-        if (recording_) undo_.emplace_back(key, at->second);
-        index_.remove(at->second);
-        rows_.erase(at);
+        const Row* there = own(key);
+        if (there == nullptr) return;
+        if (recording_) undo_.emplace_back(key, *there);
+        if (!handed_out_) index_.remove(*there);
+        rows_.erase(key);
     }
     void begin_transaction() { recording_ = true; }
     void end_transaction(bool keep) {
@@ -118,6 +139,7 @@ class Table {
     bool is_handed_out() const { return handed_out_; }
 
   private:
+    Row* own(const Key& key) { return const_cast<Row*>(std::as_const(*this).get(key)); }
     Map& hand_out() {
         handed_out_ = true;
         return rows_;
