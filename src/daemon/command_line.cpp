@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <sstream>
 
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
@@ -202,6 +203,22 @@ int CommandLine::fail(const std::string& message) const {
     std::fputs((impl_->doc.program + ": " + message + " (" + impl_->doc.program + " --help tells more)\n").c_str(),
                stderr);
     return 1;
+}
+
+std::string CommandLine::take(const std::string& words) {
+    std::istringstream in(words);
+    std::vector<std::string> list{impl_->doc.program};
+    for (std::string word; in >> word;) list.push_back(word);
+    std::vector<const char*> argv;
+    for (const std::string& word : list) argv.push_back(word.c_str());
+    std::vector<std::string> args = impl_->normalized(static_cast<int>(argv.size()), argv.data());
+    std::reverse(args.begin(), args.end());
+    try {
+        impl_->app.parse(std::move(args));
+    } catch (const CLI::ParseError& error) {
+        return error.what();
+    }
+    return "";
 }
 
 std::optional<int> CommandLine::parse(int argc, const char* const* argv) {

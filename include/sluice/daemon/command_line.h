@@ -51,6 +51,9 @@ class CommandLine {
     /// Refuse the command line after parsing, in one line (exit 1): required options, lo > hi …
     int fail(const std::string& message) const;
 
+    /// Takes `words`, as somebody would type them behind the program's name, and prints nothing. "" or what is wrong
+    /// with them. Instead of parse().
+    std::string take(const std::string& words);
     /// nullopt: go on; otherwise the status to exit with (everything has been printed).
     std::optional<int> parse(int argc, const char* const* argv);
 
