@@ -13,12 +13,12 @@ constexpr std::size_t kMostPairs = 20'000'000;
 /// When a host has computed for so long: walks its sessions on from some time.
 class Worker {
   public:
-    Worker(const HostRecord& host, std::uint64_t seed, double from)
+    Worker(const HostRecord& host, std::uint64_t seed, double start, double from)
         : host_(&host),
-          sessions_(host.spec.habit, seed, host.spec.number),
+          sessions_(host.spec, seed, host.joined - start),
           rng_(seed, 3, host.spec.number),
           at_(host.joined) {
-        toggle_ = at_ + sessions_.next() * rng_.uniform();
+        toggle_ = at_ + sessions_.first(rng_);
         pass_until(std::max(from, host.joined));
     }
     /// The time at which another `seconds` of run time are done; infinite if the host leaves before.
@@ -74,7 +74,7 @@ double makespan(const std::vector<HostRecord>& hosts, const BatchRecord& batch, 
         if (from >= h.left || from == kNever || (!at_contact && h.joined > batch.arrived + 30 * 86400.0)) continue;
         const double seconds = batch.mean_flops / (h.spec.speed * 1e9);
         for (int core = 0; core < h.spec.cores; ++core) {
-            workers.emplace_back(h, seed, from);
+            workers.emplace_back(h, seed, start, from);
             run_time.push_back(seconds);
             const double end = workers.back().run(seconds);
             if (end < kNever) queue.push({end, workers.size() - 1});

@@ -19,14 +19,14 @@ constexpr std::uint64_t kClientPurpose = 3;
 
 Client::Client(const HostSpec& spec, std::uint64_t seed, double now, std::string account_key)
     : spec_(spec),
-      sessions_(spec.habit, seed, spec.number),
+      sessions_(spec, seed, now - kStart),
       rng_(seed, kClientPurpose, spec.number),
       account_key_(std::move(account_key)),
       joined_(now),
       dies_at_(now + spec.lifetime),
       last_(now),
       backoff_(spec.gpus > 0 ? 2 : 1) {
-    next_toggle_ = now + sessions_.next() * rng_.uniform();
+    next_toggle_ = now + sessions_.first(rng_);
     next_rpc_ = now + 300 * rng_.uniform();
 }
 
@@ -38,9 +38,13 @@ double Client::wake(double now, ClientWorld& world) {
     }
     if (sessions_.on()) {
         end_jobs(now, world);
-        if (changed_) choose(now);
-        talk(now, world);
-        if (changed_) choose(now);
+        const bool may_talk = now >= next_rpc_;
+        if (changed_ || may_talk) {
+            const View before = view(now);
+            if (changed_) choose(now, before);
+            if (may_talk) talk(now, world, before);
+        }
+        if (changed_) choose(now, view(now));
     }
     return next_time(now);
 }
@@ -97,19 +101,23 @@ client::State Client::state(double now) const {
     return s;
 }
 
+Client::View Client::view(double now) const {
+    View v{state(now), {}};
+    v.forecast = client::round_robin(v.state);
+    return v;
+}
+
 /// Which jobs run, and when work will be short.
-void Client::choose(double now) {
-    const client::State s = state(now);
-    forecast_ = client::round_robin(s);
+void Client::choose(double now, const View& view) {
     std::vector<ClientJob*> open;
     for (ClientJob& j : jobs_) {
         j.running = false;
         if (!j.over) open.push_back(&j);
     }
-    for (const std::size_t i : client::jobs_to_run(s, forecast_)) open[i]->running = true;
+    for (const std::size_t i : client::jobs_to_run(view.state, view.forecast)) open[i]->running = true;
     next_fetch_ = kNeverHappens;
     for (std::size_t t = 0; t < backoff_.size(); ++t) {
-        const double soon = now + std::max(0.0, forecast_.types[t].saturated - spec_.buffer_min);
+        const double soon = now + std::max(0.0, view.forecast.types[t].saturated - spec_.buffer_min);
         next_fetch_ = std::min(next_fetch_, std::max(soon, backoff_[t].until));
     }
     changed_ = false;
@@ -119,32 +127,26 @@ bool Client::full() const {
     return jobs_.size() >= static_cast<std::size_t>(spec_.cores) * static_cast<std::size_t>(spec_.max_jobs_per_core);
 }
 
-void Client::talk(double now, ClientWorld& world) {
-    if (now < next_rpc_) return;
+void Client::talk(double now, ClientWorld& world, const View& view) {
     const bool report =
         std::any_of(jobs_.begin(), jobs_.end(), [now](const ClientJob& j) { return j.over && j.report_by <= now; });
     if (!report && now < next_fetch_) return;
-    const client::State s = state(now);
-    forecast_ = client::round_robin(s);
-    client::State asking = s;
-    // Whoever speaks to a project anyway asks for what is missing until the whole buffer is full.
-    if (report) asking.work_buf_additional = 0, asking.work_buf_min = s.max_buffer();
     std::optional<client::WorkRequest> wanted;
-    if (!full()) wanted = client::work_to_fetch(asking, forecast_);
+    if (!full())
+        wanted = report ? client::work_to_piggyback(view.state, view.forecast, 0)
+                        : client::work_to_fetch(view.state, view.forecast);
     if (!report && !wanted) {
         next_fetch_ = now + kPoll;
         return;
     }
     contacts_.push_back(static_cast<float>((now - kStart) / 3600));
-    const auto reply = world.rpc(*this, request(now, wanted));
+    const auto reply = world.rpc(*this, request(now, view, wanted));
     ++seqno_;
     if (reply)
         take(*reply, wanted, now, world);
     else
         next_rpc_ = now + kNoReplyDelay * (0.5 + rng_.uniform());
 }
-
-std::vector<double> Client::busy(const client::State& s) const { return client::busy_times(s, forecast_.misses); }
 
 void Client::describe(Host& h) const {
     h.domain_name = "sim" + std::to_string(spec_.number);
@@ -187,15 +189,15 @@ void Client::list_jobs(SchedulerRequest& r) const {
     }
 }
 
-SchedulerRequest Client::request(double now, const std::optional<client::WorkRequest>& wanted) const {
+SchedulerRequest Client::request(double now, const View& view, const std::optional<client::WorkRequest>& wanted) const {
     SchedulerRequest r;
     r.authenticator = account_key_;
     r.hostid = hostid_;
     r.rpc_seqno = seqno_;
     r.core_major = 7, r.core_minor = 20, r.core_release = 5;
-    r.platform_name = spec_.os == "Darwin"         ? "x86_64-apple-darwin"
-                      : spec_.os == "Linux Debian" ? "x86_64-pc-linux-gnu"
-                                                   : "windows_x86_64";
+    r.platform_name = spec_.os.starts_with("Darwin")  ? "x86_64-apple-darwin"
+                      : spec_.os.starts_with("Linux") ? "x86_64-pc-linux-gnu"
+                                                      : "windows_x86_64";
     r.client_cap_plan_class = true;
     r.has_host_info = r.has_time_stats = true;
     r.client_now = now + spec_.clock_error;
@@ -203,8 +205,7 @@ SchedulerRequest Client::request(double now, const std::optional<client::WorkReq
     if (wanted) {
         r.cpu_req_secs = wanted->types[0].seconds;
         r.cpu_req_instances = wanted->types[0].instances;
-        const std::vector<double> waits = busy(state(now));
-        r.cpu_estimated_delay = waits[0];
+        r.cpu_estimated_delay = client::busy_times(view.state, view.forecast.misses)[0];
         r.work_req_seconds = r.cpu_req_secs;
     }
     if (spec_.gpus > 0) {

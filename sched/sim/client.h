@@ -63,19 +63,24 @@ class Client {
   private:
     void compute(double now);
     void end_jobs(double now, ClientWorld& world);
+    /// The queue as its client sees it, and what becomes of it.
+    struct View {
+        client::State state;
+        client::RoundRobin forecast;
+    };
+    View view(double now) const;
     client::State state(double now) const;
-    void talk(double now, ClientWorld& world);
+    void talk(double now, ClientWorld& world, const View& view);
     void describe(Host& host) const;
     void list_jobs(SchedulerRequest& request) const;
-    SchedulerRequest request(double now, const std::optional<client::WorkRequest>& wanted) const;
+    SchedulerRequest request(double now, const View& view, const std::optional<client::WorkRequest>& wanted) const;
     void take(const SchedulerReply& reply, const std::optional<client::WorkRequest>& wanted, double now,
               ClientWorld& world);
     void accept(const ReplyJob& job, double now, ClientWorld& world);
-    void choose(double now);
+    void choose(double now, const View& view);
     double next_time(double now) const;
     double rate() const { return 1 - spec_.other_share; }
     bool full() const;
-    std::vector<double> busy(const client::State& s) const;
 
     HostSpec spec_;
     Sessions sessions_;
@@ -89,7 +94,6 @@ class Client {
     bool changed_ = true;  ///< the queue is not the one that `running` and `next_fetch_` were made from
     double next_rpc_ = 0;  ///< not before
     double next_fetch_ = 0;
-    client::RoundRobin forecast_;
     std::vector<float> contacts_;  ///< hours since the run's start
 };
 

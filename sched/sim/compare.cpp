@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fleet.h"
+#include "progress_bar.h"
+#include "project_fleet.h"
 #include "run_command.h"
 #include "scenario.h"
 #include "sluice/base/error.h"
@@ -89,34 +91,55 @@ std::string in_words(const std::vector<Row>& rows, const CompareCommand& c) {
                        100 * most->difference / std::max(std::abs(most->a), 1e-12), better ? "better" : "worse");
 }
 
-Scenario with_config(const CompareCommand& c, const std::string& file) {
-    Scenario scenario = load_scenario(c.scenario);
+/// The scenario with the file's fields (JSON), or under the file's options (config.xml).
+Scenario variant(const CompareCommand& c, const std::string& file) {
     const auto text = read_file(file);
     if (!text) throw ConfigError(file + " is not there");
+    const auto first = text->find_first_not_of(" \t\r\n");
+    if (first != std::string::npos && (*text)[first] == '{') return load_scenario(c.scenario, {file, *text});
+    Scenario scenario = load_scenario(c.scenario);
     scenario.config_name = file;
     scenario.config_file = *text;
     return scenario;
 }
 
+struct Runs {
+    std::vector<FleetResult> a, b;
+};
+
+Runs run_both(const Scenario& a, const Scenario& b, const CompareCommand& c) {
+    Runs runs;
+    ProgressBar bar;
+    const double all = 2 * static_cast<double>(c.seeds);
+    const auto run = [&](const Scenario& scenario, std::int64_t seed) {
+        const auto done = static_cast<double>(runs.a.size() + runs.b.size());
+        RunOptions options;
+        options.seed = static_cast<std::uint64_t>(seed);
+        options.stop = stop_wanted;
+        options.progress = [&bar, done, all](double part) { bar((done + part) / all); };
+        return run_fleet(scenario, options);
+    };
+    for (std::int64_t i = 0; i < c.seeds; ++i) {
+        runs.a.push_back(run(a, c.first_seed + i));
+        runs.b.push_back(run(b, c.first_seed + i));
+    }
+    return runs;
+}
+
 }  // namespace
 
 void compare_configs(const CompareCommand& c) {
-    const Scenario a = with_config(c, c.a), b = with_config(c, c.b);
+    Scenario a = variant(c, c.a), b = variant(c, c.b);
+    if (!c.project.empty()) take_fleet(c.project, a), take_fleet(c.project, b);
     heed_signals();
-    std::vector<FleetResult> of_a, of_b;
-    for (std::int64_t i = 0; i < c.seeds; ++i) {
-        RunOptions options;
-        options.seed = static_cast<std::uint64_t>(c.first_seed + i);
-        options.stop = stop_wanted;
-        of_a.push_back(run_fleet(a, options));
-        of_b.push_back(run_fleet(b, options));
-    }
+    if (!c.out.empty()) std::filesystem::create_directories(c.out);
+    const Runs runs = run_both(a, b, c);
     fmt::print("{} on seeds {} to {}: A is {}, B is {}\n", a.name, c.first_seed, c.first_seed + c.seeds - 1, c.a, c.b);
     fmt::print("{:26} {:>12} {:>12} {:>12}  95 % interval\n", "", "A", "B", "B - A");
     std::vector<Row> rows;
     nlohmann::ordered_json json;
     for (const Figure& figure : kFigures) {
-        const Row row = rows.emplace_back(row_of(figure, of_a, of_b));
+        const Row row = rows.emplace_back(row_of(figure, runs.a, runs.b));
         const std::string name = *figure.unit != 0 ? fmt::format("{}, {}", figure.name, figure.unit) : figure.name;
         fmt::print("{:26} {:12.5g} {:12.5g} {:+12.4g}  {}\n", name, row.a, row.b, row.difference, interval(row));
         json[name] = {{"a", row.a}, {"b", row.b}, {"difference", row.difference}};
@@ -124,7 +147,6 @@ void compare_configs(const CompareCommand& c) {
     }
     fmt::print("{}", in_words(rows, c));
     if (c.out.empty()) return;
-    std::filesystem::create_directories(c.out);
     write_file_atomically(std::filesystem::path(c.out) / "compare.json", json.dump(1) + "\n");
 }
 

@@ -10,6 +10,7 @@
 
 #include "bounds.h"
 #include "client.h"
+#include "db/memory/id_set.h"
 #include "project.h"
 #include "recorder.h"
 #include "sluice/base/error.h"
@@ -102,14 +103,17 @@ class FleetRun final : public ClientWorld {
     std::vector<std::unique_ptr<Client>> clients_;  ///< null: gone and not replaced
     std::vector<HostRecord> gone_;
     std::vector<HostSpec> trace_;
+    std::vector<std::shared_ptr<const RecordedSessions>> recorded_;
     std::vector<Source> sources_;
+    IdSet sent_;  ///< results
     std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
     std::uint64_t order_ = 0, next_host_ = 0, requests_ = 0;
     double end_of_work_ = 0, end_ = 0, demand_ = 1;
 };
 
 void FleetRun::make_hosts() {
-    if (!scenario_.fleet.trace.empty()) trace_ = read_trace(scenario_.fleet.trace, scenario_.fleet, options_.seed);
+    if (!scenario_.fleet.trace.empty()) trace_ = read_trace(scenario_.fleet, options_.seed);
+    if (!scenario_.fleet.sessions.empty()) recorded_ = read_sessions(scenario_.fleet.sessions);
     const std::size_t hosts = trace_.empty() ? static_cast<std::size_t>(scenario_.fleet.hosts) : trace_.size();
     std::vector<double> speeds;
     for (std::size_t i = 0; i < hosts; ++i) {
@@ -122,14 +126,15 @@ void FleetRun::make_hosts() {
 
 HostSpec FleetRun::next_spec() {
     const std::uint64_t number = next_host_++;
-    if (trace_.empty()) return draw_host(scenario_.fleet, options_.seed, number);
-    HostSpec spec = trace_[number % trace_.size()];
+    HostSpec spec = trace_.empty() ? draw_host(scenario_.fleet, options_.seed, number) : trace_[number % trace_.size()];
     spec.number = number;
+    if (!recorded_.empty()) spec.sessions = recorded_[number % recorded_.size()];
     return spec;
 }
 
 std::unique_ptr<Client> FleetRun::new_client() {
-    return std::make_unique<Client>(next_spec(), options_.seed, clock_.now(), "volunteer");
+    const HostSpec spec = next_spec();
+    return std::make_unique<Client>(spec, options_.seed, clock_.now(), project_.add_volunteer(spec.number));
 }
 
 void FleetRun::make_work() {
@@ -268,6 +273,7 @@ void FleetRun::observe(const SchedulerReply& reply, const Client& client) {
     for (const ReplyJob& job : reply.jobs) {
         const Result& result = *project_.db().results.get(job.result_id);
         const Workunit& wu = *project_.db().workunits.get(job.workunit_id);
+        if (!sent_.insert(result.id)) continue;
         recorder_.sent(result, wu, client.spec().speed, clock_.now());
         const auto c = static_cast<std::size_t>(wu.opaque);
         Source& source = sources_[classes_[c].work];

@@ -49,7 +49,7 @@ struct FleetResult {
     double instances_per_job = 0;    ///< instances sent / jobs, over finished jobs (done or given up)
     double wasted_core_hours = 0;    ///< computed by instances that did not become, or agree with, a canonical result
     double useful_core_hours = 0;    ///< by those that did
-    double throughput_per_day = 0;   ///< jobs done a day
+    double throughput_per_day = 0;   ///< jobs done a day, from the warm-up's end until no work comes any more
     std::int64_t requests = 0;       ///< scheduler RPCs
     std::int64_t work_requests = 0;  ///< of them, those that asked for work
     std::int64_t empty_replies = 0;  ///< of these, answered without a job

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "client_document.h"
+#include "project_fleet.h"
 #include "run_command.h"
 #include "sluice/base/log.h"
 #include "sluice/daemon/program.h"
@@ -27,7 +28,10 @@ constexpr const char* kFleet =
     "sluice_sim run SCENARIO simulates a fleet of hosts, the work for it, and the project's programs with their real decisions, on "
     "a virtual clock: a name of --list, or a JSON file (docs/simulator.md). Same scenario and --seed, same result. With --out DIR "
     "the figures are in DIR/result.json, and as charts in DIR/report.html.\n\n"
-    "sluice_sim compare A.xml B.xml SCENARIO runs it under two config.xml on the same seeds and prints what differs.";
+    "sluice_sim compare A B SCENARIO runs two variants of it on the same seeds and prints what differs. A and B are files: a "
+    "config.xml, or JSON with fields that take the place of the scenario's ({} for none).\n\n"
+    "sluice_sim hosts PROJECT prints the machines of the project in that folder as a trace (CSV) that scenarios take, without "
+    "anything that says whose they are. --from-project takes them, and the project's apps, at once.";
 
 struct Arguments {
     std::vector<std::string> words;
@@ -45,10 +49,13 @@ int act(const sluice::CommandLine& line, Arguments& a) {
     } else if (is("run", 2)) {
         a.run.scenario = a.words[1];
         sluice::sim::run_scenario(a.run);
+    } else if (is("hosts", 2)) {
+        std::fputs(sluice::sim::fleet_csv(a.words[1]).c_str(), stdout);
     } else if (is("compare", 4)) {
-        sluice::sim::compare_configs({a.words[1], a.words[2], a.words[3], a.run.seed, a.seeds, a.run.out});
+        sluice::sim::compare_configs(
+            {a.words[1], a.words[2], a.words[3], a.run.seed, a.seeds, a.run.out, a.run.project});
     } else {
-        return line.fail("give: client STATE.json, run SCENARIO, compare A.xml B.xml SCENARIO, or --list");
+        return line.fail("give: client STATE.json, run SCENARIO, compare A B SCENARIO, hosts PROJECT, or --list");
     }
     return 0;
 }
@@ -59,12 +66,13 @@ int main(int argc, char** argv) {
     Arguments a;
     sluice::CommandLine line("sluice_sim", "simulates a fleet of hosts, or shows what one client decides",
                              std::string(kFleet) + "\n\n" + kDescription);
-    line.positional("COMMAND", a.words, "client STATE.json, run SCENARIO, or compare A.xml B.xml SCENARIO");
+    line.positional("COMMAND", a.words, "client STATE.json, run SCENARIO, compare A B SCENARIO, or hosts PROJECT");
     line.option("--seed", a.run.seed, "of all that is drawn; default 1; compare begins with it");
     line.option("--seeds", a.seeds, "compare: so many runs of each; default 5");
     line.option("--out", a.run.out, "write result.json and report.html (compare: compare.json) into this folder",
                 "DIR");
     line.option("--config", a.run.config, "run with the options of this config.xml", "FILE");
+    line.option("--from-project", a.run.project, "hosts and apps of the project in this folder", "DIR");
     line.option("--jobs", a.run.jobs, "write a line of CSV for every job into this file", "FILE");
     line.flag("--list", a.list, "the built-in scenarios");
     line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");

@@ -1,7 +1,9 @@
 #include "population.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <sstream>
@@ -18,28 +20,47 @@ struct HabitFigures {
     double mean_on, shape_on, mean_off, sigma_off;
 };
 /// The laboratory's: sessions Weibull, gaps log-normal.
-HabitFigures figures(Sessions::Habit habit) {
+HabitFigures figures(Habit habit) {
     switch (habit) {
-        case Sessions::Habit::kAlways: return {10 * kDay, 0.7, 3 * kHour, 1};
-        case Sessions::Habit::kDaily: return {8 * kHour, 1.5, 14 * kHour, 0.5};
-        case Sessions::Habit::kSporadic: return {4 * kHour, 1, 30 * kHour, 1.5};
-        case Sessions::Habit::kNeverOff: break;
+        case Habit::kAlways: return {10 * kDay, 0.7, 3 * kHour, 1};
+        case Habit::kDaily: return {8 * kHour, 1.5, 14 * kHour, 0.5};
+        case Habit::kSporadic: return {4 * kHour, 1, 30 * kHour, 1.5};
+        case Habit::kNeverOff: break;
     }
     return {1e12, 1, 1, 0};
 }
 
 }  // namespace
 
-Sessions::Sessions(Habit habit, std::uint64_t seed, std::uint64_t host)
-    : habit_(habit), rng_(seed, kSessions, host), on_(rng_.uniform() < part_on()) {}
+Sessions::Sessions(const HostSpec& host, std::uint64_t seed, double since_start)
+    : habit_(host.habit),
+      recorded_(host.sessions),
+      rng_(seed, kSessions, host.number),
+      on_(recorded_ ? false : rng_.uniform() < part_on()) {
+    if (!recorded_) return;
+    remaining_ = next();
+    double passed = std::fmod(since_start, recorded_->period);
+    for (; passed >= remaining_; toggle()) {
+        passed -= remaining_;
+        remaining_ = next();
+    }
+    remaining_ -= passed;
+}
+
+double Sessions::first(SmallRng& rng) {
+    const double draw = rng.uniform();
+    return recorded_ ? remaining_ : next() * draw;
+}
 
 double Sessions::next() {
+    if (recorded_) return recorded_->lengths[at_++ % recorded_->lengths.size()];
     const HabitFigures f = figures(habit_);
     if (habit_ == Habit::kNeverOff) return f.mean_on;
     return std::max(1.0, on_ ? rng_.weibull(f.shape_on, f.mean_on) : rng_.log_normal(f.mean_off, f.sigma_off));
 }
 
 double Sessions::part_on() const {
+    if (recorded_) return recorded_->on / recorded_->period;
     const HabitFigures f = figures(habit_);
     return f.mean_on / (f.mean_on + f.mean_off);
 }
@@ -51,9 +72,9 @@ HostSpec draw_host(const Fleet& fleet, std::uint64_t seed, std::uint64_t number)
     const double cores = rng.uniform(), habit = rng.uniform(), buffer = rng.uniform(), system = rng.uniform();
     h.cores = cores < 0.3 ? 1 : cores < 0.6 ? 2 : cores < 0.9 ? 4 : 8;
     h.speed = rng.log_normal(1, fleet.speed_sigma);
-    h.habit = habit < fleet.always_on                 ? Sessions::Habit::kAlways
-              : habit < fleet.always_on + fleet.daily ? Sessions::Habit::kDaily
-                                                      : Sessions::Habit::kSporadic;
+    h.habit = habit < fleet.always_on                 ? Habit::kAlways
+              : habit < fleet.always_on + fleet.daily ? Habit::kDaily
+                                                      : Habit::kSporadic;
     h.lifetime = fleet.lifetime_days > 0 ? rng.weibull(0.5, fleet.lifetime_days * kDay)
                                          : std::numeric_limits<double>::infinity();
     const double days = buffer < 0.5 ? 0.1 : buffer < 0.7 ? 0.5 : buffer < 0.85 ? 1 : buffer < 0.95 ? 3 : 5;
@@ -87,8 +108,7 @@ std::vector<std::string> cells_of(const std::string& line) {
     return cells;
 }
 
-Sessions::Habit habit_of(const std::string& word, const std::string& place) {
-    using Habit = Sessions::Habit;
+Habit habit_of(const std::string& word, const std::string& place) {
     static const std::map<std::string, Habit> known = {{"always", Habit::kAlways},
                                                        {"daily", Habit::kDaily},
                                                        {"sporadic", Habit::kSporadic},
@@ -99,21 +119,32 @@ Sessions::Habit habit_of(const std::string& word, const std::string& place) {
     return at->second;
 }
 
+double number_of(const std::string& cell, const std::string& place) {
+    double x = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), x);
+    if (error != std::errc{} || end != cell.data() + cell.size() || !(x >= 0) || x > 1e12)
+        throw Error(place + ": '" + cell + "' is no number from 0 on");
+    return x;
+}
+
 void set(HostSpec& h, const std::string& column, const std::string& cell, const std::string& place) {
     if (cell.empty()) return;
     if (column == "habit") {
         h.habit = habit_of(cell, place);
         return;
     }
-    double x = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), x);
-    if (error != std::errc{} || end != cell.data() + cell.size() || !(x >= 0) || x > 1e12)
-        throw Error(place + ": '" + cell + "' is no number from 0 on");
+    for (const auto& [name, to] : {std::pair("os", &h.os), {"vendor", &h.vendor}, {"model", &h.model}})
+        if (column == name) {
+            *to = cell;
+            return;
+        }
+    const double x = number_of(cell, place);
     if (column == "speed" && x <= 0) throw Error(place + ": speed must be more than 0");
     if (column == "speed") h.speed = x;
     if (column == "cores") h.cores = std::clamp(static_cast<int>(x), 1, 4096);
     if (column == "gpus") h.gpus = std::clamp(static_cast<int>(x), 0, 64);
     if (column == "memory_gb") h.memory = x * 1e9;
+    if (column == "disk_gb") h.disk = x * 1e9;
     if (column == "lifetime_days") h.lifetime = x > 0 ? x * kDay : std::numeric_limits<double>::infinity();
     if (column == "buffer_min_days") h.buffer_min = std::max(180.0, x * kDay);
     if (column == "buffer_additional_days") h.buffer_more = x * kDay;
@@ -121,13 +152,15 @@ void set(HostSpec& h, const std::string& column, const std::string& cell, const 
 }
 
 constexpr std::array kColumns = {
-    "speed",     "cores", "gpus", "memory_gb", "habit", "lifetime_days", "buffer_min_days", "buffer_additional_days",
+    "speed",     "cores", "gpus",  "memory_gb",     "disk_gb",         "os",
+    "vendor",    "model", "habit", "lifetime_days", "buffer_min_days", "buffer_additional_days",
     "error_rate"};
 
 }  // namespace
 
-std::vector<HostSpec> read_trace(const std::string& file, const Fleet& fleet, std::uint64_t seed) {
-    const auto text = read_file(file);
+std::vector<HostSpec> read_trace(const Fleet& fleet, std::uint64_t seed) {
+    const std::string& file = fleet.trace;
+    const auto text = fleet.trace_text.empty() ? read_file(file) : fleet.trace_text;
     if (!text) throw Error("the trace " + file + " is not there");
     std::istringstream in(*text);
     std::string line;
@@ -152,6 +185,42 @@ std::vector<HostSpec> read_trace(const std::string& file, const Fleet& fleet, st
     }
     if (hosts.empty()) throw Error(file + ": no hosts");
     return hosts;
+}
+
+std::vector<std::shared_ptr<const RecordedSessions>> read_sessions(const std::string& file) {
+    const auto text = read_file(file);
+    if (!text) throw Error("the sessions " + file + " are not there");
+    std::istringstream in(*text);
+    std::string line;
+    std::getline(in, line);
+    if (cells_of(line) != std::vector<std::string>{"host", "from_hours", "until_hours"})
+        throw Error(file + ":1: the columns are host,from_hours,until_hours");
+    std::vector<RecordedSessions> hosts;
+    double last = 0;
+    for (int number = 2; std::getline(in, line); ++number) {
+        if (line.empty()) continue;
+        const std::string place = file + ":" + std::to_string(number);
+        const std::vector<std::string> cells = cells_of(line);
+        if (cells.size() != 3) throw Error(place + ": give host, from_hours and until_hours");
+        const double host = number_of(cells[0], place), from = kHour * number_of(cells[1], place),
+                     until = kHour * number_of(cells[2], place);
+        if (host > static_cast<double>(hosts.size())) throw Error(place + ": hosts are numbered 0, 1, … without a gap");
+        if (host == static_cast<double>(hosts.size())) hosts.emplace_back();
+        RecordedSessions& h = hosts[static_cast<std::size_t>(host)];
+        if (from < h.period || until <= from) throw Error(place + ": sessions of a host must follow each other");
+        h.lengths.insert(h.lengths.end(), {from - h.period, until - from});
+        h.on += until - from;
+        last = std::max(last, h.period = until);
+    }
+    if (hosts.empty()) throw Error(file + ": no sessions");
+    std::vector<std::shared_ptr<const RecordedSessions>> all;
+    const double period = kDay * std::ceil(last / kDay);
+    for (RecordedSessions& h : hosts) {
+        h.lengths.insert(h.lengths.end(), {period - h.period, 0});
+        h.period = period;
+        all.push_back(std::make_shared<const RecordedSessions>(std::move(h)));
+    }
+    return all;
 }
 
 }  // namespace sluice::sim

@@ -1,6 +1,7 @@
 #pragma once
 // Hosts as they are drawn: what a machine is, and when it is on.
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,23 +10,12 @@
 
 namespace sluice::sim {
 
-/// When a host computes: alternating sessions and gaps. A copy goes on by itself from where it was taken.
-class Sessions {
-  public:
-    enum class Habit { kAlways, kDaily, kSporadic, kNeverOff };
-    Sessions(Habit habit, std::uint64_t seed, std::uint64_t host);
-    bool on() const { return on_; }
-    /// Seconds until the next change, drawn anew.
-    double next();
-    void toggle() { on_ = !on_; }
-    Habit habit() const { return habit_; }
-    /// Long-run part of the time.
-    double part_on() const;
+enum class Habit { kAlways, kDaily, kSporadic, kNeverOff };
 
-  private:
-    Habit habit_;
-    SmallRng rng_;
-    bool on_;
+/// On and off as it was recorded, again and again from the run's start.
+struct RecordedSessions {
+    std::vector<double> lengths;  ///< s: off, on, off, on, …; a length may be 0; their number is even
+    double period = 0, on = 0;    ///< their sum, and that of the sessions
 };
 
 struct HostSpec {
@@ -34,7 +24,7 @@ struct HostSpec {
     int cores = 1;
     int gpus = 0;  ///< each ten times as fast as a core
     double memory = 8e9, disk = 100e9;
-    Sessions::Habit habit = Sessions::Habit::kAlways;
+    Habit habit = Habit::kAlways;
     double lifetime = 0;                            ///< s after it joined; infinite for ever
     double buffer_min = 8640, buffer_more = 43200;  ///< s
     double error_rate = 0.015, wrong_rate = 0;
@@ -42,13 +32,41 @@ struct HostSpec {
     double other_share = 0;      ///< part of its time that other projects have
     int max_jobs_per_core = 35;  ///< it asks for no more than that
     std::string os, vendor, model;
+    std::shared_ptr<const RecordedSessions> sessions{};  ///< null: drawn, by `habit`
+};
+
+/// When a host computes: alternating sessions and gaps. A copy goes on by itself from where it was taken.
+class Sessions {
+  public:
+    /// `since_start`: s from the run's start until the host joins.
+    Sessions(const HostSpec& host, std::uint64_t seed, double since_start);
+    bool on() const { return on_; }
+    /// Seconds until the first change; `rng` says where in its session the host joins.
+    double first(SmallRng& rng);
+    /// Seconds until the change after the next one, drawn anew.
+    double next();
+    void toggle() { on_ = !on_; }
+    /// Long-run part of the time.
+    double part_on() const;
+
+  private:
+    Habit habit_;
+    std::shared_ptr<const RecordedSessions> recorded_;
+    SmallRng rng_;
+    bool on_;
+    std::size_t at_ = 0;    ///< of recorded lengths: the next one
+    double remaining_ = 0;  ///< of the one in which the host joined
 };
 
 /// The host that stands at `number` of a run; the same for every configuration.
 HostSpec draw_host(const Fleet& fleet, std::uint64_t seed, std::uint64_t number);
-/// Hosts of a trace: CSV with a header; columns speed, cores, gpus, memory_gb, habit (always, daily, sporadic,
-/// never_off), lifetime_days, buffer_min_days, buffer_additional_days, error_rate; speed must be there. Throws Error
-/// that names the line.
-std::vector<HostSpec> read_trace(const std::string& file, const Fleet& fleet, std::uint64_t seed);
+/// Hosts of fleet.trace: CSV with a header; columns speed, cores, gpus, memory_gb, disk_gb, habit (always, daily,
+/// sporadic, never_off), os, vendor, model, lifetime_days, buffer_min_days, buffer_additional_days, error_rate; speed
+/// must be there. Throws Error that names the line.
+std::vector<HostSpec> read_trace(const Fleet& fleet, std::uint64_t seed);
+
+/// Of fleet.sessions: CSV "host,from_hours,until_hours", sessions of hosts 0, 1, … in ascending order, counted from the
+/// run's start; the whole is repeated every so many days as it is long. Throws Error that names the line.
+std::vector<std::shared_ptr<const RecordedSessions>> read_sessions(const std::string& file);
 
 }  // namespace sluice::sim

@@ -2,27 +2,27 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
 
-#include "config/load.h"
+#include "daemons/batch_accel/accel_pass.h"
+#include "daemons/batch_stats/state_file.h"
 #include "daemons/size_census/size_census.h"
 #include "daemons/size_regulator/regulator.h"
 #include "daemons/transitioner/transitioner.h"
 #include "daemons/validator/validator.h"
+#include "db/memory/batch_store.h"
 #include "db/memory/catalogue_store.h"
 #include "db/memory/feeder_store.h"
 #include "db/memory/rpc_stores.h"
 #include "db/memory/size_store.h"
 #include "db/memory/transition_store.h"
 #include "db/memory/validate_store.h"
-#include "feeder/command.h"
 #include "feeder/feeder.h"
+#include "project_settings.h"
 #include "sched/handle/pipeline.h"
 #include "sched/handle/shmem_job_pool.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/daemon/program.h"
 #include "sluice/shmem/scheduler_array.h"
 
 namespace sluice::sim {
@@ -50,78 +50,6 @@ class OwnArray {
     std::unique_ptr<FeederArray> array_;
 };
 
-/// What config.xml would say. A wrong value would be a what-if that changes nothing: it is refused, in a project's own
-/// file, too; options that nobody knows are only named there.
-ProjectConfig read_config(const Scenario& scenario) {
-    if (!scenario.config_name.empty()) {
-        const LoadedConfig loaded = parse_config(scenario.config_file, scenario.config_name);
-        if (!loaded.errors.empty()) throw ConfigError(loaded.errors.front());
-        for (const std::string& warning : loaded.warnings) log_critical("{}", warning);
-        return loaded.config;
-    }
-    const LoadedConfig loaded = parse_config("<boinc><config><compat_level>" + std::to_string(scenario.compat_level) +
-                                                 "</compat_level>" + scenario.config_xml + "</config></boinc>",
-                                             "config of " + scenario.name);
-    if (!loaded.errors.empty()) throw ConfigError(loaded.errors.front());
-    if (!loaded.warnings.empty()) throw ConfigError(loaded.warnings.front());
-    return loaded.config;
-}
-
-ProjectConfig make_config(const Scenario& scenario, const std::filesystem::path& folder) {
-    ProjectConfig config = read_config(scenario);
-    config.project_dir = folder.string();
-    config.key_dir = (folder / "keys").string();
-    config.upload_dir = (folder / "upload").string();
-    config.master_url = "http://sim/";
-    config.upload_url = "http://sim/upload";
-    config.shmem_key = 1;
-    config.sched_lockfile_dir.clear();
-    config.decision_log = DecisionLog::kOff;
-    config.dont_generate_upload_certificates = true;
-    if (config.shmem_work_items <= 0) config.shmem_work_items = 100;
-    return config;
-}
-
-FeederOptions feeder_options(const std::string& command, Env env) {
-    std::istringstream words("feeder " + command);
-    std::vector<std::string> list;
-    for (std::string word; words >> word;) list.push_back(word);
-    std::vector<const char*> argv;
-    for (const std::string& word : list) argv.push_back(word.c_str());
-    FeederOptions options;
-    const DaemonProgram program = feeder_program(static_cast<int>(argv.size()), argv.data(), options);
-    CommandLine line("feeder", program.summary);
-    program.options(line);
-    DaemonStart start{program.settings, {}, false, env};
-    const bool parsed = !line.parse(static_cast<int>(argv.size()), argv.data());
-    const std::string wrong = parsed ? program.check(start) : "no command line of the feeder";
-    if (!wrong.empty()) throw ConfigError("feeder '" + command + "': " + wrong);
-    return options;
-}
-
-/// Settings that follow from config.xml, as the transitioner's program takes them.
-TransitionParams transition_params(const ProjectConfig& config) {
-    return {.compat_level = config.compat_level,
-            .priority_on_over = config.reliable_priority_on_over,
-            .priority_on_over_except_error = config.reliable_priority_on_over_except_error,
-            .delete_delay = config.delete_delay(),
-            .hr_class_static = config.hr_class_static,
-            .daily_result_quota = config.daily_result_quota};
-}
-
-RegulatorSettings regulator_settings(const Scenario& scenario) {
-    RegulatorSettings settings;
-    if (scenario.regulator_high <= 0) return settings;
-    for (const AppSpec& app : scenario.apps)
-        if (app.size_classes > 1)
-            settings.apps.push_back({app.name,
-                                     {static_cast<std::int64_t>(scenario.regulator_low),
-                                      static_cast<std::int64_t>(scenario.regulator_high)},
-                                     scenario.regulator_sleep,
-                                     ReleaseOrder::kNone});
-    return settings;
-}
-
 }  // namespace
 
 /// Programs and what they work on, in the order in which they are made.
@@ -134,6 +62,10 @@ struct Project::Parts {
           validation(p.db_),
           sizes(p.db_),
           census_store(p.db_),
+          stats_store(p.db_),
+          ltt_store(p.db_),
+          accel_store(p.db_),
+          upkeep_store(p.db_),
           array(p.config_),
           scheduler(SchedulerArray::attach(job_array_name(p.config_.shmem_key, p.config_.project_dir))),
           pool(*scheduler),
@@ -145,6 +77,10 @@ struct Project::Parts {
           transitioner({}, transition_params(p.config_), transitions, templates, env),
           regulation(regulator_settings(scenario)),
           regulator(regulation, sizes, p.clock_),
+          stats_settings(stats_settings_of(scenario, p.config_)),
+          accel_settings(accel_settings_of(scenario, p.config_)),
+          stats(stats_settings, stats_store, ltt_store, p.clock_),
+          accel(accel_settings, accel_store, upkeep_store, p.clock_),
           census(census_options, p.folder_.path(), p.config_.compat_level, census_store, p.clock_) {
         for (std::size_t u = 0; u < scenario.users.size(); ++u)
             feeder_store.quota_of[static_cast<Id>(u) + 1] = scenario.users[u].quota;
@@ -169,6 +105,10 @@ struct Project::Parts {
     MemoryValidateStore validation;
     MemorySizeRegulatorStore sizes;
     MemorySizeCensusStore census_store;
+    MemoryBatchStatsStore stats_store;
+    MemoryHostLttStore ltt_store;
+    MemoryBatchAccelStore accel_store;
+    MemoryBatchUpkeepStore upkeep_store;
     OwnArray array;
     std::unique_ptr<SchedulerArray> scheduler;
     ShmemJobPool pool;
@@ -183,10 +123,14 @@ struct Project::Parts {
     std::vector<std::unique_ptr<Validator>> validators;
     RegulatorSettings regulation;
     Regulator regulator;
+    StatsSettings stats_settings;
+    AccelSettings accel_settings;
+    StatsPass stats;
+    AccelPass accel;
     CensusOptions census_options;
     SizeCensus census;
     std::unique_ptr<Feeder> feeder;
-    double next_feeder_turn = 0, next_census = 0;
+    double next_feeder_turn = 0, next_census = 0, next_acceleration = 0;
 
     /// The turns that the feeder's program has made since the last request, as far as they matter: between requests
     /// nobody looks into the array. A walk through the queue goes on at its own pace.
@@ -247,14 +191,17 @@ void Project::make_rows(const Scenario& scenario) {
         user.authenticator = "submitter" + std::to_string(i);
         db_.users.put(user.id, user);
     }
+}
+
+std::string Project::add_volunteer(std::uint64_t host) {
     User volunteer;
-    volunteer.id = static_cast<Id>(scenario.users.size()) + 1;
-    volunteer.name = "volunteer";
-    volunteer.email_addr = "volunteer@sim";
-    volunteer.authenticator = "volunteer";
-    volunteer.cross_project_id = "volunteer";
+    volunteer.id = db_.users.next_key();
+    volunteer.name = "volunteer" + std::to_string(host);
+    volunteer.email_addr = volunteer.name + "@sim";
+    volunteer.authenticator = volunteer.cross_project_id = volunteer.name;
     volunteer.create_time = clock_.now_sec();
     db_.users.put(volunteer.id, volunteer);
+    return volunteer.authenticator;
 }
 
 /// With a version for each platform.
@@ -308,7 +255,20 @@ void Project::run_daemons(JobWatcher& watcher) {
     assimilate(watcher);
     if (!p.regulation.apps.empty() && p.regulator.due()) p.regulator.pass();
     take_census(now);
+    accelerate(now);
     clean_up(watcher);
+    purge(now);
+}
+
+void Project::accelerate(double now) {
+    Parts& p = *parts_;
+    if (scenario_.accel_every_hours <= 0 || now < p.next_acceleration) return;
+    p.next_acceleration = now + 3600 * scenario_.accel_every_hours;
+    p.stats.run();
+    std::string why;
+    if (const auto known = StateReader::open(p.stats_settings.state_file, why))
+        p.accel_settings.verdicts = known->summary().apps;
+    p.accel.run();
 }
 
 void Project::take_census(double now) {
@@ -333,7 +293,7 @@ void Project::assimilate(JobWatcher& watcher) {
     }
 }
 
-/// File deleter and db_purge: what is over and done with leaves the database.
+/// The file deleter; db_purge, too, where nothing is kept.
 void Project::clean_up(JobWatcher& watcher) {
     std::vector<Id> ready(db_.workunits.index().to_delete.begin(), db_.workunits.index().to_delete.end());
     for (const Id id : ready) {
@@ -346,10 +306,33 @@ void Project::clean_up(JobWatcher& watcher) {
             over &= results.back()->server_state == ServerState::kOver;
         }
         if (!over) continue;
-        watcher.deleted({wu, results});
+        watcher.over({wu, results});
         for (const Result* r : results) wrong_.erase(r->name);
-        for (const Id r : ids) db_.results.remove(r);
-        db_.workunits.remove(id);
+        if (scenario_.keep_days <= 0) {
+            remove(id);
+            continue;
+        }
+        db_.workunits.change(id, [](Workunit& w) { w.file_delete_state = FileDeleteState::kDone; });
+        to_purge_.emplace_back(clock_.now(), id);
+    }
+}
+
+void Project::remove(Id workunit) {
+    const std::vector<Id> results = db_.results.index().instances(workunit);
+    for (const Id r : results) db_.results.remove(r);
+    db_.workunits.remove(workunit);
+}
+
+/// db_purge: batches are measured and accelerated by what became of their jobs, which stay until the batch is over.
+void Project::purge(double now) {
+    while (!to_purge_.empty() && to_purge_.front().first + scenario_.keep_days * kDay <= now) {
+        const Id id = to_purge_.front().second;
+        to_purge_.pop_front();
+        const Batch* batch = db_.batches.get(db_.workunits.get(id)->batch);
+        if (batch != nullptr && batch->state == BatchState::kInProgress)
+            to_purge_.emplace_back(now, id);
+        else
+            remove(id);
     }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The project under simulation: the stages of the scheduler, feeder, transitioner, validator and the other daemons, as
 // they are, on a database in memory, a job array of their own and a virtual clock. Nothing is decided here.
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -28,7 +29,7 @@ class VirtualClock final : public Clock {
     double now_;
 };
 
-/// A workunit that is over, with its instances; it is about to be deleted.
+/// A workunit that is over, with its instances.
 struct FinishedJob {
     const Workunit& workunit;
     const std::vector<const Result*>& results;
@@ -52,7 +53,7 @@ class JobWatcher {
     virtual ~JobWatcher() = default;
     /// A canonical result was found, or the job was given up (error_mask).
     virtual void decided(const Workunit& workunit) = 0;
-    virtual void deleted(const FinishedJob& job) = 0;
+    virtual void over(const FinishedJob& job) = 0;
 };
 
 class Project {
@@ -63,6 +64,8 @@ class Project {
 
     MemoryDb& db() { return db_; }
     const ProjectConfig& config() const { return config_; }
+    /// The account of the host with that number; its key. Each host has an owner of its own.
+    std::string add_volunteer(std::uint64_t host);
     /// One scheduler RPC.
     SchedulerReply rpc(const SchedulerRequest& request);
     /// What daemons have to do now: to be called every few seconds of virtual time, when anything may be due.
@@ -80,7 +83,10 @@ class Project {
     void make_app(Id id, const AppSpec& spec);
     void assimilate(JobWatcher& watcher);
     void clean_up(JobWatcher& watcher);
+    void purge(double now);
+    void remove(Id workunit);
     void take_census(double now);
+    void accelerate(double now);
 
     const Scenario& scenario_;
     VirtualClock& clock_;
@@ -90,6 +96,7 @@ class Project {
     OwnFolder folder_;
     ProjectConfig config_;
     std::unordered_set<std::string> wrong_;
+    std::deque<std::pair<double, Id>> to_purge_;  ///< workunits that are over, and when
     double away_until_ = 0;
     std::uint64_t rpc_verbs_ = 0;
     std::unique_ptr<Parts> parts_;

@@ -10,16 +10,26 @@ namespace {
 
 constexpr int kShareWindow = 30;  ///< days
 
+/// No two have the same: figures are kept by them.
+std::string class_name(const std::vector<JobClass>& others, const WorkSpec& work, std::size_t w, std::size_t size) {
+    const auto taken = [&](const std::string& name) {
+        return std::any_of(others.begin(), others.end(), [&](const JobClass& c) { return c.name == name; });
+    };
+    const char* kind = work.kind == WorkSpec::Kind::kBatches ? "batches" : "stream";
+    std::string name = fmt::format("{} {} {:g} h", work.user, kind, work.size_hours[size]);
+    if (taken(name)) name += fmt::format(", work[{}]", w);
+    if (taken(name)) name += fmt::format(" sizes[{}]", size);
+    return name;
+}
+
 }  // namespace
 
 std::vector<JobClass> job_classes(const Scenario& scenario) {
     std::vector<JobClass> classes;
     for (std::size_t w = 0; w < scenario.work.size(); ++w) {
         const WorkSpec& work = scenario.work[w];
-        for (const double hours : work.size_hours)
-            classes.push_back({w, hours,
-                               fmt::format("{} {} {:g} h", work.user,
-                                           work.kind == WorkSpec::Kind::kBatches ? "batches" : "stream", hours)});
+        for (std::size_t size = 0; size < work.size_hours.size(); ++size)
+            classes.push_back({w, work.size_hours[size], class_name(classes, work, w, size)});
     }
     return classes;
 }
@@ -82,6 +92,7 @@ void Recorder::lost(double core_seconds, double now) {
 void Recorder::decided(const Workunit& wu) {
     decided_at_[wu.id] = now_;
     const bool done = wu.canonical_resultid != 0;
+    done_in_time_ += done && measured(now_) && now_ < start_ + scenario_.days * kDay;
     if (done) ++at(done_by_day_, day(now_));
     if (measured(static_cast<double>(wu.create_time))) ++(done ? done_ : errors_);
     const auto batch = batch_index_.find(wu.batch);
@@ -90,7 +101,7 @@ void Recorder::decided(const Workunit& wu) {
     if (--b.open == 0) b.ended = now_;
 }
 
-void Recorder::deleted(const FinishedJob& job) {
+void Recorder::over(const FinishedJob& job) {
     const bool counts = measured(static_cast<double>(job.workunit.create_time));
     int instances = 0;
     for (const Result* r : job.results) {
@@ -191,7 +202,7 @@ FleetResult Recorder::result(std::uint64_t seed, double now) const {
     r.instances_per_job = finished_ > 0 ? static_cast<double>(sent_) / static_cast<double>(finished_) : 0;
     r.wasted_core_hours = wasted_;
     r.useful_core_hours = useful_;
-    r.throughput_per_day = static_cast<double>(done_) / ((now - measured_from_) / kDay);
+    r.throughput_per_day = static_cast<double>(done_in_time_) / (scenario_.days - scenario_.warmup_days);
     r.requests = requests_, r.work_requests = work_requests_, r.empty_replies = empty_;
     for (const BatchRecord& b : batches_) {
         if (!measured(b.arrived)) continue;

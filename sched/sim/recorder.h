@@ -34,13 +34,14 @@ class Recorder final : public JobWatcher {
     void submitted(const Workunit& wu, double now);
     void batch_came(const BatchRecord& batch) { batches_.push_back(batch); }
     void asked(bool for_work, bool got_none, double now);
+    /// For the first time; a lost reply's jobs are sent again.
     void sent(const Result& result, const Workunit& wu, double speed, double now);
     void reported(const Workunit& wu, double now);
     void lost(double core_seconds, double now);
     void decided(const Workunit& wu) override;
-    void deleted(const FinishedJob& job) override;
+    void over(const FinishedJob& job) override;
     void set_now(double now) { now_ = now; }
-    /// Lines "name,class,created,decided,instances,state" of every job that is deleted; empty: not wanted.
+    /// Lines "name,class,created,decided,instances,state" of every job that is over; empty: not wanted.
     std::string* job_lines = nullptr;
 
     const std::vector<BatchRecord>& batches() const { return batches_; }
@@ -67,8 +68,8 @@ class Recorder final : public JobWatcher {
     std::vector<double> speed_quarters_;
     std::vector<BatchRecord> batches_;
     std::map<Id, std::size_t> batch_index_;
-    std::map<Id, double> decided_at_;  ///< of jobs that are not deleted yet
-    std::int64_t submitted_ = 0, done_ = 0, errors_ = 0, missed_ = 0, sent_ = 0, finished_ = 0;
+    std::map<Id, double> decided_at_;  ///< of jobs with instances that are not over yet
+    std::int64_t submitted_ = 0, done_ = 0, done_in_time_ = 0, errors_ = 0, missed_ = 0, sent_ = 0, finished_ = 0;
     std::int64_t requests_ = 0, work_requests_ = 0, empty_ = 0, valid_ = 0, in_band_ = 0;
     double wasted_ = 0, useful_ = 0;
     std::vector<std::int64_t> done_by_day_, missed_by_day_, empty_by_day_;

@@ -1,15 +1,14 @@
 #include "run_command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 
 #include "fleet.h"
 #include "fleet_result.h"
+#include "progress_bar.h"
+#include "project_fleet.h"
 #include "report.h"
 #include "scenario.h"
 #include "sluice/base/error.h"
@@ -17,33 +16,6 @@
 
 namespace sluice::sim {
 namespace {
-
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// A bar on the terminal, with the time that is left; nothing where standard error is none.
-class ProgressBar {
-  public:
-    ProgressBar() : shown_(::isatty(STDERR_FILENO) != 0), start_(seconds_now()) {}
-    void operator()(double part) {
-        if (!shown_) return;
-        constexpr int kWidth = 40;
-        const int full = static_cast<int>(part * kWidth);
-        const double left = (seconds_now() - start_) * (1 - part) / part;
-        std::fputs(
-            fmt::format("\r[{:#<{}}{:.<{}}] {:3.0f} %  {:.0f} s left ", "", full, "", kWidth - full, 100 * part, left)
-                .c_str(),
-            stderr);
-    }
-    ~ProgressBar() {
-        if (shown_) std::fputs("\r\x1b[K", stderr);
-    }
-
-  private:
-    bool shown_;
-    double start_;
-};
 
 void use_config(Scenario& scenario, const std::string& file) {
     const auto text = read_file(file);
@@ -88,6 +60,7 @@ void run_scenario(const RunCommand& command) {
     heed_signals();
     Scenario scenario = load_scenario(command.scenario);
     if (!command.config.empty()) use_config(scenario, command.config);
+    if (!command.project.empty()) take_fleet(command.project, scenario);
     // A place that can't be written to is found before the work, not after it.
     if (!command.out.empty()) std::filesystem::create_directories(command.out);
     std::string lines;

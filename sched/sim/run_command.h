@@ -8,9 +8,10 @@ namespace sluice::sim {
 struct RunCommand {
     std::string scenario;  ///< name or file
     std::int64_t seed = 1;
-    std::string out;     ///< folder for result.json; empty: no files
-    std::string jobs;    ///< file for a CSV of every job; empty: none
-    std::string config;  ///< config.xml to be used; empty: the scenario's own
+    std::string out;      ///< folder for result.json; empty: no files
+    std::string jobs;     ///< file for a CSV of every job; empty: none
+    std::string config;   ///< config.xml to be used; empty: the scenario's own
+    std::string project;  ///< folder of a project whose hosts and apps to take; empty: the scenario's own
 };
 /// Prints a summary on standard output. Throws Error.
 void run_scenario(const RunCommand& command);
@@ -23,10 +24,11 @@ bool stop_wanted();
 std::string scenario_list();
 
 struct CompareCommand {
-    std::string a, b;  ///< config.xml files
+    std::string a, b;  ///< files: config.xml, or JSON with fields of the scenario
     std::string scenario;
     std::int64_t first_seed = 1, seeds = 5;
-    std::string out;  ///< folder for compare.json; empty: none
+    std::string out;      ///< folder for compare.json; empty: none
+    std::string project;  ///< as above
 };
 /// The scenario under two configurations on the same seeds: prints each figure with the difference and its interval,
 /// and what changed most. Throws Error.

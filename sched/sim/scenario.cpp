@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/error.h"
 
 namespace sluice::sim {
 namespace {
@@ -41,7 +44,7 @@ E one_of(const Object& o, const char* name, std::initializer_list<std::pair<cons
 Fleet parse_fleet(const Object& o) {
     o.only({"hosts", "speed_sigma", "lifetime_days", "buffer_factor", "max_jobs_per_core", "error_rate", "bad_hosts",
             "bad_error_rate", "wrong_rate", "lost_rate", "always_on", "daily", "gpu_hosts", "wrong_clocks", "memory_gb",
-            "other_share", "trace"});
+            "other_share", "trace", "sessions"});
     Fleet f;
     take(o, "hosts", f.hosts, 0, 10'000'000);
     take(o, "speed_sigma", f.speed_sigma, {0, 3});
@@ -64,6 +67,7 @@ Fleet parse_fleet(const Object& o) {
     take(o, "memory_gb", f.memory_gb, kPositive);
     take(o, "other_share", f.other_share, {0, 0.99});
     take(o, "trace", f.trace);
+    take(o, "sessions", f.sessions);
     return f;
 }
 
@@ -141,6 +145,14 @@ EventSpec parse_event(const Object& o) {
     return e;
 }
 
+void parse_accel(const Object& o, Scenario& s) {
+    o.only({"every_hours", "options", "stats_options"});
+    s.accel_every_hours = o.has("every_hours") ? o.number("every_hours", kPositive) : 1;
+    s.keep_days = 14;  // batches are measured by what became of their jobs
+    take(o, "options", s.accel_options);
+    take(o, "stats_options", s.stats_options);
+}
+
 void check_names(const Object& o, const Scenario& s) {
     const auto known = [](const auto& list, const std::string& name) {
         return std::any_of(list.begin(), list.end(), [&](const auto& x) { return x.name == name; });
@@ -158,7 +170,8 @@ void check_names(const Object& o, const Scenario& s) {
 
 Scenario parse_scenario(const Object& o) {
     o.only({"name", "about", "days", "warmup_days", "drain_days", "target_hours", "compat_level", "config", "feeder",
-            "size_regulator", "census_every_hours", "fleet", "apps", "users", "work", "events"});
+            "size_regulator", "census_every_hours", "batch_accel", "keep_days", "fleet", "apps", "users", "work",
+            "events"});
     Scenario s;
     take(o, "name", s.name);
     take(o, "days", s.days, {0.01, 10'000});
@@ -184,6 +197,8 @@ Scenario parse_scenario(const Object& o) {
         if (s.regulator_high < s.regulator_low) throw InputError(r.place("high"), "must not be below low");
     }
     take(o, "census_every_hours", s.census_every_hours, kPositive);
+    if (o.has("batch_accel")) parse_accel(o.object("batch_accel"), s);
+    take(o, "keep_days", s.keep_days, kNotNegative);
     if (o.has("fleet")) s.fleet = parse_fleet(o.object("fleet"));
     if (o.has("apps"))
         for (const Object& a : o.objects("apps")) s.apps.push_back(parse_app(a));
@@ -200,19 +215,35 @@ Scenario parse_scenario(const Object& o) {
     return s;
 }
 
-Scenario load_scenario(const std::string& name_or_file) {
+namespace {
+
+/// Of a built-in one, or of a file.
+std::string scenario_text(const std::string& name_or_file) {
     std::string names;
     for (const BuiltIn& b : built_in_scenarios()) {
-        if (name_or_file == b.name) {
-            Scenario s = parse_scenario(json::parse(b.json, b.name));
-            s.name = b.name;
-            return s;
-        }
+        if (name_or_file == b.name) return b.json;
         names += (names.empty() ? "" : ", ") + std::string(b.name);
     }
     if (name_or_file != "-" && !std::filesystem::exists(name_or_file))
         throw Error("there is no scenario '" + name_or_file + "': neither a file nor one of " + names);
-    Scenario s = parse_scenario(json::parse_file(name_or_file));
+    return json::text_of(name_or_file);
+}
+
+}  // namespace
+
+Scenario load_scenario(const std::string& name_or_file, const Override& changed) {
+    const std::string text = scenario_text(name_or_file);
+    Scenario s = parse_scenario(json::parse(text, name_or_file));
+    if (!changed.text.empty()) {
+        json::parse(changed.text, changed.name);
+        auto all = nlohmann::json::parse(text);
+        all.merge_patch(nlohmann::json::parse(changed.text));
+        try {
+            s = parse_scenario(json::parse(all.dump(), changed.name));
+        } catch (const json::InputError& e) {  // the scenario is right: the other is not
+            throw json::InputError(changed.name, e.what());
+        }
+    }
     if (s.name == "scenario") s.name = std::filesystem::path(name_or_file).stem().string();
     return s;
 }

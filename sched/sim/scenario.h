@@ -31,6 +31,8 @@ struct Fleet {
     double memory_gb = 8;         ///< median, log-normal with sigma 0.7
     double other_share = 0;       ///< part of each host's time that other projects have
     std::string trace;            ///< CSV of hosts instead of drawn ones; empty: none
+    std::string sessions;         ///< CSV of when the hosts compute, instead of drawn times; empty: none
+    std::string trace_text;       ///< its content; empty: it is read
 };
 
 struct AppSpec {
@@ -92,6 +94,9 @@ struct Scenario {
     double regulator_low = 0, regulator_high = 0;  ///< size_regulator runs with these water marks; 0: not
     double regulator_sleep = 60;                   ///< s between its polls
     double census_every_hours = 24;                ///< size_census, where an app has size classes
+    double accel_every_hours = 0;                  ///< batch_stats, then batch_accel; 0: not
+    std::string accel_options, stats_options;      ///< their command lines, words with blanks between
+    double keep_days = 0;  ///< rows of jobs that are over stay so long, and until their batch is
     Fleet fleet;
     std::vector<AppSpec> apps;
     std::vector<UserSpec> users;
@@ -101,8 +106,14 @@ struct Scenario {
 
 /// Throws json::InputError that names the place.
 Scenario parse_scenario(const json::Object& document);
+/// Fields that take the place of a scenario's own: a JSON object, merged into it (RFC 7396: a field of an object is
+/// replaced, null takes it away, a list is replaced whole).
+struct Override {
+    std::string name;  ///< for complaints
+    std::string text;  ///< empty: none
+};
 /// A built-in one by its name, or a file's. Throws Error (says which names there are), json::InputError.
-Scenario load_scenario(const std::string& name_or_file);
+Scenario load_scenario(const std::string& name_or_file, const Override& changed = {});
 
 struct BuiltIn {
     const char* name;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sched/sim/fleet.h"
@@ -89,6 +90,85 @@ TEST(Fleet, EveryJobHasALineOfCsv) {
     run_fleet(perfect(20, 60), {.seed = 1, .job_lines = &lines});
     EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 60);
     EXPECT_NE(lines.find(",1,done\n"), std::string::npos);
+}
+
+TEST(Fleet, TwoLinesOfWorkAlikeHaveFiguresOfTheirOwn) {
+    Scenario s = perfect(20, 30);
+    s.work.push_back(s.work[0]);
+    s.work[1].jobs = 10;
+    const FleetResult r = run_fleet(s, {});
+    ASSERT_EQ(r.waits_by_size_class.size(), 2u);
+    std::size_t waits = 0;
+    for (const auto& [name, w] : r.waits_by_size_class) waits += w.n;
+    EXPECT_EQ(waits, 40u);
+}
+
+TEST(Fleet, JobsThatAreSentAgainCountOnce) {
+    Scenario s = perfect(10, 30);
+    s.drain_days = 20;
+    s.config_xml += "<resend_lost_results>1</resend_lost_results>";
+    s.fleet.lost_rate = 0.3, s.fleet.buffer_factor = 0;
+    s.work[0].every_hours = 6;
+    const FleetResult r = run_fleet(s, {});
+    EXPECT_EQ(r.jobs_done, 12 * 30);
+    std::int64_t sent = 0;
+    for (const auto& row : r.host_class_by_job_class) sent += sum(row);
+    EXPECT_EQ(sent, std::llround(r.instances_per_job * 12 * 30));
+}
+
+TEST(Fleet, ThroughputIsOfTheDaysThatWorkComesIn) {
+    Scenario s = perfect(1, 3);
+    s.days = 0.4, s.drain_days = 5;
+    s.work[0].size_hours = {12};
+    const FleetResult r = run_fleet(s, {});
+    EXPECT_EQ(r.jobs_done, 3);
+    EXPECT_EQ(r.throughput_per_day, 0) << "all of it was done afterwards";
+}
+
+/// 40 hosts of which 8 vanish in their second hour, with a job each that they will never return.
+Scenario with_lost_jobs() {
+    Scenario s = perfect(40, 200);
+    s.days = 3, s.drain_days = 20;
+    s.fleet.buffer_factor = 0;
+    s.events.push_back({0.07, EventSpec::What::kHostsVanish, 0.2, 0});
+    return s;
+}
+
+TEST(Fleet, BatchAccelSpeedsUpTheLastJobsOfABatch) {
+    Scenario s = with_lost_jobs();
+    const FleetResult slow = run_fleet(s, {});
+    EXPECT_EQ(slow.jobs_done, 200);
+    ASSERT_EQ(slow.makespans_hours.size(), 1u);
+    EXPECT_GT(slow.makespans_hours[0], 7 * 24) << "lost jobs are made again at their deadline";
+    s.accel_every_hours = 1, s.keep_days = 14;
+    s.stats_options = "--min_hosts 0 --min_ltt_frac 0";
+    s.accel_options = "--min_frac_done 0.5 --max_extra_frac 0";
+    const FleetResult fast = run_fleet(s, {});
+    EXPECT_EQ(fast.jobs_done, 200);
+    ASSERT_EQ(fast.makespans_hours.size(), 1u);
+    EXPECT_LT(fast.makespans_hours[0], 24);
+    EXPECT_EQ(to_json(run_fleet(s, {})), to_json(fast));
+}
+
+TEST(Fleet, WrongCommandLinesOfProgramsAreOneLineThatNamesThem) {
+    const auto complaint = [](std::string Scenario::*field) {
+        Scenario s = perfect(1, 1);
+        s.*field = "--no_such_option";
+        testing::internal::CaptureStderr();
+        std::string said;
+        try {
+            run_fleet(s, {});
+        } catch (const ConfigError& e) {
+            said = e.what();
+        }
+        EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "what is thrown is printed once";
+        EXPECT_NE(said.find("--no_such_option"), std::string::npos) << said;
+        EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+        return said;
+    };
+    EXPECT_EQ(complaint(&Scenario::feeder).find("feeder"), 0u);
+    EXPECT_EQ(complaint(&Scenario::stats_options).find("batch_stats"), 0u);
+    EXPECT_EQ(complaint(&Scenario::accel_options).find("batch_accel"), 0u);
 }
 
 TEST(Fleet, AnOptionThatDoesNotExistIsRefused) {

@@ -35,6 +35,28 @@ TEST(Scenario, ComplaintsNameThePlace) {
     EXPECT_EQ(complaint(R"({"work": []})"), "");
 }
 
+TEST(Scenario, FieldsOfAnOverrideTakeThePlaceOfItsOwn) {
+    const Scenario own = load_scenario("demo");
+    const Scenario s = load_scenario(
+        "demo", {"b.json", R"({"days": 3, "fleet": {"hosts": 10}, "batch_accel": {"options": "--no_stats"}})"});
+    EXPECT_EQ(s.name, own.name);
+    EXPECT_EQ(s.days, 3);
+    EXPECT_EQ(s.fleet.hosts, 10);
+    EXPECT_EQ(s.fleet.buffer_factor, own.fleet.buffer_factor);
+    EXPECT_EQ(s.work.size(), own.work.size());
+    EXPECT_EQ(own.accel_every_hours, 0);
+    EXPECT_EQ(s.accel_every_hours, 1);
+    EXPECT_EQ(s.accel_options, "--no_stats");
+    EXPECT_EQ(s.keep_days, 14);
+    EXPECT_TRUE(load_scenario("demo", {"b.json", R"({"work": []})"}).work.empty());
+    try {
+        load_scenario("demo", {"b.json", R"({"dais": 3})"});
+        FAIL();
+    } catch (const json::InputError& e) {
+        EXPECT_THAT(e.what(), AllOf(HasSubstr("b.json"), HasSubstr("dais")));
+    }
+}
+
 TEST(Scenario, OptionsOfConfigXmlAreTakenAsTheyAre) {
     const Scenario s =
         parse_scenario(json::parse(R"({"work": [], "config": {"mm_min_slots": 30, "long_name": "A name"}})", "test"));

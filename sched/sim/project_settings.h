@@ -1,0 +1,27 @@
+#pragma once
+// The settings of the programs in a run, as the scenario gives them. All throw ConfigError: what is wrong, in one line.
+#include <filesystem>
+#include <string>
+
+#include "config/project_config.h"
+#include "daemons/batch_accel/accel_pass.h"
+#include "daemons/batch_stats/stats_pass.h"
+#include "daemons/size_regulator/regulator.h"
+#include "daemons/transitioner/transitioner.h"
+#include "feeder/options.h"
+#include "scenario.h"
+#include "sluice/base/env.h"
+
+namespace sluice::sim {
+
+/// `folder`: where the run's files are.
+ProjectConfig make_config(const Scenario& scenario, const std::filesystem::path& folder);
+/// Of the feeder's command line.
+FeederOptions feeder_options(const std::string& command, Env env);
+/// Settings that follow from config.xml, as the transitioner's program takes them.
+TransitionParams transition_params(const ProjectConfig& config);
+RegulatorSettings regulator_settings(const Scenario& scenario);
+StatsSettings stats_settings_of(const Scenario& scenario, const ProjectConfig& config);
+AccelSettings accel_settings_of(const Scenario& scenario, const ProjectConfig& config);
+
+}  // namespace sluice::sim
