@@ -121,8 +121,8 @@ class MemoryTransitionStore final : public TransitionStore {
             });
         }
         for (Result made : writes.created) {
-            made.id = db_.results.next_key();
-            db_.results.put(made.id, std::move(made));
+            const Id id = made.id = db_.results.next_key();
+            db_.results.put(id, std::move(made));
         }
         for (const WorkunitChange& c : writes.workunits) {
             db_.workunits.change(c.id, [&](Workunit& wu) {

@@ -10,7 +10,7 @@
 namespace sluice::match {
 namespace {
 
-#define SLUICE_ENTRY(row) &row,
+#define SLUICE_ENTRY(row) &(row),
 constexpr const FastRow* kFast[] = {SLUICE_FAST_ROWS(SLUICE_ENTRY)};
 constexpr const SetRow* kSet[] = {SLUICE_SET_ROWS(SLUICE_ENTRY)};
 constexpr const SlowRow* kSlow[] = {SLUICE_SLOW_ROWS(SLUICE_ENTRY)};

@@ -117,7 +117,8 @@ std::optional<std::string> result_document(const ReplyJob& job) {
     return if_it_fits(std::move(out));
 }
 
-std::vector<std::string> sort_mirrors(std::vector<std::pair<int, std::string>> servers, int timezone, Id hostid) {
+std::vector<std::string> sort_mirrors(const std::vector<std::pair<int, std::string>>& servers, int timezone,
+                                      Id hostid) {
     struct Ranked {
         std::int64_t distance;
         long shuffle;
@@ -125,11 +126,11 @@ std::vector<std::string> sort_mirrors(std::vector<std::pair<int, std::string>> s
     };
     constexpr std::int64_t kHalfDay = 12 * 3600;
     std::vector<Ranked> ranked;
-    for (auto& [offset, base] : servers) {
+    for (const auto& [offset, base] : servers) {
         std::int64_t distance = std::llabs(std::int64_t{timezone} - offset);
         if (distance > kHalfDay) distance = std::llabs(2 * kHalfDay - distance);
         const std::string hash = md5_hex(base + std::to_string(hostid)).substr(1, 7);
-        ranked.push_back({distance, std::strtol(hash.c_str(), nullptr, 16), std::move(base)});
+        ranked.push_back({distance, std::strtol(hash.c_str(), nullptr, 16), base});
     }
     std::ranges::stable_sort(ranked, {}, [](const Ranked& r) { return std::pair(r.distance, r.shuffle); });
     std::vector<std::string> out;

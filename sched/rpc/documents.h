@@ -25,7 +25,7 @@ struct Mirrors {
     std::vector<std::string> bases;  ///< nearest first, already cut to max_download_urls_per_file
 };
 /// Nearest (around the globe) to `timezone` first, ties in an order that differs from host to host.
-std::vector<std::string> sort_mirrors(std::vector<std::pair<int, std::string>> servers, int timezone, Id hostid);
+std::vector<std::string> sort_mirrors(const std::vector<std::pair<int, std::string>>& servers, int timezone, Id hostid);
 /// Each <url> that contains mirrors.replace becomes one <url> for each mirror; kept as it is where the document would
 /// become too long.
 std::string replace_download_urls(const std::string& document, const Mirrors& mirrors);

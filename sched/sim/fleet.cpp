@@ -245,7 +245,8 @@ void FleetRun::make_job(std::size_t w, Id batch) {
     wu.opaque = static_cast<double>(source.first_class + size);
     ++source.waiting[size];
     recorder_.submitted(wu, clock_.now());
-    project_.db().workunits.put(wu.id, std::move(wu));
+    const Id id = wu.id;
+    project_.db().workunits.put(id, std::move(wu));
 }
 
 double FleetRun::real_flops(Id workunit) {

@@ -14,7 +14,7 @@ constexpr std::size_t kBuffer = 64 * 1024;
 
 }  // namespace
 
-ReadBytes read_from_fd(int fd, std::function<bool()> stop) {
+ReadBytes read_from_fd(int fd, const std::function<bool()>& stop) {
     // In slices: a signal that comes just before poll() must not be noticed only when all patience is gone.
     constexpr Milliseconds kSlice{500};
     return [=](char* buffer, std::size_t size, Milliseconds patience) -> std::size_t {

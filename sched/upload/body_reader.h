@@ -19,7 +19,7 @@ using Milliseconds = std::chrono::milliseconds;
 using ReadBytes = std::function<std::size_t(char* buffer, std::size_t size, Milliseconds patience)>;
 
 /// From a file descriptor. Ends too, within half a second, when `stop` returns true.
-ReadBytes read_from_fd(int fd, std::function<bool()> stop);
+ReadBytes read_from_fd(int fd, const std::function<bool()>& stop);
 
 class BodyReader {
   public:
