@@ -8,20 +8,20 @@
 namespace sluice {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Ordered = nlohmann::ordered_json;
 
-Json number(double v) { return std::isfinite(v) ? Json(v) : Json(); }
+Ordered number(double v) { return std::isfinite(v) ? Ordered(v) : Ordered(); }
 
-Json verdict_json(const Verdict& v) {
-    Json j{{"reason", reason_name(v.reason)}, {"value", number(v.value)}, {"required", number(v.required)}};
+Ordered verdict_json(const Verdict& v) {
+    Ordered j{{"reason", reason_name(v.reason)}, {"value", number(v.value)}, {"required", number(v.required)}};
     if (const char* unit = reason_unit(v.reason); *unit != '\0') j["unit"] = unit;
     if (const std::string text = phrase(v); !text.empty()) j["text"] = text;
     return j;
 }
 
-Json host_json_of(const Explanation& e) {
+Ordered host_json_of(const Explanation& e) {
     const HostFacts& f = e.facts;
-    Json gpus = Json::array();
+    Ordered gpus = Ordered::array();
     for (const Coproc& c : f.coprocs)
         gpus.push_back({{"type", c.type}, {"model", c.model}, {"count", c.count}, {"ram", number(c.total_ram)}});
     return {{"id", e.host.id},
@@ -38,8 +38,8 @@ Json host_json_of(const Explanation& e) {
             {"gpus", std::move(gpus)}};
 }
 
-Json asked_json(const WorkRequest& w) {
-    Json asked = Json::object();
+Ordered asked_json(const WorkRequest& w) {
+    Ordered asked = Ordered::object();
     if (!w.resource_specific) asked["seconds"] = number(w.total_seconds);
     for (int t = 0; t < kProcTypes; ++t) {
         const auto i = static_cast<std::size_t>(t);
@@ -51,9 +51,9 @@ Json asked_json(const WorkRequest& w) {
     return asked;
 }
 
-Json job_json(const JudgedJob& j, std::uint32_t slots) {
-    Json out;
-    out["slot"] = j.slot < slots ? Json(j.slot) : Json();
+Ordered job_json(const JudgedJob& j, std::uint32_t slots) {
+    Ordered out;
+    out["slot"] = j.slot < slots ? Ordered(j.slot) : Ordered();
     out["result"] = j.job.result_id;
     out["workunit"] = j.job.workunit_id;
     out["app"] = j.app;
@@ -71,7 +71,7 @@ Json job_json(const JudgedJob& j, std::uint32_t slots) {
         out["size"] = {{"job", j.job.size_class}, {"host", j.host_size_class}, {"guess", j.size_is_guess}};
     if (!j.terms.empty()) {
         out["score"] = number(j.score);
-        Json& terms = out["terms"] = Json::object();
+        Ordered& terms = out["terms"] = Ordered::object();
         for (const auto& t : j.terms)
             terms[t.name] = {
                 {"weight", number(t.weight)}, {"value", number(t.value)}, {"points", number(t.weight * t.value)}};
@@ -79,12 +79,12 @@ Json job_json(const JudgedJob& j, std::uint32_t slots) {
     return out;
 }
 
-Json summary_json(const Report& report) {
+Ordered summary_json(const Report& report) {
     const Explanation& e = report.explanation;
-    Json list = Json::array();
+    Ordered list = Ordered::array();
     for (const Reason r : binding_order(e.stats)) {
         const ReasonCount& c = e.stats.reasons[static_cast<std::size_t>(r)];
-        Json j{{"reason", reason_name(r)}, {"count", c.count}, {"advice", advice_of(report, r)}};
+        Ordered j{{"reason", reason_name(r)}, {"count", c.count}, {"advice", advice_of(report, r)}};
         j["nearest"] = verdict_json(c.nearest);
         j["nearest"].erase("reason");
         if (c.nearest_result != 0) j["nearest"]["result"] = c.nearest_result;
@@ -97,7 +97,7 @@ Json summary_json(const Report& report) {
 
 std::string report_json(const Report& report) {
     const Explanation& e = report.explanation;
-    Json j;
+    Ordered j;
     j["host"] = host_json_of(e);
     j["asked"] = asked_json(e.wanted);
     j["array"] = {
@@ -108,7 +108,7 @@ std::string report_json(const Report& report) {
     if (!report.blocked_by.empty()) j["would_send_but_for_that"] = jobs_to_send(e);
     if (!report.no_jobs.empty()) j["no_jobs"] = report.no_jobs;
     const auto binding = binding_reason(e);
-    j["binding"] = binding && jobs_to_send(e) == 0 ? Json(reason_name(*binding)) : Json();
+    j["binding"] = binding && jobs_to_send(e) == 0 ? Ordered(reason_name(*binding)) : Ordered();
     j["summary"] = summary_json(report);
     if (report.job)
         j["job"] = {{"result", report.job->job.result.id},
@@ -116,13 +116,13 @@ std::string report_json(const Report& report) {
                     {"workunit", report.job->job.workunit.id},
                     {"in_array", report.job->slot.has_value()},
                     {"standing", report.job->text}};
-    j["jobs"] = Json::array();
+    j["jobs"] = Ordered::array();
     for (const JudgedJob& job : e.jobs) j["jobs"].push_back(job_json(job, e.slots));
     j["other_jobs"] = e.other_jobs;
     j["messages"] = e.messages;
     j["assumed"] = report.assumed;
     j["notes"] = report.notes;
-    return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return j.dump(2, ' ', false, Ordered::error_handler_t::replace) + "\n";
 }
 
 }  // namespace sluice

@@ -9,12 +9,13 @@ ROOTS = ("src", "sched", "daemons", "config", "db", "feeder")
 SPACE = re.compile(r"^(?:inline )?namespace\s*([\w:]*)\s*\{(.*)$")
 END = re.compile(r"^\}\s*(// namespace.*)?$")
 TYPE = re.compile(r"^(?:template\s*<.*>\s*)?(?:struct|class|enum class|enum)\s+(\w+)\b(?!::)[^;(]*\{?$")
+ALIAS = re.compile(r"^using (\w+) = (.*);")
 OTHER = re.compile(r"^(?!using |namespace |friend |template|extern |typedef )[\w:<>,&*\[\] ]*?[\s&*]([A-Za-z_]\w*)\s*(?:\(|=|\[|\{)")
 
 
 def names(text):
-    """Name -> line of what a file defines for itself; clang-format puts each at the beginning of a line."""
-    found, open_spaces = {}, []
+    """Name -> line of what a file defines for itself, and alias -> (type, line); clang-format puts each at the beginning of a line."""
+    found, aliases, open_spaces = {}, {}, []
     for number, line in enumerate(text.split("\n"), 1):
         space = SPACE.match(line)
         if space:
@@ -24,10 +25,13 @@ def names(text):
             if "// namespace" in line and open_spaces:
                 open_spaces.pop()
         elif "" in open_spaces and line and line[0] not in " \t#}/)":
+            alias = ALIAS.match(line)
+            if alias:  # the same alias twice is no conflict
+                aliases[alias.group(1)] = (alias.group(2), number)
             match = TYPE.match(line) or OTHER.match(line)
             if match and match.group(1) not in ("struct", "class", "enum"):
                 found.setdefault(match.group(1), number)
-    return found
+    return found, aliases
 
 
 def library_of(path):
@@ -36,11 +40,16 @@ def library_of(path):
 
 
 def check(tree):
-    findings, seen = [], {}
+    findings, seen, seen_aliases = [], {}, {}
     for path in tree.sources():
         if path.split("/")[0] not in ROOTS or not path.endswith(".cpp") or os.path.basename(path).endswith("main.cpp"):
             continue
-        for name, line in names(tree.text(path)).items():
+        found, aliases = names(tree.text(path))
+        for name, (meaning, line) in aliases.items():
+            other, first = seen_aliases.setdefault((library_of(path), name), (meaning, path))
+            if other != meaning:
+                findings.append(Finding(path, line, f"{name} is another type than in an unnamed namespace of {first}: give one of them another name"))
+        for name, line in found.items():
             first = seen.setdefault((library_of(path), name), path)
             if first != path:
                 findings.append(Finding(path, line, f"{name} stands in an unnamed namespace of {first}, too: give one of them another name"))

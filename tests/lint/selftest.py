@@ -319,6 +319,13 @@ class Unity(RuleTest):
                   "src/base/e.cpp": self.ONE.replace("int at(int i) { return i; }", "struct S {\n    int at();\n};\nint f() { return 1; }")}
         self.assert_clean(rule_unity.check, {"src/base/a.cpp": self.ONE, **others})
 
+    def test_an_alias_means_one_type(self):
+        alias = self.ONE.replace("namespace {\n", "namespace {\nusing Json = one;\n", 1)
+        self.assertIn("using Json", alias)
+        self.assert_clean(rule_unity.check, {"src/base/a.cpp": alias, "src/base/b.cpp": "namespace {\nusing Json = one;\n}  // namespace\n"})
+        self.assert_found(rule_unity.check, {"src/base/a.cpp": alias, "src/base/b.cpp": "namespace {\nusing Json = two;\n}  // namespace\n"},
+                          "src/base/b.cpp", "Json is another type")
+
 
 if __name__ == "__main__":
     unittest.main()
