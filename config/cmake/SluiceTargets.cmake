@@ -89,6 +89,10 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[2
   set(SLUICE_TEST_OPTIONS -O1)
 endif()
 
+# A test with real clients waits for them nearly all the time (ten of them: 1,750 s, of which 92 s of processor), another one
+# computes. Counted so, all clients' tests and another test fit into ctest -j 16 on two cores, and two others when they are over.
+set(SLUICE_TEST_WEIGHT 6)
+
 # sluice_test(NAME [KEEPS_ROOT] [SANITIZED|NOT_SANITIZED] LABEL label SOURCES ... LIBS ...): one GoogleTest program = one ctest entry. KEEPS_ROOT: it is
 # not run by another account when root starts it (tests/support/leave_root.h). SANITIZED: tests/sanitizers runs it, too (unit,
 # property and shmem tests anyway; not what needs a database or many programs).
@@ -112,7 +116,11 @@ function(sluice_test name)
     list(APPEND labels sanitized)
     set_property(GLOBAL APPEND PROPERTY SLUICE_SANITIZED_TESTS ${name})
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENV}")
+  set(weight ${SLUICE_TEST_WEIGHT})
+  if(A_LABEL STREQUAL "client")
+    set(weight 1)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENV}" PROCESSORS ${weight})
 endfunction()
 
 # sluice_bench(NAME SOURCES ... LIBS ... [INSTANT arguments]): a program to be measured with by hand. So that it still works when it
@@ -142,7 +150,7 @@ function(sluice_fuzz name)
   target_link_libraries(${name}_replay PRIVATE sluice_flags ${A_LIBS})
   set_target_properties(${name}_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name}_replay COMMAND ${name}_replay --mutations ${A_MUTATIONS} ${A_CORPUS})
-  set_tests_properties(${name}_replay PROPERTIES LABELS "fuzz;sanitized" TIMEOUT 300)
+  set_tests_properties(${name}_replay PROPERTIES LABELS "fuzz;sanitized" TIMEOUT 300 PROCESSORS ${SLUICE_TEST_WEIGHT})
   set_property(GLOBAL APPEND PROPERTY SLUICE_SANITIZED_TESTS ${name}_replay)
   if(SLUICE_FUZZ)
     add_executable(${name} ${A_SOURCES})
