@@ -115,17 +115,17 @@ std::string nvidia(int driver, double ram, double seconds) {
 }
 
 TEST(Told, GpuMemoryAndDriver) {
-    struct Case {
+    struct Card {
         int driver;
         double ram;
         std::string words;
     };
-    const Case cases[] = {
+    const Card cases[] = {
         {52000, 100 * kMiB,
          "A minimum of 512 MB (preferably 512 MB) of video RAM is needed to process tasks using your computer's NVIDIA GPU"},
         {40000, 4096 * kMiB,
          "NVIDIA GPU: _(\"Upgrade to the latest driver to process tasks using your computer's GPU\")"}};
-    for (const Case& c : cases) {
+    for (const Card& c : cases) {
         RpcWorld w;
         plan_class(w, "cuda_x",
                    "<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>512</min_gpu_ram_mb><cuda/>"

@@ -135,13 +135,13 @@ TEST_F(Flows, RetriesHaveAReducedDeadline) {
     w.host.versions.push_back(v);
     w.params.reliable_reduced_delay_bound = 0.4;
     w.wanted.estimated_delay[0] = 1;
-    struct Case {
+    struct Retry {
         double runtime, bound;
     };
-    const Case cases[] = {{100, 4000},     // plenty of time
-                          {2500, 5000},    // raised to twice the run time
-                          {4500, 10000}};  // twice would pass twice the reduced bound, and that can't be kept
-    for (const Case& c : cases) {
+    const Retry cases[] = {{100, 4000},     // plenty of time
+                           {2500, 5000},    // raised to twice the run time
+                           {4500, 10000}};  // twice would pass twice the reduced bound, and that can't be kept
+    for (const Retry& c : cases) {
         w.pool.slots.clear();
         w.pool.add(a_job(1).need_reliable().flops(c.runtime * 1e9).delay_bound(10000));
         const MatchResult r = w.match();
