@@ -12,6 +12,7 @@
 #include <map>
 #include <sstream>
 
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 #include "src/daemon/usage_text.h"
@@ -200,7 +201,9 @@ void CommandLine::section(const std::string& title, const std::string& text) {
 }
 
 int CommandLine::fail(const std::string& message) const {
-    std::fputs((impl_->doc.program + ": " + message + " (" + impl_->doc.program + " --help tells more)\n").c_str(),
+    // Words of the command line are repeated: they may be anything.
+    const std::string& program = impl_->doc.program;
+    std::fputs((program + ": " + in_one_line(message, 1000) + " (" + program + " --help tells more)\n").c_str(),
                stderr);
     return 1;
 }

@@ -200,5 +200,17 @@ TEST(CommandLine, FailIsOneLineThatPointsToTheHelp) {
                 testing::StrEq("feeder: --lo is above --hi (feeder --help tells more)\n"));
 }
 
+// What was typed is repeated: line breaks, what a terminal obeys, and no end of it.
+TEST(CommandLine, FailIsOneLineWhateverWasTyped) {
+    Program p;
+    testing::internal::CaptureStderr();
+    p.line.fail("two\nlines \x1b[2J " + std::string(5000, 'x'));
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find('\n'), said.size() - 1);
+    EXPECT_EQ(said.find('\x1b'), std::string::npos);
+    EXPECT_LT(said.size(), 1200u);
+    EXPECT_THAT(said, testing::EndsWith("(feeder --help tells more)\n"));
+}
+
 }  // namespace
 }  // namespace sluice
