@@ -74,7 +74,11 @@ class FcgiGateway final : public Gateway {
         FCGX_InitRequest(&request_, 0, FCGI_FAIL_ACCEPT_ON_INTR);
     }
     ~FcgiGateway() override { FCGX_Free(&request_, 1); }
-    bool accept() override { return !termination_requested() && FCGX_Accept_r(&request_) == 0; }
+    /// On a connection that the web server keeps, or a new one. libfcgi would wait there deaf to signals.
+    bool accept() override {
+        const bool kept = request_.keepConnection != 0 && request_.ipcFd >= 0;
+        return wait_for_request(kept ? request_.ipcFd : STDIN_FILENO) && FCGX_Accept_r(&request_) == 0;
+    }
     std::string variable(const char* name) const override {
         const char* value = FCGX_GetParam(name, request_.envp);
         return value != nullptr ? value : "";
@@ -110,6 +114,16 @@ void note(int) {
 }
 
 }  // namespace
+
+bool Gateway::wait_for_request(int fd) const {
+    constexpr int kPause = 1000;  // ms; also for a signal that came just before poll()
+    while (!termination_requested()) {
+        pollfd ready{fd, POLLIN, 0};
+        const int n = ::poll(&ready, 1, kPause);
+        if (n > 0 || (n < 0 && errno != EINTR)) return !termination_requested();
+    }
+    return false;
+}
 
 std::unique_ptr<Gateway> make_gateway() {
     if (FCGX_IsCGI()) return std::make_unique<CgiGateway>();

@@ -48,6 +48,10 @@ class Gateway {
     virtual std::optional<HeldBody> held() const { return std::nullopt; }
     /// What held() returned is needed no more.
     virtual void release_held() {}
+
+  protected:
+    /// Until something can be read from `fd`; false: a signal said that there are to be no more requests.
+    bool wait_for_request(int fd) const;
 };
 
 std::unique_ptr<Gateway> make_gateway();

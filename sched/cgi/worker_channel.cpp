@@ -48,7 +48,8 @@ bool WorkerGateway::accept() {
     Task task;
     Message message(task);
     ssize_t n = -1;
-    while (!termination_requested() && n < 0) {
+    while (n < 0) {
+        if (!wait_for_request(STDIN_FILENO)) return false;
         n = ::recvmsg(STDIN_FILENO, &message.header, MSG_CMSG_CLOEXEC);
         if (n < 0 && errno != EINTR) return false;
     }

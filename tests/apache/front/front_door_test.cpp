@@ -157,6 +157,17 @@ std::size_t thousands() {
     return std::min<std::size_t>(10000, files.rlim_cur / 2);
 }
 
+TEST_F(FrontDoor, KeptConnectionsDoNotHoldUpTheEnd) {
+    serve("1-2");
+    const Connection kept(socket()), begun(socket()), silent(socket());
+    ASSERT_TRUE(kept.begin(true) && kept.body(request().text()) && kept.end());
+    EXPECT_THAT(kept.reply(), HasSubstr("<userid>1</userid>"));
+    ASSERT_TRUE(begun.begin(true));
+    EXPECT_FALSE(kept.closed());
+    end_server();
+    EXPECT_TRUE(kept.closed());
+}
+
 TEST_F(FrontDoor, OthersAreServedWhileThousandsDawdle) {
     serve("1-4");
     const std::size_t n = thousands();

@@ -72,6 +72,19 @@ TEST_F(FastCgi, ARestartedFeederIsFoundAndAStoppedOneNoticed) {
     EXPECT_EQ(post(of_host(3, 5)).result_names().size(), 1u) << world.log();
 }
 
+TEST_F(FastCgi, AConnectionThatTheWebServerKeepsDoesNotHoldUpItsEnd) {
+    world.start_feeder(10);
+    const std::string body = of_host(1).text();
+    const int kept = socket_.kept_connection(
+        {{"REMOTE_ADDR", "10.9.9.9"}, {"REQUEST_METHOD", "POST"}, {"CONTENT_LENGTH", std::to_string(body.size())}},
+        body);
+    program_.send_signal(SIGTERM);
+    const auto result = program_.wait(30);
+    ::close(kept);
+    ASSERT_TRUE(result) << "it waits for a request that never comes";
+    EXPECT_EQ(result->status, 0);
+}
+
 TEST_F(FastCgi, ConfigurationIsReadAgainAndAWrongOneIsNot) {
     world.start_feeder(10);
     EXPECT_FALSE(post(of_host(1)).has("<next_rpc_delay>"));
