@@ -7,6 +7,7 @@
 #include "config/project/project_xml.h"
 #include "config/project/templates.h"
 #include "sluice/base/error.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -18,7 +19,7 @@ void check_characters(const std::string& what, const std::string& text, const st
     const std::string allowed = std::string(kLetters) + more;
     const std::size_t bad = text.find_first_not_of(allowed);
     if (text.empty() || bad != std::string::npos) {
-        throw ConfigError(fmt::format("{} '{}' must consist of letters, digits and {}", what, text, more));
+        throw ConfigError(fmt::format("{} '{}' must consist of letters, digits and {}", what, in_one_line(text), more));
     }
 }
 
@@ -216,7 +217,7 @@ void check_new_project(const NewProject& project) {
     const bool web = project.url_base.starts_with("http://") || project.url_base.starts_with("https://");
     const std::size_t begin = project.url_base.find("//") + 2;
     if (!web || project.url_base.size() <= begin || project.url_base.ends_with('/')) {
-        throw ConfigError("--url_base '" + project.url_base + "' must look like http://host.example.org");
+        throw ConfigError("--url_base '" + in_one_line(project.url_base) + "' must look like http://host.example.org");
     }
     check_characters("The host and path of --url_base", project.url_base.substr(begin), ".-_:/~[]");
 }
