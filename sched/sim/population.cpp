@@ -1,5 +1,7 @@
 #include "population.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -170,7 +172,7 @@ std::vector<HostSpec> read_trace(const Fleet& fleet, std::uint64_t seed) {
     for (const std::string& c : columns) {
         has_speed |= c == "speed";
         if (std::find(kColumns.begin(), kColumns.end(), c) == kColumns.end())
-            throw Error(file + ":1: there is no column '" + c + "' (docs/simulator.md lists them)");
+            throw Error(fmt::format("{}:1: there is no column '{}' (docs/simulator.md lists them)", file, c));
     }
     if (!has_speed) throw Error(file + ":1: the column speed is missing");
     std::vector<HostSpec> hosts;

@@ -1,5 +1,7 @@
 #include "scenario.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -184,7 +186,7 @@ Scenario parse_scenario(const Object& o) {
         for (const std::string& name : config.names()) {
             std::string value = config.scalar(name);
             if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
-            s.config_xml += "<" + name + ">" + value + "</" + name + ">\n";
+            s.config_xml += fmt::format("<{0}>{1}</{0}>\n", name, value);
         }
     }
     take(o, "feeder", s.feeder);
