@@ -3,20 +3,12 @@
 // deletion. Upstream's program of that name, same options. Several may run, with --mod or without.
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "daemons/transitioner/config_params.h"
 #include "daemons/transitioner/transitioner.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
 namespace {
-
-TransitionParams params_of(const ProjectConfig& config) {
-    return {.compat_level = config.compat_level,
-            .priority_on_over = config.reliable_priority_on_over,
-            .priority_on_over_except_error = config.reliable_priority_on_over_except_error,
-            .delete_delay = config.delete_delay(),
-            .hr_class_static = config.hr_class_static,
-            .daily_result_quota = config.daily_result_quota};
-}
 
 void define_options(CommandLine& line, std::optional<Id>& wu_id) {
     line.id_option("--wu_id", wu_id, "only this workunit, due or not; then exit");
@@ -35,7 +27,7 @@ int run(DaemonStart& start, std::optional<Id> wu_id) {
     Database db(db_settings(config));
     const auto store = make_transition_store(db);
     const TransitionerOptions options{{start.share, wu_id}, start.dry_run, start.settings.one_pass};
-    Transitioner transitioner(options, params_of(config), *store, templates, start.env);
+    Transitioner transitioner(options, transition_params(config), *store, templates, start.env);
     return start.loop([&] { return transitioner.pass(); });
 }
 

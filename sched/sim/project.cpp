@@ -7,6 +7,7 @@
 #include "daemons/batch_stats/state_file.h"
 #include "daemons/size_census/size_census.h"
 #include "daemons/size_regulator/regulator.h"
+#include "daemons/transitioner/config_params.h"
 #include "daemons/transitioner/transitioner.h"
 #include "daemons/validator/validator.h"
 #include "db/memory/batch_store.h"

@@ -94,15 +94,6 @@ AccelSettings accel_settings_of(const Scenario& scenario, const ProjectConfig& c
     return settings;
 }
 
-TransitionParams transition_params(const ProjectConfig& config) {
-    return {.compat_level = config.compat_level,
-            .priority_on_over = config.reliable_priority_on_over,
-            .priority_on_over_except_error = config.reliable_priority_on_over_except_error,
-            .delete_delay = config.delete_delay(),
-            .hr_class_static = config.hr_class_static,
-            .daily_result_quota = config.daily_result_quota};
-}
-
 RegulatorSettings regulator_settings(const Scenario& scenario) {
     RegulatorSettings settings;
     if (scenario.regulator_high <= 0) return settings;

@@ -18,8 +18,6 @@ namespace sluice::sim {
 ProjectConfig make_config(const Scenario& scenario, const std::filesystem::path& folder);
 /// Of the feeder's command line.
 FeederOptions feeder_options(const std::string& command, Env env);
-/// Settings that follow from config.xml, as the transitioner's program takes them.
-TransitionParams transition_params(const ProjectConfig& config);
 RegulatorSettings regulator_settings(const Scenario& scenario);
 StatsSettings stats_settings_of(const Scenario& scenario, const ProjectConfig& config);
 AccelSettings accel_settings_of(const Scenario& scenario, const ProjectConfig& config);
