@@ -25,6 +25,7 @@ class LiveScheduler {
         return reply;
     }
     Subprocess& program() { return program_; }
+    const FastcgiSocket& socket() const { return socket_; }
 
   private:
     RunOptions options() const {

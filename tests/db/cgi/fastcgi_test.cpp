@@ -8,8 +8,7 @@
 
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
-#include "tests/support/fastcgi_client.h"
-#include "tests/support/scheduler_world.h"
+#include "tests/support/live_scheduler.h"
 
 namespace sluice::test {
 namespace {
@@ -18,21 +17,8 @@ using ::testing::HasSubstr;
 
 class FastCgi : public ::testing::Test {
   protected:
-    FastCgi() : socket_((world.folder() / "socket").string()), program_({SchedulerWorld::program()}, options()) {}
-    RunOptions options() {
-        RunOptions o = world.run_options("", {});
-        o.env.clear();
-        o.unset.insert(o.unset.end(), {"CONTENT_LENGTH", "GATEWAY_INTERFACE", "REQUEST_METHOD"});
-        o.stdin_fd = socket_.fd();
-        return o;
-    }
     ReplyText post(const RequestText& request) {
-        const std::string body = request.text();
-        ReplyText reply;
-        reply.run.status = 0;
-        reply.run.out = socket_.request(
-            {{"REMOTE_ADDR", "10.9.9.9"}, {"REQUEST_METHOD", "POST"}, {"CONTENT_LENGTH", std::to_string(body.size())}},
-            body);
+        const ReplyText reply = live_.post(request);
         EXPECT_EQ(reply.malformed(), "") << world.log();
         return reply;
     }
@@ -46,8 +32,7 @@ class FastCgi : public ::testing::Test {
     SchedulerWorld world;
     Id host_ = world.add_host();
 
-    FastcgiSocket socket_;
-    Subprocess program_;
+    LiveScheduler live_{world};
 };
 
 TEST_F(FastCgi, ConnectionsToTheDatabaseAndTheArrayStay) {
@@ -75,11 +60,11 @@ TEST_F(FastCgi, ARestartedFeederIsFoundAndAStoppedOneNoticed) {
 TEST_F(FastCgi, AConnectionThatTheWebServerKeepsDoesNotHoldUpItsEnd) {
     world.start_feeder(10);
     const std::string body = of_host(1).text();
-    const int kept = socket_.kept_connection(
+    const int kept = live_.socket().kept_connection(
         {{"REMOTE_ADDR", "10.9.9.9"}, {"REQUEST_METHOD", "POST"}, {"CONTENT_LENGTH", std::to_string(body.size())}},
         body);
-    program_.send_signal(SIGTERM);
-    const auto result = program_.wait(30);
+    live_.program().send_signal(SIGTERM);
+    const auto result = live_.program().wait(30);
     ::close(kept);
     ASSERT_TRUE(result) << "it waits for a request that never comes";
     EXPECT_EQ(result->status, 0);
@@ -107,11 +92,11 @@ TEST_F(FastCgi, OnlyATrustedProxySpeaksForOthers) {
     world.start_feeder(10);
     const auto logged = [&](int seqno) {
         const std::string body = of_host(seqno).text();
-        socket_.request({{"REMOTE_ADDR", "10.9.9.9"},
-                         {"HTTP_X_FORWARDED_FOR", fmt::format("192.0.2.{}", seqno)},
-                         {"REQUEST_METHOD", "POST"},
-                         {"CONTENT_LENGTH", std::to_string(body.size())}},
-                        body);
+        live_.socket().request({{"REMOTE_ADDR", "10.9.9.9"},
+                                {"HTTP_X_FORWARDED_FOR", fmt::format("192.0.2.{}", seqno)},
+                                {"REQUEST_METHOD", "POST"},
+                                {"CONTENT_LENGTH", std::to_string(body.size())}},
+                               body);
         return world.log().find(fmt::format("[IP 192.0.2.{}]", seqno)) != std::string::npos;
     };
     EXPECT_FALSE(logged(1));
@@ -152,7 +137,7 @@ TEST_F(FastCgi, TheLogIsReopenedWhenItWasMovedAndSighupIsHarmless) {
     post(of_host(1));
     const fs::path log = log_dir(world.folder()) / "scheduler.log";
     fs::rename(log, world.folder() / "rotated");
-    program_.send_signal(SIGHUP);
+    live_.program().send_signal(SIGHUP);
     post(of_host(2));
     EXPECT_THAT(world.log(), HasSubstr("Request: [USER#1] [HOST#1] [IP 10.9.9.9]"));
     EXPECT_THAT(read_file(world.folder() / "rotated").value(), HasSubstr("Request: [USER#1]"));
@@ -185,8 +170,8 @@ class FastCgiSignal : public FastCgi, public ::testing::WithParamInterface<int> 
 TEST_P(FastCgiSignal, EndsItAfterItsRequest) {
     world.start_feeder(10);
     post(of_host(1));
-    program_.send_signal(GetParam());
-    const auto end = program_.wait(10);
+    live_.program().send_signal(GetParam());
+    const auto end = live_.program().wait(10);
     ASSERT_TRUE(end);
     EXPECT_EQ(end->status, 0);
 }

@@ -41,6 +41,14 @@ struct Project : ::testing::Test {
                                     "<uldl_dir_fanout>1024</uldl_dir_fanout>\n" +
                                     options + "</config>\n</boinc>\n");
     }
+    /// As FastCGI.
+    RunOptions behind(const FastcgiSocket& socket) const {
+        RunOptions o = options("");
+        o.env.clear();
+        o.unset = {"BOINC_PROJECT_DIR", "CONTENT_LENGTH", "GATEWAY_INTERFACE", "REQUEST_METHOD"};
+        o.stdin_fd = socket.fd();
+        return o;
+    }
     RunOptions options(const std::string& body) const {
         RunOptions o;
         o.cwd = dir / "cgi-bin";
@@ -262,11 +270,7 @@ TEST_F(Project, LargeFilesAreStreamed) {
 
 TEST_F(Project, AConnectionThatTheWebServerKeepsDoesNotHoldUpTheEnd) {
     const FastcgiSocket socket((dir / "socket").string());
-    RunOptions o = options("");
-    o.env.clear();
-    o.unset = {"BOINC_PROJECT_DIR", "CONTENT_LENGTH", "GATEWAY_INTERFACE", "REQUEST_METHOD"};
-    o.stdin_fd = socket.fd();
-    Subprocess program({kProgram}, o);
+    Subprocess program({kProgram}, behind(socket));
     const std::string body = size_query("foo");
     const int kept = socket.kept_connection({{"CONTENT_LENGTH", std::to_string(body.size())}}, body);
     program.send_signal(SIGTERM);
@@ -290,11 +294,7 @@ TEST_F(Project, DiskFull) {
 // The same program behind a listening socket: many requests a process, config.xml and stop_upload looked at each time.
 TEST_F(Project, FastCgi) {
     const FastcgiSocket socket((dir / "socket").string());
-    RunOptions o = options("");
-    o.env.clear();
-    o.unset = {"BOINC_PROJECT_DIR", "CONTENT_LENGTH", "GATEWAY_INTERFACE", "REQUEST_METHOD"};
-    o.stdin_fd = socket.fd();
-    Subprocess program({kProgram}, o);
+    Subprocess program({kProgram}, behind(socket));
     const auto post_fast = [&](const std::string& body) {
         return socket.request({{"REMOTE_ADDR", "10.9.9.9"}, {"CONTENT_LENGTH", std::to_string(body.size())}}, body);
     };
