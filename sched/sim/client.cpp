@@ -11,7 +11,6 @@ namespace {
 constexpr double kNeverHappens = std::numeric_limits<double>::infinity();
 constexpr double kPoll = 60;           ///< the client looks that often whether it should fetch work
 constexpr double kMoment = 1e-6;       ///< s of run time: what ends so soon has ended
-constexpr double kGpuSpeed = 10;       ///< times that of a core
 constexpr double kNoReplyDelay = 600;  ///< s until the client tries again; upstream's first back-off
 constexpr std::uint64_t kClientPurpose = 3;
 
@@ -132,7 +131,9 @@ void Client::talk(double now, ClientWorld& world, const View& view) {
         std::any_of(jobs_.begin(), jobs_.end(), [now](const ClientJob& j) { return j.over && j.report_by <= now; });
     if (!report && now < next_fetch_) return;
     std::optional<client::WorkRequest> wanted;
-    if (!full())
+    if (hostid_ == 0)
+        wanted = first_request();
+    else if (!full())
         wanted = report ? client::work_to_piggyback(view.state, view.forecast, 0)
                         : client::work_to_fetch(view.state, view.forecast);
     if (!report && !wanted) {
@@ -148,8 +149,13 @@ void Client::talk(double now, ClientWorld& world, const View& view) {
         next_rpc_ = now + kNoReplyDelay * (0.5 + rng_.uniform());
 }
 
+/// A client that has no host id of the project yet asks for a second of each type: for a job, until it knows more.
+client::WorkRequest Client::first_request() const {
+    return {.project = 0, .types = std::vector<client::TypeRequest>(backoff_.size(), {.seconds = 1, .instances = 0})};
+}
+
 void Client::describe(Host& h) const {
-    h.domain_name = "sim" + std::to_string(spec_.number);
+    h.domain_name = h.host_cpid = "sim" + std::to_string(spec_.number);
     h.last_ip_addr = "127.0.0.1";
     h.os_name = spec_.os;
     h.os_version = "1";
@@ -193,7 +199,7 @@ SchedulerRequest Client::request(double now, const View& view, const std::option
     SchedulerRequest r;
     r.authenticator = account_key_;
     r.hostid = hostid_;
-    r.rpc_seqno = seqno_;
+    r.rpc_seqno = hostid_ == 0 ? 0 : seqno_;
     r.core_major = 7, r.core_minor = 20, r.core_release = 5;
     r.platform_name = spec_.os.starts_with("Darwin")  ? "x86_64-apple-darwin"
                       : spec_.os.starts_with("Linux") ? "x86_64-pc-linux-gnu"
@@ -205,7 +211,7 @@ SchedulerRequest Client::request(double now, const View& view, const std::option
     if (wanted) {
         r.cpu_req_secs = wanted->types[0].seconds;
         r.cpu_req_instances = wanted->types[0].instances;
-        r.cpu_estimated_delay = client::busy_times(view.state, view.forecast.misses)[0];
+        if (hostid_ != 0) r.cpu_estimated_delay = client::busy_times(view.state, view.forecast.misses)[0];
         r.work_req_seconds = r.cpu_req_secs;
     }
     if (spec_.gpus > 0) {

@@ -26,6 +26,7 @@ struct ClientJob {
     double report_by = 0;    ///< over: the latest time of its report
 };
 
+inline constexpr double kGpuSpeed = 10;  ///< times that of a core
 /// The clock of every run begins here: UNIX time, as databases like it.
 inline constexpr double kStart = 1700000000;
 
@@ -71,6 +72,7 @@ class Client {
     View view(double now) const;
     client::State state(double now) const;
     void talk(double now, ClientWorld& world, const View& view);
+    client::WorkRequest first_request() const;
     void describe(Host& host) const;
     void list_jobs(SchedulerRequest& request) const;
     SchedulerRequest request(double now, const View& view, const std::optional<client::WorkRequest>& wanted) const;

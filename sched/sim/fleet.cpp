@@ -105,7 +105,7 @@ class FleetRun final : public ClientWorld {
     std::vector<HostSpec> trace_;
     std::vector<std::shared_ptr<const RecordedSessions>> recorded_;
     std::vector<Source> sources_;
-    IdSet sent_;  ///< results
+    IdSet sent_, reported_;  ///< results; a lost reply has both again
     std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
     std::uint64_t order_ = 0, next_host_ = 0, requests_ = 0;
     double end_of_work_ = 0, end_ = 0, demand_ = 1;
@@ -264,8 +264,8 @@ void FleetRun::observe(const SchedulerRequest& request) {
         const auto at = by_name.find(r.name);
         if (at == by_name.end()) continue;
         const Result& result = *project_.db().results.get(at->second.front());
-        if (const Workunit* wu = project_.db().workunits.get(result.workunitid); wu != nullptr && r.elapsed_time > 0)
-            recorder_.reported(*wu, clock_.now());
+        const Workunit* wu = project_.db().workunits.get(result.workunitid);
+        if (wu != nullptr && r.elapsed_time > 0 && reported_.insert(result.id)) recorder_.reported(*wu, clock_.now());
         if (!r.file_infos.empty()) project_.wrong_results().insert(r.name);
     }
 }
@@ -275,7 +275,9 @@ void FleetRun::observe(const SchedulerReply& reply, const Client& client) {
         const Result& result = *project_.db().results.get(job.result_id);
         const Workunit& wu = *project_.db().workunits.get(job.workunit_id);
         if (!sent_.insert(result.id)) continue;
-        recorder_.sent(result, wu, client.spec().speed, clock_.now());
+        const bool gpu = job.version.usage.proc_type != ProcType::kCpu;
+        const double seconds = real_flops(wu.id) / (client.spec().speed * kBaseFlops * (gpu ? kGpuSpeed : 1));
+        recorder_.sent(result, wu, client.spec().speed, seconds, clock_.now());
         const auto c = static_cast<std::size_t>(wu.opaque);
         Source& source = sources_[classes_[c].work];
         if (job.result_name.ends_with("_0")) --source.waiting[c - source.first_class];
@@ -363,6 +365,10 @@ FleetResult FleetRun::run() {
         if (clock_.now() > end_of_work_ && event.kind == Kind::kTick && !has_open_work()) break;
     }
     if (clock_.now() < end_of_work_) clock_.set(end_of_work_);
+    project_.close(recorder_);
+    for (const auto& [id, result] : std::as_const(project_.db()).results.rows())
+        if (result.server_state == ServerState::kUnsent)
+            recorder_.never_sent(result, *project_.db().workunits.get(result.workunitid));
     FleetResult result = recorder_.result(options_.seed, clock_.now());
     result.hosts = trace_.empty() ? scenario_.fleet.hosts : static_cast<int>(trace_.size());
     result.statements_per_request =

@@ -72,7 +72,11 @@ struct FleetResult {
     double statements_per_request =
         0;  ///< verbs of the stores that a scheduler RPC calls, the nearest to SQL statements
     Bounds bounds;
-    std::map<std::string, double> more;  ///< further figures of a scenario by name, units in the name
+    /// Further figures by name, units in the name: in_band_sent, part of the instances sent that run within the band of
+    /// in_band if they end well (in_band leaves out what has not ended yet); oldest_unsent_hours CLASS, when the run
+    /// ended; where there are quorums, quorum_hours_p50, _p95, _max from the first instance that was sent until a job
+    /// was decided, quorum_open, jobs that were not, and stranded, those of them that began two delay bounds ago.
+    std::map<std::string, double> more;
 };
 
 /// result.json: one object, fields in a fixed order, numbers that read back as they were; the same result gives the

@@ -318,6 +318,15 @@ void Project::clean_up(JobWatcher& watcher) {
     }
 }
 
+void Project::close(JobWatcher& watcher) {
+    for (const auto& [id, wu] : std::as_const(db_.workunits).rows()) {
+        if (wu.assimilate_state != AssimilateState::kDone || wu.file_delete_state == FileDeleteState::kDone) continue;
+        std::vector<const Result*> results;
+        for (const Id r : db_.results.index().instances(id)) results.push_back(db_.results.get(r));
+        watcher.over({wu, results});
+    }
+}
+
 void Project::remove(Id workunit) {
     const std::vector<Id> results = db_.results.index().instances(workunit);
     for (const Id r : results) db_.results.remove(r);

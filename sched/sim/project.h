@@ -70,6 +70,8 @@ class Project {
     SchedulerReply rpc(const SchedulerRequest& request);
     /// What daemons have to do now: to be called every few seconds of virtual time, when anything may be due.
     void run_daemons(JobWatcher& watcher);
+    /// The run ends: jobs that are decided and have instances on hosts are over.
+    void close(JobWatcher& watcher);
     /// Until then every request is told that the database is away, and no daemon works.
     void database_away_until(double time);
     bool database_away() const;

@@ -8,7 +8,8 @@
 namespace sluice::sim {
 namespace {
 
-constexpr int kShareWindow = 30;  ///< days
+constexpr int kShareWindow = 30;      ///< days
+constexpr double kStrandedAfter = 2;  ///< delay bounds
 
 /// No two have the same: figures are kept by them.
 std::string class_name(const std::vector<JobClass>& others, const WorkSpec& work, std::size_t w, std::size_t size) {
@@ -39,6 +40,7 @@ Recorder::Recorder(const Scenario& scenario, const std::vector<JobClass>& classe
       classes_(classes),
       start_(start),
       measured_from_(start + scenario.warmup_days * kDay),
+      oldest_unsent_(classes.size()),
       waits_(classes.size()),
       host_by_job_(4, std::vector<std::int64_t>(classes.size())),
       work_by_day_(scenario.users.size()),
@@ -71,13 +73,25 @@ void Recorder::asked(bool for_work, bool got_none, double now) {
     ++at(empty_by_day_, day(now));
 }
 
-void Recorder::sent(const Result& result, const Workunit& wu, double speed, double now) {
+bool Recorder::is_in_band(double hours) const {
+    return hours >= scenario_.target_hours / 4 && hours <= scenario_.target_hours * 4;
+}
+
+void Recorder::sent(const Result& result, const Workunit& wu, double speed, double seconds, double now) {
     if (!measured(now)) return;
+    ++first_sent_;
+    sent_in_band_ += is_in_band(seconds / kHour);
+    if (wu.min_quorum > 1) begun_.try_emplace(wu.id, Begun{now, static_cast<double>(wu.delay_bound)});
     const auto c = static_cast<std::size_t>(wu.opaque);
     waits_[c].push_back((now - static_cast<double>(result.create_time)) / kHour);
     std::size_t quarter = 0;
     while (quarter < speed_quarters_.size() && speed >= speed_quarters_[quarter]) ++quarter;
     ++host_by_job_[quarter][c];
+}
+
+void Recorder::never_sent(const Result& result, const Workunit& wu) {
+    double& oldest = oldest_unsent_[static_cast<std::size_t>(wu.opaque)];
+    oldest = std::max(oldest, (now_ - static_cast<double>(result.create_time)) / kHour);
 }
 
 void Recorder::reported(const Workunit& wu, double now) {
@@ -95,6 +109,10 @@ void Recorder::decided(const Workunit& wu) {
     done_in_time_ += done && measured(now_) && now_ < start_ + scenario_.days * kDay;
     if (done) ++at(done_by_day_, day(now_));
     if (measured(static_cast<double>(wu.create_time))) ++(done ? done_ : errors_);
+    if (const auto begun = begun_.find(wu.id); begun != begun_.end()) {
+        quorum_hours_.push_back((now_ - begun->second.at) / kHour);
+        begun_.erase(begun);
+    }
     const auto batch = batch_index_.find(wu.batch);
     if (batch == batch_index_.end()) return;
     BatchRecord& b = batches_[batch->second];
@@ -117,7 +135,7 @@ void Recorder::over(const FinishedJob& job) {
         if (!valid) at(wasted_by_day_, day(now_)) += hours;
         if (!valid || !counts) continue;
         ++valid_;
-        in_band_ += hours >= scenario_.target_hours / 4 && hours <= scenario_.target_hours * 4;
+        in_band_ += is_in_band(hours);
     }
     sent_ += counts ? instances : 0;
     finished_ += counts;
@@ -192,6 +210,21 @@ void Recorder::fill_days(FleetResult& r, double now) const {
     r.wasted_by_day.resize(days);
 }
 
+void Recorder::fill_more(FleetResult& r, double now) const {
+    r.more["in_band_sent"] =
+        first_sent_ > 0 ? static_cast<double>(sent_in_band_) / static_cast<double>(first_sent_) : 0;
+    for (std::size_t c = 0; c < classes_.size(); ++c)
+        r.more["oldest_unsent_hours " + classes_[c].name] = oldest_unsent_[c];
+    if (begun_.empty() && quorum_hours_.empty()) return;
+    const Spread hours = spread_of(quorum_hours_);
+    r.more["quorum_hours_p50"] = hours.p50, r.more["quorum_hours_p95"] = hours.p95,
+    r.more["quorum_hours_max"] = hours.max;
+    r.more["quorum_open"] = static_cast<double>(begun_.size());
+    r.more["stranded"] = static_cast<double>(std::count_if(begun_.begin(), begun_.end(), [now](const auto& job) {
+        return now - job.second.at > kStrandedAfter * job.second.delay_bound;
+    }));
+}
+
 FleetResult Recorder::result(std::uint64_t seed, double now) const {
     FleetResult r;
     r.scenario = scenario_.name;
@@ -220,6 +253,7 @@ FleetResult Recorder::result(std::uint64_t seed, double now) const {
     r.host_classes = {"slowest quarter", "second quarter", "third quarter", "fastest quarter"};
     r.host_class_by_job_class = host_by_job_;
     fill_shares(r);
+    fill_more(r, now);
     fill_days(r, now);
     return r;
 }

@@ -34,8 +34,10 @@ class Recorder final : public JobWatcher {
     void submitted(const Workunit& wu, double now);
     void batch_came(const BatchRecord& batch) { batches_.push_back(batch); }
     void asked(bool for_work, bool got_none, double now);
-    /// For the first time; a lost reply's jobs are sent again.
-    void sent(const Result& result, const Workunit& wu, double speed, double now);
+    /// For the first time; a lost reply's jobs are sent again. It will run for so many seconds, if it ends well.
+    void sent(const Result& result, const Workunit& wu, double speed, double seconds, double now);
+    /// At the run's end.
+    void never_sent(const Result& result, const Workunit& wu);
     void reported(const Workunit& wu, double now);
     void lost(double core_seconds, double now);
     void decided(const Workunit& wu) override;
@@ -58,7 +60,9 @@ class Recorder final : public JobWatcher {
     }
     bool measured(double created) const { return created >= measured_from_; }
     const JobClass& class_of(const Workunit& wu) const { return classes_[static_cast<std::size_t>(wu.opaque)]; }
+    bool is_in_band(double hours) const;
     void fill_shares(FleetResult& r) const;
+    void fill_more(FleetResult& r, double now) const;
     void fill_days(FleetResult& r, double now) const;
 
     const Scenario& scenario_;
@@ -71,6 +75,14 @@ class Recorder final : public JobWatcher {
     std::map<Id, double> decided_at_;  ///< of jobs with instances that are not over yet
     std::int64_t submitted_ = 0, done_ = 0, done_in_time_ = 0, errors_ = 0, missed_ = 0, sent_ = 0, finished_ = 0;
     std::int64_t requests_ = 0, work_requests_ = 0, empty_ = 0, valid_ = 0, in_band_ = 0;
+    std::int64_t first_sent_ = 0, sent_in_band_ = 0;
+    struct Begun {
+        double at = 0;  ///< clock: the first instance was sent
+        double delay_bound = 0;
+    };
+    std::map<Id, Begun> begun_;          ///< jobs with a quorum that are not decided
+    std::vector<double> quorum_hours_;   ///< of those that were, from then on
+    std::vector<double> oldest_unsent_;  ///< by class, hours
     double wasted_ = 0, useful_ = 0;
     std::vector<std::int64_t> done_by_day_, missed_by_day_, empty_by_day_;
     std::vector<double> wasted_by_day_;

@@ -116,6 +116,26 @@ TEST(Fleet, JobsThatAreSentAgainCountOnce) {
     EXPECT_EQ(sent, std::llround(r.instances_per_job * 12 * 30));
 }
 
+TEST(Fleet, LostRepliesCostTheJobsOfFirstContactsOnly) {
+    Scenario s = perfect(10, 360);
+    s.days = 3, s.drain_days = 20;
+    s.fleet.lost_rate = 0.5;
+    s.users.push_back({"other", 1});
+    s.work.push_back(s.work[0]);
+    s.work[1].user = "other";
+    const FleetResult r = run_fleet(s, {});
+    EXPECT_EQ(r.jobs_done, 720);
+    // A machine without a host id and without jobs is taken for one that was detached: what it was sent is made anew.
+    EXPECT_LT(r.instances_per_job, 1 + 40.0 / 720) << "a job each of ten hosts' first replies";
+    EXPECT_NEAR(r.useful_core_hours, 720, 0.01) << "to the last job";
+    std::vector<double> ideal;
+    for (const ShareOnDay& share : r.shares_over_time) {
+        ideal.resize(std::max(ideal.size(), static_cast<std::size_t>(share.day) + 1));
+        ideal[static_cast<std::size_t>(share.day)] += share.ideal;
+    }
+    for (const double all : ideal) EXPECT_TRUE(all == 0 || std::abs(all - 1) < 1e-9) << all << ": a report counts once";
+}
+
 TEST(Fleet, ThroughputIsOfTheDaysThatWorkComesIn) {
     Scenario s = perfect(1, 3);
     s.days = 0.4, s.drain_days = 5;

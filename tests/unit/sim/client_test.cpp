@@ -1,0 +1,62 @@
+// What a simulated client asks, as its server sees it.
+#include "sched/sim/client.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace sluice::sim {
+namespace {
+
+/// Has no work; loses replies if it is told to.
+struct EmptyProject final : ClientWorld {
+    std::optional<SchedulerReply> rpc(Client&, const SchedulerRequest& request) override {
+        asked.push_back(request);
+        if (loses) return std::nullopt;
+        SchedulerReply reply;
+        reply.send_hostid = request.hostid == 0;
+        reply.host.id = 7;
+        return reply;
+    }
+    double real_flops(Id) override { return 1; }
+    void lost_work(double) override {}
+
+    std::vector<SchedulerRequest> asked;
+    bool loses = false;
+};
+
+void wake_until_asked(Client& client, EmptyProject& world, double& now, std::size_t times) {
+    for (int turn = 0; turn < 10'000 && world.asked.size() < times; ++turn) now = client.wake(now, world);
+    ASSERT_EQ(world.asked.size(), times);
+}
+
+// A real client (captures/01_client_attach_first_contact) asks for 1 s and no instances, with its host_cpid.
+TEST(SimulatedClient, AsksForASecondUntilItKnowsItsHostId) {
+    HostSpec spec;
+    spec.cores = 4;
+    spec.speed = 1;
+    spec.lifetime = 1e9;
+    spec.buffer_min = spec.buffer_more = 86400;
+    Client client(spec, 1, kStart, "key");
+    EmptyProject world;
+    world.loses = true;
+    double now = kStart;
+    wake_until_asked(client, world, now, 2);
+    for (const SchedulerRequest& first : world.asked) {
+        EXPECT_EQ(first.hostid, 0);
+        EXPECT_EQ(first.rpc_seqno, 0);
+        EXPECT_EQ(first.work_req_seconds, 1);
+        EXPECT_EQ(first.cpu_req_secs, 1);
+        EXPECT_EQ(first.cpu_req_instances, 0);
+        EXPECT_FALSE(first.host.host_cpid.empty());
+    }
+    EXPECT_EQ(world.asked[0].host.host_cpid, world.asked[1].host.host_cpid);
+    world.loses = false;
+    wake_until_asked(client, world, now, 4);
+    EXPECT_EQ(world.asked[3].hostid, 7);
+    EXPECT_GT(world.asked[3].cpu_req_secs, 4 * 86400) << "from now on, what its buffers lack";
+    EXPECT_EQ(world.asked[3].cpu_req_instances, 4);
+}
+
+}  // namespace
+}  // namespace sluice::sim
