@@ -9,7 +9,7 @@
 namespace sluice {
 
 struct AccelOptions {
-    std::optional<double> min_frac_done, max_extra_frac;
+    std::optional<double> min_frac_done, max_extra_frac, late_after;
     std::optional<int> max_not_done, max_extra_per_batch, max_extra_total;
     std::optional<Id> explain;  ///< print every decision on this batch, write nothing
     double stats_age = 3000;    ///< s for which batch_stats' results are used

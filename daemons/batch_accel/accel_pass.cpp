@@ -61,13 +61,27 @@ void AccelPass::apply(AccelWrite write, Totals& totals) {
     store_.apply(write);
 }
 
+/// What the verdict rests on beside counts.
+void AccelPass::count_late(BatchFacts& facts) {
+    if (!late_jobs_matter(facts, settings_.rules)) return;
+    facts.turnaround = turnaround(facts.batch);
+    Id after = 0;
+    while (facts.turnaround && !stop_requested()) {
+        const auto jobs = store_.open_jobs(facts.batch.id, after, kPage);
+        for (const OpenJob& job : jobs) facts.late += is_late(job, facts, settings_.rules, clock_.now_sec());
+        if (jobs.size() < kPage) break;
+        after = jobs.back().wu.id;
+    }
+}
+
 void AccelPass::work_on(BatchFacts& facts, Totals& totals) {
+    count_late(facts);
     const BatchVerdict verdict = judge(facts, settings_.rules);
     log_debug("[batch#{} {}] {}", facts.batch.id, facts.batch.name, text_of(verdict));
     if (!verdict.accelerate && !verdict.restore) return;
     (verdict.accelerate ? totals.accelerated : totals.restored) += 1;
     if (settings_.dry_run) fmt::print("batch {}: {}\n", facts.batch.id, text_of(verdict));
-    if (verdict.accelerate) facts.turnaround = turnaround(facts.batch);
+    if (verdict.accelerate && !facts.turnaround) facts.turnaround = turnaround(facts.batch);
     Id after = 0;
     while (!stop_requested()) {
         const auto jobs = store_.open_jobs(facts.batch.id, after, kPage);
@@ -132,6 +146,7 @@ void AccelPass::explain(Id id) {
     const std::vector<Id> ids{id};
     const BatchProgress progress = upkeep_.progress(ids).front();
     BatchFacts facts = facts_of({updated_batch(*batch, progress, clock_.now_sec()), progress});
+    count_late(facts);
     const BatchVerdict verdict = judge(facts, settings_.rules);
     facts.turnaround = turnaround(facts.batch);
     fmt::print("batch {} '{}', app {} ({}): {} jobs, {} successful, {} failed, {} open\n", id, facts.batch.name,

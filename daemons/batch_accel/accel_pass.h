@@ -31,6 +31,7 @@ class AccelPass {
     BatchFacts facts_of(const KeptBatch& kept) const;
     bool accelerable(const App& app) const;
     std::optional<double> turnaround(const Batch& batch);
+    void count_late(BatchFacts& facts);
     void work_on(BatchFacts& facts, Totals& totals);
     void apply(AccelWrite write, Totals& totals);
     void load_shared();

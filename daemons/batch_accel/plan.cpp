@@ -41,9 +41,10 @@ bool may_mark(std::int64_t priority, const AccelRules& rules) {
     return rules.only_zero ? priority == 0 : priority <= 0;
 }
 
-int batch_cap(const BatchFacts& facts, const AccelRules& rules) {
+/// A late job is lost on its way: without a copy it waits for its deadline, and the batch with it.
+int batch_cap(const BatchFacts& facts, const AccelRules& rules, bool late) {
     int cap = rules.max_extra_per_batch > 0 ? rules.max_extra_per_batch : INT32_MAX;
-    if (rules.max_extra_frac > 0)
+    if (rules.max_extra_frac > 0 && !late)
         cap = std::min(cap, std::max(kFreeExtra, static_cast<int>(rules.max_extra_frac * facts.progress.njobs)));
     return cap;
 }
@@ -72,7 +73,7 @@ Answer one_more(const OpenJob& job, const Counts& c, const BatchFacts& facts, co
         const auto age = static_cast<double>(now - i.sent_time);
         if (age < *facts.turnaround) return {W::kRecent, age, *facts.turnaround, i.id};
     }
-    if (const int cap = batch_cap(facts, rules); facts.extra >= cap)
+    if (const int cap = batch_cap(facts, rules, is_late(job, facts, rules, now)); facts.extra >= cap)
         return {W::kBatchCap, double(facts.extra), double(cap), 0};
     if (rules.max_extra_total > 0 && facts.extra_total >= rules.max_extra_total)
         return {W::kTotalCap, double(facts.extra_total), double(rules.max_extra_total), 0};
@@ -100,11 +101,36 @@ AccelRules accel_rules(int compat_level) {
     rules.min_frac_done = 0.9;
     rules.at_least = true;
     rules.max_not_done = 0;
+    rules.late_after = 3;
     rules.only_zero = false;
     rules.restore_others = true;
     rules.max_extra_frac = 0.1;
     rules.max_extra_total = 10000;
     return rules;
+}
+
+namespace {
+
+/// That part of its jobs is done, `late` ones taken for done.
+bool is_enough(const BatchFacts& f, const AccelRules& rules, int late) {
+    const double done = static_cast<double>(f.progress.done() + late) / f.progress.njobs;
+    return done > rules.min_frac_done || (rules.at_least && done >= rules.min_frac_done) ||
+           f.progress.njobs - f.progress.done() < rules.max_not_done;
+}
+
+}  // namespace
+
+bool late_jobs_matter(const BatchFacts& f, const AccelRules& rules) {
+    return rules.late_after > 0 && f.batch.state == BatchState::kInProgress && f.accelerable && f.progress.njobs > 0 &&
+           2 * f.progress.done() >= f.progress.njobs && !is_enough(f, rules, 0);
+}
+
+bool is_late(const OpenJob& job, const BatchFacts& f, const AccelRules& rules, std::int64_t now) {
+    if (!f.turnaround || rules.late_after <= 0) return false;
+    return std::any_of(job.instances.begin(), job.instances.end(), [&](const OpenInstance& i) {
+        const bool sent = i.server_state == ServerState::kInProgress || i.server_state == ServerState::kOver;
+        return sent && i.sent_time > 0 && static_cast<double>(now - i.sent_time) >= rules.late_after * *f.turnaround;
+    });
 }
 
 BatchVerdict judge(const BatchFacts& f, const AccelRules& rules) {
@@ -118,9 +144,8 @@ BatchVerdict judge(const BatchFacts& f, const AccelRules& rules) {
         return v;
     }
     const double done = static_cast<double>(f.progress.done()) / f.progress.njobs;
-    const int open = f.progress.njobs - f.progress.done();
-    const bool enough =
-        done > rules.min_frac_done || (rules.at_least && done >= rules.min_frac_done) || open < rules.max_not_done;
+    const bool enough = is_enough(f, rules, f.late);
+    v.late = f.late;
     if (!f.accelerable) {
         v.why = BatchWhy::kNotAccelerable;
         v.restore = f.touched || enough;

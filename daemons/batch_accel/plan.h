@@ -15,10 +15,11 @@ struct AccelRules {
     double min_frac_done = 0.85;
     bool at_least = false;        ///< a batch with exactly that part done qualifies
     int max_not_done = 20;        ///< so does one with fewer open jobs than this; 0: never
+    double late_after = 0;        ///< late jobs (is_late) count as done: sent so many turnarounds ago; 0: never
     bool only_zero = true;        ///< only jobs of priority 0 are marked; else all up to 0, logical end times too
     bool restore_others = false;  ///< jobs of batches that no longer qualify get their priorities back
-    double max_extra_frac =
-        0;  ///< extra instances of a batch: at most this part of its jobs (but kFreeExtra); 0: no cap
+    /// Extra instances of a batch's jobs that are not late: at most this part of its jobs (but kFreeExtra); 0: no cap
+    double max_extra_frac = 0;
     int max_extra_per_batch = 0;  ///< 0: no cap
     int max_extra_total = 0;      ///< over all batches in progress; 0: no cap
 };
@@ -32,6 +33,7 @@ struct BatchFacts {
     bool accelerable = false;          ///< the app
     std::optional<double> turnaround;  ///< typical one of the batch, s
     bool touched = false;              ///< some of its jobs are accelerated
+    int late = 0;                      ///< open jobs that are late, if late_jobs_matter()
     int extra = 0, extra_total = 0;    ///< instances asked for up to now: of this batch, of all
 };
 
@@ -39,10 +41,16 @@ enum class BatchWhy { kNotInProgress, kNoJobs, kNotEnoughDone, kNotAccelerable, 
 struct BatchVerdict {
     BatchWhy why = BatchWhy::kNotInProgress;
     double value = 0, required = 0;
+    int late = 0;  ///< BatchFacts::late
     bool accelerate = false;
     bool restore = false;  ///< jobs get back what they had before
     bool lower = false;    ///< jobs with priority 1 that others marked, too
 };
+/// Whether the verdict depends on how many of the batch's jobs are late: at least half are done (what that took is its
+/// typical turnaround), but not enough, and the app is accelerable.
+bool late_jobs_matter(const BatchFacts& batch, const AccelRules& rules);
+/// First sent AccelRules::late_after times the batch's typical turnaround ago, whatever became of that instance.
+bool is_late(const OpenJob& job, const BatchFacts& batch, const AccelRules& rules, std::int64_t now);
 /// Without BatchFacts::turnaround, which costs a query that only accelerated batches need.
 BatchVerdict judge(const BatchFacts& batch, const AccelRules& rules);
 

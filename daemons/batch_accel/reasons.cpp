@@ -75,17 +75,19 @@ const char* name_of(InstanceWhy why) {
 }
 
 std::string text_of(const BatchVerdict& v) {
+    const std::string late = v.late > 0 ? fmt::format(", {} jobs are late and count as done", v.late) : "";
     switch (v.why) {
         case BatchWhy::kNotInProgress:
             return fmt::format("not accelerated: its state is {:.0f}, not IN_PROGRESS", v.value);
         case BatchWhy::kNoJobs: return "not accelerated: it has no jobs";
         case BatchWhy::kNotEnoughDone:
-            return fmt::format("not accelerated: {:.1f} % done, {:.1f} % are needed{}", 100 * v.value, 100 * v.required,
+            return fmt::format("not accelerated: {:.1f} % done{}, {:.1f} % are needed{}", 100 * v.value, late,
+                               100 * v.required,
                                v.restore ? "; jobs that were accelerated get their priorities back" : "");
         case BatchWhy::kNotAccelerable:
             return fmt::format("not accelerated: its app is not accelerable ({:.1f} % done){}", 100 * v.value,
                                v.restore ? "; jobs get their priorities back" : "");
-        case BatchWhy::kAccelerated: return fmt::format("accelerated: {:.1f} % done", 100 * v.value);
+        case BatchWhy::kAccelerated: return fmt::format("accelerated: {:.1f} % done{}", 100 * v.value, late);
     }
     return "";
 }

@@ -66,6 +66,38 @@ TEST(AccelBatch, ThresholdsOfBothLevels) {
                 << c.done << " of " << c.njobs << ", level " << level;
 }
 
+// Batches of which more than a tenth went to hosts that never return them: waiting for 90 % would be waiting for their
+// deadlines.
+TEST(AccelBatch, LateJobsCountAsDoneAtLevelOne) {
+    const AccelRules rules = accel_rules(1);
+    BatchFacts f = facts(150, 126);
+    EXPECT_FALSE(judge(f, rules).accelerate);
+    ASSERT_TRUE(late_jobs_matter(f, rules));
+    f.late = 8;
+    EXPECT_FALSE(judge(f, rules).accelerate) << "134 of 150";
+    f.late = 9;
+    EXPECT_TRUE(judge(f, rules).accelerate) << "135 of 150";
+    EXPECT_EQ(text_of(judge(f, rules)), "accelerated: 84.0 % done, 9 jobs are late and count as done");
+    EXPECT_FALSE(late_jobs_matter(f, accel_rules(0))) << "upstream waits for their deadlines";
+    EXPECT_FALSE(late_jobs_matter(facts(150, 74), rules)) << "less than half: what is late, nobody knows";
+    EXPECT_FALSE(late_jobs_matter(facts(150, 135), rules)) << "enough as it is";
+    EXPECT_FALSE(late_jobs_matter(facts(150, 126, false), rules));
+}
+
+TEST(AccelBatch, AJobIsLateFromThreeTurnaroundsAfterItWasFirstSent) {
+    const AccelRules rules = accel_rules(1);
+    BatchFacts f = facts(150, 126);
+    const auto late = [&](const OpenJob& job) { return is_late(job, f, rules, kAccelTime); };
+    EXPECT_FALSE(late(a_job({running(2999)})));
+    EXPECT_TRUE(late(a_job({running(3000)})));
+    EXPECT_FALSE(late(a_job({waiting()})));
+    EXPECT_TRUE(late(a_job({running(3000), waiting()}))) << "its copy does not take it back";
+    EXPECT_TRUE(late(a_job({over(Outcome::kNoReply), running(10, 2)})));
+    EXPECT_FALSE(is_late(a_job({running(9000)}), f, accel_rules(0), kAccelTime));
+    f.turnaround.reset();
+    EXPECT_FALSE(late(a_job({running(9000)})));
+}
+
 TEST(AccelBatch, FailedJobsAreDoneToo) {
     BatchFacts f = facts(1000, 800);
     f.progress.errors = 60;
@@ -198,13 +230,17 @@ TEST(AccelJob, CapsCountWhatWasAskedFor) {
     rules = accel_rules(1);
     f = facts(1000, 950);
     f.extra = 99;
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kOneMore);
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kBatchCap)
+    EXPECT_EQ(decide(a_job({running(2000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kOneMore);
+    EXPECT_EQ(decide(a_job({running(2000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kBatchCap)
         << "a tenth of 1000";
     f = facts(10, 9);
     f.extra = kFreeExtra - 1;
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kOneMore);
-    EXPECT_EQ(decide(a_job({running(5000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kBatchCap);
+    EXPECT_EQ(decide(a_job({running(2000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kOneMore);
+    EXPECT_EQ(decide(a_job({running(2000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kBatchCap);
+    EXPECT_EQ(decide(a_job({running(3000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kOneMore)
+        << "late: else it waits for its deadline, and the batch with it";
+    rules.max_extra_per_batch = kFreeExtra;
+    EXPECT_EQ(decide(a_job({running(3000)}), v, f, rules, kAccelTime).instance, InstanceWhy::kBatchCap);
 }
 
 TEST(AccelJob, WhatIsGivenBack) {
