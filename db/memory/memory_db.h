@@ -13,6 +13,7 @@
 #include "db/memory/id_set.h"
 #include "db/memory/table.h"
 #include "sluice/base/error.h"
+#include "sluice/model/batch_plan.h"
 #include "sluice/model/records.h"
 
 namespace sluice {
@@ -130,6 +131,8 @@ struct MemoryDb {
     Table<std::pair<Id, Id>, MemoryTurnaround> low_turnaround;   ///< sluice_host_ltt: (host, generalized version)
     Table<Id, MemoryAcceleratedJob> accelerated_jobs;            ///< sluice_accel_job: by workunit
     Table<std::pair<Id, Id>, std::int64_t> accelerated_results;  ///< sluice_accel_result: (workunit, result)
+    Table<Id, BatchPlan> plans{};                                ///< sluice_plan with its rows: 1
+    Table<Id, std::pair<Id, double>> reissue_timers{};           ///< sluice_plan_job: result -> batch, time
     Table<Id, MemoryMessage> from_host, to_host;
     Table<Id, std::pair<std::int64_t, std::int64_t>> account_trickles{};  ///< user: day, bytes
 

@@ -84,7 +84,7 @@ class Statements : public BatchFixture {
     }
     void note_access(const std::vector<std::string>& fields, const std::string& statement, std::vector<Access>& found) {
         static const std::map<std::string, std::string> kAliases{
-            {"r", "result"}, {"w", "workunit"}, {"h", "host"}, {"hav", "host_app_version"}};
+            {"r", "result"}, {"w", "workunit"}, {"h", "host"}, {"hav", "host_app_version"}, {"av", "app_version"}};
         static const std::set<std::string> kGrow{"result", "workunit", "host", "host_app_version"};
         ++tables_seen_;
         const auto alias = kAliases.find(fields[2]);
@@ -168,7 +168,8 @@ TEST_F(Statements, NoWholeTableThatGrowsWithHistoryIsRead) {
     add_history();
     const Command stats{"batch_stats", "--incremental_above", "0", "--min_hosts", "10"};
     run_ok(stats);
-    for (const Command& program : {stats, Command{"batch_accel", "--no_stats"}, {"batch_upkeep", "--one_pass"}})
+    for (const Command& program :
+         {stats, Command{"batch_accel", "--no_stats"}, {"batch_upkeep", "--one_pass"}, {"batch_planner", "--one_pass"}})
         check_plans(program);
 }
 
@@ -257,7 +258,8 @@ TEST_F(Statements, FewRowsAreLookedAtHoweverLongTheHistory) {
     check_rows({"transitioner", "--one_pass"});
     const Command stats{"batch_stats", "--incremental_above", "0", "--min_hosts", "10"};
     run_ok(stats);
-    for (const Command& program : {stats, Command{"batch_accel", "--no_stats"}, {"batch_upkeep", "--one_pass"}})
+    for (const Command& program :
+         {stats, Command{"batch_accel", "--no_stats"}, {"batch_upkeep", "--one_pass"}, {"batch_planner", "--one_pass"}})
         check_rows(program);
     check_rows({"sample_bitwise_validator", "--app", "app1", "--one_pass"});
     project.write("bin/collect", "#!/bin/sh\n");

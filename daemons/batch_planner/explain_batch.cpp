@@ -1,0 +1,71 @@
+// batch_planner --explain: T of a batch, and which hosts are in H or why not.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "daemons/batch_planner/planner_facts.h"
+#include "daemons/batch_planner/planner_pass.h"
+#include "sluice/base/error.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kHostsShown = 10;
+
+std::string hosts_text(const PlanFleet& fleet, const BatchDemand& demand, const PlanRules& rules, double finish) {
+    struct Line {
+        std::int64_t jobs;
+        std::size_t host;
+        double seconds;
+    };
+    std::vector<Line> in;
+    std::size_t too_late = 0;
+    for (std::size_t h = 0; h < fleet.size(); ++h) {
+        const double seconds =
+            rules.margin * planned_run_time(fleet.computing(h, demand.app, demand.mean_fpops), fleet.availability[h]);
+        const std::int64_t jobs = jobs_by(fleet, h, seconds, finish);
+        if (jobs > 0)
+            in.push_back({jobs, h, seconds});
+        else
+            ++too_late;
+    }
+    std::string text =
+        fmt::format("H: {} of {} hosts; {} can't be done with a job by then\n", in.size(), fleet.size(), too_late);
+    std::sort(in.begin(), in.end(), [&](const Line& a, const Line& b) {
+        return a.jobs != b.jobs ? a.jobs > b.jobs : fleet.ids[a.host] < fleet.ids[b.host];
+    });
+    for (std::size_t i = 0; i < std::min(in.size(), kHostsShown); ++i)
+        text += fmt::format("  host {}: can start in {:.0f} s, {:.0f} s a job, {} CPUs: {} jobs by T\n",
+                            fleet.ids[in[i].host], fleet.free_at[in[i].host], in[i].seconds, fleet.cpus[in[i].host],
+                            in[i].jobs);
+    return text;
+}
+
+}  // namespace
+
+std::string PlannerPass::explain(Id batch) {
+    Facts facts(gaps_, clock_.now());
+    read(facts);
+    const auto at =
+        std::find_if(facts.demands.begin(), facts.demands.end(), [&](const auto& d) { return d.batch == batch; });
+    if (at == facts.demands.end())
+        throw ConfigError(fmt::format("batch {} is not in progress, or all of its jobs are done", batch));
+    PlanFleet& fleet = facts.reader.fleet;
+    plan_batches(fleet, {facts.demands.begin(), at}, settings_.rules);
+    const PlanFleet left = fleet;  // what the batches before it leave
+    const BatchTarget target = plan_batches(fleet, {*at}, settings_.rules).front();
+    std::string text = fmt::format(
+        "batch {}: number {} of {} in the order of batches\n{} jobs to be sent, of {:.4g} operations each\n", batch,
+        at - facts.demands.begin() + 1, facts.demands.size(), at->jobs, at->mean_fpops);
+    if (!target.planned)
+        return text + (left.size() == 0
+                           ? "not planned: no host was heard of lately\n"
+                           : fmt::format("not planned: it takes longer than {:.0f} s, so its jobs go to any host\n",
+                                         settings_.rules.horizon));
+    text += fmt::format("T: in {:.0f} s, at UNIX time {:.0f}\n", target.finish, facts.now + target.finish);
+    for (const LeftOutHost& h : facts.left_out)
+        text += fmt::format("  host {} is left out: {} of its {} jobs failed\n", h.host, h.errors, h.returned);
+    return text + hosts_text(left, *at, settings_.rules, target.finish);
+}
+
+}  // namespace sluice

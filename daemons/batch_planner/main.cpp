@@ -1,0 +1,77 @@
+// batch_planner: by when each batch in progress can be done, and on which hosts (seed 000). Has no counterpart
+// upstream.
+#include <cstdio>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "daemons/batch_planner/planner_pass.h"
+#include "sluice/base/files.h"
+#include "sluice/daemon/program.h"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kDescription =
+    "For each batch in progress, in their order: T, the least time by which the hosts can have done it if all begin as soon as "
+    "they can, with what the batches before it leave of them; H, the hosts that complete at least one job by T. Instances that miss the plan are given up for another, while what "
+    "comes back by its deadline is still taken. batch.est_completion_time becomes the time by which the batch is expected to "
+    "be done. Hosts whose jobs of batches keep failing are left out.";
+
+struct Options {
+    PlannerSettings settings;
+    std::optional<Id> explain;
+};
+
+void define_options(CommandLine& line, Options& o) {
+    line.id_option("--explain", o.explain,
+                   "say of one batch what T is and which hosts are in H or why not; write nothing");
+    line.option("--margin", o.settings.rules.margin, "times the expected run time, 1 to 10");
+    line.option("--horizon", o.settings.rules.horizon, "seconds: batches that take longer go to any host");
+    line.section("EXAMPLES", "As a daemon of config.xml:\n<daemon><cmd>batch_planner</cmd></daemon>");
+}
+
+std::string check_options(const Options& o) {
+    if (!(o.settings.rules.margin >= 1 && o.settings.rules.margin <= 10)) return "--margin: a number from 1 to 10";
+    if (!(o.settings.rules.horizon >= 600 && o.settings.rules.horizon <= 1e9))
+        return "--horizon: a number of seconds, 600 to 1e9";
+    return "";
+}
+
+int run(DaemonStart& start, Options& o) {
+    const ProjectConfig config = load_config_and_warn(start.settings.project);
+    o.settings.dry_run = start.dry_run || o.explain;
+    o.settings.one_pass = start.settings.one_pass;
+    Database db(db_settings(config));
+    const auto facts = make_plan_facts_store(db);
+    const auto plans = make_plan_store(db);
+    const auto batches = make_batch_upkeep_store(db);
+    PlannerPass pass(o.settings, {*facts, *plans, *batches}, start.env.clock);
+    if (o.explain) {
+        std::fputs(pass.explain(*o.explain).c_str(), stdout);
+        return 0;
+    }
+    return start.loop([&] {
+        const PlannerOutcome done = pass.run();
+        // At level 1 the feeder looks by itself.
+        if (config.compat_level == 0 && done.planned > 0 && !o.settings.dry_run)
+            write_file_atomically(start.settings.project / "reread_db", "<reread_db/>\n");
+        return PassResult::kIdle;
+    });
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    using namespace sluice;
+    Options options;
+    const DaemonProgram program{
+        .summary = "plan by when batches can be done, and on which hosts",
+        .description = kDescription,
+        .settings = {.name = "batch_planner", .sleep_interval = 60, .lock_name = "batch_planner"},
+        .has_dry_run = true,
+        .options = [&](CommandLine& line) { define_options(line, options); },
+        .check = [&](DaemonStart&) { return check_options(options); },
+        .run = [&](DaemonStart& start) { return run(start, options); }};
+    return daemon_main(program, argc, argv);
+}

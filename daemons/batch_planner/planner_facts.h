@@ -1,0 +1,39 @@
+#pragma once
+// What a pass of batch_planner has read.
+#include <algorithm>
+
+#include "daemons/batch_planner/planner_pass.h"
+
+namespace sluice {
+
+struct PlannerPass::Facts {
+    Facts(ContactGaps& gaps, double t) : now(t), reader(left_out, gaps, t) {}
+    Facts(const Facts&) = delete;
+    double now;
+    std::vector<Batch> batches;  ///< in their order
+    std::vector<LeftOutHost> left_out;
+    FleetReader reader;
+    std::vector<BatchDemand> demands;  ///< of those with open workunits, in the batches' order
+    std::vector<OpenPlanResult> in_progress;
+    const BatchDemand* demand(Id batch) const {
+        const auto at = std::find_if(demands.begin(), demands.end(), [&](const auto& d) { return d.batch == batch; });
+        return at == demands.end() ? nullptr : &*at;
+    }
+    /// s of computing on its host.
+    double computing(const OpenPlanResult& r) const {
+        const BatchDemand* d = demand(r.batch);
+        if (d == nullptr) return 0;
+        const std::uint32_t* h = reader.find(r.host);
+        return h == nullptr ? d->mean_fpops / 1e9 : reader.fleet.computing(*h, d->app, d->mean_fpops);
+    }
+    double availability(const OpenPlanResult& r) const {
+        const std::uint32_t* h = reader.find(r.host);
+        return h == nullptr ? 0.5 : reader.fleet.availability[*h];
+    }
+    /// Wall time of its run.
+    double run_time(const OpenPlanResult& r) const { return planned_run_time(computing(r), availability(r)); }
+    /// The same as its client expects it.
+    double client_run_time(const OpenPlanResult& r) const { return computing(r) / availability(r); }
+};
+
+}  // namespace sluice

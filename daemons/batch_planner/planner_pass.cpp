@@ -1,0 +1,187 @@
+#include "daemons/batch_planner/planner_pass.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "daemons/batch_planner/planner_facts.h"
+#include "sluice/base/log.h"
+#include "sluice/daemon/daemon.h"
+
+namespace sluice {
+namespace {
+
+bool fails_too_often(const LeftOutHost& h) { return h.errors > 2 + 0.1 * h.returned; }
+
+}  // namespace
+
+PlannerPass::PlannerPass(const PlannerSettings& settings, const PlannerStores& stores, const Clock& clock)
+    : settings_(settings), stores_(stores), clock_(clock) {}
+
+namespace {
+
+/// First the batch with the least logical end time (or the oldest); without one a batch comes last.
+void put_in_order(std::vector<Batch>& batches, bool by_logical_end_time) {
+    const auto key = [&](const Batch& b) {
+        const double let = b.logical_end_time > 0 ? b.logical_end_time : HUGE_VAL;
+        return std::tuple(by_logical_end_time ? let : 0, b.create_time, b.id);
+    };
+    std::sort(batches.begin(), batches.end(), [&](const Batch& a, const Batch& b) { return key(a) < key(b); });
+}
+
+struct Waiting {
+    std::int64_t unsent = 0, open = 0;
+    double oldest = HUGE_VAL, last_sent = 0;
+};
+
+}  // namespace
+
+void PlannerPass::read(Facts& facts) {
+    facts.batches = stores_.batches.in_progress(clock_.now_sec());
+    put_in_order(facts.batches, settings_.by_logical_end_time);
+    std::vector<Id> ids;
+    for (const Batch& b : facts.batches) ids.push_back(b.id);
+    if (ids.empty()) return;
+    facts.left_out = stores_.facts.failing_hosts(ids);
+    std::erase_if(facts.left_out, [](const LeftOutHost& h) { return !fails_too_often(h); });
+    std::map<Id, Waiting> waiting;
+    stores_.facts.open_results(ids, [&](const OpenPlanResult& r) {
+        Waiting& w = waiting[r.batch];
+        ++w.open;
+        if (r.state == ServerState::kInProgress) {
+            facts.in_progress.push_back(r);
+            w.last_sent = std::max(w.last_sent, static_cast<double>(r.sent_time));
+        } else {
+            ++w.unsent;
+            w.oldest = std::min(w.oldest, static_cast<double>(r.create_time));
+        }
+    });
+    const std::vector<BatchDemandRow> rows = stores_.facts.demands(ids);
+    for (const Batch& b : facts.batches) {
+        const auto row = std::lower_bound(rows.begin(), rows.end(), b.id,
+                                          [](const BatchDemandRow& r, Id id) { return r.batch < id; });
+        if (row == rows.end() || row->batch != b.id) continue;
+        const Waiting& w = waiting[b.id];
+        BatchDemand d{b.id, row->app, w.unsent + std::max<std::int64_t>(0, row->open - w.open), row->mean_fpops, 0};
+        if (!std::isfinite(d.mean_fpops)) d.mean_fpops = 0;
+        if (w.unsent > 0) d.waited = std::max(0.0, facts.now - std::max(w.oldest, w.last_sent));
+        facts.demands.push_back(d);
+    }
+    if (facts.demands.empty()) return;
+    facts.reader.read(stores_.facts);
+    // What hosts hold of batches comes before anything else that they get.
+    PlanFleet& fleet = facts.reader.fleet;
+    for (const OpenPlanResult& r : facts.in_progress) {
+        const std::uint32_t* h = facts.reader.find(r.host);
+        if (h == nullptr) continue;
+        const double left = facts.run_time(r) - (facts.now - static_cast<double>(r.sent_time));
+        fleet.free_at[*h] += std::max(left, 0.0) / fleet.cpus[*h];
+    }
+}
+
+BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget>& targets) const {
+    BatchPlan plan;
+    plan.made_at = facts.now;
+    std::int64_t place = 0;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        const BatchTarget& t = targets[i];
+        ++place;
+        if (!t.planned) continue;
+        plan.batches.push_back(
+            {t.batch, facts.now + t.finish, settings_.rules.margin, place, facts.demands[i].jobs, t.hosts});
+    }
+    std::sort(plan.batches.begin(), plan.batches.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
+    plan.left_out = facts.left_out;
+    return plan;
+}
+
+/// The later of T and of what is in progress.
+std::vector<std::pair<Id, double>> PlannerPass::completions(const Facts& facts, const BatchPlan& plan) const {
+    std::map<Id, double> by_batch;
+    for (const PlannedBatch& b : plan.batches) by_batch[b.batch] = b.jobs > 0 ? b.finish : facts.now;
+    for (const OpenPlanResult& r : facts.in_progress) {
+        const auto at = by_batch.find(r.batch);
+        if (at == by_batch.end()) continue;
+        const double end = static_cast<double>(r.sent_time) + settings_.rules.margin * facts.run_time(r);
+        at->second = std::max(at->second, end);
+    }
+    return {by_batch.begin(), by_batch.end()};
+}
+
+std::vector<ReissueTimer> PlannerPass::new_timers(const Facts& facts) const {
+    std::vector<ReissueTimer> timers;
+    for (const OpenPlanResult& r : facts.in_progress) {
+        const PlannedBatch* plan = last_.find_batch(r.batch);
+        if (plan == nullptr) continue;
+        timers.push_back(
+            {r.id, r.batch, reissue_time(static_cast<double>(r.sent_time), plan->finish, facts.client_run_time(r))});
+    }
+    return timers;
+}
+
+std::int64_t PlannerPass::keep_timers(const Facts& facts) {
+    std::vector<ReissueTimer> there = stores_.plans.timers(), add = new_timers(facts);
+    std::map<Id, const OpenPlanResult*> open;
+    for (const OpenPlanResult& r : facts.in_progress) open[r.id] = &r;
+    std::vector<Id> remove;
+    std::vector<OpenPlanResult> due;
+    std::set<Id> known;
+    for (const ReissueTimer& t : there) {
+        known.insert(t.result);
+        const auto at = open.find(t.result);
+        if (at == open.end())
+            remove.push_back(t.result);
+        else if (t.at <= facts.now)
+            due.push_back(*at->second);
+    }
+    std::erase_if(add, [&](const ReissueTimer& t) { return known.contains(t.result); });
+    stores_.plans.set_timers(add, remove);
+    if (due.empty()) return 0;
+    return stores_.plans.give_up(due, static_cast<std::int64_t>(facts.now));
+}
+
+void PlannerPass::say(const Facts& facts, const BatchPlan& plan) {
+    std::map<Id, double> announced;
+    for (const PlannedBatch& b : plan.batches) {
+        const auto before = announced_.find(b.batch);
+        announced[b.batch] = before == announced_.end() ? b.finish : before->second;
+        if (before == announced_.end())
+            log_normal("[batch#{}] to be done in {:.0f} s: {} jobs to be sent, {} hosts can be done with one by then",
+                       b.batch, b.finish - facts.now, b.jobs, b.hosts);
+    }
+    announced_ = std::move(announced);
+}
+
+PlannerOutcome PlannerPass::run() {
+    const double started = clock_.now();
+    Facts facts(gaps_, started);
+    if (!settings_.dry_run) {
+        stores_.plans.prepare();
+        if (last_.version == 0) last_ = stores_.plans.plan();
+    }
+    read(facts);
+    const BatchPlan plan = plan_of(facts, plan_batches(facts.reader.fleet, facts.demands, settings_.rules));
+    PlannerOutcome done{
+        facts.batches.size(), plan.batches.size(), facts.reader.fleet.size(), plan.left_out.size(), 0, 0};
+    if (settings_.dry_run) {
+        for (const PlannedBatch& b : plan.batches)
+            fmt::print("batch {}: {} jobs to be sent, T in {:.0f} s, {} hosts in H\n", b.batch, b.jobs,
+                       b.finish - facts.now, b.hosts);
+    } else {
+        done.given_up = keep_timers(facts);
+        done.version = stores_.plans.publish(plan, completions(facts, plan));
+        say(facts, plan);
+        last_ = plan;
+        last_.version = done.version;
+    }
+    log_at(done.given_up > 0 || settings_.one_pass ? LogLevel::kNormal : LogLevel::kDebug,
+           "{}pass: {} batches in progress, {} planned on {} hosts ({} left out), {} instances given up; {:.3f} s",
+           dry_run_words(settings_.dry_run), done.batches, done.planned, done.hosts, done.left_out, done.given_up,
+           clock_.now() - started);
+    return done;
+}
+
+}  // namespace sluice

@@ -1,0 +1,58 @@
+#pragma once
+// One pass of batch_planner: reads hosts and batches, plans, publishes, and gives up instances that missed the plan.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemons/batch_planner/batches_plan.h"
+#include "daemons/batch_planner/fleet_reader.h"
+#include "sluice/base/clock.h"
+#include "sluice/db/batch_store.h"
+#include "sluice/db/plan_store.h"
+
+namespace sluice {
+
+struct PlannerSettings {
+    PlanRules rules;
+    bool by_logical_end_time = false;  ///< the batches' order; else by creation
+    bool dry_run = false;              ///< prints the plan, writes nothing
+    bool one_pass = false;             ///< a pass that changes nothing says so, too
+};
+
+struct PlannerOutcome {
+    std::size_t batches = 0, planned = 0, hosts = 0, left_out = 0;
+    std::int64_t given_up = 0, version = 0;
+};
+
+struct PlannerStores {
+    PlanFactsStore& facts;
+    PlanStore& plans;
+    BatchUpkeepStore& batches;
+};
+
+class PlannerPass {
+  public:
+    /// All outlive the pass.
+    PlannerPass(const PlannerSettings& settings, const PlannerStores& stores, const Clock& clock);
+    PlannerOutcome run();
+    /// Of one batch: T, and which hosts are in H or why not, for a person. Writes nothing. Throws ConfigError.
+    std::string explain(Id batch);
+
+  private:
+    struct Facts;
+    void read(Facts& facts);
+    std::vector<ReissueTimer> new_timers(const Facts& facts) const;
+    std::int64_t keep_timers(const Facts& facts);
+    BatchPlan plan_of(const Facts& facts, const std::vector<BatchTarget>& targets) const;
+    std::vector<std::pair<Id, double>> completions(const Facts& facts, const BatchPlan& plan) const;
+    void say(const Facts& facts, const BatchPlan& plan);
+
+    const PlannerSettings& settings_;
+    PlannerStores stores_;
+    const Clock& clock_;
+    ContactGaps gaps_;
+    BatchPlan last_;                  ///< what instances that are new now were sent by
+    std::map<Id, double> announced_;  ///< batch -> its first T, of those in progress
+};
+
+}  // namespace sluice

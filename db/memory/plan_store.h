@@ -1,0 +1,33 @@
+#pragma once
+#include "db/memory/memory_db.h"
+#include "sluice/db/plan_store.h"
+
+namespace sluice {
+
+class MemoryPlanFactsStore final : public PlanFactsStore {
+  public:
+    explicit MemoryPlanFactsStore(MemoryDb& db) : db_(db) {}
+    void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) override;
+    std::vector<BatchDemandRow> demands(std::span<const Id> batches) override;
+    void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override;
+    std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override;
+
+  private:
+    MemoryDb& db_;
+};
+
+class MemoryPlanStore final : public PlanStore {
+  public:
+    explicit MemoryPlanStore(MemoryDb& db) : db_(db) {}
+    void prepare() override {}
+    BatchPlan plan() override;
+    std::int64_t publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) override;
+    std::vector<ReissueTimer> timers() override;
+    void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) override;
+    std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now) override;
+
+  private:
+    MemoryDb& db_;
+};
+
+}  // namespace sluice

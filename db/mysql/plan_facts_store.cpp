@@ -1,0 +1,123 @@
+#include <algorithm>
+
+#include "sluice/db/plan_store.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kPlanBatchesAtOnce = 200;
+/// Below that a host has computed nothing for months: credit halves in a week (update_stats).
+constexpr double kLeastCredit = 0.1;
+constexpr Id kNewestIds = 10000;  ///< ids among which hosts without credit are looked for
+
+constexpr SqlLiteral kPlanHostColumns{
+    "SELECT h.id, h.p_ncpus, h.p_fpops, h.on_frac, h.active_frac, h.rpc_time, IF(hav.app_version_id>=1000000, "
+    "hav.app_version_id DIV 1000000, COALESCE(av.appid,0)), COALESCE(hav.et_avg,0) FROM host h "};
+constexpr SqlLiteral kMeasuredVersions{
+    " LEFT JOIN host_app_version hav FORCE INDEX (hap) ON hav.host_id=h.id AND hav.et_n>10 AND hav.et_avg>0 LEFT JOIN app_version av ON "
+    "av.id=hav.app_version_id WHERE "};
+
+std::span<const Id> batches_from(std::span<const Id> all, std::size_t first) {
+    return all.subspan(first, std::min(kPlanBatchesAtOnce, all.size() - first));
+}
+
+class MysqlPlanFactsStore final : public PlanFactsStore {
+  public:
+    explicit MysqlPlanFactsStore(Database& db) : db_(db) {}
+
+    void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) override {
+        const auto take = [&](const Rows& r) {
+            row({r.i64(0), r.i32(1), r.f64(2), r.f64(3), r.f64(4), r.i64(5), r.i64(6), r.f64(7)});
+        };
+        Sql credited(kPlanHostColumns);
+        credited << "FORCE INDEX (host_avg)" << kMeasuredVersions << "h.expavg_credit>" << kLeastCredit
+                 << " AND h.rpc_time>" << selection.heard_since << " ORDER BY h.expavg_credit DESC LIMIT "
+                 << selection.most;
+        db_.query_streaming(credited, take);
+        Rows last = db_.query(Sql("SELECT MAX(id) FROM host"));
+        const Id newest = last.next() ? last.i64(0) : 0;
+        Sql fresh(kPlanHostColumns);
+        fresh << "FORCE INDEX (PRIMARY)" << kMeasuredVersions << "h.id>" << std::max<Id>(0, newest - kNewestIds)
+              << " AND h.expavg_credit<=" << kLeastCredit << " AND h.rpc_time>" << selection.heard_since
+              << " ORDER BY h.id LIMIT " << selection.most;
+        db_.query_streaming(fresh, take);
+    }
+
+    std::vector<BatchDemandRow> demands(std::span<const Id> batches) override {
+        std::vector<BatchDemandRow> all;
+        for (std::size_t first = 0; first < batches.size(); first += kPlanBatchesAtOnce) {
+            Sql sql(
+                "SELECT batch, appid, COUNT(*), AVG(GREATEST(rsc_fpops_est,0)) FROM workunit FORCE INDEX (wu_batch) WHERE "
+                "batch IN (");
+            sql.ids(batches_from(batches, first))
+                << ") AND canonical_resultid=0 AND error_mask=0 GROUP BY batch, appid ORDER BY batch, appid";
+            Rows r = db_.query(sql);
+            while (r.next()) add_demand(all, {r.i64(0), r.i64(1), r.i64(2), r.f64(3)});
+        }
+        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
+        return all;
+    }
+
+    void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override {
+        for (std::size_t first = 0; first < batches.size(); first += kPlanBatchesAtOnce) {
+            Sql sql(
+                "SELECT id, workunitid, batch, hostid, server_state, create_time, sent_time FROM result FORCE INDEX "
+                "(res_batch) WHERE batch IN (");
+            sql.ids(batches_from(batches, first)) << ") AND server_state IN (1,2,4)";
+            db_.query_streaming(sql, [&](const Rows& r) {
+                row({r.i64(0), r.i64(1), r.i64(2), r.i64(3), r.code<ServerState>(4), r.i64(5), r.i64(6)});
+            });
+        }
+    }
+
+    std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override {
+        std::vector<LeftOutHost> all;
+        for (std::size_t first = 0; first < batches.size(); first += kPlanBatchesAtOnce) {
+            Sql sql(
+                "SELECT hostid, SUM(outcome=3 AND exit_status NOT IN (200,202,203)), SUM(outcome=1 OR exit_status NOT IN "
+                "(200,202,203)) FROM result FORCE INDEX (res_batch) WHERE batch IN (");
+            sql.ids(batches_from(batches, first))
+                << ") AND server_state=5 AND outcome IN (1,3) AND hostid<>0 GROUP BY hostid";
+            Rows r = db_.query(sql);
+            while (r.next()) add_errors(all, {r.i64(0), r.i32(1), r.i32(2)});
+        }
+        return only_failing(std::move(all));
+    }
+
+  private:
+    static void add_demand(std::vector<BatchDemandRow>& all, const BatchDemandRow& row) {
+        if (all.empty() || all.back().batch != row.batch) {
+            all.push_back(row);
+            return;
+        }
+        BatchDemandRow& sum = all.back();
+        const double fpops =
+            sum.mean_fpops * static_cast<double>(sum.open) + row.mean_fpops * static_cast<double>(row.open);
+        if (row.open > sum.open) sum.app = row.app;
+        sum.open += row.open;
+        sum.mean_fpops = fpops / static_cast<double>(sum.open);
+    }
+
+    static void add_errors(std::vector<LeftOutHost>& all, const LeftOutHost& row) {
+        const auto at = std::lower_bound(all.begin(), all.end(), row.host,
+                                         [](const LeftOutHost& h, Id wanted) { return h.host < wanted; });
+        if (at != all.end() && at->host == row.host)
+            at->errors += row.errors, at->returned += row.returned;
+        else
+            all.insert(at, row);
+    }
+    static std::vector<LeftOutHost> only_failing(std::vector<LeftOutHost> all) {
+        std::erase_if(all, [](const LeftOutHost& h) { return h.errors == 0; });
+        return all;
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<PlanFactsStore> make_plan_facts_store(Database& db) {
+    return std::make_unique<MysqlPlanFactsStore>(db);
+}
+
+}  // namespace sluice

@@ -1,0 +1,175 @@
+#include "sluice/db/plan_store.h"
+
+#include <algorithm>
+
+#include "errors.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kPlanRowsAtOnce = 2000;
+
+template <typename T>
+std::span<const T> plan_part(std::span<const T> all, std::size_t first, std::size_t size) {
+    return all.subspan(first, std::min(size, all.size() - first));
+}
+
+/// "(" before the first row, ",(" before the others.
+SqlLiteral row_opening(std::size_t i, std::size_t first) { return i == first ? SqlLiteral("(") : SqlLiteral(",("); }
+
+class MysqlPlanStore final : public PlanStore {
+  public:
+    explicit MysqlPlanStore(Database& db) : db_(db) {}
+
+    void prepare() override {
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_plan (id tinyint NOT NULL PRIMARY KEY, version bigint NOT NULL, made_at "
+            "double NOT NULL, batches integer NOT NULL, hosts integer NOT NULL) ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_plan_batch (version bigint NOT NULL, batch_id bigint NOT NULL, finish "
+            "double NOT NULL, margin double NOT NULL, place bigint NOT NULL, jobs bigint NOT NULL, hosts bigint NOT "
+            "NULL, PRIMARY KEY (version, batch_id)) ENGINE=InnoDB"));
+        db_.execute(
+            Sql("CREATE TABLE IF NOT EXISTS sluice_plan_host (version bigint NOT NULL, host_id bigint NOT NULL, errors "
+                "integer NOT NULL, returned integer NOT NULL, PRIMARY KEY (version, host_id)) ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_plan_job (result_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, "
+            "reissue_at double NOT NULL) ENGINE=InnoDB"));
+    }
+
+    BatchPlan plan() override {
+        BatchPlan plan;
+        std::size_t batches = 0, hosts = 0;
+        try {
+            Rows head = db_.query(Sql("SELECT version, made_at, batches, hosts FROM sluice_plan WHERE id=1"));
+            if (!head.next()) return plan;
+            plan.version = head.i64(0);
+            plan.made_at = head.f64(1);
+            batches = static_cast<std::size_t>(head.i64(2)), hosts = static_cast<std::size_t>(head.i64(3));
+            Sql rows("SELECT batch_id, finish, margin, place, jobs, hosts FROM sluice_plan_batch WHERE version=");
+            Rows b = db_.query(rows << plan.version << " ORDER BY batch_id");
+            while (b.next()) plan.batches.push_back({b.i64(0), b.f64(1), b.f64(2), b.i64(3), b.i64(4), b.i64(5)});
+            Sql left_out("SELECT host_id, errors, returned FROM sluice_plan_host WHERE version=");
+            Rows h = db_.query(left_out << plan.version << " ORDER BY host_id");
+            while (h.next()) plan.left_out.push_back({h.i64(0), h.i32(1), h.i32(2)});
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+            return {};
+        }
+        // Two plans were published meanwhile: none is better than half of one.
+        if (plan.batches.size() != batches || plan.left_out.size() != hosts) return {};
+        return plan;
+    }
+
+    std::int64_t publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) override {
+        std::int64_t version = 0;
+        // Whether a COMMIT without an answer took place is seen by version and time: another planner's has another.
+        const auto took_place = [&] {
+            Sql sql("SELECT 1 FROM sluice_plan WHERE id=1 AND version=");
+            return db_.query(sql << version << " AND made_at=" << plan.made_at << " FOR UPDATE").next();
+        };
+        db_.transaction([&] { version = write_plan(plan, completions); }, took_place);
+        return version;
+    }
+
+    std::vector<ReissueTimer> timers() override {
+        std::vector<ReissueTimer> all;
+        db_.query_streaming(Sql("SELECT result_id, batch_id, reissue_at FROM sluice_plan_job ORDER BY result_id"),
+                            [&](const Rows& r) {
+                                all.push_back({r.i64(0), r.i64(1), r.f64(2)});
+                            });
+        return all;
+    }
+
+    void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) override {
+        for (std::size_t first = 0; first < add.size(); first += kPlanRowsAtOnce) {
+            Sql sql("INSERT IGNORE INTO sluice_plan_job (result_id, batch_id, reissue_at) VALUES ");
+            for (std::size_t i = first; i < std::min(first + kPlanRowsAtOnce, add.size()); ++i)
+                sql << row_opening(i, first) << add[i].result << "," << add[i].batch << "," << add[i].at << ")";
+            db_.execute(sql);
+        }
+        for (std::size_t first = 0; first < remove.size(); first += kPlanRowsAtOnce) {
+            Sql sql("DELETE FROM sluice_plan_job WHERE result_id IN (");
+            db_.execute(sql.ids(plan_part(remove, first, kPlanRowsAtOnce)) << ")");
+        }
+    }
+
+    std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now) override {
+        std::int64_t all = 0;
+        for (std::size_t first = 0; first < results.size(); first += kPlanRowsAtOnce) {
+            const auto part = plan_part(results, first, kPlanRowsAtOnce);
+            std::int64_t written = 0;
+            // Done again after a lost connection it finds nothing in progress.
+            db_.transaction([&] { written = give_up_part(part, now); });
+            all += written;
+        }
+        return all;
+    }
+
+  private:
+    /// The rows of the plan before stay until the next one: who reads without waiting finds one of the two, whole.
+    std::int64_t write_plan(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) {
+        Rows now = db_.query(Sql("SELECT version FROM sluice_plan WHERE id=1 FOR UPDATE"));
+        const std::int64_t version = (now.next() ? now.i64(0) : 0) + 1;
+        Sql old_batches("DELETE FROM sluice_plan_batch WHERE version<"),
+            old_hosts("DELETE FROM sluice_plan_host WHERE version<");
+        db_.enqueue(old_batches << version - 1);
+        db_.enqueue(old_hosts << version - 1);
+        for (std::size_t first = 0; first < plan.batches.size(); first += kPlanRowsAtOnce) {
+            Sql sql("INSERT INTO sluice_plan_batch (version, batch_id, finish, margin, place, jobs, hosts) VALUES ");
+            for (std::size_t i = first; i < std::min(first + kPlanRowsAtOnce, plan.batches.size()); ++i) {
+                const PlannedBatch& b = plan.batches[i];
+                sql << row_opening(i, first) << version << "," << b.batch << "," << b.finish << "," << b.margin << ","
+                    << b.place << "," << b.jobs << "," << b.hosts << ")";
+            }
+            db_.execute(sql);
+        }
+        for (std::size_t first = 0; first < plan.left_out.size(); first += kPlanRowsAtOnce) {
+            Sql sql("INSERT INTO sluice_plan_host (version, host_id, errors, returned) VALUES ");
+            for (std::size_t i = first; i < std::min(first + kPlanRowsAtOnce, plan.left_out.size()); ++i) {
+                const LeftOutHost& h = plan.left_out[i];
+                sql << row_opening(i, first) << version << "," << h.host << "," << h.errors << "," << h.returned << ")";
+            }
+            db_.execute(sql);
+        }
+        for (const auto& [batch, time] : completions) {
+            Sql sql("UPDATE batch SET est_completion_time=");
+            db_.enqueue(sql << time << " WHERE id=" << batch << " AND state=1");
+        }
+        Sql head("REPLACE INTO sluice_plan (id, version, made_at, batches, hosts) VALUES (1,");
+        db_.execute(head << version << "," << plan.made_at << "," << plan.batches.size() << "," << plan.left_out.size()
+                         << ")");
+        return version;
+    }
+
+    std::int64_t give_up_part(std::span<const OpenPlanResult> part, std::int64_t now) {
+        std::vector<Id> results, workunits;
+        for (const OpenPlanResult& r : part) results.push_back(r.id), workunits.push_back(r.workunit);
+        std::sort(workunits.begin(), workunits.end());
+        workunits.erase(std::unique(workunits.begin(), workunits.end()), workunits.end());
+        Sql lock("SELECT id FROM workunit w WHERE id IN (");
+        lock.ids(workunits)
+            << ") AND canonical_resultid=0 AND error_mask=0 AND max_total_results>(SELECT COUNT(*) FROM "
+               "result r WHERE r.workunitid=w.id) ORDER BY id FOR UPDATE";
+        std::vector<Id> open;
+        Rows r = db_.query(lock);
+        while (r.next()) open.push_back(r.i64(0));
+        if (open.empty()) return 0;
+        std::sort(results.begin(), results.end());
+        Sql touch("UPDATE workunit SET transition_time=LEAST(transition_time,");
+        touch << now << ") WHERE id IN (";
+        db_.execute(touch.ids(open) << ")");
+        Sql over("UPDATE result SET server_state=");
+        over << ServerState::kOver << ", outcome=" << Outcome::kNoReply << " WHERE id IN (";
+        over.ids(results) << ") AND server_state=" << ServerState::kInProgress << " AND workunitid IN (";
+        return db_.execute(over.ids(open) << ")");
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<PlanStore> make_plan_store(Database& db) { return std::make_unique<MysqlPlanStore>(db); }
+
+}  // namespace sluice

@@ -1,0 +1,87 @@
+#pragma once
+// What batch_planner reads of hosts and batches, and the tables of its own: `sluice_plan`, `sluice_plan_batch` and
+// `sluice_plan_host` hold the plan, `sluice_plan_job` when instances of planned batches are given up for another.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sluice/db/database.h"
+#include "sluice/model/batch_plan.h"
+
+namespace sluice {
+
+/// A host with what was measured of one of its app versions; rows of a host follow each other.
+struct HostSpeedRow {
+    Id host = 0;
+    int cpus = 1;
+    double p_fpops = 0, on_frac = 0, active_frac = 0;
+    std::int64_t rpc_time = 0;
+    Id app = 0;                 ///< 0: nothing was measured
+    double seconds_per_op = 0;  ///< elapsed, of one rsc_fpops_est operation
+};
+struct HostSelection {
+    std::int64_t heard_since = 0;
+    int most = 0;  ///< rows
+};
+
+/// What is left of a batch.
+struct BatchDemandRow {
+    Id batch = 0, app = 0;  ///< the app of most of its open workunits
+    std::int64_t open = 0;  ///< workunits without canonical result and error
+    double mean_fpops = 0;  ///< rsc_fpops_est of these
+};
+
+/// An instance that is not over.
+struct OpenPlanResult {
+    Id id = 0, workunit = 0, batch = 0, host = 0;
+    ServerState state = ServerState::kUnsent;
+    std::int64_t create_time = 0, sent_time = 0;
+};
+
+/// When an instance in progress is given up for another: a row of sluice_plan_job.
+struct ReissueTimer {
+    Id result = 0, batch = 0;
+    double at = 0;  ///< UNIX s
+    friend bool operator==(const ReissueTimer&, const ReissueTimer&) = default;
+};
+
+class PlanFactsStore {
+  public:
+    virtual ~PlanFactsStore() = default;
+    /// Hosts that were heard of since then and have recent credit, those with most of it first, then the newest ones.
+    virtual void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) = 0;
+    /// By batch; a batch without open workunits has no row.
+    virtual std::vector<BatchDemandRow> demands(std::span<const Id> batches) = 0;
+    /// Their instances that are inactive, unsent or in progress.
+    virtual void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) = 0;
+    /// Hosts of which instances of these batches came back with an error, by host. Neither what was not started in time
+    /// nor what was aborted counts as one.
+    virtual std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) = 0;
+};
+std::unique_ptr<PlanFactsStore> make_plan_facts_store(Database& db);
+
+class PlanStore {
+  public:
+    virtual ~PlanStore() = default;
+    /// Makes the tables of our own if they are missing.
+    virtual void prepare() = 0;
+    /// The plan that was published last; version 0: there is none.
+    virtual BatchPlan plan() = 0;
+    /// Takes the place of the plan before, with batch.est_completion_time (batch, UNIX s) of batches in progress; whole
+    /// or not at all. Returns its version.
+    virtual std::int64_t publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) = 0;
+    /// By result.
+    virtual std::vector<ReissueTimer> timers() = 0;
+    /// A timer that is there stays as it is.
+    virtual void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) = 0;
+    /// Instances that are still in progress, of workunits that may have another instance: over, without a reply; their
+    /// report deadline stays, until which they are taken. Workunits are looked at by the transitioner at `now`. The
+    /// number given up.
+    virtual std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now) = 0;
+};
+std::unique_ptr<PlanStore> make_plan_store(Database& db);
+
+}  // namespace sluice

@@ -1,0 +1,66 @@
+#pragma once
+// What batch_planner publishes for the scheduler (seed 000, A. Legrand's technique): the time T by which each batch can
+// be done, and the rule that says whether a host is in H, the hosts that complete at least one job by T.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sluice/model/codes.h"
+
+namespace sluice {
+
+/// A batch in progress whose jobs go only to hosts that can be done with one by `finish`.
+struct PlannedBatch {
+    Id batch = 0;
+    double finish = 0;       ///< T, UNIX s
+    double margin = 1;       ///< rule of H: wait + margin * run time must end by T
+    std::int64_t place = 0;  ///< 1: the first in the order of batches
+    std::int64_t jobs = 0;   ///< that were to be sent
+    std::int64_t hosts = 0;  ///< |H|
+    friend bool operator==(const PlannedBatch&, const PlannedBatch&) = default;
+};
+
+/// A host whose jobs of batches fail too often to be in any H.
+struct LeftOutHost {
+    Id host = 0;
+    int errors = 0, returned = 0;  ///< of the instances of batches in progress that came back
+    friend bool operator==(const LeftOutHost&, const LeftOutHost&) = default;
+};
+
+struct BatchPlan {
+    std::int64_t version = 0;           ///< one more with each plan; 0: there is none
+    double made_at = 0;                 ///< UNIX s
+    std::vector<PlannedBatch> batches;  ///< by batch
+    std::vector<LeftOutHost> left_out;  ///< by host
+
+    const PlannedBatch* find_batch(Id id) const {
+        const auto at = std::lower_bound(batches.begin(), batches.end(), id,
+                                         [](const PlannedBatch& b, Id wanted) { return b.batch < wanted; });
+        return at != batches.end() && at->batch == id ? &*at : nullptr;
+    }
+    const LeftOutHost* find_left_out(Id id) const {
+        const auto at = std::lower_bound(left_out.begin(), left_out.end(), id,
+                                         [](const LeftOutHost& h, Id wanted) { return h.host < wanted; });
+        return at != left_out.end() && at->host == id ? &*at : nullptr;
+    }
+};
+
+/// A plan that is older binds nobody: its T may be past because nobody makes plans any more.
+inline constexpr double kPlanLasts = 3600;  ///< s
+
+/// Wall time until a job of so many seconds of computing is done, on a host that computes `availability` of the time
+/// (in (0, 1]) and does so when it asks for work: short jobs meet fewer of its pauses than long ones do.
+inline double planned_run_time(double computing, double availability) {
+    constexpr double kSession = 6 * 3600;  // what a host that was just on goes on for
+    return computing * (1 + (1 / availability - 1) * std::min(1.0, computing / kSession));
+}
+
+/// An instance is given up for another when T has been missed by this factor of the time that there was …
+inline constexpr double kReissueFactor = 1.2;
+/// … but not before the client has had its chance: `run_time` as the client expects it, and a transfer each way.
+inline double reissue_time(double sent, double finish, double run_time) {
+    constexpr double kRunFactor = 1.5, kTransfers = 600;
+    return sent + std::max(kReissueFactor * (finish - sent), kRunFactor * run_time + kTransfers);
+}
+
+}  // namespace sluice

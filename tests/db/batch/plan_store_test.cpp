@@ -1,0 +1,273 @@
+// The stores of batch_planner: the same on tables in memory and on MariaDB; a plan is there whole or not at all; the
+// program, killed wherever it writes.
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "batch_fixture.h"
+#include "db/memory/plan_store.h"
+#include "sluice/base/error.h"
+#include "sluice/db/plan_store.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+
+class BatchPlans : public BatchFixture {
+  protected:
+    BatchPlans() {
+        for (const SqlLiteral table : {SqlLiteral("sluice_plan"), SqlLiteral("sluice_plan_batch"),
+                                       SqlLiteral("sluice_plan_host"), SqlLiteral("sluice_plan_job")}) {
+            Sql sql("DROP TABLE IF EXISTS ");
+            db.execute(sql << table);
+        }
+    }
+    Host& machine(Id id, double credit, std::int64_t heard_ago) {
+        Host& h = host(id);
+        h.expavg_credit = credit;
+        h.rpc_time = now - heard_ago;
+        h.p_ncpus = 2;
+        h.p_fpops = 1e9;
+        h.on_frac = 0.5, h.active_frac = 0.8;
+        return h;
+    }
+    void measured(Id host_id, Id version, double n, double seconds) {
+        HostAppVersion hav;
+        hav.host_id = host_id, hav.app_version_id = version, hav.et = {n, seconds, 0, 0};
+        world.host_app_versions[{host_id, version}] = hav;
+    }
+    /// Batches 1 and 2 in progress, with instances in every state.
+    void fill() {
+        AppVersion version;
+        version.id = 7, version.appid = 1, version.platformid = 1, version.version_num = 100;
+        world.versions[7] = version;
+        machine(1, 50, 100), machine(2, 70, 100), machine(3, 0, 100), machine(4, 90, 86400 * 30), machine(5, 0, 50);
+        measured(1, 7, 20, 1e-9), measured(1, 3'000'002, 15, 2e-9), measured(1, 8, 11, 3e-9), measured(2, 7, 10, 1e-9);
+        batch(1), batch(2);
+        unsent(1), unsent(1), in_progress(1, 1, 500), in_progress(2, 2, 700);
+        success(1, 1, 300);
+        job(1).error_mask = 1;
+        unsuccessful(1, 1, Outcome::kClientError).exit_status = 5;
+        unsuccessful(1, 2, Outcome::kClientError).exit_status = 200;
+        unsuccessful(2, 1, Outcome::kClientError).exit_status = 7;
+        unsuccessful(2, 2, Outcome::kNoReply);
+        for (auto& [id, w] : world.workunits) w.rsc_fpops_est = 1e12 * static_cast<double>(id);
+    }
+    MemoryDb in_memory() {
+        MemoryDb mine;
+        const auto copy = [](const auto& from, auto& to) {
+            for (const auto& [id, row] : from) to.put(id, row);
+        };
+        copy(world.hosts, mine.hosts), copy(world.versions, mine.versions), copy(world.batches, mine.batches);
+        copy(world.workunits, mine.workunits), copy(world.results, mine.results);
+        copy(world.host_app_versions, mine.host_app_versions);
+        return mine;
+    }
+};
+
+std::string text(const BatchPlan& plan) {
+    std::string out = fmt::format("plan {} of {}:", plan.version, plan.made_at);
+    for (const PlannedBatch& b : plan.batches)
+        out += fmt::format(" [{} {} {} {} {} {}]", b.batch, b.finish, b.margin, b.place, b.jobs, b.hosts);
+    for (const LeftOutHost& h : plan.left_out) out += fmt::format(" ({} {}/{})", h.host, h.errors, h.returned);
+    return out + "\n";
+}
+
+std::string text_of_facts(PlanFactsStore& store, std::int64_t now) {
+    std::string out;
+    for (const int most : {1000, 1})
+        store.hosts({now - 86400, most}, [&](const HostSpeedRow& h) {
+            out += fmt::format("host {} {} {} {} {} {} app {} {}\n", h.host, h.cpus, h.p_fpops, h.on_frac,
+                               h.active_frac, h.rpc_time, h.app, h.seconds_per_op);
+        });
+    const std::vector<Id> batches{2, 1, 9};
+    for (const BatchDemandRow& d : store.demands(batches))
+        out += fmt::format("batch {} app {} open {} of {}\n", d.batch, d.app, d.open, d.mean_fpops);
+    std::map<Id, std::string> open;
+    store.open_results(batches, [&](const OpenPlanResult& r) {
+        open[r.id] = fmt::format("result {} wu {} batch {} host {} state {} {} {}\n", r.id, r.workunit, r.batch, r.host,
+                                 static_cast<int>(r.state), r.create_time, r.sent_time);
+    });
+    for (const auto& [id, line] : open) out += line;
+    for (const LeftOutHost& h : store.failing_hosts(batches))
+        out += fmt::format("host {}: {} of {} failed\n", h.host, h.errors, h.returned);
+    return out;
+}
+
+TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
+    fill();
+    store();
+    MemoryDb mine = in_memory();
+    MemoryPlanFactsStore memory(mine);
+    const std::string expected = text_of_facts(memory, now);
+    EXPECT_EQ(text_of_facts(*make_plan_facts_store(db), now), expected);
+    EXPECT_THAT(expected, HasSubstr(fmt::format("host 1 2 1000000000 0.5 0.8 {} app 3 2e-09\n", now - 100)));
+    EXPECT_THAT(expected, HasSubstr("host 1: 2 of 3 failed\n"));
+    EXPECT_THAT(expected, testing::Not(HasSubstr("host 4")));
+    EXPECT_THAT(expected, testing::Not(HasSubstr("host 2: ")));
+}
+
+std::string use_plans(PlanStore& store) {
+    std::string out = text(store.plan());
+    store.prepare();
+    out += text(store.plan());
+    const BatchPlan first{0, 1000.5, {{1, 2000.25, 1.2, 2, 5, 9}, {2, 3000, 1.2, 1, 0, 8}}, {{4, 3, 5}}};
+    const std::vector<std::pair<Id, double>> completions{{1, 2000.25}, {2, 3000}, {3, 1}};
+    out += fmt::format("{}\n", store.publish(first, completions)) + text(store.plan());
+    out += fmt::format("{}\n", store.publish({0, 1001, {{2, 3500, 1.3, 1, 2, 8}}, {}}, {})) + text(store.plan());
+    out += fmt::format("{}\n", store.publish({0, 1002, {}, {}}, {})) + text(store.plan());
+    const std::vector<ReissueTimer> timers{{7, 1, 500.5}, {3, 2, 600}}, again{{7, 1, 900}, {8, 1, 800}};
+    const std::vector<Id> gone{3, 99};
+    store.set_timers(timers, {});
+    store.set_timers(again, gone);
+    for (const ReissueTimer& t : store.timers()) out += fmt::format("timer {} {} {}\n", t.result, t.batch, t.at);
+    return out;
+}
+
+TEST_F(BatchPlans, PlansAndTimersAreTheSameInMemoryAndInTheDatabase) {
+    fill();
+    batch(3, 1, BatchState::kComplete);
+    store();
+    MemoryDb mine = in_memory();
+    MemoryPlanStore memory(mine);
+    const std::string expected = use_plans(memory);
+    EXPECT_EQ(use_plans(*make_plan_store(db)), expected);
+    EXPECT_THAT(expected, HasSubstr("plan 1 of 1000.5: [1 2000.25 1.2 2 5 9] [2 3000 1.2 1 0 8] (4 3/5)\n"));
+    EXPECT_THAT(expected, HasSubstr("timer 7 1 500.5\ntimer 8 1 800\n"));
+    const FakeDb after = load_rows(db);
+    for (const Id id : {1, 2, 3})
+        EXPECT_EQ(after.batches.at(id).est_completion_time, std::as_const(mine).batches.at(id).est_completion_time);
+    EXPECT_EQ(after.batches.at(3).est_completion_time, 0) << "it is over";
+}
+
+TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
+    fill();
+    const Id done = in_progress(1, 3, 900).workunitid;
+    world.workunits[done].canonical_resultid = 77;
+    const Id last = in_progress(1, 3, 900).workunitid;
+    world.workunits[last].max_total_results = 1;
+    store();
+    std::vector<OpenPlanResult> all;
+    for (const auto& [id, r] : world.results)
+        all.push_back({id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time});
+    MemoryDb mine = in_memory();
+    MemoryPlanStore memory(mine);
+    const auto real = make_plan_store(db);
+    EXPECT_EQ(memory.give_up(all, now), 2);
+    EXPECT_EQ(real->give_up(all, now), 2);
+    EXPECT_EQ(real->give_up(all, now), 0) << "what is given up is not given up again";
+    const FakeDb after = load_rows(db);
+    for (const auto& [id, r] : std::as_const(mine).results) {
+        EXPECT_EQ(after.results.at(id).server_state, r.server_state) << id;
+        EXPECT_EQ(after.results.at(id).outcome, r.outcome) << id;
+        EXPECT_EQ(after.results.at(id).report_deadline, r.report_deadline) << id;
+    }
+    for (const auto& [id, w] : std::as_const(mine).workunits)
+        EXPECT_EQ(after.workunits.at(id).transition_time, w.transition_time) << id;
+}
+
+TEST_F(BatchPlans, ADirtyReaderFindsAWholePlanWhileTheNextOneIsWritten) {
+    batch(1);
+    store();
+    const auto writer = make_plan_store(db);
+    writer->prepare();
+    writer->publish({0, 1, {{1, 10, 1.2, 1, 1, 1}}, {{5, 3, 3}}}, {});
+    DbSettings dirty = PrivateMariaDb::shared().settings("batches");
+    dirty.read_uncommitted = true;
+    Database other(dirty);
+    const auto reader = make_plan_store(other);
+    const auto half_way = [&] {
+        db.execute(
+            Sql("INSERT INTO sluice_plan_batch (version, batch_id, finish, margin, place, jobs, hosts) VALUES "
+                "(2,1,20,1.2,1,1,1),(2,2,20,1.2,1,1,1)"));
+        const BatchPlan seen = reader->plan();
+        EXPECT_EQ(seen.version, 1);
+        EXPECT_EQ(seen.batches.size(), 1u);
+        EXPECT_EQ(seen.left_out.size(), 1u);
+        // A head whose rows are not all there, as a reader between two plans might find it.
+        db.execute(Sql("REPLACE INTO sluice_plan (id, version, made_at, batches, hosts) VALUES (1,2,2,3,0)"));
+        EXPECT_EQ(reader->plan().version, 0) << "no half of a plan";
+        throw ConfigError("roll back");
+    };
+    EXPECT_THROW(db.transaction(half_way), ConfigError);
+    EXPECT_EQ(reader->plan().version, 1);
+}
+
+TEST_F(BatchPlans, TheProgramPlansAndSaysWhy) {
+    config("", 1);
+    fill();
+    store();
+    EXPECT_THAT(run_ok({"batch_planner", "--dry_run"}), HasSubstr("batch 1: 4 jobs to be sent, T in "));
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_name='sluice_plan'")), 0);
+    EXPECT_THAT(run_ok({"batch_planner", "--one_pass"}),
+                HasSubstr("pass: 2 batches in progress, 2 planned on 4 hosts"));
+    EXPECT_EQ(rows(Sql("SELECT version, batches, hosts FROM sluice_plan"), 3), (Table{{"1", "2", "0"}}));
+    EXPECT_EQ(rows(Sql("SELECT batch_id, place, jobs, hosts FROM sluice_plan_batch ORDER BY batch_id"), 4),
+              (Table{{"1", "1", "4", "3"}, {"2", "2", "2", "4"}}))
+        << "failed jobs are to be sent again";
+    EXPECT_EQ(number(Sql("SELECT est_completion_time>UNIX_TIMESTAMP() FROM batch WHERE id=1")), 1);
+    const std::string why = run_ok({"batch_planner", "--explain", "1"});
+    EXPECT_THAT(why, HasSubstr("H: 3 of 4 hosts; 1 can't be done with a job by then"));
+    const RunResult unknown = run_program({"batch_planner", "--explain", "99"});
+    EXPECT_EQ(unknown.status, 1);
+    EXPECT_THAT(unknown.err, HasSubstr("batch 99 is not in progress"));
+    EXPECT_EQ(run_program({"batch_planner", "--margin", "0.5"}).status, 1);
+}
+
+/// A row lock that the program runs into, where it is killed.
+struct Kill {
+    const char* what;
+    SqlLiteral lock;       ///< … FOR UPDATE
+    SqlLiteral statement;  ///< LIKE pattern of the statement that waits then
+};
+void PrintTo(const Kill& k, std::ostream* out) { *out << k.what; }
+
+class KilledPlanner : public BatchPlans, public testing::WithParamInterface<Kill> {};
+
+TEST_P(KilledPlanner, LosesAndDoublesNothing) {
+    config("", 1);
+    fill();
+    store();
+    run_ok({"batch_planner", "--one_pass"});
+    run_ok({"batch_planner", "--one_pass"});  // now timers run
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_plan_job")), 2);
+    db.execute(Sql("UPDATE sluice_plan_job SET reissue_at=1"));
+    db.execute(Sql("UPDATE workunit SET transition_time=2147483647"));
+    Database other(PrivateMariaDb::shared().settings("batches"));
+    other.transaction([&] {
+        other.query(Sql(GetParam().lock));
+        Subprocess program = start_program({"batch_planner", "--one_pass"});
+        ASSERT_TRUE(eventually([&] {
+            Sql sql("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '");
+            return number(sql << GetParam().statement << "' AND id<>CONNECTION_ID()") > 0;
+        })) << program.err();
+        program.send_signal(SIGKILL);
+        program.wait();
+    });
+    other.disconnect();
+    ASSERT_TRUE(eventually([&] {
+        return number(Sql("SELECT COUNT(*) FROM information_schema.processlist WHERE db='batches' AND "
+                          "id<>CONNECTION_ID()")) == 0;
+    }));
+    EXPECT_EQ(
+        number(Sql("SELECT s.batches=COUNT(*) FROM sluice_plan s JOIN sluice_plan_batch b ON b.version=s.version")), 1);
+    run_ok({"batch_planner", "--one_pass"});
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 0);
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM result WHERE outcome=4")), 3) << "one was before";
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM workunit WHERE transition_time<2147483647")), 2);
+    EXPECT_EQ(
+        number(Sql("SELECT s.batches=COUNT(*) FROM sluice_plan s JOIN sluice_plan_batch b ON b.version=s.version")), 1);
+    run_ok({"batch_planner", "--one_pass"});
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_plan_job")), 0);
+}
+const Kill kKills[] = {
+    {"Workunits", "SELECT id FROM workunit WHERE canonical_resultid=0 FOR UPDATE", "SELECT id FROM workunit w%"},
+    {"Results", "SELECT id FROM result WHERE server_state=4 FOR UPDATE", "UPDATE result SET server_state%"},
+    {"Plan", "SELECT id FROM sluice_plan FOR UPDATE", "SELECT version FROM sluice_plan%"},
+    {"Batches", "SELECT id FROM batch WHERE id=1 FOR UPDATE", "%UPDATE batch SET est_completion_time%"}};
+INSTANTIATE_TEST_SUITE_P(Wherever, KilledPlanner, testing::ValuesIn(kKills),
+                         [](const auto& k) { return k.param.what; });
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,147 @@
+// T and H of many batches on a fleet: seed 000's technique, and what simulation showed to go wrong without these rules.
+#include "daemons/batch_planner/batches_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "daemons/batch_planner/fleet_plan.h"
+#include "sluice/model/batch_plan.h"
+
+namespace sluice::test {
+namespace {
+
+/// Hosts that are always on; speeds in operations a second.
+PlanFleet fleet_of(const std::vector<double>& speeds, double free_at = 0, int cpus = 1) {
+    PlanFleet f;
+    for (const double speed : speeds) {
+        f.ids.push_back(static_cast<Id>(f.ids.size()) + 1);
+        f.cpus.push_back(cpus);
+        f.free_at.push_back(free_at);
+        f.availability.push_back(1);
+        f.seconds_per_op.push_back(static_cast<float>(1 / speed));
+    }
+    return f;
+}
+
+/// The seed's technique alone.
+PlanRules bare() { return {.margin = 1, .min_hosts = 0, .patience = 0, .least = 0, .horizon = 1e9}; }
+
+TEST(BatchesPlan, OneBatchIsPlannedAsTheExactTechniqueSays) {
+    std::mt19937_64 bits(7);
+    const auto uniform = [&] { return std::uniform_real_distribution<double>()(bits); };
+    for (int world = 0; world < 40; ++world) {
+        PlanFleet fleet;
+        std::vector<PlanHost> hosts;
+        const int n = 1 + static_cast<int>(30 * uniform());
+        for (int h = 0; h < n; ++h) {
+            const double delay = 5000 * uniform(), seconds = 50 + 5000 * uniform();
+            const int cpus = 1 + static_cast<int>(8 * uniform());
+            fleet.ids.push_back(h + 1);
+            fleet.cpus.push_back(cpus);
+            fleet.free_at.push_back(delay);
+            fleet.availability.push_back(1);
+            fleet.seconds_per_op.push_back(static_cast<float>(seconds / 1e12));
+            hosts.push_back({cpus, delay, seconds});
+        }
+        const auto jobs = 1 + static_cast<std::int64_t>(400 * uniform());
+        const FleetPlan exact = plan_fleet(hosts, jobs);
+        const auto planned = plan_batches(fleet, {{1, 1, jobs, 1e12, 0}}, bare());
+        ASSERT_TRUE(planned[0].planned);
+        EXPECT_GE(planned[0].finish, exact.finish * 0.9999);
+        EXPECT_LE(planned[0].finish, exact.finish * 1.003 + 1);
+    }
+}
+
+TEST(BatchesPlan, TheHostsOfABatchAreThoseThatCompleteAJobByT) {
+    PlanFleet fleet = fleet_of({1e9, 1e9, 1e8});  // 1000 s, 1000 s, 10,000 s a job
+    fleet.free_at[1] = 500;
+    const auto planned = plan_batches(fleet, {{1, 1, 3, 1e12, 0}}, bare());
+    EXPECT_NEAR(planned[0].finish, 2000, 10);  // 2 on the first, 1 on the second
+    EXPECT_EQ(planned[0].hosts, 2);
+    EXPECT_EQ(fleet.free_at[0], planned[0].finish);
+    EXPECT_EQ(fleet.free_at[1], planned[0].finish);
+    EXPECT_EQ(fleet.free_at[2], 0) << "it does nothing for the batch";
+}
+
+TEST(BatchesPlan, LaterBatchesGetWhatIsLeft) {
+    PlanFleet fleet = fleet_of({1e9, 1e9});
+    const auto planned = plan_batches(fleet, {{1, 1, 2, 1e12, 0}, {2, 1, 2, 1e12, 0}}, bare());
+    EXPECT_NEAR(planned[0].finish, 1000, 5);
+    EXPECT_NEAR(planned[1].finish, 2000, 10);
+}
+
+TEST(BatchesPlan, ABatchWhoseJobsAreAllOnHostsTakesNothingFromOthers) {
+    PlanFleet fleet = fleet_of({1e9, 1e9});
+    const auto planned =
+        plan_batches(fleet, {{1, 1, 0, 1e12, 0}, {2, 1, 2, 1e12, 0}}, PlanRules{.margin = 1, .min_hosts = 2});
+    EXPECT_TRUE(planned[0].planned) << "a job that comes back undone must find its T";
+    EXPECT_NEAR(planned[0].finish, 1000, 5);
+    EXPECT_NEAR(planned[1].finish, 1000, 5);
+}
+
+TEST(BatchesPlan, WhatWasMeasuredOfTheAppCounts) {
+    PlanFleet fleet = fleet_of({1e9});
+    fleet.measured[5] = {1e-8F};
+    EXPECT_NEAR(plan_batches(fleet, {{1, 5, 1, 1e12, 0}}, bare())[0].finish, 10000, 25);
+    fleet.free_at[0] = 0;
+    EXPECT_NEAR(plan_batches(fleet, {{1, 6, 1, 1e12, 0}}, bare())[0].finish, 1000, 5);
+}
+
+TEST(BatchesPlan, ShortJobsMeetFewerPausesThanLongOnes) {
+    EXPECT_DOUBLE_EQ(planned_run_time(100, 1), 100);
+    EXPECT_NEAR(planned_run_time(60, 0.25), 60 * (1 + 3 * 60 / 21600.0), 1e-9);
+    EXPECT_DOUBLE_EQ(planned_run_time(86400, 0.25), 4 * 86400);
+}
+
+// T computed from one host that can't take what is left (it had an instance already) is one that nobody reaches.
+TEST(BatchesPlan, AtLeastEightHostsAreInH) {
+    std::vector<double> speeds(20, 1e8);
+    speeds[0] = 1e10;
+    PlanFleet fleet = fleet_of(speeds);
+    const auto planned = plan_batches(fleet, {{1, 1, 1, 1e12, 0}}, PlanRules{.margin = 1});
+    EXPECT_NEAR(planned[0].finish, 10000, 30);
+    EXPECT_GE(planned[0].hosts, 8);
+    PlanFleet few = fleet_of({1e9, 1e8});
+    EXPECT_EQ(plan_batches(few, {{1, 1, 1, 1e12, 0}}, PlanRules{.margin = 1})[0].hosts, 2)
+        << "where there are fewer, all";
+}
+
+TEST(BatchesPlan, ABatchThatNobodyTakesGetsMoreTime) {
+    const auto finish = [](double waited) {
+        PlanFleet fleet = fleet_of(std::vector<double>(10, 1e9));
+        return plan_batches(fleet, {{1, 1, 5, 1e12, waited}}, PlanRules{.margin = 1})[0].finish;
+    };
+    EXPECT_NEAR(finish(0), 1000, 5);
+    EXPECT_NEAR(finish(1800), 1000, 5);
+    EXPECT_NEAR(finish(20000), 10000, 1);
+}
+
+TEST(BatchesPlan, ShortBatchesHaveMinutesToBeTaken) {
+    PlanFleet fleet = fleet_of(std::vector<double>(10, 1e12));
+    EXPECT_GE(plan_batches(fleet, {{1, 1, 5, 1e12, 0}}, PlanRules{})[0].finish, 360);
+}
+
+TEST(BatchesPlan, WhatTakesLongerThanTheHorizonIsNotPlannedAndTakesNothing) {
+    PlanFleet fleet = fleet_of(std::vector<double>(10, 1e9));
+    const auto planned = plan_batches(fleet, {{1, 1, 1'000'000, 1e12, 0}, {2, 1, 10, 1e12, 0}},
+                                      PlanRules{.margin = 1, .horizon = 86400});
+    EXPECT_FALSE(planned[0].planned);
+    EXPECT_TRUE(planned[1].planned);
+    EXPECT_NEAR(planned[1].finish, 1000, 5);
+}
+
+TEST(BatchesPlan, NoHostsAndWildEstimatesEndSomewhere) {
+    PlanFleet nobody;
+    EXPECT_FALSE(plan_batches(nobody, {{1, 1, 5, 1e12, 0}}, PlanRules{})[0].planned);
+    for (const double fpops : {0.0, 1e-300, 1e300}) {
+        PlanFleet fleet = fleet_of({1e9, 1e-30, 1e9});
+        const auto planned = plan_batches(fleet, {{1, 1, 5, fpops, 0}}, PlanRules{})[0];
+        EXPECT_EQ(planned.planned, fpops < 1) << fpops;
+        EXPECT_TRUE(std::isfinite(planned.finish));
+    }
+}
+
+}  // namespace
+}  // namespace sluice::test

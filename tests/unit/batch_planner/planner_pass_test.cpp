@@ -1,0 +1,240 @@
+// A pass of batch_planner over rows: what is planned, published and given up, and what a killed planner leaves.
+#include "daemons/batch_planner/planner_pass.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "db/memory/batch_store.h"
+#include "db/memory/plan_store.h"
+#include "sluice/base/error.h"
+#include "tests/support/fake_clock.h"
+
+namespace sluice::test {
+namespace {
+
+constexpr double kStart = 1'700'000'000;
+constexpr double kHourOfWork = 3.6e12;  ///< operations: an hour on a host of this fleet
+
+/// Ten hosts of a GFLOPS that came a moment ago, an app, and batches of hour-long jobs.
+class PlannerPassTest : public testing::Test {
+  protected:
+    PlannerPassTest() : clock(kStart) {
+        for (Id id = 1; id <= 10; ++id) {
+            Host h;
+            h.id = id;
+            h.p_ncpus = 1;
+            h.p_fpops = 1e9;
+            h.on_frac = h.active_frac = 1;
+            h.rpc_time = static_cast<std::int64_t>(kStart) - 10;
+            db.hosts.put(id, h);
+        }
+    }
+    void batch(Id id, double created = 0, double let = 0) {
+        Batch b;
+        b.id = id;
+        b.app_id = 1;
+        b.state = BatchState::kInProgress;
+        b.create_time = static_cast<std::int64_t>(kStart + created);
+        b.logical_end_time = let;
+        db.batches.put(id, b);
+    }
+    Id job(Id of, ServerState state, Id host = 0, double sent_ago = 0) {
+        Workunit w;
+        w.id = db.workunits.next_key();
+        w.appid = 1;
+        w.batch = of;
+        w.rsc_fpops_est = kHourOfWork;
+        w.min_quorum = w.target_nresults = 1;
+        w.max_total_results = 3;
+        w.transition_time = kNever;
+        Result r;
+        r.id = db.results.next_key();
+        r.workunitid = w.id;
+        r.appid = 1;
+        r.batch = of;
+        r.name = "r" + std::to_string(r.id);
+        r.server_state = state;
+        r.hostid = host;
+        r.create_time = static_cast<std::int64_t>(kStart);
+        if (host != 0) r.sent_time = static_cast<std::int64_t>(clock.now() - sent_ago);
+        r.report_deadline = r.sent_time + 7 * 86400;
+        const Id id = r.id;
+        db.workunits.put(w.id, w);
+        db.results.put(id, std::move(r));
+        return id;
+    }
+    Id over(Id of, Id host, Outcome outcome, int exit_status = 1) {
+        const Id id = job(of, ServerState::kInProgress, host, 100);
+        db.results.change(id, [&](Result& r) {
+            r.server_state = ServerState::kOver;
+            r.outcome = outcome;
+            r.exit_status = exit_status;
+        });
+        return id;
+    }
+    void unsent(Id of, int n) {
+        for (int i = 0; i < n; ++i) job(of, ServerState::kUnsent);
+    }
+    PlannerPass planner() { return PlannerPass(settings, {facts, plans, upkeep}, clock); }
+    const BatchPlan& published() { return *db.plans.get(1); }
+
+    MemoryDb db;
+    FakeClock clock;
+    PlannerSettings settings;
+    MemoryPlanFactsStore facts{db};
+    MemoryPlanStore plans{db};
+    MemoryBatchUpkeepStore upkeep{db};
+};
+
+TEST_F(PlannerPassTest, TIsWhenTheHostsCanHaveDoneIt) {
+    batch(1);
+    unsent(1, 20);
+    settings.rules.margin = 1;
+    PlannerPass pass = planner();
+    pass.run();
+    const PlannedBatch& b = published().batches.at(0);
+    EXPECT_NEAR(b.finish, kStart + 1800 + 2 * 3600, 20) << "half the usual gap between contacts, then two jobs each";
+    EXPECT_EQ(b.hosts, 10);
+    EXPECT_EQ(b.jobs, 20);
+    EXPECT_EQ(db.batches.get(1)->est_completion_time, b.finish);
+    EXPECT_EQ(published().version, 1);
+    pass.run();
+    EXPECT_EQ(published().version, 2);
+}
+
+TEST_F(PlannerPassTest, BatchesAreInOrderOfCreationOrOfLogicalEndTime) {
+    batch(1, 0, 2e9), batch(2, 10, 1.9e9), batch(3, 20, 0);
+    for (Id b = 1; b <= 3; ++b) unsent(b, 10);
+    const auto places = [&] {
+        planner().run();
+        std::vector<std::int64_t> of;
+        for (const PlannedBatch& b : published().batches) of.push_back(b.place);
+        return of;
+    };
+    EXPECT_EQ(places(), (std::vector<std::int64_t>{1, 2, 3}));
+    settings.by_logical_end_time = true;
+    EXPECT_EQ(places(), (std::vector<std::int64_t>{2, 1, 3})) << "without a logical end time: last";
+    EXPECT_LT(published().batches[1].finish, published().batches[0].finish);
+    EXPECT_LT(published().batches[0].finish, published().batches[2].finish);
+}
+
+TEST_F(PlannerPassTest, HostsThatFailAreLeftOutButNotThoseThatAreLate) {
+    batch(1);
+    unsent(1, 10);
+    for (int i = 0; i < 3; ++i) over(1, 1, Outcome::kClientError);
+    for (int i = 0; i < 2; ++i) over(1, 2, Outcome::kClientError);
+    for (int i = 0; i < 9; ++i) over(1, 3, Outcome::kNoReply);
+    for (int i = 0; i < 9; ++i) over(1, 4, Outcome::kClientError, kExitUnstartedLate);
+    for (int i = 0; i < 30; ++i) over(1, 5, i < 4 ? Outcome::kClientError : Outcome::kSuccess);
+    planner().run();
+    ASSERT_EQ(published().left_out.size(), 1u);
+    EXPECT_EQ(published().left_out[0], (LeftOutHost{1, 3, 3}));
+    EXPECT_EQ(published().batches[0].hosts, 9);
+}
+
+TEST_F(PlannerPassTest, WhatAHostHoldsComesFirst) {
+    batch(1);
+    unsent(1, 10);
+    for (Id host = 1; host <= 9; ++host) job(1, ServerState::kInProgress, host);
+    settings.rules = {.margin = 1, .min_hosts = 0, .horizon = 1e6};
+    planner().run();
+    EXPECT_NEAR(published().batches[0].finish, kStart + 1800 + 2 * 3600, 20)
+        << "nine second jobs, or two by the free host";
+}
+
+TEST_F(PlannerPassTest, AnInstanceThatMissesThePlanIsGivenUpAndItsDeadlineStays) {
+    batch(1);
+    unsent(1, 10);
+    PlannerPass pass = planner();
+    pass.run();
+    const double finish = published().batches[0].finish;
+    const Id sent = db.results.begin()->first;
+    db.results.change(sent, [](Result& r) {
+        r.server_state = ServerState::kInProgress;
+        r.hostid = 4;
+        r.sent_time = static_cast<std::int64_t>(kStart) + 60;
+        r.report_deadline = r.sent_time + 86400;
+    });
+    clock.set(kStart + 120);
+    EXPECT_EQ(pass.run().given_up, 0);
+    const double at = plans.timers().at(0).at;
+    EXPECT_NEAR(at, kStart + 60 + kReissueFactor * (finish - kStart - 60), 1);
+    clock.set(at - 1);
+    EXPECT_EQ(pass.run().given_up, 0) << "the client has its chance";
+    clock.set(at + 1);
+    EXPECT_EQ(pass.run().given_up, 1);
+    const Result& r = *db.results.get(sent);
+    EXPECT_EQ(r.server_state, ServerState::kOver);
+    EXPECT_EQ(r.outcome, Outcome::kNoReply);
+    EXPECT_EQ(r.report_deadline, static_cast<std::int64_t>(kStart) + 60 + 86400) << "it may come back until then";
+    EXPECT_LE(db.workunits.get(r.workunitid)->transition_time, at + 1) << "the transitioner makes another at once";
+    EXPECT_EQ(pass.run().given_up, 0);
+    EXPECT_TRUE(plans.timers().empty());
+}
+
+TEST_F(PlannerPassTest, NoTimerIsShorterThanTheClientsChance) {
+    for (const double finish : {0.0, 100.0, 1e5})
+        EXPECT_GE(reissue_time(1000, 1000 + finish, 3600), 1000 + 1.5 * 3600 + 600) << finish;
+}
+
+TEST_F(PlannerPassTest, AJobThatMayHaveNoOtherInstanceIsNotGivenUp) {
+    batch(1);
+    unsent(1, 3);
+    const Id last = job(1, ServerState::kInProgress, 3, 10);
+    db.workunits.change(db.results.get(last)->workunitid, [](Workunit& w) { w.max_total_results = 1; });
+    const std::vector<ReissueTimer> due{{last, 1, kStart - 5}};
+    plans.set_timers(due, {});
+    EXPECT_EQ(planner().run().given_up, 0);
+    EXPECT_EQ(db.results.get(last)->server_state, ServerState::kInProgress);
+}
+
+// A planner that is killed and started anew goes on where the other was: neither timers nor plans are doubled.
+TEST_F(PlannerPassTest, AKilledPlannerIsContinued) {
+    batch(1);
+    unsent(1, 10);
+    const Id held = job(1, ServerState::kInProgress, 2);
+    for (const char* verb : {"plan.timers", "plan.set_timers", "plan.publish", "none"}) {
+        db.before = [verb](const std::string& called) {
+            if (called == verb) throw DbError(DbError::Kind::kLost, 2013, "killed");
+        };
+        PlannerPass pass = planner();
+        if (std::string(verb) == "none")
+            pass.run();
+        else
+            EXPECT_THROW(pass.run(), DbError);
+    }
+    EXPECT_EQ(published().version, 1);
+    planner().run();  // the next one: what is in progress was sent by plan 1
+    const std::vector<ReissueTimer> first = plans.timers();
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(first[0].result, held);
+    clock.set(kStart + 600);
+    planner().run();
+    EXPECT_EQ(plans.timers(), first) << "a timer that runs is not set anew";
+    EXPECT_EQ(published().version, 3);
+}
+
+TEST_F(PlannerPassTest, ExplainSaysWhoIsInH) {
+    batch(1), batch(2);
+    unsent(1, 10), unsent(2, 5);
+    db.hosts.change(7, [](Host& h) { h.p_fpops = 1e6; });
+    for (int i = 0; i < 3; ++i) over(2, 9, Outcome::kClientError);
+    PlannerPass pass = planner();
+    const std::string text = pass.explain(2);
+    EXPECT_THAT(text, testing::HasSubstr("batch 2: number 2 of 2 in the order of batches"));
+    EXPECT_THAT(text, testing::HasSubstr("8 jobs to be sent"));
+    EXPECT_THAT(text, testing::HasSubstr("host 9 is left out: 3 of its 3 jobs failed"));
+    EXPECT_THAT(text, testing::HasSubstr("H: 8 of 9 hosts; 1 can't be done with a job by then"));
+    EXPECT_THROW(pass.explain(77), ConfigError);
+    EXPECT_EQ(db.plans.get(1), nullptr) << "nothing is written";
+}
+
+TEST_F(PlannerPassTest, NothingToPlanPublishesAnEmptyPlan) {
+    batch(1);
+    planner().run();
+    EXPECT_EQ(published().version, 1);
+    EXPECT_TRUE(published().batches.empty());
+}
+
+}  // namespace
+}  // namespace sluice::test
