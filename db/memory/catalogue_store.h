@@ -86,13 +86,10 @@ class MemoryCatalogueStore final : public CatalogueStore {
         return app != nullptr && app->homogeneous_app_version && !app->deprecated;
     }
     HostPerfInfo perf() const {
-        std::vector<double> speeds;
-        for (const auto& [id, host] : db_.hosts.rows())
-            if (host.expavg_credit > 10) speeds.push_back(host.p_fpops);
+        const std::vector<double>& speeds = db_.hosts.index().active_speeds;
         const auto n = static_cast<std::int64_t>(speeds.size());
         HostPerfInfo info;
         if (n < kMinHostsForPerf) return info;
-        std::sort(speeds.begin(), speeds.end());
         double sum = 0, squares = 0;
         for (const double s : speeds) sum += s;
         info.mean = sum / static_cast<double>(n);

@@ -51,6 +51,7 @@ class MemoryFeederStore final : public FeederStore {
     std::vector<JobState> look_at(std::span<const Id> results) override {
         db_.enter("feeder.look_at");
         std::vector<JobState> states;
+        states.reserve(results.size());
         for (const Id id : sorted(results)) {
             const Result* r = db_.results.get(id);
             const Workunit* w = r == nullptr ? nullptr : db_.workunits.get(r->workunitid);
@@ -114,14 +115,19 @@ class MemoryFeederStore final : public FeederStore {
     std::optional<HostFit> hosts_that_fit(double memory, double disk, std::int64_t heard_since) override {
         db_.enter("feeder.hosts_that_fit");
         HostFit fit;
-        std::vector<Host> hosts;
-        for (const auto& [id, h] : db_.hosts.rows()) hosts.push_back(h);
-        std::stable_sort(hosts.begin(), hosts.end(),
-                         [](const Host& a, const Host& b) { return a.expavg_credit > b.expavg_credit; });
-        hosts.resize(std::min<std::size_t>(hosts.size(), kHostsLookedAt));
-        for (const Host& h : hosts) {
-            if (h.rpc_time < heard_since) continue;
-            const bool m = h.m_nbytes >= memory, d = h.d_free >= disk;
+        std::vector<const Host*> hosts;
+        hosts.reserve(db_.hosts.size());
+        for (const auto& [id, h] : db_.hosts.rows()) hosts.push_back(&h);
+        if (hosts.size() > kHostsLookedAt) {
+            const auto most = hosts.begin() + kHostsLookedAt;
+            std::nth_element(hosts.begin(), most, hosts.end(), [](const Host* a, const Host* b) {
+                return std::pair(-a->expavg_credit, a->id) < std::pair(-b->expavg_credit, b->id);
+            });
+            hosts.erase(most, hosts.end());
+        }
+        for (const Host* h : hosts) {
+            if (h->rpc_time < heard_since) continue;
+            const bool m = h->m_nbytes >= memory, d = h->d_free >= disk;
             ++fit.hosts, fit.enough_memory += m, fit.enough_disk += d, fit.both += m && d;
         }
         return fit;

@@ -33,13 +33,22 @@ void take_out_of_set(Sets& sets, const Key& key, Id id) {
 
 void UserIndex::remove(const User& u) { take_out_of_set(by_key, u.authenticator, u.id); }
 
+void HostIndex::move(const Host&, const Place& before, const Place& after) {
+    std::vector<double>& all = active_speeds;
+    if (before.active_speed) all.erase(std::lower_bound(all.begin(), all.end(), *before.active_speed));
+    if (after.active_speed)
+        all.insert(std::upper_bound(all.begin(), all.end(), *after.active_speed), *after.active_speed);
+}
+
 void HostIndex::add(const Host& h) {
+    move(h, {}, place(h));
     by_user[h.userid].insert(h.id);
     if (!h.domain_name.empty()) by_domain_name[{h.userid, h.domain_name}].insert(h.id);
     if (!h.host_cpid.empty()) by_cpid[{h.userid, h.host_cpid}].insert(h.id);
 }
 
 void HostIndex::remove(const Host& h) {
+    move(h, place(h), {});
     take_out_of_set(by_user, h.userid, h.id);
     take_out_of_set(by_domain_name, Key{h.userid, h.domain_name}, h.id);
     take_out_of_set(by_cpid, Key{h.userid, h.host_cpid}, h.id);

@@ -4,6 +4,7 @@
 // for tests. One thread.
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -51,11 +52,18 @@ struct UserIndex : NoIndex {
     void remove(const User& u);
 };
 
-/// host.userid; of a user's hosts those of one name or CPID
-struct HostIndex : NoIndex {
+/// host.userid; of a user's hosts those of one name or CPID; host.expavg_credit
+struct HostIndex {
+    struct Place {
+        std::optional<double> active_speed;  ///< p_fpops; nullopt: its recent credit is too low
+        bool operator==(const Place&) const = default;
+    };
     using Key = std::pair<Id, std::string>;
+    std::vector<double> active_speeds;  ///< ascending: p_fpops of the hosts with expavg_credit > 10
     std::map<Id, IdSet> by_user;
     std::map<Key, IdSet> by_domain_name, by_cpid;  ///< without those that have none
+    static Place place(const Host& h) { return {h.expavg_credit > 10 ? std::optional(h.p_fpops) : std::nullopt}; }
+    void move(const Host& h, const Place& before, const Place& after);
     static bool same_names(const Host& a, const Host& b) {
         return a.userid == b.userid && a.domain_name == b.domain_name && a.host_cpid == b.host_cpid;
     }

@@ -68,8 +68,11 @@ class Table {
             there = &rows_.try_emplace(key, std::move(row)).first->second;
             if (!handed_out_) index_.add(*there);
             if constexpr (requires { key + 1; }) last_ = std::max(last_, key);
-        } else if (handed_out_ || (Index::place(*there) == Index::place(row) && Index::same_names(*there, row))) {
+        } else if (handed_out_ || Index::same_names(*there, row)) {
+            const auto before = Index::place(*there);
             *there = std::move(row);
+            const auto after = Index::place(*there);
+            if (!handed_out_ && !(before == after)) index_.move(*there, before, after);
         } else {
             index_.remove(*there);
             *there = std::move(row);
