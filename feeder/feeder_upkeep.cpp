@@ -172,15 +172,15 @@ void Feeder::check_held_jobs(double now) {
         slots.push_back(static_cast<std::uint32_t>(slot));
     }
     check_from_ = (check_from_ + i) % mirror_.size();
-    std::unordered_map<Id, JobState> states;
-    for (const JobState& s : store_.look_at(ids)) states[s.result_id] = s;
+    std::vector<JobState> states = store_.look_at(ids);
+    std::ranges::sort(states, {}, &JobState::result_id);
     std::vector<Id> not_needed;
     for (std::size_t k = 0; k < ids.size(); ++k) {
-        const auto s = states.find(ids[k]);
-        if (s == states.end()) {
+        const auto s = std::ranges::lower_bound(states, ids[k], {}, &JobState::result_id);
+        if (s == states.end() || s->result_id != ids[k]) {
             withdraw(slots[k]);  // result or workunit was deleted
         } else {
-            apply(s->second, slots[k], not_needed);
+            apply(*s, slots[k], not_needed);
         }
     }
     if (!not_needed.empty())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "feeder/slot_plan.h"
 #include "sluice/base/log.h"
@@ -101,11 +102,13 @@ void SlotFiller::count_classes(const ArrayMirror& mirror) {
 std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots, std::map<Id, ArrayShares>& shares) {
     std::vector<Pick> picks;
     std::vector<std::uint32_t> without;
+    std::set<Id> dry;  // apps: what is taken meanwhile gives them no candidate that they had not before
     for (const std::uint32_t slot : slots) {
         const Id app = app_of_slot(slot);
-        auto candidate = picker_.take(enumerator_.backlog(), app, shares[app], accepts_for(app));
+        std::optional<Candidate> candidate;
+        if (!dry.contains(app)) candidate = picker_.take(enumerator_.backlog(), app, shares[app], accepts_for(app));
         if (!candidate) {
-            lacking_.insert(app);
+            dry.insert(app);
             without.push_back(slot);
             continue;
         }
@@ -114,6 +117,7 @@ std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots
         ++(candidate->row.priority > 0 ? shares[app].high : shares[app].low);
         picks.push_back({slot, *candidate});
     }
+    lacking_.insert(dry.begin(), dry.end());
     slots = std::move(without);
     return picks;
 }
@@ -166,6 +170,7 @@ void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& ch
 }
 
 void SlotFiller::put_in_order(std::vector<Placement>& placements, const std::vector<std::uint32_t>& empty) const {
+    if (placements.empty()) return;
     // Placements stand in the order of choice; what was chosen before and turned out useless has left gaps.
     std::map<Id, std::vector<std::uint32_t>> slots;
     for (auto slot = empty.rbegin(); slot != empty.rend(); ++slot) slots[app_of_slot(*slot)].push_back(*slot);

@@ -31,7 +31,7 @@ struct Outdated {
 
 /// Tells this attempt from every other one, also of the same second. Not from Env: that may be seeded.
 std::int64_t new_attempt() {
-    std::random_device device;
+    static thread_local std::random_device device;
     return static_cast<std::int64_t>((std::uint64_t{device()} << 31 ^ device()) >> 1);
 }
 

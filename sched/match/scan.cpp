@@ -66,7 +66,10 @@ void ByValue::next_stretch() {
 
 AppTable::AppTable(const MatchContext& x, const ActivePolicies& policies) {
     constexpr std::size_t kSmallIds = 4096;
-    by_small_id_.assign(kSmallIds, -1);
+    Id largest = -1;
+    for (const App& app : x.tables.apps)
+        if (app.id < static_cast<Id>(kSmallIds)) largest = std::max(largest, app.id);
+    by_small_id_.assign(static_cast<std::size_t>(largest + 1), -1);
     const double beside = x.params.compat_level > 0 ? memory_beside(x.host, {}) : 0;
     const JobSummary blank{};
     const PoolRef nowhere{};

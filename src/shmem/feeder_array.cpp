@@ -94,7 +94,10 @@ bool FeederArray::withdraw(const SlotRef& ref) {
 
 int FeederArray::reclaim_dead_claims() {
     Own& own = *own_;
-    const int given_back = impl_->table.give_back([](const ProcessId& owner) { return !is_alive(owner); });
+    // Whoever asks lives: a process that is scheduler, too, need not read about itself.
+    const ProcessId self = shm::unpack_owner(own.header->feeder);
+    const auto is_dead = [&self](const ProcessId& owner) { return owner != self && !is_alive(owner); };
+    const int given_back = impl_->table.give_back(is_dead);
     own.header->reclaimed.fetch_add(static_cast<std::uint64_t>(given_back), std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < size(); ++i) {
         if (own.mend(impl_->table, i)) own.header->mended.fetch_add(1, std::memory_order_relaxed);
