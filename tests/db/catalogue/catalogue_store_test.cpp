@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "db/memory/catalogue_store.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_catalogue_store.h"
+#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -12,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-enum class Kind { kFake, kMariaDb };
+enum class Kind { kFake, kMemory, kMariaDb };
 
 class Catalogue : public testing::TestWithParam<Kind> {
   protected:
@@ -25,6 +27,9 @@ class Catalogue : public testing::TestWithParam<Kind> {
         if (!store_) {
             if (GetParam() == Kind::kFake) {
                 store_ = std::make_unique<FakeCatalogueStore>(rows);
+            } else if (GetParam() == Kind::kMemory) {
+                memory_ = memory_of(rows);
+                store_ = std::make_unique<MemoryCatalogueStore>(memory_);
             } else {
                 store_rows(db_, rows);
                 store_ = make_catalogue_store(db_);
@@ -32,7 +37,10 @@ class Catalogue : public testing::TestWithParam<Kind> {
         }
         return *store_;
     }
-    FakeDb after() { return GetParam() == Kind::kFake ? rows : load_rows(db_); }
+    FakeDb after() {
+        if (GetParam() == Kind::kMemory) return rows_of(memory_);
+        return GetParam() == Kind::kFake ? rows : load_rows(db_);
+    }
 
     void app(Id id, int min_version = 0) {
         rows.apps[id] = {
@@ -60,12 +68,17 @@ class Catalogue : public testing::TestWithParam<Kind> {
     FakeDb rows;
 
   private:
+    MemoryDb memory_;
     Database db_{PrivateMariaDb::shared().settings("catalogue")};
     std::unique_ptr<CatalogueStore> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(On, Catalogue, testing::Values(Kind::kFake, Kind::kMariaDb),
-                         [](const auto& which) { return which.param == Kind::kFake ? "Fake" : "MariaDb"; });
+INSTANTIATE_TEST_SUITE_P(On, Catalogue, testing::Values(Kind::kFake, Kind::kMemory, Kind::kMariaDb),
+                         [](const auto& which) {
+                             return which.param == Kind::kFake     ? "Fake"
+                                    : which.param == Kind::kMemory ? "Memory"
+                                                                   : "MariaDb";
+                         });
 
 TEST_P(Catalogue, EmptyProject) {
     const ProjectTables tables = store().load_tables();

@@ -1,13 +1,15 @@
-// One suite for the fakes and for MariaDB: a verb is called on both with the same rows; answers and the rows that are
-// there afterwards must be the same.
+// One suite for the fakes, for the stores in memory and for MariaDB: a verb is called on each with the same rows;
+// answers and the rows that are there afterwards must be the same.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "db/memory/rpc_stores.h"
 #include "rows_text.h"
 #include "sluice/db/host_ltt_store.h"
 #include "sluice/db/mysql_rpc_stores.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_rpc_stores.h"
+#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -89,6 +91,10 @@ class RpcStoresContract : public ::testing::Test {
         const std::string expected = verb(fake.stores());
         EXPECT_EQ(verb(real.stores()), expected);
         EXPECT_EQ(rows_text(load_rows(database())), rows_text(fake_rows));
+        MemoryDb memory_rows = memory_of(rows);
+        MemoryRpcStores memory(memory_rows);
+        EXPECT_EQ(verb(memory.stores()), expected);
+        EXPECT_EQ(rows_text(rows_of(memory_rows)), rows_text(fake_rows));
         rows = fake_rows;  // steps may follow each other
     }
 };

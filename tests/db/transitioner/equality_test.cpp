@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "daemons/transitioner/transitioner.h"
+#include "db/memory/transition_store.h"
 #include "sluice/base/log.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_transition_store.h"
 #include "tests/support/fixed_rng.h"
+#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -91,7 +93,7 @@ std::vector<std::string> described(const FakeDb& db) {
     return lines;
 }
 
-TEST(TransitionerOnFakeAndMariaDb, LeavesTheSameRows) {
+TEST(TransitionerInMemoryAndOnMariaDb, LeavesTheSameRows) {
     log_set_level(LogLevel{0});
     auto& server = PrivateMariaDb::shared();
     Database db(server.create_project_database("equality"));
@@ -103,6 +105,8 @@ TEST(TransitionerOnFakeAndMariaDb, LeavesTheSameRows) {
         RandomProject random(seed, clock.now_sec());
         store_rows(db, random.db);
         FakeTransitionStore fake(random.db);
+        MemoryDb memory_rows = memory_of(random.db);
+        MemoryTransitionStore memory(memory_rows);
         const auto real = make_transition_store(db);
         TransitionParams params{.compat_level = static_cast<int>(seed % 2),
                                 .priority_on_over = seed % 3 == 0 ? 10 : 0,
@@ -111,12 +115,14 @@ TEST(TransitionerOnFakeAndMariaDb, LeavesTheSameRows) {
                                 .hr_class_static = seed % 5 == 0,
                                 .daily_result_quota = 100};
         for (int pass = 0; pass < 4; ++pass) {
-            for (TransitionStore* store : {static_cast<TransitionStore*>(&fake), real.get()}) {
+            for (TransitionStore* store :
+                 {static_cast<TransitionStore*>(&fake), static_cast<TransitionStore*>(&memory), real.get()}) {
                 ResultTemplates templates(project.path(), "http://x", nullptr);
                 FixedRng rng(seed * 100 + static_cast<std::uint64_t>(pass));
                 Transitioner(TransitionerOptions{}, params, *store, templates, {clock, rng}).pass();
             }
             const auto real_rows = described(load_rows(db)), fake_rows = described(random.db);
+            ASSERT_EQ(real_rows, described(rows_of(memory_rows))) << "seed " << seed << ", pass " << pass;
             ASSERT_EQ(real_rows.size(), fake_rows.size()) << "seed " << seed << ", pass " << pass;
             for (std::size_t i = 0; i < real_rows.size(); ++i)
                 ASSERT_EQ(real_rows[i], fake_rows[i]) << "seed " << seed << ", pass " << pass;
