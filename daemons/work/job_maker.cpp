@@ -1,0 +1,123 @@
+#include "daemons/work/job_maker.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+
+namespace fs = std::filesystem;
+
+JobMaker::JobMaker(std::string program, const std::string& app_name, const fs::path& project,
+                   const ProjectConfig& config, WorkStore& store)
+    : program_(std::move(program)),
+      project_(project),
+      store_(store),
+      staging_{config.download_dir, config.download_url, config.uldl_dir_fanout, config.cache_md5_info} {
+    const auto app = store_.app_by_name(app_name);
+    if (!app) throw ConfigError("there is no app named '" + app_name + "': bin/xadd adds those of project.xml");
+    app_ = *app;
+    if (app_.deprecated)
+        fmt::print(stderr,
+                   "{}: warning: app {} is deprecated: its jobs are stored, but not sent until "
+                   "app.deprecated is 0 again and reread_db was touched\n",
+                   program_, app_.name);
+}
+
+Workunit JobMaker::prepare(const JobOptions& options) {
+    JobOptions job = options;
+    if (job.wu_name.empty())
+        job.wu_name = fmt::format("{}_{}_{:.6f}_{}", app_.name, getpid(), SystemClock().now(), ++counter_);
+    if (job.wu_template.empty()) job.wu_template = "templates/" + app_.name + "_in";
+    if (job.result_template.empty()) job.result_template = "templates/" + app_.name + "_out";
+    Workunit w = to_workunit(job);
+    w.appid = app_.id;
+    TemplateInput input{job.files, job.command_line, ""};
+    if (!job.sub_appname.empty())
+        input.additional_xml = "<sub_appname>" + xml_escape(job.sub_appname) + "</sub_appname>\n";
+    apply_input_template(
+        job.wu_template, template_text(job.wu_template), input,
+        [this](const std::string& name) { return find_staged(name, staging_); }, w);
+    check_workunit(w);
+    warn_of_bound(w);
+    check_size_class(w, app_);
+    if (w.size_class < 0 && app_.size_classes() > 0) w.size_class = size_class_of(w.rsc_fpops_est, typical_sizes());
+    if (!fs::exists(project_ / w.result_template_file))
+        throw ConfigError("the result template " + (project_ / w.result_template_file).string() + " is missing");
+    w.create_time = SystemClock().now_sec();
+    w.transition_time = w.transitioner_flags == TransitionerFlags::kNormal ? w.create_time : kNever;
+    return w;
+}
+
+void JobMaker::warn_of_bound(const Workunit& w) {
+    if (w.rsc_fpops_bound >= w.rsc_fpops_est || std::exchange(bound_told_, true)) return;
+    fmt::print(stderr,
+               "{}: warning: rsc_fpops_bound {:g} is below rsc_fpops_est {:g}: clients will abort such jobs; "
+               "give --rsc_fpops_bound\n",
+               program_, w.rsc_fpops_bound, w.rsc_fpops_est);
+}
+
+const std::map<int, double>& JobMaker::typical_sizes() {
+    if (!typical_sizes_) {
+        typical_sizes_ = store_.typical_sizes(app_.id);
+        std::erase_if(*typical_sizes_, [&](const auto& c) { return c.first >= app_.size_classes(); });
+    }
+    return *typical_sizes_;
+}
+
+const std::string& JobMaker::template_text(const std::string& path) {
+    const auto known = templates_.find(path);
+    if (known != templates_.end()) return known->second;
+    // Relative to the current folder as upstream; to the project where that fails.
+    auto text = read_file(path, 1 << 20);
+    if (!text) text = read_file(project_ / path, 1 << 20);
+    if (!text) throw ConfigError("the input template " + path + " is missing (looked here and in the project)");
+    return templates_[path] = *text;
+}
+
+void define_job_options(CommandLine& line, JobOptions& job) {
+    line.option("--wu_template", job.wu_template, "input template; default templates/APP_in", "FILE");
+    line.option("--result_template", job.result_template, "output template; default templates/APP_out", "FILE");
+    line.option("--priority", job.priority, "higher goes first");
+    line.option("--credit", job.credit, "credit for the job");
+    line.option("--delay_bound", job.delay_bound, "seconds a host may take; default 604800");
+    line.option("--hr_class", job.hr_class, "commit to this homogeneous redundancy class");
+    line.option("--size_class", job.size_class,
+                "size class of the job, for apps that have them; default: that of jobs of its size, else the smallest");
+    line.option("--app_version_num", job.app_version_num, "only this version may run it");
+    line.option("--keywords", job.keywords, "keyword ids, separated by blanks", "'N N'");
+    line.option("--command_line", job.command_line, "passed to the application", "TEXT");
+    line.option("--sub_appname", job.sub_appname, "shown by the client", "TEXT");
+    line.option("--min_quorum", job.min_quorum, "results that must agree");
+    line.option("--target_nresults", job.target_nresults, "results made at first");
+    line.option("--max_error_results", job.max_error_results, "give up above this many errors");
+    line.option("--max_total_results", job.max_total_results, "give up above this many results");
+    line.option("--max_success_results", job.max_success_results, "give up above this many without agreement");
+    line.option("--rsc_fpops_est", job.rsc_fpops_est, "operations the job needs; default 3.6e12");
+    line.option("--rsc_fpops_bound", job.rsc_fpops_bound, "the client aborts it above this; default 8.64e13");
+    line.option("--rsc_memory_bound", job.rsc_memory_bound, "bytes of RAM; default 5e8");
+    line.option("--rsc_disk_bound", job.rsc_disk_bound, "bytes of disk; default 1e9");
+}
+
+std::vector<const char*> take_remote_files(int argc, const char* const* argv, std::vector<JobFile>& files) {
+    std::vector<const char*> rest;
+    for (int i = 0; i < argc; ++i) {
+        const std::string arg = argv[i];
+        if (arg != "--remote_file" && arg != "-remote_file") {
+            rest.push_back(argv[i]);
+            continue;
+        }
+        if (i + 3 >= argc) throw ConfigError("--remote_file needs URL NBYTES MD5");
+        files.push_back({"", true, argv[i + 1], argv[i + 3], parse_double(argv[i + 2]).value_or(0)});
+        i += 3;
+    }
+    return rest;
+}
+
+}  // namespace sluice

@@ -1,0 +1,49 @@
+#pragma once
+// Makes the workunits that create_work and sluice_batch put into the database: templates, staged files, checks.
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "config/project_config.h"
+#include "daemons/work/job_options.h"
+#include "daemons/work/staging.h"
+#include "sluice/daemon/command_line.h"
+#include "sluice/db/work_store.h"
+
+namespace sluice {
+
+/// The options that say what all jobs of a command have in common.
+void define_job_options(CommandLine& line, JobOptions& job);
+/// --remote_file URL NBYTES MD5 takes three values: taken out before the rest is parsed. Throws ConfigError.
+std::vector<const char*> take_remote_files(int argc, const char* const* argv, std::vector<JobFile>& files);
+
+class JobMaker {
+  public:
+    /// `program` heads warnings on standard error; `project`: templates are looked for there, too. Throws ConfigError
+    /// if there is no such app.
+    JobMaker(std::string program, const std::string& app_name, const std::filesystem::path& project,
+             const ProjectConfig& config, WorkStore& store);
+
+    /// The workunit with XML and checks done; not in the database yet. It gets a name if the options have none. Throws
+    /// ConfigError.
+    Workunit prepare(const JobOptions& options);
+    const App& app() const { return app_; }
+
+  private:
+    void warn_of_bound(const Workunit& w);
+    const std::map<int, double>& typical_sizes();
+    const std::string& template_text(const std::string& path);
+
+    std::string program_;
+    std::filesystem::path project_;
+    WorkStore& store_;
+    StagingSettings staging_;
+    App app_;
+    std::map<std::string, std::string> templates_;
+    std::optional<std::map<int, double>> typical_sizes_;  ///< of this app's classes; read once
+    bool bound_told_ = false;
+    int counter_ = 0;
+};
+
+}  // namespace sluice
