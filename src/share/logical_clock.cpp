@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace sluice::share {
 namespace {
@@ -15,6 +16,15 @@ void require(bool condition, const std::string& what) {
 
 LogicalClock::LogicalClock(ShareRule rule, double clamp) : rule_(rule), clamp_(clamp) {
     require(std::isfinite(clamp) && clamp >= 0, "the clamp must not be negative");
+}
+
+LogicalClock::LogicalClock(ShareRule rule, double clamp, ClockState state) : LogicalClock(rule, clamp) {
+    virtual_time_ = state.virtual_time;
+    started_ = state.started;
+    users_ = std::move(state.users);
+    batches_ = std::move(state.batches);
+    for (std::size_t i = 0; i < batches_.size(); ++i) index_[batches_[i].id] = i;
+    for (const auto& [id, tags] : users_) quota_sum_ += tags.quota;
 }
 
 double LogicalClock::share(UserId user) const {
@@ -102,6 +112,17 @@ void LogicalClock::submit(double now, UserId user, BatchId batch, double seconds
     index_[batch] = batches_.size();
     batches_.push_back({batch, user, seconds, u.lst, u.lst + seconds, share_now, false});
     u.lst += seconds / share_now;
+}
+
+void LogicalClock::adopt(UserId user, BatchId batch, double seconds, double end) {
+    require(std::isfinite(seconds) && seconds > 0 && std::isfinite(end), "a batch's seconds must be more than 0");
+    require(!index_.contains(batch), "there is such a batch already");
+    UserTags& u = user_with_quota(user);
+    const double share_now = share(user), start = end - seconds / share_now;
+    index_[batch] = batches_.size();
+    batches_.push_back({batch, user, seconds, start, start + seconds, share_now, false});
+    u.lst = u.known ? std::max(u.lst, end) : end;
+    u.known = true;
 }
 
 void LogicalClock::move(UserId user, BatchId batch, BatchId before) {

@@ -57,15 +57,29 @@ struct BatchTags {
     bool finished = false;
 };
 
+/// All that a clock knows, to be stored. Finished batches may be left out: nothing depends on them.
+struct ClockState {
+    double virtual_time = 0;  ///< V
+    bool started = false;     ///< V means something
+    std::map<UserId, UserTags> users;
+    std::vector<BatchTags> batches;  ///< in order of submission
+};
+
 class LogicalClock {
   public:
     /// `clamp`: project-seconds of credit that a returning user may have; kSettled only.
     explicit LogicalClock(ShareRule rule, double clamp = 0);
+    /// Goes on from what state() gave.
+    LogicalClock(ShareRule rule, double clamp, ClockState state);
+    ClockState state() const { return {virtual_time_, started_, users_, batches_}; }
 
     /// A user's quota, more than 0; one who left returns with it. Users without a quota can't submit.
     void set_quota(double now, UserId user, double quota);
     /// `seconds` is R, more than 0. Ids of batches are never used twice.
     void submit(double now, UserId user, BatchId batch, double seconds);
+    /// A batch that its user's LST holds already: upstream's submission adds R/share to it and keeps the result, `end`,
+    /// with the batch. It gets the tags that it would have had here, S = end - R/share.
+    void adopt(UserId user, BatchId batch, double seconds, double end);
     /// `batch` goes before `before`, both unfinished and of the same user. Nothing to do where it does already.
     void move(UserId user, BatchId batch, BatchId before);
     /// R as it is known now, 0 or more; the batch goes on. Changes nothing by the seed's rule.
@@ -80,6 +94,7 @@ class LogicalClock {
     /// In order of submission.
     const std::vector<BatchTags>& batches() const { return batches_; }
     const BatchTags& batch(BatchId id) const;
+    bool has(BatchId id) const { return index_.contains(id); }
     /// Unfinished batches, least LET first, the earlier submitted first among equals.
     std::vector<BatchId> order() const;
 

@@ -200,5 +200,66 @@ TEST(LogicalClock, NonsenseIsRefusedAndChangesNothing) {
     EXPECT_THROW(clock.finish(1, 1), ShareError);
 }
 
+TEST(LogicalClock, WhatUpstreamHasChargedIsTakenOver) {
+    LogicalClock clock = seed_clock();
+    clock.submit(0, kAnn, 1, 100);  // LST 400
+    clock.adopt(kAnn, 2, 10, 440);  // as adjust_user_priority left it
+    EXPECT_EQ(clock.batch(2).start, 400);
+    EXPECT_EQ(clock.batch(2).end, 410);
+    EXPECT_EQ(clock.users().at(kAnn).lst, 440);
+    EXPECT_THROW(clock.adopt(kAnn, 2, 10, 440), ShareError);
+    EXPECT_THROW(clock.adopt(kEve, 3, 10, 440), ShareError);
+}
+
+/// One random event; false: the clock refused it.
+bool random_event(LogicalClock& clock, double now, std::minstd_rand& rng, BatchId next) {
+    const auto below = [&](int n) { return static_cast<std::int64_t>(rng() % static_cast<unsigned>(n)); };
+    const UserId user = 1 + below(3);
+    const BatchId one = 1 + below(static_cast<int>(next)), other = 1 + below(static_cast<int>(next));
+    const double seconds = static_cast<double>(1 + below(1000));
+    try {
+        switch (below(7)) {
+            case 0: clock.set_quota(now, user, static_cast<double>(1 + below(5))); break;
+            case 1: clock.settle(one, seconds); break;
+            case 2: clock.finish(one, seconds); break;
+            case 3: clock.move(user, one, other); break;
+            case 4:
+                if (below(5) == 0) clock.leave(now, user);
+                break;
+            default: clock.submit(now, user, next, seconds);
+        }
+        return true;
+    } catch (const ShareError&) {
+        return false;
+    }
+}
+
+// A program that is killed after any event and started again goes on from what was stored, finished batches left out.
+TEST(LogicalClock, GoesOnFromItsStoredStateAsIfNothingHadHappened) {
+    for (const ShareRule rule : {ShareRule::kSeed, ShareRule::kSettled}) {
+        for (unsigned seed = 1; seed <= 20; ++seed) {
+            std::minstd_rand events(seed), deaths(seed + 100);
+            LogicalClock whole(rule, 500), restored(rule, 500);
+            int accepted = 0;
+            for (int i = 0; i < 200; ++i) {
+                std::minstd_rand same = events;
+                const bool done = random_event(whole, i * 10, events, i + 1);
+                ASSERT_EQ(random_event(restored, i * 10, same, i + 1), done) << "seed " << seed << ", event " << i;
+                accepted += done ? 1 : 0;
+                if (deaths() % 3 == 0) {
+                    ClockState state = restored.state();
+                    std::erase_if(state.batches, [](const BatchTags& b) { return b.finished; });
+                    restored = LogicalClock(rule, 500, state);
+                }
+                ASSERT_EQ(restored.order(), whole.order());
+                for (const BatchId b : whole.order()) ASSERT_DOUBLE_EQ(restored.batch(b).end, whole.batch(b).end);
+                for (const auto& [user, tags] : whole.users())
+                    if (tags.known) ASSERT_DOUBLE_EQ(restored.users().at(user).lst, tags.lst);
+            }
+            EXPECT_GT(accepted, 80);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace sluice::share
