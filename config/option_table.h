@@ -17,10 +17,11 @@ namespace sluice {
 struct OptionRow {
     /// What the option's text becomes. monostate: known but not interpreted (PHP pages or other programs read
     /// it).
-    using Member = std::variant<std::monostate, bool ProjectConfig::*, int ProjectConfig::*,
-                                std::int64_t ProjectConfig::*, double ProjectConfig::*, std::string ProjectConfig::*,
-                                std::vector<std::string> ProjectConfig::*, std::vector<std::int64_t> ProjectConfig::*,
-                                std::map<std::string, double> ProjectConfig::*, DecisionLog ProjectConfig::*>;
+    using Member =
+        std::variant<std::monostate, bool ProjectConfig::*, int ProjectConfig::*, std::int64_t ProjectConfig::*,
+                     double ProjectConfig::*, std::string ProjectConfig::*, std::vector<std::string> ProjectConfig::*,
+                     std::vector<std::int64_t> ProjectConfig::*, std::map<std::string, double> ProjectConfig::*,
+                     DecisionLog ProjectConfig::*, ShareOrder ProjectConfig::*>;
     struct Range {
         double min = 0, max = 0;  ///< of a number, of each weight; of a text: bytes
     };

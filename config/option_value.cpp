@@ -51,6 +51,22 @@ std::string decision_log_text(DecisionLog value) {
     return value == DecisionLog::kOff ? "off" : value == DecisionLog::kNoWork ? "nowork" : "all";
 }
 
+bool set_share_order(std::string_view text, ShareOrder& target) {
+    if (text == "off")
+        target = ShareOrder::kOff;
+    else if (text == "seed")
+        target = ShareOrder::kSeed;
+    else if (text == "settled")
+        target = ShareOrder::kSettled;
+    else
+        return false;
+    return true;
+}
+
+std::string share_order_text(ShareOrder value) {
+    return value == ShareOrder::kOff ? "off" : value == ShareOrder::kSeed ? "seed" : "settled";
+}
+
 /// A bound as an admin would write it.
 std::string number_text(double value) { return fmt::format("{:.15g}", value); }
 
@@ -93,7 +109,8 @@ bool set_option(const OptionRow& row, std::string_view text, ProjectConfig& conf
                     return value.has_value();
                 },
                 [](std::map<std::string, double> ProjectConfig::*) { return false; },
-                [&](DecisionLog ProjectConfig::*member) { return set_decision_log(text, config.*member); }},
+                [&](DecisionLog ProjectConfig::*member) { return set_decision_log(text, config.*member); },
+                [&](ShareOrder ProjectConfig::*member) { return set_share_order(text, config.*member); }},
         row.member);
 }
 
@@ -117,7 +134,8 @@ std::vector<std::string> option_values(const OptionRow& row, const ProjectConfig
                     return texts;
                 },
                 [](std::map<std::string, double> ProjectConfig::*) { return Texts{}; },
-                [&](DecisionLog ProjectConfig::*member) { return Texts{decision_log_text(config.*member)}; }},
+                [&](DecisionLog ProjectConfig::*member) { return Texts{decision_log_text(config.*member)}; },
+                [&](ShareOrder ProjectConfig::*member) { return Texts{share_order_text(config.*member)}; }},
         row.member);
 }
 
@@ -130,7 +148,8 @@ std::string type_name(const OptionRow& row) {
                 [](std::vector<std::string> ProjectConfig::*) { return "texts"; },
                 [](std::vector<std::int64_t> ProjectConfig::*) { return "whole numbers"; },
                 [](std::map<std::string, double> ProjectConfig::*) { return "numbers by name"; },
-                [](DecisionLog ProjectConfig::*) { return "off, nowork or all"; }},
+                [](DecisionLog ProjectConfig::*) { return "off, nowork or all"; },
+                [](ShareOrder ProjectConfig::*) { return "off, seed or settled"; }},
         row.member);
 }
 
@@ -154,7 +173,8 @@ std::string allowed_values(const OptionRow& row) {
             [&](std::map<std::string, double> ProjectConfig::*) {
                 return "must hold elements NAME, each with a number " + bounds;
             },
-            [](DecisionLog ProjectConfig::*) { return std::string("must be off, nowork or all"); }},
+            [](DecisionLog ProjectConfig::*) { return std::string("must be off, nowork or all"); },
+            [](ShareOrder ProjectConfig::*) { return std::string("must be off, seed or settled"); }},
         row.member);
 }
 

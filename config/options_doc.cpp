@@ -18,7 +18,9 @@ std::string default_cell(std::string_view text) { return text.empty() ? "" : fmt
 
 std::string range_cell(const OptionRow& row) {
     const std::string type = type_name(row);
-    if (type == "text" || type == "texts" || type == "0 or 1" || type == "off, nowork or all") return type;
+    if (type == "text" || type == "texts" || type == "0 or 1" || type == "off, nowork or all" ||
+        type == "off, seed or settled")
+        return type;
     if (row.base == OptionRow::Base::kOctal) return type;
     return fmt::format("{}, {:.15g} … {:.15g}", type, row.range.min, row.range.max);
 }

@@ -14,6 +14,8 @@ namespace sluice {
 
 /// What `decision_log` asks the scheduler to write.
 enum class DecisionLog { kOff, kNoWork, kAll };
+/// By which rule users' quotas order their batches (sluice/share/logical_clock.h).
+enum class ShareOrder { kOff, kSeed, kSettled };
 
 /// A <daemon> of config.xml, as `start` runs it.
 struct DaemonEntry {
@@ -127,6 +129,9 @@ struct ProjectConfig : MatchParams {
     DecisionLog decision_log{};
     std::string decision_log_dir;           ///< loaded: PROJECT/log_HOST/decisions if not given
     std::int64_t decision_log_max_bytes{};  ///< of one day's file
+
+    ShareOrder share_rule{};
+    double share_clamp{};  ///< project-seconds
 
     // Bounds on what a hostile client can make us hold.
     std::int64_t max_request_bytes{};

@@ -1,5 +1,7 @@
 #include "sluice/db/work_store.h"
 
+#include <vector>
+
 #include "sluice/base/clock.h"
 
 namespace sluice {
@@ -10,7 +12,7 @@ class MysqlWorkStore final : public WorkStore {
     explicit MysqlWorkStore(Database& db) : db_(db) {}
 
     std::optional<App> app_by_name(const std::string& name) override {
-        Sql sql("SELECT id, name, user_friendly_name, deprecated, n_size_classes FROM app WHERE name=");
+        Sql sql("SELECT id, name, user_friendly_name, deprecated, n_size_classes, min_avg_pfc FROM app WHERE name=");
         Rows rows = db_.query(sql << SqlText{name, 191});
         if (!rows.next()) return std::nullopt;
         App app;
@@ -19,6 +21,7 @@ class MysqlWorkStore final : public WorkStore {
         app.user_friendly_name = rows.text(2);
         app.deprecated = rows.flag(3);
         app.n_size_classes = rows.i32(4);
+        app.min_avg_pfc = rows.f64(5);
         return app;
     }
 
@@ -54,6 +57,29 @@ class MysqlWorkStore final : public WorkStore {
         }
     }
 
+    std::optional<BatchChunk> insert_into_batch(Id batch, std::span<const Workunit> workunits,
+                                                std::span<const std::optional<Assignment>> assignments,
+                                                std::size_t expected) override {
+        std::optional<BatchChunk> chunk;
+        const auto write = [&] { chunk = write_into_batch(batch, workunits, assignments, expected); };
+        for (int attempt = 1;; ++attempt) {
+            try {
+                db_.transaction(write);
+                return chunk;
+            } catch (const DbError& e) {
+                // What was committed all the same is found to be there.
+                if (e.kind() != DbError::Kind::kLost || attempt == kAttempts) throw;
+            }
+        }
+    }
+
+    std::size_t jobs_named(Id batch, const std::string& prefix) override {
+        Sql sql("SELECT COUNT(*) FROM workunit FORCE INDEX (wu_batch) WHERE batch=");
+        sql << batch << " AND LEFT(name," << prefix.size() << ")=" << SqlText{prefix, 191};
+        Rows r = db_.query(sql);
+        return r.next() ? static_cast<std::size_t>(r.i64(0)) : 0;
+    }
+
     bool update(const Workunit& w) override {
         Sql sql("UPDATE workunit SET ");
         assign(sql, w);
@@ -62,6 +88,50 @@ class MysqlWorkStore final : public WorkStore {
 
   private:
     static constexpr int kAttempts = 3;
+    std::optional<BatchChunk> write_into_batch(Id batch, std::span<const Workunit> workunits,
+                                               std::span<const std::optional<Assignment>> assignments,
+                                               std::size_t expected) {
+        Sql lock("SELECT state FROM batch WHERE id=");
+        Rows row = db_.query(lock << batch << " FOR UPDATE");
+        if (!row.next()) return std::nullopt;
+        BatchChunk chunk;
+        chunk.state = row.code<BatchState>(0);
+        const std::map<std::string, Id> there = batches_of(workunits);
+        std::vector<Workunit> left;
+        std::vector<std::optional<Assignment>> their_assignments;
+        for (std::size_t i = 0; i < workunits.size(); ++i) {
+            const auto found = there.find(workunits[i].name);
+            if (found == there.end()) {
+                left.push_back(workunits[i]);
+                their_assignments.push_back(assignments[i]);
+            } else if (found->second == batch) {
+                ++chunk.present;
+            } else if (chunk.taken.empty()) {
+                chunk.taken = workunits[i].name;
+            }
+        }
+        if (!left.empty() && chunk.state != BatchState::kInit) chunk.missing = left[0].name;
+        chunk.strange = !left.empty() && chunk.present < expected;
+        if (!chunk.taken.empty() || !chunk.missing.empty() || chunk.strange || left.empty()) return chunk;
+        std::size_t first = 0;
+        while (first < left.size()) first = insert_some(left, first);
+        insert_assignments(left, their_assignments);
+        chunk.inserted = left.size();
+        return chunk;
+    }
+
+    /// Of those of the names that are there.
+    std::map<std::string, Id> batches_of(std::span<const Workunit> workunits) {
+        std::map<std::string, Id> all;
+        if (workunits.empty()) return all;
+        Sql sql("SELECT name, batch FROM workunit WHERE name IN (");
+        for (std::size_t i = 0; i < workunits.size(); ++i)
+            (i > 0 ? sql << "," : sql) << SqlText{workunits[i].name, 191};
+        Rows r = db_.query(sql << ")");
+        while (r.next()) all[r.text(0)] = r.i64(1);
+        return all;
+    }
+
     /// One multi-row INSERT from `first` on, at most kBulkBytes; where the next one starts.
     std::size_t insert_some(std::span<Workunit> workunits, std::size_t first) {
         Sql sql(

@@ -24,6 +24,8 @@ FOLDERS = {
     "size_census": ["daemons/size_census/"],
     "batch_stats": ["daemons/batch_stats/"],
     "batch_accel": ["daemons/batch_accel/"],
+    "batch_shares": ["daemons/batch_shares/"],
+    "sluice_batch": ["daemons/batch/", "daemons/batch_shares/"],
     "all": [""],
 }
 # Loading itself: one option stands for another, or is a folder's default. Who reads is behind it.

@@ -11,6 +11,15 @@
 
 namespace sluice {
 
+/// What became of jobs that are submitted into a batch.
+struct BatchChunk {
+    BatchState state = BatchState::kInit;  ///< of the batch; unless it is INIT nothing was inserted
+    std::size_t inserted = 0, present = 0;
+    std::string missing;   ///< the first job that is not there, if the batch takes no more
+    bool strange = false;  ///< fewer were there than expected, and nothing was inserted
+    std::string taken;     ///< if not empty: this name is a workunit's of another batch, and nothing was inserted
+};
+
 class WorkStore {
   public:
     virtual ~WorkStore() = default;
@@ -22,6 +31,14 @@ class WorkStore {
     /// Inserts the workunits and, for those with an assignment (same index, workunitid filled in here), the
     /// assignment: all or nothing. Sets their ids. Throws DbError(kDuplicate) if a name exists.
     virtual void insert(std::span<Workunit> workunits, std::span<const std::optional<Assignment>> assignments) = 0;
+    /// The same into a batch that is being submitted, in one transaction that holds the batch's row: those whose names
+    /// are jobs of the batch already are left alone. If others are to be inserted, at least `expected` must be there.
+    /// nullopt: there is no such batch. May be repeated.
+    virtual std::optional<BatchChunk> insert_into_batch(Id batch, std::span<const Workunit> workunits,
+                                                        std::span<const std::optional<Assignment>> assignments,
+                                                        std::size_t expected) = 0;
+    /// Jobs of the batch whose names begin with `prefix`.
+    virtual std::size_t jobs_named(Id batch, const std::string& prefix) = 0;
     /// Overwrites the row `workunit.id`; false if it does not exist.
     virtual bool update(const Workunit& workunit) = 0;
 };

@@ -1,0 +1,35 @@
+#pragma once
+// What becomes of the tags of batches while their results come in (seed 000: estimates may be wildly wrong, perhaps
+// intentionally): who is admitted to the logical clock, with which R, and what measured work makes of it.
+#include <string>
+#include <vector>
+
+#include "sluice/db/share_store.h"
+
+namespace sluice {
+
+/// R is never less or more: an estimate of 0 must have a place in the order, and one of 1e300 must not drown the clock.
+inline constexpr double kLeastSeconds = 1e-3, kMostSeconds = 10 * 365 * 86400.0;
+/// A project without credit yet counts as one host of a GFLOPS: settlement puts that right later.
+inline constexpr double kLeastProjectFlops = 1e9;
+
+/// R of a batch: project-seconds. Measured work of what has ended, charged before or not, and the estimates of what has
+/// not, times measured/estimated of its successes so far (with the weight of five jobs for 1). Of a batch that is over
+/// only what was measured counts.
+double run_time(const BatchWork& work, double project_flops);
+
+struct ShareOutcome {
+    int admitted = 0, adopted = 0, settled = 0, finished = 0;
+    std::vector<Id> without_quota;  ///< batches in progress whose users have none: last in the order
+    bool any() const { return admitted + adopted + settled + finished > 0; }
+};
+
+/// Admits one batch in progress unless the clock has it; false: its user has no quota.
+bool admit(ShareBook& book, const BatchWork& work, double project_flops, double now);
+/// A batch that is over: it is charged for what was measured.
+void finish(ShareBook& book, const BatchWork& work, double project_flops);
+/// All that a pass changes: admits, adopts what upstream has charged, settles, finishes, and lets users go whose quota
+/// is gone.
+ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now);
+
+}  // namespace sluice

@@ -1,0 +1,173 @@
+#include "sluice/db/batch_owner_store.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+constexpr SqlLiteral kOwnedColumns{
+    "SELECT b.id, b.user_id, b.app_id, b.create_time, b.logical_start_time, b.logical_end_time, b.est_completion_time, "
+    "b.njobs, b.fraction_done, b.nerror_jobs, b.state, b.completion_time, b.credit_canonical, b.name, b.description, "
+    "a.name, u.name FROM batch b LEFT JOIN app a ON a.id=b.app_id LEFT JOIN user u ON u.id=b.user_id WHERE "};
+
+OwnedBatch read_owned(const Rows& r) {
+    OwnedBatch o;
+    Batch& b = o.row;
+    b.id = r.i64(0);
+    b.user_id = r.i64(1);
+    b.app_id = r.i64(2);
+    b.create_time = r.i64(3);
+    b.logical_start_time = r.f64(4);
+    b.logical_end_time = r.f64(5);
+    b.est_completion_time = r.f64(6);
+    b.njobs = r.i32(7);
+    b.fraction_done = r.f64(8);
+    b.nerror_jobs = r.i32(9);
+    b.state = r.code<BatchState>(10);
+    b.completion_time = r.i64(11);
+    b.credit_canonical = r.f64(12);
+    b.name = r.text(13);
+    o.description = r.text(14);
+    o.app_name = r.text(15);
+    o.user_name = r.text(16);
+    return o;
+}
+
+class MysqlBatchOwnerStore final : public BatchOwnerStore {
+  public:
+    explicit MysqlBatchOwnerStore(Database& db) : db_(db) {}
+
+    void create(OwnedBatch& batch) override {
+        Batch& b = batch.row;
+        const auto write = [&] {
+            Sql sql(
+                "INSERT INTO batch (user_id, create_time, logical_start_time, logical_end_time, est_completion_time, njobs, "
+                "fraction_done, nerror_jobs, state, completion_time, credit_estimate, credit_canonical, credit_total, name, "
+                "app_id, project_state, description, expire_time) VALUES (");
+            sql << b.user_id << "," << b.create_time << ",0,0,0,0,0,0," << b.state << ",0,0,0,0,"
+                << SqlText{b.name, 255} << "," << b.app_id << ",0," << SqlText{batch.description, 255} << ",0)";
+            db_.execute(sql);
+            b.id = db_.last_insert_id();
+        };
+        // An id is given out once.
+        const auto took_place = [&] {
+            Sql sql("SELECT 1 FROM batch WHERE id=");
+            return db_.query(sql << b.id << " FOR UPDATE").next();
+        };
+        repeat_if_lost([&] { db_.transaction(write, took_place); });
+    }
+
+    std::optional<OwnedBatch> batch(Id id) override {
+        Sql sql(kOwnedColumns);
+        Rows r = db_.query(sql << "b.id=" << id);
+        if (!r.next()) return std::nullopt;
+        return read_owned(r);
+    }
+
+    std::vector<OwnedBatch> list(const BatchFilter& filter) override {
+        Sql sql(kOwnedColumns);
+        sql << "b.state IN (0,1,2,3";
+        if (filter.all) sql << ",4";
+        sql << ")";
+        if (filter.user_id != 0) sql << " AND b.user_id=" << filter.user_id;
+        Rows r = db_.query(sql << " ORDER BY b.id DESC LIMIT " << filter.limit);
+        std::vector<OwnedBatch> all;
+        while (r.next()) all.push_back(read_owned(r));
+        std::reverse(all.begin(), all.end());
+        return all;
+    }
+
+    std::optional<std::string> user_name(Id id) override {
+        Sql sql("SELECT name FROM user WHERE id=");
+        Rows r = db_.query(sql << id);
+        if (!r.next()) return std::nullopt;
+        return r.text(0);
+    }
+
+    BatchCost cost(Id batch) override {
+        // Outcomes 3, 4, 6, 7: error, no reply, validate error, detached. Of successes: invalid (2) and too late (5).
+        Sql sql(
+            "SELECT SUM(sent), SUM(sent>0), SUM(t), SUM(bad+IF(n_valid>quorum, t_valid*(n_valid-quorum)/n_valid, 0)) FROM "
+            "(SELECT MAX(w.min_quorum) quorum, SUM(r.sent_time>0) sent, SUM(GREATEST(r.cpu_time,r.elapsed_time)) t, "
+            "SUM(IF(r.outcome IN (3,4,6,7) OR (r.outcome=1 AND r.validate_state IN (2,5)), "
+            "GREATEST(r.cpu_time,r.elapsed_time), 0)) bad, SUM(r.outcome=1 AND r.validate_state=1) n_valid, "
+            "SUM(IF(r.outcome=1 AND r.validate_state=1, GREATEST(r.cpu_time,r.elapsed_time), 0)) t_valid FROM result r "
+            "FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid WHERE r.batch=");
+        Rows r = db_.query(sql << batch << " GROUP BY r.workunitid) per_workunit");
+        if (!r.next()) return {};
+        return {r.i64(0), r.i64(1), r.f64(2), r.f64(3)};
+    }
+
+    std::optional<BatchState> change_state(Id batch, const std::vector<BatchState>& from, BatchState to,
+                                           std::int64_t now) override {
+        std::optional<BatchState> state;
+        // Once more after a lost connection: the change is there already then, or is made now.
+        const auto work = [&] {
+            Sql lock("SELECT state FROM batch WHERE id=");
+            Rows r = db_.query(lock << batch << " FOR UPDATE");
+            if (!r.next()) return state.reset();
+            state = r.code<BatchState>(0);
+            if (std::find(from.begin(), from.end(), *state) == from.end()) return;
+            Sql sql("UPDATE batch SET state=");
+            sql << to;
+            if (to == BatchState::kAborted) sql << ", completion_time=" << now;
+            if (to == BatchState::kInProgress)
+                sql << ", njobs=(SELECT COUNT(*) FROM workunit WHERE workunit.batch=" << batch << ")";
+            db_.execute(sql << " WHERE id=" << batch);
+            state = to;
+        };
+        if (db_.in_transaction())
+            work();
+        else
+            repeat_if_lost([&] { db_.transaction(work); });
+        return state;
+    }
+
+    std::optional<Id> cancel_jobs(Id batch, Id after, int limit, std::int64_t now) override {
+        Sql next("SELECT id FROM workunit FORCE INDEX (wu_batch) WHERE batch=");
+        std::vector<Id> all, open;
+        Rows r = db_.query(next << batch << " AND id>" << after << " ORDER BY id LIMIT " << limit);
+        while (r.next()) all.push_back(r.i64(0));
+        if (all.empty()) return std::nullopt;
+        repeat_if_lost([&] {
+            db_.transaction([&] {
+                open.clear();
+                Sql lock("SELECT id FROM workunit WHERE id IN (");
+                Rows still = db_.query(lock.ids(all) << ") AND canonical_resultid=0 ORDER BY id FOR UPDATE");
+                while (still.next()) open.push_back(still.i64(0));
+                if (open.empty()) return;
+                Sql workunits("UPDATE workunit SET error_mask=error_mask|");
+                workunits << kWuCancelled << ", transition_time=" << now << " WHERE id IN (";
+                db_.execute(workunits.ids(open) << ") AND error_mask&" << kWuCancelled << "=0");
+                Sql results("UPDATE result SET server_state=");
+                results << ServerState::kOver << ", outcome=" << Outcome::kDidntNeed << " WHERE workunitid IN (";
+                db_.execute(results.ids(open) << ") AND server_state<=" << ServerState::kUnsent);
+            });
+        });
+        return all.back();
+    }
+
+  private:
+    /// What is done again changes nothing: it finds what was done.
+    template <typename Work>
+    void repeat_if_lost(Work work) {
+        constexpr int kAttempts = 3;
+        for (int attempt = 1;; ++attempt) {
+            try {
+                return work();
+            } catch (const DbError& e) {
+                if (e.kind() != DbError::Kind::kLost || attempt == kAttempts) throw;
+            }
+        }
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchOwnerStore> make_batch_owner_store(Database& db) {
+    return std::make_unique<MysqlBatchOwnerStore>(db);
+}
+
+}  // namespace sluice

@@ -1,0 +1,252 @@
+#include "sluice/db/share_store.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "errors.h"
+
+namespace sluice {
+namespace {
+
+using share::BatchTags;
+using share::ClockState;
+using share::UserTags;
+
+constexpr std::size_t kBatchesAtOnce = 200;  ///< batches a statement
+
+/// Time of processors times the host's speed. Both come from a volunteer's client: a host that is faster than any, or
+/// an instance that took longer than three years, counts as these.
+constexpr SqlLiteral kMeasured{
+    "LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)*LEAST(GREATEST(COALESCE(h.p_fpops,0),0),1e12)"};
+
+bool same(const BatchTags& a, const BatchTags& b) {
+    return a.seconds == b.seconds && a.start == b.start && a.end == b.end && a.share == b.share &&
+           a.finished == b.finished;
+}
+
+class MysqlShareStore final : public ShareStore {
+  public:
+    explicit MysqlShareStore(Database& db) : db_(db) {}
+
+    void prepare() override {
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_share_clock (id tinyint NOT NULL PRIMARY KEY, virtual_time double NOT "
+            "NULL, started tinyint NOT NULL) ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_share_user (user_id integer NOT NULL PRIMARY KEY, quota double NOT NULL) "
+            "ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_share_batch (batch_id bigint NOT NULL PRIMARY KEY, user_id integer NOT "
+            "NULL, seconds double NOT NULL, start_tag double NOT NULL, end_tag double NOT NULL, share double NOT NULL, "
+            "place bigint NOT NULL, finished tinyint NOT NULL, charged double NOT NULL, KEY share_open (finished)) "
+            "ENGINE=InnoDB"));
+        db_.execute(Sql("INSERT IGNORE INTO sluice_share_clock (id, virtual_time, started) VALUES (1,0,0)"));
+    }
+
+    double project_flops(double now) override {
+        constexpr double kFlopsPerDailyCredit = 1e9 / 200;  // 200 a day are one GFLOPS
+        Sql sql("SELECT SUM(expavg_credit) FROM app_version WHERE expavg_time>");
+        Rows r = db_.query(sql << now - 30 * 86400.0);
+        return r.next() ? r.f64(0) * kFlopsPerDailyCredit : 0;
+    }
+
+    std::optional<UserQuota> quota(Id user) override {
+        Sql sql("SELECT quota, (SELECT SUM(quota) FROM user_submit) FROM user_submit WHERE user_id=");
+        Rows r = db_.query(sql << user);
+        if (!r.next()) return std::nullopt;
+        return UserQuota{r.f64(0), r.f64(1)};
+    }
+
+    double advance(Id user, double now, double delta, bool write) override {
+        double lst = 0;
+        // Whether a COMMIT without an answer took place is seen by the value.
+        const auto took_place = [&] { return write && read_lst(user) == lst; };
+        db_.transaction(
+            [&] {
+                lst = std::max(read_lst(user), now) + delta;
+                if (!write) return;
+                Sql sql("UPDATE user_submit SET logical_start_time=");
+                db_.execute(sql << lst << " WHERE user_id=" << user);
+            },
+            took_place);
+        return lst;
+    }
+
+    std::vector<BatchWork> works(std::optional<Id> only) override {
+        std::vector<BatchWork> all;
+        Sql sql(
+            "SELECT b.id, b.user_id, b.state, b.logical_end_time, s.batch_id IS NOT NULL, COALESCE(s.charged,0) FROM batch b "
+            "LEFT JOIN sluice_share_batch s ON s.batch_id=b.id WHERE ");
+        if (only)
+            sql << "b.id=" << *only;
+        else
+            sql << "b.state=1 OR b.id IN (SELECT batch_id FROM sluice_share_batch WHERE finished=0)";
+        Rows r = db_.query(sql << " ORDER BY b.id");
+        while (r.next()) {
+            BatchWork w;
+            w.id = r.i64(0);
+            w.user_id = r.i64(1);
+            w.state = r.code<BatchState>(2);
+            w.logical_end_time = r.f64(3);
+            w.known = r.flag(4);
+            w.charged = r.f64(5);
+            all.push_back(w);
+        }
+        for (std::size_t first = 0; first < all.size(); first += kBatchesAtOnce)
+            read_work(std::span(all).subspan(first, std::min(kBatchesAtOnce, all.size() - first)));
+        return all;
+    }
+
+    void change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) override {
+        constexpr int kAttempts = 3;
+        for (int attempt = 1;; ++attempt) {
+            try {
+                return db_.transaction([&] { change_once(settings, now, work); });
+            } catch (const DbError& e) {
+                if (e.kind() != DbError::Kind::kLost || attempt == kAttempts) throw;
+            }
+        }
+    }
+
+  private:
+    double read_lst(Id user) {
+        Sql sql("SELECT logical_start_time FROM user_submit WHERE user_id=");
+        Rows r = db_.query(sql << user << " FOR UPDATE");
+        return r.next() ? r.f64(0) : 0;
+    }
+
+    void read_work(std::span<BatchWork> works) {
+        std::map<Id, BatchWork*> by_id;
+        std::vector<Id> ids;
+        for (BatchWork& w : works) by_id[w.id] = &w, ids.push_back(w.id);
+        Sql open(
+            "SELECT batch, SUM(GREATEST(rsc_fpops_est,0)*target_nresults) FROM workunit FORCE INDEX (wu_batch) WHERE "
+            "canonical_resultid=0 AND error_mask=0 AND batch IN (");
+        Rows w = db_.query(open.ids(ids) << ") GROUP BY batch");
+        while (w.next()) by_id[w.i64(0)]->open = w.f64(1);
+        Sql ended("SELECT r.batch, SUM(");
+        ended
+            << kMeasured << "), SUM(IF(r.outcome=1," << kMeasured
+            << ",0)), SUM(IF(r.outcome=1,w.rsc_fpops_est,0)), SUM(IF(r.outcome IN (4,7),w.rsc_fpops_est,0)), "
+               "SUM(r.outcome=1) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid LEFT JOIN host "
+               "h ON h.id=r.hostid WHERE r.server_state=5 AND r.batch IN (";
+        Rows r = db_.query(ended.ids(ids) << ") GROUP BY r.batch");
+        while (r.next()) {
+            BatchWork& b = *by_id[r.i64(0)];
+            b.measured = r.f64(1);
+            b.measured_successes = r.f64(2);
+            b.estimated_successes = r.f64(3);
+            b.lost = r.f64(4);
+            b.successes = r.i64(5);
+        }
+    }
+
+    struct Stored {
+        ClockState state;
+        std::map<Id, std::int64_t> places;
+        std::map<Id, double> quotas;  ///< as user_submit has them
+        std::int64_t next_place = 1;
+    };
+
+    void change_once(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
+        const Stored before = load();
+        ShareBook book{share::LogicalClock(settings.rule, settings.clamp, before.state), {}, before.quotas};
+        for (const auto& [user, quota] : before.quotas) {
+            const auto known = before.state.users.find(user);
+            if (quota > 0 && (known == before.state.users.end() || known->second.quota != quota))
+                book.clock.set_quota(now, user, quota);
+        }
+        work(book);
+        save(before, book);
+    }
+
+    Stored load() {
+        Stored s;
+        Rows clock = db_.query(Sql("SELECT virtual_time, started FROM sluice_share_clock WHERE id=1 FOR UPDATE"));
+        if (!clock.next())
+            throw DbError(DbError::Kind::kOther, 0, "sluice_share_clock has no row: drop the table, it is made again");
+        s.state.virtual_time = clock.f64(0);
+        s.state.started = clock.flag(1);
+        Rows users = db_.query(Sql(
+            "SELECT u.user_id, u.quota, u.logical_start_time, s.user_id IS NOT NULL, COALESCE(s.quota,0) FROM user_submit "
+            "u LEFT JOIN sluice_share_user s ON s.user_id=u.user_id ORDER BY u.user_id FOR UPDATE"));
+        while (users.next()) {
+            const Id id = users.i64(0);
+            s.quotas[id] = users.f64(1);
+            const double lst = users.f64(2);
+            // Upstream's tools have charged whoever has a start time.
+            if (users.flag(3) || lst > 0) s.state.users[id] = {users.f64(4), lst, true};
+        }
+        // Whose row is gone has left, which is for the next pass to find.
+        Rows gone = db_.query(
+            Sql("SELECT user_id, quota FROM sluice_share_user WHERE quota>0 AND user_id NOT IN (SELECT user_id FROM "
+                "user_submit)"));
+        while (gone.next()) s.state.users[gone.i64(0)] = {gone.f64(1), 0, true};
+        Rows batches = db_.query(
+            Sql("SELECT batch_id, user_id, seconds, start_tag, end_tag, share, place FROM sluice_share_batch WHERE "
+                "finished=0 ORDER BY place"));
+        while (batches.next()) {
+            s.state.batches.push_back({batches.i64(0), batches.i64(1), batches.f64(2), batches.f64(3), batches.f64(4),
+                                       batches.f64(5), false});
+            s.places[batches.i64(0)] = batches.i64(6);
+        }
+        Rows last = db_.query(Sql("SELECT COALESCE(MAX(place),0)+1 FROM sluice_share_batch"));
+        if (last.next()) s.next_place = last.i64(0);
+        return s;
+    }
+
+    void save(const Stored& before, const ShareBook& book) {
+        const ClockState after = book.clock.state();
+        if (after.virtual_time != before.state.virtual_time || after.started != before.state.started) {
+            Sql sql("UPDATE sluice_share_clock SET virtual_time=");
+            db_.execute(sql << after.virtual_time << ", started=" << (after.started ? 1 : 0) << " WHERE id=1");
+        }
+        for (const auto& [id, user] : after.users) save_user(before, id, user);
+        std::map<Id, const BatchTags*> old;
+        for (const BatchTags& b : before.state.batches) old[b.id] = &b;
+        std::int64_t place = before.next_place;
+        for (const BatchTags& b : after.batches) {
+            const auto known = old.find(b.id);
+            const auto charged = book.charged.find(b.id);
+            std::optional<double> charge;
+            if (charged != book.charged.end()) charge = charged->second;
+            if (known != old.end() && same(*known->second, b) && !charge) continue;
+            save_batch(b, known == old.end() ? place++ : before.places.at(b.id), charge);
+        }
+    }
+
+    void save_user(const Stored& before, Id id, const UserTags& user) {
+        const auto old = before.state.users.find(id);
+        const bool is_new = old == before.state.users.end();
+        if (is_new || old->second.lst != user.lst) {
+            Sql sql("UPDATE user_submit SET logical_start_time=");
+            db_.execute(sql << user.lst << " WHERE user_id=" << id);
+        }
+        if (is_new || old->second.quota != user.quota) {
+            Sql sql("INSERT INTO sluice_share_user (user_id, quota) VALUES (");
+            db_.execute(sql << id << "," << user.quota << ") ON DUPLICATE KEY UPDATE quota=VALUES(quota)");
+        }
+    }
+
+    void save_batch(const BatchTags& b, std::int64_t place, std::optional<double> charged) {
+        Sql sql(
+            "INSERT INTO sluice_share_batch (batch_id, user_id, seconds, start_tag, end_tag, share, place, finished, charged) "
+            "VALUES (");
+        sql << b.id << "," << b.user << "," << b.seconds << "," << b.start << "," << b.end << "," << b.share << ","
+            << place << "," << (b.finished ? 1 : 0) << "," << charged.value_or(0)
+            << ") ON DUPLICATE KEY UPDATE seconds=VALUES(seconds), start_tag=VALUES(start_tag), end_tag=VALUES(end_tag), "
+               "share=VALUES(share), place=VALUES(place), finished=VALUES(finished)";
+        if (charged) sql << ", charged=VALUES(charged)";
+        db_.execute(sql);
+        Sql row("UPDATE batch SET logical_start_time=");
+        db_.execute(row << b.start << ", logical_end_time=" << b.end << " WHERE id=" << b.id);
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<ShareStore> make_share_store(Database& db) { return std::make_unique<MysqlShareStore>(db); }
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+#pragma once
+// Users' shares and the tags of their batches: the logical clock (sluice/share/logical_clock.h) in the database. LST is
+// user_submit.logical_start_time, S and LET are batch.logical_start_time and logical_end_time, where upstream's pages
+// look for them; what else the clock knows is in tables of our own, sluice_share_clock, _user and _batch.
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sluice/db/database.h"
+#include "sluice/model/codes.h"
+#include "sluice/share/logical_clock.h"
+
+namespace sluice {
+
+struct ShareSettings {
+    share::ShareRule rule = share::ShareRule::kSettled;
+    double clamp = 86400;  ///< project-seconds
+};
+
+/// The clock within a transaction, and what is stored beside it.
+struct ShareBook {
+    share::LogicalClock clock;
+    /// Of batches that are finished by this change: the operations that they were charged for in all. What comes back
+    /// (its user returns, somebody opens it again) is charged for the rest only.
+    std::map<Id, double> charged;
+    std::map<Id, double> quotas;  ///< of user_submit, by user
+};
+
+/// What a batch has used and will use, in operations. Estimates are rsc_fpops_est; measured is the time of processors
+/// (elapsed_time, or cpu_time where that is longer) times the host's benchmark: what a submitter says has no part in
+/// it.
+struct BatchWork {
+    Id id = 0, user_id = 0;
+    BatchState state = BatchState::kInProgress;
+    double logical_end_time = 0;  ///< of the row; above 0 without `known`: upstream has charged it
+    bool known = false;           ///< it is, or was, in the clock
+    double charged = 0;           ///< operations of an earlier stay in the clock
+    double open = 0;              ///< estimates of the instances that its unfinished workunits want
+    double measured = 0;          ///< of all instances that ended
+    double measured_successes = 0, estimated_successes = 0;
+    double lost = 0;  ///< estimates of instances that never came back
+    std::int64_t successes = 0;
+};
+
+struct UserQuota {
+    double quota = 0, total = 0;  ///< his, and all users'
+};
+
+class ShareStore {
+  public:
+    virtual ~ShareStore() = default;
+    /// Makes the tables of our own if they are missing. Not within a transaction.
+    virtual void prepare() = 0;
+    /// Operations a second, from the credit of the last 30 days; 0: there is none yet.
+    virtual double project_flops(double now) = 0;
+    /// nullopt: the user may not submit (no row in user_submit).
+    virtual std::optional<UserQuota> quota(Id user) = 0;
+    /// LST(user) = max(LST, now) + delta, in one transaction; the new value. Without `write` it is not stored.
+    virtual double advance(Id user, double now, double delta, bool write) = 0;
+    /// Batches in progress and those that the clock takes for unfinished, by id; or `only` one, whatever its state.
+    virtual std::vector<BatchWork> works(std::optional<Id> only = {}) = 0;
+    /// One transaction that nobody else's comes between: `work` gets the clock as it is stored, with quotas as
+    /// user_submit has them now, and what it leaves there is stored. It may be called again (after a deadlock, or a
+    /// lost connection whose COMMIT may have taken place): what is there already must do no harm then. It may write to
+    /// the same database.
+    virtual void change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) = 0;
+};
+std::unique_ptr<ShareStore> make_share_store(Database& db);
+
+}  // namespace sluice

@@ -1,0 +1,148 @@
+// Who is admitted to the logical clock, with which R, and what measured work makes of it. Expected values are worked
+// out by hand from seed 000 and from what the headers promise.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "daemons/batch_shares/plan.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kFlops = 1e12, kNow = 1.8e9;
+constexpr Id kAnn = 1, kBob = 2;
+
+ShareBook a_book(share::ShareRule rule = share::ShareRule::kSettled) {
+    ShareBook book{share::LogicalClock(rule, 86400), {}, {{kAnn, 1}, {kBob, 3}}};
+    book.clock.set_quota(kNow, kAnn, 1);
+    book.clock.set_quota(kNow, kBob, 3);
+    return book;
+}
+/// A batch of ten jobs of 1e15 operations: 1,000 s of the project each.
+BatchWork ten_jobs(Id id, Id user) {
+    BatchWork w;
+    w.id = id;
+    w.user_id = user;
+    w.open = 10e15;
+    return w;
+}
+/// After `n` of them, each of which took `factor` times what was estimated.
+BatchWork after(BatchWork w, int n, double factor) {
+    w.open -= n * 1e15;
+    w.measured = w.measured_successes = n * factor * 1e15;
+    w.estimated_successes = n * 1e15;
+    w.successes = n;
+    return w;
+}
+double lst(const ShareBook& book, Id user) { return book.clock.users().at(user).lst; }
+
+TEST(RunTime, IsOfTheWholeProject) {
+    EXPECT_DOUBLE_EQ(run_time(ten_jobs(1, kAnn), kFlops), 10000);
+    EXPECT_DOUBLE_EQ(run_time(ten_jobs(1, kAnn), 0), 10e15 / kLeastProjectFlops) << "no credit yet";
+}
+
+TEST(RunTime, MeasuredWorkTakesTheEstimatesPlace) {
+    // Five done at twice the estimate; with five jobs' weight for "estimates are right" the rest counts 1.5 times.
+    EXPECT_DOUBLE_EQ(run_time(after(ten_jobs(1, kAnn), 5, 2), kFlops), 10000 + 5000 * 1.5);
+    BatchWork w = after(ten_jobs(1, kAnn), 10, 2);
+    w.state = BatchState::kComplete;
+    EXPECT_DOUBLE_EQ(run_time(w, kFlops), 20000) << "of what is over only measured work counts";
+    w.measured += 1e15;  // an error, or an instance more
+    EXPECT_DOUBLE_EQ(run_time(w, kFlops), 21000) << "its owner pays for it";
+    w.lost = 1e15;
+    EXPECT_DOUBLE_EQ(run_time(w, kFlops), 21000 + 1000 * (20.0 + 5) / (10 + 5)) << "who loses jobs gains nothing";
+}
+
+TEST(RunTime, IsBoundedWhateverIsSaid) {
+    const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    for (const double open : {0.0, -1.0, nan}) {
+        BatchWork w;
+        w.open = open;
+        EXPECT_EQ(run_time(w, kFlops), kLeastSeconds) << open;
+    }
+    BatchWork w;
+    w.open = 1e300;
+    EXPECT_EQ(run_time(w, kFlops), kMostSeconds);
+    w = after(ten_jobs(1, kAnn), 5, 1);
+    w.measured_successes = inf;
+    w.lost = -inf;
+    EXPECT_TRUE(std::isfinite(run_time(w, kFlops)));
+}
+
+TEST(SharePlan, ABatchIsAdmittedOnceAndChargedByItsUsersShare) {
+    ShareBook book = a_book(share::ShareRule::kSeed);
+    EXPECT_TRUE(admit(book, ten_jobs(7, kAnn), kFlops, kNow));
+    EXPECT_TRUE(admit(book, ten_jobs(7, kAnn), kFlops, kNow + 50));
+    EXPECT_DOUBLE_EQ(book.clock.batch(7).start, kNow);
+    EXPECT_DOUBLE_EQ(book.clock.batch(7).end, kNow + 10000);
+    EXPECT_DOUBLE_EQ(lst(book, kAnn), kNow + 10000 / 0.25);
+}
+
+TEST(SharePlan, AUserWithoutQuotaHasNoPlace) {
+    ShareBook book = a_book();
+    EXPECT_FALSE(admit(book, ten_jobs(7, 99), kFlops, kNow));
+    const ShareOutcome done = settle_all(book, {ten_jobs(7, 99)}, kFlops, kNow);
+    EXPECT_EQ(done.without_quota, (std::vector<Id>{7}));
+    EXPECT_FALSE(done.any());
+}
+
+TEST(SharePlan, WhatUpstreamHasChargedIsNotChargedAgain) {
+    ShareBook book = a_book(share::ShareRule::kSeed);
+    // Its page ran adjust_user_priority (LST now + R/share) and stored the result with the batch.
+    const double charged = kNow + 10000 / 0.25;
+    share::ClockState state = book.clock.state();
+    state.users[kAnn].lst = charged;
+    book.clock = share::LogicalClock(share::ShareRule::kSeed, 0, state);
+    BatchWork w = ten_jobs(7, kAnn);
+    w.logical_end_time = charged;
+    EXPECT_EQ(settle_all(book, {w}, kFlops, kNow + 60).adopted, 1);
+    EXPECT_DOUBLE_EQ(book.clock.batch(7).start, kNow);
+    EXPECT_DOUBLE_EQ(book.clock.batch(7).end, kNow + 10000);
+    EXPECT_DOUBLE_EQ(lst(book, kAnn), charged);
+}
+
+TEST(SharePlan, LyingAboutEstimatesGainsNothing) {
+    for (const double factor : {0.1, 1.0, 10.0}) {  // the true size by the estimate
+        ShareBook book = a_book();
+        BatchWork w = ten_jobs(7, kAnn);
+        w.open /= factor;
+        const double before = lst(book, kAnn);
+        settle_all(book, {w}, kFlops, kNow);
+        w = after(ten_jobs(7, kAnn), 10, 1);
+        w.estimated_successes /= factor;
+        w.state = BatchState::kComplete;
+        const ShareOutcome done = settle_all(book, {w}, kFlops, kNow + 10000);
+        EXPECT_EQ(done.finished, 1);
+        EXPECT_NEAR(lst(book, kAnn) - before, 10000 / 0.25, 1e-3) << factor;
+        EXPECT_FALSE(settle_all(book, {w}, kFlops, kNow + 20000).any()) << "a pass that finds nothing writes nothing";
+    }
+}
+
+TEST(SharePlan, WhoLosesHisQuotaPaysForWhatWasDoneAndWhoReturnsForTheRest) {
+    ShareBook book = a_book();
+    settle_all(book, {ten_jobs(7, kAnn)}, kFlops, kNow);
+    const double before = book.clock.batch(7).start;
+    BatchWork w = after(ten_jobs(7, kAnn), 4, 1);
+    w.known = true;
+    book.quotas[kAnn] = 0;
+    EXPECT_EQ(settle_all(book, {w}, kFlops, kNow + 1).finished, 1);
+    EXPECT_NEAR(lst(book, kAnn), before + 4000 / 0.25, 1e-3);
+    EXPECT_EQ(book.charged.at(7), 4e15);
+    EXPECT_TRUE(book.clock.order().empty());
+
+    // As stored and read again: what is finished is not in the clock any more.
+    share::ClockState state = book.clock.state();
+    state.batches.clear();
+    book.clock = share::LogicalClock(share::ShareRule::kSettled, 86400, state);
+    book.quotas[kAnn] = 1;
+    book.clock.set_quota(kNow + 2, kAnn, 1);
+    const double returned = lst(book, kAnn);
+    w.charged = 4e15;
+    EXPECT_EQ(settle_all(book, {w}, kFlops, kNow + 2).admitted, 1);
+    EXPECT_NEAR(book.clock.batch(7).seconds, 6000, 1e-6);
+    EXPECT_NEAR(lst(book, kAnn) - returned, 6000 / 0.25, 1e-3);
+}
+
+}  // namespace
+}  // namespace sluice
