@@ -32,6 +32,7 @@ void Feeder::publish_tables(double now) {
     if (config_.non_cpu_intensive)  // the whole project is
         for (App& app : tables_.apps) app.non_cpu_intensive = true;
     census_.read(tables_);
+    if (config_.share_rule == ShareOrder::kOff) tables_.batch_shares.clear();  // what is stored of them is of the past
     tables_.built_at = static_cast<std::int64_t>(now);
     array_.publish_tables(tables_);
 }

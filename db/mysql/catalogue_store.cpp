@@ -1,8 +1,10 @@
 #include "sluice/db/catalogue_store.h"
 
+#include <limits>
 #include <map>
 
 #include "db/catalogue_rules.h"
+#include "errors.h"
 
 namespace sluice {
 namespace {
@@ -24,6 +26,7 @@ class MysqlCatalogueStore final : public CatalogueStore {
     std::map<int, std::int64_t> by_class(Id appid, ServerState state);
     double p_fpops_at(std::int64_t index);
     bool has_turnaround_verdicts();
+    std::unordered_map<Id, BatchShare> batch_shares();
     Database& db_;
 };
 
@@ -132,6 +135,23 @@ bool MysqlCatalogueStore::has_turnaround_verdicts() {
     return rows.next();
 }
 
+/// Without any in the clock there are none, whatever batches there are.
+std::unordered_map<Id, BatchShare> MysqlCatalogueStore::batch_shares() {
+    std::unordered_map<Id, BatchShare> shares;
+    try {
+        Rows any = db_.query(Sql("SELECT 1 FROM sluice_share_batch WHERE finished=0 LIMIT 1"));
+        if (!any.next()) return shares;
+        Rows rows = db_.query(
+            Sql("SELECT b.id, b.user_id, s.batch_id IS NOT NULL, COALESCE(s.end_tag,0) FROM batch b LEFT JOIN "
+                "sluice_share_batch s ON s.batch_id=b.id AND s.finished=0 WHERE b.state=1"));
+        while (rows.next())
+            shares[rows.i64(0)] = {rows.i64(1), rows.flag(2) ? rows.f64(3) : std::numeric_limits<double>::infinity()};
+    } catch (const DbError& e) {
+        if (e.code() != kNoSuchTable) throw;
+    }
+    return shares;
+}
+
 ProjectTables MysqlCatalogueStore::load_tables() {
     ProjectTables tables;
     tables.platforms = platforms();
@@ -140,6 +160,7 @@ ProjectTables MysqlCatalogueStore::load_tables() {
     tables.broadcasts = broadcasts();
     tables.perf = host_perf();
     tables.has_turnaround_verdicts = has_turnaround_verdicts();
+    tables.batch_shares = batch_shares();
     return tables;
 }
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <stdexcept>
 
 #include "sched/handle/rpc.h"
@@ -90,6 +92,18 @@ std::vector<JudgedJob> jobs_nobody_looked_at(const DryJobPool& pool, const Proje
 
 }  // namespace
 
+void place_batches(std::vector<JudgedJob>& jobs, const ProjectTables& tables) {
+    double least = std::numeric_limits<double>::infinity();
+    for (JudgedJob& j : jobs) {
+        const auto share = tables.batch_shares.find(j.job.batch);
+        if (share == tables.batch_shares.end()) continue;
+        j.batch_place = BatchPlace{share->second.user_id, share->second.end, 0};
+        if (!j.terms.empty()) least = std::min(least, share->second.end);  // a candidate
+    }
+    for (JudgedJob& j : jobs)
+        if (j.batch_place && j.batch_place->end > least) j.batch_place->lag = j.batch_place->end - least;
+}
+
 Explanation dry_run(RpcServices& services, const DryJobPool& pool, const SchedulerRequest& request) {
     Recorder recorder;
     services.trace = &recorder;
@@ -109,6 +123,7 @@ Explanation dry_run(RpcServices& services, const DryJobPool& pool, const Schedul
     e.locked = pool.locked();
     e.jobs = std::move(recorder.jobs);
     if (e.jobs.empty() && e.search == Search::kDone) e.jobs = jobs_nobody_looked_at(pool, services.tables, e.stats);
+    place_batches(e.jobs, services.tables);
     return e;
 }
 

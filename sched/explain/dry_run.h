@@ -1,6 +1,7 @@
 #pragma once
 // One scheduler RPC as the cgi would handle it, up to the point where it would write: what would be sent, and what
 // became of every other job.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,13 @@
 #include "sched/handle/rpc_services.h"
 
 namespace sluice {
+
+/// The place of a job's batch in the order by users' shares.
+struct BatchPlace {
+    Id user_id = 0;
+    double end = 0;  ///< LET, project-seconds; infinite: the user has no quota
+    double lag = 0;  ///< s behind the least LET of the candidates
+};
 
 /// A job on one resource of the host, judged. TraceRow without pointers.
 struct JudgedJob {
@@ -25,6 +33,7 @@ struct JudgedJob {
     double projected_flops = 0, runtime = 0;  ///< 0: no version
     int host_size_class = -1;
     bool size_is_guess = false;
+    std::optional<BatchPlace> batch_place;  ///< nullopt: shares say nothing of it
 };
 
 struct Explanation {
@@ -39,6 +48,9 @@ struct Explanation {
     std::vector<std::string> messages;    ///< what the volunteer would read
     std::uint32_t slots = 0, in_array = 0, locked = 0;
 };
+
+/// Says of each job whose batch is in the order by users' shares where it stands there.
+void place_batches(std::vector<JudgedJob>& jobs, const ProjectTables& tables);
 
 /// `services.trace` is used by the dry run itself.
 Explanation dry_run(RpcServices& services, const DryJobPool& pool, const SchedulerRequest& request);

@@ -69,6 +69,11 @@ Ordered job_json(const JudgedJob& j, std::uint32_t slots) {
                           {"runtime", number(j.runtime)}};
     if (j.host_size_class >= 0)
         out["size"] = {{"job", j.job.size_class}, {"host", j.host_size_class}, {"guess", j.size_is_guess}};
+    if (j.batch_place)
+        out["batch"] = {{"id", j.job.batch},
+                        {"user", j.batch_place->user_id},
+                        {"logical_end_time", number(j.batch_place->end)},
+                        {"lag", number(j.batch_place->lag)}};
     if (!j.terms.empty()) {
         out["score"] = number(j.score);
         Ordered& terms = out["terms"] = Ordered::object();

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "report.h"
 #include "sluice/match/policies.h"
 #include "sluice/match/reasons.h"
@@ -57,16 +59,27 @@ std::string version_text(const JudgedJob& j) {
     return text;
 }
 
+std::string batch_text(const JudgedJob& j) {
+    if (!j.batch_place) return "";
+    const BatchPlace& p = *j.batch_place;
+    std::string text = fmt::format(", batch {} of USER#{}", j.job.batch, p.user_id);
+    if (std::isinf(p.end)) return text + ", who has no quota: after all others";
+    text += fmt::format(", LET {:.0f}", p.end);
+    return text + (p.lag > 0 ? fmt::format(", {} behind the least", duration_text(p.lag)) : ", the least");
+}
+
 std::string job_line(const JudgedJob& j, std::uint32_t slots) {
     const std::string where = j.slot < slots ? fmt::format("slot {:5}", j.slot) : "not in array";
     std::string text = fmt::format("{} RESULT#{} WU#{} {} {}: ", where, j.job.result_id, j.job.workunit_id,
                                    j.app.empty() ? "?" : j.app, proc_type_name(j.resource));
-    if (j.fate == Reason::kFeasible) return text + "WOULD BE SENT, " + score_text(j) + version_text(j) + "\n";
-    if (j.fate == Reason::kNotNeeded) return text + "not needed, " + score_text(j) + version_text(j) + "\n";
+    if (j.fate == Reason::kFeasible)
+        return text + "WOULD BE SENT, " + score_text(j) + version_text(j) + batch_text(j) + "\n";
+    if (j.fate == Reason::kNotNeeded)
+        return text + "not needed, " + score_text(j) + version_text(j) + batch_text(j) + "\n";
     text += reason_name(j.fate);
     if (const std::string p = phrase(j.verdict); !p.empty()) text += ": " + p;
     if (!j.terms.empty()) text += "; " + score_text(j);
-    return text + "\n";
+    return text + batch_text(j) + "\n";
 }
 
 std::string reason_lines(const Report& report, Reason r) {

@@ -25,7 +25,8 @@ std::span<const SlowRow* const> slow_rows() { return kSlow; }
 std::span<const ScoreRow* const> score_rows() { return kScore; }
 
 bool is_ranked(const ScoreRow& row, int compat_level) {
-    return row.ranking == Ranking::kLogicalEndTimes || (row.ranking == Ranking::kPriorities && compat_level > 0);
+    return row.ranking == Ranking::kLogicalEndTimes || row.ranking == Ranking::kLag ||
+           (row.ranking == Ranking::kPriorities && compat_level > 0);
 }
 
 // Beyond all that makes sense, but 0 times it is still a number, without which nothing could be ordered.
@@ -46,6 +47,8 @@ ActivePolicies::ActivePolicies(const MatchContext& context, bool ask_all) {
             if (applies(*row)) score_[static_cast<std::size_t>(row->scope)].emplace_back(row->value, weight);
         } else if (row->ranking == Ranking::kPriorities) {
             priority_rank_weight_ = weight;
+        } else if (row->ranking == Ranking::kLag) {
+            if (applies(*row)) lag_weight_ = weight;
         } else {
             let_rank_weight_ = weight;
         }

@@ -46,6 +46,8 @@ class ActivePolicies {
     double priority_rank_weight() const { return priority_rank_weight_; }
     double let_rank_weight() const { return let_rank_weight_; }
     bool ranks() const { return priority_rank_weight_ != 0 || let_rank_weight_ != 0; }
+    /// Of the term that is a lag; 0 if it does not matter to this request.
+    double lag_weight() const { return lag_weight_; }
     /// All terms in table order, for the trace.
     const std::vector<ActiveTerm>& terms() const { return terms_; }
 
@@ -55,7 +57,7 @@ class ActivePolicies {
     std::vector<FastFn> fast_[std::size(kScopes)];
     std::vector<std::pair<ScoreFn, double>> score_[std::size(kScopes)];
     std::vector<ActiveTerm> terms_;
-    double priority_rank_weight_ = 0, let_rank_weight_ = 0;
+    double priority_rank_weight_ = 0, let_rank_weight_ = 0, lag_weight_ = 0;
 };
 
 /// Is this term ranked rather than added as it stands?

@@ -53,8 +53,9 @@ struct SlowRow {
 /// Terms whose value is result.priority may be replaced by its rank among the candidates, in [-1,1].
 enum class Ranking {
     kNone,
-    kPriorities,      ///< at level 1: rank among the ordinary priorities; 0 for a logical end time
-    kLogicalEndTimes  ///< at every level: rank among those; 0 for an ordinary priority
+    kPriorities,       ///< at level 1: rank among the ordinary priorities; 0 for a logical end time
+    kLogicalEndTimes,  ///< at every level: rank among those; 0 for an ordinary priority
+    kLag               ///< at every level: by the lag of the job's batch behind the candidates' least (share_lag.h)
 };
 
 struct ScoreRow {
@@ -117,6 +118,7 @@ struct ScoreRow {
     ROW(kHardnessRow) \
     ROW(kHrCommittedRow) \
     ROW(kBatchLetRow) \
+    ROW(kShareRow) \
     ROW(kReliableRetryRow) \
     ROW(kWaitingRow)
 // clang-format on

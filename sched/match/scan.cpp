@@ -5,13 +5,35 @@
 #include <limits>
 
 #include "sched/match/input_files.h"
+#include "sched/match/share_lag.h"
 #include "sched/match/tally.h"
 #include "sluice/base/text.h"
 
 namespace sluice::match {
 
-RankedPoints::RankedPoints(const ActivePolicies& policies, Candidates& found) {
-    if (!policies.ranks()) return;
+RankedPoints::RankedPoints(const MatchContext& context, const ActivePolicies& policies, Candidates& found) {
+    if (policies.ranks()) add_ranks(policies, found);
+    if (policies.lag_weight() != 0) add_lags(context, policies.lag_weight(), found.seen);
+}
+
+void RankedPoints::add_lags(const MatchContext& context, double weight, const std::vector<Seen>& seen) {
+    std::vector<double> ends;
+    double least = std::numeric_limits<double>::infinity();
+    ends.reserve(seen.size());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        const bool again = i > 0 && seen[i].batch == seen[i - 1].batch;  // jobs of a batch lie together
+        ends.push_back(again ? ends.back() : logical_end(context.tables, seen[i].batch));
+        if (ends.back() < least) least = ends.back();
+    }
+    points_.resize(seen.size());
+    lags_.reserve(seen.size());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        lags_.push_back(weight * value_of_lag(ends[i], least));
+        points_[i] += lags_.back();
+    }
+}
+
+void RankedPoints::add_ranks(const ActivePolicies& policies, Candidates& found) {
     struct Known {
         bool valid = false;
         std::int32_t priority = 0;
@@ -213,7 +235,7 @@ Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool&
         if (reason_row(why.reason).of_resources > reason_row(furthest.reason).of_resources) furthest = why;
     }
     if (!taken) return furthest;
-    found.seen.push_back({c.ref.generation, c.ref.index, c.job.priority});
+    found.seen.push_back({c.ref.generation, c.ref.index, c.job.priority, c.job.batch});
     return feasible();
 }
 

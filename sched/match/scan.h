@@ -16,6 +16,7 @@ struct Seen {
     std::uint64_t generation = 0;
     std::uint32_t slot = 0;
     std::int32_t priority = 0;  ///< for ranked terms
+    std::int32_t batch = 0;     ///< likewise
 };
 
 /// A candidate of one pass. In order of scanning: ties go to the job seen first (starts are random).
@@ -43,13 +44,17 @@ struct Candidates {
 /// passes.
 class RankedPoints {
   public:
-    RankedPoints(const ActivePolicies& policies, Candidates& found);
+    RankedPoints(const MatchContext& context, const ActivePolicies& policies, Candidates& found);
     /// By Entry::order; null: nothing is ranked.
     const double* by_order() const { return points_.empty() ? nullptr : points_.data(); }
     double of(std::uint32_t order) const { return points_.empty() ? 0 : points_[order]; }
+    /// The part of it that is the batch's lag.
+    double of_lag(std::uint32_t order) const { return lags_.empty() ? 0 : lags_[order]; }
 
   private:
-    std::vector<double> points_;
+    void add_ranks(const ActivePolicies& policies, Candidates& found);
+    void add_lags(const MatchContext& context, double weight, const std::vector<Seen>& seen);
+    std::vector<double> points_, lags_;
 };
 
 /// The candidates of a pass by falling value; ordered only as far as they are asked for, a stretch at a time, each

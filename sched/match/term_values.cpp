@@ -5,14 +5,16 @@
 namespace sluice::match {
 
 std::vector<TraceRow::Term> term_values(const MatchContext& x, const ActivePolicies& policies, const Candidate& c,
-                                        double ranked_points) {
+                                        const RelativePoints& relative) {
     std::vector<TraceRow::Term> terms;
     for (const ActiveTerm& t : policies.terms()) {
         double value = 0;
         if (!is_ranked(*t.row, x.params.compat_level))
             value = t.row->value(x, c);
+        else if (t.row->ranking == Ranking::kLag)
+            value = relative.of_lag / t.weight;
         else if ((t.row->ranking == Ranking::kLogicalEndTimes) == is_logical_end_time(c.job.priority))
-            value = ranked_points / t.weight;
+            value = relative.of_rank / t.weight;
         terms.push_back({t.row->name, t.weight, value});
     }
     return terms;

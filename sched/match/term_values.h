@@ -3,8 +3,13 @@
 
 namespace sluice::match {
 
-/// Every term of a candidate for the trace; `ranked_points` is what the ranking added.
+/// What the other candidates made of a candidate's score.
+struct RelativePoints {
+    double of_rank = 0, of_lag = 0;
+};
+
+/// Every term of a candidate for the trace.
 std::vector<TraceRow::Term> term_values(const MatchContext& context, const ActivePolicies& policies, const Candidate& c,
-                                        double ranked_points);
+                                        const RelativePoints& relative);
 
 }  // namespace sluice::match

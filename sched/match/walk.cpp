@@ -15,12 +15,12 @@ constexpr int kMaxLoads = Matcher::kMaxLoads;
 constexpr std::size_t kMaxShortlist = Matcher::kMaxShortlist;
 
 struct Walk::Choice {
-    Choice(Candidates& candidates, const ActivePolicies& policies, Picked& so_far, MatchStats& counts,
-           ScanLog& scan_log, std::uint32_t slots, bool only_a_trial)
+    Choice(const MatchContext& context, Candidates& candidates, const ActivePolicies& policies, Picked& so_far,
+           MatchStats& counts, ScanLog& scan_log, std::uint32_t slots, bool only_a_trial)
         : trial(only_a_trial),
           passes(candidates.passes),
           seen(candidates.seen),
-          ranking(policies, candidates),
+          ranking(context, policies, candidates),
           picked(so_far),
           stats(counts),
           log(scan_log),
@@ -60,7 +60,7 @@ Walk::Walk(const MatchContext& context, JobPool& pool, FactsSource& facts, const
     : x_(context), pool_(pool), facts_(facts), scanner_(scanner), policies_(policies) {}
 
 bool Walk::would_satisfy_but_for_slow_checks(Candidates& found, const Picked& picked) const {
-    const RankedPoints ranking(policies_, found);
+    const RankedPoints ranking(x_, policies_, found);
     Picked trial = picked;
     std::vector<bool> taken(pool_.size());
     for (const Pass& pass : found.passes) {
@@ -87,7 +87,7 @@ Enough Walk::would_satisfy(Candidates& found, const Picked& picked) {
     Picked so_far = picked;
     MatchStats nobody_counts;
     ScanLog nobody_listens;
-    Choice choice(found, policies_, so_far, nobody_counts, nobody_listens, pool_.size(), true);
+    Choice choice(x_, found, policies_, so_far, nobody_counts, nobody_listens, pool_.size(), true);
     walk(choice);
     const bool wants_more = std::any_of(found.passes.begin(), found.passes.end(),
                                         [&](const Pass& pass) { return so_far.wants(pass.type); });
@@ -227,7 +227,7 @@ void Walk::walk(Choice& choice) {
 }
 
 std::vector<Chosen> Walk::choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log) {
-    Choice choice(found, policies_, picked, stats, log, pool_.size(), false);
+    Choice choice(x_, found, policies_, picked, stats, log, pool_.size(), false);
     walk(choice);
     stats.fact_loads = static_cast<std::uint32_t>(loads_);
     trace(choice);
@@ -252,7 +252,8 @@ void Walk::trace(const Choice& choice) const {
             row.version = &offer.choice;
             row.host_size_class = offer.host_size_class;
             row.size_is_guess = offer.choice.speed_is_guess;
-            row.terms = term_values(x_, policies_, c, row.score - e.points);
+            const double of_lag = choice.ranking.of_lag(e.order);
+            row.terms = term_values(x_, policies_, c, {row.score - e.points - of_lag, of_lag});
             const auto fate = choice.fates.find(Choice::key(p, e));
             row.verdict = fate != choice.fates.end() ? fate->second : choice.ended[p];
             const bool looked_at = fate != choice.fates.end() || !row.verdict;

@@ -101,6 +101,8 @@ std::string encode_tables(const ProjectTables& t) {
     io(t.platforms), io(t.apps), io(t.versions), io(t.broadcasts);
     io(t.size_quantiles.size());
     for (const auto& [appid, quantiles] : t.size_quantiles) io(appid), io(quantiles);
+    io(t.batch_shares.size());
+    for (const auto& [batch, share] : t.batch_shares) io(batch), io(share.user_id), io(share.end);
     io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
         io(t.built_at);
     return std::move(io.bytes);
@@ -114,6 +116,12 @@ ProjectTables decode_tables(std::string_view bytes) {
         Id appid = 0;
         io(appid);
         io(t.size_quantiles[appid]);
+    }
+    for (auto n = io.count(); n > 0; --n) {
+        Id batch = 0;
+        io(batch);
+        BatchShare& share = t.batch_shares[batch];
+        io(share.user_id), io(share.end);
     }
     io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
         io(t.built_at);

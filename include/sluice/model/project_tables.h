@@ -15,6 +15,12 @@ struct HostPerfInfo {
     double mean = 2.2e9, stddev = 0.7e9, median = 3.3e9, percentile95 = 3.3e9;
 };
 
+/// A batch in progress as the shares of users order it (seed 000).
+struct BatchShare {
+    Id user_id = 0;
+    double end = 0;  ///< LET, project-seconds; infinite: its user has no quota, it comes after all others
+};
+
 struct ProjectTables {
     std::vector<Platform> platforms;     ///< not deprecated, by id
     std::vector<App> apps;               ///< not deprecated, by id
@@ -22,6 +28,7 @@ struct ProjectTables {
     std::vector<Assignment> broadcasts;  ///< assignments with multi != 0
     /// size_census quantiles by app id (ascending, size_classes()-1 values); no entry: sizes unknown.
     std::unordered_map<Id, std::vector<double>> size_quantiles;
+    std::unordered_map<Id, BatchShare> batch_shares;  ///< by batch id; empty: there are no shares
     HostPerfInfo perf;
     bool has_turnaround_verdicts = false;  ///< batch_stats keeps some on (host, app version): sluice_host_ltt exists
     std::int64_t built_at = 0;

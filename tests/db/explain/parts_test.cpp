@@ -5,9 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "sched/explain/host_request.h"
+#include "sched/explain/report.h"
 #include "sched/handle/decision.h"
 #include "sluice/match/reasons.h"
 #include "tests/support/paths.h"
@@ -79,6 +81,29 @@ TEST(SearchInfos, AreDocumented) {
     const std::string page = content(std::filesystem::path(sluice::test::source_dir()) / "docs/why_no_work.md");
     for (const SearchInfo& info : search_infos())
         EXPECT_THAT(page, HasSubstr(fmt::format("| `{}` | {} |", info.name, info.advice)));
+}
+
+TEST(Report, SaysOfAJobWhichBatchItBelongsToItsLetAndItsLag) {
+    ProjectTables tables;
+    tables.batch_shares[7] = {3, 1.8e9};
+    tables.batch_shares[8] = {4, 1.8e9 + 2.5 * 3600};
+    tables.batch_shares[9] = {5, std::numeric_limits<double>::infinity()};
+    Report report;
+    std::vector<JudgedJob>& jobs = report.explanation.jobs;
+    for (const int batch : {7, 8, 9, 0}) {
+        JudgedJob& j = jobs.emplace_back();
+        j.slot = static_cast<std::uint32_t>(batch);
+        j.job.result_id = 100 + batch;
+        j.job.batch = batch;
+        j.terms = {{"share", 100, 0}};
+    }
+    place_batches(jobs, tables);
+    const std::string text = report_text(report);
+    EXPECT_THAT(text, HasSubstr(", batch 7 of USER#3, LET 1800000000, the least\n"));
+    EXPECT_THAT(text, HasSubstr(", batch 8 of USER#4, LET 1800009000, 2.5 h behind the least\n"));
+    EXPECT_THAT(text, HasSubstr(", batch 9 of USER#5, who has no quota: after all others\n"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("batch 0")));
+    EXPECT_THAT(report_json(report), HasSubstr("\"lag\": 9000.0"));
 }
 
 }  // namespace

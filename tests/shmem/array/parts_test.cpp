@@ -78,6 +78,7 @@ ProjectTables full_tables() {
     t.versions = {v};
     t.broadcasts = {{1, 2, AssignTarget::kTeam, true, 3, 4}};
     t.size_quantiles[4] = {1e9, 2e9};
+    t.batch_shares[12] = {5, 1.8e9};
     t.perf = {1, 2, 3, 4};
     t.has_turnaround_verdicts = true;
     t.built_at = 1700000000;
@@ -131,6 +132,9 @@ TEST(TablesCodec, EveryFieldComesBack) {
     EXPECT_EQ(b.workunitid, 3);
     EXPECT_EQ(b.resultid, 4);
     EXPECT_EQ(t.size_quantiles.at(4), (std::vector<double>{1e9, 2e9}));
+    ASSERT_EQ(t.batch_shares.size(), 1u);
+    EXPECT_EQ(t.batch_shares.at(12).user_id, 5);
+    EXPECT_EQ(t.batch_shares.at(12).end, 1.8e9);
     EXPECT_TRUE(t.has_turnaround_verdicts);
     EXPECT_EQ(t.perf.mean, 1);
     EXPECT_EQ(t.perf.stddev, 2);

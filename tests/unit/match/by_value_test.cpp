@@ -45,9 +45,9 @@ TEST_P(ByValueOrder, IsThatOfSortingAll) {
             const auto priority = static_cast<std::int32_t>(rng->below(5));
             found.ranks.see(priority);
             pass.entries.push_back({GetParam().points(*rng, i), static_cast<std::uint32_t>(i), 0});
-            found.seen.push_back({1, static_cast<std::uint32_t>(i), priority});
+            found.seen.push_back({1, static_cast<std::uint32_t>(i), priority, 0});
         }
-        const match::RankedPoints ranking(policies, found);
+        const match::RankedPoints ranking(context, policies, found);
         std::vector<std::uint32_t> expected(static_cast<std::size_t>(n));
         std::iota(expected.begin(), expected.end(), 0u);
         const auto score = [&](std::uint32_t i) { return pass.entries[i].points + ranking.of(i); };
