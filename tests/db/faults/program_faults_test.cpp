@@ -149,6 +149,18 @@ void for_create_work(FakeDb&, const fs::path& project) {
     std::ofstream(project / "templates/up_out") << kOutputTemplate;
 }
 
+/// A new batch, and jobs for it.
+void for_a_submission(FakeDb& rows, const fs::path& project) {
+    for_create_work(rows, project);
+    Batch b;
+    b.id = 1;
+    b.user_id = 1;
+    b.app_id = 1;
+    b.name = "batch";
+    rows.batches[1] = b;
+    std::ofstream(project / "jobs") << "--command_line 1\n--command_line 2 --target_host 3\n";
+}
+
 struct Scenario {
     const char* name;
     std::vector<std::string> command;
@@ -172,6 +184,9 @@ const Scenario kScenarios[] = {
      {"create_work", "--appname", "up", "--stdin"},
      for_create_work,
      "--wu_name a --target_host 1\n--wu_name b\n--wu_name c --target_user 1\n"},
+    {"batch_create", {"sluice_batch", "create", "--user", "1", "--app", "up", "--name", "b"}, for_create_work},
+    {"batch_submit", {"sluice_batch", "submit", "1", "jobs"}, for_a_submission},
+    {"batch_abort", {"sluice_batch", "abort", "1"}, for_the_batch_programs},
 };
 
 class ProgramFaults : public ::testing::TestWithParam<Scenario> {

@@ -1,4 +1,4 @@
-// Every test that docs/seeds_flow.md and our sections of docs/compat.md name exists.
+// Every test that docs/seeds_flow.md, docs/seeds_users.md and our sections of docs/compat.md name exists.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -41,6 +41,10 @@ void expect_tests_exist(const std::string& text, const std::regex& name, int at_
 
 TEST(SeedsOfTheFlow, EveryTestThatThePageNamesExists) {
     expect_tests_exist(text_of(kSource / "docs/seeds_flow.md"), std::regex(R"(`(\w+\.\w+)`)"), 60);
+}
+
+TEST(SeedsOfUsers, EveryTestThatThePageNamesExists) {
+    expect_tests_exist(text_of(kSource / "docs/seeds_users.md"), std::regex(R"(`(\w+\.\w+)`)"), 20);
 }
 
 TEST(SeedsOfTheFlow, EveryTestThatADifferenceNamesExists) {

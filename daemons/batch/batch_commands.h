@@ -1,0 +1,55 @@
+#pragma once
+// The verbs of sluice_batch but `submit`, over the stores. All throw ConfigError, which names the batch and what to do.
+#include <filesystem>
+#include <string>
+
+#include "daemons/batch/batch_text.h"
+#include "daemons/batch_shares/plan.h"
+#include "sluice/base/clock.h"
+
+namespace sluice {
+
+/// Where the order by users' shares is kept, if it is.
+struct SharesInUse {
+    ShareStore& store;
+    ShareSettings settings;
+};
+
+class BatchCommands {
+  public:
+    BatchCommands(BatchOwnerStore& store, BatchUpkeepStore& counts, std::optional<SharesInUse> shares,
+                  const Clock& clock)
+        : store_(store), counts_(counts), shares_(shares), clock_(clock) {}
+
+    /// `app_id` is there. `name` empty: made of app and time. The new batch's id.
+    Id create(const OwnedBatch& batch);
+    std::vector<BatchView> list(const BatchFilter& filter);
+    BatchView show(Id batch);
+    /// Ends the submission: the batch is in progress, and has its place in the order. What it was already (complete,
+    /// aborted …) it stays.
+    struct Started {
+        BatchState state = BatchState::kInit;
+        bool without_quota = false;  ///< shares are on, and its user has none
+    };
+    Started start(Id batch);
+    /// `batch` takes the place of `before` in the order of their user's batches.
+    void move(Id batch, Id before);
+    /// No job of it is sent any more; may be given again if it was killed. The number of its workunits is not known: it
+    /// returns when all are cancelled.
+    void abort(Id batch);
+    /// Only of what is over. Removes PROJECT/results/BATCH.
+    void retire(Id batch, const std::filesystem::path& project);
+
+    OwnedBatch find(Id batch);
+
+  private:
+    void cancel_all(Id batch);
+    BatchState set_aborted(Id batch);
+
+    BatchOwnerStore& store_;
+    BatchUpkeepStore& counts_;
+    std::optional<SharesInUse> shares_;
+    const Clock& clock_;
+};
+
+}  // namespace sluice

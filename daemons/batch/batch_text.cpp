@@ -1,0 +1,182 @@
+#include "daemons/batch/batch_text.h"
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/in_one_line.h"
+
+namespace sluice {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kNameShown = 40;
+
+/// Characters, not bytes, of UTF-8.
+std::size_t width_of(const std::string& text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+std::string owner_text(const BatchView& v) {
+    const std::string id = std::to_string(v.batch.row.user_id);
+    return v.batch.user_name.empty() ? id : in_one_line(v.batch.user_name, kNameShown) + " (" + id + ")";
+}
+
+std::string eta_text(const BatchView& v) {
+    const auto eta = v.eta();
+    if (!eta) return v.batch.row.state == BatchState::kInProgress ? "not known" : "-";
+    return *eta <= v.now ? "overdue" : "in " + time_span_text(*eta - v.now);
+}
+
+std::string percent_text(const BatchView& v) {
+    if (v.progress.njobs == 0) return "-";
+    return fmt::format("{:.1f} %", 100.0 * v.progress.done() / v.progress.njobs);
+}
+
+Json json_of(const BatchView& v) {
+    const Batch& b = v.batch.row;
+    Json j{{"id", b.id},
+           {"name", b.name},
+           {"description", v.batch.description},
+           {"user_id", b.user_id},
+           {"user", v.batch.user_name},
+           {"app", v.batch.app_name},
+           {"state", state_name(b.state)},
+           {"create_time", b.create_time},
+           {"jobs", v.progress.njobs},
+           {"done", v.progress.done()},
+           {"succeeded", v.progress.success},
+           {"errors", v.progress.errors},
+           {"logical_start_time", b.logical_start_time},
+           {"logical_end_time", b.logical_end_time},
+           {"completion_time", b.completion_time > 0 ? Json(b.completion_time) : Json()},
+           {"eta", v.eta() ? Json(*v.eta()) : Json()}};
+    if (!v.cost) return j;
+    j["instances"] = v.cost->instances;
+    j["instances_per_workunit"] = v.instances_per_workunit() ? Json(*v.instances_per_workunit()) : Json();
+    j["core_hours"] = v.cost->seconds / 3600;
+    j["wasted_core_hours"] = v.wasted_core_hours();
+    j["credit"] = v.progress.credit_canonical;
+    return j;
+}
+
+}  // namespace
+
+std::optional<double> BatchView::eta() const {
+    const Batch& b = batch.row;
+    if (b.state != BatchState::kInProgress || !(b.est_completion_time > 0)) return std::nullopt;
+    return b.est_completion_time;
+}
+
+std::optional<double> BatchView::instances_per_workunit() const {
+    if (!cost || cost->workunits == 0) return std::nullopt;
+    return static_cast<double>(cost->instances) / static_cast<double>(cost->workunits);
+}
+
+std::string state_name(BatchState state) {
+    switch (state) {
+        case BatchState::kInit: return "new";
+        case BatchState::kInProgress: return "in progress";
+        case BatchState::kComplete: return "complete";
+        case BatchState::kAborted: return "aborted";
+        case BatchState::kRetired: return "retired";
+    }
+    return "state " + std::to_string(static_cast<int>(state));
+}
+
+std::string utc_text(double time) {
+    if (!(time > 0) || time > 253402300799.0) return "-";  // the year 9999
+    return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(time)));
+}
+
+std::string time_span_text(double seconds) {
+    if (seconds < 60) return fmt::format("{:.0f} s", seconds);
+    if (seconds < 3600) return fmt::format("{:.0f} min", seconds / 60);
+    if (seconds < 2 * 86400) return fmt::format("{:.1f} h", seconds / 3600);
+    return fmt::format("{:.1f} d", seconds / 86400);
+}
+
+std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
+    std::vector<std::size_t> widths(right.size(), 0);
+    for (const auto& row : rows)
+        for (std::size_t i = 0; i < right.size(); ++i) widths[i] = std::max(widths[i], width_of(row.at(i)));
+    std::string text;
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < right.size(); ++i) {
+            const std::string padding(widths[i] - width_of(row[i]), ' ');
+            if (i > 0) line += "  ";
+            line += right[i] ? padding + row[i] : row[i] + padding;
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + "\n";
+    }
+    return text;
+}
+
+std::string list_text(const std::vector<BatchView>& batches) {
+    if (batches.empty()) return "There are no batches (retired ones are shown with --all).\n";
+    std::vector<std::vector<std::string>> rows{
+        {"BATCH", "NAME", "OWNER", "APP", "STATE", "JOBS", "DONE", "FAILED", "CREATED", "ETA"}};
+    for (const BatchView& v : batches)
+        rows.push_back({std::to_string(v.batch.row.id), in_one_line(v.batch.row.name, kNameShown), owner_text(v),
+                        in_one_line(v.batch.app_name, kNameShown), state_name(v.batch.row.state),
+                        std::to_string(v.progress.njobs), percent_text(v), std::to_string(v.progress.errors),
+                        utc_text(static_cast<double>(v.batch.row.create_time)), eta_text(v)});
+    return text_table(rows, {true, false, false, false, false, true, true, true, false, false});
+}
+
+std::string list_json(const std::vector<BatchView>& batches) {
+    Json all = Json::array();
+    for (const BatchView& v : batches) all.push_back(json_of(v));
+    return dump(all);
+}
+
+std::string show_text(const BatchView& v) {
+    const Batch& b = v.batch.row;
+    const auto instances = v.instances_per_workunit();
+    std::vector<std::vector<std::string>> rows{
+        {"batch", std::to_string(b.id)},
+        {"name", in_one_line(b.name)},
+        {"owner", owner_text(v)},
+        {"app", v.batch.app_name},
+        {"state", state_name(b.state)},
+        {"created", utc_text(static_cast<double>(b.create_time))},
+        {"jobs", std::to_string(v.progress.njobs)},
+        {"done", fmt::format("{} ({})", v.progress.done(), percent_text(v))},
+        {"failed", std::to_string(v.progress.errors)},
+        {"instances per workunit", instances ? fmt::format("{:.3f}", *instances) : "-"},
+        {"core-hours", fmt::format("{:.2f}", v.cost ? v.cost->seconds / 3600 : 0)},
+        {"wasted core-hours", fmt::format("{:.2f}", v.wasted_core_hours())},
+        {"ETA", v.eta() ? utc_text(*v.eta()) + " (" + eta_text(v) + ")" : eta_text(v)}};
+    if (b.logical_end_time > 0) {
+        rows.push_back({"logical start", utc_text(b.logical_start_time)});
+        rows.push_back({"logical end", utc_text(b.logical_end_time)});
+    }
+    if (b.completion_time > 0) rows.push_back({"ended", utc_text(static_cast<double>(b.completion_time))});
+    if (!v.batch.description.empty()) rows.push_back({"description", in_one_line(v.batch.description)});
+    return text_table(rows, {false, false});
+}
+
+std::string show_json(const BatchView& batch) { return dump(json_of(batch)); }
+
+std::string progress_text(double fraction, std::size_t jobs, double seconds) {
+    constexpr int kWidth = 20;
+    if (!(fraction >= 0)) return fmt::format("{} jobs", jobs);
+    fraction = std::min(fraction, 1.0);
+    const int full = static_cast<int>(fraction * kWidth);
+    std::string text = "[" + std::string(static_cast<std::size_t>(full), '#') +
+                       std::string(static_cast<std::size_t>(kWidth - full), ' ') +
+                       fmt::format("] {:3.0f} %  {} jobs", std::floor(100 * fraction), jobs);
+    if (fraction > 0 && fraction < 1) text += ", " + time_span_text(seconds * (1 - fraction) / fraction) + " left";
+    return text;
+}
+
+}  // namespace sluice

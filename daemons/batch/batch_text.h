@@ -1,0 +1,44 @@
+#pragma once
+// What sluice_batch prints of batches: tables for people, JSON for programs.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/db/batch_owner_store.h"
+
+namespace sluice {
+
+/// A batch as it is now.
+struct BatchView {
+    OwnedBatch batch;
+    BatchProgress progress{};            ///< counted from its workunits
+    std::optional<BatchCost> cost = {};  ///< of `show` only
+    double now = 0;                      ///< when it was looked at
+
+    /// When it will be over, as published; nullopt: not known, or no more to be done.
+    std::optional<double> eta() const;
+    /// Sent instances per workunit of which one was sent.
+    std::optional<double> instances_per_workunit() const;
+    double wasted_core_hours() const { return cost ? cost->wasted_seconds / 3600 : 0; }
+};
+
+/// "new", "in progress", "complete", "aborted", "retired"; of a state that is none of ours, its number.
+std::string state_name(BatchState state);
+/// "2026-11-22 08:30 UTC".
+std::string utc_text(double time);
+/// "45 s", "12 min", "3.2 h", "4.1 d".
+std::string time_span_text(double seconds);
+
+/// Columns padded to their widest cell, the first row is the head; numbers (`right`: by column) stand right.
+std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
+
+std::string list_text(const std::vector<BatchView>& batches);
+std::string list_json(const std::vector<BatchView>& batches);
+std::string show_text(const BatchView& batch);
+std::string show_json(const BatchView& batch);
+
+/// "[########            ]  40 %  4000 jobs, 12 s left" of a bar that is 20 wide. `fraction` of the input that was read
+/// in `seconds`; below 0: not known, then the jobs alone.
+std::string progress_text(double fraction, std::size_t jobs, double seconds);
+
+}  // namespace sluice

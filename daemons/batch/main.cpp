@@ -1,0 +1,261 @@
+// sluice_batch: batches of users from the command line. Upstream has web pages for this.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "daemons/batch/batch_commands.h"
+#include "daemons/batch/submission.h"
+#include "daemons/batch_shares/share_config.h"
+#include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
+#include "sluice/base/log.h"
+#include "sluice/base/project.h"
+#include "sluice/base/text.h"
+#include "sluice/daemon/program.h"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kDescription =
+    "create: makes a batch of --user for --app and prints its number.\n\n"
+    "submit BATCH FILE: puts the jobs of FILE (- is standard input), one a line, into the batch; a line is what create_work "
+    "--stdin takes. A thousand are written at once or not at all. Given again after it was killed or a line was mended, it goes "
+    "on where it stopped: no job is submitted twice. The batch is in progress when all are in.\n\n"
+    "list: the batches, those of --user or all; retired ones with --all. show BATCH: one of them, with what it cost.\n\n"
+    "move BATCH --before OTHER: BATCH takes OTHER's place in the order of their user's batches, OTHER and those between wait "
+    "for it. Needs <share_rule>.\n\n"
+    "abort BATCH: unsent jobs are cancelled, running ones are stopped at their hosts' next contact. Also while it is being "
+    "submitted.\n\n"
+    "retire BATCH: of a complete or aborted one; removes results/BATCH of the project, and lets db_purge take its jobs.";
+
+struct Call {
+    std::vector<std::string> words;
+    std::optional<Id> user, before;
+    std::string app, name, description;
+    bool all = false, json = false;
+    JobOptions job;
+};
+
+struct Open {
+    std::filesystem::path project;
+    ProjectConfig config;
+    Database db;
+    std::unique_ptr<BatchOwnerStore> store;
+    std::unique_ptr<BatchUpkeepStore> counts;
+    std::unique_ptr<ShareStore> shares;
+    SystemClock clock;
+    BatchCommands commands;
+
+    explicit Open(const std::filesystem::path& folder)
+        : project(folder),
+          config(load_config_and_warn(project)),
+          db(db_settings(config)),
+          store(make_batch_owner_store(db)),
+          counts(make_batch_upkeep_store(db)),
+          shares(make_share_store(db)),
+          commands(*store, *counts, in_use(), clock) {}
+
+    std::optional<SharesInUse> in_use() {
+        const auto settings = share_settings(config);
+        if (!settings) return std::nullopt;
+        return SharesInUse{*shares, *settings};
+    }
+    /// The feeder of level 1 looks by itself.
+    void tell_feeder() const {
+        if (config.compat_level == 0 && share_settings(config))
+            write_file_atomically(project / "reread_db", "<reread_db/>\n");
+    }
+};
+
+/// The batch that the command is about.
+Id batch_of(const Call& call) {
+    if (call.words.size() < 2)
+        throw ConfigError(call.words[0] + " needs the number of a batch: sluice_batch list shows them");
+    const auto id = parse_int(call.words[1]);
+    if (!id || *id <= 0)
+        throw ConfigError("'" + in_one_line(call.words[1]) +
+                          "' is not the number of a batch: sluice_batch list shows them");
+    return *id;
+}
+
+int create(const Call& call, Open& open) {
+    if (!call.user) throw ConfigError("create needs --user: whose batch is it?");
+    if (call.app.empty()) throw ConfigError("create needs --app: which app do its jobs run?");
+    const auto work = make_work_store(open.db);
+    const auto app = work->app_by_name(call.app);
+    if (!app)
+        throw ConfigError("there is no app named '" + in_one_line(call.app) + "': bin/xadd adds those of project.xml");
+    OwnedBatch batch;
+    batch.row.user_id = *call.user;
+    batch.row.app_id = app->id;
+    batch.row.name = call.name;
+    batch.app_name = app->name;
+    batch.description = call.description;
+    const Id id = open.commands.create(batch);
+    fmt::print("{}", call.json ? show_json(open.commands.show(id)) : std::to_string(id) + "\n");
+    return 0;
+}
+
+/// Bytes of the file, for the bar; 0: not known.
+std::uint64_t size_of(const std::string& file) {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(file, none);
+    return none ? 0 : size;
+}
+
+SubmissionOutcome submit_file(const Call& call, Open& open, const OwnedBatch& batch) {
+    const std::string& file = call.words[2];
+    std::ifstream opened;
+    if (file != "-") {
+        opened.open(file);
+        if (!opened || std::filesystem::is_directory(file))
+            throw FileError(fmt::format(
+                "batch {}: {} can't be read: give the file of its jobs, or - for standard input", batch.row.id, file));
+    }
+    if (batch.app_name.empty())
+        throw ConfigError(fmt::format("batch {}: its app {} is not there any more", batch.row.id, batch.row.app_id));
+    const auto work = make_work_store(open.db);
+    JobMaker maker("sluice_batch", batch.app_name, open.project, open.config, *work);
+    JobOptions defaults = call.job;
+    defaults.batch = batch.row.id;
+    Submission submission(maker, *work, defaults);
+    const bool bar = isatty(STDERR_FILENO) != 0;
+    const std::uint64_t size = size_of(file);
+    const double started = open.clock.now();
+    const auto told = [&](std::uint64_t bytes, std::size_t jobs) {
+        if (!bar) return;
+        const double fraction = size == 0 ? -1 : static_cast<double>(bytes) / static_cast<double>(size);
+        fmt::print(stderr, "\r{}\033[K", progress_text(fraction, jobs, open.clock.now() - started));
+    };
+    const SubmissionOutcome done = submission.run(file == "-" ? std::cin : opened, told);
+    if (bar) fmt::print(stderr, "\n");
+    return done;
+}
+
+int submit(const Call& call, Open& open) {
+    const Id id = batch_of(call);
+    if (call.words.size() != 3)
+        throw ConfigError(fmt::format("batch {}: submit needs the file of its jobs, or - for standard input", id));
+    const OwnedBatch batch = open.commands.find(id);
+    const SubmissionOutcome done = submit_file(call, open, batch);
+    if (done.all() == 0)
+        throw ConfigError(
+            fmt::format("batch {}: {} has no jobs, one a line: the batch stays as it is", id, call.words[2]));
+    const auto [state, without_quota] = open.commands.start(id);
+    open.tell_feeder();
+    if (without_quota)
+        fmt::print(
+            stderr,
+            "sluice_batch: warning: batch {}: its user {} has no quota (user_submit.quota): its jobs come after all "
+            "others\n",
+            id, batch.row.user_id);
+    if (state == BatchState::kAborted && batch.row.state != BatchState::kAborted)
+        throw ConfigError(fmt::format("batch {}: it was aborted meanwhile", id));
+    if (call.json)
+        fmt::print("{{\"id\": {}, \"submitted\": {}, \"present\": {}}}\n", id, done.inserted, done.present);
+    else
+        fmt::print("batch {}: {} jobs submitted{}; it is {}\n", id, done.inserted,
+                   done.present > 0 ? fmt::format(", {} were there already", done.present) : "", state_name(state));
+    return 0;
+}
+
+int list(const Call& call, Open& open) {
+    const auto batches = open.commands.list({call.user.value_or(0), call.all});
+    fmt::print("{}", call.json ? list_json(batches) : list_text(batches));
+    return 0;
+}
+
+int show(const Call& call, Open& open) {
+    const BatchView batch = open.commands.show(batch_of(call));
+    fmt::print("{}", call.json ? show_json(batch) : show_text(batch));
+    return 0;
+}
+
+int move(const Call& call, Open& open) {
+    const Id id = batch_of(call);
+    if (!call.before) throw ConfigError(fmt::format("batch {}: move needs --before: which of its user's batches?", id));
+    open.commands.move(id, *call.before);
+    open.tell_feeder();
+    if (call.json) return show(call, open);
+    fmt::print("batch {}: before batch {}\n", id, *call.before);
+    return 0;
+}
+
+int after_change(const Call& call, Open& open, const char* what) {
+    if (call.json) return show(call, open);
+    fmt::print("batch {}: {}\n", batch_of(call), what);
+    return 0;
+}
+
+int run(const Call& call) {
+    struct Verb {
+        const char* name;
+        std::size_t words;  ///< that it takes at most, itself included
+        std::function<int(Open&)> run;
+    };
+    const Verb verbs[] = {
+        {"create", 1, [&](Open& open) { return create(call, open); }},
+        {"submit", 3, [&](Open& open) { return submit(call, open); }},
+        {"list", 1, [&](Open& open) { return list(call, open); }},
+        {"show", 2, [&](Open& open) { return show(call, open); }},
+        {"move", 2, [&](Open& open) { return move(call, open); }},
+        {"abort", 2,
+         [&](Open& open) {
+             open.commands.abort(batch_of(call));
+             return after_change(call, open, "aborted");
+         }},
+        {"retire", 2,
+         [&](Open& open) {
+             open.commands.retire(batch_of(call), open.project);
+             return after_change(call, open, "retired");
+         }},
+    };
+    const std::string known = "create, submit, list, show, move, abort, retire";
+    if (call.words.empty()) throw ConfigError("say what to do: " + known);
+    for (const Verb& verb : verbs) {
+        if (call.words[0] != verb.name) continue;
+        if (call.words.size() > verb.words)
+            throw ConfigError(
+                fmt::format("{}: '{}' is one word too many", verb.name, in_one_line(call.words[verb.words])));
+        Open open(find_project_dir());
+        return verb.run(open);
+    }
+    throw ConfigError("there is no command '" + in_one_line(call.words[0]) + "': use " + known);
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    using namespace sluice;
+    Call call;
+    CommandLine line("sluice_batch", "make, watch and end batches of jobs", kDescription);
+    line.positional("COMMAND", call.words,
+                    "create | submit BATCH FILE | list | show BATCH | move BATCH | abort BATCH | retire BATCH");
+    line.id_option("--user", call.user, "create: the owner; list: only this user's");
+    line.id_option("--before", call.before, "move: another batch of the same user");
+    line.option("--app", call.app, "create: short name of the app of all its jobs", "NAME");
+    line.option("--name", call.name, "create: what people call it; default: of app and time", "TEXT");
+    line.option("--description", call.description, "create: any text", "TEXT");
+    line.flag("--all", call.all, "list: retired ones, too");
+    line.flag("--json", call.json, "print JSON");
+    define_job_options(line, call.job);
+    line.debug_level_option();
+    line.section("LINES OF A FILE", "A line may hold these: " + job_line_options() +
+                                        ". What all jobs have in common stands on the command line.");
+    line.section("EXAMPLES",
+                 "sluice_batch create --user 3 --app mandelbrot --name 'tiles of May'\n"
+                 "sluice_batch submit 12 jobs.txt --rsc_fpops_est 4e12\n"
+                 "sluice_batch show 12");
+    return tool_main({"sluice_batch"}, [&] {
+        log_open({});
+        const auto rest = take_remote_files(argc, argv, call.job.files);
+        if (const auto status = line.parse(static_cast<int>(rest.size()), rest.data())) return *status;
+        return run(call);
+    });
+}

@@ -1,0 +1,49 @@
+#pragma once
+// Jobs of a file go into a batch, a thousand in one transaction. May be run again after it was killed: the jobs have
+// names made of the batch, their line's number and the line's content, and those that are there are left alone.
+#include <functional>
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "daemons/work/job_maker.h"
+#include "sluice/db/work_store.h"
+
+namespace sluice {
+
+struct SubmissionOutcome {
+    std::size_t inserted = 0, present = 0;  ///< jobs; present: of an earlier run
+    std::size_t all() const { return inserted + present; }
+};
+
+/// "batch_12_340_1a2b3c4d".
+std::string job_name(Id batch, std::int64_t line, const std::string& text);
+
+class Submission {
+  public:
+    static constexpr std::size_t kChunk = 1000;             ///< jobs of a transaction
+    static constexpr std::size_t kLongestLine = 64 * 1024;  ///< bytes
+
+    /// `defaults`: what all jobs have in common; its batch is the one to submit into.
+    Submission(JobMaker& maker, WorkStore& store, const JobOptions& defaults)
+        : maker_(maker), store_(store), defaults_(defaults) {}
+
+    /// `told` is called after each chunk with the bytes read and the jobs there are. Throws ConfigError, which names
+    /// the batch and, where one is wrong, the line; whole chunks before it are in the batch then.
+    SubmissionOutcome run(std::istream& in, const std::function<void(std::uint64_t, std::size_t)>& told);
+
+  private:
+    void add(const std::string& text, std::int64_t line);
+    void flush();
+    std::string so_far() const;
+
+    JobMaker& maker_;
+    WorkStore& store_;
+    JobOptions defaults_;
+    std::vector<Workunit> workunits_;
+    std::vector<std::optional<Assignment>> assignments_;
+    SubmissionOutcome outcome_;
+    std::size_t of_earlier_runs_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,276 @@
+// Users' shares with real programs on MariaDB: what is stored where, and that a kill at any statement neither loses a
+// charge nor doubles it. Expected values: seed 000, worked out by hand. The project does 1e12 operations a second;
+// Ada's quota is 1, Bob's 3.
+#include "batch_fixture.h"
+#include "killed_program.h"
+#include "sluice/db/catalogue_store.h"
+#include "tests/support/paths.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kFuture = 3e9;  ///< LST of both users: tags do not depend on when the test runs
+
+class Shares : public BatchFixture {
+  protected:
+    Shares() {
+        config("<share_rule>seed</share_rule>");
+        project.write("templates/app1_in", "<workunit></workunit>");
+        project.write("templates/app1_out", "<result></result>");
+        for (const Id id : {Id{1}, Id{2}}) {
+            User& u = world.users[id];
+            u.id = id;
+            u.name = id == 1 ? "Ada" : "Bob";
+            u.authenticator = "key" + std::to_string(id);
+            u.email_addr = u.authenticator + "@example.org";
+        }
+        AppVersion& v = world.versions[1];
+        v.id = v.appid = 1;
+        v.expavg_credit = 200e3;  // 200 a day are one GFLOPS
+        v.expavg_time = static_cast<double>(now);
+        host(5).p_fpops = 1e9;
+        store();
+        db.execute(Sql("INSERT INTO user_submit (user_id, quota, logical_start_time, submit_all, manage_all, "
+                       "max_jobs_in_progress) VALUES (1,1,")
+                   << kFuture << ",1,0,0), (2,3," << kFuture << ",1,0,0)");
+        project.write("jobs", "--rsc_fpops_est 1e15\n--rsc_fpops_est 2e15\n");
+    }
+    /// Jobs of 1,000 and 2,000 s of the whole project.
+    Id submitted(Id user = 1) {
+        const std::string id = run_ok({"sluice_batch", "create", "--user", std::to_string(user), "--app", "app1"});
+        run_ok({"sluice_batch", "submit", std::to_string(std::stoll(id)), (project / "jobs").string(),
+                "--rsc_fpops_bound", "1e18"});
+        return std::stoll(id);
+    }
+    double tag(SqlLiteral column, Id batch) {
+        Sql sql("SELECT ");
+        return std::stod(rows(sql << column << " FROM batch WHERE id=" << batch, 1).at(0).at(0));
+    }
+    double start(Id batch) { return tag("logical_start_time-3e9", batch); }
+    double end(Id batch) { return tag("logical_end_time-3e9", batch); }
+    double lst(Id user) {
+        return std::stod(
+            rows(Sql("SELECT logical_start_time-3e9 FROM user_submit WHERE user_id=") << user, 1).at(0).at(0));
+    }
+    /// A workunit's instance has come back after `seconds` on the host of 1e9 operations a second.
+    void done(Id wu, double seconds, int outcome = 1) {
+        Result r;
+        r.id = 100 + number(Sql("SELECT COUNT(*) FROM result"));
+        r.workunitid = wu;
+        r.batch = number(Sql("SELECT batch FROM workunit WHERE id=") << wu);
+        r.appid = 1;
+        r.name = "r" + std::to_string(r.id);
+        r.hostid = 5;
+        r.server_state = ServerState::kOver;
+        r.outcome = static_cast<Outcome>(outcome);
+        r.elapsed_time = seconds;
+        FakeDb one;
+        one.results[r.id] = r;
+        store_rows(db, one);
+        if (outcome == 1) db.execute(Sql("UPDATE workunit SET canonical_resultid=") << r.id << " WHERE id=" << wu);
+    }
+    std::string fails(const std::vector<std::string>& words) {
+        const RunResult r = run_program(words);
+        EXPECT_EQ(r.status, 1) << r.out;
+        return r.err;
+    }
+};
+
+TEST_F(Shares, SubmissionStoresTheTagsOfTheSeed) {
+    const Id one = submitted(), two = submitted(), bobs = submitted(2);
+    EXPECT_EQ(start(one), 0);
+    EXPECT_EQ(end(one), 3000) << "LET = LST + R";
+    EXPECT_EQ(start(two), 3000 / 0.25) << "LST was incremented by R / share";
+    EXPECT_EQ(lst(1), 2 * 3000 / 0.25);
+    EXPECT_EQ(start(bobs), 0);
+    EXPECT_EQ(lst(2), 3000 / 0.75);
+    EXPECT_THAT(run_ok({"sluice_batch", "show", std::to_string(one)}), HasSubstr("logical end"));
+    // Given again, nothing is charged again.
+    run_ok({"sluice_batch", "submit", "1", (project / "jobs").string(), "--rsc_fpops_bound", "1e18"});
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_EQ(lst(1), 2 * 3000 / 0.25);
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM workunit WHERE priority<>0")), 0) << "never in a priority";
+}
+
+TEST_F(Shares, MovingInheritsTheTagAndWrongMovesAreRefused) {
+    const Id one = submitted(), two = submitted(), bobs = submitted(2);
+    run_ok({"sluice_batch", "move", std::to_string(two), "--before", std::to_string(one)});
+    EXPECT_EQ(start(two), 0);
+    EXPECT_EQ(end(two), 3000);
+    EXPECT_EQ(start(one), 12000);
+    EXPECT_EQ(end(one), 15000);
+    EXPECT_EQ(lst(1), 24000);
+    EXPECT_THAT(fails({"sluice_batch", "move", "1", "--before", "1"}),
+                HasSubstr("batch 1: it can't be moved before itself"));
+    EXPECT_THAT(fails({"sluice_batch", "move", "1", "--before", std::to_string(bobs)}),
+                HasSubstr("batch 1: batch 3 is another user's (2)"));
+    EXPECT_THAT(fails({"sluice_batch", "move", "1", "--before", "99"}), HasSubstr("batch 99: there is no such batch"));
+    EXPECT_THAT(fails({"sluice_batch", "move", "1"}), HasSubstr("batch 1: move needs --before"));
+    run_ok({"sluice_batch", "abort", "2"});
+    EXPECT_THAT(fails({"sluice_batch", "move", "1", "--before", "2"}), HasSubstr("batch 2: it is aborted"));
+    config("");
+    EXPECT_THAT(fails({"sluice_batch", "move", "1", "--before", "2"}), HasSubstr("<share_rule> is off"));
+}
+
+TEST_F(Shares, MeasuredWorkIsChargedWhileItComesInAndAtTheEnd) {
+    config("<share_rule>settled</share_rule>");
+    const Id one = submitted(), two = submitted();
+    const double first = start(one);
+    done(1, 2e6);     // twice the estimate of 1e15
+    done(1, 5e5, 3);  // an error of half a job: its owner pays
+    run_ok({"batch_shares", "--one_pass"});
+    // Measured 2e15 against 1e15, five jobs' weight for 1: the other job counts 7/6.
+    const double expected = 2000 + 500 + 2000 * 7 / 6.0;
+    EXPECT_NEAR(end(one) - first, expected, 1e-3);
+    EXPECT_NEAR(start(two) - first, expected / 0.25, 1e-3);
+    done(2, 2e6);
+    run_ok({"batch_upkeep", "--one_pass"});
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_NEAR(end(one) - first, 2000 + 500 + 2000, 1e-3) << "of what is over only measured work counts";
+    EXPECT_NEAR(lst(1) - first, (4500 + 3000) / 0.25, 1e-3);
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_NEAR(lst(1) - first, (4500 + 3000) / 0.25, 1e-3);
+    run_ok({"sluice_batch", "abort", std::to_string(two)});
+    EXPECT_NEAR(lst(1) - first, 4500 / 0.25, 1e-2) << "nothing of the aborted one was done";
+}
+
+TEST_F(Shares, BatchesOfOthersToolsAreServedLikeOurs) {
+    // As upstream's pages make them: charged by adjust_user_priority, LET = LST afterwards. And one of create_work
+    // --batch.
+    run_ok({"adjust_user_priority", "--user", "1", "--flops", "3e15", "--app", "app1"});
+    EXPECT_EQ(lst(1), 12000);
+    db.execute(Sql(
+        "INSERT INTO batch (id, user_id, create_time, logical_start_time, logical_end_time, est_completion_time, njobs, "
+        "fraction_done, nerror_jobs, state, completion_time, credit_estimate, credit_canonical, credit_total, name, "
+        "app_id, project_state, description, expire_time) VALUES (1,1,1,0,3e9+12000,0,1,0,0,1,0,0,0,0,'web',1,0,'',0), "
+        "(2,2,1,0,0,0,1,0,0,1,0,0,0,0,'tool',1,0,'',0), (3,9,1,0,0,0,1,0,0,1,0,0,0,0,'no quota',1,0,'',0)"));
+    for (const char* batch : {"1", "2", "3"})
+        run_ok({"create_work", "--appname", "app1", "--batch", batch, "--rsc_fpops_est", "3e15", "--rsc_fpops_bound",
+                "1e18"});
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_EQ(start(1), 0);
+    EXPECT_EQ(end(1), 3000);
+    EXPECT_EQ(lst(1), 12000) << "not charged twice";
+    EXPECT_EQ(end(2), 3000);
+    EXPECT_EQ(lst(2), 3000 / 0.75);
+    EXPECT_TRUE(std::filesystem::exists(project / "reread_db")) << "level 0: the feeder is told";
+    // What the feeder hands to schedulers: who has no quota comes after all others.
+    const ProjectTables tables = make_catalogue_store(db)->load_tables();
+    ASSERT_EQ(tables.batch_shares.size(), 3u);
+    EXPECT_EQ(tables.batch_shares.at(1).end, kFuture + 3000);
+    EXPECT_EQ(tables.batch_shares.at(2).user_id, 2);
+    EXPECT_TRUE(std::isinf(tables.batch_shares.at(3).end));
+}
+
+TEST_F(Shares, AdjustUserPriorityAsUpstream) {
+    // Facts: R = flops * min_avg_pfc / project FLOPS; share = quota / all quotas; LST at least the present.
+    const std::vector<std::string> command{"adjust_user_priority", "--user", "1", "--flops", "3e15", "--app", "app1"};
+    std::vector<std::string> dry = command;
+    dry.insert(dry.begin() + 1, "--no_update");
+    EXPECT_EQ(run_ok(dry), "3000012000.000000\n");
+    EXPECT_EQ(lst(1), 0);
+    EXPECT_EQ(run_ok(command), "3000012000.000000\n");
+    EXPECT_EQ(lst(1), 12000);
+    db.execute(Sql("UPDATE app SET min_avg_pfc=2"));
+    EXPECT_EQ(run_ok(command), "3000036000.000000\n");
+    db.execute(Sql("UPDATE user_submit SET logical_start_time=5"));
+    EXPECT_GE(std::stod(run_ok(dry)), static_cast<double>(now) + 24000);
+    db.execute(Sql("UPDATE app_version SET expavg_time=1000"));  // no credit in the last 30 days
+    EXPECT_LE(std::stod(run_ok(dry)), static_cast<double>(now) + 600) << "no speed: nothing is charged";
+    EXPECT_THAT(fails({"adjust_user_priority", "--user", "9", "--flops", "1", "--app", "app1"}),
+                HasSubstr("no such user 9"));
+    EXPECT_THAT(fails({"adjust_user_priority", "--user", "1", "--flops", "1", "--app", "x'y"}),
+                HasSubstr("no such app 'x'y'"));
+    EXPECT_THAT(fails({"adjust_user_priority", "--user", "1", "--app", "app1"}), HasSubstr("missing --flops"));
+    EXPECT_THAT(fails({"adjust_user_priority", "--flops", "1", "--app", "app1"}), HasSubstr("missing --user"));
+    EXPECT_THAT(fails({"adjust_user_priority", "--flops", "1", "--user", "1"}), HasSubstr("missing --app"));
+    EXPECT_THAT(fails({"adjust_user_priority", "--flops", "inf", "--user", "1", "--app", "app1"}),
+                HasSubstr("--flops"));
+    db.execute(Sql("DELETE FROM user_submit WHERE user_id=1"));
+    EXPECT_THAT(fails(command), HasSubstr("user 1 may not submit"));
+}
+
+TEST_F(Shares, AQuotaThatGoesAndComesBack) {
+    config("<share_rule>settled</share_rule>");
+    submitted();
+    db.execute(Sql("UPDATE user_submit SET quota=0 WHERE user_id=1"));
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_share_batch WHERE finished=0")), 0);
+    db.execute(Sql("UPDATE user_submit SET quota=1 WHERE user_id=1"));
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_NEAR(end(1) - start(1), 3000, 1e-6);
+    db.execute(Sql("DELETE FROM user_submit WHERE user_id=1"));
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_share_batch WHERE finished=0")), 0);
+}
+
+TEST_F(Shares, OffThereAreNone) {
+    config("");
+    submitted();
+    EXPECT_EQ(tag("logical_end_time", 1), 0);
+    EXPECT_THAT(fails({"batch_shares", "--one_pass"}), HasSubstr("<share_rule> is off"));
+    EXPECT_TRUE(make_catalogue_store(db)->load_tables().batch_shares.empty());
+}
+
+TEST_F(Shares, AKillAtAnyStatementNeitherLosesNorDoublesACharge) {
+    const Id one = submitted(), two = submitted();
+    ASSERT_EQ(two, 2);
+    done(1, 2e6);
+    // What all that follows begins with.
+    const char* const tables[] = {"user_submit",       "batch", "workunit", "sluice_share_clock", "sluice_share_user",
+                                  "sluice_share_batch"};
+    for (const char* table : tables) {
+        Sql drop("DROP TABLE IF EXISTS ");
+        db.execute(drop.identifier(std::string("kept_") + table));
+        Sql keep("CREATE TABLE ");
+        keep.identifier(std::string("kept_") + table) << " AS SELECT * FROM ";
+        db.execute(keep.identifier(table));
+    }
+    const auto prepare = [&] {
+        for (const char* table : tables) {
+            Sql empty("DELETE FROM ");
+            db.execute(empty.identifier(table));
+            Sql fill("INSERT INTO ");
+            fill.identifier(table) << " SELECT * FROM ";
+            db.execute(fill.identifier(std::string("kept_") + table));
+        }
+    };
+    const auto content = [&] {
+        std::string all;
+        for (const SqlLiteral query :
+             {SqlLiteral("SELECT CONCAT_WS('|',user_id,quota,logical_start_time) FROM user_submit ORDER BY 1"),
+              SqlLiteral("SELECT CONCAT_WS('|',id,state,logical_start_time,logical_end_time) FROM batch ORDER BY 1"),
+              SqlLiteral("SELECT CONCAT_WS('|',id,error_mask) FROM workunit ORDER BY 1"),
+              SqlLiteral("SELECT CONCAT_WS('|',batch_id,seconds,start_tag,end_tag,share,finished) FROM "
+                         "sluice_share_batch ORDER BY 1")})
+            for (const auto& row : rows(Sql(query), 1)) all += row[0] + "\n";
+        return all;
+    };
+    const std::vector<std::vector<std::string>> commands{{"sluice_batch", "move", "2", "--before", std::to_string(one)},
+                                                         {"sluice_batch", "abort", "1"},
+                                                         {"batch_shares", "--one_pass"}};
+    for (const char* rule : {"seed", "settled"}) {
+        config(std::string("<share_rule>") + rule + "</share_rule>");
+        for (const auto& command : commands) {
+            std::string expected;
+            auto words = command;
+            words[0] = binary_dir() + "/bin/" + words[0];
+            const int killed = killed_at_each_statement(
+                words, project / "bin", prepare, [&] { run_ok(command); },
+                [&](const std::string& when) {
+                    if (expected.empty()) expected = content();
+                    EXPECT_EQ(content(), expected) << rule << " " << command[1] << " " << when;
+                });
+            EXPECT_GT(killed, 8);
+        }
+    }
+    for (const char* table : tables) {
+        Sql drop("DROP TABLE ");
+        db.execute(drop.identifier(std::string("kept_") + table));
+    }
+}
+
+}  // namespace
+}  // namespace sluice::test
