@@ -200,6 +200,7 @@ const std::map<std::string, Witness, std::less<>>& witnesses() {
         {"share_rule",
          {"off", "settled",
           [](RpcWorld& w) { return std::to_string(static_cast<int>(w.config.share_rule)); }}},  // the feeder's tables
+        {"share_clamp", {"3600", "7200", [](RpcWorld& w) { return std::to_string(w.config.share_clamp); }}},
         {"cache_md5_info", {"0", "1", [](RpcWorld& w) { return std::to_string(w.config.cache_md5_info); }}},
         {"daily_result_quota", {"3", "50", first_quota}},
         {"max_ncpus", {"1", "3", how_many, "<max_wus_to_send>1</max_wus_to_send>"}},
