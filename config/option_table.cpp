@@ -227,6 +227,8 @@ constexpr OptionRow kMatchmaking[] = {
      "How quotas of users order their batches: off, seed (as submitted) or settled (as measured)."},
     {OPTION(share_clamp), "86400", "86400", kSeconds, "sluice_batch, batch_shares",
      "settled: seconds of the whole project's work that a user who was away may get ahead of the others."},
+    {OPTION(share_floor), "0.05", "0.05", {0, 1}, "cgi",
+     "settled: part of the requests that go to a user drawn by quota, whoever's turn it is: nobody waits for long."},
     {OPTION(max_request_bytes), "67108864", "67108864", {4096, 1e12}, "cgi",
      "A longer request is read to its end and refused."},
     {OPTION(max_trickle_bytes_per_day), "16777216", "16777216", kBytes, "cgi",

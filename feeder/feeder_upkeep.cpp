@@ -33,6 +33,8 @@ void Feeder::publish_tables(double now) {
         for (App& app : tables_.apps) app.non_cpu_intensive = true;
     census_.read(tables_);
     if (config_.share_rule == ShareOrder::kOff) tables_.batch_shares.clear();  // what is stored of them is of the past
+    if (config_.share_rule == ShareOrder::kSeed)
+        for (auto& [id, share] : tables_.batch_shares) share.quota = 0;  // the seed has no draw
     tables_.built_at = static_cast<std::int64_t>(now);
     array_.publish_tables(tables_);
 }

@@ -141,11 +141,13 @@ std::unordered_map<Id, BatchShare> MysqlCatalogueStore::batch_shares() {
     try {
         Rows any = db_.query(Sql("SELECT 1 FROM sluice_share_batch WHERE finished=0 LIMIT 1"));
         if (!any.next()) return shares;
-        Rows rows = db_.query(
-            Sql("SELECT b.id, b.user_id, s.batch_id IS NOT NULL, COALESCE(s.end_tag,0) FROM batch b LEFT JOIN "
-                "sluice_share_batch s ON s.batch_id=b.id AND s.finished=0 WHERE b.state=1"));
+        Rows rows = db_.query(Sql(
+            "SELECT b.id, b.user_id, s.batch_id IS NOT NULL, COALESCE(s.end_tag,0), "
+            "COALESCE(u.quota,0) FROM batch b LEFT JOIN sluice_share_batch s ON s.batch_id=b.id AND s.finished=0 LEFT "
+            "JOIN user_submit u ON u.user_id=b.user_id WHERE b.state=1"));
         while (rows.next())
-            shares[rows.i64(0)] = {rows.i64(1), rows.flag(2) ? rows.f64(3) : std::numeric_limits<double>::infinity()};
+            shares[rows.i64(0)] = {rows.i64(1), rows.flag(2) ? rows.f64(3) : std::numeric_limits<double>::infinity(),
+                                   rows.f64(4)};
     } catch (const DbError& e) {
         if (e.code() != kNoSuchTable) throw;
     }

@@ -53,6 +53,9 @@ ActivePolicies::ActivePolicies(const MatchContext& context, bool ask_all) {
             let_rank_weight_ = weight;
         }
     }
+    if (lag_weight_ != 0 && !context.tables.batch_shares.empty() && params.share_floor > 0 &&
+        context.rng.uniform() < params.share_floor)
+        share_draw_ = context.rng.uniform();
 }
 
 Verdict ActivePolicies::set(const MatchContext& x, const Candidate& c, const Picked& picked) {

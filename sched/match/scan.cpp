@@ -13,22 +13,22 @@ namespace sluice::match {
 
 RankedPoints::RankedPoints(const MatchContext& context, const ActivePolicies& policies, Candidates& found) {
     if (policies.ranks()) add_ranks(policies, found);
-    if (policies.lag_weight() != 0) add_lags(context, policies.lag_weight(), found.seen);
+    if (policies.lag_weight() != 0) add_lags(context, policies, found.seen);
 }
 
-void RankedPoints::add_lags(const MatchContext& context, double weight, const std::vector<Seen>& seen) {
-    std::vector<double> ends;
-    double least = std::numeric_limits<double>::infinity();
-    ends.reserve(seen.size());
+void RankedPoints::add_lags(const MatchContext& context, const ActivePolicies& policies,
+                            const std::vector<Seen>& seen) {
+    std::vector<const BatchShare*> shares;
+    shares.reserve(seen.size());
     for (std::size_t i = 0; i < seen.size(); ++i) {
         const bool again = i > 0 && seen[i].batch == seen[i - 1].batch;  // jobs of a batch lie together
-        ends.push_back(again ? ends.back() : logical_end(context.tables, seen[i].batch));
-        if (ends.back() < least) least = ends.back();
+        shares.push_back(again ? shares.back() : share_of(context.tables, seen[i].batch));
     }
+    const LagOrder order(shares, policies.share_draw());
     points_.resize(seen.size());
     lags_.reserve(seen.size());
     for (std::size_t i = 0; i < seen.size(); ++i) {
-        lags_.push_back(weight * value_of_lag(ends[i], least));
+        lags_.push_back(policies.lag_weight() * order.value(shares[i]));
         points_[i] += lags_.back();
     }
 }

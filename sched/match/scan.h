@@ -53,7 +53,7 @@ class RankedPoints {
 
   private:
     void add_ranks(const ActivePolicies& policies, Candidates& found);
-    void add_lags(const MatchContext& context, double weight, const std::vector<Seen>& seen);
+    void add_lags(const MatchContext& context, const ActivePolicies& policies, const std::vector<Seen>& seen);
     std::vector<double> points_, lags_;
 };
 

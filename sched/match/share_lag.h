@@ -1,9 +1,8 @@
 #pragma once
 // The order of batches by their users' shares (seed 000): how far a batch's logical end time lies behind the least of
 // those that could go to this host, in units of tau.
-#include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <vector>
 
 #include "sluice/model/project_tables.h"
 
@@ -14,17 +13,23 @@ inline constexpr double kShareTau = 6 * 3600.0;  ///< project-seconds
 /// Value of a lag of tau. Beyond it the value is -1: by the default weight more than all other terms together.
 inline constexpr double kValueAtTau = -0.1;
 
-/// LET of a job's batch; NaN: it has none (no batch, or one that is not in progress).
-inline double logical_end(const ProjectTables& tables, std::int32_t batch) {
+/// Null: the job's batch has no place in the order (no batch, or one that is not in progress).
+inline const BatchShare* share_of(const ProjectTables& tables, std::int32_t batch) {
     const auto found = tables.batch_shares.find(batch);
-    return found == tables.batch_shares.end() ? std::numeric_limits<double>::quiet_NaN() : found->second.end;
+    return found == tables.batch_shares.end() ? nullptr : &found->second;
 }
 
-/// In [-1,0]. A job without a logical end time is behind nobody.
-inline double value_of_lag(double end, double least) {
-    if (!(end > least)) return 0;
-    const double lag = (end - least) / kShareTau;
-    return lag <= 1 ? kValueAtTau * lag : -1;
-}
+class LagOrder {
+  public:
+    /// Of the candidates, each with the share of its batch. `draw` in [0,1): the user at that part of the sum of their
+    /// users' quotas goes first; below 0: nobody is drawn.
+    LagOrder(const std::vector<const BatchShare*>& candidates, double draw);
+    /// In [-1,1]; above 0 of the drawn user's jobs only. A job whose batch has no place is behind nobody.
+    double value(const BatchShare* share) const;
+
+  private:
+    Id drawn_ = 0;  ///< 0: nobody
+    double least_, least_of_drawn_;
+};
 
 }  // namespace sluice::match

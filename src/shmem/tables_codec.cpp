@@ -102,7 +102,7 @@ std::string encode_tables(const ProjectTables& t) {
     io(t.size_quantiles.size());
     for (const auto& [appid, quantiles] : t.size_quantiles) io(appid), io(quantiles);
     io(t.batch_shares.size());
-    for (const auto& [batch, share] : t.batch_shares) io(batch), io(share.user_id), io(share.end);
+    for (const auto& [batch, share] : t.batch_shares) io(batch), io(share.user_id), io(share.end), io(share.quota);
     io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
         io(t.built_at);
     return std::move(io.bytes);
@@ -121,7 +121,7 @@ ProjectTables decode_tables(std::string_view bytes) {
         Id batch = 0;
         io(batch);
         BatchShare& share = t.batch_shares[batch];
-        io(share.user_id), io(share.end);
+        io(share.user_id), io(share.end), io(share.quota);
     }
     io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
         io(t.built_at);

@@ -19,6 +19,7 @@ struct HostPerfInfo {
 struct BatchShare {
     Id user_id = 0;
     double end = 0;  ///< LET, project-seconds; infinite: its user has no quota, it comes after all others
+    double quota = 0;  ///< of its user, by which draws are made; 0: it takes no part in them
 };
 
 struct ProjectTables {

@@ -3,7 +3,10 @@
 
 namespace sluice::match {
 namespace {
-double value_of_share(const MatchContext& x, const Candidate& c) { return logical_end(x.tables, c.job.batch); }
+double value_of_share(const MatchContext& x, const Candidate& c) {
+    const BatchShare* const share = share_of(x.tables, c.job.batch);
+    return share ? share->end : 0;
+}
 bool applies_share(const MatchContext& x) { return !x.tables.batch_shares.empty(); }
 }  // namespace
 const ScoreRow kShareRow{.name = "share",
@@ -15,6 +18,7 @@ const ScoreRow kShareRow{.name = "share",
                          .doc =
                              "How far the batch's logical end time is behind the least of the candidates': -0.1 for 6 "
                              "hours of the whole project, -1 beyond (seed 000). 0 without share_rule, and for jobs "
-                             "without a batch.",
+                             "without a batch. In share_floor of the requests a user is drawn by quota: 1 more for the "
+                             "jobs of his batches, behind the least of his own.",
                          .applies = applies_share};
 }  // namespace sluice::match

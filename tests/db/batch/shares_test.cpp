@@ -161,7 +161,9 @@ TEST_F(Shares, BatchesOfOthersToolsAreServedLikeOurs) {
     ASSERT_EQ(tables.batch_shares.size(), 3u);
     EXPECT_EQ(tables.batch_shares.at(1).end, kFuture + 3000);
     EXPECT_EQ(tables.batch_shares.at(2).user_id, 2);
+    EXPECT_EQ(tables.batch_shares.at(2).quota, 3);
     EXPECT_TRUE(std::isinf(tables.batch_shares.at(3).end));
+    EXPECT_EQ(tables.batch_shares.at(3).quota, 0);
 }
 
 TEST_F(Shares, AdjustUserPriorityAsUpstream) {

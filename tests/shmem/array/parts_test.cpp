@@ -78,7 +78,7 @@ ProjectTables full_tables() {
     t.versions = {v};
     t.broadcasts = {{1, 2, AssignTarget::kTeam, true, 3, 4}};
     t.size_quantiles[4] = {1e9, 2e9};
-    t.batch_shares[12] = {5, 1.8e9};
+    t.batch_shares[12] = {5, 1.8e9, 2.5};
     t.perf = {1, 2, 3, 4};
     t.has_turnaround_verdicts = true;
     t.built_at = 1700000000;
@@ -135,6 +135,7 @@ TEST(TablesCodec, EveryFieldComesBack) {
     ASSERT_EQ(t.batch_shares.size(), 1u);
     EXPECT_EQ(t.batch_shares.at(12).user_id, 5);
     EXPECT_EQ(t.batch_shares.at(12).end, 1.8e9);
+    EXPECT_EQ(t.batch_shares.at(12).quota, 2.5);
     EXPECT_TRUE(t.has_turnaround_verdicts);
     EXPECT_EQ(t.perf.mean, 1);
     EXPECT_EQ(t.perf.stddev, 2);

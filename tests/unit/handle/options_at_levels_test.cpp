@@ -82,6 +82,18 @@ std::string sizes(RpcWorld& w) {
     return sent;
 }
 
+/// Batch 1 has the least logical end time, the user of batch 2 nearly all of the quotas.
+std::string whose_turn(RpcWorld& w) {
+    const Id host = w.add_host();
+    w.tables.batch_shares = {{1, {1, 1.8e9, 1}}, {2, {2, 1.9e9, 1e9}}};
+    for (int i = 0; i < 2; ++i) {
+        w.add_job();
+        w.pool.slots.back().job.batch = i + 1;
+    }
+    const std::string name = w.send(asking(host, 1)).result_names().at(0);
+    return w.pool.slots[0].doc.result_name == name ? "the least" : "the drawn one";
+}
+
 std::string lost(RpcWorld& w) {
     const Id host = w.add_host();
     w.add_in_progress(host);
@@ -201,6 +213,7 @@ const std::map<std::string, Witness, std::less<>>& witnesses() {
          {"off", "settled",
           [](RpcWorld& w) { return std::to_string(static_cast<int>(w.config.share_rule)); }}},  // the feeder's tables
         {"share_clamp", {"3600", "7200", [](RpcWorld& w) { return std::to_string(w.config.share_clamp); }}},
+        {"share_floor", {"0", "1", whose_turn}},
         {"cache_md5_info", {"0", "1", [](RpcWorld& w) { return std::to_string(w.config.cache_md5_info); }}},
         {"daily_result_quota", {"3", "50", first_quota}},
         {"max_ncpus", {"1", "3", how_many, "<max_wus_to_send>1</max_wus_to_send>"}},
