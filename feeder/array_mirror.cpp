@@ -42,7 +42,10 @@ ArrayShares ArrayMirror::shares(std::span<const std::uint32_t> slots) const {
     ArrayShares s;
     s.slots = slots.size();
     for (const std::uint32_t slot : slots) {
-        if (jobs_[slot].held) ++(jobs_[slot].candidate.row.priority > 0 ? s.high : s.low);
+        if (!jobs_[slot].held) continue;
+        const UnsentRow& row = jobs_[slot].candidate.row;
+        ++(row.priority > 0 ? s.high : s.low);
+        ++s.by_batch[row.batch];
     }
     return s;
 }

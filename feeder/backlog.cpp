@@ -22,6 +22,7 @@ void set_place(Candidate& c, FeederOrder order, double draw) {
         case FeederOrder::kDefault:
         case FeederOrder::kByBatch:
         case FeederOrder::kBatchAccel:
+        case FeederOrder::kShares:
             c.major = -priority;
             c.minor = c.row.workunit_id;
             break;

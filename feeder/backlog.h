@@ -19,7 +19,7 @@ namespace sluice {
 struct StreamKey {
     Id app = 0;
     Id user = 0;       ///< --user
-    Id part = 0;       ///< --by_batch: batch; --batch_accel: 1 = priority > 0
+    Id part = 0;       ///< --by_batch and <share_rule>: batch; --batch_accel: 1 = priority > 0
     int hr_class = 0;  ///< <hr_allocate_slots>
     friend auto operator<=>(const StreamKey&, const StreamKey&) = default;
 };

@@ -37,14 +37,20 @@ std::vector<Submitter> submitters_of(const std::vector<Id>& users, FeederStore& 
     return in_order;
 }
 
+FeederOptions with_shares(const ProjectConfig& config, FeederOptions options) {
+    const bool by_default = options.order == FeederOrder::kDefault && options.users.empty();
+    if (config.share_rule != ShareOrder::kOff && by_default) options.order = FeederOrder::kShares;
+    return options;
+}
+
 }  // namespace
 
 Chain::Chain(const ProjectConfig& c, const FeederOptions& o, FeederStore& store, Env env, std::function<bool(Id)> held)
     : config(c),
-      options(o),
-      enumerator(settings_of(c, o), store, env.rng, std::move(held)),
-      picker(o, submitters_of(o.users, store), env.rng),
-      filler(c, o, store, enumerator, picker) {
+      options(with_shares(c, o)),
+      enumerator(settings_of(c, options), store, env.rng, std::move(held)),
+      picker(options, submitters_of(options.users, store), env.rng),
+      filler(c, options, store, enumerator, picker) {
     enumerator.set_lack(
         {[this](Id app) { return filler.lacks_app(app); }, [this](const UnsentRow& row) { return filler.lacks(row); }});
 }
@@ -72,6 +78,12 @@ void Chain::set_apps(const std::vector<App>& apps) {
     }
     filler.set_apps(mine, static_cast<std::size_t>(config.shmem_work_items), info ? &*info : nullptr);
     enumerator.set_apps(ids);
+}
+
+void Chain::set_batches(const std::unordered_map<Id, BatchShare>& batches) {
+    if (options.order != FeederOrder::kShares) return;
+    picker.set_batches(batches);
+    enumerator.keep_batches_apart(!batches.empty());
 }
 
 namespace {

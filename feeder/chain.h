@@ -22,9 +22,11 @@ struct Chain {
 
     /// After (re)loading the tables. Throws ConfigError: HR settings that contradict each other, no hr_info.txt.
     void set_apps(const std::vector<App>& apps);
+    /// Likewise: the order of batches by their users' shares. As long as there is none, jobs come in the default order.
+    void set_batches(const std::unordered_map<Id, BatchShare>& batches);
 
     const ProjectConfig& config;
-    const FeederOptions& options;
+    const FeederOptions options;  ///< with <share_rule> on, FeederOrder::kShares in the place of the default order
     Enumerator enumerator;
     Picker picker;
     SlotFiller filler;

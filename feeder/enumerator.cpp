@@ -1,6 +1,7 @@
 #include "feeder/enumerator.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -19,6 +20,7 @@ Enumerator::Enumerator(EnumeratorSettings settings, FeederStore& store, Rng& rng
 
 void Enumerator::set_apps(const std::vector<Id>& apps) {
     const FeederOptions& o = settings_.options;
+    if (&apps != &apps_in_order_) apps_in_order_ = apps;
     apps_.clear();
     for (const Id app : apps) {
         if (o.appids.empty() || std::find(o.appids.begin(), o.appids.end(), app) != o.appids.end()) apps_.insert(app);
@@ -46,12 +48,16 @@ void Enumerator::set_apps(const std::vector<Id>& apps) {
     next_peek_ = next_deep_ = 0;
 }
 
+void Enumerator::keep_batches_apart(bool apart) {
+    if (std::exchange(batches_apart_, apart) != apart) set_apps(apps_in_order_);
+}
+
 Candidate Enumerator::candidate_of(const UnsentRow& row) {
     const FeederOptions& o = settings_.options;
     Candidate c;
     c.row = row;
     if (o.allapps) c.stream.app = row.app_id;
-    if (o.order == FeederOrder::kByBatch) c.stream.part = row.batch;
+    if (o.order == FeederOrder::kByBatch || batches_apart_) c.stream.part = row.batch;
     if (o.order == FeederOrder::kBatchAccel) c.stream.part = row.priority > 0 ? 1 : 0;
     if (settings_.hr_quotas) c.stream.hr_class = row.hr_class;
     if (!o.users.empty()) {

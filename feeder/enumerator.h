@@ -45,6 +45,8 @@ class Enumerator {
     void set_lack(Lack lack) { lack_ = std::move(lack); }
     /// The apps whose jobs may be sent, and (with --allapps or --appids) are walked one by one. Starts all over.
     void set_apps(const std::vector<Id>& apps);
+    /// FeederOrder::kShares: batches are kept apart, or not while nothing is known of shares. A change starts all over.
+    void keep_batches_apart(bool apart);
     /// Reads what is due. `hungry`: slots are empty and nothing here fits them. Throws DbError.
     void turn(double now, bool hungry);
     /// A whole walk is over (or has gone far enough) since set_apps(): the array may be filled.
@@ -107,6 +109,8 @@ class Enumerator {
     Backlog backlog_;
     std::vector<Walker> walkers_;
     std::unordered_set<Id> apps_;
+    std::vector<Id> apps_in_order_;  ///< as given
+    bool batches_apart_ = false;
     std::unordered_map<Id, Rest> rests_;
     std::unordered_map<Id, Id> owner_of_batch_;
     double now_ = 0;

@@ -35,6 +35,7 @@ void Feeder::publish_tables(double now) {
     if (config_.share_rule == ShareOrder::kOff) tables_.batch_shares.clear();  // what is stored of them is of the past
     if (config_.share_rule == ShareOrder::kSeed)
         for (auto& [id, share] : tables_.batch_shares) share.quota = 0;  // the seed has no draw
+    if (chain_) chain_->set_batches(tables_.batch_shares);
     tables_.built_at = static_cast<std::int64_t>(now);
     array_.publish_tables(tables_);
 }

@@ -18,7 +18,9 @@ enum class FeederOrder {
     kRandomColumn,  ///< result.random
     kRandom,        ///< drawn anew
     kByBatch,       ///< batches take turns
-    kBatchAccel     ///< jobs of high and of low priority both, in a given share, mixed at random
+    kBatchAccel,    ///< jobs of high and of low priority both, in a given share, mixed at random
+    kShares         ///< no option: <share_rule> is on and none is given. Each user has as many slots as any other, his
+                    ///< batch with the least logical end time first
 };
 
 struct FeederOptions {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <tuple>
 
 namespace sluice {
 
@@ -57,6 +59,7 @@ Picker::Picker(const FeederOptions& options, const std::vector<Submitter>& submi
 std::optional<Id> Picker::choose_part(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,
                                       const Backlog::Accepts& accepts) {
     if (order_ == FeederOrder::kByBatch) return backlog.next_part(app, user, last_batch_[app], accepts);
+    if (order_ == FeederOrder::kShares && !batches_.empty()) return part_by_shares(backlog, app, user, shares, accepts);
     if (order_ != FeederOrder::kBatchAccel) return 0;
     if (!backlog.has({app, user, 1, 0}, accepts)) return 0;
     if (!backlog.has({app, user, 0, 0}, accepts)) return 1;
@@ -64,6 +67,30 @@ std::optional<Id> Picker::choose_part(const Backlog& backlog, Id app, Id user, c
     const bool room_for_high = shares.high < target.high, room_for_low = shares.low < target.low;
     if (room_for_high != room_for_low) return room_for_high ? 1 : 0;
     return rng_.uniform() < accel_share_ ? 1 : 0;
+}
+
+// Which user's jobs go to a host is for the scheduler to say: it has to find some of each, and whatever is taken comes
+// again. Jobs that are in no such batch count as one more user's.
+std::optional<Id> Picker::part_by_shares(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,
+                                         const Backlog::Accepts& accepts) const {
+    const BatchShare nobody{0, std::numeric_limits<double>::infinity(), 0};
+    const auto share_of = [&](Id batch) -> const BatchShare& {
+        const auto found = batches_.find(batch);
+        return found == batches_.end() ? nobody : found->second;
+    };
+    std::unordered_map<Id, std::size_t> held;  // by owner
+    for (const auto& [batch, n] : shares.by_batch) held[share_of(batch).user_id] += n;
+    std::optional<std::tuple<std::size_t, double, Id>> best;
+    std::optional<Id> last;
+    for (auto part = backlog.next_part(app, user, std::numeric_limits<Id>::max(), accepts);
+         part && (!last || *part > *last); part = backlog.next_part(app, user, *part, accepts)) {
+        const BatchShare& share = share_of(*part);
+        const std::tuple place{held[share.user_id], share.end, *part};
+        if (!best || place < *best) best = place;
+        last = part;
+    }
+    if (!best) return std::nullopt;
+    return std::get<Id>(*best);
 }
 
 std::optional<Candidate> Picker::take(Backlog& backlog, Id app, const ArrayShares& shares,

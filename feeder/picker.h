@@ -1,6 +1,6 @@
 #pragma once
-// Which candidate comes next: chooses the submitter (--user), then the batch (--by_batch) or the priority class
-// (--batch_accel), then the best of that line.
+// Which candidate comes next: chooses the submitter (--user), then the batch (--by_batch, <share_rule>) or the priority
+// class (--batch_accel), then the best of that line.
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -9,13 +9,15 @@
 #include "feeder/options.h"
 #include "sluice/base/rng.h"
 #include "sluice/db/feeder_store.h"
+#include "sluice/model/project_tables.h"
 
 namespace sluice {
 
 /// What the array holds now, as far as choosing needs it.
 struct ArrayShares {
     std::size_t slots = 0;
-    std::size_t high = 0, low = 0;  ///< held jobs with priority > 0, and others
+    std::size_t high = 0, low = 0;                   ///< held jobs with priority > 0, and others
+    std::unordered_map<Id, std::size_t> by_batch{};  ///< held jobs
 };
 
 /// Upstream's feeder_user: users take turns by usage, which grows by 1/quota with each job; an advantage is banked up
@@ -42,18 +44,23 @@ class Picker {
   public:
     Picker(const FeederOptions& options, const std::vector<Submitter>& submitters, Rng& rng);
 
+    /// The order of batches by their users' shares, for FeederOrder::kShares.
+    void set_batches(const std::unordered_map<Id, BatchShare>& batches) { batches_ = batches; }
     /// Takes the next candidate for a slot of `app` (0: any) out of the backlog.
     std::optional<Candidate> take(Backlog& backlog, Id app, const ArrayShares& shares, const Backlog::Accepts& accepts);
 
   private:
     std::optional<Id> choose_part(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,
                                   const Backlog::Accepts& accepts);
+    std::optional<Id> part_by_shares(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,
+                                     const Backlog::Accepts& accepts) const;
 
     FeederOrder order_;
     double accel_share_;
     SubmitterTurns turns_;
     Rng& rng_;
     std::unordered_map<Id, Id> last_batch_;  ///< by app
+    std::unordered_map<Id, BatchShare> batches_;
 };
 
 /// How many slots of high and of low priority --batch_accel wants.

@@ -115,6 +115,7 @@ std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots
         const auto type = hr_type_.find(candidate->row.app_id);
         if (type != hr_type_.end()) quota_.add(type->second, candidate->stream.hr_class);
         ++(candidate->row.priority > 0 ? shares[app].high : shares[app].low);
+        ++shares[app].by_batch[candidate->row.batch];
         picks.push_back({slot, *candidate});
     }
     lacking_.insert(dry.begin(), dry.end());
