@@ -78,11 +78,12 @@ BatchCommands::Started BatchCommands::start(Id batch) {
     } else {
         shares_->store.prepare();
         const double flops = shares_->store.project_flops(now);
-        auto works = shares_->store.works(batch);
+        auto works = shares_->store.works(now, batch);
         shares_->store.change(shares_->settings, now, [&](ShareBook& book) {
             set();
             if (state != BatchState::kInProgress || works.empty()) return;
             works[0].state = BatchState::kInProgress;
+            works[0].stream.reset();
             done.without_quota = !admit(book, works[0], flops, now);
         });
     }
@@ -134,11 +135,12 @@ BatchState BatchCommands::set_aborted(Id batch) {
     } else {
         shares_->store.prepare();
         const double flops = shares_->store.project_flops(now);
-        auto works = shares_->store.works(batch);
+        auto works = shares_->store.works(now, batch);
         shares_->store.change(shares_->settings, now, [&](ShareBook& book) {
             set();
             if (state != BatchState::kAborted || works.empty()) return;
             works[0].state = BatchState::kAborted;
+            works[0].stream.reset();
             finish(book, works[0], flops);
         });
     }

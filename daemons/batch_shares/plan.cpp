@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace sluice {
 namespace {
@@ -20,6 +21,69 @@ double correction(const BatchWork& w) {
 
 /// Operations that it has used, in all its stays.
 double used(const BatchWork& w) { return not_negative(w.measured) + not_negative(w.lost) * correction(w); }
+
+bool has_quota(const ShareBook& book, Id user) {
+    const auto found = book.clock.users().find(user);
+    return found != book.clock.users().end() && found->second.quota > 0;
+}
+
+double in_project_seconds(double operations, double project_flops) {
+    const double seconds = operations / std::max(project_flops, kLeastProjectFlops);
+    return std::isfinite(seconds) ? std::clamp(seconds, -kMostSeconds, kMostSeconds) : 0;
+}
+
+/// What was sent of it while it was being filled is charged already.
+double charged_run_time(const ShareBook& book, BatchWork work, double project_flops) {
+    const auto stream = book.streams.find(work.id);
+    if (stream != book.streams.end()) work.charged += stream->second.charged;
+    return run_time(work, project_flops);
+}
+
+/// True: its user was charged, or it began or stopped to wait.
+bool settle_stream(ShareBook& book, const BatchWork& w, double project_flops, double now) {
+    const StreamWork& work = *w.stream;
+    StreamCharge& kept = book.streams[w.id];
+    if (kept.until != work.until) return false;  // another pass was quicker: what was measured is counted already
+    const StreamCharge before = kept;
+    const double corrected = correction(w);
+    const auto operations = [&](double measured, double estimated) {
+        return not_negative(measured) + not_negative(estimated) * corrected;
+    };
+    kept.user_id = w.user_id;
+    kept.kept += operations(work.settled, work.settled_lost);
+    kept.until = work.next_until;
+    kept.waits = work.waiting > 0;
+    const double jobs = std::max(1.0, static_cast<double>(work.open_jobs));
+    kept.head = in_project_seconds(operations(0, w.open) / jobs, project_flops);
+    const double all = kept.kept + operations(work.recent, work.recent_lost) + operations(0, work.running);
+    kept.charged = all;
+    // Who has no quota has his jobs done when nobody else wants to: that is not charged.
+    if (has_quota(book, w.user_id)) {
+        if (kept.waits) book.clock.stream(now, w.user_id, true);
+        if (all != before.charged)
+            book.clock.charge(now, w.user_id, in_project_seconds(all - before.charged, project_flops));
+    }
+    return before.charged != kept.charged || before.waits != kept.waits;
+}
+
+/// Those of batches that are not streams any more wait no more.
+int settle_streams(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now) {
+    int changed = 0;
+    std::set<Id> streams, waiting_users;
+    for (const BatchWork& w : works) {
+        if (!w.stream) continue;
+        streams.insert(w.id);
+        changed += settle_stream(book, w, project_flops, now);
+    }
+    for (auto& [batch, kept] : book.streams) {
+        if (streams.count(batch) == 0) kept.waits = false;
+        if (kept.waits) waiting_users.insert(kept.user_id);
+    }
+    const auto users = book.clock.users();
+    for (const auto& [user, tags] : users)
+        if (tags.streaming && waiting_users.count(user) == 0 && tags.quota > 0) book.clock.stream(now, user, false);
+    return changed;
+}
 
 /// Users whose quota is gone: their batches end for the clock, charged for what was measured. The batches ended.
 int let_go(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now) {
@@ -51,10 +115,9 @@ double run_time(const BatchWork& w, double project_flops) {
 
 bool admit(ShareBook& book, const BatchWork& work, double project_flops, double now) {
     if (book.clock.has(work.id)) return true;
-    const auto& users = book.clock.users();
-    const auto user = users.find(work.user_id);
-    if (user == users.end() || !(user->second.quota > 0)) return false;
-    const double seconds = run_time(work, project_flops);
+    if (!has_quota(book, work.user_id)) return false;
+    const double seconds = charged_run_time(book, work, project_flops);
+    if (const auto stream = book.streams.find(work.id); stream != book.streams.end()) stream->second.waits = false;
     if (!work.known && work.logical_end_time > 0)
         book.clock.adopt(work.user_id, work.id, seconds, work.logical_end_time);
     else
@@ -64,20 +127,26 @@ bool admit(ShareBook& book, const BatchWork& work, double project_flops, double 
 
 void finish(ShareBook& book, const BatchWork& work, double project_flops) {
     if (!book.clock.has(work.id) || book.clock.batch(work.id).finished) return;
-    book.clock.finish(work.id, run_time(work, project_flops));
-    book.charged[work.id] = used(work);
+    const double seconds =
+        work.purged ? book.clock.batch(work.id).seconds : charged_run_time(book, work, project_flops);
+    book.clock.finish(work.id, seconds);
+    if (work.purged) return;
+    const auto stream = book.streams.find(work.id);
+    book.charged[work.id] = used(work) - (stream == book.streams.end() ? 0 : stream->second.charged);
 }
 
 ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now) {
     ShareOutcome done;
     done.finished += let_go(book, works, project_flops, now);
+    done.streams = settle_streams(book, works, project_flops, now);
     for (const BatchWork& w : works) {
+        if (w.stream) continue;
         if (w.state != BatchState::kInProgress) {
             if (!book.clock.has(w.id) || book.clock.batch(w.id).finished) continue;
             finish(book, w, project_flops);
             ++done.finished;
         } else if (book.clock.has(w.id) && !book.clock.batch(w.id).finished) {
-            const double seconds = run_time(w, project_flops);
+            const double seconds = charged_run_time(book, w, project_flops);
             if (seconds == book.clock.batch(w.id).seconds) continue;
             book.clock.settle(w.id, seconds);
             ++done.settled;

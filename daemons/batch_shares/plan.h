@@ -20,16 +20,17 @@ double run_time(const BatchWork& work, double project_flops);
 
 struct ShareOutcome {
     int admitted = 0, adopted = 0, settled = 0, finished = 0;
+    int streams = 0;                ///< whose users were charged, or which began or stopped to wait
     std::vector<Id> without_quota;  ///< batches in progress whose users have none: last in the order
-    bool any() const { return admitted + adopted + settled + finished > 0; }
+    bool any() const { return admitted + adopted + settled + finished + streams > 0; }
 };
 
 /// Admits one batch in progress unless the clock has it; false: its user has no quota.
 bool admit(ShareBook& book, const BatchWork& work, double project_flops, double now);
 /// A batch that is over: it is charged for what was measured.
 void finish(ShareBook& book, const BatchWork& work, double project_flops);
-/// All that a pass changes: admits, adopts what upstream has charged, settles, finishes, and lets users go whose quota
-/// is gone.
+/// All that a pass changes: charges streams, admits, adopts what upstream has charged, settles, finishes, and lets
+/// users go whose quota is gone.
 ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now);
 
 }  // namespace sluice

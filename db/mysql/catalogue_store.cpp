@@ -135,19 +135,28 @@ bool MysqlCatalogueStore::has_turnaround_verdicts() {
     return rows.next();
 }
 
-/// Without any in the clock there are none, whatever batches there are.
+/// Without any in the clock there are none, whatever batches there are. A stream (a batch in state 0 that has jobs)
+/// stands at its user's logical start time.
 std::unordered_map<Id, BatchShare> MysqlCatalogueStore::batch_shares() {
     std::unordered_map<Id, BatchShare> shares;
-    try {
-        Rows any = db_.query(Sql("SELECT 1 FROM sluice_share_batch WHERE finished=0 LIMIT 1"));
-        if (!any.next()) return shares;
-        Rows rows = db_.query(Sql(
-            "SELECT b.id, b.user_id, s.batch_id IS NOT NULL, COALESCE(s.end_tag,0), "
-            "COALESCE(u.quota,0) FROM batch b LEFT JOIN sluice_share_batch s ON s.batch_id=b.id AND s.finished=0 LEFT "
-            "JOIN user_submit u ON u.user_id=b.user_id WHERE b.state=1"));
+    const auto read = [&](Rows rows) {
         while (rows.next())
             shares[rows.i64(0)] = {rows.i64(1), rows.flag(2) ? rows.f64(3) : std::numeric_limits<double>::infinity(),
                                    rows.f64(4)};
+    };
+    try {
+        Rows any =
+            db_.query(Sql("SELECT EXISTS (SELECT 1 FROM sluice_share_batch WHERE finished=0) OR EXISTS (SELECT 1 FROM "
+                          "sluice_share_stream)"));
+        if (!any.next() || !any.flag(0)) return shares;
+        read(db_.query(Sql(
+            "SELECT b.id, b.user_id, s.batch_id IS NOT NULL, COALESCE(s.end_tag,0), COALESCE(u.quota,0) FROM batch b LEFT "
+            "JOIN sluice_share_batch s ON s.batch_id=b.id AND s.finished=0 LEFT JOIN user_submit u ON u.user_id=b.user_id "
+            "WHERE b.state=1")));
+        read(db_.query(Sql(
+            "SELECT b.id, b.user_id, COALESCE(u.quota,0)>0, COALESCE(u.logical_start_time,0)+t.head, COALESCE(u.quota,0) "
+            "FROM sluice_share_stream t JOIN batch b ON b.id=t.batch_id LEFT JOIN user_submit u ON u.user_id=b.user_id "
+            "WHERE b.state=0")));
     } catch (const DbError& e) {
         if (e.code() != kNoSuchTable) throw;
     }

@@ -19,6 +19,9 @@ constexpr std::size_t kBatchesAtOnce = 200;  ///< batches a statement
 constexpr SqlLiteral kMeasured{
     "LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)*LEAST(GREATEST(COALESCE(h.p_fpops,0),0),1e12)"};
 
+/// A result that is over may still change for so long: its reporter is not done, or the transitioner is late.
+constexpr double kSettledAfter = 3600;  ///< s
+
 bool same(const BatchTags& a, const BatchTags& b) {
     return a.seconds == b.seconds && a.start == b.start && a.end == b.end && a.share == b.share &&
            a.finished == b.finished;
@@ -40,6 +43,10 @@ class MysqlShareStore final : public ShareStore {
             "NULL, seconds double NOT NULL, start_tag double NOT NULL, end_tag double NOT NULL, share double NOT NULL, "
             "place bigint NOT NULL, finished tinyint NOT NULL, charged double NOT NULL, KEY share_open (finished)) "
             "ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_share_stream (batch_id bigint NOT NULL PRIMARY KEY, user_id integer NOT NULL, "
+            "kept double NOT NULL, until_time double NOT NULL, charged double NOT NULL, head double NOT NULL, waits tinyint "
+            "NOT NULL) ENGINE=InnoDB"));
         db_.execute(Sql("INSERT IGNORE INTO sluice_share_clock (id, virtual_time, started) VALUES (1,0,0)"));
     }
 
@@ -72,15 +79,17 @@ class MysqlShareStore final : public ShareStore {
         return lst;
     }
 
-    std::vector<BatchWork> works(std::optional<Id> only) override {
+    std::vector<BatchWork> works(double now, std::optional<Id> only) override {
         std::vector<BatchWork> all;
         Sql sql(
-            "SELECT b.id, b.user_id, b.state, b.logical_end_time, s.batch_id IS NOT NULL, COALESCE(s.charged,0) FROM batch b "
-            "LEFT JOIN sluice_share_batch s ON s.batch_id=b.id WHERE ");
+            "SELECT b.id, b.user_id, b.state, b.logical_end_time, s.batch_id IS NOT NULL, COALESCE(s.charged,0), "
+            "COALESCE(t.until_time,-1) FROM batch b LEFT JOIN sluice_share_batch s ON s.batch_id=b.id LEFT JOIN "
+            "sluice_share_stream t ON t.batch_id=b.id WHERE ");
         if (only)
             sql << "b.id=" << *only;
         else
-            sql << "b.state=1 OR b.id IN (SELECT batch_id FROM sluice_share_batch WHERE finished=0)";
+            sql << "b.state=1 OR b.id IN (SELECT batch_id FROM sluice_share_batch WHERE finished=0) OR (b.state=0 AND "
+                   "EXISTS (SELECT 1 FROM workunit w FORCE INDEX (wu_batch) WHERE w.batch=b.id))";
         Rows r = db_.query(sql << " ORDER BY b.id");
         while (r.next()) {
             BatchWork w;
@@ -90,10 +99,17 @@ class MysqlShareStore final : public ShareStore {
             w.logical_end_time = r.f64(3);
             w.known = r.flag(4);
             w.charged = r.f64(5);
+            if (w.state == BatchState::kInit) {
+                w.stream.emplace();
+                w.stream->until = r.f64(6);
+                w.stream->next_until = std::max(w.stream->until, now - kSettledAfter);
+            }
             all.push_back(w);
         }
         for (std::size_t first = 0; first < all.size(); first += kBatchesAtOnce)
             read_work(std::span(all).subspan(first, std::min(kBatchesAtOnce, all.size() - first)));
+        for (BatchWork& w : all)
+            if (w.stream) read_stream(w.id, *w.stream);
         return all;
     }
 
@@ -118,12 +134,17 @@ class MysqlShareStore final : public ShareStore {
     void read_work(std::span<BatchWork> works) {
         std::map<Id, BatchWork*> by_id;
         std::vector<Id> ids;
-        for (BatchWork& w : works) by_id[w.id] = &w, ids.push_back(w.id);
+        for (BatchWork& w : works) by_id[w.id] = &w, ids.push_back(w.id), w.purged = true;
         Sql open(
-            "SELECT batch, SUM(GREATEST(rsc_fpops_est,0)*target_nresults) FROM workunit FORCE INDEX (wu_batch) WHERE "
-            "canonical_resultid=0 AND error_mask=0 AND batch IN (");
+            "SELECT batch, SUM(IF(canonical_resultid=0 AND error_mask=0,GREATEST(rsc_fpops_est,0)*target_nresults,0)), "
+            "SUM(canonical_resultid=0 AND error_mask=0) FROM workunit FORCE INDEX (wu_batch) WHERE batch IN (");
         Rows w = db_.query(open.ids(ids) << ") GROUP BY batch");
-        while (w.next()) by_id[w.i64(0)]->open = w.f64(1);
+        while (w.next()) {
+            BatchWork& b = *by_id[w.i64(0)];
+            b.purged = false;
+            b.open = w.f64(1);
+            if (b.stream) b.stream->open_jobs = w.i64(2);
+        }
         Sql ended("SELECT r.batch, SUM(");
         ended
             << kMeasured << "), SUM(IF(r.outcome=1," << kMeasured
@@ -141,8 +162,35 @@ class MysqlShareStore final : public ShareStore {
         }
     }
 
+    void read_stream(Id batch, StreamWork& work) {
+        // When it was over, as far as a row tells; what never came back was over at its deadline.
+        constexpr SqlLiteral kOverAt{"IF(r.received_time>0,r.received_time,r.report_deadline)"};
+        constexpr SqlLiteral kLost{"IF(r.outcome IN (4,7),GREATEST(w.rsc_fpops_est,0),0)"};
+        const auto when = [&](bool before) {
+            Sql sql("r.server_state=5 AND ");
+            sql << kOverAt << ">" << work.until << " AND " << kOverAt << (before ? Sql("<=") : Sql(">"));
+            return sql << work.next_until;
+        };
+        Sql sql("SELECT ");
+        for (const bool before : {true, false})
+            sql << "SUM(IF(" << when(before) << "," << kMeasured << ",0)), SUM(IF(" << when(before) << "," << kLost
+                << ",0)), ";
+        sql << "SUM(IF(r.server_state=4,GREATEST(w.rsc_fpops_est,0),0)), SUM(r.server_state IN (1,2)) FROM result r "
+               "FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid WHERE "
+               "r.batch=";
+        Rows r = db_.query(sql << batch);
+        if (!r.next()) return;
+        work.settled = r.f64(0);
+        work.settled_lost = r.f64(1);
+        work.recent = r.f64(2);
+        work.recent_lost = r.f64(3);
+        work.running = r.f64(4);
+        work.waiting = r.i64(5);
+    }
+
     struct Stored {
         ClockState state;
+        std::map<Id, StreamCharge> streams;
         std::map<Id, std::int64_t> places;
         std::map<Id, double> quotas;  ///< as user_submit has them
         std::int64_t next_place = 1;
@@ -150,7 +198,8 @@ class MysqlShareStore final : public ShareStore {
 
     void change_once(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
         const Stored before = load();
-        ShareBook book{share::LogicalClock(settings.rule, settings.clamp, before.state), {}, before.quotas};
+        ShareBook book{
+            share::LogicalClock(settings.rule, settings.clamp, before.state), {}, before.quotas, before.streams};
         for (const auto& [user, quota] : before.quotas) {
             const auto known = before.state.users.find(user);
             if (quota > 0 && (known == before.state.users.end() || known->second.quota != quota))
@@ -190,6 +239,15 @@ class MysqlShareStore final : public ShareStore {
                                        batches.f64(5), false});
             s.places[batches.i64(0)] = batches.i64(6);
         }
+        Rows streams =
+            db_.query(Sql("SELECT batch_id, user_id, kept, until_time, charged, head, waits FROM sluice_share_stream"));
+        while (streams.next()) {
+            const StreamCharge t{streams.i64(1), streams.f64(2), streams.f64(3),
+                                 streams.f64(4), streams.f64(5), streams.flag(6)};
+            s.streams[streams.i64(0)] = t;
+            const auto user = s.state.users.find(t.user_id);
+            if (user != s.state.users.end() && user->second.quota > 0) user->second.streaming |= t.waits;
+        }
         Rows last = db_.query(Sql("SELECT COALESCE(MAX(place),0)+1 FROM sluice_share_batch"));
         if (last.next()) s.next_place = last.i64(0);
         return s;
@@ -202,6 +260,7 @@ class MysqlShareStore final : public ShareStore {
             db_.execute(sql << after.virtual_time << ", started=" << (after.started ? 1 : 0) << " WHERE id=1");
         }
         for (const auto& [id, user] : after.users) save_user(before, id, user);
+        for (const auto& [id, stream] : book.streams) save_stream(before, id, stream);
         std::map<Id, const BatchTags*> old;
         for (const BatchTags& b : before.state.batches) old[b.id] = &b;
         std::int64_t place = before.next_place;
@@ -226,6 +285,17 @@ class MysqlShareStore final : public ShareStore {
             Sql sql("INSERT INTO sluice_share_user (user_id, quota) VALUES (");
             db_.execute(sql << id << "," << user.quota << ") ON DUPLICATE KEY UPDATE quota=VALUES(quota)");
         }
+    }
+
+    void save_stream(const Stored& before, Id id, const StreamCharge& t) {
+        const auto old = before.streams.find(id);
+        if (old != before.streams.end() && old->second == t) return;
+        Sql sql("INSERT INTO sluice_share_stream (batch_id, user_id, kept, until_time, charged, head, waits) VALUES (");
+        db_.execute(
+            sql << id << "," << t.user_id << "," << t.kept << "," << t.until << "," << t.charged << "," << t.head << ","
+                << (t.waits ? 1 : 0)
+                << ") ON DUPLICATE KEY UPDATE user_id=VALUES(user_id), kept=VALUES(kept), "
+                   "until_time=VALUES(until_time), charged=VALUES(charged), head=VALUES(head), waits=VALUES(waits)");
     }
 
     void save_batch(const BatchTags& b, std::int64_t place, std::optional<double> charged) {

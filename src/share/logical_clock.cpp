@@ -54,17 +54,21 @@ BatchTags& LogicalClock::find(BatchId id) {
 const BatchTags& LogicalClock::batch(BatchId id) const { return const_cast<LogicalClock*>(this)->find(id); }
 
 bool LogicalClock::has_unfinished(UserId user) const {
+    const auto found = users_.find(user);
+    if (found != users_.end() && found->second.streaming) return true;
     return std::any_of(batches_.begin(), batches_.end(),
                        [&](const BatchTags& b) { return b.user == user && !b.finished; });
 }
 
-/// V, as the user `but` finds it: from the batches of all others.
+/// V, as the user `but` finds it: from the work of all others.
 void LogicalClock::advance(double now, UserId but) {
     if (!started_) virtual_time_ = now;
     started_ = true;
     double least = std::numeric_limits<double>::infinity();
     for (const BatchTags& b : batches_)
         if (!b.finished && b.user != but) least = std::min(least, b.start);
+    for (const auto& [id, user] : users_)
+        if (user.streaming && id != but) least = std::min(least, user.lst);
     if (std::isfinite(least)) virtual_time_ = std::max(virtual_time_, least);
 }
 
@@ -142,6 +146,19 @@ void LogicalClock::move(UserId user, BatchId batch, BatchId before) {
     b.end = from + b.seconds;
 }
 
+void LogicalClock::stream(double now, UserId user, bool waits) {
+    UserTags& u = user_with_quota(user);
+    if (waits && !u.streaming) enter(now, user);
+    u.streaming = waits;
+}
+
+void LogicalClock::charge(double now, UserId user, double seconds) {
+    require(std::isfinite(seconds), "measured seconds must be a number");
+    UserTags& u = user_with_quota(user);
+    if (rule_ == ShareRule::kSeed) u.lst = std::max(u.lst, now);
+    u.lst += seconds / share(user);
+}
+
 void LogicalClock::settle(BatchId batch, double seconds) {
     require(std::isfinite(seconds) && seconds >= 0, "measured seconds must not be negative");
     BatchTags& b = find(batch);
@@ -169,6 +186,7 @@ void LogicalClock::leave(double now, UserId user) {
         if (b.user != user || b.finished) continue;
         b.finished = true;
     }
+    users_[user].streaming = false;
     advance(now, user);
     write_quota(user, 0);
 }

@@ -1,7 +1,8 @@
 #pragma once
 // Users' shares and the tags of their batches: the logical clock (sluice/share/logical_clock.h) in the database. LST is
 // user_submit.logical_start_time, S and LET are batch.logical_start_time and logical_end_time, where upstream's pages
-// look for them; what else the clock knows is in tables of our own, sluice_share_clock, _user and _batch.
+// look for them; what else the clock knows is in tables of our own, sluice_share_clock, _user, _batch and _stream. A
+// batch in state INIT that has jobs is a stream: single jobs of its user, charged one by one.
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,13 +20,38 @@ struct ShareSettings {
     double clamp = 86400;  ///< project-seconds
 };
 
+/// What is stored of a stream. Results are added to `kept` an hour after they are over, when everything about them is
+/// known, and may be purged from then on; what is younger, and what runs, is looked at anew each time.
+struct StreamCharge {
+    Id user_id = 0;
+    double kept = 0;     ///< operations of its results that were over by `until`
+    double until = -1;   ///< Unix time
+    double charged = 0;  ///< operations that its user was charged for: `kept`, and what came after it
+    double head = 0;     ///< project-seconds of its next job: LET is that after its user's LST
+    bool waits = false;  ///< it has jobs that are not sent yet
+    friend bool operator==(const StreamCharge&, const StreamCharge&) = default;
+};
+
 /// The clock within a transaction, and what is stored beside it.
 struct ShareBook {
     share::LogicalClock clock;
-    /// Of batches that are finished by this change: the operations that they were charged for in all. What comes back
-    /// (its user returns, somebody opens it again) is charged for the rest only.
+    /// Of batches that are finished by this change: the operations that they were charged for in all, but for those
+    /// that `streams` knows of. What comes back (its user returns, somebody opens it again) is charged for the rest
+    /// only.
     std::map<Id, double> charged;
-    std::map<Id, double> quotas;  ///< of user_submit, by user
+    std::map<Id, double> quotas;              ///< of user_submit, by user
+    std::map<Id, StreamCharge> streams = {};  ///< by batch
+};
+
+/// Of a stream, beside BatchWork: operations of instances that were over between `until` and `next_until`, since then,
+/// and of those that run.
+struct StreamWork {
+    double until = -1, next_until = -1;
+    double settled = 0, settled_lost = 0;  ///< measured; estimates of what never came back
+    double recent = 0, recent_lost = 0;    ///< likewise
+    double running = 0;                    ///< estimates
+    std::int64_t waiting = 0;              ///< instances not sent yet
+    std::int64_t open_jobs = 0;            ///< unfinished workunits, of which BatchWork::open tells
 };
 
 /// What a batch has used and will use, in operations. Estimates are rsc_fpops_est; measured is the time of processors
@@ -42,6 +68,8 @@ struct BatchWork {
     double measured_successes = 0, estimated_successes = 0;
     double lost = 0;  ///< estimates of instances that never came back
     std::int64_t successes = 0;
+    bool purged = false;                 ///< none of its workunits is left: nothing can be measured any more
+    std::optional<StreamWork> stream{};  ///< state INIT
 };
 
 struct UserQuota {
@@ -59,8 +87,9 @@ class ShareStore {
     virtual std::optional<UserQuota> quota(Id user) = 0;
     /// LST(user) = max(LST, now) + delta, in one transaction; the new value. Without `write` it is not stored.
     virtual double advance(Id user, double now, double delta, bool write) = 0;
-    /// Batches in progress and those that the clock takes for unfinished, by id; or `only` one, whatever its state.
-    virtual std::vector<BatchWork> works(std::optional<Id> only = {}) = 0;
+    /// Batches in progress, streams, and batches that the clock takes for unfinished, by id; or `only` one, whatever
+    /// its state.
+    virtual std::vector<BatchWork> works(double now, std::optional<Id> only = {}) = 0;
     /// One transaction that nobody else's comes between: `work` gets the clock as it is stored, with quotas as
     /// user_submit has them now, and what it leaves there is stored. It may be called again (after a deadlock, or a
     /// lost connection whose COMMIT may have taken place): what is there already must do no harm then. It may write to

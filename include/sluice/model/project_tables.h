@@ -18,7 +18,7 @@ struct HostPerfInfo {
 /// A batch in progress as the shares of users order it (seed 000).
 struct BatchShare {
     Id user_id = 0;
-    double end = 0;  ///< LET, project-seconds; infinite: its user has no quota, it comes after all others
+    double end = 0;    ///< LET, project-seconds; infinite: its user has no quota, it comes after all others
     double quota = 0;  ///< of its user, by which draws are made; 0: it takes no part in them
 };
 

@@ -20,6 +20,9 @@
 //    unfinished batches.
 // Either rule: to move a batch before another of its user's gives it that one's start tag, and moves back everything
 // between by R/share; LST stays, it holds that already.
+//
+// Single jobs are batches of one (seed 000) without a tag each: the next one stands at its user's LST, which grows by
+// what each costs when it is sent, and is put right when it has come back.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -44,7 +47,8 @@ using BatchId = std::int64_t;
 struct UserTags {
     double quota = 0;  ///< 0: has left, or never had one
     double lst = 0;
-    bool known = false;  ///< lst means something: the user has submitted or been given a quota
+    bool known = false;      ///< lst means something: the user has submitted or been given a quota
+    bool streaming = false;  ///< single jobs of his wait: unfinished work whose start tag is lst
 };
 
 struct BatchTags {
@@ -82,6 +86,10 @@ class LogicalClock {
     void adopt(UserId user, BatchId batch, double seconds, double end);
     /// `batch` goes before `before`, both unfinished and of the same user. Nothing to do where it does already.
     void move(UserId user, BatchId batch, BatchId before);
+    /// Single jobs of the user wait, or do not any more. Who has none waiting and no batch has no unfinished work.
+    void stream(double now, UserId user, bool waits);
+    /// His single jobs have used, or are about to use, `seconds` more than he was charged for; below 0: less.
+    void charge(double now, UserId user, double seconds);
     /// R as it is known now, 0 or more; the batch goes on. Changes nothing by the seed's rule.
     void settle(BatchId batch, double seconds);
     /// The batch ended, completed or aborted, after `seconds` of work.

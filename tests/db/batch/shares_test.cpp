@@ -13,6 +13,40 @@ using testing::HasSubstr;
 
 constexpr double kFuture = 3e9;  ///< LST of both users: tags do not depend on when the test runs
 
+/// What the tables held that charges are written to, to begin with again.
+class Snapshot {
+  public:
+    explicit Snapshot(Database& db) : db_(db) {
+        for (const char* table : kTables) {
+            Sql keep("CREATE TABLE ");
+            keep.identifier(std::string("kept_") + table) << " AS SELECT * FROM ";
+            db_.execute(keep.identifier(table));
+        }
+    }
+    Snapshot(const Snapshot&) = delete;
+    ~Snapshot() {
+        for (const char* table : kTables) {
+            Sql drop("DROP TABLE ");
+            db_.execute(drop.identifier(std::string("kept_") + table));
+        }
+    }
+    void restore() {
+        for (const char* table : kTables) {
+            Sql empty("DELETE FROM ");
+            db_.execute(empty.identifier(table));
+            Sql fill("INSERT INTO ");
+            fill.identifier(table) << " SELECT * FROM ";
+            db_.execute(fill.identifier(std::string("kept_") + table));
+        }
+    }
+
+  private:
+    static constexpr const char* kTables[] = {
+        "user_submit",        "batch", "workunit", "sluice_share_clock", "sluice_share_user", "sluice_share_batch",
+        "sluice_share_stream"};
+    Database& db_;
+};
+
 class Shares : public BatchFixture {
   protected:
     Shares() {
@@ -70,6 +104,23 @@ class Shares : public BatchFixture {
         one.results[r.id] = r;
         store_rows(db, one);
         if (outcome == 1) db.execute(Sql("UPDATE workunit SET canonical_resultid=") << r.id << " WHERE id=" << wu);
+    }
+    void waiting(Id wu) {
+        done(wu, 0, 0);
+        db.execute(Sql("UPDATE result SET server_state=2 WHERE workunitid=") << wu);
+    }
+    /// All that a charge may have changed.
+    std::string content() {
+        std::string all;
+        for (const SqlLiteral query :
+             {SqlLiteral("SELECT CONCAT_WS('|',user_id,quota,logical_start_time) FROM user_submit ORDER BY 1"),
+              SqlLiteral("SELECT CONCAT_WS('|',id,state,logical_start_time,logical_end_time) FROM batch ORDER BY 1"),
+              SqlLiteral("SELECT CONCAT_WS('|',id,error_mask) FROM workunit ORDER BY 1"),
+              SqlLiteral("SELECT CONCAT_WS('|',batch_id,kept,charged,head,waits) FROM sluice_share_stream ORDER BY 1"),
+              SqlLiteral("SELECT CONCAT_WS('|',batch_id,seconds,start_tag,end_tag,share,finished) FROM "
+                         "sluice_share_batch ORDER BY 1")})
+            for (const auto& row : rows(Sql(query), 1)) all += row[0] + "\n";
+        return all;
     }
     std::string fails(const std::vector<std::string>& words) {
         const RunResult r = run_program(words);
@@ -166,6 +217,33 @@ TEST_F(Shares, BatchesOfOthersToolsAreServedLikeOurs) {
     EXPECT_EQ(tables.batch_shares.at(3).quota, 0);
 }
 
+TEST_F(Shares, SingleJobsAreAStreamOfBatchesOfOne) {
+    // A batch that stays new, fed job by job.
+    EXPECT_EQ(run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1", "--name", "single jobs"}), "1\n");
+    for (int job = 0; job < 3; ++job)
+        run_ok({"create_work", "--appname", "app1", "--batch", "1", "--rsc_fpops_est", "1e15", "--rsc_fpops_bound",
+                "1e18"});
+    done(1, 2e6);  // 2,000 s of the project
+    waiting(2), waiting(3);
+    const auto order = [&] { return make_catalogue_store(db)->load_tables().batch_shares.at(1); };
+    for (int pass = 0; pass < 2; ++pass) {
+        run_ok({"batch_shares", "--one_pass"});
+        EXPECT_EQ(lst(1), 2000 / 0.25) << pass;
+        // The next one counts (2 + 5) / (1 + 5) of its estimate.
+        EXPECT_NEAR(order().end, kFuture + 8000 + 1000 * 7 / 6.0, 1e-3) << "at its user's start time";
+        EXPECT_EQ(order().user_id, 1);
+        EXPECT_EQ(order().quota, 1);
+    }
+    EXPECT_EQ(tag("logical_end_time", 1), 0) << "a row tells nothing of single jobs";
+    db.execute(Sql("DELETE FROM result WHERE workunitid=1"));
+    db.execute(Sql("DELETE FROM workunit WHERE id=1"));
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_EQ(lst(1), 2000 / 0.25) << "what is purged stays charged";
+    db.execute(Sql("UPDATE user_submit SET quota=0 WHERE user_id=1"));
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_TRUE(std::isinf(order().end));
+}
+
 TEST_F(Shares, AdjustUserPriorityAsUpstream) {
     // Facts: R = flops * min_avg_pfc / project FLOPS; share = quota / all quotas; LST at least the present.
     const std::vector<std::string> command{"adjust_user_priority", "--user", "1", "--flops", "3e15", "--app", "app1"};
@@ -220,36 +298,11 @@ TEST_F(Shares, AKillAtAnyStatementNeitherLosesNorDoublesACharge) {
     const Id one = submitted(), two = submitted();
     ASSERT_EQ(two, 2);
     done(1, 2e6);
-    // What all that follows begins with.
-    const char* const tables[] = {"user_submit",       "batch", "workunit", "sluice_share_clock", "sluice_share_user",
-                                  "sluice_share_batch"};
-    for (const char* table : tables) {
-        Sql drop("DROP TABLE IF EXISTS ");
-        db.execute(drop.identifier(std::string("kept_") + table));
-        Sql keep("CREATE TABLE ");
-        keep.identifier(std::string("kept_") + table) << " AS SELECT * FROM ";
-        db.execute(keep.identifier(table));
-    }
-    const auto prepare = [&] {
-        for (const char* table : tables) {
-            Sql empty("DELETE FROM ");
-            db.execute(empty.identifier(table));
-            Sql fill("INSERT INTO ");
-            fill.identifier(table) << " SELECT * FROM ";
-            db.execute(fill.identifier(std::string("kept_") + table));
-        }
-    };
-    const auto content = [&] {
-        std::string all;
-        for (const SqlLiteral query :
-             {SqlLiteral("SELECT CONCAT_WS('|',user_id,quota,logical_start_time) FROM user_submit ORDER BY 1"),
-              SqlLiteral("SELECT CONCAT_WS('|',id,state,logical_start_time,logical_end_time) FROM batch ORDER BY 1"),
-              SqlLiteral("SELECT CONCAT_WS('|',id,error_mask) FROM workunit ORDER BY 1"),
-              SqlLiteral("SELECT CONCAT_WS('|',batch_id,seconds,start_tag,end_tag,share,finished) FROM "
-                         "sluice_share_batch ORDER BY 1")})
-            for (const auto& row : rows(Sql(query), 1)) all += row[0] + "\n";
-        return all;
-    };
+    run_ok({"sluice_batch", "create", "--user", "2", "--app", "app1"});  // a stream
+    run_ok(
+        {"create_work", "--appname", "app1", "--batch", "3", "--rsc_fpops_est", "1e15", "--rsc_fpops_bound", "1e18"});
+    done(5, 2e6);
+    Snapshot snapshot(db);
     const std::vector<std::vector<std::string>> commands{{"sluice_batch", "move", "2", "--before", std::to_string(one)},
                                                          {"sluice_batch", "abort", "1"},
                                                          {"batch_shares", "--one_pass"}};
@@ -260,17 +313,13 @@ TEST_F(Shares, AKillAtAnyStatementNeitherLosesNorDoublesACharge) {
             auto words = command;
             words[0] = binary_dir() + "/bin/" + words[0];
             const int killed = killed_at_each_statement(
-                words, project / "bin", prepare, [&] { run_ok(command); },
+                words, project / "bin", [&] { snapshot.restore(); }, [&] { run_ok(command); },
                 [&](const std::string& when) {
                     if (expected.empty()) expected = content();
                     EXPECT_EQ(content(), expected) << rule << " " << command[1] << " " << when;
                 });
             EXPECT_GT(killed, 8);
         }
-    }
-    for (const char* table : tables) {
-        Sql drop("DROP TABLE ");
-        db.execute(drop.identifier(std::string("kept_") + table));
     }
 }
 

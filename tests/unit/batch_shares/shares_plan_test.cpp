@@ -144,5 +144,73 @@ TEST(SharePlan, WhoLosesHisQuotaPaysForWhatWasDoneAndWhoReturnsForTheRest) {
     EXPECT_NEAR(lst(book, kAnn) - returned, 6000 / 0.25, 1e-3);
 }
 
+/// Ten single jobs of 1e15 operations.
+BatchWork a_stream(Id id, Id user, const StreamWork& work) {
+    BatchWork w = ten_jobs(id, user);
+    w.state = BatchState::kInit;
+    w.stream = work;
+    w.stream->open_jobs = 10;
+    w.stream->waiting = 8;
+    return w;
+}
+
+TEST(SharePlan, SingleJobsAreChargedWhenTheyAreSentAndPutRightWhenTheyAreBack) {
+    ShareBook book = a_book();
+    const double before = lst(book, kAnn);
+    BatchWork w = a_stream(7, kAnn, {-1, kNow - 3600, 0, 0, 0, 0, 2e15});
+    EXPECT_EQ(settle_all(book, {w}, kFlops, kNow).streams, 1);
+    EXPECT_NEAR(lst(book, kAnn) - before, 2000 / 0.25, 1e-3) << "two run";
+    EXPECT_NEAR(book.streams.at(7).head, 1000, 1e-9);
+    EXPECT_TRUE(book.clock.users().at(kAnn).streaming);
+    EXPECT_EQ(settle_all(book, {w}, kFlops, kNow).streams, 0) << "as if another pass had been quicker";
+
+    // One has come back, after three times what was estimated; the other counts (3 + 5) / (1 + 5) times its estimate.
+    w = a_stream(7, kAnn, {kNow - 3600, kNow, 0, 0, 3e15, 0, 1e15});
+    w.measured_successes = 3e15, w.estimated_successes = 1e15, w.successes = 1;
+    settle_all(book, {w}, kFlops, kNow + 3600);
+    EXPECT_NEAR(lst(book, kAnn) - before, (3000 + 1000 * 8 / 6.0) / 0.25, 1e-3);
+    // It is settled and purged; nothing runs, nothing waits.
+    w = a_stream(7, kAnn, {kNow, kNow + 3600, 3e15, 0, 0, 0, 0});
+    w.measured_successes = 3e15, w.estimated_successes = 1e15, w.successes = 1;
+    settle_all(book, {w}, kFlops, kNow + 7200);
+    w = a_stream(7, kAnn, {kNow + 3600, kNow + 7200});
+    w.stream->waiting = 0;
+    settle_all(book, {w}, kFlops, kNow + 10800);
+    EXPECT_NEAR(lst(book, kAnn) - before, 3000 / 0.25, 1e-3);
+    EXPECT_FALSE(book.clock.users().at(kAnn).streaming);
+}
+
+TEST(SharePlan, ABatchPaysOnceForWhatWasSentWhileItWasBeingFilled) {
+    ShareBook book = a_book();
+    const double before = lst(book, kAnn);
+    settle_all(book, {a_stream(7, kAnn, {-1, kNow, 1e15, 0, 0, 0, 1e15})}, kFlops, kNow);
+    BatchWork w = after(ten_jobs(7, kAnn), 1, 1);
+    EXPECT_EQ(settle_all(book, {w}, kFlops, kNow + 60).admitted, 1);
+    EXPECT_NEAR(book.clock.batch(7).seconds, 8000, 1e-6);
+    EXPECT_NEAR(lst(book, kAnn) - before, 10000 / 0.25, 1e-3);
+    w = after(ten_jobs(7, kAnn), 10, 1);
+    w.state = BatchState::kComplete;
+    settle_all(book, {w}, kFlops, kNow + 120);
+    EXPECT_NEAR(lst(book, kAnn) - before, 10000 / 0.25, 1e-3);
+    EXPECT_FALSE(book.clock.users().at(kAnn).streaming);
+}
+
+TEST(SharePlan, SingleJobsOfWhoHasNoQuotaAreNotCharged) {
+    ShareBook book = a_book();
+    settle_all(book, {a_stream(7, 99, {-1, kNow, 1e15, 0, 0, 0, 1e15})}, kFlops, kNow);
+    EXPECT_FALSE(book.clock.users().contains(99));
+    EXPECT_EQ(book.streams.at(7).charged, 2e15) << "nor later, should he get one";
+}
+
+TEST(SharePlan, ABatchWhoseJobsArePurgedKeepsItsCharge) {
+    ShareBook book = a_book();
+    settle_all(book, {ten_jobs(7, kAnn)}, kFlops, kNow);
+    const double charged = lst(book, kAnn);
+    BatchWork w;
+    w.id = 7, w.user_id = kAnn, w.known = true, w.purged = true, w.state = BatchState::kRetired;
+    EXPECT_EQ(settle_all(book, {w}, kFlops, kNow + 60).finished, 1);
+    EXPECT_EQ(lst(book, kAnn), charged) << "no refund for what can't be measured any more";
+}
+
 }  // namespace
 }  // namespace sluice

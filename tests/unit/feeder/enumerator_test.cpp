@@ -135,26 +135,6 @@ TEST_F(EnumeratorTest, BatchesTakeTurns) {
     EXPECT_THAT(take(8), ElementsAre(1, 11, 13, 2, 12, 3, 4, 5));
 }
 
-/// Seed 000: the batch with the least logical end time first; a scheduler must find something of each user to choose
-/// from.
-TEST_F(EnumeratorTest, WithSharesEachUserHasAsManySlotsAndHisLeastBatchFirst) {
-    for (Id id = 1; id <= 20; ++id) job(id, 0, 1, 7);            // user 1
-    for (Id id = 21; id <= 30; ++id) job(id, 0, 1, id % 2 + 8);  // user 2: batches 8 and 9, 9 is first
-    job(31, 0, 1, 0), job(32, 5, 1, 7);
-    start(ordered(FeederOrder::kShares));
-    EXPECT_THAT(take(2), ElementsAre(32, 1)) << "nothing is known of shares: the default order";
-    held_.erase(1);
-    picker_->set_batches({{7, {1, 500, 1}}, {8, {2, 300, 1}}, {9, {2, 200, 1}}});
-    enumerator_->keep_batches_apart(true);
-    run(0);
-    EXPECT_THAT(take(1), ElementsAre(21)) << "nobody has any: the least of all";
-    EXPECT_THAT(take(1, 0, {20, 0, 1, {{9, 1}}}), ElementsAre(1)) << "user 2 has one";
-    EXPECT_THAT(take(1, 0, {20, 0, 4, {{7, 2}, {9, 1}, {8, 1}, {0, 2}}}), ElementsAre(23)) << "as many: the least";
-    EXPECT_THAT(take(1, 0, {20, 0, 4, {{7, 2}, {9, 2}}}), ElementsAre(31)) << "jobs of no batch count as a user's";
-    EXPECT_THAT(take(9, 0, {20, 0, 20, {{7, 20}}}), ElementsAre(25, 27, 29, 22, 24, 26, 28, 30, 2))
-        << "whoever has too many gets more when there is nothing else";
-}
-
 TEST_F(EnumeratorTest, BatchAccelMixesBothKinds) {
     for (Id id = 1; id <= 1000; ++id) job(id, id <= 500 ? 1 : 0);
     FeederOptions o = ordered(FeederOrder::kBatchAccel);

@@ -74,6 +74,16 @@ TEST(SeedRule, MeasuredWorkChangesNothing) {
     EXPECT_TRUE(clock.order().empty());
 }
 
+TEST(SeedRule, SingleJobsAreBatchesOfOne) {
+    LogicalClock clock = seed_clock();
+    clock.stream(100, kAnn, true);
+    clock.charge(100, kAnn, 10);
+    EXPECT_EQ(clock.users().at(kAnn).lst, 100 + 10 / 0.25) << "as a batch of ten seconds";
+    clock.charge(500, kAnn, 1);
+    EXPECT_EQ(clock.users().at(kAnn).lst, 500 + 1 / 0.25) << "LST is at least the current time";
+    EXPECT_THROW(clock.charge(500, kEve, 1), ShareError) << "no quota";
+}
+
 LogicalClock settled_clock(double clamp) {
     LogicalClock clock(ShareRule::kSettled, clamp);
     clock.set_quota(0, kAnn, 1);
@@ -82,6 +92,28 @@ LogicalClock settled_clock(double clamp) {
 }
 
 /// What the lab measured as weeks of starvation: the others used idle capacity for two months before the newcomer came.
+TEST(SettledRule, WhoseSingleJobsWaitHasUnfinishedWorkAtHisStartTime) {
+    LogicalClock clock = settled_clock(100);
+    clock.stream(1000, kAnn, true);
+    const double entered = clock.users().at(kAnn).lst;
+    clock.charge(1000, kAnn, 500);
+    EXPECT_EQ(clock.users().at(kAnn).lst, entered + 500 / 0.5);
+    clock.charge(1001, kAnn, -100);  // it took less than was estimated
+    EXPECT_EQ(clock.users().at(kAnn).lst, entered + 400 / 0.5);
+    clock.submit(1002, kBob, 1, 10);
+    EXPECT_EQ(clock.batch(1).start, entered + 400 / 0.5 - 100) << "V is Ann's start time: Bob enters before it";
+    clock.finish(1, 10);
+    // Nothing of hers waits; Bob goes on alone, and she comes back with no more than the clamp.
+    clock.stream(1003, kAnn, false);
+    clock.submit(1004, kBob, 2, 5000);
+    clock.submit(1005, kBob, 3, 5000);
+    clock.finish(2, 5000);
+    clock.stream(1006, kAnn, true);
+    EXPECT_EQ(clock.users().at(kAnn).lst, clock.batch(3).start - 100);
+    clock.leave(1007, kAnn);
+    EXPECT_FALSE(clock.users().at(kAnn).streaming);
+}
+
 TEST(SettledRule, ANewcomerHasCreditForTheClampOnly) {
     const auto behind = [](ShareRule rule) {
         LogicalClock clock(rule, 86400);

@@ -1,0 +1,77 @@
+// Seed 000 in the feeder: a scheduler must find something of each user in the array, his least batch first.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unordered_map>
+
+#include "feeder/enumerator.h"
+#include "feeder/picker.h"
+#include "tests/support/fake_feeder_store.h"
+#include "tests/support/fixed_rng.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::ElementsAre;
+
+class SharesOrder : public testing::Test {
+  protected:
+    static FeederOptions by_shares() {
+        FeederOptions options;
+        options.order = FeederOrder::kShares;
+        return options;
+    }
+    void job(Id id, Id batch, std::int64_t priority = 0) {
+        Result& r = db_.results[id];
+        r.id = r.workunitid = id, r.appid = 1, r.batch = batch, r.priority = priority;
+        r.server_state = ServerState::kUnsent;
+        db_.workunits[id].id = id;
+    }
+    /// With what the array holds of each batch meanwhile.
+    std::vector<Id> take(std::size_t n, std::unordered_map<Id, std::size_t> held = {}) {
+        std::vector<Id> ids;
+        while (ids.size() < n) {
+            const auto c = picker_.take(enumerator_.backlog(), 0, {20, 0, 0, held}, {});
+            if (!c) break;
+            ids.push_back(c->row.id);
+        }
+        return ids;
+    }
+
+    FakeDb db_;
+    FakeFeederStore store_{db_};
+    FixedRng rng_ = FixedRng(5);
+    Enumerator enumerator_{{.options = by_shares()}, store_, rng_, [](Id) { return false; }};
+    Picker picker_{by_shares(), {}, rng_};
+};
+
+TEST_F(SharesOrder, EachUserHasAsManySlotsAndHisLeastBatchFirst) {
+    for (Id id = 1; id <= 20; ++id) job(id, 7);            // user 1
+    for (Id id = 21; id <= 30; ++id) job(id, id % 2 + 8);  // user 2: batches 8 and 9, 9 is first
+    job(31, 0);
+    enumerator_.set_apps({1});
+    picker_.set_batches({{7, {1, 500, 1}}, {8, {2, 300, 1}}, {9, {2, 200, 1}}});
+    enumerator_.keep_batches_apart(true);
+    enumerator_.turn(1000, false);
+    EXPECT_THAT(take(1), ElementsAre(21)) << "nobody has any: the least of all";
+    EXPECT_THAT(take(1, {{9, 1}}), ElementsAre(1)) << "user 2 has one";
+    EXPECT_THAT(take(1, {{7, 2}, {9, 1}, {8, 1}, {0, 2}}), ElementsAre(23)) << "as many: the least";
+    EXPECT_THAT(take(1, {{7, 2}, {9, 2}}), ElementsAre(31)) << "jobs of no batch count as a user's";
+    EXPECT_THAT(take(9, {{7, 20}}), ElementsAre(25, 27, 29, 22, 24, 26, 28, 30, 2))
+        << "whoever has too many gets more when there is nothing else";
+}
+
+TEST_F(SharesOrder, WhileNothingIsKnownOfSharesJobsComeInTheDefaultOrder) {
+    job(1, 7), job(2, 8), job(3, 9, 5);
+    enumerator_.set_apps({1});
+    enumerator_.turn(1000, false);
+    EXPECT_THAT(take(3), ElementsAre(3, 1, 2));
+    // When something is, what is known already is put into its batch's line.
+    picker_.set_batches({{7, {1, 500, 1}}, {8, {2, 300, 1}}, {9, {2, 200, 1}}});
+    enumerator_.keep_batches_apart(true);
+    enumerator_.turn(1001, false);
+    EXPECT_THAT(take(3, {{8, 1}}), ElementsAre(1, 3, 2));
+}
+
+}  // namespace
+}  // namespace sluice::test
