@@ -12,6 +12,7 @@ std::string feeder_dry_run(const ProjectConfig& config, const FeederOptions& opt
     const ArrayMirror empty(static_cast<std::size_t>(config.shmem_work_items));
     Chain chain(config, options, store, env, [](Id) { return false; });
     chain.set_apps(tables.apps);
+    if (config.share_rule != ShareOrder::kOff) chain.set_batches(tables.batch_shares);
     while (!chain.enumerator.has_surveyed()) chain.enumerator.turn(env.clock.now(), true);
     const Choice choice = chain.filler.choose(empty, empty.empty_slots(), env.clock.now());
     std::string text;

@@ -58,7 +58,7 @@ class MysqlShareStore final : public ShareStore {
     }
 
     std::optional<UserQuota> quota(Id user) override {
-        Sql sql("SELECT quota, (SELECT SUM(quota) FROM user_submit) FROM user_submit WHERE user_id=");
+        Sql sql("SELECT quota, (SELECT SUM(GREATEST(quota,0)) FROM user_submit) FROM user_submit WHERE user_id=");
         Rows r = db_.query(sql << user);
         if (!r.next()) return std::nullopt;
         return UserQuota{r.f64(0), r.f64(1)};
