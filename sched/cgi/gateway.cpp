@@ -67,6 +67,24 @@ class CgiGateway final : public Gateway {
     std::int64_t length_ = kUnknown, taken_ = 0;
 };
 
+/// The signals that end a FastCGI program wait. A read with a time limit is not begun anew when one interrupts it, and
+/// libfcgi takes that for the end of the request.
+class EndLater {
+  public:
+    EndLater() {
+        sigset_t ends;
+        sigemptyset(&ends);
+        for (const int signal : {SIGTERM, SIGINT}) sigaddset(&ends, signal);
+        ::sigprocmask(SIG_BLOCK, &ends, &before_);
+    }
+    EndLater(const EndLater&) = delete;
+    EndLater& operator=(const EndLater&) = delete;
+    ~EndLater() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+  private:
+    sigset_t before_{};
+};
+
 class FcgiGateway final : public Gateway {
   public:
     FcgiGateway() {
@@ -87,6 +105,7 @@ class FcgiGateway final : public Gateway {
         const int left = std::max(milliseconds_until(until), 1);
         const timeval patience{left / 1000, left % 1000 * 1000};
         ::setsockopt(request_.ipcFd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        const EndLater until_it_is_read;
         const int n = FCGX_GetStr(buffer, static_cast<int>(size), request_.in);
         const bool late = n < static_cast<int>(size) && FCGX_GetError(request_.in) != 0;
         return {static_cast<std::size_t>(std::max(n, 0)), late};

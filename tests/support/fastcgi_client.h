@@ -1,5 +1,7 @@
 #pragma once
 // The web server's side of FastCGI, as much as a test needs: one request a connection, over a unix socket.
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -38,32 +40,51 @@ class FastcgiSocket {
     /// A connection that is to be kept for the next request, after this one's reply has come. The caller closes it.
     int kept_connection(const std::map<std::string, std::string>& params, const std::string& body) const {
         const int fd = send_request(params, body, true);
+        reply_on(fd);
+        return fd;
+    }
+    /// A request on a connection that is to be kept, of whose body there is more to come: records of send_body(), an
+    /// empty one last. The caller closes it.
+    int begin_request(const std::map<std::string, std::string>& params, const std::string& beginning) const {
+        return send_request(params, beginning, true, false);
+    }
+    static void send_body(int fd, const std::string& bytes) { send_all(fd, record(5, bytes)); }
+    static std::string reply_on(int fd) {
         std::string in;
         char buffer[65536];
         for (ssize_t n; !ended(in) && (n = ::read(fd, buffer, sizeof buffer)) > 0;)
             in.append(buffer, static_cast<std::size_t>(n));
-        return fd;
+        return stdout_of(in);
+    }
+    /// The program has read all that was sent to it.
+    static bool all_read(int fd) {
+        int unread = 0;
+        return ::ioctl(fd, SIOCOUTQ, &unread) == 0 && unread == 0;
     }
 
   private:
-    int send_request(const std::map<std::string, std::string>& params, const std::string& body, bool keep) const {
+    int send_request(const std::map<std::string, std::string>& params, const std::string& body, bool keep,
+                     bool whole = true) const {
         const std::string begin{0, 1, static_cast<char>(keep ? 1 : 0), 0, 0, 0, 0, 0};  // role responder
         std::string out = record(1, begin);
         std::string pairs;
         for (const auto& [name, value] : params) pairs += length(name.size()) + length(value.size()) + name + value;
         out += record(4, pairs) + record(4, "");
         for (std::size_t at = 0; at < body.size(); at += 60000) out += record(5, body.substr(at, 60000));
-        out += record(5, "");
+        if (whole) out += record(5, "");
         // Not before all is at hand: libfcgi closes a connection on which nothing comes for two seconds.
         const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (::connect(fd, reinterpret_cast<const sockaddr*>(&address_), sizeof address_) != 0)
             throw std::runtime_error("can't connect");
+        send_all(fd, out);
+        return fd;
+    }
+    static void send_all(int fd, const std::string& out) {
         for (std::size_t at = 0; at < out.size();) {
             const ssize_t n = ::send(fd, out.data() + at, out.size() - at, MSG_NOSIGNAL);
             if (n <= 0) break;
             at += static_cast<std::size_t>(n);
         }
-        return fd;
     }
     /// The record that ends a request has come.
     static bool ended(const std::string& in) {

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -168,6 +169,27 @@ bool Subprocess::running() {
 
 void Subprocess::send_signal(int signal) const {
     if (!wait_status_) ::kill(pid_, signal);
+}
+
+bool Subprocess::signal_arrived(int signal) const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    std::uint64_t pending = 0, blocked = 0;
+    for (std::string line; std::getline(status, line);) {
+        const auto mask = [&] { return std::stoull(line.substr(line.find(':') + 1), nullptr, 16); };
+        if (line.starts_with("SigPnd:") || line.starts_with("ShdPnd:")) pending |= mask();
+        if (line.starts_with("SigBlk:")) blocked = mask();
+    }
+    return (pending & ~blocked & std::uint64_t{1} << (signal - 1)) == 0;
+}
+
+double Subprocess::cpu_seconds() const {
+    std::ifstream stat("/proc/" + std::to_string(pid_) + "/stat");
+    std::string name, rest;
+    std::getline(stat, name, ')');
+    long long ticks = 0;
+    for (int field = 3; field <= 15 && stat >> rest; ++field)
+        if (field >= 14) ticks += std::stoll(rest);
+    return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 std::optional<RunResult> Subprocess::wait(double timeout) {

@@ -39,6 +39,9 @@ class Subprocess {
     pid_t pid() const { return pid_; }
     bool running();
     void send_signal(int signal) const;
+    /// It is on its way no more: the program has it, or has put it off.
+    bool signal_arrived(int signal) const;
+    double cpu_seconds() const;
     /// nullopt if it still runs after `timeout` seconds.
     std::optional<RunResult> wait(double timeout = 60);
     std::string out() const;  ///< what it has printed up to now

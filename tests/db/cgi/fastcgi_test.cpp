@@ -70,6 +70,24 @@ TEST_F(FastCgi, AConnectionThatTheWebServerKeepsDoesNotHoldUpItsEnd) {
     EXPECT_EQ(result->status, 0);
 }
 
+TEST_F(FastCgi, TheRequestThatComesWhenItIsToEndIsServed) {
+    world.start_feeder(10);
+    const std::string body = of_host(1).text(), beginning = body.substr(0, body.size() / 2);
+    const int connection = live_.socket().begin_request(
+        {{"REMOTE_ADDR", "10.9.9.9"}, {"REQUEST_METHOD", "POST"}, {"CONTENT_LENGTH", std::to_string(body.size())}},
+        beginning);
+    ASSERT_TRUE(eventually([&] { return FastcgiSocket::all_read(connection); }));
+    live_.program().send_signal(SIGTERM);
+    ASSERT_TRUE(eventually([&] { return live_.program().signal_arrived(SIGTERM); }));
+    FastcgiSocket::send_body(connection, body.substr(beginning.size()));
+    FastcgiSocket::send_body(connection, "");
+    EXPECT_THAT(FastcgiSocket::reply_on(connection), HasSubstr("<userid>1</userid>")) << world.log();
+    const auto result = live_.program().wait(30);
+    ::close(connection);
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->status, 0);
+}
+
 TEST_F(FastCgi, ConfigurationIsReadAgainAndAWrongOneIsNot) {
     world.start_feeder(10);
     EXPECT_FALSE(post(of_host(1)).has("<next_rpc_delay>"));
