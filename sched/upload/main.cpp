@@ -1,6 +1,7 @@
 // file_upload_handler: takes the output files of jobs. One program for CGI and FastCGI: it is FastCGI if its stdin is a
 // listening socket.
 #include <fcgiapp.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,18 +23,26 @@ using namespace sluice;
 using namespace sluice::upload;
 
 volatile std::sig_atomic_t stop_signal = 0, reopen_log = 0;
-void on_stop(int signal) { stop_signal = signal; }
+volatile std::sig_atomic_t nowhere = -1;  // /dev/null, as FastCGI
+
+/// The listening socket is put aside as well: libfcgi goes on from a read that was interrupted to an accept().
+void on_stop(int signal) {
+    stop_signal = signal;
+    if (nowhere >= 0) ::dup2(nowhere, STDIN_FILENO);
+}
 void on_reopen(int) { reopen_log = 1; }
 
-void handle_signal(int signal, void (*handler)(int)) {
+/// `flags` 0: a waiting read returns.
+void handle_signal(int signal, void (*handler)(int), int flags = 0) {
     struct sigaction action {};
-    action.sa_handler = handler;  // without SA_RESTART: a waiting accept or read returns
+    action.sa_handler = handler;
+    action.sa_flags = flags;
     ::sigaction(signal, &action, nullptr);
 }
 
 void install_signal_handlers() {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1}) handle_signal(signal, on_stop);
-    handle_signal(SIGUSR2, on_reopen);
+    handle_signal(SIGUSR2, on_reopen, SA_RESTART);  // uploads go on
     handle_signal(SIGPIPE, SIG_IGN);
 }
 
@@ -104,6 +113,7 @@ bool wait_for_request(const FCGX_Request& request) {
 int serve_fastcgi(Site& site) {
     FCGX_Request request{};
     if (FCGX_InitRequest(&request, 0, FCGI_FAIL_ACCEPT_ON_INTR) != 0) return 1;
+    nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     while (stop_signal == 0) {
         if (reopen_log != 0) {
             reopen_log = 0;

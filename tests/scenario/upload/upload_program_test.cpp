@@ -280,6 +280,42 @@ TEST_F(Project, AConnectionThatTheWebServerKeepsDoesNotHoldUpTheEnd) {
     EXPECT_EQ(result->status, 0);
 }
 
+// What ends a body comes after it, and may be read only when the next request is waited for.
+TEST_F(Project, WaitingForTheRestOfAnEndItCanBeEnded) {
+    const FastcgiSocket socket((dir / "socket").string());
+    Subprocess program({kProgram}, behind(socket));
+    const std::string body = size_query("foo");
+    const int kept = socket.begin_request({{"CONTENT_LENGTH", std::to_string(body.size())}}, body);
+    EXPECT_THAT(FastcgiSocket::reply_on(kept), HasSubstr("<file_size>0</file_size>"));
+    FastcgiSocket::send_body(kept, "");
+    ASSERT_TRUE(eventually([&] { return FastcgiSocket::all_read(kept); }));
+    program.send_signal(SIGTERM);
+    const auto result = program.wait(30);
+    ::close(kept);
+    ASSERT_TRUE(result) << "it waits for a connection that never comes";
+    EXPECT_EQ(result->status, 0);
+}
+
+TEST_F(Project, WhoReopensTheLogInterruptsNoUpload) {
+    const FastcgiSocket socket((dir / "socket").string());
+    Subprocess program({kProgram}, behind(socket));
+    const std::string data(400000, 'x'), body = head("foo", data.size()) + data;
+    const int connection =
+        socket.begin_request({{"CONTENT_LENGTH", std::to_string(body.size())}}, body.substr(0, 300000));
+    ASSERT_TRUE(eventually([&] {
+        return std::filesystem::exists(stored("foo")) && std::filesystem::file_size(stored("foo")) > 0 &&
+               FastcgiSocket::all_read(connection);
+    }));
+    program.send_signal(SIGUSR2);
+    ASSERT_TRUE(eventually([&] { return program.signal_arrived(SIGUSR2); }));
+    FastcgiSocket::send_body(connection, body.substr(300000, 60000));
+    FastcgiSocket::send_body(connection, body.substr(360000));
+    FastcgiSocket::send_body(connection, "");
+    EXPECT_EQ(FastcgiSocket::reply_on(connection), kSuccess);
+    ::close(connection);
+    EXPECT_TRUE(read_file(stored("foo")) == data);
+}
+
 TEST_F(Project, DiskFull) {
     // A file size limit of the shell stands for the full disk: EFBIG instead of ENOSPC, the same path.
     RunOptions o = options(head("foo", 400000) + std::string(400000, 'x'));
