@@ -156,11 +156,14 @@ std::optional<pid_t> UploadFile::lock() {
     if (::fcntl(fd_, F_SETLK, &lock) != 0) return locked_by().value_or(0);
     struct stat now {};
     completed_ |= ::fstat(fd_, &now) == 0 && read_only(now);
+    named_ = named_ || is_at(name_);  // whoever held it may have died between naming it and the last byte
     if (named_) return std::nullopt;
     const bool mine = is_at(part_);
     if (::fstatat(folder_, name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0) {
-        completed_ = true;  // by somebody who was quicker; what is open here was begun a moment after
+        // Somebody was quicker; what is open here was begun a moment after.
         if (mine) ::unlinkat(folder_, part_.c_str(), 0);
+        completed_ = read_only(now);
+        if (!completed_) return 0;  // he may be at it: the client comes again
     } else if (!mine) {
         return 0;  // deleted, or just about to be complete: the client comes again
     }
@@ -188,7 +191,13 @@ std::optional<Problem> UploadFile::put(std::uint64_t offset, std::string_view by
 
 std::optional<Problem> UploadFile::take_name() {
     if (named_) return std::nullopt;
+    struct stat there {};
+    const bool taken = ::fstatat(folder_, name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+    // A handler of another account may have put its own file there, or one that hides nothing.
+    const Problem other{"can't name file: another upload of it is there"};
+    if (taken || !is_at(part_)) return other;
     if (::renameat(folder_, part_.c_str(), folder_, name_.c_str()) != 0) return problem("can't name file", errno);
+    if (!is_at(name_)) return other;
     named_ = true;
     return std::nullopt;
 }

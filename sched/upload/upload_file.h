@@ -38,8 +38,8 @@ class UploadFile {
     /// Opened for writing, but it may not be written any more: an upload was completed.
     bool completed() const { return completed_; }
 
-    /// Exclusive, without waiting, until the file is closed. On failure the holder's pid, 0 if it is not known. Whoever
-    /// held it before may have completed the file: completed() is true then.
+    /// Exclusive, without waiting, until the file is closed. On failure the holder's pid, 0 if it is not known or the
+    /// file has given way to another one. Whoever held it before may have completed the file: completed() is true then.
     std::optional<pid_t> lock();
     /// The pid of whoever writes it now.
     std::optional<pid_t> locked_by() const;
@@ -47,8 +47,8 @@ class UploadFile {
     /// Puts `bytes` at `offset` (at most size()). Bytes that are there already are left as they are; at the first
     /// difference the file is cut off, so that nothing of an older upload stays behind what was written.
     std::optional<Problem> put(std::uint64_t offset, std::string_view bytes);
-    /// Nothing is missing that has not arrived: it gets its name. Before the last bytes are put, so that a file that
-    /// has all of them, and after which its client asks no more, never waits for its name.
+    /// Nothing is missing that has not arrived: it gets its name, if that is free. Before the last bytes are put, so
+    /// that a file that has all of them, and after which its client asks no more, never waits for its name.
     std::optional<Problem> take_name();
     /// The upload is complete: nothing follows its last byte, and what the client will delete is on the disk.
     std::optional<Problem> finish(std::uint64_t nbytes);

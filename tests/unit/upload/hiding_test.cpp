@@ -8,6 +8,10 @@ namespace {
 
 struct HidingHandler : Handler {
     HidingHandler() { settings.hide_incomplete = true; }
+    upload::UploadFile open() const {
+        return std::move(
+            *upload::open_upload_file(dir.path(), "wu_0_r1_0", upload::UploadFile::Access::kWriteBeside, 0664).file);
+    }
 };
 
 TEST_F(HidingHandler, ResumingAfterABreak) {
@@ -104,11 +108,56 @@ TEST_F(HidingHandler, AFileWithAllItsBytesHasItsName) {
     EXPECT_EQ(content(), "0123456789");
 }
 
-TEST_F(HidingHandler, OfTwoWritersTheSlowerOneLeavesTheCompleteFileAlone) {
-    const auto open = [&] {
-        return std::move(
-            *upload::open_upload_file(dir.path(), "wu_0_r1_0", upload::UploadFile::Access::kWriteBeside, 0664).file);
+/// A client comes again while the handler of its first try is at the end, and dies there: told that all is well, the
+/// client would send no more.
+TEST_F(HidingHandler, WhatHasItsNameNeedNotBeComplete) {
+    const auto name_and_die = [&] {
+        upload::UploadFile first = open();
+        ASSERT_FALSE(first.lock());
+        ASSERT_FALSE(first.put(0, "01234567"));
+        ASSERT_FALSE(first.take_name());
     };
+    upload::UploadFile second = open();  // the same file
+    name_and_die();
+    ASSERT_FALSE(second.lock());
+    EXPECT_FALSE(second.completed());
+    EXPECT_FALSE(second.put(8, "89"));
+    EXPECT_FALSE(second.take_name());
+    EXPECT_FALSE(second.finish(10));
+    EXPECT_EQ(content(), "0123456789");
+    std::filesystem::remove(dir / "wu_0_r1_0");
+    name_and_die();
+    std::filesystem::rename(dir / "wu_0_r1_0", dir / "elsewhere");
+    upload::UploadFile late = open();  // made when the other one had just been renamed
+    std::filesystem::rename(dir / "elsewhere", dir / "wu_0_r1_0");
+    EXPECT_TRUE(late.lock().has_value()) << "the client comes again";
+    EXPECT_FALSE(late.completed());
+    EXPECT_EQ(part(), "NONE");
+    EXPECT_EQ(size_of("wu_0_r1_0").file_size, 8u);
+    Request rest;
+    rest.offset = "8", rest.data = "89";
+    expect(rest, kDone, "");
+    EXPECT_EQ(content(), "0123456789");
+}
+
+/// Another account's handler can't go on with a part, and begins its own.
+TEST_F(HidingHandler, OnlyWhatOneHasWrittenGetsTheName) {
+    upload::UploadFile mine = open();
+    ASSERT_FALSE(mine.lock());
+    ASSERT_FALSE(mine.put(0, "012345678"));
+    std::filesystem::remove(dir / upload::part_name("wu_0_r1_0"));
+    upload::UploadFile other = open();
+    ASSERT_FALSE(other.lock());
+    ASSERT_FALSE(other.put(0, "01"));
+    EXPECT_TRUE(mine.take_name().has_value());
+    EXPECT_EQ(content(), "NONE");
+    EXPECT_EQ(part(), "01");
+    dir.write("wu_0_r1_0", "whole");
+    EXPECT_TRUE(other.take_name().has_value()) << "a file that is there already stays";
+    EXPECT_EQ(content(), "whole");
+}
+
+TEST_F(HidingHandler, OfTwoWritersTheSlowerOneLeavesTheCompleteFileAlone) {
     upload::UploadFile slow = open();
     expect({}, kDone, "");
     EXPECT_FALSE(slow.lock());
