@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <utility>
 
 #include "config/db_settings.h"
 #include "feeder/dry_run.h"
@@ -132,9 +133,11 @@ PassResult FeederRun::end_of_one_pass() const {
 
 void FeederRun::leave_alone(double seconds) {
     const auto reread = std::filesystem::path(config_.project_dir) / "reread_db";
+    bool rested = false;  // it may be there still: just seen, or impossible to remove
     interruptible_sleep(std::max(seconds, kLeastSleep), [&] {
         array_->heartbeat(env_.clock.now_sec());
-        return g_dump_wanted != 0 || std::filesystem::exists(reread) || !array_->current();
+        const bool wish = std::exchange(rested, true) && std::filesystem::exists(reread);
+        return wish || g_dump_wanted != 0 || !array_->current();
     });
 }
 

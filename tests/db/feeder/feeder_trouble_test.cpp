@@ -39,6 +39,24 @@ TEST(FeederProgram, WhenItsNameIsGoneANewArrayIsMade) {
     }
 }
 
+/// A folder: whatever rights the feeder has, it does not go.
+TEST(FeederProgram, ATriggerThatCantBeRemovedCostsLittle) {
+    FeederProject p(PrivateMariaDb::shared());
+    auto feeder = p.start({"--sleep_interval", "3600"});
+    ASSERT_TRUE(p.wait_ready()) << feeder.err();
+    std::filesystem::create_directory(p.dir / "reread_db");
+    const auto complaints = [&] {
+        const std::string log = feeder.err();
+        std::size_t n = 0;
+        for (auto at = log.find("Can't remove"); at != std::string::npos; at = log.find("Can't remove", at + 1)) ++n;
+        return n;
+    };
+    ASSERT_TRUE(eventually([&] { return complaints() >= 1; })) << feeder.err();
+    const double before = feeder.cpu_seconds();
+    ASSERT_TRUE(eventually([&] { return complaints() >= 4; })) << feeder.err();  // one a second
+    EXPECT_LT(feeder.cpu_seconds() - before, 0.2);
+}
+
 /// So many hosts as the first one.
 void add_hosts(FeederProject& p, int n) {
     FakeDb rows;
