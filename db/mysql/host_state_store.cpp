@@ -48,24 +48,26 @@ class MysqlHostStateStore final : public HostStateStore {
     }
 
     std::int64_t trickle_bytes(const AccountDay& account) override {
-        std::int64_t bytes = 0;
-        if_counted([&] {
-            Sql sql("SELECT trickle_bytes FROM sluice_host_rpc WHERE host_id=");
+        Sql sql("SELECT trickle_bytes FROM sluice_host_rpc WHERE host_id=");
+        counted_ = true;
+        try {
             Rows rows = db_.query(sql << key_of(account) << " AND attempt=" << account.day);
-            if (rows.next()) bytes = rows.i64(0);
-        });
-        return bytes;
+            return rows.next() ? rows.i64(0) : 0;
+        } catch (const DbError& e) {
+            // Without our table, which the account store makes where it is allowed to, nothing is counted.
+            if (e.code() != kNoSuchTable && e.code() != kNoSuchColumn) throw;
+        }
+        counted_ = false;
+        return 0;
     }
 
     void add_trickle_bytes(const AccountDay& account, std::int64_t bytes) override {
-        if_counted([&] {
-            Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes) VALUES (");
-            // The assignments are done in this order.
-            sql << key_of(account) << "," << account.day << "," << bytes
-                << ") ON DUPLICATE KEY UPDATE trickle_bytes=IF(attempt=VALUES(attempt),trickle_bytes,0)"
-                   "+VALUES(trickle_bytes),attempt=VALUES(attempt)";
-            db_.execute(sql);
-        });
+        if (!counted_) return;
+        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes) VALUES (");
+        // The assignments are done in this order.
+        db_.enqueue(sql << key_of(account) << "," << account.day << "," << bytes
+                        << ") ON DUPLICATE KEY UPDATE trickle_bytes=IF(attempt=VALUES(attempt),trickle_bytes,0)"
+                           "+VALUES(trickle_bytes),attempt=VALUES(attempt)");
     }
 
     void mark_delivered(std::span<const Id> messages) override {
@@ -77,16 +79,6 @@ class MysqlHostStateStore final : public HostStateStore {
   private:
     /// The account's row in sluice_host_rpc, `attempt` being the day: below the ids of hosts and of registrations.
     static Id key_of(const AccountDay& account) { return -(Id{1} << 62) - account.userid; }
-
-    /// Without our table, which the account store makes where it is allowed to, nothing is counted.
-    template <typename Do>
-    static void if_counted(Do act) {
-        try {
-            act();
-        } catch (const DbError& e) {
-            if (e.code() != kNoSuchTable && e.code() != kNoSuchColumn) throw;
-        }
-    }
 
     /// One statement for all: a kind, 14 numbers, a text.
     HostState read(Id hostid, bool with_messages, bool with_turnaround) {
@@ -153,6 +145,7 @@ class MysqlHostStateStore final : public HostStateStore {
     }
 
     Database& db_;
+    bool counted_ = true;  ///< as the last reading of trickle_bytes() found
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace sluice::test {
 namespace {
 
 constexpr int kOneThing = 6;
-constexpr int kEverything = 12 + 1;  ///< and what the account may store of trickles a day
+constexpr int kEverything = 12;
 constexpr int kSetUpAndQuit = 2;
 constexpr int kCpus = 16;  ///< up to 160 jobs in one RPC
 

@@ -190,6 +190,18 @@ TEST_F(SchedulerFaults, WithoutItsTable) {
     EXPECT_EQ(of_host("SELECT COUNT(*) FROM sluice_host_rpc WHERE host_id="), 1);
 }
 
+/// The bytes of an account are counted in our own table, which may be missing; what is counted is stored, or not said
+/// to be.
+TEST_F(SchedulerFaults, WithoutTheTableOfMessages) {
+    const RequestText request = request_of_a_new_host();
+    world.db().execute(Sql("RENAME TABLE msg_from_host TO elsewhere"));
+    const ReplyText reply = world.send(request);
+    world.db().execute(Sql("RENAME TABLE elsewhere TO msg_from_host"));
+    EXPECT_FALSE(reply.has("<message_ack/>")) << reply.text();
+    expect_nothing_done(reply);
+    expect_all_done_once(world.send(request));
+}
+
 TEST_F(SchedulerFaults, AFirstContactWhoseCommitIsCut) {
     for (const Action action : {Action::kCutBefore, Action::kCutAfter}) {
         SqlProxy proxy(server, [&, done = false](const std::string& text, int) mutable {
