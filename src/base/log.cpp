@@ -189,13 +189,18 @@ std::string_view kind_text(LogLevel level) {
 /// Text of clients gets into log lines: a line break in it must not be able to forge a line.
 void append_visible(std::string& out, std::string_view text) {
     static constexpr char kHex[] = "0123456789abcdef";
-    for (const char c : text) {
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        char c = text[at];
+        // In UTF-8 the controls from U+0080 to U+009F, which terminals obey as well, begin with a byte of their own.
+        const bool two_bytes =
+            c == '\xc2' && at + 1 < text.size() && (static_cast<unsigned char>(text[at + 1]) & 0xe0) == 0x80;
+        if (two_bytes) c = text[++at];
         const auto byte = static_cast<unsigned char>(c);
         if (c == '\n') {
             out += "\\n";
         } else if (c == '\r') {
             out += "\\r";
-        } else if ((byte < 32 && c != '\t') || byte == 127) {
+        } else if (two_bytes || (byte < 32 && c != '\t') || byte == 127) {
             out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
         } else {
             out += c;

@@ -120,6 +120,9 @@ TEST_F(Log, TextOfClientsCannotForgeLines) {
     log_normal("name {}", "x\n2026-01-01 00:00:00.0000 UTC [CRITICAL] forged\r\x1b[2J\ttab");
     EXPECT_EQ(behind_time(text()), " name x\\n2026-01-01 00:00:00.0000 UTC [CRITICAL] forged\\r\\x1b[2J\ttab\n");
     fs::resize_file(file, 0);
+    log_normal("J\xc3\xa9 {}", "\xc2\x9b[2J\xc2\xa0");
+    EXPECT_EQ(behind_time(text()), " J\xc3\xa9 \\x9b[2J\xc2\xa0\n") << "terminals obey U+0080 to U+009F, too";
+    fs::resize_file(file, 0);
     log_normal("a line break at the end is dropped\n");
     EXPECT_EQ(behind_time(text()), " a line break at the end is dropped\n");
 }

@@ -132,6 +132,13 @@ TEST(Text, InOneLine) {
                                            8)),
               "a      b");
     EXPECT_EQ(in_one_line("J\xc3\xa9"), "J\xc3\xa9");
+    EXPECT_EQ(in_one_line("a\xc2\x80\xc2\x9b"
+                          "2J\xc2\xa0"
+                          "b"),
+              "a    2J\xc2\xa0"
+              "b")
+        << "terminals obey U+0080 to U+009F, too";
+    EXPECT_EQ(in_one_line("\xc2X"), "\xc2X") << "that is none";
     EXPECT_EQ(in_one_line("123456", 6), "123456");
     EXPECT_EQ(in_one_line("1234567", 6), "123456...");
     EXPECT_EQ(in_one_line("ab\xc3\xa9"
