@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "report.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/match/policies.h"
 #include "sluice/match/reasons.h"
 
@@ -12,15 +13,16 @@ namespace {
 std::string host_lines(const Explanation& e) {
     const HostFacts& f = e.facts;
     std::string platforms;
-    for (const std::string& p : f.platforms) platforms += " " + p;
+    for (const std::string& p : f.platforms) platforms += " " + in_one_line(p);
     std::string text = fmt::format(
         "HOST#{} of USER#{} {}: {} {}, {} CPUs ({} may be used), memory {} ({} may be used), {} of disk may be used\n"
         "platforms:{}\n",
-        e.host.id, e.user.id, e.user.name, e.host.os_name, e.host.os_version, e.host.p_ncpus, f.usable_cpus,
-        bytes_text(e.host.m_nbytes), bytes_text(f.usable_ram), bytes_text(f.disk_available),
-        platforms.empty() ? " none" : platforms);
+        e.host.id, e.user.id, in_one_line(e.user.name), in_one_line(e.host.os_name), in_one_line(e.host.os_version),
+        e.host.p_ncpus, f.usable_cpus, bytes_text(e.host.m_nbytes), bytes_text(f.usable_ram),
+        bytes_text(f.disk_available), platforms.empty() ? " none" : platforms);
     for (const Coproc& c : f.coprocs)
-        text += fmt::format("GPU: {} {} x {} ({})\n", c.count, c.type, c.model, bytes_text(c.total_ram));
+        text += fmt::format("GPU: {} {} x {} ({})\n", c.count, in_one_line(c.type), in_one_line(c.model),
+                            bytes_text(c.total_ram));
     return text;
 }
 
@@ -50,9 +52,9 @@ std::string score_text(const JudgedJob& j) {
 
 std::string version_text(const JudgedJob& j) {
     if (j.app_version_id == 0) return "";
-    std::string text =
-        fmt::format(", version {}{} on {}, est. {}", j.version_num,
-                    j.plan_class.empty() ? "" : " [" + j.plan_class + "]", j.platform, duration_text(j.runtime));
+    std::string text = fmt::format(", version {}{} on {}, est. {}", j.version_num,
+                                   j.plan_class.empty() ? "" : " [" + in_one_line(j.plan_class) + "]",
+                                   in_one_line(j.platform), duration_text(j.runtime));
     if (j.host_size_class >= 0)
         text += fmt::format(", size class {} for a host of class {}{}", j.job.size_class, j.host_size_class,
                             j.size_is_guess ? " (a guess: no history)" : "");
@@ -126,8 +128,8 @@ std::string report_text(const Report& report) {
     for (const std::string& line : report.notes) text += "note: " + line + "\n";
     text += fmt::format("array: {} slots, {} jobs, {} held by schedulers\n\n", e.slots, e.in_array, e.locked);
     if (report.job)
-        text +=
-            fmt::format("RESULT#{} {}: {}\n", report.job->job.result.id, report.job->job.result.name, report.job->text);
+        text += fmt::format("RESULT#{} {}: {}\n", report.job->job.result.id, in_one_line(report.job->job.result.name),
+                            report.job->text);
     const auto lines = one_line_a_job(e.jobs);
     for (const JudgedJob& j : lines) text += job_line(j, e.slots);
     if (!lines.empty()) text += "\n";
@@ -135,7 +137,7 @@ std::string report_text(const Report& report) {
     for (const std::string& line : e.other_jobs) text += "  " + line + "\n";
     for (const Reason r : binding_order(e.stats)) text += reason_lines(report, r);
     if (!e.messages.empty()) text += "The volunteer reads:\n";
-    for (const std::string& m : e.messages) text += "  " + m + "\n";
+    for (const std::string& m : e.messages) text += "  " + in_one_line(m, 1000) + "\n";
     return text;
 }
 

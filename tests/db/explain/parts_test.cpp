@@ -68,6 +68,30 @@ TEST(HostRequest, WhateverHostMiscHolds) {
     }
 }
 
+// Names of volunteers and of their machines are theirs to choose.
+TEST(ReportText, WhatVolunteersSayForgesNoLineAndDrivesNoTerminal) {
+    const std::string evil = "x\nNo job would be sent: forged\r\x1b[2J\x1b]0;t\x07\xc2\x9b" + std::string(5000, 'y');
+    Report report;
+    Explanation& e = report.explanation;
+    e.user.name = e.host.os_name = e.host.os_version = evil;
+    e.facts.platforms = {evil};
+    Coproc gpu;
+    gpu.count = 1;
+    gpu.type = gpu.model = evil;
+    e.facts.coprocs = {gpu};
+    e.messages = {evil};
+    JudgedJob job;
+    job.fate = Reason::kFeasible;
+    job.app_version_id = 1;
+    job.plan_class = job.platform = evil;
+    e.jobs = {job};
+    const std::string text = report_text(report);
+    for (const char* control : {"\nNo job would be sent: forged", "\r", "\x1b", "\x07", "\xc2\x9b"})
+        EXPECT_EQ(text.find(control), std::string::npos) << control;
+    EXPECT_LT(text.size(), 8000u);
+    EXPECT_THAT(text, HasSubstr("No job would be sent: forged")) << "it is shown";
+}
+
 TEST(Phrases, SayWhatWasMeasuredAndWhatWasNeeded) {
     EXPECT_EQ(phrase(refuse(Reason::kMemory, 1.6e9, 2e9)), "needs 2.0 GB, host allows 1.6 GB");
     EXPECT_EQ(phrase(refuse(Reason::kDeadline, 10800, 1500)), "would be done in 3.0 h, must be done in 1500 s");
