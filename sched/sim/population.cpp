@@ -12,6 +12,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
 
 namespace sluice::sim {
 namespace {
@@ -117,7 +118,7 @@ Habit habit_of(const std::string& word, const std::string& place) {
                                                        {"never_off", Habit::kNeverOff}};
     const auto at = known.find(word);
     if (at == known.end())
-        throw Error(place + ": '" + word + "' is no habit: give always, daily, sporadic or never_off");
+        throw Error(place + ": '" + in_one_line(word) + "' is no habit: give always, daily, sporadic or never_off");
     return at->second;
 }
 
@@ -125,7 +126,7 @@ double number_of(const std::string& cell, const std::string& place) {
     double x = 0;
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), x);
     if (error != std::errc{} || end != cell.data() + cell.size() || !(x >= 0) || x > 1e12)
-        throw Error(place + ": '" + cell + "' is no number from 0 on");
+        throw Error(place + ": '" + in_one_line(cell) + "' is no number from 0 to 1e12");
     return x;
 }
 
@@ -143,8 +144,8 @@ void set(HostSpec& h, const std::string& column, const std::string& cell, const 
     const double x = number_of(cell, place);
     if (column == "speed" && x <= 0) throw Error(place + ": speed must be more than 0");
     if (column == "speed") h.speed = x;
-    if (column == "cores") h.cores = std::clamp(static_cast<int>(x), 1, 4096);
-    if (column == "gpus") h.gpus = std::clamp(static_cast<int>(x), 0, 64);
+    if (column == "cores") h.cores = static_cast<int>(std::clamp(x, 1.0, 4096.0));
+    if (column == "gpus") h.gpus = static_cast<int>(std::clamp(x, 0.0, 64.0));
     if (column == "memory_gb") h.memory = x * 1e9;
     if (column == "disk_gb") h.disk = x * 1e9;
     if (column == "lifetime_days") h.lifetime = x > 0 ? x * kDay : std::numeric_limits<double>::infinity();
@@ -172,7 +173,8 @@ std::vector<HostSpec> read_trace(const Fleet& fleet, std::uint64_t seed) {
     for (const std::string& c : columns) {
         has_speed |= c == "speed";
         if (std::find(kColumns.begin(), kColumns.end(), c) == kColumns.end())
-            throw Error(fmt::format("{}:1: there is no column '{}' (docs/simulator.md lists them)", file, c));
+            throw Error(
+                fmt::format("{}:1: there is no column '{}' (docs/simulator.md lists them)", file, in_one_line(c)));
     }
     if (!has_speed) throw Error(file + ":1: the column speed is missing");
     std::vector<HostSpec> hosts;

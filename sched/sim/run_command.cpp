@@ -13,6 +13,7 @@
 #include "scenario.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
 
 namespace sluice::sim {
 namespace {
@@ -25,7 +26,7 @@ void use_config(Scenario& scenario, const std::string& file) {
 }
 
 void print_summary(const FleetResult& r, double seconds) {
-    fmt::print("{}: seed {}, {} hosts, {:.1f} days ({:.1f} s)\n", r.scenario, r.seed, r.hosts,
+    fmt::print("{}: seed {}, {} hosts, {:.1f} days ({:.1f} s)\n", in_one_line(r.scenario), r.seed, r.hosts,
                r.simulated_seconds / 86400, seconds);
     fmt::print("jobs       {} submitted, {} done ({:.0f} a day), {} given up\n", r.jobs_submitted, r.jobs_done,
                r.throughput_per_day, r.jobs_errors);

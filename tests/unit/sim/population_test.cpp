@@ -43,6 +43,47 @@ TEST(Population, ATraceSaysWhatAMachineIs) {
     EXPECT_EQ(hosts[1].os, draw_host(fleet, 1, 1).os) << "an empty cell is drawn";
 }
 
+TEST(Population, EachColumnOfATraceCounts) {
+    const test::TempDir folder;
+    Fleet fleet;
+    fleet.trace = folder
+                      .write("hosts.csv",
+                             "speed,cores,gpus,memory_gb,disk_gb,os,vendor,model,habit,lifetime_days,buffer_min_days,"
+                             "buffer_additional_days,error_rate\n"
+                             "2,3,1,4,5,OS,VENDOR,MODEL,never_off,6,7,8,0.5\n"
+                             "1,5000000000,5000000000,,,,,,,0,0,,7\n")
+                      .string();
+    const auto hosts = read_trace(fleet, 1);
+    ASSERT_EQ(hosts.size(), 2u);
+    const HostSpec& h = hosts[0];
+    EXPECT_THAT((std::vector<double>{h.speed, h.memory, h.disk, h.lifetime, h.buffer_min, h.buffer_more, h.error_rate}),
+                testing::ElementsAre(2, 4e9, 5e9, 6 * kDay, 7 * kDay, 8 * kDay, 0.5));
+    EXPECT_THAT((std::vector<int>{h.cores, h.gpus}), testing::ElementsAre(3, 1));
+    EXPECT_THAT((std::vector<std::string>{h.os, h.vendor, h.model}), testing::ElementsAre("OS", "VENDOR", "MODEL"));
+    EXPECT_EQ(h.habit, Habit::kNeverOff);
+    EXPECT_EQ(hosts[1].cores, 4096) << "what is too much is the most, not the least";
+    EXPECT_EQ(hosts[1].gpus, 64);
+    EXPECT_EQ(hosts[1].lifetime, std::numeric_limits<double>::infinity());
+    EXPECT_EQ(hosts[1].error_rate, 1);
+}
+
+TEST(Population, ComplaintsOfATraceAreOneShortLine) {
+    const test::TempDir folder;
+    const std::string evil = "\x1b[2J\tx" + std::string(10000, 'y');
+    for (const std::string& text :
+         {"speed," + evil + "\n1,1\n", "speed,habit\n1," + evil + "\n", "speed\n" + evil + "\n"}) {
+        Fleet fleet;
+        fleet.trace = folder.write("hosts.csv", text).string();
+        try {
+            read_trace(fleet, 1);
+            ADD_FAILURE() << "taken";
+        } catch (const Error& e) {
+            EXPECT_THAT(e.what(), testing::AllOf(HasSubstr("hosts.csv:"), testing::Not(HasSubstr("\x1b"))));
+            EXPECT_LT(std::string(e.what()).size(), 1000u);
+        }
+    }
+}
+
 TEST(Population, RecordedSessionsAreRepeatedFromTheRunsStart) {
     const test::TempDir folder;
     const auto recorded =
