@@ -15,6 +15,7 @@ using json::InputError;
 using json::kNotNegative;
 using json::kPositive;
 using json::Object;
+using json::Range;
 
 constexpr json::Range kPart{0, 1};
 
@@ -100,10 +101,10 @@ WorkSpec parse_work(const Object& o) {
     take(o, "app", w.app);
     w.kind =
         one_of<WorkSpec::Kind>(o, "kind", {{"stream", WorkSpec::Kind::kStream}, {"batches", WorkSpec::Kind::kBatches}});
-    take(o, "jobs_per_day", w.jobs_per_day, kNotNegative);
+    take(o, "jobs_per_day", w.jobs_per_day, {0, 1e8});
     take(o, "keep", w.keep, 0, 10'000'000);
     take(o, "jobs", w.jobs, 1, 10'000'000);
-    take(o, "every_hours", w.every_hours, kPositive);
+    take(o, "every_hours", w.every_hours, {0.001, 1e9});
     if (o.has("arrivals")) w.poisson = one_of<bool>(o, "arrivals", {{"poisson", true}, {"regular", false}});
     if (o.has("size_hours")) w.size_hours = {o.number("size_hours", kPositive)};
     if (o.has("sizes")) {
@@ -116,7 +117,7 @@ WorkSpec parse_work(const Object& o) {
     }
     take(o, "size_sigma", w.size_sigma, {0, 3});
     take(o, "estimate", w.estimate, kPositive);
-    take(o, "delay_bound_days", w.delay_bound_days, kPositive);
+    take(o, "delay_bound_days", w.delay_bound_days, {kPositive.min, 36500});
     take(o, "quorum", w.quorum, 1, 20);
     take(o, "target", w.target, 0, 100);
     take(o, "memory_mb", w.memory_mb, kNotNegative);
@@ -143,7 +144,7 @@ EventSpec parse_event(const Object& o) {
     if (e.what == What::kDatabaseAway)
         e.hours = o.number("hours", kPositive);
     else
-        e.part = o.number("part", part_only ? kPart : kPositive);
+        e.part = o.number("part", part_only ? kPart : Range{kPositive.min, 1000});
     return e;
 }
 

@@ -35,6 +35,19 @@ TEST(Scenario, ComplaintsNameThePlace) {
     EXPECT_EQ(complaint(R"({"work": []})"), "");
 }
 
+/// They would overflow, or fill the memory with jobs before the first host asks.
+TEST(Scenario, WhatNoRunCouldHoldIsRefused) {
+    const auto work = [](const std::string& more) { return R"({"work": [{"kind": )" + more + "}]}"; };
+    EXPECT_THAT(complaint(work(R"("batches", "every_hours": 1e-300)")),
+                HasSubstr("every_hours: 1e-300 must be at least"));
+    EXPECT_THAT(complaint(work(R"("stream", "jobs_per_day": 1e300)")),
+                HasSubstr("jobs_per_day: 1e+300 must be at most"));
+    EXPECT_THAT(complaint(work(R"("stream", "keep": 1, "delay_bound_days": 1e300)")),
+                HasSubstr("delay_bound_days: 1e+300"));
+    EXPECT_THAT(complaint(R"({"work": [], "events": [{"at_day": 1, "what": "hosts_join", "part": 1e300}]})"),
+                HasSubstr("events[0].part: 1e+300"));
+}
+
 TEST(Scenario, FieldsOfAnOverrideTakeThePlaceOfItsOwn) {
     const Scenario own = load_scenario("demo");
     const Scenario s = load_scenario(
