@@ -75,6 +75,50 @@ TEST(Fleet, HostsThatOnlyFailEndInErrors) {
     EXPECT_EQ(r.useful_core_hours, 0);
 }
 
+TEST(Fleet, HostsThatFailFromSomeDayOnEndInErrors) {
+    Scenario s = perfect(10, 5);
+    s.days = 30;
+    s.events.push_back({0, EventSpec::What::kHostsFail, 1, 0});
+    const FleetResult r = run_fleet(s, {});
+    EXPECT_EQ(r.jobs_done, 0);
+    EXPECT_EQ(r.jobs_errors, 5);
+}
+
+TEST(Fleet, TwiceTheDemandIsBatchesTwiceAsOften) {
+    Scenario s = perfect(5, 1);
+    s.work[0].every_hours = 6;
+    EXPECT_EQ(run_fleet(s, {}).jobs_submitted, 12) << "at 0, 6, ... 66 hours";
+    s.events.push_back({0.4, EventSpec::What::kDemand, 2, 0});
+    EXPECT_EQ(run_fleet(s, {}).jobs_submitted, 22) << "at 0, 6, 12, 15, ... 69 hours";
+}
+
+TEST(Fleet, HostsThatHearNoReplyDoNothing) {
+    Scenario s = perfect(5, 10);
+    s.fleet.lost_rate = 1;
+    const FleetResult r = run_fleet(s, {});
+    EXPECT_GT(r.requests, 5);
+    EXPECT_EQ(r.jobs_done, 0);
+    EXPECT_EQ(r.useful_core_hours, 0);
+}
+
+TEST(Fleet, WrongResultsNeverAgree) {
+    Scenario s = perfect(10, 5);
+    s.work[0].quorum = 2;
+    s.fleet.wrong_rate = 1;
+    const FleetResult r = run_fleet(s, {});
+    EXPECT_EQ(r.jobs_done, 0);
+    EXPECT_GT(r.wasted_core_hours, 10) << "two results of each job are there, and a third was asked for";
+}
+
+TEST(Fleet, TheBoundsHeedOtherProjectsAndWhenHostsAsk) {
+    Scenario s = perfect(1, 1);
+    s.fleet.other_share = 0.5;
+    const FleetResult r = run_fleet(s, {});
+    ASSERT_EQ(r.bounds.idle_fleet_hours.size(), 1u);
+    EXPECT_NEAR(r.bounds.idle_fleet_hours[0], 2, 1e-6) << "an hour's work in half of the time";
+    EXPECT_GT(r.bounds.real_contacts_hours[0], r.bounds.idle_fleet_hours[0]) << "no host asks at once";
+}
+
 TEST(Fleet, ADayWithoutTheDatabaseLosesNoJob) {
     Scenario s = perfect(20, 200);
     s.events.push_back({0.1, EventSpec::What::kDatabaseAway, 0, 24});
