@@ -1,6 +1,9 @@
 // <hide_incomplete_uploads>: what is not complete does not have its name.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "tests/unit/upload/handler_fixture.h"
 
 namespace sluice::test {
@@ -176,6 +179,45 @@ TEST_F(HidingHandler, OfTwoWritersTheSlowerOneLeavesTheCompleteFileAlone) {
     }();
     std::filesystem::remove(dir / upload::part_name("wu_0_r1_0"));
     EXPECT_TRUE(deleted.lock().has_value()) << "what nobody can find is not written";
+}
+
+/// It looked when nothing was there yet; before it came to its lock, another one's file got the name.
+TEST_F(HidingHandler, WhoBeganAMomentTooLateLeavesNothingBehind) {
+    auto late = upload::open_upload_file(dir.path(), "wu_0_r1_0", upload::UploadFile::Access::kWriteBeside, 0664);
+    ASSERT_TRUE(late.file);
+    dir.write("wu_0_r1_0", "0123456789");
+    EXPECT_FALSE(late.file->lock());
+    EXPECT_TRUE(late.file->completed());
+    EXPECT_EQ(part(), "NONE") << "nothing would ever delete it";
+}
+
+/// Another account began it, and made it read-only: nothing without its name is complete.
+TEST_F(HidingHandler, APartThatMayNotBeWrittenIsBegunAnew) {
+    const auto file = dir.write(upload::part_name("wu_0_r1_0"), "0123");
+    std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+    expect({}, kDone, "");
+    EXPECT_EQ(content(), "0123456789");
+    EXPECT_EQ(part(), "NONE");
+}
+
+/// A client that finds all bytes there sends none, and reports: a file that can get no name must not have them all.
+TEST_F(HidingHandler, WhatCanGetNoNameLacksItsLastBytes) {
+    const std::string text = Request().text();
+    std::size_t at = 0;
+    upload::BodyReader body(
+        [&](char* buffer, std::size_t size, upload::Milliseconds) {
+            const std::size_t before_last = text.size() - 1;
+            if (at == before_last) std::filesystem::create_directory(dir / "wu_0_r1_0");  // in its way from now on
+            const std::size_t n = std::min(size, (at < before_last ? before_last : text.size()) - at);
+            std::memcpy(buffer, text.data() + at, n);
+            at += n;
+            return n;
+        },
+        std::nullopt);
+    const Answer answer = upload::handle_upload_request(body, settings, "10.0.0.1");
+    EXPECT_EQ(answer.status, kTransient);
+    EXPECT_NE(answer.message.find("can't name file"), std::string::npos) << answer.message;
+    EXPECT_LT(part().size(), 10u);
 }
 
 }  // namespace
