@@ -79,5 +79,11 @@ TEST_F(TroubleLogTest, AnotherErrorIsAnotherState) {
     EXPECT_EQ(lines_with("no file; waiting"), 2) << "it is news again";
 }
 
+TEST_F(TroubleLogTest, AClockThatIsSetBackDoesNotSilenceIt) {
+    trouble.report({"no key", "waiting"}, 1e9);
+    trouble.report({"no key", "waiting"}, 5e8);
+    EXPECT_EQ(lines_with("no key; waiting"), 2);
+}
+
 }  // namespace
 }  // namespace sluice
