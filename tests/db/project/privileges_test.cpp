@@ -211,20 +211,23 @@ TEST_F(Accounts, TheWebServersAccountNeedsNoPasswordWhereTheSchedulerIsResident)
     EXPECT_THAT(served.out, AllOf(HasSubstr("</scheduler_reply>"), testing::Not(HasSubstr("try again later"))));
     // Not of the web server's group: the socket is shut.
     EXPECT_THAT(web("nogroup").out, HasSubstr("try again later"));
+    // Nor where somebody opened it to all: the resident scheduler asks who connects.
+    const fs::path folder = root_ / ("pid_" + short_host_name());
+    fs::permissions(folder, fs::perms(0755));
+    fs::permissions(folder / "scheduler.sock", fs::perms(0666));
+    EXPECT_THAT(web("nogroup").out, HasSubstr("try again later"));
+    EXPECT_THAT(web("www-data").out, testing::Not(HasSubstr("try again later")));
     scheduler.send_signal(SIGTERM);
     EXPECT_EQ(scheduler.wait(30).value_or(RunResult{}).status, 0);
     EXPECT_THAT(web("www-data").out, HasSubstr("try again later"));
     // Somebody else's socket in that place is not believed.
-    ASSERT_EQ(
-        ::chown((root_ / ("pid_" + short_host_name())).c_str(), ::getpwnam("daemon")->pw_uid, static_cast<gid_t>(-1)),
-        0);
+    ASSERT_EQ(::chown(folder.c_str(), ::getpwnam("daemon")->pw_uid, static_cast<gid_t>(-1)), 0);
     in_project.stdin_text.clear();
     RunOptions other = in_project;
     other.env.erase("REQUEST_METHOD");
-    Subprocess impostor(as("daemon", "www-data",
-                           {binary_dir() + "/cgi-bin/cgi", "--listen",
-                            (root_ / ("pid_" + short_host_name()) / "scheduler.sock").string()}),
-                        other);
+    Subprocess impostor(
+        as("daemon", "www-data", {binary_dir() + "/cgi-bin/cgi", "--listen", (folder / "scheduler.sock").string()}),
+        other);
     ASSERT_TRUE(impostor.wait_for_output("listening on")) << impostor.err();
     EXPECT_THAT(web("www-data").out, HasSubstr("try again later"));
     impostor.send_signal(SIGTERM);

@@ -179,6 +179,16 @@ TEST_F(Relay, ForbiddenToDoTheWorkItSaysThatItIsToBeTriedLater) {
     EXPECT_EQ(send().out, kReply);
 }
 
+TEST_F(Relay, ForbiddenToDoTheWorkARefusedRequestIsToBeTriedLater) {
+    folder_.write("relay_only", "");
+    const std::string refused{0, 0, 0, 0, relay::kRefused, 0, 0, 0};
+    resident({.reply = fastcgi::record(fastcgi::kEndRequest, 1, refused)});
+    const RunResult result = send();
+    EXPECT_EQ(result.out, relay::kSorryReply);
+    EXPECT_EQ(resident_->requests(), 1);
+    EXPECT_THAT(copies(), testing::IsEmpty()) << "no scheduler ran in the web server's account";
+}
+
 TEST_F(Relay, ASocketThatAKilledOneLeftIsInNobodysWay) {
     resident({});
     const fs::path socket = folder_ / ("pid_" + short_host_name()) / relay::kSocket;
