@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sluice/model/size_class.h"
+
 namespace sluice {
 namespace {
 
@@ -21,6 +23,9 @@ class Planner {
   public:
     Planner(const TransitionFacts& facts, const TransitionParams& params, std::int64_t now)
         : wu_(facts.wu), params_(params), now_(now) {
+        if (const auto sizes = params.typical_sizes.find(wu_.appid);
+            sizes != params.typical_sizes.end() && lacks_size_class(facts, params))
+            plan_.workunit.size_class = size_class_of(wu_.rsc_fpops_est, sizes->second);
         for (const ResultFacts& r : facts.results) results_.push_back({r, r});
     }
 
@@ -103,7 +108,8 @@ class Planner {
                           .assimilate_state = wu_.assimilate_state,
                           .file_delete_state = wu_.file_delete_state,
                           .hr_class = wu_.hr_class,
-                          .app_version_id = wu_.app_version_id},
+                          .app_version_id = wu_.app_version_id,
+                          .size_class = wu_.size_class},
                          {},
                          {},
                          {}};
@@ -250,11 +256,14 @@ void Planner::create_results(int wanted) {
         }
     }
     // Jobs of a size class wait until size_regulator lets them out (seed 003).
-    const bool regulated = wu_.size_class >= 0 && params_.apps_with_size_classes.contains(wu_.appid);
+    const int size_class = plan_.workunit.size_class;
+    if (size_class != wu_.size_class) note(fmt::format("has no size class: {} by its size", size_class));
+    const bool regulated = size_class >= 0 && params_.apps_with_size_classes.contains(wu_.appid);
     plan_.create = {.count = wanted,
                     .first_suffix = n_.max_suffix + 1,
                     .state = regulated ? ServerState::kInactive : ServerState::kUnsent,
-                    .priority = wu_.priority + boost};
+                    .priority = wu_.priority + boost,
+                    .size_class = size_class};
 }
 
 void Planner::finish_up() {
@@ -345,6 +354,11 @@ void Planner::collect_changes() {
 }
 
 }  // namespace
+
+bool lacks_size_class(const TransitionFacts& facts, const TransitionParams& params) {
+    return params.compat_level >= 1 && facts.wu.size_class < 0 && facts.results.empty() &&
+           params.apps_with_size_classes.contains(facts.wu.appid);
+}
 
 TransitionPlan plan_transition(const TransitionFacts& facts, const TransitionParams& params, std::int64_t now) {
     return Planner(facts, params, now).plan();

@@ -1,6 +1,7 @@
 #pragma once
 // What a workunit and its results become. Upstream: handle_wu() of the transitioner. Pure: facts in, decisions out;
 // tests/unit/transitioner has one case for each rule.
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,7 +20,14 @@ struct TransitionParams {
     bool details = false;  ///< TransitionPlan::details is wanted
     /// Apps whose jobs size_regulator releases; nobody would ever release those of others.
     std::set<Id> apps_with_size_classes{};
+    /// Of those apps, where a workunit lacks_size_class(): the typical rsc_fpops_est by class.
+    std::map<Id, std::map<int, double>> typical_sizes{};
 };
+
+/// A new job without a size class in an app that has them, from a tool that knows nothing of classes: at compat level 1
+/// it gets one by its size, as from create_work (seed 003: size_regulator releases the jobs of such apps). At level 0,
+/// and once it has results, it goes out past the regulator, as upstream's.
+bool lacks_size_class(const TransitionFacts& facts, const TransitionParams& params);
 
 /// Results to make.
 struct NewResults {
@@ -27,6 +35,7 @@ struct NewResults {
     std::int64_t first_suffix = 0;  ///< names are WORKUNIT_first, WORKUNIT_first+1 …
     ServerState state = ServerState::kUnsent;
     std::int64_t priority = 0;
+    int size_class = -1;
 };
 
 struct TransitionPlan {

@@ -56,6 +56,7 @@ PassResult Transitioner::pass() {
     templates_.forget();
     params_.details = log_enabled(LogLevel::kDebug);
     params_.apps_with_size_classes = store_.apps_with_size_classes();
+    params_.typical_sizes.clear();
     pass_ = {};
     const std::int64_t now = env_.clock.now_sec();
     const double start = steady_seconds();
@@ -132,7 +133,9 @@ int Transitioner::transition(std::span<const Id> ids) {
 
 void Transitioner::show(std::span<const Id> ids) {
     const std::int64_t now = env_.clock.now_sec();
-    for (const TransitionFacts& f : store_.facts(ids)) {
+    const std::vector<TransitionFacts> facts = store_.facts(ids);
+    learn_typical_sizes(facts);
+    for (const TransitionFacts& f : facts) {
         const TransitionPlan plan = plan_transition(f, params_, now);
         fmt::print(
             "WU#{} {}: next look at {}, need_validate {}, error_mask {}, assimilate_state {}, file_delete_state "
@@ -148,8 +151,15 @@ void Transitioner::show(std::span<const Id> ids) {
     std::fflush(stdout);
 }
 
+void Transitioner::learn_typical_sizes(const std::vector<TransitionFacts>& facts) {
+    for (const TransitionFacts& f : facts)
+        if (lacks_size_class(f, params_) && !params_.typical_sizes.contains(f.wu.appid))
+            params_.typical_sizes[f.wu.appid] = store_.typical_sizes(f.wu.appid);
+}
+
 TransitionWrites Transitioner::decide(const std::vector<TransitionFacts>& facts, std::int64_t now) {
     TransitionWrites writes;
+    learn_typical_sizes(facts);
     for (const TransitionFacts& f : facts) {
         TransitionPlan plan = plan_transition(f, params_, now);
         for (const std::string& detail : plan.details) say(f.wu, LogLevel::kDebug, detail);
@@ -187,7 +197,7 @@ std::vector<Result> Transitioner::new_results(const Workunit& wu, const NewResul
                                           kMaxNameLength));
         r.batch = wu.batch;
         r.appid = wu.appid;
-        r.size_class = wu.size_class;
+        r.size_class = create.size_class;
         r.priority = create.priority;
         // 31 bits, as the column has them: the key of feeder --random_order, and part of the output files' names.
         r.random = static_cast<std::int64_t>(env_.rng.next() >> 33);

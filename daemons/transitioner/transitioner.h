@@ -68,6 +68,7 @@ class Transitioner {
     void handle_one_by_one(std::span<const Id> ids);
     int transition(std::span<const Id> ids);
     void show(std::span<const Id> ids);
+    void learn_typical_sizes(const std::vector<TransitionFacts>& facts);  ///< as far as they are needed, once a pass
     TransitionWrites decide(const std::vector<TransitionFacts>& facts, std::int64_t now);
     std::vector<Result> new_results(const Workunit& wu, const NewResults& create, std::int64_t now);
     void say(const Workunit& wu, LogLevel level, const std::string& text);

@@ -9,6 +9,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
+#include "sluice/model/size_class.h"
 
 namespace sluice {
 
@@ -64,10 +65,7 @@ void JobMaker::warn_of_bound(const Workunit& w) {
 }
 
 const std::map<int, double>& JobMaker::typical_sizes() {
-    if (!typical_sizes_) {
-        typical_sizes_ = store_.typical_sizes(app_.id);
-        std::erase_if(*typical_sizes_, [&](const auto& c) { return c.first >= app_.size_classes(); });
-    }
+    if (!typical_sizes_) typical_sizes_ = store_.typical_sizes(app_.id);
     return *typical_sizes_;
 }
 

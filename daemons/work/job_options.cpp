@@ -3,10 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 
 #include "sluice/base/error.h"
@@ -180,16 +178,6 @@ void check_size_class(const Workunit& wu, const App& app) {
     if (wu.size_class >= app.size_classes())
         throw ConfigError(fmt::format("size_class {} of app {} does not exist: it has {} (0 to {})", wu.size_class,
                                       app.name, app.size_classes(), app.size_classes() - 1));
-}
-
-int size_class_of(double rsc_fpops_est, const std::map<int, double>& typical) {
-    int best = 0;
-    double least = std::numeric_limits<double>::infinity();
-    for (const auto& [size_class, fpops] : typical) {
-        const double distance = std::abs(std::log(rsc_fpops_est / fpops));
-        if (distance < least) best = size_class, least = distance;
-    }
-    return best;
 }
 
 std::string job_line_options() {

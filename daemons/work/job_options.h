@@ -36,9 +36,6 @@ void check_workunit(Workunit& wu);
 
 /// Throws ConfigError if the app does not have the job's size class: nobody would ever release such a job.
 void check_size_class(const Workunit& wu, const App& app);
-/// The class whose jobs are nearest in size; the smallest if no job of any class is known. `typical`: rsc_fpops_est by
-/// class.
-int size_class_of(double rsc_fpops_est, const std::map<int, double>& typical);
 
 /// The options that a line of --stdin may hold, for --help; all others are given once, on the command line.
 std::string job_line_options();

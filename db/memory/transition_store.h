@@ -1,5 +1,7 @@
 #pragma once
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -20,6 +22,20 @@ class MemoryTransitionStore final : public TransitionStore {
         for (const auto& [id, app] : db_.apps.rows())
             if (app.size_classes() > 0) ids.insert(id);
         return ids;
+    }
+
+    std::map<int, double> typical_sizes(Id appid) override {
+        db_.enter("transition.typical_sizes");
+        std::map<int, std::pair<double, int>> sums;
+        for (const auto& [id, wu] : db_.workunits.rows()) {
+            if (wu.appid != appid || wu.size_class < 0 || wu.rsc_fpops_est <= 0) continue;
+            if (wu.size_class >= db_.apps.at(appid).size_classes()) continue;
+            sums[wu.size_class].first += std::log(wu.rsc_fpops_est);
+            ++sums[wu.size_class].second;
+        }
+        std::map<int, double> sizes;
+        for (const auto& [size_class, sum] : sums) sizes[size_class] = std::exp(sum.first / sum.second);
+        return sizes;
     }
 
     std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after,
@@ -132,6 +148,7 @@ class MemoryTransitionStore final : public TransitionStore {
                 wu.file_delete_state = c.file_delete_state;
                 wu.hr_class = c.hr_class;
                 wu.app_version_id = c.app_version_id;
+                wu.size_class = c.size_class;
                 wu.transition_time = c.transition_time;
             });
         }

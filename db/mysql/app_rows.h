@@ -1,5 +1,6 @@
 #pragma once
-// What the size and batch daemons know of apps.
+// What daemons and create_work know of apps and of the sizes of their jobs.
+#include <map>
 #include <vector>
 
 #include "sluice/db/database.h"
@@ -21,6 +22,19 @@ inline std::vector<App> size_classes_of_apps(Database& db, SqlLiteral where) {
         apps.push_back(std::move(a));
     }
     return apps;
+}
+
+/// The geometric mean of rsc_fpops_est by size class, of the app's jobs among the newest workunits.
+inline std::map<int, double> typical_sizes_of(Database& db, Id appid) {
+    // By id: there is no index on the size class, and old jobs say little of those to come.
+    Sql sql(
+        "SELECT size_class, EXP(AVG(LN(rsc_fpops_est))) FROM workunit FORCE INDEX (PRIMARY) WHERE id > "
+        "(SELECT MAX(id) FROM workunit) - 10000 AND size_class>=0 AND rsc_fpops_est>0 AND appid=");
+    sql << appid << " AND size_class<(SELECT n_size_classes FROM app WHERE id=" << appid << ") GROUP BY size_class";
+    std::map<int, double> sizes;
+    Rows rows = db.query(sql);
+    while (rows.next()) sizes[rows.i32(0)] = rows.f64(1);
+    return sizes;
 }
 
 }  // namespace sluice

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "app_rows.h"
 #include "host_version_rows.h"
 
 namespace sluice {
@@ -24,7 +25,7 @@ constexpr SqlLiteral kWorkunitColumns =
     "id, appid, name, batch, need_validate, canonical_resultid, transition_time, delay_bound, error_mask, "
     "file_delete_state, assimilate_state, hr_class, min_quorum, target_nresults, max_error_results, "
     "max_total_results, max_success_results, result_template_file, priority, app_version_id, transitioner_flags, "
-    "size_class";
+    "size_class, rsc_fpops_est";
 
 Workunit read_workunit(const Rows& r) {
     Workunit wu;
@@ -50,6 +51,7 @@ Workunit read_workunit(const Rows& r) {
     wu.app_version_id = r.i64(19);
     wu.transitioner_flags = r.code<TransitionerFlags>(20);
     wu.size_class = r.i32(21);
+    wu.rsc_fpops_est = r.f64(22);
     return wu;
 }
 
@@ -72,6 +74,7 @@ class MysqlTransitionStore final : public TransitionStore {
     explicit MysqlTransitionStore(Database& db) : db_(db) {}
 
     std::set<Id> apps_with_size_classes() override;
+    std::map<int, double> typical_sizes(Id appid) override { return typical_sizes_of(db_, appid); }
     std::vector<DueWorkunit> due(std::int64_t now, const TransitionScope& scope, DueWorkunit after, int limit) override;
     std::vector<TransitionFacts> facts(std::span<const Id> ids) override { return read(ids, std::nullopt, false); }
     int transition(std::span<const Id> ids, std::optional<std::int64_t> now,
@@ -241,6 +244,7 @@ void MysqlTransitionStore::write_workunits(const std::vector<WorkunitChange>& ch
         if (c.file_delete_state != wu.file_delete_state) set << "file_delete_state=" << c.file_delete_state << ",";
         if (c.hr_class != wu.hr_class) set << "hr_class=" << c.hr_class << ",";
         if (c.app_version_id != wu.app_version_id) set << "app_version_id=" << c.app_version_id << ",";
+        if (c.size_class != wu.size_class) set << "size_class=" << c.size_class << ",";
         auto& [sql, members] = groups[set.str()];
         sql = set;
         members.push_back(&c);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "app_rows.h"
 #include "sluice/base/clock.h"
 
 namespace sluice {
@@ -25,16 +26,7 @@ class MysqlWorkStore final : public WorkStore {
         return app;
     }
 
-    std::map<int, double> typical_sizes(Id appid) override {
-        // By id: there is no index on the size class, and old jobs say little of those to come.
-        Sql sql(
-            "SELECT size_class, EXP(AVG(LN(rsc_fpops_est))) FROM workunit FORCE INDEX (PRIMARY) WHERE id > "
-            "(SELECT MAX(id) FROM workunit) - 10000 AND size_class>=0 AND rsc_fpops_est>0 AND appid=");
-        std::map<int, double> sizes;
-        Rows rows = db_.query(sql << appid << " GROUP BY size_class");
-        while (rows.next()) sizes[rows.i32(0)] = rows.f64(1);
-        return sizes;
-    }
+    std::map<int, double> typical_sizes(Id appid) override { return typical_sizes_of(db_, appid); }
 
     bool batch_exists(Id batch) override {
         Sql sql("SELECT 1 FROM batch WHERE id=");

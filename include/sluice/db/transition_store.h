@@ -4,6 +4,7 @@
 // result is written only if it is still in the state that the decision saw.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,7 +31,7 @@ struct ResultFacts {
     std::int64_t suffix = -1;  ///< number behind the last '_' of its name; -1: none
 };
 
-/// A workunit (xml_doc, bounds and keywords are not loaded) and all its results in order of id.
+/// A workunit (xml_doc, keywords and bounds but rsc_fpops_est are not loaded) and all its results in order of id.
 struct TransitionFacts {
     Workunit wu;
     std::vector<ResultFacts> results;
@@ -57,6 +58,7 @@ struct WorkunitChange {
     int hr_class = 0;
     Id app_version_id = 0;
     std::int64_t transition_time = 0;
+    int size_class = -1;
 };
 
 /// A job that a host did not return in time: its version's turnaround, quota and record suffer.
@@ -93,6 +95,8 @@ class TransitionStore {
 
     /// Apps with size classes (n_size_classes of 2 and more): size_regulator releases their jobs.
     virtual std::set<Id> apps_with_size_classes() = 0;
+    /// As WorkStore's.
+    virtual std::map<int, double> typical_sizes(Id appid) = 0;
 
     /// Workunits whose transition_time is before `now` (transitioner_flags 1 never), the longest due first, behind
     /// `after`; at most `limit`. With scope.only: that one.

@@ -25,7 +25,7 @@ class WorkStore {
     virtual ~WorkStore() = default;
     virtual std::optional<App> app_by_name(const std::string& name) = 0;
     /// The geometric mean of rsc_fpops_est by size class, of the app's jobs among the newest workunits; classes without
-    /// such jobs are absent.
+    /// such jobs, and those that the app does not have, are absent.
     virtual std::map<int, double> typical_sizes(Id appid) = 0;
     virtual bool batch_exists(Id batch) = 0;
     /// Inserts the workunits and, for those with an assignment (same index, workunitid filled in here), the

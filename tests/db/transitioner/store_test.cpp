@@ -65,7 +65,8 @@ class Store : public testing::TestWithParam<On> {
                 .file_delete_state = wu.file_delete_state,
                 .hr_class = wu.hr_class,
                 .app_version_id = wu.app_version_id,
-                .transition_time = transition_time};
+                .transition_time = transition_time,
+                .size_class = wu.size_class};
     }
 
     FakeDb rows;

@@ -71,6 +71,9 @@ TEST_F(WorkChain, EveryJobOfAnAppWithSizeClassesHasOneAndNoOther) {
     EXPECT_EQ(class_of("by_size"), 2);
     ASSERT_EQ(create("by_size_too", {"--rsc_fpops_est", "2e12"}).status, 0);
     EXPECT_EQ(class_of("by_size_too"), 0);
+    db_.execute(Sql("UPDATE app SET n_size_classes=2"));
+    ASSERT_EQ(create("large_too", {"--rsc_fpops_est", "1e14"}).status, 0);
+    EXPECT_EQ(class_of("large_too"), 0) << "class 2 is gone, and of class 1 nothing is known";
 
     for (const char* classes : {"0", "1"}) {  // 1: it can be accelerated (seed 004)
         db_.execute(Sql("UPDATE app SET n_size_classes=") << SqlText{classes});

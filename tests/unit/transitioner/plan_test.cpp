@@ -29,7 +29,33 @@ TEST(Plan, JobsOfASizeClassAreMadeInactiveWhereTheirAppHasThem) {
         EXPECT_EQ(wu.plan().create.state, ServerState::kUnsent) << size_class << ": no regulator would release it";
         wu.params.apps_with_size_classes = {wu.facts.wu.appid};
         EXPECT_EQ(wu.plan().create.state, size_class < 0 ? ServerState::kUnsent : ServerState::kInactive) << size_class;
+        EXPECT_EQ(wu.plan().create.size_class, size_class);
     }
+}
+
+// Upstream's submit tools and work generators know nothing of size classes.
+TEST(Plan, AtLevelOneANewJobWithoutASizeClassGetsOneByItsSize) {
+    AWorkunit wu;
+    wu.params.apps_with_size_classes = {wu.facts.wu.appid};
+    wu.params.typical_sizes[wu.facts.wu.appid] = {{0, 1e12}, {2, 1e15}};
+    wu.facts.wu.rsc_fpops_est = 3e14;
+    EXPECT_EQ(wu.plan().create.state, ServerState::kUnsent) << "level 0: as upstream";
+    EXPECT_EQ(wu.plan().workunit.size_class, -1);
+
+    wu.params.compat_level = 1;
+    EXPECT_EQ(wu.plan().create.state, ServerState::kInactive);
+    EXPECT_EQ(wu.plan().create.size_class, 2);
+    EXPECT_EQ(wu.plan().workunit.size_class, 2);
+    wu.params.typical_sizes[wu.facts.wu.appid] = {};
+    EXPECT_EQ(wu.plan().create.size_class, 0) << "nothing is known: the smallest";
+    wu.facts.wu.size_class = 1;
+    EXPECT_EQ(wu.plan().create.size_class, 1) << "it has one";
+
+    wu.facts.wu.size_class = -1;
+    wu.over(Outcome::kNoReply);
+    EXPECT_EQ(wu.plan().create.count, 1);
+    EXPECT_EQ(wu.plan().create.size_class, -1) << "not new: its first job went out without one";
+    EXPECT_EQ(wu.plan().create.state, ServerState::kUnsent);
 }
 
 TEST(Plan, NamesGoOnBehindTheHighestSuffix) {

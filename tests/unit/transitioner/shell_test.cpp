@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "daemons/transitioner/transitioner.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
@@ -116,6 +118,26 @@ TEST_F(Shell, ResultsAreMadeFromTheTemplate) {
     EXPECT_THAT(r.xml_doc_in, testing::StartsWith("<file_info>"));  // as upstream stores it
     EXPECT_THAT(r.xml_doc_in, testing::EndsWith("</result>"));
     EXPECT_EQ(pass(), PassResult::kIdle);
+}
+
+TEST_F(Shell, AtLevelOneTheSizeOfAJobWithoutASizeClassIsComparedWithTheAppsOtherJobs) {
+    params.compat_level = 1;
+    db.apps[1].id = 1, db.apps[1].n_size_classes = 3;
+    for (const int size_class : {0, 1, 2, 3}) {
+        Workunit& other = workunit(1 + size_class);
+        other.size_class = size_class, other.rsc_fpops_est = std::pow(10, 12 + size_class);
+        other.transition_time = kNever;
+    }
+    workunit(9).rsc_fpops_est = 2e13;
+    workunit(10).rsc_fpops_est = 1e18;
+    EXPECT_EQ(pass(), PassResult::kWorked);
+    EXPECT_EQ(db.workunits[9].size_class, 1);
+    EXPECT_EQ(db.workunits[10].size_class, 2) << "the app has no class 3 any more";
+    ASSERT_EQ(db.results.size(), 2u);
+    for (const auto& [id, r] : db.results) {
+        EXPECT_EQ(r.size_class, db.workunits[r.workunitid].size_class);
+        EXPECT_EQ(r.server_state, ServerState::kInactive);
+    }
 }
 
 TEST_F(Shell, CertificatesAreSignedWhenThereIsAKey) {

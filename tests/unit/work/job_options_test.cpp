@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "sluice/base/error.h"
+#include "sluice/model/size_class.h"
 
 namespace sluice {
 namespace {
