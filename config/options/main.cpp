@@ -12,6 +12,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "config/options/permissions.h"
+#include "config/options/unattended_apps.h"
 #include "config/options_doc.h"
 #include "config/run/jobs.h"
 #include "config/run/run_state.h"
@@ -24,6 +25,7 @@
 #include "sluice/base/signing.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/command_line.h"
+#include "sluice/db/size_store.h"
 #include "sluice/match/policies.h"
 
 namespace sluice {
@@ -31,6 +33,7 @@ namespace {
 
 struct Findings {
     std::vector<std::string> errors, warnings;
+    std::vector<std::string> notes;  ///< what could not be looked at
 
     void add(const std::vector<std::string>& more_errors, const std::vector<std::string>& more_warnings) {
         errors.insert(errors.end(), more_errors.begin(), more_errors.end());
@@ -84,14 +87,33 @@ void check_programs(const DaemonsAndTasks& entries, const ProjectConfig& config,
     found.expect([&] { read_run_state(folders.project / ("run_state_" + folders.host + ".xml")); });
 }
 
+struct Entries {
+    DaemonsAndTasks list;
+    std::vector<std::string> regulated;  ///< the apps of <size_regulator>
+};
+
 /// <daemons>, <tasks> and <size_regulator>, as far as the file alone tells.
-DaemonsAndTasks check_entries(const fs::path& file, Findings& found) {
-    DaemonsAndTasks entries;
+Entries check_entries(const fs::path& file, Findings& found) {
+    Entries entries;
     const std::string text = read_file(file).value_or("");
-    found.expect([&] { entries = parse_daemons_and_tasks(text, file.string()); });
-    found.add(entries.errors, entries.warnings);
-    found.expect([&] { regulated_apps(text, file.string()); });
+    found.expect([&] { entries.list = parse_daemons_and_tasks(text, file.string()); });
+    found.add(entries.list.errors, entries.list.warnings);
+    found.expect([&] {
+        for (const RegulatedApp& app : regulated_apps(text, file.string())) entries.regulated.push_back(app.name);
+    });
     return entries;
+}
+
+/// Whether an app has size classes only its row tells.
+void check_apps(const ProjectConfig& config, const Entries& entries, Findings& found) {
+    if (config.db_name.empty()) return;
+    try {
+        Database db(db_settings(config));
+        const std::vector<App> apps = make_size_census_store(db)->apps(false);
+        found.add({}, unattended_apps(apps, entries.list, entries.regulated));
+    } catch (const Error& error) {
+        found.notes.push_back(fmt::format("the apps were not looked at: {}", error.what()));
+    }
 }
 
 void check_folder(const char* option, const std::string& folder, Findings& found) {
@@ -116,9 +138,10 @@ void check_all(const Checked& checked, Findings& found) {
     drop_unknown_weights(loaded, score_term_names());
     found.add(loaded.errors, loaded.warnings);
     found.expect([&] { require_database(loaded.config); });
-    const DaemonsAndTasks entries = check_entries(checked.file, found);
+    const Entries entries = check_entries(checked.file, found);
     if (checked.project.empty()) return;
-    check_programs(entries, loaded.config, found);
+    check_programs(entries.list, loaded.config, found);
+    check_apps(loaded.config, entries, found);
     check_files(loaded.config, found);
     for (const PermissionFinding& finding : permission_findings(checked.project))
         found.warnings.push_back(finding.what + "; as root: " + finding.command);
@@ -141,6 +164,7 @@ int check(const std::string& given) {
         found.errors.emplace_back(error.what());
         readable = false;
     }
+    for (const std::string& note : found.notes) fmt::print("note: {}\n", note);
     for (const std::string& warning : found.warnings) fmt::print("warning: {}\n", warning);
     for (const std::string& error : found.errors) fmt::print("error: {}\n", error);
     if (found.errors.empty()) {
@@ -158,10 +182,11 @@ int check(const std::string& given) {
 int main(int argc, char** argv) {
     sluice::CommandLine line(
         "sluice_options", "Checks a project's config.xml, or documents its options",
-        "Changes nothing, and asks no database. An error is what a program refuses, or a value "
+        "Changes nothing. An error is what a program refuses, or a value "
         "that is not allowed, whose option then has its default. Unknown options, which all "
         "programs ignore, are warnings; so are files and folders that others than the project's user can "
-        "change, with the commands that mend them.");
+        "change, with the commands that mend them, and apps with size classes that no size_regulator or size_census "
+        "looks after; if the database does not answer, a note says that the apps were not looked at.");
     bool markdown = false;
     std::string project;
     line.option("--check", project,

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sluice/base/files.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/test_project.h"
 
@@ -11,6 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Table = std::vector<std::vector<std::string>>;
 
 class AppSettings : public testing::Test {
@@ -52,6 +54,24 @@ TEST_F(AppSettings, AreShownAndChanged) {
     EXPECT_TRUE(feeder_is_told());
     EXPECT_EQ(settings({"deprecated=1", "user_friendly_name=It's"}).status, 0);
     EXPECT_EQ(apps(), (Table{{"5", "2.5", "1", "1", "It's", "up"}}));
+}
+
+// Without a regulator the jobs of an app with size classes are never sent: --check looks at the apps that there are.
+TEST_F(AppSettings, SizeClassesThatNoProgramLooksAfterAreFoundByCheck) {
+    const auto check = [&] {
+        return project_.run_program("sluice_options", {"--check", project_.folder().string()}).out;
+    };
+    EXPECT_THAT(check(), AllOf(Not(HasSubstr("size_regulator")), Not(HasSubstr("the apps were not looked at"))));
+    EXPECT_EQ(settings({"n_size_classes=5"}).status, 0);
+    EXPECT_THAT(check(), AllOf(HasSubstr("warning: app up has 5 size classes, but no size_regulator"),
+                               HasSubstr("warning: app up has 5 size classes, but no size_census")));
+    std::string config = *read_file(project_.folder() / "config.xml");
+    config.replace(
+        config.find("</boinc>"), 0,
+        "<daemons><daemon><cmd>size_regulator --app_name up --lo 1 --hi 5 --sleep_time 9</cmd></daemon></daemons>"
+        "<tasks><task><cmd>size_census</cmd><period>1 day</period></task></tasks>");
+    write_file_atomically(project_.folder() / "config.xml", config);
+    EXPECT_THAT(check(), Not(HasSubstr("has 5 size classes")));
 }
 
 TEST_F(AppSettings, WrongOnesChangeNothing) {

@@ -31,10 +31,10 @@ class OptionsCheck : public testing::Test {
         config("");
     }
     void config(const std::string& options, const std::string& more = "") {
-        const fs::path file =
-            dir_.write("config.xml", "<boinc>\n<config>\n<db_name>d</db_name>\n" + options +
-                                         "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" +
-                                         more + "</boinc>\n");
+        const fs::path file = dir_.write(
+            "config.xml", "<boinc>\n<config>\n<db_name>d</db_name>\n<db_host>127.0.0.1:1</db_host>\n" + options +
+                              "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" + more +
+                              "</boinc>\n");
         fs::permissions(file, fs::perms(0640));
     }
     RunResult check(const fs::path& what) {
@@ -56,6 +56,7 @@ TEST_F(OptionsCheck, AHealthyProjectPassesByItsFolderAndByItsFile) {
         const RunResult result = check(what);
         EXPECT_EQ(result.status, 0) << result.out;
         EXPECT_THAT(result.out, HasSubstr("config.xml can be used (0 warnings)"));
+        EXPECT_THAT(result.out, HasSubstr("note: the apps were not looked at: ")) << "its database does not answer";
     }
     config("<no_such_option>1</no_such_option>");
     EXPECT_THAT(check(dir_.path()).out, AllOf(HasSubstr("warning: "), HasSubstr("can be used (1 warnings)")));
