@@ -32,6 +32,11 @@ std::string file_text(const std::string& file) {
 
 int generate(const std::string& bits, const std::string& private_file, const std::string& public_file) {
     if (bits != "1024") throw Error("the number of bits must be 1024: clients know no other");
+    for (const std::string& file : {private_file, public_file})
+        if (std::error_code ignored; std::filesystem::exists(std::filesystem::symlink_status(file, ignored)))
+            throw Error(file +
+                        " exists: clients of a running project refuse what a new key signs; if that is meant, move " +
+                        "the old pair away first");
     const KeyPairText keys = generate_key_pair();
     write_file_atomically(private_file, keys.private_key, 0600);
     write_file_atomically(public_file, keys.public_key, 0644);
