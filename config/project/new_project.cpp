@@ -191,10 +191,13 @@ TemplateValues values_of(const NewProject& project) {
         {"RAW_PLATFORMS", platform_entries()},
         {"WEB_USER_NOTE", web_user_note(project)},
         {"CRON_ENVIRONMENT", ""},
+        {"UNIT_ENVIRONMENT", ""},
+        {"WEB_GROUP", project.web_group},
         {"DB_SOCKET_NOTE", ""},
     };
     if (!project.db_socket.empty()) {
         values["CRON_ENVIRONMENT"] = "MYSQL_UNIX_PORT=" + project.db_socket + "\n";
+        values["UNIT_ENVIRONMENT"] = "Environment=MYSQL_UNIX_PORT=" + project.db_socket + "\n";
         values["DB_SOCKET_NOTE"] =
             "The database's socket is not the default one. In every shell that runs programs of this "
             "project:\n       export MYSQL_UNIX_PORT=" +
@@ -243,6 +246,7 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {project.short_name + ".httpd.proxy.conf", httpd_conf(project, values, Gateway::kProxy), 0644},
         {project.short_name + ".cronjob", plain("cronjob"), 0644},
         {project.short_name + ".logrotate", plain("logrotate"), 0644},
+        {project.short_name + ".scheduler.service", plain("scheduler.service"), 0644},
         {project.short_name + ".readme", plain("readme"), 0644},
         // The web server may write these two, but make or rename nothing beside them.
         {"log_" + project.host + "/scheduler.log", "", 0660},

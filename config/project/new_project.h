@@ -12,12 +12,13 @@ struct NewProject {
     std::string url_base;  ///< http://host
     std::string host;      ///< short host name
     std::string db_name, db_user, db_passwd, db_host;
-    std::string db_socket;           ///< empty: the default one
-    std::string db_ssl_ca;           ///< empty: a connection over TCP is not encrypted
-    std::string web_user;            ///< who Apache runs as; empty: not known
-    std::string owner;               ///< "USER GROUP" who own the project's files, for logrotate
-    std::string user;                ///< who runs the project; empty: whoever runs make_project
-    bool web_user_in_group = false;  ///< it can write the folders that need it
+    std::string db_socket;               ///< empty: the default one
+    std::string db_ssl_ca;               ///< empty: a connection over TCP is not encrypted
+    std::string web_user;                ///< who Apache runs as; empty: not known
+    std::string web_group = "www-data";  ///< the group of web_user
+    std::string owner;                   ///< "USER GROUP" who own the project's files, for logrotate
+    std::string user;                    ///< who runs the project; empty: whoever runs make_project
+    bool web_user_in_group = false;      ///< it can write the folders that need it
     bool upload_certificates = true;
     int compat_level = 1;
     std::uint32_t shmem_key = 0;

@@ -14,19 +14,13 @@
 
 namespace sluice::test {
 
-class FastcgiSocket {
+/// Requests to a server that listens somewhere.
+class FastcgiClient {
   public:
-    explicit FastcgiSocket(const std::string& path) {
+    explicit FastcgiClient(const std::string& path) {
         std::strncpy(address_.sun_path, path.c_str(), sizeof address_.sun_path - 1);
         address_.sun_family = AF_UNIX;
-        fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (::bind(fd_, reinterpret_cast<const sockaddr*>(&address_), sizeof address_) != 0 || ::listen(fd_, 8) != 0)
-            throw std::runtime_error("can't listen on " + path);
     }
-    FastcgiSocket(const FastcgiSocket&) = delete;
-    FastcgiSocket& operator=(const FastcgiSocket&) = delete;
-    ~FastcgiSocket() { ::close(fd_); }
-    int fd() const { return fd_; }
 
     /// What the program printed on stdout for this request.
     std::string request(const std::map<std::string, std::string>& params, const std::string& body) const {
@@ -62,6 +56,9 @@ class FastcgiSocket {
         return ::ioctl(fd, SIOCOUTQ, &unread) == 0 && unread == 0;
     }
 
+  protected:
+    const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
+
   private:
     int send_request(const std::map<std::string, std::string>& params, const std::string& body, bool keep,
                      bool whole = true) const {
@@ -74,8 +71,10 @@ class FastcgiSocket {
         if (whole) out += record(5, "");
         // Not before all is at hand: libfcgi closes a connection on which nothing comes for two seconds.
         const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (::connect(fd, reinterpret_cast<const sockaddr*>(&address_), sizeof address_) != 0)
+        if (::connect(fd, address(), sizeof address_) != 0) {
+            ::close(fd);
             throw std::runtime_error("can't connect");
+        }
         send_all(fd, out);
         return fd;
     }
@@ -120,8 +119,24 @@ class FastcgiSocket {
         return out;
     }
 
-    int fd_ = -1;
     sockaddr_un address_{};
+};
+
+/// The listening socket too, for a program that gets it as its standard input.
+class FastcgiSocket : public FastcgiClient {
+  public:
+    explicit FastcgiSocket(const std::string& path)
+        : FastcgiClient(path), fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        if (::bind(fd_, address(), sizeof(sockaddr_un)) != 0 || ::listen(fd_, 8) != 0)
+            throw std::runtime_error("can't listen on " + path);
+    }
+    FastcgiSocket(const FastcgiSocket&) = delete;
+    FastcgiSocket& operator=(const FastcgiSocket&) = delete;
+    ~FastcgiSocket() { ::close(fd_); }
+    int fd() const { return fd_; }
+
+  private:
+    int fd_ = -1;
 };
 
 }  // namespace sluice::test

@@ -151,6 +151,7 @@ void fill_in(Arguments& arguments, const std::vector<std::string>& names, const 
     const std::string user = project.user.empty() ? user_name(::geteuid()) : project.user;
     if (project.db_user.empty()) project.db_user = user;
     if (project.web_user.empty()) project.web_user = usual_web_user();
+    if (const auto web = find_user(project.web_user)) project.web_group = group_name(web->gid);
     read_password(arguments.passwd_file, project.db_passwd);
     read_password(arguments.admin_passwd_file, arguments.database.admin_passwd);
     if (!arguments.database.admin_user.empty() && project.db_passwd.empty()) project.db_passwd = random_hex(12);

@@ -9,12 +9,16 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <tuple>
 
 #include "config/options/permissions.h"
 #include "sluice/base/error.h"
+#include "sluice/base/files.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
+#include "sluice/base/text.h"
 #include "tests/db/project/make_project_command.h"
+#include "tests/support/fastcgi_client.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -171,6 +175,90 @@ TEST_F(Accounts, TheSchedulerMayBeAnAccountThatOwnsNothingAndNeedsNoSigningKey) 
     EXPECT_THAT(reply.out, HasSubstr("</scheduler_reply>"));
     std::ifstream log(root_ / ("log_" + short_host_name()) / "scheduler.log");
     EXPECT_THAT((std::string{std::istreambuf_iterator<char>(log), {}}), HasSubstr("[PID=")) << reply.err;
+}
+
+/// NAME.scheduler.service, as systemd runs it, with another account's name and another folder for the socket.
+TEST_F(Accounts, TheSchedulersServerMayBeAnAccountOfItsOwn) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
+    const std::string unit = read_file(root_ / "tiles.scheduler.service").value();
+    EXPECT_THAT(unit, AllOf(HasSubstr("User=boincsched\nGroup=www-data\n"), HasSubstr("InaccessiblePaths=-")));
+    fs::remove(root_ / "keys/code_sign_private");
+    const fs::path socket = dir_ / "run/cgi.sock";
+    fs::create_directory(dir_ / "run");
+    ASSERT_EQ(::chown((dir_ / "run").c_str(), ::getpwnam("nobody")->pw_uid, ::getgrnam("www-data")->gr_gid), 0);
+    fs::permissions(dir_ / "run", fs::perms(0750));
+    std::vector<std::string> words{"setpriv", "--reuid=nobody", "--regid=www-data", "--clear-groups", "--no-new-privs"};
+    const auto begin = unit.find("ExecStart=") + std::string("ExecStart=").size();
+    const std::string command = unit.substr(begin, unit.find('\n', begin) - begin);
+    for (const std::string_view word : split(command, ' '))
+        words.push_back(word == "/run/tiles/cgi.sock" ? socket.string() : std::string(word));
+    RunOptions options;
+    options.env = {{"BOINC_PROJECT_DIR", root_.string()}};
+    options.unset = {"REQUEST_METHOD", "CONTENT_LENGTH", "GATEWAY_INTERFACE"};
+    options.cwd = root_ / "cgi-bin";
+    Subprocess server(words, options);
+    ASSERT_TRUE(server.wait_for_output("listening on")) << server.err();
+
+    const auto answered = [&] {
+        const std::string body = "<scheduler_request>\n</scheduler_request>\n";
+        try {
+            const std::string reply = FastcgiClient(socket).request({{"REQUEST_METHOD", "POST"},
+                                                                     {"REMOTE_ADDR", "192.0.2.1"},
+                                                                     {"CONTENT_LENGTH", std::to_string(body.size())}},
+                                                                    body);
+            return reply.find("</scheduler_reply>") != std::string::npos;
+        } catch (const std::runtime_error&) {
+            return false;
+        }
+    };
+    EXPECT_TRUE(can("www-data", answered)) << server.err();
+    EXPECT_FALSE(can("daemon", answered)) << "not of the web server's group";
+    EXPECT_THAT(read_file(root_ / ("log_" + short_host_name()) / "scheduler.log").value(), HasSubstr("[PID="));
+    for (const char* file : {"bin/start", "config.xml", "keys/upload_private", "cgi-bin/planted"}) {
+        const RunResult written = run({"setpriv", "--reuid=nobody", "--regid=www-data", "--clear-groups", "sh", "-c",
+                                       "echo x >> " + (root_ / file).string()});
+        EXPECT_NE(written.status, 0) << file;
+    }
+    server.send_signal(SIGTERM);
+    EXPECT_EQ(server.wait(30).value_or(RunResult{}).status, 0);
+}
+
+/// NAME.logrotate: of a project that root made for an account, or of this user's own.
+TEST_F(Accounts, LogsAreRotatedByTheShippedFile) {
+    const bool root = ::geteuid() == 0;
+    const std::vector<std::string> accounts{"--user", "games", "--web_user", "www-data"};
+    ASSERT_EQ(make_project(root ? accounts : std::vector<std::string>{}).status, 0);
+    const fs::path logs = root_ / ("log_" + short_host_name());
+    const fs::path daemons = logs / "feeder.log", web = logs / "scheduler.log", rules = dir_ / "tiles";
+    std::ofstream(daemons) << "old\n";
+    const passwd* owner = ::getpwnam("games");
+    ASSERT_EQ(root ? ::chown(daemons.c_str(), owner->pw_uid, owner->pw_gid) : 0, 0);
+    std::ofstream(web) << "old\n";
+    write_file_atomically(rules, read_file(root_ / "tiles.logrotate").value(), 0644);
+    const auto rotate = [&] {
+        const RunResult done =
+            run({"/usr/sbin/logrotate", "--force", "--state", (dir_ / "state").string(), rules.string()});
+        EXPECT_EQ(done.status, 0);
+        EXPECT_EQ(done.err, "");
+    };
+    const auto who_and_how = [](const fs::path& file) {
+        struct stat info {};
+        EXPECT_EQ(::lstat(file.c_str(), &info), 0) << file;
+        return std::tuple(info.st_uid, info.st_gid, info.st_mode);
+    };
+    const auto before = std::pair(who_and_how(daemons), who_and_how(web));
+    rotate();
+    EXPECT_EQ(std::pair(who_and_how(daemons), who_and_how(web)), before) << "the same accounts write the new ones";
+    for (const fs::path& log : {daemons, web}) {
+        EXPECT_EQ(read_file(log), "") << log;
+        EXPECT_EQ(read_file(log.string() + ".1"), "old\n") << log;
+        std::ofstream(log, std::ios::app) << "newer\n";
+    }
+    EXPECT_FALSE(fs::exists(logs / "file_upload_handler.log.1")) << "nothing stood in it";
+    rotate();
+    EXPECT_EQ(read_file(web.string() + ".1"), "newer\n");
+    EXPECT_TRUE(fs::exists(web.string() + ".2.gz"));
 }
 
 /// With the resident scheduler and PROJECT/relay_only the web server's account hands requests on and can read nothing.

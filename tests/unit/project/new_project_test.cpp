@@ -147,8 +147,8 @@ TEST(NewProjectFiles, AnotherSocketIsKnownEverywhere) {
     NewProject project = a_project();
     EXPECT_THAT(text_of(project, "tiles.httpd.conf"), Not(HasSubstr("MYSQL_UNIX_PORT")));
     project.db_socket = "/run/own.sock";
-    for (const char* name :
-         {"tiles.httpd.conf", "tiles.httpd.fcgi.conf", "tiles.httpd.proxy.conf", "tiles.cronjob", "tiles.readme"}) {
+    for (const char* name : {"tiles.httpd.conf", "tiles.httpd.fcgi.conf", "tiles.httpd.proxy.conf", "tiles.cronjob",
+                             "tiles.readme", "tiles.scheduler.service"}) {
         EXPECT_THAT(text_of(project, name), AllOf(HasSubstr("MYSQL_UNIX_PORT"), HasSubstr("/run/own.sock"))) << name;
     }
 }
@@ -159,6 +159,19 @@ TEST(NewProjectFiles, LogsAreRotatedAsTheirOwner) {
     const std::string text = text_of(project, "tiles.logrotate");
     EXPECT_THAT(text, AllOf(HasSubstr("\"/srv/boinc/tiles/log_node7/*.log\""), HasSubstr("su boinc staff\n"),
                             HasSubstr("    create\n"), Not(HasSubstr("postrotate"))));
+}
+
+TEST(NewProjectFiles, AUnitRunsTheSchedulerAsAnAccountThatCantReadTheSigningKey) {
+    NewProject project = a_project();
+    project.web_group = "http";
+    const std::string text = text_of(project, "tiles.scheduler.service");
+    for (const char* line :
+         {"User=boincsched", "Group=http", "WorkingDirectory=/srv/boinc/tiles/cgi-bin", "RuntimeDirectoryMode=0750",
+          "ExecStart=/srv/boinc/tiles/cgi-bin/cgi --listen /run/tiles/cgi.sock --processes 2-8",
+          "ReadWritePaths=/srv/boinc/tiles/log_node7 /dev/shm",
+          "InaccessiblePaths=-/srv/boinc/tiles/keys/code_sign_private", "ProtectSystem=strict"})
+        EXPECT_THAT(text, HasSubstr(std::string("\n") + line + "\n"));
+    EXPECT_THAT(text, Not(HasSubstr("@")));
 }
 
 TEST(NewProjectFiles, LettersOfAllLanguagesMayBeInTheFoldersName) {
