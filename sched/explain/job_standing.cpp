@@ -1,5 +1,6 @@
 #include "job_standing.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "project_state.h"
@@ -56,8 +57,8 @@ std::string standing_text(const JobStanding& s, const DryJobPool& pool, const Kn
                 app != nullptr ? app->name : std::to_string(w.appid), w.size_class);
         }
         case ServerState::kInProgress:
-            return fmt::format("not in the array: in progress on HOST#{}, due at {} (UNIX time)", s.result.hostid,
-                               s.result.report_deadline);
+            return fmt::format("not in the array: in progress on HOST#{}, due at {:%Y-%m-%d %H:%M:%S} UTC",
+                               s.result.hostid, fmt::gmtime(static_cast<std::time_t>(s.result.report_deadline)));
         case ServerState::kOver:
             return fmt::format("not in the array: over, outcome: {}", outcome_text(s.result.outcome));
     }

@@ -40,7 +40,7 @@ TEST(Explain, AJobThatIsNotInTheArrayIsJudgedAndItsStandingToldAsFarAsItIsKnown)
         {"inactive", Sql("UPDATE result SET server_state=1 WHERE id=2"),
          "inactive, waits for size_regulator --app_name up", nullptr},
         {"in_progress", Sql("UPDATE result SET server_state=4,hostid=9,report_deadline=12345 WHERE id=2"),
-         "in progress on HOST#9, due at 12345", nullptr},
+         "in progress on HOST#9, due at 1970-01-01 03:25:45 UTC", nullptr},
         {"over", Sql("UPDATE result SET server_state=5,outcome=3 WHERE id=2"), "over, outcome: error on the host",
          nullptr},
         {"not_read_yet", Sql("UPDATE result SET priority=0 WHERE id=2"), "unsent, not in the array: there is room",
