@@ -71,30 +71,26 @@ IN_TABLES = ["tests/unit/handle/options_at_levels_test.cpp", "tests/unit/handle/
 UPSTREAMS = {"php", "db_dump", "file_deleter", "antique_file_deleter"}
 
 
-def witness_problem(tree, sources, option, path, test):
-    """Empty if the test is there, and it or a file beside it sets the option."""
+def witness_problem(tree, option, path, test):
+    """Empty if the test is there, and its file sets the option."""
     if not tree.exists(path):
         return f"there is no {path}"
     suite, _, name = test.partition(".")
     if not re.search(rf"TEST(?:_[FP])?\(\s*{suite},\s*{name}\s*\)", tree.text(path)):
         return f"there is no {test} in {path}"
-    folder = path.rpartition("/")[0]
-    beside = (p for p in sources if p.rpartition("/")[0] == folder)
-    if not any(re.search(rf"\b{option}\b", tree.text(p)) for p in beside):
-        return f"nothing in {folder} sets {option}"
-    return ""
+    return "" if re.search(rf"\b{option}\b", tree.text(path)) else f"nothing in {path} sets {option}"
 
 
 def check_witnesses(tree, text):
     """Each option is set somewhere to see that it has an effect."""
     if not tree.exists(WITNESSES):
         return []
-    findings, listed, sources = [], set(), tree.sources()
+    findings, listed = [], set()
     for number, line in enumerate(tree.text(WITNESSES).splitlines(), 1):
         words = line.split()
         if not words or line.startswith("#"):
             continue
-        problem = witness_problem(tree, sources, *words) if len(words) == 3 else "a line is OPTION FILE SUITE.TEST"
+        problem = witness_problem(tree, *words) if len(words) == 3 else "a line is OPTION FILE SUITE.TEST"
         if problem:
             findings.append(Finding(WITNESSES, number, problem))
         listed.add(words[0])

@@ -36,6 +36,21 @@ TEST(FeederProgram, IsReadyAfterTheFirstFillAlsoWithoutJobs) {
     EXPECT_TRUE(eventually([&] { return p.jobs().size() == 3; }, 3)) << "new jobs come within a second or so";
 }
 
+TEST(FeederProgram, SlotsAndRowsOfAQueryAreConfigured) {
+    for (const auto& [slots, rows] :
+         {std::pair(20, "30"), std::pair(40, "50")}) {  // <shmem_work_items>: make_project()
+        auto p = make_project(std::string("<feeder_query_size>") + rows + "</feeder_query_size>", slots);
+        p.add_jobs(1, 200);
+        auto feeder = p.start({"-d", "4"});
+        ASSERT_TRUE(p.wait_ready()) << feeder.err();
+        EXPECT_EQ(p.jobs(), range(1, slots));
+        Consumer(p).take(5);
+        EXPECT_TRUE(eventually([&] {
+            return feeder.err().find(std::string(" LIMIT ") + rows + "\n") != std::string::npos;
+        })) << feeder.err();
+    }
+}
+
 TEST(FeederProgram, DefaultOrderIsPriorityThenWorkunit) {
     auto p = make_project("", 5);
     p.add_jobs(10, 4, 0), p.add_jobs(20, 2, 7), p.add_jobs(30, 3, -5);

@@ -230,7 +230,7 @@ TEST_F(Accounts, LogsAreRotatedByTheShippedFile) {
     const std::vector<std::string> accounts{"--user", "games", "--web_user", "www-data"};
     ASSERT_EQ(make_project(root ? accounts : std::vector<std::string>{}).status, 0);
     const fs::path logs = root_ / ("log_" + short_host_name());
-    const fs::path daemons = logs / "feeder.log", web = logs / "scheduler.log", rules = dir_ / "tiles";
+    const fs::path daemons = logs / "feeder.log", web = logs / "scheduler.log", rules = dir_ / "rules";
     std::ofstream(daemons) << "old\n";
     const passwd* owner = ::getpwnam("games");
     ASSERT_EQ(root ? ::chown(daemons.c_str(), owner->pw_uid, owner->pw_gid) : 0, 0);

@@ -30,8 +30,8 @@ class Process : public testing::Test {
         return own;
     }
     void configure(const std::string& more) {
-        project.write("config.xml", "<boinc><config>" + server().config_elements("proc") +
-                                        "<upload_url>http://x/upload</upload_url>"
+        project.write("config.xml", "<boinc><config>" + server().config_elements("proc") + "<upload_url>" + upload_url +
+                                        "</upload_url>"
                                         "<daily_result_quota>100</daily_result_quota>" +
                                         more + "</config></boinc>");
     }
@@ -71,6 +71,7 @@ class Process : public testing::Test {
         EXPECT_EQ(number("select count(*) from workunit where transition_time<unix_timestamp()+800000"), 0);
     }
 
+    std::string upload_url = "http://x/upload";
     TempDir project;
     Database db;
 };
@@ -134,6 +135,19 @@ TEST_F(Process, OptionsOfPriorityAndDeletionHaveAnEffect) {
     };
     EXPECT_EQ(deletable_after("3"), 0);
     EXPECT_EQ(deletable_after("1"), 2);
+}
+
+TEST_F(Process, UploadsGoWhereTheConfigurationSays) {
+    for (const std::string url : {"http://one/fuh", "http://another/fuh"}) {
+        upload_url = url;
+        configure("<dont_generate_upload_certificates>1</dont_generate_upload_certificates>");
+        db.execute(Sql("delete from workunit"));
+        db.execute(Sql("delete from result"));
+        add_workunits(1, 1);
+        ASSERT_EQ(transitioner({"--one_pass"}).status, 0);
+        EXPECT_THAT(rows_of(db, Sql("select xml_doc_in from result"), 1).at(0).at(0),
+                    testing::HasSubstr("<url>" + url + "</url>"));
+    }
 }
 
 TEST_F(Process, OneWorkunitOnly) {

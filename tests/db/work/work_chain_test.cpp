@@ -87,6 +87,20 @@ TEST_F(WorkChain, EveryJobOfAnAppWithSizeClassesHasOneAndNoOther) {
     EXPECT_EQ(count("name LIKE 'without_%' AND size_class=-1"), 2);
 }
 
+TEST_F(WorkChain, Md5FilesAreKeptIfConfigured) {
+    stage("f1");
+    const fs::path md5 = fanout_path(project_ / "download", "f1", 1024).string() + ".md5";
+    std::string config = read_file(project_ / "config.xml").value();
+    for (const bool kept : {true, false}) {  // <cache_md5_info>
+        fs::remove(md5);
+        ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", kept ? "with" : "without", "f1"}).status,
+                  0);
+        EXPECT_EQ(fs::exists(md5), kept);
+        const std::string on = "<cache_md5_info>1", off = "<cache_md5_info>0";
+        if (kept) project_.write("config.xml", config.replace(config.find(on), on.size(), off));
+    }
+}
+
 TEST_F(WorkChain, ABatchThatDoesNotExistIsSaid) {
     stage("f1");
     const auto r = run_program({"create_work", "--appname", "a", "--wu_name", "b", "--batch", "77", "f1"});

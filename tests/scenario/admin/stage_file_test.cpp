@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -39,6 +41,21 @@ TEST_F(StageFile, SaysWhatWasPublishedWhere) {
     EXPECT_EQ(result.out, "published foo as http://h/download/db/foo\n");  // foo -> db at fan-out 1024
     EXPECT_TRUE(published("db/foo"));
     EXPECT_FALSE(fs::exists(project_ / "foo"));
+}
+
+TEST_F(StageFile, FolderUrlAndFanOutAreThoseOfTheConfiguration) {
+    for (const auto& [fan_out, folder] : std::map<std::string, std::string>{{"1024", "db"}, {"16", "b"}}) {
+        const fs::path downloads = elsewhere_ / ("of_" + fan_out);
+        fs::create_directories(downloads);
+        project_.write("config.xml", "<boinc><config><download_url>http://" + fan_out +
+                                         "</download_url><download_dir>" + downloads.string() +
+                                         "</download_dir><uldl_dir_fanout>" + fan_out +
+                                         "</uldl_dir_fanout></config></boinc>");
+        project_.write("foo", "hello\n");
+        const RunResult result = stage({"foo"}, project_.path());
+        EXPECT_EQ(result.out, "published foo as http://" + fan_out + "/" + folder + "/foo\n") << result.err;
+        EXPECT_TRUE(fs::exists(downloads / folder / "foo")) << fan_out;
+    }
 }
 
 // `stage_file /etc/passwd` published it, and said nothing.

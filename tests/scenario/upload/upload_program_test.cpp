@@ -1,10 +1,13 @@
 // The real file_upload_handler, as a web server runs it: request on stdin, answer on stdout.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <map>
 
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
@@ -358,6 +361,29 @@ TEST_F(Project, FastCgi) {
     const auto result = program.wait(10);
     ASSERT_TRUE(result);
     EXPECT_EQ(result->status, 0);
+}
+
+TEST_F(Project, FoldersKeysAndFanOutAreThoseOfTheConfiguration) {
+    dir.write("other_keys/upload_public", generate_key_pair().public_key);
+    std::filesystem::create_directory(dir / "elsewhere");
+    const auto configure = [&](const std::string& key_dir, const std::string& more) {
+        dir.write("config.xml", "<boinc><config><key_dir>" + key_dir + "</key_dir>" + more + "</config></boinc>");
+    };
+    for (const int fan_out : {1024, 16}) {
+        for (const char* folder : {"upload", "elsewhere"}) {
+            const std::string name = fmt::format("of_{}_{}", fan_out, folder);
+            configure("keys",
+                      fmt::format("<upload_dir>{}</upload_dir><uldl_dir_fanout>{}</uldl_dir_fanout>", folder, fan_out));
+            EXPECT_EQ(post(head(name, 3) + "abc").out, kSuccess) << log();
+            EXPECT_EQ(read_file(fanout_path(dir / folder, name, fan_out)), "abc");
+        }
+    }
+    const std::string forged = head("foo", 3) + "abc";
+    for (const auto& [options, answer] : std::map<std::string, std::string>{
+             {"", "invalid signature"}, {"<ignore_upload_certificates/>", "<status>0</status>"}}) {
+        configure("other_keys", "<upload_dir>upload</upload_dir>" + options);
+        EXPECT_THAT(post(forged).out, HasSubstr(answer)) << "the other folder's key did not sign it";
+    }
 }
 
 TEST_F(Project, OptionsOfFilesAndLogHaveAnEffect) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "config/option_table.h"
 #include "sluice/base/log.h"
@@ -161,6 +162,93 @@ std::string fits_on_disk(RpcWorld& w) {
     return names(w.send(asking(w.add_host(), 1)));
 }
 
+/// A job that is meant for user 1, or for every host: what is sent of it, and whether its uploads are signed.
+std::string meant_for(RpcWorld& w, bool all) {
+    const Id host = w.add_host(), result = w.add_job(), wu = w.db.results[result].workunitid;
+    w.db.results.erase(result);  // the scheduler makes it
+    w.pool.slots.clear();
+    w.db.assignments[1] = {1, all ? 0 : 1, all ? AssignTarget::kNone : AssignTarget::kUser, all, wu, 0};
+    w.reload_tables();
+    const ReplyText reply = w.send(asking(host, 5));
+    return std::to_string(reply.result_names().size()) + (reply.has("<xml_signature>") ? " signed" : "");
+}
+std::string meant_for_one(RpcWorld& w) { return meant_for(w, false); }
+std::string meant_for_all(RpcWorld& w) { return meant_for(w, true); }
+
+Observe told(const std::string& element) {
+    return [element](RpcWorld& w) {
+        const ReplyText reply = w.send(asking(w.add_host(), 0));
+        return reply.has("<" + element + "/>") ? "told" : reply.value(element);
+    };
+}
+
+/// A second instance of a job: this host has the first, or another one of its user's.
+std::string second_instance(RpcWorld& w, bool same_host) {
+    const Id host = w.add_host(), other = w.add_host(), job = w.add_job();
+    Result& first = w.add_in_progress(same_host ? host : other);
+    first.workunitid = w.db.results[job].workunitid;
+    RequestText request = asking(host, 1);
+    if (same_host) request.others = {first.name};
+    return names(w.send(request));
+}
+
+/// Of a batch that is another user's; committed to a class of hosts that this one is not of.
+std::string of_another_user(RpcWorld& w) {
+    w.add_job();
+    w.pool.slots.back().job.batch = 77;
+    return names(w.send(asking(w.add_host(), 1)));
+}
+std::string of_another_class(RpcWorld& w) {
+    w.add_job([](Workunit& wu) { wu.hr_class = 385; });
+    return names(w.send(asking(w.add_host(), 1)));
+}
+
+MatchWorld match_world(RpcWorld& w) {
+    MatchWorld m;
+    m.params = w.config;
+    return m;
+}
+
+std::string keyword_points(RpcWorld& w) {
+    MatchWorld m = match_world(w);
+    m.user.keywords_yes = {1};
+    m.pool.add(a_job(1).keywords({1}));
+    m.match();
+    const auto* row = m.trace.of(1);
+    return row != nullptr && row->points.contains("keyword") ? std::to_string(row->points.at("keyword")) : "none";
+}
+
+std::string jobs_beside_gpus(RpcWorld& w) {
+    MatchWorld m = match_world(w);
+    m.host.coprocs = a_host().nvidia(2).get().coprocs;
+    m.want(ProcType::kCpu, 1e9, 100);
+    for (int i = 1; i <= 60; ++i) m.pool.add(a_job(i).flops(1e10));
+    return std::to_string(m.match().jobs.size());
+}
+
+std::string jobs_for_a_gpu(RpcWorld& w) {
+    MatchWorld m = match_world(w);
+    m.host = a_host().nvidia(1);
+    m.tables.versions.push_back(a_version(12, 1, "cuda_fermi"));
+    m.want(ProcType::kCpu, 0, 0).want(ProcType::kNvidia, 1e9, 10);
+    for (int i = 1; i <= 20; ++i) m.pool.add(a_job(i).flops(1e10));
+    return std::to_string(m.match().jobs.size());
+}
+
+/// Of two versions, one twice as fast: which of them are ever chosen.
+std::string versions_tried(RpcWorld& w) {
+    std::set<Id> tried;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        MatchWorld m = match_world(w);
+        m.tables.versions.push_back(a_version(12, 1, "mt"));
+        m.host = a_host().cpus(2);
+        m.seed = seed;
+        m.pool.add(a_job(1));
+        for (const Chosen& c : m.match().jobs) tried.insert(c.version.app_version_id);
+    }
+    return testing::PrintToString(tried);
+}
+
 std::string log_of(RpcWorld& w) {
     w.add_job();
     log_start_copy();
@@ -205,16 +293,11 @@ std::string found_again(RpcWorld& w) {
 
 const std::map<std::string, Witness, std::less<>>& witnesses() {
     static const std::map<std::string, Witness, std::less<>> all{
-        {"shmem_work_items", {"30", "40", [](RpcWorld& w) { return std::to_string(w.config.shmem_work_items); }}},
-        {"feeder_query_size", {"30", "40", [](RpcWorld& w) { return std::to_string(w.config.feeder_query_size); }}},
-        {"hide_incomplete_uploads",
-         {"0", "1", [](RpcWorld& w) { return std::to_string(w.config.hide_incomplete_uploads); }}},
         {"share_rule",
          {"off", "settled",
           [](RpcWorld& w) { return std::to_string(static_cast<int>(w.config.share_rule)); }}},  // the feeder's tables
         {"share_clamp", {"3600", "7200", [](RpcWorld& w) { return std::to_string(w.config.share_clamp); }}},
         {"share_floor", {"0", "1", whose_turn}},
-        {"cache_md5_info", {"0", "1", [](RpcWorld& w) { return std::to_string(w.config.cache_md5_info); }}},
         {"daily_result_quota", {"3", "50", first_quota}},
         {"max_ncpus", {"1", "3", how_many, "<max_wus_to_send>1</max_wus_to_send>"}},
         {"max_wus_to_send", {"1", "2", how_many}},
@@ -246,6 +329,27 @@ const std::map<std::string, Witness, std::less<>>& witnesses() {
          {"1", "2", urls, "<replace_download_url_by_timezone>http://127.0.0.1/</replace_download_url_by_timezone>"}},
         {"no_amd_k6", {"0", "1", amd_k6}},
         {"dont_search_host_for_user", {"1", "2", found_again}},
+        {"enable_assignment", {"0", "1", meant_for_one}},
+        {"enable_assignment_multi", {"0", "1", meant_for_all}},
+        {"dont_generate_upload_certificates", {"0", "1", meant_for_one, "<enable_assignment>1</enable_assignment>"}},
+        {"ended", {"0", "1", told("ended")}},
+        {"strict_memory_bound", {"0", "1", told("strict_memory_bound")}},
+        {"symstore", {"http://a/", "http://b/", told("symstore")}},
+        {"long_name", {"One", "Another", told("project_name")}},
+        {"master_url", {"http://a/", "http://b/", told("master_url")}},
+        {"ban_os", {"Plan 9", "Linux Deb.*", fits_on_disk}},
+        {"ban_cpu", {"VAX", "Intel", fits_on_disk}},
+        {"min_core_client_version", {"70000", "90000", fits_on_disk}},
+        {"max_wus_in_progress", {"1", "2", how_many, "<max_wus_to_send>100</max_wus_to_send>"}},
+        {"max_wus_in_progress_gpu", {"1", "3", jobs_for_a_gpu}},
+        {"non_cpu_intensive", {"0", "1", how_many, "<max_wus_to_send>1</max_wus_to_send>"}},
+        {"one_result_per_host_per_wu", {"0", "1", [](RpcWorld& w) { return second_instance(w, true); }}},
+        {"one_result_per_user_per_wu", {"0", "1", [](RpcWorld& w) { return second_instance(w, false); }}},
+        {"user_filter", {"0", "1", of_another_user}},
+        {"homogeneous_redundancy", {"0", "1", of_another_class}},
+        {"keyword_sched", {"0", "1", keyword_points}},
+        {"gpu_multiplier", {"1", "3", jobs_beside_gpus, "<max_wus_to_send>2</max_wus_to_send>"}},
+        {"version_select_random_factor", {"0", "1", versions_tried}},
         {"score_weights",
          {"<result_priority>5</result_priority>", "<result_priority>-5</result_priority>", which,
           "<mm_min_slots>0</mm_min_slots>"}},
@@ -272,12 +376,15 @@ TEST_P(OptionAtLevel, HasAnEffect) {
 INSTANTIATE_TEST_SUITE_P(Levels, OptionAtLevel, testing::Values(0, 1));
 
 TEST(OptionAtLevel, EveryOptionWithTwoDefaultsHasItsWitness) {
+    // Other programs read these: tests/lint/option_witnesses.txt.
+    const std::set<std::string, std::less<>> elsewhere{"shmem_work_items", "feeder_query_size", "cache_md5_info",
+                                                       "hide_incomplete_uploads"};
     int with_two = 0;
     for (const OptionSection& section : option_sections())
         for (const OptionRow& row : section.rows) {
             if (row.level0 == row.level1 || row.tag == "compat_level") continue;
             ++with_two;
-            EXPECT_TRUE(witnesses().contains(row.tag)) << row.tag;
+            EXPECT_NE(witnesses().contains(row.tag), elsewhere.contains(row.tag)) << row.tag;
         }
     EXPECT_GE(with_two, 10);
 }

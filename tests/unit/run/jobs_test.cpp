@@ -54,6 +54,10 @@ TEST(JobFiles, FoldersMayBeMoved) {
     ProjectConfig config;
     config.project_dir = "/p";
     config.host_dirs = {{"log_node7_dir", "/var/log/p"}, {"tmp_node7_dir", "scratch"}, {"pid_other_dir", "/x"}};
+    for (const char* bin : {"/p/bin", "/opt/bin"}) {
+        config.bin_dir = bin;
+        EXPECT_EQ(run_folders(config, "node7").bin, bin);
+    }
     const RunFolders folders = run_folders(config, "node7");
     EXPECT_EQ(folders.log, "/var/log/p");
     EXPECT_EQ(folders.tmp, "/p/scratch");
