@@ -204,6 +204,70 @@ TEST(MatcherProperty, ChoosesAsTheSlowMatcher) {
     EXPECT_GT(sent, kCases);
 }
 
+/// The pool of a world, which notes how many slots had been looked at when claims were made.
+class WatchedPool final : public JobPool {
+  public:
+    explicit WatchedPool(JobPool& pool) : pool_(pool) {}
+    std::uint32_t size() const override { return pool_.size(); }
+    PoolSlot read(std::uint32_t i, JobSummary& job, PoolRef& ref) const override {
+        seen_.insert(i);
+        return pool_.read(i, job, ref);
+    }
+    bool claim(const PoolRef& ref) override {
+        at_claims_.insert(static_cast<std::uint32_t>(seen_.size()));
+        return pool_.claim(ref);
+    }
+    void release(const PoolRef& ref) override { pool_.release(ref); }
+    void discard(const PoolRef& ref) override { pool_.discard(ref); }
+    std::optional<std::string> workunit_xml(const PoolRef& ref) const override { return pool_.workunit_xml(ref); }
+    std::string keywords(const PoolRef& ref) const override { return pool_.keywords(ref); }
+    void note_infeasible(const PoolRef& ref) override { pool_.note_infeasible(ref); }
+    void note_passed_over(const PoolRef& ref) override { pool_.note_passed_over(ref); }
+    /// And where the scan ended.
+    std::vector<std::uint32_t> ends() const {
+        std::set<std::uint32_t> all = at_claims_;
+        all.insert(static_cast<std::uint32_t>(seen_.size()));
+        return {all.begin(), all.end()};
+    }
+
+  private:
+    JobPool& pool_;
+    mutable std::set<std::uint32_t> seen_;
+    std::set<std::uint32_t> at_claims_;
+};
+
+// Where claims are lost the scan goes on, and each time the choice is that over the slots that are new.
+TEST(MatcherProperty, WhereClaimsAreLostTheScanGoesOnAndChoosesAmongTheNewSlots) {
+    int went_on = 0, sent = 0;
+    for (int seed = 1; seed <= 1500; ++seed) {
+        const auto world = [&] {
+            MatchWorld w = RandomWorld(static_cast<std::uint64_t>(seed) + 300000).make();
+            w.params.version_select_random_factor = 0;
+            w.params.mm_min_slots = 1 + seed % 15;
+            for (const auto& slot : w.pool.slots)
+                if (slot.job.result_id % 2 == seed % 2) w.pool.lost.insert(slot.job.result_id);
+            return w;
+        };
+        MatchWorld w = world(), again = world();
+        WatchedPool pool(w.pool);
+        const MatchContext context = w.context();
+        const MatchResult r = Matcher(context, pool, w.facts, nullptr).match();
+        if (r.stats.slots_scanned == 0 || w.facts.loads >= Matcher::kMaxLoads) continue;  // the bound of statements
+        const std::vector<std::uint32_t> ends = pool.ends();
+        ASSERT_EQ(ends.back(), r.stats.slots_scanned) << "seed " << seed;
+        const auto expected = SlowMatcher(again).match(ends);
+        ASSERT_EQ(r.jobs.size(), expected.size()) << "seed " << seed;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            ASSERT_EQ(r.jobs[i].job.result_id, expected[i].result) << "seed " << seed << " position " << i;
+            ASSERT_FALSE(w.pool.lost.contains(expected[i].result)) << "seed " << seed;
+        }
+        went_on += ends.size() > 1 ? 1 : 0;
+        sent += static_cast<int>(expected.size());
+    }
+    EXPECT_GT(went_on, 60);
+    EXPECT_GT(sent, 500);
+}
+
 // N: the choice is that over the slots seen; the scan ends early only when the request is satisfied or the reply full.
 TEST(MatcherProperty, StoppingAtNIsChoosingAmongTheSlotsSeen) {
     int stopped_early = 0;
@@ -214,7 +278,7 @@ TEST(MatcherProperty, StoppingAtNIsChoosingAmongTheSlotsSeen) {
         w.params.mm_min_slots = 1 + seed % 40;
         MatchWorld again = RandomWorld(static_cast<std::uint64_t>(seed) + 700000).make();
         const MatchResult r = w.match();
-        if (r.stats.slots_scanned == 0 || r.stats.claims_lost > 0) continue;  // what was lost is made up for afterwards
+        if (r.stats.slots_scanned == 0 || r.stats.claims_lost > 0) continue;  // the test above
         again.params = w.params;
         again.params.mm_max_slots = static_cast<int>(r.stats.slots_scanned);
         const auto expected = SlowMatcher(again).match();

@@ -24,22 +24,30 @@ class SlowMatcher {
         bool operator==(const Sent&) const = default;
     };
 
-    std::vector<Sent> match() {
+    /// `ends`: how many slots had been looked at when a choice was made among those that were new, for each choice;
+    /// empty: one choice among all.
+    std::vector<Sent> match(std::vector<std::uint32_t> ends = {}) {
         const std::uint32_t size = w_.pool.size();
         if (size == 0) return {};
+        if (ends.empty()) ends = {size};
         match::ActivePolicies policies(x_, true);
         match::AppTable apps(x_, policies);
         match::Picked picked = match::initial_picked(x_);
         const auto start = static_cast<std::uint32_t>(x_.rng.below(size));
         std::vector<Sent> sent;
         std::vector<bool> used(size);
-        const auto distinct = distinct_priorities(policies, apps, picked, start);
-        for (int t = kProcTypes - 1; t >= 0; --t) {
-            const auto type = static_cast<ProcType>(t);
-            if (!picked.wants(type) && !wanted_at_first(type)) continue;
-            std::vector<Job> jobs = candidates(policies, apps, type, start, distinct);
-            std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.score > b.score; });
-            for (const Job& j : jobs) try_job(j, type, picked, used, sent, apps);
+        Range range{start, 0, 0};
+        for (const std::uint32_t end : ends) {
+            range = {start, range.end, end};
+            const auto distinct = distinct_priorities(policies, apps, picked, range);
+            for (int t = kProcTypes - 1; t >= 0; --t) {
+                const auto type = static_cast<ProcType>(t);
+                if (!picked.wants(type) && (range.begin > 0 || !wanted_at_first(type))) continue;
+                std::vector<Job> jobs = candidates(policies, apps, type, range, distinct);
+                std::stable_sort(jobs.begin(), jobs.end(),
+                                 [](const Job& a, const Job& b) { return a.score > b.score; });
+                for (const Job& j : jobs) try_job(j, type, picked, used, sent, apps);
+            }
         }
         return sent;
     }
@@ -49,6 +57,9 @@ class SlowMatcher {
         JobSummary job;
         PoolRef ref;
         double score;
+    };
+    struct Range {
+        std::uint32_t start, begin, end;  ///< from start + begin to before start + end
     };
 
     bool wanted_at_first(ProcType type) const {
@@ -89,11 +100,11 @@ class SlowMatcher {
     }
 
     std::vector<std::int32_t> distinct_priorities(const match::ActivePolicies& policies, const match::AppTable& apps,
-                                                  const match::Picked& picked, std::uint32_t start) {
+                                                  const match::Picked& picked, const Range& range) {
         std::set<std::int32_t> all;
         for (int t = 0; t < kProcTypes; ++t) {
             if (!picked.wants(static_cast<ProcType>(t))) continue;
-            for (const Job& j : candidates(policies, apps, static_cast<ProcType>(t), start, {}))
+            for (const Job& j : candidates(policies, apps, static_cast<ProcType>(t), range, {}))
                 all.insert(j.job.priority);
         }
         return {all.begin(), all.end()};
@@ -110,13 +121,13 @@ class SlowMatcher {
     }
 
     std::vector<Job> candidates(const match::ActivePolicies& policies, const match::AppTable& apps, ProcType type,
-                                std::uint32_t start, const std::vector<std::int32_t>& distinct) {
+                                const Range& range, const std::vector<std::int32_t>& distinct) {
         std::vector<Job> jobs;
         const std::uint32_t size = w_.pool.size();
         const auto m = static_cast<std::uint32_t>(x_.params.mm_max_slots);
-        for (std::uint32_t n = 0; n < (m > 0 ? std::min(m, size) : size); ++n) {
+        for (std::uint32_t n = range.begin; n < std::min(range.end, m > 0 ? std::min(m, size) : size); ++n) {
             Job j{};
-            if (w_.pool.read((start + n) % size, j.job, j.ref) != PoolSlot::kPresent) continue;
+            if (w_.pool.read((range.start + n) % size, j.job, j.ref) != PoolSlot::kPresent) continue;
             const match::AppFacts* app = apps.find(j.job.app_id);
             if (!app || !feasible_here(x_, w_.pool, policies, *app, j.job, j.ref, type, &j.score)) continue;
             const bool let = j.job.priority < -100000000;
