@@ -45,7 +45,7 @@ TEST(FeederProgram, SlotsAndRowsOfAQueryAreConfigured) {
         ASSERT_TRUE(p.wait_ready()) << feeder.err();
         EXPECT_EQ(p.jobs(), range(1, slots));
         Consumer(p).take(5);
-        EXPECT_TRUE(eventually([&] {
+        EXPECT_TRUE(eventually([&, rows = rows] {  // clang 14 does not capture bindings itself
             return feeder.err().find(std::string(" LIMIT ") + rows + "\n") != std::string::npos;
         })) << feeder.err();
     }
