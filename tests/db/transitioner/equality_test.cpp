@@ -45,7 +45,7 @@ class RandomProject {
         wu.transition_time = now_ - 20 + pick(25), wu.batch = pick(3), wu.priority = pick(10) - 5;
         wu.min_quorum = 1 + pick(3), wu.target_nresults = wu.min_quorum + pick(2), wu.max_error_results = pick(4);
         wu.max_total_results = 2 + pick(6), wu.max_success_results = 6, wu.size_class = pick(4) - 1;
-        wu.rsc_fpops_est = pick(8) ? std::pow(10, 10 + pick(6)) : 0;
+        wu.rsc_fpops_est = pick(8) ? std::pow(10, 10 + pick(6000) / 1000.0) : 0;
         wu.result_template_file = pick(10) ? "out" : "missing", wu.hr_class = pick(2) * 386,
         wu.app_version_id = pick(2);
         wu.error_mask = pick(8) ? 0 : 16,
@@ -85,7 +85,8 @@ std::vector<std::string> described(const FakeDb& db) {
     };
     for (const auto& [id, w] : db.workunits)
         add("wu", id, w.need_validate, w.error_mask, int(w.assimilate_state), int(w.file_delete_state), w.hr_class,
-            w.app_version_id, w.transition_time, w.name, w.delay_bound, w.canonical_resultid, w.target_nresults, w.size_class);
+            w.app_version_id, w.transition_time, w.name, w.delay_bound, w.canonical_resultid, w.target_nresults,
+            w.size_class);
     for (const auto& [id, r] : db.results)
         add("result", id, r.workunitid, int(r.server_state), int(r.outcome), int(r.validate_state),
             int(r.file_delete_state), r.name, r.priority, r.random, r.size_class, r.batch, r.appid, r.create_time,
