@@ -10,7 +10,6 @@ DryJobPool::DryJobPool(const JobArray& array, PoolFilter filter) : array_(array)
         if (s.state == SlotState::kClaimed) ++locked_;
         if (s.state != SlotState::kPresent) continue;
         ++jobs_in_array_;
-        s.infeasible = array.infeasible_count(i);
         s.shown = filter.app == 0 || s.job.app_id == filter.app;
     }
 }
@@ -23,8 +22,7 @@ void DryJobPool::add_outsider(const JobSummary& job, SlotDoc doc) {
     Slot& s = slots_.emplace_back();
     s.state = SlotState::kPresent;
     s.job = job;
-    s.ref = {static_cast<std::uint32_t>(slots_.size() - 1), 0};
-    s.infeasible = job.hr_class != 0 ? 1 : 0;
+    s.ref = {static_cast<std::uint32_t>(slots_.size() - 1), job.hr_class != 0 ? 1u : 0u, 0};
     s.shown = true;
     s.doc = std::move(doc);
 }
@@ -40,17 +38,17 @@ std::optional<std::uint32_t> DryJobPool::slot_of(Id result) const {
     return std::nullopt;
 }
 
-PoolSlot DryJobPool::read(std::uint32_t index, JobSummary& job, PoolRef& ref) const {
+SlotState DryJobPool::read(std::uint32_t index, JobSummary& job, SlotRef& ref) const {
     const Slot& s = slots_[index];
-    if (s.state == SlotState::kClaimed) return PoolSlot::kLocked;
-    if (s.state == SlotState::kEmpty || !s.shown) return PoolSlot::kEmpty;
-    if (s.claimed) return PoolSlot::kLocked;
+    if (s.state == SlotState::kClaimed) return SlotState::kClaimed;
+    if (s.state == SlotState::kEmpty || !s.shown) return SlotState::kEmpty;
+    if (s.claimed) return SlotState::kClaimed;
     job = s.job;
-    ref = {index, s.infeasible, s.ref.word};
-    return PoolSlot::kPresent;
+    ref = s.ref;
+    return SlotState::kPresent;
 }
 
-bool DryJobPool::claim(const PoolRef& ref) {
+bool DryJobPool::claim(const SlotRef& ref) {
     Slot& s = slots_[ref.index];
     if (s.claimed) return false;
     s.claimed = true;
@@ -58,7 +56,7 @@ bool DryJobPool::claim(const PoolRef& ref) {
     return true;
 }
 
-void DryJobPool::release(const PoolRef& ref) {
+void DryJobPool::release(const SlotRef& ref) {
     slots_[ref.index].claimed = false;
     std::erase(claimed_, ref.index);
 }
@@ -77,19 +75,19 @@ void DryJobPool::hold_for(int requests) {
     }
 }
 
-std::optional<SlotDoc> DryJobPool::document(const PoolRef& ref) const {
+std::optional<SlotDoc> DryJobPool::document(const SlotRef& ref) const {
     const Slot& s = slots_[ref.index];
     if (s.doc) return s.doc;
     return array_.peek_doc(s.ref);
 }
 
-std::optional<std::string> DryJobPool::workunit_xml(const PoolRef& ref) const {
+std::optional<std::string> DryJobPool::workunit_xml(const SlotRef& ref) const {
     auto doc = document(ref);
     if (!doc) return std::nullopt;
     return std::move(doc->wu_xml);
 }
 
-std::string DryJobPool::keywords(const PoolRef& ref) const {
+std::string DryJobPool::keywords(const SlotRef& ref) const {
     auto doc = document(ref);
     return doc ? std::move(doc->keywords) : std::string();
 }

@@ -33,14 +33,14 @@ class DryJobPool final : public RpcJobPool {
     std::optional<std::uint32_t> slot_of(Id result) const;
 
     std::uint32_t size() const override { return static_cast<std::uint32_t>(slots_.size()); }
-    PoolSlot read(std::uint32_t index, JobSummary& job, PoolRef& ref) const override;
-    bool claim(const PoolRef& ref) override;
-    void release(const PoolRef& ref) override;
-    std::optional<std::string> workunit_xml(const PoolRef& ref) const override;
-    std::string keywords(const PoolRef& ref) const override;
+    SlotState read(std::uint32_t index, JobSummary& job, SlotRef& ref) const override;
+    bool claim(const SlotRef& ref) override;
+    void release(const SlotRef& ref) override;
+    std::optional<std::string> workunit_xml(const SlotRef& ref) const override;
+    std::string keywords(const SlotRef& ref) const override;
     bool any_present() const override;
-    std::optional<SlotDoc> document(const PoolRef& ref) const override;
-    void consume(const PoolRef&) override {}
+    std::optional<SlotDoc> document(const SlotRef& ref) const override;
+    void consume(const SlotRef&) override {}
     void release_all() override;
 
     /// Ends a request: what it claimed stays claimed until so many more have ended, as slots that requests hold which
@@ -52,7 +52,6 @@ class DryJobPool final : public RpcJobPool {
         SlotState state = SlotState::kEmpty;
         JobSummary job;
         SlotRef ref;
-        std::uint32_t infeasible = 0;
         bool shown = false, claimed = false;
         std::optional<SlotDoc> doc;  ///< outsiders
     };

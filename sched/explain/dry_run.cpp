@@ -71,8 +71,8 @@ std::vector<JudgedJob> jobs_nobody_looked_at(const DryJobPool& pool, const Proje
     binding.count = 0;
     for (std::uint32_t i = 0; i < pool.size(); ++i) {
         JudgedJob j;
-        PoolRef ref;
-        if (pool.read(i, j.job, ref) != PoolSlot::kPresent) continue;
+        SlotRef ref;
+        if (pool.read(i, j.job, ref) != SlotState::kPresent) continue;
         const App* app = tables.app(j.job.app_id);
         j.slot = i;
         j.verdict = app != nullptr ? binding.nearest : refuse(Reason::kNoSuchApp, j.job.app_id, 0);

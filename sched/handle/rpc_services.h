@@ -23,9 +23,9 @@ class RpcJobPool : public JobPool {
     /// Is there any job at all?
     virtual bool any_present() const = 0;
     /// Of a slot that this RPC holds.
-    virtual std::optional<SlotDoc> document(const PoolRef& ref) const = 0;
+    virtual std::optional<SlotDoc> document(const SlotRef& ref) const = 0;
     /// After the commit.
-    virtual void consume(const PoolRef& ref) = 0;
+    virtual void consume(const SlotRef& ref) = 0;
     /// Gives back every slot that is still held.
     virtual void release_all() = 0;
 };

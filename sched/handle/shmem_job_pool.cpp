@@ -2,50 +2,37 @@
 
 namespace sluice {
 
-PoolSlot ShmemJobPool::read(std::uint32_t index, JobSummary& job, PoolRef& ref) const {
-    SlotRef slot;
-    switch (array_.read(index, job, slot)) {
-        case SlotState::kEmpty: return PoolSlot::kEmpty;
-        case SlotState::kClaimed: return PoolSlot::kLocked;
-        case SlotState::kPresent: break;
-    }
-    ref.index = slot.index;
-    ref.generation = slot.word;
-    ref.infeasible_count = array_.infeasible_count(index);
-    return PoolSlot::kPresent;
-}
-
-bool ShmemJobPool::claim(const PoolRef& ref) {
-    auto claim = array_.claim({ref.index, ref.generation});
+bool ShmemJobPool::claim(const SlotRef& ref) {
+    auto claim = array_.claim(ref);
     if (!claim) return false;
     claims_.insert_or_assign(ref.index, std::move(*claim));
     return true;
 }
 
-void ShmemJobPool::release(const PoolRef& ref) { claims_.erase(ref.index); }
+void ShmemJobPool::release(const SlotRef& ref) { claims_.erase(ref.index); }
 
-void ShmemJobPool::consume(const PoolRef& ref) {
+void ShmemJobPool::consume(const SlotRef& ref) {
     if (const auto it = claims_.find(ref.index); it != claims_.end()) {
         it->second.consume();
         claims_.erase(it);
     }
 }
 
-std::optional<SlotDoc> ShmemJobPool::document(const PoolRef& ref) const {
+std::optional<SlotDoc> ShmemJobPool::document(const SlotRef& ref) const {
     const auto it = claims_.find(ref.index);
     if (it == claims_.end()) return std::nullopt;
     return it->second.doc();
 }
 
-std::optional<std::string> ShmemJobPool::workunit_xml(const PoolRef& ref) const {
+std::optional<std::string> ShmemJobPool::workunit_xml(const SlotRef& ref) const {
     if (auto claimed = document(ref)) return std::move(claimed->wu_xml);
-    if (auto seen = array_.peek_doc({ref.index, ref.generation})) return std::move(seen->wu_xml);
+    if (auto seen = array_.peek_doc(ref)) return std::move(seen->wu_xml);
     return std::nullopt;
 }
 
-std::string ShmemJobPool::keywords(const PoolRef& ref) const {
+std::string ShmemJobPool::keywords(const SlotRef& ref) const {
     if (auto claimed = document(ref)) return std::move(claimed->keywords);
-    if (auto seen = array_.peek_doc({ref.index, ref.generation})) return std::move(seen->keywords);
+    if (auto seen = array_.peek_doc(ref)) return std::move(seen->keywords);
     return {};
 }
 

@@ -11,17 +11,19 @@ class ShmemJobPool final : public RpcJobPool {
   public:
     explicit ShmemJobPool(SchedulerArray& array) : array_(array) {}
     std::uint32_t size() const override { return array_.size(); }
-    PoolSlot read(std::uint32_t index, JobSummary& job, PoolRef& ref) const override;
-    bool claim(const PoolRef& ref) override;
-    void release(const PoolRef& ref) override;
-    void discard(const PoolRef& ref) override { consume(ref); }
-    std::optional<std::string> workunit_xml(const PoolRef& ref) const override;
-    std::string keywords(const PoolRef& ref) const override;
-    void note_infeasible(const PoolRef& ref) override { array_.note_infeasible({ref.index, ref.generation}); }
-    void note_passed_over(const PoolRef& ref) override { array_.note_passed_over({ref.index, ref.generation}); }
+    SlotState read(std::uint32_t index, JobSummary& job, SlotRef& ref) const override {
+        return array_.read(index, job, ref);
+    }
+    bool claim(const SlotRef& ref) override;
+    void release(const SlotRef& ref) override;
+    void discard(const SlotRef& ref) override { consume(ref); }
+    std::optional<std::string> workunit_xml(const SlotRef& ref) const override;
+    std::string keywords(const SlotRef& ref) const override;
+    void note_infeasible(const SlotRef& ref) override { array_.note_infeasible(ref); }
+    void note_passed_over(const SlotRef& ref) override { array_.note_passed_over(ref); }
     bool any_present() const override;
-    std::optional<SlotDoc> document(const PoolRef& ref) const override;
-    void consume(const PoolRef& ref) override;
+    std::optional<SlotDoc> document(const SlotRef& ref) const override;
+    void consume(const SlotRef& ref) override;
     void release_all() override { claims_.clear(); }
 
   private:

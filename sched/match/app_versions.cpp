@@ -273,14 +273,14 @@ VersionPick VersionChooser::best(const AppFacts& app, const PerApp& versions, co
     return pick;
 }
 
-VersionPick VersionChooser::choose(const AppFacts& app, const JobSummary& job, const PoolRef& ref, ProcType type) {
+VersionPick VersionChooser::choose(const AppFacts& app, const JobSummary& job, const SlotRef& ref, ProcType type) {
     const Picks* known = picks(app, job, ref);
     VersionPick pick = known ? (*known)[at(type)] : best(app, versions_of(app), job, type);
     pick.why = for_this_job(pick.why, job);
     return pick;
 }
 
-VersionPick VersionChooser::choose_any(const AppFacts& app, const JobSummary& job, const PoolRef& ref,
+VersionPick VersionChooser::choose_any(const AppFacts& app, const JobSummary& job, const SlotRef& ref,
                                        const std::array<bool, kProcTypes>& wanted) {
     VersionPick found{nullptr, refuse(Reason::kNoAppVersion)};
     for (int t = kProcTypes - 1; t >= 0; --t) {

@@ -27,15 +27,15 @@ class VersionChooser {
     /// The fastest versions for this job, where they are known already: for all but jobs with conditions of their own
     /// (pinned, committed, windows of a plan class), for which it is null. A refusal for want of 64 bits lacks the
     /// job's figure.
-    const Picks* picks(const AppFacts& app, const JobSummary& job, const PoolRef& ref) {
+    const Picks* picks(const AppFacts& app, const JobSummary& job, const SlotRef& ref) {
         if (job.is_buda) return &buda_versions(app, job, ref).picks;
         const PerApp& versions = versions_of(app);
         return is_plain(app, versions, job) ? &versions.picks[job.rsc_memory_bound > address_space_ ? 1 : 0] : nullptr;
     }
     /// The fastest version for this job on one resource.
-    VersionPick choose(const AppFacts& app, const JobSummary& job, const PoolRef& ref, ProcType type);
+    VersionPick choose(const AppFacts& app, const JobSummary& job, const SlotRef& ref, ProcType type);
     /// The fastest on any of the resources for which `wanted` is true.
-    VersionPick choose_any(const AppFacts& app, const JobSummary& job, const PoolRef& ref,
+    VersionPick choose_any(const AppFacts& app, const JobSummary& job, const SlotRef& ref,
                            const std::array<bool, kProcTypes>& wanted);
     /// Offers are numbered as they are made; they stay where they are as long as the chooser lives.
     const Offer& offer(std::uint32_t number) const { return *offers_[number]; }
@@ -68,7 +68,7 @@ class VersionChooser {
     }
     void build(const AppFacts& app, PerApp& versions);
     void number(std::vector<Offer>& offers);
-    const PerBudaApp& buda_versions(const AppFacts& app, const JobSummary& job, const PoolRef& ref);
+    const PerBudaApp& buda_versions(const AppFacts& app, const JobSummary& job, const SlotRef& ref);
     /// Null: there is none, for `none`.
     const Offer* buda_wrapper(const AppFacts& app, Verdict& none);
     Offer buda_offer(const AppFacts& app, const Offer& wrapper, const BudaVariant& variant) const;

@@ -33,7 +33,7 @@ Offer VersionChooser::buda_offer(const AppFacts& app, const Offer& wrapper, cons
 
 // Each variant that this host's processor can run is one offer.
 const VersionChooser::PerBudaApp& VersionChooser::buda_versions(const AppFacts& app, const JobSummary& job,
-                                                                const PoolRef& ref) {
+                                                                const SlotRef& ref) {
     std::uint32_t hash = job.buda_app_hash;
     if (hash == 0) {
         const std::string name = buda_app_name(pool_.workunit_xml(ref).value_or(""));

@@ -51,7 +51,7 @@ struct Offer {
 
 struct Candidate {
     const JobSummary& job;
-    const PoolRef& ref;
+    const SlotRef& ref;
     const AppFacts& app;
     const Offer* offer = nullptr;  ///< null in policies of scope kApp and kJob
     std::span<const std::int32_t> keywords{};

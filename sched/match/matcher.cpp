@@ -154,7 +154,7 @@ AppChoice Matcher::choose_version(const App& app, const JobSummary& job, bool ch
     Impl& m = *impl_;
     VersionPick pick{nullptr, refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0)};
     if (const AppFacts* facts = m.apps.find(static_cast<std::int32_t>(app.id)))
-        pick = m.chooser.choose_any(*facts, job, PoolRef{}, m.wanted_types(check_wanted));
+        pick = m.chooser.choose_any(*facts, job, SlotRef{}, m.wanted_types(check_wanted));
     if (why) *why = pick.why;
     return pick.offer ? pick.offer->choice : AppChoice{};
 }
@@ -164,7 +164,7 @@ Verdict Matcher::check_fast(const JobSummary& job, const App& app, const AppChoi
     const AppFacts* facts = m.apps.find(static_cast<std::int32_t>(app.id));
     if (!facts) return refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0);
     const Offer offer = m.offer_of(version);
-    const PoolRef nowhere;
+    const SlotRef nowhere;
     return m.fast(Candidate{job, nowhere, *facts, &offer});
 }
 
@@ -173,7 +173,7 @@ Verdict Matcher::check_deadline(const JobSummary& job, const App& app, const App
     const AppFacts* facts = m.apps.find(static_cast<std::int32_t>(app.id));
     if (!facts) return refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0);
     const Offer offer = m.offer_of(version);
-    const PoolRef nowhere;
+    const SlotRef nowhere;
     return deadline_verdict(m.x, Candidate{job, nowhere, *facts, &offer}, m.picked, delay_bound);
 }
 
@@ -199,7 +199,7 @@ Verdict Matcher::Impl::check_from_elsewhere(const Candidate& c, JobOrigin origin
 
 Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chosen) {
     Impl& m = *impl_;
-    const PoolRef nowhere;
+    const SlotRef nowhere;
     const AppFacts* app = m.apps.find(job.app_id);
     Verdict v = app ? feasible() : refuse(Reason::kNoSuchApp, job.app_id, 0);
     VersionPick pick;

@@ -34,7 +34,7 @@ std::vector<NciPass::Found> NciPass::find(const std::vector<Id>& apps_on_host, M
     const std::uint32_t size = open > 0 ? pool.size() : 0;
     for (std::uint32_t i = 0; i < size && open > 0; ++i) {
         Found f{};
-        if (pool.read(i, f.job, f.ref) != PoolSlot::kPresent) continue;
+        if (pool.read(i, f.job, f.ref) != SlotState::kPresent) continue;
         stats.pool_empty = false;
         ++stats.slots_scanned;
         f.app = apps.find(f.job.app_id);

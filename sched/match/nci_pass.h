@@ -18,7 +18,7 @@ struct NciPass {
   private:
     struct Found {
         JobSummary job;
-        PoolRef ref;
+        SlotRef ref;
         const AppFacts* app;
         const Offer* offer;
     };

@@ -94,7 +94,7 @@ AppTable::AppTable(const MatchContext& x, const ActivePolicies& policies) {
     by_small_id_.assign(static_cast<std::size_t>(largest + 1), -1);
     const double beside = x.params.compat_level > 0 ? memory_beside(x.host, {}) : 0;
     const JobSummary blank{};
-    const PoolRef nowhere{};
+    const SlotRef nowhere{};
     for (std::uint32_t i = 0; i < x.tables.apps.size(); ++i) {
         const App& app = x.tables.apps[i];
         AppFacts f;
@@ -135,8 +135,8 @@ Scanner::Scanner(const MatchContext& context, JobPool& pool, const AppTable& app
                  VersionChooser& chooser)
     : x_(context), pool_(pool), apps_(apps), policies_(policies), chooser_(chooser), with_work_(apps.all().size()) {}
 
-bool Scanner::reread(const Seen& seen, JobSummary& job, PoolRef& ref) const {
-    return pool_.read(seen.slot, job, ref) == PoolSlot::kPresent && ref.generation == seen.generation;
+bool Scanner::reread(const Seen& seen, JobSummary& job, SlotRef& ref) const {
+    return pool_.read(seen.slot, job, ref) == SlotState::kPresent && ref.word == seen.word;
 }
 
 void Scanner::complete(Candidate& c, std::vector<std::int32_t>& space) const {
@@ -167,7 +167,7 @@ void Scanner::enter(const Candidate& c, double points, std::uint32_t order, Pass
     pass.instances += amount;
 }
 
-void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const PoolRef& ref, ProcType pass,
+void Scanner::trace_refusal(const Candidate* c, const JobSummary& job, const SlotRef& ref, ProcType pass,
                             const Verdict& v, ScanLog& log) {
     if (!log.trace) return;
     TraceRow row;
@@ -235,7 +235,7 @@ Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool&
         if (reason_row(why.reason).of_resources > reason_row(furthest.reason).of_resources) furthest = why;
     }
     if (!taken) return furthest;
-    found.seen.push_back({c.ref.generation, c.ref.index, c.job.priority, c.job.batch});
+    found.seen.push_back({c.ref.word, c.ref.index, c.job.priority, c.job.batch});
     return feasible();
 }
 
@@ -255,11 +255,11 @@ void Scanner::note_work(Candidate c, const std::vector<Pass>& passes, MatchStats
 void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, ScanLog& log) {
     std::vector<Pass>& passes = found.passes;
     JobSummary& job = job_;
-    PoolRef ref;
+    SlotRef ref;
     switch (pool_.read(slot, job, ref)) {
-        case PoolSlot::kEmpty: return;
-        case PoolSlot::kLocked: ++stats.slots_locked; return;
-        case PoolSlot::kPresent: break;
+        case SlotState::kEmpty: return;
+        case SlotState::kClaimed: ++stats.slots_locked; return;
+        case SlotState::kPresent: break;
     }
     stats.pool_empty = false;
     const AppFacts* app = apps_.find(job.app_id);

@@ -13,7 +13,7 @@ namespace sluice::match {
 
 /// A job that is a candidate of some pass. Small, like Entry, because there may be as many as slots.
 struct Seen {
-    std::uint64_t generation = 0;
+    std::uint64_t word = 0;
     std::uint32_t slot = 0;
     std::int32_t priority = 0;  ///< for ranked terms
     std::int32_t batch = 0;     ///< likewise
@@ -118,7 +118,7 @@ struct ScanLog {
     Trace* trace = nullptr;
     struct Copy {
         JobSummary job;
-        PoolRef ref;
+        SlotRef ref;
     };
     std::vector<Copy> jobs;  ///< by Entry::order
 };
@@ -137,7 +137,7 @@ class Scanner {
     bool stopped_early() const { return scanned_ > 0 && scanned_ < most_slots(); }
 
     /// The job of a candidate, if its slot still holds it.
-    bool reread(const Seen& seen, JobSummary& job, PoolRef& ref) const;
+    bool reread(const Seen& seen, JobSummary& job, SlotRef& ref) const;
     const Offer& offer(const Entry& entry) const { return chooser_.offer(entry.offer); }
     /// Keywords and input files of a job: from the slot, or from the XML where they don't fit there.
     void complete(Candidate& candidate, std::vector<std::int32_t>& keyword_space) const;
@@ -150,7 +150,7 @@ class Scanner {
     void enter(const Candidate& candidate, double points, std::uint32_t order, Pass& pass) const;
     Verdict try_passes(Candidate& candidate, Candidates& found, ScanLog& log, bool& has_version) const;
     void note_work(Candidate candidate, const std::vector<Pass>& passes, MatchStats& stats);
-    static void trace_refusal(const Candidate* c, const JobSummary& job, const PoolRef& ref, ProcType pass,
+    static void trace_refusal(const Candidate* c, const JobSummary& job, const SlotRef& ref, ProcType pass,
                               const Verdict& v, ScanLog& log);
     bool could_satisfy(const std::vector<Pass>& passes, const Picked& picked) const;
     std::uint32_t most_slots() const {

@@ -70,7 +70,7 @@ bool Walk::would_satisfy_but_for_slow_checks(Candidates& found, const Picked& pi
             const ByValue::Place place = order.get(i);
             if (!place.entry) return false;
             JobSummary job;
-            PoolRef ref;
+            SlotRef ref;
             if (taken[place.job->slot] || !scanner_.reread(*place.job, job, ref)) continue;
             const Offer& offer = scanner_.offer(*place.entry);
             const Candidate c{job, ref, *offer.app, &offer};
@@ -113,7 +113,7 @@ void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const 
             if (!place.entry) break;
             const std::uint32_t slot = place.job->slot;
             JobSummary job;
-            PoolRef ref;
+            SlotRef ref;
             if (taken[slot] || known_.contains(slot) || !scanner_.reread(*place.job, job, ref)) continue;
             const Offer& offer = scanner_.offer(*place.entry);
             const Candidate c{job, ref, *offer.app, &offer};
@@ -167,7 +167,7 @@ Verdict Walk::claim(Choice& choice, const Candidate& c, const WorkunitFacts& fac
 void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place) {
     const Entry& e = *place.entry;
     JobSummary job;
-    PoolRef ref;
+    SlotRef ref;
     if (!scanner_.reread(*place.job, job, ref)) {
         if (!choice.trial) ++choice.stats.claims_lost;
         choice.settle(pass, e, job, refuse(Reason::kClaimLost));

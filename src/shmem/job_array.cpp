@@ -174,7 +174,7 @@ SlotState JobArray::read(std::uint32_t index, JobSummary& job, SlotRef& ref) con
     Payload payload;
     if (!impl_->copy_payload(index, generation_of(word), payload)) return SlotState::kClaimed;
     job = payload.job;
-    ref = {index, word};
+    ref = {index, infeasible_count(index), word};
     return SlotState::kPresent;
 }
 

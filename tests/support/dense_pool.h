@@ -10,14 +10,14 @@ class DensePool final : public JobPool {
   public:
     std::vector<JobSummary> jobs;
     std::uint32_t size() const override { return static_cast<std::uint32_t>(jobs.size()); }
-    PoolSlot read(std::uint32_t i, JobSummary& job, PoolRef& ref) const override {
+    SlotState read(std::uint32_t i, JobSummary& job, SlotRef& ref) const override {
         job = jobs[i];
         ref = {i, 0, 1};
-        return PoolSlot::kPresent;
+        return SlotState::kPresent;
     }
-    bool claim(const PoolRef&) override { return true; }
-    void release(const PoolRef&) override {}
-    std::optional<std::string> workunit_xml(const PoolRef&) const override { return std::nullopt; }
+    bool claim(const SlotRef&) override { return true; }
+    void release(const SlotRef&) override {}
+    std::optional<std::string> workunit_xml(const SlotRef&) const override { return std::nullopt; }
 };
 
 }  // namespace sluice::test

@@ -15,7 +15,7 @@ namespace sluice::test {
 class MemoryPool final : public JobPool {
   public:
     struct Slot {
-        PoolSlot state = PoolSlot::kEmpty;
+        SlotState state = SlotState::kEmpty;
         JobSummary job;
         std::uint64_t generation = 1;
         std::uint32_t infeasible = 0, passed_over = 0;
@@ -30,43 +30,42 @@ class MemoryPool final : public JobPool {
 
     Slot& add(const JobSummary& job) {
         Slot s;
-        s.state = PoolSlot::kPresent;
+        s.state = SlotState::kPresent;
         s.job = job;
         return slots.emplace_back(s);
     }
     void add_empty() { slots.emplace_back(); }
-    void add_locked() { slots.emplace_back().state = PoolSlot::kLocked; }
+    void add_locked() { slots.emplace_back().state = SlotState::kClaimed; }
 
     std::uint32_t size() const override { return static_cast<std::uint32_t>(slots.size()); }
-    PoolSlot read(std::uint32_t i, JobSummary& job, PoolRef& ref) const override {
+    SlotState read(std::uint32_t i, JobSummary& job, SlotRef& ref) const override {
         ++reads;
         const Slot& s = slots[i];
-        if (s.state != PoolSlot::kPresent) return s.state;
+        if (s.state != SlotState::kPresent) return s.state;
         job = s.job;
         ref = {i, s.infeasible, s.generation};
-        return PoolSlot::kPresent;
+        return SlotState::kPresent;
     }
-    bool claim(const PoolRef& ref) override {
+    bool claim(const SlotRef& ref) override {
         Slot& s = slots[ref.index];
-        if (s.state != PoolSlot::kPresent || s.generation != ref.generation || lost.contains(s.job.result_id))
-            return false;
-        s.state = PoolSlot::kLocked;
+        if (s.state != SlotState::kPresent || s.generation != ref.word || lost.contains(s.job.result_id)) return false;
+        s.state = SlotState::kClaimed;
         claimed.insert(ref.index);
         return true;
     }
-    void release(const PoolRef& ref) override {
-        slots[ref.index].state = PoolSlot::kPresent;
+    void release(const SlotRef& ref) override {
+        slots[ref.index].state = SlotState::kPresent;
         claimed.erase(ref.index);
     }
-    void discard(const PoolRef& ref) override {
-        slots[ref.index].state = PoolSlot::kEmpty;
+    void discard(const SlotRef& ref) override {
+        slots[ref.index].state = SlotState::kEmpty;
         slots[ref.index].discarded = true;
         claimed.erase(ref.index);
     }
-    std::optional<std::string> workunit_xml(const PoolRef& ref) const override { return slots[ref.index].xml; }
-    std::string keywords(const PoolRef& ref) const override { return slots[ref.index].keywords; }
-    void note_infeasible(const PoolRef& ref) override { ++slots[ref.index].infeasible; }
-    void note_passed_over(const PoolRef& ref) override { ++slots[ref.index].passed_over; }
+    std::optional<std::string> workunit_xml(const SlotRef& ref) const override { return slots[ref.index].xml; }
+    std::string keywords(const SlotRef& ref) const override { return slots[ref.index].keywords; }
+    void note_infeasible(const SlotRef& ref) override { ++slots[ref.index].infeasible; }
+    void note_passed_over(const SlotRef& ref) override { ++slots[ref.index].passed_over; }
 };
 
 class MemoryFacts final : public FactsSource {

@@ -59,7 +59,7 @@ Id RpcWorld::add_job(const std::function<void(Workunit&)>& change) {
     const Result r = a_result(FakeDb::next_id(db.results), w, 0);
     db.workunits[w.id] = w;
     db.results[r.id] = r;
-    pool.slots.push_back({summary_of_rows(w, r), {w.name, w.xml_doc, w.keywords, r.name}, PoolSlot::kPresent});
+    pool.slots.push_back({summary_of_rows(w, r), {w.name, w.xml_doc, w.keywords, r.name}, SlotState::kPresent});
     return r.id;
 }
 

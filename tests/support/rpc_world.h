@@ -26,43 +26,43 @@ class MemoryRpcPool final : public RpcJobPool {
     struct Slot {
         JobSummary job;
         SlotDoc doc;
-        PoolSlot state = PoolSlot::kEmpty;
+        SlotState state = SlotState::kEmpty;
     };
     std::vector<Slot> slots;
     std::set<std::uint32_t> held;
 
     std::uint32_t size() const override { return static_cast<std::uint32_t>(slots.size()); }
-    PoolSlot read(std::uint32_t i, JobSummary& job, PoolRef& ref) const override {
+    SlotState read(std::uint32_t i, JobSummary& job, SlotRef& ref) const override {
         job = slots[i].job;
         ref = {i, 0, 1};
         return slots[i].state;
     }
-    bool claim(const PoolRef& ref) override {
-        if (slots[ref.index].state != PoolSlot::kPresent) return false;
-        slots[ref.index].state = PoolSlot::kLocked;
+    bool claim(const SlotRef& ref) override {
+        if (slots[ref.index].state != SlotState::kPresent) return false;
+        slots[ref.index].state = SlotState::kClaimed;
         held.insert(ref.index);
         return true;
     }
-    void release(const PoolRef& ref) override { leave(ref, PoolSlot::kPresent); }
-    void discard(const PoolRef& ref) override { leave(ref, PoolSlot::kEmpty); }
-    void consume(const PoolRef& ref) override { leave(ref, PoolSlot::kEmpty); }
-    std::optional<std::string> workunit_xml(const PoolRef& ref) const override { return slots[ref.index].doc.wu_xml; }
-    std::string keywords(const PoolRef& ref) const override { return slots[ref.index].doc.keywords; }
+    void release(const SlotRef& ref) override { leave(ref, SlotState::kPresent); }
+    void discard(const SlotRef& ref) override { leave(ref, SlotState::kEmpty); }
+    void consume(const SlotRef& ref) override { leave(ref, SlotState::kEmpty); }
+    std::optional<std::string> workunit_xml(const SlotRef& ref) const override { return slots[ref.index].doc.wu_xml; }
+    std::string keywords(const SlotRef& ref) const override { return slots[ref.index].doc.keywords; }
     bool any_present() const override { return present() > 0; }
-    std::optional<SlotDoc> document(const PoolRef& ref) const override {
+    std::optional<SlotDoc> document(const SlotRef& ref) const override {
         if (!held.contains(ref.index)) return std::nullopt;
         return slots[ref.index].doc;
     }
     void release_all() override {
-        for (const std::uint32_t i : std::set<std::uint32_t>(held)) leave({i, 0, 1}, PoolSlot::kPresent);
+        for (const std::uint32_t i : std::set<std::uint32_t>(held)) leave({i, 0, 1}, SlotState::kPresent);
     }
     int present() const {
         return static_cast<int>(
-            std::count_if(slots.begin(), slots.end(), [](const Slot& s) { return s.state == PoolSlot::kPresent; }));
+            std::count_if(slots.begin(), slots.end(), [](const Slot& s) { return s.state == SlotState::kPresent; }));
     }
 
   private:
-    void leave(const PoolRef& ref, PoolSlot state) {
+    void leave(const SlotRef& ref, SlotState state) {
         if (held.erase(ref.index) > 0) slots[ref.index].state = state;
     }
 };

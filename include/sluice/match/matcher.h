@@ -37,7 +37,7 @@ struct MatchContext {
 /// A job that this reply will carry (claimed in the pool).
 struct Chosen {
     JobSummary job;
-    PoolRef ref;
+    SlotRef ref;
     const App* app = nullptr;
     AppChoice version;
     double score = 0;
@@ -51,7 +51,7 @@ struct Chosen {
 
 /// One row of the decision trace, written for every candidate when a sink is attached.
 struct TraceRow {
-    PoolRef ref;
+    SlotRef ref;
     const JobSummary* job = nullptr;
     ProcType pass = ProcType::kCpu;
     Verdict verdict;  ///< the first refusal, or kFeasible

@@ -19,16 +19,9 @@
 #include "sluice/base/process.h"
 #include "sluice/model/job_summary.h"
 #include "sluice/model/project_tables.h"
+#include "sluice/model/slot.h"
 
 namespace sluice {
-
-/// Which content of a slot is meant: the index, and the state word that was seen with it.
-struct SlotRef {
-    std::uint32_t index = 0;
-    std::uint64_t word = 0;
-};
-
-enum class SlotState { kEmpty, kPresent, kClaimed };
 
 /// Cold data of a slot. `wu_xml` is workunit.xml_doc as it stands in the database.
 struct SlotDoc {

@@ -225,7 +225,7 @@ void CapturedProject::jobs() {
             r.app_version_id = 1;
         } else {
             world.pool.slots.push_back(
-                {summary_of_rows(w, r), {w.name, w.xml_doc, w.keywords, r.name}, PoolSlot::kPresent});
+                {summary_of_rows(w, r), {w.name, w.xml_doc, w.keywords, r.name}, SlotState::kPresent});
         }
         db.results[r.id] = r;
     }

@@ -99,7 +99,7 @@ TEST_F(Seed002, ProjectsTweakTheWeights) {
     w.pool.add(a_job(1).ram(8 * kGiB));
     w.pool.add(a_job(2).hr_class(258).ram(1));
     EXPECT_THAT(w.sent(), ElementsAre(2));
-    w.pool.slots[1].state = PoolSlot::kPresent;
+    w.pool.slots[1].state = SlotState::kPresent;
     w.params.score_weights["hardness"] = 50;
     EXPECT_THAT(w.sent(), ElementsAre(1));
     EXPECT_THAT(score_term_names(), Contains("hardness"));
@@ -254,7 +254,7 @@ TEST_F(Seed002, NDoesNotStopAScanWhoseSetFailsItsSlowChecks) {
     const std::uint32_t start = w.match().jobs.front().ref.index;
     const std::uint32_t good = (start + 2000) % 3000;  // the 2,001st that is looked at
     for (int i = 1; i <= 3000; ++i) w.facts.at(i).results_of_user = static_cast<std::uint32_t>(i) == good + 1 ? 0 : 1;
-    w.pool.slots[start].state = PoolSlot::kPresent;
+    w.pool.slots[start].state = SlotState::kPresent;
     w.facts.loads = 0;
     const MatchResult r = w.match();
     ASSERT_THAT(r.jobs, SizeIs(1));
@@ -300,7 +300,7 @@ TEST_F(Seed002, LWarnsWhenManySlotsAreLocked) {
     for (int i = 0; i < 4; ++i) w.pool.add_locked();
     w.params.mm_max_locked = 5;
     EXPECT_FALSE(w.match().stats.locked_over_limit);
-    w.pool.slots[0].state = PoolSlot::kLocked;
+    w.pool.slots[0].state = SlotState::kClaimed;
     const MatchResult r = w.match();
     EXPECT_TRUE(r.stats.locked_over_limit);
     EXPECT_GE(r.stats.slots_locked, 5u);
@@ -320,7 +320,7 @@ TEST_F(Seed002, TheScanStartsAtRandomAndWrapsAround) {
     w.params.mm_max_slots = 1;
     std::set<Id> firsts;
     for (w.seed = 1; w.seed <= 300; ++w.seed) {
-        for (auto& s : w.pool.slots) s.state = PoolSlot::kPresent;
+        for (auto& s : w.pool.slots) s.state = SlotState::kPresent;
         for (Id id : w.sent()) firsts.insert(id);
     }
     EXPECT_GT(firsts.size(), 35u);
@@ -360,7 +360,7 @@ TEST_F(Seed002, AJobThatFailsTheSlowCheckIsUnlocked) {
     fill(1);
     w.facts.at(1).results_of_host = 1;
     EXPECT_THAT(w.sent(), IsEmpty());
-    EXPECT_EQ(w.pool.slots[0].state, PoolSlot::kPresent);
+    EXPECT_EQ(w.pool.slots[0].state, SlotState::kPresent);
     EXPECT_THAT(w.pool.claimed, IsEmpty());
 }
 

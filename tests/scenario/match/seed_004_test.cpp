@@ -32,7 +32,7 @@ TEST_F(Seed004, OrdinaryJobsGoToAnyHost) {
     w.pool.add(a_job(1));
     EXPECT_THAT(w.sent(), ElementsAre(1));
     w.host = a_host().low_turnaround();
-    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.pool.slots[0].state = SlotState::kPresent;
     EXPECT_THAT(w.sent(), ElementsAre(1));
 }
 

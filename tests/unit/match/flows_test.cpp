@@ -37,10 +37,10 @@ TEST_F(Flows, WhatTheHostHoldsCountsAgainstLimits) {
     w.pool.add(a_job(1));
     for (int i = 0; i < 3; ++i) w.host.in_progress.push_back(holding(1, ProcType::kCpu));
     EXPECT_THAT(w.sent(), ElementsAre(1));
-    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.pool.slots[0].state = SlotState::kPresent;
     w.host.in_progress.push_back(holding(1, ProcType::kCpu, false));  // another project's
     EXPECT_THAT(w.sent(), ElementsAre(1));
-    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.pool.slots[0].state = SlotState::kPresent;
     w.host.in_progress.push_back(holding(1, ProcType::kCpu));
     const MatchResult r = w.match();
     EXPECT_THAT(r.jobs, IsEmpty());
@@ -69,13 +69,13 @@ TEST_F(Flows, JobsPerReplyScaleWithProcessors) {
     EXPECT_EQ(binding_order(first.stats).front(), Reason::kJobsPerRpcLimit);
     w.params.gpu_multiplier = 2;
     w.host.coprocs = a_host().nvidia(2).get().coprocs;
-    for (auto& s : w.pool.slots) s.state = PoolSlot::kPresent;
+    for (auto& s : w.pool.slots) s.state = SlotState::kPresent;
     EXPECT_THAT(w.match().jobs, SizeIs(24));
     w.params.non_cpu_intensive = true;
-    for (auto& s : w.pool.slots) s.state = PoolSlot::kPresent;
+    for (auto& s : w.pool.slots) s.state = SlotState::kPresent;
     EXPECT_THAT(w.match().jobs, SizeIs(3));
     w.params.max_wus_to_send = 0;
-    for (auto& s : w.pool.slots) s.state = PoolSlot::kPresent;
+    for (auto& s : w.pool.slots) s.state = SlotState::kPresent;
     const MatchResult r = w.match();
     EXPECT_THAT(r.jobs, SizeIs(60)) << "0: no limit";
 }
@@ -107,7 +107,7 @@ TEST_F(Flows, OldRequestsAskForSecondsOfAnyResource) {
 TEST_F(Flows, AnIdleHostAlwaysGetsAJobAtLevel0) {
     w.pool.add(a_job(1).delay_bound(10));
     EXPECT_THAT(w.sent(), ElementsAre(1));
-    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.pool.slots[0].state = SlotState::kPresent;
     w.wanted.estimated_delay[0] = 1;
     EXPECT_THAT(w.sent(), IsEmpty());
     w.wanted.estimated_delay[0] = 0;
@@ -123,7 +123,7 @@ TEST_F(Flows, HardAppsNeedAProvenHostAndMoreTime) {
     EXPECT_THAT(w.sent(), IsEmpty());
     w.pool.slots[0].job.delay_bound = 4700;
     EXPECT_THAT(w.sent(), ElementsAre(1));
-    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.pool.slots[0].state = SlotState::kPresent;
     w.host.row.total_credit = 0;
     EXPECT_THAT(w.sent(), IsEmpty());
 }
@@ -162,7 +162,7 @@ TEST_F(Flows, WorkBufferShortensDeadlinesOfTheQueue) {
     w.host = a_host().cpus(1).holds(mine);
     w.pool.add(a_job(1).flops(4e12).delay_bound(5000));
     EXPECT_THAT(w.sent(), ElementsAre(1));
-    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.pool.slots[0].state = SlotState::kPresent;
     w.host.work_buf_min = 2000;  // 4000 + 5000 > 8000
     EXPECT_THAT(w.sent(), IsEmpty());
     w.params.workload_sim = false;
@@ -306,7 +306,7 @@ TEST_F(Flows, TraceAsText) {
     const MatchContext c = w.context();
     for (const auto style : {TraceLines::Style::kLog, TraceLines::Style::kJson}) {
         TraceLines lines(style, 10);
-        for (auto& s : w.pool.slots) s.state = PoolSlot::kPresent;
+        for (auto& s : w.pool.slots) s.state = SlotState::kPresent;
         Matcher(c, w.pool, w.facts, &lines).match();
         ASSERT_THAT(lines.lines(), SizeIs(2));
         const bool first_is_refusal = lines.lines()[0].find("memory") != std::string::npos;

@@ -60,7 +60,7 @@ TEST(HrOfTheProject, LeavesNoAppHardAtLevel0) {
     EXPECT_TRUE(w.sent().empty());
     w.params.compat_level = 0;
     EXPECT_EQ(w.sent(), std::vector<Id>{1});
-    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.pool.slots[0].state = SlotState::kPresent;
     w.params.homogeneous_redundancy = 0;
     w.app(1).homogeneous_redundancy = HrType::kCoarse;
     EXPECT_TRUE(w.sent().empty()) << "an app's own HR leaves weights alone";
@@ -187,7 +187,7 @@ TEST(Deadline, TheSimulationGivesHardAppsNoMargin) {
     w.host = a_host().cpus(1).workload_known();
     w.pool.add(a_job(1).flops(4e12).delay_bound(5000));  // 4000 s, 5200 with the margin
     EXPECT_EQ(w.sent(), std::vector<Id>{1});
-    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.pool.slots[0].state = SlotState::kPresent;
     w.params.workload_sim = false;
     EXPECT_TRUE(w.sent().empty());
 }

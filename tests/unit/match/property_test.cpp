@@ -209,20 +209,20 @@ class WatchedPool final : public JobPool {
   public:
     explicit WatchedPool(JobPool& pool) : pool_(pool) {}
     std::uint32_t size() const override { return pool_.size(); }
-    PoolSlot read(std::uint32_t i, JobSummary& job, PoolRef& ref) const override {
+    SlotState read(std::uint32_t i, JobSummary& job, SlotRef& ref) const override {
         seen_.insert(i);
         return pool_.read(i, job, ref);
     }
-    bool claim(const PoolRef& ref) override {
+    bool claim(const SlotRef& ref) override {
         at_claims_.insert(static_cast<std::uint32_t>(seen_.size()));
         return pool_.claim(ref);
     }
-    void release(const PoolRef& ref) override { pool_.release(ref); }
-    void discard(const PoolRef& ref) override { pool_.discard(ref); }
-    std::optional<std::string> workunit_xml(const PoolRef& ref) const override { return pool_.workunit_xml(ref); }
-    std::string keywords(const PoolRef& ref) const override { return pool_.keywords(ref); }
-    void note_infeasible(const PoolRef& ref) override { pool_.note_infeasible(ref); }
-    void note_passed_over(const PoolRef& ref) override { pool_.note_passed_over(ref); }
+    void release(const SlotRef& ref) override { pool_.release(ref); }
+    void discard(const SlotRef& ref) override { pool_.discard(ref); }
+    std::optional<std::string> workunit_xml(const SlotRef& ref) const override { return pool_.workunit_xml(ref); }
+    std::string keywords(const SlotRef& ref) const override { return pool_.keywords(ref); }
+    void note_infeasible(const SlotRef& ref) override { pool_.note_infeasible(ref); }
+    void note_passed_over(const SlotRef& ref) override { pool_.note_passed_over(ref); }
     /// And where the scan ended.
     std::vector<std::uint32_t> ends() const {
         std::set<std::uint32_t> all = at_claims_;

@@ -20,7 +20,7 @@ double part_of_the_one_behind(MatchWorld& w, int requests) {
     int behind = 0;
     for (int i = 0; i < requests; ++i) {
         w.seed = static_cast<std::uint64_t>(i);
-        for (auto& slot : w.pool.slots) slot.state = PoolSlot::kPresent;
+        for (auto& slot : w.pool.slots) slot.state = SlotState::kPresent;
         behind += w.sent() == std::vector<Id>{1};
     }
     return static_cast<double>(behind) / requests;

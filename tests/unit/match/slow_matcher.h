@@ -55,7 +55,7 @@ class SlowMatcher {
   private:
     struct Job {
         JobSummary job;
-        PoolRef ref;
+        SlotRef ref;
         double score;
     };
     struct Range {
@@ -70,7 +70,7 @@ class SlowMatcher {
 
     // A version chooser of its own for every question: nothing one job found can reach another.
     static bool feasible_here(const MatchContext& x, const JobPool& pool, const match::ActivePolicies& policies,
-                              const match::AppFacts& app, const JobSummary& job, const PoolRef& ref, ProcType type,
+                              const match::AppFacts& app, const JobSummary& job, const SlotRef& ref, ProcType type,
                               double* points) {
         match::VersionChooser chooser(x, pool);
         const auto pick = chooser.choose(app, job, ref, type);
@@ -127,7 +127,7 @@ class SlowMatcher {
         const auto m = static_cast<std::uint32_t>(x_.params.mm_max_slots);
         for (std::uint32_t n = range.begin; n < std::min(range.end, m > 0 ? std::min(m, size) : size); ++n) {
             Job j{};
-            if (w_.pool.read((range.start + n) % size, j.job, j.ref) != PoolSlot::kPresent) continue;
+            if (w_.pool.read((range.start + n) % size, j.job, j.ref) != SlotState::kPresent) continue;
             const match::AppFacts* app = apps.find(j.job.app_id);
             if (!app || !feasible_here(x_, w_.pool, policies, *app, j.job, j.ref, type, &j.score)) continue;
             const bool let = j.job.priority < -100000000;

@@ -225,7 +225,7 @@ TEST_P(SetCheck, RefusesTheSecondJob) {
     w.want(ProcType::kCpu, 1e9, 8);
     const JobSummary job = GetParam().plant(w);
     w.pool.slots.insert(w.pool.slots.begin(), MemoryPool::Slot{});
-    w.pool.slots[0].state = PoolSlot::kPresent;
+    w.pool.slots[0].state = SlotState::kPresent;
     JobSummary first = job;
     first.result_id = 50;
     if (first.workunit_id != 77) first.workunit_id = 78;

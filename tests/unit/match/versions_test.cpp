@@ -359,7 +359,7 @@ TEST_F(Buda, LimitsCountTheWrapperAtLevel0AndTheVariantAtLevel1) {
     w.pool.add(a_job(2).buda("sci"));
     MatchResult r = w.match();
     EXPECT_EQ(r.jobs.size(), 2u);
-    for (auto& s : w.pool.slots) s.state = PoolSlot::kPresent;
+    for (auto& s : w.pool.slots) s.state = SlotState::kPresent;
     w.params.compat_level = 1;
     r = w.match();
     EXPECT_EQ(r.jobs.size(), 1u);

@@ -230,7 +230,7 @@ class Maker {
     void slot(int i, int n) {
         World::Slot& slot = w_.slots.emplace_back();
         if (one_in(10)) return;
-        slot.state = one_in(15) ? PoolSlot::kLocked : PoolSlot::kPresent;
+        slot.state = one_in(15) ? SlotState::kClaimed : SlotState::kPresent;
         const bool lets = w_.bits % 4 == 0;
         a_job j(i);
         j.app(1 + below(5)).workunit(100 + below(2 * n)).flops(std::pow(10, between(11, 14)));

@@ -32,7 +32,7 @@ class SameBits final : public Rng {
 /// All that a decision may depend on.
 struct World {
     struct Slot {
-        PoolSlot state = PoolSlot::kEmpty;
+        SlotState state = SlotState::kEmpty;
         JobSummary job;
         std::uint32_t infeasible = 0;  ///< times found committed elsewhere
         bool taken = false;            ///< another scheduler claims it first

@@ -228,8 +228,8 @@ void Rules::look_at_all(std::vector<int>& passes) {
     for (std::size_t n = 0; n < most; ++n) {
         const World::Slot& slot = w_.slots[(start + n) % size];
         ++d_.scanned;
-        if (slot.state == PoolSlot::kLocked) ++d_.locked;
-        if (slot.state != PoolSlot::kPresent) continue;
+        if (slot.state == SlotState::kClaimed) ++d_.locked;
+        if (slot.state != SlotState::kPresent) continue;
         const App* app = nullptr;
         for (const App& a : w_.tables.apps)
             if (a.id == slot.job.app_id) app = &a;

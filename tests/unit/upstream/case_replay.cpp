@@ -54,7 +54,7 @@ CaseReplay::CaseReplay(std::uint64_t seed) : world_(make_case_world(seed, kNow))
         const Workunit& w = job.workunit;
         slots_.push_back({job_summary_of(w, job.result, rpc.config.reliable_on_priority, kNow),
                           {w.name, w.xml_doc, w.keywords, job.result.name},
-                          PoolSlot::kPresent});
+                          SlotState::kPresent});
     }
     slots_.resize(kSlotsOfAWorld);
 }
@@ -117,7 +117,7 @@ void CaseReplay::apply(int n, const CaseDecision& recorded) {
     for (const std::string& job : recorded.jobs) {
         const Id id = std::stoll(job);
         for (MemoryRpcPool::Slot& slot : slots_)
-            if (slot.job.result_id == id) slot.state = PoolSlot::kEmpty;
+            if (slot.job.result_id == id) slot.state = SlotState::kEmpty;
         Result& r = world_.rows.results[id];
         r.server_state = ServerState::kInProgress;
         r.hostid = host.id;
