@@ -67,16 +67,11 @@ struct ProjectConfig : MatchParams {
     int report_grace_period{};    ///< s
     double grace_period_hours{};  ///< the same in hours; whichever tag stands later wins: read report_grace_period
     double delete_delay_hours{};
-    bool distinct_beta_apps{};
     bool ended{};
     bool enable_assignment{};
     bool enable_assignment_multi{};
     bool enable_vda{};
-    double vda_host_timeout{};
     bool dont_send_jobs{};
-    bool job_size_matching{};
-    bool user_url{}, user_country{};
-    bool credit_by_app{};
 
     // Feeder.
     int shmem_work_items{};   ///< loaded: never 0
@@ -86,7 +81,6 @@ struct ProjectConfig : MatchParams {
     int reliable_priority_on_over{};
     int reliable_priority_on_over_except_error{};
     int reliable_on_priority{};
-    double reliable_max_error_rate{};  ///< upstream parses it and never uses it
 
     // Quotas and limits.
     int max_ncpus{};
@@ -103,14 +97,6 @@ struct ProjectConfig : MatchParams {
     bool resend_lost_results{};
     bool send_result_abort{};
     bool nowork_skip{};
-    bool locality_scheduling{};
-    double locality_scheduler_fraction{};
-    bool locality_scheduling_sorted_order{};
-    int locality_scheduling_wait_period{};                       ///< s
-    int locality_scheduling_send_timeout{};                      ///< s
-    std::vector<std::string> locality_scheduling_workunit_file;  ///< POSIX extended regular expressions
-    std::vector<std::string> locality_scheduling_sticky_file;
-    int file_deletion_strategy{};
     int max_download_urls_per_file{};  ///< 0: all
     std::string replace_download_url_by_timezone;
     std::vector<std::string> ban_cpu,
@@ -146,7 +132,6 @@ struct ProjectConfig : MatchParams {
     int fuh_debug_level{};
     int fuh_set_initial_permission{};    ///< octal in the file; -1: 0664
     int fuh_set_completed_permission{};  ///< octal in the file; -1: read-only
-    int scheduler_log_buffer{};
     std::string debug_req_reply_dir;
     bool debug_assignment{};
     bool debug_client_files{};

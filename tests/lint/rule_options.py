@@ -1,4 +1,4 @@
-"""Each program that the option table names as a reader of an option reads it; an option that nobody reads says so."""
+"""Each program that the option table names as a reader of an option reads it; an option that nobody reads has no field."""
 import re
 
 from tree import Finding, blanked, line_of
@@ -6,7 +6,6 @@ from tree import Finding, blanked, line_of
 TABLE = "config/option_table.cpp"
 PARAMS = "sched/handle/options.cpp"  # config.xml -> plain values of the deciding layer
 ROW = re.compile(r'\{OPTION\((\w+)\),\s*(?:"[^"]*",\s*){2}[^"]*?"([^"]*)",\s*"((?:[^"\\]|\\.)*)"')
-NO_EFFECT = "Accepted, no effect"
 # Where our programs read their options. Others that the table names (php, db_dump …) are upstream's.
 FOLDERS = {
     "cgi": ["sched/"],
@@ -68,7 +67,6 @@ class Reading:
 
 WITNESSES = "tests/lint/option_witnesses.txt"
 IN_TABLES = ["tests/unit/handle/options_at_levels_test.cpp", "tests/unit/handle/debug_flags_test.cpp"]
-UPSTREAMS = {"php", "db_dump", "file_deleter", "antique_file_deleter"}
 
 
 def witness_problem(tree, option, path, test):
@@ -98,8 +96,8 @@ def check_witnesses(tree, text):
     for path in filter(tree.exists, IN_TABLES):
         in_tables |= set(re.findall(r'\{"(\w+)",', tree.text(path)))
     for row in ROW.finditer(text):
-        name, readers, doc = row.group(1), {r.strip() for r in row.group(2).split(",")}, row.group(3)
-        if NO_EFFECT in doc or readers <= UPSTREAMS or name in in_tables or name in listed:
+        name = row.group(1)
+        if name in in_tables or name in listed:
             continue
         findings.append(Finding(TABLE, line_of(text, row.start()), f"no test shows that {name} has an effect: a witness in "
                                 f"{IN_TABLES[0]}, or a line in {WITNESSES}"))
@@ -111,17 +109,15 @@ def check(tree):
         return []
     reading, findings, text = Reading(tree), [], tree.text(TABLE)
     for row in ROW.finditer(text):
-        name, readers, doc = row.group(1), [r.strip() for r in row.group(2).split(",")], row.group(3)
+        name, readers = row.group(1), [r.strip() for r in row.group(2).split(",")]
         line = line_of(text, row.start())
         ours = [r for r in readers if r in FOLDERS]
         for program in ours:
             if not reading.by(program, name):
                 findings.append(Finding(TABLE, line, f"{program} does not read {name}: make it, or name who does "
-                                        f'("none", and "{NO_EFFECT}…" in the sentence, if nobody)'))
-        if not ours and readers == ["none"] and NO_EFFECT not in doc:
-            findings.append(Finding(TABLE, line, f'nobody reads {name}: its sentence must say "{NO_EFFECT}"'))
+                                        "(a row of kNoEffect, without a field, if nobody)"))
         if not ours and any(reading.by(program, name) for program in FOLDERS):
             findings.append(Finding(TABLE, line, f"{name} is read, but its row names none of our programs"))
-        if ours and NO_EFFECT in doc:
-            findings.append(Finding(TABLE, line, f'{name} has readers, but its sentence says "{NO_EFFECT}"'))
+        elif not ours:
+            findings.append(Finding(TABLE, line, f"no program of ours reads {name}: a row of kNoEffect or kOthers, without a field"))
     return findings + check_witnesses(tree, text)

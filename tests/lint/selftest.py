@@ -62,16 +62,16 @@ class Options(RuleTest):
         self.assert_found(rule_options.check, handed, "cgi does not read speed")
         self.assert_clean(rule_options.check, {**handed, "sched/match/a.cpp": "if (x.params.speed > 1) f();\n"})
 
-    def test_nobody_and_it_says_so(self):
-        self.assert_clean(rule_options.check, self.table("none", "Accepted, no effect: old."))
-        self.assert_found(rule_options.check, self.table("none"), "must say")
-        self.assert_clean(rule_options.check, self.table("php"))
+    def test_nobody_and_it_has_a_field(self):
+        self.assert_found(rule_options.check, self.table("none"), "without a field")
+        self.assert_found(rule_options.check, self.table("php"), "without a field")
+        unread = '    {"speed", kNone, "", "", {}, "none", "Old."},\n'
+        self.assert_clean(rule_options.check, {"config/option_table.cpp": unread})
 
     def test_readers_that_are_not_named(self):
         self.assert_found(rule_options.check,
-                          {**self.table("none", "Accepted, no effect."), "feeder/a.cpp": "f(config_.speed);\n"},
+                          {**self.table("none"), "feeder/a.cpp": "f(config_.speed);\n"},
                           "names none of our programs")
-
 
     def test_an_option_without_a_witness(self):
         read = {**self.table("cgi"), "sched/a.cpp": "f(config.speed);\n"}

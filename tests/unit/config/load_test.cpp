@@ -80,14 +80,14 @@ TEST(Load, AClosedElementOfANumberLeavesTheDefault) {
     const ProjectConfig closed =
         parse(
             "<max_wus_to_send/><maintenance_delay/><default_disk_min_free_gb /><sched_debug_level/>"
-            "<version_select_random_factor/><scheduler_log_buffer/><dont_search_host_for_user/><max_ncpus/>")
+            "<version_select_random_factor/><fuh_debug_level/><dont_search_host_for_user/><max_ncpus/>")
             .config;
     EXPECT_EQ(closed.max_wus_to_send, 10);
     EXPECT_EQ(closed.maintenance_delay, 3600);
     EXPECT_EQ(closed.default_disk_min_free_gb, 1);
     EXPECT_EQ(closed.sched_debug_level, 3);
     EXPECT_EQ(closed.version_select_random_factor, 1);
-    EXPECT_EQ(closed.scheduler_log_buffer, 32768);
+    EXPECT_EQ(closed.fuh_debug_level, 3);
     EXPECT_EQ(closed.max_ncpus, 64);
     EXPECT_THAT(closed.dont_search_host_for_user, IsEmpty());
     const ProjectConfig empty =
