@@ -15,7 +15,6 @@ struct LogOptions {
     std::string file;  ///< empty: stderr. Opened for append; its folder's group may write a new one
     LogLevel level = LogLevel::kNormal;
     bool with_pid = false;  ///< cgi, fcgi and file_upload_handler print [PID=n]
-    bool utc = false;       ///< without effect: all programs print UTC, as upstream's
 };
 
 /// Call once, at the start of main. Throws FileError if the file can't be opened (stderr stays usable).
