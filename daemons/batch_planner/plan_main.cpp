@@ -1,6 +1,4 @@
 // sluice_plan: when a batch can be done, and by which hosts, without a project. Has no counterpart upstream.
-#include <cstdio>
-
 #include "daemons/batch_planner/plan_document.h"
 #include "sluice/daemon/program.h"
 
@@ -18,14 +16,8 @@ constexpr const char* kDescription =
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::vector<std::string> files;
-    sluice::CommandLine line("sluice_plan", "plans when a batch can be done, and where", kDescription);
-    line.positional("FILE.json", files, "hosts and jobs; - is standard input");
-    line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");
-    if (const auto status = line.parse(argc, argv)) return *status;
-    if (files.size() != 1) return line.fail("give one file");
-    return sluice::tool_main({"sluice_plan", 2}, [&] {
-        std::fputs(sluice::plan_document(sluice::json::parse_file(files[0])).c_str(), stdout);
-        return 0;
-    });
+    const auto text = [](const std::string& file) { return sluice::plan_document(sluice::json::parse_file(file)); };
+    return sluice::file_tool_main(
+        {"sluice_plan", "plans when a batch can be done, and where", kDescription, "FILE.json", "hosts and jobs", text},
+        argc, argv);
 }

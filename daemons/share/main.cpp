@@ -1,6 +1,4 @@
 // sluice_share: what the rules of shares make of users' submissions, without a project. Has no counterpart upstream.
-#include <cstdio>
-
 #include "daemons/share/events.h"
 #include "sluice/daemon/program.h"
 
@@ -21,14 +19,8 @@ constexpr const char* kDescription =
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::vector<std::string> files;
-    sluice::CommandLine line("sluice_share", "shows the order of users' batches", kDescription);
-    line.positional("EVENTS.json", files, "the events; - is standard input");
-    line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");
-    if (const auto status = line.parse(argc, argv)) return *status;
-    if (files.size() != 1) return line.fail("give one file of events");
-    return sluice::tool_main({"sluice_share", 2}, [&] {
-        std::fputs(sluice::tags_after_events(sluice::json::parse_file(files[0])).c_str(), stdout);
-        return 0;
-    });
+    const auto text = [](const std::string& file) { return sluice::tags_after_events(sluice::json::parse_file(file)); };
+    return sluice::file_tool_main(
+        {"sluice_share", "shows the order of users' batches", kDescription, "EVENTS.json", "the events", text}, argc,
+        argv);
 }

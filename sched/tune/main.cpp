@@ -7,7 +7,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
-#include "sluice/daemon/command_line.h"
+#include "sluice/daemon/program.h"
 #include "sluice/match/policies.h"
 #include "tuner.h"
 
@@ -163,10 +163,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-    try {
-        return sluice::run(argc, argv);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "sluice_tune: %s\n", e.what());
-        return 1;
-    }
+    return sluice::tool_main({"sluice_tune"}, [&] { return sluice::run(argc, argv); });
 }

@@ -83,4 +83,17 @@ int tool_main(const ToolEnd& end, const std::function<int()>& work) {
     }
 }
 
+int file_tool_main(const FileTool& tool, int argc, const char* const* argv) {
+    std::vector<std::string> files;
+    CommandLine line(tool.name, tool.summary, tool.description);
+    line.positional(tool.file, files, tool.file_help + "; - is standard input");
+    line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");
+    if (const auto status = line.parse(argc, argv)) return *status;
+    if (files.size() != 1) return line.fail("give one file, " + tool.file);
+    return tool_main({tool.name, 2}, [&] {
+        std::fputs(tool.text(files[0]).c_str(), stdout);
+        return 0;
+    });
+}
+
 }  // namespace sluice

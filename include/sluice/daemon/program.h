@@ -54,4 +54,14 @@ struct ToolEnd {
 /// (after what is on standard output).
 int tool_main(const ToolEnd& end, const std::function<int()>& work);
 
+/// A tool that makes one text of one file.
+struct FileTool {
+    std::string name, summary, description;  ///< as CommandLine's
+    std::string file, file_help;             ///< its only argument
+    /// What goes to standard output. `-` is standard input.
+    std::function<std::string(const std::string& file)> text;
+};
+/// Its main(). Exit status 0; 1: wrong command line; 2: what `text` throws, on standard error.
+int file_tool_main(const FileTool& tool, int argc, const char* const* argv);
+
 }  // namespace sluice
