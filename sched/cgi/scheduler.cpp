@@ -253,6 +253,7 @@ std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestTex
     const std::uint64_t statements = l.db.statements(), commits = l.db.commits();
     const auto start = std::chrono::steady_clock::now();
     RpcServices services{l.config, l.files, l.config, *tables, pool, l.stores.stores(), Env{clock_, *rng_}, l.limits};
+    services.log = RpcLog(log_line);
     services.remote_address = remote_address(gateway);
     services.ignore_seqno = options_.batch;
     services.at_point = test_hook();

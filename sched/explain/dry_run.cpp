@@ -7,9 +7,9 @@
 #include <limits>
 #include <stdexcept>
 
+#include "sched/handle/host_facts.h"
 #include "sched/handle/rpc.h"
 #include "sched/handle/screening.h"
-#include "sched/handle/work_session.h"
 #include "sched/match/tally.h"
 #include "sluice/match/policies.h"
 
@@ -51,7 +51,7 @@ Search search_of(Rpc& rpc, const Screening& screening) {
 
 std::vector<std::string> jobs_from_elsewhere(const Rpc& rpc) {
     std::vector<std::string> lines;
-    for (const PlannedJob& job : rpc.jobs) {
+    for (const PlannedJob& job : rpc.decision.jobs) {
         if (job.origin == PlannedJob::Origin::kResend)
             lines.push_back(
                 fmt::format("RESULT#{} {} (lost by the host, sent again)", job.reply.result_id, job.reply.result_name));
@@ -111,8 +111,8 @@ Explanation dry_run(RpcServices& services, const DryJobPool& pool, const Schedul
     Rpc rpc(services, request, screening);
     Explanation e;
     e.search = search_of(rpc, screening);
-    e.host = rpc.host;
-    e.user = rpc.account.user;
+    e.host = rpc.rows.host;
+    e.user = rpc.who.account.user;
     e.facts = host_facts(rpc);
     e.stats = rpc.decision.stats;
     e.wanted = rpc.decision.wanted;
@@ -136,7 +136,7 @@ DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request)
     o.search = search_of(rpc, screening);
     o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     o.stats = std::move(rpc.decision.stats);
-    for (const PlannedJob& job : rpc.jobs)
+    for (const PlannedJob& job : rpc.decision.jobs)
         if (job.origin == PlannedJob::Origin::kPool)
             o.jobs.push_back({job.chosen.job.result_id, job.chosen.version.usage.proc_type});
     return o;

@@ -11,7 +11,6 @@
 #include "planned_jobs.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/log.h"
 #include "sluice/base/signing.h"
 #include "sluice/match/job_summary_of.h"
 #include "sluice/xml/result_template.h"
@@ -21,15 +20,15 @@ namespace {
 
 template <typename... Args>
 void debug_assign(const Rpc& rpc, fmt::format_string<Args...> format, Args&&... args) {
-    if (rpc.config.debug_assignment) log_normal(format, std::forward<Args>(args)...);
+    if (rpc.config.debug_assignment) rpc.log.normal(format, std::forward<Args>(args)...);
 }
 
 bool applies(const Assignment& a, const Rpc& rpc) {
     switch (a.target_type) {
         case AssignTarget::kNone: return true;
-        case AssignTarget::kHost: return a.target_id == rpc.host.id;
-        case AssignTarget::kUser: return a.target_id == rpc.account.user.id;
-        case AssignTarget::kTeam: return a.target_id != 0 && a.target_id == rpc.account.team.id;
+        case AssignTarget::kHost: return a.target_id == rpc.rows.host.id;
+        case AssignTarget::kUser: return a.target_id == rpc.who.account.user.id;
+        case AssignTarget::kTeam: return a.target_id != 0 && a.target_id == rpc.who.account.team.id;
     }
     return false;
 }
@@ -44,7 +43,7 @@ Result new_result(const Rpc& rpc, const Workunit& w) {
     r.create_time = rpc.now_sec;
     r.workunitid = w.id;
     r.server_state = ServerState::kInProgress;
-    r.userid = rpc.account.user.id;
+    r.userid = rpc.who.account.user.id;
     r.sent_time = rpc.now_sec;
     r.name = instance_name(rpc, w);
     r.batch = w.batch;
@@ -64,12 +63,13 @@ Result new_result(const Rpc& rpc, const Workunit& w) {
 }
 
 /// False: not this time (logged).
-bool send_one(Rpc& rpc, WorkSession& session, const AssignedJob& job, JobOrigin origin) {
+bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, JobOrigin origin) {
+    const Rpc& rpc = out.rpc;
     Result result;
     try {
         result = new_result(rpc, job.workunit);
     } catch (const Error& e) {
-        log_critical("[WU#{} {}] assigned job not sent: {}", job.workunit.id, job.workunit.name, e.what());
+        rpc.log.critical("[WU#{} {}] assigned job not sent: {}", job.workunit.id, job.workunit.name, e.what());
         return false;
     }
     Chosen chosen;
@@ -88,8 +88,9 @@ bool send_one(Rpc& rpc, WorkSession& session, const AssignedJob& job, JobOrigin 
     planned->to_insert = std::move(result);
     planned->assigned = job;
     session.matcher().account(chosen);
-    debug_assign(rpc, "[assign] [WU#{}] [HOST#{}] send assignment {}", job.workunit.id, rpc.host.id, job.assignment.id);
-    rpc.jobs.push_back(std::move(*planned));
+    debug_assign(rpc, "[assign] [WU#{}] [HOST#{}] send assignment {}", job.workunit.id, rpc.rows.host.id,
+                 job.assignment.id);
+    out.decision.jobs.push_back(std::move(*planned));
     return true;
 }
 
@@ -97,9 +98,9 @@ bool send_one(Rpc& rpc, WorkSession& session, const AssignedJob& job, JobOrigin 
 
 std::vector<AssignedJob> read_assigned_jobs(const Rpc& rpc) {
     AssignmentQuery query;
-    query.hostid = rpc.host.id;
-    query.userid = rpc.account.user.id;
-    query.teamid = rpc.account.team.id;
+    query.hostid = rpc.rows.host.id;
+    query.userid = rpc.who.account.user.id;
+    query.teamid = rpc.who.account.team.id;
     query.targeted = rpc.config.enable_assignment;
     if (rpc.config.enable_assignment_multi)
         for (const Assignment& a : rpc.services.tables.broadcasts)
@@ -116,27 +117,27 @@ bool needs_instance(const AssignedJob& job, const InstanceCounts& n, std::int64_
     return w.target_nresults - n.unsent - n.in_progress - n.successful > 0;
 }
 
-bool send_targeted_jobs(Rpc& rpc, WorkSession& session, const std::vector<AssignedJob>& assigned) {
+bool send_targeted_jobs(const HandOut& out, WorkSession& session, const std::vector<AssignedJob>& assigned) {
     std::unordered_set<Id> sent;  // one workunit may be assigned to a host and to its user
     for (const AssignedJob& job : assigned) {
         if (job.assignment.multi) continue;
         if (!job.workunit_found) {
-            rpc.writes.dead_assignments.push_back(job.assignment.id);
+            out.writes.dead_assignments.push_back(job.assignment.id);
             continue;
         }
         if (!session.matcher().work_needed()) break;
-        if (sent.contains(job.workunit.id) || !needs_instance(job, job.instances, rpc.now_sec)) continue;
-        if (send_one(rpc, session, job, JobOrigin::kTargeted)) sent.insert(job.workunit.id);
+        if (sent.contains(job.workunit.id) || !needs_instance(job, job.instances, out.rpc.now_sec)) continue;
+        if (send_one(out, session, job, JobOrigin::kTargeted)) sent.insert(job.workunit.id);
     }
     return !sent.empty();
 }
 
-bool send_broadcast_jobs(Rpc& rpc, WorkSession& session, const std::vector<AssignedJob>& assigned) {
+bool send_broadcast_jobs(const HandOut& out, WorkSession& session, const std::vector<AssignedJob>& assigned) {
     std::unordered_set<Id> sent;
     for (const AssignedJob& job : assigned) {
         if (!job.assignment.multi || !job.workunit_found || sent.contains(job.workunit.id)) continue;
-        debug_assign(rpc, "[assign] processing broadcast type {}", static_cast<int>(job.assignment.target_type));
-        if (needs_instance(job, job.instances, rpc.now_sec) && send_one(rpc, session, job, JobOrigin::kBroadcast))
+        debug_assign(out.rpc, "[assign] processing broadcast type {}", static_cast<int>(job.assignment.target_type));
+        if (needs_instance(job, job.instances, out.rpc.now_sec) && send_one(out, session, job, JobOrigin::kBroadcast))
             sent.insert(job.workunit.id);
     }
     return !sent.empty();

@@ -5,9 +5,9 @@
 namespace sluice {
 
 /// Jobs meant for this host, its user or team. True: something is sent.
-bool send_targeted_jobs(Rpc& rpc, WorkSession& session, const std::vector<AssignedJob>& assigned);
+bool send_targeted_jobs(const HandOut& out, WorkSession& session, const std::vector<AssignedJob>& assigned);
 /// Jobs that every host (of a user, of a team) gets one instance of. True: something is sent.
-bool send_broadcast_jobs(Rpc& rpc, WorkSession& session, const std::vector<AssignedJob>& assigned);
+bool send_broadcast_jobs(const HandOut& out, WorkSession& session, const std::vector<AssignedJob>& assigned);
 
 /// Both kinds, in one statement; empty if the project uses neither.
 std::vector<AssignedJob> read_assigned_jobs(const Rpc& rpc);

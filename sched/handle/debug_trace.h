@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/project_config.h"
+#include "rpc_log.h"
 #include "sched/rpc/request.h"
 #include "sluice/match/matcher.h"
 #include "sluice/match/trace_text.h"
@@ -13,7 +14,7 @@ namespace sluice {
 
 class DebugTrace final : public Trace {
   public:
-    explicit DebugTrace(const ProjectConfig& config);
+    DebugTrace(const ProjectConfig& config, const RpcLog& log);
     /// Is any flag on that needs the trace?
     bool wanted() const { return wanted_; }
     void row(const TraceRow& row) override;
@@ -26,14 +27,15 @@ class DebugTrace final : public Trace {
     void deadline(const TraceRow& row) const;
 
     const ProjectConfig& config_;
+    const RpcLog& log_;
     bool wanted_ = false;
     TraceLines candidates_;
     std::set<std::pair<Id, ProcType>> apps_told_;
 };
 
 /// Sticky files that the host reported.
-void log_client_files(const ProjectConfig& config, Id hostid, const std::vector<StickyFile>& files);
+void log_client_files(const ProjectConfig& config, Id hostid, const std::vector<StickyFile>& files, const RpcLog& log);
 /// The host's queue as the simulation sees it.
-void log_workload(const ProjectConfig& config, const HostFacts& host);
+void log_workload(const ProjectConfig& config, const HostFacts& host, const RpcLog& log);
 
 }  // namespace sluice

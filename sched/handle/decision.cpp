@@ -2,7 +2,6 @@
 
 #include <iterator>
 
-#include "rpc.h"
 #include "sched/match/tally.h"
 #include "screening.h"
 
@@ -64,10 +63,6 @@ Search ended_by_screening(const Screening& screening) {
         case Screening::Refused::kNo: break;
     }
     return Search::kArrayEmpty;
-}
-
-Search ended_by_account(const Rpc& rpc) {
-    return rpc.stored.max_results_day == -1 ? Search::kHostBanned : Search::kUnknownAccount;
 }
 
 void add_stats(MatchStats& sum, const MatchStats& more) {

@@ -1,12 +1,14 @@
 #pragma once
 // What one RPC decided about jobs, kept for those who ask afterwards: the decision log and sched_explain.
 #include <span>
+#include <vector>
 
+#include "sched/rpc/reply.h"
+#include "sluice/db/assignment_store.h"
 #include "sluice/match/matcher.h"
 
 namespace sluice {
 
-struct Rpc;
 struct Screening;
 
 /// Was the job array searched for this host? If not, what stood before.
@@ -43,13 +45,24 @@ const SearchInfo& search_info(Search search);
 
 /// Why screen_client() had the last word.
 Search ended_by_screening(const Screening& screening);
-/// Why authenticate() had it.
-Search ended_by_account(const Rpc& rpc);
+
+/// A job that the reply will carry once the database has it.
+struct PlannedJob {
+    enum class Origin { kPool, kResend, kAssigned };
+    Origin origin = Origin::kPool;
+    Chosen chosen;  ///< kPool: its slot is held
+    ReplyJob reply;
+    std::int64_t db_deadline = 0;  ///< grace period included
+    double flops_estimate = 0;
+    Result to_insert;      ///< kAssigned
+    AssignedJob assigned;  ///< kAssigned
+};
 
 struct Decision {
     Search search = Search::kNotAsked;
     MatchStats stats;    ///< of all passes over the array
     WorkRequest wanted;  ///< what was asked for, as the matcher understood it
+    std::vector<PlannedJob> jobs;
 };
 
 /// Adds the counts of another pass over the array; of two nearest misses the nearer one stays.

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/error.h"
-#include "sluice/base/log.h"
 #include "sluice/match/policies.h"
 
 namespace sluice {
@@ -47,7 +46,7 @@ const char* origin_name(PlannedJob::Origin origin) {
 
 Json sent_jobs(const Rpc& rpc) {
     Json sent = Json::array();
-    for (const PlannedJob& job : rpc.jobs) {
+    for (const PlannedJob& job : rpc.decision.jobs) {
         const Chosen& c = job.chosen;
         sent.push_back({{"result", c.job.result_id},
                         {"workunit", c.job.workunit_id},
@@ -87,7 +86,8 @@ bool wanted(const Rpc& rpc) {
         case DecisionLog::kAll: return true;
         case DecisionLog::kNoWork: break;
     }
-    return rpc.jobs.empty() && (rpc.screening.wants_work || wants_work(rpc.config, rpc.request, rpc.services.tables));
+    return rpc.decision.jobs.empty() &&
+           (rpc.screening.wants_work || wants_work(rpc.config, rpc.request, rpc.services.tables));
 }
 
 fs::path file_of_day(const Rpc& rpc) {
@@ -143,10 +143,10 @@ std::string decision_record(const Rpc& rpc) {
     const Decision& d = rpc.decision;
     Json j;
     j["time"] = rpc.now;
-    j["host"] = rpc.host.id != 0 ? rpc.host.id : rpc.request.hostid;
-    j["user"] = rpc.account.user.id;
+    j["host"] = rpc.rows.host.id != 0 ? rpc.rows.host.id : rpc.request.hostid;
+    j["user"] = rpc.who.account.user.id;
     j["client"] = fmt::format("{}.{}.{}", rpc.request.core_major, rpc.request.core_minor, rpc.request.core_release);
-    j["platforms"] = rpc.platforms;
+    j["platforms"] = rpc.rows.platforms;
     j["compat_level"] = rpc.config.compat_level;
     j["search"] = search_info(d.search).name;
     j["asked"] = asked_for(rpc);
@@ -155,8 +155,9 @@ std::string decision_record(const Rpc& rpc) {
                   {"candidates", d.stats.candidates},
                   {"claims_lost", d.stats.claims_lost}};
     const std::vector<Reason> order = binding_order(d.stats);
-    j["binding"] =
-        rpc.jobs.empty() && !order.empty() && is_refusal(order.front()) ? Json(reason_name(order.front())) : Json();
+    j["binding"] = rpc.decision.jobs.empty() && !order.empty() && is_refusal(order.front())
+                       ? Json(reason_name(order.front()))
+                       : Json();
     j["reasons"] = reasons(rpc);
     j["sent"] = sent_jobs(rpc);
     j["messages"] = Json::array();
@@ -169,7 +170,7 @@ void log_decision(const Rpc& rpc) noexcept {
     try {
         if (wanted(rpc)) append(file_of_day(rpc), decision_record(rpc) + "\n", rpc.config.decision_log_max_bytes);
     } catch (const std::exception& e) {
-        log_warning("{}; this RPC's decision is not recorded", e.what());
+        rpc.log.warning("{}; this RPC's decision is not recorded", e.what());
     }
 }
 

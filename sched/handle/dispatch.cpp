@@ -14,7 +14,6 @@
 
 #include "assigned_jobs.h"
 #include "planned_jobs.h"
-#include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
@@ -50,7 +49,7 @@ struct Transaction {
 
 std::vector<WorkunitTouch> merged_touches(const Rpc& rpc) {
     std::map<Id, WorkunitTouch> by_id;
-    for (const PlannedJob& job : rpc.jobs) {
+    for (const PlannedJob& job : rpc.decision.jobs) {
         const WorkunitTouch t = touch_of(job, rpc.now_sec);
         const auto [it, is_new] = by_id.emplace(t.id, t);
         if (is_new) continue;
@@ -79,28 +78,29 @@ std::vector<WorkunitTouch> merged_touches(const Rpc& rpc) {
 
 /// Inserts the new machine first: the results need its id.
 void Transaction::make_host() {
-    if (!rpc.new_host()) return;
-    rpc.host.id = db.accounts.insert_host(rpc.host, rpc.machine.by_description ? &rpc.machine : nullptr);
-    if (rpc.host.id == 0) throw Outdated{"the machine was registered meanwhile"};
+    if (!rpc.rows.is_new()) return;
+    rpc.rows.host.id =
+        db.accounts.insert_host(rpc.rows.host, rpc.who.machine.by_description ? &rpc.who.machine : nullptr);
+    if (rpc.rows.host.id == 0) throw Outdated{"the machine was registered meanwhile"};
 }
 
 /// The results that the scheduler makes itself, if they are still needed now that the workunits are locked.
 void Transaction::insert_assigned() {
     std::vector<Id> workunits;
-    for (const PlannedJob& job : rpc.jobs)
+    for (const PlannedJob& job : rpc.decision.jobs)
         if (job.origin == PlannedJob::Origin::kAssigned) workunits.push_back(job.reply.workunit_id);
     if (workunits.empty()) return;
-    const std::vector<InstanceCounts> now = db.assignments.instances_now(workunits, rpc.host.id);
+    const std::vector<InstanceCounts> now = db.assignments.instances_now(workunits, rpc.rows.host.id);
     JobsLost lost;
     std::vector<Result> results;
-    for (PlannedJob& job : rpc.jobs) {
+    for (PlannedJob& job : rpc.decision.jobs) {
         if (job.origin != PlannedJob::Origin::kAssigned) continue;
         const Id workunit = job.reply.workunit_id;
         const auto it = std::find_if(now.begin(), now.end(), [&](const auto& n) { return n.workunitid == workunit; });
         // This transaction may have lowered transition_time already; the rest is what was read.
         if (!needs_instance(job.assigned, it == now.end() ? InstanceCounts{} : *it, rpc.now_sec))
             lost.assigned_workunits.push_back(workunit);
-        job.to_insert.hostid = rpc.host.id;
+        job.to_insert.hostid = rpc.rows.host.id;
         results.push_back(job.to_insert);
     }
     if (!lost.assigned_workunits.empty()) throw lost;
@@ -108,18 +108,18 @@ void Transaction::insert_assigned() {
 }
 
 void Transaction::write_results() {
-    db.results.detach(rpc.host.id, rpc.now_sec, rpc.writes.detached);
-    rpc.writes.reports.hostid = rpc.host.id;
+    db.results.detach(rpc.rows.host.id, rpc.now_sec, rpc.writes.detached);
+    rpc.writes.reports.hostid = rpc.rows.host.id;
     if (!rpc.writes.reports.results.empty() && !db.results.store_reports(rpc.writes.reports).empty())
         throw Outdated{"a reported result changed meanwhile"};
     rpc.services.pass("reports_written");
     SendBatch batch;
-    batch.hostid = rpc.host.id;
-    batch.userid = rpc.account.user.id;
+    batch.hostid = rpc.rows.host.id;
+    batch.userid = rpc.who.account.user.id;
     batch.now = rpc.now_sec;
     batch.one_per_user = rpc.config.one_result_per_user_per_wu;
     batch.one_per_host = rpc.config.one_result_per_host_per_wu;
-    for (const PlannedJob& job : rpc.jobs)
+    for (const PlannedJob& job : rpc.decision.jobs)
         if (job.origin != PlannedJob::Origin::kAssigned) batch.results.push_back(send_of(job));
     for (const SendWrite& expired : rpc.writes.expired) batch.results.push_back(expired);
     if (batch.results.empty()) return;
@@ -137,7 +137,7 @@ void Transaction::change_versions() {
         sum.max_jobs_per_day += c.max_jobs_per_day;
         sum.lost_trust |= c.lost_trust;
     }
-    for (const PlannedJob& job : rpc.jobs) {
+    for (const PlannedJob& job : rpc.decision.jobs) {
         if (job.origin == PlannedJob::Origin::kResend) continue;
         const AppChoice& v = job.chosen.version;
         const Id id = v.generalized_id != 0
@@ -149,17 +149,17 @@ void Transaction::change_versions() {
     }
     std::vector<VersionChange> changes;
     for (auto& [id, change] : by_id) changes.push_back(change);
-    if (!changes.empty()) db.host_states.change_versions(rpc.host.id, rpc.new_day, changes);
+    if (!changes.empty()) db.host_states.change_versions(rpc.rows.host.id, rpc.rows.new_day, changes);
 }
 
 void Transaction::write_rest() {
-    const Id user = rpc.account.user.id;
-    if (rpc.new_host())
+    const Id user = rpc.who.account.user.id;
+    if (rpc.rows.is_new())
         db.accounts.update_user(user, rpc.writes.user);
-    else if (!db.accounts.update_host(rpc.stored, rpc.host, user, rpc.writes.user))
+    else if (!db.accounts.update_host(rpc.rows.stored, rpc.rows.host, user, rpc.writes.user))
         throw Outdated{"another RPC of this host was quicker"};
     if (!rpc.writes.messages.empty()) {
-        db.host_states.insert_messages(rpc.host.id, rpc.now_sec, rpc.writes.messages);
+        db.host_states.insert_messages(rpc.rows.host.id, rpc.now_sec, rpc.writes.messages);
         if (rpc.writes.trickle_day.userid != 0)
             db.host_states.add_trickle_bytes(rpc.writes.trickle_day,
                                              static_cast<std::int64_t>(rpc.request.trickle_bytes));
@@ -171,15 +171,16 @@ void Transaction::write_rest() {
 /// Nothing but the host's row changes, which is one statement: for each host some of its requests are so.
 bool only_the_host(const Rpc& rpc) {
     const auto& w = rpc.writes;
-    const bool jobs = !rpc.jobs.empty() || !w.expired.empty() || !w.detached.empty() || !w.reports.results.empty() ||
-                      !w.reported_workunits.empty() || !w.detached_workunits.empty() || !w.versions.empty();
+    const bool jobs = !rpc.decision.jobs.empty() || !w.expired.empty() || !w.detached.empty() ||
+                      !w.reports.results.empty() || !w.reported_workunits.empty() || !w.detached_workunits.empty() ||
+                      !w.versions.empty();
     const bool rest = !w.messages.empty() || !w.delivered.empty() || !w.dead_assignments.empty();
-    return !rpc.new_host() && rpc.stored.attempt && !jobs && !rest;
+    return !rpc.rows.is_new() && rpc.rows.stored.attempt && !jobs && !rest;
 }
 
 void Transaction::run() {
     const auto write = [&] {
-        rpc.host.attempt = new_attempt();
+        rpc.rows.host.attempt = new_attempt();
         make_host();
         const std::vector<WorkunitTouch> touches = merged_touches(rpc);
         if (!touches.empty()) db.results.touch_workunits(touches);
@@ -190,7 +191,7 @@ void Transaction::run() {
         write_rest();
         rpc.services.pass("before_commit");
     };
-    const auto took_place = [&] { return db.accounts.written_by(rpc.host.id, *rpc.host.attempt); };
+    const auto took_place = [&] { return db.accounts.written_by(rpc.rows.host.id, *rpc.rows.host.attempt); };
     if (only_the_host(rpc))
         db.unit_of_work.run_one(write, took_place);
     else
@@ -203,13 +204,13 @@ void drop(Rpc& rpc, const JobsLost& lost) {
     const auto among = [](const std::vector<Id>& ids, Id id) {
         return std::find(ids.begin(), ids.end(), id) != ids.end();
     };
-    std::erase_if(rpc.jobs, [&](const PlannedJob& job) {
+    std::erase_if(rpc.decision.jobs, [&](const PlannedJob& job) {
         const bool gone = job.origin == PlannedJob::Origin::kAssigned
                               ? among(lost.assigned_workunits, job.reply.workunit_id)
                               : among(lost.results, job.reply.result_id);
         if (!gone) return false;
-        log_normal("[HOST#{}] [RESULT#{} {}] [WU#{}] can't send: changed by another process meanwhile", rpc.host.id,
-                   job.reply.result_id, job.reply.result_name, job.reply.workunit_id);
+        rpc.log.normal("[HOST#{}] [RESULT#{} {}] [WU#{}] can't send: changed by another process meanwhile",
+                       rpc.rows.host.id, job.reply.result_id, job.reply.result_name, job.reply.workunit_id);
         if (job.origin == PlannedJob::Origin::kPool) rpc.services.pool.release(job.chosen.ref);
         return true;
     });
@@ -221,21 +222,22 @@ void drop(Rpc& rpc, const JobsLost& lost) {
 Committed commit(Rpc& rpc) {
     rpc.services.pass("decided");
     for (int attempt = 1; attempt <= kAttempts; ++attempt) {
-        if (rpc.new_host()) rpc.host.id = 0;
+        if (rpc.rows.is_new()) rpc.rows.host.id = 0;
         try {
             Transaction{rpc, rpc.services.stores}.run();
-            for (const PlannedJob& job : rpc.jobs)
+            for (const PlannedJob& job : rpc.decision.jobs)
                 if (job.origin == PlannedJob::Origin::kPool) rpc.services.pool.consume(job.chosen.ref);
             rpc.services.pass("consumed");
             return Committed::kYes;
         } catch (const JobsLost& lost) {
             drop(rpc, lost);
         } catch (const Outdated& why) {
-            log_normal("[HOST#{}] deciding again: {}", rpc.host.id, why.what);
+            rpc.log.normal("[HOST#{}] deciding again: {}", rpc.rows.host.id, why.what);
             return Committed::kDecideAgain;
         }
     }
-    log_warning("[HOST#{}] jobs were lost to other processes {} times; deciding again", rpc.host.id, kAttempts);
+    rpc.log.warning("[HOST#{}] jobs were lost to other processes {} times; deciding again", rpc.rows.host.id,
+                    kAttempts);
     return Committed::kDecideAgain;
 }
 

@@ -2,19 +2,18 @@
 
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
-#include "sluice/base/log.h"
 #include "sluice/match/buda.h"
 
 namespace sluice {
 namespace {
 
 fs::path time_stats_file(const Rpc& rpc) {
-    return fs::path(rpc.config.project_dir) / "time_stats_log" / std::to_string(rpc.host.id % 1000) /
-           std::to_string(rpc.host.id);
+    return fs::path(rpc.config.project_dir) / "time_stats_log" / std::to_string(rpc.rows.host.id % 1000) /
+           std::to_string(rpc.rows.host.id);
 }
 
 /// When the host's client ran and computed, for projects that study it. Whoever sends it unasked fills no disk.
-void time_stats(Rpc& rpc) {
+void time_stats(const Rpc& rpc, SchedulerReply& reply) {
     if (!rpc.config.request_time_stats_log) return;
     const fs::path file = time_stats_file(rpc);
     try {
@@ -22,9 +21,9 @@ void time_stats(Rpc& rpc) {
             fs::create_directories(file.parent_path());
             write_file_atomically(file, rpc.request.time_stats_log);
         }
-        rpc.reply.send_time_stats_log = !fs::exists(file);
+        reply.send_time_stats_log = !fs::exists(file);
     } catch (const std::exception& e) {
-        log_critical("[HOST#{}] can't write time stats: {}", rpc.host.id, e.what());
+        rpc.log.critical("[HOST#{}] can't write time stats: {}", rpc.rows.host.id, e.what());
     }
 }
 
@@ -32,31 +31,28 @@ void time_stats(Rpc& rpc) {
 std::string gui_urls_for(const Rpc& rpc) {
     constexpr std::string_view kStrong = "<authenticator/>", kWeak = "<weak_auth/>";
     std::string text = rpc.services.files.gui_urls;
-    if (!rpc.weak_key) return text;
+    if (!rpc.who.weak_key) return text;
     for (auto at = text.find(kStrong); at != std::string::npos; at = text.find(kStrong, at))
         text.replace(at, kStrong.size(), kWeak);
     return text;
 }
 
-void resources(Rpc& rpc) {
-    rpc.reply.project_has_apps = resources_with_versions(rpc.services.tables, &rpc.services.files.buda);
+void resources(const Rpc& rpc, SchedulerReply& reply) {
+    reply.project_has_apps = resources_with_versions(rpc.services.tables, &rpc.services.files.buda);
     for (const Coproc& c : rpc.request.coprocs)
-        if (c.count > 0 && c.proc_type != ProcType::kCpu)
-            rpc.reply.host_has[static_cast<std::size_t>(c.proc_type)] = true;
+        if (c.count > 0 && c.proc_type != ProcType::kCpu) reply.host_has[static_cast<std::size_t>(c.proc_type)] = true;
 }
 
-void account(Rpc& rpc) {
-    SchedulerReply& r = rpc.reply;
-    r.user = rpc.account.user;
+void account(const Rpc& rpc, SchedulerReply& r) {
+    r.user = rpc.who.account.user;
     r.user_known = true;
-    r.team = rpc.account.team;
-    r.host = rpc.host;
-    r.email_hash = rpc.email_hash;
-    r.external_cpid = md5_hex(rpc.account.user.cross_project_id + rpc.account.user.email_addr);
+    r.team = rpc.who.account.team;
+    r.host = rpc.rows.host;
+    r.email_hash = rpc.who.email_hash;
+    r.external_cpid = md5_hex(rpc.who.account.user.cross_project_id + rpc.who.account.user.email_addr);
 }
 
-void project(Rpc& rpc) {
-    SchedulerReply& r = rpc.reply;
+void project(const Rpc& rpc, SchedulerReply& r) {
     r.symstore = rpc.config.symstore;
     r.next_rpc_delay = rpc.config.next_rpc_delay;
     r.non_cpu_intensive = rpc.config.non_cpu_intensive;
@@ -72,13 +68,13 @@ void project(Rpc& rpc) {
 
 }  // namespace
 
-void finish_reply(Rpc& rpc) {
-    rpc.reply.extent = ReplyExtent::kFull;
-    for (PlannedJob& job : rpc.jobs) rpc.reply.jobs.push_back(std::move(job.reply));
-    time_stats(rpc);
-    account(rpc);
-    resources(rpc);
-    project(rpc);
+void finish_reply(const Rpc& rpc, Decision& decision, SchedulerReply& reply) {
+    reply.extent = ReplyExtent::kFull;
+    for (PlannedJob& job : decision.jobs) reply.jobs.push_back(std::move(job.reply));
+    time_stats(rpc, reply);
+    account(rpc, reply);
+    resources(rpc, reply);
+    project(rpc, reply);
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 namespace sluice {
 
 /// After the commit: account, host, jobs and the project's files into the reply; the host's time statistics to disk.
-void finish_reply(Rpc& rpc);
+/// Takes the texts of the jobs out of `decision`.
+void finish_reply(const Rpc& rpc, Decision& decision, SchedulerReply& reply);
 
 }  // namespace sluice

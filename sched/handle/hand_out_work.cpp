@@ -2,36 +2,36 @@
 // upstream's: whoever gets a lost or targeted job gets no others in the same RPC.
 #include <algorithm>
 
+#include "abort_jobs.h"
 #include "assigned_jobs.h"
-#include "lost_jobs.h"
 #include "no_work_messages.h"
 #include "planned_jobs.h"
+#include "resend_lost.h"
 #include "sched/rpc/messages.h"
-#include "sluice/base/log.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
 
 /// The volunteer's client must know the key with which this project signs its programs.
-bool key_is_known(Rpc& rpc) {
+bool key_is_known(const Rpc& rpc, SchedulerReply& reply) {
     const KeyAnswer answer = answer_key(rpc.request.code_sign_key, rpc.services.files.code_sign_key,
                                         rpc.services.files.old_keys, rpc.request.client_version());
-    rpc.reply.code_sign_key = answer.code_sign_key;
-    rpc.reply.code_sign_key_signature = answer.signature;
-    if (!answer.may_send_work) rpc.say(messages::key_changed());
+    reply.code_sign_key = answer.code_sign_key;
+    reply.code_sign_key_signature = answer.signature;
+    if (!answer.may_send_work) reply.say(messages::key_changed());
     return answer.may_send_work;
 }
 
 /// <min_sendwork_interval> has not passed since the last RPC.
-bool too_recent(Rpc& rpc) {
+bool too_recent(const Rpc& rpc, SchedulerReply& reply) {
     const double least = rpc.config.min_sendwork_interval;
-    const double passed = rpc.now - static_cast<double>(rpc.stored.rpc_time);
+    const double passed = rpc.now - static_cast<double>(rpc.rows.stored.rpc_time);
     if (least <= 0 || passed >= least) return false;
     const int wait = static_cast<int>(least - passed);
-    log_normal("Not sending work. Last request too recent. Please wait {} seconds.", wait);
-    rpc.say(messages::too_recent(wait));
-    rpc.delay(1.01 * least);
+    rpc.log.normal("Not sending work. Last request too recent. Please wait {} seconds.", wait);
+    reply.say(messages::too_recent(wait));
+    reply.delay(1.01 * least);
     return true;
 }
 
@@ -47,7 +47,8 @@ bool class_unknown_for_all(const Rpc& rpc, const HostFacts& host) {
     });
 }
 
-void take(Rpc& rpc, MatchResult&& result) {
+void take(const HandOut& out, MatchResult&& result) {
+    const Rpc& rpc = out.rpc;
     for (Chosen& chosen : result.jobs) {
         auto planned = plan_pool_job(rpc, chosen);
         if (!planned) {
@@ -55,125 +56,129 @@ void take(Rpc& rpc, MatchResult&& result) {
             continue;
         }
         if (rpc.config.debug_send)
-            log_normal("[send] [HOST#{}] sending [RESULT#{} {}] (est. dur. {:.2f}s) (max time {:.2f}s)", rpc.host.id,
-                       chosen.job.result_id, planned->reply.result_name, chosen.estimated_runtime,
-                       chosen.job.rsc_fpops_bound / std::max(chosen.version.usage.projected_flops, 1.0));
+            rpc.log.normal("[send] [HOST#{}] sending [RESULT#{} {}] (est. dur. {:.2f}s) (max time {:.2f}s)",
+                           rpc.rows.host.id, chosen.job.result_id, planned->reply.result_name, chosen.estimated_runtime,
+                           chosen.job.rsc_fpops_bound / std::max(chosen.version.usage.projected_flops, 1.0));
         if (rpc.config.debug_credit)
-            log_normal("[credit] [RESULT#{}] sent with {:.2f} GFLOPS peak, {:.2f} GFLOPS projected",
-                       chosen.job.result_id, planned->flops_estimate / 1e9, chosen.version.usage.projected_flops / 1e9);
-        rpc.jobs.push_back(std::move(*planned));
+            rpc.log.normal("[credit] [RESULT#{}] sent with {:.2f} GFLOPS peak, {:.2f} GFLOPS projected",
+                           chosen.job.result_id, planned->flops_estimate / 1e9,
+                           chosen.version.usage.projected_flops / 1e9);
+        out.decision.jobs.push_back(std::move(*planned));
     }
     if (result.stats.locked_over_limit)
-        log_warning(
+        rpc.log.warning(
             "{} of {} job slots that were looked at are locked by other schedulers: the array is too small for "
             "the load; raise <shmem_work_items>, or <mm_max_locked> to silence this",
             result.stats.slots_locked, result.stats.slots_scanned);
 }
 
 /// One job of each non-CPU-intensive app that the host has none of.
-void send_non_cpu_intensive(Rpc& rpc, WorkSession& session) {
+void send_non_cpu_intensive(const HandOut& out, WorkSession& session) {
+    const Rpc& rpc = out.rpc;
     const auto& apps = rpc.services.tables.apps;
     if (std::none_of(apps.begin(), apps.end(), [](const App& a) { return a.non_cpu_intensive; })) return;
     std::vector<Id> on_host;
     for (const OtherResult& r : rpc.request.other_results)
-        if (const KnownResult* known = rpc.known_result(r.name)) on_host.push_back(known->appid);
-    for (const PlannedJob& job : rpc.jobs) on_host.push_back(job.chosen.job.app_id);
+        if (const KnownResult* known = rpc.rows.known_result(r.name)) on_host.push_back(known->appid);
+    for (const PlannedJob& job : rpc.decision.jobs) on_host.push_back(job.chosen.job.app_id);
     MatchResult result = session.matcher().match_non_cpu_intensive(on_host);
-    add_stats(rpc.decision.stats, result.stats);
-    take(rpc, std::move(result));
+    add_stats(out.decision.stats, result.stats);
+    take(out, std::move(result));
 }
 
 void log_request(const Rpc& rpc, const HostFacts& host, const WorkRequest& wanted) {
     if (!rpc.config.debug_send) return;
-    log_normal("[send] {} old scheduling; {} EDF sim", rpc.config.sched_old ? "Using" : "Not using",
-               rpc.config.workload_sim ? "Using" : "Not using");
+    rpc.log.normal("[send] {} old scheduling; {} EDF sim", rpc.config.sched_old ? "Using" : "Not using",
+                   rpc.config.workload_sim ? "Using" : "Not using");
     for (int t = 0; t < kProcTypes; ++t) {
         const auto i = static_cast<std::size_t>(t);
         const auto has = [&](const Coproc& c) { return static_cast<int>(c.proc_type) == t && c.count > 0; };
         if (t == 0 || std::any_of(host.coprocs.begin(), host.coprocs.end(), has))
-            log_normal("[send] {}: req {:.2f} sec, {:.2f} instances; est delay {:.2f}",
-                       proc_type_name(static_cast<ProcType>(t)), wanted.seconds[i], wanted.instances[i],
-                       wanted.estimated_delay[i]);
+            rpc.log.normal("[send] {}: req {:.2f} sec, {:.2f} instances; est delay {:.2f}",
+                           proc_type_name(static_cast<ProcType>(t)), wanted.seconds[i], wanted.instances[i],
+                           wanted.estimated_delay[i]);
     }
-    log_normal("[send] work_req_seconds: {:.2f} secs", wanted.total_seconds);
-    log_normal("[send] available disk {:.2f} GB, work_buf_min {}", host.disk_available / (1024.0 * 1024 * 1024),
-               clamp_to_int32(host.work_buf_min));
-    log_normal("[send] on_frac {:f} active_frac {:f} gpu_active_frac {:f}", host.row.on_frac, host.row.active_frac,
-               host.row.gpu_active_frac);
-    log_normal("[send] CPU features: {}", host.cpu_features);
+    rpc.log.normal("[send] work_req_seconds: {:.2f} secs", wanted.total_seconds);
+    rpc.log.normal("[send] available disk {:.2f} GB, work_buf_min {}", host.disk_available / (1024.0 * 1024 * 1024),
+                   clamp_to_int32(host.work_buf_min));
+    rpc.log.normal("[send] on_frac {:f} active_frac {:f} gpu_active_frac {:f}", host.row.on_frac, host.row.active_frac,
+                   host.row.gpu_active_frac);
+    rpc.log.normal("[send] CPU features: {}", host.cpu_features);
 }
 
-void send_work(Rpc& rpc, WorkSession& session) {
-    Decision& decision = rpc.decision;
+void send_work(const HandOut& out, WorkSession& session) {
+    const Rpc& rpc = out.rpc;
+    Decision& decision = out.decision;
     decision.search = Search::kDone;
     const auto sent_assigned = [&] {
         const std::vector<AssignedJob> assigned = read_assigned_jobs(rpc);
         decision.search = Search::kAssignedJobsSent;
-        if (send_targeted_jobs(rpc, session, assigned)) return true;
+        if (send_targeted_jobs(out, session, assigned)) return true;
         decision.search = Search::kOwnJobsOnly;
-        if (rpc.account.user.seti_id != 0) return true;  // "only run jobs that are meant for my computers"
+        if (rpc.who.account.user.seti_id != 0) return true;  // "only run jobs that are meant for my computers"
         decision.search = Search::kAssignedJobsSent;
-        return send_broadcast_jobs(rpc, session, assigned);
+        return send_broadcast_jobs(out, session, assigned);
     };
     if (class_unknown_for_all(rpc, session.host())) {
         decision.search = Search::kHrUnknownForAll;
         decision.stats.reasons[static_cast<std::size_t>(Reason::kHrClassUnknown)].count = 1;
     } else if (!sent_assigned()) {
         decision.search = Search::kDone;
-        send_non_cpu_intensive(rpc, session);
+        send_non_cpu_intensive(out, session);
         MatchResult result = session.matcher().match();
-        if (rpc.config.debug_send_scan) log_normal("[send_scan] {}", trace_scan_line(result.stats));
+        if (rpc.config.debug_send_scan) rpc.log.normal("[send_scan] {}", trace_scan_line(result.stats));
         add_stats(decision.stats, result.stats);
-        take(rpc, std::move(result));
+        take(out, std::move(result));
     }
-    explain(rpc, session.host(), session.wanted(), decision.stats);
+    explain(rpc, session, out.reply);
 }
 
 /// What is known before jobs are looked for.
 Search before_search(const Rpc& rpc) {
     if (!rpc.screening.wants_work) return Search::kNotAsked;
-    if (rpc.may_send_work) return Search::kArrayEmpty;  // unless the array is searched below
+    if (may_send_work(rpc)) return Search::kArrayEmpty;  // unless the array is searched below
     return rpc.screening.may_send_work() ? Search::kUnknownPlatform : ended_by_screening(rpc.screening);
 }
 
 }  // namespace
 
-Stage hand_out_work(Rpc& rpc) {
-    log_client_files(rpc.config, rpc.host.id, rpc.request.files);
+Stage hand_out_work(const Rpc& rpc, Decision& decision, RpcWrites& writes, SchedulerReply& reply) {
+    const HandOut out{rpc, decision, writes, reply};
+    log_client_files(rpc.config, rpc.rows.host.id, rpc.request.files, rpc.log);
     const bool wants = rpc.screening.wants_work;
-    bool may_send = rpc.may_send_work;
-    Search& search = rpc.decision.search = before_search(rpc);
+    bool may_send = may_send_work(rpc);
+    Search& search = decision.search = before_search(rpc);
     if (may_send && (wants || may_resend(rpc))) {
         WorkSession session(rpc, !wants);
         if (wants) {
-            rpc.decision.wanted = session.wanted();
+            decision.wanted = session.wanted();
             log_request(rpc, session.host(), session.wanted());
         }
-        if (resend_lost_jobs(rpc, session)) {
-            if (rpc.config.debug_send) log_normal("[send] Resent lost jobs, don't send more");
+        if (resend_lost_jobs(out, session)) {
+            if (rpc.config.debug_send) rpc.log.normal("[send] Resent lost jobs, don't send more");
             may_send = false;
             search = Search::kLostJobsResent;
         }
-        abort_useless_jobs(rpc);
-        if (wants && !key_is_known(rpc)) {
+        abort_useless_jobs(rpc, reply);
+        if (wants && !key_is_known(rpc, reply)) {
             may_send = false;
             search = Search::kKeyUnknown;
         }
         if (wants && may_send && !rpc.screening.pool_empty) {
-            if (too_recent(rpc))
+            if (too_recent(rpc, reply))
                 search = Search::kTooRecent;
             else
-                send_work(rpc, session);
+                send_work(out, session);
         }
         session.log_trace();
     } else {
-        abort_useless_jobs(rpc);
+        abort_useless_jobs(rpc, reply);
         // A machine that can never be served need not learn the key (upstream).
-        if (wants && !rpc.platforms.empty()) key_is_known(rpc);
+        if (wants && !rpc.rows.platforms.empty()) key_is_known(rpc, reply);
     }
     if (wants && rpc.screening.pool_empty) {
-        if (rpc.config.debug_send) log_normal("[send] No jobs in shmem cache");
-        rpc.say(messages::no_tasks_in_project());
+        if (rpc.config.debug_send) rpc.log.normal("[send] No jobs in shmem cache");
+        reply.say(messages::no_tasks_in_project());
     }
     return Stage::kContinue;
 }

@@ -1,9 +1,9 @@
 // Request, rows and preferences -> what the deciding layer knows of the host. Formulas: upstream behaviour.
+#include "host_facts.h"
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
-
-#include "work_session.h"
 
 namespace sluice {
 namespace {
@@ -15,24 +15,24 @@ constexpr double kLeastRam = 64e6;
 double fraction(double f) { return std::isfinite(f) ? std::clamp(f, 0.1, 1.0) : 1.0; }
 
 int usable_cpus(const Rpc& rpc) {
-    int n = std::min(rpc.host.p_ncpus, 4096);
-    const double pct = rpc.prefs.max_ncpus_pct;
+    int n = std::min(rpc.rows.host.p_ncpus, 4096);
+    const double pct = rpc.prefs.global.max_ncpus_pct;
     if (pct > 0 && pct < 100) n = static_cast<int>(n * pct / 100);
     n = std::max(std::min(n, rpc.config.max_ncpus), 1);
-    if (rpc.pref_max_cpus > 0) n = std::min(n, rpc.pref_max_cpus);
+    if (rpc.prefs.max_cpus > 0) n = std::min(n, rpc.prefs.max_cpus);
     return n;
 }
 
 double usable_ram(const Rpc& rpc) {
-    const double ram = rpc.host.m_nbytes > 0 ? rpc.host.m_nbytes : kLeastRam;
-    const double busy = rpc.prefs.ram_max_used_busy_frac, idle = rpc.prefs.ram_max_used_idle_frac;
+    const double ram = rpc.rows.host.m_nbytes > 0 ? rpc.rows.host.m_nbytes : kLeastRam;
+    const double busy = rpc.prefs.global.ram_max_used_busy_frac, idle = rpc.prefs.global.ram_max_used_idle_frac;
     if (busy <= 0 || idle <= 0) return ram;
     return ram * std::min(std::max(busy, idle), 1.0);
 }
 
 double disk_available(const Rpc& rpc) {
-    const Host& h = rpc.host;
-    const GlobalPrefs& p = rpc.prefs;
+    const Host& h = rpc.rows.host;
+    const GlobalPrefs& p = rpc.prefs.global;
     double room = h.d_free - kGiga * std::max(p.disk_min_free_gb, rpc.config.default_disk_min_free_gb);
     if (h.d_boinc_used_total != 0) {
         if (p.disk_max_used_pct > 0)
@@ -86,7 +86,7 @@ std::vector<JobOnHost> jobs_on_host(const Rpc& rpc, const std::vector<ClientAppV
         } else {
             job.proc_type = proc_type_of_plan_class(r.plan_class.c_str());
         }
-        if (const KnownResult* known = rpc.config.compat_level > 0 ? rpc.known_result(r.name) : nullptr)
+        if (const KnownResult* known = rpc.config.compat_level > 0 ? rpc.rows.known_result(r.name) : nullptr)
             job.memory = known->wu_memory_bound;  // upstream looks at each new job alone
         by_name.emplace(job.result_name, jobs.size());
         jobs.push_back(std::move(job));
@@ -136,25 +136,25 @@ void software(HostFacts& f, const SchedulerRequest& r) {
 HostFacts host_facts(const Rpc& rpc) {
     HostFacts f;
     software(f, rpc.request);
-    f.row = rpc.host;
-    f.platforms = rpc.platforms;
+    f.row = rpc.rows.host;
+    f.platforms = rpc.rows.platforms;
     f.usable_cpus = usable_cpus(rpc);
     f.usable_ram = usable_ram(rpc);
     f.disk_available = disk_available(rpc);
-    const Host& h = rpc.host;
+    const Host& h = rpc.rows.host;
     const bool knows_active_frac = f.client_version > 41900;
     f.cpu_availability = fraction(h.on_frac * (knows_active_frac ? h.active_frac : 1));
     f.gpu_availability = fraction(h.on_frac * h.gpu_active_frac);
-    f.work_buf_min = rpc.prefs.work_buf_min_days * 86400;
-    f.versions = rpc.versions;
-    f.low_turnaround_versions.insert(rpc.low_turnaround_versions.begin(), rpc.low_turnaround_versions.end());
+    f.work_buf_min = rpc.prefs.global.work_buf_min_days * 86400;
+    f.versions = rpc.rows.versions;
+    f.low_turnaround_versions.insert(rpc.rows.low_turnaround_versions.begin(), rpc.rows.low_turnaround_versions.end());
     f.client_versions = client_versions(rpc);
     f.in_progress = jobs_on_host(rpc, f.client_versions);
     f.workload_known = rpc.request.has_other_results;
     for (const StickyFile& file : rpc.request.files)
         f.files[file_name_hash(file.name.data(), file.name.size())] = file.nbytes;
-    f.hr_class_fine = hr_class(h, HrType::kFine, rpc.config.compat_level, rpc.platforms);
-    f.hr_class_coarse = hr_class(h, HrType::kCoarse, rpc.config.compat_level, rpc.platforms);
+    f.hr_class_fine = hr_class(h, HrType::kFine, rpc.config.compat_level, rpc.rows.platforms);
+    f.hr_class_coarse = hr_class(h, HrType::kCoarse, rpc.config.compat_level, rpc.rows.platforms);
     return f;
 }
 

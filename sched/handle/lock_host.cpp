@@ -5,21 +5,20 @@
 #include "rpc.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/error.h"
-#include "sluice/base/log.h"
 
 namespace sluice {
 
-Stage lock_host(Rpc& rpc) {
-    if (rpc.config.sched_lockfile_dir.empty() || rpc.new_host()) return Stage::kContinue;
-    const fs::path path = fs::path(rpc.config.sched_lockfile_dir) / fmt::format("CGI_{:07}", rpc.host.id);
+Stage lock_host(const Rpc& rpc, std::optional<FileLock>& lock, SchedulerReply& reply) {
+    if (rpc.config.sched_lockfile_dir.empty() || rpc.rows.is_new()) return Stage::kContinue;
+    const fs::path path = fs::path(rpc.config.sched_lockfile_dir) / fmt::format("CGI_{:07}", rpc.rows.host.id);
     try {
-        rpc.host_lock = FileLock::try_lock(path);
-        if (rpc.host_lock) return Stage::kContinue;
-        log_critical("Another scheduler instance is running for [HOST#{}]", rpc.host.id);
+        lock = FileLock::try_lock(path);
+        if (lock) return Stage::kContinue;
+        rpc.log.critical("Another scheduler instance is running for [HOST#{}]", rpc.rows.host.id);
     } catch (const FileError& e) {
-        log_critical("Error acquiring lock for [HOST#{}]: {}", rpc.host.id, e.what());
+        rpc.log.critical("Error acquiring lock for [HOST#{}]: {}", rpc.rows.host.id, e.what());
     }
-    return rpc.refuse(messages::another_instance(), 60);
+    return refuse(reply, messages::another_instance(), 60);
 }
 
 }  // namespace sluice

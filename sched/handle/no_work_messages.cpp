@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "sched/rpc/messages.h"
-#include "sluice/base/log.h"
 #include "sluice/match/buda.h"
 #include "sluice/match/policies.h"
 #include "sluice/match/reasons.h"
@@ -13,9 +12,10 @@ namespace sluice {
 namespace {
 
 struct Explainer {
-    Rpc& rpc;
+    const Rpc& rpc;
     const HostFacts& host;
     const MatchStats& stats;
+    SchedulerReply& reply;
     std::array<bool, kProcTypes> project_types;
 
     bool happened(Reason r) const { return stats.reasons[static_cast<std::size_t>(r)].count > 0; }
@@ -34,9 +34,9 @@ struct Explainer {
 };
 
 void Explainer::say_once(ReplyMessage message) {
-    const auto& said = rpc.reply.messages;
+    const auto& said = reply.messages;
     if (std::none_of(said.begin(), said.end(), [&](const ReplyMessage& m) { return m.text == message.text; }))
-        rpc.say(std::move(message));
+        reply.say(std::move(message));
 }
 
 double memory_of(const Coproc& gpu) { return gpu.total_ram > 0 ? gpu.total_ram : gpu.opencl.global_mem_size; }
@@ -51,11 +51,11 @@ void Explainer::gpu_properties(const Coproc& gpu) {
     const auto mb = [](double bytes) { return static_cast<int>(bytes / (1024 * 1024)); };
     const int driver = driver_of(gpu);
     if (memory_of(gpu) < d.min_ram)
-        rpc.say(messages::gpu_needs_ram(mb(d.min_ram), mb(d.all_ram), name));
+        reply.say(messages::gpu_needs_ram(mb(d.min_ram), mb(d.all_ram), name));
     else if (driver != 0 && driver < d.min_driver)
-        rpc.say(messages::gpu_needs_driver(name));
+        reply.say(messages::gpu_needs_driver(name));
     else if (driver != 0 && driver < d.all_drivers)
-        rpc.say(messages::gpu_driver_for_all_apps(name));
+        reply.say(messages::gpu_driver_for_all_apps(name));
 }
 
 /// Of no use to anonymous platform: it brings its own versions.
@@ -71,8 +71,8 @@ void Explainer::gpus() {
     for (const Coproc& c : host.coprocs)
         if (c.proc_type == ProcType::kNvidia && c.count > 0 && project_types[1] && host.client_version < 61028 &&
             host.row.os_name.find("Darwin") != std::string::npos)
-            rpc.say(messages::newer_client_for_nvidia());
-    if (!project_types[0] && !gpu_types.empty() && !usable) rpc.say(messages::gpu_required(gpu_types));
+            reply.say(messages::newer_client_for_nvidia());
+    if (!project_types[0] && !gpu_types.empty() && !usable) reply.say(messages::gpu_required(gpu_types));
     for (const ProcType type : gpu_types)
         for (const Coproc& c : host.coprocs)
             if (c.proc_type == type && c.count > 0) gpu_properties(c);
@@ -100,7 +100,7 @@ void Explainer::obstacle(const Obstacle& o) {
 void Explainer::applications() {
     const auto& with_jobs = stats.apps_with_jobs;
     bool any = false, named = false;
-    for (const Id id : rpc.user.selected_apps) {
+    for (const Id id : rpc.prefs.user.selected_apps) {
         const bool has_jobs = std::find(with_jobs.begin(), with_jobs.end(), id) != with_jobs.end();
         any |= has_jobs;
         if (const App* known = app(id); known != nullptr && !has_jobs)
@@ -108,7 +108,7 @@ void Explainer::applications() {
     }
     // Upstream: with the old policy only, and beside the lines that say the same of each app.
     const bool says_so = rpc.config.sched_old || (rpc.config.compat_level > 0 && !named);
-    if (says_so && happened(Reason::kAppNotSelected) && !any) rpc.say(messages::no_tasks_for_selected_apps());
+    if (says_so && happened(Reason::kAppNotSelected) && !any) reply.say(messages::no_tasks_for_selected_apps());
 }
 
 /// Of one reason, by app: they were found from a random slot on.
@@ -133,13 +133,14 @@ void Explainer::quota() {
 /// Upstream has no word for that. A version that is only missing for one of the resources asked for says nothing.
 void Explainer::no_version() {
     if (host.anonymous) return obstacles(Reason::kNoAppVersion);
-    if (binding_order(stats).front() != Reason::kNoAppVersion || rpc.platforms.empty()) return;
+    if (binding_order(stats).front() != Reason::kNoAppVersion || rpc.rows.platforms.empty()) return;
     const ProjectTables& t = rpc.services.tables;
     const bool any = std::any_of(t.versions.begin(), t.versions.end(), [&](const AppVersion& v) {
         const Platform* p = t.platform(v.platformid);
-        return p != nullptr && std::find(rpc.platforms.begin(), rpc.platforms.end(), p->name) != rpc.platforms.end();
+        return p != nullptr &&
+               std::find(rpc.rows.platforms.begin(), rpc.rows.platforms.end(), p->name) != rpc.rows.platforms.end();
     });
-    say_once(any ? messages::no_version_for_request() : messages::no_version_for_platform(rpc.platforms.front()));
+    say_once(any ? messages::no_version_for_request() : messages::no_version_for_platform(rpc.rows.platforms.front()));
 }
 
 /// What stood in the way, in the words of upstream's explanations.
@@ -159,13 +160,13 @@ void Explainer::refusal(Reason r) {
 
 /// What binds is said first (upstream's order is fixed, limits last); apps and preferences as such come after.
 void Explainer::why_nothing() {
-    rpc.say(messages::no_tasks_sent());
+    reply.say(messages::no_tasks_sent());
     for (const Reason r : binding_order(stats)) refusal(r);
     applications();
     for (const Obstacle& o : stats.obstacles) obstacle(o);  // of versions and lost jobs: no job was refused for them
     for (int t = 0; t < kProcTypes; ++t)
-        if (rpc.user.dont_use[static_cast<std::size_t>(t)] && project_types[static_cast<std::size_t>(t)])
-            rpc.say(messages::resource_refused_by_prefs(static_cast<ProcType>(t)));
+        if (rpc.prefs.user.dont_use[static_cast<std::size_t>(t)] && project_types[static_cast<std::size_t>(t)])
+            reply.say(messages::resource_refused_by_prefs(static_cast<ProcType>(t)));
 }
 
 /// Upstream explains only to requests with work_req_seconds: GPU-only requests of new clients get no word.
@@ -175,10 +176,11 @@ bool asked_for_work(const SchedulerRequest& r, const WorkRequest& w) {
 
 }  // namespace
 
-void explain(Rpc& rpc, const HostFacts& host, const WorkRequest& wanted, const MatchStats& stats) {
-    Explainer e{rpc, host, stats, resources_with_versions(rpc.services.tables, &rpc.services.files.buda)};
-    if (rpc.jobs.empty() && asked_for_work(rpc.request, wanted)) e.why_nothing();
-    if (!host.anonymous) e.gpus();
+void explain(const Rpc& rpc, const WorkSession& session, SchedulerReply& reply) {
+    Explainer e{rpc, session.host(), rpc.decision.stats, reply,
+                resources_with_versions(rpc.services.tables, &rpc.services.files.buda)};
+    if (rpc.decision.jobs.empty() && asked_for_work(rpc.request, session.wanted())) e.why_nothing();
+    if (!session.host().anonymous) e.gpus();
 }
 
 }  // namespace sluice

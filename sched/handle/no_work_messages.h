@@ -7,6 +7,6 @@ namespace sluice {
 
 /// Tells the volunteer about GPUs and drivers, and, if work was asked for and none is sent, why. Upstream's texts; what
 /// binds first is said first.
-void explain(Rpc& rpc, const HostFacts& host, const WorkRequest& wanted, const MatchStats& stats);
+void explain(const Rpc& rpc, const WorkSession& session, SchedulerReply& reply);
 
 }  // namespace sluice

@@ -9,7 +9,6 @@
 #include "sched/rpc/messages.h"
 #include "sched/rpc/reply_delay.h"
 #include "sluice/base/error.h"
-#include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
@@ -26,25 +25,24 @@ struct ClaimsGuard {
 void log_messages(const Rpc& rpc) {
     if (!rpc.config.debug_user_messages) return;
     for (const ReplyMessage& m : rpc.reply.messages)
-        log_normal("[user_messages] [HOST#{}] MSG({}) {}", rpc.host.id, m.notice ? "notice" : "low", m.text);
+        rpc.log.normal("[user_messages] [HOST#{}] MSG({}) {}", rpc.rows.host.id, m.notice ? "notice" : "low", m.text);
 }
 
 /// nullopt: overtaken by another process.
 std::optional<SchedulerReply> decide_once(RpcServices& services, const SchedulerRequest& request,
                                           const Screening& screening, bool overtaken) {
-    Rpc rpc(services, request, screening);
-    rpc.overtaken = overtaken;
+    Rpc rpc(services, request, screening, overtaken);
     ClaimsGuard guard{services.pool};
     const Stage next = run_stages(rpc);
     if (next == Stage::kContinue) {
         if (commit(rpc) == Committed::kDecideAgain) return std::nullopt;
-        if (rpc.new_host()) log_request_line(rpc);
-        finish_reply(rpc);
+        if (rpc.rows.is_new()) log_request_line(rpc);
+        finish_reply(rpc, rpc.decision, rpc.reply);
     }
     log_messages(rpc);
     if (next == Stage::kContinue)
-        log_normal("Sending reply to [HOST#{}]: {} results, delay req {:.2f}", rpc.host.id, rpc.reply.jobs.size(),
-                   delay_to_send(rpc.reply));
+        rpc.log.normal("Sending reply to [HOST#{}]: {} results, delay req {:.2f}", rpc.rows.host.id,
+                       rpc.reply.jobs.size(), delay_to_send(rpc.reply));
     log_decision(rpc);
     return std::move(rpc.reply);
 }
@@ -60,7 +58,7 @@ SchedulerReply nucleus(RpcServices& services, const SchedulerRequest& request, c
 
 SchedulerReply database_is_down(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     Rpc rpc(services, request, screening);
-    rpc.refuse(messages::cant_open_database(), services.config.maintenance_delay);
+    refuse(rpc.reply, messages::cant_open_database(), services.config.maintenance_delay);
     rpc.reply.project_is_down = true;
     rpc.decision.search = Search::kDatabaseDown;
     log_decision(rpc);
@@ -69,9 +67,9 @@ SchedulerReply database_is_down(RpcServices& services, const SchedulerRequest& r
 
 SchedulerReply host_is_busy(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     Rpc rpc(services, request, screening);
-    log_critical("[HOST#{}] gave up after {} decisions: others were quicker each time, or held locks", request.hostid,
-                 kDecisions);
-    rpc.refuse(messages::another_instance(), 60);
+    services.log.critical("[HOST#{}] gave up after {} decisions: others were quicker each time, or held locks",
+                          request.hostid, kDecisions);
+    refuse(rpc.reply, messages::another_instance(), 60);
     rpc.decision.search = Search::kHostBusy;
     log_decision(rpc);
     return std::move(rpc.reply);
@@ -86,7 +84,7 @@ SchedulerReply decide(RpcServices& services, const SchedulerRequest& request, co
             if (auto reply = decide_once(services, request, screening, decision > 1)) return std::move(*reply);
             if (decision == kDecisions) return host_is_busy(services, request, screening);
         } catch (const DbError& e) {
-            log_critical("[HOST#{}] {}", request.hostid, e.what());
+            services.log.critical("[HOST#{}] {}", request.hostid, e.what());
             if (passing(e) && decision < kDecisions) continue;
             // Locks that others hold are no reason to send a client away for an hour.
             return e.kind() == DbError::Kind::kRetry ? host_is_busy(services, request, screening)
@@ -99,13 +97,13 @@ SchedulerReply decide(RpcServices& services, const SchedulerRequest& request, co
 SchedulerReply refuse_incomplete(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
     try {
         Rpc rpc(services, request, screening);
-        if (authenticate(rpc) == Stage::kContinue)
-            rpc.refuse(messages::bad_request("request too large"), kTooLongDelay);
+        if (authenticate(rpc, rpc.who, rpc.rows, rpc.reply) == Stage::kContinue)
+            refuse(rpc.reply, messages::bad_request("request too large"), kTooLongDelay);
         rpc.decision.search = Search::kBadRequest;
         log_messages(rpc);
         return std::move(rpc.reply);
     } catch (const DbError& e) {
-        log_critical("[HOST#{}] {}", request.hostid, e.what());
+        services.log.critical("[HOST#{}] {}", request.hostid, e.what());
         return database_is_down(services, request, screening);
     }
 }
@@ -121,12 +119,13 @@ SchedulerReply answer(RpcServices& services, const RequestText& text) {
     const ParsedRequest parsed = parse_request(text.text, services.limits);
     if (text.forget) text.forget();
     if (!parsed.request) {
-        log_normal("Incomplete request received from IP {}: {}", services.remote_address, parsed.error);
+        services.log.normal("Incomplete request received from IP {}: {}", services.remote_address, parsed.error);
         Screening nothing;
         nothing.messages.push_back(messages::bad_request(parsed.error));
         return nucleus(services, SchedulerRequest{}, nothing, Search::kBadRequest);
     }
-    for (const std::string& tag : parsed.request->unknown_tags) log_debug("unrecognized tag in request: {}", tag);
+    for (const std::string& tag : parsed.request->unknown_tags)
+        services.log.debug("unrecognized tag in request: {}", tag);
     return answer(services, *parsed.request, text.whole);
 }
 
@@ -144,11 +143,11 @@ std::string handle_rpc(RpcServices& services, const RequestText& text) {
     const auto start = std::chrono::steady_clock::now();
     try {
         std::string reply = write_reply(answer(services, text));
-        log_normal("Scheduler ran {:.3f} seconds",
-                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        services.log.normal("Scheduler ran {:.3f} seconds",
+                            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
         return reply;
     } catch (const std::exception& e) {
-        log_critical("request from {} not handled: {}", services.remote_address, e.what());
+        services.log.critical("request from {} not handled: {}", services.remote_address, e.what());
         return come_back_later(services.config, "Server error: try again later", services.config.maintenance_delay);
     }
 }

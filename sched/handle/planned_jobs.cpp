@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "sluice/base/log.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -53,10 +52,10 @@ std::optional<PlannedJob> finished(const Rpc& rpc, PlannedJob job, std::int64_t 
     job.db_deadline = std::min(report_deadline + rpc.config.report_grace_period, kNever);
     job.flops_estimate = job.chosen.version.usage.peak_flops;
     if (can_send(r)) return job;
-    log_critical(
+    rpc.log.critical(
         "[HOST#{}] [RESULT#{} {}] [WU#{}] not sent: its documents have no <workunit> or <result> line of their "
         "own, or exceed 64 KiB with what the scheduler adds; correct the templates",
-        rpc.host.id, r.result_id, r.result_name, r.workunit_id);
+        rpc.rows.host.id, r.result_id, r.result_name, r.workunit_id);
     return std::nullopt;
 }
 

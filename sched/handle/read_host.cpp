@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "lost_jobs.h"
+#include "resend_lost.h"
 #include "rpc.h"
-#include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
@@ -16,36 +15,36 @@ bool turnaround_matters(const Rpc& rpc) {
            rpc.screening.wants_work;
 }
 
-void read_state(Rpc& rpc) {
+void read_state(const Rpc& rpc, HostRows& rows) {
     HostState state =
-        rpc.services.stores.host_states.load(rpc.host.id, rpc.config.msg_to_host, turnaround_matters(rpc));
-    rpc.versions = std::move(state.versions);
-    rpc.low_turnaround_versions = std::move(state.low_turnaround);
-    rpc.pending_messages = std::move(state.messages);
+        rpc.services.stores.host_states.load(rpc.rows.host.id, rpc.config.msg_to_host, turnaround_matters(rpc));
+    rows.versions = std::move(state.versions);
+    rows.low_turnaround_versions = std::move(state.low_turnaround);
+    rows.pending_messages = std::move(state.messages);
 }
 
 bool another_day(const Rpc& rpc) {
-    const std::int64_t offset = day_offset(rpc.host.id);
-    return (rpc.stored.rpc_time + offset) / kDay != (rpc.now_sec + offset) / kDay;
+    const std::int64_t offset = day_offset(rpc.rows.host.id);
+    return (rpc.rows.stored.rpc_time + offset) / kDay != (rpc.now_sec + offset) / kDay;
 }
 
 /// Daily quotas: a row that never had one gets it, a new day counts from 0.
-void start_quotas(Rpc& rpc) {
-    rpc.new_day = another_day(rpc);
-    if (rpc.new_day) rpc.host.trickle_bytes = 0;
+void start_quotas(const Rpc& rpc, HostRows& rows, RpcWrites& writes) {
+    rows.new_day = another_day(rpc);
+    if (rows.new_day) rows.host.trickle_bytes = 0;
     const int quota = rpc.config.daily_result_quota;
-    for (HostAppVersion& v : rpc.versions) {
+    for (HostAppVersion& v : rows.versions) {
         VersionChange change{v.app_version_id, 0, 0, false};
         if (quota > 0 && v.max_jobs_per_day == 0) {
             if (rpc.config.debug_quota)
-                log_normal("[quota] [HAV#{}] Initializing max_results_day to {}", v.app_version_id, quota);
+                rpc.log.normal("[quota] [HAV#{}] Initializing max_results_day to {}", v.app_version_id, quota);
             change.max_jobs_per_day = v.max_jobs_per_day = quota;
         }
-        const bool reset = rpc.new_day && v.n_jobs_today != 0;
+        const bool reset = rows.new_day && v.n_jobs_today != 0;
         if (reset && rpc.config.debug_quota)
-            log_normal("[quota] [HOST#{}] [HAV#{}] Resetting n_jobs_today", rpc.host.id, v.app_version_id);
-        if (rpc.new_day) v.n_jobs_today = 0;
-        if (reset || change.max_jobs_per_day != 0) rpc.writes.versions.push_back(change);
+            rpc.log.normal("[quota] [HOST#{}] [HAV#{}] Resetting n_jobs_today", rpc.rows.host.id, v.app_version_id);
+        if (rows.new_day) v.n_jobs_today = 0;
+        if (reset || change.max_jobs_per_day != 0) writes.versions.push_back(change);
     }
 }
 
@@ -58,7 +57,7 @@ bool other_results_matter(const Rpc& rpc) {
            std::any_of(apps.begin(), apps.end(), [](const App& a) { return a.non_cpu_intensive; });
 }
 
-void read_results(Rpc& rpc) {
+void read_results(const Rpc& rpc, HostRows& rows) {
     ResultQuery query;
     std::unordered_set<std::string> seen;
     const auto ask = [&](const std::string& name) {
@@ -67,22 +66,22 @@ void read_results(Rpc& rpc) {
     for (const ReportedResult& r : rpc.request.results) ask(r.name);
     if (other_results_matter(rpc))
         for (const OtherResult& r : rpc.request.other_results) ask(r.name);
-    if (!rpc.new_host() && (rpc.abandon_jobs || may_resend(rpc))) query.in_progress_on_host = rpc.host.id;
-    rpc.known = rpc.services.stores.results.load(query);
-    for (std::size_t i = 0; i < rpc.known.size(); ++i) rpc.known_by_name.emplace(rpc.known[i].name, i);
+    if (!rpc.rows.is_new() && (rpc.who.abandon_jobs || may_resend(rpc))) query.in_progress_on_host = rpc.rows.host.id;
+    rows.known = rpc.services.stores.results.load(query);
+    for (std::size_t i = 0; i < rows.known.size(); ++i) rows.known_by_name.emplace(rows.known[i].name, i);
 }
 
 /// The machine came back without its jobs: they are over.
-void give_up_jobs(Rpc& rpc) {
-    if (!rpc.abandon_jobs) return;
-    for (KnownResult& r : rpc.known) {
-        if (r.hostid != rpc.host.id || r.server_state != ServerState::kInProgress) continue;
+void give_up_jobs(const Rpc& rpc, HostRows& rows, RpcWrites& writes) {
+    if (!rpc.who.abandon_jobs) return;
+    for (KnownResult& r : rows.known) {
+        if (r.hostid != rpc.rows.host.id || r.server_state != ServerState::kInProgress) continue;
         const auto& reported = rpc.request.results;
         if (std::any_of(reported.begin(), reported.end(), [&](const auto& x) { return x.name == r.name; })) continue;
-        log_critical("[HOST#{}] [RESULT#{}] [WU#{}] changed CPID: marking in-progress result {} as client error!",
-                     rpc.host.id, r.id, r.workunitid, r.name);
-        rpc.writes.detached.push_back(r.id);
-        rpc.writes.detached_workunits.push_back(r.workunitid);
+        rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] changed CPID: marking in-progress result {} as client error!",
+                         rpc.rows.host.id, r.id, r.workunitid, r.name);
+        writes.detached.push_back(r.id);
+        writes.detached_workunits.push_back(r.workunitid);
         r.server_state = ServerState::kOver;
         r.outcome = Outcome::kClientDetached;
     }
@@ -92,13 +91,13 @@ void give_up_jobs(Rpc& rpc) {
 
 bool reads_host_state(const Rpc& rpc) { return rpc.config.msg_to_host || turnaround_matters(rpc); }
 
-Stage read_host(Rpc& rpc) {
-    if (!rpc.new_host()) {
-        if (!rpc.versions_read) read_state(rpc);
-        start_quotas(rpc);
+Stage read_host(const Rpc& rpc, HostRows& rows, RpcWrites& writes) {
+    if (!rows.is_new()) {
+        if (!rows.versions_read) read_state(rpc, rows);
+        start_quotas(rpc, rows, writes);
     }
-    read_results(rpc);
-    give_up_jobs(rpc);
+    read_results(rpc, rows);
+    give_up_jobs(rpc, rows, writes);
     return Stage::kContinue;
 }
 

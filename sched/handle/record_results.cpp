@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "rpc.h"
-#include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
@@ -29,41 +28,40 @@ const char* already_over(const KnownResult& r) {
     return "unknown server outcome";
 }
 
-Report judge_host(Rpc& rpc, const KnownResult& r) {
-    if (r.hostid == rpc.host.id) return Report::kAccept;
-    log_critical("[HOST#{}] [RESULT#{}] [WU#{}] got result from wrong host; expected [HOST#{}]", rpc.host.id, r.id,
-                 r.workunitid, r.hostid);
+Report judge_host(const Rpc& rpc, const KnownResult& r) {
+    if (r.hostid == rpc.rows.host.id) return Report::kAccept;
+    rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] got result from wrong host; expected [HOST#{}]", rpc.rows.host.id,
+                     r.id, r.workunitid, r.hostid);
     if (r.userid_of_host == 0) {
-        log_critical("[RESULT#{}] [WU#{}] Can't lookup [HOST#{}]", r.id, r.workunitid, r.hostid);
+        rpc.log.critical("[RESULT#{}] [WU#{}] Can't lookup [HOST#{}]", r.id, r.workunitid, r.hostid);
         return Report::kIgnore;
     }
-    if (r.userid_of_host != rpc.account.user.id) {
-        log_critical("[USER#{}] [HOST#{}] [RESULT#{}] [WU#{}] Not even the same user; expected [USER#{}]",
-                     rpc.account.user.id, rpc.host.id, r.id, r.workunitid, r.userid_of_host);
+    if (r.userid_of_host != rpc.who.account.user.id) {
+        rpc.log.critical("[USER#{}] [HOST#{}] [RESULT#{}] [WU#{}] Not even the same user; expected [USER#{}]",
+                         rpc.who.account.user.id, rpc.rows.host.id, r.id, r.workunitid, r.userid_of_host);
         return Report::kIgnore;
     }
-    log_critical("[HOST#{}] [RESULT#{}] [WU#{}] Allowing result because same USER#{}", rpc.host.id, r.id, r.workunitid,
-                 rpc.account.user.id);
+    rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] Allowing result because same USER#{}", rpc.rows.host.id, r.id,
+                     r.workunitid, rpc.who.account.user.id);
     return Report::kAccept;
 }
 
-Report judge(Rpc& rpc, const KnownResult& r) {
+Report judge(const Rpc& rpc, const KnownResult& r) {
     if (r.server_state == ServerState::kOver) {
-        if (r.outcome == Outcome::kSuccess) rpc.resend_asked = true;
         if (const char* why = already_over(r)) {
-            log_normal("[handle][HOST#{}][RESULT#{}][WU#{}] result already over [outcome={} validate_state={}]: {}",
-                       rpc.host.id, r.id, r.workunitid, static_cast<int>(r.outcome), static_cast<int>(r.validate_state),
-                       why);
+            rpc.log.normal("[handle][HOST#{}][RESULT#{}][WU#{}] result already over [outcome={} validate_state={}]: {}",
+                           rpc.rows.host.id, r.id, r.workunitid, static_cast<int>(r.outcome),
+                           static_cast<int>(r.validate_state), why);
             return Report::kIgnore;
         }
     } else if (r.server_state != ServerState::kInProgress) {
-        log_critical("[HOST#{}] [RESULT#{}] [WU#{}] got unexpected result: server state is {}", rpc.host.id, r.id,
-                     r.workunitid, static_cast<int>(r.server_state));
+        rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] got unexpected result: server state is {}", rpc.rows.host.id,
+                         r.id, r.workunitid, static_cast<int>(r.server_state));
         return Report::kIgnore;
     }
     if (r.received_time != 0) {
-        log_critical("[HOST#{}] [RESULT#{}] [WU#{}] already got result, at {}", rpc.host.id, r.id, r.workunitid,
-                     r.received_time);
+        rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] already got result, at {}", rpc.rows.host.id, r.id,
+                         r.workunitid, r.received_time);
         return Report::kIgnore;
     }
     return judge_host(rpc, r);
@@ -78,42 +76,52 @@ bool single_threaded(const Rpc& rpc, Id app_version_id) {
 /// Elapsed time decides credit: impossible figures are put right, in this order.
 void sanitize_times(const Rpc& rpc, const KnownResult& r, ReportWrite& w) {
     if (w.elapsed_time < w.cpu_time && single_threaded(rpc, r.app_version_id)) {
-        log_normal("[HOST#{}] [RESULT#{}] elapsed time {:f} < CPU {:f} for seq app; setting to CPU", rpc.host.id, r.id,
-                   w.elapsed_time, w.cpu_time);
+        rpc.log.normal("[HOST#{}] [RESULT#{}] elapsed time {:f} < CPU {:f} for seq app; setting to CPU",
+                       rpc.rows.host.id, r.id, w.elapsed_time, w.cpu_time);
         w.elapsed_time = w.cpu_time;
     }
     if (w.elapsed_time < 0) {
-        log_normal("[HOST#{}] [RESULT#{}] [WU#{}] negative elapsed time: {:f}", rpc.host.id, r.id, r.workunitid,
-                   w.elapsed_time);
+        rpc.log.normal("[HOST#{}] [RESULT#{}] [WU#{}] negative elapsed time: {:f}", rpc.rows.host.id, r.id,
+                       r.workunitid, w.elapsed_time);
         w.elapsed_time = 0;
     }
     if (w.elapsed_time == 0 && w.cpu_time > 0) {
-        log_normal("[HOST#{}] [RESULT#{}] elapsed time is zero; setting to CPU time {:f}", rpc.host.id, r.id,
-                   w.cpu_time);
+        rpc.log.normal("[HOST#{}] [RESULT#{}] elapsed time is zero; setting to CPU time {:f}", rpc.rows.host.id, r.id,
+                       w.cpu_time);
         w.elapsed_time = w.cpu_time;
     }
     const double turnaround = static_cast<double>(rpc.now_sec - r.sent_time);
     if (turnaround < 0) {
-        log_critical("[HOST#{}] [RESULT#{}] [WU#{}] inconsistent sent/received times", rpc.host.id, r.id, r.workunitid);
+        rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] inconsistent sent/received times", rpc.rows.host.id, r.id,
+                         r.workunitid);
     } else if (w.elapsed_time > turnaround) {
-        log_normal("[HOST#{}] [RESULT#{}] [WU#{}] impossible elapsed time: reported {:f} > turnaround {:f}",
-                   rpc.host.id, r.id, r.workunitid, w.elapsed_time, turnaround);
+        rpc.log.normal("[HOST#{}] [RESULT#{}] [WU#{}] impossible elapsed time: reported {:f} > turnaround {:f}",
+                       rpc.rows.host.id, r.id, r.workunitid, w.elapsed_time, turnaround);
         w.elapsed_time = turnaround;
     }
-    const int cpus = std::max(rpc.host.p_ncpus, 1);
+    const int cpus = std::max(rpc.rows.host.p_ncpus, 1);
     if (w.cpu_time > w.elapsed_time * cpus) {
-        log_normal("[HOST#{}] [RESULT#{}] [WU#{}] impossible CPU time: {:f} > {:f} * {}", rpc.host.id, r.id,
-                   r.workunitid, w.cpu_time, w.elapsed_time, cpus);
+        rpc.log.normal("[HOST#{}] [RESULT#{}] [WU#{}] impossible CPU time: {:f} > {:f} * {}", rpc.rows.host.id, r.id,
+                       r.workunitid, w.cpu_time, w.elapsed_time, cpus);
         w.cpu_time = w.elapsed_time * cpus;
     }
 }
 
+struct ReportTaker {
+    const Rpc& rpc;
+    HostRows& rows;
+    RpcWrites& writes;
+
+    void accept(const ReportedResult& said, const KnownResult& r);
+    void change_quota(const KnownResult& r, bool good);
+};
+
 /// The quota of the version on this host: doubled up to the project's quota by a success, lowered by an error.
-void change_quota(Rpc& rpc, const KnownResult& r, bool good) {
+void ReportTaker::change_quota(const KnownResult& r, bool good) {
     const Id id = generalized_version_id(r.appid, r.app_version_id);
-    HostAppVersion* row = rpc.version_row(id);
+    HostAppVersion* row = rows.version_row(id);
     if (row == nullptr) {
-        if (rpc.config.debug_handle_results) log_normal("[handle] No HOST_APP_VERSION for app version {}", id);
+        if (rpc.config.debug_handle_results) rpc.log.normal("[handle] No HOST_APP_VERSION for app version {}", id);
         return;
     }
     const int quota = rpc.config.daily_result_quota, before = row->max_jobs_per_day;
@@ -127,8 +135,9 @@ void change_quota(Rpc& rpc, const KnownResult& r, bool good) {
     }
     row->max_jobs_per_day = after;
     if (after != before && rpc.config.debug_quota)
-        log_normal("[quota] {} max_jobs_per_day for {}: {}->{}", good ? "increasing" : "decreasing", id, before, after);
-    if (after != before || !good) rpc.writes.versions.push_back({id, 0, after - before, !good});
+        rpc.log.normal("[quota] {} max_jobs_per_day for {}: {}->{}", good ? "increasing" : "decreasing", id, before,
+                       after);
+    if (after != before || !good) writes.versions.push_back({id, 0, after - before, !good});
 }
 
 /// Was it the host's fault? Jobs that the project aborted, or that could not start in time, were never run and say
@@ -137,7 +146,7 @@ bool counts_against_host(int exit_status) {
     return exit_status != kExitAbortedByProject && exit_status != kExitUnstartedLate;
 }
 
-void accept(Rpc& rpc, const ReportedResult& said, const KnownResult& r) {
+void ReportTaker::accept(const ReportedResult& said, const KnownResult& r) {
     ReportWrite w;
     w.id = r.id;
     w.client_state = static_cast<ClientState>(said.client_state);
@@ -155,56 +164,57 @@ void accept(Rpc& rpc, const ReportedResult& said, const KnownResult& r) {
     // Without an exit status nobody knows how it ended: not a success.
     const bool good = w.client_state == ClientState::kFilesUploaded && said.exit_status_given && said.exit_status == 0;
     if (rpc.config.debug_handle_results)
-        log_normal("[handle] [RESULT#{}] [WU#{}]: client_state {} exit_status {}; setting outcome {}", r.id,
-                   r.workunitid, said.client_state, said.exit_status, good ? "SUCCESS" : "ERROR");
+        rpc.log.normal("[handle] [RESULT#{}] [WU#{}]: client_state {} exit_status {}; setting outcome {}", r.id,
+                       r.workunitid, said.client_state, said.exit_status, good ? "SUCCESS" : "ERROR");
     w.outcome = good ? Outcome::kSuccess : Outcome::kClientError;
     if (good) {
         if (rpc.config.dont_store_success_stderr) w.stderr_out.clear();
-        change_quota(rpc, r, true);
+        change_quota(r, true);
     } else {
         w.validate_state = ValidateState::kInvalid;
-        if (counts_against_host(said.exit_status)) change_quota(rpc, r, false);
+        if (counts_against_host(said.exit_status)) change_quota(r, false);
     }
-    rpc.writes.reports.results.push_back(std::move(w));
-    rpc.writes.reported_workunits.push_back(r.workunitid);
+    writes.reports.results.push_back(std::move(w));
+    writes.reported_workunits.push_back(r.workunitid);
 }
 
 }  // namespace
 
-Stage record_results(Rpc& rpc) {
+Stage record_results(const Rpc& rpc, HostRows& rows, RpcWrites& writes, SchedulerReply& reply) {
+    ReportTaker taker{rpc, rows, writes};
     const auto& reported = rpc.request.results;
     const auto most = rpc.config.report_max > 0 ? static_cast<std::size_t>(rpc.config.report_max) : reported.size();
     std::vector<std::string> stored;
     std::size_t unknown = 0;
-    rpc.writes.reports.teamid = rpc.account.user.teamid;
-    rpc.writes.reports.now = rpc.now_sec;
+    writes.reports.teamid = rpc.who.account.user.teamid;
+    writes.reports.now = rpc.now_sec;
     for (std::size_t i = 0; i < std::min(most, reported.size()); ++i) {
         const ReportedResult& said = reported[i];
-        const KnownResult* r = rpc.known_result(said.name);
+        const KnownResult* r = rpc.rows.known_result(said.name);
         if (r == nullptr) {
             if (unknown++ < kUnknownLines)
-                log_critical("[HOST#{}] [RESULT#? {}] reported result not in DB", rpc.host.id, said.name);
-            rpc.reply.result_acks.push_back(said.name);
+                rpc.log.critical("[HOST#{}] [RESULT#? {}] reported result not in DB", rpc.rows.host.id, said.name);
+            reply.result_acks.push_back(said.name);
         } else {
             if (rpc.config.debug_handle_results)
-                log_normal(
+                rpc.log.normal(
                     "[handle] [HOST#{}] [RESULT#{}] [WU#{}] got result (DB: server_state={} outcome={} "
                     "client_state={} validate_state={} delete_state={})",
-                    rpc.host.id, r->id, r->workunitid, static_cast<int>(r->server_state), static_cast<int>(r->outcome),
-                    static_cast<int>(r->client_state), static_cast<int>(r->validate_state),
-                    static_cast<int>(r->file_delete_state));
+                    rpc.rows.host.id, r->id, r->workunitid, static_cast<int>(r->server_state),
+                    static_cast<int>(r->outcome), static_cast<int>(r->client_state),
+                    static_cast<int>(r->validate_state), static_cast<int>(r->file_delete_state));
             if (judge(rpc, *r) == Report::kAccept) {
-                accept(rpc, said, *r);
+                taker.accept(said, *r);
                 stored.push_back(said.name);
             } else {
-                rpc.reply.result_acks.push_back(said.name);
+                reply.result_acks.push_back(said.name);
             }
         }
     }
     if (unknown > kUnknownLines)
-        log_critical("[HOST#{}] {} more reported results not in DB", rpc.host.id, unknown - kUnknownLines);
+        rpc.log.critical("[HOST#{}] {} more reported results not in DB", rpc.rows.host.id, unknown - kUnknownLines);
     // All are acknowledged: those that are stored last, as upstream does.
-    rpc.reply.result_acks.insert(rpc.reply.result_acks.end(), stored.begin(), stored.end());
+    reply.result_acks.insert(reply.result_acks.end(), stored.begin(), stored.end());
     return Stage::kContinue;
 }
 

@@ -1,14 +1,14 @@
 // Jobs that the database has on the host and the host does not list: sent again, or timed out now so that the
 // transitioner makes others. The grace period is in the database's figure once, not once more for each resend (as
 // upstream has it).
+#include "resend_lost.h"
+
 #include <algorithm>
 #include <functional>
 #include <unordered_set>
 
-#include "lost_jobs.h"
 #include "planned_jobs.h"
 #include "sched/rpc/messages.h"
-#include "sluice/base/log.h"
 #include "sluice/base/text.h"
 #include "sluice/match/job_summary_of.h"
 
@@ -19,7 +19,7 @@ constexpr std::size_t kMostPerRpc = 500;
 
 template <typename... Args>
 void debug(const Rpc& rpc, fmt::format_string<Args...> format, Args&&... args) {
-    if (rpc.config.debug_resend) log_normal(format, std::forward<Args>(args)...);
+    if (rpc.config.debug_resend) rpc.log.normal(format, std::forward<Args>(args)...);
 }
 
 std::vector<Id> lost_results(const Rpc& rpc) {
@@ -27,9 +27,10 @@ std::vector<Id> lost_results(const Rpc& rpc) {
     for (const OtherResult& r : rpc.request.other_results) there.insert(r.name);
     for (const ReportedResult& r : rpc.request.results) there.insert(r.name);
     std::vector<Id> lost;
-    for (const KnownResult& r : rpc.known) {
-        if (r.hostid != rpc.host.id || r.server_state != ServerState::kInProgress || there.contains(r.name)) continue;
-        debug(rpc, "[resend] [HOST#{}] found lost [RESULT#{}]: {}", rpc.host.id, r.id, r.name);
+    for (const KnownResult& r : rpc.rows.known) {
+        if (r.hostid != rpc.rows.host.id || r.server_state != ServerState::kInProgress || there.contains(r.name))
+            continue;
+        debug(rpc, "[resend] [HOST#{}] found lost [RESULT#{}]: {}", rpc.rows.host.id, r.id, r.name);
         lost.push_back(r.id);
     }
     std::sort(lost.begin(), lost.end(), std::greater<>());  // the newest first: upstream's index has them so
@@ -88,7 +89,7 @@ std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, con
     return std::nullopt;
 }
 
-std::optional<PlannedJob> plan_resend(Rpc& rpc, WorkSession& session, const LostJob& job) {
+std::optional<PlannedJob> plan_resend(const Rpc& rpc, WorkSession& session, const LostJob& job) {
     Chosen chosen;
     const char* why = hopeless(rpc, job);
     std::optional<std::int64_t> deadline;
@@ -99,13 +100,14 @@ std::optional<PlannedJob> plan_resend(Rpc& rpc, WorkSession& session, const Lost
         if (!planned) why = "documents can't be sent";
     }
     if (!planned)
-        debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.host.id, job.result.id, why);
+        debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.rows.host.id, job.result.id, why);
     else
         planned->origin = PlannedJob::Origin::kResend;
     return planned;
 }
 
-void let_expire(Rpc& rpc, const LostJob& job) {
+void let_expire(const HandOut& out, const LostJob& job) {
+    const Rpc& rpc = out.rpc;
     SendWrite write;
     write.id = job.result.id;
     write.workunit_id = job.result.workunitid;
@@ -114,23 +116,36 @@ void let_expire(Rpc& rpc, const LostJob& job) {
     write.sent_time = job.result.sent_time;
     write.flops_estimate = job.result.flops_estimate;
     write.app_version_id = job.result.app_version_id;
-    rpc.writes.expired.push_back(write);
-    rpc.say(messages::not_resent_expired(job.result.name));
+    out.writes.expired.push_back(write);
+    out.reply.say(messages::not_resent_expired(job.result.name));
+}
+
+/// A result came twice: the last reply may have been lost.
+bool reported_twice(const Rpc& rpc) {
+    const auto& reported = rpc.request.results;
+    const auto most = rpc.config.report_max > 0 ? static_cast<std::size_t>(rpc.config.report_max) : reported.size();
+    return std::any_of(
+        reported.begin(), reported.begin() + static_cast<std::ptrdiff_t>(std::min(most, reported.size())),
+        [&](const auto& r) {
+            const KnownResult* known = rpc.rows.known_result(r.name);
+            return known != nullptr && known->server_state == ServerState::kOver && known->outcome == Outcome::kSuccess;
+        });
 }
 
 }  // namespace
 
 bool may_resend(const Rpc& rpc) {
     const SchedulerRequest& r = rpc.request;
-    if (!rpc.may_send_work || !r.has_other_results || r.other_results_truncated || r.results_truncated) return false;
+    if (!may_send_work(rpc) || !r.has_other_results || r.other_results_truncated || r.results_truncated) return false;
     // Results beyond report_max are on the host too, and not among other_results.
     if (rpc.config.report_max > 0 && r.results.size() > static_cast<std::size_t>(rpc.config.report_max)) return false;
     // Upstream lets a client that asks for nothing wait for its lost jobs until it asks, or they time out.
-    return !r.dont_send_work && (rpc.config.resend_lost_results || rpc.resend_asked || !r.results.empty());
+    return !r.dont_send_work && (rpc.config.resend_lost_results || !r.results.empty());
 }
 
-bool resend_lost_jobs(Rpc& rpc, WorkSession& session) {
-    if (!may_resend(rpc) || !(rpc.config.resend_lost_results || rpc.resend_asked)) return false;
+bool resend_lost_jobs(const HandOut& out, WorkSession& session) {
+    const Rpc& rpc = out.rpc;
+    if (!may_resend(rpc) || !(rpc.config.resend_lost_results || reported_twice(rpc))) return false;
     std::vector<Id> lost = lost_results(rpc);
     if (lost.size() > kMostPerRpc) lost.resize(kMostPerRpc);
     if (lost.empty()) return false;
@@ -144,14 +159,14 @@ bool resend_lost_jobs(Rpc& rpc, WorkSession& session) {
         if (!s.matcher().work_needed()) break;
         auto planned = plan_resend(rpc, s, job);
         if (!planned) {
-            let_expire(rpc, job);
+            let_expire(out, job);
             continue;
         }
         s.matcher().account(planned->chosen);
         if (rpc.config.debug_send)
-            log_normal("[send] [RESULT#{}] [HOST#{}] (resend lost work)", job.result.id, rpc.host.id);
-        rpc.say(messages::resent(job.result.name));
-        rpc.jobs.push_back(std::move(*planned));
+            rpc.log.normal("[send] [RESULT#{}] [HOST#{}] (resend lost work)", job.result.id, rpc.rows.host.id);
+        out.reply.say(messages::resent(job.result.name));
+        out.decision.jobs.push_back(std::move(*planned));
         any = true;
     }
     if (all) all->log_trace();

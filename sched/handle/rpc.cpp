@@ -1,26 +1,32 @@
 #include "rpc.h"
 
-#include <algorithm>
-
-#include "sluice/base/log.h"
-
 namespace sluice {
 namespace {
 
 struct StageRow {
     Stage (*run)(Rpc&);
     bool in_dry_run;
+    Search ended = Search::kUnknownAccount;  ///< why no jobs were looked for, if this stage ends the RPC
 };
-constexpr StageRow kStages[] = {{authenticate, true},      {lock_host, false},     {read_host, true},
-                                {update_host, true},       {record_results, true}, {hand_out_work, true},
-                                {exchange_messages, false}};
+constexpr StageRow kStages[] = {
+    {[](Rpc& r) { return authenticate(r, r.who, r.rows, r.reply); }, true},
+    {[](Rpc& r) { return lock_host(r, r.host_lock, r.reply); }, false, Search::kHostBusy},
+    {[](Rpc& r) { return find_platforms(r, r.rows, r.reply); }, true},
+    {[](Rpc& r) { return read_host(r, r.rows, r.writes); }, true},
+    {[](Rpc& r) { return update_host(r, r.rows); }, true},
+    {[](Rpc& r) { return apply_preferences(r, r.prefs, r.writes, r.reply); }, true},
+    {[](Rpc& r) { return record_results(r, r.rows, r.writes, r.reply); }, true},
+    {[](Rpc& r) { return hand_out_work(r, r.decision, r.writes, r.reply); }, true},
+    {[](Rpc& r) { return exchange_messages(r, r.rows, r.writes, r.reply); }, false},
+};
 
 }  // namespace
 
 Stage run_stages(Rpc& rpc, bool dry_run) {
     for (const StageRow& stage : kStages) {
         if ((dry_run && !stage.in_dry_run) || stage.run(rpc) == Stage::kContinue) continue;
-        rpc.decision.search = stage.run == lock_host ? Search::kHostBusy : ended_by_account(rpc);
+        const bool banned = rpc.rows.stored.max_results_day == -1 && stage.ended == Search::kUnknownAccount;
+        rpc.decision.search = banned ? Search::kHostBanned : stage.ended;
         return Stage::kReply;
     }
     return Stage::kContinue;
@@ -31,8 +37,16 @@ std::int64_t day_offset(Id id) {
     return static_cast<std::int64_t>((x ^ (x >> 31)) % kDay);
 }
 
-Rpc::Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc)
-    : services(s), config(s.config), request(r), screening(sc), now(s.env.clock.now()), now_sec(s.env.clock.now_sec()) {
+Rpc::Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc, bool again)
+    : services(s),
+      log(s.log),
+      config(s.config),
+      request(r),
+      screening(sc),
+      overtaken(again),
+      now(s.env.clock.now()),
+      now_sec(s.env.clock.now_sec()) {
+    who.rpc_seqno = r.rpc_seqno;
     reply.client_version = r.client_version();
     reply.master_url = config.master_url;
     reply.project_name = config.long_name;
@@ -41,37 +55,32 @@ Rpc::Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc)
     reply.messages = sc.messages;
     reply.request_delay = sc.delay;
     reply.send_full_workload = config.workload_sim;
-    may_send_work = sc.may_send_work();
-    rpc_seqno = r.rpc_seqno;
 }
 
-const KnownResult* Rpc::known_result(const std::string& name) const {
+const KnownResult* HostRows::known_result(const std::string& name) const {
     const auto it = known_by_name.find(name);
     return it == known_by_name.end() ? nullptr : &known[it->second];
 }
 
-void Rpc::delay(double seconds) {
-    constexpr double kLongest = 172800;
-    reply.request_delay = std::min(std::max(reply.request_delay, seconds), kLongest);
+HostAppVersion* HostRows::version_row(Id generalized_id) {
+    for (HostAppVersion& v : versions)
+        if (v.app_version_id == generalized_id) return &v;
+    return nullptr;
 }
 
-Stage Rpc::refuse(ReplyMessage message, double seconds) {
-    say(std::move(message));
-    delay(seconds);
+bool may_send_work(const Rpc& rpc) { return rpc.screening.may_send_work() && !rpc.rows.platforms.empty(); }
+
+Stage refuse(SchedulerReply& reply, ReplyMessage message, double seconds) {
+    reply.say(std::move(message));
+    reply.delay(seconds);
     reply.extent = ReplyExtent::kNucleus;
     return Stage::kReply;
 }
 
 void log_request_line(const Rpc& rpc) {
     const SchedulerRequest& r = rpc.request;
-    log_normal("Request: [USER#{}] [HOST#{}] [IP {}] client {}.{}.{}", rpc.account.user.id, rpc.host.id,
-               rpc.services.remote_address, r.core_major, r.core_minor, r.core_release);
-}
-
-HostAppVersion* Rpc::version_row(Id generalized_id) {
-    for (HostAppVersion& v : versions)
-        if (v.app_version_id == generalized_id) return &v;
-    return nullptr;
+    rpc.log.normal("Request: [USER#{}] [HOST#{}] [IP {}] client {}.{}.{}", rpc.who.account.user.id, rpc.rows.host.id,
+                   rpc.services.remote_address, r.core_major, r.core_minor, r.core_release);
 }
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 
 #include "config/project_config.h"
 #include "project_files.h"
+#include "rpc_log.h"
 #include "sched/rpc/request.h"
 #include "sluice/base/env.h"
 #include "sluice/db/rpc_stores.h"
@@ -41,6 +42,7 @@ struct RpcServices {
     RequestLimits limits;
     std::string remote_address = "?.?.?.?";
     bool ignore_seqno = false;  ///< --batch
+    RpcLog log{};               ///< silent, unless it is set
     Trace* trace = nullptr;     ///< told what became of every job that was looked at
     /// Tests: called with the name of each point of an RPC where a crash would matter.
     std::function<void(const char* point)> at_point{};

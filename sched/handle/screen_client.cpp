@@ -4,7 +4,6 @@
 
 #include "sched/rpc/messages.h"
 #include "screening.h"
-#include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
@@ -13,33 +12,33 @@ constexpr double kOneDay = 86400;
 
 bool banned(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
     if (s.config.min_core_client_version > 0 && r.client_version() < s.config.min_core_client_version) {
-        log_normal("[HOST#{}] Wrong client version from user: wanted {}, got {}", r.hostid,
-                   s.config.min_core_client_version, r.client_version());
+        s.log.normal("[HOST#{}] Wrong client version from user: wanted {}, got {}", r.hostid,
+                     s.config.min_core_client_version, r.client_version());
         out.refuse(Screening::Refused::kOldClient, messages::client_too_old(), kOneDay);
         return true;
     }
     const Host& h = r.host;
     if (s.files.ban_os.matches(h.os_name + "\t" + h.os_version)) {
-        log_normal("Unacceptable OS {} {}", h.os_name, h.os_version);
+        s.log.normal("Unacceptable OS {} {}", h.os_name, h.os_version);
         out.refuse(Screening::Refused::kOs, messages::os_not_supported(h.os_name, h.os_version), kOneDay);
         return true;
     }
     if (s.files.ban_cpu.matches(h.p_vendor + "\t" + h.p_model)) {
-        log_normal("Unacceptable CPU {} {}", h.p_vendor, h.p_model);
+        s.log.normal("Unacceptable CPU {} {}", h.p_vendor, h.p_model);
         out.refuse(Screening::Refused::kCpu, messages::cpu_not_supported(h.p_vendor, h.p_model), kOneDay);
         return true;
     }
     return false;
 }
 
-void missing_fields(const SchedulerRequest& r, Screening& out) {
+void missing_fields(const RpcServices& s, const SchedulerRequest& r, Screening& out) {
     if (!r.has_host_info) return;  // a replicated trickle message describes no host
     if (r.host.p_vendor.empty()) {
-        log_normal("missing p_vendor");
+        s.log.normal("missing p_vendor");
         out.messages.push_back(messages::missing_cpu_type());
     }
     if (r.host.os_name.empty()) {
-        log_normal("missing os_name");
+        s.log.normal("missing os_name");
         out.messages.push_back(messages::missing_os_name());
     }
 }
@@ -62,8 +61,8 @@ void announce_upgrade(const RpcServices& s, const SchedulerRequest& r, Screening
     const std::int64_t left = s.config.min_core_client_upgrade_deadline - s.env.clock.now_sec();
     if (left < 3600) return;
     out.messages.push_back(messages::upgrade_announced(left, wanted, r.client_version()));
-    log_debug("Sending warning: upgrade client {} within {} days {} hours", r.client_version(), left / 86400,
-              left / 3600 % 24);
+    s.log.debug("Sending warning: upgrade client {} within {} days {} hours", r.client_version(), left / 86400,
+                left / 3600 % 24);
 }
 
 /// Nothing to send, nothing reported: answered without the database. Hosts without an id still need one.
@@ -72,7 +71,7 @@ void skip_database(const RpcServices& s, const SchedulerRequest& r, Screening& o
     // Upstream says so here too and goes on; then the client reads it twice in other words.
     if (s.config.msg_to_host || s.config.enable_vda || !r.trickles.empty()) return;
     out.messages.push_back(messages::no_work_available());
-    log_normal("No work - skipping DB access");
+    s.log.normal("No work - skipping DB access");
     out.finished = true;
 }
 
@@ -98,7 +97,7 @@ Screening screen_client(const RpcServices& s, const SchedulerRequest& r) {
     warn_of_app_info(s, r, out);
     if (s.config.dont_send_jobs) out.refused = Screening::Refused::kDontSendJobs;
     banned(s, r, out);
-    missing_fields(r, out);
+    missing_fields(s, r, out);
     // Upstream returns here for clients with trickle messages too, and never stores those.
     if (!out.may_send_work() && r.results.empty() && r.trickles.empty()) {
         out.finished = true;

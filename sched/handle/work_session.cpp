@@ -1,8 +1,8 @@
 #include "work_session.h"
 
+#include "host_facts.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/log.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -15,51 +15,53 @@ std::unordered_set<int> numbers_of(std::string_view line) {
     return numbers;
 }
 
-}  // namespace
-
-void read_keywords(Rpc& rpc) {
+/// What the volunteer's keywords are: of the request, else of PROJECT/kw_prefs/USERID.
+void read_keywords(const Rpc& rpc, UserFacts& user) {
     if (!rpc.config.keyword_sched) return;
     if (rpc.request.has_user_keywords) {
-        rpc.user.keywords_yes.insert(rpc.request.keywords_yes.begin(), rpc.request.keywords_yes.end());
-        rpc.user.keywords_no.insert(rpc.request.keywords_no.begin(), rpc.request.keywords_no.end());
+        user.keywords_yes.insert(rpc.request.keywords_yes.begin(), rpc.request.keywords_yes.end());
+        user.keywords_no.insert(rpc.request.keywords_no.begin(), rpc.request.keywords_no.end());
         return;
     }
-    const fs::path file = fs::path(rpc.config.project_dir) / "kw_prefs" / std::to_string(rpc.account.user.id);
+    const fs::path file = fs::path(rpc.config.project_dir) / "kw_prefs" / std::to_string(rpc.who.account.user.id);
     try {
         const auto text = read_file(file, 64 << 10);
         if (!text) return;
         const auto lines = split(*text, '\n');
-        if (!lines.empty()) rpc.user.keywords_yes = numbers_of(lines[0]);
-        if (lines.size() > 1) rpc.user.keywords_no = numbers_of(lines[1]);
+        if (!lines.empty()) user.keywords_yes = numbers_of(lines[0]);
+        if (lines.size() > 1) user.keywords_no = numbers_of(lines[1]);
     } catch (const FileError& e) {
-        log_warning("{}", e.what());
+        rpc.log.warning("{}", e.what());
     }
-}
-
-std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
-    FactsQuery query;
-    query.userid = rpc_.account.user.id;
-    query.hostid = rpc_.host.id;
-    query.count_user = rpc_.config.one_result_per_user_per_wu;
-    query.count_host = rpc_.config.one_result_per_host_per_wu && !rpc_.new_host();
-    for (const JobSummary& job : jobs) query.results.push_back(job.result_id);
-    return rpc_.services.stores.results.facts(query);
 }
 
 /// More than all lost jobs of a host can take: one that was "not needed" would be timed out.
 constexpr double kAnyAmount = 1e15;
 
-WorkSession::WorkSession(Rpc& rpc, bool for_lost_jobs_only) : facts_(rpc), trace_(rpc.config) {
-    read_keywords(rpc);
+}  // namespace
+
+std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
+    FactsQuery query;
+    query.userid = rpc_.who.account.user.id;
+    query.hostid = rpc_.rows.host.id;
+    query.count_user = rpc_.config.one_result_per_user_per_wu;
+    query.count_host = rpc_.config.one_result_per_host_per_wu && !rpc_.rows.is_new();
+    for (const JobSummary& job : jobs) query.results.push_back(job.result_id);
+    return rpc_.services.stores.results.facts(query);
+}
+
+WorkSession::WorkSession(const Rpc& rpc, bool for_lost_jobs_only)
+    : user_(rpc.prefs.user), facts_(rpc), trace_(rpc.config, rpc.log) {
+    read_keywords(rpc, user_);
     host_ = host_facts(rpc);
     wanted_ = work_request(rpc);
     if (for_lost_jobs_only) {
         wanted_.resource_specific = true;
         wanted_.seconds.fill(kAnyAmount);
     }
-    log_workload(rpc.config, host_);
+    log_workload(rpc.config, host_, rpc.log);
     const RpcServices& s = rpc.services;
-    context_ = std::unique_ptr<MatchContext>(new MatchContext{host_, rpc.user, wanted_, s.tables, s.params,
+    context_ = std::unique_ptr<MatchContext>(new MatchContext{host_, user_, wanted_, s.tables, s.params,
                                                               s.files.plan_classes, &s.files.buda, rpc.now, s.env.rng});
     Trace* const trace = s.trace != nullptr ? s.trace : trace_.wanted() ? &trace_ : nullptr;
     matcher_ = std::make_unique<Matcher>(*context_, s.pool, facts_, trace);

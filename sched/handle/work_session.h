@@ -8,10 +8,13 @@
 
 namespace sluice {
 
-HostFacts host_facts(const Rpc& rpc);
-WorkRequest work_request(const Rpc& rpc);
-/// What the volunteer's keywords are: of the request, else of PROJECT/kw_prefs/USERID.
-void read_keywords(Rpc& rpc);
+/// What hand_out_work and its parts change.
+struct HandOut {
+    const Rpc& rpc;
+    Decision& decision;
+    RpcWrites& writes;
+    SchedulerReply& reply;
+};
 
 /// Slow facts of a shortlist, one statement a call; jobs that were asked for already are not asked for again.
 class StoredFacts final : public FactsSource {
@@ -26,7 +29,7 @@ class StoredFacts final : public FactsSource {
 class WorkSession {
   public:
     /// `for_lost_jobs_only`: the client asks for nothing; any resource will do.
-    WorkSession(Rpc& rpc, bool for_lost_jobs_only);
+    WorkSession(const Rpc& rpc, bool for_lost_jobs_only);
     WorkSession(const WorkSession&) = delete;
     ~WorkSession();
 
@@ -37,6 +40,7 @@ class WorkSession {
     void log_trace() const { trace_.log_candidates(); }
 
   private:
+    UserFacts user_;
     HostFacts host_;
     WorkRequest wanted_;
     StoredFacts facts_;

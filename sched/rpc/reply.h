@@ -1,9 +1,11 @@
 #pragma once
 // A scheduler reply as values, and its text in upstream's element order and conventions.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/match/app_choice.h"
@@ -77,7 +79,9 @@ struct SchedulerReply {
     std::vector<std::pair<int, std::string>> download_servers;  ///< (UTC offset s, base URL)
     int max_download_urls_per_file = 0;
 
-    void message(std::string text, bool notice = false) { messages.push_back({std::move(text), notice}); }
+    void say(ReplyMessage message) { messages.push_back(std::move(message)); }
+    /// At least so many seconds, and at most two days.
+    void delay(double seconds) { request_delay = std::min(std::max(request_delay, seconds), 172800.0); }
 };
 
 /// Header ("Content-type: text/xml", empty line) and exactly one <scheduler_reply> element. A job whose documents

@@ -234,6 +234,7 @@ SchedulerReply Project::rpc(const SchedulerRequest& request) {
     const auto tables = p.scheduler->tables();
     if (!tables) throw Error("the feeder has published no tables: " + p.feeder->trouble());
     RpcServices services{config_, p.files, p.params, *tables, p.pool, p.rpc_stores.stores(), p.env, p.limits};
+    services.log = RpcLog(log_line);
     services.remote_address = "127.0.0.1";
     const std::uint64_t before = db_.verbs;
     SchedulerReply reply = handle_request(services, request);

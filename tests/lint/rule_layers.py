@@ -2,7 +2,7 @@
 import os
 import re
 
-from tree import Finding
+from tree import Finding, blanked, line_of
 
 # What each part may see besides itself. Part of the architecture: a new arrow is a decision, not a detail.
 ALLOWED = {
@@ -43,6 +43,9 @@ MAIN = FLOW + ["handle", "feeder", "upload", "daemons", "cgi", "explain", "tune"
 
 # Decisions are pure: time comes in as a value, nothing is logged, nothing outside is touched.
 IMPURE = re.compile(r"^(sluice/base/(clock|env|log|process|signing)\.h|spdlog/|mysql|cppconn/|boost/|unistd\.h|ctime$|chrono$)")
+
+# Stages say their lines to the log that they are given (sched/handle/rpc_log.h): only those who run them log.
+STAGES, LOGS = "sched/handle/", re.compile(r"\blog_(?:critical|warning|normal|debug|at|line)\(")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 
@@ -106,4 +109,6 @@ def check(tree):
             error = check_include(tree, path, match.group(1))
             if error:
                 findings.append(Finding(path, text.count("\n", 0, match.start(1)) + 1, error))
+        if path.startswith(STAGES) and (match := LOGS.search(blanked(text))):
+            findings.append(Finding(path, line_of(text, match.start()), "a stage says its lines to rpc.log"))
     return findings

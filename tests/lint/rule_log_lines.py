@@ -8,7 +8,7 @@ TABLE = "tests/lint/log_lines.txt"
 COMPAT = "docs/compat.md"
 TEXT = r'((?:"(?:\\.|[^"\\\n])*"\s*)+)'
 CALLS = (
-    (re.compile(r'\blog_(critical|warning|normal|debug)\(\s*' + TEXT), None),
+    (re.compile(r'\blog(?:_|_?\.)(critical|warning|normal|debug)\(\s*' + TEXT), None),
     # The transitioner's plan says what is logged at the normal level about a workunit or one of its results.
     (re.compile(r'\bnote(?:_error_bit)?\(\s*(?:r, |k\w+,\s*)?(?:fmt::format\(\s*)?' + TEXT), "normal"),
     (re.compile(r'\bdetail\(\s*(?:fmt::format\(\s*)?' + TEXT), "debug"),

@@ -4,7 +4,7 @@ import re
 from tree import Finding, blanked, line_of
 
 TABLE = "config/option_table.cpp"
-PARAMS = "sched/handle/options.cpp"  # config.xml -> plain values of the deciding layer
+PARAMS = "sched/handle/rpc_services.cpp"  # config.xml -> plain values of the deciding layer
 ROW = re.compile(r'\{OPTION\((\w+)\),\s*(?:"[^"]*",\s*){2}[^"]*?"([^"]*)",\s*"((?:[^"\\]|\\.)*)"')
 # Where our programs read their options. Others that the table names (php, db_dump …) are upstream's.
 FOLDERS = {

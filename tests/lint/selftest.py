@@ -58,7 +58,7 @@ class Options(RuleTest):
                           "feeder does not read speed")
 
     def test_a_value_that_is_handed_on_and_never_looked_at(self):
-        handed = {**self.table("cgi"), "sched/handle/options.cpp": "p.speed = c.speed;\n"}
+        handed = {**self.table("cgi"), "sched/handle/rpc_services.cpp": "p.speed = c.speed;\n"}
         self.assert_found(rule_options.check, handed, "cgi does not read speed")
         self.assert_clean(rule_options.check, {**handed, "sched/match/a.cpp": "if (x.params.speed > 1) f();\n"})
 
@@ -125,6 +125,10 @@ class Layers(RuleTest):
         for included in ("sluice/base/clock.h", "sluice/base/log.h", "sluice/base/env.h", "spdlog/spdlog.h", "chrono"):
             self.assert_found(*self.include("sched/match/a.cpp", included), "decides purely")
         self.assert_clean(*self.include("sched/match/a.cpp", "sluice/base/rng.h"))
+
+    def test_stages_say_their_lines(self):
+        self.assert_found(rule_layers.check, {"sched/handle/a.cpp": 'log_normal("x");\n'}, "rpc.log")
+        self.assert_clean(rule_layers.check, {"sched/handle/a.cpp": 'rpc.log.normal("log_normal(");\n'})
 
     def test_unknown_parts(self):
         self.assert_found(rule_layers.check, {"src/common/a.cpp": ""}, "in no part")

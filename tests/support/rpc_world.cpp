@@ -80,6 +80,7 @@ ReplyText RpcWorld::send(const std::string& body) {
     RpcServices services{
         config,          files_loaded_,         config, tables, pool, real_stores ? *real_stores : stores_.stores(),
         Env{clock, rng}, request_limits(config)};
+    services.log = RpcLog(log_line);
     services.at_point = at_point;
     services.ignore_seqno = ignore_seqno;
     services.remote_address = "10.1.2.3";

@@ -43,8 +43,8 @@ TEST(Reply, NucleusInOrder) {
     r.ended = true;
     r.request_delay = 60;
     r.send_time_stats_log = r.send_full_workload = true;
-    r.message("first");
-    r.message("second", true);
+    r.say({"first"});
+    r.say({"second", true});
     r.result_acks = {"not in a nucleus"};
     EXPECT_EQ(
         write_reply(r),
@@ -113,19 +113,19 @@ TEST(Reply, MessagesForEveryGeneration) {
     for (const auto& c : cases) {
         SchedulerReply r;
         r.client_version = c.version;
-        r.message("one\ntwo");
-        r.message("_(\"three\")", true);
+        r.say({"one\ntwo"});
+        r.say({"_(\"three\")", true});
         EXPECT_THAT(write_reply(r), HasSubstr(c.text)) << c.version;
     }
     SchedulerReply low;
     low.client_version = 41900;
-    low.message("x");
+    low.say({"x"});
     EXPECT_THAT(write_reply(low), HasSubstr("<message priority=\"low\">x </message>\n"));
 }
 
 TEST(Reply, NothingEndsItEarly) {
     SchedulerReply r = full_reply();
-    r.message("</message></scheduler_reply><a href=\"http://x/\">kept</a>");
+    r.say({"</message></scheduler_reply><a href=\"http://x/\">kept</a>"});
     r.result_acks = {"</name></result_ack></scheduler_reply>"};
     r.delete_files = {"</delete_file_info></scheduler_reply>"};
     r.user.name = r.user.cross_project_id = "</user_name></scheduler_reply>";

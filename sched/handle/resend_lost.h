@@ -10,9 +10,6 @@ bool may_resend(const Rpc& rpc);
 
 /// Sends again what the database says is on the host and the client says is not. True: something was sent again, and
 /// the reply carries no new jobs.
-bool resend_lost_jobs(Rpc& rpc, WorkSession& session);
-
-/// Tells the client to abort jobs whose workunit is cancelled or done with.
-void abort_useless_jobs(Rpc& rpc);
+bool resend_lost_jobs(const HandOut& out, WorkSession& session);
 
 }  // namespace sluice

@@ -1,0 +1,9 @@
+#pragma once
+#include "rpc.h"
+
+namespace sluice {
+
+/// Tells the client to abort jobs whose workunit is cancelled or done with.
+void abort_useless_jobs(const Rpc& rpc, SchedulerReply& reply);
+
+}  // namespace sluice

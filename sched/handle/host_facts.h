@@ -1,0 +1,9 @@
+#pragma once
+#include "rpc.h"
+
+namespace sluice {
+
+HostFacts host_facts(const Rpc& rpc);
+WorkRequest work_request(const Rpc& rpc);
+
+}  // namespace sluice
