@@ -5,7 +5,7 @@
 #include <string>
 
 #include "acceptor.h"
-#include "gateway.h"
+#include "request_body.h"
 
 namespace sluice {
 

@@ -2,6 +2,7 @@
 // (one request, stdin to stdout) or as FastCGI (many requests over a socket), or as bin/scheduler, the resident program
 // that serves the requests of all of them. Every request gets exactly one well-formed reply and exit status 0, whatever
 // is wrong with the project.
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 
@@ -16,6 +17,7 @@
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/command_line.h"
+#include "termination.h"
 #include "worker_channel.h"
 
 using namespace sluice;
@@ -126,7 +128,8 @@ int main(int argc, char** argv) {
     Options options;
     if (!started_by_web_server())
         if (const auto status = parse_options(argc, argv, options)) return *status;
-    if (options.listen.address.empty() && !options.listen.for_relays) return serve(*make_gateway(), options.scheduler);
+    if (options.listen.address.empty() && !options.listen.for_relays)
+        return serve(*make_gateway(termination_requested, {SIGTERM, SIGINT}), options.scheduler);
     const char* name = options.listen.for_relays ? "scheduler" : "cgi --listen";
     try {
         if (::geteuid() == 0) refuse_root(name, find_project_dir());

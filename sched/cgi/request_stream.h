@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "gateway.h"
+#include "request_body.h"
 
 namespace sluice {
 

@@ -8,8 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "gateway.h"
 #include "held_request.h"
+#include "sched/web/gateway.h"
+#include "termination.h"
 
 namespace sluice {
 
@@ -28,6 +29,7 @@ using ReplyLength = std::uint64_t;
 /// A worker's side: requests as they are handed over on standard input.
 class WorkerGateway final : public Gateway {
   public:
+    WorkerGateway() : Gateway(termination_requested) {}
     ~WorkerGateway() override { forget(); }
     bool accept() override;
     std::string variable(const char* name) const override;

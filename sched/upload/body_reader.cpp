@@ -1,11 +1,8 @@
 #include "sched/upload/body_reader.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace sluice::upload {
 namespace {
@@ -14,19 +11,17 @@ constexpr std::size_t kBuffer = 64 * 1024;
 
 }  // namespace
 
-ReadBytes read_from_fd(int fd, const std::function<bool()>& stop) {
-    // In slices: a signal that comes just before poll() must not be noticed only when all patience is gone.
-    constexpr Milliseconds kSlice{500};
-    return [=](char* buffer, std::size_t size, Milliseconds patience) -> std::size_t {
+ReadBytes read_from(Gateway& gateway, std::function<bool()> stop) {
+    // In slices: a signal that comes just before a read begins must not be noticed only when all patience is gone. What
+    // FastCGI could not read in time can't be read any more: it has no slices, and a signal ends its read at once.
+    static constexpr Milliseconds kSlice{500};
+    return [&gateway, stop = std::move(stop)](char* buffer, std::size_t size, Milliseconds patience) -> std::size_t {
         const auto until = std::chrono::steady_clock::now() + patience;
-        while (!stop() && std::chrono::steady_clock::now() < until) {
-            pollfd ready{fd, POLLIN, 0};
-            const int n = ::poll(&ready, 1, static_cast<int>(std::min(patience, kSlice).count()));
-            if (n < 0 && errno != EINTR) return 0;
-            if (n <= 0) continue;
-            const ssize_t got = ::read(fd, buffer, size);
-            if (got >= 0) return static_cast<std::size_t>(got);
-            if (errno != EINTR && errno != EAGAIN) return 0;
+        while (!stop()) {
+            const auto now = std::chrono::steady_clock::now();
+            const auto slice = gateway.persistent() ? until : std::min(until, now + kSlice);
+            const ReadResult got = gateway.read(buffer, size, slice);
+            if (got.bytes > 0 || !got.too_late || now >= until) return got.bytes;
         }
         return 0;
     };

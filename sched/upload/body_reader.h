@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sched/web/gateway.h"
+
 namespace sluice::upload {
 
 using Milliseconds = std::chrono::milliseconds;
@@ -18,8 +20,9 @@ using Milliseconds = std::chrono::milliseconds;
 /// when nothing came for `patience`.
 using ReadBytes = std::function<std::size_t(char* buffer, std::size_t size, Milliseconds patience)>;
 
-/// From a file descriptor. Ends too, within half a second, when `stop` returns true.
-ReadBytes read_from_fd(int fd, const std::function<bool()>& stop);
+/// As the web server hands it over. Under CGI ends too, within half a second, when `stop` returns true. `gateway`
+/// outlives it.
+ReadBytes read_from(Gateway& gateway, std::function<bool()> stop);
 
 class BodyReader {
   public:

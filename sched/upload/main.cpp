@@ -1,8 +1,6 @@
 // file_upload_handler: takes the output files of jobs. One program for CGI and FastCGI: it is FastCGI if its stdin is a
 // listening socket.
-#include <fcgiapp.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,15 +61,25 @@ void open_log(const std::filesystem::path& project, const std::string& variety) 
     }
 }
 
-std::optional<std::uint64_t> content_length(const char* text) {
-    if (!text || !*text) return std::nullopt;
-    const auto value = parse_int(text);
-    if (!value || *value < 0) return std::nullopt;
-    return static_cast<std::uint64_t>(*value);
+bool stopped() { return stop_signal != 0; }
+
+/// Looked at between requests: the log was moved away.
+bool ended() {
+    if (reopen_log != 0) {
+        reopen_log = 0;
+        log_reopen();
+    }
+    return stopped();
 }
 
-std::string serve(Site& site, BodyReader& body, const char* client) {
-    const std::string address = client ? client : "unknown";
+BodyReader body_of(Gateway& gateway) {
+    const std::string text = gateway.variable("CONTENT_LENGTH");
+    const auto length = text.empty() ? std::nullopt : parse_int(text);
+    if (!length || *length < 0) return {read_from(gateway, stopped), std::nullopt};
+    return {read_from(gateway, stopped), static_cast<std::uint64_t>(*length)};
+}
+
+std::string serve(Site& site, BodyReader& body, const std::string& address) {
     Answer answer;
     try {
         if (const auto not_ready = site.refresh()) {
@@ -89,54 +97,20 @@ std::string serve(Site& site, BodyReader& body, const char* client) {
     return answer_text(answer);
 }
 
-int serve_cgi(Site& site) {
-    BodyReader body(read_from_fd(STDIN_FILENO, [] { return stop_signal != 0; }),
-                    content_length(std::getenv("CONTENT_LENGTH")));
-    std::cout << serve(site, body, std::getenv("REMOTE_ADDR")) << std::flush;
-    if (stop_signal == 0) return 0;
-    log_normal("IP={} caught signal {}", std::getenv("REMOTE_ADDR") ? std::getenv("REMOTE_ADDR") : "unknown",
-               static_cast<int>(stop_signal));
-    return 1;
-}
-
-/// On a connection that the web server keeps, or a new one: libfcgi would wait there deaf to signals. False: one came.
-bool wait_for_request(const FCGX_Request& request) {
-    constexpr int kPause = 1000;  // ms; for a signal that came just before poll()
-    const bool kept = request.keepConnection != 0 && request.ipcFd >= 0;
-    while (stop_signal == 0 && reopen_log == 0) {
-        pollfd ready{kept ? request.ipcFd : STDIN_FILENO, POLLIN, 0};
-        if (::poll(&ready, 1, kPause) > 0) return true;
+int serve_requests(Site& site, Gateway& gateway) {
+    std::string address;
+    while (gateway.accept()) {
+        address = gateway.variable("REMOTE_ADDR");
+        if (address.empty()) address = "unknown";
+        BodyReader body = body_of(gateway);
+        gateway.write(serve(site, body, address));
+        gateway.finish();
     }
-    return false;
-}
-
-int serve_fastcgi(Site& site) {
-    FCGX_Request request{};
-    if (FCGX_InitRequest(&request, 0, FCGI_FAIL_ACCEPT_ON_INTR) != 0) return 1;
-    nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    while (stop_signal == 0) {
-        if (reopen_log != 0) {
-            reopen_log = 0;
-            log_reopen();
-        }
-        if (!wait_for_request(request)) continue;
-        const int accepted = FCGX_Accept_r(&request);
-        if (accepted < 0) {
-            if (stop_signal != 0 || errno != EINTR) break;
-            continue;
-        }
-        BodyReader body(
-            [&](char* buffer, std::size_t size, Milliseconds) -> std::size_t {  // the web server has its own patience
-                const int got = FCGX_GetStr(buffer, static_cast<int>(std::min<std::size_t>(size, 1 << 20)), request.in);
-                return got > 0 ? static_cast<std::size_t>(got) : 0;
-            },
-            content_length(FCGX_GetParam("CONTENT_LENGTH", request.envp)));
-        const std::string text = serve(site, body, FCGX_GetParam("REMOTE_ADDR", request.envp));
-        FCGX_PutStr(text.data(), static_cast<int>(text.size()), request.out);
-        FCGX_Finish_r(&request);
-    }
-    log_normal("caught signal {}, or the web server closed the socket", static_cast<int>(stop_signal));
-    return 0;
+    if (gateway.persistent())
+        log_normal("caught signal {}, or the web server closed the socket", static_cast<int>(stop_signal));
+    else if (stopped())
+        log_normal("IP={} caught signal {}", address, static_cast<int>(stop_signal));
+    return stopped() && !gateway.persistent() ? 1 : 0;
 }
 
 std::optional<int> parse_arguments(int argc, char** argv, std::string& variety) {
@@ -163,19 +137,20 @@ int main(int argc, char** argv) {
     if (const auto status = parse_arguments(argc, argv, variety)) return *status;
     if (!variety.empty()) variety.insert(0, "_");
     install_signal_handlers();
+    const auto gateway = make_gateway(ended, {SIGUSR2});
+    if (gateway->persistent()) nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     try {
         const auto project = find_project_dir();
         open_log(project, variety);
         Site site(project, variety);
-        const bool cgi = FCGX_IsCGI() != 0;
-        if (!cgi && FCGX_Init() != 0) throw Error("can't start FastCGI");
-        return cgi ? serve_cgi(site) : serve_fastcgi(site);
+        return serve_requests(site, *gateway);
     } catch (const std::exception& e) {
         std::cerr << "file_upload_handler: " << e.what() << "\n";
-        BodyReader(read_from_fd(STDIN_FILENO, [] { return stop_signal != 0; }),
-                   content_length(std::getenv("CONTENT_LENGTH")))
-            .drain(std::chrono::minutes(1));
-        std::cout << answer_text({Answer::Status::kTransient, "can't find the project", {}}) << std::flush;
+        if (gateway->accept()) {
+            body_of(*gateway).drain(std::chrono::minutes(1));
+            gateway->write(answer_text({Answer::Status::kTransient, "can't find the project", {}}));
+            gateway->finish();
+        }
         return 1;
     }
 }

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "sched/cgi/client_address.h"
-#include "sched/cgi/gateway.h"
 #include "sched/cgi/held_request.h"
+#include "sched/cgi/request_body.h"
 #include "sched/cgi/worker_channel.h"
 
 namespace sluice {
@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 /// Gives `size` bytes in blocks; then the end, or nothing more in time.
 class FakeGateway final : public Gateway {
   public:
-    explicit FakeGateway(std::size_t size, bool breaks_off = false) : left_(size), breaks_off_(breaks_off) {}
+    explicit FakeGateway(std::size_t size, bool breaks_off = false)
+        : Gateway([] { return false; }), left_(size), breaks_off_(breaks_off) {}
     bool accept() override { return true; }
     std::string variable(const char*) const override { return ""; }
     ReadResult read(char* buffer, std::size_t size, Deadline) override {

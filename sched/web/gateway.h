@@ -1,15 +1,16 @@
 #pragma once
 // One HTTP request as the web server hands it over: CGI (environment, stdin, stdout, one request a process) or FastCGI
-// (libfcgi, many). The same program is both; which one is seen from the socket that it was started with.
+// (libfcgi, many). The same program is both; which one is seen from the socket that it was started with. The scheduler
+// and the file upload handler are served by it.
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "pace.h"
+#include <utility>
 
 namespace sluice {
 
@@ -34,6 +35,7 @@ struct HeldBody {
 
 class Gateway {
   public:
+    explicit Gateway(std::function<bool()> ended) : ended_(std::move(ended)) {}
     virtual ~Gateway() = default;
     /// Waits for the next request; false: no more.
     virtual bool accept() = 0;
@@ -50,36 +52,16 @@ class Gateway {
     virtual void release_held() {}
 
   protected:
-    /// Until something can be read from `fd`; false: a signal said that there are to be no more requests.
+    /// Until something can be read from `fd`; false: there are to be no more requests.
     bool wait_for_request(int fd) const;
+
+  private:
+    std::function<bool()> ended_;
 };
 
-std::unique_ptr<Gateway> make_gateway();
-
-/// Of a request whose account is not known yet at most so much is kept. Clients send their key in the first few
-/// hundred bytes; preferences, host and a full work list of most of them fit, too.
-inline constexpr std::size_t kBeginning = 256 * 1024;
-
-struct Body {
-    std::string text;
-    std::string_view held{};  ///< the gateway's, instead of `text`
-    bool too_long = false;    ///< only its beginning; the rest was read and thrown away
-    bool too_slow = false;    ///< it broke off
-    std::string_view view() const { return held.empty() ? std::string_view(text) : held; }
-};
-struct BodyRules {
-    std::size_t limit = 0;
-    /// Asked once, of a body longer than kBeginning: is it of somebody who may send so much?
-    std::function<bool(std::string_view beginning)> known;
-    Pace pace;
-};
-/// The whole body: a web server may break the connection of a program that answers before it has read everything.
-Body drain(Gateway& gateway, const BodyRules& rules);
-
-/// A termination signal came while a persistent program was waiting or working.
-bool termination_requested();
-/// CGI: SIGTERM ends at once (the database rolls back, the feeder takes back slots, the kernel frees locks).
-/// FastCGI: the current request is finished first.
-void handle_signals(bool persistent);
+/// `ended`: looked at while it waits for a request, at each signal and once a second: true, there is to be no other
+/// one. `later`: signals that wait while FastCGI reads a body, for a read with a time limit is not begun anew when one
+/// interrupts it, and libfcgi takes that for the end of the request.
+std::unique_ptr<Gateway> make_gateway(std::function<bool()> ended, std::initializer_list<int> later);
 
 }  // namespace sluice
