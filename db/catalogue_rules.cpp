@@ -1,4 +1,4 @@
-#include "catalogue_rules.h"
+#include "db/catalogue_rules.h"
 
 #include <algorithm>
 #include <cmath>

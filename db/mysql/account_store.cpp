@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "errors.h"
-#include "host_columns.h"
-#include "host_versions_text.h"
-#include "rpc_store_factories.h"
+#include "db/mysql/errors.h"
+#include "db/mysql/host_columns.h"
+#include "db/mysql/host_versions_text.h"
+#include "db/mysql/rpc_store_factories.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 

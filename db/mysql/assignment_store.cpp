@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "rpc_store_factories.h"
-#include "workunit_columns.h"
+#include "db/mysql/rpc_store_factories.h"
+#include "db/mysql/workunit_columns.h"
 
 namespace sluice {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "app_rows.h"
-#include "bulk.h"
-#include "errors.h"
+#include "db/mysql/app_rows.h"
+#include "db/mysql/bulk.h"
+#include "db/mysql/errors.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "app_rows.h"
-#include "bulk.h"
+#include "db/mysql/app_rows.h"
+#include "db/mysql/bulk.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {

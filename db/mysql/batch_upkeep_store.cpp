@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "bulk.h"
-#include "errors.h"
+#include "db/mysql/bulk.h"
+#include "db/mysql/errors.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "db/catalogue_rules.h"
-#include "errors.h"
+#include "db/mysql/errors.h"
 
 namespace sluice {
 namespace {

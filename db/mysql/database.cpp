@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "errors.h"
-#include "rows_impl.h"
-#include "session.h"
+#include "db/mysql/errors.h"
+#include "db/mysql/rows_impl.h"
+#include "db/mysql/session.h"
 #include "sluice/base/log.h"
 
 namespace sluice {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "schema_statements.h"
+#include "db/mysql/schema_statements.h"
 
 namespace sluice {
 namespace {

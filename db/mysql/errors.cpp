@@ -1,4 +1,4 @@
-#include "errors.h"
+#include "db/mysql/errors.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "host_columns.h"
+#include "db/mysql/host_columns.h"
 
 #include "sluice/base/text.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "errors.h"
+#include "db/mysql/errors.h"
 
 namespace sluice {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "errors.h"
-#include "rpc_store_factories.h"
+#include "db/mysql/errors.h"
+#include "db/mysql/rpc_store_factories.h"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,4 @@
-#include "host_version_rows.h"
+#include "db/mysql/host_version_rows.h"
 
 namespace sluice {
 namespace {

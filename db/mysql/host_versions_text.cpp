@@ -1,4 +1,4 @@
-#include "host_versions_text.h"
+#include "db/mysql/host_versions_text.h"
 
 #include "sluice/base/text.h"
 

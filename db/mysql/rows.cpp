@@ -1,6 +1,6 @@
 #include <charconv>
 
-#include "rows_impl.h"
+#include "db/mysql/rows_impl.h"
 
 namespace sluice {
 namespace {

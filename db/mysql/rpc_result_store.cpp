@@ -8,9 +8,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "bulk.h"
-#include "rpc_store_factories.h"
-#include "workunit_columns.h"
+#include "db/mysql/bulk.h"
+#include "db/mysql/rpc_store_factories.h"
+#include "db/mysql/workunit_columns.h"
 
 namespace sluice {
 namespace {

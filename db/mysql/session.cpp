@@ -1,10 +1,10 @@
-#include "session.h"
+#include "db/mysql/session.h"
 
 #include <mariadb/mysql.h>
 
 #include <cstdlib>
 
-#include "host_versions_text.h"
+#include "db/mysql/host_versions_text.h"
 
 extern "C" {
 int __real_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length);

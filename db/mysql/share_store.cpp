@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "errors.h"
+#include "db/mysql/errors.h"
 
 namespace sluice {
 namespace {

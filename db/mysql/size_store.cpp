@@ -4,7 +4,7 @@
 #include <iterator>
 #include <map>
 
-#include "app_rows.h"
+#include "db/mysql/app_rows.h"
 
 namespace sluice {
 namespace {

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "app_rows.h"
-#include "host_version_rows.h"
+#include "db/mysql/app_rows.h"
+#include "db/mysql/host_version_rows.h"
 
 namespace sluice {
 namespace {

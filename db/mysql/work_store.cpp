@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "app_rows.h"
+#include "db/mysql/app_rows.h"
 #include "sluice/base/clock.h"
 
 namespace sluice {

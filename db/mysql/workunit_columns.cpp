@@ -1,4 +1,4 @@
-#include "workunit_columns.h"
+#include "db/mysql/workunit_columns.h"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "acceptor.h"
+#include "sched/cgi/acceptor.h"
 
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "acceptor_connection.h"
+#include "sched/cgi/acceptor_connection.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <unordered_map>
 
-#include "fastcgi_records.h"
-#include "held_request.h"
-#include "pace.h"
-#include "worker_pool.h"
+#include "sched/cgi/fastcgi_records.h"
+#include "sched/cgi/held_request.h"
+#include "sched/cgi/pace.h"
+#include "sched/cgi/worker_pool.h"
 
 namespace sluice {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "acceptor.h"
-#include "request_body.h"
+#include "sched/cgi/acceptor.h"
+#include "sched/cgi/request_body.h"
 
 namespace sluice {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "acceptor_connection.h"
-#include "relay_protocol.h"
+#include "sched/cgi/acceptor_connection.h"
+#include "sched/cgi/relay_protocol.h"
 #include "sluice/base/log.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "client_address.h"
+#include "sched/cgi/client_address.h"
 
 #include <algorithm>
 

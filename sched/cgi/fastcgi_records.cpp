@@ -1,4 +1,4 @@
-#include "fastcgi_records.h"
+#include "sched/cgi/fastcgi_records.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "held_request.h"
+#include "sched/cgi/held_request.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "listen.h"
+#include "sched/cgi/listen.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,8 +19,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "acceptor.h"
-#include "relay_protocol.h"
+#include "sched/cgi/acceptor.h"
+#include "sched/cgi/relay_protocol.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "worker_pool.h"
+#include "sched/cgi/worker_pool.h"
 
 namespace sluice {
 

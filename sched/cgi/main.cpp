@@ -6,19 +6,19 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "listen.h"
-#include "relay_protocol.h"
+#include "sched/cgi/listen.h"
+#include "sched/cgi/relay_protocol.h"
+#include "sched/cgi/scheduler.h"
+#include "sched/cgi/termination.h"
+#include "sched/cgi/worker_channel.h"
 #include "sched/rpc/messages.h"
 #include "sched/rpc/reply.h"
-#include "scheduler.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/command_line.h"
-#include "termination.h"
-#include "worker_channel.h"
 
 using namespace sluice;
 

@@ -1,4 +1,4 @@
-#include "request_body.h"
+#include "sched/cgi/request_body.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "pace.h"
+#include "sched/cgi/pace.h"
 #include "sched/web/gateway.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "request_stream.h"
+#include "sched/cgi/request_stream.h"
 
 #include <algorithm>
 #include <string_view>

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "request_body.h"
+#include "sched/cgi/request_body.h"
 
 namespace sluice {
 

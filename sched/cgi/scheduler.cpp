@@ -1,4 +1,4 @@
-#include "scheduler.h"
+#include "sched/cgi/scheduler.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,10 +8,11 @@
 #include <chrono>
 #include <new>
 
-#include "client_address.h"
 #include "config/db_settings.h"
 #include "config/load.h"
-#include "request_stream.h"
+#include "sched/cgi/client_address.h"
+#include "sched/cgi/request_stream.h"
+#include "sched/cgi/test_points.h"
 #include "sched/handle/known_account.h"
 #include "sched/handle/shmem_job_pool.h"
 #include "sched/rpc/messages.h"
@@ -22,7 +23,6 @@
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/match/policies.h"
-#include "test_points.h"
 
 namespace sluice {
 namespace {

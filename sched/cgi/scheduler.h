@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "request_body.h"
+#include "sched/cgi/request_body.h"
 #include "sched/handle/pipeline.h"
 #include "sluice/base/watched_files.h"
 #include "sluice/db/database.h"

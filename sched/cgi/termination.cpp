@@ -1,4 +1,4 @@
-#include "termination.h"
+#include "sched/cgi/termination.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "test_points.h"
+#include "sched/cgi/test_points.h"
 
 #ifdef SLUICE_TEST_POINTS
 #include <fcntl.h>

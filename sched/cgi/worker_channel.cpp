@@ -1,4 +1,4 @@
-#include "worker_channel.h"
+#include "sched/cgi/worker_channel.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "fastcgi_records.h"
+#include "sched/cgi/fastcgi_records.h"
 #include "sluice/base/log.h"
 
 namespace sluice {

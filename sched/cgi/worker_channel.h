@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "held_request.h"
+#include "sched/cgi/held_request.h"
+#include "sched/cgi/termination.h"
 #include "sched/web/gateway.h"
-#include "termination.h"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "worker_pool.h"
+#include "sched/cgi/worker_pool.h"
 
 #include <sys/prctl.h>
 #include <sys/socket.h>

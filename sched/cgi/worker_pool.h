@@ -9,8 +9,8 @@
 #include <map>
 #include <string>
 
-#include "held_request.h"
-#include "worker_channel.h"
+#include "sched/cgi/held_request.h"
+#include "sched/cgi/worker_channel.h"
 
 namespace sluice {
 

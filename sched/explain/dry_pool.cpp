@@ -1,4 +1,4 @@
-#include "dry_pool.h"
+#include "sched/explain/dry_pool.h"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "dry_run.h"
+#include "sched/explain/dry_run.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "sched/handle/host_facts.h"
 #include "sched/handle/rpc.h"
-#include "sched/handle/screening.h"
+#include "sched/handle/screen_client.h"
 #include "sched/match/tally.h"
 #include "sluice/match/policies.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dry_pool.h"
+#include "sched/explain/dry_pool.h"
 #include "sched/handle/decision.h"
 #include "sched/handle/rpc_services.h"
 

@@ -1,9 +1,9 @@
-#include "explainer.h"
+#include "sched/explain/explainer.h"
 
 #include <fmt/format.h>
 
-#include "live_project.h"
-#include "project_state.h"
+#include "sched/explain/live_project.h"
+#include "sched/explain/project_state.h"
 #include "sluice/base/error.h"
 #include "sluice/match/job_summary_of.h"
 

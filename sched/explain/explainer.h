@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "host_request.h"
-#include "report.h"
+#include "sched/explain/host_request.h"
+#include "sched/explain/report.h"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "host_request.h"
+#include "sched/explain/host_request.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
-#include "job_standing.h"
+#include "sched/explain/job_standing.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "project_state.h"
+#include "sched/explain/project_state.h"
 #include "sluice/base/error.h"
 #include "sluice/base/process.h"
 #include "sluice/base/text.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "dry_pool.h"
+#include "sched/explain/dry_pool.h"
 #include "sluice/db/feeder_store.h"
 #include "sluice/db/rpc_result_store.h"
 #include "sluice/model/project_tables.h"

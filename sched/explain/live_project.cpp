@@ -1,4 +1,4 @@
-#include "live_project.h"
+#include "sched/explain/live_project.h"
 
 #include <fmt/format.h>
 

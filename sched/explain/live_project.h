@@ -6,8 +6,8 @@
 #include <string>
 
 #include "config/load.h"
-#include "host_request.h"
-#include "project_state.h"
+#include "sched/explain/host_request.h"
+#include "sched/explain/project_state.h"
 #include "sched/handle/project_files.h"
 #include "sched/handle/rpc_services.h"
 #include "sluice/db/feeder_store.h"

@@ -2,7 +2,7 @@
 // claims nothing and writes nothing. Has no counterpart upstream.
 #include <cstdio>
 
-#include "explainer.h"
+#include "sched/explain/explainer.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"

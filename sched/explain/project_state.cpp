@@ -1,4 +1,4 @@
-#include "project_state.h"
+#include "sched/explain/project_state.h"
 
 #include <fmt/format.h>
 

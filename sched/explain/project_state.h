@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report.h"
+#include "sched/explain/report.h"
 #include "sluice/db/feeder_store.h"
 #include "sluice/shmem/job_array.h"
 

@@ -1,4 +1,4 @@
-#include "report.h"
+#include "sched/explain/report.h"
 
 #include <algorithm>
 #include <map>

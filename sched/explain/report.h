@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "dry_run.h"
-#include "job_standing.h"
+#include "sched/explain/dry_run.h"
+#include "sched/explain/job_standing.h"
 
 namespace sluice {
 

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "report.h"
+#include "sched/explain/report.h"
 #include "sluice/match/policies.h"
 #include "sluice/match/reasons.h"
 

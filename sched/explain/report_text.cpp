@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "report.h"
+#include "sched/explain/report.h"
 #include "sluice/base/in_one_line.h"
 #include "sluice/match/policies.h"
 #include "sluice/match/reasons.h"

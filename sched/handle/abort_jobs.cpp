@@ -1,6 +1,6 @@
 // Jobs on the host that nobody needs any more. Unconditional: unknown to the database, or the workunit was cancelled.
 // If not started: the workunit is assimilated, or the job timed out.
-#include "abort_jobs.h"
+#include "sched/handle/abort_jobs.h"
 
 #include "sched/rpc/messages.h"
 

@@ -1,5 +1,5 @@
 // What the volunteer wants: by the request's preferences, or the account's if those are newer.
-#include "rpc.h"
+#include "sched/handle/rpc.h"
 
 namespace sluice {
 

@@ -1,6 +1,6 @@
 // Targeted and broadcast jobs: the scheduler makes the result itself, in progress from the start, in the transaction
 // that the reply depends on. (Upstream inserts it unsent first: a failure leaves it lying about for ever.)
-#include "assigned_jobs.h"
+#include "sched/handle/assigned_jobs.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "planned_jobs.h"
+#include "sched/handle/planned_jobs.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/signing.h"

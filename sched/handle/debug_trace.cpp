@@ -1,4 +1,4 @@
-#include "debug_trace.h"
+#include "sched/handle/debug_trace.h"
 
 #include <string_view>
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "config/project_config.h"
-#include "rpc_log.h"
+#include "sched/handle/rpc_log.h"
 #include "sched/rpc/request.h"
 #include "sluice/match/matcher.h"
 #include "sluice/match/trace_text.h"

@@ -1,9 +1,9 @@
-#include "decision.h"
+#include "sched/handle/decision.h"
 
 #include <iterator>
 
+#include "sched/handle/screen_client.h"
 #include "sched/match/tally.h"
-#include "screening.h"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,4 @@
-#include "decision_log.h"
+#include "sched/handle/decision_log.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 // The format is described in docs/why_no_work.md.
 #include <string>
 
-#include "rpc.h"
+#include "sched/handle/rpc.h"
 
 namespace sluice {
 

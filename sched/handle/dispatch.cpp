@@ -5,15 +5,15 @@
 //   - a report that another process was quicker with, a host that another RPC changed, a machine that was registered
 //     meanwhile: everything is decided again.
 // A client never receives a job that is not committed; what is not committed goes back to the job array.
-#include "dispatch.h"
+#include "sched/handle/dispatch.h"
 
 #include <algorithm>
 #include <map>
 #include <random>
 #include <unordered_set>
 
-#include "assigned_jobs.h"
-#include "planned_jobs.h"
+#include "sched/handle/assigned_jobs.h"
+#include "sched/handle/planned_jobs.h"
 
 namespace sluice {
 namespace {

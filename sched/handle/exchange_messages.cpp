@@ -2,7 +2,7 @@
 // what goes down is marked only if the reply that carries it is on its way.
 #include <algorithm>
 
-#include "rpc.h"
+#include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"
 
 namespace sluice {

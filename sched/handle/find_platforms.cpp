@@ -1,5 +1,5 @@
 // Which of the client's platforms the project knows.
-#include "rpc.h"
+#include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "finish_reply.h"
+#include "sched/handle/finish_reply.h"
 
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"

@@ -2,11 +2,11 @@
 // upstream's: whoever gets a lost or targeted job gets no others in the same RPC.
 #include <algorithm>
 
-#include "abort_jobs.h"
-#include "assigned_jobs.h"
-#include "no_work_messages.h"
-#include "planned_jobs.h"
-#include "resend_lost.h"
+#include "sched/handle/abort_jobs.h"
+#include "sched/handle/assigned_jobs.h"
+#include "sched/handle/no_work_messages.h"
+#include "sched/handle/planned_jobs.h"
+#include "sched/handle/resend_lost.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
 

@@ -1,5 +1,5 @@
 // Request, rows and preferences -> what the deciding layer knows of the host. Formulas: upstream behaviour.
-#include "host_facts.h"
+#include "sched/handle/host_facts.h"
 
 #include <algorithm>
 #include <cmath>

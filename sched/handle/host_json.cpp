@@ -1,5 +1,5 @@
 // JSON made by a library: upstream prints client text into fixed buffers without escaping it.
-#include "host_json.h"
+#include "sched/handle/host_json.h"
 
 #include <fmt/format.h>
 

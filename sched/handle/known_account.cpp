@@ -1,4 +1,4 @@
-#include "known_account.h"
+#include "sched/handle/known_account.h"
 
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"

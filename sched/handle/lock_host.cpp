@@ -2,7 +2,7 @@
 // the database guards: the host's row is written only if it is still what was read (dispatch.cpp).
 #include <fmt/format.h>
 
-#include "rpc.h"
+#include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/error.h"
 

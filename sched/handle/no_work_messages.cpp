@@ -1,4 +1,4 @@
-#include "no_work_messages.h"
+#include "sched/handle/no_work_messages.h"
 
 #include <algorithm>
 #include <iterator>

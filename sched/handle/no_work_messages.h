@@ -1,7 +1,7 @@
 #pragma once
-#include "rpc.h"
+#include "sched/handle/rpc.h"
+#include "sched/handle/work_session.h"
 #include "sluice/match/matcher.h"
-#include "work_session.h"
 
 namespace sluice {
 

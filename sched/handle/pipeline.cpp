@@ -1,13 +1,12 @@
-#include "pipeline.h"
+#include "sched/handle/pipeline.h"
 
 #include <chrono>
 
-#include "decision_log.h"
-#include "dispatch.h"
-#include "finish_reply.h"
-#include "rpc.h"
+#include "sched/handle/decision_log.h"
+#include "sched/handle/dispatch.h"
+#include "sched/handle/finish_reply.h"
+#include "sched/handle/rpc.h"
 #include "sched/rpc/messages.h"
-#include "sched/rpc/reply_delay.h"
 #include "sluice/base/error.h"
 
 namespace sluice {

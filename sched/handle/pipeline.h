@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "rpc_services.h"
+#include "sched/handle/rpc_services.h"
 #include "sched/rpc/reply.h"
 
 namespace sluice {

@@ -1,5 +1,5 @@
 // A chosen job -> what the reply says and what the database gets.
-#include "planned_jobs.h"
+#include "sched/handle/planned_jobs.h"
 
 #include <algorithm>
 #include <limits>

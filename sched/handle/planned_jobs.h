@@ -1,5 +1,5 @@
 #pragma once
-#include "rpc.h"
+#include "sched/handle/rpc.h"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "posix_regex.h"
+#include "sched/handle/posix_regex.h"
 
 #include <regex.h>
 

@@ -1,4 +1,4 @@
-#include "project_files.h"
+#include "sched/handle/project_files.h"
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"

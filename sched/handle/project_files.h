@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/project_config.h"
-#include "posix_regex.h"
+#include "sched/handle/posix_regex.h"
 #include "sched/rpc/key_change.h"
 #include "sluice/match/buda.h"
 #include "sluice/match/plan_classes.h"

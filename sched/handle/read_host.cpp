@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "resend_lost.h"
-#include "rpc.h"
+#include "sched/handle/resend_lost.h"
+#include "sched/handle/rpc.h"
 
 namespace sluice {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rpc.h"
+#include "sched/handle/rpc.h"
 
 namespace sluice {
 namespace {

@@ -1,13 +1,13 @@
 // Jobs that the database has on the host and the host does not list: sent again, or timed out now so that the
 // transitioner makes others. The grace period is in the database's figure once, not once more for each resend (as
 // upstream has it).
-#include "resend_lost.h"
+#include "sched/handle/resend_lost.h"
 
 #include <algorithm>
 #include <functional>
 #include <unordered_set>
 
-#include "planned_jobs.h"
+#include "sched/handle/planned_jobs.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
 #include "sluice/match/job_summary_of.h"

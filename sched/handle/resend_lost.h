@@ -1,6 +1,6 @@
 #pragma once
-#include "rpc.h"
-#include "work_session.h"
+#include "sched/handle/rpc.h"
+#include "sched/handle/work_session.h"
 
 namespace sluice {
 

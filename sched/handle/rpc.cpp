@@ -1,4 +1,4 @@
-#include "rpc.h"
+#include "sched/handle/rpc.h"
 
 namespace sluice {
 namespace {

@@ -8,12 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "decision.h"
-#include "rpc_services.h"
+#include "sched/handle/decision.h"
+#include "sched/handle/rpc_services.h"
+#include "sched/handle/screen_client.h"
 #include "sched/rpc/prefs.h"
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
-#include "screening.h"
 #include "sluice/base/files.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "rpc_services.h"
+#include "sched/handle/rpc_services.h"
 
 namespace sluice {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "config/project_config.h"
-#include "project_files.h"
-#include "rpc_log.h"
+#include "sched/handle/project_files.h"
+#include "sched/handle/rpc_log.h"
 #include "sched/rpc/request.h"
 #include "sluice/base/env.h"
 #include "sluice/db/rpc_stores.h"

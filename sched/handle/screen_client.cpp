@@ -2,8 +2,8 @@
 // version, operating system, CPU. Stands for upstream's checks at the start of process_request.
 #include <algorithm>
 
+#include "sched/handle/screen_client.h"
 #include "sched/rpc/messages.h"
-#include "screening.h"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,4 @@
-#include "shmem_job_pool.h"
+#include "sched/handle/shmem_job_pool.h"
 
 namespace sluice {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <unordered_map>
 
-#include "rpc_services.h"
+#include "sched/handle/rpc_services.h"
 #include "sluice/shmem/scheduler_array.h"
 
 namespace sluice {

@@ -1,7 +1,7 @@
 // The host's row as it will be after this RPC. What a request does not describe stays as it is: a replicated trickle
 // message has no host_info (upstream blanks the row then).
-#include "host_json.h"
-#include "rpc.h"
+#include "sched/handle/host_json.h"
+#include "sched/handle/rpc.h"
 #include "sluice/base/hash.h"
 
 namespace sluice {

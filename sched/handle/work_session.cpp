@@ -1,6 +1,6 @@
-#include "work_session.h"
+#include "sched/handle/work_session.h"
 
-#include "host_facts.h"
+#include "sched/handle/host_facts.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"

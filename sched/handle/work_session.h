@@ -2,8 +2,8 @@
 // What deciding about jobs needs, built once for an RPC: facts of host and volunteer, the request, the matcher.
 #include <memory>
 
-#include "debug_trace.h"
-#include "rpc.h"
+#include "sched/handle/debug_trace.h"
+#include "sched/handle/rpc.h"
 #include "sluice/match/matcher.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "carried_program.h"
+#include "sched/relay/carried_program.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -14,12 +14,12 @@
 #include <string>
 #include <string_view>
 
-#include "carried_program.h"
-#include "resident.h"
 #include "sched/cgi/gateway.h"
 #include "sched/cgi/relay_protocol.h"
+#include "sched/relay/carried_program.h"
+#include "sched/relay/resident.h"
+#include "sched/relay/stdin_body.h"
 #include "sluice/base/write_all.h"
-#include "stdin_body.h"
 
 using namespace sluice;
 using namespace sluice::relay;

@@ -1,4 +1,4 @@
-#include "resident.h"
+#include "sched/relay/resident.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

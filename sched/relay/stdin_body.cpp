@@ -1,4 +1,4 @@
-#include "stdin_body.h"
+#include "sched/relay/stdin_body.h"
 
 #include <poll.h>
 #include <unistd.h>

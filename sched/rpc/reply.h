@@ -92,6 +92,10 @@ bool can_send(const ReplyJob& job);
 /// The early form: Content-type text/plain, one low message, request_delay, project_is_down.
 std::string write_early_reply(const std::string& message, double delay, bool ended);
 
+/// The <request_delay> that the reply carries, s: what the server's logic asked for, at least a little more than
+/// <min_sendwork_interval>, at most two days. 0: none.
+double delay_to_send(const SchedulerReply& reply);
+
 /// gui_urls.xml with the placeholders of the account replaced; <ifteam> blocks dropped for users without team.
 std::string expand_gui_urls(const std::string& text, const SchedulerReply& reply);
 

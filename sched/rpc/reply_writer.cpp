@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "sched/rpc/reply.h"
-#include "sched/rpc/reply_delay.h"
-#include "sched/rpc/write_parts.h"
+#include "sched/rpc/write_work.h"
 #include "sluice/base/text.h"
 
 namespace sluice {

@@ -1,5 +1,5 @@
 // The work of a reply: what the client merges by name (apps, files, versions, workunits) once each, then the results.
-#include "sched/rpc/write_parts.h"
+#include "sched/rpc/write_work.h"
 
 #include <fmt/format.h>
 

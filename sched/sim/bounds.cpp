@@ -1,4 +1,4 @@
-#include "bounds.h"
+#include "sched/sim/bounds.h"
 
 #include <algorithm>
 #include <limits>

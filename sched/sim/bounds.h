@@ -2,9 +2,9 @@
 // What no scheduler could be better than: a batch alone on the fleet, with the hosts' future known.
 #include <vector>
 
-#include "fleet_result.h"
-#include "population.h"
-#include "recorder.h"
+#include "sched/sim/fleet_result.h"
+#include "sched/sim/population.h"
+#include "sched/sim/recorder.h"
 
 namespace sluice::sim {
 

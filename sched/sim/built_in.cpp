@@ -1,5 +1,5 @@
 // The scenarios that sluice_sim knows by name.
-#include "scenario.h"
+#include "sched/sim/scenario.h"
 
 namespace sluice::sim {
 

@@ -1,9 +1,9 @@
-#include "client.h"
+#include "sched/sim/client.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "sched/rpc/reply_delay.h"
+#include "sched/rpc/reply.h"
 
 namespace sluice::sim {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "population.h"
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
+#include "sched/sim/population.h"
 #include "sluice/client_policy/contact.h"
 #include "sluice/client_policy/policy.h"
 

@@ -1,4 +1,4 @@
-#include "client_document.h"
+#include "sched/sim/client_document.h"
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 // What `sluice_sim client` does: the state of a client in, what its policies decide out.
 #include <string>
 
-#include "client_file.h"
+#include "sched/sim/client_state_file.h"
 
 namespace sluice {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "client_file.h"
+#include "sched/sim/client_state_file.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
 #include "sluice/xml/reader.h"

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "fleet.h"
-#include "progress_bar.h"
-#include "project_fleet.h"
-#include "run_command.h"
-#include "scenario.h"
+#include "sched/sim/fleet.h"
+#include "sched/sim/progress_bar.h"
+#include "sched/sim/project_fleet.h"
+#include "sched/sim/run_command.h"
+#include "sched/sim/scenario.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 

@@ -1,4 +1,4 @@
-#include "fleet.h"
+#include "sched/sim/fleet.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <memory>
 #include <queue>
 
-#include "bounds.h"
-#include "client.h"
 #include "db/memory/id_set.h"
-#include "project.h"
-#include "recorder.h"
+#include "sched/sim/bounds.h"
+#include "sched/sim/client.h"
+#include "sched/sim/project.h"
+#include "sched/sim/recorder.h"
 #include "sluice/base/error.h"
 
 namespace sluice::sim {

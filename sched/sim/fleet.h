@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "fleet_result.h"
-#include "scenario.h"
+#include "sched/sim/fleet_result.h"
+#include "sched/sim/scenario.h"
 
 namespace sluice::sim {
 

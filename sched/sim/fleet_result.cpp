@@ -1,4 +1,4 @@
-#include "fleet_result.h"
+#include "sched/sim/fleet_result.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 // sluice_sim: what volunteers' clients do, and a whole fleet of them. Has no counterpart upstream.
 #include <cstdio>
 
-#include "client_document.h"
-#include "project_fleet.h"
-#include "run_command.h"
+#include "sched/sim/client_document.h"
+#include "sched/sim/project_fleet.h"
+#include "sched/sim/run_command.h"
 #include "sluice/base/log.h"
 #include "sluice/daemon/program.h"
 

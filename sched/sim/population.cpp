@@ -1,4 +1,4 @@
-#include "population.h"
+#include "sched/sim/population.h"
 
 #include <fmt/format.h>
 

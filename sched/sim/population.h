@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "random.h"
-#include "scenario.h"
+#include "sched/sim/random.h"
+#include "sched/sim/scenario.h"
 
 namespace sluice::sim {
 

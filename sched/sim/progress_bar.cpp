@@ -1,4 +1,4 @@
-#include "progress_bar.h"
+#include "sched/sim/progress_bar.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "project.h"
+#include "sched/sim/project.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,9 +18,9 @@
 #include "db/memory/transition_store.h"
 #include "db/memory/validate_store.h"
 #include "feeder/feeder.h"
-#include "project_settings.h"
 #include "sched/handle/pipeline.h"
 #include "sched/handle/shmem_job_pool.h"
+#include "sched/sim/project_settings.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"

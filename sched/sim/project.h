@@ -10,9 +10,9 @@
 
 #include "config/project_config.h"
 #include "db/memory/memory_db.h"
-#include "scenario.h"
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
+#include "sched/sim/scenario.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/rng.h"

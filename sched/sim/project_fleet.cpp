@@ -1,4 +1,4 @@
-#include "project_fleet.h"
+#include "sched/sim/project_fleet.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 // are.
 #include <string>
 
-#include "scenario.h"
+#include "sched/sim/scenario.h"
 #include "sluice/db/fleet_store.h"
 
 namespace sluice::sim {

@@ -1,4 +1,4 @@
-#include "project_settings.h"
+#include "sched/sim/project_settings.h"
 
 #include <sstream>
 

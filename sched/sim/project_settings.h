@@ -9,7 +9,7 @@
 #include "daemons/size_regulator/regulator.h"
 #include "daemons/transitioner/transitioner.h"
 #include "feeder/options.h"
-#include "scenario.h"
+#include "sched/sim/scenario.h"
 #include "sluice/base/env.h"
 
 namespace sluice::sim {

@@ -1,4 +1,4 @@
-#include "recorder.h"
+#include "sched/sim/recorder.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "fleet_result.h"
-#include "project.h"
+#include "sched/sim/fleet_result.h"
+#include "sched/sim/project.h"
 
 namespace sluice::sim {
 

@@ -1,11 +1,11 @@
-#include "report.h"
+#include "sched/sim/report.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <map>
 
+#include "sched/sim/svg_chart.h"
 #include "sluice/base/text.h"
-#include "svg_chart.h"
 
 namespace sluice::sim {
 namespace {

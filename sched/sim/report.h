@@ -2,7 +2,7 @@
 // report.html: what a run gave, on one page without scripts that loads nothing.
 #include <string>
 
-#include "fleet_result.h"
+#include "sched/sim/fleet_result.h"
 
 namespace sluice::sim {
 

@@ -1,16 +1,16 @@
-#include "run_command.h"
+#include "sched/sim/run_command.h"
 
 #include <fmt/format.h>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 
-#include "fleet.h"
-#include "fleet_result.h"
-#include "progress_bar.h"
-#include "project_fleet.h"
-#include "report.h"
-#include "scenario.h"
+#include "sched/sim/fleet.h"
+#include "sched/sim/fleet_result.h"
+#include "sched/sim/progress_bar.h"
+#include "sched/sim/project_fleet.h"
+#include "sched/sim/report.h"
+#include "sched/sim/scenario.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/in_one_line.h"

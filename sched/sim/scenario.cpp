@@ -1,4 +1,4 @@
-#include "scenario.h"
+#include "sched/sim/scenario.h"
 
 #include <fmt/format.h>
 

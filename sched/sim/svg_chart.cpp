@@ -1,4 +1,4 @@
-#include "svg_chart.h"
+#include "sched/sim/svg_chart.h"
 
 #include <algorithm>
 #include <array>

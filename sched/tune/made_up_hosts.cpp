@@ -1,4 +1,4 @@
-#include "made_up_hosts.h"
+#include "sched/tune/made_up_hosts.h"
 
 #include <fmt/format.h>
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sched/tune/tuner.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/program.h"
 #include "sluice/match/policies.h"
-#include "tuner.h"
 
 namespace sluice {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tuner.h"
+#include "sched/tune/tuner.h"
 
 namespace sluice {
 namespace {

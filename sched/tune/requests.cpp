@@ -1,4 +1,4 @@
-#include "requests.h"
+#include "sched/tune/requests.h"
 
 #include <fmt/format.h>
 

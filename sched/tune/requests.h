@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "made_up_hosts.h"
 #include "sched/explain/live_project.h"
+#include "sched/tune/made_up_hosts.h"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "tuner.h"
+#include "sched/tune/tuner.h"
 
 #include <fmt/format.h>
 

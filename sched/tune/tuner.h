@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "requests.h"
 #include "sched/handle/decision.h"
+#include "sched/tune/requests.h"
 
 namespace sluice {
 

@@ -10,7 +10,7 @@
 #include <ctime>
 
 #include "sluice/base/error.h"
-#include "src/shmem/feeder_own.h"
+#include "src/shmem/feeder_array_impl.h"
 #include "src/shmem/tables_codec.h"
 
 namespace sluice {

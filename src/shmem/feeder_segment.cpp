@@ -13,7 +13,7 @@
 
 #include "sluice/base/error.h"
 #include "src/shmem/access.h"
-#include "src/shmem/feeder_own.h"
+#include "src/shmem/feeder_array_impl.h"
 
 namespace sluice {
 using namespace shm;

@@ -9,7 +9,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/project.h"
 #include "src/shmem/access.h"
-#include "src/shmem/impl.h"
+#include "src/shmem/job_array_impl.h"
 #include "src/shmem/tables_codec.h"
 
 namespace sluice {

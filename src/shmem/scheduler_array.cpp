@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "src/shmem/impl.h"
+#include "src/shmem/job_array_impl.h"
 
 namespace sluice {
 using namespace shm;

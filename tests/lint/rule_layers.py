@@ -82,6 +82,8 @@ def arrow_error(path, part, target_part):
 
 
 def check_include(tree, path, included):
+    if "/" not in included and tree.exists(os.path.join(os.path.dirname(path), included)):
+        return f'written by its path from the root: "{os.path.dirname(path)}/{included}"'
     part = part_of(path)
     if part == "match" and IMPURE.match(included):
         return f"sched/match decides purely: <{included}> does not belong here"

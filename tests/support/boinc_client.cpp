@@ -1,4 +1,4 @@
-#include "boinc_client.h"
+#include "tests/support/boinc_client.h"
 
 #include <fstream>
 

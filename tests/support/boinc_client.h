@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "subprocess.h"
-#include "temp_dir.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice::test {
 

@@ -1,4 +1,4 @@
-#include "database_rows.h"
+#include "tests/support/database_rows.h"
 
 #include <type_traits>
 

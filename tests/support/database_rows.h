@@ -1,8 +1,8 @@
 #pragma once
 // The rows of a FakeDb in a real database, and back: a contract suite prepares a FakeDb, runs a verb on the fake and on
 // MariaDB, and compares the rows that are there afterwards.
-#include "fake_db.h"
 #include "sluice/db/database.h"
+#include "tests/support/fake_db.h"
 
 namespace sluice::test {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "db/catalogue_rules.h"
-#include "fake_db.h"
 #include "sluice/db/catalogue_store.h"
+#include "tests/support/fake_db.h"
 
 namespace sluice::test {
 

@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
-#include "fake_db.h"
 #include "sluice/db/feeder_store.h"
+#include "tests/support/fake_db.h"
 
 namespace sluice::test {
 

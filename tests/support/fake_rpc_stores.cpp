@@ -1,4 +1,4 @@
-#include "fake_rpc_stores.h"
+#include "tests/support/fake_rpc_stores.h"
 
 #include "sluice/base/text.h"
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <unordered_set>
 
-#include "fake_db.h"
 #include "sluice/db/rpc_stores.h"
+#include "tests/support/fake_db.h"
 
 namespace sluice::test {
 

@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
-#include "fake_db.h"
 #include "sluice/db/transition_store.h"
+#include "tests/support/fake_db.h"
 
 namespace sluice::test {
 

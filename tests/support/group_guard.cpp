@@ -1,4 +1,4 @@
-#include "group_guard.h"
+#include "tests/support/group_guard.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -3,8 +3,8 @@
 // lives on.
 #include <string>
 
-#include "fastcgi_client.h"
-#include "scheduler_world.h"
+#include "tests/support/fastcgi_client.h"
+#include "tests/support/scheduler_world.h"
 
 namespace sluice::test {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The rows of a FakeDb in a MemoryDb, and back: contract suites prepare the one, and run on the stores of both.
 #include "db/memory/memory_db.h"
-#include "fake_db.h"
+#include "tests/support/fake_db.h"
 
 namespace sluice::test {
 

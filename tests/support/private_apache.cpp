@@ -1,4 +1,4 @@
-#include "private_apache.h"
+#include "tests/support/private_apache.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

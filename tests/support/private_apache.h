@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "group_guard.h"
-#include "subprocess.h"
-#include "temp_dir.h"
+#include "tests/support/group_guard.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice::test {
 

@@ -1,4 +1,4 @@
-#include "private_mariadb.h"
+#include "tests/support/private_mariadb.h"
 
 #include <arpa/inet.h>
 #include <fmt/core.h>

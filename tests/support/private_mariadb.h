@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sluice/db/database.h"
-#include "subprocess.h"
-#include "temp_dir.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice::test {
 

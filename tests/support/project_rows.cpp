@@ -1,8 +1,8 @@
-#include "project_rows.h"
+#include "tests/support/project_rows.h"
 
 #include <fmt/format.h>
 
-#include "request_text.h"
+#include "tests/support/request_text.h"
 
 namespace sluice::test {
 namespace {

@@ -2,8 +2,8 @@
 // Rows of a small project, alike in databases real and fake.
 #include <string>
 
-#include "fake_db.h"
 #include "sluice/model/job_summary.h"
+#include "tests/support/fake_db.h"
 
 namespace sluice::test {
 

@@ -1,4 +1,4 @@
-#include "reply_text.h"
+#include "tests/support/reply_text.h"
 
 #include <fmt/format.h>
 

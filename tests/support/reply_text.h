@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "subprocess.h"
+#include "tests/support/subprocess.h"
 
 namespace sluice::test {
 

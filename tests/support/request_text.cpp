@@ -1,4 +1,4 @@
-#include "request_text.h"
+#include "tests/support/request_text.h"
 
 #include <sstream>
 

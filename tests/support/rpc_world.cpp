@@ -1,7 +1,7 @@
-#include "rpc_world.h"
+#include "tests/support/rpc_world.h"
 
-#include "project_rows.h"
 #include "sluice/base/signing.h"
+#include "tests/support/project_rows.h"
 
 namespace sluice::test {
 namespace {

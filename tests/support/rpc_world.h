@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "config/load.h"
-#include "fake_catalogue_store.h"
-#include "fake_clock.h"
-#include "fake_rpc_stores.h"
-#include "fixed_rng.h"
-#include "reply_text.h"
-#include "request_text.h"
 #include "sched/handle/pipeline.h"
-#include "temp_dir.h"
+#include "tests/support/fake_catalogue_store.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/fake_rpc_stores.h"
+#include "tests/support/fixed_rng.h"
+#include "tests/support/reply_text.h"
+#include "tests/support/request_text.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice::test {
 

@@ -1,4 +1,4 @@
-#include "scheduler_server.h"
+#include "tests/support/scheduler_server.h"
 
 #include <fmt/core.h>
 #include <grp.h>

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "private_apache.h"
-#include "test_project.h"
+#include "tests/support/private_apache.h"
+#include "tests/support/test_project.h"
 
 namespace sluice::test {
 

@@ -1,4 +1,4 @@
-#include "scheduler_world.h"
+#include "tests/support/scheduler_world.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -11,13 +11,13 @@
 #include <sstream>
 #include <thread>
 
-#include "database_rows.h"
-#include "project_rows.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "sluice/db/account_store.h"
 #include "sluice/db/catalogue_store.h"
+#include "tests/support/database_rows.h"
 #include "tests/support/paths.h"
+#include "tests/support/project_rows.h"
 
 namespace sluice::test {
 SchedulerWorld::SchedulerWorld(const std::string& more_config) {

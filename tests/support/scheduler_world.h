@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "fake_db.h"
-#include "private_mariadb.h"
-#include "reply_text.h"
-#include "request_text.h"
 #include "sluice/shmem/feeder_array.h"
-#include "subprocess.h"
-#include "temp_dir.h"
+#include "tests/support/fake_db.h"
+#include "tests/support/private_mariadb.h"
+#include "tests/support/reply_text.h"
+#include "tests/support/request_text.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice::test {
 

@@ -1,4 +1,4 @@
-#include "sql_proxy.h"
+#include "tests/support/sql_proxy.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,12 +1,12 @@
-#include "test_project.h"
+#include "tests/support/test_project.h"
 
 #include <fmt/core.h>
 
 #include <fstream>
 
-#include "database_rows.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
+#include "tests/support/database_rows.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "fake_db.h"
-#include "private_mariadb.h"
-#include "subprocess.h"
-#include "temp_dir.h"
+#include "tests/support/fake_db.h"
+#include "tests/support/private_mariadb.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice::test {
 

@@ -1,4 +1,4 @@
-#include "load_driver.h"
+#include "tests/apache/load/load_driver.h"
 
 #include <fmt/core.h>
 

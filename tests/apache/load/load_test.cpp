@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "load_driver.h"
+#include "tests/apache/load/load_driver.h"
 #include "tests/support/scheduler_server.h"
 
 namespace sluice::test {

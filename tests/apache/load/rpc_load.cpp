@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "load_driver.h"
+#include "tests/apache/load/load_driver.h"
 
 int main(int argc, char** argv) {
     if (argc < 2) {

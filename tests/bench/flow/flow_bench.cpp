@@ -7,8 +7,8 @@
 #include <fstream>
 #include <functional>
 
-#include "measured_run.h"
 #include "sluice/shmem/scheduler_array.h"
+#include "tests/bench/flow/measured_run.h"
 #include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"

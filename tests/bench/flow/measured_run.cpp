@@ -1,4 +1,4 @@
-#include "measured_run.h"
+#include "tests/bench/flow/measured_run.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 // Counts allocations of the whole program. A file of its own, so that the compiler does not see through the pair.
-#include "allocation_count.h"
+#include "tests/bench/match/allocation_count.h"
 
 #include <atomic>
 #include <cstdlib>

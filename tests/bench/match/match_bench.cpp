@@ -4,7 +4,7 @@
 // Counters: ns_per_slot (linear growth shows as a flat figure), allocations per match (none per slot).
 #include <benchmark/benchmark.h>
 
-#include "allocation_count.h"
+#include "tests/bench/match/allocation_count.h"
 #include "tests/bench/match/bench_world.h"
 #include "tests/support/dense_pool.h"
 

@@ -1,4 +1,4 @@
-#include "policy_client.h"
+#include "tests/client/policy/policy_client.h"
 
 #include <fmt/core.h>
 

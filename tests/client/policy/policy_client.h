@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "request_sink.h"
+#include "tests/client/policy/request_sink.h"
 
 namespace sluice::test {
 

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "policy_client.h"
-#include "said_alike.h"
+#include "tests/client/policy/policy_client.h"
+#include "tests/client/policy/said_alike.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"

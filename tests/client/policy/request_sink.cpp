@@ -1,4 +1,4 @@
-#include "request_sink.h"
+#include "tests/client/policy/request_sink.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "client_world.h"
+#include "tests/client/real/client_world.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Who is who: a computer that comes back is the same host, a copy of it is another one.
-#include "real_client.h"
+#include "tests/client/real/real_client.h"
 
 namespace sluice::test {
 namespace {

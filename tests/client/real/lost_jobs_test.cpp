@@ -1,5 +1,5 @@
 // Jobs that a real client lost, and jobs that the server gave up.
-#include "real_client.h"
+#include "tests/client/real/real_client.h"
 
 namespace sluice::test {
 namespace {

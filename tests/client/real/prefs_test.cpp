@@ -5,7 +5,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "real_client.h"
+#include "tests/client/real/real_client.h"
 
 namespace sluice::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client_world.h"
+#include "tests/client/real/client_world.h"
 
 namespace sluice::test {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "real_client.h"
 #include "sluice/base/signing.h"
+#include "tests/client/real/real_client.h"
 
 namespace sluice::test {
 namespace {

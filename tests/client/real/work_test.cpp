@@ -1,8 +1,8 @@
 // The life of jobs on a real client: attached, fetched, run, uploaded, reported; trickle messages both ways.
 #include <fstream>
 
-#include "real_client.h"
 #include "sluice/base/files.h"
+#include "tests/client/real/real_client.h"
 
 namespace sluice::test {
 namespace {

@@ -1,6 +1,6 @@
 #include <ctime>
 
-#include "batch_fixture.h"
+#include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "batch_fixture.h"
+#include "tests/db/batch/batch_fixture.h"
 
 #include <ctime>
 #include "tests/support/paths.h"

@@ -1,7 +1,7 @@
 // sluice_batch: a batch from its making to its retirement, what goes wrong on the way, and a submission that is killed.
-#include "batch_fixture.h"
-#include "killed_program.h"
 #include "sluice/json/input.h"
+#include "tests/db/batch/batch_fixture.h"
+#include "tests/db/batch/killed_program.h"
 #include "tests/support/paths.h"
 #include "tests/support/peak_memory.h"
 

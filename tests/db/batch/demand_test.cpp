@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "batch_fixture.h"
 #include "sluice/shmem/scheduler_array.h"
+#include "tests/db/batch/batch_fixture.h"
 #include "tests/support/segment_files.h"
 
 namespace sluice::test {

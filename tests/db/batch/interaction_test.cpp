@@ -11,10 +11,10 @@
 #include <random>
 #include <set>
 
-#include "batch_fixture.h"
-#include "interaction_cases.h"
 #include "sluice/base/signing.h"
 #include "sluice/shmem/scheduler_array.h"
+#include "tests/db/batch/batch_fixture.h"
+#include "tests/db/batch/interaction_cases.h"
 #include "tests/support/paths.h"
 #include "tests/support/project_rows.h"
 #include "tests/support/segment_files.h"

@@ -4,10 +4,10 @@
 
 #include <csignal>
 
-#include "batch_fixture.h"
 #include "db/memory/plan_store.h"
 #include "sluice/base/error.h"
 #include "sluice/db/plan_store.h"
+#include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <thread>
 
-#include "batch_fixture.h"
+#include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -1,9 +1,9 @@
 // Users' shares with real programs on MariaDB: what is stored where, and that a kill at any statement neither loses a
 // charge nor doubles it. Expected values: seed 000, worked out by hand. The project does 1e12 operations a second;
 // Ada's quota is 1, Bob's 3.
-#include "batch_fixture.h"
-#include "killed_program.h"
 #include "sluice/db/catalogue_store.h"
+#include "tests/db/batch/batch_fixture.h"
+#include "tests/db/batch/killed_program.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <utility>
 
-#include "batch_fixture.h"
+#include "tests/db/batch/batch_fixture.h"
 #include "tests/support/segment_files.h"
 
 namespace sluice::test {

@@ -1,6 +1,6 @@
 // batch_stats as a program: upstream's rule at level 0, the seed's at level 1, incremental passes, what goes wrong.
-#include "batch_fixture.h"
 #include "sluice/db/host_ltt_store.h"
+#include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -1,5 +1,5 @@
-#include "batch_fixture.h"
 #include "sluice/db/batch_store.h"
+#include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "captured_project.h"
+#include "tests/db/captures/captured_project.h"
 
 #include <algorithm>
 #include <stdexcept>

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "captured_project.h"
 #include "sluice/base/text.h"
+#include "tests/db/captures/captured_project.h"
 #include "tests/support/captures.h"
 #include "tests/support/private_mariadb.h"
 

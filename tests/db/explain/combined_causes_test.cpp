@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "planted_world.h"
+#include "tests/db/explain/planted_world.h"
 
 namespace sluice::test {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <fstream>
 
-#include "planted_world.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "sluice/shmem/scheduler_array.h"
+#include "tests/db/explain/planted_world.h"
 
 namespace sluice::test {
 namespace {

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <set>
 
-#include "planted_world.h"
 #include "sluice/match/verdict.h"
+#include "tests/db/explain/planted_world.h"
 
 namespace sluice::test {
 namespace {

@@ -7,8 +7,8 @@
 #include <ctime>
 #include <set>
 
-#include "planted_world.h"
 #include "sluice/match/verdict.h"
+#include "tests/db/explain/planted_world.h"
 
 namespace sluice::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "planted_world.h"
+#include "tests/db/explain/planted_world.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

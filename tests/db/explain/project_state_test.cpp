@@ -9,8 +9,8 @@
 #include <iterator>
 #include <regex>
 
-#include "planted_world.h"
 #include "sched/explain/project_state.h"
+#include "tests/db/explain/planted_world.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {

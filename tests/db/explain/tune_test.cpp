@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "planted_world.h"
+#include "tests/db/explain/planted_world.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planted_world.h"
+#include "tests/db/explain/planted_world.h"
 
 namespace sluice::test {
 namespace {

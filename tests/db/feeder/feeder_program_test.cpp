@@ -4,8 +4,8 @@
 #include <csignal>
 #include <numeric>
 
-#include "feeder_fixture.h"
 #include "sluice/base/files.h"
+#include "tests/db/feeder/feeder_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "feeder_fixture.h"
+#include "tests/db/feeder/feeder_fixture.h"
 #include "tests/support/database_rows.h"
 
 namespace sluice::test {

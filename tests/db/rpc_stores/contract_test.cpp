@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "db/memory/rpc_stores.h"
-#include "rows_text.h"
 #include "sluice/db/host_ltt_store.h"
 #include "sluice/db/mysql_rpc_stores.h"
+#include "tests/db/rpc_stores/rows_text.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_rpc_stores.h"
 #include "tests/support/memory_rows.h"

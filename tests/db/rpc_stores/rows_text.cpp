@@ -1,4 +1,4 @@
-#include "rows_text.h"
+#include "tests/db/rpc_stores/rows_text.h"
 
 #include <fmt/format.h>
 

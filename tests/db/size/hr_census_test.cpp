@@ -1,7 +1,7 @@
 // census as a program on a real MariaDB. The classes are upstream's: 128 times the system (Linux 2, Windows 3,
 // Darwin 4) plus the processor's code.
 #include "feeder/hr_quota.h"
-#include "size_world.h"
+#include "tests/db/size/size_world.h"
 
 namespace sluice::test {
 namespace {

@@ -1,5 +1,5 @@
 // size_census as a program on a real MariaDB.
-#include "size_world.h"
+#include "tests/db/size/size_world.h"
 
 namespace sluice::test {
 namespace {

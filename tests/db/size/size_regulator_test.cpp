@@ -1,7 +1,7 @@
 // size_regulator as a program on a real MariaDB.
 #include <gmock/gmock.h>
 
-#include "size_world.h"
+#include "tests/db/size/size_world.h"
 
 namespace sluice::test {
 namespace {

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <memory>
 
-#include "fake_resident.h"
 #include "sched/rpc/reply.h"
 #include "sluice/base/signing.h"
+#include "tests/scenario/relay/fake_resident.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"

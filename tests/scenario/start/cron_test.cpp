@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "config/run/run_state.h"
-#include "start_fixture.h"
+#include "tests/scenario/start/start_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -1,7 +1,7 @@
 // Which folders and logs bin/start makes, that bin/status makes none, and what start says of daemons that end at once.
 #include <gmock/gmock.h>
 
-#include "start_fixture.h"
+#include "tests/scenario/start/start_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "start_fixture.h"
+#include "tests/scenario/start/start_fixture.h"
 
 #include <csignal>
 #include <fstream>

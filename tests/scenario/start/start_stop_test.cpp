@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-#include "start_fixture.h"
+#include "tests/scenario/start/start_fixture.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {

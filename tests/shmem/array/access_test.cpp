@@ -13,8 +13,8 @@
 #include <map>
 #include <set>
 
-#include "array_fixture.h"
 #include "sluice/base/error.h"
+#include "tests/shmem/array/array_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -8,9 +8,9 @@
 
 #include <fstream>
 
-#include "array_fixture.h"
 #include "sluice/base/error.h"
 #include "src/shmem/layout.h"
+#include "tests/shmem/array/array_fixture.h"
 
 namespace sluice::test {
 namespace {

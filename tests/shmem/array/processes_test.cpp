@@ -8,9 +8,9 @@
 #include <new>
 #include <thread>
 
-#include "array_fixture.h"
 #include "sluice/base/error.h"
 #include "sluice/base/rng.h"
+#include "tests/shmem/array/array_fixture.h"
 
 namespace sluice::test {
 namespace {

@@ -1,5 +1,5 @@
 // Filling: orders, shares, quotas, stale jobs. Rotation: rotation_test.cpp.
-#include "feeder_turns.h"
+#include "tests/shmem/feeder/feeder_turns.h"
 
 namespace sluice::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "feeder/array_view.h"
-#include "feeder_turns.h"
+#include "tests/shmem/feeder/feeder_turns.h"
 
 namespace sluice::test {
 namespace {

@@ -1,6 +1,6 @@
 // Jobs that nobody takes give way, and only they: clogged arrays recover, and with slow traffic the highest priorities
 // go first, over days.
-#include "feeder_turns.h"
+#include "tests/shmem/feeder/feeder_turns.h"
 
 namespace sluice::test {
 namespace {

@@ -1,8 +1,8 @@
 // The feeder's turns, all of them, on an array whose claims somebody overwrites meanwhile.
 #include <sys/wait.h>
 
-#include "attacker.h"
 #include "tests/shmem/feeder/feeder_turns.h"
+#include "tests/shmem/hostile/attacker.h"
 
 namespace sluice::test {
 namespace {

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <new>
 
-#include "attacker.h"
 #include "sluice/base/error.h"
 #include "tests/shmem/array/array_fixture.h"
+#include "tests/shmem/hostile/attacker.h"
 
 namespace sluice::test {
 namespace {

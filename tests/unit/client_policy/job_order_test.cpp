@@ -1,5 +1,5 @@
 #include "sluice/client_policy/contact.h"
-#include "states.h"
+#include "tests/unit/client_policy/states.h"
 
 namespace sluice::client {
 namespace {

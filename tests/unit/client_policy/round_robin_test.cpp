@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <random>
 
-#include "states.h"
+#include "tests/unit/client_policy/states.h"
 
 namespace sluice::client {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <fstream>
 
-#include "parsed_config.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
+#include "tests/unit/config/parsed_config.h"
 
 namespace sluice {
 namespace {

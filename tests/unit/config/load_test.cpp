@@ -5,7 +5,7 @@
 
 #include "config/db_settings.h"
 #include "config/option_table.h"
-#include "parsed_config.h"
+#include "tests/unit/config/parsed_config.h"
 
 namespace sluice {
 namespace {

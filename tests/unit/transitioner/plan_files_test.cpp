@@ -1,5 +1,5 @@
 // Assimilation that was put off, and when files may be deleted (rules 17 to 20).
-#include "a_workunit.h"
+#include "tests/unit/transitioner/a_workunit.h"
 
 namespace sluice::test {
 namespace {

@@ -1,5 +1,5 @@
 // The rules of upstream's transitioner, one after the other (the numbers are the order in which it applies them).
-#include "a_workunit.h"
+#include "tests/unit/transitioner/a_workunit.h"
 
 namespace sluice::test {
 namespace {

@@ -9,7 +9,7 @@
 #include "sluice/base/files.h"
 #include "sluice/shmem/feeder_array.h"
 #include "src/shmem/block_allocator.h"
-#include "src/shmem/impl.h"
+#include "src/shmem/job_array_impl.h"
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rpc_services.h"
+#include "sched/handle/rpc_services.h"
 #include "sched/rpc/reply.h"
 
 namespace sluice {

@@ -1,6 +1,6 @@
 #include "sluice/db/mysql_rpc_stores.h"
 
-#include "rpc_store_factories.h"
+#include "db/mysql/rpc_store_factories.h"
 
 namespace sluice {
 namespace {
