@@ -7,13 +7,13 @@ namespace sluice {
 void ArrayMirror::set(std::size_t slot, const HeldJob& job) {
     jobs_[slot] = job;
     jobs_[slot].held = true;
-    slot_of_[job.candidate.row.id] = slot;
+    slot_of_[job.queued.row.id] = slot;
 }
 
 HeldJob ArrayMirror::clear(std::size_t slot) {
     const HeldJob was = jobs_[slot];
     if (!was.held) return was;
-    slot_of_.erase(was.candidate.row.id);
+    slot_of_.erase(was.queued.row.id);
     jobs_[slot] = HeldJob{};
     return was;
 }
@@ -43,7 +43,7 @@ ArrayShares ArrayMirror::shares(std::span<const std::uint32_t> slots) const {
     s.slots = slots.size();
     for (const std::uint32_t slot : slots) {
         if (!jobs_[slot].held) continue;
-        const UnsentRow& row = jobs_[slot].candidate.row;
+        const UnsentRow& row = jobs_[slot].queued.row;
         ++(row.priority > 0 ? s.high : s.low);
         ++s.by_batch[row.batch];
     }

@@ -13,7 +13,7 @@
 namespace sluice {
 
 struct HeldJob {
-    Candidate candidate;
+    QueuedJob queued;
     double since = 0;
     // As published: compared with the database now and then.
     std::int64_t wu_priority = 0;
@@ -23,7 +23,7 @@ struct HeldJob {
     std::uint32_t discounted_looks = 0;  ///< of the array's passed_over_count(): see restart_looks()
 
     /// The line of jobs that it can change places with: its app (--allapps) and HR class (<hr_allocate_slots>).
-    StreamKey line() const { return {candidate.stream.app, 0, 0, candidate.stream.hr_class}; }
+    StreamKey line() const { return {queued.stream.app, 0, 0, queued.stream.hr_class}; }
 };
 
 class ArrayMirror {

@@ -15,7 +15,7 @@ bool same_part(const StreamKey& a, const StreamKey& b) {
 
 }  // namespace
 
-void set_place(Candidate& c, FeederOrder order, double draw) {
+void set_place(QueuedJob& c, FeederOrder order, double draw) {
     const auto priority = static_cast<double>(c.row.priority);
     c.minor = 0;
     switch (order) {
@@ -33,23 +33,23 @@ void set_place(Candidate& c, FeederOrder order, double draw) {
     }
 }
 
-bool Backlog::insert(const Candidate& candidate) {
-    if (places_.count(candidate.row.id) != 0) return false;
-    places_[candidate.row.id] = lines_[candidate.stream].insert(candidate).first;
+bool Backlog::insert(const QueuedJob& queued) {
+    if (places_.count(queued.row.id) != 0) return false;
+    places_[queued.row.id] = lines_[queued.stream].insert(queued).first;
     return true;
 }
 
-const Candidate* Backlog::find(Id result) const {
+const QueuedJob* Backlog::find(Id result) const {
     const auto place = places_.find(result);
     return place == places_.end() ? nullptr : &*place->second;
 }
 
-Candidate Backlog::extract(Lines::iterator line, Line::iterator place) {
-    const Candidate candidate = *place;
+QueuedJob Backlog::extract(Lines::iterator line, Line::iterator place) {
+    const QueuedJob queued = *place;
     line->second.erase(place);
     if (line->second.empty()) lines_.erase(line);
-    places_.erase(candidate.row.id);
-    return candidate;
+    places_.erase(queued.row.id);
+    return queued;
 }
 
 bool Backlog::remove(Id result) {
@@ -74,7 +74,7 @@ Backlog::Lines::const_iterator Backlog::best_line(const StreamKey& stream, const
     return best;
 }
 
-std::optional<Candidate> Backlog::take(const StreamKey& stream, const Accepts& accepts) {
+std::optional<QueuedJob> Backlog::take(const StreamKey& stream, const Accepts& accepts) {
     const auto found = best_line(stream, accepts);
     if (found == lines_.end()) return std::nullopt;
     const auto line = lines_.find(found->first);

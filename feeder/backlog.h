@@ -15,7 +15,7 @@
 
 namespace sluice {
 
-/// Which line a candidate stands in. 0 where the options make no such difference.
+/// Which line a queued job stands in. 0 where the options make no such difference.
 struct StreamKey {
     Id app = 0;
     Id user = 0;       ///< --user
@@ -24,13 +24,13 @@ struct StreamKey {
     friend auto operator<=>(const StreamKey&, const StreamKey&) = default;
 };
 
-/// A candidate and its place within its line: by `major`, then `minor`, then the row's id.
-struct Candidate {
+/// A queued job and its place within its line: by `major`, then `minor`, then the row's id.
+struct QueuedJob {
     double major = 0;
     Id minor = 0;
     UnsentRow row;
     StreamKey stream;
-    friend bool operator<(const Candidate& a, const Candidate& b) {
+    friend bool operator<(const QueuedJob& a, const QueuedJob& b) {
         if (a.major != b.major) return a.major < b.major;
         if (a.minor != b.minor) return a.minor < b.minor;
         return a.row.id < b.row.id;
@@ -38,37 +38,37 @@ struct Candidate {
 };
 
 /// Place within its line, by the order; `draw` is a uniform random number (FeederOrder::kRandom).
-void set_place(Candidate& candidate, FeederOrder order, double draw);
+void set_place(QueuedJob& queued, FeederOrder order, double draw);
 
 class Backlog {
   public:
     using Accepts = std::function<bool(const StreamKey&)>;
 
     /// False: it is in here already.
-    bool insert(const Candidate& candidate);
+    bool insert(const QueuedJob& queued);
     /// What is known of this result; null: nothing. Until the next change of the backlog.
-    const Candidate* find(Id result) const;
+    const QueuedJob* find(Id result) const;
     bool remove(Id result);
     std::size_t size() const { return places_.size(); }
     void clear();
 
-    /// The best candidate of (app, user, part) over those HR classes that `accepts` allows; taken out.
-    std::optional<Candidate> take(const StreamKey& stream, const Accepts& accepts);
+    /// The best queued job of (app, user, part) over those HR classes that `accepts` allows; taken out.
+    std::optional<QueuedJob> take(const StreamKey& stream, const Accepts& accepts);
     bool has(const StreamKey& stream, const Accepts& accepts) const;
     /// The next part behind `after` of (app, user) that has something to take, going round; nullopt: none.
     std::optional<Id> next_part(Id app, Id user, Id after, const Accepts& accepts) const;
-    /// Drops the worst of the longest lines until at most `most` candidates are left; how many.
+    /// Drops the worst of the longest lines until at most `most` queued jobs are left; how many.
     std::size_t trim(std::size_t most);
     /// (line, how many), for the dump of the state.
     std::map<StreamKey, std::size_t> lengths() const;
 
   private:
-    using Line = std::set<Candidate>;
+    using Line = std::set<QueuedJob>;
     using Lines = std::map<StreamKey, Line>;
     /// Lines never stay empty.
     Lines::const_iterator best_line(const StreamKey& stream, const Accepts& accepts) const;
 
-    Candidate extract(Lines::iterator line, Line::iterator place);
+    QueuedJob extract(Lines::iterator line, Line::iterator place);
 
     Lines lines_;
     std::unordered_map<Id, Line::iterator> places_;

@@ -52,9 +52,9 @@ void Enumerator::keep_batches_apart(bool apart) {
     if (std::exchange(batches_apart_, apart) != apart) set_apps(apps_in_order_);
 }
 
-Candidate Enumerator::candidate_of(const UnsentRow& row) {
+QueuedJob Enumerator::queued_job_of(const UnsentRow& row) {
     const FeederOptions& o = settings_.options;
-    Candidate c;
+    QueuedJob c;
     c.row = row;
     if (o.allapps) c.stream.app = row.app_id;
     if (o.order == FeederOrder::kByBatch || batches_apart_) c.stream.part = row.batch;
@@ -94,13 +94,13 @@ void Enumerator::learn_owners(const std::vector<UnsentRow>& rows) {
 
 bool Enumerator::take_in(const UnsentRow& row) {
     if (held_(row.id)) return true;
-    if (const Candidate* known = backlog_.find(row.id)) {
+    if (const QueuedJob* known = backlog_.find(row.id)) {
         if (known->row.priority == row.priority && known->row.hr_class == row.hr_class && known->row.batch == row.batch)
             return true;
         backlog_.remove(row.id);  // it changed its place
     }
     if (apps_.count(row.app_id) == 0 || is_resting(row)) return false;
-    const Candidate c = candidate_of(row);
+    const QueuedJob c = queued_job_of(row);
     const auto& users = settings_.options.users;
     if (!users.empty() && std::find(users.begin(), users.end(), c.stream.user) == users.end()) return false;
     rests_.erase(row.id);

@@ -21,12 +21,12 @@ namespace sluice {
 
 struct EnumeratorSettings {
     FeederOptions options;
-    bool hr_quotas = false;  ///< candidates are kept apart by HR class
+    bool hr_quotas = false;  ///< queued jobs are kept apart by HR class
     std::size_t slots = 100;
     int page = 5000;        ///< rows a query before the first fill, and while jobs for empty slots are looked for
     int small_page = 1000;  ///< otherwise: schedulers empty the array meanwhile
     int head = 200;         ///< rows of a peek: <feeder_query_size>
-    std::size_t backlog = 100000;    ///< candidates kept
+    std::size_t backlog = 100000;    ///< queued jobs kept
     std::size_t rows_a_turn = 1000;  ///< of a cycle; likewise: a refill waits for that long at most
     std::size_t rows_a_hungry_turn = 10000;
     std::size_t rows_before_first_fill = 100000;
@@ -54,9 +54,9 @@ class Enumerator {
 
     Backlog& backlog() { return backlog_; }
     const Backlog& backlog() const { return backlog_; }
-    Candidate candidate_of(const UnsentRow& row);
+    QueuedJob queued_job_of(const UnsentRow& row);
     /// Back into the backlog (it was taken out for a slot and did not get there, or gave way).
-    void put_back(Candidate candidate) { backlog_.insert(candidate); }
+    void put_back(QueuedJob queued) { backlog_.insert(queued); }
     /// Not to be found until `until`. `may_return_early`: sooner if slots would stay empty otherwise.
     void rest(Id result, double until, bool may_return_early = false);
     void forget_rests() { rests_.clear(); }
@@ -71,7 +71,7 @@ class Enumerator {
         WalkOrder order = WalkOrder::kPriorityDown;
         WalkPosition at;       ///< of the cycle
         WalkPosition deep;     ///< of the slow walk behind the cycles' end
-        std::size_t seen = 0;  ///< in this cycle: candidates, known or new
+        std::size_t seen = 0;  ///< in this cycle: queued jobs, known or new
         bool over = false;     ///< this cycle's part is done
     };
     struct Rest {

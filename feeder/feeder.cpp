@@ -56,8 +56,8 @@ void Feeder::keep_house(double now) {
     for (const HeldJob& job : mirror_.notice_taken(array_)) {
         ++tally_.taken;
         if (options_.rotate_after > 0 && now - job.since >= options_.rotate_after) flowing.insert(job.line());
-        starvation_.taken(job.candidate.row.id);
-        if (chain_) chain_->enumerator.rest(job.candidate.row.id, now + kTakenRest);
+        starvation_.taken(job.queued.row.id);
+        if (chain_) chain_->enumerator.rest(job.queued.row.id, now + kTakenRest);
     }
     for (const StreamKey& line : flowing) mirror_.restart_looks(line, array_);
     if (!house_.take(now)) return;
@@ -127,7 +127,7 @@ void Feeder::publish(const std::vector<Placement>& placements, double now) {
             log_normal("adding result [RESULT#{}] in slot {}", p.job.result_id, p.slot);
             continue;
         }
-        chain_->enumerator.put_back(p.held.candidate);
+        chain_->enumerator.put_back(p.held.queued);
         const std::string& why = array_.growth_error();
         if (std::exchange(memory_trouble_, why) != why && !why.empty())
             log_critical("{}; slot {} stays empty", why, p.slot);
@@ -138,7 +138,7 @@ std::optional<HeldJob> Feeder::withdraw(std::uint32_t slot) {
     JobSummary job;
     SlotRef ref;
     const HeldJob& held = mirror_.at(slot);
-    if (!held.held || array_.read(slot, job, ref) != SlotState::kPresent || job.result_id != held.candidate.row.id)
+    if (!held.held || array_.read(slot, job, ref) != SlotState::kPresent || job.result_id != held.queued.row.id)
         return std::nullopt;
     const std::uint32_t passed_over = array_.passed_over_count(slot);
     if (!array_.withdraw(ref)) return std::nullopt;

@@ -82,8 +82,8 @@ void Feeder::reload(double now) {
         const HeldJob& job = mirror_.at(slot);
         if (!job.held) continue;
         const Id planned = chain_->filler.app_of_slot(slot);
-        const bool wrong_app = planned != 0 && planned != job.candidate.row.app_id;
-        if (wrong_app || tables_.app(job.candidate.row.app_id) == nullptr) withdraw(slot);  // a walk finds it again
+        const bool wrong_app = planned != 0 && planned != job.queued.row.app_id;
+        if (wrong_app || tables_.app(job.queued.row.app_id) == nullptr) withdraw(slot);  // a walk finds it again
     }
 }
 
@@ -172,7 +172,7 @@ void Feeder::check_held_jobs(double now) {
         const std::size_t slot = (check_from_ + i) % mirror_.size();
         const HeldJob& job = mirror_.at(slot);
         if (!job.held || now - job.since < check_.interval()) continue;
-        ids.push_back(job.candidate.row.id);
+        ids.push_back(job.queued.row.id);
         slots.push_back(static_cast<std::uint32_t>(slot));
     }
     check_from_ = (check_from_ + i) % mirror_.size();
@@ -196,7 +196,7 @@ void Feeder::apply(const JobState& s, std::uint32_t slot, std::vector<Id>& not_n
     const HeldJob& job = mirror_.at(slot);
     const bool sendable = s.server_state == ServerState::kUnsent && s.transitioner_flags == TransitionerFlags::kNormal;
     const bool useless = s.error_mask != 0 || s.canonical_resultid != 0;
-    const bool same = s.priority == job.candidate.row.priority && s.wu_priority == job.wu_priority &&
+    const bool same = s.priority == job.queued.row.priority && s.wu_priority == job.wu_priority &&
                       s.hr_class == job.hr_class && s.size_class == job.size_class &&
                       s.app_version_id == job.app_version_id;
     if (sendable && !useless && same) return;
@@ -205,11 +205,11 @@ void Feeder::apply(const JobState& s, std::uint32_t slot, std::vector<Id>& not_n
     if (!withdrawn) return;  // a scheduler has it: it looks at the database itself
     if (sendable && useless) not_needed.push_back(s.result_id);
     if (!sendable || useless) return;
-    UnsentRow row = withdrawn->candidate.row;
+    UnsentRow row = withdrawn->queued.row;
     row.priority = s.priority;
     row.hr_class = s.hr_class;
     if (accelerated) starvation_.taken(s.result_id);  // its wait as a job for low-turnaround hosts begins now
-    chain_->enumerator.put_back(chain_->enumerator.candidate_of(row));
+    chain_->enumerator.put_back(chain_->enumerator.queued_job_of(row));
 }
 
 void Feeder::make_room(double now) {
@@ -222,7 +222,7 @@ void Feeder::make_room(double now) {
         }
         for (const auto& [app, slots] : chain_->filler.slots_by_app()) {
             for (const std::uint32_t slot : slots_to_rebalance(mirror_, slots, options_.accel_share, waiting[app])) {
-                if (const auto job = withdraw(slot)) chain_->enumerator.put_back(job->candidate);
+                if (const auto job = withdraw(slot)) chain_->enumerator.put_back(job->queued);
             }
         }
     }
@@ -234,8 +234,8 @@ void Feeder::purge_stale(double now) {
         const auto job = withdraw(slot);
         if (!job) continue;
         ++tally_.purged;
-        if (job->hr_class != 0) committed.push_back(job->candidate.row.workunit_id);
-        chain_->enumerator.rest(job->candidate.row.id, now + options_.purge_stale, true);
+        if (job->hr_class != 0) committed.push_back(job->queued.row.workunit_id);
+        chain_->enumerator.rest(job->queued.row.id, now + options_.purge_stale, true);
     }
     if (committed.empty()) return;
     const auto freed = store_.release_hr_class(committed, static_cast<std::int64_t>(now), config_.compat_level == 0);
@@ -255,7 +255,7 @@ void Feeder::rotate(double now) {
         ++rotated;
         // Longer each time: jobs that are never taken must not take turns among themselves, be their priority ever so
         // high. They return sooner when a slot would stay empty.
-        const Id id = job->candidate.row.id;
+        const Id id = job->queued.row.id;
         const double rest = options_.rotate_after * std::exp2(std::min(starvation_.rotated(id), 8));
         chain_->enumerator.rest(id, now + std::min(rest, std::max(kLongestRest, options_.rotate_after)), true);
     }
@@ -303,10 +303,10 @@ std::string Feeder::state_text() const {
     for (std::size_t i = 0; i < mirror_.size(); ++i) {
         const HeldJob& job = mirror_.at(i);
         if (!job.held) continue;
-        text += fmt::format("  slot {}: [RESULT#{}] [WU#{}] app {} priority {} for {:.0f} s, passed over {} times\n", i,
-                            job.candidate.row.id, job.candidate.row.workunit_id, job.candidate.row.app_id,
-                            job.candidate.row.priority, now - job.since,
-                            array_.passed_over_count(static_cast<std::uint32_t>(i)));
+        text +=
+            fmt::format("  slot {}: [RESULT#{}] [WU#{}] app {} priority {} for {:.0f} s, passed over {} times\n", i,
+                        job.queued.row.id, job.queued.row.workunit_id, job.queued.row.app_id, job.queued.row.priority,
+                        now - job.since, array_.passed_over_count(static_cast<std::uint32_t>(i)));
     }
     return text;
 }

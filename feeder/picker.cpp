@@ -93,7 +93,7 @@ std::optional<Id> Picker::part_by_shares(const Backlog& backlog, Id app, Id user
     return std::get<Id>(*best);
 }
 
-std::optional<Candidate> Picker::take(Backlog& backlog, Id app, const ArrayShares& shares,
+std::optional<QueuedJob> Picker::take(Backlog& backlog, Id app, const ArrayShares& shares,
                                       const Backlog::Accepts& accepts) {
     std::optional<Id> user = 0;
     if (!turns_.empty()) {
@@ -102,11 +102,11 @@ std::optional<Candidate> Picker::take(Backlog& backlog, Id app, const ArrayShare
     if (!user) return std::nullopt;
     const auto part = choose_part(backlog, app, *user, shares, accepts);
     if (!part) return std::nullopt;
-    auto candidate = backlog.take({app, *user, *part, 0}, accepts);
-    if (!candidate) return std::nullopt;
+    auto queued = backlog.take({app, *user, *part, 0}, accepts);
+    if (!queued) return std::nullopt;
     if (order_ == FeederOrder::kByBatch) last_batch_[app] = *part;
     turns_.charge(*user);
-    return candidate;
+    return queued;
 }
 
 }  // namespace sluice

@@ -1,6 +1,6 @@
 #pragma once
-// Which candidate comes next: chooses the submitter (--user), then the batch (--by_batch, <share_rule>) or the priority
-// class (--batch_accel), then the best of that line.
+// Which queued job comes next: chooses the submitter (--user), then the batch (--by_batch, <share_rule>) or the
+// priority class (--batch_accel), then the best of that line.
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -46,8 +46,8 @@ class Picker {
 
     /// The order of batches by their users' shares, for FeederOrder::kShares.
     void set_batches(const std::unordered_map<Id, BatchShare>& batches) { batches_ = batches; }
-    /// Takes the next candidate for a slot of `app` (0: any) out of the backlog.
-    std::optional<Candidate> take(Backlog& backlog, Id app, const ArrayShares& shares, const Backlog::Accepts& accepts);
+    /// Takes the next queued job for a slot of `app` (0: any) out of the backlog.
+    std::optional<QueuedJob> take(Backlog& backlog, Id app, const ArrayShares& shares, const Backlog::Accepts& accepts);
 
   private:
     std::optional<Id> choose_part(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,

@@ -43,7 +43,7 @@ std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, const Rota
         std::erase_if(line.stuck, [&](std::uint32_t slot) { return !rotation.is_wanted(slot); });
         std::stable_sort(line.stuck.begin(), line.stuck.end(), [&](std::uint32_t a, std::uint32_t b) {
             const HeldJob &x = mirror.at(a), &y = mirror.at(b);
-            return std::pair(-x.candidate.major, x.since) < std::pair(-y.candidate.major, y.since);
+            return std::pair(-x.queued.major, x.since) < std::pair(-y.queued.major, y.since);
         });
         chosen.insert(chosen.end(), line.stuck.begin(),
                       line.stuck.begin() + static_cast<std::ptrdiff_t>(std::min(line.stuck.size(), most)));
@@ -64,7 +64,7 @@ std::vector<std::uint32_t> slots_to_rebalance(const ArrayMirror& mirror, std::sp
     std::vector<std::uint32_t> chosen;
     if (n == 0) return chosen;
     for (const std::uint32_t slot : slots) {
-        if ((mirror.at(slot).candidate.row.priority > 0) == too_many_high) chosen.push_back(slot);
+        if ((mirror.at(slot).queued.row.priority > 0) == too_many_high) chosen.push_back(slot);
     }
     std::stable_sort(chosen.begin(), chosen.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return mirror.at(a).since > mirror.at(b).since; });

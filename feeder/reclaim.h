@@ -26,7 +26,7 @@ struct Rotation {
 /// line at a time. Where one of the old ones is taken now and then, or where nobody asks, everybody stays.
 std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, const Rotation& rotation);
 
-/// Candidates with priority > 0, and others.
+/// Queued jobs with priority > 0, and others.
 struct Waiting {
     std::size_t high = 0, low = 0;
 };

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kRounds = 8;               ///< candidates that turn out useless are replaced in the same turn
+constexpr int kRounds = 8;               ///< queued jobs that turn out useless are replaced in the same turn
 constexpr std::size_t kLoadChunk = 500;  ///< jobs a query: about a megabyte of XML
 constexpr double kNotNowRest = 60;
 
@@ -54,7 +54,7 @@ Backlog::Accepts SlotFiller::accepts_for(Id app) const {
     return [this, hr_type](const StreamKey& stream) { return quota_.accepts(hr_type, stream.hr_class); };
 }
 
-bool SlotFiller::has_candidate_for(Id app, const Backlog::Accepts& accepts) const {
+bool SlotFiller::has_job_for(Id app, const Backlog::Accepts& accepts) const {
     const std::vector<Id> nobody{0};
     for (const Id user : users_.empty() ? nobody : users_) {
         if (enumerator_.backlog().next_part(app, user, 0, accepts)) return true;
@@ -64,18 +64,17 @@ bool SlotFiller::has_candidate_for(Id app, const Backlog::Accepts& accepts) cons
 
 std::function<bool(std::uint32_t)> SlotFiller::wanted_places(const ArrayMirror& mirror) {
     count_classes(mirror);
-    std::unordered_map<Id, bool> candidates, room;  // by app
+    std::unordered_map<Id, bool> queued, room;  // by app
     for (const auto& [app, slots] : slots_by_app_) {
-        candidates[app] = has_candidate_for(app, accepts_for(app));
+        queued[app] = has_job_for(app, accepts_for(app));
         room[app] = std::any_of(slots.begin(), slots.end(), [&](std::uint32_t slot) { return !mirror.at(slot).held; });
     }
-    return [this, &mirror, candidates, room](std::uint32_t slot) {
+    return [this, &mirror, queued, room](std::uint32_t slot) {
         const Id app = app_of_slot(slot);
-        if (candidates.at(app)) return !room.at(app);
+        if (queued.at(app)) return !room.at(app);
         // Over its HR class's quota now, but not when this job has gone.
         const int hr_class = mirror.at(slot).hr_class;
-        return quota_.limits() &&
-               has_candidate_for(app, [hr_class](const StreamKey& s) { return s.hr_class == hr_class; });
+        return quota_.limits() && has_job_for(app, [hr_class](const StreamKey& s) { return s.hr_class == hr_class; });
     };
 }
 
@@ -93,58 +92,58 @@ void SlotFiller::count_classes(const ArrayMirror& mirror) {
     for (std::size_t i = 0; i < mirror.size(); ++i) {
         const HeldJob& job = mirror.at(i);
         if (!job.held) continue;
-        const auto type = hr_type_.find(job.candidate.row.app_id);
+        const auto type = hr_type_.find(job.queued.row.app_id);
         if (type != hr_type_.end()) quota_.add(type->second, job.hr_class);
     }
 }
 
-/// A candidate for each slot that has one; `slots` keeps the others.
+/// A queued job for each slot that has one; `slots` keeps the others.
 std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots, std::map<Id, ArrayShares>& shares) {
     std::vector<Pick> picks;
     std::vector<std::uint32_t> without;
     std::set<Id> dry;  // apps: what is taken meanwhile gives them no candidate that they had not before
     for (const std::uint32_t slot : slots) {
         const Id app = app_of_slot(slot);
-        std::optional<Candidate> candidate;
-        if (!dry.contains(app)) candidate = picker_.take(enumerator_.backlog(), app, shares[app], accepts_for(app));
-        if (!candidate) {
+        std::optional<QueuedJob> queued;
+        if (!dry.contains(app)) queued = picker_.take(enumerator_.backlog(), app, shares[app], accepts_for(app));
+        if (!queued) {
             dry.insert(app);
             without.push_back(slot);
             continue;
         }
-        const auto type = hr_type_.find(candidate->row.app_id);
-        if (type != hr_type_.end()) quota_.add(type->second, candidate->stream.hr_class);
-        ++(candidate->row.priority > 0 ? shares[app].high : shares[app].low);
-        ++shares[app].by_batch[candidate->row.batch];
-        picks.push_back({slot, *candidate});
+        const auto type = hr_type_.find(queued->row.app_id);
+        if (type != hr_type_.end()) quota_.add(type->second, queued->stream.hr_class);
+        ++(queued->row.priority > 0 ? shares[app].high : shares[app].low);
+        ++shares[app].by_batch[queued->row.batch];
+        picks.push_back({slot, *queued});
     }
     lacking_.insert(dry.begin(), dry.end());
     slots = std::move(without);
     return picks;
 }
 
-SlotFiller::Fate SlotFiller::judge(const UnsentJob& job, const Candidate& candidate) const {
+SlotFiller::Fate SlotFiller::judge(const UnsentJob& job, const QueuedJob& queued) const {
     if (job.result.server_state != ServerState::kUnsent) return Fate::kGone;
     if (job.workunit.error_mask != 0 || job.workunit.canonical_resultid != 0) return Fate::kNotNeeded;
     if (job.workunit.transitioner_flags != TransitionerFlags::kNormal) return Fate::kNotNow;
     const auto type = hr_type_.find(job.workunit.appid);
     if (type == hr_type_.end()) return Fate::kNotNow;  // an app that is deprecated or not loaded
-    const bool class_changed = quota_.limits() && job.workunit.hr_class != candidate.stream.hr_class;
+    const bool class_changed = quota_.limits() && job.workunit.hr_class != queued.stream.hr_class;
     return class_changed ? Fate::kOverQuota : Fate::kGood;
 }
 
 void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& choice,
                         std::vector<std::uint32_t>& again) {
-    const Id id = pick.candidate.row.id;
-    const Fate fate = job == nullptr ? Fate::kNotNow : judge(*job, pick.candidate);
+    const Id id = pick.queued.row.id;
+    const Fate fate = job == nullptr ? Fate::kNotNow : judge(*job, pick.queued);
     if (fate == Fate::kGood) {
         Placement& p = choice.placements.emplace_back();
         p.slot = pick.slot;
         p.job =
             job_summary_of(job->workunit, job->result, config_.reliable_on_priority, static_cast<std::int64_t>(now));
         p.doc = {job->workunit.name, job->workunit.xml_doc, job->workunit.keywords, job->result.name};
-        pick.candidate.row.priority = job->result.priority;
-        p.held = {pick.candidate,
+        pick.queued.row.priority = job->result.priority;
+        p.held = {pick.queued,
                   now,
                   job->workunit.priority,
                   job->workunit.hr_class,
@@ -153,16 +152,16 @@ void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& ch
                   true};
         return;
     }
-    const auto type = hr_type_.find(pick.candidate.row.app_id);
-    if (type != hr_type_.end()) quota_.add(type->second, pick.candidate.stream.hr_class, -1);
+    const auto type = hr_type_.find(pick.queued.row.app_id);
+    if (type != hr_type_.end()) quota_.add(type->second, pick.queued.stream.hr_class, -1);
     again.push_back(pick.slot);
     switch (fate) {
         case Fate::kNotNeeded: choice.not_needed.push_back(id); break;
         case Fate::kNotNow: enumerator_.rest(id, now + kNotNowRest); break;
         case Fate::kOverQuota: {
-            UnsentRow row = pick.candidate.row;
+            UnsentRow row = pick.queued.row;
             row.hr_class = job->workunit.hr_class;
-            enumerator_.put_back(enumerator_.candidate_of(row));
+            enumerator_.put_back(enumerator_.queued_job_of(row));
             break;
         }
         case Fate::kGone:
@@ -197,12 +196,12 @@ Choice SlotFiller::choose(const ArrayMirror& mirror, const std::vector<std::uint
         for (std::size_t from = 0; from < picks.size(); from += kLoadChunk) {
             const std::size_t to = std::min(from + kLoadChunk, picks.size());
             std::vector<Id> ids;
-            for (std::size_t i = from; i < to; ++i) ids.push_back(picks[i].candidate.row.id);
+            for (std::size_t i = from; i < to; ++i) ids.push_back(picks[i].queued.row.id);
             const std::vector<UnsentJob> jobs = store_.load(ids);
             std::unordered_map<Id, const UnsentJob*> by_id;
             for (const UnsentJob& job : jobs) by_id[job.result.id] = &job;
             for (std::size_t i = from; i < to; ++i) {
-                const auto job = by_id.find(picks[i].candidate.row.id);
+                const auto job = by_id.find(picks[i].queued.row.id);
                 settle(picks[i], job == by_id.end() ? nullptr : job->second, now, choice, again);
             }
         }

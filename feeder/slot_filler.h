@@ -1,5 +1,5 @@
 #pragma once
-// Chooses jobs for empty slots: takes candidates from the backlog by slot plan, submitters, order and HR quotas, loads
+// Chooses jobs for empty slots: takes queued jobs from the backlog by slot plan, submitters, order and HR quotas, loads
 // them in few queries, and sorts out what may not be sent. Writes nothing: the feeder publishes and marks.
 #include <functional>
 #include <map>
@@ -27,7 +27,7 @@ struct Placement {
 struct Choice {
     std::vector<Placement> placements;
     std::vector<Id> not_needed;  ///< unsent results of workunits with an error or a canonical result
-    bool slots_left = false;     ///< there is no candidate for some slot
+    bool slots_left = false;     ///< there is no queued job for some slot
 };
 
 class SlotFiller {
@@ -53,13 +53,13 @@ class SlotFiller {
     enum class Fate { kGood, kNotNeeded, kNotNow, kGone, kOverQuota };
     struct Pick {
         std::uint32_t slot;
-        Candidate candidate;
+        QueuedJob queued;
     };
     Backlog::Accepts accepts_for(Id app) const;
-    bool has_candidate_for(Id app, const Backlog::Accepts& accepts) const;
+    bool has_job_for(Id app, const Backlog::Accepts& accepts) const;
     void count_classes(const ArrayMirror& mirror);
     std::vector<Pick> pick(std::vector<std::uint32_t>& slots, std::map<Id, ArrayShares>& shares);
-    Fate judge(const UnsentJob& job, const Candidate& candidate) const;
+    Fate judge(const UnsentJob& job, const QueuedJob& queued) const;
     /// The better job to the lower slot, among the empty (ascending) ones of the same app.
     void put_in_order(std::vector<Placement>& placements, const std::vector<std::uint32_t>& empty) const;
     void settle(Pick& pick, const UnsentJob* job, double now, Choice& choice, std::vector<std::uint32_t>& again);
@@ -72,7 +72,7 @@ class SlotFiller {
     Picker& picker_;
     std::vector<Id> plan_;  ///< by slot; empty: any app
     std::map<Id, std::vector<std::uint32_t>> slots_by_app_;
-    std::unordered_set<Id> lacking_;  ///< apps (0: any) with slots that no candidate fits
+    std::unordered_set<Id> lacking_;  ///< apps (0: any) with slots that no queued job fits
     std::unordered_map<Id, int> hr_type_;
     int common_hr_type_ = 0;
     HrQuota quota_;

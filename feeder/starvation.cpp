@@ -30,7 +30,7 @@ std::optional<StarvationWatch::Finding> StarvationWatch::find(const ArrayMirror&
     Finding finding;
     for (std::size_t i = 0; i < mirror.size(); ++i) {
         if (!mirror.at(i).held) continue;
-        const Id id = mirror.at(i).candidate.row.id;
+        const Id id = mirror.at(i).queued.row.id;
         const auto wait = waits_.find(id);
         if (wait == waits_.end() || now - wait->second.since < age) continue;
         const std::uint64_t passed = wait->second.passed_over + array.passed_over_count(static_cast<std::uint32_t>(i));

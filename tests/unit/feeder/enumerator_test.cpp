@@ -363,7 +363,7 @@ TEST_F(EnumeratorTest, ALostConnectionInAWalkLosesNothing) {
 TEST(Backlog, TrimsTheWorstOfTheLongestLine) {
     Backlog backlog;
     for (Id id = 1; id <= 100; ++id) {
-        Candidate c;
+        QueuedJob c;
         c.row.id = id;
         c.major = static_cast<double>(id);
         c.stream.part = id <= 90 ? 1 : 2;
@@ -383,7 +383,7 @@ TEST(Backlog, TrimsTheWorstOfTheLongestLine) {
 TEST(Backlog, HrClassesWithoutRoomAreStepped0ver) {
     Backlog backlog;
     for (Id id = 1; id <= 4; ++id) {
-        Candidate c;
+        QueuedJob c;
         c.row.id = id;
         c.major = static_cast<double>(id);
         c.stream.hr_class = id % 2 == 0 ? 258 : 0;
