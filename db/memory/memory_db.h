@@ -156,11 +156,6 @@ struct MemoryDb {
     void begin_transaction();
     /// `keep` false: everything that stores wrote since begin_transaction() is undone.
     void end_transaction(bool keep);
-
-    template <typename Rows>
-    static Id next_id(const Rows& rows) {
-        return rows.next_key();
-    }
 };
 
 }  // namespace sluice

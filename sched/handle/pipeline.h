@@ -1,6 +1,5 @@
 #pragma once
-// One scheduler RPC: request text in, reply text out. Stages: parse, screen_client, authenticate, lock_host, read_host,
-// update_host, record_results, hand_out_work, exchange_messages, commit, reply (docs/ARCHITECTURE.md §6).
+// One scheduler RPC: request text in, reply text out. Its stages: rpc.cpp (docs/ARCHITECTURE.md §6).
 #include <functional>
 #include <string>
 #include <string_view>

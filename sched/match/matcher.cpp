@@ -150,33 +150,6 @@ void Matcher::account(const Chosen& job) {
     m.picked.add(m.x, Candidate{job.job, job.ref, *app, &offer}, job.delay_bound);
 }
 
-AppChoice Matcher::choose_version(const App& app, const JobSummary& job, bool check_wanted, Verdict* why) {
-    Impl& m = *impl_;
-    VersionPick pick{nullptr, refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0)};
-    if (const AppFacts* facts = m.apps.find(static_cast<std::int32_t>(app.id)))
-        pick = m.chooser.choose_any(*facts, job, SlotRef{}, m.wanted_types(check_wanted));
-    if (why) *why = pick.why;
-    return pick.offer ? pick.offer->choice : AppChoice{};
-}
-
-Verdict Matcher::check_fast(const JobSummary& job, const App& app, const AppChoice& version) {
-    Impl& m = *impl_;
-    const AppFacts* facts = m.apps.find(static_cast<std::int32_t>(app.id));
-    if (!facts) return refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0);
-    const Offer offer = m.offer_of(version);
-    const SlotRef nowhere;
-    return m.fast(Candidate{job, nowhere, *facts, &offer});
-}
-
-Verdict Matcher::check_deadline(const JobSummary& job, const App& app, const AppChoice& version, double delay_bound) {
-    Impl& m = *impl_;
-    const AppFacts* facts = m.apps.find(static_cast<std::int32_t>(app.id));
-    if (!facts) return refuse(Reason::kNoSuchApp, static_cast<double>(app.id), 0);
-    const Offer offer = m.offer_of(version);
-    const SlotRef nowhere;
-    return deadline_verdict(m.x, Candidate{job, nowhere, *facts, &offer}, m.picked, delay_bound);
-}
-
 // A lost job was this host's already: not all is asked again, but its app must still be selected (upstream).
 Verdict Matcher::Impl::may_have_again(const Candidate& c) const {
     if (!c.app.selected) return refuse(Reason::kAppNotSelected, 0, 1);
@@ -236,10 +209,6 @@ bool Matcher::work_needed() const {
         if (p.wants(type) && m.chooser.has_apps_for(type) && in_progress_limits(m.x, p, nullptr, type)) return true;
     }
     return false;
-}
-
-double Matcher::estimated_runtime(const JobSummary& job, const AppChoice& version) const {
-    return job.rsc_fpops_est * impl_->offer_of(version).seconds_per_flop;
 }
 
 }  // namespace sluice

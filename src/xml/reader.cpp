@@ -42,7 +42,7 @@ XmlReader::XmlReader(std::string_view text) : input_(text.substr(0, text.find('\
 
 XmlReader::Kind XmlReader::end_input() {
     pos_ = token_start_ = input_.size();
-    name_ = text_ = attributes_ = {};
+    name_ = text_ = {};
     return Kind::kEof;
 }
 
@@ -115,7 +115,6 @@ XmlReader::Kind XmlReader::read_tag() {
     const auto name_end = std::find_if(tag.begin(), tag.end(), is_space);
     const auto name_size = static_cast<std::size_t>(name_end - tag.begin());
     name_ = tag.substr(0, name_size);
-    attributes_ = trim(tag.substr(name_size));
     start_pending_ = !is_end;
     return is_end ? Kind::kEnd : Kind::kStart;
 }

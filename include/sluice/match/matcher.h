@@ -134,17 +134,8 @@ class Matcher {
     /// The checks for a job from elsewhere; fills `chosen` (all but ref and facts) and writes a trace row. The caller
     /// sends it and then calls account(). For kResend, `job.delay_bound` is the time left.
     Verdict consider(const JobSummary& job, JobOrigin origin, Chosen& chosen);
-    /// Best version of an app for this host: also for resend and targeted jobs. nullopt-like: found == false, and
-    /// `why` tells the reason.
-    AppChoice choose_version(const App& app, const JobSummary& job, bool check_wanted, Verdict* why = nullptr);
-    /// The fast checks for one job (resend): memory, disk, HR, …
-    Verdict check_fast(const JobSummary& job, const App& app, const AppChoice& version);
-    /// Deadline check alone: is `delay_bound` attainable after what this reply and the host already hold?
-    Verdict check_deadline(const JobSummary& job, const App& app, const AppChoice& version, double delay_bound);
     /// work_needed of the facts, after everything accounted so far.
     bool work_needed() const;
-    /// Estimated run time in s (availability included).
-    double estimated_runtime(const JobSummary& job, const AppChoice& version) const;
 
   private:
     struct Impl;

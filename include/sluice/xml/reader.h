@@ -34,8 +34,6 @@ class XmlReader {
     std::string_view raw_text() const { return text_; }
     /// Byte offset just behind the current token.
     std::size_t position() const { return pos_; }
-    /// The attributes of the current start tag, raw ("priority=\"low\"").
-    std::string_view attributes() const { return attributes_; }
 
     /// Call on kStart for loops over children: true and positioned on the next child's start tag; false once
     /// the end tag of `parent` was read, or at the end of the input, or before the end tag of an element
@@ -74,7 +72,7 @@ class XmlReader {
 
     std::string_view input_;
     std::size_t pos_ = 0, token_start_ = 0;
-    std::string_view name_, text_, attributes_;
+    std::string_view name_, text_;
     bool empty_ = false, cdata_ = false;
     bool start_pending_ = false;                 ///< the current token is a start tag that nobody has consumed yet
     std::vector<std::string_view> open_;         ///< elements whose children are being read, outermost first

@@ -230,16 +230,6 @@ TEST_F(Flows, TargetedJobsAreCheckedAtLevel1Only) {
     EXPECT_EQ(matcher()->consider(a_job(1).ram(1e12), JobOrigin::kTargeted, job).reason, Reason::kMemory);
 }
 
-TEST_F(Flows, CheckFastAndDeadlineByThemselves) {
-    auto m = matcher();
-    const App& app = *w.tables.app(1);
-    const AppChoice version = m->choose_version(app, a_job(), false);
-    EXPECT_TRUE(m->check_fast(a_job(), app, version));
-    EXPECT_EQ(m->check_fast(a_job().disk(1e15), app, version).reason, Reason::kDisk);
-    EXPECT_DOUBLE_EQ(m->estimated_runtime(a_job(), version), 3600);
-    EXPECT_TRUE(m->check_deadline(a_job(), app, version, 5000));
-}
-
 TEST_F(Flows, AClaimLostToAnotherSchedulerIsAFateNotARefusal) {
     w.pool.add(a_job(1));
     w.pool.lost = {1};

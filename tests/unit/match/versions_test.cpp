@@ -1,5 +1,6 @@
 // Choice of the app version: platforms, pins, commitments, speed, reliability, anonymous platform, BUDA.
 #include "sched/match/app_versions.h"
+#include "sched/match/scan.h"
 #include "sched/match/version_stats.h"
 #include "tests/support/match_world.h"
 
@@ -11,8 +12,16 @@ struct Choosing : testing::Test {
     Verdict why;
     AppChoice choose(const JobSummary& job = a_job(), bool check_wanted = false) {
         const MatchContext c = w.context();
-        Matcher m(c, w.pool, w.facts);
-        return m.choose_version(*w.tables.app(1), job, check_wanted, &why);
+        const match::ActivePolicies policies(c);
+        const match::AppTable apps(c, policies);
+        const match::Picked picked = match::initial_picked(c);
+        match::VersionChooser chooser(c, w.pool);
+        std::array<bool, kProcTypes> wanted{};
+        for (int t = 0; t < kProcTypes; ++t)
+            wanted[static_cast<std::size_t>(t)] = !check_wanted || picked.wants(static_cast<ProcType>(t));
+        const match::VersionPick pick = chooser.choose_any(*apps.find(1), job, SlotRef{}, wanted);
+        why = pick.why;
+        return pick.offer ? pick.offer->choice : AppChoice{};
     }
     HostAppVersion& history(Id version = 11) {
         HostAppVersion& v = w.host.versions.emplace_back();
