@@ -4,6 +4,7 @@
 #include <map>
 
 #include "db/catalogue_rules.h"
+#include "db/mysql/app_rows.h"
 #include "db/mysql/errors.h"
 
 namespace sluice {
@@ -19,7 +20,6 @@ class MysqlCatalogueStore final : public CatalogueStore {
 
   private:
     std::vector<Platform> platforms();
-    std::vector<App> apps();
     std::vector<AppVersion> versions(bool with_xml);
     std::vector<Assignment> broadcasts();
     HostPerfInfo host_perf();
@@ -34,33 +34,6 @@ std::vector<Platform> MysqlCatalogueStore::platforms() {
     Rows rows = db_.query(Sql("SELECT id, name, user_friendly_name FROM platform WHERE deprecated=0 ORDER BY id"));
     std::vector<Platform> all;
     while (rows.next()) all.push_back({.id = rows.i64(0), .name = rows.text(1), .user_friendly_name = rows.text(2)});
-    return all;
-}
-
-std::vector<App> MysqlCatalogueStore::apps() {
-    Rows rows = db_.query(
-        Sql("SELECT id, name, user_friendly_name, min_version, homogeneous_redundancy, weight, beta, target_nresults, "
-            "min_avg_pfc, host_scale_check, homogeneous_app_version, non_cpu_intensive, locality_scheduling, "
-            "n_size_classes, fraction_done_exact FROM app WHERE deprecated=0 ORDER BY id"));
-    std::vector<App> all;
-    while (rows.next()) {
-        App& app = all.emplace_back();
-        app.id = rows.i64(0);
-        app.name = rows.text(1);
-        app.user_friendly_name = rows.text(2);
-        app.min_version = rows.i32(3);
-        app.homogeneous_redundancy = rows.code<HrType>(4);
-        app.weight = rows.f64(5);
-        app.beta = rows.flag(6);
-        app.target_nresults = rows.i32(7);
-        app.min_avg_pfc = rows.f64(8);
-        app.host_scale_check = rows.flag(9);
-        app.homogeneous_app_version = rows.flag(10);
-        app.non_cpu_intensive = rows.flag(11);
-        app.locality_scheduling = rows.i32(12);
-        app.n_size_classes = rows.i32(13);
-        app.fraction_done_exact = rows.flag(14);
-    }
     return all;
 }
 
@@ -166,7 +139,7 @@ std::unordered_map<Id, BatchShare> MysqlCatalogueStore::batch_shares() {
 ProjectTables MysqlCatalogueStore::load_tables() {
     ProjectTables tables;
     tables.platforms = platforms();
-    tables.apps = apps();
+    tables.apps = all_apps(db_, " WHERE deprecated=0");
     tables.versions = usable_versions(versions(true), tables);
     tables.broadcasts = broadcasts();
     tables.perf = host_perf();
@@ -176,7 +149,7 @@ ProjectTables MysqlCatalogueStore::load_tables() {
 }
 
 int MysqlCatalogueStore::update_credit_scales() {
-    const CreditScales scales = new_credit_scales(apps(), versions(false));
+    const CreditScales scales = new_credit_scales(all_apps(db_, " WHERE deprecated=0"), versions(false));
     if (scales.versions.empty() && scales.apps.empty()) return 0;
     // Always in order of id, as every writer of these tables does.
     db_.transaction([&] {
@@ -206,7 +179,7 @@ std::map<int, std::int64_t> MysqlCatalogueStore::by_class(Id appid, ServerState 
 
 std::vector<CatalogueStore::Inactive> MysqlCatalogueStore::inactive_for_ever() {
     std::vector<Inactive> found;
-    for (const App& app : apps()) {
+    for (const App& app : all_apps(db_, " WHERE deprecated=0")) {
         if (app.size_classes() > 0) continue;
         for (const auto& [size_class, n] : by_class(app.id, ServerState::kInactive))
             found.push_back({app.id, size_class, n});
@@ -216,7 +189,7 @@ std::vector<CatalogueStore::Inactive> MysqlCatalogueStore::inactive_for_ever() {
 
 std::vector<CatalogueStore::Inactive> MysqlCatalogueStore::inactive_and_none_unsent() {
     std::vector<Inactive> found;
-    for (const App& app : apps()) {
+    for (const App& app : all_apps(db_, " WHERE deprecated=0")) {
         if (app.size_classes() == 0) continue;
         const auto inactive = by_class(app.id, ServerState::kInactive);
         if (inactive.empty()) continue;

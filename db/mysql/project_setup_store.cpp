@@ -1,5 +1,7 @@
 #include "sluice/db/project_setup_store.h"
 
+#include "db/mysql/app_rows.h"
+
 namespace sluice {
 namespace {
 
@@ -14,35 +16,7 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
         return found;
     }
 
-    std::vector<App> apps() override {
-        Rows rows =
-            db_.query(Sql("SELECT id, name, user_friendly_name, min_version, deprecated, "
-                          "homogeneous_redundancy, weight, beta, "
-                          "target_nresults, host_scale_check, homogeneous_app_version, non_cpu_intensive, "
-                          "locality_scheduling, "
-                          "n_size_classes, fraction_done_exact FROM app ORDER BY id"));
-        std::vector<App> found;
-        while (rows.next()) {
-            App app;
-            app.id = rows.i64(0);
-            app.name = rows.text(1);
-            app.user_friendly_name = rows.text(2);
-            app.min_version = rows.i32(3);
-            app.deprecated = rows.flag(4);
-            app.homogeneous_redundancy = rows.code<HrType>(5);
-            app.weight = rows.f64(6);
-            app.beta = rows.flag(7);
-            app.target_nresults = rows.i32(8);
-            app.host_scale_check = rows.flag(9);
-            app.homogeneous_app_version = rows.flag(10);
-            app.non_cpu_intensive = rows.flag(11);
-            app.locality_scheduling = rows.i32(12);
-            app.n_size_classes = rows.i32(13);
-            app.fraction_done_exact = rows.flag(14);
-            found.push_back(std::move(app));
-        }
-        return found;
-    }
+    std::vector<App> apps() override { return all_apps(db_, ""); }
 
     Id add_platform(const Platform& platform, std::int64_t now) override {
         Sql sql("INSERT INTO platform (create_time, name, user_friendly_name, deprecated) VALUES (");

@@ -200,8 +200,8 @@ TEST(AccelTarget, BothKindsHaveRoom) {
 
 HeldJob held(Id id, double since, std::int64_t priority = 0) {
     HeldJob job;
-    job.candidate.row.id = id;
-    job.candidate.row.priority = priority;
+    job.queued.row.id = id;
+    job.queued.row.priority = priority;
     job.since = since;
     return job;
 }
@@ -223,8 +223,8 @@ TEST(Reclaim, RotationTakesTheWorstOfWhatHostsLookedAtInVain) {
     r.is_wanted = [](std::uint32_t) { return true; };
     EXPECT_THAT(slots_to_rotate(mirror, r), ElementsAre(29, 28, 27)) << "a tenth, the longest held first";
     HeldJob high = held(99, 0, 7);
-    set_place(high.candidate, FeederOrder::kDefault, 0);
-    for (const std::uint32_t slot : {29u, 28u}) high.candidate.row.id = 90 + slot, mirror.set(slot, high);
+    set_place(high.queued, FeederOrder::kDefault, 0);
+    for (const std::uint32_t slot : {29u, 28u}) high.queued.row.id = 90 + slot, mirror.set(slot, high);
     EXPECT_THAT(slots_to_rotate(mirror, r), ElementsAre(27, 26, 25)) << "the highest priorities stay";
     r.is_wanted = [](std::uint32_t s) { return s == 3; };
     EXPECT_THAT(slots_to_rotate(mirror, r), ElementsAre(3)) << "only where somebody waits";
