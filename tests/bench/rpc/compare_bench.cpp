@@ -1,0 +1,222 @@
+// Upstream's programs and ours on one MariaDB, in turn (A B A B …): the same requests to both, each run by as many
+// clients at a time as a web server would start programs for. Prints each side's rate and the ratio, pair by pair, with
+// its range: what the machine does besides meets both.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "sluice/base/project.h"
+#include "tests/support/leave_root.h"
+#include "tests/support/paths.h"
+#include "tests/support/request_text.h"
+#include "tests/support/test_project.h"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct Settings {
+    fs::path theirs, ours = binary_dir(), schema;
+    int clients = 4, pairs = 5, requests = 40, slots = 1000, settle = 6, jobs = 20000;
+    bool resident = false;
+};
+
+struct Case {
+    const char* name;
+    int jobs = 0;     ///< asked for by a request
+    int reports = 0;  ///< of jobs that the host has
+};
+constexpr Case kCases[] = {
+    {"update only", 0, 0}, {"1 job", 1, 0}, {"10 jobs", 10, 0}, {"report 1", 0, 1}, {"report 10", 0, 10}};
+constexpr int kHosts = 64;
+
+/// A project of its own, on which the programs of one side run.
+class Side {
+  public:
+    Side(PrivateMariaDb& server, const std::string& name, const fs::path& prefix, const Settings& s)
+        : prefix_(prefix),
+          project_(server, name,
+                   fmt::format("<shmem_work_items>{0}</shmem_work_items><feeder_query_size>{0}</feeder_query_size>"
+                               "<one_result_per_user_per_wu>0</one_result_per_user_per_wu><daily_result_quota>1000000"
+                               "</daily_result_quota><dont_generate_upload_certificates>1"
+                               "</dont_generate_upload_certificates>",
+                               s.slots)) {
+        if (!s.schema.empty()) load_schema(server, name, s.schema);
+        for (int i = 1; i <= kHosts; ++i) {
+            Host& h = project_.rows().hosts[i];
+            h.id = i;
+            h.userid = 1;
+            h.domain_name = "box";
+        }
+        project_.store();
+        project_.add_unsent_jobs(s.jobs);
+        fs::create_directories(log_dir(project_.folder()));
+        daemons_.emplace_back(std::vector<std::string>{program("feeder")}, project_.run_options());
+    }
+    ~Side() {
+        for (auto& d : daemons_) d.send_signal(SIGTERM);
+        for (auto& d : daemons_) d.wait(15);
+    }
+    /// The resident scheduler, to which our cgi hands its requests.
+    void start_resident() {
+        daemons_.emplace_back(std::vector<std::string>{program("scheduler")}, project_.run_options());
+    }
+    /// Requests a second; `jobs`: a second, handed out. Throws if a reply is none.
+    double run(const Case& c, const Settings& s, double& jobs) {
+        std::vector<std::vector<RequestText>> requests(static_cast<std::size_t>(s.clients));
+        for (int i = 0; i < s.clients; ++i)
+            for (int n = 0; n < s.requests; ++n)
+                requests[static_cast<std::size_t>(i)].push_back(request(1 + (i * s.requests + n) % kHosts, c));
+        const std::int64_t before = handed_out();
+        const auto begin = Clock::now();
+        std::vector<std::thread> clients;
+        std::atomic<int> failed{0};
+        for (const auto& of_client : requests)
+            clients.emplace_back([&, this] {
+                for (const RequestText& r : of_client) failed += answered(r.text()) ? 0 : 1;
+            });
+        for (std::thread& t : clients) t.join();
+        const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+        if (failed > 0) throw std::runtime_error(fmt::format("{}: {} requests failed: {}", c.name, failed, last_log()));
+        jobs = static_cast<double>(handed_out() - before) / seconds;
+        return s.clients * s.requests / seconds;
+    }
+
+  private:
+    std::string program(const std::string& name) const {
+        const fs::path in_prefix = prefix_ / (name == "cgi" ? "cgi-bin" : "bin") / name;
+        return fs::exists(in_prefix) ? in_prefix.string() : (prefix_ / "bin" / name).string();
+    }
+    static void load_schema(PrivateMariaDb& server, const std::string& name, const fs::path& file) {
+        Database db(server.settings());
+        Sql drop("DROP DATABASE "), create("CREATE DATABASE ");
+        db.execute(drop.identifier(name));
+        db.execute(create.identifier(name));
+        server.load(name, file);
+    }
+    RequestText request(int host, const Case& c) {
+        RequestText r;
+        r.authenticator = kTestKey;
+        r.hostid = host;
+        r.seqno = ++seqno_;
+        r.ncpus = 16;
+        r.list_others = false;
+        r.work_seconds = c.jobs * 1000.0 - (c.jobs > 0 ? 500 : 0);  // 1e12 operations at 1e9 a second
+        if (c.reports > 0) r.reported = jobs_of(host, c.reports);
+        return r;
+    }
+    /// Names of `n` jobs that are put on the host for it: the last ones, which no feeder has come to.
+    std::vector<std::string> jobs_of(int host, int n) {
+        Sql last("SELECT id,name FROM result WHERE server_state=2 ORDER BY id DESC LIMIT ");
+        std::vector<Id> ids;
+        std::vector<std::string> names;
+        Rows rows = project_.db().query(last << n);
+        while (rows.next()) {
+            ids.push_back(rows.i64(0));
+            names.push_back(rows.text(1));
+        }
+        Sql give("UPDATE result SET server_state=4,userid=1,sent_time=UNIX_TIMESTAMP()-5000,app_version_id=1,hostid=");
+        give << host << ",report_deadline=UNIX_TIMESTAMP()+600000 WHERE id IN (";
+        project_.db().execute(give.ids(ids) << ")");
+        return names;
+    }
+    std::int64_t handed_out() { return project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state>=4")); }
+    bool answered(const std::string& body) {
+        RunOptions o = project_.run_options();
+        o.cwd = project_.folder() / "cgi-bin";
+        o.stdin_text = body;
+        o.env["REQUEST_METHOD"] = "POST";
+        o.env["CONTENT_LENGTH"] = std::to_string(body.size());
+        o.env["REMOTE_ADDR"] = "127.0.0.1";
+        return test::run({program("cgi")}, o).out.find("</scheduler_reply>") != std::string::npos;
+    }
+    std::string last_log() const {
+        const std::string log = project_.scheduler_log();
+        return log.substr(log.size() - std::min<std::size_t>(log.size(), 500));
+    }
+
+    fs::path prefix_;
+    TestProject project_;
+    std::deque<Subprocess> daemons_;
+    int seqno_ = 0;
+};
+
+std::string spread(std::vector<double> v, const char* format) {
+    std::sort(v.begin(), v.end());
+    const auto text = [&](double x) { return fmt::format(fmt::runtime(format), x); };
+    return text(v[v.size() / 2]) + " (" + text(v.front()) + " to " + text(v.back()) + ")";
+}
+
+void compare(Side& theirs, Side& ours, const Case& c, const Settings& s) {
+    std::vector<double> a, b, ratios;
+    double jobs_a = 0, jobs_b = 0;
+    for (int pair = 0; pair < s.pairs; ++pair) {
+        if (c.jobs > 0) std::this_thread::sleep_for(std::chrono::seconds(s.settle));  // both arrays fill again
+        const auto measure = [&](Side& side, std::vector<double>& rates, double& jobs) {
+            const double requests = side.run(c, s, jobs);
+            rates.push_back(c.jobs > 0 ? jobs : requests);
+        };
+        measure(theirs, a, jobs_a);
+        measure(ours, b, jobs_b);
+        if (a.back() > 0) ratios.push_back(b.back() / a.back());
+    }
+    fmt::print("| {} | {} | {} | {} |\n", c.name, spread(a, "{:.0f}"), spread(b, "{:.0f}"),
+               ratios.empty() ? "theirs handed out none" : spread(ratios, "{:.2f}"));
+    std::fflush(stdout);
+}
+
+int bench(const Settings& s) {
+    PrivateMariaDb server({.flush_log_at_trx_commit = 1, .more = {"--innodb-buffer-pool-size=1G"}});
+    Side theirs(server, "theirs", s.theirs, s), ours(server, "ours", s.ours, s);
+    if (s.resident) ours.start_resident();
+    std::this_thread::sleep_for(std::chrono::seconds(s.settle));
+    fmt::print("{} clients, {} requests each a round, {} pairs, {} slots, {}; median (range)\n\n", s.clients,
+               s.requests, s.pairs, s.slots, s.resident ? "ours with the resident scheduler" : "both as plain CGI");
+    fmt::print("| requests (a second), jobs (a second) | theirs | ours | ours / theirs |\n|---|---|---|---|\n");
+    for (const Case& c : kCases) compare(theirs, ours, c, s);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    leave_root(argv);
+    CLI::App app("Another scheduler's programs and ours, in turn, on one database.", "compare");
+    Settings s;
+    app.add_option("--theirs", s.theirs, "folder with their bin/feeder and cgi-bin/cgi")
+        ->required()
+        ->check(CLI::ExistingDirectory);
+    app.add_option("--ours", s.ours, "folder with ours (default: what was built)")->check(CLI::ExistingDirectory);
+    app.add_option("--schema", s.schema, "the tables of both (default: ours)")->check(CLI::ExistingFile);
+    app.add_option("--clients", s.clients, "at a time")->capture_default_str()->check(CLI::Range(1, 64));
+    app.add_option("--requests", s.requests, "of each client in a round")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 10000));
+    app.add_option("--pairs", s.pairs, "rounds of each side")->capture_default_str()->check(CLI::Range(1, 100));
+    app.add_option("--slots", s.slots, "of the job array")->capture_default_str()->check(CLI::Range(10, 100000));
+    app.add_option("--jobs", s.jobs, "unsent jobs of each side at the start")
+        ->capture_default_str()
+        ->check(CLI::Range(100, 10000000));
+    app.add_option("--settle", s.settle, "seconds for the feeders before jobs are asked for")->capture_default_str();
+    app.add_flag("--resident", s.resident, "ours with its resident scheduler, as a project is set up");
+    CLI11_PARSE(app, argc, argv);
+    try {
+        return bench(s);
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "compare: {}\n", e.what());
+        return 1;
+    }
+}
