@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
-#include "sched/cgi/gateway.h"
 #include "sched/cgi/relay_protocol.h"
+#include "sched/cgi/request_body.h"
 #include "sched/relay/carried_program.h"
 #include "sched/relay/resident.h"
 #include "sched/relay/stdin_body.h"
