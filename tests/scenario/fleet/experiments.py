@@ -1,0 +1,176 @@
+"""Experiments on a simulated fleet: a scenario, variants of it, and what must come out (docs/simulator.md).
+
+A file NAME.experiment.json has
+  about     one line
+  scenario  docs/simulator.md
+  seeds     of the full form; the short one takes the first
+  short     fields that take the place of the scenario's (RFC 7396) and make it a matter of seconds
+  variants  {name: fields that take the place of the scenario's}
+  claims    [{say, figure, variant, at_most and/or at_least, times, form}]: about the median over the seeds of a figure
+            (place in result.json, names with / between); times: the bounds are multiples of this variant's figure;
+            form: short or full, the only form that the claim is about
+  table     [{head, figure, digits, percent}]: columns of docs/fleet_results.md
+NAME.results.json keeps the figures of the full form: {variant: [result.json by seed, without its series]}.
+
+  experiments.py short --sim PROGRAM [NAME ...]  runs the short forms and checks their claims: every run of the tests
+  experiments.py full --sim PROGRAM [NAME ...]   runs the full forms, writes results and page, checks their claims
+  experiments.py kept                            checks the claims against the kept results, and the page: every run
+Exit status 1: a claim does not hold, or the page is not that of the results.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAGE = HERE.parents[2] / "docs" / "fleet_results.md"
+END = ".experiment.json"
+SERIES = ("makespans_hours", "throughput_by_day", "host_classes", "job_classes", "host_class_by_job_class",
+          "shares_over_time", "deadline_misses_by_day", "wasted_by_day", "empty_by_day", "bounds")
+
+
+def merge(old, new):
+    """RFC 7396."""
+    if not isinstance(new, dict):
+        return new
+    merged = dict(old) if isinstance(old, dict) else {}
+    for name, value in new.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge(merged.get(name), value)
+    return merged
+
+
+def names():
+    return sorted(file.name[: -len(END)] for file in HERE.glob("*" + END))
+
+
+def experiment_of(name):
+    return json.loads((HERE / (name + END)).read_text())
+
+
+def results_file(name):
+    return HERE / (name + ".results.json")
+
+
+def figures_of(result):
+    """Figures, not the series that a report draws."""
+    details = result["details"]
+    for series in SERIES:
+        details.pop(series)
+    used = result["wasted_core_hours"] + details["useful_core_hours"]
+    details["wasted_part"] = result["wasted_core_hours"] / used if used else 0
+    details["empty_part"] = result["empty_replies"] / details["work_requests"] if details["work_requests"] else 0
+    return result
+
+
+def run(sim, experiment, form):
+    scenario, seeds = experiment["scenario"], experiment["seeds"]
+    if form == "short":
+        scenario, seeds = merge(scenario, experiment["short"]), seeds[:1]
+    results = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for variant, fields in experiment["variants"].items():
+            file = pathlib.Path(folder) / (variant + ".json")
+            file.write_text(json.dumps({**merge(scenario, fields), "name": variant}))
+            for seed in seeds:
+                command = [sim, "run", str(file), "--seed", str(seed), "--out", folder + "/out"]
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                result = json.loads((pathlib.Path(folder) / "out" / "result.json").read_text())
+                results.setdefault(variant, []).append(figures_of(result))
+    return results
+
+
+def median(results, variant, figure):
+    values = []
+    for value in results[variant]:
+        for step in figure.strip("/").split("/"):
+            value = value[int(step)] if isinstance(value, list) else value[step]
+        values.append(value)
+    return statistics.median(values)
+
+
+def broken_claims(experiment, results, form):
+    broken = []
+    for claim in experiment["claims"]:
+        if claim.get("form", form) != form:
+            continue
+        value = median(results, claim["variant"], claim["figure"])
+        unit = median(results, claim["times"], claim["figure"]) if "times" in claim else 1
+        told = "{}: {} of {} is {:.4g},".format(claim["say"], claim["figure"], claim["variant"], value)
+        if "at_most" in claim and not value <= claim["at_most"] * unit:
+            broken.append("{} more than {:.4g}".format(told, claim["at_most"] * unit))
+        if "at_least" in claim and not value >= claim["at_least"] * unit:
+            broken.append("{} less than {:.4g}".format(told, claim["at_least"] * unit))
+    return broken
+
+
+def table(experiment, results):
+    columns = experiment["table"]
+    lines = ["| | " + " | ".join(c["head"] for c in columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for variant in experiment["variants"]:
+        cells = [variant]
+        for c in columns:
+            value = median(results, variant, c["figure"]) * (100 if c.get("percent") else 1)
+            cells.append("{:.{}f}".format(value, c.get("digits", 0)))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def page():
+    text = ("# What the fleet experiments gave\n\nMade by the target `fleet_nightly` of `tests/scenario/fleet`; how to run "
+            "one, and what follows, is in [simulator.md](simulator.md).\nMedians over the seeds.\n")
+    for name in names():
+        experiment = experiment_of(name)
+        seeds = ", ".join(str(seed) for seed in experiment["seeds"])
+        kept = json.loads(results_file(name).read_text())
+        text += "\n## {}\n\n{}. Seeds: {}.\n\n{}".format(name, experiment["about"], seeds, table(experiment, kept))
+    return text
+
+
+def check_the_check():
+    """Otherwise no experiment could ever fail."""
+    results = {"a": [{"n": 1}, {"n": 2}, {"n": 9}], "b": [{"n": 3}, {"n": 5}]}
+    claim = {"figure": "/n", "variant": "b"}
+    claims = [{"say": "b is twice a", **claim, "times": "a", "at_least": 2, "at_most": 2},
+              {"say": "b is small", **claim, "at_most": 1}, {"say": "b is great", **claim, "at_least": 5},
+              {"say": "only at night", **claim, "at_most": 1, "form": "full"}]
+    assert broken_claims({"claims": claims}, results, "short") == [
+        "b is small: /n of b is 4, more than 1", "b is great: /n of b is 4, less than 5"]
+    assert len(broken_claims({"claims": claims}, results, "full")) == 3
+    assert merge({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": None}, "d": [2]}) == {"a": {"c": 2}, "d": [2]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("form", choices=("short", "full", "kept"))
+    parser.add_argument("names", nargs="*", help="experiments; none: all")
+    parser.add_argument("--sim", help="the program sluice_sim", default="sluice_sim")
+    args = parser.parse_intermixed_args()
+    check_the_check()
+    broken = []
+    for name in args.names or names():
+        experiment = experiment_of(name)
+        if args.form == "kept":
+            results = json.loads(results_file(name).read_text())
+        else:
+            results = run(args.sim, experiment, args.form)
+            print("{}\n{}".format(name, table(experiment, results)), flush=True)
+        if args.form == "full":
+            results_file(name).write_text(json.dumps(results, indent=1) + "\n")
+        form = "short" if args.form == "short" else "full"
+        broken += ["{}: {}".format(name, line) for line in broken_claims(experiment, results, form)]
+    if args.form == "full":
+        PAGE.write_text(page())
+    if args.form == "kept" and PAGE.read_text() != page():
+        broken.append("{} is not what the results give: experiments.py full writes it".format(PAGE))
+    print("\n".join(broken) if broken else "every claim holds")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
