@@ -13,8 +13,7 @@ namespace {
 
 constexpr const char* kDescription =
     "For each batch in progress, in their order: T, the least time by which the hosts can have done it if all begin as soon as "
-    "they can, with what the batches before it leave of them; H, the hosts that complete at least one job by T. Instances that miss the plan are given up for another, while what "
-    "comes back by its deadline is still taken. batch.est_completion_time becomes the time by which the batch is expected to "
+    "they can, with what the batches before it leave of them; H, the hosts that complete at least one job by T. With --give_up, instances that miss the plan are given up for another, while what comes back by its deadline is still taken. batch.est_completion_time becomes the time by which the batch is expected to "
     "be done. Hosts whose jobs of batches keep failing are left out.";
 
 struct Options {
@@ -25,6 +24,7 @@ struct Options {
 void define_options(CommandLine& line, Options& o) {
     line.id_option("--explain", o.explain,
                    "say of one batch what T is and which hosts are in H or why not; write nothing");
+    line.flag("--give_up", o.settings.give_up, "give up instances that miss the plan for another one");
     line.option("--margin", o.settings.rules.margin, "times the expected run time, 1 to 10");
     line.option("--horizon", o.settings.rules.horizon, "seconds: batches that take longer go to any host");
     line.section("EXAMPLES", "As a daemon of config.xml:\n<daemon><cmd>batch_planner</cmd></daemon>");
@@ -41,6 +41,7 @@ int run(DaemonStart& start, Options& o) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     o.settings.dry_run = start.dry_run || o.explain;
     o.settings.one_pass = start.settings.one_pass;
+    o.settings.by_logical_end_time = config.share_rule != ShareOrder::kOff;
     Database db(db_settings(config));
     const auto facts = make_plan_facts_store(db);
     const auto plans = make_plan_store(db);

@@ -171,7 +171,7 @@ PlannerOutcome PlannerPass::run() {
             fmt::print("batch {}: {} jobs to be sent, T in {:.0f} s, {} hosts in H\n", b.batch, b.jobs,
                        b.finish - facts.now, b.hosts);
     } else {
-        done.given_up = keep_timers(facts);
+        if (settings_.give_up) done.given_up = keep_timers(facts);
         done.version = stores_.plans.publish(plan, completions(facts, plan));
         say(facts, plan);
         last_ = plan;

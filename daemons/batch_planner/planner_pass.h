@@ -15,6 +15,7 @@ namespace sluice {
 struct PlannerSettings {
     PlanRules rules;
     bool by_logical_end_time = false;  ///< the batches' order; else by creation
+    bool give_up = false;              ///< instances that miss the plan, for another one
     bool dry_run = false;              ///< prints the plan, writes nothing
     bool one_pass = false;             ///< a pass that changes nothing says so, too
 };

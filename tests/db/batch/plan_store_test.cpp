@@ -229,15 +229,15 @@ TEST_P(KilledPlanner, LosesAndDoublesNothing) {
     config("", 1);
     fill();
     store();
-    run_ok({"batch_planner", "--one_pass"});
-    run_ok({"batch_planner", "--one_pass"});  // now timers run
+    run_ok({"batch_planner", "--one_pass", "--give_up"});
+    run_ok({"batch_planner", "--one_pass", "--give_up"});  // now timers run
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_plan_job")), 2);
     db.execute(Sql("UPDATE sluice_plan_job SET reissue_at=1"));
     db.execute(Sql("UPDATE workunit SET transition_time=2147483647"));
     Database other(PrivateMariaDb::shared().settings("batches"));
     other.transaction([&] {
         other.query(Sql(GetParam().lock));
-        Subprocess program = start_program({"batch_planner", "--one_pass"});
+        Subprocess program = start_program({"batch_planner", "--one_pass", "--give_up"});
         ASSERT_TRUE(eventually([&] {
             Sql sql("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '");
             return number(sql << GetParam().statement << "' AND id<>CONNECTION_ID()") > 0;
@@ -252,13 +252,13 @@ TEST_P(KilledPlanner, LosesAndDoublesNothing) {
     }));
     EXPECT_EQ(
         number(Sql("SELECT s.batches=COUNT(*) FROM sluice_plan s JOIN sluice_plan_batch b ON b.version=s.version")), 1);
-    run_ok({"batch_planner", "--one_pass"});
+    run_ok({"batch_planner", "--one_pass", "--give_up"});
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 0);
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM result WHERE outcome=4")), 3) << "one was before";
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM workunit WHERE transition_time<2147483647")), 2);
     EXPECT_EQ(
         number(Sql("SELECT s.batches=COUNT(*) FROM sluice_plan s JOIN sluice_plan_batch b ON b.version=s.version")), 1);
-    run_ok({"batch_planner", "--one_pass"});
+    run_ok({"batch_planner", "--one_pass", "--give_up"});
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_plan_job")), 0);
 }
 const Kill kKills[] = {

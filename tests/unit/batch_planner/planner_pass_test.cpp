@@ -19,6 +19,7 @@ constexpr double kHourOfWork = 3.6e12;  ///< operations: an hour on a host of th
 class PlannerPassTest : public testing::Test {
   protected:
     PlannerPassTest() : clock(kStart) {
+        settings.give_up = true;
         for (Id id = 1; id <= 10; ++id) {
             Host h;
             h.id = id;
