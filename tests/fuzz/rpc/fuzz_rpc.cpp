@@ -178,7 +178,7 @@ const char kEverything[] =
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const bool quiet = (log_open({"/dev/null", LogLevel::kDebug, false, false}), true);
+    static const bool quiet = (log_open({.file = "/dev/null", .level = LogLevel::kDebug}), true);
     static Project upstreams("", 0), ours(kEverything, 1);
     const std::string request(reinterpret_cast<const char*>(data), size);
     // Who knows Bob's key is Bob; the fuzzer sees comparisons and would find it.

@@ -19,7 +19,7 @@ std::vector<std::string> told(const std::string& daemons_and_tasks, const Names&
     const auto entries = parse_daemons_and_tasks("<boinc><config/>" + daemons_and_tasks + "</boinc>", "config.xml");
     return unattended_apps(apps, entries, in_section);
 }
-std::string daemon(const std::string& command, const std::string& more = "") {
+std::string started_by(const std::string& command, const std::string& more = "") {
     return "<daemons><daemon><cmd>" + command + "</cmd>" + more + "</daemon></daemons>";
 }
 const std::string kCensus = "<tasks><task><cmd>size_census</cmd><period>1 day</period></task></tasks>";
@@ -27,30 +27,30 @@ const std::string kCensus = "<tasks><task><cmd>size_census</cmd><period>1 day</p
 TEST(UnattendedApps, EachAppWithoutRegulatorAndTheCensusOnce) {
     EXPECT_THAT(told(""), ElementsAre(HasSubstr("app render has 5 size classes, but no size_regulator"),
                                       HasSubstr("--app_name fold"), HasSubstr("no size_census")));
-    EXPECT_THAT(told(daemon("size_regulator --app_name render --lo 1 --hi 2 --sleep_time 5") + kCensus),
+    EXPECT_THAT(told(started_by("size_regulator --app_name render --lo 1 --hi 2 --sleep_time 5") + kCensus),
                 ElementsAre(HasSubstr("app fold has 2")));
-    EXPECT_THAT(told(daemon("../bin/size_regulator --app_name render --app_name=fold --lo 1 --hi 2")),
+    EXPECT_THAT(told(started_by("../bin/size_regulator --app_name render --app_name=fold --lo 1 --hi 2")),
                 ElementsAre(HasSubstr("no size_census")));
 }
 
 TEST(UnattendedApps, TheSectionCountsIfARegulatorTakesIt) {
     EXPECT_THAT(told(kCensus, {"render", "fold"}), testing::SizeIs(2)) << "nobody reads it";
-    EXPECT_THAT(told(daemon("size_regulator") + kCensus, {"render", "fold"}), IsEmpty());
-    EXPECT_THAT(told(daemon("size_regulator --app_name fold --lo 1 --hi 2") + kCensus, {"render", "fold"}),
+    EXPECT_THAT(told(started_by("size_regulator") + kCensus, {"render", "fold"}), IsEmpty());
+    EXPECT_THAT(told(started_by("size_regulator --app_name fold --lo 1 --hi 2") + kCensus, {"render", "fold"}),
                 ElementsAre(HasSubstr("app render")))
         << "with --app_name the section is not read";
 }
 
 TEST(UnattendedApps, WhatDoesNotRunDoesNotCount) {
-    EXPECT_THAT(told(daemon("size_regulator", "<disabled>1</disabled>") + kCensus, {"render", "fold"}),
+    EXPECT_THAT(told(started_by("size_regulator", "<disabled>1</disabled>") + kCensus, {"render", "fold"}),
                 testing::SizeIs(2));
-    EXPECT_THAT(told(daemon("size_regulator 'x") + kCensus, {"render", "fold"}), testing::SizeIs(2));
-    EXPECT_THAT(told(daemon("size_regulator") +
+    EXPECT_THAT(told(started_by("size_regulator 'x") + kCensus, {"render", "fold"}), testing::SizeIs(2));
+    EXPECT_THAT(told(started_by("size_regulator") +
                          "<tasks><task><cmd>size_census --advise</cmd><period>1 day</period></task></tasks>",
                      {"render", "fold"}),
                 ElementsAre(HasSubstr("no size_census")))
         << "advice is no census";
-    EXPECT_THAT(told(daemon("size_regulator") +
+    EXPECT_THAT(told(started_by("size_regulator") +
                          "<tasks><task><cmd>run_in_ops ./size_census.php</cmd><period>1 day</period></task></tasks>",
                      {"render", "fold"}),
                 IsEmpty())
