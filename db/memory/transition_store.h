@@ -26,10 +26,11 @@ class MemoryTransitionStore final : public TransitionStore {
 
     std::map<int, double> typical_sizes(Id appid) override {
         db_.enter("transition.typical_sizes");
+        const int classes = db_.apps.rows().at(appid).size_classes();
         std::map<int, std::pair<double, int>> sums;
         for (const auto& [id, wu] : db_.workunits.rows()) {
-            if (wu.appid != appid || wu.size_class < 0 || wu.rsc_fpops_est <= 0) continue;
-            if (wu.size_class >= db_.apps.at(appid).size_classes()) continue;
+            if (wu.appid != appid || wu.rsc_fpops_est <= 0) continue;
+            if (wu.size_class < 0 || wu.size_class >= classes) continue;
             sums[wu.size_class].first += std::log(wu.rsc_fpops_est);
             ++sums[wu.size_class].second;
         }
