@@ -185,7 +185,7 @@ TEST_F(HidingHandler, OfTwoWritersTheSlowerOneLeavesTheCompleteFileAlone) {
 TEST_F(HidingHandler, WhoBeganAMomentTooLateLeavesNothingBehind) {
     auto late = upload::open_upload_file(dir.path(), "wu_0_r1_0", upload::UploadFile::Access::kWriteBeside, 0664);
     ASSERT_TRUE(late.file);
-    dir.write("wu_0_r1_0", "0123456789");
+    std::filesystem::permissions(dir.write("wu_0_r1_0", "0123456789"), std::filesystem::perms::owner_read);
     EXPECT_FALSE(late.file->lock());
     EXPECT_TRUE(late.file->completed());
     EXPECT_EQ(part(), "NONE") << "nothing would ever delete it";
