@@ -32,7 +32,7 @@ bool Acceptor::on_question(Connection& c, std::string_view piece) {
 void Acceptor::refuse(Connection& c) {
     constexpr std::uint16_t kIdOfRelays = 1;
     if (c.relay || c.phase != Phase::kIdle) {
-        const char end[8] = {0, 0, 0, 0, relay::kRefused};
+        const char end[8] = {0, 0, 0, 0, relay::kOverloaded};
         const std::string record =
             fastcgi::record(fastcgi::kEndRequest, c.id == 0 ? kIdOfRelays : c.id, {end, sizeof end});
         if (c.phase != Phase::kWriting) ::send(c.fd.get(), record.data(), record.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

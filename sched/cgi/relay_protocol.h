@@ -11,7 +11,7 @@ namespace sluice::relay {
 inline constexpr const char* kName = "SLUICE_RELAY";
 inline constexpr const char* kVersion = "1";
 /// In the protocol status of END_REQUEST: nothing was done, somebody else may (FCGI_OVERLOADED).
-inline constexpr char kRefused = 2;
+inline constexpr char kOverloaded = 2;
 
 /// Below PROJECT: pid_HOST with the short host name, then this. <pid_HOST_dir> is not heeded: the relay reads no
 /// config.xml.

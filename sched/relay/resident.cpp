@@ -111,7 +111,7 @@ Resident::Outcome Resident::reply() {
     while (end_.size() < kEndContent && read_some()) {
     }
     if (end_.size() < kEndContent) return Outcome::kLost;
-    return end_[4] == kRefused && !began_ ? Outcome::kRefused : Outcome::kAnswered;
+    return end_[4] == kOverloaded && !began_ ? Outcome::kRefused : Outcome::kAnswered;
 }
 
 bool Resident::send_all(std::string_view bytes) {

@@ -148,7 +148,7 @@ TEST_F(Relay, AResidentOneThatSaysNothingIsNotWaitedForLong) {
 }
 
 TEST_F(Relay, ARefusedRequestIsDoneHereWhole) {
-    const std::string refused{0, 0, 0, 0, relay::kRefused, 0, 0, 0};
+    const std::string refused{0, 0, 0, 0, relay::kOverloaded, 0, 0, 0};
     resident({.reply = fastcgi::record(fastcgi::kEndRequest, 1, refused)});
     const std::string body = "<scheduler_request>" + std::string(100'000, 'x') + "</scheduler_request>";
     const RunResult result = send(body);
@@ -181,7 +181,7 @@ TEST_F(Relay, ForbiddenToDoTheWorkItSaysThatItIsToBeTriedLater) {
 
 TEST_F(Relay, ForbiddenToDoTheWorkARefusedRequestIsToBeTriedLater) {
     folder_.write("relay_only", "");
-    const std::string refused{0, 0, 0, 0, relay::kRefused, 0, 0, 0};
+    const std::string refused{0, 0, 0, 0, relay::kOverloaded, 0, 0, 0};
     resident({.reply = fastcgi::record(fastcgi::kEndRequest, 1, refused)});
     const RunResult result = send();
     EXPECT_EQ(result.out, relay::kSorryReply);
