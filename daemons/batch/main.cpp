@@ -216,7 +216,7 @@ int run(const Call& call) {
          }},
     };
     const std::string known = "create, submit, list, show, move, abort, retire";
-    if (call.words.empty()) throw ConfigError("say what to do: " + known);
+    if (call.words.empty()) throw ConfigError("give one of " + known);
     for (const Verb& verb : verbs) {
         if (call.words[0] != verb.name) continue;
         if (call.words.size() > verb.words)

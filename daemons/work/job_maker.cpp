@@ -111,7 +111,7 @@ std::vector<const char*> take_remote_files(int argc, const char* const* argv, st
             rest.push_back(argv[i]);
             continue;
         }
-        if (i + 3 >= argc) throw ConfigError("--remote_file needs URL NBYTES MD5");
+        if (i + 3 >= argc) throw ConfigError("--remote_file must be followed by URL NBYTES MD5");
         files.push_back({"", true, argv[i + 1], argv[i + 3], parse_double(argv[i + 2]).value_or(0)});
         i += 3;
     }

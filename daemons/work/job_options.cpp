@@ -194,7 +194,7 @@ JobOptions parse_job_line(const std::string& line, const JobOptions& defaults) {
         std::string name = words[i];
         if (name.size() > 2 && name[0] == '-' && name[1] != '-') name.insert(0, "-");
         if (name == "--remote_file") {
-            if (i + 3 >= words.size()) throw ConfigError("--remote_file needs URL NBYTES MD5");
+            if (i + 3 >= words.size()) throw ConfigError("--remote_file must be followed by URL NBYTES MD5");
             JobFile f{"", true, words[i + 1], words[i + 3], real(name, words[i + 2])};
             job.files.push_back(f);
             i += 3;
