@@ -168,7 +168,7 @@ void ReportTaker::accept(const ReportedResult& said, const KnownResult& r) {
                        r.workunitid, said.client_state, said.exit_status, good ? "SUCCESS" : "ERROR");
     w.outcome = good ? Outcome::kSuccess : Outcome::kClientError;
     if (good) {
-        if (rpc.config.dont_store_success_stderr) w.stderr_out.clear();
+        if (rpc.config.dont_store_success_stderr) w.stderr_out = {};
         change_quota(r, true);
     } else {
         w.validate_state = ValidateState::kInvalid;

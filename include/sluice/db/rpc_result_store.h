@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/model/records.h"
@@ -65,7 +66,7 @@ struct ReportWrite {
     int exit_status = 0, app_version_num = 0;
     Outcome outcome = Outcome::kSuccess;
     ValidateState validate_state = ValidateState::kInit;
-    std::string stderr_out, xml_doc_out;
+    std::string_view stderr_out, xml_doc_out;  ///< the request holds them: up to 128 KiB a job, not copied
 };
 struct ReportBatch {
     Id hostid = 0, teamid = 0;

@@ -444,6 +444,7 @@ TEST_F(RpcStoresContract, ReportsOfResultsThatAreOutOrLate) {
     rows.results.at(30).outcome = Outcome::kSuccess;
     rows.results.at(40).received_time = 5;
     same_on_both([](RpcStores s) {
+        const std::string nasty = std::string("a\0b\xff\xfe", 5) + kNasty, files(60000, 'x');
         ReportBatch batch{1, 5, 1234, {}};
         for (Id id : {50, 40, 30, 20, 10, 60, 999}) {
             ReportWrite w;
@@ -452,8 +453,8 @@ TEST_F(RpcStoresContract, ReportsOfResultsThatAreOutOrLate) {
             w.cpu_time = 0.1 + 0.2 + static_cast<double>(id);
             w.elapsed_time = 1e300;
             w.exit_status = -1;
-            w.stderr_out = std::string("a\0b\xff\xfe", 5) + kNasty;
-            w.xml_doc_out = std::string(60000, 'x');
+            w.stderr_out = nasty;
+            w.xml_doc_out = files;
             batch.results.push_back(w);
         }
         std::vector<Id> refused = s.results.store_reports(batch);
