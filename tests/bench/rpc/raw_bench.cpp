@@ -31,7 +31,7 @@ void fill(Database& db, int workunits) {
     db.execute(
         Sql("INSERT INTO result (id,create_time,workunitid,server_state,name,xml_doc_in,appid,random) SELECT id,1,id,2,"
             "CONCAT(name,'_0'),REPEAT('y',300),1,id*40503&65535 FROM workunit"));
-    db.execute(Sql("ANALYZE TABLE workunit,result"));
+    db.query(Sql("ANALYZE TABLE workunit,result"));
 }
 
 /// Hands out the jobs first, first+1 …; false: there were none left.
