@@ -174,7 +174,7 @@ void ReportTaker::accept(const ReportedResult& said, const KnownResult& r) {
         w.validate_state = ValidateState::kInvalid;
         if (counts_against_host(said.exit_status)) change_quota(r, false);
     }
-    writes.reports.results.push_back(std::move(w));
+    writes.reports.results.push_back(w);
     writes.reported_workunits.push_back(r.workunitid);
 }
 
