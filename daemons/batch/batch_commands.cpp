@@ -14,6 +14,12 @@ constexpr int kCancelled = 1000;  ///< workunits a transaction
         fmt::format("batch {}: there is no such batch: sluice_batch list --all shows those there are", batch));
 }
 
+/// As the batch's row says it, without a look at its workunits.
+BatchProgress kept_progress(const Batch& b) {
+    const int done = static_cast<int>(b.fraction_done * b.njobs + 0.5);
+    return {b.id, b.njobs, done - b.nerror_jobs, b.nerror_jobs, b.credit_canonical};
+}
+
 }  // namespace
 
 OwnedBatch BatchCommands::find(Id batch) {
@@ -39,10 +45,7 @@ std::vector<BatchView> BatchCommands::list(const BatchFilter& filter) {
     std::vector<BatchView> views;
     std::vector<Id> open;
     for (const OwnedBatch& b : store_.list(filter)) {
-        const BatchProgress kept{b.row.id, b.row.njobs,
-                                 static_cast<int>(b.row.fraction_done * b.row.njobs + 0.5) - b.row.nerror_jobs,
-                                 b.row.nerror_jobs, b.row.credit_canonical};
-        views.push_back({b, kept, std::nullopt, clock_.now()});
+        views.push_back({b, kept_progress(b.row), std::nullopt, clock_.now()});
         const bool may_change = b.row.state == BatchState::kInit || b.row.state == BatchState::kInProgress;
         if (may_change) open.push_back(b.row.id);
     }
@@ -58,21 +61,16 @@ BatchView BatchCommands::show(Id batch) {
     BatchView view{find(batch), {}, store_.cost(batch), clock_.now()};
     const Id ids[] = {batch};
     view.progress = counts_.progress(ids).at(0);
-    if (view.progress.njobs > 0) return view;
     // Retired and purged: the row is what is left.
-    const Batch& b = view.batch.row;
-    const int done = static_cast<int>(b.fraction_done * b.njobs + 0.5);
-    view.progress = {b.id, b.njobs, done - b.nerror_jobs, b.nerror_jobs, b.credit_canonical};
+    if (view.progress.njobs <= 0) view.progress = kept_progress(view.batch.row);
     return view;
 }
 
-BatchCommands::Started BatchCommands::start(Id batch) {
-    Started done;
+BatchState BatchCommands::set_state(Id batch, const std::vector<BatchState>& from, BatchState to,
+                                    const InOrder& in_order) {
     std::optional<BatchState> state;
     const double now = clock_.now();
-    const auto set = [&] {
-        state = store_.change_state(batch, {BatchState::kInit}, BatchState::kInProgress, static_cast<Id>(now));
-    };
+    const auto set = [&] { state = store_.change_state(batch, from, to, static_cast<Id>(now)); };
     if (!shares_) {
         set();
     } else {
@@ -81,14 +79,22 @@ BatchCommands::Started BatchCommands::start(Id batch) {
         auto works = shares_->store.works(now, batch);
         shares_->store.change(shares_->settings, now, [&](ShareBook& book) {
             set();
-            if (state != BatchState::kInProgress || works.empty()) return;
-            works[0].state = BatchState::kInProgress;
+            if (state != to || works.empty()) return;
+            works[0].state = to;
             works[0].stream.reset();
-            done.without_quota = !admit(book, works[0], flops, now);
+            in_order(book, works[0], flops, now);
         });
     }
     if (!state) refuse_unknown(batch);
-    done.state = *state;
+    return *state;
+}
+
+BatchCommands::Started BatchCommands::start(Id batch) {
+    Started done;
+    done.state = set_state(batch, {BatchState::kInit}, BatchState::kInProgress,
+                           [&](ShareBook& book, const BatchWork& work, double flops, double now) {
+                               done.without_quota = !admit(book, work, flops, now);
+                           });
     return done;
 }
 
@@ -122,35 +128,12 @@ void BatchCommands::move(Id batch, Id before) {
     }
 }
 
-/// With the clock, so that it is charged for what was measured and no more.
-BatchState BatchCommands::set_aborted(Id batch) {
-    std::optional<BatchState> state;
-    const double now = clock_.now();
-    const auto set = [&] {
-        state = store_.change_state(batch, {BatchState::kInit, BatchState::kInProgress}, BatchState::kAborted,
-                                    static_cast<Id>(now));
-    };
-    if (!shares_) {
-        set();
-    } else {
-        shares_->store.prepare();
-        const double flops = shares_->store.project_flops(now);
-        auto works = shares_->store.works(now, batch);
-        shares_->store.change(shares_->settings, now, [&](ShareBook& book) {
-            set();
-            if (state != BatchState::kAborted || works.empty()) return;
-            works[0].state = BatchState::kAborted;
-            works[0].stream.reset();
-            finish(book, works[0], flops);
-        });
-    }
-    if (!state) refuse_unknown(batch);
-    return *state;
-}
-
 void BatchCommands::abort(Id batch) {
     // First the state: from then on a submission that still runs adds nothing.
-    const BatchState state = set_aborted(batch);
+    // With the clock, so that it is charged for what was measured and no more.
+    const BatchState state =
+        set_state(batch, {BatchState::kInit, BatchState::kInProgress}, BatchState::kAborted,
+                  [](ShareBook& book, const BatchWork& work, double flops, double) { finish(book, work, flops); });
     if (state != BatchState::kAborted)
         throw ConfigError(fmt::format("batch {}: it is {}: there is nothing to abort", batch, state_name(state)));
     cancel_all(batch);

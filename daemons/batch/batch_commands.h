@@ -1,7 +1,9 @@
 #pragma once
 // The verbs of sluice_batch but `submit`, over the stores. All throw ConfigError, which names the batch and what to do.
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "daemons/batch/batch_text.h"
 #include "daemons/batch_shares/plan.h"
@@ -44,7 +46,10 @@ class BatchCommands {
 
   private:
     void cancel_all(Id batch);
-    BatchState set_aborted(Id batch);
+    using InOrder = std::function<void(ShareBook&, const BatchWork&, double project_flops, double now)>;
+    /// What state the batch is in then. With shares in one transaction with the order, on which `in_order` acts if the
+    /// batch is in state `to` then and has jobs.
+    BatchState set_state(Id batch, const std::vector<BatchState>& from, BatchState to, const InOrder& in_order);
 
     BatchOwnerStore& store_;
     BatchUpkeepStore& counts_;
