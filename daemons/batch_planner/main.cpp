@@ -5,7 +5,6 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_planner/planner_pass.h"
-#include "sluice/base/files.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
@@ -52,10 +51,7 @@ int run(DaemonStart& start, Options& o) {
         return 0;
     }
     return start.loop([&] {
-        const PlannerOutcome done = pass.run();
-        // At level 1 the feeder looks by itself.
-        if (config.compat_level == 0 && done.planned > 0 && !o.settings.dry_run)
-            write_file_atomically(start.settings.project / "reread_db", "<reread_db/>\n");
+        pass.run();
         return PassResult::kIdle;
     });
 }
