@@ -14,9 +14,8 @@ std::string in_one_line(std::string_view text, std::size_t most) {
     std::string line(text);
     for (char& c : line)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-    for (std::size_t at = 0; at + 1 < line.size(); ++at)  // U+0080 to U+009F, which terminals obey as well
-        if (line[at] == '\xc2' && (static_cast<unsigned char>(line[at + 1]) & 0xe0) == 0x80)
-            line[at] = line[at + 1] = ' ';
+    for (std::size_t at = 0; at < line.size(); ++at)
+        if (is_high_control(line, at)) line[at] = line[at + 1] = ' ';
     if (cut) line += "...";
     return line;
 }

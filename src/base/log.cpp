@@ -21,6 +21,7 @@
 #include <optional>
 
 #include "sluice/base/error.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/write_all.h"
 
 namespace sluice {
@@ -191,9 +192,7 @@ void append_visible(std::string& out, std::string_view text) {
     static constexpr char kHex[] = "0123456789abcdef";
     for (std::size_t at = 0; at < text.size(); ++at) {
         char c = text[at];
-        // In UTF-8 the controls from U+0080 to U+009F, which terminals obey as well, begin with a byte of their own.
-        const bool two_bytes =
-            c == '\xc2' && at + 1 < text.size() && (static_cast<unsigned char>(text[at + 1]) & 0xe0) == 0x80;
+        const bool two_bytes = is_high_control(text, at);
         if (two_bytes) c = text[++at];
         const auto byte = static_cast<unsigned char>(c);
         if (c == '\n') {
