@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "sluice/base/error.h"
 
 namespace sluice {
@@ -16,7 +18,7 @@ constexpr int kCancelled = 1000;  ///< workunits a transaction
 
 /// As the batch's row says it, without a look at its workunits.
 BatchProgress kept_progress(const Batch& b) {
-    const int done = static_cast<int>(b.fraction_done * b.njobs + 0.5);
+    const int done = static_cast<int>(std::lround(b.fraction_done * b.njobs));
     return {b.id, b.njobs, done - b.nerror_jobs, b.nerror_jobs, b.credit_canonical};
 }
 
