@@ -24,6 +24,7 @@ class MemoryCatalogueStore final : public CatalogueStore {
         for (const auto& [id, assignment] : db_.assignments.rows())
             if (assignment.multi) tables.broadcasts.push_back(assignment);
         tables.perf = perf();
+        tables.batch_shares = db_.batch_shares;
         tables.has_turnaround_verdicts = !db_.low_turnaround.empty();
         return tables;
     }

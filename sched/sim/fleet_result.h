@@ -20,7 +20,8 @@ Spread spread_of(std::vector<double> values);
 struct ShareOnDay {
     int day = 0;
     std::string user;
-    double share = 0;  ///< of the work (estimated flops) of all instances that were reported on that day, 0 to 1
+    double share =
+        0;  ///< of the work (flops, the mean of their kind) of all instances that were reported on that day, 0 to 1
     double ideal = 0;  ///< of a fluid that is divided by quota among those who have unfinished work, 0 to 1
 };
 

@@ -165,6 +165,7 @@ Project::Project(const Scenario& scenario, VirtualClock& clock, Rng& rng)
     make_rows(scenario);
     write_file_atomically(folder_.path() / "out", kTemplate);
     parts_ = std::make_unique<Parts>(*this, scenario);
+    shares_ = std::make_unique<ShareDaemon>(scenario, config_, db_, clock_);
 }
 
 Project::~Project() {
@@ -258,6 +259,7 @@ void Project::run_daemons(JobWatcher& watcher) {
     if (!p.regulation.apps.empty() && p.regulator.due()) p.regulator.pass();
     take_census(now);
     accelerate(now);
+    shares_->run();
     clean_up(watcher);
     purge(now);
 }

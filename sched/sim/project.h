@@ -13,6 +13,7 @@
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
 #include "sched/sim/scenario.h"
+#include "sched/sim/share_daemon.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/rng.h"
@@ -102,6 +103,7 @@ class Project {
     double away_until_ = 0;
     std::uint64_t rpc_verbs_ = 0;
     std::unique_ptr<Parts> parts_;
+    std::unique_ptr<ShareDaemon> shares_;
 };
 
 }  // namespace sluice::sim

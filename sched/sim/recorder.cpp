@@ -41,6 +41,8 @@ Recorder::Recorder(const Scenario& scenario, const std::vector<JobClass>& classe
       start_(start),
       measured_from_(start + scenario.warmup_days * kDay),
       oldest_unsent_(classes.size()),
+      last_sent_(scenario.work.size()),
+      longest_gap_(scenario.work.size()),
       waits_(classes.size()),
       host_by_job_(4, std::vector<std::int64_t>(classes.size())),
       work_by_day_(scenario.users.size()),
@@ -58,7 +60,7 @@ std::size_t Recorder::day(double now) const { return static_cast<std::size_t>(st
 
 void Recorder::submitted(const Workunit& wu, double now) {
     if (measured(now)) ++submitted_;
-    at(new_by_day_[user_.at(scenario_.work[class_of(wu).work].user)], day(now)) += wu.rsc_fpops_est * wu.min_quorum;
+    at(new_by_day_[user_.at(scenario_.work[class_of(wu).work].user)], day(now)) += real_work(wu) * wu.min_quorum;
     if (wu.batch != 0 && !batches_.empty() && batches_.back().id == wu.batch)
         batch_index_[wu.batch] = batches_.size() - 1;
 }
@@ -82,6 +84,7 @@ void Recorder::sent(const Result& result, const Workunit& wu, double speed, doub
     ++first_sent_;
     sent_in_band_ += is_in_band(seconds / kHour);
     if (wu.min_quorum > 1) begun_.try_emplace(wu.id, Begun{now, static_cast<double>(wu.delay_bound)});
+    note_gap(class_of(wu).work, now);
     const auto c = static_cast<std::size_t>(wu.opaque);
     waits_[c].push_back((now - static_cast<double>(result.create_time)) / kHour);
     std::size_t quarter = 0;
@@ -95,7 +98,21 @@ void Recorder::never_sent(const Result& result, const Workunit& wu) {
 }
 
 void Recorder::reported(const Workunit& wu, double now) {
-    at(work_by_day_[user_.at(scenario_.work[class_of(wu).work].user)], day(now)) += wu.rsc_fpops_est;
+    at(work_by_day_[user_.at(scenario_.work[class_of(wu).work].user)], day(now)) += real_work(wu);
+}
+
+double Recorder::real_work(const Workunit& wu) const {
+    return wu.rsc_fpops_est / scenario_.work[class_of(wu).work].estimate;
+}
+
+/// A stream of which jobs always wait ought to have some sent all the time.
+void Recorder::note_gap(std::size_t work, double now) {
+    const WorkSpec& spec = scenario_.work[work];
+    if (spec.kind != WorkSpec::Kind::kStream || spec.keep <= 0) return;
+    double& last = last_sent_[work];
+    const double since = std::max({last, measured_from_, start_ + spec.from_day * kDay});
+    longest_gap_[work] = std::max(longest_gap_[work], now - since);
+    last = now;
 }
 
 void Recorder::lost(double core_seconds, double now) {
@@ -252,6 +269,9 @@ FleetResult Recorder::result(std::uint64_t seed, double now) const {
     }
     r.host_classes = {"slowest quarter", "second quarter", "third quarter", "fastest quarter"};
     r.host_class_by_job_class = host_by_job_;
+    for (std::size_t w = 0; w < scenario_.work.size(); ++w)
+        if (last_sent_[w] > 0)
+            r.more[fmt::format("longest_gap_hours, work[{}], {}", w, scenario_.work[w].user)] = longest_gap_[w] / kHour;
     fill_shares(r);
     fill_more(r, now);
     fill_days(r, now);

@@ -61,6 +61,8 @@ class Recorder final : public JobWatcher {
     bool measured(double created) const { return created >= measured_from_; }
     const JobClass& class_of(const Workunit& wu) const { return classes_[static_cast<std::size_t>(wu.opaque)]; }
     bool is_in_band(double hours) const;
+    double real_work(const Workunit& wu) const;  ///< flops, the mean of its kind, whatever was estimated
+    void note_gap(std::size_t work, double now);
     void fill_shares(FleetResult& r) const;
     void fill_more(FleetResult& r, double now) const;
     void fill_days(FleetResult& r, double now) const;
@@ -86,7 +88,8 @@ class Recorder final : public JobWatcher {
     double wasted_ = 0, useful_ = 0;
     std::vector<std::int64_t> done_by_day_, missed_by_day_, empty_by_day_;
     std::vector<double> wasted_by_day_;
-    std::vector<std::vector<double>> waits_;  ///< by class, hours
+    std::vector<double> last_sent_, longest_gap_;  ///< by work, s: of streams of which jobs always wait
+    std::vector<std::vector<double>> waits_;       ///< by class, hours
     std::vector<std::vector<std::int64_t>> host_by_job_;
     std::vector<std::vector<double>> work_by_day_, new_by_day_;  ///< by user, then day: flops
 };

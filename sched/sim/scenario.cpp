@@ -156,6 +156,12 @@ void parse_accel(const Object& o, Scenario& s) {
     take(o, "stats_options", s.stats_options);
 }
 
+void parse_shares(const Object& o, Scenario& s) {
+    o.only({"every_minutes"});
+    s.shares_every_minutes = o.has("every_minutes") ? o.number("every_minutes", kPositive) : 5;
+    if (s.keep_days <= 0) s.keep_days = 2.0 / 24;  // what a job cost is known an hour after it is over
+}
+
 void check_names(const Object& o, const Scenario& s) {
     const auto known = [](const auto& list, const std::string& name) {
         return std::any_of(list.begin(), list.end(), [&](const auto& x) { return x.name == name; });
@@ -173,8 +179,8 @@ void check_names(const Object& o, const Scenario& s) {
 
 Scenario parse_scenario(const Object& o) {
     o.only({"name", "about", "days", "warmup_days", "drain_days", "target_hours", "compat_level", "config", "feeder",
-            "size_regulator", "census_every_hours", "batch_accel", "keep_days", "fleet", "apps", "users", "work",
-            "events"});
+            "size_regulator", "census_every_hours", "batch_accel", "batch_shares", "keep_days", "fleet", "apps",
+            "users", "work", "events"});
     Scenario s;
     take(o, "name", s.name);
     take(o, "days", s.days, {0.01, 10'000});
@@ -201,6 +207,7 @@ Scenario parse_scenario(const Object& o) {
     }
     take(o, "census_every_hours", s.census_every_hours, kPositive);
     if (o.has("batch_accel")) parse_accel(o.object("batch_accel"), s);
+    if (o.has("batch_shares")) parse_shares(o.object("batch_shares"), s);
     take(o, "keep_days", s.keep_days, kNotNegative);
     if (o.has("fleet")) s.fleet = parse_fleet(o.object("fleet"));
     if (o.has("apps"))

@@ -96,6 +96,7 @@ struct Scenario {
     double census_every_hours = 24;                ///< size_census, where an app has size classes
     double accel_every_hours = 0;                  ///< batch_stats, then batch_accel; 0: not
     std::string accel_options, stats_options;      ///< their command lines, words with blanks between
+    double shares_every_minutes = 0;               ///< batch_upkeep, then batch_shares; 0: not
     double keep_days = 0;  ///< rows of jobs that are over stay so long, and until their batch is
     Fleet fleet;
     std::vector<AppSpec> apps;

@@ -1,0 +1,167 @@
+#include "db/memory/share_store.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace sluice {
+namespace {
+
+const IdSet& of_batch(const std::unordered_map<Id, IdSet>& sets, Id batch) {
+    static const IdSet none;
+    const auto at = sets.find(batch);
+    return at == sets.end() ? none : at->second;
+}
+
+bool never_came_back(const Result& r) {
+    return r.outcome == Outcome::kNoReply || r.outcome == Outcome::kClientDetached;
+}
+
+/// As the other store bounds them.
+double measured(const Result& r, const Host* host) {
+    return std::clamp(std::max(r.elapsed_time, r.cpu_time), 0.0, 1e8) *
+           (host == nullptr ? 0 : std::clamp(host->p_fpops, 0.0, 1e12));
+}
+
+}  // namespace
+
+double MemoryShareStore::project_flops(double now) {
+    constexpr double kFlopsPerDailyCredit = 1e9 / 200;
+    double credit = 0;
+    for (const auto& [id, v] : db_.versions.rows())
+        if (v.expavg_time > now - 30 * 86400.0) credit += v.expavg_credit;
+    return credit * kFlopsPerDailyCredit;
+}
+
+std::optional<UserQuota> MemoryShareStore::quota(Id user) {
+    const auto found = quotas.find(user);
+    if (found == quotas.end()) return std::nullopt;
+    double total = 0;
+    for (const auto& [id, quota] : quotas) total += quota;
+    return UserQuota{found->second, total};
+}
+
+double MemoryShareStore::advance(Id user, double now, double delta, bool write) {
+    const double lst = std::max(state_.users[user].lst, now) + delta;
+    if (write) state_.users[user].lst = lst, state_.users[user].known = true;
+    return lst;
+}
+
+void MemoryShareStore::read_workunits(BatchWork& work) const {
+    work.purged = true;
+    for (const Id id : of_batch(db_.workunits.index().of_batch, work.id)) {
+        const Workunit& w = *db_.workunits.get(id);
+        work.purged = false;
+        if (w.canonical_resultid != 0 || w.error_mask != 0) continue;
+        work.open += std::max(w.rsc_fpops_est, 0.0) * w.target_nresults;
+        if (work.stream) ++work.stream->open_jobs;
+    }
+}
+
+void MemoryShareStore::read_results(BatchWork& work) const {
+    for (const Id id : of_batch(db_.results.index().of_batch, work.id)) {
+        const Result& r = *db_.results.get(id);
+        const Workunit* const w = db_.workunits.get(r.workunitid);
+        const double estimate = w == nullptr ? 0 : std::max(w->rsc_fpops_est, 0.0);
+        if (r.server_state != ServerState::kOver) {
+            if (!work.stream) continue;
+            if (r.server_state == ServerState::kInProgress) work.stream->running += estimate;
+            work.stream->waiting += r.server_state != ServerState::kInProgress;
+            continue;
+        }
+        const double flops = measured(r, db_.hosts.get(r.hostid));
+        const double lost = never_came_back(r) ? estimate : 0;
+        work.measured += flops;
+        work.lost += lost;
+        if (r.outcome == Outcome::kSuccess) {
+            work.measured_successes += flops;
+            work.estimated_successes += estimate;
+            ++work.successes;
+        }
+        if (!work.stream) continue;
+        StreamWork& s = *work.stream;
+        const auto over_at = static_cast<double>(r.received_time > 0 ? r.received_time : r.report_deadline);
+        if (over_at <= s.until) continue;
+        (over_at <= s.next_until ? s.settled : s.recent) += flops;
+        (over_at <= s.next_until ? s.settled_lost : s.recent_lost) += lost;
+    }
+}
+
+std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> only) {
+    constexpr double kSettledAfter = 3600;
+    db_.enter("share.works");
+    std::vector<Id> unfinished;
+    for (const share::BatchTags& b : state_.batches) unfinished.push_back(b.id);
+    std::sort(unfinished.begin(), unfinished.end());
+    std::vector<BatchWork> all;
+    for (const auto& [id, b] : db_.batches.rows()) {
+        const bool is_stream = b.state == BatchState::kInit;
+        const bool wanted = b.state == BatchState::kInProgress ||
+                            std::binary_search(unfinished.begin(), unfinished.end(), id) ||
+                            (is_stream && db_.workunits.index().of_batch.contains(id));
+        if (only ? *only != id : !wanted) continue;
+        BatchWork w;
+        w.id = id;
+        w.user_id = b.user_id;
+        w.state = b.state;
+        w.logical_end_time = b.logical_end_time;
+        const auto charged = charged_.find(id);
+        w.known = charged != charged_.end();
+        w.charged = w.known ? charged->second : 0;
+        if (is_stream) {
+            w.stream.emplace();
+            const auto kept = streams_.find(id);
+            if (kept != streams_.end()) w.stream->until = kept->second.until;
+            w.stream->next_until = std::max(w.stream->until, now - kSettledAfter);
+        }
+        read_workunits(w);
+        read_results(w);
+        all.push_back(w);
+    }
+    return all;
+}
+
+void MemoryShareStore::change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
+    db_.enter("share.change");
+    ShareBook book{share::LogicalClock(settings.rule, settings.clamp, state_), {}, quotas, streams_};
+    for (const auto& [user, quota] : quotas) {
+        const auto known = state_.users.find(user);
+        if (quota > 0 && (known == state_.users.end() || known->second.quota != quota))
+            book.clock.set_quota(now, user, quota);
+    }
+    work(book);
+    state_ = book.clock.state();
+    for (const share::BatchTags& b : state_.batches) {
+        charged_.try_emplace(b.id, 0);
+        db_.batches.change(b.id, [&](Batch& row) {
+            row.logical_start_time = b.start;
+            row.logical_end_time = b.end;
+        });
+    }
+    std::erase_if(state_.batches, [](const share::BatchTags& b) { return b.finished; });
+    for (const auto& [batch, operations] : book.charged) charged_[batch] = operations;
+    streams_ = std::move(book.streams);
+    publish();
+}
+
+void MemoryShareStore::publish() {
+    constexpr double kLast = std::numeric_limits<double>::infinity();
+    const auto quota_of = [&](Id user) {
+        const auto found = quotas.find(user);
+        return found == quotas.end() ? 0 : found->second;
+    };
+    db_.batch_shares.clear();
+    std::map<Id, double> ends;
+    for (const share::BatchTags& b : state_.batches) ends[b.id] = b.end;
+    for (const auto& [id, b] : db_.batches.rows()) {
+        const double quota = quota_of(b.user_id);
+        if (b.state == BatchState::kInProgress) {
+            const auto end = ends.find(id);
+            db_.batch_shares[id] = {b.user_id, end == ends.end() ? kLast : end->second, quota};
+        } else if (const auto stream = streams_.find(id); b.state == BatchState::kInit && stream != streams_.end()) {
+            const double end = quota > 0 ? state_.users[b.user_id].lst + stream->second.head : kLast;
+            db_.batch_shares[id] = {b.user_id, end, quota};
+        }
+    }
+}
+
+}  // namespace sluice

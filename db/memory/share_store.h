@@ -1,0 +1,34 @@
+#pragma once
+#include <map>
+
+#include "db/memory/memory_db.h"
+#include "sluice/db/share_store.h"
+
+namespace sluice {
+
+/// ShareStore over a MemoryDb, which has no user_submit rows: quotas and start times are here. What the feeder hands to
+/// schedulers is in MemoryDb::batch_shares after each change.
+class MemoryShareStore final : public ShareStore {
+  public:
+    explicit MemoryShareStore(MemoryDb& db) : db_(db) {}
+    std::map<Id, double> quotas;  ///< by user; may change at any time
+
+    void prepare() override {}
+    double project_flops(double now) override;
+    std::optional<UserQuota> quota(Id user) override;
+    double advance(Id user, double now, double delta, bool write) override;
+    std::vector<BatchWork> works(double now, std::optional<Id> only = {}) override;
+    void change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) override;
+
+  private:
+    void read_workunits(BatchWork& work) const;
+    void read_results(BatchWork& work) const;
+    void publish();
+
+    MemoryDb& db_;
+    share::ClockState state_;
+    std::map<Id, double> charged_;  ///< of batches that were in the clock once
+    std::map<Id, StreamCharge> streams_;
+};
+
+}  // namespace sluice
