@@ -213,7 +213,7 @@ void FleetRun::make_jobs(std::size_t w, int jobs) {
     double hours = 0;
     for (const double h : scenario_.work[w].size_hours) hours += h;
     hours /= static_cast<double>(scenario_.work[w].size_hours.size());
-    recorder_.batch_came({batch, clock_.now(), jobs, jobs, 0, hours * kHour * kBaseFlops});
+    recorder_.batch_came({batch, clock_.now(), jobs, jobs, 0, hours * kHour * kBaseFlops, w});
     for (int i = 0; i < jobs; ++i) make_job(w, batch);
 }
 

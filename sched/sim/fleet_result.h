@@ -20,8 +20,8 @@ Spread spread_of(std::vector<double> values);
 struct ShareOnDay {
     int day = 0;
     std::string user;
-    double share =
-        0;  ///< of the work (flops, the mean of their kind) of all instances that were reported on that day, 0 to 1
+    /// Of the work (flops, the mean of their kind) of all instances that were reported on that day, 0 to 1.
+    double share = 0;
     double ideal = 0;  ///< of a fluid that is divided by quota among those who have unfinished work, 0 to 1
 };
 
@@ -76,7 +76,11 @@ struct FleetResult {
     /// Further figures by name, units in the name: in_band_sent, part of the instances sent that run within the band of
     /// in_band if they end well (in_band leaves out what has not ended yet); oldest_unsent_hours CLASS, when the run
     /// ended; where there are quorums, quorum_hours_p50, _p95, _max from the first instance that was sent until a job
-    /// was decided, quorum_open, jobs that were not, and stranded, those of them that began two delay bounds ago.
+    /// was decided, quorum_open, jobs that were not, and stranded, those of them that began two delay bounds ago. For
+    /// each line of work, "FIGURE, work[I], USER": longest_gap_hours between two jobs sent of a stream that keeps jobs
+    /// waiting; sent_in_R_p50, _max, from a batch's submission until its last job is sent for the first time, and
+    /// done_in_R_p50, _max, until all are over, by its run time on the whole project at the run's mean speed. "share,
+    /// USER", where there are several: of all work of the measured days.
     std::map<std::string, double> more;
 };
 

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace sluice::sim {
 namespace {
 
-constexpr int kShareWindow = 30;      ///< days
+constexpr int kShareWindow = 30;  ///< days
+constexpr double kEndless = std::numeric_limits<double>::infinity();
 constexpr double kStrandedAfter = 2;  ///< delay bounds
 
 /// No two have the same: figures are kept by them.
@@ -85,6 +87,8 @@ void Recorder::sent(const Result& result, const Workunit& wu, double speed, doub
     sent_in_band_ += is_in_band(seconds / kHour);
     if (wu.min_quorum > 1) begun_.try_emplace(wu.id, Begun{now, static_cast<double>(wu.delay_bound)});
     note_gap(class_of(wu).work, now);
+    const auto batch = batch_index_.find(wu.batch);
+    if (batch != batch_index_.end() && result.name.ends_with("_0")) batches_[batch->second].last_sent = now;
     const auto c = static_cast<std::size_t>(wu.opaque);
     waits_[c].push_back((now - static_cast<double>(result.create_time)) / kHour);
     std::size_t quarter = 0;
@@ -171,19 +175,32 @@ std::vector<BatchRecord> Recorder::measured_batches() const {
     return list;
 }
 
+/// A stream that keeps jobs waiting has more of them the faster they are taken: to a fluid it is endless.
+bool Recorder::is_endless(std::size_t user, std::size_t day) const {
+    const auto d = static_cast<double>(day);
+    return std::any_of(scenario_.work.begin(), scenario_.work.end(), [&](const WorkSpec& w) {
+        return w.user == scenario_.users[user].name && w.kind == WorkSpec::Kind::kStream && w.keep > 0 &&
+               w.from_day < d + 1 && std::min(w.until_day, scenario_.days) > d;
+    });
+}
+
 /// Shares of each day beside those of a fluid that serves users by quota as long as they have work.
 void Recorder::fill_shares(FleetResult& r) const {
     const std::size_t users = scenario_.users.size();
     std::size_t days = 0;
     for (const auto& by_day : work_by_day_) days = std::max(days, by_day.size());
-    std::vector<double> backlog(users);
+    std::vector<double> backlog(users), waiting(users);
     std::vector<std::vector<double>> got(users, std::vector<double>(days)), ideal = got;
     const auto value = [](const std::vector<double>& list, std::size_t d) { return d < list.size() ? list[d] : 0.0; };
     for (std::size_t d = 0; d < days; ++d) {
         double capacity = 0;
         for (std::size_t u = 0; u < users; ++u) {
-            backlog[u] += value(new_by_day_[u], d);
+            waiting[u] += value(new_by_day_[u], d);
+            backlog[u] = is_endless(u, d)         ? kEndless
+                         : backlog[u] == kEndless ? std::max(waiting[u], 0.0)
+                                                  : backlog[u] + value(new_by_day_[u], d);
             capacity += got[u][d] = value(work_by_day_[u], d);
+            waiting[u] -= got[u][d];
         }
         double left = capacity;
         for (std::size_t round = 0; round < users && left > 1e-9 * capacity; ++round) {
@@ -242,6 +259,38 @@ void Recorder::fill_more(FleetResult& r, double now) const {
     }));
 }
 
+/// What users see of shares: how long their streams stand still, and their batches' times, in units of R, the run time
+/// on the whole project, which computes as fast as it did in the measured days.
+void Recorder::fill_users(FleetResult& r) const {
+    double all = 0, days = 0;
+    for (const auto& by_day : work_by_day_)
+        for (auto d = static_cast<std::size_t>(r.measured_from_day); d < by_day.size(); ++d)
+            all += by_day[d], days = std::max(days, static_cast<double>(d + 1) - r.measured_from_day);
+    for (std::size_t u = 0; u < scenario_.users.size() && all > 0 && scenario_.users.size() > 1; ++u) {
+        double mine = 0;
+        for (auto d = static_cast<std::size_t>(r.measured_from_day); d < work_by_day_[u].size(); ++d)
+            mine += work_by_day_[u][d];
+        r.more["share, " + scenario_.users[u].name] = mine / all;
+    }
+    for (std::size_t w = 0; w < scenario_.work.size(); ++w) {
+        const auto name = [&](const char* figure) {
+            return fmt::format("{}, work[{}], {}", figure, w, scenario_.work[w].user);
+        };
+        if (last_sent_[w] > 0) r.more[name("longest_gap_hours")] = longest_gap_[w] / kHour;
+        std::vector<double> sent, done;
+        for (const BatchRecord& b : measured_batches()) {
+            if (b.work != w || all <= 0) continue;
+            const double run_time = b.jobs * b.mean_flops / (all / (days * kDay));
+            sent.push_back((b.last_sent - b.arrived) / run_time);
+            done.push_back((b.ended - b.arrived) / run_time);
+        }
+        if (sent.empty()) continue;
+        const Spread s = spread_of(std::move(sent)), e = spread_of(std::move(done));
+        r.more[name("sent_in_R_p50")] = s.p50, r.more[name("sent_in_R_max")] = s.max;
+        r.more[name("done_in_R_p50")] = e.p50, r.more[name("done_in_R_max")] = e.max;
+    }
+}
+
 FleetResult Recorder::result(std::uint64_t seed, double now) const {
     FleetResult r;
     r.scenario = scenario_.name;
@@ -269,10 +318,8 @@ FleetResult Recorder::result(std::uint64_t seed, double now) const {
     }
     r.host_classes = {"slowest quarter", "second quarter", "third quarter", "fastest quarter"};
     r.host_class_by_job_class = host_by_job_;
-    for (std::size_t w = 0; w < scenario_.work.size(); ++w)
-        if (last_sent_[w] > 0)
-            r.more[fmt::format("longest_gap_hours, work[{}], {}", w, scenario_.work[w].user)] = longest_gap_[w] / kHour;
     fill_shares(r);
+    fill_users(r);
     fill_more(r, now);
     fill_days(r, now);
     return r;

@@ -24,6 +24,8 @@ struct BatchRecord {
     int jobs = 0, open = 0;
     double ended = 0;  ///< clock; 0: not yet
     double mean_flops = 0;
+    std::size_t work = 0;  ///< of Scenario::work
+    double last_sent = 0;  ///< clock: when its last job was sent for the first time
 };
 
 class Recorder final : public JobWatcher {
@@ -63,7 +65,9 @@ class Recorder final : public JobWatcher {
     bool is_in_band(double hours) const;
     double real_work(const Workunit& wu) const;  ///< flops, the mean of its kind, whatever was estimated
     void note_gap(std::size_t work, double now);
+    bool is_endless(std::size_t user, std::size_t day) const;
     void fill_shares(FleetResult& r) const;
+    void fill_users(FleetResult& r) const;
     void fill_more(FleetResult& r, double now) const;
     void fill_days(FleetResult& r, double now) const;
 
