@@ -1,6 +1,5 @@
 #include "daemons/batch/batch_text.h"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -78,29 +77,6 @@ std::optional<double> BatchView::eta() const {
 std::optional<double> BatchView::instances_per_workunit() const {
     if (!cost || cost->workunits == 0) return std::nullopt;
     return static_cast<double>(cost->instances) / static_cast<double>(cost->workunits);
-}
-
-std::string state_name(BatchState state) {
-    switch (state) {
-        case BatchState::kInit: return "new";
-        case BatchState::kInProgress: return "in progress";
-        case BatchState::kComplete: return "complete";
-        case BatchState::kAborted: return "aborted";
-        case BatchState::kRetired: return "retired";
-    }
-    return "state " + std::to_string(static_cast<int>(state));
-}
-
-std::string utc_text(double time) {
-    if (!(time > 0) || time > 253402300799.0) return "-";  // the year 9999
-    return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(time)));
-}
-
-std::string time_span_text(double seconds) {
-    if (seconds < 60) return fmt::format("{:.0f} s", seconds);
-    if (seconds < 3600) return fmt::format("{:.0f} min", seconds / 60);
-    if (seconds < 2 * 86400) return fmt::format("{:.1f} h", seconds / 3600);
-    return fmt::format("{:.1f} d", seconds / 86400);
 }
 
 std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {

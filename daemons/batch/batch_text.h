@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "daemons/batch_shares/batch_words.h"
 #include "sluice/db/batch_owner_store.h"
 
 namespace sluice {
@@ -21,13 +22,6 @@ struct BatchView {
     std::optional<double> instances_per_workunit() const;
     double wasted_core_hours() const { return cost ? cost->wasted_seconds / 3600 : 0; }
 };
-
-/// "new", "in progress", "complete", "aborted", "retired"; of a state that is none of ours, its number.
-std::string state_name(BatchState state);
-/// "2026-11-22 08:30 UTC".
-std::string utc_text(double time);
-/// "45 s", "12 min", "3.2 h", "4.1 d".
-std::string time_span_text(double seconds);
 
 /// Columns padded to their widest cell, the first row is the head; numbers (`right`: by column) stand right.
 std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);

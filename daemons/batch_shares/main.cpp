@@ -1,11 +1,13 @@
 // batch_shares: keeps the order of users' batches by their quotas (seed 000) while batches come and results come in.
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "daemons/batch_shares/owners_page.h"
 #include "daemons/batch_shares/share_config.h"
 #include "daemons/batch_shares/shares_pass.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/daemon/program.h"
+#include "sluice/db/batch_owner_store.h"
 
 namespace sluice {
 namespace {
@@ -16,7 +18,21 @@ constexpr const char* kDescription =
     "are submitted; others (create_work --batch, web pages) get them here. With rule settled, what was measured takes the "
     "place of what was estimated, errors and extra instances included. Without a quota a batch comes after all others.";
 
-int run(DaemonStart& start) {
+/// Those that are not retired, the newest.
+constexpr int kBatchesShown = 500;
+
+void write_page(const std::filesystem::path& file, const ProjectConfig& config, Database& db, ShareStore& store,
+                double now) {
+    OwnersPage page;
+    page.project = config.long_name;
+    page.now = now;
+    page.batches = make_batch_owner_store(db)->list({0, false, kBatchesShown});
+    page.users = store.users();
+    page.days = store.work_by_day(static_cast<std::int64_t>(now / 86400) - kDaysShown + 1);
+    write_file_atomically(file, owners_page(page));
+}
+
+int run(DaemonStart& start, const std::string& page) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     const auto settings = share_settings(config);
     if (!settings) {
@@ -29,6 +45,7 @@ int run(DaemonStart& start) {
         // At level 1 the feeder looks by itself.
         if (shares_pass(*store, *settings, start.env.clock).any() && config.compat_level == 0)
             write_file_atomically(start.settings.project / "reread_db", "<reread_db/>\n");
+        if (!page.empty()) write_page(start.settings.project / page, config, db, *store, start.env.clock.now());
         return PassResult::kIdle;
     });
 }
@@ -38,14 +55,22 @@ int run(DaemonStart& start) {
 
 int main(int argc, char** argv) {
     using namespace sluice;
+    std::string page;
     const DaemonProgram program{
         .summary = "keep the order of batches by their users' shares",
         .description = kDescription,
         .settings = {.name = "batch_shares", .sleep_interval = 300, .lock_name = "batch_shares"},
         .options =
-            [](CommandLine& line) {
-                line.section("EXAMPLES", "As a daemon of config.xml:\n<daemon><cmd>batch_shares</cmd></daemon>");
+            [&page](CommandLine& line) {
+                line.option(
+                    "--page", page,
+                    "after each pass, write a page for the batches' owners: progress, end, and what part of the "
+                    "work each user got; relative to the project's folder",
+                    "FILE");
+                line.section("EXAMPLES",
+                             "As a daemon of config.xml, with a page that the web server shows:\n"
+                             "<daemon><cmd>batch_shares --page html/user/batches.html</cmd></daemon>");
             },
-        .run = [](DaemonStart& start) { return run(start); }};
+        .run = [&page](DaemonStart& start) { return run(start, page); }};
     return daemon_main(program, argc, argv);
 }

@@ -85,6 +85,16 @@ int settle_streams(ShareBook& book, const std::vector<BatchWork>& works, double 
     return changed;
 }
 
+/// What came back since the last pass, for the page that shows users what they got.
+void give_to_day(ShareBook& book, const BatchWork& w) {
+    double measured = not_negative(w.measured);
+    if (w.stream) measured = book.streams[w.id].kept + not_negative(w.stream->recent);
+    double& known = book.measured[w.id];
+    if (!(measured > known)) return;  // the same, or rows are purged
+    book.given[w.user_id] += measured - known;
+    known = measured;
+}
+
 /// Users whose quota is gone: their batches end for the clock, charged for what was measured. The batches ended.
 int let_go(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now) {
     int finished = 0;
@@ -140,6 +150,7 @@ ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, do
     done.finished += let_go(book, works, project_flops, now);
     done.streams = settle_streams(book, works, project_flops, now);
     for (const BatchWork& w : works) {
+        give_to_day(book, w);
         if (w.stream) continue;
         if (w.state != BatchState::kInProgress) {
             if (!book.clock.has(w.id) || book.clock.batch(w.id).finished) continue;

@@ -122,7 +122,7 @@ std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> onl
 
 void MemoryShareStore::change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
     db_.enter("share.change");
-    ShareBook book{share::LogicalClock(settings.rule, settings.clamp, state_), {}, quotas, streams_};
+    ShareBook book{share::LogicalClock(settings.rule, settings.clamp, state_), {}, quotas, streams_, measured_, {}};
     for (const auto& [user, quota] : quotas) {
         const auto known = state_.users.find(user);
         if (quota > 0 && (known == state_.users.end() || known->second.quota != quota))
@@ -140,7 +140,24 @@ void MemoryShareStore::change(const ShareSettings& settings, double now, const s
     std::erase_if(state_.batches, [](const share::BatchTags& b) { return b.finished; });
     for (const auto& [batch, operations] : book.charged) charged_[batch] = operations;
     streams_ = std::move(book.streams);
+    measured_ = std::move(book.measured);
+    for (const auto& [user, operations] : book.given)
+        days_[{static_cast<std::int64_t>(now / 86400), user}] += operations;
     publish();
+}
+
+std::vector<DayOfWork> MemoryShareStore::work_by_day(std::int64_t from_day) {
+    std::vector<DayOfWork> all;
+    for (const auto& [key, operations] : days_)
+        if (key.first >= from_day) all.push_back({key.first, key.second, operations});
+    return all;
+}
+
+std::vector<ShareUser> MemoryShareStore::users() {
+    std::vector<ShareUser> all;
+    for (const auto& [id, quota] : quotas)
+        if (const User* user = db_.users.get(id)) all.push_back({id, user->name, quota});
+    return all;
 }
 
 void MemoryShareStore::publish() {

@@ -18,6 +18,8 @@ class MemoryShareStore final : public ShareStore {
     std::optional<UserQuota> quota(Id user) override;
     double advance(Id user, double now, double delta, bool write) override;
     std::vector<BatchWork> works(double now, std::optional<Id> only = {}) override;
+    std::vector<DayOfWork> work_by_day(std::int64_t from_day) override;
+    std::vector<ShareUser> users() override;
     void change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) override;
 
   private:
@@ -29,6 +31,8 @@ class MemoryShareStore final : public ShareStore {
     share::ClockState state_;
     std::map<Id, double> charged_;  ///< of batches that were in the clock once
     std::map<Id, StreamCharge> streams_;
+    std::map<Id, double> measured_;
+    std::map<std::pair<std::int64_t, Id>, double> days_;
 };
 
 }  // namespace sluice

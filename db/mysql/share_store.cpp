@@ -47,6 +47,12 @@ class MysqlShareStore final : public ShareStore {
             "CREATE TABLE IF NOT EXISTS sluice_share_stream (batch_id bigint NOT NULL PRIMARY KEY, user_id integer NOT NULL, "
             "kept double NOT NULL, until_time double NOT NULL, charged double NOT NULL, head double NOT NULL, waits tinyint "
             "NOT NULL) ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_share_measured (batch_id bigint NOT NULL PRIMARY KEY, operations double NOT "
+            "NULL) ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_share_day (day integer NOT NULL, user_id integer NOT NULL, operations double "
+            "NOT NULL, PRIMARY KEY (day,user_id)) ENGINE=InnoDB"));
         db_.execute(Sql("INSERT IGNORE INTO sluice_share_clock (id, virtual_time, started) VALUES (1,0,0)"));
     }
 
@@ -110,6 +116,22 @@ class MysqlShareStore final : public ShareStore {
             read_work(std::span(all).subspan(first, std::min(kBatchesAtOnce, all.size() - first)));
         for (BatchWork& w : all)
             if (w.stream) read_stream(w.id, *w.stream);
+        return all;
+    }
+
+    std::vector<DayOfWork> work_by_day(std::int64_t from_day) override {
+        Sql sql("SELECT day, user_id, operations FROM sluice_share_day WHERE day>=");
+        Rows r = db_.query(sql << from_day << " ORDER BY day, user_id");
+        std::vector<DayOfWork> all;
+        while (r.next()) all.push_back({r.i64(0), r.i64(1), r.f64(2)});
+        return all;
+    }
+
+    std::vector<ShareUser> users() override {
+        Rows r = db_.query(Sql(
+            "SELECT s.user_id, u.name, s.quota FROM user_submit s JOIN user u ON u.id=s.user_id ORDER BY s.user_id"));
+        std::vector<ShareUser> all;
+        while (r.next()) all.push_back({r.i64(0), r.text(1), r.f64(2)});
         return all;
     }
 
@@ -191,6 +213,7 @@ class MysqlShareStore final : public ShareStore {
     struct Stored {
         ClockState state;
         std::map<Id, StreamCharge> streams;
+        std::map<Id, double> measured;
         std::map<Id, std::int64_t> places;
         std::map<Id, double> quotas;  ///< as user_submit has them
         std::int64_t next_place = 1;
@@ -198,8 +221,12 @@ class MysqlShareStore final : public ShareStore {
 
     void change_once(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
         const Stored before = load();
-        ShareBook book{
-            share::LogicalClock(settings.rule, settings.clamp, before.state), {}, before.quotas, before.streams};
+        ShareBook book{share::LogicalClock(settings.rule, settings.clamp, before.state),
+                       {},
+                       before.quotas,
+                       before.streams,
+                       before.measured,
+                       {}};
         for (const auto& [user, quota] : before.quotas) {
             const auto known = before.state.users.find(user);
             if (quota > 0 && (known == before.state.users.end() || known->second.quota != quota))
@@ -207,6 +234,7 @@ class MysqlShareStore final : public ShareStore {
         }
         work(book);
         save(before, book);
+        save_days(before, book, static_cast<std::int64_t>(now / 86400));
     }
 
     Stored load() {
@@ -248,6 +276,8 @@ class MysqlShareStore final : public ShareStore {
             const auto user = s.state.users.find(t.user_id);
             if (user != s.state.users.end() && user->second.quota > 0) user->second.streaming |= t.waits;
         }
+        Rows measured = db_.query(Sql("SELECT batch_id, operations FROM sluice_share_measured"));
+        while (measured.next()) s.measured[measured.i64(0)] = measured.f64(1);
         Rows last = db_.query(Sql("SELECT COALESCE(MAX(place),0)+1 FROM sluice_share_batch"));
         if (last.next()) s.next_place = last.i64(0);
         return s;
@@ -284,6 +314,20 @@ class MysqlShareStore final : public ShareStore {
         if (is_new || old->second.quota != user.quota) {
             Sql sql("INSERT INTO sluice_share_user (user_id, quota) VALUES (");
             db_.execute(sql << id << "," << user.quota << ") ON DUPLICATE KEY UPDATE quota=VALUES(quota)");
+        }
+    }
+
+    void save_days(const Stored& before, const ShareBook& book, std::int64_t day) {
+        for (const auto& [batch, operations] : book.measured) {
+            const auto old = before.measured.find(batch);
+            if (old != before.measured.end() && old->second == operations) continue;
+            Sql sql("INSERT INTO sluice_share_measured (batch_id, operations) VALUES (");
+            db_.execute(sql << batch << "," << operations << ") ON DUPLICATE KEY UPDATE operations=VALUES(operations)");
+        }
+        for (const auto& [user, operations] : book.given) {
+            Sql sql("INSERT INTO sluice_share_day (day, user_id, operations) VALUES (");
+            db_.execute(sql << day << "," << user << "," << operations
+                            << ") ON DUPLICATE KEY UPDATE operations=operations+VALUES(operations)");
         }
     }
 

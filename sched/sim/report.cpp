@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <map>
 
-#include "sched/sim/svg_chart.h"
 #include "sluice/base/text.h"
+#include "sluice/svg/charts.h"
 
 namespace sluice::sim {
 namespace {
+
+using namespace svg;
 
 constexpr const char* kHead = R"(<!DOCTYPE html>
 <html lang="en">
@@ -153,11 +155,11 @@ std::string report_html(const FleetResult& r) {
            "; the figures count what was submitted from day " + std::to_string(r.measured_from_day) + " on.</p>\n";
     out += head_figures(r) + "<main>\n";
     out += makespans(r);
-    out += bar_chart({"Throughput", "day", "jobs done"}, by_day(r.throughput_by_day));
+    out += svg::bar_chart({"Throughput", "day", "jobs done"}, by_day(r.throughput_by_day));
     out += waits(r) + classes(r) + shares(r);
-    out += bar_chart({"Deadlines missed", "day", "instances"}, by_day(r.deadline_misses_by_day));
-    out += bar_chart({"Wasted work", "day", "core-hours"}, by_day(r.wasted_by_day));
-    out += bar_chart({"Requests for work answered empty", "day", "requests"}, by_day(r.empty_by_day));
+    out += svg::bar_chart({"Deadlines missed", "day", "instances"}, by_day(r.deadline_misses_by_day));
+    out += svg::bar_chart({"Wasted work", "day", "core-hours"}, by_day(r.wasted_by_day));
+    out += svg::bar_chart({"Requests for work answered empty", "day", "requests"}, by_day(r.empty_by_day));
     return out + statements(r) + "</main>\n</body>\n</html>\n";
 }
 

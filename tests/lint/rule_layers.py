@@ -14,6 +14,7 @@ ALLOWED = {
     "json": ["base"],
     "client_policy": [],
     "share": ["base", "model"],
+    "svg": ["base"],
     # edges
     "shmem": ["base", "model"],
     "db": ["base", "model", "share"],
@@ -24,7 +25,7 @@ ALLOWED = {
     "match": ["base", "model", "xml", "share"],  # xml: plan_class_spec.xml
     "daemon": ["base", "model"],
 }
-EDGES_AND_BELOW = ["base", "model", "xml", "json", "share", "shmem", "db", "config", "rpc"]
+EDGES_AND_BELOW = ["base", "model", "xml", "json", "share", "svg", "shmem", "db", "config", "rpc"]
 FLOW = EDGES_AND_BELOW + ["match", "daemon"]
 ALLOWED.update({
     "handle": FLOW,

@@ -1,12 +1,14 @@
 #pragma once
 // Users' shares and the tags of their batches: the logical clock (sluice/share/logical_clock.h) in the database. LST is
 // user_submit.logical_start_time, S and LET are batch.logical_start_time and logical_end_time, where upstream's pages
-// look for them; what else the clock knows is in tables of our own, sluice_share_clock, _user, _batch and _stream. A
-// batch in state INIT that has jobs is a stream: single jobs of its user, charged one by one.
+// look for them; what else the clock knows is in tables of our own, sluice_share_clock, _user, _batch and _stream; _day
+// and _measured keep what users got. A batch in state INIT that has jobs is a stream: single jobs of its user, charged
+// one by one.
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sluice/db/database.h"
@@ -41,6 +43,8 @@ struct ShareBook {
     std::map<Id, double> charged;
     std::map<Id, double> quotas;              ///< of user_submit, by user
     std::map<Id, StreamCharge> streams = {};  ///< by batch
+    std::map<Id, double> measured = {};       ///< by batch: operations that days have been given for
+    std::map<Id, double> given = {};          ///< by user: operations that this change gives to the present day
 };
 
 /// Of a stream, beside BatchWork: operations of instances that were over between `until` and `next_until`, since then,
@@ -72,6 +76,18 @@ struct BatchWork {
     std::optional<StreamWork> stream{};  ///< state INIT
 };
 
+/// Operations that came back for a user on a day of UTC.
+struct DayOfWork {
+    std::int64_t day = 0;  ///< since 1970
+    Id user_id = 0;
+    double operations = 0;
+};
+struct ShareUser {
+    Id id = 0;
+    std::string name;
+    double quota = 0;
+};
+
 struct UserQuota {
     double quota = 0, total = 0;  ///< his, and all users'
 };
@@ -90,6 +106,10 @@ class ShareStore {
     /// Batches in progress, streams, and batches that the clock takes for unfinished, by id; or `only` one, whatever
     /// its state.
     virtual std::vector<BatchWork> works(double now, std::optional<Id> only = {}) = 0;
+    /// By day, then user.
+    virtual std::vector<DayOfWork> work_by_day(std::int64_t from_day) = 0;
+    /// Those who may submit, by id.
+    virtual std::vector<ShareUser> users() = 0;
     /// One transaction that nobody else's comes between: `work` gets the clock as it is stored, with quotas as
     /// user_submit has them now, and what it leaves there is stored. It may be called again (after a deadlock, or a
     /// lost connection whose COMMIT may have taken place): what is there already must do no harm then. It may write to

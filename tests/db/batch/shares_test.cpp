@@ -1,6 +1,7 @@
 // Users' shares with real programs on MariaDB: what is stored where, and that a kill at any statement neither loses a
 // charge nor doubles it. Expected values: seed 000, worked out by hand. The project does 1e12 operations a second;
 // Ada's quota is 1, Bob's 3.
+#include "sluice/base/files.h"
 #include "sluice/db/catalogue_store.h"
 #include "tests/db/batch/batch_fixture.h"
 #include "tests/db/batch/killed_program.h"
@@ -41,9 +42,15 @@ class Snapshot {
     }
 
   private:
-    static constexpr const char* kTables[] = {
-        "user_submit",        "batch", "workunit", "sluice_share_clock", "sluice_share_user", "sluice_share_batch",
-        "sluice_share_stream"};
+    static constexpr const char* kTables[] = {"user_submit",
+                                              "batch",
+                                              "workunit",
+                                              "sluice_share_clock",
+                                              "sluice_share_user",
+                                              "sluice_share_batch",
+                                              "sluice_share_stream",
+                                              "sluice_share_measured",
+                                              "sluice_share_day"};
     Database& db_;
 };
 
@@ -116,6 +123,8 @@ class Shares : public BatchFixture {
              {SqlLiteral("SELECT CONCAT_WS('|',user_id,quota,logical_start_time) FROM user_submit ORDER BY 1"),
               SqlLiteral("SELECT CONCAT_WS('|',id,state,logical_start_time,logical_end_time) FROM batch ORDER BY 1"),
               SqlLiteral("SELECT CONCAT_WS('|',id,error_mask) FROM workunit ORDER BY 1"),
+              SqlLiteral(
+                  "SELECT CONCAT_WS('|',user_id,SUM(operations)) FROM sluice_share_day GROUP BY user_id ORDER BY 1"),
               SqlLiteral("SELECT CONCAT_WS('|',batch_id,kept,charged,head,waits) FROM sluice_share_stream ORDER BY 1"),
               SqlLiteral("SELECT CONCAT_WS('|',batch_id,seconds,start_tag,end_tag,share,finished) FROM "
                          "sluice_share_batch ORDER BY 1")})
@@ -183,6 +192,13 @@ TEST_F(Shares, MeasuredWorkIsChargedWhileItComesInAndAtTheEnd) {
     EXPECT_NEAR(lst(1) - first, (4500 + 3000) / 0.25, 1e-3);
     run_ok({"batch_shares", "--one_pass"});
     EXPECT_NEAR(lst(1) - first, (4500 + 3000) / 0.25, 1e-3);
+    // The page for owners, made in passing: what came back on this day, once.
+    run_ok({"batch_shares", "--one_pass", "--page", "batches.html"});
+    EXPECT_EQ(number(Sql("SELECT SUM(operations) FROM sluice_share_day WHERE user_id=1")), 4500000000000000);
+    const std::string page = read_file(project / "batches.html").value_or("");
+    EXPECT_THAT(page, HasSubstr("<td>Ada</td>"));
+    EXPECT_THAT(page, HasSubstr("100.0 %"));
+    EXPECT_THAT(page, HasSubstr("<polyline"));
     run_ok({"sluice_batch", "abort", std::to_string(two)});
     EXPECT_NEAR(lst(1) - first, 4500 / 0.25, 1e-2) << "nothing of the aborted one was done";
 }

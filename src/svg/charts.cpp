@@ -1,4 +1,4 @@
-#include "sched/sim/svg_chart.h"
+#include "sluice/svg/charts.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "sluice/base/text.h"
 
-namespace sluice::sim {
+namespace sluice::svg {
 namespace {
 
 constexpr double kWidth = 600, kHeight = 340, kLeft = 74, kRight = 16, kTop = 66, kBottom = 56;
@@ -176,4 +176,4 @@ std::string heat_map(const Labels& labels, const Cells& cells) {
     return out + "</svg>\n";
 }
 
-}  // namespace sluice::sim
+}  // namespace sluice::svg

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace sluice::sim {
+namespace sluice::svg {
 
 struct Labels {
     std::string title, x, y;  ///< of the chart and its axes, units included
@@ -35,4 +35,4 @@ struct Cells {
 /// Each cell shows its value, and its part of its row as darkness.
 std::string heat_map(const Labels& labels, const Cells& cells);
 
-}  // namespace sluice::sim
+}  // namespace sluice::svg

@@ -1,0 +1,16 @@
+#pragma once
+// How batches are spoken of, by tools and pages.
+#include <string>
+
+#include "sluice/model/codes.h"
+
+namespace sluice {
+
+/// "new", "in progress", "complete", "aborted", "retired"; of a state that is none of ours, its number.
+std::string state_name(BatchState state);
+/// "2026-11-22 08:30 UTC".
+std::string utc_text(double time);
+/// "45 s", "12 min", "3.2 h", "4.1 d".
+std::string time_span_text(double seconds);
+
+}  // namespace sluice

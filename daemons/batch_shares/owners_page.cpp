@@ -1,0 +1,116 @@
+#include "daemons/batch_shares/owners_page.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "daemons/batch_shares/batch_words.h"
+#include "sluice/base/text.h"
+#include "sluice/svg/charts.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMostUsers = 6;  ///< in the chart: those of the largest quotas
+
+constexpr const char* kHead = R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="refresh" content="300">
+<title>Batches</title>
+<style>
+body { font: 15px/1.4 sans-serif; color: #222; background: #fff; margin: 0 auto; max-width: 1240px; padding: 12px; }
+h1 { font-size: 22px; margin: 4px 0; }
+h2 { font-size: 18px; margin: 20px 0 4px; }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: 4px 8px; text-align: left; border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }
+th { font-weight: bold; }
+.n { text-align: right; white-space: nowrap; }
+progress { width: 110px; }
+svg { width: 100%; max-width: 760px; border: 1px solid #ddd; font: 13px sans-serif; fill: #222; }
+svg .title { font-weight: bold; font-size: 15px; }
+svg .grid { stroke: #ddd; }
+svg .none { fill: #555; }
+</style>
+</head>
+<body>
+)";
+
+std::string cell(const std::string& text, bool is_number = false) {
+    return std::string(is_number ? "<td class=\"n\">" : "<td>") + xml_escape(text) + "</td>";
+}
+
+std::string ends_text(const Batch& b, double now) {
+    if (b.completion_time > 0) return "ended " + utc_text(static_cast<double>(b.completion_time));
+    if (b.state != BatchState::kInProgress) return "";
+    if (!(b.est_completion_time > 0) || !std::isfinite(b.est_completion_time)) return "not known";
+    if (b.est_completion_time <= now) return "overdue since " + utc_text(b.est_completion_time);
+    return utc_text(b.est_completion_time) + " (in " + time_span_text(b.est_completion_time - now) + ")";
+}
+
+std::string row(const OwnedBatch& o, double now) {
+    const Batch& b = o.row;
+    const double part = std::isfinite(b.fraction_done) ? std::clamp(b.fraction_done, 0.0, 1.0) : 0;
+    std::string out = "<tr>" + cell(std::to_string(b.id), true) + cell(o.row.name) + cell(o.user_name) +
+                      cell(o.app_name) + cell(state_name(b.state));
+    out += fmt::format("<td class=\"n\"><progress max=\"1\" value=\"{0:.4f}\">{1:.1f} %</progress> {1:.1f} %</td>",
+                       part, 100 * part);
+    out += cell(std::to_string(b.njobs), true) + cell(std::to_string(b.nerror_jobs), true);
+    return out + cell(ends_text(b, now)) + "</tr>\n";
+}
+
+std::string table(const OwnersPage& page) {
+    if (page.batches.empty()) return "<p>There are no batches.</p>\n";
+    std::string out =
+        "<table>\n<tr><th class=\"n\">batch</th><th>name</th><th>owner</th><th>app</th><th>state</th>"
+        "<th class=\"n\">done</th><th class=\"n\">jobs</th><th class=\"n\">failed</th><th>ends</th></tr>\n";
+    for (auto b = page.batches.rbegin(); b != page.batches.rend(); ++b) out += row(*b, page.now);
+    return out + "</table>\n";
+}
+
+/// Each user's part of a day's work, and dashed his quota's part of all quotas.
+std::string shares(const OwnersPage& page) {
+    double quotas = 0;
+    for (const ShareUser& u : page.users) quotas += std::max(u.quota, 0.0);
+    std::vector<ShareUser> shown = page.users;
+    std::stable_sort(shown.begin(), shown.end(),
+                     [](const ShareUser& a, const ShareUser& b) { return a.quota > b.quota; });
+    if (shown.size() > kMostUsers) shown.resize(kMostUsers);
+    std::map<std::int64_t, std::map<Id, double>> by_day;
+    for (const DayOfWork& d : page.days)
+        if (std::isfinite(d.operations) && d.operations > 0) by_day[d.day][d.user_id] += d.operations;
+    const auto first = static_cast<std::int64_t>(page.now / 86400) - kDaysShown + 1;
+    std::vector<svg::Series> series;
+    for (std::size_t u = 0; u < shown.size() && !by_day.empty(); ++u) {
+        svg::Series got{shown[u].name, {}, false, u}, quota{"", {}, true, u};
+        for (const auto& [day, users] : by_day) {
+            if (day < first) continue;
+            double all = 0;
+            for (const auto& [user, operations] : users) all += operations;
+            const auto mine = users.find(shown[u].id);
+            const auto x = static_cast<double>(day - first);
+            got.points.emplace_back(x, mine == users.end() ? 0 : 100 * mine->second / all);
+            if (quotas > 0) quota.points.emplace_back(x, 100 * std::max(shown[u].quota, 0.0) / quotas);
+        }
+        series.push_back(std::move(got));
+        series.push_back(std::move(quota));
+    }
+    return svg::line_chart({"Shares of users (dashed: their quotas)", fmt::format("day, {} is today", kDaysShown - 1),
+                            "part of the work, %"},
+                           series);
+}
+
+}  // namespace
+
+std::string owners_page(const OwnersPage& page) {
+    std::string out = kHead;
+    out += "<h1>Batches of " + xml_escape(page.project) + "</h1>\n<p>As of " + utc_text(page.now) + ".</p>\n";
+    out += table(page) + "<h2>What users got</h2>\n" + shares(page);
+    return out + "</body>\n</html>\n";
+}
+
+}  // namespace sluice

@@ -1,0 +1,101 @@
+// The page for batches' owners: what it holds, and what a browser makes of it.
+#include "daemons/batch_shares/owners_page.h"
+
+#include <cmath>
+
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr double kToday = 20833 * 86400.0 + 43200;
+
+OwnersPage a_page() {
+    OwnersPage page;
+    page.project = "Tiles & <script>alert(1)</script>";
+    page.now = kToday;
+    const auto batch = [&](Id id, const std::string& name, BatchState state, double done) -> Batch& {
+        OwnedBatch& b = page.batches.emplace_back();
+        b.row.id = id, b.row.name = name, b.row.state = state, b.row.fraction_done = done, b.row.njobs = 2000;
+        b.user_name = "Ada <3", b.app_name = "docking";
+        return b.row;
+    };
+    batch(11, "first", BatchState::kComplete, 1).completion_time = static_cast<std::int64_t>(kToday) - 86400;
+    batch(12, "ligands \"of\" May", BatchState::kInProgress, 0.417).est_completion_time = kToday + 2 * 3600;
+    batch(13, "late", BatchState::kInProgress, 0.9).est_completion_time = kToday - 60;
+    batch(14, "strange", BatchState::kInProgress, NAN);
+    page.users = {{1, "Ada <3", 3}, {2, "Bob", 1}, {3, "nobody", 0}, {4, "owes", -5}};
+    const auto today = static_cast<std::int64_t>(kToday / 86400);
+    for (int d = 0; d < 40; ++d) {
+        page.days.push_back({today - d, 1, 6e15 + d * 1e13});
+        page.days.push_back({today - d, 2, 2e15});
+    }
+    return page;
+}
+
+TEST(OwnersPage, SaysHowFarBatchesAreAndWhenTheyEnd) {
+    const std::string page = owners_page(a_page());
+    EXPECT_THAT(page, HasSubstr("<progress max=\"1\" value=\"0.4170\">41.7 %</progress>"));
+    EXPECT_THAT(page, HasSubstr("(in 2.0 h)"));
+    EXPECT_THAT(page, HasSubstr("overdue since "));
+    EXPECT_THAT(page, HasSubstr("<td>not known</td>"));
+    EXPECT_THAT(page, HasSubstr("<td>complete</td>"));
+    EXPECT_LT(page.find("ligands"), page.find("first")) << "the newest first";
+    EXPECT_THAT(owners_page({}), HasSubstr("There are no batches."));
+    EXPECT_THAT(owners_page({}), HasSubstr("nothing to show"));
+}
+
+TEST(OwnersPage, NamesAreEscapedAndNothingIsLoaded) {
+    const std::string page = owners_page(a_page());
+    EXPECT_THAT(page, HasSubstr("Tiles &amp; &lt;script&gt;"));
+    for (const char* bad : {"<script", "Ada <", "http:", "src=", "href=", "url(", "nan", "inf"})
+        EXPECT_THAT(page, Not(HasSubstr(bad))) << bad;
+}
+
+/// Texts of the chart that leave it, and the colours' places at the chart's right end, today's: run in the page.
+constexpr const char* kInspection = R"(<script>
+const found = [];
+const svg = document.querySelector('svg'), frame = svg.getBoundingClientRect();
+for (const text of svg.querySelectorAll('text')) {
+  const box = text.getBoundingClientRect();
+  if (box.left < frame.left || box.right > frame.right || box.top < frame.top || box.bottom > frame.bottom)
+    found.push('outside: ' + text.textContent);
+}
+for (const line of svg.querySelectorAll('polyline')) {
+  const last = line.points[line.points.numberOfItems - 1];
+  found.push((line.getAttribute('stroke-dasharray') ? 'quota ' : 'got ') + Math.round(last.y));
+}
+const bars = [...document.querySelectorAll('progress')].map(p => p.position.toFixed(3));
+const wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
+document.body.setAttribute('data-found', bars.join(' ') + '; ' + found.join(', ') + (wide ? '; too wide' : ''));
+</script></body>)";
+
+TEST(OwnersPage, InABrowserTheBarsAndLinesStandWhereTheyShould) {
+    test::TempDir folder;
+    std::string page = owners_page(a_page());
+    page.replace(page.rfind("</body>"), 7, kInspection);
+    const std::vector<std::string> command{"chromium",
+                                           "--headless",
+                                           "--no-sandbox",
+                                           "--disable-gpu",
+                                           "--user-data-dir=" + (folder / "profile").string(),
+                                           "--window-size=1280,1200",
+                                           "--dump-dom",
+                                           "file://" + folder.write("batches.html", page).string()};
+    test::RunOptions options;
+    options.env = {{"HOME", folder.path().string()}};
+    options.cwd = folder.path();
+    const test::RunResult shown = test::run(command, options, 300);
+    ASSERT_EQ(shown.status, 0) << shown.err;
+    // Today Ada got 6 of 8 and Bob 2 of 8; their quotas are 3 and 1 of 4: both lines of each end at the same height.
+    // 75 and 25 % of an axis that ends at 80 %: the plot is 218 high and begins at 66.
+    EXPECT_THAT(shown.out, HasSubstr("data-found=\"0.000 0.900 0.417 1.000; got 80, quota 80, got 216, quota 216, "
+                                     "got 284, quota 284, got 284, quota 284\""));
+}
+
+}  // namespace
+}  // namespace sluice
