@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kPriorJobs = 5;  ///< weight of "estimates are right"
 
-double not_negative(double v) { return std::isfinite(v) ? std::max(v, 0.0) : 0; }
+double finite(double v) { return std::isfinite(v) ? v : 0; }
+double not_negative(double v) { return std::max(finite(v), 0.0); }
 
 /// Measured over estimated.
 double correction(const BatchWork& w) {
@@ -47,7 +48,7 @@ bool settle_stream(ShareBook& book, const BatchWork& w, double project_flops, do
     const StreamCharge before = kept;
     const double corrected = correction(w);
     const auto operations = [&](double measured, double estimated) {
-        return not_negative(measured) + not_negative(estimated) * corrected;
+        return not_negative(measured) + finite(estimated) * corrected;
     };
     kept.user_id = w.user_id;
     kept.kept += operations(work.settled, work.settled_lost);
@@ -85,14 +86,15 @@ int settle_streams(ShareBook& book, const std::vector<BatchWork>& works, double 
     return changed;
 }
 
-/// What came back since the last pass, for the page that shows users what they got.
+/// What was used since the last pass, for the page that shows users what they got.
 void give_to_day(ShareBook& book, const BatchWork& w) {
-    double measured = not_negative(w.measured);
-    if (w.stream) measured = book.streams[w.id].kept + not_negative(w.stream->recent);
+    const StreamWork stream = w.stream.value_or(StreamWork{});
+    const double all =
+        w.stream ? book.streams[w.id].kept + not_negative(stream.recent) + finite(stream.recent_lost) : used(w);
     double& known = book.measured[w.id];
-    if (!(measured > known)) return;  // the same, or rows are purged
-    book.given[w.user_id] += measured - known;
-    known = measured;
+    if (!(all > known)) return;  // the same, or rows are purged
+    book.given[w.user_id] += all - known;
+    known = all;
 }
 
 /// Users whose quota is gone: their batches end for the clock, charged for what was measured. The batches ended.

@@ -16,10 +16,25 @@ bool never_came_back(const Result& r) {
     return r.outcome == Outcome::kNoReply || r.outcome == Outcome::kClientDetached;
 }
 
+/// As the other store does it: lost at the deadline, known an hour later; what comes back after that is given back.
+void add_to_stream(StreamWork& s, const Result& r, double flops, double estimate) {
+    const auto received = static_cast<double>(r.received_time), deadline = static_cast<double>(r.report_deadline);
+    const bool over = r.server_state == ServerState::kOver;
+    const bool late = deadline > 0 && received > deadline + 3600;
+    const bool gone = received == 0 && (r.server_state == ServerState::kInProgress || never_came_back(r));
+    const double over_at = received > 0 ? received : deadline;
+    if (over && over_at > s.until) (over_at <= s.next_until ? s.settled : s.recent) += flops;
+    if ((late || gone) && deadline > s.until && (over || deadline <= s.next_until))
+        (deadline <= s.next_until ? s.settled_lost : s.recent_lost) += estimate;
+    if (late && over_at > s.until) (over_at <= s.next_until ? s.settled_lost : s.recent_lost) -= estimate;
+    if (r.server_state == ServerState::kInProgress && deadline > s.next_until) s.running += estimate;
+    s.waiting += r.server_state == ServerState::kInactive || r.server_state == ServerState::kUnsent;
+}
+
 /// As the other store bounds them.
 double measured(const Result& r, const Host* host) {
     return std::clamp(std::max(r.elapsed_time, r.cpu_time), 0.0, 1e8) *
-           (host == nullptr ? 0 : std::clamp(host->p_fpops, 0.0, 1e12));
+           (host != nullptr && host->p_fpops >= 1e6 ? std::min(host->p_fpops, 1e12) : 1e9);
 }
 
 }  // namespace
@@ -62,13 +77,9 @@ void MemoryShareStore::read_results(BatchWork& work) const {
         const Result& r = *db_.results.get(id);
         const Workunit* const w = db_.workunits.get(r.workunitid);
         const double estimate = w == nullptr ? 0 : std::max(w->rsc_fpops_est, 0.0);
-        if (r.server_state != ServerState::kOver) {
-            if (!work.stream) continue;
-            if (r.server_state == ServerState::kInProgress) work.stream->running += estimate;
-            work.stream->waiting += r.server_state != ServerState::kInProgress;
-            continue;
-        }
         const double flops = measured(r, db_.hosts.get(r.hostid));
+        if (work.stream) add_to_stream(*work.stream, r, flops, estimate);
+        if (r.server_state != ServerState::kOver) continue;
         const double lost = never_came_back(r) ? estimate : 0;
         work.measured += flops;
         work.lost += lost;
@@ -77,12 +88,6 @@ void MemoryShareStore::read_results(BatchWork& work) const {
             work.estimated_successes += estimate;
             ++work.successes;
         }
-        if (!work.stream) continue;
-        StreamWork& s = *work.stream;
-        const auto over_at = static_cast<double>(r.received_time > 0 ? r.received_time : r.report_deadline);
-        if (over_at <= s.until) continue;
-        (over_at <= s.next_until ? s.settled : s.recent) += flops;
-        (over_at <= s.next_until ? s.settled_lost : s.recent_lost) += lost;
     }
 }
 

@@ -15,9 +15,9 @@ using share::UserTags;
 constexpr std::size_t kBatchesAtOnce = 200;  ///< batches a statement
 
 /// Time of processors times the host's speed. Both come from a volunteer's client: a host that is faster than any, or
-/// an instance that took longer than three years, counts as these.
+/// an instance that took longer than three years, counts as these, and a host that tells no speed as one of a GFLOPS.
 constexpr SqlLiteral kMeasured{
-    "LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)*LEAST(GREATEST(COALESCE(h.p_fpops,0),0),1e12)"};
+    "LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)*IF(h.p_fpops>=1e6,LEAST(h.p_fpops,1e12),1e9)"};
 
 /// A result that is over may still change for so long: its reporter is not done, or the transitioner is late.
 constexpr double kSettledAfter = 3600;  ///< s
@@ -185,21 +185,29 @@ class MysqlShareStore final : public ShareStore {
     }
 
     void read_stream(Id batch, StreamWork& work) {
-        // When it was over, as far as a row tells; what never came back was over at its deadline.
+        // When it was over, as far as a row tells.
         constexpr SqlLiteral kOverAt{"IF(r.received_time>0,r.received_time,r.report_deadline)"};
-        constexpr SqlLiteral kLost{"IF(r.outcome IN (4,7),GREATEST(w.rsc_fpops_est,0),0)"};
-        const auto when = [&](bool before) {
-            Sql sql("r.server_state=5 AND ");
-            sql << kOverAt << ">" << work.until << " AND " << kOverAt << (before ? Sql("<=") : Sql(">"));
-            return sql << work.next_until;
+        constexpr SqlLiteral kEstimate{"GREATEST(w.rsc_fpops_est,0)"};
+        // Lost at its deadline, known an hour later, whether or not the transitioner has seen it by then; what comes
+        // back after that hour was counted as lost, and is given back when it comes.
+        constexpr SqlLiteral kLate{"(r.report_deadline>0 AND r.received_time>r.report_deadline+3600)"};
+        constexpr SqlLiteral kGone{"(r.received_time=0 AND (r.server_state=4 OR r.outcome IN (4,7)))"};
+        const auto at = [&](const SqlLiteral& time, bool before) {
+            Sql sql("(");
+            sql << time << ">" << work.until << " AND " << time << (before ? Sql("<=") : Sql(">"));
+            return sql << work.next_until << ")";
         };
+        constexpr SqlLiteral kDeadline{"r.report_deadline"};
         Sql sql("SELECT ");
-        for (const bool before : {true, false})
-            sql << "SUM(IF(" << when(before) << "," << kMeasured << ",0)), SUM(IF(" << when(before) << "," << kLost
-                << ",0)), ";
-        sql << "SUM(IF(r.server_state=4,GREATEST(w.rsc_fpops_est,0),0)), SUM(r.server_state IN (1,2)) FROM result r "
-               "FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid WHERE "
-               "r.batch=";
+        for (const bool before : {true, false}) {
+            const SqlLiteral over = before ? SqlLiteral("") : SqlLiteral("r.server_state=5 AND ");
+            sql << "SUM(IF(r.server_state=5 AND " << at(kOverAt, before) << "," << kMeasured << ",0)), SUM("
+                << kEstimate << "*(IF(" << over << "(" << kLate << " OR " << kGone << ") AND " << at(kDeadline, before)
+                << ",1,0)-IF(" << kLate << " AND " << at(kOverAt, before) << ",1,0))), ";
+        }
+        sql << "SUM(IF(r.server_state=4 AND r.report_deadline>" << work.next_until << "," << kEstimate
+            << ",0)), SUM(r.server_state IN (1,2)) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON "
+               "w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid WHERE r.batch=";
         Rows r = db_.query(sql << batch);
         if (!r.next()) return;
         work.settled = r.f64(0);
@@ -276,7 +284,9 @@ class MysqlShareStore final : public ShareStore {
             const auto user = s.state.users.find(t.user_id);
             if (user != s.state.users.end() && user->second.quota > 0) user->second.streaming |= t.waits;
         }
-        Rows measured = db_.query(Sql("SELECT batch_id, operations FROM sluice_share_measured"));
+        Rows measured = db_.query(Sql(
+            "SELECT m.batch_id, m.operations FROM sluice_share_measured m JOIN batch b ON b.id=m.batch_id LEFT JOIN "
+            "sluice_share_batch s ON s.batch_id=b.id WHERE b.state IN (0,1) OR s.finished=0"));
         while (measured.next()) s.measured[measured.i64(0)] = measured.f64(1);
         Rows last = db_.query(Sql("SELECT COALESCE(MAX(place),0)+1 FROM sluice_share_batch"));
         if (last.next()) s.next_place = last.i64(0);

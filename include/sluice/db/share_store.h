@@ -51,11 +51,12 @@ struct ShareBook {
 /// and of those that run.
 struct StreamWork {
     double until = -1, next_until = -1;
-    double settled = 0, settled_lost = 0;  ///< measured; estimates of what never came back
-    double recent = 0, recent_lost = 0;    ///< likewise
-    double running = 0;                    ///< estimates
-    std::int64_t waiting = 0;              ///< instances not sent yet
-    std::int64_t open_jobs = 0;            ///< unfinished workunits, of which BatchWork::open tells
+    /// Measured; estimates of what never came back, less those of what was counted so and has come back since.
+    double settled = 0, settled_lost = 0;
+    double recent = 0, recent_lost = 0;  ///< likewise
+    double running = 0;                  ///< estimates; those whose deadlines are an hour ago are lost
+    std::int64_t waiting = 0;            ///< instances not sent yet
+    std::int64_t open_jobs = 0;          ///< unfinished workunits, of which BatchWork::open tells
 };
 
 /// What a batch has used and will use, in operations. Estimates are rsc_fpops_est; measured is the time of processors

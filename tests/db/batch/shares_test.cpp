@@ -260,6 +260,32 @@ TEST_F(Shares, SingleJobsAreAStreamOfBatchesOfOne) {
     EXPECT_TRUE(std::isinf(order().end));
 }
 
+TEST_F(Shares, WhatComesBackLateIsChargedOnceAndAHostWithoutASpeedCounts) {
+    run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"});
+    for (int job = 0; job < 2; ++job)
+        run_ok({"create_work", "--appname", "app1", "--batch", "1", "--rsc_fpops_est", "1e15", "--rsc_fpops_bound",
+                "1e18"});
+    waiting(1);
+    const auto set = [&](const Sql& what) {
+        db.execute(Sql("UPDATE result SET ") << what << " WHERE workunitid=1");
+        run_ok({"batch_shares", "--one_pass"});
+    };
+    // Sent, and its deadline was long ago: it counts as estimated, whether the transitioner has seen it or not.
+    set(Sql("server_state=4, report_deadline=") << now - 10000);
+    EXPECT_EQ(lst(1), 1000 / 0.25);
+    set(Sql("server_state=5, outcome=4"));
+    EXPECT_EQ(lst(1), 1000 / 0.25);
+    // It comes back all the same, as an error of half a job.
+    set(Sql("outcome=3, elapsed_time=5e5, received_time=") << now);
+    EXPECT_EQ(lst(1), 500 / 0.25);
+    set(Sql("mod_time=mod_time"));
+    EXPECT_EQ(lst(1), 500 / 0.25);
+    // A host that tells no speed counts as one of a GFLOPS.
+    db.execute(Sql("UPDATE host SET p_fpops=0"));
+    set(Sql("mod_time=mod_time"));
+    EXPECT_EQ(lst(1), 500 / 0.25);
+}
+
 TEST_F(Shares, AdjustUserPriorityAsUpstream) {
     // Facts: R = flops * min_avg_pfc / project FLOPS; share = quota / all quotas; LST at least the present.
     const std::vector<std::string> command{"adjust_user_priority", "--user", "1", "--flops", "3e15", "--app", "app1"};

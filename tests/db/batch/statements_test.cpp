@@ -83,8 +83,16 @@ class Statements : public BatchFixture {
         return found;
     }
     void note_access(const std::vector<std::string>& fields, const std::string& statement, std::vector<Access>& found) {
-        static const std::map<std::string, std::string> kAliases{
-            {"r", "result"}, {"w", "workunit"}, {"h", "host"}, {"hav", "host_app_version"}, {"av", "app_version"}};
+        static const std::map<std::string, std::string> kAliases{{"r", "result"},
+                                                                 {"w", "workunit"},
+                                                                 {"h", "host"},
+                                                                 {"hav", "host_app_version"},
+                                                                 {"av", "app_version"},
+                                                                 {"b", "batch"},
+                                                                 {"m", "sluice_share_measured"},
+                                                                 {"s", "sluice_share_batch"},
+                                                                 {"t", "sluice_share_stream"},
+                                                                 {"u", "user_submit"}};
         static const std::set<std::string> kGrow{"result", "workunit", "host", "host_app_version"};
         ++tables_seen_;
         const auto alias = kAliases.find(fields[2]);
@@ -138,6 +146,13 @@ class Statements : public BatchFixture {
         EXPECT_LE(reads, 10 * most) << program[0] << ", all statements together";
         check_plans_of(program[0], logged(), 10 * static_cast<double>(most));
     }
+    /// Their owners have quotas, and one of them is a stream of single jobs.
+    void give_quotas() {
+        db.execute(
+            Sql("INSERT INTO user_submit (user_id, quota, logical_start_time, submit_all, manage_all, "
+                "max_jobs_in_progress) SELECT DISTINCT user_id,1,0,1,0,0 FROM batch"));
+        db.execute(Sql("UPDATE batch SET state=0 WHERE id=10"));
+    }
     /// Results and workunits of batches that are gone, `times` times as many as there are.
     void add_history(int times = 10) {
         db.execute(
@@ -165,11 +180,15 @@ TEST_F(Statements, NoWholeTableThatGrowsWithHistoryIsRead) {
     }
     for (Id id = 1000; id < 3000; ++id) host(id);
     store();
+    give_quotas();
     add_history();
     const Command stats{"batch_stats", "--incremental_above", "0", "--min_hosts", "10"};
     run_ok(stats);
-    for (const Command& program :
-         {stats, Command{"batch_accel", "--no_stats"}, {"batch_upkeep", "--one_pass"}, {"batch_planner", "--one_pass"}})
+    for (const Command& program : {stats,
+                                   Command{"batch_accel", "--no_stats"},
+                                   {"batch_upkeep", "--one_pass"},
+                                   {"batch_shares", "--one_pass"},
+                                   {"batch_planner", "--one_pass"}})
         check_plans(program);
 }
 
@@ -239,6 +258,7 @@ TEST_F(Statements, FewRowsAreLookedAtHoweverLongTheHistory) {
         if (id % 37 == 0) w.error_mask = 16;
     }
     store();
+    give_quotas();
     add_history(300);
     ASSERT_GT(number(Sql("SELECT COUNT(*) FROM workunit")), 100000);
     ASSERT_GT(
@@ -258,8 +278,11 @@ TEST_F(Statements, FewRowsAreLookedAtHoweverLongTheHistory) {
     check_rows({"transitioner", "--one_pass"});
     const Command stats{"batch_stats", "--incremental_above", "0", "--min_hosts", "10"};
     run_ok(stats);
-    for (const Command& program :
-         {stats, Command{"batch_accel", "--no_stats"}, {"batch_upkeep", "--one_pass"}, {"batch_planner", "--one_pass"}})
+    for (const Command& program : {stats,
+                                   Command{"batch_accel", "--no_stats"},
+                                   {"batch_upkeep", "--one_pass"},
+                                   {"batch_shares", "--one_pass"},
+                                   {"batch_planner", "--one_pass"}})
         check_rows(program);
     check_rows({"sample_bitwise_validator", "--app", "app1", "--one_pass"});
     project.write("bin/collect", "#!/bin/sh\n");
