@@ -141,7 +141,7 @@ void Client::talk(double now, ClientWorld& world, const View& view) {
         return;
     }
     contacts_.push_back(static_cast<float>((now - kStart) / 3600));
-    const auto reply = world.rpc(*this, request(now, view, wanted));
+    const auto reply = world.rpc(spec_.speed, request(now, view, wanted));
     ++seqno_;
     if (reply)
         take(*reply, wanted, now, world);

@@ -30,14 +30,12 @@ inline constexpr double kGpuSpeed = 10;  ///< times that of a core
 /// The clock of every run begins here: UNIX time, as databases like it.
 inline constexpr double kStart = 1700000000;
 
-class Client;
-
 /// What a client meets outside of its machine.
 class ClientWorld {
   public:
     virtual ~ClientWorld() = default;
-    /// nullopt: no reply arrived.
-    virtual std::optional<SchedulerReply> rpc(Client& client, const SchedulerRequest& request) = 0;
+    /// `speed`: of the host. nullopt: no reply arrived.
+    virtual std::optional<SchedulerReply> rpc(double speed, const SchedulerRequest& request) = 0;
     /// flops that the job really takes.
     virtual double real_flops(Id workunit) = 0;
     /// Core-seconds that no report will ever tell of.

@@ -107,7 +107,7 @@ struct Runs {
     std::vector<FleetResult> a, b;
 };
 
-Runs run_both(const Scenario& a, const Scenario& b, const CompareCommand& c) {
+Runs run_both(const Scenario& a, const Scenario& b, const CompareCommand& c, const Recording* replay) {
     Runs runs;
     ProgressBar bar;
     const double all = 2 * static_cast<double>(c.seeds);
@@ -116,6 +116,7 @@ Runs run_both(const Scenario& a, const Scenario& b, const CompareCommand& c) {
         RunOptions options;
         options.seed = static_cast<std::uint64_t>(seed);
         options.stop = stop_wanted;
+        options.replay = replay;
         options.progress = [&bar, done, all](double part) { bar((done + part) / all); };
         return run_fleet(scenario, options);
     };
@@ -131,9 +132,11 @@ Runs run_both(const Scenario& a, const Scenario& b, const CompareCommand& c) {
 void compare_configs(const CompareCommand& c) {
     Scenario a = variant(c, c.a), b = variant(c, c.b);
     if (!c.project.empty()) take_fleet(c.project, a), take_fleet(c.project, b);
+    const auto recording = recording_of(c.replay);
+    if (recording) a = for_replay(std::move(a), *recording), b = for_replay(std::move(b), *recording);
     heed_signals();
     if (!c.out.empty()) std::filesystem::create_directories(c.out);
-    const Runs runs = run_both(a, b, c);
+    const Runs runs = run_both(a, b, c, recording ? &*recording : nullptr);
     fmt::print("{} on seeds {} to {}: A is {}, B is {}\n", a.name, c.first_seed, c.first_seed + c.seeds - 1, c.a, c.b);
     fmt::print("{:26} {:>12} {:>12} {:>12}  95 % interval\n", "", "A", "B", "B - A");
     std::vector<Row> rows;

@@ -13,6 +13,7 @@
 #include "sched/sim/client.h"
 #include "sched/sim/project.h"
 #include "sched/sim/recorder.h"
+#include "sched/sim/replayed_hosts.h"
 #include "sluice/base/error.h"
 
 namespace sluice::sim {
@@ -21,14 +22,7 @@ namespace {
 constexpr double kLook = 5;         ///< s between two looks of the daemons; upstream's sleep interval
 constexpr double kTopUp = 60;       ///< s between two looks of a work generator that keeps jobs waiting
 constexpr double kBaseFlops = 1e9;  ///< of a core of speed 1
-enum Purpose : std::uint64_t {
-    kServer = 11,
-    kArrivals = 12,
-    kRealSizes = 13,
-    kEvents = 14,
-    kNetwork = 15,
-    kSizes = 16
-};
+enum Purpose : std::uint64_t { kArrivals = 12, kRealSizes = 13, kEvents = 14, kNetwork = 15, kSizes = 16 };
 
 class FleetRun final : public ClientWorld {
   public:
@@ -36,7 +30,7 @@ class FleetRun final : public ClientWorld {
         : scenario_(scenario),
           options_(options),
           clock_(kStart),
-          server_rng_(options.seed, kServer, 0),
+          server_rng_(options.seed, kServerPurpose, 0),
           event_rng_(options.seed, kEvents, 0),
           network_rng_(options.seed, kNetwork, 0),
           classes_(job_classes(scenario)),
@@ -45,7 +39,10 @@ class FleetRun final : public ClientWorld {
         recorder_.job_lines = options.job_lines;
         end_of_work_ = kStart + scenario.days * kDay;
         end_ = end_of_work_ + scenario.drain_days * kDay;
-        make_hosts();
+        if (options.replay != nullptr)
+            replay_hosts();
+        else
+            make_hosts();
         make_work();
         for (std::size_t i = 0; i < scenario.events.size(); ++i)
             push(kStart + scenario.events[i].at_day * kDay, Kind::kEvent, i);
@@ -54,12 +51,12 @@ class FleetRun final : public ClientWorld {
 
     FleetResult run();
 
-    std::optional<SchedulerReply> rpc(Client& client, const SchedulerRequest& request) override;
+    std::optional<SchedulerReply> rpc(double speed, const SchedulerRequest& request) override;
     double real_flops(Id workunit) override;
     void lost_work(double core_seconds) override { recorder_.lost(core_seconds, clock_.now()); }
 
   private:
-    enum class Kind : std::uint8_t { kTick, kHost, kJoin, kWork, kEvent };
+    enum class Kind : std::uint8_t { kTick, kHost, kJoin, kWork, kEvent, kRecorded };
     struct Event {
         double time;
         std::uint64_t order;
@@ -77,6 +74,7 @@ class FleetRun final : public ClientWorld {
 
     void push(double time, Kind kind, std::size_t index) { queue_.push({time, order_++, kind, index}); }
     void make_hosts();
+    void replay_hosts();
     void make_work();
     std::unique_ptr<Client> new_client();
     HostSpec next_spec();
@@ -91,7 +89,7 @@ class FleetRun final : public ClientWorld {
     double next_arrival(std::size_t w);
     bool has_open_work() const;
     void observe(const SchedulerRequest& request);
-    void observe(const SchedulerReply& reply, const Client& client);
+    void observe(const SchedulerReply& reply, double speed);
 
     const Scenario& scenario_;
     const RunOptions& options_;
@@ -101,6 +99,7 @@ class FleetRun final : public ClientWorld {
     Project project_;
     Recorder recorder_;
     std::vector<std::unique_ptr<Client>> clients_;  ///< null: gone and not replaced
+    std::unique_ptr<ReplayedHosts> replayed_;       ///< instead of clients
     std::vector<HostRecord> gone_;
     std::vector<HostSpec> trace_;
     std::vector<std::shared_ptr<const RecordedSessions>> recorded_;
@@ -122,6 +121,16 @@ void FleetRun::make_hosts() {
         push(kStart, Kind::kHost, i);
     }
     recorder_.set_host_speeds(std::move(speeds));
+}
+
+void FleetRun::replay_hosts() {
+    std::vector<std::string> keys;
+    for (std::size_t i = 0; i < options_.replay->hosts; ++i) keys.push_back(project_.add_volunteer(i));
+    replayed_ = std::make_unique<ReplayedHosts>(*options_.replay, scenario_.fleet, options_.seed, std::move(keys));
+    recorder_.set_host_speeds(replayed_->speeds());
+    const double start = kStart + scenario_.warmup_days * kDay + kReplayLead;
+    for (std::size_t i = 0; i < options_.replay->requests.size(); ++i)
+        push(start + options_.replay->requests[i].at, Kind::kRecorded, i);
 }
 
 HostSpec FleetRun::next_spec() {
@@ -246,6 +255,7 @@ void FleetRun::make_job(std::size_t w, Id batch) {
     ++source.waiting[size];
     recorder_.submitted(wu, clock_.now());
     const Id id = wu.id;
+    if (options_.watcher != nullptr) options_.watcher->submitted(wu);
     project_.db().workunits.put(id, std::move(wu));
 }
 
@@ -270,28 +280,28 @@ void FleetRun::observe(const SchedulerRequest& request) {
     }
 }
 
-void FleetRun::observe(const SchedulerReply& reply, const Client& client) {
+void FleetRun::observe(const SchedulerReply& reply, double speed) {
     for (const ReplyJob& job : reply.jobs) {
         const Result& result = *project_.db().results.get(job.result_id);
         const Workunit& wu = *project_.db().workunits.get(job.workunit_id);
         if (!sent_.insert(result.id)) continue;
         const bool gpu = job.version.usage.proc_type != ProcType::kCpu;
-        const double seconds = real_flops(wu.id) / (client.spec().speed * kBaseFlops * (gpu ? kGpuSpeed : 1));
-        recorder_.sent(result, wu, client.spec().speed, seconds, clock_.now());
+        const double seconds = real_flops(wu.id) / (speed * kBaseFlops * (gpu ? kGpuSpeed : 1));
+        recorder_.sent(result, wu, speed, seconds, clock_.now());
         const auto c = static_cast<std::size_t>(wu.opaque);
         Source& source = sources_[classes_[c].work];
         if (job.result_name.ends_with("_0")) --source.waiting[c - source.first_class];
     }
 }
 
-std::optional<SchedulerReply> FleetRun::rpc(Client& client, const SchedulerRequest& request) {
+std::optional<SchedulerReply> FleetRun::rpc(double speed, const SchedulerRequest& request) {
     ++requests_;
     const bool away = project_.database_away();
     if (!away) observe(request);
     SchedulerReply reply = project_.rpc(request);
-    observe(reply, client);
-    const bool for_work = request.work_req_seconds > 0;
-    recorder_.asked(for_work, reply.jobs.empty(), clock_.now());
+    observe(reply, speed);
+    if (options_.watcher != nullptr) options_.watcher->answered(clock_.now(), request, reply);
+    recorder_.asked(request.work_req_seconds > 0, reply.jobs.empty(), clock_.now());
     if (network_rng_.chance(scenario_.fleet.lost_rate)) return std::nullopt;
     return reply;
 }
@@ -341,6 +351,7 @@ bool FleetRun::has_open_work() const {
 
 FleetResult FleetRun::run() {
     double said = 0;
+    if (options_.watcher != nullptr) options_.watcher->starts(project_.db());
     while (!queue_.empty() && queue_.top().time < end_) {
         const Event event = queue_.top();
         queue_.pop();
@@ -350,9 +361,11 @@ FleetResult FleetRun::run() {
             case Kind::kTick:
                 if (options_.stop && options_.stop()) throw Error("stopped");
                 project_.run_daemons(recorder_);
+                if (options_.watcher != nullptr) options_.watcher->looked(clock_.now());
                 push(event.time + kLook, Kind::kTick, 0);
                 break;
             case Kind::kHost: wake(event.index); break;
+            case Kind::kRecorded: replayed_->ask(event.index, clock_.now(), *this); break;
             case Kind::kJoin:
                 clients_.push_back(new_client());
                 push(event.time, Kind::kHost, clients_.size() - 1);
@@ -373,6 +386,7 @@ FleetResult FleetRun::run() {
     result.hosts = trace_.empty() ? scenario_.fleet.hosts : static_cast<int>(trace_.size());
     result.statements_per_request =
         requests_ > 0 ? static_cast<double>(project_.rpc_verbs()) / static_cast<double>(requests_) : 0;
+    if (replayed_) return result;  // nobody knows when else these hosts could have asked
     for (const auto& c : clients_)
         if (c) gone_.push_back({c->spec(), c->joined(), std::numeric_limits<double>::infinity(), c->contacts()});
     result.bounds = lower_bounds(gone_, recorder_.measured_batches(), options_.seed, kStart);

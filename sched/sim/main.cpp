@@ -53,7 +53,7 @@ int act(const sluice::CommandLine& line, Arguments& a) {
         std::fputs(sluice::sim::fleet_csv(a.words[1]).c_str(), stdout);
     } else if (is("compare", 4)) {
         sluice::sim::compare_configs(
-            {a.words[1], a.words[2], a.words[3], a.run.seed, a.seeds, a.run.out, a.run.project});
+            {a.words[1], a.words[2], a.words[3], a.run.seed, a.seeds, a.run.out, a.run.project, a.run.replay});
     } else {
         return line.fail("give: client STATE.json, run SCENARIO, compare A B SCENARIO, hosts PROJECT, or --list");
     }
@@ -73,6 +73,10 @@ int main(int argc, char** argv) {
                 "DIR");
     line.option("--config", a.run.config, "run with the options of this config.xml", "FILE");
     line.option("--from-project", a.run.project, "hosts and apps of the project in this folder", "DIR");
+    line.option("--replay", a.run.replay,
+                "instead of the scenario's hosts those whose requests a scheduler kept in this folder "
+                "(<debug_req_reply_dir>), when they asked",
+                "DIR");
     line.option("--jobs", a.run.jobs, "write a line of CSV for every job into this file", "FILE");
     line.flag("--list", a.list, "the built-in scenarios");
     line.section("EXIT STATUS", "0: printed. 1: wrong command line. 2: wrong input; standard error names the place.");

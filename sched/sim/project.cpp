@@ -29,12 +29,6 @@
 namespace sluice::sim {
 namespace {
 
-constexpr const char* kPlatforms[] = {"windows_x86_64", "x86_64-pc-linux-gnu", "x86_64-apple-darwin"};
-constexpr const char* kTemplate =
-    "<file_info><name><OUTFILE_0/></name><generated_locally/><upload_when_present/><max_nbytes>1000000</max_nbytes>"
-    "<url><UPLOAD_URL/></url></file_info><result><file_ref><file_name><OUTFILE_0/></file_name>"
-    "<open_name>out</open_name></file_ref></result>";
-
 /// The job array of the run; it is gone when the run is.
 class OwnArray {
   public:
@@ -85,7 +79,7 @@ struct Project::Parts {
           census(census_options, p.folder_.path(), p.config_.compat_level, census_store, p.clock_) {
         for (std::size_t u = 0; u < scenario.users.size(); ++u)
             feeder_store.quota_of[static_cast<Id>(u) + 1] = scenario.users[u].quota;
-        files.code_sign_key = "sim";
+        files.code_sign_key = kSignKey;
         feeder =
             std::make_unique<Feeder>(p.config_, feeder_settings, FeederParts{*array, feeder_store, catalogue}, env);
         for (const AppSpec& app : scenario.apps) {
@@ -131,19 +125,18 @@ struct Project::Parts {
     CensusOptions census_options;
     SizeCensus census;
     std::unique_ptr<Feeder> feeder;
-    double next_feeder_turn = 0, next_census = 0, next_acceleration = 0;
-
-    /// The turns that the feeder's program has made since the last request, as far as they matter: between requests
-    /// nobody looks into the array. A walk through the queue goes on at its own pace.
-    void turn_feeder(double now) {
-        if (now < next_feeder_turn) return;
-        const double turns = 1 + (now - next_feeder_turn) / kWalkWait;
-        double wait = 0;
-        for (int turn = 0; turn < std::min(turns, kMostTurns) && wait < kIdleWait; ++turn) wait = feeder->turn();
-        next_feeder_turn = now + wait;
-    }
-    static constexpr double kWalkWait = 0.05, kIdleWait = 0.25, kMostTurns = 20;
+    FeederTurns feeder_turns;
+    double next_census = 0, next_acceleration = 0;
 };
+
+void FeederTurns::take(Feeder& feeder, double now) {
+    constexpr double kWalkWait = 0.05, kIdleWait = 0.25, kMostTurns = 20;
+    if (now < next_) return;
+    const double turns = 1 + (now - next_) / kWalkWait;
+    double wait = 0;
+    for (int turn = 0; turn < std::min(turns, kMostTurns) && wait < kIdleWait; ++turn) wait = feeder.turn();
+    next_ = now + wait;
+}
 
 OwnFolder::OwnFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "sluice_sim_XXXXXX").string();
@@ -163,7 +156,7 @@ Project::Project(const Scenario& scenario, VirtualClock& clock, Rng& rng)
     log_set_level(LogLevel{0});
     config_ = make_config(scenario, folder_.path());
     make_rows(scenario);
-    write_file_atomically(folder_.path() / "out", kTemplate);
+    write_file_atomically(folder_.path() / "out", kOutputTemplate);
     parts_ = std::make_unique<Parts>(*this, scenario);
     shares_ = std::make_unique<ShareDaemon>(scenario, config_, db_, clock_);
 }
@@ -181,7 +174,10 @@ void Project::database_away_until(double time) {
 bool Project::database_away() const { return clock_.now() < away_until_; }
 
 void Project::make_rows(const Scenario& scenario) {
-    for (Id id = 1; id <= 3; ++id) db_.platforms.put(id, {id, kPlatforms[id - 1], kPlatforms[id - 1], false});
+    for (const std::string& name : scenario.platforms) {
+        const Id id = db_.platforms.next_key();
+        db_.platforms.put(id, {id, name, name, false});
+    }
     for (std::size_t i = 0; i < scenario.apps.size(); ++i) {
         make_app(static_cast<Id>(i) + 1, scenario.apps[i]);
     }
@@ -190,7 +186,7 @@ void Project::make_rows(const Scenario& scenario) {
         user.id = static_cast<Id>(i) + 1;
         user.create_time = clock_.now_sec();
         user.name = scenario.users[i].name;
-        user.authenticator = "submitter" + std::to_string(i);
+        user.authenticator = user.email_addr = "submitter" + std::to_string(i);
         db_.users.put(user.id, user);
     }
 }
@@ -214,9 +210,9 @@ void Project::make_app(Id id, const AppSpec& spec) {
     app.n_size_classes = spec.size_classes;
     app.homogeneous_redundancy = static_cast<HrType>(spec.homogeneous_redundancy);
     db_.apps.put(app.id, app);
-    for (Id platform = 1; platform <= 3; ++platform) {
+    for (const auto& [platform, row] : db_.platforms.rows()) {
         AppVersion v;
-        v.id = 3 * (id - 1) + platform;
+        v.id = db_.versions.next_key();
         v.appid = app.id;
         v.platformid = platform;
         v.version_num = 100;
@@ -230,7 +226,7 @@ SchedulerReply Project::rpc(const SchedulerRequest& request) {
     Parts& p = *parts_;
     if (!database_away()) {
         db_.before = nullptr;
-        p.turn_feeder(clock_.now());
+        p.feeder_turns.take(*p.feeder, clock_.now());
     }
     const auto tables = p.scheduler->tables();
     if (!tables) throw Error("the feeder has published no tables: " + p.feeder->trouble());

@@ -18,6 +18,10 @@
 #include "sluice/base/log.h"
 #include "sluice/base/rng.h"
 
+namespace sluice {
+class Feeder;
+}
+
 namespace sluice::sim {
 
 class VirtualClock final : public Clock {
@@ -28,6 +32,24 @@ class VirtualClock final : public Clock {
 
   private:
     double now_;
+};
+
+inline constexpr const char* kSignKey = "sim";  ///< the project's key for code
+
+/// Of every app.
+inline constexpr const char* kOutputTemplate =
+    "<file_info><name><OUTFILE_0/></name><generated_locally/><upload_when_present/><max_nbytes>1000000</max_nbytes>"
+    "<url><UPLOAD_URL/></url></file_info><result><file_ref><file_name><OUTFILE_0/></file_name>"
+    "<open_name>out</open_name></file_ref></result>";
+
+/// The turns that the feeder's program has made since the last request, as far as they matter: between requests nobody
+/// looks into the array. A walk through the queue goes on at its own pace.
+class FeederTurns {
+  public:
+    void take(Feeder& feeder, double now);
+
+  private:
+    double next_ = 0;
 };
 
 /// A workunit that is over, with its instances.

@@ -9,6 +9,9 @@
 
 namespace sluice::sim {
 
+/// What is drawn by the programs, one purpose among those that runs draw for.
+inline constexpr std::uint64_t kServerPurpose = 11;
+
 /// SplitMix64.
 class SmallRng final : public Rng {
   public:

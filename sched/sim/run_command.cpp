@@ -50,6 +50,15 @@ volatile std::sig_atomic_t g_stop = 0;
 
 }  // namespace
 
+std::optional<Recording> recording_of(const std::string& folder) {
+    if (folder.empty()) return std::nullopt;
+    Recording recording = read_recording(folder);
+    if (recording.left_out > 0)
+        fmt::print(stderr, "sluice_sim: {} of {} files are left out, the first: {}\n", recording.left_out,
+                   recording.left_out + recording.requests.size(), recording.why);
+    return recording;
+}
+
 void heed_signals() {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, [](int) { g_stop = 1; });
     std::signal(SIGPIPE, SIG_IGN);
@@ -62,12 +71,15 @@ void run_scenario(const RunCommand& command) {
     Scenario scenario = load_scenario(command.scenario);
     if (!command.config.empty()) use_config(scenario, command.config);
     if (!command.project.empty()) take_fleet(command.project, scenario);
+    const auto recording = recording_of(command.replay);
+    if (recording) scenario = for_replay(std::move(scenario), *recording);
     // A place that can't be written to is found before the work, not after it.
     if (!command.out.empty()) std::filesystem::create_directories(command.out);
     std::string lines;
     RunOptions options;
     options.seed = static_cast<std::uint64_t>(command.seed);
     options.stop = stop_wanted;
+    options.replay = recording ? &*recording : nullptr;
     if (!command.jobs.empty()) options.job_lines = &lines;
     const double start = seconds_now();
     FleetResult result;

@@ -1,7 +1,10 @@
 #pragma once
 // sluice_sim run and compare: what is asked for, and doing it.
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "sched/sim/recording.h"
 
 namespace sluice::sim {
 
@@ -12,9 +15,13 @@ struct RunCommand {
     std::string jobs;     ///< file for a CSV of every job; empty: none
     std::string config;   ///< config.xml to be used; empty: the scenario's own
     std::string project;  ///< folder of a project whose hosts and apps to take; empty: the scenario's own
+    std::string replay;   ///< folder of recorded requests instead of the scenario's hosts; empty: none
 };
 /// Prints a summary on standard output. Throws Error.
 void run_scenario(const RunCommand& command);
+
+/// nullopt: none is named. What is left out is said on standard error. Throws Error.
+std::optional<Recording> recording_of(const std::string& folder);
 
 /// A signal asked the program to end (heeded from run_scenario() and compare_configs() on).
 void heed_signals();
@@ -29,6 +36,7 @@ struct CompareCommand {
     std::int64_t first_seed = 1, seeds = 5;
     std::string out;      ///< folder for compare.json; empty: none
     std::string project;  ///< as above
+    std::string replay;   ///< as above
 };
 /// The scenario under two configurations on the same seeds: prints each figure with the difference and its interval,
 /// and what changed most. Throws Error.

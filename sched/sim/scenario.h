@@ -103,6 +103,8 @@ struct Scenario {
     std::vector<UserSpec> users;
     std::vector<WorkSpec> work;
     std::vector<EventSpec> events;
+    std::vector<std::string> platforms{"windows_x86_64", "x86_64-pc-linux-gnu",
+                                       "x86_64-apple-darwin"};  ///< each app has a version for each
 };
 
 /// Throws json::InputError that names the place.

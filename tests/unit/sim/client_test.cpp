@@ -10,7 +10,7 @@ namespace {
 
 /// Has no work; loses replies if it is told to.
 struct EmptyProject final : ClientWorld {
-    std::optional<SchedulerReply> rpc(Client&, const SchedulerRequest& request) override {
+    std::optional<SchedulerReply> rpc(double, const SchedulerRequest& request) override {
         asked.push_back(request);
         if (loses) return std::nullopt;
         SchedulerReply reply;

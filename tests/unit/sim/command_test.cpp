@@ -1,0 +1,144 @@
+// sluice_sim as a program: what compare makes of its two files, and the bar that is shown where somebody looks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "sluice/base/files.h"
+#include "tests/support/paths.h"
+#include "tests/support/request_text.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+/// Hosts that are alike but for their cores: few seeds tell ten of them from forty.
+constexpr const char* kScenario = R"({"days": 2,
+  "fleet": {"hosts": 10, "speed_sigma": 0, "always_on": 1, "daily": 0, "lifetime_days": 0}, "config": {"shmem_work_items": 50},
+  "work": [{"kind": "stream", "keep": 50, "size_hours": 1}]})";
+
+class SimCommand : public testing::Test {
+  protected:
+    SimCommand() { folder.write("s.json", kScenario); }
+    RunResult sim(std::vector<std::string> args) {
+        args.insert(args.begin(), binary_dir() + "/bin/sluice_sim");
+        RunOptions options;
+        options.cwd = folder.path();
+        return run(args, options, 300);
+    }
+    TempDir folder;
+};
+
+TEST_F(SimCommand, FieldsOfAnOverrideCountInOneRunOnly) {
+    folder.write("a.json", "{}");
+    folder.write("b.json", R"({"fleet": {"hosts": 40}})");
+    const RunResult r = sim({"compare", "a.json", "b.json", "s.json", "--seeds", "4", "--out", "d"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.err, "") << "no bar where nobody looks";
+    EXPECT_THAT(r.out, HasSubstr("s on seeds 1 to 4: A is a.json, B is b.json"));
+    EXPECT_THAT(r.out, ContainsRegex("Most changed: .* (rises|falls) from .* with b\\.json"));
+    const auto written = read_file(folder / "d/compare.json");
+    ASSERT_TRUE(written);
+    EXPECT_THAT(*written, HasSubstr("\"jobs done a day\""));
+}
+
+TEST_F(SimCommand, TheSameFileTwiceDiffersInNothing) {
+    folder.write("a.xml", "<boinc><config><shmem_work_items>50</shmem_work_items></config></boinc>");
+    const RunResult r = sim({"compare", "a.xml", "a.xml", "s.json", "--seeds", "2"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.out, HasSubstr("No figure differs by more than the seeds do."));
+    EXPECT_THAT(r.out, Not(ContainsRegex("\n[a-z].* \\+[1-9]")));
+}
+
+TEST_F(SimCommand, AListInAnOverrideReplacesTheWholeOne) {
+    folder.write("a.json", "{}");
+    folder.write("b.json", R"({"work": []})");
+    const RunResult r = sim({"compare", "a.json", "b.json", "s.json", "--seeds", "2"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.out, ContainsRegex("jobs done a day +[1-9][^ ]* +0 +-"));
+}
+
+TEST_F(SimCommand, WrongFilesAreNamedInOneLine) {
+    folder.write("a.json", "{}");
+    folder.write("b.json", R"({"fleet": {"hots": 40}})");
+    folder.write("empty/x.txt", "");
+    const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+        {{"compare", "a.json", "b.json", "s.json"}, "hots"},
+        {{"compare", "a.json", "none.xml", "s.json"}, "none.xml is not there"},
+        {{"run", "s.json", "--replay", "none"}, "none is no folder"},
+        {{"compare", "a.json", "a.json", "s.json", "--replay", "empty"}, "<debug_req_reply_dir>"}};
+    for (const auto& [args, named] : cases) {
+        const RunResult r = sim(args);
+        EXPECT_EQ(r.status, 2) << named;
+        EXPECT_THAT(r.err, HasSubstr(named));
+        EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    }
+}
+
+TEST_F(SimCommand, BothRunsOfAComparisonAreReplayed) {
+    folder.write("a.xml", "<boinc><config></config></boinc>");
+    folder.write("b.xml", "<boinc><config><dont_send_jobs/></config></boinc>");
+    RequestText asks = asking(7, 5000);
+    for (int i = 0; i < 4; ++i, ++asks.seqno) {
+        const auto file = folder.write("kept/1_" + std::to_string(i) + "_sched_request.xml", asks.text());
+        std::filesystem::last_write_time(
+            file, std::filesystem::last_write_time(folder / "a.xml") + std::chrono::hours(3 * i));
+    }
+    folder.write("kept/2_1_sched_request.xml", "nothing of the kind");
+    const RunResult r = sim({"compare", "a.xml", "b.xml", "s.json", "--seeds", "2", "--replay", "kept"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, AllOf(HasSubstr("1 of 5 files are left out"), HasSubstr("2_1_sched_request.xml")));
+    EXPECT_THAT(r.out, ContainsRegex("requests +4 +4"));
+    EXPECT_THAT(r.out, ContainsRegex("requests answered empty +0 +4"));
+}
+
+/// What a terminal got on standard error.
+std::string seen_on_terminal(std::vector<std::string> args) {
+    int terminal = -1, program = -1;
+    if (::openpty(&terminal, &program, nullptr, nullptr, nullptr) != 0) throw std::runtime_error("no pseudo-terminal");
+    const std::string device = ::ttyname(program);
+    std::string command = "exec \"$@\" 2>'" + device + "'";
+    args.insert(args.begin(), {"/bin/sh", "-c", command, "sh"});
+    std::string seen;
+    {
+        Subprocess sim(args);
+        const auto read_some = [&] {
+            pollfd ready{terminal, POLLIN, 0};
+            if (::poll(&ready, 1, 50) <= 0) return false;
+            char buffer[4096];
+            const ssize_t n = ::read(terminal, buffer, sizeof buffer);
+            if (n > 0) seen.append(buffer, static_cast<std::size_t>(n));
+            return n > 0;
+        };
+        while (sim.running()) read_some();
+        while (read_some()) {
+        }
+        const auto ended = sim.wait();
+        EXPECT_TRUE(ended && ended->status == 0);
+    }
+    ::close(program);
+    ::close(terminal);
+    return seen;
+}
+
+TEST_F(SimCommand, ATerminalGetsABarWithTheTimeLeftWhichIsGoneAtTheEnd) {
+    const std::string seen =
+        seen_on_terminal({binary_dir() + "/bin/sluice_sim", "run", (folder / "s.json").string(), "--seed", "1"});
+    EXPECT_THAT(seen, StartsWith("\r[."));
+    EXPECT_THAT(seen, ContainsRegex("\r\\[####################\\.+\\]  5[0-9] %  [0-9]+ s left "));
+    EXPECT_TRUE(seen.ends_with("\r\x1b[K")) << seen.substr(seen.size() - std::min<std::size_t>(seen.size(), 80));
+    EXPECT_LT(std::count(seen.begin(), seen.end(), '\r'), 110) << "a hundred steps, not one for each event";
+}
+
+}  // namespace
+}  // namespace sluice::test
