@@ -70,6 +70,28 @@ TEST(MemoryTable, ATransactionThatFailsIsUndone) {
     EXPECT_EQ(db.workunits.get(5)->transition_time, 100);
 }
 
+TEST(MemoryTable, SpeedsOfActiveHostsFollowTheirCredit) {
+    MemoryDb db;
+    const auto host = [](Id id, double credit, double speed) {
+        Host h;
+        h.id = id, h.expavg_credit = credit, h.p_fpops = speed;
+        return h;
+    };
+    const auto speeds = [&]() -> const std::vector<double>& { return db.hosts.index().active_speeds; };
+    for (const Id id : {1, 2, 3, 4}) db.hosts.put(id, host(id, id == 4 ? 10 : 11, id == 3 ? 2e9 : 3e9));
+    EXPECT_THAT(speeds(), ElementsAre(2e9, 3e9, 3e9)) << "10 is not above 10";
+    db.hosts.change(4, [](Host& h) { h.expavg_credit = 10.5; });
+    db.hosts.change(1, [](Host& h) { h.expavg_credit = 5; });
+    EXPECT_THAT(speeds(), ElementsAre(2e9, 3e9, 3e9));
+    db.hosts.put(2, host(2, 11, 1e9));
+    EXPECT_THAT(speeds(), ElementsAre(1e9, 2e9, 3e9));
+    db.begin_transaction();
+    db.hosts.change(3, [](Host& h) { h.expavg_credit = 0; });
+    db.hosts.remove(2);
+    db.end_transaction(false);
+    EXPECT_THAT(speeds(), ElementsAre(1e9, 2e9, 3e9));
+}
+
 TEST(MemoryTable, RowsThatSomebodyHoldsAreFoundAsTheyAre) {
     MemoryDb db;
     db.results.put(1, unsent(1, 5, "a"));
