@@ -28,23 +28,9 @@ namespace {
 Account read_account(const Rows& r, int c) {
     Account a;
     User& u = a.user;
-    u.id = r.i64(c++);
-    u.create_time = r.i64(c++);
-    u.email_addr = r.text(c++);
-    u.name = r.text(c++);
-    u.authenticator = r.text(c++);
-    u.passwd_hash = r.text(c++);
-    u.total_credit = r.f64(c++);
-    u.expavg_credit = r.f64(c++);
-    u.expavg_time = r.f64(c++);
-    u.global_prefs = r.text(c++);
-    u.project_prefs = r.text(c++);
-    u.teamid = r.i64(c++);
-    u.venue = r.text(c++);
-    u.seti_id = r.i64(c++);
-    u.cross_project_id = r.text(c++);
-    a.team.id = r.i64(c++);
-    a.team.name = r.text(c++);
+    r.read_from(c, u.id, u.create_time, u.email_addr, u.name, u.authenticator, u.passwd_hash, u.total_credit,
+                u.expavg_credit, u.expavg_time, u.global_prefs, u.project_prefs, u.teamid, u.venue, u.seti_id,
+                u.cross_project_id, a.team.id, a.team.name);
     return a;
 }
 

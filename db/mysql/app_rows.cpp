@@ -11,22 +11,10 @@ std::vector<App> all_apps(Database& db, SqlLiteral where) {
     std::vector<App> all;
     while (rows.next()) {
         App& app = all.emplace_back();
-        app.id = rows.i64(0);
-        app.name = rows.text(1);
-        app.user_friendly_name = rows.text(2);
-        app.min_version = rows.i32(3);
-        app.homogeneous_redundancy = rows.code<HrType>(4);
-        app.weight = rows.f64(5);
-        app.beta = rows.flag(6);
-        app.target_nresults = rows.i32(7);
-        app.min_avg_pfc = rows.f64(8);
-        app.host_scale_check = rows.flag(9);
-        app.homogeneous_app_version = rows.flag(10);
-        app.non_cpu_intensive = rows.flag(11);
-        app.locality_scheduling = rows.i32(12);
-        app.n_size_classes = rows.i32(13);
-        app.fraction_done_exact = rows.flag(14);
-        app.deprecated = rows.flag(15);
+        rows.read(app.id, app.name, app.user_friendly_name, app.min_version, app.homogeneous_redundancy, app.weight,
+                  app.beta, app.target_nresults, app.min_avg_pfc, app.host_scale_check, app.homogeneous_app_version,
+                  app.non_cpu_intensive, app.locality_scheduling, app.n_size_classes, app.fraction_done_exact,
+                  app.deprecated);
     }
     return all;
 }
@@ -37,9 +25,7 @@ std::vector<App> size_classes_of_apps(Database& db, SqlLiteral where) {
     Rows rows = db.query(sql << where << " ORDER BY id");
     while (rows.next()) {
         App& app = apps.emplace_back();
-        app.id = rows.i64(0);
-        app.name = rows.text(1);
-        app.n_size_classes = rows.i32(2);
+        rows.read(app.id, app.name, app.n_size_classes);
     }
     return apps;
 }

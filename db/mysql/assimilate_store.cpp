@@ -26,19 +26,11 @@ class MysqlAssimilateStore final : public AssimilateStore {
         Rows r = db_.query(sql);
         while (r.next()) {
             Assimilable a;
-            a.wu.id = r.i64(0);
-            a.wu.name = r.text(1);
-            a.wu.batch = r.i64(2);
-            a.wu.error_mask = r.i32(3);
-            a.wu.canonical_resultid = r.i64(4);
+            r.read(a.wu.id, a.wu.name, a.wu.batch, a.wu.error_mask, a.wu.canonical_resultid);
             a.wu.appid = f.appid;
             if (r.i64(5) != 0) {
                 Result result;
-                result.id = r.i64(5);
-                result.name = r.text(6);
-                result.xml_doc_in = r.text(7);
-                result.elapsed_time = r.f64(8);
-                result.hostid = r.i64(9);
+                r.read_from(5, result.id, result.name, result.xml_doc_in, result.elapsed_time, result.hostid);
                 a.canonical = std::move(result);
             }
             page.push_back(std::move(a));

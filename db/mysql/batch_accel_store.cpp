@@ -117,16 +117,9 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
   private:
     static OpenJob read_job(const Rows& r, Id batch) {
         OpenJob job;
-        job.wu.id = r.i64(0);
-        job.wu.name = r.text(1);
         job.wu.batch = batch;
-        job.wu.priority = r.i64(2);
-        job.wu.target_nresults = r.i32(3);
-        job.wu.max_total_results = r.i32(4);
-        job.wu.min_quorum = r.i32(5);
-        job.wu.transitioner_flags = r.code<TransitionerFlags>(6);
-        job.wu.transition_time = r.i64(7);
-        job.wu.size_class = r.i32(8);
+        r.read(job.wu.id, job.wu.name, job.wu.priority, job.wu.target_nresults, job.wu.max_total_results,
+               job.wu.min_quorum, job.wu.transitioner_flags, job.wu.transition_time, job.wu.size_class);
         return job;
     }
 

@@ -13,23 +13,9 @@ constexpr SqlLiteral kOwnedColumns{
 OwnedBatch read_owned(const Rows& r) {
     OwnedBatch o;
     Batch& b = o.row;
-    b.id = r.i64(0);
-    b.user_id = r.i64(1);
-    b.app_id = r.i64(2);
-    b.create_time = r.i64(3);
-    b.logical_start_time = r.f64(4);
-    b.logical_end_time = r.f64(5);
-    b.est_completion_time = r.f64(6);
-    b.njobs = r.i32(7);
-    b.fraction_done = r.f64(8);
-    b.nerror_jobs = r.i32(9);
-    b.state = r.code<BatchState>(10);
-    b.completion_time = r.i64(11);
-    b.credit_canonical = r.f64(12);
-    b.name = r.text(13);
-    o.description = r.text(14);
-    o.app_name = r.text(15);
-    o.user_name = r.text(16);
+    r.read(b.id, b.user_id, b.app_id, b.create_time, b.logical_start_time, b.logical_end_time, b.est_completion_time,
+           b.njobs, b.fraction_done, b.nerror_jobs, b.state, b.completion_time, b.credit_canonical, b.name,
+           o.description, o.app_name, o.user_name);
     return o;
 }
 

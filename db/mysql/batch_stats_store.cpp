@@ -96,18 +96,10 @@ class MysqlBatchStatsStore final : public BatchStatsStore {
     void stream(const Sql& sql, const std::function<void(const ResultTimes&)>& row) {
         replica_.query_streaming(sql, [&](const Rows& r) {
             ResultTimes t;
-            t.id = r.i64(0);
-            t.workunitid = r.i64(1);
-            t.batch = r.i64(2);
-            t.hostid = r.i64(3);
-            t.version = generalized_version_id(r.i64(5), r.i64(4));
-            t.server_state = r.code<ServerState>(6);
-            t.outcome = r.code<Outcome>(7);
-            t.validate_state = r.code<ValidateState>(8);
-            t.exit_status = r.i32(9);
-            t.sent_time = r.i64(10);
-            t.received_time = r.i64(11);
-            t.report_deadline = r.i64(12);
+            Id version = 0, app = 0;
+            r.read(t.id, t.workunitid, t.batch, t.hostid, version, app, t.server_state, t.outcome, t.validate_state,
+                   t.exit_status, t.sent_time, t.received_time, t.report_deadline);
+            t.version = generalized_version_id(app, version);
             row(t);
         });
     }

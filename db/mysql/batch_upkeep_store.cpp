@@ -15,17 +15,8 @@ constexpr std::int64_t kStaleInit = 90 * 86400;  ///< s after which a batch with
 
 Batch read_batch(const Rows& r) {
     Batch b;
-    b.id = r.i64(0);
-    b.app_id = r.i64(1);
-    b.create_time = r.i64(2);
-    b.njobs = r.i32(3);
-    b.fraction_done = r.f64(4);
-    b.nerror_jobs = r.i32(5);
-    b.state = r.code<BatchState>(6);
-    b.completion_time = r.i64(7);
-    b.credit_canonical = r.f64(8);
-    b.expire_time = r.f64(9);
-    b.name = r.text(10);
+    r.read(b.id, b.app_id, b.create_time, b.njobs, b.fraction_done, b.nerror_jobs, b.state, b.completion_time,
+           b.credit_canonical, b.expire_time, b.name);
     return b;
 }
 

@@ -49,20 +49,8 @@ std::vector<AppVersion> MysqlCatalogueStore::versions(bool with_xml) {
     std::vector<AppVersion> all;
     while (rows.next()) {
         AppVersion& v = all.emplace_back();
-        v.id = rows.i64(0);
-        v.appid = rows.i64(1);
-        v.platformid = rows.i64(2);
-        v.version_num = rows.i32(3);
-        v.min_core_version = rows.i32(4);
-        v.max_core_version = rows.i32(5);
-        v.plan_class = rows.text(6);
-        v.pfc_n = rows.f64(7);
-        v.pfc_avg = rows.f64(8);
-        v.pfc_scale = rows.f64(9);
-        v.expavg_credit = rows.f64(10);
-        v.expavg_time = rows.f64(11);
-        v.beta = rows.flag(12);
-        v.deprecated = rows.flag(13);
+        rows.read(v.id, v.appid, v.platformid, v.version_num, v.min_core_version, v.max_core_version, v.plan_class,
+                  v.pfc_n, v.pfc_avg, v.pfc_scale, v.expavg_credit, v.expavg_time, v.beta, v.deprecated);
         if (with_xml) v.xml_doc = rows.text(14);
     }
     return all;

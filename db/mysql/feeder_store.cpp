@@ -129,17 +129,11 @@ std::vector<UnsentJob> MysqlFeederStore::load(std::span<const Id> results) {
         UnsentJob& job = jobs.emplace_back();
         Result& r = job.result;
         Workunit& w = job.workunit;
-        r.id = rows.i64(0), r.name = rows.text(1), r.priority = rows.i64(2), r.report_deadline = rows.i64(3);
-        r.server_state = rows.code<ServerState>(4), r.create_time = rows.i64(5);
-        w.id = rows.i64(6), w.appid = rows.i64(7), w.name = rows.text(8), w.xml_doc = rows.text(9),
-        w.batch = rows.i64(10);
-        w.rsc_fpops_est = rows.f64(11), w.rsc_fpops_bound = rows.f64(12), w.rsc_memory_bound = rows.f64(13);
-        w.rsc_disk_bound = rows.f64(14), w.rsc_bandwidth_bound = rows.f64(15), w.canonical_resultid = rows.i64(16);
-        w.delay_bound = rows.i64(17), w.error_mask = rows.i32(18), w.hr_class = rows.i32(19);
-        w.target_nresults = rows.i32(20), w.priority = rows.i64(21), w.app_version_id = rows.i64(22);
-        w.transitioner_flags = rows.code<TransitionerFlags>(23), w.size_class = rows.i32(24),
-        w.keywords = rows.text(25);
-        w.app_version_num = rows.i32(26);
+        rows.read(r.id, r.name, r.priority, r.report_deadline, r.server_state, r.create_time, w.id, w.appid, w.name,
+                  w.xml_doc, w.batch, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound,
+                  w.rsc_bandwidth_bound, w.canonical_resultid, w.delay_bound, w.error_mask, w.hr_class,
+                  w.target_nresults, w.priority, w.app_version_id, w.transitioner_flags, w.size_class, w.keywords,
+                  w.app_version_num);
         r.workunitid = w.id, r.appid = w.appid;
     }
     return jobs;

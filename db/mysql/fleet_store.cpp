@@ -14,17 +14,8 @@ class MysqlFleetStore final : public FleetStore {
         sql << heard_since << " ORDER BY id DESC LIMIT " << most;
         db_.query_streaming(sql, [&](const Rows& r) {
             Host h;
-            h.p_fpops = r.f64(0);
-            h.p_ncpus = r.i32(1);
-            h.p_ngpus = r.i32(2);
-            h.m_nbytes = r.f64(3);
-            h.d_free = r.f64(4);
-            h.on_frac = r.f64(5);
-            h.active_frac = r.f64(6);
-            h.avg_turnaround = r.f64(7);
-            h.os_name = r.text(8);
-            h.p_vendor = r.text(9);
-            h.p_model = r.text(10);
+            r.read(h.p_fpops, h.p_ncpus, h.p_ngpus, h.m_nbytes, h.d_free, h.on_frac, h.active_frac, h.avg_turnaround,
+                   h.os_name, h.p_vendor, h.p_model);
             row(h);
         });
     }
@@ -35,9 +26,7 @@ class MysqlFleetStore final : public FleetStore {
         std::vector<App> apps;
         while (r.next()) {
             App& app = apps.emplace_back();
-            app.name = r.text(0);
-            app.n_size_classes = r.i32(1);
-            app.homogeneous_redundancy = r.code<HrType>(2);
+            r.read(app.name, app.n_size_classes, app.homogeneous_redundancy);
         }
         return apps;
     }

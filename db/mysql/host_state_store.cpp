@@ -109,14 +109,9 @@ class MysqlHostStateStore final : public HostStateStore {
     static HostAppVersion read_version(const Rows& r, Id hostid) {
         HostAppVersion v;
         v.host_id = hostid;
-        v.app_version_id = r.i64(1);
-        v.pfc_n = r.f64(2);
-        v.pfc_avg = r.f64(3);
-        v.et = {r.f64(4), r.f64(5), r.f64(6), r.f64(7)};
-        v.max_jobs_per_day = r.i32(8);
-        v.n_jobs_today = r.i32(9);
-        v.turnaround = {r.f64(10), r.f64(11), r.f64(12), r.f64(13)};
-        v.consecutive_valid = r.i32(14);
+        r.read_from(1, v.app_version_id, v.pfc_n, v.pfc_avg, v.et.n, v.et.avg, v.et.var, v.et.q, v.max_jobs_per_day,
+                    v.n_jobs_today, v.turnaround.n, v.turnaround.avg, v.turnaround.var, v.turnaround.q,
+                    v.consecutive_valid);
         return v;
     }
 

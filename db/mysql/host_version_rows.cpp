@@ -7,11 +7,8 @@ constexpr Id kFirstAnonymous = 1000000;  ///< generalized ids from here on are o
 
 HostAppVersion read_row(const Rows& r) {
     HostAppVersion v;
-    v.host_id = r.i64(0);
-    v.app_version_id = r.i64(1);
-    v.max_jobs_per_day = r.i32(2);
-    v.turnaround = {r.f64(3), r.f64(4), r.f64(5), r.f64(6)};
-    v.consecutive_valid = r.i32(7);
+    r.read(v.host_id, v.app_version_id, v.max_jobs_per_day, v.turnaround.n, v.turnaround.avg, v.turnaround.var,
+           v.turnaround.q, v.consecutive_valid);
     return v;
 }
 

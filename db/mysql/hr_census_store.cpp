@@ -11,10 +11,7 @@ class MysqlHrCensusStore final : public HrCensusStore {
         Sql sql("SELECT os_name, p_vendor, p_model, expavg_credit FROM host WHERE expavg_credit>");
         db_.query_streaming(sql << min_credit, [&](const Rows& r) {
             Host host;
-            host.os_name = r.text(0);
-            host.p_vendor = r.text(1);
-            host.p_model = r.text(2);
-            host.expavg_credit = r.f64(3);
+            r.read(host.os_name, host.p_vendor, host.p_model, host.expavg_credit);
             row(host);
         });
     }

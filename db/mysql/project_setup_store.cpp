@@ -70,13 +70,9 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
         std::vector<AppVersion> found;
         while (rows.next()) {
             AppVersion version;
-            version.id = rows.i64(0);
             version.appid = app;
-            version.platformid = rows.i64(1);
-            version.version_num = rows.i32(2);
-            version.plan_class = rows.text(3);
-            version.deprecated = rows.flag(4);
-            version.beta = rows.flag(5);
+            rows.read(version.id, version.platformid, version.version_num, version.plan_class, version.deprecated,
+                      version.beta);
             found.push_back(std::move(version));
         }
         return found;
@@ -115,12 +111,7 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
         Rows rows = db_.query(sql << SqlText{email, 191});
         if (!rows.next()) return std::nullopt;
         User user;
-        user.id = rows.i64(0);
-        user.create_time = rows.i64(1);
-        user.email_addr = rows.text(2);
-        user.name = rows.text(3);
-        user.authenticator = rows.text(4);
-        user.passwd_hash = rows.text(5);
+        rows.read(user.id, user.create_time, user.email_addr, user.name, user.authenticator, user.passwd_hash);
         return user;
     }
 

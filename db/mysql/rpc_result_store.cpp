@@ -42,24 +42,9 @@ std::vector<Id> ids_of_jobs(const std::vector<Item>& items) {
 
 KnownResult read_known(const Rows& r) {
     KnownResult k;
-    k.id = r.i64(0);
-    k.workunitid = r.i64(1);
-    k.appid = r.i64(2);
-    k.name = r.text(3);
-    k.server_state = r.code<ServerState>(4);
-    k.outcome = r.code<Outcome>(5);
-    k.validate_state = r.code<ValidateState>(6);
-    k.file_delete_state = r.code<FileDeleteState>(7);
-    k.client_state = r.code<ClientState>(8);
-    k.sent_time = r.i64(9);
-    k.received_time = r.i64(10);
-    k.report_deadline = r.i64(11);
-    k.hostid = r.i64(12);
-    k.userid_of_host = r.i64(13);
-    k.app_version_id = r.i64(14);
-    k.wu_error_mask = r.i32(15);
-    k.wu_assimilate_state = r.code<AssimilateState>(16);
-    k.wu_memory_bound = r.f64(17);
+    r.read(k.id, k.workunitid, k.appid, k.name, k.server_state, k.outcome, k.validate_state, k.file_delete_state,
+           k.client_state, k.sent_time, k.received_time, k.report_deadline, k.hostid, k.userid_of_host,
+           k.app_version_id, k.wu_error_mask, k.wu_assimilate_state, k.wu_memory_bound);
     return k;
 }
 
@@ -325,18 +310,9 @@ std::vector<LostJob> MysqlRpcResultStore::lost_jobs(std::span<const Id> results)
     std::vector<LostJob> jobs;
     while (r.next()) {
         LostJob& job = jobs.emplace_back();
-        job.result.id = r.i64(0);
-        job.result.workunitid = r.i64(1);
-        job.result.name = r.text(2);
-        job.result.xml_doc_in = r.text(3);
-        job.result.report_deadline = r.i64(4);
-        job.result.sent_time = r.i64(5);
-        job.result.priority = r.i64(6);
-        job.result.appid = r.i64(7);
-        job.result.size_class = r.i32(8);
-        job.result.app_version_id = r.i64(9);
-        job.result.batch = r.i64(10);
-        job.result.flops_estimate = r.f64(11);
+        r.read(job.result.id, job.result.workunitid, job.result.name, job.result.xml_doc_in, job.result.report_deadline,
+               job.result.sent_time, job.result.priority, job.result.appid, job.result.size_class,
+               job.result.app_version_id, job.result.batch, job.result.flops_estimate);
         job.workunit = read_workunit(r, 12);
         job.workunit_found = job.workunit.id != 0;
     }

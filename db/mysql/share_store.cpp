@@ -99,12 +99,7 @@ class MysqlShareStore final : public ShareStore {
         Rows r = db_.query(sql << " ORDER BY b.id");
         while (r.next()) {
             BatchWork w;
-            w.id = r.i64(0);
-            w.user_id = r.i64(1);
-            w.state = r.code<BatchState>(2);
-            w.logical_end_time = r.f64(3);
-            w.known = r.flag(4);
-            w.charged = r.f64(5);
+            r.read(w.id, w.user_id, w.state, w.logical_end_time, w.known, w.charged);
             if (w.state == BatchState::kInit) {
                 w.stream.emplace();
                 w.stream->until = r.f64(6);
@@ -176,11 +171,7 @@ class MysqlShareStore final : public ShareStore {
         Rows r = db_.query(ended.ids(ids) << ") GROUP BY r.batch");
         while (r.next()) {
             BatchWork& b = *by_id[r.i64(0)];
-            b.measured = r.f64(1);
-            b.measured_successes = r.f64(2);
-            b.estimated_successes = r.f64(3);
-            b.lost = r.f64(4);
-            b.successes = r.i64(5);
+            r.read_from(1, b.measured, b.measured_successes, b.estimated_successes, b.lost, b.successes);
         }
     }
 
@@ -210,12 +201,7 @@ class MysqlShareStore final : public ShareStore {
                "w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid WHERE r.batch=";
         Rows r = db_.query(sql << batch);
         if (!r.next()) return;
-        work.settled = r.f64(0);
-        work.settled_lost = r.f64(1);
-        work.recent = r.f64(2);
-        work.recent_lost = r.f64(3);
-        work.running = r.f64(4);
-        work.waiting = r.i64(5);
+        r.read(work.settled, work.settled_lost, work.recent, work.recent_lost, work.running, work.waiting);
     }
 
     struct Stored {

@@ -32,10 +32,7 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
         Rows r = db_.query(sql << SqlText{name, 191});
         if (!r.next()) return std::nullopt;
         App a;
-        a.id = r.i64(0);
-        a.name = r.text(1);
-        a.n_size_classes = r.i32(2);
-        a.deprecated = r.flag(3);
+        r.read(a.id, a.name, a.n_size_classes, a.deprecated);
         return a;
     }
 
@@ -224,10 +221,7 @@ class MysqlSizeCensusStore final : public SizeCensusStore {
         sql.ids(ids) << ")";
         db_.query_streaming(sql, [&](const Rows& r) {
             SpeedRecord s = versions.at(r.i64(4));
-            s.et_avg = r.f64(0);
-            s.on_frac = r.f64(1);
-            s.active_frac = r.f64(2);
-            s.gpu_active_frac = r.f64(3);
+            r.read(s.et_avg, s.on_frac, s.active_frac, s.gpu_active_frac);
             row(s);
         });
     }

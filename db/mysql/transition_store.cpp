@@ -29,29 +29,11 @@ constexpr SqlLiteral kWorkunitColumns =
 
 Workunit read_workunit(const Rows& r) {
     Workunit wu;
-    wu.id = r.i64(0);
-    wu.appid = r.i64(1);
-    wu.name = r.text(2);
-    wu.batch = r.i64(3);
-    wu.need_validate = r.flag(4);
-    wu.canonical_resultid = r.i64(5);
-    wu.transition_time = r.i64(6);
-    wu.delay_bound = r.i64(7);
-    wu.error_mask = r.i32(8);
-    wu.file_delete_state = r.code<FileDeleteState>(9);
-    wu.assimilate_state = r.code<AssimilateState>(10);
-    wu.hr_class = r.i32(11);
-    wu.min_quorum = r.i32(12);
-    wu.target_nresults = r.i32(13);
-    wu.max_error_results = r.i32(14);
-    wu.max_total_results = r.i32(15);
-    wu.max_success_results = r.i32(16);
-    wu.result_template_file = r.text(17);
-    wu.priority = r.i64(18);
-    wu.app_version_id = r.i64(19);
-    wu.transitioner_flags = r.code<TransitionerFlags>(20);
-    wu.size_class = r.i32(21);
-    wu.rsc_fpops_est = r.f64(22);
+    r.read(wu.id, wu.appid, wu.name, wu.batch, wu.need_validate, wu.canonical_resultid, wu.transition_time,
+           wu.delay_bound, wu.error_mask, wu.file_delete_state, wu.assimilate_state, wu.hr_class, wu.min_quorum,
+           wu.target_nresults, wu.max_error_results, wu.max_total_results, wu.max_success_results,
+           wu.result_template_file, wu.priority, wu.app_version_id, wu.transitioner_flags, wu.size_class,
+           wu.rsc_fpops_est);
     return wu;
 }
 

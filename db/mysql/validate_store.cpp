@@ -20,47 +20,17 @@ Sql conditions_of(const WorkunitFilter& f, Id after) {
 
 Result read_validated_result(const Rows& r) {
     Result x;
-    x.id = r.i64(0);
-    x.workunitid = r.i64(1);
-    x.server_state = r.code<ServerState>(2);
-    x.outcome = r.code<Outcome>(3);
-    x.validate_state = r.code<ValidateState>(4);
-    x.hostid = r.i64(5);
-    x.userid = r.i64(6);
-    x.teamid = r.i64(7);
-    x.sent_time = r.i64(8);
-    x.received_time = r.i64(9);
-    x.name = r.text(10);
-    x.cpu_time = r.f64(11);
-    x.elapsed_time = r.f64(12);
-    x.flops_estimate = r.f64(13);
-    x.app_version_id = r.i64(14);
-    x.appid = r.i64(15);
-    x.granted_credit = r.f64(16);
-    x.xml_doc_in = r.text(17);
-    x.exit_status = r.i32(18);
-    x.runtime_outlier = r.flag(19);
+    r.read(x.id, x.workunitid, x.server_state, x.outcome, x.validate_state, x.hostid, x.userid, x.teamid, x.sent_time,
+           x.received_time, x.name, x.cpu_time, x.elapsed_time, x.flops_estimate, x.app_version_id, x.appid,
+           x.granted_credit, x.xml_doc_in, x.exit_status, x.runtime_outlier);
     return x;
 }
 
 Workunit read_validated_workunit(const Rows& r) {
     Workunit w;
-    w.id = r.i64(0);
-    w.name = r.text(1);
-    w.canonical_resultid = r.i64(2);
-    w.canonical_credit = r.f64(3);
-    w.transition_time = r.i64(4);
-    w.error_mask = r.i32(5);
-    w.assimilate_state = r.code<AssimilateState>(6);
-    w.min_quorum = r.i32(7);
-    w.target_nresults = r.i32(8);
-    w.max_success_results = r.i32(9);
-    w.rsc_fpops_est = r.f64(10);
-    w.rsc_fpops_bound = r.f64(11);
-    w.opaque = r.f64(12);
-    w.delay_bound = r.i64(13);
-    w.batch = r.i64(14);
-    w.appid = r.i64(15);
+    r.read(w.id, w.name, w.canonical_resultid, w.canonical_credit, w.transition_time, w.error_mask, w.assimilate_state,
+           w.min_quorum, w.target_nresults, w.max_success_results, w.rsc_fpops_est, w.rsc_fpops_bound, w.opaque,
+           w.delay_bound, w.batch, w.appid);
     return w;
 }
 
@@ -73,11 +43,7 @@ class MysqlValidateStore final : public ValidateStore {
         Rows r = db_.query(sql << SqlText{name, 191});
         if (!r.next()) return std::nullopt;
         App a;
-        a.id = r.i64(0);
-        a.name = r.text(1);
-        a.target_nresults = r.i32(2);
-        a.min_avg_pfc = r.f64(3);
-        a.host_scale_check = r.flag(4);
+        r.read(a.id, a.name, a.target_nresults, a.min_avg_pfc, a.host_scale_check);
         return a;
     }
 
@@ -116,10 +82,7 @@ class MysqlValidateStore final : public ValidateStore {
         Rows r = db_.query(sql << appid);
         while (r.next()) {
             AppVersion& v = out[r.i64(0)];
-            v.id = r.i64(0);
-            v.pfc_n = r.f64(1);
-            v.pfc_avg = r.f64(2);
-            v.pfc_scale = r.f64(3);
+            r.read(v.id, v.pfc_n, v.pfc_avg, v.pfc_scale);
         }
         return out;
     }
@@ -220,15 +183,9 @@ class MysqlValidateStore final : public ValidateStore {
         Rows r = db_.query(sql);
         while (r.next()) {
             HostAppVersion& h = out[{r.i64(0), r.i64(1)}];
-            h.host_id = r.i64(0);
-            h.app_version_id = r.i64(1);
-            h.pfc_n = r.f64(2);
-            h.pfc_avg = r.f64(3);
-            h.et = {r.f64(4), r.f64(5), r.f64(6), r.f64(7)};
-            h.max_jobs_per_day = r.i32(8);
-            h.n_jobs_today = r.i32(9);
-            h.turnaround = {r.f64(10), r.f64(11), r.f64(12), r.f64(13)};
-            h.consecutive_valid = r.i32(14);
+            r.read(h.host_id, h.app_version_id, h.pfc_n, h.pfc_avg, h.et.n, h.et.avg, h.et.var, h.et.q,
+                   h.max_jobs_per_day, h.n_jobs_today, h.turnaround.n, h.turnaround.avg, h.turnaround.var,
+                   h.turnaround.q, h.consecutive_valid);
         }
         return out;
     }

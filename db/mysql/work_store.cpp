@@ -17,12 +17,7 @@ class MysqlWorkStore final : public WorkStore {
         Rows rows = db_.query(sql << SqlText{name, 191});
         if (!rows.next()) return std::nullopt;
         App app;
-        app.id = rows.i64(0);
-        app.name = rows.text(1);
-        app.user_friendly_name = rows.text(2);
-        app.deprecated = rows.flag(3);
-        app.n_size_classes = rows.i32(4);
-        app.min_avg_pfc = rows.f64(5);
+        rows.read(app.id, app.name, app.user_friendly_name, app.deprecated, app.n_size_classes, app.min_avg_pfc);
         return app;
     }
 

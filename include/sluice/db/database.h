@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "sluice/base/error.h"
 #include "sluice/db/sql.h"
@@ -46,12 +47,32 @@ class Rows {
     E code(int column) const {
         return static_cast<E>(i64(column));
     }
+    /// The columns from the first (or that) one on, each into a variable of its type.
+    template <typename... Fields>
+    void read(Fields&... fields) const {
+        read_from(0, fields...);
+    }
+    template <typename... Fields>
+    void read_from(int column, Fields&... fields) const {
+        (take(column++, fields), ...);
+    }
     std::size_t size() const;
 
     struct Impl;
     explicit Rows(std::unique_ptr<Impl> impl);
 
   private:
+    template <typename T>
+    void take(int column, T& field) const {
+        if constexpr (std::is_same_v<T, std::string>)
+            field = text(column);
+        else if constexpr (std::is_same_v<T, bool>)
+            field = flag(column);
+        else if constexpr (std::is_same_v<T, double>)
+            field = f64(column);
+        else
+            field = static_cast<T>(i64(column));
+    }
     std::unique_ptr<Impl> impl_;
 };
 
