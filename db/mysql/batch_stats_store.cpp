@@ -28,17 +28,15 @@ class MysqlBatchStatsStore final : public BatchStatsStore {
     }
 
     void results(const ResultSelection& selection, const std::function<void(const ResultTimes&)>& row) override {
-        for (std::size_t first = 0; first < selection.batches.size(); first += kBatchChunk) {
+        for (const auto part : bulk::parts(selection.batches, kBatchChunk)) {
             Sql sql(kResultColumns);
             sql << "FORCE INDEX (res_batch) WHERE batch IN (";
-            sql.ids(part_of(selection.batches, first, kBatchChunk));
-            stream(sql << ") ORDER BY batch, id", row);
+            stream(sql.ids(part) << ") ORDER BY batch, id", row);
         }
-        for (std::size_t first = 0; first < selection.ids.size(); first += kIdChunk) {
+        for (const auto part : bulk::parts(selection.ids, kIdChunk)) {
             Sql sql(kResultColumns);
             sql << "WHERE id IN (";
-            sql.ids(part_of(selection.ids, first, kIdChunk));
-            stream(sql << ") ORDER BY id", row);
+            stream(sql.ids(part) << ") ORDER BY id", row);
         }
         if (selection.after < 0) return;
         Sql sql(kResultColumns);
@@ -64,10 +62,9 @@ class MysqlBatchStatsStore final : public BatchStatsStore {
         std::map<Id, double> flags;
         const auto take = [&](const Rows& r) { flags[r.i64(0)] = r.f64(1); };
         if (among.empty()) db_.query_streaming(Sql("SELECT id, error_rate FROM host WHERE error_rate<>0"), take);
-        for (std::size_t first = 0; first < among.size(); first += kIdChunk) {
+        for (const auto part : bulk::parts(among, kIdChunk)) {
             Sql sql("SELECT id, error_rate FROM host WHERE id IN (");
-            sql.ids(part_of(among, first, kIdChunk));
-            db_.query_streaming(sql << ") AND error_rate<>0", take);
+            db_.query_streaming(sql.ids(part) << ") AND error_rate<>0", take);
         }
         return flags;
     }
@@ -89,10 +86,6 @@ class MysqlBatchStatsStore final : public BatchStatsStore {
         "SELECT id, workunitid, batch, hostid, app_version_id, appid, server_state, outcome, validate_state, exit_status, "
         "sent_time, received_time, report_deadline FROM result "};
 
-    static std::span<const Id> part_of(std::span<const Id> all, std::size_t first, std::size_t size) {
-        return all.subspan(first, std::min(size, all.size() - first));
-    }
-
     void stream(const Sql& sql, const std::function<void(const ResultTimes&)>& row) {
         replica_.query_streaming(sql, [&](const Rows& r) {
             ResultTimes t;
@@ -108,10 +101,7 @@ class MysqlBatchStatsStore final : public BatchStatsStore {
         std::vector<Median> rows;
         for (const auto& [id, value] : medians) rows.push_back({id, value});
         std::sort(rows.begin(), rows.end(), [](const Median& a, const Median& b) { return a.id < b.id; });
-        for (std::size_t first = 0; first < rows.size(); first += kIdChunk) {
-            const std::vector<Median> part(
-                rows.begin() + static_cast<std::ptrdiff_t>(first),
-                rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + kIdChunk, rows.size())));
+        for (const auto part : bulk::parts(rows, kIdChunk)) {
             Sql sql("UPDATE batch SET expire_time=");
             bulk::by_id(sql, "id", part, [](const Median& m) { return m.value; });
             sql << " WHERE id IN (";
@@ -122,11 +112,11 @@ class MysqlBatchStatsStore final : public BatchStatsStore {
 
     void write_hosts(std::vector<std::pair<Id, bool>> hosts) {
         std::sort(hosts.begin(), hosts.end());  // every process locks in the order of ids
-        for (std::size_t first = 0; first < hosts.size(); first += kIdChunk) {
+        for (const auto part : bulk::parts(hosts, kIdChunk)) {
             std::vector<Id> all, flagged;
-            for (std::size_t i = first; i < std::min(first + kIdChunk, hosts.size()); ++i) {
-                all.push_back(hosts[i].first);
-                if (hosts[i].second) flagged.push_back(hosts[i].first);
+            for (const auto& [host, ltt] : part) {
+                all.push_back(host);
+                if (ltt) flagged.push_back(host);
             }
             Sql sql("UPDATE host SET error_rate=");
             if (flagged.empty()) {

@@ -54,8 +54,7 @@ class MysqlBatchUpkeepStore final : public BatchUpkeepStore {
 
     std::vector<BatchProgress> progress(std::span<const Id> batches) override {
         std::vector<BatchProgress> all;
-        for (std::size_t first = 0; first < batches.size(); first += kChunk) {
-            const auto part = batches.subspan(first, std::min(kChunk, batches.size() - first));
+        for (const auto part : bulk::parts(batches, kChunk)) {
             std::map<Id, BatchProgress> found;
             Sql sql(
                 "SELECT batch, COUNT(*), SUM(canonical_resultid<>0), SUM(canonical_resultid=0 AND error_mask<>0), "
@@ -74,16 +73,12 @@ class MysqlBatchUpkeepStore final : public BatchUpkeepStore {
         std::vector<BatchChange> sorted(changes.begin(), changes.end());
         std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
         std::int64_t written = 0;
-        for (std::size_t first = 0; first < sorted.size(); first += kChunk) {
-            const std::size_t last = std::min(first + kChunk, sorted.size());
-            written += write_part({sorted.begin() + static_cast<std::ptrdiff_t>(first),
-                                   sorted.begin() + static_cast<std::ptrdiff_t>(last)});
-        }
+        for (const auto part : bulk::parts(sorted, kChunk)) written += write_part(part);
         return written;
     }
 
   private:
-    std::int64_t write_part(const std::vector<BatchChange>& part) {
+    std::int64_t write_part(std::span<const BatchChange> part) {
         using C = BatchChange;
         Sql sql("UPDATE batch SET njobs=");
         bulk::by_id(sql, "id", part, [](const C& c) { return std::int64_t{c.njobs}; });

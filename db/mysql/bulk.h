@@ -1,8 +1,11 @@
 #pragma once
-// One UPDATE for many rows with different values: ELT(INTERVAL(id, 3,7,9), 'a','b','c'). INTERVAL finds the row's place
-// by binary search, so that the statement's cost is linear in its length, and a single-table UPDATE over a forced
-// primary key locks its rows in the order of their ids, which every process of ours shares.
+// Statements for many rows. One UPDATE for many rows with different values: ELT(INTERVAL(id, 3,7,9), 'a','b','c').
+// INTERVAL finds the row's place by binary search, so that the statement's cost is linear in its length, and a
+// single-table UPDATE over a forced primary key locks its rows in the order of their ids, which every process of ours
+// shares.
+#include <algorithm>
 #include <charconv>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,30 @@ void by_id(Sql& sql, SqlLiteral column, const Items& items, Value value) {
         put(sql, value(item));
     }
     sql << ")";
+}
+
+/// (…),(…): `row` writes what stands between the parentheses.
+template <typename Items, typename Row>
+void rows(Sql& sql, const Items& items, Row row) {
+    SqlLiteral opening("(");
+    for (const auto& item : items) {
+        sql << opening;
+        row(item);
+        sql << ")";
+        opening = ",(";
+    }
+}
+
+/// `all` in parts of at most `most`: a statement each.
+template <typename T>
+std::vector<std::span<const T>> parts(std::span<const T> all, std::size_t most) {
+    std::vector<std::span<const T>> found;
+    for (std::size_t i = 0; i < all.size(); i += most) found.push_back(all.subspan(i, std::min(most, all.size() - i)));
+    return found;
+}
+template <typename T>
+std::vector<std::span<const T>> parts(const std::vector<T>& all, std::size_t most) {
+    return parts(std::span(all), most);
 }
 
 template <typename Items>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
 
 namespace sluice {
@@ -31,20 +32,16 @@ class MysqlHostLttStore final : public HostLttStore {
             "CREATE TABLE IF NOT EXISTS sluice_host_ltt (host_id integer NOT NULL, app_version_id integer NOT NULL, "
             "ltt tinyint NOT NULL, ratio double NOT NULL, jobs integer NOT NULL, "
             "PRIMARY KEY (host_id, app_version_id)) ENGINE=InnoDB"));
-        for (std::size_t first = 0; first < rows.size(); first += kRowsAtATime) {
+        for (const auto part : bulk::parts(rows, kRowsAtATime)) {
             Sql sql("INSERT INTO sluice_host_ltt (host_id, app_version_id, ltt, ratio, jobs) VALUES ");
-            for (std::size_t i = first; i < std::min(first + kRowsAtATime, rows.size()); ++i) {
-                const VersionTurnaround& v = rows[i];
-                sql << (i == first ? SqlLiteral("(") : SqlLiteral(",(")) << v.host_id << "," << v.version << ","
-                    << (v.ltt ? 1 : 0) << "," << v.ratio << "," << v.jobs << ")";
-            }
+            bulk::rows(sql, part, [&](const VersionTurnaround& v) {
+                sql << v.host_id << "," << v.version << "," << (v.ltt ? 1 : 0) << "," << v.ratio << "," << v.jobs;
+            });
             db_.execute(sql << " ON DUPLICATE KEY UPDATE ltt=VALUES(ltt), ratio=VALUES(ratio), jobs=VALUES(jobs)");
         }
-        for (std::size_t first = 0; first < gone.size(); first += kRowsAtATime) {
+        for (const auto part : bulk::parts(gone, kRowsAtATime)) {
             Sql sql("DELETE FROM sluice_host_ltt WHERE (host_id, app_version_id) IN (");
-            for (std::size_t i = first; i < std::min(first + kRowsAtATime, gone.size()); ++i)
-                sql << (i == first ? SqlLiteral("(") : SqlLiteral(",(")) << gone[i].first << "," << gone[i].second
-                    << ")";
+            bulk::rows(sql, part, [&](const auto& key) { sql << key.first << "," << key.second; });
             db_.execute(sql << ")");
         }
     }

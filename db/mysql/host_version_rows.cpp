@@ -1,5 +1,7 @@
 #include "db/mysql/host_version_rows.h"
 
+#include "db/mysql/bulk.h"
+
 namespace sluice {
 namespace {
 
@@ -20,12 +22,7 @@ std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const 
     Sql sql(
         "SELECT host_id, app_version_id, max_jobs_per_day, turnaround_n, turnaround_avg, turnaround_var, "
         "turnaround_q, consecutive_valid FROM host_app_version FORCE INDEX (hap) WHERE (host_id, app_version_id) IN (");
-    bool first = true;
-    for (const auto& [host, version] : keys) {
-        if (!first) sql << ",";
-        first = false;
-        sql << "(" << host << "," << version << ")";
-    }
+    bulk::rows(sql, keys, [&](const HostVersionKey& key) { sql << key.first << "," << key.second; });
     sql << ") ORDER BY host_id, app_version_id FOR UPDATE";
     Rows rows = db.query(sql);
     while (rows.next()) {

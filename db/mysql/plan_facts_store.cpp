@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "db/mysql/bulk.h"
 #include "sluice/db/plan_store.h"
 
 namespace sluice {
@@ -16,10 +17,6 @@ constexpr SqlLiteral kPlanHostColumns{
 constexpr SqlLiteral kMeasuredVersions{
     " LEFT JOIN host_app_version hav FORCE INDEX (hap) ON hav.host_id=h.id AND hav.et_n>10 AND hav.et_avg>0 LEFT JOIN app_version av ON "
     "av.id=hav.app_version_id WHERE "};
-
-std::span<const Id> batches_from(std::span<const Id> all, std::size_t first) {
-    return all.subspan(first, std::min(kPlanBatchesAtOnce, all.size() - first));
-}
 
 class MysqlPlanFactsStore final : public PlanFactsStore {
   public:
@@ -45,12 +42,11 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
 
     std::vector<BatchDemandRow> demands(std::span<const Id> batches) override {
         std::vector<BatchDemandRow> all;
-        for (std::size_t first = 0; first < batches.size(); first += kPlanBatchesAtOnce) {
+        for (const auto part : bulk::parts(batches, kPlanBatchesAtOnce)) {
             Sql sql(
                 "SELECT batch, appid, COUNT(*), AVG(GREATEST(rsc_fpops_est,0)) FROM workunit FORCE INDEX (wu_batch) WHERE "
                 "batch IN (");
-            sql.ids(batches_from(batches, first))
-                << ") AND canonical_resultid=0 AND error_mask=0 GROUP BY batch, appid ORDER BY batch, appid";
+            sql.ids(part) << ") AND canonical_resultid=0 AND error_mask=0 GROUP BY batch, appid ORDER BY batch, appid";
             Rows r = db_.query(sql);
             while (r.next()) add_demand(all, {r.i64(0), r.i64(1), r.i64(2), r.f64(3)});
         }
@@ -59,11 +55,11 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
     }
 
     void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override {
-        for (std::size_t first = 0; first < batches.size(); first += kPlanBatchesAtOnce) {
+        for (const auto part : bulk::parts(batches, kPlanBatchesAtOnce)) {
             Sql sql(
                 "SELECT id, workunitid, batch, hostid, server_state, create_time, sent_time FROM result FORCE INDEX "
                 "(res_batch) WHERE batch IN (");
-            sql.ids(batches_from(batches, first)) << ") AND server_state IN (1,2,4)";
+            sql.ids(part) << ") AND server_state IN (1,2,4)";
             db_.query_streaming(sql, [&](const Rows& r) {
                 row({r.i64(0), r.i64(1), r.i64(2), r.i64(3), r.code<ServerState>(4), r.i64(5), r.i64(6)});
             });
@@ -72,12 +68,11 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
 
     std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override {
         std::vector<LeftOutHost> all;
-        for (std::size_t first = 0; first < batches.size(); first += kPlanBatchesAtOnce) {
+        for (const auto part : bulk::parts(batches, kPlanBatchesAtOnce)) {
             Sql sql(
                 "SELECT hostid, SUM(outcome=3 AND exit_status NOT IN (200,202,203)), SUM(outcome=1 OR exit_status NOT IN "
                 "(200,202,203)) FROM result FORCE INDEX (res_batch) WHERE batch IN (");
-            sql.ids(batches_from(batches, first))
-                << ") AND server_state=5 AND outcome IN (1,3) AND hostid<>0 GROUP BY hostid";
+            sql.ids(part) << ") AND server_state=5 AND outcome IN (1,3) AND hostid<>0 GROUP BY hostid";
             Rows r = db_.query(sql);
             while (r.next()) add_errors(all, {r.i64(0), r.i32(1), r.i32(2)});
         }

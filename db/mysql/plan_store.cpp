@@ -2,20 +2,13 @@
 
 #include <algorithm>
 
+#include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::size_t kPlanRowsAtOnce = 2000;
-
-template <typename T>
-std::span<const T> plan_part(std::span<const T> all, std::size_t first, std::size_t size) {
-    return all.subspan(first, std::min(size, all.size() - first));
-}
-
-/// "(" before the first row, ",(" before the others.
-SqlLiteral row_opening(std::size_t i, std::size_t first) { return i == first ? SqlLiteral("(") : SqlLiteral(",("); }
 
 class MysqlPlanStore final : public PlanStore {
   public:
@@ -43,9 +36,7 @@ class MysqlPlanStore final : public PlanStore {
         try {
             Rows head = db_.query(Sql("SELECT version, made_at, batches, hosts FROM sluice_plan WHERE id=1"));
             if (!head.next()) return plan;
-            plan.version = head.i64(0);
-            plan.made_at = head.f64(1);
-            batches = static_cast<std::size_t>(head.i64(2)), hosts = static_cast<std::size_t>(head.i64(3));
+            head.read(plan.version, plan.made_at, batches, hosts);
             Sql rows("SELECT batch_id, finish, margin, place, jobs, hosts FROM sluice_plan_batch WHERE version=");
             Rows b = db_.query(rows << plan.version << " ORDER BY batch_id");
             while (b.next()) plan.batches.push_back({b.i64(0), b.f64(1), b.f64(2), b.i64(3), b.i64(4), b.i64(5)});
@@ -82,22 +73,20 @@ class MysqlPlanStore final : public PlanStore {
     }
 
     void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) override {
-        for (std::size_t first = 0; first < add.size(); first += kPlanRowsAtOnce) {
+        for (const auto part : bulk::parts(add, kPlanRowsAtOnce)) {
             Sql sql("INSERT IGNORE INTO sluice_plan_job (result_id, batch_id, reissue_at) VALUES ");
-            for (std::size_t i = first; i < std::min(first + kPlanRowsAtOnce, add.size()); ++i)
-                sql << row_opening(i, first) << add[i].result << "," << add[i].batch << "," << add[i].at << ")";
+            bulk::rows(sql, part, [&](const ReissueTimer& t) { sql << t.result << "," << t.batch << "," << t.at; });
             db_.execute(sql);
         }
-        for (std::size_t first = 0; first < remove.size(); first += kPlanRowsAtOnce) {
+        for (const auto part : bulk::parts(remove, kPlanRowsAtOnce)) {
             Sql sql("DELETE FROM sluice_plan_job WHERE result_id IN (");
-            db_.execute(sql.ids(plan_part(remove, first, kPlanRowsAtOnce)) << ")");
+            db_.execute(sql.ids(part) << ")");
         }
     }
 
     std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now) override {
         std::int64_t all = 0;
-        for (std::size_t first = 0; first < results.size(); first += kPlanRowsAtOnce) {
-            const auto part = plan_part(results, first, kPlanRowsAtOnce);
+        for (const auto part : bulk::parts(results, kPlanRowsAtOnce)) {
             std::int64_t written = 0;
             // Done again after a lost connection it finds nothing in progress.
             db_.transaction([&] { written = give_up_part(part, now); });
@@ -115,21 +104,19 @@ class MysqlPlanStore final : public PlanStore {
             old_hosts("DELETE FROM sluice_plan_host WHERE version<");
         db_.enqueue(old_batches << version - 1);
         db_.enqueue(old_hosts << version - 1);
-        for (std::size_t first = 0; first < plan.batches.size(); first += kPlanRowsAtOnce) {
+        for (const auto part : bulk::parts(plan.batches, kPlanRowsAtOnce)) {
             Sql sql("INSERT INTO sluice_plan_batch (version, batch_id, finish, margin, place, jobs, hosts) VALUES ");
-            for (std::size_t i = first; i < std::min(first + kPlanRowsAtOnce, plan.batches.size()); ++i) {
-                const PlannedBatch& b = plan.batches[i];
-                sql << row_opening(i, first) << version << "," << b.batch << "," << b.finish << "," << b.margin << ","
-                    << b.place << "," << b.jobs << "," << b.hosts << ")";
-            }
+            bulk::rows(sql, part, [&](const PlannedBatch& b) {
+                sql << version << "," << b.batch << "," << b.finish << "," << b.margin << "," << b.place << ","
+                    << b.jobs << "," << b.hosts;
+            });
             db_.execute(sql);
         }
-        for (std::size_t first = 0; first < plan.left_out.size(); first += kPlanRowsAtOnce) {
+        for (const auto part : bulk::parts(plan.left_out, kPlanRowsAtOnce)) {
             Sql sql("INSERT INTO sluice_plan_host (version, host_id, errors, returned) VALUES ");
-            for (std::size_t i = first; i < std::min(first + kPlanRowsAtOnce, plan.left_out.size()); ++i) {
-                const LeftOutHost& h = plan.left_out[i];
-                sql << row_opening(i, first) << version << "," << h.host << "," << h.errors << "," << h.returned << ")";
-            }
+            bulk::rows(sql, part, [&](const LeftOutHost& h) {
+                sql << version << "," << h.host << "," << h.errors << "," << h.returned;
+            });
             db_.execute(sql);
         }
         for (const auto& [batch, time] : completions) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "db/mysql/app_rows.h"
+#include "db/mysql/bulk.h"
 
 namespace sluice {
 namespace {
@@ -127,9 +128,8 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
 
     std::int64_t make_unsent(const std::vector<Id>& ids, Id appid, int size_class) {
         std::int64_t released = 0;
-        for (std::size_t first = 0; first < ids.size(); first += kBatch) {
-            std::vector<Id> part(ids.begin() + static_cast<std::ptrdiff_t>(first),
-                                 ids.begin() + static_cast<std::ptrdiff_t>(std::min(first + kBatch, ids.size())));
+        for (const auto some : bulk::parts(ids, kBatch)) {
+            std::vector<Id> part(some.begin(), some.end());
             std::sort(part.begin(), part.end());
             Sql sql("UPDATE result FORCE INDEX (PRIMARY) SET server_state=2 WHERE server_state=1 AND appid=");
             sql << appid << " AND size_class=" << size_class << " AND id IN (";

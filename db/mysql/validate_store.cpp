@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "db/mysql/bulk.h"
 #include "db/validate_rules.h"
 
 namespace sluice {
@@ -173,11 +174,7 @@ class MysqlValidateStore final : public ValidateStore {
             "SELECT host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, max_jobs_per_day, "
             "n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, consecutive_valid "
             "FROM host_app_version WHERE (host_id, app_version_id) IN (");
-        bool first = true;
-        for (const auto& [host, version] : keys) {
-            sql << (first ? SqlLiteral("(") : SqlLiteral(",(")) << host << "," << version << ")";
-            first = false;
-        }
+        bulk::rows(sql, keys, [&](const auto& key) { sql << key.first << "," << key.second; });
         sql << ") ORDER BY host_id, app_version_id";
         if (lock) sql << " FOR UPDATE";
         Rows r = db_.query(sql);
