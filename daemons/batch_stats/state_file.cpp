@@ -1,8 +1,9 @@
 #include "daemons/batch_stats/state_file.h"
 
 #include <algorithm>
-#include <array>
+#include <concepts>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "sluice/base/error.h"
@@ -23,24 +24,72 @@ std::uint64_t hashed(std::uint64_t hash, std::string_view bytes) {
 
 struct Damaged {};
 
+// Packer and Unpacker have the same verbs, so that one list of fields serves both directions.
+
 class Packer {
   public:
     std::string bytes;
-    void number(std::uint64_t v) {
+    void value(std::unsigned_integral auto v) {
         for (; v >= 0x80; v >>= 7) bytes += static_cast<char>(v | 0x80);
         bytes += static_cast<char>(v);
     }
-    void sign(std::int64_t v) { number((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63)); }
-    void real(double v) { bytes.append(reinterpret_cast<const char*>(&v), sizeof v); }
-    void text(const std::string& s) {
-        number(s.size());
+    void value(std::signed_integral auto v) { value((std::uint64_t(v) << 1) ^ std::uint64_t(std::int64_t{v} >> 63)); }
+    void value(bool v) { bytes += v ? '\1' : '\0'; }
+    void value(JobKind v) { bytes += static_cast<char>(v); }
+    void value(double v) { bytes.append(reinterpret_cast<const char*>(&v), sizeof v); }
+    void value(const std::string& s) {
+        value(s.size());
         bytes += s;
+    }
+    void as_double(auto v) { value(static_cast<double>(v)); }
+    /// Ids and times of a batch lie close together: differences are small numbers.
+    void value_from(std::int64_t before, auto v) { value(std::int64_t{v} - before); }
+    template <class T>
+    void list(const std::vector<T>& all, const auto& each) {
+        value(all.size());
+        for (const T& one : all) each(one);
     }
 };
 
 class Unpacker {
   public:
     explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
+    void value(std::unsigned_integral auto& v) { v = static_cast<std::remove_reference_t<decltype(v)>>(number()); }
+    void value(std::signed_integral auto& v) {
+        const std::uint64_t n = number();
+        v = static_cast<std::remove_reference_t<decltype(v)>>(static_cast<std::int64_t>(n >> 1) ^
+                                                              -static_cast<std::int64_t>(n & 1));
+    }
+    void value(bool& v) { v = number() != 0; }
+    void value(JobKind& v) {
+        const std::uint64_t kind = number();
+        if (kind > static_cast<std::uint64_t>(JobKind::kIgnored)) throw Damaged();
+        v = static_cast<JobKind>(kind);
+    }
+    void value(double& v) { std::memcpy(&v, take(sizeof v).data(), sizeof v); }
+    void value(std::string& s) { s = take(number()); }
+    void as_double(auto& v) {
+        double number = 0;
+        value(number);
+        if constexpr (std::is_same_v<decltype(v), int&>)
+            v = clamp_to_int32(number);
+        else
+            v = number;
+    }
+    void value_from(std::int64_t before, auto& v) {
+        std::int64_t difference = 0;
+        value(difference);  // a wrong one gives a wrong number, not an overflow
+        v = static_cast<std::remove_reference_t<decltype(v)>>(std::uint64_t(before) + std::uint64_t(difference));
+    }
+    template <class T>
+    void list(std::vector<T>& all, const auto& each) {
+        const std::uint64_t n = number();
+        if (n > rest_.size()) throw Damaged();  // each has a byte at least
+        all.assign(n, {});
+        for (T& one : all) each(one);
+    }
+
+  private:
     std::uint64_t number() {
         std::uint64_t v = 0;
         for (int shift = 0; shift < 64; shift += 7) {
@@ -50,24 +99,6 @@ class Unpacker {
         }
         throw Damaged();
     }
-    std::int64_t sign() {
-        const std::uint64_t v = number();
-        return static_cast<std::int64_t>(v >> 1) ^ -static_cast<std::int64_t>(v & 1);
-    }
-    double real() {
-        double v = 0;
-        std::memcpy(&v, take(sizeof v).data(), sizeof v);
-        return v;
-    }
-    std::string text() { return std::string(take(number())); }
-    /// A number of things of which each has a byte at least.
-    std::size_t count() {
-        const std::uint64_t n = number();
-        if (n > rest_.size()) throw Damaged();
-        return n;
-    }
-
-  private:
     std::string_view take(std::size_t n) {
         if (n > rest_.size()) throw Damaged();
         const std::string_view taken = rest_.substr(0, n);
@@ -77,142 +108,47 @@ class Unpacker {
     std::string_view rest_;
 };
 
-/// Ids and times of a batch lie close together: differences are small numbers.
-std::string packed(const BatchSection& s) {
-    Packer p;
-    p.sign(s.batch);
-    p.number(s.observations.size());
+void section_fields(auto& coder, auto& section) {
+    coder.value(section.batch);
     Observation before;
-    for (const Observation& o : s.observations) {
-        p.sign(o.result - before.result);
-        p.sign(o.workunit - before.workunit);
-        p.number(o.host);
-        p.sign(o.version);
-        p.sign(std::int64_t{o.sent} - before.sent);
-        p.sign(std::int64_t{o.ended} - o.sent);
-        p.number(static_cast<std::uint64_t>(o.kind));
+    coder.list(section.observations, [&](auto& o) {
+        coder.value_from(before.result, o.result);
+        coder.value_from(before.workunit, o.workunit);
+        coder.value(o.host);
+        coder.value(o.version);
+        coder.value_from(before.sent, o.sent);
+        coder.value_from(o.sent, o.ended);
+        coder.value(o.kind);
         before = o;
-    }
-    return std::move(p.bytes);
+    });
 }
 
-/// A wrong difference gives a wrong number, not an overflow.
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-
-void unpack(std::string_view bytes, BatchSection& s) {
-    Unpacker u(bytes);
-    s.batch = u.sign();
-    s.observations.assign(u.count(), {});
-    Observation before;
-    for (Observation& o : s.observations) {
-        o.result = plus(before.result, u.sign());
-        o.workunit = plus(before.workunit, u.sign());
-        o.host = static_cast<std::uint32_t>(u.number());
-        o.version = static_cast<std::int32_t>(u.sign());
-        o.sent = static_cast<std::uint32_t>(plus(before.sent, u.sign()));
-        o.ended = static_cast<std::uint32_t>(plus(o.sent, u.sign()));
-        const std::uint64_t kind = u.number();
-        if (kind > static_cast<std::uint64_t>(JobKind::kIgnored)) throw Damaged();
-        o.kind = static_cast<JobKind>(kind);
-        before = o;
-    }
-}
-
-/// One list of the rules' numbers for both directions.
-std::array<double, 12> as_numbers(const StatsRules& r) {
-    return {r.max_age,
-            double(r.min_success),
-            r.min_success_frac,
-            r.fail_ratio,
-            r.ltt_below,
-            double(r.min_jobs),
-            r.half_life,
-            double(r.count_errors),
-            double(r.count_in_progress),
-            double(r.per_version),
-            double(r.min_hosts),
-            r.min_ltt_frac};
-}
-StatsRules from_numbers(const std::array<double, 12>& n) {
-    StatsRules r;
-    r.max_age = n[0];
-    r.min_success = clamp_to_int32(n[1]);
-    r.min_success_frac = n[2];
-    r.fail_ratio = n[3];
-    r.ltt_below = n[4];
-    r.min_jobs = clamp_to_int32(n[5]);
-    r.half_life = n[6];
-    r.count_errors = n[7] != 0;
-    r.count_in_progress = n[8] != 0;
-    r.per_version = n[9] != 0;
-    r.min_hosts = clamp_to_int32(n[10]);
-    r.min_ltt_frac = n[11];
-    return r;
-}
-
-std::string packed(const StatsSummary& s) {
-    Packer p;
-    p.text(s.database);
-    for (const double number : as_numbers(s.rules)) p.real(number);
-    p.sign(s.made_at);
-    p.sign(s.full_at);
-    p.real(s.full_seconds);
-    p.number(s.pass);
-    p.sign(s.last_result);
-    p.sign(s.first_batch);
-    p.number(s.ltt_hosts.size());
-    for (const Id host : s.ltt_hosts) p.sign(host);
-    p.number(s.versions.size());
-    for (const VersionTurnaround& v : s.versions) {
-        p.sign(v.host_id);
-        p.sign(v.version);
-        p.number(v.ltt ? 1 : 0);
-        p.real(v.ratio);
-        p.sign(v.jobs);
-    }
-    p.number(s.apps.size());
-    for (const auto& a : s.apps) {
-        p.sign(a.app);
-        p.sign(a.hosts);
-        p.sign(a.ltt_hosts);
-        p.number(a.accelerable ? 1 : 0);
-    }
-    return std::move(p.bytes);
-}
-
-StatsSummary unpacked_summary(std::string_view bytes) {
-    Unpacker u(bytes);
-    StatsSummary s;
-    s.database = u.text();
-    std::array<double, 12> numbers{};
-    for (double& number : numbers) number = u.real();
-    s.rules = from_numbers(numbers);
-    s.made_at = u.sign();
-    s.full_at = u.sign();
-    s.full_seconds = u.real();
-    s.pass = static_cast<std::uint32_t>(u.number());
-    s.last_result = u.sign();
-    s.first_batch = u.sign();
-    s.ltt_hosts.resize(u.count());
-    for (Id& host : s.ltt_hosts) host = u.sign();
-    s.versions.resize(u.count());
-    for (VersionTurnaround& v : s.versions) {
-        v.host_id = u.sign();
-        v.version = u.sign();
-        v.ltt = u.number() != 0;
-        v.ratio = u.real();
-        v.jobs = static_cast<int>(u.sign());
-    }
-    s.apps.resize(u.count());
-    for (auto& a : s.apps) {
-        a.app = u.sign();
-        a.hosts = static_cast<int>(u.sign());
-        a.ltt_hosts = static_cast<int>(u.sign());
-        a.accelerable = u.number() != 0;
-    }
-    return s;
+void summary_fields(auto& coder, auto& s) {
+    coder.value(s.database);
+    const auto numbers = [&](auto&... all) { (coder.as_double(all), ...); };
+    auto& r = s.rules;
+    numbers(r.max_age, r.min_success, r.min_success_frac, r.fail_ratio, r.ltt_below, r.min_jobs, r.half_life,
+            r.count_errors, r.count_in_progress, r.per_version, r.min_hosts, r.min_ltt_frac);
+    coder.value(s.made_at);
+    coder.value(s.full_at);
+    coder.value(s.full_seconds);
+    coder.value(s.pass);
+    coder.value(s.last_result);
+    coder.value(s.first_batch);
+    coder.list(s.ltt_hosts, [&](auto& host) { coder.value(host); });
+    coder.list(s.versions, [&](auto& v) {
+        coder.value(v.host_id);
+        coder.value(v.version);
+        coder.value(v.ltt);
+        coder.value(v.ratio);
+        coder.value(v.jobs);
+    });
+    coder.list(s.apps, [&](auto& a) {
+        coder.value(a.app);
+        coder.value(a.hosts);
+        coder.value(a.ltt_hosts);
+        coder.value(a.accelerable);
+    });
 }
 
 std::uint32_t read_length(std::ifstream& in) {
@@ -264,7 +200,9 @@ std::optional<StateReader> StateReader::open(const std::filesystem::path& file, 
         if (!reader.in_.read(magic.data(), static_cast<std::streamsize>(magic.size())) || magic != kMagic)
             throw Damaged();
         while (const std::uint32_t length = read_length(reader.in_)) reader.in_.seekg(length, std::ios::cur);
-        reader.summary_ = unpacked_summary(read_block(reader.in_));
+        const std::string bytes = read_block(reader.in_);
+        Unpacker unpacker(bytes);
+        summary_fields(unpacker, reader.summary_);
         reader.rewind();
         return reader;
     } catch (const Damaged&) {
@@ -282,7 +220,8 @@ bool StateReader::next(BatchSection& section) {
     try {
         const std::string bytes = read_block(in_);
         if (bytes.empty()) return false;
-        unpack(bytes, section);
+        Unpacker unpacker(bytes);
+        section_fields(unpacker, section);
         return true;
     } catch (const Damaged&) {  // the hash was right: the file was changed while it was read
         throw FileError(
@@ -313,11 +252,17 @@ void StateWriter::block(const std::string& bytes) {
     hash_ = hashed(hashed(hash_, head), bytes);
 }
 
-void StateWriter::put(const BatchSection& section) { block(packed(section)); }
+void StateWriter::put(const BatchSection& section) {
+    Packer packer;
+    section_fields(packer, section);
+    block(packer.bytes);
+}
 
 void StateWriter::commit(const StatsSummary& summary) {
     block("");
-    block(packed(summary));
+    Packer packer;
+    summary_fields(packer, summary);
+    block(packer.bytes);
     out_.write(reinterpret_cast<const char*>(&hash_), sizeof hash_);
     out_.close();
     // Not flushed to disk: a file that a power cut leaves damaged is found out by its hash and costs a full pass.
