@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "sluice/base/error.h"
@@ -57,15 +56,13 @@ void give_to_owner_of_folder(int fd, const fs::path& file) {
 }  // namespace
 
 std::optional<pid_t> lock_holder(const fs::path& file) {
-    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0) {
         if (errno == ENOENT) return std::nullopt;
         fail_on("Can't read the lock file", file);
     }
     struct flock lock = whole_file(F_WRLCK);
-    const int result = ::fcntl(fd, F_GETLK, &lock);
-    ::close(fd);
-    if (result != 0) fail_on("Can't ask for the holder of the lock file", file);
+    if (::fcntl(fd.get(), F_GETLK, &lock) != 0) fail_on("Can't ask for the holder of the lock file", file);
     if (lock.l_type == F_UNLCK || lock.l_pid <= 0) return std::nullopt;
     return lock.l_pid;
 }
@@ -101,8 +98,8 @@ bool is_daemons_place(GuardPlace place) { return place < kFirstTask; }
 
 std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
     std::map<GuardPlace, pid_t> holders;
-    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0) {
         if (errno == ENOENT) return holders;
         fail_on("Can't read the lock file", file);
     }
@@ -112,12 +109,11 @@ std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
         const auto [from, end] = unasked.back();
         unasked.pop_back();
         struct flock lock = bytes(F_WRLCK, from, end - from);
-        if (from >= end || ::fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) continue;
+        if (from >= end || ::fcntl(fd.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) continue;
         if (lock.l_pid > 0) holders[lock.l_start] = lock.l_pid;
         if (lock.l_start > from) unasked.emplace_back(from, lock.l_start);
         if (lock.l_len > 0) unasked.emplace_back(lock.l_start + lock.l_len, end);
     }
-    ::close(fd);
     return holders;
 }
 
@@ -136,11 +132,6 @@ std::optional<RunLock> RunLock::try_take(const fs::path& file) {
     }
 }
 
-RunLock::RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-RunLock::~RunLock() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
 std::optional<ProcessHandle> ProcessHandle::open(pid_t pid) {
     const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (fd >= 0) return ProcessHandle(pid, fd);
@@ -149,22 +140,12 @@ std::optional<ProcessHandle> ProcessHandle::open(pid_t pid) {
                 " (Linux 5.3 or later is needed)");
 }
 
-ProcessHandle::ProcessHandle(ProcessHandle&& other) noexcept : pid_(other.pid_), fd_(std::exchange(other.fd_, -1)) {}
-ProcessHandle& ProcessHandle::operator=(ProcessHandle&& other) noexcept {
-    std::swap(pid_, other.pid_);
-    std::swap(fd_, other.fd_);
-    return *this;
-}
-ProcessHandle::~ProcessHandle() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
 int ProcessHandle::send(int signal) const {
-    return ::syscall(SYS_pidfd_send_signal, fd_, signal, nullptr, 0) == 0 ? 0 : errno;
+    return ::syscall(SYS_pidfd_send_signal, fd_.get(), signal, nullptr, 0) == 0 ? 0 : errno;
 }
 
 bool ProcessHandle::ended() const {
-    pollfd state{fd_, POLLIN, 0};
+    pollfd state{fd_.get(), POLLIN, 0};
     return ::poll(&state, 1, 0) > 0;
 }
 

@@ -9,6 +9,8 @@
 #include <map>
 #include <optional>
 
+#include "sluice/base/owned_fd.h"
+
 namespace sluice {
 
 /// The process that holds the lock; nullopt: nobody, or no such file. Throws FileError if the file can't be
@@ -36,13 +38,10 @@ class RunLock {
   public:
     /// nullopt: another one is running. Throws FileError.
     static std::optional<RunLock> try_take(const std::filesystem::path& file);
-    RunLock(RunLock&& other) noexcept;
-    RunLock& operator=(RunLock&&) = delete;
-    ~RunLock();
 
   private:
     explicit RunLock(int fd) : fd_(fd) {}
-    int fd_;
+    OwnedFd fd_;
 };
 
 /// A handle on a process that stays on it whoever gets its pid next.
@@ -50,9 +49,6 @@ class ProcessHandle {
   public:
     /// nullopt: there is no such process.
     static std::optional<ProcessHandle> open(pid_t pid);
-    ProcessHandle(ProcessHandle&& other) noexcept;
-    ProcessHandle& operator=(ProcessHandle&& other) noexcept;
-    ~ProcessHandle();
     pid_t pid() const { return pid_; }
     /// errno, 0 if sent.
     int send(int signal) const;
@@ -61,7 +57,7 @@ class ProcessHandle {
   private:
     ProcessHandle(pid_t pid, int fd) : pid_(pid), fd_(fd) {}
     pid_t pid_;
-    int fd_;
+    OwnedFd fd_;
 };
 
 }  // namespace sluice

@@ -1,23 +1,12 @@
 #include "sched/cgi/held_request.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "sluice/base/write_all.h"
 
 namespace sluice {
-OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-}
-OwnedFd::~OwnedFd() {
-    if (fd_ >= 0) ::close(fd_);
-}
-int OwnedFd::release() { return std::exchange(fd_, -1); }
-
 bool HeldRequest::append_params(std::string_view bytes) {
     if (!append(bytes)) return false;
     params_ += bytes.size();

@@ -5,22 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/base/owned_fd.h"
+
 namespace sluice {
-
-/// An open file descriptor.
-class OwnedFd {
-  public:
-    OwnedFd() = default;
-    explicit OwnedFd(int fd) : fd_(fd) {}
-    OwnedFd(OwnedFd&& other) noexcept : fd_(other.release()) {}
-    OwnedFd& operator=(OwnedFd&& other) noexcept;
-    ~OwnedFd();
-    int get() const { return fd_; }
-    int release();
-
-  private:
-    int fd_ = -1;
-};
 
 class HeldRequest {
   public:

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/error.h"
+#include "sluice/base/owned_fd.h"
 #include "sluice/match/policies.h"
 
 namespace sluice {
@@ -98,13 +99,6 @@ fs::path file_of_day(const Rpc& rpc) {
            fmt::format("decisions_{:04}-{:02}-{:02}.jsonl", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
 }
 
-struct File {
-    int fd = -1;
-    ~File() {
-        if (fd >= 0) ::close(fd);
-    }
-};
-
 /// A short wait for the others: the lock only makes the size exact, whole lines are O_APPEND's doing.
 void lock_briefly(int fd) {
     for (int i = 0; i < 50 && ::flock(fd, LOCK_EX | LOCK_NB) != 0; ++i) ::usleep(200);
@@ -116,23 +110,23 @@ void append(const fs::path& path, const std::string& line, std::int64_t most) {
     };
     constexpr int kFlags =
         O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // a pipe must not keep the RPC waiting
-    File file{::open(path.c_str(), kFlags, 0664)};
-    if (file.fd < 0 && errno == ENOENT) {
+    OwnedFd file(::open(path.c_str(), kFlags, 0664));
+    if (file.get() < 0 && errno == ENOENT) {
         fs::create_directories(path.parent_path());
-        file.fd = ::open(path.c_str(), kFlags, 0664);
+        file = OwnedFd(::open(path.c_str(), kFlags, 0664));
     }
-    if (file.fd < 0) failed();
-    lock_briefly(file.fd);
+    if (file.get() < 0) failed();
+    lock_briefly(file.get());
     struct stat s {};
-    if (::fstat(file.fd, &s) != 0) failed();
+    if (::fstat(file.get(), &s) != 0) failed();
     if (!S_ISREG(s.st_mode)) throw FileError("decision log " + path.string() + " is not a file");
     if (most > 0 && s.st_size + static_cast<std::int64_t>(line.size()) > most) return;
-    const ssize_t written = ::write(file.fd, line.data(), line.size());
+    const ssize_t written = ::write(file.get(), line.data(), line.size());
     if (written == static_cast<ssize_t>(line.size())) return;
     const int why = errno;
     // A disk that is full: what stands there of the line must not become the start of the next one.
     if (written > 0) [[maybe_unused]]
-        const ssize_t ended = ::write(file.fd, "\n", 1);
+        const ssize_t ended = ::write(file.get(), "\n", 1);
     errno = written < 0 ? why : ENOSPC;
     failed();
 }

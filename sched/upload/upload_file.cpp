@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "sluice/base/hash.h"
@@ -27,33 +26,15 @@ bool read_only(const struct stat& file) { return S_ISREG(file.st_mode) && (file.
 
 Problem problem(const char* what, int error) { return {fmt::format("{}: {}", what, std::strerror(error))}; }
 
-class Fd {
-  public:
-    explicit Fd(int fd) : fd_(fd) {}
-    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Fd& operator=(Fd&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~Fd() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    int get() const { return fd_; }
-    int release() { return std::exchange(fd_, -1); }
-
-  private:
-    int fd_;
-};
-
 /// A folder below `parent`, made if `create`, with its parent's permissions: daemons that delete uploaded files get in
 /// by the group, which the web server's umask would shut out.
-Fd open_folder(int parent, const char* name, bool create) {
+OwnedFd open_folder(int parent, const char* name, bool create) {
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    Fd folder(::openat(parent, name, kFlags));
+    OwnedFd folder(::openat(parent, name, kFlags));
     if (folder.get() >= 0 || errno != ENOENT || !create) return folder;
     const bool made = ::mkdirat(parent, name, 0771) == 0;
     if (!made && errno != EEXIST) return folder;
-    folder = Fd(::openat(parent, name, kFlags));
+    folder = OwnedFd(::openat(parent, name, kFlags));
     struct stat of_parent {};
     if (made && folder.get() >= 0 && ::fstat(parent, &of_parent) == 0) {
         // Not being allowed to is no failure: the umask then decides.
@@ -63,19 +44,19 @@ Fd open_folder(int parent, const char* name, bool create) {
 }
 
 /// Opens the last component. An existing file without any write permission is complete, for root too.
-Fd open_leaf(int folder, const char* name, UploadFile::Access access, int mode, bool& completed) {
+OwnedFd open_leaf(int folder, const char* name, UploadFile::Access access, int mode, bool& completed) {
     constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    if (access == UploadFile::Access::kRead) return Fd(::openat(folder, name, O_RDONLY | kFlags));
+    if (access == UploadFile::Access::kRead) return OwnedFd(::openat(folder, name, O_RDONLY | kFlags));
     struct stat before {};
     const bool exists = ::fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
     if (!exists || !read_only(before)) {
-        Fd fd(::openat(folder, name, O_RDWR | O_CREAT | kFlags, static_cast<mode_t>(mode)));
+        OwnedFd fd(::openat(folder, name, O_RDWR | O_CREAT | kFlags, static_cast<mode_t>(mode)));
         // Without the right to write where a file stands: an earlier upload was completed under another account.
         if (fd.get() >= 0 || errno != EACCES || !exists || !S_ISREG(before.st_mode)) return fd;
     }
     completed = true;
-    Fd fd(::openat(folder, name, O_RDONLY | kFlags));
-    if (fd.get() < 0 && errno == EACCES) return Fd(::openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    OwnedFd fd(::openat(folder, name, O_RDONLY | kFlags));
+    if (fd.get() < 0 && errno == EACCES) return OwnedFd(::openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     return fd;
 }
 
@@ -126,42 +107,29 @@ std::string part_name(const std::string& name) {
     return part.size() <= kLongest ? part : name.substr(0, kShown) + ".." + md5_hex(name);
 }
 
-UploadFile::UploadFile(UploadFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      completed_(other.completed_),
-      folder_(std::exchange(other.folder_, -1)),
-      name_(std::move(other.name_)),
-      part_(std::move(other.part_)),
-      named_(other.named_) {}
-
-UploadFile::~UploadFile() {
-    if (fd_ >= 0) ::close(fd_);
-    if (folder_ >= 0) ::close(folder_);
-}
-
 bool UploadFile::is_at(const std::string& name) const {
     struct stat there {
     }, mine{};
-    return ::fstatat(folder_, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 && ::fstat(fd_, &mine) == 0 &&
+    return ::fstatat(folder_.get(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 && ::fstat(fd_.get(), &mine) == 0 &&
            there.st_ino == mine.st_ino && there.st_dev == mine.st_dev;
 }
 
 std::uint64_t UploadFile::size() const {
     struct stat now {};
-    return ::fstat(fd_, &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
+    return ::fstat(fd_.get(), &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
 }
 
 std::optional<pid_t> UploadFile::lock() {
     struct flock lock = whole_file(F_WRLCK);
-    if (::fcntl(fd_, F_SETLK, &lock) != 0) return locked_by().value_or(0);
+    if (::fcntl(fd_.get(), F_SETLK, &lock) != 0) return locked_by().value_or(0);
     struct stat now {};
-    completed_ |= ::fstat(fd_, &now) == 0 && read_only(now);
+    completed_ |= ::fstat(fd_.get(), &now) == 0 && read_only(now);
     named_ = named_ || is_at(name_);  // whoever held it may have died between naming it and the last byte
     if (named_) return std::nullopt;
     const bool mine = is_at(part_);
-    if (::fstatat(folder_, name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (::fstatat(folder_.get(), name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0) {
         // Somebody was quicker; what is open here was begun a moment after.
-        if (mine) ::unlinkat(folder_, part_.c_str(), 0);
+        if (mine) ::unlinkat(folder_.get(), part_.c_str(), 0);
         completed_ = read_only(now);
         if (!completed_) return 0;  // he may be at it: the client comes again
     } else if (!mine) {
@@ -172,47 +140,50 @@ std::optional<pid_t> UploadFile::lock() {
 
 std::optional<pid_t> UploadFile::locked_by() const {
     struct flock lock = whole_file(F_RDLCK);
-    if (::fcntl(fd_, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+    if (::fcntl(fd_.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
     return lock.l_pid;
 }
 
 std::optional<Problem> UploadFile::put(std::uint64_t offset, std::string_view bytes) {
     const std::uint64_t size_now = size();
     if (offset < size_now) {
-        const std::size_t same = already_there(fd_, offset, bytes);
+        const std::size_t same = already_there(fd_.get(), offset, bytes);
         offset += same;
         bytes.remove_prefix(same);
         if (bytes.empty()) return std::nullopt;
-        if (offset < size_now && ::ftruncate(fd_, static_cast<off_t>(offset)) != 0)
+        if (offset < size_now && ::ftruncate(fd_.get(), static_cast<off_t>(offset)) != 0)
             return problem("can't write file", errno);
     }
-    return write_all(fd_, offset, bytes);
+    return write_all(fd_.get(), offset, bytes);
 }
 
 std::optional<Problem> UploadFile::take_name() {
     if (named_) return std::nullopt;
     struct stat there {};
-    const bool taken = ::fstatat(folder_, name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool taken = ::fstatat(folder_.get(), name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
     // A handler of another account may have put its own file there, or one that hides nothing.
     const Problem other{"can't name file: another upload of it is there"};
     if (taken || !is_at(part_)) return other;
-    if (::renameat(folder_, part_.c_str(), folder_, name_.c_str()) != 0) return problem("can't name file", errno);
+    if (::renameat(folder_.get(), part_.c_str(), folder_.get(), name_.c_str()) != 0)
+        return problem("can't name file", errno);
     if (!is_at(name_)) return other;
     named_ = true;
     return std::nullopt;
 }
 
 std::optional<Problem> UploadFile::finish(std::uint64_t nbytes) {
-    if (size() > nbytes && ::ftruncate(fd_, static_cast<off_t>(nbytes)) != 0) return problem("can't write file", errno);
-    if (::fdatasync(fd_) != 0 || (folder_ >= 0 && ::fsync(folder_) != 0)) return problem("can't write file", errno);
+    if (size() > nbytes && ::ftruncate(fd_.get(), static_cast<off_t>(nbytes)) != 0)
+        return problem("can't write file", errno);
+    if (::fdatasync(fd_.get()) != 0 || (folder_.get() >= 0 && ::fsync(folder_.get()) != 0))
+        return problem("can't write file", errno);
     return std::nullopt;
 }
 
 std::optional<Problem> UploadFile::seal(int mode) {
     struct stat now {};
-    if (mode < 0 && ::fstat(fd_, &now) != 0) return problem("can't stat file", errno);
+    if (mode < 0 && ::fstat(fd_.get(), &now) != 0) return problem("can't stat file", errno);
     const mode_t wanted = mode < 0 ? now.st_mode & 07777 & ~kWrite : static_cast<mode_t>(mode);
-    if (::fchmod(fd_, wanted) != 0) return problem("can't set permissions", errno);
+    if (::fchmod(fd_.get(), wanted) != 0) return problem("can't set permissions", errno);
     return std::nullopt;
 }
 
@@ -223,7 +194,7 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
         if (errno == ENOENT && !write) return {};
         return {std::nullopt, problem(what, errno)};
     };
-    Fd folder(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    OwnedFd folder(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     for (const fs::path& part : relative.parent_path()) {
         if (folder.get() < 0) break;
         folder = open_folder(folder.get(), part.c_str(), write);
@@ -237,7 +208,7 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
     // What was begun beside its place ends there, whatever is wished now.
     const bool named = exists(name) || (access != UploadFile::Access::kWriteBeside && !exists(part));
     bool completed = false;
-    Fd fd = open_leaf(folder.get(), (named ? name : part).c_str(), access, mode, completed);
+    OwnedFd fd = open_leaf(folder.get(), (named ? name : part).c_str(), access, mode, completed);
     if (completed && !named) {  // nothing without its name is complete: another account began it
         ::unlinkat(folder.get(), part.c_str(), 0);
         completed = false;
@@ -248,9 +219,9 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
     struct stat opened {};
     if (::fstat(fd.get(), &opened) != 0) return failed("can't stat file");
     if (!S_ISREG(opened.st_mode)) return {std::nullopt, Problem{"not a regular file"}};
-    UploadFile file(fd.release(), completed);
+    UploadFile file(std::move(fd), completed);
     if (!named && write) {
-        file.folder_ = folder.release();
+        file.folder_ = std::move(folder);
         file.name_ = name, file.part_ = part, file.named_ = false;
     }
     return {std::move(file), std::nullopt};

@@ -14,6 +14,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "sluice/base/owned_fd.h"
 
 namespace sluice::upload {
 
@@ -30,9 +33,6 @@ class UploadFile {
         kWriteBeside  ///< a new file begins as NAME..part
     };
     struct Opened;
-    UploadFile(UploadFile&& other) noexcept;
-    UploadFile& operator=(UploadFile&&) = delete;
-    ~UploadFile();
 
     std::uint64_t size() const;
     /// Opened for writing, but it may not be written any more: an upload was completed.
@@ -57,11 +57,11 @@ class UploadFile {
 
   private:
     friend Opened open_upload_file(const std::filesystem::path&, const std::filesystem::path&, Access, int);
-    UploadFile(int fd, bool completed) : fd_(fd), completed_(completed) {}
+    UploadFile(OwnedFd fd, bool completed) : fd_(std::move(fd)), completed_(completed) {}
     bool is_at(const std::string& name) const;
-    int fd_ = -1;
+    OwnedFd fd_;
     bool completed_ = false;
-    int folder_ = -1;          ///< of a file without its name
+    OwnedFd folder_;           ///< of a file without its name
     std::string name_, part_;  ///< the name that it is to get, and has; in `folder_`
     bool named_ = true;
 };

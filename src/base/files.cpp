@@ -11,6 +11,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
+#include "sluice/base/owned_fd.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/users.h"
 #include "sluice/base/write_all.h"
@@ -22,17 +23,6 @@ namespace {
     throw FileError(what + " " + path.string() + ": " + file_problem(error, path));
 }
 
-/// Closes on every way out.
-struct Fd {
-    explicit Fd(int descriptor) : fd(descriptor) {}
-    Fd(const Fd&) = delete;
-    Fd& operator=(const Fd&) = delete;
-    ~Fd() {
-        if (fd >= 0) ::close(fd);
-    }
-    int fd;
-};
-
 int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
     for (;;) {
         const int fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
@@ -42,8 +32,8 @@ int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
 
 /// Makes a rename in it durable. Some file systems can't sync folders; the rename is atomic all the same.
 void sync_folder(const fs::path& folder) {
-    const Fd dir(open_retrying(folder, O_RDONLY | O_DIRECTORY));
-    if (dir.fd >= 0) ::fsync(dir.fd);
+    const OwnedFd dir(open_retrying(folder, O_RDONLY | O_DIRECTORY));
+    if (dir.get() >= 0) ::fsync(dir.get());
 }
 
 }  // namespace
@@ -61,13 +51,13 @@ static void check_trust(const fs::path& path, const struct stat& info) {
 
 static std::optional<std::string> read_checked(const fs::path& path, std::size_t limit,
                                                void (*check)(const fs::path&, const struct stat&)) {
-    const Fd file(open_retrying(path, O_RDONLY));
-    if (file.fd < 0) {
+    const OwnedFd file(open_retrying(path, O_RDONLY));
+    if (file.get() < 0) {
         if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
         fail("Can't read", path, errno);
     }
     struct stat info {};
-    if (::fstat(file.fd, &info) != 0) fail("Can't read", path, errno);
+    if (::fstat(file.get(), &info) != 0) fail("Can't read", path, errno);
     if (S_ISDIR(info.st_mode)) fail("Can't read", path, EISDIR);
     check(path, info);
     std::string text;
@@ -76,7 +66,7 @@ static std::optional<std::string> read_checked(const fs::path& path, std::size_t
     std::size_t want = std::min(static_cast<std::size_t>(std::max<off_t>(info.st_size, 0)), limit) + 1;
     for (;;) {
         text.resize(want);
-        const ssize_t n = ::read(file.fd, text.data() + have, want - have);
+        const ssize_t n = ::read(file.get(), text.data() + have, want - have);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) fail("Can't read", path, errno);
         if (n == 0) break;
@@ -101,12 +91,12 @@ std::optional<std::string> read_trusted_file(const fs::path& path, std::size_t l
 void write_file_atomically(const fs::path& path, std::string_view text, int mode) {
     const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
     std::string temp = (folder / ("." + path.filename().string() + ".XXXXXX")).string();
-    const Fd file(::mkostemp(temp.data(), O_CLOEXEC));
-    if (file.fd < 0) fail("Can't write in the folder of", path, errno);
+    const OwnedFd file(::mkostemp(temp.data(), O_CLOEXEC));
+    if (file.get() < 0) fail("Can't write in the folder of", path, errno);
     try {
-        if (!write_all(file.fd, text)) fail("Can't write", path, errno);
-        if (::fchmod(file.fd, static_cast<mode_t>(mode)) != 0) fail("Can't set the mode of", path, errno);
-        if (::fsync(file.fd) != 0) fail("Can't write", path, errno);
+        if (!write_all(file.get(), text)) fail("Can't write", path, errno);
+        if (::fchmod(file.get(), static_cast<mode_t>(mode)) != 0) fail("Can't set the mode of", path, errno);
+        if (::fsync(file.get()) != 0) fail("Can't write", path, errno);
         if (::rename(temp.c_str(), path.c_str()) != 0) fail("Can't replace", path, errno);
     } catch (...) {
         ::unlink(temp.c_str());

@@ -17,6 +17,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
+#include "sluice/base/owned_fd.h"
 
 namespace sluice {
 namespace {
@@ -52,14 +53,13 @@ std::string md5_hex(std::string_view data) {
 }
 
 std::string md5_hex_of_file(const std::filesystem::path& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     const auto fail = [&] { throw FileError("Can't read " + path.string() + ": " + file_problem(errno, path)); };
-    if (fd < 0) fail();
-    const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* p) { ::close(*p); });
+    if (file.get() < 0) fail();
     Md5 md5;
     std::vector<char> block(std::size_t{256} << 10);
     for (;;) {
-        const ssize_t n = ::read(fd, block.data(), block.size());
+        const ssize_t n = ::read(file.get(), block.data(), block.size());
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) fail();
         if (n == 0) return md5.hex_digest();

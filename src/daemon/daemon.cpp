@@ -9,6 +9,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/owned_fd.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/timing.h"
@@ -114,10 +115,9 @@ std::optional<FileLock> take_lock(const DaemonSettings& settings) {
     auto lock = FileLock::try_lock(file);
     if (lock) {
         const std::string pid = std::to_string(::getpid()) + "\n";
-        const int fd = open_own_file(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
+        const OwnedFd fd(open_own_file(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC, 0));
         // It is for people to read: a full disk keeps nobody from working.
-        if (fd >= 0) write_all(fd, pid);
-        if (fd >= 0) ::close(fd);
+        if (fd.get() >= 0) write_all(fd.get(), pid);
         return lock;
     }
     std::string holder = read_file(file).value_or("");
