@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-std::string told(const std::string& file, const ConfigElement& entry, const std::string& problem) {
+std::string problem_at(const std::string& file, const ConfigElement& entry, const std::string& problem) {
     return fmt::format("{}: <{}> with <cmd>{}</cmd>: {}", file, entry.name, in_one_line(entry.child_text("cmd")),
                        problem);
 }
@@ -49,36 +49,38 @@ std::optional<double> parse_period(const std::string& given) {
 
 /// What is wrong with an entry, for `errors`; "" if nothing is.
 std::string problem_of(const std::string& file, const ConfigElement& entry) {
-    if (entry.child_text("cmd").empty()) return told(file, entry, "has no <cmd>, or an empty one");
+    if (entry.child_text("cmd").empty()) return problem_at(file, entry, "has no <cmd>, or an empty one");
     if (entry.name == "daemon" || parse_period(entry.child_text("period"))) return "";
-    return told(file, entry,
-                fmt::format("<period>{}</period> must be a number above 0 and a unit: seconds, minutes (the default), "
-                            "hours, days, weeks or months",
-                            in_one_line(entry.child_text("period"))));
+    return problem_at(
+        file, entry,
+        fmt::format("<period>{}</period> must be a number above 0 and a unit: seconds, minutes (the default), "
+                    "hours, days, weeks or months",
+                    in_one_line(entry.child_text("period"))));
+}
+
+/// What daemons and tasks have in common.
+template <typename Entry>
+Entry to_entry(const ConfigElement& given) {
+    Entry entry;
+    entry.cmd = given.child_text("cmd");
+    entry.output = given.child_text("output");
+    entry.lock_file = given.child_text("lock_file");
+    entry.host = given.child_text("host");
+    entry.disabled = switched_on(given, "disabled");
+    entry.use_shell = switched_on(given, "use_shell");
+    return entry;
 }
 
 DaemonEntry to_daemon(const ConfigElement& entry) {
-    DaemonEntry daemon;
-    daemon.cmd = entry.child_text("cmd");
-    daemon.output = entry.child_text("output");
+    auto daemon = to_entry<DaemonEntry>(entry);
     daemon.pid_file = entry.child_text("pid_file");
-    daemon.lock_file = entry.child_text("lock_file");
-    daemon.host = entry.child_text("host");
-    daemon.disabled = switched_on(entry, "disabled");
-    daemon.use_shell = switched_on(entry, "use_shell");
     daemon.silent_start = switched_on(entry, "silent_start");
     return daemon;
 }
 
 TaskEntry to_task(const ConfigElement& entry) {
-    TaskEntry task;
-    task.cmd = entry.child_text("cmd");
+    auto task = to_entry<TaskEntry>(entry);
     task.period = parse_period(entry.child_text("period")).value_or(0);
-    task.output = entry.child_text("output");
-    task.lock_file = entry.child_text("lock_file");
-    task.host = entry.child_text("host");
-    task.disabled = switched_on(entry, "disabled");
-    task.use_shell = switched_on(entry, "use_shell");
     task.always_run = switched_on(entry, "always_run");
     return task;
 }

@@ -22,13 +22,11 @@ DbSettings db_settings(const ProjectConfig& config) {
 }
 
 DbSettings replica_db_settings(const ProjectConfig& config) {
-    require_database(config);
-    DbSettings settings;
+    DbSettings settings = db_settings(config);
     settings.host = config.replica_db_host;
     settings.name = config.replica_db_name;
     settings.user = config.replica_db_user;
     settings.password = config.replica_db_passwd;
-    settings.ssl_ca = config.db_ssl_ca;
     settings.read_uncommitted = true;
     return settings;
 }

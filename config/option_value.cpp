@@ -2,6 +2,8 @@
 // modes.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -35,36 +37,24 @@ std::optional<std::int64_t> parse_integer(const OptionRow& row, std::string_view
     return value;
 }
 
-bool set_decision_log(std::string_view text, DecisionLog& target) {
-    if (text == "off")
-        target = DecisionLog::kOff;
-    else if (text == "nowork")
-        target = DecisionLog::kNoWork;
-    else if (text == "all")
-        target = DecisionLog::kAll;
-    else
-        return false;
+/// The words for a value, in the order of the enumerators.
+using Words = std::array<std::string_view, 3>;
+constexpr Words words_for(DecisionLog) { return {"off", "nowork", "all"}; }
+constexpr Words words_for(ShareOrder) { return {"off", "seed", "settled"}; }
+
+template <typename E>
+bool set_word(std::string_view text, E& target) {
+    const Words words = words_for(target);
+    const auto found = std::find(words.begin(), words.end(), text);
+    if (found == words.end()) return false;
+    target = static_cast<E>(found - words.begin());
     return true;
 }
 
-std::string decision_log_text(DecisionLog value) {
-    return value == DecisionLog::kOff ? "off" : value == DecisionLog::kNoWork ? "nowork" : "all";
-}
-
-bool set_share_order(std::string_view text, ShareOrder& target) {
-    if (text == "off")
-        target = ShareOrder::kOff;
-    else if (text == "seed")
-        target = ShareOrder::kSeed;
-    else if (text == "settled")
-        target = ShareOrder::kSettled;
-    else
-        return false;
-    return true;
-}
-
-std::string share_order_text(ShareOrder value) {
-    return value == ShareOrder::kOff ? "off" : value == ShareOrder::kSeed ? "seed" : "settled";
+template <typename E>
+std::string choices() {
+    const Words words = words_for(E{});
+    return fmt::format("{}, {} or {}", words[0], words[1], words[2]);
 }
 
 /// A bound as an admin would write it.
@@ -80,38 +70,36 @@ bool set_option(const OptionRow& row, std::string_view text, ProjectConfig& conf
         return value.has_value();
     };
     const bool fits = static_cast<double>(text.size()) <= row.range.max;
-    return std::visit(
-        Visitor{[](std::monostate) { return true; },
-                [&](bool ProjectConfig::*member) {
-                    const auto value = parse_int(text);
-                    if (value) config.*member = *value != 0;
-                    return value.has_value();
-                },
-                [&](int ProjectConfig::*member) { return store_integer(config.*member); },
-                [&](std::int64_t ProjectConfig::*member) { return store_integer(config.*member); },
-                [&](double ProjectConfig::*member) {
-                    const auto value = parse_double(text);
-                    if (!value || !in_range(*value, row.range)) return false;
-                    config.*member = *value;
-                    return true;
-                },
-                [&](std::string ProjectConfig::*member) {
-                    if (fits) config.*member = text;
-                    return fits;
-                },
-                [&](std::vector<std::string> ProjectConfig::*member) {
-                    if (fits && !text.empty()) (config.*member).emplace_back(text);
-                    return fits;
-                },
-                [&](std::vector<std::int64_t> ProjectConfig::*member) {
-                    const auto value = parse_integer(row, text);
-                    if (value) (config.*member).push_back(*value);
-                    return value.has_value();
-                },
-                [](std::map<std::string, double> ProjectConfig::*) { return false; },
-                [&](DecisionLog ProjectConfig::*member) { return set_decision_log(text, config.*member); },
-                [&](ShareOrder ProjectConfig::*member) { return set_share_order(text, config.*member); }},
-        row.member);
+    return std::visit(Visitor{[](std::monostate) { return true; },
+                              [&](bool ProjectConfig::*member) {
+                                  const auto value = parse_int(text);
+                                  if (value) config.*member = *value != 0;
+                                  return value.has_value();
+                              },
+                              [&](int ProjectConfig::*member) { return store_integer(config.*member); },
+                              [&](std::int64_t ProjectConfig::*member) { return store_integer(config.*member); },
+                              [&](double ProjectConfig::*member) {
+                                  const auto value = parse_double(text);
+                                  if (!value || !in_range(*value, row.range)) return false;
+                                  config.*member = *value;
+                                  return true;
+                              },
+                              [&](std::string ProjectConfig::*member) {
+                                  if (fits) config.*member = text;
+                                  return fits;
+                              },
+                              [&](std::vector<std::string> ProjectConfig::*member) {
+                                  if (fits && !text.empty()) (config.*member).emplace_back(text);
+                                  return fits;
+                              },
+                              [&](std::vector<std::int64_t> ProjectConfig::*member) {
+                                  const auto value = parse_integer(row, text);
+                                  if (value) (config.*member).push_back(*value);
+                                  return value.has_value();
+                              },
+                              [](std::map<std::string, double> ProjectConfig::*) { return false; },
+                              [&]<typename E>(E ProjectConfig::*member) { return set_word(text, config.*member); }},
+                      row.member);
 }
 
 std::vector<std::string> option_values(const OptionRow& row, const ProjectConfig& config) {
@@ -120,36 +108,36 @@ std::vector<std::string> option_values(const OptionRow& row, const ProjectConfig
         return Texts{row.base == OptionRow::Base::kOctal && value >= 0 ? fmt::format("{:o}", value)
                                                                        : fmt::format("{}", value)};
     };
-    return std::visit(
-        Visitor{[](std::monostate) { return Texts{}; },
-                [&](bool ProjectConfig::*member) { return Texts{config.*member ? "1" : "0"}; },
-                [&](int ProjectConfig::*member) { return integer(config.*member); },
-                [&](std::int64_t ProjectConfig::*member) { return integer(config.*member); },
-                [&](double ProjectConfig::*member) { return Texts{fmt::format("{}", config.*member)}; },
-                [&](std::string ProjectConfig::*member) { return Texts{config.*member}; },
-                [&](std::vector<std::string> ProjectConfig::*member) { return config.*member; },
-                [&](std::vector<std::int64_t> ProjectConfig::*member) {
-                    Texts texts;
-                    for (const std::int64_t id : config.*member) texts.push_back(fmt::format("{}", id));
-                    return texts;
-                },
-                [](std::map<std::string, double> ProjectConfig::*) { return Texts{}; },
-                [&](DecisionLog ProjectConfig::*member) { return Texts{decision_log_text(config.*member)}; },
-                [&](ShareOrder ProjectConfig::*member) { return Texts{share_order_text(config.*member)}; }},
-        row.member);
+    return std::visit(Visitor{[](std::monostate) { return Texts{}; },
+                              [&](bool ProjectConfig::*member) { return Texts{config.*member ? "1" : "0"}; },
+                              [&](int ProjectConfig::*member) { return integer(config.*member); },
+                              [&](std::int64_t ProjectConfig::*member) { return integer(config.*member); },
+                              [&](double ProjectConfig::*member) { return Texts{fmt::format("{}", config.*member)}; },
+                              [&](std::string ProjectConfig::*member) { return Texts{config.*member}; },
+                              [&](std::vector<std::string> ProjectConfig::*member) { return config.*member; },
+                              [&](std::vector<std::int64_t> ProjectConfig::*member) {
+                                  Texts texts;
+                                  for (const std::int64_t id : config.*member) texts.push_back(fmt::format("{}", id));
+                                  return texts;
+                              },
+                              [](std::map<std::string, double> ProjectConfig::*) { return Texts{}; },
+                              [&]<typename E>(E ProjectConfig::*member) {
+                                  const E value = config.*member;
+                                  return Texts{std::string(words_for(value).at(static_cast<std::size_t>(value)))};
+                              }},
+                      row.member);
 }
 
 std::string type_name(const OptionRow& row) {
     const auto whole = [&] { return row.base == OptionRow::Base::kOctal ? "octal mode" : "whole number"; };
-    return std::visit(
+    return std::visit<std::string>(
         Visitor{[](std::monostate) { return "text"; }, [](bool ProjectConfig::*) { return "0 or 1"; },
                 [&](int ProjectConfig::*) { return whole(); }, [&](std::int64_t ProjectConfig::*) { return whole(); },
                 [](double ProjectConfig::*) { return "number"; }, [](std::string ProjectConfig::*) { return "text"; },
                 [](std::vector<std::string> ProjectConfig::*) { return "texts"; },
                 [](std::vector<std::int64_t> ProjectConfig::*) { return "whole numbers"; },
                 [](std::map<std::string, double> ProjectConfig::*) { return "numbers by name"; },
-                [](DecisionLog ProjectConfig::*) { return "off, nowork or all"; },
-                [](ShareOrder ProjectConfig::*) { return "off, seed or settled"; }},
+                []<typename E>(E ProjectConfig::*) { return choices<E>(); }},
         row.member);
 }
 
@@ -173,8 +161,7 @@ std::string allowed_values(const OptionRow& row) {
             [&](std::map<std::string, double> ProjectConfig::*) {
                 return "must hold elements NAME, each with a number " + bounds;
             },
-            [](DecisionLog ProjectConfig::*) { return std::string("must be off, nowork or all"); },
-            [](ShareOrder ProjectConfig::*) { return std::string("must be off, seed or settled"); }},
+            []<typename E>(E ProjectConfig::*) { return "must be " + choices<E>(); }},
         row.member);
 }
 

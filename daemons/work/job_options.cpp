@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <variant>
 
 #include "sluice/base/error.h"
 #include "sluice/base/text.h"
@@ -53,34 +53,34 @@ double real(const std::string& option, const std::string& text) {
     return *v;
 }
 
-using Setter = std::function<void(JobOptions&, const std::string& option, const std::string& value)>;
+using OptionField =
+    std::variant<std::string JobOptions::*, std::int64_t JobOptions::*, int JobOptions::*, double JobOptions::*>;
 
-const std::map<std::string, Setter>& line_options() {
-    static const std::map<std::string, Setter> options{
-        {"--command_line", [](JobOptions& o, const std::string&,
-                              const std::string& v) { o.command_line += (o.command_line.empty() ? "" : " ") + v; }},
-        {"--wu_name", [](JobOptions& o, const std::string&, const std::string& v) { o.wu_name = v; }},
-        {"--wu_template", [](JobOptions& o, const std::string&, const std::string& v) { o.wu_template = v; }},
-        {"--result_template", [](JobOptions& o, const std::string&, const std::string& v) { o.result_template = v; }},
-        {"--target_host",
-         [](JobOptions& o, const std::string& n, const std::string& v) { o.target_host = whole(n, v); }},
-        {"--target_user",
-         [](JobOptions& o, const std::string& n, const std::string& v) { o.target_user = whole(n, v); }},
-        {"--target_team",
-         [](JobOptions& o, const std::string& n, const std::string& v) { o.target_team = whole(n, v); }},
-        {"--priority", [](JobOptions& o, const std::string& n, const std::string& v) { o.priority = whole(n, v); }},
-        {"--size_class",
-         [](JobOptions& o, const std::string& n, const std::string& v) { o.size_class = clamp_to_int32(whole(n, v)); }},
-        {"--min_quorum",
-         [](JobOptions& o, const std::string& n, const std::string& v) { o.min_quorum = clamp_to_int32(whole(n, v)); }},
-        {"--target_nresults", [](JobOptions& o, const std::string& n,
-                                 const std::string& v) { o.target_nresults = clamp_to_int32(whole(n, v)); }},
-        {"--rsc_fpops_est",
-         [](JobOptions& o, const std::string& n, const std::string& v) { o.rsc_fpops_est = real(n, v); }},
-        {"--rsc_fpops_bound",
-         [](JobOptions& o, const std::string& n, const std::string& v) { o.rsc_fpops_bound = real(n, v); }},
+const std::map<std::string, OptionField>& line_options() {
+    using O = JobOptions;
+    static const std::map<std::string, OptionField> options{
+        {"--command_line", &O::command_line},       {"--wu_name", &O::wu_name},
+        {"--wu_template", &O::wu_template},         {"--result_template", &O::result_template},
+        {"--target_host", &O::target_host},         {"--target_user", &O::target_user},
+        {"--target_team", &O::target_team},         {"--priority", &O::priority},
+        {"--size_class", &O::size_class},           {"--min_quorum", &O::min_quorum},
+        {"--target_nresults", &O::target_nresults}, {"--rsc_fpops_est", &O::rsc_fpops_est},
+        {"--rsc_fpops_bound", &O::rsc_fpops_bound},
     };
     return options;
+}
+
+void set_option_of_line(JobOptions& job, OptionField field, const std::string& option, const std::string& value) {
+    if (const auto* text = std::get_if<std::string JobOptions::*>(&field)) {
+        std::string& target = job.**text;
+        target = option == "--command_line" && !target.empty() ? target + " " + value : value;
+    } else if (const auto* number = std::get_if<std::int64_t JobOptions::*>(&field)) {
+        job.** number = whole(option, value);
+    } else if (const auto* small = std::get_if<int JobOptions::*>(&field)) {
+        job.** small = clamp_to_int32(whole(option, value));
+    } else {
+        job.*std::get<double JobOptions::*>(field) = real(option, value);
+    }
 }
 
 /// Whole numbers that the workunit's columns hold.
@@ -182,7 +182,7 @@ void check_size_class(const Workunit& wu, const App& app) {
 
 std::string job_line_options() {
     std::string text;
-    for (const auto& [name, setter] : line_options()) text += name + " ";
+    for (const auto& [name, field] : line_options()) text += name + " ";
     return text + "--remote_file, and input files";
 }
 
@@ -195,12 +195,11 @@ JobOptions parse_job_line(const std::string& line, const JobOptions& defaults) {
         if (name.size() > 2 && name[0] == '-' && name[1] != '-') name.insert(0, "-");
         if (name == "--remote_file") {
             if (i + 3 >= words.size()) throw ConfigError("--remote_file must be followed by URL NBYTES MD5");
-            JobFile f{"", true, words[i + 1], words[i + 3], real(name, words[i + 2])};
-            job.files.push_back(f);
+            job.files.push_back({"", true, words[i + 1], words[i + 3], real(name, words[i + 2])});
             i += 3;
         } else if (const auto it = line_options().find(name); it != line_options().end()) {
             if (i + 1 >= words.size()) throw ConfigError(name + " needs a value");
-            it->second(job, name, words[++i]);
+            set_option_of_line(job, it->second, name, words[++i]);
         } else if (name.starts_with("--")) {
             throw ConfigError("option " + words[i] + " can't stand in a job's line (these can: " + job_line_options() +
                               ")");
