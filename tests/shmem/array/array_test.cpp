@@ -18,6 +18,19 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
+// The types forbid what a process has no right to: this compiles only if they do.
+template <typename Array>
+concept Publishes = requires(Array array) {
+    array.publish(0u, JobSummary{}, SlotDoc{});
+};
+template <typename Array>
+concept Claims = requires(Array array) {
+    array.claim(SlotRef{});
+};
+static_assert(Publishes<FeederArray> && !Claims<FeederArray>);
+static_assert(Claims<SchedulerArray> && !Publishes<SchedulerArray>);
+static_assert(!Publishes<JobArray> && !Claims<JobArray>);
+
 TEST_F(ArrayTest, ASlotGoesFromEmptyToPresentToClaimedAndBack) {
     const auto feeder = create(3);
     const auto scheduler = SchedulerArray::attach(name_);
