@@ -11,14 +11,14 @@ namespace sluice {
 namespace {
 
 /// As typed; turned into FeederOptions when all is known.
-struct Typed {
+struct FeederWords {
     bool order = false;  ///< order_of() looks which one
     std::string appids;
     std::vector<std::string> users;
     double purge_stale_minutes = 0;
 };
 
-void describe(CommandLine& line, Typed& t, FeederOptions& o) {
+void describe(CommandLine& line, FeederWords& t, FeederOptions& o) {
     line.flag("--allapps", o.allapps, "divide the slots among the apps by app.weight, interleaved");
     line.flag("--priority_order", t.order, "highest priority first, then by id");
     line.flag("--priority_order_create_time", t.order, "highest priority first, then by workunit id (the default)");
@@ -99,7 +99,7 @@ bool parse_ids(const std::vector<std::string>& texts, std::vector<Id>& ids) {
 }
 
 /// "" or what is wrong.
-std::string take(const Typed& t, FeederOptions& o) {
+std::string take(const FeederWords& t, FeederOptions& o) {
     std::vector<std::string> appids;
     for (const std::string_view id : split(t.appids, ',')) appids.emplace_back(id);
     if (!t.appids.empty() && !parse_ids(appids, o.appids)) return "--appids takes ids of apps with commas between them";
@@ -114,7 +114,7 @@ std::string take(const Typed& t, FeederOptions& o) {
 }  // namespace
 
 DaemonProgram feeder_program(int argc, const char* const* argv, FeederOptions& o) {
-    const auto typed = std::make_shared<Typed>();
+    const auto typed = std::make_shared<FeederWords>();
     return {
         .summary = "keeps the job array full of unsent jobs",
         .description =

@@ -72,9 +72,9 @@ bool can_be_run(const std::string& word, const RunFolders& folders) {
 
 void check_programs(const DaemonsAndTasks& entries, const ProjectConfig& config, Findings& found) {
     const RunFolders folders = run_folders(config, short_host_name());
-    const JobList jobs = list_jobs(entries, config, folders);
+    const RunList jobs = list_jobs(entries, config, folders);
     for (const auto* list : {&jobs.daemons, &jobs.tasks}) {
-        for (const Job& job : *list) {
+        for (const RunEntry& job : *list) {
             const bool told = job.cmd.empty() || (list == &jobs.tasks && job.period <= 0);
             if (job.disabled || told) continue;
             if (!job.problem.empty())

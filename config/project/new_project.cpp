@@ -44,14 +44,14 @@ std::string for_shell(const std::string& word) {
 }
 
 /// How Apache runs the scheduler.
-enum class Gateway { kCgi, kFcgid, kProxy };
+enum class CgiVariant { kCgi, kFcgid, kProxy };
 
-std::string variant_note(Gateway gateway) {
+std::string variant_note(CgiVariant gateway) {
     switch (gateway) {
-        case Gateway::kCgi: return "A process a request: mod_cgid or mod_cgi.";
-        case Gateway::kFcgid:
+        case CgiVariant::kCgi: return "A process a request: mod_cgid or mod_cgi.";
+        case CgiVariant::kFcgid:
             return "The scheduler stays in memory: mod_fcgid. Uploads, which may be of any size: mod_cgid or mod_cgi.";
-        case Gateway::kProxy:
+        case CgiVariant::kProxy:
             return "The scheduler is a daemon of the project (see <daemons> in config.xml): mod_proxy_fcgi. Uploads: mod_cgid or "
                    "mod_cgi.";
     }
@@ -64,11 +64,11 @@ std::string needs_module(const NewProject& project, const std::string& module) {
 }
 
 /// Without the module Apache would serve the programs' files.
-std::string module_checks(const NewProject& project, Gateway gateway) {
+std::string module_checks(const NewProject& project, CgiVariant gateway) {
     std::string text = "<IfModule !mod_cgid.c>\n    <IfModule !mod_cgi.c>\n        Error \"" + project.short_name +
                        " needs mod_cgid or mod_cgi: a2enmod cgid\"\n    </IfModule>\n</IfModule>\n";
-    if (gateway == Gateway::kFcgid) text += needs_module(project, "fcgid");
-    if (gateway == Gateway::kProxy) text += needs_module(project, "proxy_fcgi");
+    if (gateway == CgiVariant::kFcgid) text += needs_module(project, "fcgid");
+    if (gateway == CgiVariant::kProxy) text += needs_module(project, "proxy_fcgi");
     return text;
 }
 
@@ -79,7 +79,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const NewProject
     return environment;
 }
 
-std::string httpd_conf(const NewProject& project, TemplateValues values, Gateway gateway) {
+std::string httpd_conf(const NewProject& project, TemplateValues values, CgiVariant gateway) {
     const std::string url = "/" + project.short_name + "_cgi";
     const std::string cgi_bin = project.root.string() + "/cgi-bin";
     std::string directory, before;
@@ -90,8 +90,8 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, Gateway
     const std::string scheduler =
         "    SetHandler cgi-script\n    <Files \"cgi\">\n        SetHandler {}\n    </Files>\n";
     switch (gateway) {
-        case Gateway::kCgi: values["CGI_ALIAS"] = fmt::format("ScriptAlias {} \"{}\"", url, cgi_bin); break;
-        case Gateway::kFcgid:
+        case CgiVariant::kCgi: values["CGI_ALIAS"] = fmt::format("ScriptAlias {} \"{}\"", url, cgi_bin); break;
+        case CgiVariant::kFcgid:
             directory += fmt::format(fmt::runtime(scheduler), "fcgid-script");
             // mod_fcgid refuses requests above 128 KB unless told otherwise: a client reports much more after a
             // pause.
@@ -100,7 +100,7 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, Gateway
                 "    MaxProcesses 16 IOTimeout 300 ConnectTimeout 20{2}",
                 url, cgi_bin, before);
             break;
-        case Gateway::kProxy:
+        case CgiVariant::kProxy:
             directory += fmt::format(
                 fmt::runtime(scheduler),
                 fmt::format("\"proxy:unix:{}/pid_{}/cgi.sock|fcgi://localhost\"", project.root.string(), project.host));
@@ -241,9 +241,9 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {"html/user/get_project_config.php", xml("get_project_config.xml"), 0644},
         {"html/user/lookup_account.php", xml("no_web_accounts.xml"), 0644},
         {"html/user/create_account.php", xml("no_web_accounts.xml"), 0644},
-        {project.short_name + ".httpd.conf", httpd_conf(project, values, Gateway::kCgi), 0644},
-        {project.short_name + ".httpd.fcgi.conf", httpd_conf(project, values, Gateway::kFcgid), 0644},
-        {project.short_name + ".httpd.proxy.conf", httpd_conf(project, values, Gateway::kProxy), 0644},
+        {project.short_name + ".httpd.conf", httpd_conf(project, values, CgiVariant::kCgi), 0644},
+        {project.short_name + ".httpd.fcgi.conf", httpd_conf(project, values, CgiVariant::kFcgid), 0644},
+        {project.short_name + ".httpd.proxy.conf", httpd_conf(project, values, CgiVariant::kProxy), 0644},
         {project.short_name + ".cronjob", plain("cronjob"), 0644},
         {project.short_name + ".logrotate", plain("logrotate"), 0644},
         {project.short_name + ".scheduler.service", plain("scheduler.service"), 0644},

@@ -11,17 +11,17 @@
 namespace sluice {
 namespace {
 
-struct Source {
+struct XmlSource {
     std::string_view text;
     const std::string& name;
 };
 
-[[noreturn]] void refuse(const Source& source, const ConfigElement& element, const std::string& problem) {
+[[noreturn]] void refuse(const XmlSource& source, const ConfigElement& element, const std::string& problem) {
     throw ConfigError(
         fmt::format("{}: <{}>{}</{}> {}", source.name, element.name, element.text, element.name, problem));
 }
 
-std::string required_name(const Source& source, const ConfigElement& element, std::size_t max_bytes) {
+std::string required_name(const XmlSource& source, const ConfigElement& element, std::size_t max_bytes) {
     const std::string name = element.child_text("name");
     const bool fits =
         !name.empty() && name.size() <= max_bytes && name.find_first_of("/ \t\n\"'<>&") == std::string::npos;
@@ -38,7 +38,8 @@ std::string friendly_name(const ConfigElement& element, const std::string& fallb
     return name.empty() ? fallback : name;
 }
 
-void refuse_others(const Source& source, const ConfigElement& element, std::initializer_list<std::string_view> known) {
+void refuse_others(const XmlSource& source, const ConfigElement& element,
+                   std::initializer_list<std::string_view> known) {
     for (const ConfigElement& child : element.children) {
         if (std::ranges::find(known, child.name) == known.end()) {
             refuse(source, child,
@@ -48,7 +49,7 @@ void refuse_others(const Source& source, const ConfigElement& element, std::init
 }
 
 /// A whole number in a range, if the child is there.
-void read_int(const Source& source, const ConfigElement& element, const char* child_name, int max, int& target) {
+void read_int(const XmlSource& source, const ConfigElement& element, const char* child_name, int max, int& target) {
     const ConfigElement* child = element.child(child_name);
     if (child == nullptr) return;
     const auto value = child->self_closing ? std::optional<std::int64_t>(1) : parse_int(child->text);
@@ -58,13 +59,13 @@ void read_int(const Source& source, const ConfigElement& element, const char* ch
     target = static_cast<int>(*value);
 }
 
-void read_flag(const Source& source, const ConfigElement& element, const char* child_name, bool& target) {
+void read_flag(const XmlSource& source, const ConfigElement& element, const char* child_name, bool& target) {
     int value = target ? 1 : 0;
     read_int(source, element, child_name, 1, value);
     target = value != 0;
 }
 
-Platform read_platform(const Source& source, const ConfigElement& element) {
+Platform read_platform(const XmlSource& source, const ConfigElement& element) {
     refuse_others(source, element, {"name", "user_friendly_name", "deprecated"});
     Platform platform;
     platform.name = required_name(source, element, 191);
@@ -74,7 +75,7 @@ Platform read_platform(const Source& source, const ConfigElement& element) {
 }
 
 /// What `element` does not hold stays as it is in `app`.
-App read_settings(const Source& source, const ConfigElement& element, App app) {
+App read_settings(const XmlSource& source, const ConfigElement& element, App app) {
     refuse_others(source, element,
                   {"name", "user_friendly_name", "min_version", "deprecated", "homogeneous_redundancy", "weight",
                    "beta", "target_nresults", "host_scale_check", "homogeneous_app_version", "non_cpu_intensive",
@@ -101,7 +102,7 @@ App read_settings(const Source& source, const ConfigElement& element, App app) {
     return app;
 }
 
-App read_app(const Source& source, const ConfigElement& element) {
+App read_app(const XmlSource& source, const ConfigElement& element) {
     App app;
     app.name = required_name(source, element, 191);
     app.user_friendly_name = app.name;
@@ -126,7 +127,7 @@ App with_settings(App app, const std::vector<Setting>& settings) {
 }
 
 ProjectXml parse_project_xml(std::string_view text, const std::string& name) {
-    const Source source{text, name};
+    const XmlSource source{text, name};
     ProjectXml found;
     XmlReader reader(text);
     bool is_root = false;

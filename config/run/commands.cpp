@@ -31,17 +31,17 @@ void remove_cached_home_page(const RunContext& context) {
 }
 
 struct StartedDaemons {
-    std::vector<std::pair<const Job*, ProcessHandle>> started;
+    std::vector<std::pair<const RunEntry*, ProcessHandle>> started;
     int problems = 0;
 };
 
-void tell_problem(const Job& job, const std::string& problem, int& problems) {
+void tell_problem(const RunEntry& job, const std::string& problem, int& problems) {
     std::fflush(stdout);
     fmt::print(stderr, "  Couldn't start '{}': {}\n", job.cmd, problem);
     ++problems;
 }
 
-void start_one(const RunContext& context, const Job& job, bool announce, StartedDaemons& result) {
+void start_one(const RunContext& context, const RunEntry& job, bool announce, StartedDaemons& result) {
     if (!job.problem.empty()) {
         tell_problem(job, job.problem, result.problems);
         return;
@@ -63,7 +63,7 @@ StartedDaemons start_daemons(const RunContext& context, bool cron) {
     StartedDaemons result;
     std::error_code ignored;
     fs::remove(context.folders.project / "stop_daemons", ignored);
-    for (const Job& job : context.jobs.daemons) {
+    for (const RunEntry& job : context.jobs.daemons) {
         if (job.disabled) continue;
         const bool announce = context.options.verbose || (cron && !context.options.quiet && !job.silent_start);
         start_one(context, job, announce, result);
@@ -85,7 +85,7 @@ int tell_early_ends(const StartedDaemons& daemons) {
 
 void run_tasks(const RunContext& context, RunState& state, int& problems) {
     std::set<std::string> known;
-    for (const Job& task : context.jobs.tasks) {
+    for (const RunEntry& task : context.jobs.tasks) {
         known.insert(task.cmd);
         if (task.disabled || !(state.enabled || task.always_run)) continue;
         const double now = now_seconds();
@@ -167,7 +167,7 @@ int command_disable(const RunContext& context) {
     if (context.options.verbose && outcome.signalled == 0) fmt::print("  (No processes stopped)\n");
     remove_cached_home_page(context);
     for (const std::string& daemon : outcome.still_running) {
-        fmt::print(stderr, "Still running after {} s: {}; it was told to stop, run stop again to wait on\n",
+        fmt::print(stderr, "Still running after {} s: {}; it was asked to stop, run stop again to wait on\n",
                    context.options.stop_wait, daemon);
     }
     return outcome.still_running.empty() ? 0 : 1;

@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-struct RunOptions {
+struct CommandOptions {
     bool verbose = false;
     bool quiet = false;
     bool ignore_timestamps = false;
@@ -20,18 +20,18 @@ struct RunOptions {
 
 struct RunContext {
     RunFolders folders;
-    JobList jobs;
-    RunOptions options;
+    RunList jobs;
+    CommandOptions options;
 };
 
 /// --enable: ENABLED, stop_daemons away, daemons started, stop_sched away.
 int command_enable(const RunContext& context);
 /// --cron: dead daemons started anew and due tasks run, if ENABLED; tasks with always_run in any case.
 int command_cron(const RunContext& context, bool with_daemons);
-/// --disable: DISABLED, stop_sched and stop_daemons written, daemons told to stop and waited for.
+/// --disable: DISABLED, stop_sched and stop_daemons written, daemons asked to stop and waited for.
 int command_disable(const RunContext& context);
 /// Exit statuses of status, for monitoring; 0: enabled, and every daemon that is not disabled runs. 1 stays "it could
-/// not be told".
+/// not be found out".
 inline constexpr int kStatusDaemonMissing = 2, kStatusDisabled = 3;
 int command_status(const RunContext& context);
 

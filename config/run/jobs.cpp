@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 namespace {
 
 template <typename Entry>
-Job basic_job(const Entry& entry, const RunFolders& folders, bool is_task) {
-    Job job;
+RunEntry basic_job(const Entry& entry, const RunFolders& folders, bool is_task) {
+    RunEntry job;
     job.cmd = entry.cmd;
     job.disabled = entry.disabled;
     job.use_shell = entry.use_shell;
@@ -39,15 +39,15 @@ Job basic_job(const Entry& entry, const RunFolders& folders, bool is_task) {
     return job;
 }
 
-Job daemon_job(const DaemonEntry& entry, const RunFolders& folders) {
-    Job job = basic_job(entry, folders, false);
+RunEntry daemon_job(const DaemonEntry& entry, const RunFolders& folders) {
+    RunEntry job = basic_job(entry, folders, false);
     job.silent_start = entry.silent_start;
     job.pid_file = folders.pid / (entry.pid_file.empty() ? job.name + ".pid" : entry.pid_file);
     return job;
 }
 
-Job task_job(const TaskEntry& entry, const RunFolders& folders) {
-    Job job = basic_job(entry, folders, true);
+RunEntry task_job(const TaskEntry& entry, const RunFolders& folders) {
+    RunEntry job = basic_job(entry, folders, true);
     job.period = entry.period;
     if (job.problem.empty() && job.period <= 0)
         job.problem = "its <period> must be a number above 0 and a unit, as in '6 hours'";
@@ -55,12 +55,12 @@ Job task_job(const TaskEntry& entry, const RunFolders& folders) {
     return job;
 }
 
-bool is_active(const Job& job) { return !job.disabled && job.problem.empty(); }
+bool is_active(const RunEntry& job) { return !job.disabled && job.problem.empty(); }
 
-void resolve_collisions(JobList& jobs) {
-    std::map<fs::path, const Job*> lock_owners;
-    std::map<fs::path, const Job*> pid_owners;
-    const auto refuse_shared_lock = [&](Job& job) {
+void resolve_collisions(RunList& jobs) {
+    std::map<fs::path, const RunEntry*> lock_owners;
+    std::map<fs::path, const RunEntry*> pid_owners;
+    const auto refuse_shared_lock = [&](RunEntry& job) {
         const auto [owner, first] = lock_owners.try_emplace(job.lock_file, &job);
         if (first) return;
         job.problem = fmt::format(
@@ -68,7 +68,7 @@ void resolve_collisions(JobList& jobs) {
             "<lock_file>)",
             job.lock_file.filename().string(), owner->second->cmd);
     };
-    for (Job& job : jobs.daemons) {
+    for (RunEntry& job : jobs.daemons) {
         if (is_active(job)) refuse_shared_lock(job);
         if (!is_active(job)) continue;
         if (!pid_owners.try_emplace(job.pid_file, &job).second) {
@@ -77,7 +77,7 @@ void resolve_collisions(JobList& jobs) {
         }
     }
     // Tasks come and go: two that share a lock take turns, only a daemon would keep a task out for ever.
-    for (Job& job : jobs.tasks) {
+    for (RunEntry& job : jobs.tasks) {
         if (is_active(job) && lock_owners.contains(job.lock_file)) refuse_shared_lock(job);
     }
 }
@@ -106,8 +106,8 @@ RunFolders run_folders(const ProjectConfig& config, const std::string& host) {
     return folders;
 }
 
-JobList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, const RunFolders& folders) {
-    JobList jobs;
+RunList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, const RunFolders& folders) {
+    RunList jobs;
     const auto runs_here = [&](const std::string& given) {
         const std::string& host = given.empty() ? config.host : given;
         if (same_host(host, folders.host)) return true;

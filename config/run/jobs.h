@@ -18,7 +18,7 @@ struct RunFolders {
 /// PROJECT/tmp_HOST … unless <tmp_HOST_dir> … say otherwise.
 RunFolders run_folders(const ProjectConfig& config, const std::string& host);
 
-struct Job {
+struct RunEntry {
     std::string cmd;
     std::string name;
     std::vector<std::string> words;
@@ -33,15 +33,15 @@ struct Job {
     std::string problem;  ///< not empty: it is not started, for this reason
 };
 
-struct JobList {
-    std::vector<Job> daemons, tasks;
+struct RunList {
+    std::vector<RunEntry> daemons, tasks;
     std::vector<std::string> other_hosts;  ///< that have daemons or tasks, each once
 };
 
 /// Jobs of this host in file order. Two enabled daemons that would own the same lock file are a problem of
 /// the later one (it could never run: upstream says nothing); a pid file that would be shared is named after
 /// the lock instead.
-JobList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, const RunFolders& folders);
+RunList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, const RunFolders& folders);
 
 /// "node7" is "node7.example.org".
 bool same_host(const std::string& a, const std::string& b);

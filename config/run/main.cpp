@@ -26,10 +26,10 @@ namespace {
 
 enum class Command { kNone, kEnable, kCron, kCronTasks, kDisable, kStatus };
 
-struct Arguments {
+struct RunArguments {
     Command command = Command::kNone;
     std::string config_file, run_state_file;
-    RunOptions options;
+    CommandOptions options;
 };
 
 Command command_of_name(const std::string& name) {
@@ -39,7 +39,8 @@ Command command_of_name(const std::string& name) {
 }
 
 /// nullopt: go on.
-std::optional<int> parse_arguments(int argc, const char* const* argv, const std::string& name, Arguments& arguments) {
+std::optional<int> parse_arguments(int argc, const char* const* argv, const std::string& name,
+                                   RunArguments& arguments) {
     CommandLine line(
         name, "Starts, stops and watches a project's daemons and periodic tasks",
         "Reads <daemons> and <tasks> of config.xml. Called as start it enables the project and starts its "
@@ -67,7 +68,7 @@ std::optional<int> parse_arguments(int argc, const char* const* argv, const std:
     line.section("EXIT STATUS",
                  "0: done. 1: something could not be started, ended within a second, or still runs after --wait.\n"
                  "Of status, for monitoring: 0: enabled, and every daemon that is not disabled runs. 1: that could not "
-                 "be told, of this host or another. 2: enabled, but a daemon does not run. 3: disabled.");
+                 "be found out, of this host or another. 2: enabled, but a daemon does not run. 3: disabled.");
     if (const auto status_code = line.parse(argc, argv)) return status_code;
     if (enable + disable + cron + tasks + status > 1) return line.fail("more than one command given");
     arguments.command = enable    ? Command::kEnable
@@ -129,7 +130,7 @@ Read read_all(const fs::path& file, const fs::path& project, bool tell_errors) {
 }
 
 /// stop and status need the folders and what runs, and a project must be stoppable whatever was typed into its
-/// config.xml: what can't be read is told and done without.
+/// config.xml: what can't be read is named and done without.
 Read read_what_can_be(const fs::path& file, const fs::path& project) {
     try {
         return read_all(file, project, true);
@@ -142,7 +143,7 @@ Read read_what_can_be(const fs::path& file, const fs::path& project) {
     return {std::move(nothing.config), {}, false};
 }
 
-RunContext make_context(const Arguments& arguments, const ProjectConfig& config, const DaemonsAndTasks& entries) {
+RunContext make_context(const RunArguments& arguments, const ProjectConfig& config, const DaemonsAndTasks& entries) {
     RunContext context;
     context.folders = run_folders(config, short_host_name());
     context.jobs = list_jobs(entries, config, context.folders);
@@ -168,7 +169,7 @@ void for_web_server_to_read(const fs::path& folder, gid_t web_group) {
     if (::chmod(folder.c_str(), 02750) != 0) errno = 0;
 }
 
-/// Only what starts or stops something may make one: whoever asks for the status (root, a monitor) is not its owner.
+/// Only what starts or stops something may make one: who asks for the status (root, a monitor) is not its owner.
 void make_folders(const RunContext& context, const fs::path& upload_dir) {
     struct stat upload {};
     constexpr auto kUnchanged = static_cast<gid_t>(-1);
@@ -205,7 +206,7 @@ int run_locally(Command command, const RunContext& context, const fs::path& uplo
 
 int run(int argc, const char* const* argv) {
     const std::string name = fs::path(argv[0]).filename().string();
-    Arguments arguments;
+    RunArguments arguments;
     if (const auto status = parse_arguments(argc, argv, name, arguments)) return *status;
     ::umask(022);
     const bool own_file = !arguments.config_file.empty();

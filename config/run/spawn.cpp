@@ -24,19 +24,19 @@ namespace sluice {
 namespace {
 
 /// What the child writes: its pid first, then, if it could not exec, where it failed.
-enum class Stage : int { kPid, kFork, kLockHeld, kLock, kGuard, kOutput, kPidFile, kFolder, kExec };
-struct Report {
-    Stage stage = Stage::kPid;
+enum class SpawnStage : int { kPid, kFork, kLockHeld, kLock, kGuard, kOutput, kPidFile, kFolder, kExec };
+struct SpawnNote {
+    SpawnStage stage = SpawnStage::kPid;
     int value = 0;  ///< the pid or errno
 };
 
-void report(int pipe, Stage stage, int value) {
-    const Report message{stage, value};
+void report(int pipe, SpawnStage stage, int value) {
+    const SpawnNote message{stage, value};
     // The parent waits for it; should it be gone there is nobody left to tell.
     if (::write(pipe, &message, sizeof message) < 0) ::_exit(1);
 }
 
-[[noreturn]] void give_up(int pipe, Stage stage) {
+[[noreturn]] void give_up(int pipe, SpawnStage stage) {
     report(pipe, stage, errno);
     ::_exit(1);
 }
@@ -50,38 +50,38 @@ std::string local_time_text() {
     return text.data();
 }
 
-void redirect(const Job& job, int pipe) {
+void redirect(const RunEntry& job, int pipe) {
     const int in = ::open("/dev/null", O_RDONLY);
     const int out = open_own_file(job.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-    if (in < 0 || out < 0) give_up(pipe, Stage::kOutput);
+    if (in < 0 || out < 0) give_up(pipe, SpawnStage::kOutput);
     if (::dup2(in, STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0 || ::dup2(out, STDERR_FILENO) < 0) {
-        give_up(pipe, Stage::kOutput);
+        give_up(pipe, SpawnStage::kOutput);
     }
     if (in > STDERR_FILENO) ::close(in);
     if (out > STDERR_FILENO) ::close(out);
 }
 
-void write_pid_file(const Job& job, int pipe) {
+void write_pid_file(const RunEntry& job, int pipe) {
     const int fd = open_own_file(job.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0 || !write_all(fd, fmt::format("{}\n", ::getpid()))) give_up(pipe, Stage::kPidFile);
+    if (fd < 0 || !write_all(fd, fmt::format("{}\n", ::getpid()))) give_up(pipe, SpawnStage::kPidFile);
     ::close(fd);
 }
 
-[[noreturn]] void become_job(const Job& job, const RunFolders& folders, int pipe) {
-    report(pipe, Stage::kPid, ::getpid());
+[[noreturn]] void become_job(const RunEntry& job, const RunFolders& folders, int pipe) {
+    report(pipe, SpawnStage::kPid, ::getpid());
     const bool is_daemon = !job.pid_file.empty();
     if (take_inheritable_lock(job.lock_file.c_str()) < 0) {
-        give_up(pipe, errno == EAGAIN ? Stage::kLockHeld : Stage::kLock);
+        give_up(pipe, errno == EAGAIN ? SpawnStage::kLockHeld : SpawnStage::kLock);
     }
     if (take_inheritable_place(folders.guard.c_str(), job.place) < 0) {
-        give_up(pipe, errno == EAGAIN ? Stage::kLockHeld : Stage::kGuard);
+        give_up(pipe, errno == EAGAIN ? SpawnStage::kLockHeld : SpawnStage::kGuard);
     }
     redirect(job, pipe);
     if (is_daemon) {
         write_pid_file(job, pipe);
         write_all(STDOUT_FILENO, fmt::format("[{}] Executing command: {}\n", local_time_text(), job.cmd));
     }
-    if (::chdir(folders.tmp.c_str()) != 0) give_up(pipe, Stage::kFolder);
+    if (::chdir(folders.tmp.c_str()) != 0) give_up(pipe, SpawnStage::kFolder);
     // In the shell a signal must reach what it runs, which shares its process group.
     const std::string shell_line = "trap \"kill 0\" INT QUIT HUP TERM; " + job.cmd + "& wait";
     std::vector<std::string> words = job.words;
@@ -94,53 +94,53 @@ void write_pid_file(const Job& job, int pipe) {
     write_all(STDERR_FILENO, fmt::format("Couldn't execute '{}': {}\n", job.cmd, std::strerror(error)));
     if (is_daemon) ::unlink(job.pid_file.c_str());
     errno = error;
-    give_up(pipe, Stage::kExec);
+    give_up(pipe, SpawnStage::kExec);
 }
 
-[[noreturn]] void detach_and_become(const Job& job, const RunFolders& folders, int pipe) {
+[[noreturn]] void detach_and_become(const RunEntry& job, const RunFolders& folders, int pipe) {
     ::umask(022);
     ::setsid();
     const pid_t child = ::fork();
-    if (child < 0) give_up(pipe, Stage::kFork);
+    if (child < 0) give_up(pipe, SpawnStage::kFork);
     if (child > 0) ::_exit(0);
     become_job(job, folders, pipe);
 }
 
-std::string problem_text(const Report& failure, const Job& job, const RunFolders& folders) {
+std::string problem_text(const SpawnNote& failure, const RunEntry& job, const RunFolders& folders) {
     const std::string error = std::strerror(failure.value);
     switch (failure.stage) {
-        case Stage::kLock:
+        case SpawnStage::kLock:
             return fmt::format("can't lock {}: {}", job.lock_file.string(), file_problem(failure.value, job.lock_file));
-        case Stage::kGuard:
+        case SpawnStage::kGuard:
             return fmt::format("can't lock {}: {}", folders.guard.string(), file_problem(failure.value, folders.guard));
-        case Stage::kOutput:
+        case SpawnStage::kOutput:
             return fmt::format("can't write {}: {}", job.output.string(), file_problem(failure.value, job.output));
-        case Stage::kPidFile:
+        case SpawnStage::kPidFile:
             return fmt::format("can't write {}: {}", job.pid_file.string(), file_problem(failure.value, job.pid_file));
-        case Stage::kFolder: return fmt::format("can't enter {}: {}", folders.tmp.string(), error);
-        case Stage::kExec:
+        case SpawnStage::kFolder: return fmt::format("can't enter {}: {}", folders.tmp.string(), error);
+        case SpawnStage::kExec:
             return fmt::format("can't run '{}' ({}): is it in {}, and executable?", job.words.front(), error,
                                folders.bin.string());
         default: return fmt::format("can't start a process: {}", error);
     }
 }
 
-Spawned read_reports(int pipe, const Job& job, const RunFolders& folders) {
+Spawned read_reports(int pipe, const RunEntry& job, const RunFolders& folders) {
     Spawned result;
     bool failed = false;
-    Report message;
+    SpawnNote message;
     while (true) {
         const ssize_t n = ::read(pipe, &message, sizeof message);
         if (n < 0 && errno == EINTR) continue;
         if (n != static_cast<ssize_t>(sizeof message)) break;
-        if (message.stage == Stage::kPid) {
+        if (message.stage == SpawnStage::kPid) {
             result.pid = message.value;
         } else {
             failed = true;
             break;
         }
     }
-    if (failed && message.stage == Stage::kLockHeld)
+    if (failed && message.stage == SpawnStage::kLockHeld)
         result.outcome = Spawned::Outcome::kAlreadyRunning;
     else if (failed)
         result.problem = problem_text(message, job, folders);
@@ -153,7 +153,7 @@ Spawned read_reports(int pipe, const Job& job, const RunFolders& folders) {
 
 }  // namespace
 
-Spawned spawn(const Job& job, const RunFolders& folders) {
+Spawned spawn(const RunEntry& job, const RunFolders& folders) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(std::string("Can't make a pipe: ") + std::strerror(errno));
     const pid_t child = ::fork();

@@ -15,6 +15,6 @@ struct Spawned {
 /// Runs a daemon or task in a session of its own: lock and guard held by it until it ends, pid file, stdout and stderr
 /// appended to its output, stdin empty, current directory tmp_HOST, umask 022. Returns when its program runs,
 /// or can't.
-Spawned spawn(const Job& job, const RunFolders& folders);
+Spawned spawn(const RunEntry& job, const RunFolders& folders);
 
 }  // namespace sluice

@@ -34,7 +34,7 @@ std::string period_text(double seconds) {
     return fmt::format("{} s", seconds);
 }
 
-std::string tail(const Job& job) {
+std::string tail(const RunEntry& job) {
     return fmt::format("{:<8}  {}{}", job.disabled ? "yes" : "no", job.cmd,
                        job.problem.empty() ? "" : "  (" + job.problem + ")");
 }
@@ -43,7 +43,7 @@ std::string tail(const Job& job) {
 class Holders {
   public:
     explicit Holders(const RunFolders& folders) : guarded_(guard_holders(folders.guard)) {}
-    std::optional<pid_t> of(const Job& job) const {
+    std::optional<pid_t> of(const RunEntry& job) const {
         if (job.name.empty()) return std::nullopt;
         const auto holder = lock_holder(job.lock_file);
         const auto guarded = guarded_.find(job.place);
@@ -55,10 +55,10 @@ class Holders {
 };
 
 /// Number of daemons that should run and do not.
-int print_daemons(const JobList& jobs, const Holders& holders, bool quiet) {
+int print_daemons(const RunList& jobs, const Holders& holders, bool quiet) {
     if (!quiet) fmt::print("\nDAEMON  pid      status       lockfile  disabled  commandline\n");
     int n = 0, missing = 0;
-    for (const Job& job : jobs.daemons) {
+    for (const RunEntry& job : jobs.daemons) {
         const auto holder = holders.of(job);
         const bool locked = holder && lock_holder(job.lock_file);
         if (!holder && !job.disabled) ++missing;
@@ -72,11 +72,11 @@ int print_daemons(const JobList& jobs, const Holders& holders, bool quiet) {
     return missing;
 }
 
-void print_tasks(const JobList& jobs, const RunState& state, const Holders& holders) {
+void print_tasks(const RunList& jobs, const RunState& state, const Holders& holders) {
     fmt::print("\nTASK  last run             period    next run             lockfile  disabled  commandline\n");
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     int n = 0;
-    for (const Job& job : jobs.tasks) {
+    for (const RunEntry& job : jobs.tasks) {
         const auto found = state.last_run.find(job.cmd);
         const double last_run = found == state.last_run.end() ? 0 : found->second;
         const double next_run = last_run + job.period;
@@ -90,7 +90,7 @@ void print_tasks(const JobList& jobs, const RunState& state, const Holders& hold
 /// Daemons that run and are not in config.xml, or no longer: stop ends them too.
 void print_others(const RunContext& context, const Holders& holders) {
     std::set<pid_t> listed;
-    for (const Job& job : context.jobs.daemons) listed.insert(holders.of(job).value_or(0));
+    for (const RunEntry& job : context.jobs.daemons) listed.insert(holders.of(job).value_or(0));
     for (const RunningDaemon& daemon : find_running(context.folders, context.jobs).running) {
         if (!listed.contains(daemon.handle.pid()))
             fmt::print("Not in config.xml, and running: {} (pid {})\n", daemon.name, daemon.handle.pid());

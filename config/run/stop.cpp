@@ -33,20 +33,20 @@ struct HeldLock {
 };
 
 /// What runs although its lock file is gone.
-void add_guarded(const RunFolders& folders, const JobList& jobs, std::map<pid_t, HeldLock>& holders) {
+void add_guarded(const RunFolders& folders, const RunList& jobs, std::map<pid_t, HeldLock>& holders) {
     for (const auto& [place, pid] : guard_holders(folders.guard)) {
         if (!is_daemons_place(place) || holders.contains(pid)) continue;
-        const auto job = std::ranges::find(jobs.daemons, place, &Job::place);
+        const auto job = std::ranges::find(jobs.daemons, place, &RunEntry::place);
         holders[pid] = {job == jobs.daemons.end() ? "a daemon that is no longer in config.xml" : job->name, true};
     }
 }
 
 /// Of all locks in the folder, and of those that config.xml puts elsewhere; tasks of config.xml are left out.
-std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const JobList& jobs) {
+std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const RunList& jobs) {
     std::map<fs::path, bool> locks;  // true: a daemon's
     for (const fs::path& file : files_with_suffix(folders.pid, ".lock")) locks[file] = false;
-    for (const Job& job : jobs.tasks) locks.erase(job.lock_file);
-    for (const Job& job : jobs.daemons) {
+    for (const RunEntry& job : jobs.tasks) locks.erase(job.lock_file);
+    for (const RunEntry& job : jobs.daemons) {
         if (!job.name.empty()) locks[job.lock_file] = true;
     }
     std::map<pid_t, HeldLock> holders;
@@ -68,10 +68,10 @@ pid_t read_pid(const fs::path& file) {
 }
 
 /// Pid files of the folder, and those that config.xml puts elsewhere, by the pid in them; 0: unreadable.
-std::map<pid_t, std::vector<fs::path>> pid_files(const RunFolders& folders, const JobList& jobs) {
+std::map<pid_t, std::vector<fs::path>> pid_files(const RunFolders& folders, const RunList& jobs) {
     std::set<fs::path> files;
     for (const fs::path& file : files_with_suffix(folders.pid, ".pid")) files.insert(file);
-    for (const Job& job : jobs.daemons) {
+    for (const RunEntry& job : jobs.daemons) {
         std::error_code ignored;
         if (!job.name.empty() && fs::exists(job.pid_file, ignored)) files.insert(job.pid_file);
     }
@@ -82,7 +82,7 @@ std::map<pid_t, std::vector<fs::path>> pid_files(const RunFolders& folders, cons
 
 }  // namespace
 
-PidFolder find_running(const RunFolders& folders, const JobList& jobs) {
+PidFolder find_running(const RunFolders& folders, const RunList& jobs) {
     PidFolder found;
     auto files = pid_files(folders, jobs);
     std::map<pid_t, ProcessHandle> handles;

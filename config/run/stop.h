@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-/// A daemon that runs: it holds a lock file of the folder, and `handle` stays on it whoever gets its pid
-/// next.
+/// A daemon that runs: it holds a lock file of the folder, and `handle` stays on it, no matter which process gets its
+/// pid next.
 struct RunningDaemon {
     ProcessHandle handle;
     std::string name;                              ///< for messages
@@ -22,7 +22,7 @@ struct PidFolder {
 
 /// All daemons that start or upstream's script started and that still run, those no longer in config.xml
 /// included.
-PidFolder find_running(const RunFolders& folders, const JobList& jobs);
+PidFolder find_running(const RunFolders& folders, const RunList& jobs);
 
 struct StopOutcome {
     int signalled = 0;

@@ -33,7 +33,7 @@ constexpr const char* kDescription =
     "submitted.\n\n"
     "retire BATCH: of a complete or aborted one; removes results/BATCH of the project, and lets db_purge take its jobs.";
 
-struct Call {
+struct BatchCall {
     std::vector<std::string> words;
     std::optional<Id> user, before;
     std::string app, name, description;
@@ -73,7 +73,7 @@ struct Open {
 };
 
 /// The batch that the command is about.
-Id batch_of(const Call& call) {
+Id batch_of(const BatchCall& call) {
     if (call.words.size() < 2)
         throw ConfigError(call.words[0] + " needs the number of a batch: sluice_batch list shows them");
     const auto id = parse_int(call.words[1]);
@@ -83,7 +83,7 @@ Id batch_of(const Call& call) {
     return *id;
 }
 
-int create(const Call& call, Open& open) {
+int create(const BatchCall& call, Open& open) {
     if (!call.user) throw ConfigError("create needs --user: whose batch is it?");
     if (call.app.empty()) throw ConfigError("create needs --app: which app do its jobs run?");
     const auto work = make_work_store(open.db);
@@ -108,7 +108,7 @@ std::uint64_t size_of(const std::string& file) {
     return none ? 0 : size;
 }
 
-SubmissionOutcome submit_file(const Call& call, Open& open, const OwnedBatch& batch) {
+SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatch& batch) {
     const std::string& file = call.words[2];
     std::ifstream opened;
     if (file != "-") {
@@ -137,7 +137,7 @@ SubmissionOutcome submit_file(const Call& call, Open& open, const OwnedBatch& ba
     return done;
 }
 
-int submit(const Call& call, Open& open) {
+int submit(const BatchCall& call, Open& open) {
     const Id id = batch_of(call);
     if (call.words.size() != 3)
         throw ConfigError(fmt::format("batch {}: submit needs the file of its jobs, or - for standard input", id));
@@ -164,19 +164,19 @@ int submit(const Call& call, Open& open) {
     return 0;
 }
 
-int list(const Call& call, Open& open) {
+int list(const BatchCall& call, Open& open) {
     const auto batches = open.commands.list({call.user.value_or(0), call.all});
     fmt::print("{}", call.json ? list_json(batches) : list_text(batches));
     return 0;
 }
 
-int show(const Call& call, Open& open) {
+int show(const BatchCall& call, Open& open) {
     const BatchView batch = open.commands.show(batch_of(call));
     fmt::print("{}", call.json ? show_json(batch) : show_text(batch));
     return 0;
 }
 
-int move(const Call& call, Open& open) {
+int move(const BatchCall& call, Open& open) {
     const Id id = batch_of(call);
     if (!call.before) throw ConfigError(fmt::format("batch {}: move needs --before: which of its user's batches?", id));
     open.commands.move(id, *call.before);
@@ -186,13 +186,13 @@ int move(const Call& call, Open& open) {
     return 0;
 }
 
-int after_change(const Call& call, Open& open, const char* what) {
+int after_change(const BatchCall& call, Open& open, const char* what) {
     if (call.json) return show(call, open);
     fmt::print("batch {}: {}\n", batch_of(call), what);
     return 0;
 }
 
-int run(const Call& call) {
+int run(const BatchCall& call) {
     struct Verb {
         const char* name;
         std::size_t words;  ///< that it takes at most, itself included
@@ -233,7 +233,7 @@ int run(const Call& call) {
 
 int main(int argc, char** argv) {
     using namespace sluice;
-    Call call;
+    BatchCall call;
     CommandLine line("sluice_batch", "make, watch and end batches of jobs", kDescription);
     line.positional("COMMAND", call.words,
                     "create | submit BATCH FILE | list | show BATCH | move BATCH | abort BATCH | retire BATCH");

@@ -5,13 +5,13 @@
 namespace sluice {
 namespace {
 
-struct Counts {
+struct JobCounts {
     int total = 0, waiting = 0, in_progress = 0, success = 0;
     Id first_waiting = 0;
 };
 
-Counts count(const std::vector<OpenInstance>& instances) {
-    Counts c;
+JobCounts count(const std::vector<OpenInstance>& instances) {
+    JobCounts c;
     for (const OpenInstance& i : instances) {
         ++c.total;
         switch (i.server_state) {
@@ -29,7 +29,7 @@ Counts count(const std::vector<OpenInstance>& instances) {
 }
 
 /// Instances that the transitioner will make by itself.
-int on_their_way(const OpenJob& job, const Counts& c) {
+int on_their_way(const OpenJob& job, const JobCounts& c) {
     return job.wu.target_nresults - c.waiting - c.in_progress - c.success;
 }
 
@@ -49,15 +49,15 @@ int batch_cap(const BatchFacts& facts, const AccelRules& rules, bool late) {
     return cap;
 }
 
-struct Answer {
+struct OneMore {
     InstanceWhy why;
     double value = 0, required = 0;
     Id about = 0;
 };
 
 /// Seed 004: "if no unsent results, and in-prog results are older than average TT, and #results < max_total_results".
-Answer one_more(const OpenJob& job, const Counts& c, const BatchFacts& facts, const AccelRules& rules,
-                std::int64_t now) {
+OneMore one_more(const OpenJob& job, const JobCounts& c, const BatchFacts& facts, const AccelRules& rules,
+                 std::int64_t now) {
     using W = InstanceWhy;
     if (job.wu.transitioner_flags != TransitionerFlags::kNormal)
         return {W::kTargeted, static_cast<double>(job.wu.transitioner_flags), 0, 0};
@@ -173,8 +173,8 @@ JobDecision decide(const OpenJob& job, const BatchVerdict& verdict, BatchFacts& 
     d.mark = accelerated(job, rules);
     for (const OpenInstance& i : job.instances)
         if (is_waiting(i) && may_mark(i.priority, rules)) d.mark_results.push_back(i.id);
-    const Counts c = count(job.instances);
-    const Answer answer = one_more(job, c, facts, rules, now);
+    const JobCounts c = count(job.instances);
+    const OneMore answer = one_more(job, c, facts, rules, now);
     d.instance = answer.why;
     d.value = answer.value;
     d.required = answer.required;

@@ -18,13 +18,13 @@ constexpr const char* kDescription =
     "a verdict, and verdicts on (host, app version) are kept in the table sluice_host_ltt.\n\n"
     "It runs once and exits, unless --sleep_interval is given.";
 
-struct Options {
+struct StatsCall {
     StatsOptions rules;
     bool full = false;
     double incremental_above = 1;
 };
 
-void define_options(CommandLine& line, Options& o) {
+void define_options(CommandLine& line, StatsCall& o) {
     o.rules.define(line);
     line.option("--incremental_above", o.incremental_above,
                 "read only what changed if reading everything took more than X seconds; default 1");
@@ -37,9 +37,11 @@ void define_options(CommandLine& line, Options& o) {
     line.section("EXAMPLES", "As a task of config.xml:\n<task><cmd>batch_stats</cmd><period>1 hour</period></task>");
 }
 
-std::string check(const Options& o) { return o.incremental_above < 0 ? "seconds can't be negative" : o.rules.check(); }
+std::string check(const StatsCall& o) {
+    return o.incremental_above < 0 ? "seconds can't be negative" : o.rules.check();
+}
 
-int run(const Options& o, DaemonStart& start) {
+int run(const StatsCall& o, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     StatsSettings settings = stats_settings(config, o.rules.rules(config.compat_level));
     settings.full = o.full;
@@ -60,7 +62,7 @@ int run(const Options& o, DaemonStart& start) {
 
 int main(int argc, char** argv) {
     using namespace sluice;
-    Options options;
+    StatsCall options;
     const DaemonProgram program{
         .summary = "find the hosts that return jobs quickly, and the apps whose batches can be accelerated",
         .description = kDescription,

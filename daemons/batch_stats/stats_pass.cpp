@@ -20,8 +20,6 @@ constexpr Id kFirstBatchSlack = 5000;          ///< ids below the first batch th
 /// each pass would cost more than the rest of it. A full pass sees all.
 constexpr Id kFlagTurns = 12;
 
-struct Stopped {};
-
 /// Both sorted. Hosts whose verdict differs, and those of the others whose turn it is.
 std::vector<Id> flags_to_check(const std::vector<Id>& before, const std::vector<Id>& now, Id turn) {
     std::vector<Id> hosts;

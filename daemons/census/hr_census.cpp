@@ -11,8 +11,6 @@ namespace {
 /// Upstream's filter: hosts that have been at work lately.
 constexpr double kMinRecentCredit = 1;
 
-struct Stopped {};
-
 struct HrCensus {
     HrInfo credit;
     std::size_t hosts = 0, unknown = 0;  ///< the latter: of a class of neither type

@@ -14,7 +14,7 @@ using json::InputError;
 using json::Object;
 
 /// The names of people's files stand for the numbers of the clock.
-class Names {
+class NumberedNames {
   public:
     std::int64_t number(const std::string& name) {
         const auto [place, is_new] = numbers_.emplace(name, static_cast<std::int64_t>(names_.size()));
@@ -87,7 +87,7 @@ class Replay {
     }
 
     share::LogicalClock clock_;
-    Names users_, batches_;
+    NumberedNames users_, batches_;
     double last_t_ = std::numeric_limits<double>::lowest();
 };
 

@@ -14,8 +14,6 @@ namespace {
 /// Upstream's filter at level 0: hosts that have been at work lately.
 constexpr double kMinRecentCredit = 10;
 
-struct Stopped {};
-
 }  // namespace
 
 bool SizeCensus::run() {

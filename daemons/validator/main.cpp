@@ -8,12 +8,12 @@
 namespace sluice {
 namespace {
 
-struct Typed {
+struct ValidatorWords {
     ValidatorOptions options;
     bool from_wu = false, from_runtime = false, none = false;
 };
 
-void define_options(CommandLine& line, Typed& t) {
+void define_options(CommandLine& line, ValidatorWords& t) {
     ValidatorOptions& o = t.options;
     line.option("--app", o.app_name, "app whose workunits are validated (required)", "NAME");
     line.option("--one_pass_N_WU", o.one_pass_n_wu, "stop after N workunits");
@@ -27,7 +27,7 @@ void define_options(CommandLine& line, Typed& t) {
     line.flag("--is_gzip", o.gzip, "output files are compressed with gzip");
 }
 
-std::string take(Typed& t, DaemonStart& start) {
+std::string take(ValidatorWords& t, DaemonStart& start) {
     ValidatorOptions& o = t.options;
     if (o.app_name.empty()) return "--app is required";
     if (t.from_wu) o.credit = CreditMode::kFromWorkunit;
@@ -52,7 +52,7 @@ int run(const ValidatorOptions& options, DaemonStart& start) {
 
 int main(int argc, char** argv) {
     using namespace sluice;
-    Typed typed;
+    ValidatorWords typed;
     const DaemonProgram program{
         .summary = "validate results whose output files must be equal byte for byte",
         .description =

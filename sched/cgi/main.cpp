@@ -24,7 +24,7 @@ using namespace sluice;
 
 namespace {
 
-struct Options {
+struct CgiOptions {
     SchedulerOptions scheduler;
     ListenOptions listen;
 };
@@ -46,7 +46,7 @@ std::optional<WorkerLimits> worker_limits(const std::string& text) {
     return WorkerLimits{static_cast<int>(*least), static_cast<int>(*most)};
 }
 
-std::optional<int> parse_options(int argc, char** argv, Options& options) {
+std::optional<int> parse_options(int argc, char** argv, CgiOptions& options) {
     std::string processes = "2-8";
     const bool resident = called_scheduler(argv[0]);
     CommandLine line(
@@ -79,7 +79,7 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
         "has its reply; with --listen TERM, INT and HUP end all of them so.");
     line.section("EXIT STATUS",
                  "0: a reply was written, possibly one that tells the client to come back later; a FastCGI program "
-                 "was told to end. 1: wrong command line or address, or ended by SIGTERM as CGI.");
+                 "was asked to end. 1: wrong command line or address, or ended by SIGTERM as CGI.");
     if (const auto status = line.parse(argc, argv)) return status;
     const auto workers = worker_limits(processes);
     if (!workers) return line.fail("--processes is a number from 1 to 1000, or two of them as 2-8");
@@ -125,7 +125,7 @@ int work(const SchedulerOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options;
+    CgiOptions options;
     if (!started_by_web_server())
         if (const auto status = parse_options(argc, argv, options)) return *status;
     if (options.listen.address.empty() && !options.listen.for_relays)

@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-class Recorder final : public Trace {
+class TraceRecorder final : public Trace {
   public:
     void row(const TraceRow& row) override {
         JudgedJob& j = jobs.emplace_back();
@@ -105,7 +105,7 @@ void place_batches(std::vector<JudgedJob>& jobs, const ProjectTables& tables) {
 }
 
 Explanation dry_run(RpcServices& services, const DryJobPool& pool, const SchedulerRequest& request) {
-    Recorder recorder;
+    TraceRecorder recorder;
     services.trace = &recorder;
     const Screening screening = screen_client(services, request);
     Rpc rpc(services, request, screening);

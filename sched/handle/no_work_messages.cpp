@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-struct Explainer {
+struct NoWorkText {
     const Rpc& rpc;
     const HostFacts& host;
     const MatchStats& stats;
@@ -33,7 +33,7 @@ struct Explainer {
     void say_once(ReplyMessage message);
 };
 
-void Explainer::say_once(ReplyMessage message) {
+void NoWorkText::say_once(ReplyMessage message) {
     const auto& said = reply.messages;
     if (std::none_of(said.begin(), said.end(), [&](const ReplyMessage& m) { return m.text == message.text; }))
         reply.say(std::move(message));
@@ -45,7 +45,7 @@ int driver_of(const Coproc& gpu) {
     return gpu.proc_type == ProcType::kAmd ? gpu.cal_version : 0;
 }
 
-void Explainer::gpu_properties(const Coproc& gpu) {
+void NoWorkText::gpu_properties(const Coproc& gpu) {
     const GpuDemand& d = stats.gpu_demands[static_cast<std::size_t>(gpu.proc_type)];
     const char* name = proc_type_user_name(gpu.proc_type);
     const auto mb = [](double bytes) { return static_cast<int>(bytes / (1024 * 1024)); };
@@ -59,7 +59,7 @@ void Explainer::gpu_properties(const Coproc& gpu) {
 }
 
 /// Of no use to anonymous platform: it brings its own versions.
-void Explainer::gpus() {
+void NoWorkText::gpus() {
     std::vector<ProcType> gpu_types;
     bool usable = false;
     for (int t = 1; t < kProcTypes; ++t) {
@@ -79,7 +79,7 @@ void Explainer::gpus() {
 }
 
 /// Upstream's "no-work messages", notices that name what the volunteer could change.
-void Explainer::obstacle(const Obstacle& o) {
+void NoWorkText::obstacle(const Obstacle& o) {
     const Verdict& v = o.verdict;
     const App* of = app(o.appid);
     if (v.words != nullptr) {
@@ -97,7 +97,7 @@ void Explainer::obstacle(const Obstacle& o) {
     if (told == Told::kNoVersion) say_once(messages::no_usable_anonymous_version(name));
 }
 
-void Explainer::applications() {
+void NoWorkText::applications() {
     const auto& with_jobs = stats.apps_with_jobs;
     bool any = false, named = false;
     for (const Id id : rpc.prefs.user.selected_apps) {
@@ -112,7 +112,7 @@ void Explainer::applications() {
 }
 
 /// Of one reason, by app: they were found from a random slot on.
-void Explainer::obstacles(Reason r) {
+void NoWorkText::obstacles(Reason r) {
     std::vector<Obstacle> of_reason;
     std::ranges::copy_if(stats.obstacles, std::back_inserter(of_reason),
                          [&](const Obstacle& o) { return o.verdict.reason == r; });
@@ -121,7 +121,7 @@ void Explainer::obstacles(Reason r) {
 }
 
 /// Both lines are upstream's; in its second it has the figure for one processor, as if that were the limit.
-void Explainer::quota() {
+void NoWorkText::quota() {
     obstacles(Reason::kDailyQuota);
     for (const Obstacle& o : stats.obstacles)
         if (o.verdict.reason == Reason::kDailyQuota) {
@@ -131,7 +131,7 @@ void Explainer::quota() {
 }
 
 /// Upstream has no word for that. A version that is only missing for one of the resources asked for says nothing.
-void Explainer::no_version() {
+void NoWorkText::no_version() {
     if (host.anonymous) return obstacles(Reason::kNoAppVersion);
     if (binding_order(stats).front() != Reason::kNoAppVersion || rpc.rows.platforms.empty()) return;
     const ProjectTables& t = rpc.services.tables;
@@ -144,7 +144,7 @@ void Explainer::no_version() {
 }
 
 /// What stood in the way, in the words of upstream's explanations.
-void Explainer::refusal(Reason r) {
+void NoWorkText::refusal(Reason r) {
     switch (reason_row(r).told) {
         case Told::kDeadline:
             say_once(messages::wont_finish_in_time(host.client_version, host.row.on_frac, host.row.active_frac));
@@ -159,7 +159,7 @@ void Explainer::refusal(Reason r) {
 }
 
 /// What binds is said first (upstream's order is fixed, limits last); apps and preferences as such come after.
-void Explainer::why_nothing() {
+void NoWorkText::why_nothing() {
     reply.say(messages::no_tasks_sent());
     for (const Reason r : binding_order(stats)) refusal(r);
     applications();
@@ -177,8 +177,8 @@ bool asked_for_work(const SchedulerRequest& r, const WorkRequest& w) {
 }  // namespace
 
 void explain(const Rpc& rpc, const WorkSession& session, SchedulerReply& reply) {
-    Explainer e{rpc, session.host(), rpc.decision.stats, reply,
-                resources_with_versions(rpc.services.tables, &rpc.services.files.buda)};
+    NoWorkText e{rpc, session.host(), rpc.decision.stats, reply,
+                 resources_with_versions(rpc.services.tables, &rpc.services.files.buda)};
     if (rpc.decision.jobs.empty() && asked_for_work(rpc.request, session.wanted())) e.why_nothing();
     if (!session.host().anonymous) e.gpus();
 }

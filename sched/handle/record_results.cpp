@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-enum class Report { kAccept, kIgnore };
+enum class Judgement { kAccept, kIgnore };
 
 /// Names that a client makes up do not fill the log.
 constexpr std::size_t kUnknownLines = 20;
@@ -28,41 +28,41 @@ const char* already_over(const KnownResult& r) {
     return "unknown server outcome";
 }
 
-Report judge_host(const Rpc& rpc, const KnownResult& r) {
-    if (r.hostid == rpc.rows.host.id) return Report::kAccept;
+Judgement judge_host(const Rpc& rpc, const KnownResult& r) {
+    if (r.hostid == rpc.rows.host.id) return Judgement::kAccept;
     rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] got result from wrong host; expected [HOST#{}]", rpc.rows.host.id,
                      r.id, r.workunitid, r.hostid);
     if (r.userid_of_host == 0) {
         rpc.log.critical("[RESULT#{}] [WU#{}] Can't lookup [HOST#{}]", r.id, r.workunitid, r.hostid);
-        return Report::kIgnore;
+        return Judgement::kIgnore;
     }
     if (r.userid_of_host != rpc.who.account.user.id) {
         rpc.log.critical("[USER#{}] [HOST#{}] [RESULT#{}] [WU#{}] Not even the same user; expected [USER#{}]",
                          rpc.who.account.user.id, rpc.rows.host.id, r.id, r.workunitid, r.userid_of_host);
-        return Report::kIgnore;
+        return Judgement::kIgnore;
     }
     rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] Allowing result because same USER#{}", rpc.rows.host.id, r.id,
                      r.workunitid, rpc.who.account.user.id);
-    return Report::kAccept;
+    return Judgement::kAccept;
 }
 
-Report judge(const Rpc& rpc, const KnownResult& r) {
+Judgement judge(const Rpc& rpc, const KnownResult& r) {
     if (r.server_state == ServerState::kOver) {
         if (const char* why = already_over(r)) {
             rpc.log.normal("[handle][HOST#{}][RESULT#{}][WU#{}] result already over [outcome={} validate_state={}]: {}",
                            rpc.rows.host.id, r.id, r.workunitid, static_cast<int>(r.outcome),
                            static_cast<int>(r.validate_state), why);
-            return Report::kIgnore;
+            return Judgement::kIgnore;
         }
     } else if (r.server_state != ServerState::kInProgress) {
         rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] got unexpected result: server state is {}", rpc.rows.host.id,
                          r.id, r.workunitid, static_cast<int>(r.server_state));
-        return Report::kIgnore;
+        return Judgement::kIgnore;
     }
     if (r.received_time != 0) {
         rpc.log.critical("[HOST#{}] [RESULT#{}] [WU#{}] already got result, at {}", rpc.rows.host.id, r.id,
                          r.workunitid, r.received_time);
-        return Report::kIgnore;
+        return Judgement::kIgnore;
     }
     return judge_host(rpc, r);
 }
@@ -203,7 +203,7 @@ Stage record_results(const Rpc& rpc, HostRows& rows, RpcWrites& writes, Schedule
                     rpc.rows.host.id, r->id, r->workunitid, static_cast<int>(r->server_state),
                     static_cast<int>(r->outcome), static_cast<int>(r->client_state),
                     static_cast<int>(r->validate_state), static_cast<int>(r->file_delete_state));
-            if (judge(rpc, *r) == Report::kAccept) {
+            if (judge(rpc, *r) == Judgement::kAccept) {
                 taker.accept(said, *r);
                 stored.push_back(said.name);
             } else {

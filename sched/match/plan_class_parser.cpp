@@ -37,11 +37,11 @@ namespace {
 
 using S = PlanClassSpec;
 using W = match::JobWindow;
-using Field = std::variant<bool S::*, std::int64_t S::*, double S::*, std::string S::*, PosixRegex S::*,
-                           std::int64_t W::*, std::vector<std::string> S::*, std::vector<std::int64_t> S::*>;
+using SpecField = std::variant<bool S::*, std::int64_t S::*, double S::*, std::string S::*, PosixRegex S::*,
+                               std::int64_t W::*, std::vector<std::string> S::*, std::vector<std::int64_t> S::*>;
 struct Tag {
     const char* name;
-    Field field;
+    SpecField field;
 };
 
 const Tag kTags[] = {

@@ -130,7 +130,7 @@ void Client::talk(double now, ClientWorld& world, const View& view) {
     const bool report =
         std::any_of(jobs_.begin(), jobs_.end(), [now](const ClientJob& j) { return j.over && j.report_by <= now; });
     if (!report && now < next_fetch_) return;
-    std::optional<client::WorkRequest> wanted;
+    std::optional<client::FetchRequest> wanted;
     if (hostid_ == 0)
         wanted = first_request();
     else if (!full())
@@ -150,7 +150,7 @@ void Client::talk(double now, ClientWorld& world, const View& view) {
 }
 
 /// A client that has no host id of the project yet asks for a second of each type: for a job, until it knows more.
-client::WorkRequest Client::first_request() const {
+client::FetchRequest Client::first_request() const {
     return {.project = 0, .types = std::vector<client::TypeRequest>(backoff_.size(), {.seconds = 1, .instances = 0})};
 }
 
@@ -195,7 +195,8 @@ void Client::list_jobs(SchedulerRequest& r) const {
     }
 }
 
-SchedulerRequest Client::request(double now, const View& view, const std::optional<client::WorkRequest>& wanted) const {
+SchedulerRequest Client::request(double now, const View& view,
+                                 const std::optional<client::FetchRequest>& wanted) const {
     SchedulerRequest r;
     r.authenticator = account_key_;
     r.hostid = hostid_;
@@ -230,7 +231,7 @@ SchedulerRequest Client::request(double now, const View& view, const std::option
     return r;
 }
 
-void Client::take(const SchedulerReply& reply, const std::optional<client::WorkRequest>& wanted, double now,
+void Client::take(const SchedulerReply& reply, const std::optional<client::FetchRequest>& wanted, double now,
                   ClientWorld& world) {
     if (reply.send_hostid) {
         hostid_ = reply.host.id;

@@ -22,7 +22,7 @@ struct ClientJob {
     bool gpu = false;
     bool fails = false, wrong = false;
     bool running = false, over = false;
-    bool abandoned = false;  ///< over without having run, or told to stop
+    bool abandoned = false;  ///< over without having run, or aborted by the server
     double report_by = 0;    ///< over: the latest time of its report
 };
 
@@ -70,11 +70,11 @@ class Client {
     View view(double now) const;
     client::State state(double now) const;
     void talk(double now, ClientWorld& world, const View& view);
-    client::WorkRequest first_request() const;
+    client::FetchRequest first_request() const;
     void describe(Host& host) const;
     void list_jobs(SchedulerRequest& request) const;
-    SchedulerRequest request(double now, const View& view, const std::optional<client::WorkRequest>& wanted) const;
-    void take(const SchedulerReply& reply, const std::optional<client::WorkRequest>& wanted, double now,
+    SchedulerRequest request(double now, const View& view, const std::optional<client::FetchRequest>& wanted) const;
+    void take(const SchedulerReply& reply, const std::optional<client::FetchRequest>& wanted, double now,
               ClientWorld& world);
     void accept(const ReplyJob& job, double now, ClientWorld& world);
     void choose(double now, const View& view);

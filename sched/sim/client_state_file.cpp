@@ -55,7 +55,7 @@ struct Version {
     std::string type = "CPU";
 };
 
-struct Task {  ///< what <active_task> says of a job
+struct ActiveTask {  ///< what <active_task> says of a job
     double elapsed = 0, done = 0, done_elapsed = 0;
     bool executing = false;
     double memory = 0;
@@ -66,7 +66,7 @@ struct Work {
     double flops = 0, memory = 0;
 };
 
-struct Result {
+struct ListedResult {
     std::size_t project = 0;
     Fields fields;
 };
@@ -74,9 +74,9 @@ struct Result {
 /// Of an app: name, platform, version number, plan class.
 using VersionKey = std::tuple<std::size_t, std::string, std::string, std::string, std::string>;
 
-class StateReader {
+class ClientStateReader {
   public:
-    StateReader(std::string file, std::string_view xml) : file_(std::move(file)), xml_(xml) {}
+    ClientStateReader(std::string file, std::string_view xml) : file_(std::move(file)), xml_(xml) {}
 
     ClientFile read() {
         if (!enter("client_state")) throw InputError(file_, "is neither JSON nor a client_state.xml");
@@ -299,14 +299,14 @@ class StateReader {
     }
 
     void add_jobs() {
-        std::stable_sort(results_.begin(), results_.end(), [](const Result& a, const Result& b) {
+        std::stable_sort(results_.begin(), results_.end(), [](const ListedResult& a, const ListedResult& b) {
             return number(a.fields, "received_time") < number(b.fields, "received_time");
         });
-        for (const Result& r : results_) add_job(r);
+        for (const ListedResult& r : results_) add_job(r);
     }
 
     /// Jobs that are being downloaded or can run; not those that are done, suspended, or use next to no CPU.
-    void add_job(const Result& r) {
+    void add_job(const ListedResult& r) {
         const Fields& project = projects_[r.project].first;
         const double state = number(r.fields, "state");
         if ((state != 1 && state != 2) || flag(r.fields, "suspended_via_gui") || flag(project, "suspended_via_gui") ||
@@ -342,7 +342,7 @@ class StateReader {
     }
 
     /// The client weighs its estimate with what the job's progress says, by that progress.
-    void start(client::Job& job, const Task& task, bool exact) const {
+    void start(client::Job& job, const ActiveTask& task, bool exact) const {
         job.started = true;
         job.running = task.executing;
         job.running_since = out_.state.now;
@@ -371,15 +371,15 @@ class StateReader {
     std::set<std::pair<std::size_t, std::string>> idle_apps_, exact_apps_;
     std::map<VersionKey, Version> versions_;
     std::map<std::pair<std::size_t, std::string>, Work> work_;
-    std::vector<Result> results_;
-    std::map<std::pair<std::string, std::string>, Task> tasks_;
+    std::vector<ListedResult> results_;
+    std::map<std::pair<std::string, std::string>, ActiveTask> tasks_;
     ClientFile out_;
 };
 
 }  // namespace
 
 ClientFile read_client_state(const std::string& file, const std::string& text) {
-    return StateReader(file, text).read();
+    return ClientStateReader(file, text).read();
 }
 
 }  // namespace sluice

@@ -103,12 +103,12 @@ Scenario variant(const CompareCommand& c, const std::string& file) {
     return scenario;
 }
 
-struct Runs {
+struct BothRuns {
     std::vector<FleetResult> a, b;
 };
 
-Runs run_both(const Scenario& a, const Scenario& b, const CompareCommand& c, const Recording* replay) {
-    Runs runs;
+BothRuns run_both(const Scenario& a, const Scenario& b, const CompareCommand& c, const Recording* replay) {
+    BothRuns runs;
     ProgressBar bar;
     const double all = 2 * static_cast<double>(c.seeds);
     const auto run = [&](const Scenario& scenario, std::int64_t seed) {
@@ -136,7 +136,7 @@ void compare_configs(const CompareCommand& c) {
     if (recording) a = for_replay(std::move(a), *recording), b = for_replay(std::move(b), *recording);
     heed_signals();
     if (!c.out.empty()) std::filesystem::create_directories(c.out);
-    const Runs runs = run_both(a, b, c, recording ? &*recording : nullptr);
+    const BothRuns runs = run_both(a, b, c, recording ? &*recording : nullptr);
     fmt::print("{} on seeds {} to {}: A is {}, B is {}\n", a.name, c.first_seed, c.first_seed + c.seeds - 1, c.a, c.b);
     fmt::print("{:26} {:>12} {:>12} {:>12}  95 % interval\n", "", "A", "B", "B - A");
     std::vector<Row> rows;

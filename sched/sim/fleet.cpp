@@ -96,7 +96,7 @@ class FleetRun final : public ClientWorld {
     VirtualClock clock_;
     SmallRng server_rng_, event_rng_, network_rng_;
     std::vector<JobClass> classes_;
-    Project project_;
+    SimProject project_;
     Recorder recorder_;
     std::vector<std::unique_ptr<Client>> clients_;  ///< null: gone and not replaced
     std::unique_ptr<ReplayedHosts> replayed_;       ///< instead of clients

@@ -48,8 +48,8 @@ class OwnArray {
 }  // namespace
 
 /// Programs and what they work on, in the order in which they are made.
-struct Project::Parts {
-    Parts(Project& p, const Scenario& scenario)
+struct SimProject::Parts {
+    Parts(SimProject& p, const Scenario& scenario)
         : rpc_stores(p.db_),
           feeder_store(p.db_),
           catalogue(p.db_),
@@ -149,7 +149,7 @@ OwnFolder::~OwnFolder() {
     std::filesystem::remove_all(path_, ignored);
 }
 
-Project::Project(const Scenario& scenario, VirtualClock& clock, Rng& rng)
+SimProject::SimProject(const Scenario& scenario, VirtualClock& clock, Rng& rng)
     : scenario_(scenario), clock_(clock), rng_(rng), log_level_before_(log_level()) {
     // Programs would tell of each job; and what they think wrong (a report that comes after its job is deleted) is an
     // everyday thing here.
@@ -161,19 +161,19 @@ Project::Project(const Scenario& scenario, VirtualClock& clock, Rng& rng)
     shares_ = std::make_unique<ShareDaemon>(scenario, config_, db_, clock_);
 }
 
-Project::~Project() {
+SimProject::~SimProject() {
     parts_.reset();
     log_set_level(log_level_before_);
 }
 
-void Project::database_away_until(double time) {
+void SimProject::database_away_until(double time) {
     away_until_ = time;
     db_.before = [](const std::string&) { throw DbError(DbError::Kind::kLost, 2002, "the database is away"); };
 }
 
-bool Project::database_away() const { return clock_.now() < away_until_; }
+bool SimProject::database_away() const { return clock_.now() < away_until_; }
 
-void Project::make_rows(const Scenario& scenario) {
+void SimProject::make_rows(const Scenario& scenario) {
     for (const std::string& name : scenario.platforms) {
         const Id id = db_.platforms.next_key();
         db_.platforms.put(id, {id, name, name, false});
@@ -191,7 +191,7 @@ void Project::make_rows(const Scenario& scenario) {
     }
 }
 
-std::string Project::add_volunteer(std::uint64_t host) {
+std::string SimProject::add_volunteer(std::uint64_t host) {
     User volunteer;
     volunteer.id = db_.users.next_key();
     volunteer.name = "volunteer" + std::to_string(host);
@@ -203,7 +203,7 @@ std::string Project::add_volunteer(std::uint64_t host) {
 }
 
 /// With a version for each platform.
-void Project::make_app(Id id, const AppSpec& spec) {
+void SimProject::make_app(Id id, const AppSpec& spec) {
     App app;
     app.id = id;
     app.name = app.user_friendly_name = spec.name;
@@ -222,7 +222,7 @@ void Project::make_app(Id id, const AppSpec& spec) {
     }
 }
 
-SchedulerReply Project::rpc(const SchedulerRequest& request) {
+SchedulerReply SimProject::rpc(const SchedulerRequest& request) {
     Parts& p = *parts_;
     if (!database_away()) {
         db_.before = nullptr;
@@ -239,7 +239,7 @@ SchedulerReply Project::rpc(const SchedulerRequest& request) {
     return reply;
 }
 
-void Project::run_daemons(JobWatcher& watcher) {
+void SimProject::run_daemons(JobWatcher& watcher) {
     if (database_away()) return;
     db_.before = nullptr;
     Parts& p = *parts_;
@@ -260,7 +260,7 @@ void Project::run_daemons(JobWatcher& watcher) {
     purge(now);
 }
 
-void Project::accelerate(double now) {
+void SimProject::accelerate(double now) {
     Parts& p = *parts_;
     if (scenario_.accel_every_hours <= 0 || now < p.next_acceleration) return;
     p.next_acceleration = now + 3600 * scenario_.accel_every_hours;
@@ -271,7 +271,7 @@ void Project::accelerate(double now) {
     p.accel.run();
 }
 
-void Project::take_census(double now) {
+void SimProject::take_census(double now) {
     if (now < parts_->next_census) return;
     parts_->next_census = now + 3600 * scenario_.census_every_hours;
     const bool sizes = std::any_of(scenario_.apps.begin(), scenario_.apps.end(),
@@ -280,7 +280,7 @@ void Project::take_census(double now) {
 }
 
 /// An assimilator that takes everything.
-void Project::assimilate(JobWatcher& watcher) {
+void SimProject::assimilate(JobWatcher& watcher) {
     std::vector<Id> ready;
     for (const auto& [app, ids] : db_.workunits.index().to_assimilate)
         ready.insert(ready.end(), ids.begin(), ids.end());
@@ -294,7 +294,7 @@ void Project::assimilate(JobWatcher& watcher) {
 }
 
 /// The file deleter; db_purge, too, where nothing is kept.
-void Project::clean_up(JobWatcher& watcher) {
+void SimProject::clean_up(JobWatcher& watcher) {
     std::vector<Id> ready(db_.workunits.index().to_delete.begin(), db_.workunits.index().to_delete.end());
     for (const Id id : ready) {
         const Workunit wu = *db_.workunits.get(id);
@@ -317,7 +317,7 @@ void Project::clean_up(JobWatcher& watcher) {
     }
 }
 
-void Project::close(JobWatcher& watcher) {
+void SimProject::close(JobWatcher& watcher) {
     for (const auto& [id, wu] : std::as_const(db_.workunits).rows()) {
         if (wu.assimilate_state != AssimilateState::kDone || wu.file_delete_state == FileDeleteState::kDone) continue;
         std::vector<const Result*> results;
@@ -326,14 +326,14 @@ void Project::close(JobWatcher& watcher) {
     }
 }
 
-void Project::remove(Id workunit) {
+void SimProject::remove(Id workunit) {
     const std::vector<Id> results = db_.results.index().instances(workunit);
     for (const Id r : results) db_.results.remove(r);
     db_.workunits.remove(workunit);
 }
 
 /// db_purge: batches are measured and accelerated by what became of their jobs, which stay until the batch is over.
-void Project::purge(double now) {
+void SimProject::purge(double now) {
     while (!to_purge_.empty() && to_purge_.front().first + scenario_.keep_days * kDay <= now) {
         const Id id = to_purge_.front().second;
         to_purge_.pop_front();

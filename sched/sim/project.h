@@ -70,7 +70,7 @@ class OwnFolder {
     std::filesystem::path path_;
 };
 
-/// Is told what becomes of jobs.
+/// Hears what becomes of jobs.
 class JobWatcher {
   public:
     virtual ~JobWatcher() = default;
@@ -79,11 +79,11 @@ class JobWatcher {
     virtual void over(const FinishedJob& job) = 0;
 };
 
-class Project {
+class SimProject {
   public:
     /// Makes users, apps, versions, and a job array under a name of its own; `rng` is the servers'. Throws ConfigError.
-    Project(const Scenario& scenario, VirtualClock& clock, Rng& rng);
-    ~Project();
+    SimProject(const Scenario& scenario, VirtualClock& clock, Rng& rng);
+    ~SimProject();
 
     MemoryDb& db() { return db_; }
     const ProjectConfig& config() const { return config_; }
@@ -95,7 +95,7 @@ class Project {
     void run_daemons(JobWatcher& watcher);
     /// The run ends: jobs that are decided and have instances on hosts are over.
     void close(JobWatcher& watcher);
-    /// Until then every request is told that the database is away, and no daemon works.
+    /// Until then every request is answered that the database is away, and no daemon works.
     void database_away_until(double time);
     bool database_away() const;
     /// Results with a wrong output, by name: the validator finds them to differ from all others.

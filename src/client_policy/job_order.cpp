@@ -8,16 +8,16 @@
 namespace sluice::client {
 namespace {
 
-struct Choice {
+struct ChosenJob {
     std::size_t job;
     bool in_danger = false;  ///< chosen for its deadline
     bool in_slice = false;   ///< runs, and its time slice is not over
 };
 
 /// The jobs that should run, the most urgent first.
-class JobList {
+class OrderedJobs {
   public:
-    JobList(const State& state, const RoundRobin& forecast)
+    OrderedJobs(const State& state, const RoundRobin& forecast)
         : state_(state),
           room_(state),
           priority_(state, state.rules == Rules::kSeed ? std::vector<bool>(state.projects.size(), true)
@@ -31,7 +31,7 @@ class JobList {
             in_danger_[j] = state.rules == Rules::kSeed ? forecast.misses[j] : misses_[list_of(state.jobs[j])] > 0;
     }
 
-    std::vector<Choice> make() {
+    std::vector<ChosenJob> make() {
         if (state_.rules == Rules::kSeed) {
             for (const std::size_t type : gpus_then_cpu(state_)) by_deadline(type);
             for (const std::size_t type : gpus_then_cpu(state_)) by_priority(type);
@@ -40,7 +40,8 @@ class JobList {
             for (const std::size_t type : gpus_then_cpu(state_)) by_deadline(type), by_priority(type);
         }
         add_unfinished_slices();
-        std::stable_sort(list_.begin(), list_.end(), [&](const Choice& a, const Choice& b) { return urgency(a, b); });
+        std::stable_sort(list_.begin(), list_.end(),
+                         [&](const ChosenJob& a, const ChosenJob& b) { return urgency(a, b); });
         return std::move(list_);
     }
 
@@ -100,7 +101,8 @@ class JobList {
     void add_unfinished_slices() {
         for (std::size_t j = 0; j < state_.jobs.size(); ++j) {
             if (!state_.jobs[j].running || slice_is_over(state_.jobs[j], state_)) continue;
-            const auto listed = std::find_if(list_.begin(), list_.end(), [&](const Choice& c) { return c.job == j; });
+            const auto listed =
+                std::find_if(list_.begin(), list_.end(), [&](const ChosenJob& c) { return c.job == j; });
             if (listed != list_.end())
                 listed->in_slice = true;
             else
@@ -108,7 +110,7 @@ class JobList {
         }
     }
 
-    bool urgency(const Choice& a, const Choice& b) const {
+    bool urgency(const ChosenJob& a, const ChosenJob& b) const {
         if (a.in_danger != b.in_danger) return a.in_danger;
         const Job &x = state_.jobs[a.job], &y = state_.jobs[b.job];
         const bool x_cpu = state_.types[x.type].is_cpu, y_cpu = state_.types[y.type].is_cpu;
@@ -123,7 +125,7 @@ class JobList {
     ProjectPriority priority_;
     std::vector<bool> chosen_, in_danger_;
     std::vector<int> misses_;  ///< of each type and project
-    std::vector<Choice> list_;
+    std::vector<ChosenJob> list_;
 };
 
 }  // namespace
@@ -137,7 +139,7 @@ std::vector<std::size_t> jobs_to_run(const State& state, const RoundRobin& forec
     RunRoom room(state);
     std::vector<std::size_t> run;
     double memory = state.memory;
-    for (const Choice& c : JobList(state, forecast).make()) {
+    for (const ChosenJob& c : OrderedJobs(state, forecast).make()) {
         const Job& job = state.jobs[c.job];
         if (!room.admits(job) || (state.memory > 0 && job.memory > memory)) continue;
         room.take(job);

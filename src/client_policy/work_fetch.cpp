@@ -16,13 +16,13 @@ class WorkFetch {
   public:
     WorkFetch(const State& state, const RoundRobin& forecast) : state_(state), forecast_(forecast) {}
 
-    std::optional<WorkRequest> decide() {
+    std::optional<FetchRequest> decide() {
         const std::vector<std::size_t> order = by_priority();
         std::vector<bool> taken(state_.types.size());  // a project with greater priority can be asked for the type
         for (const std::size_t project : order) {
             const std::size_t low = type_that_is_low(project, taken);
             if (low == state_.types.size()) continue;
-            WorkRequest request{project, std::vector<TypeRequest>(state_.types.size())};
+            FetchRequest request{project, std::vector<TypeRequest>(state_.types.size())};
             for (std::size_t t = 0; t < state_.types.size(); ++t) {
                 if (t != low && (taken[t] || !has_room(t) || only_when_idle(project, t))) continue;
                 request.types[t] = request_of(project, t);
@@ -33,10 +33,10 @@ class WorkFetch {
         return std::nullopt;
     }
 
-    std::optional<WorkRequest> piggyback(std::size_t project) {
+    std::optional<FetchRequest> piggyback(std::size_t project) {
         if (!fetchable(project)) return std::nullopt;
         const std::vector<std::size_t> order = by_priority();
-        WorkRequest request{project, std::vector<TypeRequest>(state_.types.size())};
+        FetchRequest request{project, std::vector<TypeRequest>(state_.types.size())};
         for (std::size_t t = 0; t < state_.types.size(); ++t) {
             if (!has_room(t) || only_when_idle(project, t)) continue;
             if (state_.rules == Rules::kSeed && backed_off(project, t)) continue;
@@ -49,7 +49,7 @@ class WorkFetch {
     }
 
   private:
-    static bool asks(const WorkRequest& request) {
+    static bool asks(const FetchRequest& request) {
         return std::any_of(request.types.begin(), request.types.end(),
                            [](const TypeRequest& r) { return r.seconds > 0; });
     }
@@ -155,11 +155,11 @@ class WorkFetch {
 
 }  // namespace
 
-std::optional<WorkRequest> work_to_fetch(const State& state, const RoundRobin& forecast) {
+std::optional<FetchRequest> work_to_fetch(const State& state, const RoundRobin& forecast) {
     return WorkFetch(state, forecast).decide();
 }
 
-std::optional<WorkRequest> work_to_piggyback(const State& state, const RoundRobin& forecast, std::size_t project) {
+std::optional<FetchRequest> work_to_piggyback(const State& state, const RoundRobin& forecast, std::size_t project) {
     return WorkFetch(state, forecast).piggyback(project);
 }
 

@@ -24,14 +24,14 @@ constexpr int kOnePassRetries = 3;
 constexpr double kOnePassPatience = 60;  ///< s that a server which went away in mid-pass is waited for
 
 /// What became of a pass.
-struct Outcome {
+struct PassOutcome {
     PassResult result = PassResult::kIdle;
     std::string error;      ///< empty: it went well
     bool database = false;  ///< the error is of the kind that passes
     bool reachable = true;  ///< false: no connection could be made at all
 };
 
-Outcome try_pass(const std::function<PassResult()>& pass) {
+PassOutcome try_pass(const std::function<PassResult()>& pass) {
     try {
         return {pass(), "", false, true};
     } catch (const DbError& e) {
@@ -49,7 +49,7 @@ class Loop {
 
     int run(const std::function<PassResult()>& pass) {
         while (!stop_requested()) {
-            const Outcome outcome = try_pass(pass);
+            const PassOutcome outcome = try_pass(pass);
             const auto status = outcome.error.empty() ? after_success(outcome.result) : after_error(outcome);
             if (status) return *status;
         }
@@ -71,8 +71,8 @@ class Loop {
         return std::nullopt;
     }
 
-    std::optional<int> after_error(const Outcome& outcome) {
-        // Unreachable from the start: whoever started the program should know. Gone while it worked: a restart.
+    std::optional<int> after_error(const PassOutcome& outcome) {
+        // Unreachable from the start: the one who started the program should know. Gone while it worked: a restart.
         const bool retry = outcome.database && (outcome.reachable ? failures_++ < kOnePassRetries
                                                                   : failures_ > 0 && waited_ < kOnePassPatience);
         if (settings_.one_pass && !retry) {
@@ -107,7 +107,8 @@ class Loop {
     int failures_ = 0;
 };
 
-/// The lock that says "one of these is enough", with our pid in it for whoever finds it held. nullopt: held.
+/// The lock that says "one of these is enough", with our pid in it for the next one, which finds it held. nullopt:
+/// held.
 std::optional<FileLock> take_lock(const DaemonSettings& settings) {
     const fs::path folder = settings.project / ("pid_" + short_host_name());
     const fs::path file = folder / (settings.lock_name + ".run");

@@ -43,7 +43,7 @@ void on_other_signal(int) {}
 constexpr std::array<int, 3> kStopSignals{SIGHUP, SIGTERM, SIGINT};
 constexpr std::array<int, 2> kHarmlessSignals{SIGUSR1, SIGPIPE};
 
-struct State {
+struct StopState {
     std::filesystem::path stop_file;
     double look_interval = 1;
     std::optional<SteadyClock::time_point> looked;  ///< when the stop file was last looked for
@@ -52,8 +52,8 @@ struct State {
     std::array<struct sigaction, kStopSignals.size() + kHarmlessSignals.size()> old{};
 };
 
-State& state() {
-    static State the_state;
+StopState& state() {
+    static StopState the_state;
     return the_state;
 }
 
@@ -65,7 +65,7 @@ struct sigaction action_of(void (*handler)(int)) {
     return action;
 }
 
-void install_handlers(State& s) {
+void install_handlers(StopState& s) {
     std::size_t n = 0;
     const auto stop = action_of(on_stop_signal);
     for (const int signal : kStopSignals) ::sigaction(signal, &stop, &s.old[n++]);
@@ -79,7 +79,7 @@ void install_handlers(State& s) {
 }  // namespace
 
 StopWatch::StopWatch(const std::filesystem::path& stop_file, double look_interval) {
-    State& s = state();
+    StopState& s = state();
     s.stop_file = stop_file;
     s.look_interval = look_interval;
     s.looked.reset();
@@ -93,7 +93,7 @@ StopWatch::StopWatch(const std::filesystem::path& stop_file, double look_interva
 }
 
 StopWatch::~StopWatch() {
-    State& s = state();
+    StopState& s = state();
     std::size_t n = 0;
     for (const int signal : kStopSignals) ::sigaction(signal, &s.old[n++], nullptr);
     for (const int signal : kHarmlessSignals) ::sigaction(signal, &s.old[n++], nullptr);
@@ -105,7 +105,7 @@ StopWatch::~StopWatch() {
 }
 
 bool stop_requested() {
-    State& s = state();
+    StopState& s = state();
     if (g_signal != 0 || s.file_present) return true;
     if (s.stop_file.empty()) return false;
     const auto now = SteadyClock::now();

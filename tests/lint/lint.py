@@ -17,6 +17,7 @@ import rule_options
 import rule_policies
 import rule_sizes
 import rule_texts
+import rule_type_names
 import rule_unity
 from tree import Tree
 
@@ -32,6 +33,7 @@ RULES = {
     "log_lines": rule_log_lines.check,
     "architecture": rule_architecture.check,
     "unity": rule_unity.check,
+    "type_names": rule_type_names.check,
 }
 
 

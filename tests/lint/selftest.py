@@ -15,6 +15,7 @@ import rule_options
 import rule_policies
 import rule_sizes
 import rule_texts
+import rule_type_names
 import rule_unity
 from tree import Tree, blanked
 
@@ -332,6 +333,18 @@ class Unity(RuleTest):
         self.assert_clean(rule_unity.check, {"src/base/a.cpp": alias, "src/base/b.cpp": "namespace {\nusing Json = one;\n}  // namespace\n"})
         self.assert_found(rule_unity.check, {"src/base/a.cpp": alias, "src/base/b.cpp": "namespace {\nusing Json = two;\n}  // namespace\n"},
                           "src/base/b.cpp", "Json is another type")
+
+
+class TypeNames(RuleTest):
+    ONE = "namespace sluice {\nclass Job;\nstruct Job {\n    struct Part {\n    };\n};\n}  // namespace sluice\n"
+
+    def test_two_types_of_a_name(self):
+        for other in ("namespace x {\nenum class Job { kOne };\n}", "namespace {\nclass Job final : public Base {\n};\n}"):
+            self.assert_found(rule_type_names.check, {"src/base/a.h": self.ONE, "feeder/b.cpp": other}, "src/base/a.h", "there is a type Job in feeder/b.cpp")
+
+    def test_announced_nested_and_implementing_types(self):
+        self.assert_clean(rule_type_names.check, {"src/base/a.h": self.ONE, "src/base/a.cpp": "struct Job::Impl {\n};\nclass Job;\n",
+                                                  "feeder/b.h": self.ONE.replace("Job", "Slot"), "tests/unit/c.cpp": self.ONE})
 
 
 if __name__ == "__main__":

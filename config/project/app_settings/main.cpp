@@ -19,14 +19,14 @@
 namespace sluice {
 namespace {
 
-struct Arguments {
+struct SettingArguments {
     std::vector<std::string> words;  ///< APP, then NAME=VALUE
     std::int64_t version = 0;        ///< 0: the app itself
     std::string platform, plan_class;
     bool any_plan_class = true;
 };
 
-std::vector<Setting> settings_of(const Arguments& arguments) {
+std::vector<Setting> settings_of(const SettingArguments& arguments) {
     std::vector<Setting> settings;
     for (std::size_t i = 1; i < arguments.words.size(); ++i) {
         const std::string& word = arguments.words[i];
@@ -57,7 +57,7 @@ void show(const App& app) {
 
 class Tool {
   public:
-    Tool(ProjectSetupStore& store, const Arguments& arguments) : store_(store), arguments_(arguments) {
+    Tool(ProjectSetupStore& store, const SettingArguments& arguments) : store_(store), arguments_(arguments) {
         for (const Platform& platform : store.platforms()) platforms_[platform.id] = platform.name;
         app_ = named(arguments.words[0]);
     }
@@ -124,7 +124,7 @@ class Tool {
     }
 
     ProjectSetupStore& store_;
-    const Arguments& arguments_;
+    const SettingArguments& arguments_;
     std::map<Id, std::string> platforms_;
     App app_;
 };
@@ -136,7 +136,7 @@ int run(int argc, const char* const* argv) {
         "takes the change up at once. Names as in project.xml: n_size_classes, weight, beta, deprecated, min_version, "
         "target_nresults, homogeneous_redundancy, homogeneous_app_version, non_cpu_intensive, user_friendly_name … "
         "A deprecated app gets no more work sent; a deprecated version no new jobs.");
-    Arguments arguments;
+    SettingArguments arguments;
     std::string plan_class = "*";
     line.option("--app_version", arguments.version, "Change this version of the app (on all platforms), not the app.");
     line.option("--platform", arguments.platform, "Only that platform's version.", "NAME");

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct ProjectArguments {
     NewProject project;
     InstallSource source;
     DatabaseOptions database;
@@ -69,7 +69,7 @@ fs::path own_prefix() {
     return self.parent_path().parent_path();
 }
 
-void add_options(CommandLine& line, Arguments& arguments, std::vector<std::string>& names, std::string& root) {
+void add_options(CommandLine& line, ProjectArguments& arguments, std::vector<std::string>& names, std::string& root) {
     NewProject& project = arguments.project;
     line.option("--root,--project_root", root, "The project's folder (default: ~/projects/NAME).", "DIR");
     line.option("--name", project.short_name, "The short name, which its URLs hold.", "NAME");
@@ -80,10 +80,11 @@ void add_options(CommandLine& line, Arguments& arguments, std::vector<std::strin
     line.option("--db_host", project.db_host, "Its host, HOST or HOST:PORT (default: this one, by its socket).",
                 "HOST");
     line.option("--db_socket", project.db_socket, "Its socket, if not the usual one.", "PATH");
-    line.option("--db_ssl_ca", project.db_ssl_ca,
-                "PEM file of whoever signed its certificate: the connection to --db_host is encrypted, now and by "
-                "<db_ssl_ca> in config.xml.",
-                "FILE");
+    line.option(
+        "--db_ssl_ca", project.db_ssl_ca,
+        "PEM file of the authority that signed its certificate: the connection to --db_host is encrypted, now and by "
+        "<db_ssl_ca> in config.xml.",
+        "FILE");
     line.option("--db_user", project.db_user, "Its user (default: you).", "NAME");
     line.option("--db_passwd", project.db_passwd,
                 "That user's password; everybody on this machine can read it while this program runs.", "TEXT");
@@ -119,7 +120,7 @@ void read_password(const std::string& file, std::string& password) {
     if (password.empty()) throw ConfigError("The first line of the password file " + file + " is empty");
 }
 
-/// A project of root's would run as root: whoever gets into one of its folders would be root.
+/// A project of root's would run as root: a stranger in one of its folders would be root.
 void check_user(const std::string& owner) {
     if (::geteuid() != 0) {
         if (owner.empty() || owner == user_name(::geteuid())) return;
@@ -136,7 +137,7 @@ void check_user(const std::string& owner) {
 }
 
 /// What was not said.
-void fill_in(Arguments& arguments, const std::vector<std::string>& names, const std::string& root,
+void fill_in(ProjectArguments& arguments, const std::vector<std::string>& names, const std::string& root,
              const std::string& prefix) {
     NewProject& project = arguments.project;
     if (project.short_name.empty() && !names.empty()) project.short_name = names[0];
@@ -165,7 +166,7 @@ void fill_in(Arguments& arguments, const std::vector<std::string>& names, const 
     if (!project.db_socket.empty()) ::setenv("MYSQL_UNIX_PORT", project.db_socket.c_str(), 1);
 }
 
-void make(Arguments& arguments) {
+void make(ProjectArguments& arguments) {
     NewProject& project = arguments.project;
     // Everything that can be refused is refused before anything is made.
     check_new_project(project);
@@ -184,7 +185,7 @@ int run(int argc, const char* const* argv) {
     CommandLine line("make_project", "Makes a new project",
                      "Makes the project's folder with keys, config.xml, a page that clients attach by, Apache "
                      "configuration and a cron line, and its database. An existing project is never touched.");
-    Arguments arguments;
+    ProjectArguments arguments;
     std::vector<std::string> names;
     std::string root, prefix;
     add_options(line, arguments, names, root);

@@ -1,5 +1,5 @@
 // update_versions: app versions that admins have laid out under apps/ and that are not yet in the database
-// are signed, copied to the download folder and added. A broken one is told and does not keep the others from
+// are signed, copied to the download folder and added. A broken one is named and does not keep the others from
 // going live.
 #include <fmt/format.h>
 
@@ -19,13 +19,13 @@
 namespace sluice {
 namespace {
 
-struct Options {
+struct UpdateOptions {
     bool noconfirm = false, verbose = false;
 };
 
 class Updater {
   public:
-    Updater(const fs::path& project, const ProjectConfig& config, Options options)
+    Updater(const fs::path& project, const ProjectConfig& config, UpdateOptions options)
         : project_(project),
           config_(config),
           options_(options),
@@ -136,7 +136,7 @@ class Updater {
 
     fs::path project_;
     const ProjectConfig& config_;
-    Options options_;
+    UpdateOptions options_;
     Database db_;
     std::unique_ptr<ProjectSetupStore> store_;
     InstallKeys keys_;
@@ -152,7 +152,7 @@ int run(int argc, const char* const* argv) {
         "Looks at apps/APP/VERSION/PLATFORM and apps/APP/VERSION/PLATFORM__PLANCLASS. Files are signed with "
         "keys/code_sign_private unless NAME.sig holds the signature, copied to the download folder, and the "
         "version is added to the database. Run it in the project's folder, as often as you like.");
-    Options options;
+    UpdateOptions options;
     line.flag("--noconfirm", options.noconfirm, "Do not ask before each version.");
     line.flag("--verbose", options.verbose, "Also name versions that are in the database already.");
     line.section("FILES",

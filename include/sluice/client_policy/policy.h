@@ -63,7 +63,7 @@ struct TypeRequest {
     double instances = 0;  ///< idle ones to be filled
 };
 
-struct WorkRequest {
+struct FetchRequest {
     std::size_t project = 0;
     std::vector<TypeRequest> types;
 };
@@ -72,11 +72,11 @@ struct WorkRequest {
 /// of the fetchable project with the greatest priority that is not backed off for it; in the same request every other
 /// type that is not saturated until max_buffer, unless a project with greater priority could be asked for it, even if
 /// this one is backed off for it. A project's queued work lowers its priority.
-std::optional<WorkRequest> work_to_fetch(const State& state, const RoundRobin& forecast);
+std::optional<FetchRequest> work_to_fetch(const State& state, const RoundRobin& forecast);
 
 /// What is asked of `project` in an RPC that takes place for another reason: every type that is not saturated until
 /// max_buffer, unless a project with greater priority could be asked for it. By the client's rules also types for
 /// which the project is backed off.
-std::optional<WorkRequest> work_to_piggyback(const State& state, const RoundRobin& forecast, std::size_t project);
+std::optional<FetchRequest> work_to_piggyback(const State& state, const RoundRobin& forecast, std::size_t project);
 
 }  // namespace sluice::client

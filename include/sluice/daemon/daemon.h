@@ -40,6 +40,8 @@ inline const char* dry_run_words(bool dry_run) { return dry_run ? "dry run, noth
 /// A stop was asked for: SIGTERM, SIGINT or SIGHUP came, or PROJECT/stop_daemons exists (looked at once a
 /// second; a log that was moved away is noticed then, too). Long passes ask between batches and return early.
 bool stop_requested();
+/// What a pass throws out of a walk over many rows when a stop was asked for, and catches itself.
+struct Stopped {};
 
 /// Sleeps up to `seconds`, wakes at once on a stop; returns stop_requested(). `also_wake` (may be empty) is
 /// polled every `poll` seconds: true ends the sleep.

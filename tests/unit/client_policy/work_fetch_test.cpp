@@ -4,7 +4,7 @@
 namespace sluice::client {
 namespace {
 
-std::optional<WorkRequest> fetch(const State& s) { return work_to_fetch(s, round_robin(s)); }
+std::optional<FetchRequest> fetch(const State& s) { return work_to_fetch(s, round_robin(s)); }
 
 TEST(WorkFetch, StartsBelowTheMinimumAndAsksForAllThatIsMissing) {
     State s = cpu_state(2);

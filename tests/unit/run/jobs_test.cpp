@@ -11,7 +11,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-JobList jobs_of(const std::string& daemons_and_tasks, const std::string& host = "main") {
+RunList jobs_of(const std::string& daemons_and_tasks, const std::string& host = "main") {
     ProjectConfig config;
     config.project_dir = "/p";
     config.bin_dir = "/p/bin";
@@ -27,7 +27,7 @@ std::string task(const std::string& cmd, const std::string& more = "") {
 }
 
 TEST(JobFiles, AreNamedAfterTheProgramAndTheOutput) {
-    const JobList jobs =
+    const RunList jobs =
         jobs_of("<daemons>" + daemon("feeder -d 3") + daemon("transitioner", "<output>t.log</output>") +
                 daemon("quiet", "<output>/dev/null</output>") +
                 daemon("own", "<output>/var/log/o</output><pid_file>o.pid</pid_file><lock_file>o.lk</lock_file>") +
@@ -65,7 +65,7 @@ TEST(JobFiles, FoldersMayBeMoved) {
 }
 
 TEST(Collisions, TheSecondDaemonOfAProgramIsRefusedWithAReason) {
-    const JobList jobs =
+    const RunList jobs =
         jobs_of("<daemons>" + daemon("transitioner --mod 2 0") + daemon("transitioner --mod 2 1") + "</daemons>");
     EXPECT_EQ(jobs.daemons[0].problem, "");
     EXPECT_THAT(jobs.daemons[1].problem,
@@ -74,7 +74,7 @@ TEST(Collisions, TheSecondDaemonOfAProgramIsRefusedWithAReason) {
 
 TEST(Collisions, OutputsMakeInstancesApart) {
     // Upstream writes both pids to transitioner.pid.
-    const JobList jobs = jobs_of("<daemons>" + daemon("transitioner --mod 2 0", "<output>t0.log</output>") +
+    const RunList jobs = jobs_of("<daemons>" + daemon("transitioner --mod 2 0", "<output>t0.log</output>") +
                                  daemon("transitioner --mod 2 1", "<output>t1.log</output>") + "</daemons>");
     EXPECT_EQ(jobs.daemons[0].problem, "");
     EXPECT_EQ(jobs.daemons[1].problem, "");
@@ -83,13 +83,13 @@ TEST(Collisions, OutputsMakeInstancesApart) {
 }
 
 TEST(Collisions, DisabledOnesAreInNobodysWay) {
-    const JobList jobs =
+    const RunList jobs =
         jobs_of("<daemons>" + daemon("validator --app a", "<disabled/>") + daemon("validator --app b") + "</daemons>");
     EXPECT_EQ(jobs.daemons[1].problem, "");
 }
 
 TEST(Collisions, TasksTakeTurnsButNotWithADaemon) {
-    const JobList jobs = jobs_of("<daemons>" + daemon("census") + "</daemons><tasks>" + task("update_stats --users") +
+    const RunList jobs = jobs_of("<daemons>" + daemon("census") + "</daemons><tasks>" + task("update_stats --users") +
                                  task("update_stats --hosts") + task("census --once") + "</tasks>");
     EXPECT_EQ(jobs.tasks[0].problem, "");
     EXPECT_EQ(jobs.tasks[1].problem, "");
@@ -97,7 +97,7 @@ TEST(Collisions, TasksTakeTurnsButNotWithADaemon) {
 }
 
 TEST(Commands, RedirectionsNeedUseShellAndQuotesMustClose) {
-    const JobList jobs = jobs_of("<daemons>" + daemon("a | b") + daemon("c 2&gt;&amp;1", "<use_shell/>") +
+    const RunList jobs = jobs_of("<daemons>" + daemon("a | b") + daemon("c 2&gt;&amp;1", "<use_shell/>") +
                                  daemon("d 'e") + "</daemons>");
     EXPECT_THAT(jobs.daemons[0].problem, HasSubstr("<use_shell>"));
     EXPECT_EQ(jobs.daemons[1].problem, "");
@@ -108,11 +108,11 @@ TEST(Hosts, OnlyJobsOfThisHostAreListed) {
     const std::string all = "<daemons>" + daemon("a") + daemon("b", "<host>node7.example.org</host>") +
                             daemon("c", "<host>node8</host>") + "</daemons><tasks>" + task("t", "<host>node7</host>") +
                             task("u", "<host>node8</host>") + "</tasks>";
-    const JobList on_main = jobs_of(all);
+    const RunList on_main = jobs_of(all);
     ASSERT_EQ(on_main.daemons.size(), 1U);
     EXPECT_EQ(on_main.daemons[0].cmd, "a");
     EXPECT_THAT(on_main.other_hosts, ElementsAre("node7.example.org", "node8", "node7"));
-    const JobList on_node7 = jobs_of(all, "node7");
+    const RunList on_node7 = jobs_of(all, "node7");
     ASSERT_EQ(on_node7.daemons.size(), 1U);
     EXPECT_EQ(on_node7.daemons[0].cmd, "b");
     EXPECT_EQ(on_node7.tasks.size(), 1U);
