@@ -30,7 +30,7 @@ struct Source {
     const std::string& name;
 };
 
-/// A value that is not allowed. It costs its option, not the project: whoever reads the option goes on without it.
+/// A value that is not allowed. It costs its option, not the project: its readers go on without it.
 struct BadValue {
     std::string problem;
 };
@@ -260,7 +260,7 @@ MaxJobsInProgress parse_aux(const AuxSource& aux) {
 LoadedConfig parse_unresolved(const Source& source, const Source& aux) {
     LoadedConfig loaded;
     const std::vector<ConfigElement> options = read_options(source, loaded.warnings, is_known);
-    LoadedConfig level;  // its problems are told by the second pass
+    LoadedConfig level;  // its problems are named by the second pass
     for (const ConfigElement& element : options) {
         if (element.name == "compat_level") store_or_tell(source, element, level);
     }

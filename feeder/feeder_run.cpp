@@ -94,7 +94,7 @@ PassResult FeederRun::turn() {
     if (options_.sleep_interval && feeder_->ready() && feeder_->trouble().empty()) {
         leave_alone(*options_.sleep_interval);
     } else if (wait > 0 && array_->wait_for_consumption(wait)) {
-        // Whoever takes one job often takes more: refill them together.
+        // A scheduler that takes one job often takes more: refill them together.
         interruptible_sleep(kGather);
     }
     return PassResult::kWorked;
@@ -117,7 +117,7 @@ void FeederRun::prepare_for_schedulers() {
     } catch (const DbError& e) {
         if (e.kind() != DbError::Kind::kOther) return;  // away: the first turn says so
         log_warning(
-            "sluice_host_rpc is not there, and can't be made ({}): requests of one host are told apart by their "
+            "sluice_host_rpc is not there, and can't be made ({}): requests of one host are distinguished by their "
             "second and number alone",
             e.what());
     }

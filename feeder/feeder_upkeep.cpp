@@ -93,8 +93,8 @@ void Feeder::look_at_triggers(double now) {
     if (const auto wish = SeenTrigger::look(trigger)) {
         reload(now);
         chain_->enumerator.forget_rests();
-        // It goes when the wish is fulfilled; a failure of the database leaves it, and whoever made it anew meanwhile
-        // wants what he has just changed to be seen.
+        // It goes when the wish is fulfilled; a failure of the database leaves it, and an admin who made it anew
+        // meanwhile wants what he has just changed to be seen.
         if (const int error = wish->remove_if_unchanged(); error != 0)
             log_warning("Can't remove {}: {}; remove it, or the tables are read again every second", trigger.string(),
                         std::strerror(error));

@@ -10,7 +10,7 @@ namespace sluice {
 class SeenTrigger {
   public:
     /// nullopt: it is not there. Its time of change is set back by a second where that is permitted (to its owner):
-    /// file systems tell times by ticks of some milliseconds, and whoever touches it in this tick must be noticed, too.
+    /// file systems tell times by ticks of some milliseconds, and a touch in this tick must be noticed, too.
     static std::optional<SeenTrigger> look(const std::filesystem::path& file);
     /// errno; 0: it is gone, or it is another wish now.
     int remove_if_unchanged() const;

@@ -21,7 +21,7 @@ std::vector<Words> commands(const DaemonsAndTasks& entries) {
             if (entry.disabled) continue;
             try {
                 all.push_back(command_words(entry.cmd));
-            } catch (const ConfigError&) {  // an open quote: told elsewhere
+            } catch (const ConfigError&) {  // an open quote: named elsewhere
             }
         }
     };

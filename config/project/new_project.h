@@ -17,7 +17,7 @@ struct NewProject {
     std::string web_user;                ///< who Apache runs as; empty: not known
     std::string web_group = "www-data";  ///< the group of web_user
     std::string owner;                   ///< "USER GROUP" who own the project's files, for logrotate
-    std::string user;                    ///< who runs the project; empty: whoever runs make_project
+    std::string user;                    ///< who runs the project; empty: the user who runs make_project
     bool web_user_in_group = false;      ///< it can write the folders that need it
     bool upload_certificates = true;
     int compat_level = 1;

@@ -24,8 +24,8 @@ int take_inheritable_lock(const char* file);
 /// A place in the guard: a file of the project's folder in which every daemon and task holds one byte, besides its lock
 /// file. pid_HOST can be deleted while they run; then the guard still says that they do.
 using GuardPlace = std::int64_t;
-/// Made from the name of the job's lock file, by which jobs are told apart, as config.xml gives it: the same wherever
-/// the project or pid_HOST lies. Daemons and tasks have halves of their own.
+/// Made from the name of the job's lock file, which each of them has of its own, as config.xml gives it: the same
+/// wherever the project or pid_HOST lies. Daemons and tasks have halves of their own.
 GuardPlace guard_place(const std::string& lock_name, bool is_task);
 bool is_daemons_place(GuardPlace place);
 /// As take_inheritable_lock(), of that byte of `file`.
@@ -44,7 +44,7 @@ class RunLock {
     OwnedFd fd_;
 };
 
-/// A handle on a process that stays on it whoever gets its pid next.
+/// A handle on a process that stays on it, no matter which process gets its pid next.
 class ProcessHandle {
   public:
     /// nullopt: there is no such process.

@@ -58,7 +58,7 @@ PassResult Regulator::pass() {
         again_here ? state.poll.make_due() : state.poll.restart(clock_.now());
         again = again || again_here;
     }
-    // A poll that finds enough of every class is no news, except to whoever asked for one.
+    // A poll that finds enough of every class is no news, except to the admin who asked for one.
     const bool news = released > 0 || (settings_.one_pass && released_ == 0);
     released_ += released;
     log_at(news ? LogLevel::kNormal : LogLevel::kDebug, "pass: {} apps, {} jobs released in {:.3f} s", polled, released,

@@ -83,7 +83,7 @@ void RegulatorOptions::define(CommandLine& line) {
         "    <app> <name>b</name> <lo>10</lo> <hi>50</hi> <sleep_time>60</sleep_time> <priority_order/> </app>\n"
         "</size_regulator>");
     line.section("EXIT STATUS",
-                 "0 when it was told to stop or --one_pass is done. 1: a wrong command line or section, an app that "
+                 "0 when it was asked to stop or --one_pass is done. 1: a wrong command line or section, an app that "
                  "is missing or has no size classes, and when --one_pass can't use the database.");
     line.section("EXAMPLES",
                  "size_regulator --app_name a --lo 100 --hi 500 --sleep_time 10\n"

@@ -1,5 +1,5 @@
 #pragma once
-// What config.xml decides of the transitioner's plan: for the program, and for whoever runs the same decisions
+// What config.xml decides of the transitioner's plan: for the program, and for others that run the same decisions
 // elsewhere.
 #include "config/project_config.h"
 #include "daemons/transitioner/plan.h"

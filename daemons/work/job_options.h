@@ -1,5 +1,5 @@
 #pragma once
-// What create_work is told of a job, by its own command line or by a line of --stdin.
+// What create_work knows of a job, from its own command line or by a line of --stdin.
 #include <cstdint>
 #include <map>
 #include <optional>

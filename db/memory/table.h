@@ -27,8 +27,8 @@ struct NoIndex {
 /// An `Index` has add(row) and remove(row). What it finds rows by is of two kinds: the row's place(), numbers and
 /// states, which change() may change (then move(row, before, after) is called), and its names, which only put() may;
 /// same_names(row, row) compares those. Two ways to write: stores use put(), change() and remove(), which keep the
-/// index. Whoever takes rows like those of a std::map (to set a project up, to play another process) may change them at
-/// any later time too: from then on the index is made anew each time it is asked for. Copies are independent.
+/// index. A caller that takes rows like those of a std::map (to set a project up, to play another process) may change
+/// them at any later time too: from then on the index is made anew each time it is asked for. Copies are independent.
 template <typename Key, typename Row, typename Index = NoIndex>
 class Table {
   public:

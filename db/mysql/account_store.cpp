@@ -239,8 +239,8 @@ class MysqlAccountStore final : public AccountStore {
         return host;
     }
 
-    /// The row of a new host, and that of its registration (0: none), which waits for whoever registers the same
-    /// machine at this moment.
+    /// The row of a new host, and that of its registration (0: none), which waits for another RPC that registers the
+    /// same machine at this moment.
     static Sql noted_rows(Id hostid, const StoredHost& host, Id registration) {
         const std::int64_t attempt = host.attempt.value_or(0);
         Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes) VALUES ");

@@ -170,7 +170,7 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         if (w.more.empty()) return;
         const auto rows = sorted(w.more);
         const auto ids = ids_of(rows);
-        // target_nresults as it was read: whoever raised it meanwhile has asked for an instance already.
+        // target_nresults as it was read: a process that raised it meanwhile has asked for an instance already.
         Sql guard = still_open(ids);
         guard << " AND target_nresults=";
         bulk::by_id(guard, "id", rows, [](const Guarded& g) { return g.value; });

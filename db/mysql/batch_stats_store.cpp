@@ -75,7 +75,7 @@ class MysqlBatchStatsStore final : public BatchStatsStore {
             write_hosts(write.hosts);
             for (const auto& [app, accelerable] : write.accelerable) {
                 Sql sql("UPDATE app SET n_size_classes=");
-                // 2 and more are size classes, whoever set them and when.
+                // 2 and more are size classes, no matter who set them and when.
                 db_.execute(sql << (accelerable ? 1 : 0) << " WHERE id=" << app << " AND n_size_classes<2");
             }
         });

@@ -245,7 +245,7 @@ class MysqlShareStore final : public ShareStore {
             const Id id = users.i64(0);
             s.quotas[id] = users.f64(1);
             const double lst = users.f64(2);
-            // Upstream's tools have charged whoever has a start time.
+            // Upstream's tools have charged each user who has a start time.
             if (users.flag(3) || lst > 0) s.state.users[id] = {users.f64(4), lst, true};
         }
         // Whose row is gone has left, which is for the next pass to find.

@@ -28,7 +28,7 @@ struct Acceptor::Connection {
     HeldRequest held;
     std::size_t received = 0, allowed = kAskAt;
     std::string question;             ///< what came of GET_VALUES
-    bool relay = false;               ///< it was told that its request will be served
+    bool relay = false;               ///< it knows that its request will be served
     bool asked = false, cut = false;  ///< cut: of its body only the beginning is held
     std::string out;
     std::size_t written = 0;

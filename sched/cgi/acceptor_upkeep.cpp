@@ -82,7 +82,7 @@ void Acceptor::close_late() {
             case Phase::kWaiting:
                 if (now_ - c->since > limits_.patience) unanswered.push_back(c.get());
                 break;
-            case Phase::kServing: break;  // it may have been committed: whoever asked decides how long to wait
+            case Phase::kServing: break;  // it may have been committed: the client decides how long to wait
         }
     }
     if (!late.empty()) complain("connections that came too slowly or did nothing for long are closed");

@@ -48,7 +48,7 @@ bool RecordReader::feed(std::string_view bytes, RecordSink& sink) {
         const bool empty = byte(header_, 4) == 0 && byte(header_, 5) == 0;
         const std::size_t n = std::min(bytes.size(), content_);
         if ((n > 0 || empty) && !sink.on_content(type, id, bytes.substr(0, n))) return false;
-        if (empty) header_[5] = 1;  // told once; its padding may still come
+        if (empty) header_[5] = 1;  // said once; its padding may still come
         content_ -= n;
         bytes.remove_prefix(n);
         const std::size_t skipped = content_ == 0 ? std::min(bytes.size(), padding_) : 0;

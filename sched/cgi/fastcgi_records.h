@@ -17,7 +17,7 @@ enum RecordType : std::uint8_t {
     kGetValuesResult = 10
 };
 
-/// What a reader of records is told. Long contents come in several pieces; a record without any has one empty piece.
+/// What a reader of records gets. Long contents come in several pieces; a record without any has one empty piece.
 class RecordSink {
   public:
     virtual ~RecordSink() = default;

@@ -9,7 +9,7 @@ namespace sluice {
 
 struct Pace {
     using Clock = std::chrono::steady_clock;
-    std::chrono::duration<double> grace{30};  ///< of whoever sends nothing at all
+    std::chrono::duration<double> grace{30};  ///< of a client that sends nothing at all
     double bytes_per_second = 1000;           ///< on average since the beginning, when the grace is over
     std::chrono::duration<double> most{1800};
 

@@ -122,8 +122,8 @@ void Scheduler::open_log() {
     }
 }
 
-/// Whoever changed config.xml looks at the log soon. Under CGI the same warnings at every request, for ever, would bury
-/// the rest of it (feeder and sluice_options go on to say them).
+/// An admin who changed config.xml looks at the log soon. Under CGI the same warnings at every request, for ever, would
+/// bury the rest of it (feeder and sluice_options go on to say them).
 static bool config_is_new(const fs::path& project, std::int64_t now) {
     constexpr std::int64_t kHour = 3600;
     for (const char* name : kConfigFiles) {
@@ -328,7 +328,7 @@ void Scheduler::serve_stream(Gateway& gateway) {
 
 std::size_t Scheduler::max_bytes() const { return loaded_ ? loaded_->limits.max_bytes : RequestLimits{}.max_bytes; }
 
-/// May whoever sent this beginning send much? False, too, while nobody would be served.
+/// May the sender of this beginning send much? False, too, while nobody would be served.
 bool Scheduler::is_known(std::string_view beginning) {
     if (!loaded_ || stopped()) return false;
     try {

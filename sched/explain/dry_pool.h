@@ -1,6 +1,6 @@
 #pragma once
 // The job array as it stands, for a dry run: a copy that is claimed from and never given back. Nothing in the segment
-// changes, whoever else works on it meanwhile.
+// changes, whichever processes work on it meanwhile.
 #include <deque>
 #include <optional>
 #include <string>

@@ -68,7 +68,7 @@ struct DryDecision {
 };
 DryDecision dry_decision(RpcServices& services, const SchedulerRequest& request);
 
-/// What the database says, except that one result counts as unsent, so that the other checks can be told of it. Writes
+/// What the database says, except that one result counts as unsent, so that the other checks get to it. Writes
 /// are refused.
 class JudgedAsUnsent final : public RpcResultStore {
   public:

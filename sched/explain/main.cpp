@@ -41,7 +41,7 @@ int explain_main(int argc, char** argv) {
                 "N");
     line.section(
         "EXIT STATUS",
-        "0: explained, whether or not jobs would be sent. 1: it can't be told; the reason is on standard error.");
+        "0: explained, whether or not jobs would be sent. 1: it can't be explained; the reason is on standard error.");
     line.section("EXAMPLES",
                  "sched_explain --host 17\nsched_explain --host 17 --job 4711 --json\n"
                  "sched_explain --request req.xml --config config.xml.new");

@@ -12,7 +12,7 @@ fs::path time_stats_file(const Rpc& rpc) {
            std::to_string(rpc.rows.host.id);
 }
 
-/// When the host's client ran and computed, for projects that study it. Whoever sends it unasked fills no disk.
+/// When the host's client ran and computed, for projects that study it. A client that sends it unasked fills no disk.
 void time_stats(const Rpc& rpc, SchedulerReply& reply) {
     if (!rpc.config.request_time_stats_log) return;
     const fs::path file = time_stats_file(rpc);

@@ -1,5 +1,5 @@
 // Everything about jobs in the reply: lost ones again, useless ones aborted, then new ones. Order and shortcuts are
-// upstream's: whoever gets a lost or targeted job gets no others in the same RPC.
+// upstream's: a host that gets a lost or targeted job gets no others in the same RPC.
 #include <algorithm>
 
 #include "sched/handle/abort_jobs.h"

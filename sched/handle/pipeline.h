@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-/// A request as it came. It may be long: whoever has no more use for it says so.
+/// A request as it came. It may be long: a stage that has no more use for it says so.
 struct RequestText {
     std::string_view text;
     bool whole = true;               ///< false: only its beginning. Nothing of it may count, it can only be refused

@@ -25,7 +25,7 @@ struct Identity {
     Account account;
     bool weak_key = false;
     std::string email_hash;
-    MachineQuery machine;        ///< how a new machine is told from a known one
+    MachineQuery machine;        ///< how a new machine differs from a known one
     std::int64_t rpc_seqno = 0;  ///< to be stored
     bool abandon_jobs = false;   ///< the machine came back without its jobs
 };

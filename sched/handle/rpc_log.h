@@ -1,5 +1,5 @@
 #pragma once
-// What the stages of an RPC have to say to scheduler.log. They don't log themselves: whoever runs them says where the
+// What the stages of an RPC have to say to scheduler.log. They don't log themselves: their caller says where the
 // lines go, and a dry run drops them.
 #include <utility>
 

@@ -43,7 +43,7 @@ struct RpcServices {
     std::string remote_address = "?.?.?.?";
     bool ignore_seqno = false;  ///< --batch
     RpcLog log{};               ///< silent, unless it is set
-    Trace* trace = nullptr;     ///< told what became of every job that was looked at
+    Trace* trace = nullptr;     ///< gets what became of every job that was looked at
     /// Tests: called with the name of each point of an RPC where a crash would matter.
     std::function<void(const char* point)> at_point{};
     void pass(const char* point) const {

@@ -28,7 +28,7 @@ struct Picked {
     std::vector<std::array<int, kProcTypes>> app_in_progress;  ///< by AppFacts::index
     std::vector<Quota> quotas;
     std::vector<Id> workunits;
-    EdfSimulation simulation;  ///< empty unless the client told its workload
+    EdfSimulation simulation;  ///< empty unless the client sent its workload
 
     /// Of the reply (max_wus_to_send), and of the volunteer (max_jobs).
     Verdict reply_limit() const {

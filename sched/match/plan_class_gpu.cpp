@@ -140,7 +140,7 @@ double memory_used(const PlanClassSpec& s) {
     return (s.gpu_ram_used_mb > 0 ? s.gpu_ram_used_mb : s.min_gpu_ram_mb) * kMegabyte;
 }
 
-// Devices per job: as told, scaled by the volunteer's preference; negative: by the job's share of the memory.
+// Devices per job: as the class says, scaled by the volunteer's preference; negative: by the job's share of the memory.
 double devices(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
     double utilization = 1;
     if (!s.gpu_utilization_tag.empty())

@@ -19,7 +19,7 @@ enum class Scope {
     kApp,      ///< app and host: once per app (Candidate::job is a blank job)
     kJob,      ///< the job too: once per slot, whatever the number of resources asked for
     kVersion,  ///< the version too: once per slot and resource
-    kJobLast   ///< as kJob, for checks of which only hosts are told that have a version: once per slot
+    kJobLast   ///< as kJob, for checks that count only for hosts that have a version: once per slot
 };
 inline constexpr Scope kScopes[] = {Scope::kApp, Scope::kJob, Scope::kVersion, Scope::kJobLast};
 /// Can a row matter to this request at all? Asked once; a row without the question always may.

@@ -279,7 +279,7 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
     if (refusal) {
         refusal = try_passes(c, found, log, has_version);
     } else {
-        // Whoever has no version of the app is not told of anything else (upstream looks for versions first).
+        // A host without a version of the app hears of nothing else (upstream looks for versions first).
         has_version = refusal.reason != Reason::kNonCpuIntensive && any_version(c, passes);
         trace_refusal(&c, job, ref, passes.front().type, refusal, log);
     }

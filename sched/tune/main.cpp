@@ -57,7 +57,7 @@ void define_options(CommandLine& line, Typed& t) {
     line.option("--seed", t.seed, "of made-up hosts and of the slots that scans begin at (default 1)");
     line.flag("--json", t.json, "one JSON document");
     line.section("EXIT STATUS",
-                 "0: printed. 1: it can't be told; the reason is on standard error. 2: wrong command line.");
+                 "0: printed. 1: it can't be measured; the reason is on standard error. 2: wrong command line.");
     line.section(
         "EXAMPLES",
         "sluice_tune --synthesise 300 --at_once 8\n"

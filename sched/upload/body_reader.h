@@ -1,6 +1,6 @@
 #pragma once
 // The body of an upload request: lines first, raw bytes behind them. Whatever a client sends or does not send, reading
-// ends: at the end of the body, when nothing comes for a while, or when the program is told to stop.
+// ends: at the end of the body, when nothing comes for a while, or when the program is to stop.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

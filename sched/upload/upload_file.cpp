@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kCompareBlock = 64 * 1024;
 constexpr mode_t kWrite = 0222;
 
-/// How a complete file is told from one that is still to be resumed, by root too: nobody may write it.
+/// How a complete file differs from one that is still to be resumed, by root too: nobody may write it.
 bool read_only(const struct stat& file) { return S_ISREG(file.st_mode) && (file.st_mode & kWrite) == 0; }
 
 Problem problem(const char* what, int error) { return {fmt::format("{}: {}", what, std::strerror(error))}; }
@@ -124,7 +124,7 @@ std::optional<pid_t> UploadFile::lock() {
     if (::fcntl(fd_.get(), F_SETLK, &lock) != 0) return locked_by().value_or(0);
     struct stat now {};
     completed_ |= ::fstat(fd_.get(), &now) == 0 && read_only(now);
-    named_ = named_ || is_at(name_);  // whoever held it may have died between naming it and the last byte
+    named_ = named_ || is_at(name_);  // its holder may have died between naming it and the last byte
     if (named_) return std::nullopt;
     const bool mine = is_at(part_);
     if (::fstatat(folder_.get(), name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0) {

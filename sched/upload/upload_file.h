@@ -39,9 +39,9 @@ class UploadFile {
     bool completed() const { return completed_; }
 
     /// Exclusive, without waiting, until the file is closed. On failure the holder's pid, 0 if it is not known or the
-    /// file has given way to another one. Whoever held it before may have completed the file: completed() is true then.
+    /// file has given way to another one. The holder before may have completed the file: completed() is true then.
     std::optional<pid_t> lock();
-    /// The pid of whoever writes it now.
+    /// The pid of the process that writes it now.
     std::optional<pid_t> locked_by() const;
 
     /// Puts `bytes` at `offset` (at most size()). Bytes that are there already are left as they are; at the first
@@ -78,7 +78,7 @@ struct UploadFile::Opened {
 UploadFile::Opened open_upload_file(const std::filesystem::path& root, const std::filesystem::path& relative,
                                     UploadFile::Access access, int mode);
 
-/// Bytes that others than root may still write there; nullopt if it can't be told.
+/// Bytes that others than root may still write there; nullopt if the system does not say.
 std::optional<double> free_bytes(const std::filesystem::path& folder);
 
 }  // namespace sluice::upload

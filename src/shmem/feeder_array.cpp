@@ -94,7 +94,7 @@ bool FeederArray::withdraw(const SlotRef& ref) {
 
 int FeederArray::reclaim_dead_claims() {
     Own& own = *own_;
-    // Whoever asks lives: a process that is scheduler, too, need not read about itself.
+    // The process that asks lives: one that is scheduler, too, need not read about itself.
     const ProcessId self = shm::unpack_owner(own.header->feeder);
     const auto is_dead = [&self](const ProcessId& owner) { return owner != self && !is_alive(owner); };
     const int given_back = impl_->table.give_back(is_dead);
@@ -110,7 +110,7 @@ bool FeederArray::Own::mend(const ClaimTable& table, std::uint32_t index) {
     std::uint64_t word = table.slot(index).word.load(std::memory_order_acquire);
     const std::uint64_t empty = make_word(mine.generation, 0, WordState::kEmpty);
     if (word == empty) {
-        mine.offered = false;  // taken: what was sent once is not offered again, whoever says so
+        mine.offered = false;  // taken: what was sent once is not offered again, whichever process says so
         return false;
     }
     const bool present = word == make_word(mine.generation, 0, WordState::kPresent);

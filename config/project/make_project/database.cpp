@@ -32,7 +32,7 @@ ProjectDatabase::~ProjectDatabase() {
     if (!created_ || kept_) return;
     try {
         DatabaseMaker(admin_).drop(project_.db_name);
-    } catch (const DbError&) {  // the failure that brought us here has been told
+    } catch (const DbError&) {  // the failure that brought us here is being said
     }
 }
 

@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-/// Throws Error if this process is root's: whoever can write into one of the project's folders would be root, too. The
+/// Throws Error if this process is root's: who can write into one of the project's folders would be root, too. The
 /// text names the command to use instead. SLUICE_ALLOW_ROOT=1 in the environment permits it.
 void refuse_root(const std::string& command, const std::filesystem::path& project);
 
@@ -19,7 +19,7 @@ void refuse_root(const std::string& command, const std::filesystem::path& projec
 int open_own_file(const char* path, int flags, mode_t mode);
 
 /// read_file() of a file that programs act by: throws FileError, too, if everybody may write it, or if it belongs to
-/// neither this process's user, nor root, nor whoever owns the folder.
+/// neither this process's user, nor root, nor the owner of the folder.
 std::optional<std::string> read_trusted_file(const std::filesystem::path& path, std::size_t limit);
 
 }  // namespace sluice

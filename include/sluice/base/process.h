@@ -3,7 +3,7 @@
 
 namespace sluice {
 
-/// A process that can be told from a later one with the same pid.
+/// A process that can be distinguished from a later one with the same pid.
 struct ProcessId {
     std::int32_t pid = 0;
     std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat: clock ticks after boot

@@ -19,6 +19,6 @@ const FastRow kLttReservedRow{
     .check = check_ltt_reserved,
     .doc =
         "With <batch_accel>, high-priority jobs of accelerable apps wait for low-turnaround hosts, "
-        "ltt_reserve_timeout seconds at most if that is set; level 1: told apart by app version.",
+        "ltt_reserve_timeout seconds at most if that is set; level 1: by app version.",
     .applies = uses_batch_acceleration};
 }  // namespace sluice::match

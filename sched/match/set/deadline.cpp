@@ -11,5 +11,5 @@ Verdict check_deadline(const MatchContext& x, const Candidate& c, const Picked& 
 const SetRow kDeadlineRow{
     .name = "deadline",
     .check = check_deadline,
-    .doc = "The job, and every job before it, is done in time (simulated if the client told its queue)."};
+    .doc = "The job, and every job before it, is done in time (simulated if the client sent its queue)."};
 }  // namespace sluice::match
