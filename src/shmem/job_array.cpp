@@ -41,8 +41,8 @@ namespace {
 
 FeederNotRunning no_segment(const JobArrayName& name) {
     return FeederNotRunning(
-        fmt::format("The feeder is not running: there is no job array for <shmem_key> 0x{:x} ({}); "
-                    "start the feeder",
+        fmt::format("There is no job array for <shmem_key> 0x{:x} ({}): no feeder works with that key; start the "
+                    "feeder, or, if <shmem_key> was changed, stop and start the project",
                     static_cast<std::uint32_t>(name.shmem_key), name.publication.string()));
 }
 
@@ -78,6 +78,7 @@ void* JobArray::Impl::map(std::uint32_t slot_count, std::uint32_t owner_count) {
     owners = owner_count;
     chunks.resize(kMaxChunks);
     identity = content.identity();
+    claims_identity = claims.identity();
     return base;
 }
 
@@ -135,7 +136,10 @@ void* JobArray::Impl::check_and_map() {
     return base;
 }
 
-bool JobArray::Impl::name_leads_here() const { return Segment::identity_of(content.name()) == identity; }
+// Without one of the two names nobody can attach any more.
+bool JobArray::Impl::names_lead_here() const {
+    return Segment::identity_of(content.name()) == identity && Segment::identity_of(claims.name()) == claims_identity;
+}
 
 bool JobArray::Impl::intact() const {
     return !content.damaged() && !claims.damaged() && claims.file_bytes() >= claims_bytes(slots, owners);
@@ -148,7 +152,7 @@ bool JobArray::ready() const {
 
 bool JobArray::current() const {
     const Impl& impl = *impl_;
-    return impl.header->closed.load(std::memory_order_acquire) == 0 && impl.intact() && impl.name_leads_here() &&
+    return impl.header->closed.load(std::memory_order_acquire) == 0 && impl.intact() && impl.names_lead_here() &&
            identity_of(impl.name.publication) == impl.publication;
 }
 

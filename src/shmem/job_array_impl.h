@@ -35,7 +35,7 @@ struct JobArray::Impl {
 
     JobArrayName name;
     shm::Segment content, claims;
-    shm::SegmentIdentity identity;  ///< of the content
+    shm::SegmentIdentity identity, claims_identity;  ///< of the two files, when they were opened
     PublicationIdentity publication;
 
     // Copies of what the header says, taken once and checked: what is mapped follows from them.
@@ -66,7 +66,7 @@ struct JobArray::Impl {
     void* map(std::uint32_t slot_count, std::uint32_t owner_count);
     /// Checks everything that a segment says of itself before anything is believed. Throws ShmemError.
     void* check_and_map();
-    bool name_leads_here() const;
+    bool names_lead_here() const;
     bool intact() const;
 
     /// Start of `block` if it lies within the pool, else null (a torn reference). Throws ShmemError if the segment

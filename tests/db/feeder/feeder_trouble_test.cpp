@@ -39,6 +39,26 @@ TEST(FeederProgram, WhenItsNameIsGoneANewArrayIsMade) {
     }
 }
 
+// Nobody can attach to half of an array: one name is as bad as both.
+TEST(FeederProgram, WhenOneOfItsTwoNamesIsGoneANewArrayIsMade) {
+    FeederProject p(PrivateMariaDb::shared());
+    p.add_jobs(1, 10);
+    auto feeder = p.start({});
+    ASSERT_TRUE(p.wait_ready()) << feeder.err();
+    for (const bool claims : {true, false}) {
+        SCOPED_TRACE(claims ? "claims" : "content");
+        const auto files = segment_files(p.name);
+        ASSERT_THAT(files, SizeIs(2));
+        for (const auto& file : files)
+            if ((file.extension() == ".claims") == claims) std::filesystem::remove(file);
+        ASSERT_TRUE(eventually([&] { return segment_files(p.name).size() == 2 && segment_files(p.name) != files; }, 20))
+            << feeder.err();
+        ASSERT_TRUE(p.wait_ready()) << feeder.err();
+        Consumer scheduler(p);
+        EXPECT_THAT(scheduler.take(1), SizeIs(1));
+    }
+}
+
 /// A folder: whatever rights the feeder has, it does not go.
 TEST(FeederProgram, ATriggerThatCantBeRemovedCostsLittle) {
     FeederProject p(PrivateMariaDb::shared());

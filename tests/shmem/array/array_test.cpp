@@ -221,9 +221,10 @@ TEST_F(ArrayTest, ASecondFeederIsRefusedByName) {
 }
 
 TEST_F(ArrayTest, WithoutAFeederTheMessageSaysSo) {
-    EXPECT_THAT([&] { SchedulerArray::attach(name_); }, ThrowsMessage<ShmemError>(HasSubstr("feeder is not running")));
+    EXPECT_THAT([&] { SchedulerArray::attach(name_); },
+                ThrowsMessage<ShmemError>(HasSubstr("no feeder works with that key")));
     EXPECT_THAT([&] { JobArray::attach_read_only(name_); },
-                ThrowsMessage<ShmemError>(HasSubstr("feeder is not running")));
+                ThrowsMessage<ShmemError>(HasSubstr("no feeder works with that key")));
 }
 
 /// The bytes of a file, in place: its owner and mode stay.
