@@ -144,8 +144,8 @@ void store(const Source& source, const ConfigElement& element, LoadedConfig& loa
     if (!element.children.empty()) bad_value(source, element, "holds other elements; it " + allowed_values(*row));
     const bool listed = std::holds_alternative<std::vector<std::string> ProjectConfig::*>(row->member);
     if (const char* what = listed ? what_it_is_not(*row, element.text) : nullptr) {
-        loaded.warnings.push_back(fmt::format("{}: <{}>{}</{}> is not {} and is ignored", source.name, element.name,
-                                              in_one_line(element.text), element.name, what));
+        loaded.errors.push_back(fmt::format("{}: <{}>{}</{}> is not {} and is ignored", source.name, element.name,
+                                            in_one_line(element.text), element.name, what));
         return;
     }
     const bool is_flag = std::holds_alternative<bool ProjectConfig::*>(row->member);

@@ -14,7 +14,7 @@ namespace sluice {
 
 struct LoadedConfig {
     ProjectConfig config;
-    std::vector<std::string> warnings;  ///< one line each: unknown tags (once per name), bad regular expressions
+    std::vector<std::string> warnings;  ///< one line each: unknown tags (once per name), a folder that is not there
     std::vector<std::string> errors;    ///< one line each: values that are not allowed; their options go without them
 };
 

@@ -211,7 +211,7 @@ constexpr OptionRow kMatchmaking[] = {
     {OPTION(max_new_hosts_per_day), "10000", "10000", kCount, "cgi",
      "New hosts that an account may have in 24 hours; more are told to come back; 0: no limit."},
     {OPTION(max_process_memory), "0", "0", kBytes, "cgi, file_upload_handler",
-     "Bytes of memory that a process may hold, the job array not counted; 0: half a GB and four times max_request_bytes."},
+     "Bytes of memory that a process may hold, the job array not counted; 16 MB at least; 0: half a GB and four times max_request_bytes."},
     {OPTION(trusted_proxy), "", "", kText, "cgi",
      "Address (or ADDRESS/BITS) of a proxy whose X-Forwarded-For is believed. May repeat."},
 };

@@ -51,6 +51,21 @@ void resolve_folders(const fs::path& project, LoadedConfig& loaded) {
     below(config.decision_log_dir, fs::path("log_" + short_host_name()) / "decisions");
 }
 
+/// With less memory than a program needs to start, every client would be told to come back.
+void resolve_memory(const fs::path& project, LoadedConfig& loaded) {
+    // A request takes twice its size at most; the rest is for a project's tables.
+    constexpr std::int64_t kProgram = std::int64_t{512} << 20, kLeast = std::int64_t{16} << 20;
+    ProjectConfig& config = loaded.config;
+    const std::int64_t enough = kProgram + 4 * config.max_request_bytes;
+    if (config.max_process_memory > 0 && config.max_process_memory < kLeast) {
+        loaded.errors.push_back(
+            fmt::format("{}: <max_process_memory>{}</max_process_memory> must be 0 or at least {}: ignored, {} is used",
+                        (project / "config.xml").string(), config.max_process_memory, kLeast, enough));
+        config.max_process_memory = 0;
+    }
+    if (config.max_process_memory == 0) config.max_process_memory = enough;
+}
+
 void resolve_limits(ProjectConfig& config) {
     JobLimits& limits = config.max_jobs_in_progress.project;
     if (limits.cpu.jobs == 0 && config.max_wus_in_progress > 0) limits.cpu = {config.max_wus_in_progress, true};
@@ -63,6 +78,7 @@ void resolve_config(const fs::path& project, LoadedConfig& loaded) {
     ProjectConfig& config = loaded.config;
     resolve_folders(project, loaded);
     resolve_limits(config);
+    resolve_memory(project, loaded);
     if (is_this_host(config.db_host)) config.db_host = "localhost";
     default_to(config.replica_db_name, config.db_name);
     default_to(config.replica_db_user, config.db_user);
@@ -84,9 +100,6 @@ void resolve_config(const fs::path& project, LoadedConfig& loaded) {
     config.sched_debug_level = std::clamp(config.sched_debug_level, 1, 4);
     config.fuh_debug_level = std::clamp(config.fuh_debug_level, 1, 4);
     if (config.fuh_set_completed_permission == 0) config.fuh_set_completed_permission = -1;
-    // A request takes twice its size at most; the rest is for a project's tables.
-    constexpr std::int64_t kProgram = std::int64_t{512} << 20;
-    if (config.max_process_memory == 0) config.max_process_memory = kProgram + 4 * config.max_request_bytes;
     if (config.no_amd_k6) config.ban_cpu.emplace_back("AMD.*\t.*Family 5 Model 8 Stepping 0");
 }
 

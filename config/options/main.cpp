@@ -1,6 +1,7 @@
 // sluice_options: prints docs/options.md from the option table, or checks a project: with the functions by which the
 // programs read the same files, so that nothing that one of them refuses passes here.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,13 +19,17 @@
 #include "config/run/run_state.h"
 #include "daemons/size_regulator/settings.h"
 #include "feeder/chain.h"
+#include "feeder/hr_quota.h"
 #include "sched/handle/project_files.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "sluice/base/text.h"
+#include "sluice/base/users.h"
 #include "sluice/daemon/command_line.h"
+#include "sluice/db/catalogue_store.h"
 #include "sluice/db/size_store.h"
 #include "sluice/match/policies.h"
 
@@ -104,15 +109,41 @@ Entries check_entries(const fs::path& file, Findings& found) {
     return entries;
 }
 
-/// Whether an app has size classes only its row tells.
+/// The server's own "no", or nothing that a server could be asked with: no program gets further. A server that does not
+/// answer may do so tomorrow.
+bool is_refusal(const DbError& error) {
+    constexpr int kNotAsked = 0, kNoRight = 1044, kWrongPassword = 1045, kNoDatabase = 1049, kNoAccount = 1698;
+    constexpr int kRefusals[] = {kNotAsked, kNoRight, kWrongPassword, kNoDatabase, kNoAccount};
+    return error.kind() == DbError::Kind::kCantConnect &&
+           std::ranges::find(kRefusals, error.code()) != std::end(kRefusals);
+}
+
+bool divides_slots_among_apps(const DaemonsAndTasks& list) {
+    return std::ranges::any_of(list.daemons, [](const DaemonEntry& daemon) {
+        const auto words = split(daemon.cmd, ' ');
+        return !daemon.disabled && !words.empty() && words[0] == "feeder" &&
+               std::ranges::any_of(words, [](auto word) { return word == "-allapps" || word == "--allapps"; });
+    });
+}
+
+/// Whether an app has size classes, or homogeneous redundancy, only its row tells.
 void check_apps(const ProjectConfig& config, const Entries& entries, Findings& found) {
     if (config.db_name.empty()) return;
     try {
         Database db(db_settings(config));
         const std::vector<App> apps = make_size_census_store(db)->apps(false);
         found.add({}, unattended_apps(apps, entries.list, entries.regulated));
+        const bool strict = config.compat_level == 0 || config.hr_allocate_slots;
+        const std::string wrong =
+            hr_misconfiguration(make_catalogue_store(db)->load_tables().apps, config.homogeneous_redundancy,
+                                divides_slots_among_apps(entries.list), strict);
+        if (!wrong.empty()) found.errors.push_back(wrong);
     } catch (const Error& error) {
-        found.notes.push_back(fmt::format("the apps were not looked at: {}", error.what()));
+        const auto* from_database = dynamic_cast<const DbError*>(&error);
+        if (from_database != nullptr && is_refusal(*from_database))
+            found.errors.emplace_back(error.what());
+        else
+            found.notes.push_back(fmt::format("the apps were not looked at: {}", error.what()));
     }
 }
 
@@ -120,6 +151,18 @@ void check_folder(const char* option, const std::string& folder, Findings& found
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored))
         found.errors.push_back(fmt::format("<{}>: {} is not a folder: make it, or set the option", option, folder));
+}
+
+/// What start and update_versions want of config.xml.
+void check_set_up(const Checked& checked, const ProjectConfig& config, Findings& found) {
+    struct stat folder {};
+    const bool known = ::stat(checked.project.c_str(), &folder) == 0;
+    if (known && !config.project_user_name.empty() && config.project_user_name != user_name(folder.st_uid))
+        found.errors.push_back(fmt::format("<project_user_name>: start runs as user '{}' only, and {} belongs to '{}'",
+                                           in_one_line(config.project_user_name), checked.project.string(),
+                                           user_name(folder.st_uid)));
+    if (config.download_url.empty())
+        found.errors.emplace_back("<download_url> is missing: update_versions refuses, and clients fetch no files");
 }
 
 /// What lies beside config.xml.
@@ -142,6 +185,7 @@ void check_all(const Checked& checked, Findings& found) {
     if (checked.project.empty()) return;
     check_programs(entries.list, loaded.config, found);
     check_apps(loaded.config, entries, found);
+    check_set_up(checked, loaded.config, found);
     check_files(loaded.config, found);
     for (const PermissionFinding& finding : permission_findings(checked.project))
         found.warnings.push_back(finding.what + "; as root: " + finding.command);
@@ -186,7 +230,8 @@ int main(int argc, char** argv) {
         "that is not allowed, whose option then has its default. Unknown options, which all "
         "programs ignore, are warnings; so are files and folders that others than the project's user can "
         "change, with the commands that mend them, and apps with size classes that no size_regulator or size_census "
-        "looks after; if the database does not answer, a note says that the apps were not looked at.");
+        "looks after; if the database does not answer, a note says that the apps were not looked at. If the server refuses "
+        "the account, or has no such database, that is an error.");
     bool markdown = false;
     std::string project;
     line.option("--check", project,

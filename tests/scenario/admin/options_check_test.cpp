@@ -31,10 +31,12 @@ class OptionsCheck : public testing::Test {
         config("");
     }
     void config(const std::string& options, const std::string& more = "") {
-        const fs::path file = dir_.write(
-            "config.xml", "<boinc>\n<config>\n<db_name>d</db_name>\n<db_host>127.0.0.1:1</db_host>\n" + options +
-                              "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" + more +
-                              "</boinc>\n");
+        const fs::path file =
+            dir_.write("config.xml",
+                       "<boinc>\n<config>\n<db_name>d</db_name>\n<db_host>127.0.0.1:1</db_host>\n"
+                       "<download_url>http://127.0.0.1/download</download_url>\n" +
+                           options + "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" +
+                           more + "</boinc>\n");
         fs::permissions(file, fs::perms(0640));
     }
     RunResult check(const fs::path& what) {
@@ -71,6 +73,12 @@ TEST_F(OptionsCheck, WrongValuesAreErrors) {
         {"<uldl_dir_fanout>many</uldl_dir_fanout>", "<uldl_dir_fanout>many</uldl_dir_fanout>"},
         {"<report_max>1", "</report_max>"},
         {"<db_name></db_name>", "<db_name> is missing"},
+        {"<db_host>127.0.0.1:99999</db_host>", "the port in <db_host>127.0.0.1:99999</db_host>"},
+        {"<download_url></download_url>", "<download_url> is missing"},
+        {"<project_user_name>no_such_user</project_user_name>", "start runs as user 'no_such_user' only"},
+        {"<max_process_memory>1</max_process_memory>", "must be 0 or at least 16777216"},
+        {"<ban_cpu>(((</ban_cpu>", "<ban_cpu>(((</ban_cpu> is not a regular expression"},
+        {"<trusted_proxy>nowhere</trusted_proxy>", "<trusted_proxy>nowhere</trusted_proxy> is not an address"},
         {"<hr_allocate_slots/>", "hr_info.txt"},
         {"<download_dir>/nowhere/d</download_dir>", "/nowhere/d"},
         {"<upload_dir>/nowhere/u</upload_dir>", "/nowhere/u"}};

@@ -279,8 +279,8 @@ TEST(Load, AProxyThatIsNoAddressIsNotBelieved) {
         "<trusted_proxy>proxy.example.org</trusted_proxy><trusted_proxy> 10.0.0.0/8 </trusted_proxy>"
         "<trusted_proxy>10.0.0.0/</trusted_proxy>");
     EXPECT_THAT(loaded.config.trusted_proxy, ElementsAre("10.0.0.0/8"));
-    EXPECT_THAT(loaded.warnings, ElementsAre(HasSubstr("proxy.example.org</trusted_proxy> is not an address"),
-                                             HasSubstr("<trusted_proxy>10.0.0.0/<")));
+    EXPECT_THAT(loaded.errors, ElementsAre(HasSubstr("proxy.example.org</trusted_proxy> is not an address"),
+                                           HasSubstr("<trusted_proxy>10.0.0.0/<")));
 }
 
 TEST(Load, MemoryOfAProcessFollowsTheLongestRequest) {
@@ -345,7 +345,7 @@ TEST(Load, PatternsRepeatAndBadOnesAreLeftOut) {
     EXPECT_THAT(loaded.config.ban_os, ElementsAre("Windows.*", "Linux"));
     EXPECT_THAT(loaded.config.ban_cpu, ElementsAre(HasSubstr("AMD")));
     EXPECT_THAT(loaded.config.dont_search_host_for_user, ElementsAre(3, 4));
-    EXPECT_THAT(loaded.warnings, ElementsAre(AllOf(HasSubstr("ban_os"), HasSubstr("a(b"))));
+    EXPECT_THAT(loaded.errors, ElementsAre(AllOf(HasSubstr("ban_os"), HasSubstr("a(b"))));
 }
 
 TEST(Load, WeightsAreNumbersByName) {

@@ -37,6 +37,7 @@ std::string other_value(const OptionRow& row) {
     if (row.tag == "trusted_proxy") return "2001:db8::/32";
     if (is_text) return "some & <text>";
     if (row.tag == "compat_level") return "1";
+    if (row.tag == "max_process_memory") return "123456789";  // a small one is refused
     for (const char* number : {"7", "1", "2", "0", "9000"}) {
         ProjectConfig scratch;
         if (number != row.level0 && set_option(row, number, scratch)) return number;
@@ -70,6 +71,14 @@ TEST(OptionTable, EveryOptionRoundTrips) {
         ++tried;
     }
     EXPECT_GT(tried, 120);
+}
+
+TEST(OptionTable, MemoryThatNoProgramCanStartWithIsRefused) {
+    const LoadedConfig loaded = parse_config(config_with("max_process_memory", "16777215"), "config.xml");
+    EXPECT_EQ(loaded.config.max_process_memory,
+              parse_config(config_with("ended", "0"), "config.xml").config.max_process_memory)
+        << "nobody could be served";
+    EXPECT_THAT(loaded.errors, testing::ElementsAre(testing::HasSubstr("must be 0 or at least 16777216")));
 }
 
 TEST(OptionTable, TheStructsOwnDefaultsAreThoseOfLevelZero) {
