@@ -82,6 +82,11 @@ void Explainer::find_job(DryJobPool& pool, Report& report) {
     }
     pool.show_only(-1);
     const auto& [result, w] = report.job->job;
+    if (project.tables->app(w.appid) == nullptr) {
+        // No host decides that: there is nothing to be judged.
+        report.blocked_by.push_back(project.apps.why_missing(w.appid));
+        return;
+    }
     pool.add_outsider(job_summary_of(w, result, project.config.reliable_on_priority, clock.now_sec()),
                       {w.name, w.xml_doc, w.keywords, result.name});
     if (report.job->result.server_state != ServerState::kUnsent)

@@ -123,7 +123,8 @@ std::string headline(const Report& report) {
 
 std::string report_text(const Report& report) {
     const Explanation& e = report.explanation;
-    std::string text = host_lines(e) + asked_text(e.wanted);
+    // Who was turned away before the host was read is nobody's host: what is known of it is nothing.
+    std::string text = e.user.id != 0 ? host_lines(e) + asked_text(e.wanted) : "";
     for (const std::string& line : report.assumed) text += "assumed: " + line + "\n";
     for (const std::string& line : report.notes) text += "note: " + line + "\n";
     text += fmt::format("array: {} slots, {} jobs, {} held by schedulers\n\n", e.slots, e.in_array, e.locked);

@@ -86,7 +86,11 @@ TEST(ProjectState, ADeprecatedAppIsCalledSo) {
     EXPECT_THAT(explain(p, {"--host", "1", "--app", "up"}).err, HasSubstr("--app up: " + deprecated));
     const auto job = explain_json(p, {"--host", "1", "--job", "1"});
     EXPECT_THAT(job["job"]["standing"].dump(), HasSubstr(deprecated));
-    EXPECT_EQ(job["binding"], "no_such_app") << job.dump(1);
+    EXPECT_THAT(job["blocked_by"].dump(), HasSubstr(deprecated));
+    EXPECT_TRUE(job["binding"].is_null()) << job.dump(1);
+    const RunResult said = explain(p, {"--host", "1", "--job", "1"});
+    EXPECT_THAT(said.out, HasSubstr("No job would be sent: " + deprecated));
+    EXPECT_THAT(said.out, Not(HasSubstr("no_such_app")));
 }
 
 TEST(ProjectState, AFeederThatWorksWithAnotherKeyIsNamed) {
@@ -124,6 +128,7 @@ TEST(ProjectState, TheOptionThatRefusesTheClientIsTheOneThatWasSet) {
         p.store();
         EXPECT_EQ(explain_json(p)["search"], c.search);
         EXPECT_THAT(text_for(p), HasSubstr(std::string("No job would be sent: ") + c.search)) << c.config;
+        EXPECT_THAT(text_for(p), Not(HasSubstr("HOST#0"))) << "a host that was not read is not described";
     }
 }
 
