@@ -39,6 +39,7 @@ Workunit JobMaker::prepare(const JobOptions& options) {
     if (job.result_template.empty()) job.result_template = "templates/" + app_.name + "_out";
     Workunit w = to_workunit(job);
     w.appid = app_.id;
+    check_given(w);
     TemplateInput input{job.files, job.command_line, ""};
     if (!job.sub_appname.empty())
         input.additional_xml = "<sub_appname>" + xml_escape(job.sub_appname) + "</sub_appname>\n";

@@ -140,6 +140,22 @@ std::optional<Assignment> to_assignment(const JobOptions& o) {
     return a;
 }
 
+void check_given(const Workunit& w) {
+    check_columns(w);
+    for (const auto& [name, value] : {std::pair<const char*, double>{"rsc_fpops_est", w.rsc_fpops_est},
+                                      {"rsc_fpops_bound", w.rsc_fpops_bound},
+                                      {"rsc_memory_bound", w.rsc_memory_bound},
+                                      {"rsc_disk_bound", w.rsc_disk_bound},
+                                      {"credit", w.canonical_credit},
+                                      {"delay_bound", static_cast<double>(w.delay_bound)},
+                                      {"min_quorum", w.min_quorum},
+                                      {"target_nresults", w.target_nresults},
+                                      {"max_error_results", w.max_error_results},
+                                      {"max_total_results", w.max_total_results},
+                                      {"max_success_results", w.max_success_results}})
+        if (value < 0) throw ConfigError(fmt::format("{} can't be negative: {:g}", name, value));
+}
+
 void check_workunit(Workunit& w) {
     const auto need = [](bool good, const char* what) {
         if (!good) throw ConfigError(what);

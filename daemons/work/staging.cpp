@@ -131,7 +131,8 @@ namespace {
 
 bool is_below(const fs::path& file, const fs::path& folder) {
     std::error_code ec;
-    const fs::path inner = fs::weakly_canonical(file, ec), outer = fs::weakly_canonical(folder, ec);
+    // Of a relative path that leads nowhere weakly_canonical() makes no absolute one.
+    const fs::path inner = fs::weakly_canonical(fs::absolute(file, ec), ec), outer = fs::weakly_canonical(folder, ec);
     return !outer.empty() && std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 

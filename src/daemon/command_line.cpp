@@ -245,10 +245,10 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
     }
     if (impl_->values.contains("debug_level")) {
         const int level = std::clamp(impl_->debug_level, 1, 4);
-        log_set_level(static_cast<LogLevel>(level));
-        // Upstream takes any number; an old command line must go on starting its daemon.
+        // Upstream takes any number; an old command line must go on starting its daemon. Said before level 1 hides it.
         if (level != impl_->debug_level)
             log_warning("--debug_level {} is taken as {}: the levels are 1 to 4", impl_->debug_level, level);
+        log_set_level(static_cast<LogLevel>(level));
     }
     return std::nullopt;
 }

@@ -10,6 +10,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/signing.h"
 #include "sluice/daemon/program.h"
 
@@ -94,7 +95,9 @@ int run_or_explain(int argc, const char* const* argv) {
     const bool standard = word == "-h" || word == "--help" || word == "-help" || word == "-v" || word == "--version" ||
                           word == "--man" || word == "-man";
     if (standard) return line.parse(argc, argv).value_or(2);
-    line.fail(argc < 2 ? "a command is required" : "an unknown command, or another number of arguments than it takes");
+    line.fail(argc < 2 ? "a command is required"
+                       : "there is no command '" + in_one_line(argv[1]) + "' with " + std::to_string(argc - 2) +
+                             " arguments");
     return 2;
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sluice/base/files.h"
 #include "sluice/base/signing.h"
 #include "tests/support/paths.h"
@@ -32,6 +34,18 @@ TEST(SignExecutable, PrintsTheSignatureAndNamesWhatIsMissing) {
     const RunResult no_file = run({program, file + "_gone", key});
     EXPECT_EQ(no_file.status, 1);
     EXPECT_THAT(no_file.err, AllOf(HasSubstr(file + "_gone"), testing::Not(HasSubstr("crypt_prog"))));
+}
+
+TEST(CryptProg, AMistakeIsOneLineThatNamesIt) {
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"--frobnicate"}, {"-genkey", "1024"}}) {
+        std::vector<std::string> command{binary_dir() + "/bin/crypt_prog"};
+        command.insert(command.end(), words.begin(), words.end());
+        const RunResult wrong = run(command);
+        EXPECT_EQ(wrong.status, 2);
+        EXPECT_EQ(wrong.out, "");
+        EXPECT_THAT(wrong.err, AllOf(HasSubstr("'" + words[0] + "'"), HasSubstr("--help")));
+        EXPECT_EQ(std::ranges::count(wrong.err, '\n'), 1);
+    }
 }
 
 // The key that signs programs can't be made again.

@@ -58,6 +58,14 @@ TEST_F(StageFile, FolderUrlAndFanOutAreThoseOfTheConfiguration) {
     }
 }
 
+TEST_F(StageFile, AFileThatIsNotThereIsCalledSo) {
+    for (const char* name : {"nofile", "./nofile", "no/such/nofile"}) {
+        const RunResult result = stage({name}, project_.path());
+        EXPECT_EQ(result.status, 1);
+        EXPECT_THAT(result.err, AllOf(HasSubstr("nofile"), testing::Not(HasSubstr("lies outside")))) << name;
+    }
+}
+
 // `stage_file /etc/passwd` published it, and said nothing.
 TEST_F(StageFile, AFileFromElsewhereNeedsAWordOfConsent) {
     const fs::path foo = elsewhere_.write("foo", "secret\n");

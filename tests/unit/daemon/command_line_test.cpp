@@ -183,6 +183,8 @@ TEST(CommandLine, DebugLevelIsForcedIntoItsRange) {
     Program low, high;
     low.parse({"-d", "-5"});
     EXPECT_EQ(log_level(), LogLevel::kCritical);
+    EXPECT_THAT(low.err, HasSubstr("[warning] --debug_level -5 is taken as 1: the levels are 1 to 4\n"));
+    log_set_level(LogLevel::kNormal);
     high.parse({"-d", "17"});
     EXPECT_EQ(log_level(), LogLevel::kDebug);
     EXPECT_THAT(high.err, HasSubstr("[warning] --debug_level 17 is taken as 4: the levels are 1 to 4\n"));

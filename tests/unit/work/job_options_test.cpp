@@ -109,6 +109,25 @@ TEST(CheckWorkunit, NumbersThatNoColumnHoldsAreNamed) {
     EXPECT_EQ(refusal([](Workunit& w) { w.canonical_credit = -1; }), "credit can't be negative");
 }
 
+// A number of the template takes its place: nobody would ever see it.
+TEST(CheckGiven, NonsenseOnTheCommandLineIsRefusedWhateverTheTemplateSays) {
+    const auto refusal = [](auto change) -> std::string {
+        JobOptions options;
+        change(options);
+        try {
+            check_given(to_workunit(options));
+        } catch (const ConfigError& e) {
+            return e.what();
+        }
+        return "taken";
+    };
+    EXPECT_EQ(refusal([](JobOptions&) {}), "taken");
+    EXPECT_EQ(refusal([](JobOptions& o) { o.rsc_memory_bound = -1; }), "rsc_memory_bound can't be negative: -1");
+    EXPECT_EQ(refusal([](JobOptions& o) { o.delay_bound = -5; }), "delay_bound can't be negative: -5");
+    EXPECT_EQ(refusal([](JobOptions& o) { o.min_quorum = -2; }), "min_quorum can't be negative: -2");
+    EXPECT_EQ(refusal([](JobOptions& o) { o.rsc_fpops_est = 0; }), "taken") << "the template says it";
+}
+
 TEST(SizeClass, AJobThatNobodyWouldReleaseIsRefused) {
     auto w = good();
     App app;
