@@ -102,6 +102,47 @@ TEST(Matcher, GpuJobsFirstAndOneScanForAllResources) {
     EXPECT_EQ(r.stats.slots_scanned, 10u);
 }
 
+/// A CPU version and one for NVIDIA, one job wanted of each.
+MatchWorld two_resources() {
+    MatchWorld w;
+    w.host = a_host().nvidia().get();
+    w.tables.versions.push_back(a_version(12, 1, "cuda_fermi"));
+    w.want(ProcType::kCpu, 1, 1).want(ProcType::kNvidia, 1, 1);
+    return w;
+}
+
+TEST(Matcher, AJobThatNoHostMayHaveIsLookedAtForOneResource) {
+    MatchWorld w = two_resources();
+    w.pool.add(a_job(1).flops(1e13));
+    w.facts.at(1).error_mask = 16;
+    const MatchResult r = w.match();
+    EXPECT_THAT(r.jobs, IsEmpty());
+    EXPECT_TRUE(w.pool.slots[0].discarded);
+    EXPECT_EQ(r.stats.claims_lost, 0u) << "nobody else took it";
+}
+
+/// Slot 1 gets another job, or none, while the database is asked.
+struct SlotLeavesMeanwhile final : FactsSource {
+    explicit SlotLeavesMeanwhile(MatchWorld& world) : w(world) {}
+    std::vector<WorkunitFacts> load(std::span<const JobSummary> jobs) override {
+        w.pool.slots[1].state = SlotState::kEmpty;
+        return w.facts.load(jobs);
+    }
+    MatchWorld& w;
+};
+
+TEST(Matcher, ASlotThatChangesWhileTheDatabaseIsAskedIsALostClaim) {
+    MatchWorld w;
+    w.want(ProcType::kCpu, 1e9, 9);
+    for (int i = 1; i <= 3; ++i) w.pool.add(a_job(i).priority(10 - i));
+    SlotLeavesMeanwhile facts(w);
+    const MatchContext c = w.context();
+    const MatchResult r = Matcher(c, w.pool, facts, &w.trace).match();
+    EXPECT_THAT(r.jobs, SizeIs(2));
+    EXPECT_EQ(r.stats.claims_lost, 1u);
+    EXPECT_EQ(w.trace.of(2)->fate, Reason::kClaimLost);
+}
+
 TEST(Reasons, ABetaVersionStandsInTheWayOnItsOwnResource) {
     MatchWorld w;
     w.host = a_host().nvidia();

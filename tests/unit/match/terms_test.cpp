@@ -233,6 +233,8 @@ TEST_P(SetCheck, RefusesTheSecondJob) {
     w.pool.slots[0].job = first;
     w.pool.add(job);
     w.match();
+    // Limits say nothing about the job; a deadline that this host can't keep does.
+    EXPECT_EQ(w.pool.slots[1].passed_over, GetParam().expected == Reason::kDeadline ? 1u : 0u);
     const auto* row = w.trace.of(job.result_id);
     ASSERT_TRUE(row);
     EXPECT_STREQ(reason_name(row->fate), reason_name(GetParam().expected));
@@ -307,6 +309,9 @@ TEST_P(SlowCheck, RefusesAndTellsTheSlot) {
     EXPECT_STREQ(reason_name(w.why(a_job())), reason_name(GetParam().expected));
     EXPECT_EQ(w.pool.slots[0].discarded, GetParam().discarded);
     EXPECT_EQ(w.pool.slots[0].infeasible, GetParam().noted ? 1u : 0u);
+    // What another host may do, and this one can't, gives way when the array is clogged.
+    const bool refused = GetParam().expected != Reason::kFeasible;
+    EXPECT_EQ(w.pool.slots[0].passed_over, refused && !GetParam().discarded ? 1u : 0u);
 }
 
 // A case a line.
