@@ -6,9 +6,14 @@
 
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "config/option_table.h"
+#include "daemons/batch_shares/share_config.h"
+#include "feeder/chain.h"
 #include "sluice/base/log.h"
+#include "sluice/share/logical_clock.h"
+#include "tests/support/fake_feeder_store.h"
 #include "tests/support/match_world.h"
 #include "tests/support/rpc_world.h"
 
@@ -93,6 +98,33 @@ std::string whose_turn(RpcWorld& w) {
     }
     const std::string name = w.send(asking(host, 1)).result_names().at(0);
     return w.pool.slots[0].doc.result_name == name ? "the least" : "the drawn one";
+}
+
+/// What the feeder takes first of two jobs: the second one's batch has the lesser logical end time.
+std::string first_of_the_feeder(RpcWorld& w) {
+    const std::unordered_map<Id, BatchShare> shares = {{7, {1, 500, 1}}, {8, {2, 300, 1}}};
+    const Id first = w.add_job(), second = w.add_job();
+    w.db.results[first].batch = 7;
+    w.db.results[second].batch = 8;
+    FakeFeederStore store(w.db);
+    Chain chain(w.config, {}, store, {w.clock, w.rng}, [](Id) { return false; });
+    chain.set_apps({w.db.apps[1]});
+    chain.set_batches(shares);
+    chain.enumerator.turn(w.clock.now_sec(), false);
+    const auto taken = chain.picker.take(chain.enumerator.backlog(), 0, {20, 0, 0, {}}, {});
+    return taken ? std::to_string(taken->row.id - first) : "none";
+}
+
+/// How far before the work of others a user stands who comes to a project at work: his credit.
+std::string start_of_a_newcomer(RpcWorld& w) {
+    const auto settings = share_settings(w.config);
+    if (!settings) return "off";
+    const double now = 1.7e9;
+    share::LogicalClock clock(settings->rule, settings->clamp);
+    clock.set_quota(now, 1, 1);
+    clock.submit(now, 1, 1, 1000);
+    clock.set_quota(now, 2, 1);
+    return std::to_string(now - clock.users().at(2).lst);
 }
 
 std::string lost(RpcWorld& w) {
@@ -293,10 +325,8 @@ std::string found_again(RpcWorld& w) {
 
 const std::map<std::string, Witness, std::less<>>& witnesses() {
     static const std::map<std::string, Witness, std::less<>> all{
-        {"share_rule",
-         {"off", "settled",
-          [](RpcWorld& w) { return std::to_string(static_cast<int>(w.config.share_rule)); }}},  // the feeder's tables
-        {"share_clamp", {"3600", "7200", [](RpcWorld& w) { return std::to_string(w.config.share_clamp); }}},
+        {"share_rule", {"off", "settled", first_of_the_feeder}},
+        {"share_clamp", {"3600", "7200", start_of_a_newcomer, "<share_rule>settled</share_rule>"}},
         {"share_floor", {"0", "1", whose_turn}},
         {"daily_result_quota", {"3", "50", first_quota}},
         {"max_ncpus", {"1", "3", how_many, "<max_wus_to_send>1</max_wus_to_send>"}},
