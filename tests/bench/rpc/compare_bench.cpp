@@ -63,6 +63,9 @@ class Side {
         }
         project_.store();
         project_.add_unsent_jobs(s.jobs);
+        // What the server knows of the tables is of the time when they were empty: a feeder's first query could take
+        // minutes.
+        project_.db().query(Sql("ANALYZE TABLE workunit,result,host,app"));
         fs::create_directories(log_dir(project_.folder()));
         daemons_.emplace_back(std::vector<std::string>{program("feeder")}, project_.run_options());
     }
