@@ -6,24 +6,17 @@ from tree import Finding, blanked, line_of
 TABLE = "config/option_table.cpp"
 PARAMS = "sched/handle/rpc_services.cpp"  # config.xml -> plain values of the deciding layer
 ROW = re.compile(r'\{OPTION\((\w+)\),\s*(?:"[^"]*",\s*){2}[^"]*?"([^"]*)",\s*"((?:[^"\\]|\\.)*)"')
-# Where our programs read their options. Others that the table names (php, db_dump …) are upstream's.
+# Where our programs read their options; a daemon in the folder of its name. Others that the table names (php, db_dump …) are upstream's.
 FOLDERS = {
     "cgi": ["sched/"],
     "feeder": ["feeder/"],
     "show_shmem": ["feeder/show_shmem.cpp"],
-    "transitioner": ["daemons/transitioner/"],
     "file_upload_handler": ["sched/upload/"],
-    "validator": ["daemons/validator/"],
-    "assimilator": ["daemons/assimilator/"],
     "create_work": ["daemons/work/"],
     "stage_file": ["daemons/work/"],
     "update_versions": ["config/project/"],
     "make_project": ["config/project/"],
     "start": ["config/run/", "config/"],
-    "size_census": ["daemons/size_census/"],
-    "batch_stats": ["daemons/batch_stats/"],
-    "batch_accel": ["daemons/batch_accel/"],
-    "batch_shares": ["daemons/batch_shares/"],
     "sluice_batch": ["daemons/batch/", "daemons/batch_shares/"],
     "all": [""],
 }
@@ -42,6 +35,10 @@ class Reading:
     def __init__(self, tree):
         self.texts = {path: blanked(tree.text(path), keep_strings=True) for path in tree.sources()
                       if not path.startswith(NOT_READING)}
+
+    def folders(self, program):
+        own = f"daemons/{program}/"
+        return FOLDERS.get(program) or [own for path in self.texts if path.startswith(own)]
 
     def in_files(self, name, chosen):
         return any(member(name).search(text) for path, text in self.texts.items() if chosen(path))
@@ -62,7 +59,7 @@ class Reading:
         if program in ("cgi", "all") and handed:
             return True
         return self.in_files(name, lambda path: path not in SHARED and path != PARAMS
-                             and path.startswith(tuple(FOLDERS[program])))
+                             and path.startswith(tuple(self.folders(program))))
 
 
 WITNESSES = "tests/lint/option_witnesses.txt"
@@ -111,7 +108,7 @@ def check(tree):
     for row in ROW.finditer(text):
         name, readers = row.group(1), [r.strip() for r in row.group(2).split(",")]
         line = line_of(text, row.start())
-        ours = [r for r in readers if r in FOLDERS]
+        ours = [r for r in readers if reading.folders(r)]
         for program in ours:
             if not reading.by(program, name):
                 findings.append(Finding(TABLE, line, f"{program} does not read {name}: make it, or name who does "

@@ -58,6 +58,10 @@ class Options(RuleTest):
         self.assert_found(rule_options.check, {**self.table("cgi, feeder"), "sched/a.cpp": "f(config.speed);\n"},
                           "feeder does not read speed")
 
+    def test_a_daemon_reads_in_the_folder_of_its_name(self):
+        self.assert_found(rule_options.check, {**self.table("batch_new"), "daemons/batch_new/a.cpp": "f();\n"}, "batch_new does not read speed")
+        self.assert_clean(rule_options.check, {**self.table("batch_new"), "daemons/batch_new/a.cpp": "f(config.speed);\n"})
+
     def test_a_value_that_is_handed_on_and_never_looked_at(self):
         handed = {**self.table("cgi"), "sched/handle/rpc_services.cpp": "p.speed = c.speed;\n"}
         self.assert_found(rule_options.check, handed, "cgi does not read speed")
