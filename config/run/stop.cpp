@@ -58,6 +58,8 @@ std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const RunList&
 }
 
 pid_t read_pid(const fs::path& file) {
+    // Whoever may write in the folder could keep us waiting for what nobody writes into a pipe.
+    if (std::error_code ignored; !fs::is_regular_file(fs::symlink_status(file, ignored))) return 0;
     try {
         const auto text = read_file(file, 4096);
         const auto pid = text && !trim(*text).empty() ? parse_int(trim(*text)) : std::nullopt;

@@ -98,6 +98,7 @@ TEST_F(StartTest, AStalePidFileNeverHitsAnotherProcess) {
     std::ofstream(pid_dir() / "napper.pid") << bystander.pid() << "\n";
     std::ofstream(pid_dir() / "napper.lock");
     std::ofstream(pid_dir() / "garbage.pid") << "not a number\n";
+    ASSERT_EQ(::mkfifo((pid_dir() / "pipe.pid").c_str(), 0600), 0);  // to read it would wait for ever
     EXPECT_THAT(run_program("status").out, HasSubstr("NOT RUNNING"));
     EXPECT_EQ(run_program("stop").status, 0);
     EXPECT_TRUE(bystander.running());
