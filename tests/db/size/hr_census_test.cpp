@@ -55,5 +55,14 @@ TEST_F(HrCensus, WithoutHostsAllClassesAreEmptyAndWithoutADatabaseTheFileStays) 
     EXPECT_EQ(read_file(project_ / "hr_info.txt"), "as it was");
 }
 
+// As upstream's: a task that is run by hand or by cron during maintenance writes nothing.
+TEST_F(HrCensus, WhileDaemonsAreStoppedItWritesNothing) {
+    project_.write("stop_daemons", "");
+    const auto r = run_program({"census"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.err.find("stop_daemons is present"), std::string::npos) << r.err;
+    EXPECT_FALSE(fs::exists(project_ / "hr_info.txt"));
+}
+
 }  // namespace
 }  // namespace sluice::test
