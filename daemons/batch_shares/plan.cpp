@@ -7,7 +7,8 @@
 namespace sluice {
 namespace {
 
-constexpr double kPriorJobs = 5;  ///< weight of "estimates are right"
+constexpr double kPriorJobs = 5;     ///< weight of "estimates are right"
+constexpr double kSpeedStep = 0.05;  ///< smaller changes of the project's speed are not worth writing every tag anew
 
 double finite(double v) { return std::isfinite(v) ? v : 0; }
 double not_negative(double v) { return std::max(finite(v), 0.0); }
@@ -26,6 +27,16 @@ double used(const BatchWork& w) { return not_negative(w.measured) + not_negative
 bool has_quota(const ShareBook& book, Id user) {
     const auto found = book.clock.users().find(user);
     return found != book.clock.users().end() && found->second.quota > 0;
+}
+
+/// The speed that the book counts by. A project's first credits make it many times faster than it was thought to be:
+/// what was charged until then must not weigh so many times too much.
+double follow_speed(ShareBook& book, double project_flops) {
+    const double flops =
+        std::isfinite(project_flops) ? std::max(project_flops, kLeastProjectFlops) : kLeastProjectFlops;
+    if (book.flops > 0 && std::abs(flops / book.flops - 1) <= kSpeedStep) return book.flops;
+    if (book.flops > 0) book.clock.rescale(book.flops / flops);
+    return book.flops = flops;
 }
 
 double in_project_seconds(double operations, double project_flops) {
@@ -128,7 +139,7 @@ double run_time(const BatchWork& w, double project_flops) {
 bool admit(ShareBook& book, const BatchWork& work, double project_flops, double now) {
     if (book.clock.has(work.id)) return true;
     if (!has_quota(book, work.user_id)) return false;
-    const double seconds = charged_run_time(book, work, project_flops);
+    const double seconds = charged_run_time(book, work, follow_speed(book, project_flops));
     if (const auto stream = book.streams.find(work.id); stream != book.streams.end()) stream->second.waits = false;
     if (!work.known && work.logical_end_time > 0)
         book.clock.adopt(work.user_id, work.id, seconds, work.logical_end_time);
@@ -139,8 +150,8 @@ bool admit(ShareBook& book, const BatchWork& work, double project_flops, double 
 
 void finish(ShareBook& book, const BatchWork& work, double project_flops) {
     if (!book.clock.has(work.id) || book.clock.batch(work.id).finished) return;
-    const double seconds =
-        work.purged ? book.clock.batch(work.id).seconds : charged_run_time(book, work, project_flops);
+    const double seconds = work.purged ? book.clock.batch(work.id).seconds
+                                       : charged_run_time(book, work, follow_speed(book, project_flops));
     book.clock.finish(work.id, seconds);
     if (work.purged) return;
     const auto stream = book.streams.find(work.id);
@@ -149,6 +160,7 @@ void finish(ShareBook& book, const BatchWork& work, double project_flops) {
 
 ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now) {
     ShareOutcome done;
+    project_flops = follow_speed(book, project_flops);
     done.finished += let_go(book, works, project_flops, now);
     done.streams = settle_streams(book, works, project_flops, now);
     for (const BatchWork& w : works) {

@@ -13,6 +13,9 @@ using Json = nlohmann::ordered_json;
 using json::InputError;
 using json::Object;
 
+/// Beyond them, sums are not numbers any more, or nothing is added by what is added.
+constexpr double kMost = 1e12;  ///< s
+
 /// The names of people's files stand for the numbers of the clock.
 class NumberedNames {
   public:
@@ -34,7 +37,7 @@ class Replay {
 
     void apply(const Object& event) {
         event.only({"t", "user", "quota", "submit", "move", "done", "leave"});
-        const double t = event.number("t");
+        const double t = event.number("t", {-kMost, kMost});
         if (t < last_t_) throw InputError(event.place("t"), "is before the event in front of it");
         last_t_ = t;
         int kinds = 0;
@@ -72,7 +75,7 @@ class Replay {
         if (event.has("submit")) {
             const Object what = event.object("submit");
             what.only({"batch", "seconds"});
-            return clock_.submit(t, user, batches_.number(what.text("batch")), what.number("seconds"));
+            return clock_.submit(t, user, batches_.number(what.text("batch")), what.number("seconds", {-kMost, kMost}));
         }
         if (event.has("move")) {
             const Object what = event.object("move");
@@ -83,7 +86,7 @@ class Replay {
         what.only({"batch", "seconds"});
         const auto batch = batches_.number(what.text("batch"));
         if (clock_.batch(batch).user != user) throw share::ShareError("the batch is another user's");
-        clock_.finish(batch, what.number("seconds", json::kNotNegative));
+        clock_.finish(batch, what.number("seconds", {0, kMost}));
     }
 
     share::LogicalClock clock_;

@@ -22,11 +22,11 @@ void add_to_stream(StreamWork& s, const Result& r, double flops, double estimate
     const bool over = r.server_state == ServerState::kOver;
     const bool late = deadline > 0 && received > deadline + 3600;
     const bool gone = received == 0 && (r.server_state == ServerState::kInProgress || never_came_back(r));
-    const double over_at = received > 0 ? received : deadline;
-    if (over && over_at > s.until) (over_at <= s.next_until ? s.settled : s.recent) += flops;
-    if ((late || gone) && deadline > s.until && (over || deadline <= s.next_until))
+    const double over_at = received > 0 ? received : deadline, from = std::min(s.until, s.next_until);
+    if (over && over_at > from) (over_at <= s.next_until ? s.settled : s.recent) += flops;
+    if ((late || gone) && deadline > from && (over || deadline <= s.next_until))
         (deadline <= s.next_until ? s.settled_lost : s.recent_lost) += estimate;
-    if (late && over_at > s.until) (over_at <= s.next_until ? s.settled_lost : s.recent_lost) -= estimate;
+    if (late && over_at > from) (over_at <= s.next_until ? s.settled_lost : s.recent_lost) -= estimate;
     if (r.server_state == ServerState::kInProgress && deadline > s.next_until) s.running += estimate;
     s.waiting += r.server_state == ServerState::kInactive || r.server_state == ServerState::kUnsent;
 }
@@ -67,7 +67,7 @@ void MemoryShareStore::read_workunits(BatchWork& work) const {
         const Workunit& w = *db_.workunits.get(id);
         work.purged = false;
         if (w.canonical_resultid != 0 || w.error_mask != 0) continue;
-        work.open += std::max(w.rsc_fpops_est, 0.0) * w.target_nresults;
+        work.open += std::clamp(w.rsc_fpops_est, 0.0, 1e30) * w.target_nresults;
         if (work.stream) ++work.stream->open_jobs;
     }
 }
@@ -76,7 +76,7 @@ void MemoryShareStore::read_results(BatchWork& work) const {
     for (const Id id : of_batch(db_.results.index().of_batch, work.id)) {
         const Result& r = *db_.results.get(id);
         const Workunit* const w = db_.workunits.get(r.workunitid);
-        const double estimate = w == nullptr ? 0 : std::max(w->rsc_fpops_est, 0.0);
+        const double estimate = w == nullptr ? 0 : std::clamp(w->rsc_fpops_est, 0.0, 1e30);
         const double flops = measured(r, db_.hosts.get(r.hostid));
         if (work.stream) add_to_stream(*work.stream, r, flops, estimate);
         if (r.server_state != ServerState::kOver) continue;
@@ -116,7 +116,8 @@ std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> onl
             w.stream.emplace();
             const auto kept = streams_.find(id);
             if (kept != streams_.end()) w.stream->until = kept->second.until;
-            w.stream->next_until = std::max(w.stream->until, now - kSettledAfter);
+            const double until = w.stream->until;
+            w.stream->next_until = until > now ? now - kSettledAfter : std::max(until, now - kSettledAfter);
         }
         read_workunits(w);
         read_results(w);
@@ -127,7 +128,8 @@ std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> onl
 
 void MemoryShareStore::change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
     db_.enter("share.change");
-    ShareBook book{share::LogicalClock(settings.rule, settings.clamp, state_), {}, quotas, streams_, measured_, {}};
+    ShareBook book{
+        share::LogicalClock(settings.rule, settings.clamp, state_), {}, quotas, streams_, measured_, {}, flops_};
     for (const auto& [user, quota] : quotas) {
         const auto known = state_.users.find(user);
         if (quota > 0 && (known == state_.users.end() || known->second.quota != quota))
@@ -146,6 +148,7 @@ void MemoryShareStore::change(const ShareSettings& settings, double now, const s
     for (const auto& [batch, operations] : book.charged) charged_[batch] = operations;
     streams_ = std::move(book.streams);
     measured_ = std::move(book.measured);
+    flops_ = book.flops;
     for (const auto& [user, operations] : book.given)
         days_[{static_cast<std::int64_t>(now / 86400), user}] += operations;
     publish();

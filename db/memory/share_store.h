@@ -32,6 +32,7 @@ class MemoryShareStore final : public ShareStore {
     std::map<Id, double> charged_;  ///< of batches that were in the clock once
     std::map<Id, StreamCharge> streams_;
     std::map<Id, double> measured_;
+    double flops_ = 0;
     std::map<std::pair<std::int64_t, Id>, double> days_;
 };
 

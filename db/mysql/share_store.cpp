@@ -53,6 +53,9 @@ class MysqlShareStore final : public ShareStore {
         db_.execute(Sql(
             "CREATE TABLE IF NOT EXISTS sluice_share_day (day integer NOT NULL, user_id integer NOT NULL, operations double "
             "NOT NULL, PRIMARY KEY (day,user_id)) ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_share_speed (id tinyint NOT NULL PRIMARY KEY, flops double NOT NULL) "
+            "ENGINE=InnoDB"));
         db_.execute(Sql("INSERT IGNORE INTO sluice_share_clock (id, virtual_time, started) VALUES (1,0,0)"));
     }
 
@@ -103,7 +106,9 @@ class MysqlShareStore final : public ShareStore {
             if (w.state == BatchState::kInit) {
                 w.stream.emplace();
                 w.stream->until = r.f64(6);
-                w.stream->next_until = std::max(w.stream->until, now - kSettledAfter);
+                // Above the present: the server's clock was wrong, and is right again.
+                const double until = w.stream->until;
+                w.stream->next_until = until > now ? now - kSettledAfter : std::max(until, now - kSettledAfter);
             }
             all.push_back(w);
         }
@@ -153,7 +158,7 @@ class MysqlShareStore final : public ShareStore {
         std::vector<Id> ids;
         for (BatchWork& w : works) by_id[w.id] = &w, ids.push_back(w.id), w.purged = true;
         Sql open(
-            "SELECT batch, SUM(IF(canonical_resultid=0 AND error_mask=0,GREATEST(rsc_fpops_est,0)*target_nresults,0)), "
+            "SELECT batch, SUM(IF(canonical_resultid=0 AND error_mask=0,LEAST(GREATEST(rsc_fpops_est,0),1e30)*target_nresults,0)), "
             "SUM(canonical_resultid=0 AND error_mask=0) FROM workunit FORCE INDEX (wu_batch) WHERE batch IN (");
         Rows w = db_.query(open.ids(ids) << ") GROUP BY batch");
         while (w.next()) {
@@ -165,7 +170,7 @@ class MysqlShareStore final : public ShareStore {
         Sql ended("SELECT r.batch, SUM(");
         ended
             << kMeasured << "), SUM(IF(r.outcome=1," << kMeasured
-            << ",0)), SUM(IF(r.outcome=1,w.rsc_fpops_est,0)), SUM(IF(r.outcome IN (4,7),w.rsc_fpops_est,0)), "
+            << ",0)), SUM(IF(r.outcome=1,LEAST(GREATEST(w.rsc_fpops_est,0),1e30),0)), SUM(IF(r.outcome IN (4,7),LEAST(GREATEST(w.rsc_fpops_est,0),1e30),0)), "
                "SUM(r.outcome=1) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid LEFT JOIN host "
                "h ON h.id=r.hostid WHERE r.server_state=5 AND r.batch IN (";
         Rows r = db_.query(ended.ids(ids) << ") GROUP BY r.batch");
@@ -178,14 +183,15 @@ class MysqlShareStore final : public ShareStore {
     void read_stream(Id batch, StreamWork& work) {
         // When it was over, as far as a row tells.
         constexpr SqlLiteral kOverAt{"IF(r.received_time>0,r.received_time,r.report_deadline)"};
-        constexpr SqlLiteral kEstimate{"GREATEST(w.rsc_fpops_est,0)"};
+        constexpr SqlLiteral kEstimate{"LEAST(GREATEST(w.rsc_fpops_est,0),1e30)"};
         // Lost at its deadline, known an hour later, whether or not the transitioner has seen it by then; what comes
         // back after that hour was counted as lost, and is given back when it comes.
         constexpr SqlLiteral kLate{"(r.report_deadline>0 AND r.received_time>r.report_deadline+3600)"};
         constexpr SqlLiteral kGone{"(r.received_time=0 AND (r.server_state=4 OR r.outcome IN (4,7)))"};
+        const double from = std::min(work.until, work.next_until);
         const auto at = [&](const SqlLiteral& time, bool before) {
             Sql sql("(");
-            sql << time << ">" << work.until << " AND " << time << (before ? Sql("<=") : Sql(">"));
+            sql << time << ">" << from << " AND " << time << (before ? Sql("<=") : Sql(">"));
             return sql << work.next_until << ")";
         };
         constexpr SqlLiteral kDeadline{"r.report_deadline"};
@@ -208,6 +214,7 @@ class MysqlShareStore final : public ShareStore {
         ClockState state;
         std::map<Id, StreamCharge> streams;
         std::map<Id, double> measured;
+        double flops = 0;
         std::map<Id, std::int64_t> places;
         std::map<Id, double> quotas;  ///< as user_submit has them
         std::int64_t next_place = 1;
@@ -220,7 +227,8 @@ class MysqlShareStore final : public ShareStore {
                        before.quotas,
                        before.streams,
                        before.measured,
-                       {}};
+                       {},
+                       before.flops};
         for (const auto& [user, quota] : before.quotas) {
             const auto known = before.state.users.find(user);
             if (quota > 0 && (known == before.state.users.end() || known->second.quota != quota))
@@ -243,7 +251,8 @@ class MysqlShareStore final : public ShareStore {
             "u LEFT JOIN sluice_share_user s ON s.user_id=u.user_id ORDER BY u.user_id FOR UPDATE"));
         while (users.next()) {
             const Id id = users.i64(0);
-            s.quotas[id] = users.f64(1);
+            const double quota = users.f64(1);
+            s.quotas[id] = quota > 0 ? std::clamp(quota, share::kLeastQuota, share::kMostQuota) : 0;
             const double lst = users.f64(2);
             // Upstream's tools have charged each user who has a start time.
             if (users.flag(3) || lst > 0) s.state.users[id] = {users.f64(4), lst, true};
@@ -274,6 +283,8 @@ class MysqlShareStore final : public ShareStore {
             "SELECT m.batch_id, m.operations FROM sluice_share_measured m JOIN batch b ON b.id=m.batch_id LEFT JOIN "
             "sluice_share_batch s ON s.batch_id=b.id WHERE b.state IN (0,1) OR s.finished=0"));
         while (measured.next()) s.measured[measured.i64(0)] = measured.f64(1);
+        Rows speed = db_.query(Sql("SELECT flops FROM sluice_share_speed WHERE id=1"));
+        if (speed.next()) s.flops = speed.f64(0);
         Rows last = db_.query(Sql("SELECT COALESCE(MAX(place),0)+1 FROM sluice_share_batch"));
         if (last.next()) s.next_place = last.i64(0);
         return s;
@@ -284,6 +295,10 @@ class MysqlShareStore final : public ShareStore {
         if (after.virtual_time != before.state.virtual_time || after.started != before.state.started) {
             Sql sql("UPDATE sluice_share_clock SET virtual_time=");
             db_.execute(sql << after.virtual_time << ", started=" << (after.started ? 1 : 0) << " WHERE id=1");
+        }
+        if (book.flops != before.flops) {
+            Sql sql("REPLACE INTO sluice_share_speed (id, flops) VALUES (1,");
+            db_.execute(sql << book.flops << ")");
         }
         for (const auto& [id, user] : after.users) save_user(before, id, user);
         for (const auto& [id, stream] : book.streams) save_stream(before, id, stream);

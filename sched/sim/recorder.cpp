@@ -103,6 +103,7 @@ void Recorder::never_sent(const Result& result, const Workunit& wu) {
 
 void Recorder::reported(const Workunit& wu, double now) {
     at(work_by_day_[user_.at(scenario_.work[class_of(wu).work].user)], day(now)) += real_work(wu);
+    if (measured(now) && now < start_ + scenario_.days * kDay) work_in_time_ += real_work(wu);
 }
 
 double Recorder::real_work(const Workunit& wu) const {
@@ -262,10 +263,9 @@ void Recorder::fill_more(FleetResult& r, double now) const {
 /// What users see of shares: how long their streams stand still, and their batches' times, in units of R, the run time
 /// on the whole project, which computes as fast as it did in the measured days.
 void Recorder::fill_users(FleetResult& r) const {
-    double all = 0, days = 0;
+    double all = 0;
     for (const auto& by_day : work_by_day_)
-        for (auto d = static_cast<std::size_t>(r.measured_from_day); d < by_day.size(); ++d)
-            all += by_day[d], days = std::max(days, static_cast<double>(d + 1) - r.measured_from_day);
+        for (auto d = static_cast<std::size_t>(r.measured_from_day); d < by_day.size(); ++d) all += by_day[d];
     for (std::size_t u = 0; u < scenario_.users.size() && all > 0 && scenario_.users.size() > 1; ++u) {
         double mine = 0;
         for (auto d = static_cast<std::size_t>(r.measured_from_day); d < work_by_day_[u].size(); ++d)
@@ -279,8 +279,9 @@ void Recorder::fill_users(FleetResult& r) const {
         if (last_sent_[w] > 0) r.more[name("longest_gap_hours")] = longest_gap_[w] / kHour;
         std::vector<double> sent, done;
         for (const BatchRecord& b : measured_batches()) {
-            if (b.work != w || all <= 0) continue;
-            const double run_time = b.jobs * b.mean_flops / (all / (days * kDay));
+            if (b.work != w || work_in_time_ <= 0) continue;
+            const double run_time =
+                b.jobs * b.mean_flops / work_in_time_ * (scenario_.days - scenario_.warmup_days) * kDay;
             sent.push_back((b.last_sent - b.arrived) / run_time);
             done.push_back((b.ended - b.arrived) / run_time);
         }

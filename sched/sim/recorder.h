@@ -90,6 +90,7 @@ class Recorder final : public JobWatcher {
     std::vector<double> quorum_hours_;   ///< of those that were, from then on
     std::vector<double> oldest_unsent_;  ///< by class, hours
     double wasted_ = 0, useful_ = 0;
+    double work_in_time_ = 0;  ///< flops reported between the warm-up's end and the day after which no work comes
     std::vector<std::int64_t> done_by_day_, missed_by_day_, empty_by_day_;
     std::vector<double> wasted_by_day_;
     std::vector<double> last_sent_, longest_gap_;  ///< by work, s: of streams of which jobs always wait

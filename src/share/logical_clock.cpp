@@ -88,6 +88,7 @@ void LogicalClock::enter(double now, UserId user) {
 
 void LogicalClock::set_quota(double now, UserId user, double quota) {
     require(std::isfinite(quota) && quota > 0, "a quota must be more than 0");
+    quota = std::clamp(quota, kLeastQuota, kMostQuota);
     const double before = share(user);
     const bool is_new = !users_[user].known;
     write_quota(user, quota);
@@ -178,6 +179,20 @@ void LogicalClock::settle(BatchId batch, double seconds) {
 void LogicalClock::finish(BatchId batch, double seconds) {
     settle(batch, seconds);
     find(batch).finished = true;
+}
+
+void LogicalClock::rescale(double factor) {
+    require(std::isfinite(factor) && factor > 0, "a speed must be more than 0");
+    if (rule_ == ShareRule::kSeed || !started_) return;
+    const auto rescaled = [&](double tag) { return virtual_time_ + (tag - virtual_time_) * factor; };
+    for (auto& [id, user] : users_)
+        if (user.known) user.lst = rescaled(user.lst);
+    for (BatchTags& b : batches_) {
+        if (b.finished) continue;
+        b.seconds *= factor;
+        b.start = rescaled(b.start);
+        b.end = b.start + b.seconds;
+    }
 }
 
 void LogicalClock::leave(double now, UserId user) {

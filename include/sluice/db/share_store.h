@@ -45,6 +45,7 @@ struct ShareBook {
     std::map<Id, StreamCharge> streams = {};  ///< by batch
     std::map<Id, double> measured = {};       ///< by batch: operations that days have been given for
     std::map<Id, double> given = {};          ///< by user: operations that this change gives to the present day
+    double flops = 0;  ///< operations a second that its project-seconds stand for; 0: none are charged yet
 };
 
 /// Of a stream, beside BatchWork: operations of instances that were over between `until` and `next_until`, since then,

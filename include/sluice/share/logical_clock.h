@@ -41,6 +41,9 @@ class ShareError : public Error {
     using Error::Error;
 };
 
+/// Quotas beyond are taken for these: shares and tags stay numbers.
+inline constexpr double kLeastQuota = 1e-6, kMostQuota = 1e9;
+
 using UserId = std::int64_t;
 using BatchId = std::int64_t;
 
@@ -94,6 +97,9 @@ class LogicalClock {
     void settle(BatchId batch, double seconds);
     /// The batch ended, completed or aborted, after `seconds` of work.
     void finish(BatchId batch, double seconds);
+    /// Project-seconds are `factor` times what they were, since the project is known to be so much slower: what users
+    /// have had before and behind each other stays the same work. Changes nothing by the seed's rule.
+    void rescale(double factor);
     /// The user's quota no longer counts and his unfinished batches end; his LST is kept for the day he returns.
     void leave(double now, UserId user);
 

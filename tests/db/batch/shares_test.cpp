@@ -50,7 +50,8 @@ class Snapshot {
                                               "sluice_share_batch",
                                               "sluice_share_stream",
                                               "sluice_share_measured",
-                                              "sluice_share_day"};
+                                              "sluice_share_day",
+                                              "sluice_share_speed"};
     Database& db_;
 };
 
@@ -312,6 +313,62 @@ TEST_F(Shares, AdjustUserPriorityAsUpstream) {
                 HasSubstr("--flops"));
     db.execute(Sql("DELETE FROM user_submit WHERE user_id=1"));
     EXPECT_THAT(fails(command), HasSubstr("user 1 may not submit"));
+}
+
+TEST_F(Shares, AbsurdQuotasAndEstimatesLeaveNumbers) {
+    config("<share_rule>settled</share_rule>");
+    db.execute(Sql("UPDATE user_submit SET quota=IF(user_id=1,1e-300,1e300)"));
+    const Id one = submitted(), bobs = submitted(2);
+    project.write("jobs", "--rsc_fpops_est 0\n");
+    run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"});
+    EXPECT_THAT(fails({"sluice_batch", "submit", "3", (project / "jobs").string(), "--rsc_fpops_bound", "1e18"}),
+                HasSubstr("rsc_fpops_est must be above 0"));
+    // Of other tools, which look at nothing.
+    db.execute(Sql("UPDATE workunit SET rsc_fpops_est=IF(id%2,0,1e308), target_nresults=100"));
+    const RunResult nan = run_program({"create_work", "--appname", "app1", "--batch", "1", "--rsc_fpops_est", "nan"});
+    EXPECT_NE(nan.status, 0);
+    EXPECT_THAT(nan.err, HasSubstr("rsc_fpops_est"));
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_EQ(end(one) - start(one), 10 * 365 * 86400.0) << "R is ten years at most";
+    EXPECT_GT(lst(1), 1e20) << "and he owes it";
+    EXPECT_LT(lst(1), 1e30);
+    EXPECT_NEAR(lst(2) - start(bobs), 10 * 365 * 86400.0, 1) << "all quotas are his";
+    // A quota below 0 is none: his batches come after all others, and the others' go on.
+    db.execute(Sql("UPDATE user_submit SET quota=-1 WHERE user_id=1"));
+    const double bob = end(bobs);
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_TRUE(std::isinf(make_catalogue_store(db)->load_tables().batch_shares.at(one).end));
+    EXPECT_EQ(end(bobs), bob);
+}
+
+TEST_F(Shares, AServersClockThatWasYearsAheadLosesNothing) {
+    run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"});
+    run_ok(
+        {"create_work", "--appname", "app1", "--batch", "1", "--rsc_fpops_est", "1e15", "--rsc_fpops_bound", "1e18"});
+    run_ok({"batch_shares", "--one_pass"});
+    db.execute(Sql("UPDATE sluice_share_stream SET until_time=4e9"));
+    done(1, 1e6);
+    db.execute(Sql("UPDATE result SET received_time=") << now);
+    for (int pass = 0; pass < 2; ++pass) {
+        run_ok({"batch_shares", "--one_pass"});
+        EXPECT_EQ(lst(1), 1000 / 0.25) << pass;
+    }
+}
+
+TEST_F(Shares, WhatWasChargedBeforeTheProjectsSpeedWasKnownWeighsNoMore) {
+    config("<share_rule>settled</share_rule>");
+    db.execute(Sql("UPDATE app_version SET expavg_credit=2e3"));  // 1e10 operations a second
+    const Id one = submitted(), two = submitted();
+    EXPECT_NEAR(start(two) - start(one), 3e5 / 0.25, 1e-3);
+    db.execute(Sql("UPDATE app_version SET expavg_credit=200e3"));  // 1e12
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_NEAR(end(one) - start(one), 3000, 1e-3);
+    EXPECT_NEAR(start(two) - start(one), 3000 / 0.25, 1e-3);
+    EXPECT_NEAR(lst(1) - start(two), 3000 / 0.25, 1e-3);
+    // A little is not worth it.
+    db.execute(Sql("UPDATE app_version SET expavg_credit=204e3"));
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_NEAR(end(one) - start(one), 3000, 1e-3);
 }
 
 TEST_F(Shares, AQuotaThatGoesAndComesBack) {

@@ -53,8 +53,16 @@ TEST(ShareEvents, WrongEventsAreNamedByTheirPlace) {
          "events[1]: there is no such batch"},
         {ann + R"(, {"t": 5, "user": "ann", "submit": {"batch": "b", "second": 1}})",
          "events[1].submit.second: unknown field (known here: batch, seconds)"},
+        {ann + R"(, {"t": 5, "user": "ann", "submit": {"batch": "b", "seconds": 1e308}})",
+         "events[1].submit.seconds: 1e+308 must be at most 1e+12"},
+        {R"({"t": 1e300, "user": "ann", "quota": 1})", "events[0].t: 1e+300 must be at most 1e+12"},
         {ann + R"(, {"t": 5, "user": "ann", "leave": false})", "events[1].leave: must be true"},
     };
+    const auto absurd =
+        json::parse(seed(R"({"t": 0, "user": "a", "quota": 1e-300}, {"t": 0, "user": "z", "quota": 1e300},
+                {"t": 0, "user": "a", "submit": {"batch": "b", "seconds": 1e10}})"),
+                    "tags");
+    EXPECT_NEAR(absurd.objects("after")[2].object("lst").number("a"), 1e25, 1e15);
     for (const auto& [events, says] : cases) EXPECT_EQ(seed(events), says) << events;
     EXPECT_EQ(after(R"({"rule": "fair", "events": []})"), "rule: must be \"seed\" or \"settled\"");
     EXPECT_EQ(after(R"({"clamp": -1, "events": []})"), "clamp: -1 must not be negative");

@@ -187,6 +187,25 @@ TEST(SettledRule, AQuotaRescalesTheDebt) {
     EXPECT_DOUBLE_EQ(clock.users().at(kAnn).lst, 200 * 0.5 / 0.75);
 }
 
+TEST(SettledRule, AnotherSpeedOfTheProjectChangesSecondsNotWork) {
+    LogicalClock clock = settled_clock(0);
+    clock.submit(0, kBob, 1, 10);
+    clock.finish(1, 10);
+    clock.submit(0, kBob, 2, 10);  // S 20: V for Ann, who enters there
+    clock.submit(0, kAnn, 3, 100);
+    clock.submit(0, kAnn, 4, 50);
+    clock.rescale(0.1);
+    EXPECT_DOUBLE_EQ(clock.batch(3).end, 20 + 10);
+    EXPECT_DOUBLE_EQ(clock.batch(4).start, 20 + 20);
+    EXPECT_DOUBLE_EQ(clock.batch(4).seconds, 5);
+    EXPECT_DOUBLE_EQ(clock.users().at(kAnn).lst, 20 + 30);
+    EXPECT_THROW(clock.rescale(0), ShareError);
+    LogicalClock seed = seed_clock();
+    seed.submit(1000, kAnn, 1, 100);
+    seed.rescale(0.1);
+    EXPECT_EQ(seed.batch(1).end, 1100);
+}
+
 TEST(SettledRule, MovingKeepsTheUsersTotal) {
     LogicalClock clock = settled_clock(0);
     clock.submit(0, kAnn, 1, 100);
