@@ -5,15 +5,19 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_planner/planner_pass.h"
+#include "sluice/base/files.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
 namespace {
 
 constexpr const char* kDescription =
-    "For each batch in progress, in their order: T, the least time by which the hosts can have done it if all begin as soon as "
-    "they can, with what the batches before it leave of them; H, the hosts that complete at least one job by T. With --give_up, instances that miss the plan are given up for another, while what comes back by its deadline is still taken. batch.est_completion_time becomes the time by which the batch is expected to "
-    "be done. Hosts whose jobs of batches keep failing are left out.";
+    "For each batch in progress, in their order: T, the least time by which the hosts can have done it if all begin as "
+    "soon as they can, with what the batches before it leave of them; H, the hosts that complete at least one job by T. "
+    "The scheduler gets the plan with the feeder's tables: jobs of a planned batch go to hosts in H only, with deadlines "
+    "that make their clients run them first (<plan_batches> in config.xml). Then, or with --give_up, instances that miss "
+    "the plan are given up for another, while what comes back by its deadline is still taken. batch.est_completion_time "
+    "becomes the time by which the batch is expected to be done. Hosts whose jobs of batches keep failing are left out.";
 
 struct Options {
     PlannerSettings settings;
@@ -40,6 +44,7 @@ int run(DaemonStart& start, Options& o) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     o.settings.dry_run = start.dry_run || o.explain;
     o.settings.one_pass = start.settings.one_pass;
+    o.settings.give_up = o.settings.give_up || config.plan_batches;
     o.settings.by_logical_end_time = config.share_rule != ShareOrder::kOff;
     Database db(db_settings(config));
     const auto facts = make_plan_facts_store(db);
@@ -50,8 +55,13 @@ int run(DaemonStart& start, Options& o) {
         std::fputs(pass.explain(*o.explain).c_str(), stdout);
         return 0;
     }
+    bool bound = true;  // by a plan in the feeder's tables, perhaps an earlier process's
     return start.loop([&] {
-        pass.run();
+        const bool planned = pass.run().planned > 0;
+        // The feeder's tables hold the plan; at level 1 it reads them every minute by itself.
+        if (config.plan_batches && config.compat_level == 0 && (planned || bound) && !o.settings.dry_run)
+            write_file_atomically(start.settings.project / "reread_db", "<reread_db/>\n");
+        bound = planned;
         return PassResult::kIdle;
     });
 }

@@ -26,6 +26,7 @@ class MemoryCatalogueStore final : public CatalogueStore {
         tables.perf = perf();
         tables.batch_shares = db_.batch_shares;
         tables.has_turnaround_verdicts = !db_.low_turnaround.empty();
+        if (const BatchPlan* plan = db_.plans.get(1)) tables.plan = *plan;
         return tables;
     }
 

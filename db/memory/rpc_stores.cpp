@@ -214,6 +214,7 @@ KnownResult MemoryRpcResultStore::known(const Result& r) const {
     k.hostid = r.hostid;
     if (const Host* h = db_.hosts.get(r.hostid)) k.userid_of_host = h->userid;
     k.app_version_id = r.app_version_id;
+    k.batch = r.batch;
     if (const Workunit* w = db_.workunits.get(r.workunitid)) {
         k.wu_error_mask = w->error_mask;
         k.wu_assimilate_state = w->assimilate_state;

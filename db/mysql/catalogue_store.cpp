@@ -9,6 +9,7 @@
 #include "db/catalogue_rules.h"
 #include "db/mysql/app_rows.h"
 #include "db/mysql/errors.h"
+#include "sluice/db/plan_store.h"
 
 namespace sluice {
 namespace {
@@ -158,6 +159,7 @@ ProjectTables MysqlCatalogueStore::load_tables() {
     tables.perf = host_perf();
     tables.has_turnaround_verdicts = has_turnaround_verdicts();
     tables.batch_shares = batch_shares();
+    tables.plan = make_plan_store(db_)->plan();
     return tables;
 }
 

@@ -38,13 +38,13 @@ std::vector<Id> ids_of_jobs(const std::vector<Item>& items) {
 #define SLUICE_KNOWN_RESULT                                                                                         \
     "SELECT r.id,r.workunitid,r.appid,r.name,r.server_state,r.outcome,r.validate_state,r.file_delete_state,"        \
     "r.client_state,r.sent_time,r.received_time,r.report_deadline,r.hostid,h.userid,r.app_version_id,w.error_mask," \
-    "w.assimilate_state,w.rsc_memory_bound FROM result r LEFT JOIN workunit w ON w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid "
+    "w.assimilate_state,w.rsc_memory_bound,r.batch FROM result r LEFT JOIN workunit w ON w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid "
 
 KnownResult read_known(const Rows& r) {
     KnownResult k;
     r.read(k.id, k.workunitid, k.appid, k.name, k.server_state, k.outcome, k.validate_state, k.file_delete_state,
            k.client_state, k.sent_time, k.received_time, k.report_deadline, k.hostid, k.userid_of_host,
-           k.app_version_id, k.wu_error_mask, k.wu_assimilate_state, k.wu_memory_bound);
+           k.app_version_id, k.wu_error_mask, k.wu_assimilate_state, k.wu_memory_bound, k.batch);
     return k;
 }
 

@@ -124,6 +124,8 @@ Explanation dry_run(RpcServices& services, const DryJobPool& pool, const Schedul
     e.jobs = std::move(recorder.jobs);
     if (e.jobs.empty() && e.search == Search::kDone) e.jobs = jobs_nobody_looked_at(pool, services.tables, e.stats);
     place_batches(e.jobs, services.tables);
+    for (JudgedJob& j : e.jobs)
+        if (const PlannedBatch* plan = plan_of_batch(rpc, j.job.batch)) j.plan = *plan;
     return e;
 }
 

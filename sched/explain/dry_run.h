@@ -34,6 +34,7 @@ struct JudgedJob {
     int host_size_class = -1;
     bool size_is_guess = false;
     std::optional<BatchPlace> batch_place;  ///< nullopt: shares say nothing of it
+    std::optional<PlannedBatch> plan;       ///< nullopt: its batch is not planned
 };
 
 struct Explanation {

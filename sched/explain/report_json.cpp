@@ -74,6 +74,9 @@ Ordered job_json(const JudgedJob& j, std::uint32_t slots) {
                         {"user", j.batch_place->user_id},
                         {"logical_end_time", number(j.batch_place->end)},
                         {"lag", number(j.batch_place->lag)}};
+    if (j.plan)
+        out["plan"] = {
+            {"finish", number(j.plan->finish)}, {"margin", number(j.plan->margin)}, {"hosts", j.plan->hosts}};
     if (!j.terms.empty()) {
         out["score"] = number(j.score);
         Ordered& terms = out["terms"] = Ordered::object();

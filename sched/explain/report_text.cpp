@@ -70,10 +70,15 @@ std::string batch_text(const JudgedJob& j) {
     return text + (p.lag > 0 ? fmt::format(", {} behind the least", duration_text(p.lag)) : ", the least");
 }
 
+std::string plan_text(const JudgedJob& j) {
+    if (!j.plan) return "";
+    return fmt::format(" (batch {}: T {:.0f}, {} hosts in H)", j.plan->batch, j.plan->finish, j.plan->hosts);
+}
+
 std::string job_line(const JudgedJob& j, std::uint32_t slots) {
     const std::string where = j.slot < slots ? fmt::format("slot {:5}", j.slot) : "not in array";
-    std::string text = fmt::format("{} RESULT#{} WU#{} {} {}: ", where, j.job.result_id, j.job.workunit_id,
-                                   j.app.empty() ? "?" : j.app, proc_type_name(j.resource));
+    std::string text = fmt::format("{} RESULT#{} WU#{} {} {}{}: ", where, j.job.result_id, j.job.workunit_id,
+                                   j.app.empty() ? "?" : j.app, proc_type_name(j.resource), plan_text(j));
     if (j.fate == Reason::kFeasible)
         return text + "WOULD BE SENT, " + score_text(j) + version_text(j) + batch_text(j) + "\n";
     if (j.fate == Reason::kNotNeeded)

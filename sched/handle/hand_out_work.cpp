@@ -133,6 +133,19 @@ void send_work(const HandOut& out, WorkSession& session) {
     explain(rpc, session, out.reply);
 }
 
+/// A host with jobs of planned batches is to report each as it ends: the client tells nothing before the delay is over.
+void let_report_soon(const Rpc& rpc, SchedulerReply& reply) {
+    constexpr double kSoon = 6;  ///< s
+    const auto planned = [&](Id batch) { return plan_of_batch(rpc, batch) != nullptr; };
+    const auto& known = rpc.rows.known;
+    const auto& sent = rpc.decision.jobs;
+    if (std::none_of(known.begin(), known.end(), [&](const KnownResult& r) { return planned(r.batch); }) &&
+        std::none_of(sent.begin(), sent.end(), [&](const PlannedJob& j) { return planned(j.chosen.job.batch); }))
+        return;
+    reply.min_sendwork_interval = std::min(reply.min_sendwork_interval, kSoon);
+    reply.request_delay = std::min(reply.request_delay, kSoon);
+}
+
 /// What is known before jobs are looked for.
 Search before_search(const Rpc& rpc) {
     if (!rpc.screening.wants_work) return Search::kNotAsked;
@@ -180,6 +193,7 @@ Stage hand_out_work(const Rpc& rpc, Decision& decision, RpcWrites& writes, Sched
         if (rpc.config.debug_send) rpc.log.normal("[send] No jobs in shmem cache");
         reply.say(messages::no_tasks_in_project());
     }
+    let_report_soon(rpc, reply);
     return Stage::kContinue;
 }
 

@@ -86,8 +86,12 @@ std::vector<JobOnHost> jobs_on_host(const Rpc& rpc, const std::vector<ClientAppV
         } else {
             job.proc_type = proc_type_of_plan_class(r.plan_class.c_str());
         }
-        if (const KnownResult* known = rpc.config.compat_level > 0 ? rpc.rows.known_result(r.name) : nullptr)
-            job.memory = known->wu_memory_bound;  // upstream looks at each new job alone
+        if (const KnownResult* known = rpc.rows.known_result(r.name)) {
+            if (rpc.config.compat_level > 0)
+                job.memory = known->wu_memory_bound;  // upstream looks at each new job alone
+            job.tight = plan_of_batch(rpc, known->batch) != nullptr;
+            job.due = static_cast<double>(known->report_deadline - rpc.config.report_grace_period);
+        }
         by_name.emplace(job.result_name, jobs.size());
         jobs.push_back(std::move(job));
     }

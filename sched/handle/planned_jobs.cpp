@@ -39,7 +39,21 @@ void fill_version(const Rpc& rpc, PlannedJob& job, const std::string& wu_xml) {
     }
 }
 
-/// The bounds, the deadlines and the last check; `what` names the job in the log.
+/// A job of a planned batch, sent for the first time or again. The host's own clock judges what its client is told;
+/// what the database waits for is the plan's.
+void tighten(const Rpc& rpc, const PlannedBatch& plan, PlannedJob& job) {
+    constexpr double kUnknownClock = 600;  ///< s: margin for a client that does not tell its time
+    const double bound = static_cast<double>(job.chosen.delay_bound);
+    const double reissue = reissue_time(rpc.now, plan.finish, job.chosen.estimated_runtime);
+    const std::int64_t fair = after(rpc.now, bound) + rpc.config.report_grace_period;
+    job.db_deadline = std::min(std::max(fair, after(reissue, 0)), kNever);
+    job.reply.report_immediately = bound > kDay;
+    const double told = rpc.request.client_now;
+    const double skew = told > 0 ? told - rpc.now : kUnknownClock;
+    job.reply.report_deadline = std::max<std::int64_t>(after(rpc.now + bound, skew), 1);
+}
+
+/// The bounds, the deadlines and the last check.
 std::optional<PlannedJob> finished(const Rpc& rpc, PlannedJob job, std::int64_t report_deadline) {
     ReplyJob& r = job.reply;
     r.rsc_fpops_est = job.chosen.job.rsc_fpops_est;
@@ -50,6 +64,7 @@ std::optional<PlannedJob> finished(const Rpc& rpc, PlannedJob job, std::int64_t 
     r.result_id = job.chosen.job.result_id;
     r.report_deadline = report_deadline;
     job.db_deadline = std::min(report_deadline + rpc.config.report_grace_period, kNever);
+    if (const PlannedBatch* plan = plan_of_batch(rpc, job.chosen.job.batch)) tighten(rpc, *plan, job);
     job.flops_estimate = job.chosen.version.usage.peak_flops;
     if (can_send(r)) return job;
     rpc.log.critical(

@@ -53,6 +53,8 @@ bool other_results_matter(const Rpc& rpc) {
     if (rpc.config.send_result_abort && !rpc.request.other_results_truncated) return true;
     if (rpc.config.compat_level > 0 && rpc.screening.wants_work) return true;  // the memory that they take
     const auto& apps = rpc.services.tables.apps;
+    const bool planned = rpc.services.params.plan_batches && !rpc.services.tables.plan.batches.empty();
+    if (rpc.screening.wants_work && planned) return true;  // which of them are tight
     return rpc.screening.wants_work &&
            std::any_of(apps.begin(), apps.end(), [](const App& a) { return a.non_cpu_intensive; });
 }

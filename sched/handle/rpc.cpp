@@ -68,6 +68,11 @@ HostAppVersion* HostRows::version_row(Id generalized_id) {
     return nullptr;
 }
 
+const PlannedBatch* plan_of_batch(const Rpc& rpc, Id batch) {
+    const RpcServices& s = rpc.services;
+    return s.params.plan_batches ? s.tables.plan.binding(batch, rpc.now) : nullptr;
+}
+
 bool may_send_work(const Rpc& rpc) { return rpc.screening.may_send_work() && !rpc.rows.platforms.empty(); }
 
 Stage refuse(SchedulerReply& reply, ReplyMessage message, double seconds) {

@@ -100,6 +100,8 @@ struct Rpc {
 bool may_send_work(const Rpc& rpc);
 /// Does this RPC need more of a host's state than its versions, which come with its row?
 bool reads_host_state(const Rpc& rpc);
+/// The plan of a batch; null: there is none that binds this request.
+const PlannedBatch* plan_of_batch(const Rpc& rpc, Id batch);
 /// "Request: [USER#1] [HOST#2] …", as scheduler.log has always had it.
 void log_request_line(const Rpc& rpc);
 /// A reply of the nucleus only: one message, a delay of so many seconds.

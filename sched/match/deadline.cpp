@@ -2,6 +2,8 @@
 // resource's estimated delay plus the run time must not exceed the bound (upstream's crude rule).
 #include "sched/match/deadline.h"
 
+#include "sched/match/planned_batch.h"
+
 namespace sluice::match {
 namespace {
 
@@ -43,6 +45,11 @@ Verdict deadline_verdict(const MatchContext& x, const Candidate& c, const Picked
 }
 
 DeadlineAnswer attainable_deadline(const MatchContext& x, const Candidate& c, const Picked& picked) {
+    if (plan_for(x, c.job) != nullptr) {
+        const double bound = tight_deadline(x, c, picked);
+        // That it is done by T has been checked; what others lose is seen where the client told its queue.
+        return {picked.simulation.active() ? deadline_verdict(x, c, picked, bound) : feasible(), bound};
+    }
     const double reduced = reduced_bound(x, c);
     DeadlineAnswer answer{deadline_verdict(x, c, picked, reduced), reduced};
     if (answer.verdict || reduced == c.job.delay_bound) return answer;

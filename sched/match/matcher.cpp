@@ -7,6 +7,7 @@
 
 #include "sched/match/deadline.h"
 #include "sched/match/nci_pass.h"
+#include "sched/match/planned_batch.h"
 #include "sched/match/tally.h"
 #include "sched/match/walk.h"
 
@@ -185,7 +186,8 @@ Verdict Matcher::consider(const JobSummary& job, JobOrigin origin, Chosen& chose
         const Candidate c{job, nowhere, *app, pick.offer};
         v = m.check_from_elsewhere(c, origin);
         note_shortage(m.elsewhere, v, job);
-        if (v) chosen = make_chosen(c, 0, job.delay_bound);
+        const bool tight = origin == JobOrigin::kResend && plan_for(m.x, job) != nullptr;
+        if (v) chosen = make_chosen(c, 0, tight ? tight_deadline(m.x, c, m.picked) : job.delay_bound);
     }
     if (m.trace) {
         TraceRow row;

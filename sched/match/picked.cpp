@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "sched/match/app_versions.h"
+#include "sched/match/planned_batch.h"
 
 namespace sluice::match {
 namespace {
@@ -113,6 +114,10 @@ void Picked::add(const MatchContext& c, const Candidate& candidate, double delay
     memory.push_back(candidate.memory());
     ++in_progress[index_of(offer.counted_as)];
     ++in_progress_total;
+    if (plan_for(c, job) != nullptr)
+        ++tight[index_of(offer.counted_as)];
+    else if (delay_bound > 0)
+        first_due = std::min(first_due, delay_bound);
     ++app_in_progress[candidate.app.index][index_of(offer.counted_as)];
     if (offer.quota >= 0) ++quotas[static_cast<std::size_t>(offer.quota)].sent_today;
     workunits.push_back(job.workunit_id);
@@ -143,6 +148,10 @@ Picked initial_picked(const MatchContext& c) {
         if (!job.ours) continue;
         ++p.in_progress[index_of(job.proc_type)];
         ++p.in_progress_total;
+        if (job.tight)
+            ++p.tight[index_of(job.proc_type)];
+        else if (job.due > c.now)
+            p.first_due = std::min(p.first_due, job.due - c.now);
         for (std::size_t i = 0; job.appid > 0 && i < c.tables.apps.size(); ++i)
             if (c.tables.apps[i].id == job.appid) ++p.app_in_progress[i][index_of(job.proc_type)];
     }

@@ -2,6 +2,7 @@
 // What this reply holds so far, and what is still wanted: the state that set checks look at. A plain value: the walk
 // copies it to look ahead.
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "sched/match/candidate.h"
@@ -21,11 +22,13 @@ struct Quota {
 struct Picked {
     WorkRequest left;
     int jobs = 0, max_jobs = 0;
-    double disk = 0;                                           ///< bytes of the jobs in this reply
-    std::vector<double> memory;                                ///< bytes, one entry per job
-    std::array<int, kProcTypes> in_progress{};                 ///< of this project on the host, this reply included
-    int in_progress_total = 0, max_in_progress = 0;            ///< the volunteer's own limit; 0: none
-    std::vector<std::array<int, kProcTypes>> app_in_progress;  ///< by AppFacts::index
+    double disk = 0;                                 ///< bytes of the jobs in this reply
+    std::vector<double> memory;                      ///< bytes, one entry per job
+    std::array<int, kProcTypes> in_progress{};       ///< of this project on the host, this reply included
+    int in_progress_total = 0, max_in_progress = 0;  ///< the volunteer's own limit; 0: none
+    std::array<int, kProcTypes> tight{};             ///< jobs of planned batches on the host, this reply included
+    double first_due = std::numeric_limits<double>::infinity();  ///< s from now: of the other jobs of this project
+    std::vector<std::array<int, kProcTypes>> app_in_progress;    ///< by AppFacts::index
     std::vector<Quota> quotas;
     std::vector<Id> workunits;
     EdfSimulation simulation;  ///< empty unless the client sent its workload

@@ -28,6 +28,11 @@ std::string late(const Verdict& v) {
     return fmt::format("would be done in {}, must be done in {}", duration_text(v.value), duration_text(v.required));
 }
 
+std::string too_late_for_plan(const Verdict& v) {
+    if (v.required <= 0) return fmt::format("would be done in {}, when T has passed", duration_text(v.value));
+    return fmt::format("would be done in {}, T is in {}", duration_text(v.value), duration_text(v.required));
+}
+
 std::string reserved(const Verdict& v) {
     if (v.required <= 1) return "waits for low-turnaround hosts";
     return fmt::format("has waited {} of {} for low-turnaround hosts", duration_text(v.value),
@@ -106,6 +111,12 @@ constexpr ReasonRow kRows[] = {
     {.reason = Reason::kReservedForLtt, .name = "reserved_for_ltt", .unit = "s",
      .advice = "Accelerated jobs wait for low-turnaround hosts; set ltt_reserve_timeout to let others have them after a while.",
      .phrase = reserved},
+    {.reason = Reason::kPlanLeftOut, .name = "plan_left_out", .progress = Progress::kLastChecks,
+     .advice = "Jobs of planned batches fail on this host too often; it gets other work, and theirs when the batches in progress are done.",
+     .phrase = [](const Verdict& v) { return fmt::format("{:g} of its {:g} jobs of batches failed", v.value, v.required); }},
+    {.reason = Reason::kPlanTooLate, .name = "plan_too_late", .unit = "s", .progress = Progress::kLastChecks,
+     .advice = "The batch is planned, and the host can't be done with a job of it by its T: batch_planner --explain BATCH says which hosts can.",
+     .phrase = too_late_for_plan},
     {.reason = Reason::kNonCpuIntensive, .name = "non_cpu_intensive", .progress = Progress::kNoMatch,
      .advice = "Jobs of non-CPU-intensive apps are sent one per host in a pass of their own."},
     {.reason = Reason::kResourceNotWanted, .name = "resource_not_wanted", .progress = Progress::kNoMatch,
@@ -153,6 +164,8 @@ constexpr ReasonRow kRows[] = {
     {.reason = Reason::kDeadlineOthers, .name = "deadline_others", .unit = "s", .progress = Progress::kLastChecks,
      .told = Told::kDeadline, .advice = "The job would make another job on the host late; raise delay_bound.",
      .phrase = [](const Verdict& v) { return fmt::format("another job would be {} late", duration_text(v.value)); }},
+    {.reason = Reason::kPlanRoom, .name = "plan_room", .unit = "jobs", .progress = Progress::kLastChecks,
+     .advice = "The host has as many jobs of planned batches as processors; another one when one of these is done."},
     {.reason = Reason::kDiskSet, .name = "disk_set", .unit = "bytes", .progress = Progress::kLastChecks,
      .told = Told::kDisk, .advice = "The jobs of this reply use up the host's disk; it gets more when they are done."},
     {.reason = Reason::kMemorySet, .name = "memory_set", .unit = "bytes", .progress = Progress::kLastChecks,

@@ -81,11 +81,13 @@ struct ScoreRow {
     ROW(kUserFilterRow) \
     ROW(kHrMismatchRow) \
     ROW(kKeywordRefusalRow) \
+    ROW(kPlanLeftOutRow) \
     /* the version that would run it; then, in upstream's order, what the volunteer is told with numbers (the last \
        two look at the job alone, but hosts without a version of the app are not told of them) */ \
     ROW(kVersionCommitmentRow) \
     ROW(kLttReservedRow) \
     ROW(kReliableOnlyRow) \
+    ROW(kPlanFinishRow) \
     ROW(kMemoryRow) \
     ROW(kDiskRow) \
     ROW(kBandwidthRow)
@@ -97,6 +99,7 @@ struct ScoreRow {
     ROW(kOneInstanceRow) \
     ROW(kDiskSumRow) \
     ROW(kMemorySumRow) \
+    ROW(kPlanRoomRow) \
     ROW(kDeadlineRow)
 #define SLUICE_SLOW_ROWS(ROW) \
     ROW(kResultStillThereRow) \
@@ -119,6 +122,7 @@ struct ScoreRow {
     ROW(kHrCommittedRow) \
     ROW(kBatchLetRow) \
     ROW(kShareRow) \
+    ROW(kPlanRow) \
     ROW(kReliableRetryRow) \
     ROW(kWaitingRow)
 // clang-format on

@@ -111,6 +111,7 @@ std::optional<std::string> result_document(const ReplyJob& job) {
     out.resize(end);
     out.insert(at, fmt::format("<report_deadline>{}</report_deadline>\n<wu_name>{}</wu_name>\n<name>{}</name>\n",
                                job.report_deadline, job.wu_name, job.result_name));
+    if (job.report_immediately) out += "\n    <report_immediately/>";
     out += fmt::format(
         "\n    <platform>{}</platform>\n    <version_num>{}</version_num>\n    <plan_class>{}</plan_class>\n</result>\n",
         job.platform_name, job.version.version_num, job.version.plan_class);

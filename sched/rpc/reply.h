@@ -32,6 +32,7 @@ struct ReplyJob {
     Id result_id = 0;
     std::string result_name, result_xml;          ///< result.xml_doc_in
     std::int64_t report_deadline = 0;             ///< without grace
+    bool report_immediately = false;              ///< reported as soon as it is done, however late its deadline
     bool is_buda = false;                         ///< usage goes into the workunit too, with the two that follow
     std::string buda_file_infos, buda_file_refs;  ///< of the chosen variant
 };

@@ -1,5 +1,7 @@
 #include "sched/sim/client.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -70,7 +72,7 @@ void Client::end_jobs(double now, ClientWorld&) {
         if (!done && !j.abandoned) continue;
         j.over = true;
         j.running = false;
-        j.report_by = client::report_by(now, j.deadline - spec_.clock_error, spec_.buffer_min);
+        j.report_by = j.immediately ? now : client::report_by(now, j.deadline - spec_.clock_error, spec_.buffer_min);
         changed_ = true;
     }
 }
@@ -227,6 +229,8 @@ SchedulerRequest Client::request(double now, const View& view,
         }
         r.coprocs.push_back(gpu);
     }
+    r.working_global_prefs = fmt::format(
+        "<global_preferences><work_buf_min_days>{}</work_buf_min_days></global_preferences>", spec_.buffer_min / 86400);
     list_jobs(r);
     return r;
 }
@@ -274,6 +278,7 @@ void Client::accept(const ReplyJob& job, double now, ClientWorld& world) {
     j.name = job.result_name;
     j.workunit = job.workunit_id;
     j.deadline = static_cast<double>(job.report_deadline);
+    j.immediately = job.report_immediately;
     j.gpu = job.version.usage.proc_type != ProcType::kCpu;
     j.estimate = job.rsc_fpops_est / std::max(1.0, job.version.usage.projected_flops);
     j.real = world.real_flops(job.workunit_id) / (spec_.speed * 1e9 * (j.gpu ? kGpuSpeed : 1));

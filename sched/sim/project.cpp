@@ -20,6 +20,7 @@
 #include "feeder/feeder.h"
 #include "sched/handle/pipeline.h"
 #include "sched/handle/shmem_job_pool.h"
+#include "sched/sim/planner_run.h"
 #include "sched/sim/project_settings.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -76,6 +77,7 @@ struct SimProject::Parts {
           accel_settings(accel_settings_of(scenario, p.config_)),
           stats(stats_settings, stats_store, ltt_store, p.clock_),
           accel(accel_settings, accel_store, upkeep_store, p.clock_),
+          planner(scenario, p.db_, p.clock_),
           census(census_options, p.folder_.path(), p.config_.compat_level, census_store, p.clock_) {
         for (std::size_t u = 0; u < scenario.users.size(); ++u)
             feeder_store.quota_of[static_cast<Id>(u) + 1] = scenario.users[u].quota;
@@ -122,6 +124,7 @@ struct SimProject::Parts {
     AccelSettings accel_settings;
     StatsPass stats;
     AccelPass accel;
+    PlannerRun planner;
     CensusOptions census_options;
     SizeCensus census;
     std::unique_ptr<Feeder> feeder;
@@ -256,6 +259,9 @@ void SimProject::run_daemons(JobWatcher& watcher) {
     take_census(now);
     accelerate(now);
     shares_->run();
+    // As the program does: the feeder of level 1 looks by itself.
+    if (p.planner.turn(now) && config_.compat_level == 0)
+        write_file_atomically(folder_.path() / "reread_db", "<reread_db/>\n");
     clean_up(watcher);
     purge(now);
 }

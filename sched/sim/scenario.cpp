@@ -162,6 +162,14 @@ void parse_shares(const Object& o, Scenario& s) {
     if (s.keep_days <= 0) s.keep_days = 2.0 / 24;  // what a job cost is known an hour after it is over
 }
 
+void parse_planner(const Object& o, Scenario& s) {
+    o.only({"every_minutes", "margin", "horizon_hours"});
+    s.planner_every_minutes = o.has("every_minutes") ? o.number("every_minutes", kPositive) : 1;
+    take(o, "margin", s.planner_margin, {1, 10});
+    take(o, "horizon_hours", s.planner_horizon_hours, kPositive);
+    s.keep_days = 14;  // hosts are left out by what became of their jobs
+}
+
 void check_names(const Object& o, const Scenario& s) {
     const auto known = [](const auto& list, const std::string& name) {
         return std::any_of(list.begin(), list.end(), [&](const auto& x) { return x.name == name; });
@@ -175,12 +183,33 @@ void check_names(const Object& o, const Scenario& s) {
     if (s.warmup_days >= s.days) throw InputError(o.place("warmup_days"), "must be less than days");
 }
 
+void only_known_fields(const Object& o) {
+    o.only({"name",
+            "about",
+            "days",
+            "warmup_days",
+            "drain_days",
+            "target_hours",
+            "compat_level",
+            "config",
+            "feeder",
+            "size_regulator",
+            "census_every_hours",
+            "batch_accel",
+            "batch_shares",
+            "batch_planner",
+            "keep_days",
+            "fleet",
+            "apps",
+            "users",
+            "work",
+            "events"});
+}
+
 }  // namespace
 
 Scenario parse_scenario(const Object& o) {
-    o.only({"name", "about", "days", "warmup_days", "drain_days", "target_hours", "compat_level", "config", "feeder",
-            "size_regulator", "census_every_hours", "batch_accel", "batch_shares", "keep_days", "fleet", "apps",
-            "users", "work", "events"});
+    only_known_fields(o);
     Scenario s;
     take(o, "name", s.name);
     take(o, "days", s.days, {0.01, 10'000});
@@ -208,6 +237,7 @@ Scenario parse_scenario(const Object& o) {
     take(o, "census_every_hours", s.census_every_hours, kPositive);
     if (o.has("batch_accel")) parse_accel(o.object("batch_accel"), s);
     if (o.has("batch_shares")) parse_shares(o.object("batch_shares"), s);
+    if (o.has("batch_planner")) parse_planner(o.object("batch_planner"), s);
     take(o, "keep_days", s.keep_days, kNotNegative);
     if (o.has("fleet")) s.fleet = parse_fleet(o.object("fleet"));
     if (o.has("apps"))

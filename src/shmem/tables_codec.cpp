@@ -94,6 +94,21 @@ struct Reader {
     }
 };
 
+void write_plan(Writer& io, const BatchPlan& plan) {
+    io(plan.version), io(plan.made_at), io(plan.batches.size()), io(plan.left_out.size());
+    for (const PlannedBatch& b : plan.batches)
+        io(b.batch), io(b.finish), io(b.margin), io(b.place), io(b.jobs), io(b.hosts);
+    for (const LeftOutHost& h : plan.left_out) io(h.host), io(h.errors), io(h.returned);
+}
+
+void read_plan(Reader& io, BatchPlan& plan) {
+    io(plan.version), io(plan.made_at);
+    plan.batches.resize(io.count());
+    plan.left_out.resize(io.count());
+    for (PlannedBatch& b : plan.batches) io(b.batch), io(b.finish), io(b.margin), io(b.place), io(b.jobs), io(b.hosts);
+    for (LeftOutHost& h : plan.left_out) io(h.host), io(h.errors), io(h.returned);
+}
+
 }  // namespace
 
 std::string encode_tables(const ProjectTables& t) {
@@ -103,6 +118,7 @@ std::string encode_tables(const ProjectTables& t) {
     for (const auto& [appid, quantiles] : t.size_quantiles) io(appid), io(quantiles);
     io(t.batch_shares.size());
     for (const auto& [batch, share] : t.batch_shares) io(batch), io(share.user_id), io(share.end), io(share.quota);
+    write_plan(io, t.plan);
     io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
         io(t.built_at);
     return std::move(io.bytes);
@@ -123,6 +139,7 @@ ProjectTables decode_tables(std::string_view bytes) {
         BatchShare& share = t.batch_shares[batch];
         io(share.user_id), io(share.end), io(share.quota);
     }
+    read_plan(io, t.plan);
     io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
         io(t.built_at);
     return t;

@@ -170,6 +170,7 @@ KnownResult FakeRpcResultStore::known(const Result& r) const {
     k.hostid = r.hostid;
     if (const auto h = db_.hosts.find(r.hostid); h != db_.hosts.end()) k.userid_of_host = h->second.userid;
     k.app_version_id = r.app_version_id;
+    k.batch = r.batch;
     if (const auto w = db_.workunits.find(r.workunitid); w != db_.workunits.end()) {
         k.wu_error_mask = w->second.error_mask;
         k.wu_assimilate_state = w->second.assimilate_state;

@@ -29,6 +29,7 @@ struct KnownResult {
     int wu_error_mask = 0;
     AssimilateState wu_assimilate_state = AssimilateState::kInit;
     double wu_memory_bound = 0;
+    Id batch = 0;
 };
 struct ResultQuery {
     std::vector<std::string> names;

@@ -71,8 +71,10 @@ struct JobOnHost {
     double deadline = 0;    ///< UNIX s (server's clock), 0 unknown
     double remaining = -1;  ///< s of run time left; < 0 unknown
     double ncpus = 1, gpu_usage = 0;
-    double memory = 0;  ///< bytes, 0 unknown (level 1 counts it)
-    bool ours = true;   ///< of this project (other_results): counts for limits; others only for deadlines
+    double memory = 0;   ///< bytes, 0 unknown (level 1 counts it)
+    bool tight = false;  ///< its batch is planned: the client is to run it before others
+    double due = 0;      ///< UNIX s: the deadline that the database has; 0 unknown
+    bool ours = true;    ///< of this project (other_results): counts for limits; others only for deadlines
 };
 
 struct HostFacts {

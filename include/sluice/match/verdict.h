@@ -22,6 +22,8 @@ enum class Reason : std::uint8_t {
     kKeywordRefused,
     kNeedsReliable,
     kReservedForLtt,
+    kPlanLeftOut,
+    kPlanTooLate,
     kNonCpuIntensive,
     kResourceNotWanted,  ///< the version found uses a resource that is not asked for in this pass
     kClientTooOld,
@@ -45,6 +47,7 @@ enum class Reason : std::uint8_t {
     // set checks
     kDeadline,
     kDeadlineOthers,
+    kPlanRoom,
     kDiskSet,
     kMemorySet,
     kOneInstancePerWorkunit,

@@ -27,6 +27,9 @@ struct LeftOutHost {
     friend bool operator==(const LeftOutHost&, const LeftOutHost&) = default;
 };
 
+/// A plan that is older binds nobody: its T may be past because nobody makes plans any more.
+inline constexpr double kPlanLasts = 3600;  ///< s
+
 struct BatchPlan {
     std::int64_t version = 0;           ///< one more with each plan; 0: there is none
     double made_at = 0;                 ///< UNIX s
@@ -38,15 +41,16 @@ struct BatchPlan {
                                          [](const PlannedBatch& b, Id wanted) { return b.batch < wanted; });
         return at != batches.end() && at->batch == id ? &*at : nullptr;
     }
+    /// The same, unless the plan is too old to bind anybody.
+    const PlannedBatch* binding(Id id, double now) const {
+        return id == 0 || batches.empty() || now - made_at > kPlanLasts ? nullptr : find_batch(id);
+    }
     const LeftOutHost* find_left_out(Id id) const {
         const auto at = std::lower_bound(left_out.begin(), left_out.end(), id,
                                          [](const LeftOutHost& h, Id wanted) { return h.host < wanted; });
         return at != left_out.end() && at->host == id ? &*at : nullptr;
     }
 };
-
-/// A plan that is older binds nobody: its T may be past because nobody makes plans any more.
-inline constexpr double kPlanLasts = 3600;  ///< s
 
 /// Wall time until a job of so many seconds of computing is done, on a host that computes `availability` of the time
 /// (in (0, 1]) and does so when it asks for work: short jobs meet fewer of its pauses than long ones do.

@@ -45,8 +45,10 @@ struct MatchParams {
     MaxJobsInProgress max_jobs_in_progress;
     int reliable_max_avg_turnaround{};  ///< s
     double reliable_reduced_delay_bound{};
-    double share_floor{};       ///< part of the requests whose first user is drawn by quota
-    int ltt_reserve_timeout{};  ///< s after which a job reserved for LTT hosts goes to any host; 0: never
+    double share_floor{};           ///< part of the requests whose first user is drawn by quota
+    bool plan_batches{};            ///< jobs of planned batches go to hosts in H only, with tight deadlines
+    double plan_deadline_factor{};  ///< times the run time that the client expects
+    int ltt_reserve_timeout{};      ///< s after which a job reserved for LTT hosts goes to any host; 0: never
 
     HrType project_hr() const { return static_cast<HrType>(homogeneous_redundancy); }
 };

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/model/batch_plan.h"
 #include "sluice/model/records.h"
 
 namespace sluice {
@@ -30,6 +31,7 @@ struct ProjectTables {
     /// size_census quantiles by app id (ascending, size_classes()-1 values); no entry: sizes unknown.
     std::unordered_map<Id, std::vector<double>> size_quantiles;
     std::unordered_map<Id, BatchShare> batch_shares;  ///< by batch id; empty: there are no shares
+    BatchPlan plan;                                   ///< of batch_planner; version 0: there is none
     HostPerfInfo perf;
     bool has_turnaround_verdicts = false;  ///< batch_stats keeps some on (host, app version): sluice_host_ltt exists
     std::int64_t built_at = 0;

@@ -13,7 +13,7 @@ const ScoreRow kShareRow{.name = "share",
                          .scope = Scope::kJob,
                          .value = value_of_share,
                          .weight_level0 = 100,
-                         .weight_level1 = 100,
+                         .weight_level1 = 118,  // 0.9 of it exceed all other terms together
                          .ranking = Ranking::kLag,
                          .doc =
                              "How far the batch's logical end time is behind the least of the candidates': -0.1 for 6 "

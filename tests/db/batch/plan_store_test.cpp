@@ -215,6 +215,32 @@ TEST_F(BatchPlans, TheProgramPlansAndSaysWhy) {
     EXPECT_EQ(run_program({"batch_planner", "--margin", "0.5"}).status, 1);
 }
 
+// At level 1 the feeder reads its tables every minute; at level 0 only where it is told to, and only plans that bind.
+TEST_F(BatchPlans, TheFeederOfLevel0IsToldOfAPlanThatBinds) {
+    struct Case {
+        const char* more;
+        int level;
+        bool told;
+    };
+    fill();
+    store();
+    for (const Case& c : {Case{"", 0, false}, Case{"<plan_batches>1</plan_batches>", 0, true},
+                          Case{"<plan_batches>1</plan_batches>", 1, false}}) {
+        config(c.more, c.level);
+        const std::filesystem::path trigger = project / "reread_db";
+        run_ok({"batch_planner", "--dry_run"});
+        EXPECT_FALSE(std::filesystem::exists(trigger)) << c.more;
+        run_ok({"batch_planner", "--one_pass"});
+        EXPECT_EQ(std::filesystem::exists(trigger), c.told) << c.more << " at level " << c.level;
+        std::filesystem::remove(trigger);
+    }
+    // A plan that is gone binds nobody any more, as soon as the feeder has seen that.
+    config("<plan_batches>1</plan_batches>");
+    db.execute(Sql("UPDATE batch SET state=2"));
+    run_ok({"batch_planner", "--one_pass"});
+    EXPECT_TRUE(std::filesystem::exists(project / "reread_db"));
+}
+
 /// A row lock that the program runs into, where it is killed.
 struct Kill {
     const char* what;

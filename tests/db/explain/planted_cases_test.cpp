@@ -34,6 +34,14 @@ void hr(Planted& p) {
 }
 void changed_later(Planted& p, void (*change)(Database&)) { p.after_fill = change; }
 
+/// The job is of batch 5, which is to be done in `left` s; host 1 may be left out.
+void planned(Planted& p, double left, const std::vector<LeftOutHost>& left_out = {}) {
+    p.config = "<plan_batches>1</plan_batches>";
+    p.workunit().batch = 5;
+    const auto now = static_cast<double>(std::time(nullptr));
+    p.plan = {1, now, {{5, now + left, 1, 1, 1, 1}}, left_out};
+}
+
 // A case a line.
 // clang-format off
 const Case kCases[] = {
@@ -101,6 +109,9 @@ const Case kCases[] = {
                                       "<cpu_time_remaining>1000</cpu_time_remaining></ip_result></in_progress_results>",
                                       std::time(nullptr) + 1005);
      }},
+    {Reason::kPlanLeftOut, [](Planted& p) { planned(p, 1e6, {{1, 3, 5}}); }},
+    {Reason::kPlanTooLate, [](Planted& p) { planned(p, -60); }},
+    {Reason::kPlanRoom, [](Planted& p) { planned(p, 1e6); p.request.ncpus = 1; p.another_job(); }, true},
     {Reason::kDiskSet, [](Planted& p) { p.workunit().rsc_disk_bound = 3e11; p.another_job(); }, true},
     {Reason::kMemorySet,
      [](Planted& p) { p.edits = {{"<cpu_req_instances>0", "<cpu_req_instances>4"}}; level_1(p); p.workunit().rsc_memory_bound = 5e9; p.another_job(); }, true},
@@ -183,6 +194,16 @@ TEST(PlantedCauses, EveryReasonThatCanRefuseHasItsCase) {
         EXPECT_TRUE(!is_refusal(static_cast<Reason>(r)) || planted.contains(static_cast<Reason>(r)))
             << reason_name(static_cast<Reason>(r));
     EXPECT_GE(planted.size(), 30u);
+}
+
+TEST(PlannedBatch, ItsTIsSaidOfEachOfItsJobs) {
+    Planted p;
+    planned(p, 1e6);
+    p.store();
+    const auto j = explain_json(p);
+    EXPECT_EQ(j["would_send"], 1) << j.dump(1);
+    EXPECT_EQ(j["jobs"][0]["plan"]["hosts"], 1) << j.dump(1);
+    EXPECT_NE(explain(p, {"--request", "request.xml"}).out.find("(batch 5: T "), std::string::npos);
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ void empty_tables(Database& db) {
 void fill(SchedulerWorld& world, int reliable_on_priority, const Planted& planted) {
     ProjectTables tables = make_catalogue_store(world.db())->load_tables();
     for (const auto& [app, borders] : planted.quantiles) tables.size_quantiles[app] = borders;
+    tables.plan = planted.plan;
     world.array().publish_tables(tables);
     const FakeDb now = load_rows(world.db());
     std::uint32_t slot = 0;

@@ -21,6 +21,7 @@ struct Planted {
     std::map<Id, std::vector<double>> quantiles;             ///< by app, as size_census measures them
     std::vector<std::pair<std::string, std::string>> edits;  ///< of the request's text: from, to
     std::vector<std::string> files;                          ///< name, text, name, text …
+    BatchPlan plan;                                          ///< as batch_planner publishes it
     std::function<void(Database&)> after_fill;               ///< changes the database once the array is filled
 
     App& app() { return rows.apps[1]; }

@@ -79,6 +79,7 @@ ProjectTables full_tables() {
     t.broadcasts = {{1, 2, AssignTarget::kTeam, true, 3, 4}};
     t.size_quantiles[4] = {1e9, 2e9};
     t.batch_shares[12] = {5, 1.8e9, 2.5};
+    t.plan = {8, 1.5, {{12, 1.8e9, 1.25, 1, 70, 9}, {13, 1.9e9, 1.25, 2, 0, 8}}, {{5, 3, 4}}};
     t.perf = {1, 2, 3, 4};
     t.has_turnaround_verdicts = true;
     t.built_at = 1700000000;
@@ -142,6 +143,14 @@ TEST(TablesCodec, EveryFieldComesBack) {
     EXPECT_EQ(t.perf.median, 3);
     EXPECT_EQ(t.perf.percentile95, 4);
     EXPECT_EQ(t.built_at, 1700000000);
+}
+
+TEST(TablesCodec, ThePlanComesBack) {
+    const ProjectTables t = decode_tables(encode_tables(full_tables()));
+    EXPECT_EQ(t.plan.version, 8);
+    EXPECT_EQ(t.plan.made_at, 1.5);
+    EXPECT_EQ(t.plan.batches, full_tables().plan.batches);
+    EXPECT_EQ(t.plan.left_out, full_tables().plan.left_out);
 }
 
 TEST(TablesCodec, CutAndDamagedBytesAreRefusedNotBelieved) {

@@ -67,6 +67,21 @@ std::string reserved(RpcWorld& w) {
     return names(w.send(asking(host, 1)));
 }
 
+/// A job of a planned batch, by whose T no host can be done with it; then one of which it can.
+std::string planned(RpcWorld& w) {
+    std::string sent;
+    for (const double left : {0.0, 50000.0}) {
+        const Id host = w.add_host();
+        w.pool.slots.clear();
+        w.add_job();
+        w.pool.slots[0].job.batch = 7;
+        w.tables.plan = {1, w.clock.now(), {{7, w.clock.now() + left, 1, 1, 1, 1}}, {}};
+        const ReplyText reply = w.send(asking(host, 1));
+        sent += names(reply) + reply.value("report_deadline") + " ";
+    }
+    return sent;
+}
+
 /// A host of size class 1, and a job of each class in either order.
 std::string sizes(RpcWorld& w) {
     std::string sent;
@@ -333,6 +348,7 @@ const std::map<std::string, Witness, std::less<>>& witnesses() {
         {"max_wus_to_send", {"1", "2", how_many}},
         {"min_sendwork_interval", {"0", "60", soon_again}},
         {"batch_accel", {"0", "1", reserved, "<ltt_reserve_timeout>0</ltt_reserve_timeout>"}},
+        {"plan_batches", {"0", "1", planned}},
         {"ltt_reserve_timeout", {"0", "900", reserved, "<batch_accel>1</batch_accel>"}},
         {"size_classes", {"0", "1", sizes}},
         {"workload_sim",

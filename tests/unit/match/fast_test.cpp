@@ -28,9 +28,33 @@ TEST_P(FastCheck, NamesTheCauseAndTheValues) {
     EXPECT_EQ(row->verdict.required, GetParam().required);
 }
 
+/// Batch 7 is planned, its T is `left` s away. A job of it takes 3600 s on this host, which is always on.
+JobSummary planned(MatchWorld& w, double left) {
+    w.params.plan_batches = true;
+    w.host.row.p_fpops = 1 << 30;  // so that times are exact
+    w.host.cpu_availability = 1;
+    w.tables.plan = {1, w.now - 60, {{7, w.now + left, 1.25, 1, 5, 9}}, {}};
+    return a_job().batch(7).flops(3600.0 * (1 << 30)).get();
+}
+
 // A case a line.
 // clang-format off
 const Case kCases[] = {
+    {"plan_finish", [](MatchWorld& w) { return planned(w, 4400); }, Reason::kPlanTooLate, 4500, 4400},
+    {"plan_in_time", [](MatchWorld& w) { return planned(w, 4500); }, Reason::kFeasible},
+    {"plan_behind_other_tight_jobs", [](MatchWorld& w) { w.wanted.estimated_delay[0] = 100; return planned(w, 4500); },
+     Reason::kPlanTooLate, 4600, 4500},
+    {"plan_switched_off", [](MatchWorld& w) { auto j = planned(w, 60); w.params.plan_batches = false; return j; }, Reason::kFeasible},
+    {"plan_of_another_batch", [](MatchWorld& w) { auto j = planned(w, 60); j.batch = 8; return j; }, Reason::kFeasible},
+    {"plan_that_nobody_renews", [](MatchWorld& w) { auto j = planned(w, 60); w.tables.plan.made_at = w.now - 3601; return j; }, Reason::kFeasible},
+    {"plan_left_out",
+     [](MatchWorld& w) { auto j = planned(w, 5000); w.host.row.id = 4; w.tables.plan.left_out = {{4, 3, 5}}; return j; },
+     Reason::kPlanLeftOut, 3, 5},
+    {"plan_left_out_gets_other_work",
+     [](MatchWorld& w) { auto j = planned(w, 5000); w.host.row.id = 4; w.tables.plan.left_out = {{4, 3, 5}}; j.batch = 0; return j; },
+     Reason::kFeasible},
+    {"plan_leaves_out_another", [](MatchWorld& w) { auto j = planned(w, 5000); w.host.row.id = 3; w.tables.plan.left_out = {{4, 3, 5}}; return j; },
+     Reason::kFeasible},
     {"ordinary", [](MatchWorld&) { return a_job().get(); }, Reason::kFeasible},
     {"no_such_app", [](MatchWorld&) { return a_job().app(99).get(); }, Reason::kNoSuchApp, 99, 0},
     {"no_platform", [](MatchWorld& w) { w.host.platforms = {"arm-linux"}; return a_job().get(); }, Reason::kNoAppVersion},

@@ -71,6 +71,14 @@ JobSummary aged(const MatchWorld& w, double days) {
     return j;
 }
 
+/// Of a planned batch; a second a job.
+JobSummary of_planned_batch(MatchWorld& w) {
+    w.params.plan_batches = true;
+    w.params.plan_deadline_factor = 1.2;
+    w.tables.plan = {1, w.now - 60, {{7, w.now + 5000, 1.2, 1, 5, 9}}, {}};
+    return a_job(1).batch(7).flops(1e9).get();
+}
+
 constexpr int kLet = -1800000000;
 
 /// A job of batch 1, whose logical end time is so many hours behind that of batch 2; a job of that waits, too.
@@ -157,12 +165,15 @@ const TermCase kTerms[] = {
      [](MatchWorld& w) { w.app(1).homogeneous_redundancy = HrType::kFine; return a_job().get(); }, 0},
     {"share_first", "share", 1, [](MatchWorld& w) { return lagging(w, -3); }, 0},
     {"share_half_a_tau", "share", 0, [](MatchWorld& w) { return lagging(w, 3); }, -5},
-    {"share_tau", "share", 1, [](MatchWorld& w) { return lagging(w, 6); }, -10},
-    {"share_beyond_tau", "share", 1, [](MatchWorld& w) { return lagging(w, 6.01); }, -100},
-    {"share_without_quota", "share", 1, [](MatchWorld& w) { return lagging(w, HUGE_VAL); }, -100},
+    {"share_tau", "share", 1, [](MatchWorld& w) { return lagging(w, 6); }, -11.8},
+    {"share_beyond_tau", "share", 1, [](MatchWorld& w) { return lagging(w, 6.01); }, -118},
+    {"share_without_quota", "share", 1, [](MatchWorld& w) { return lagging(w, HUGE_VAL); }, -118},
     {"share_without_batch", "share", 1, [](MatchWorld& w) { lagging(w, 3); const JobSummary j = a_job(3); w.pool.add(j); return j; }, 0},
     {"share_off", "share", 1, [](MatchWorld& w) { auto j = lagging(w, 9); w.tables.batch_shares.clear(); return j; }, 0},
     {"share_alone", "share", 1, [](MatchWorld& w) { lagging(w, 9); w.pool.slots.pop_back(); return w.pool.slots[0].job; }, 0},
+    {"plan", "plan", 0, of_planned_batch, 20},
+    {"plan_level_1", "plan", 1, of_planned_batch, 9},
+    {"plan_other_job", "plan", 1, [](MatchWorld& w) { auto j = of_planned_batch(w); j.batch = 0; return j; }, 0},
     {"reliable_retry", "reliable_retry", 1, reliable, 3},
     {"waiting_new", "waiting", 1, [](MatchWorld& w) { return aged(w, 0); }, 0},
     {"waiting_half_a_week", "waiting", 1, [](MatchWorld& w) { return aged(w, 3.5); }, 0.5},
@@ -286,6 +297,8 @@ const SetCase kSets[] = {
     {"memory_sum", [](MatchWorld& w) { w.params.compat_level = 1; w.host.usable_ram = 100; return a_job().ram(60).get(); },
      Reason::kMemorySet, 40, 60},
     {"memory_sum_level_0", [](MatchWorld& w) { w.host.usable_ram = 100; return a_job().ram(60).get(); }, Reason::kFeasible, 0, 0},
+    {"plan_room", [](MatchWorld& w) { w.host = a_host().cpus(1); return of_planned_batch(w); }, Reason::kPlanRoom, 1, 1},
+    {"plan_room_on_two_processors", [](MatchWorld& w) { w.host = a_host().cpus(2); return of_planned_batch(w); }, Reason::kFeasible, 0, 0},
     {"deadline",
      [](MatchWorld& w) { w.host.usable_cpus = w.host.row.p_ncpus = 1; return a_job().flops(1e12).delay_bound(1500).get(); },
      Reason::kDeadline, 2000, 1500},

@@ -1,0 +1,36 @@
+#pragma once
+// Jobs of batches that batch_planner has planned (seed 000): who may have one, and what deadline makes its client run
+// it at once. A client runs jobs in the order of their deadlines as soon as it expects to miss one, that is when a job
+// would end later than its deadline less the minimum buffer; and it gives up what it has not started by the deadline.
+#include <algorithm>
+
+#include "sched/match/candidate.h"
+#include "sched/match/picked.h"
+
+namespace sluice::match {
+
+inline const PlannedBatch* plan_for(const MatchContext& x, const JobSummary& job) {
+    return x.params.plan_batches ? x.tables.plan.binding(job.batch, x.now) : nullptr;
+}
+
+/// s from now until this host would be done with the job: ordinary jobs ahead of it give way, so only what the client
+/// itself calls its delay counts.
+inline double planned_end(const MatchContext& x, const Candidate& c, const PlannedBatch& plan) {
+    const double available = c.offer->choice.availability;
+    const double wait = x.wanted.estimated_delay[static_cast<std::size_t>(c.offer->counted_as)];
+    return wait + plan.margin * planned_run_time(c.runtime() * available, available);
+}
+
+/// s from now: k times the run time as the client expects it, and its minimum buffer, which is 180 s at least.
+inline double tight_deadline(const MatchContext& x, const Candidate& c, double buffer) {
+    constexpr double kLeastBuffer = 180;
+    return x.params.plan_deadline_factor * c.runtime() + std::max(kLeastBuffer, buffer);
+}
+/// The same, earlier than that of every ordinary job of the project on the host: a client that expects to miss one
+/// deadline runs the earliest first, whichever would be missed.
+inline double tight_deadline(const MatchContext& x, const Candidate& c, const Picked& picked) {
+    return std::min(
+        {tight_deadline(x, c, x.host.work_buf_min), picked.first_due - 1, static_cast<double>(c.job.delay_bound)});
+}
+
+}  // namespace sluice::match

@@ -1,0 +1,35 @@
+#include "sched/sim/planner_run.h"
+
+#include "daemons/batch_upkeep/upkeep_pass.h"
+
+namespace sluice::sim {
+namespace {
+
+PlannerSettings settings_of(const Scenario& scenario) {
+    PlannerSettings settings;
+    settings.rules.margin = scenario.planner_margin;
+    settings.rules.horizon = scenario.planner_horizon_hours * kHour;
+    settings.give_up = true;
+    return settings;
+}
+
+}  // namespace
+
+PlannerRun::PlannerRun(const Scenario& scenario, MemoryDb& db, const Clock& clock)
+    : every_(60 * scenario.planner_every_minutes),
+      settings_(settings_of(scenario)),
+      facts_(db),
+      plans_(db),
+      batches_(db),
+      clock_(clock),
+      pass_(settings_, {facts_, plans_, batches_}, clock_) {}
+
+bool PlannerRun::turn(double now) {
+    if (every_ <= 0 || now < next_) return false;
+    next_ = now + every_;
+    keep_up(batches_, batches_.in_progress(clock_.now_sec()), clock_.now_sec(), false);
+    pass_.run();
+    return true;
+}
+
+}  // namespace sluice::sim

@@ -1,0 +1,27 @@
+#pragma once
+// batch_planner in a simulated project, as its program runs it, on the virtual clock.
+#include "daemons/batch_planner/planner_pass.h"
+#include "db/memory/batch_store.h"
+#include "db/memory/plan_store.h"
+#include "sched/sim/scenario.h"
+
+namespace sluice::sim {
+
+class PlannerRun {
+  public:
+    PlannerRun(const Scenario& scenario, MemoryDb& db, const Clock& clock);
+    /// A pass, where the scenario has a planner and one is due (else false); batches that are done are over then, too.
+    bool turn(double now);
+
+  private:
+    double every_;
+    PlannerSettings settings_;
+    MemoryPlanFactsStore facts_;
+    MemoryPlanStore plans_;
+    MemoryBatchUpkeepStore batches_;
+    const Clock& clock_;
+    PlannerPass pass_;
+    double next_ = 0;
+};
+
+}  // namespace sluice::sim
