@@ -16,8 +16,9 @@ JobKind kind_of(const ResultTimes& r) {
             return r.validate_state == ValidateState::kInvalid ? JobKind::kInvalid : JobKind::kSuccess;
         case Outcome::kNoReply: return JobKind::kTimedOut;
         case Outcome::kClientError:
-            // What the project itself aborted says nothing of the host.
-            return r.exit_status == kExitAbortedByProject ? JobKind::kIgnored : JobKind::kFailed;
+            // What the project itself aborted, or what could not be started in time, says nothing of the host.
+            return r.exit_status == kExitAbortedByProject || r.exit_status == kExitUnstartedLate ? JobKind::kIgnored
+                                                                                                 : JobKind::kFailed;
         case Outcome::kValidateError:
         case Outcome::kClientDetached: return JobKind::kFailed;
         case Outcome::kCouldntSend:

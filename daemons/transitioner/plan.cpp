@@ -79,6 +79,11 @@ class Planner {
             return r.is.id == wu_.canonical_resultid && r.is.file_delete_state == FileDeleteState::kDone;
         });
     }
+    /// It was not run: nobody's fault. Upstream counts what could not be started in time as an error of the job.
+    bool says_nothing(const ResultFacts& r) const {
+        return r.exit_status == kExitAbortedViaGui ||
+               (params_.forgive_unstarted && r.exit_status == kExitUnstartedLate);
+    }
     static bool waiting(const ResultFacts& r) {
         return r.server_state == ServerState::kInactive || r.server_state == ServerState::kUnsent;
     }
@@ -167,7 +172,7 @@ void Planner::count_over(ResultFacts& r) {
             break;
         case Outcome::kClientError:
             // A volunteer who aborted the job says nothing about the job.
-            ++(r.exit_status == kExitAbortedViaGui ? n_.no_reply : n_.errors);
+            ++(says_nothing(r) ? n_.no_reply : n_.errors);
             break;
         case Outcome::kValidateError: ++n_.errors; break;
         case Outcome::kClientDetached:

@@ -59,6 +59,7 @@ TEST(Observe, KindsByOutcome) {
         {S::kOver, O::kNoReply, V::kInit, 0, JobKind::kTimedOut},
         {S::kOver, O::kClientError, V::kInvalid, 195, JobKind::kFailed},
         {S::kOver, O::kClientError, V::kInvalid, kExitAbortedByProject, JobKind::kIgnored},
+        {S::kOver, O::kClientError, V::kInvalid, kExitUnstartedLate, JobKind::kIgnored},
         {S::kOver, O::kClientError, V::kInvalid, kExitAbortedViaGui, JobKind::kFailed},
         {S::kOver, O::kValidateError, V::kInvalid, 0, JobKind::kFailed},
         {S::kOver, O::kClientDetached, V::kInit, 0, JobKind::kFailed},

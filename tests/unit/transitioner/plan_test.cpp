@@ -1,4 +1,5 @@
 // The rules of upstream's transitioner, one after the other (the numbers are the order in which it applies them).
+#include "daemons/transitioner/config_params.h"
 #include "tests/unit/transitioner/a_workunit.h"
 
 namespace sluice::test {
@@ -183,6 +184,25 @@ TEST(Plan, OutcomesAndTheirReplacements) {
         wu.facts.results[0].exit_status = c.exit_status;
         EXPECT_EQ(wu.plan().create.count, c.created) << c.name;
         EXPECT_EQ(wu.plan().workunit.error_mask, c.error_mask) << c.name;
+    }
+}
+
+// What could not be started in time was not run; upstream counts it against the job, and so does level 0 without plans.
+TEST(Plan, WhatWasNotStartedInTimeIsNobodysError) {
+    ProjectConfig level0, level1, planned;
+    level1.compat_level = 1;
+    planned.plan_batches = true;
+    EXPECT_FALSE(transition_params(level0).forgive_unstarted);
+    EXPECT_TRUE(transition_params(level1).forgive_unstarted);
+    EXPECT_TRUE(transition_params(planned).forgive_unstarted);
+    for (const bool forgiven : {false, true}) {
+        AWorkunit wu;
+        wu.params.forgive_unstarted = forgiven;
+        wu.facts.wu.max_error_results = 0;
+        wu.over(Outcome::kClientError);
+        wu.facts.results[0].exit_status = kExitUnstartedLate;
+        EXPECT_EQ(wu.plan().create.count, forgiven ? 1 : 0) << "another is made at once";
+        EXPECT_EQ(wu.plan().workunit.error_mask, forgiven ? 0 : kWuTooManyErrors);
     }
 }
 
