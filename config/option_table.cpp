@@ -188,7 +188,7 @@ constexpr OptionRow kMatchmaking[] = {
      "L: a warning when a scan met this many locked slots; 0: never, -1: a tenth of the array."},
     {OPTION(score_weights), "", "", {-1e9, 1e9}, "cgi",
      "Weights of score terms by name: <score_weights><size_class>5</size_class></score_weights>."},
-    {OPTION(plan_batches), "0", "1", kFlag, "cgi, batch_planner",
+    {OPTION(plan_batches), "0", "1", kFlag, "cgi, batch_planner, transitioner",
      "Jobs of batches that batch_planner has planned go only to hosts that can be done in time, with tight deadlines."},
     {OPTION(plan_deadline_factor), "1.2", "1.2", {1, 100}, "cgi",
      "Of such a job: its deadline is so many times its run time, and the client's minimum buffer, away."},

@@ -320,16 +320,5 @@ TEST_F(ArrayTest, NamesDependOnKeyAndProject) {
     EXPECT_EQ(job_array_name(5, project_ / "real").prefix, job_array_name(5, project_ / "link").prefix);
 }
 
-template <typename Array>
-concept Publishes = requires(Array& array) {
-    array.publish(0, JobSummary{}, SlotDoc{});
-};
-template <typename Array>
-concept Claims = requires(Array& array) {
-    array.claim(SlotRef{});
-};
-static_assert(Publishes<FeederArray> && !Publishes<SchedulerArray> && !Publishes<JobArray>);
-static_assert(Claims<SchedulerArray> && !Claims<FeederArray> && !Claims<JobArray>);
-
 }  // namespace
 }  // namespace sluice::test
