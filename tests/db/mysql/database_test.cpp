@@ -298,6 +298,29 @@ TEST_F(Db, WritesThatWaitGoWithTheNextStatementInOnePacket) {
     EXPECT_EQ(number_of(admin, Sql("select count(*) from t")), 6) << "outside a transaction at once";
 }
 
+TEST_F(Db, WritesOfMoreThanAMegabyteGoOneByOne) {
+    const Sql last("update t set n=n+1");
+    const auto statements_of = [&](std::size_t bytes) {
+        Sql first("insert into t (b) values (");
+        const std::size_t around = first.size() + 10 + Sql("START TRANSACTION").size() + last.size();
+        first << SqlBlob{std::string(bytes - around, 'x')} << ")";
+        EXPECT_EQ(first.size() + Sql("START TRANSACTION").size() + last.size(), bytes);
+        db.execute(Sql("delete from t"));
+        const std::uint64_t before = db.statements();
+        db.transaction([&] {
+            db.enqueue(first);
+            EXPECT_TRUE(db.execute_matching(last, 1));
+        });
+        EXPECT_EQ(number_of(admin, Sql("select count(*) from t where n=1 and length(b)>1000000")), 1);
+        return db.statements() - before;
+    };
+    const std::size_t most = Database::kBulkBytes / 2;
+    EXPECT_EQ(statements_of(most), 2u) << "one packet, COMMIT";
+    EXPECT_EQ(statements_of(most + 1), 3u) << "the last one by itself";
+    EXPECT_EQ(statements_of(most + last.size()), 3u);
+    EXPECT_EQ(statements_of(most + last.size() + 1), 4u) << "BEGIN, two writes, COMMIT";
+}
+
 TEST_F(Db, FewerRowsThanExpectedAreFoundWithAndWithoutAPacket) {
     insert("a");
     insert("b");
