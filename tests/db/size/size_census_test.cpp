@@ -39,6 +39,40 @@ TEST_F(SizePrograms, CensusWithoutMeasuredHostsLeavesAGoodFileAlone) {
     EXPECT_EQ(read_file(project_ / "size_census_multi"), "1.0e+09\n2.0e+09\n");
 }
 
+// <replica_db_name>, <replica_db_user>, <replica_db_passwd>, <replica_db_host>: each with a wrong value is missed.
+TEST_F(SizePrograms, CensusReadsTheReplica) {
+    const std::string shared_socket = PrivateMariaDb::shared().socket().string();
+    PrivateMariaDb copy({.tcp = true});
+    copy.create_project_database("copy");
+    Database there(copy.settings("copy"));
+    there.execute(Sql("CREATE USER reader@'127.0.0.1' IDENTIFIED BY 'word'"));
+    there.execute(Sql("GRANT SELECT ON copy.* TO reader@'127.0.0.1'"));
+    store();  // the main database measures nobody
+    for (Id h = 1; h <= 9; ++h) measure(h, 1e-9 / static_cast<double>(h), 100);
+    store_rows(there, rows_);
+    const auto census = [&](int level, const std::string& wrong) {
+        std::string options = "<compat_level>" + std::to_string(level) + "</compat_level>";
+        const auto give = [&](const std::string& what, const std::string& right, const std::string& other) {
+            const std::string tag = "replica_db_" + what;
+            options += "<" + tag + ">" + (what == wrong ? other : right) + "</" + tag + ">";
+        };
+        give("name", "copy", "another"), give("user", "reader", "nobody"), give("passwd", "word", "sword");
+        give("host", "127.0.0.1:" + std::to_string(copy.port()), "127.0.0.1:1");
+        project_.write("config.xml", "<boinc><config>" + options + PrivateMariaDb::shared().config_elements("size") +
+                                         "</config></boinc>");
+        fs::remove(project_ / "size_census_multi");
+        const RunResult r = run_program({"size_census"});
+        EXPECT_EQ(r.status == 0, fs::exists(project_ / "size_census_multi")) << r.err;
+        return r.status == 0;
+    };
+    ::setenv("MYSQL_UNIX_PORT", shared_socket.c_str(), 1);
+    for (const int level : {0, 1}) {
+        EXPECT_TRUE(census(level, "nothing"));
+        for (const char* wrong : {"name", "user", "passwd", "host"})
+            EXPECT_FALSE(census(level, wrong)) << wrong << " at level " << level;
+    }
+}
+
 TEST_F(SizePrograms, CensusOutlivesARestartAndAKillLeavesTheOldFile) {
     const std::string shared_socket = PrivateMariaDb::shared().socket().string();
     PrivateMariaDb own({.flush_log_at_trx_commit = 1});
