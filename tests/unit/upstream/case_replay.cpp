@@ -62,8 +62,8 @@ CaseReplay::~CaseReplay() = default;
 
 // A version that was down to one job a day got it, and with that upstream gave up the whole pass: what it sent is the
 // beginning of what we send.
-bool CaseReplay::a_quota_ended_a_pass(int n, const CaseDecision& recorded) const {
-    const std::set<std::string> ours = decide(n, 1).jobs;
+bool CaseReplay::a_quota_ended_a_pass(int n, const CaseDecision& recorded, const FakeDb& rows) const {
+    const std::set<std::string> ours = decide(n, 1, rows).jobs;
     if (!std::includes(ours.begin(), ours.end(), recorded.jobs.begin(), recorded.jobs.end())) return false;
     return std::any_of(recorded.jobs.begin(), recorded.jobs.end(), [&](const std::string& job) {
         const auto row = world_.rows.host_app_versions.find({n + 1, std::stoll(job.substr(job.find(' ')))});
@@ -79,7 +79,8 @@ std::string CaseReplay::explanation(int n, const CaseDecision& recorded) const {
     for (auto& [id, version] : rows.versions) version.min_core_version = 0;
     if (decide(n, 1, rows).jobs == recorded.jobs)
         return "the feeder's refresh of credit scales overwrites its cached versions";
-    if (a_quota_ended_a_pass(n, recorded)) return "An over-quota candidate ends the pass for the whole resource";
+    if (a_quota_ended_a_pass(n, recorded, world_.rows) || a_quota_ended_a_pass(n, recorded, rows))
+        return "An over-quota candidate ends the pass for the whole resource";
     if (world_.options.find("<workload_sim>") != std::string::npos)
         return "Simulation: cpu_time_remaining only, deadlines of this reply's jobs absolute";
     return "not explained yet";

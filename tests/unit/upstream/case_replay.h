@@ -39,7 +39,7 @@ class CaseReplay {
 
   private:
     CaseDecision decide(int n, std::uint64_t scan_seed, const FakeDb& rows) const;
-    bool a_quota_ended_a_pass(int n, const CaseDecision& recorded) const;
+    bool a_quota_ended_a_pass(int n, const CaseDecision& recorded, const FakeDb& rows) const;
     CaseWorld world_;
     std::vector<MemoryRpcPool::Slot> slots_;
 };
