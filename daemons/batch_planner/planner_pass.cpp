@@ -32,7 +32,7 @@ void put_in_order(std::vector<Batch>& batches, bool by_logical_end_time) {
     std::sort(batches.begin(), batches.end(), [&](const Batch& a, const Batch& b) { return key(a) < key(b); });
 }
 
-struct WaitingBatch {
+struct Waiting {
     std::int64_t unsent = 0, open = 0;
     double oldest = HUGE_VAL, last_sent = 0;
 };
@@ -47,9 +47,9 @@ void PlannerPass::read(Facts& facts) {
     if (ids.empty()) return;
     facts.left_out = stores_.facts.failing_hosts(ids);
     std::erase_if(facts.left_out, [](const LeftOutHost& h) { return !fails_too_often(h); });
-    std::map<Id, WaitingBatch> waiting;
+    std::map<Id, Waiting> waiting;
     stores_.facts.open_results(ids, [&](const OpenPlanResult& r) {
-        WaitingBatch& w = waiting[r.batch];
+        Waiting& w = waiting[r.batch];
         ++w.open;
         if (r.state == ServerState::kInProgress) {
             facts.in_progress.push_back(r);
@@ -64,7 +64,7 @@ void PlannerPass::read(Facts& facts) {
         const auto row = std::lower_bound(rows.begin(), rows.end(), b.id,
                                           [](const BatchDemandRow& r, Id id) { return r.batch < id; });
         if (row == rows.end() || row->batch != b.id) continue;
-        const WaitingBatch& w = waiting[b.id];
+        const Waiting& w = waiting[b.id];
         BatchDemand d{b.id, row->app, w.unsent + std::max<std::int64_t>(0, row->open - w.open), row->mean_fpops, 0};
         if (!std::isfinite(d.mean_fpops)) d.mean_fpops = 0;
         if (w.unsent > 0) d.waited = std::max(0.0, facts.now - std::max(w.oldest, w.last_sent));
@@ -98,14 +98,17 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
     return plan;
 }
 
-/// The later of T and of what is in progress.
+/// The later of T and of what is in progress; of what is late, another instance.
 std::vector<std::pair<Id, double>> PlannerPass::completions(const Facts& facts, const BatchPlan& plan) const {
     std::map<Id, double> by_batch;
     for (const PlannedBatch& b : plan.batches) by_batch[b.batch] = b.jobs > 0 ? b.finish : facts.now;
     for (const OpenPlanResult& r : facts.in_progress) {
         const auto at = by_batch.find(r.batch);
         if (at == by_batch.end()) continue;
-        const double end = static_cast<double>(r.sent_time) + settings_.rules.margin * facts.run_time(r);
+        const double sent = static_cast<double>(r.sent_time), time = settings_.rules.margin * facts.run_time(r);
+        double end = sent + time;
+        if (end < facts.now)
+            end = std::max(facts.now, reissue_time(sent, end, facts.client_run_time(r))) + settings_.rules.least + time;
         at->second = std::max(at->second, end);
     }
     return {by_batch.begin(), by_batch.end()};

@@ -143,6 +143,16 @@ TEST_F(PlannerPassTest, WhatAHostHoldsComesFirst) {
         << "nine second jobs, or two by the free host";
 }
 
+TEST_F(PlannerPassTest, WhatIsLateIsExpectedFromAnotherInstance) {
+    batch(1);
+    job(1, ServerState::kInProgress, 1, 600);
+    planner().run();
+    EXPECT_NEAR(db.batches.get(1)->est_completion_time, kStart - 600 + 1.2 * 3600, 5);
+    job(1, ServerState::kInProgress, 2, 3 * 3600);
+    planner().run();
+    EXPECT_NEAR(db.batches.get(1)->est_completion_time, kStart + 360 + 1.2 * 3600, 5);
+}
+
 TEST_F(PlannerPassTest, AnInstanceThatMissesThePlanIsGivenUpAndItsDeadlineStays) {
     batch(1);
     unsent(1, 10);
