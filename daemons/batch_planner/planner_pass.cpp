@@ -32,7 +32,7 @@ void put_in_order(std::vector<Batch>& batches, bool by_logical_end_time) {
     std::sort(batches.begin(), batches.end(), [&](const Batch& a, const Batch& b) { return key(a) < key(b); });
 }
 
-struct Waiting {
+struct WaitingBatch {
     std::int64_t unsent = 0, open = 0;
     double oldest = HUGE_VAL, last_sent = 0;
 };
@@ -47,9 +47,9 @@ void PlannerPass::read(Facts& facts) {
     if (ids.empty()) return;
     facts.left_out = stores_.facts.failing_hosts(ids);
     std::erase_if(facts.left_out, [](const LeftOutHost& h) { return !fails_too_often(h); });
-    std::map<Id, Waiting> waiting;
+    std::map<Id, WaitingBatch> waiting;
     stores_.facts.open_results(ids, [&](const OpenPlanResult& r) {
-        Waiting& w = waiting[r.batch];
+        WaitingBatch& w = waiting[r.batch];
         ++w.open;
         if (r.state == ServerState::kInProgress) {
             facts.in_progress.push_back(r);
@@ -64,7 +64,7 @@ void PlannerPass::read(Facts& facts) {
         const auto row = std::lower_bound(rows.begin(), rows.end(), b.id,
                                           [](const BatchDemandRow& r, Id id) { return r.batch < id; });
         if (row == rows.end() || row->batch != b.id) continue;
-        const Waiting& w = waiting[b.id];
+        const WaitingBatch& w = waiting[b.id];
         BatchDemand d{b.id, row->app, w.unsent + std::max<std::int64_t>(0, row->open - w.open), row->mean_fpops, 0};
         if (!std::isfinite(d.mean_fpops)) d.mean_fpops = 0;
         if (w.unsent > 0) d.waited = std::max(0.0, facts.now - std::max(w.oldest, w.last_sent));
