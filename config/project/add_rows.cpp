@@ -40,7 +40,8 @@ std::vector<Row> add_missing(const char* kind, const std::vector<Row>& wanted, s
             changed.push_back(*same);
             ++result.changed;
         } else {
-            result.lines.push_back(fmt::format("Skipped {} {}: it exists", kind, row.name));
+            const char* changes_it = std::is_same_v<Row, App> ? "; bin/app_settings shows and changes it" : "";
+            result.lines.push_back(fmt::format("Skipped {} {}: it exists{}", kind, row.name, changes_it));
         }
     }
     return changed;

@@ -205,7 +205,8 @@ TEST_F(ProjectSetup, XaddAddsWhatIsMissingAndNothingTwice) {
     EXPECT_TRUE(fs::exists(root_ / "reread_db"));
     EXPECT_EQ(rows(Sql("SELECT name, n_size_classes, weight, homogeneous_redundancy, min_avg_pfc FROM app"), 5),
               (Table{{"render", "3", "0.5", "2", "1"}}));
-    EXPECT_THAT(in_project({"xadd"}).out, HasSubstr("Skipped app render: it exists"));
+    EXPECT_THAT(in_project({"xadd"}).out,
+                HasSubstr("Skipped app render: it exists; bin/app_settings shows and changes it\n"));
     EXPECT_EQ(rows(Sql("SELECT COUNT(*) FROM app"), 1), (Table{{"1"}}));
 
     std::ofstream(root_ / "project.xml") << "<boinc><app><name>x";
