@@ -59,10 +59,18 @@ end_process() {
     rm -f "$DEMO/run/$1"
 }
 
+# end_client N: with the shared memory that it talked to its jobs through, which outlives it if it is killed.
+end_client() {
+    local pid
+    pid=$(pid_of "client$1") || pid=
+    end_process "client$1" TERM 20
+    [ -z "$pid" ] || ipcs -m -p | awk -v pid="$pid" '$3 == pid { print $1 }' | xargs -r -n 1 ipcrm -m || true
+}
+
 stop_demo() {
     [ -d "$DEMO/run" ] || return 0
     local client
-    for client in $CLIENTS; do end_process "client$client" TERM 20; done
+    for client in $CLIENTS; do end_client "$client"; done
     if [ -x "$DEMO/project/bin/stop" ]; then
         (cd "$DEMO/project" && demo_env bin/stop -q >/dev/null 2>&1) || true
     fi

@@ -1,8 +1,26 @@
 #include "tests/support/boinc_client.h"
 
+#include <sys/shm.h>
+
 #include <fstream>
 
 namespace sluice::test {
+
+std::vector<int> shared_memory_made_by(pid_t process) {
+    std::vector<int> all;
+    shm_info in_use{};
+    const int highest = shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&in_use));
+    for (int index = 0; index <= highest; ++index) {
+        shmid_ds segment{};
+        const int id = shmctl(index, SHM_STAT, &segment);
+        if (id >= 0 && segment.shm_cpid == process && (segment.shm_perm.mode & SHM_DEST) == 0) all.push_back(id);
+    }
+    return all;
+}
+
+void remove_shared_memory_made_by(pid_t process) {
+    for (const int id : shared_memory_made_by(process)) shmctl(id, IPC_RMID, nullptr);
+}
 
 BoincClient::BoincClient(const std::string& config) {
     folder_.write(
@@ -56,18 +74,26 @@ void BoincClient::attach(const std::string& master_url, const std::string& key) 
 }
 
 void BoincClient::stop() {
-    if (!process_) return;
-    if (process_->running()) {
+    if (process_ && process_->running()) {
         process_->send_signal(SIGTERM);
         if (!process_->wait(20)) process_->send_signal(SIGKILL);
     }
-    process_.reset();
+    forget_process();
 }
 
 void BoincClient::kill() {
     if (process_ && process_->running()) process_->send_signal(SIGKILL);
-    process_.reset();
+    forget_process();
 }
+
+void BoincClient::forget_process() {
+    if (!process_) return;
+    const pid_t client = process_->pid();
+    process_.reset();
+    remove_shared_memory_made_by(client);
+}
+
+pid_t BoincClient::pid() const { return process_ ? process_->pid() : 0; }
 
 bool BoincClient::running() { return process_ && process_->running(); }
 

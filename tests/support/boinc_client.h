@@ -1,6 +1,8 @@
 #pragma once
 // The real boinc-client in a folder of its own: no other host is contacted, its control socket is a Unix socket in that
-// folder, it and the applications that it started are ended with it.
+// folder, it and the applications that it started are ended with it, and its shared memory is removed.
+#include <sys/types.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -10,6 +12,11 @@
 #include "tests/support/temp_dir.h"
 
 namespace sluice::test {
+
+/// System V segments, by id, without those that vanish when their last user does. A client talks to each of its jobs
+/// through one, which outlives a client that is killed, and would stay until the machine is started anew.
+std::vector<int> shared_memory_made_by(pid_t process);
+void remove_shared_memory_made_by(pid_t process);
 
 class BoincClient {
   public:
@@ -30,6 +37,7 @@ class BoincClient {
     void stop();                                                         ///< SIGTERM and wait
     void kill();
     bool running();
+    pid_t pid() const;  ///< 0: not started
     /// boinccmd --unix_domain ARGUMENTS; stdout and stderr together.
     std::string command(const std::vector<std::string>& arguments) const;
     /// boinccmd --project URL update.
@@ -41,6 +49,8 @@ class BoincClient {
     const std::filesystem::path& folder() const { return folder_.path(); }
 
   private:
+    void forget_process();
+
     TempDir folder_;
     bool alone_ = false;
     std::unique_ptr<Subprocess> process_;

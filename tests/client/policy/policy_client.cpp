@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "sluice/xml/reader.h"
+#include "tests/support/boinc_client.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -69,6 +70,11 @@ std::vector<std::string> captured(const std::string& log, const std::string& fro
 class PolicyClient::Session {
   public:
     Session(RequestSink& sink, const std::string& name, const Json& state);
+    ~Session() {
+        const pid_t client = process_ ? process_->pid() : 0;
+        process_.reset();
+        remove_shared_memory_made_by(client);
+    }
 
     Json said();
     std::filesystem::path state_file();

@@ -105,7 +105,12 @@ cat "$folder/out" | tail -25
 # Sent twice would be: two instances of a workunit on one host, or a client that got one it had.
 [ "$(sql "SELECT COUNT(*) FROM (SELECT workunitid, hostid FROM result WHERE hostid<>0 AND outcome=1 GROUP BY 1,2 HAVING COUNT(*)>1) t")" -eq 0 ] || fail "a host got a workunit twice"
 if grep -hE 'Already have task|already have' "$DEMO"/client?/client.log; then fail "a job was sent twice"; fi
+clients=$(for client in $CLIENTS; do pid_of "client$client"; done)
+[ "$(wc -w <<<"$clients")" -eq "$(wc -w <<<"$CLIENTS")" ] || fail "a client has ended"
 "$source/quickstart" --stop >/dev/null
 sleep 1
+for pid in $clients; do
+    [ -z "$(ipcs -m -p | awk -v pid="$pid" '$3 == pid')" ] || fail "shared memory of client $pid is left"
+done
 left=$(demo_processes)
 [ -z "$left" ] || fail "processes are left: $(ps -o args= -p $left)"

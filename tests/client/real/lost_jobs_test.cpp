@@ -72,7 +72,10 @@ TEST_F(LostJobs, JobsWhoseStateTheClientLostAreSentAgain) {
     Volunteer v(world_, key_);
     v.attach();
     ASSERT_TRUE(v.update_until([&] { return running(v, job); })) << v.log();
+    const pid_t client = v.client().pid();
+    EXPECT_FALSE(shared_memory_made_by(client).empty());
     v.client().kill();
+    EXPECT_TRUE(shared_memory_made_by(client).empty());
     v.client().forget_jobs();
     v.start();
     ASSERT_TRUE(v.update_until([&] { return v.said("Resent lost task " + job_name(job)); })) << v.log();
