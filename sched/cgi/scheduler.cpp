@@ -356,7 +356,8 @@ void Scheduler::respond(Gateway& gateway, Body body) {
         body.held = {};
         gateway.release_held();
     };
-    const std::string reply = answer(gateway, {body.view(), !body.too_long, forget});
+    const auto forget_beginning = [&](std::size_t bytes) { gateway.page_out_held(bytes); };
+    const std::string reply = answer(gateway, {body.view(), !body.too_long, forget, forget_beginning});
     keep_copy("reply", reply);
     if (leave) leave_in_folder(body.view(), reply);
     keep_log();

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -85,6 +86,13 @@ ReadResult WorkerGateway::read(char*, std::size_t, Deadline) { return {}; }
 void WorkerGateway::release_held() {
     if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
     mapping_ = nullptr;
+}
+
+void WorkerGateway::page_out_held(std::size_t bytes) {
+    if (mapping_ == nullptr || !task_) return;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    // Nothing was written to the mapping: its pages come back from the file.
+    ::madvise(mapping_, std::min(task_->params_size + bytes, mapped_) / page * page, MADV_DONTNEED);
 }
 
 void WorkerGateway::finish() {

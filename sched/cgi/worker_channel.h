@@ -39,6 +39,7 @@ class WorkerGateway final : public Gateway {
     bool persistent() const override { return true; }
     std::optional<HeldBody> held() const override;
     void release_held() override;
+    void page_out_held(std::size_t bytes) override;
 
   private:
     void forget();

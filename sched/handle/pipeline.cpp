@@ -115,7 +115,7 @@ SchedulerReply answer(RpcServices& services, const SchedulerRequest& request, bo
 }
 
 SchedulerReply answer(RpcServices& services, const RequestText& text) {
-    const ParsedRequest parsed = parse_request(text.text, services.limits);
+    const ParsedRequest parsed = parse_request(text.text, services.limits, text.forget_beginning);
     if (text.forget) text.forget();
     if (!parsed.request) {
         services.log.normal("Incomplete request received from IP {}: {}", services.remote_address, parsed.error);

@@ -14,6 +14,7 @@ struct RequestText {
     std::string_view text;
     bool whole = true;               ///< false: only its beginning. Nothing of it may count, it can only be refused
     std::function<void()> forget{};  ///< called when `text` is needed no more
+    std::function<void(std::size_t)> forget_beginning{};  ///< called when so many of its first bytes are
 };
 
 /// Never throws for anything that a client or the database does: whatever happens, the result is one well-formed reply,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -145,7 +146,9 @@ struct ParsedRequest {
     /// "no end tag"; ours: "request too large".
     std::string error;
 };
-/// Never throws on any input; time linear in its size.
-ParsedRequest parse_request(std::string_view text, const RequestLimits& limits);
+/// Never throws on any input; time linear in its size. `done_with` is told now and then how many of the first bytes are
+/// needed no more.
+ParsedRequest parse_request(std::string_view text, const RequestLimits& limits,
+                            const std::function<void(std::size_t)>& done_with = {});
 
 }  // namespace sluice

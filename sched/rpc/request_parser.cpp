@@ -193,7 +193,9 @@ void ParseState::unknown(XmlReader& xml) {
 
 }  // namespace rpc
 
-ParsedRequest parse_request(std::string_view text, const RequestLimits& limits) {
+ParsedRequest parse_request(std::string_view text, const RequestLimits& limits,
+                            const std::function<void(std::size_t)>& done_with) {
+    constexpr std::size_t kNowAndThen = 1 << 20;  // bytes
     ParsedRequest parsed;
     if (text.size() > limits.max_bytes) {
         parsed.error = "request too large";
@@ -206,7 +208,12 @@ ParsedRequest parse_request(std::string_view text, const RequestLimits& limits) 
     }
     SchedulerRequest request;
     rpc::ParseState state{request, limits};
-    while (xml.next_child("scheduler_request")) rpc::parse_element(xml, state);
+    std::size_t told = 0;
+    while (xml.next_child("scheduler_request")) {
+        rpc::parse_element(xml, state);
+        if (!done_with || xml.position() < told + kNowAndThen) continue;
+        done_with(told = xml.position());
+    }
     if (xml.name() != "scheduler_request") {  // the end of the input came before the end tag
         parsed.error = "no end tag";
         return parsed;

@@ -50,6 +50,8 @@ class Gateway {
     virtual std::optional<HeldBody> held() const { return std::nullopt; }
     /// What held() returned is needed no more.
     virtual void release_held() {}
+    /// Its first `bytes` need not be in memory any longer; who looks at them all the same finds them.
+    virtual void page_out_held(std::size_t) {}
 
   protected:
     /// Until something can be read from `fd`; false: there are to be no more requests.

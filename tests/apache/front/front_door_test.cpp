@@ -264,7 +264,8 @@ TEST_F(FrontDoor, AKnownAccountsReportTakesTwiceItsSizeAtMost) {
               kJobs);
     const std::size_t peak = peak_memory(worker);
     fmt::print("a report of {} KB: the worker's peak is {} KB\n", text.size() / 1024, peak / 1024);
-    EXPECT_LE(peak, 2 * text.size() + (8u << 20));
+    // The worker's copy and little else: what was read of the text does not stay in memory.
+    EXPECT_LE(peak, text.size() + text.size() / 2 + (8u << 20));
     end_server();
 }
 

@@ -33,6 +33,28 @@ TEST(Root, ErrorsHaveUpstreamsWords) {
     }
 }
 
+TEST(Root, WhatIsReadOfALongRequestNeedNotStay) {
+    std::string text = "<scheduler_request>\n";
+    for (int i = 0; i < 50; ++i)
+        text += "<result><name>r" + std::to_string(i) + "</name><stderr_out>" + std::string(60'000, 'e') +
+                "</stderr_out></result>\n";
+    text += "<hostid>7</hostid></scheduler_request>";
+    std::string shrinking = text;
+    std::vector<std::size_t> told;
+    const ParsedRequest parsed = parse_request(shrinking, {}, [&](std::size_t bytes) {
+        told.push_back(bytes);
+        std::fill_n(shrinking.begin(), bytes, '!');
+    });
+    ASSERT_TRUE(parsed.request);
+    EXPECT_EQ(parsed.request->hostid, 7);
+    ASSERT_EQ(parsed.request->results.size(), 50u);
+    EXPECT_EQ(parsed.request->results.front().name, "r0");
+    EXPECT_EQ(parsed.request->results.front().stderr_out, std::string(60'000, 'e'));
+    ASSERT_EQ(told.size(), 2u);
+    EXPECT_LT(told[0], told[1]);
+    EXPECT_LT(told[1], text.size());
+}
+
 TEST(Root, WhatSurroundsItDoesNotMatter) {
     for (
         const char* text : {
