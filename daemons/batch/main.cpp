@@ -16,6 +16,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
+#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
@@ -67,8 +68,7 @@ struct Open {
     }
     /// The feeder of level 1 looks by itself.
     void tell_feeder() const {
-        if (config.compat_level == 0 && share_settings(config))
-            write_file_atomically(project / "reread_db", "<reread_db/>\n");
+        if (config.compat_level == 0 && share_settings(config)) ask_feeder_to_reread(project);
     }
 };
 

@@ -5,7 +5,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_planner/planner_pass.h"
-#include "sluice/base/files.h"
+#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
@@ -60,7 +60,7 @@ int run(DaemonStart& start, Options& o) {
         const bool planned = pass.run().planned > 0;
         // The feeder's tables hold the plan; at level 1 it reads them every minute by itself.
         if (config.plan_batches && config.compat_level == 0 && (planned || bound) && !o.settings.dry_run)
-            write_file_atomically(start.settings.project / "reread_db", "<reread_db/>\n");
+            ask_feeder_to_reread(start.settings.project);
         bound = planned;
         return PassResult::kIdle;
     });

@@ -6,6 +6,7 @@
 #include "daemons/batch_shares/shares_pass.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/batch_owner_store.h"
 
@@ -44,7 +45,7 @@ int run(DaemonStart& start, const std::string& page) {
     return start.loop([&] {
         // At level 1 the feeder looks by itself.
         if (shares_pass(*store, *settings, start.env.clock).any() && config.compat_level == 0)
-            write_file_atomically(start.settings.project / "reread_db", "<reread_db/>\n");
+            ask_feeder_to_reread(start.settings.project);
         if (!page.empty()) write_page(start.settings.project / page, config, db, *store, start.env.clock.now());
         return PassResult::kIdle;
     });

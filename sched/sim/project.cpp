@@ -25,6 +25,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/triggers.h"
 #include "sluice/shmem/scheduler_array.h"
 
 namespace sluice::sim {
@@ -260,8 +261,7 @@ void SimProject::run_daemons(JobWatcher& watcher) {
     accelerate(now);
     shares_->run();
     // As the program does: the feeder of level 1 looks by itself.
-    if (p.planner.turn(now) && config_.compat_level == 0)
-        write_file_atomically(folder_.path() / "reread_db", "<reread_db/>\n");
+    if (p.planner.turn(now) && config_.compat_level == 0) ask_feeder_to_reread(folder_.path());
     clean_up(watcher);
     purge(now);
 }

@@ -1,5 +1,7 @@
 #include "sluice/base/triggers.h"
 
+#include "sluice/base/files.h"
+
 namespace sluice {
 namespace {
 
@@ -21,6 +23,10 @@ std::vector<TriggerFile> triggers_present(const std::filesystem::path& project) 
     for (const TriggerFile& t : kTriggers)
         if (std::filesystem::exists(project / t.name, ignored)) present.push_back(t);
     return present;
+}
+
+void ask_feeder_to_reread(const std::filesystem::path& project) {
+    write_file_atomically(project / "reread_db", "<reread_db/>\n");
 }
 
 std::string trigger_text(const TriggerFile& trigger) {

@@ -13,6 +13,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
+#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/project_setup_store.h"
 
@@ -156,7 +157,7 @@ int run(int argc, const char* const* argv) {
     const auto store = make_project_setup_store(db);
     bool changed = false;
     db.transaction([&] { changed = Tool(*store, arguments).run(); });
-    if (changed) write_file_atomically(project / "reread_db", "<reread_db/>\n");
+    if (changed) ask_feeder_to_reread(project);
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
+#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
@@ -42,7 +43,7 @@ class Updater {
         const std::vector<VersionFolder> folders = find_version_folders(config_.app_dir, skipped);
         for (const std::string& line : skipped) fmt::print("{}\n", line);
         for (const VersionFolder& folder : folders) try_folder(folder);
-        if (added_ > 0) write_file_atomically(project_ / "reread_db", "<reread_db/>\n");
+        if (added_ > 0) ask_feeder_to_reread(project_);
         fmt::print("{} app version(s) added, {} in the database already, {} failed\n", added_, known_, failed_);
         return failed_ == 0;
     }

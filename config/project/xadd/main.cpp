@@ -12,6 +12,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/project.h"
+#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/project_setup_store.h"
 
@@ -38,7 +39,7 @@ int run(int argc, const char* const* argv) {
     ChangedRows rows;
     db.transaction([&] { rows = add_rows(*store, wanted, now, OfExisting::kUpdate); });
     for (const std::string& text_line : rows.lines) fmt::print("{}\n", text_line);
-    if (rows.changed > 0) write_file_atomically(project / "reread_db", "<reread_db/>\n");
+    if (rows.changed > 0) ask_feeder_to_reread(project);
     return 0;
 }
 

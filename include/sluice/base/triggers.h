@@ -13,6 +13,8 @@ struct TriggerFile {
 };
 /// Of all that programs look for, those that are there now.
 std::vector<TriggerFile> triggers_present(const std::filesystem::path& project);
+/// Has the feeder read apps, versions and what else goes out with its tables again. Throws FileError.
+void ask_feeder_to_reread(const std::filesystem::path& project);
 /// "stop_sched is present: …".
 std::string trigger_text(const TriggerFile& trigger);
 
