@@ -6,6 +6,7 @@
 
 #include "sched/handle/resend_lost.h"
 #include "sched/handle/rpc.h"
+#include "sched/match/planned_batch.h"
 
 namespace sluice {
 namespace {
@@ -53,8 +54,8 @@ bool other_results_matter(const Rpc& rpc) {
     if (rpc.config.send_result_abort && !rpc.request.other_results_truncated) return true;
     if (rpc.config.compat_level > 0 && rpc.screening.wants_work) return true;  // the memory that they take
     const auto& apps = rpc.services.tables.apps;
-    const bool planned = rpc.services.params.plan_batches && !rpc.services.tables.plan.batches.empty();
-    if (rpc.screening.wants_work && planned) return true;  // which of them are tight
+    if (rpc.screening.wants_work && match::batches_are_planned(rpc.services.params, rpc.services.tables))
+        return true;  // which of them are tight
     return rpc.screening.wants_work &&
            std::any_of(apps.begin(), apps.end(), [](const App& a) { return a.non_cpu_intensive; });
 }

@@ -1,5 +1,7 @@
 #include "sched/handle/rpc.h"
 
+#include "sched/match/planned_batch.h"
+
 namespace sluice {
 namespace {
 
@@ -69,8 +71,7 @@ HostAppVersion* HostRows::version_row(Id generalized_id) {
 }
 
 const PlannedBatch* plan_of_batch(const Rpc& rpc, Id batch) {
-    const RpcServices& s = rpc.services;
-    return s.params.plan_batches ? s.tables.plan.binding(batch, rpc.now) : nullptr;
+    return match::binding_plan(rpc.services.params, rpc.services.tables, batch, rpc.now);
 }
 
 bool may_send_work(const Rpc& rpc) { return rpc.screening.may_send_work() && !rpc.rows.platforms.empty(); }

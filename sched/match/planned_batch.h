@@ -9,8 +9,15 @@
 
 namespace sluice::match {
 
+inline bool batches_are_planned(const MatchParams& params, const ProjectTables& tables) {
+    return params.plan_batches && !tables.plan.batches.empty();
+}
+/// The plan of a batch; null: there is none that binds a request of that time.
+inline const PlannedBatch* binding_plan(const MatchParams& params, const ProjectTables& tables, Id batch, double now) {
+    return params.plan_batches ? tables.plan.binding(batch, now) : nullptr;
+}
 inline const PlannedBatch* plan_for(const MatchContext& x, const JobSummary& job) {
-    return x.params.plan_batches ? x.tables.plan.binding(job.batch, x.now) : nullptr;
+    return binding_plan(x.params, x.tables, job.batch, x.now);
 }
 
 /// s from now until this host would be done with the job: ordinary jobs ahead of it give way, so only what the client

@@ -5,7 +5,7 @@
 namespace sluice::match {
 namespace {
 
-bool applies_plan_finish(const MatchContext& x) { return x.params.plan_batches && !x.tables.plan.batches.empty(); }
+bool applies_plan_finish(const MatchContext& x) { return batches_are_planned(x.params, x.tables); }
 
 Verdict check_plan_finish(const MatchContext& x, const Candidate& c) {
     const PlannedBatch* plan = plan_for(x, c.job);

@@ -4,7 +4,7 @@
 namespace sluice::match {
 namespace {
 double value_of_plan(const MatchContext& x, const Candidate& c) { return plan_for(x, c.job) != nullptr ? 1 : 0; }
-bool applies_plan(const MatchContext& x) { return x.params.plan_batches && !x.tables.plan.batches.empty(); }
+bool applies_plan(const MatchContext& x) { return batches_are_planned(x.params, x.tables); }
 }  // namespace
 const ScoreRow kPlanRow{.name = "plan",
                         .scope = Scope::kJob,
