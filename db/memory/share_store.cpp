@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "db/share_rules.h"
+
 namespace sluice {
 namespace {
 
@@ -20,7 +22,7 @@ bool never_came_back(const Result& r) {
 void add_to_stream(StreamWork& s, const Result& r, double flops, double estimate) {
     const auto received = static_cast<double>(r.received_time), deadline = static_cast<double>(r.report_deadline);
     const bool over = r.server_state == ServerState::kOver;
-    const bool late = deadline > 0 && received > deadline + 3600;
+    const bool late = deadline > 0 && received > deadline + kSettledAfter;
     const bool gone = received == 0 && (r.server_state == ServerState::kInProgress || never_came_back(r));
     const double over_at = received > 0 ? received : deadline, from = std::min(s.until, s.next_until);
     if (over && over_at > from) (over_at <= s.next_until ? s.settled : s.recent) += flops;
@@ -40,7 +42,6 @@ double measured(const Result& r, const Host* host) {
 }  // namespace
 
 double MemoryShareStore::project_flops(double now) {
-    constexpr double kFlopsPerDailyCredit = 1e9 / 200;
     double credit = 0;
     for (const auto& [id, v] : db_.versions.rows())
         if (v.expavg_time > now - 30 * 86400.0) credit += v.expavg_credit;
@@ -80,9 +81,8 @@ void MemoryShareStore::read_results(BatchWork& work) const {
         const double flops = measured(r, db_.hosts.get(r.hostid));
         if (work.stream) add_to_stream(*work.stream, r, flops, estimate);
         if (r.server_state != ServerState::kOver) continue;
-        const double lost = never_came_back(r) ? estimate : 0;
         work.measured += flops;
-        work.lost += lost;
+        if (never_came_back(r)) work.lost += estimate;
         if (r.outcome == Outcome::kSuccess) {
             work.measured_successes += flops;
             work.estimated_successes += estimate;
@@ -92,7 +92,6 @@ void MemoryShareStore::read_results(BatchWork& work) const {
 }
 
 std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> only) {
-    constexpr double kSettledAfter = 3600;
     db_.enter("share.works");
     std::vector<Id> unfinished;
     for (const share::BatchTags& b : state_.batches) unfinished.push_back(b.id);
@@ -116,8 +115,7 @@ std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> onl
             w.stream.emplace();
             const auto kept = streams_.find(id);
             if (kept != streams_.end()) w.stream->until = kept->second.until;
-            const double until = w.stream->until;
-            w.stream->next_until = until > now ? now - kSettledAfter : std::max(until, now - kSettledAfter);
+            w.stream->next_until = next_settled(w.stream->until, now);
         }
         read_workunits(w);
         read_results(w);
@@ -130,11 +128,7 @@ void MemoryShareStore::change(const ShareSettings& settings, double now, const s
     db_.enter("share.change");
     ShareBook book{
         share::LogicalClock(settings.rule, settings.clamp, state_), {}, quotas, streams_, measured_, {}, flops_};
-    for (const auto& [user, quota] : quotas) {
-        const auto known = state_.users.find(user);
-        if (quota > 0 && (known == state_.users.end() || known->second.quota != quota))
-            book.clock.set_quota(now, user, quota);
-    }
+    take_quotas(book, now);
     work(book);
     state_ = book.clock.state();
     for (const share::BatchTags& b : state_.batches) {

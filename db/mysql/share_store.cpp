@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "db/mysql/errors.h"
+#include "db/share_rules.h"
 
 namespace sluice {
 namespace {
@@ -18,9 +19,6 @@ constexpr std::size_t kBatchesAtOnce = 200;  ///< batches a statement
 /// an instance that took longer than three years, counts as these, and a host that tells no speed as one of a GFLOPS.
 constexpr SqlLiteral kMeasured{
     "LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)*IF(h.p_fpops>=1e6,LEAST(h.p_fpops,1e12),1e9)"};
-
-/// A result that is over may still change for so long: its reporter is not done, or the transitioner is late.
-constexpr double kSettledAfter = 3600;  ///< s
 
 bool same(const BatchTags& a, const BatchTags& b) {
     return a.seconds == b.seconds && a.start == b.start && a.end == b.end && a.share == b.share &&
@@ -60,7 +58,6 @@ class MysqlShareStore final : public ShareStore {
     }
 
     double project_flops(double now) override {
-        constexpr double kFlopsPerDailyCredit = 1e9 / 200;  // 200 a day are one GFLOPS
         Sql sql("SELECT SUM(expavg_credit) FROM app_version WHERE expavg_time>");
         Rows r = db_.query(sql << now - 30 * 86400.0);
         return r.next() ? r.f64(0) * kFlopsPerDailyCredit : 0;
@@ -106,9 +103,7 @@ class MysqlShareStore final : public ShareStore {
             if (w.state == BatchState::kInit) {
                 w.stream.emplace();
                 w.stream->until = r.f64(6);
-                // Above the present: the server's clock was wrong, and is right again.
-                const double until = w.stream->until;
-                w.stream->next_until = until > now ? now - kSettledAfter : std::max(until, now - kSettledAfter);
+                w.stream->next_until = next_settled(w.stream->until, now);
             }
             all.push_back(w);
         }
@@ -229,11 +224,7 @@ class MysqlShareStore final : public ShareStore {
                        before.measured,
                        {},
                        before.flops};
-        for (const auto& [user, quota] : before.quotas) {
-            const auto known = before.state.users.find(user);
-            if (quota > 0 && (known == before.state.users.end() || known->second.quota != quota))
-                book.clock.set_quota(now, user, quota);
-        }
+        take_quotas(book, now);
         work(book);
         save(before, book);
         save_days(before, book, static_cast<std::int64_t>(now / 86400));

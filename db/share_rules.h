@@ -1,0 +1,29 @@
+#pragma once
+// What every ShareStore does alike, apart from SQL.
+#include <algorithm>
+
+#include "sluice/db/share_store.h"
+
+namespace sluice {
+
+inline constexpr double kFlopsPerDailyCredit = 1e9 / 200;  ///< 200 a day are one GFLOPS
+
+/// A result that is over may still change for so long, s: its reporter is not done, or the transitioner is late.
+inline constexpr double kSettledAfter = 3600;
+
+/// StreamWork::next_until of a stream that is settled up to `until`. Above the present: the server's clock was wrong,
+/// and is right again.
+inline double next_settled(double until, double now) {
+    return until > now ? now - kSettledAfter : std::max(until, now - kSettledAfter);
+}
+
+/// The clock takes the quotas that the book has of user_submit.
+inline void take_quotas(ShareBook& book, double now) {
+    const auto& users = book.clock.users();
+    for (const auto& [user, quota] : book.quotas) {
+        const auto known = users.find(user);
+        if (quota > 0 && (known == users.end() || known->second.quota != quota)) book.clock.set_quota(now, user, quota);
+    }
+}
+
+}  // namespace sluice
