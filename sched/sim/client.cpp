@@ -175,6 +175,21 @@ void Client::describe(Host& h) const {
     h.duration_correction_factor = 1;
 }
 
+ReportedResult report_of(const std::string& name, double run_time, const HowItEnded& end) {
+    ReportedResult report;
+    report.name = name;
+    report.elapsed_time = report.cpu_time = run_time;
+    report.exit_status_given = true;
+    const bool well = !end.abandoned && !end.fails;
+    report.client_state = static_cast<int>(well            ? ClientState::kFilesUploaded
+                                           : end.abandoned ? ClientState::kAborted
+                                                           : ClientState::kComputeError);
+    report.exit_status = well ? 0 : end.abandoned ? kExitUnstartedLate : 1;
+    report.app_version_num = 100;
+    if (end.wrong) report.file_infos = "<wrong/>";
+    return report;
+}
+
 /// What is on the host, and what is over and reported.
 void Client::list_jobs(SchedulerRequest& r) const {
     r.has_other_results = true;
@@ -183,17 +198,7 @@ void Client::list_jobs(SchedulerRequest& r) const {
             r.other_results.emplace_back().name = j.name;
             continue;
         }
-        ReportedResult& done = r.results.emplace_back();
-        done.name = j.name;
-        done.elapsed_time = done.cpu_time = j.done;
-        done.exit_status_given = true;
-        const bool well = !j.abandoned && !j.fails;
-        done.client_state = static_cast<int>(well          ? ClientState::kFilesUploaded
-                                             : j.abandoned ? ClientState::kAborted
-                                                           : ClientState::kComputeError);
-        done.exit_status = well ? 0 : j.abandoned ? kExitUnstartedLate : 1;
-        done.app_version_num = 100;
-        if (j.wrong) done.file_infos = "<wrong/>";
+        r.results.push_back(report_of(j.name, j.done, {j.abandoned, j.fails, j.wrong}));
     }
 }
 

@@ -27,6 +27,12 @@ struct ClientJob {
     double report_by = 0;    ///< over: the latest time of its report
 };
 
+struct HowItEnded {
+    bool abandoned = false, fails = false, wrong = false;
+};
+/// What a client reports of a job that is over; `run_time` in s.
+ReportedResult report_of(const std::string& name, double run_time, const HowItEnded& end);
+
 inline constexpr double kGpuSpeed = 10;  ///< times that of a core
 /// The clock of every run begins here: UNIX time, as databases like it.
 inline constexpr double kStart = 1700000000;

@@ -27,7 +27,7 @@ PlannerRun::PlannerRun(const Scenario& scenario, MemoryDb& db, const Clock& cloc
 bool PlannerRun::turn(double now) {
     if (every_ <= 0 || now < next_) return false;
     next_ = now + every_;
-    keep_up(batches_, batches_.in_progress(clock_.now_sec()), clock_.now_sec(), false);
+    upkeep_pass(batches_, {}, clock_);
     pass_.run();
     return true;
 }

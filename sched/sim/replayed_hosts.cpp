@@ -60,17 +60,7 @@ void ReplayedHosts::list_jobs(const Host& host, double now, SchedulerRequest& r)
             p.remaining = std::min(job.run_time, (job.end - now) * host.rate);
             continue;
         }
-        ReportedResult& done = r.results.emplace_back();
-        done.name = job.name;
-        done.elapsed_time = done.cpu_time = job.given_up ? 0 : job.run_time;
-        done.exit_status_given = true;
-        const bool well = !job.given_up && !job.fails;
-        done.client_state = static_cast<int>(well           ? ClientState::kFilesUploaded
-                                             : job.given_up ? ClientState::kAborted
-                                                            : ClientState::kComputeError);
-        done.exit_status = well ? 0 : job.given_up ? kExitUnstartedLate : 1;
-        done.app_version_num = 100;
-        if (job.wrong) done.file_infos = "<wrong/>";
+        r.results.push_back(report_of(job.name, job.given_up ? 0 : job.run_time, {job.given_up, job.fails, job.wrong}));
     }
 }
 
