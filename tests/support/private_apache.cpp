@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -42,14 +43,15 @@ class Socket {
     int fd_;
 };
 
-std::string modules_for(ApacheMode mode, const std::filesystem::path& folder) {
+std::string modules_for(ApacheMode mode, bool cgid, const std::filesystem::path& folder) {
     const auto load = [](const std::string& name) {
         return "LoadModule " + name + "_module /usr/lib/apache2/modules/mod_" + name + ".so\n";
     };
     std::string text =
         load("mpm_event") + load("authz_core") + load("alias") + load("dir") + load("mime") + load("env");
+    if (cgid) text += load("cgid") + "ScriptSock \"" + (folder / "cgid.sock").string() + "\"\n";
     switch (mode) {
-        case ApacheMode::kCgid: return text + load("cgid") + "ScriptSock \"" + (folder / "cgid.sock").string() + "\"\n";
+        case ApacheMode::kCgid: return text;
         case ApacheMode::kFcgid:
             return text + load("fcgid") + "FcgidIPCDir \"" + (folder / "fcgid").string() +
                    "\"\nFcgidProcessTableFile \"" + (folder / "fcgid_shm").string() +
@@ -78,7 +80,7 @@ void PrivateApache::write_configuration() const {
     std::ofstream out(folder_ / "httpd.conf");
     out << "ServerRoot \"" << folder_.path().string() << "\"\nServerName 127.0.0.1\nListen 127.0.0.1:" << port_
         << "\nPidFile \"" << (folder_ / "pid").string() << "\"\n"
-        << modules_for(options_.mode, folder_.path()) << "TypesConfig /etc/mime.types\nErrorLog \""
+        << modules_for(options_.mode, has_cgid(), folder_.path()) << "TypesConfig /etc/mime.types\nErrorLog \""
         << (folder_ / "error.log").string() << "\"\nDirectoryIndex index.html\n"
         << "<Directory />\n    Require all denied\n</Directory>\n";
     if (::geteuid() == 0) out << "User www-data\nGroup www-data\n";
@@ -99,8 +101,17 @@ void PrivateApache::start() {
                                                               (folder_ / "httpd.conf").string(), "-DFOREGROUND"},
                                      run_options);
     guard_ = std::make_unique<GroupGuard>(server_->pid());
-    const bool up = eventually([&] { return !server_->running() || Socket().connect(port_); });
+    const bool up =
+        eventually([&] { return !server_->running() || (Socket().connect(port_) && (!has_cgid() || cgid_answers())); });
     if (!up || !server_->running()) throw std::runtime_error("Apache does not start: " + server_->err() + error_log());
+}
+
+// Apache answers before mod_cgid's own process has made its socket and, as root, given it to the web server's user:
+// in between mod_cgid does not try again but answers 503 ("Permission denied"). The name ends with Apache's pid.
+bool PrivateApache::cgid_answers() const {
+    struct ::stat of {};
+    const std::string name = (folder_ / "cgid.sock.").string() + std::to_string(server_->pid());
+    return ::stat(name.c_str(), &of) == 0 && (::geteuid() != 0 || of.st_uid != 0);
 }
 
 void PrivateApache::stop() {

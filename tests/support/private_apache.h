@@ -21,6 +21,7 @@ enum class ApacheMode {
 
 struct ApacheOptions {
     ApacheMode mode = ApacheMode::kCgid;
+    bool cgid_too = false;                   ///< mod_cgid beside mode's module, for what is not FastCGI
     std::filesystem::path include;           ///< the project's Apache fragment; "" = none
     std::string more;                        ///< further lines of configuration
     std::map<std::string, std::string> env;  ///< of Apache and so of the CGI programs (passed on by PassEnv)
@@ -45,6 +46,8 @@ class PrivateApache {
 
   private:
     void write_configuration() const;
+    bool has_cgid() const { return options_.cgid_too || options_.mode == ApacheMode::kCgid; }
+    bool cgid_answers() const;
     ApacheOptions options_;
     TempDir folder_;
     int port_ = 0;

@@ -43,10 +43,7 @@ class ProjectPages : public testing::TestWithParam<Variant> {
                 in_project);
             if (!scheduler_->wait_for_output("listening on")) throw std::runtime_error(scheduler_->err());
         }
-        if (GetParam().mode != ApacheMode::kCgid) {  // uploads go by CGI there too
-            options.more = "LoadModule cgid_module /usr/lib/apache2/modules/mod_cgid.so\nScriptSock \"" +
-                           (dir_ / "cgid.sock").string() + "\"\n";
-        }
+        options.cgid_too = true;  // uploads go by CGI
         options.include = root_ / GetParam().fragment;
         apache_ = std::make_unique<PrivateApache>(options);
     }

@@ -181,9 +181,7 @@ void ClientWorld::serve() {
     if (fastcgi()) {
         options.mode = ApacheMode::kFcgid;
         options.include = root_ / "demo.httpd.fcgi.conf";
-        options.more = fmt::format("LoadModule cgid_module /usr/lib/apache2/modules/mod_cgid.so\nScriptSock \"{}\"\n",
-                                   (folder_ / "cgid.sock").string());
-        fs::permissions(folder_.path(), fs::perms(0777));  // the socket's folder
+        options.cgid_too = true;
     }
     apache_ = std::make_unique<PrivateApache>(options);
 }
