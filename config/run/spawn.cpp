@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,6 +68,14 @@ void write_pid_file(const RunEntry& job, int pipe) {
     ::close(fd);
 }
 
+/// Started from `nohup`, or by a program that blocks signals, a daemon would be deaf to bin/stop for its whole life.
+void listen_to_signals() {
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD}) ::signal(signal, SIG_DFL);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 [[noreturn]] void become_job(const RunEntry& job, const RunFolders& folders, int pipe) {
     report(pipe, SpawnStage::kPid, ::getpid());
     const bool is_daemon = !job.pid_file.empty();
@@ -82,6 +91,7 @@ void write_pid_file(const RunEntry& job, int pipe) {
         write_all(STDOUT_FILENO, fmt::format("[{}] Executing command: {}\n", local_time_text(), job.cmd));
     }
     if (::chdir(folders.tmp.c_str()) != 0) give_up(pipe, SpawnStage::kFolder);
+    listen_to_signals();
     // In the shell a signal must reach what it runs, which shares its process group.
     const std::string shell_line = "trap \"kill 0\" INT QUIT HUP TERM; " + job.cmd + "& wait";
     std::vector<std::string> words = job.words;

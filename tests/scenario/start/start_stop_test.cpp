@@ -91,6 +91,19 @@ TEST_F(StartTest, ADaemonThatDoesNotListenIsNamedAndKeepsItsPidFile) {
     EXPECT_FALSE(fs::exists(pid_dir() / "deaf.pid"));
 }
 
+// `nohup bin/start`, or a caller that blocks signals: both are inherited, and bin/stop would wait in vain.
+TEST_F(StartTest, WhatTheCallerIgnoresDoesNotMakeADaemonDeaf) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    for (const std::string deaf : {"--ignore-signal=HUP", "--block-signal=HUP"}) {
+        const RunResult started = run({"/usr/bin/env", deaf, (dir_ / "bin/start").string()});
+        ASSERT_EQ(started.status, 0) << started.err;
+        const pid_t pid = holder("napper.lock");
+        EXPECT_EQ(run_program("stop", {"--wait", "20"}).status, 0) << deaf;
+        EXPECT_TRUE(has_ended(pid));
+    }
+}
+
 TEST_F(StartTest, AStalePidFileNeverHitsAnotherProcess) {
     config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
     fs::create_directories(pid_dir());
