@@ -71,7 +71,8 @@ struct Database::Impl {
     std::uint64_t statements = 0, commits = 0;
     Id last_insert_id = 0;
     bool in_transaction = false;
-    bool opened = false;       ///< the server knows of the transaction
+    SteadyClock::time_point patience_ends = SteadyClock::time_point::max();  ///< of the transaction, for its statements
+    bool opened = false;                                                     ///< the server knows of the transaction
     std::vector<Sql> waiting;  ///< of the transaction, not sent yet; the first one may be its START TRANSACTION
     bool streaming = false;
 
@@ -151,6 +152,9 @@ auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
     if (streaming) throw std::logic_error("a statement was sent from within query_streaming()");
     if (opened && !connection)
         throw DbError(DbError::Kind::kLost, 2013, "the connection broke earlier in this transaction");
+    if (SteadyClock::now() > patience_ends)
+        throw DbError(DbError::Kind::kRetry, kLockWaitTimeout,
+                      "this transaction has waited too long for others, or for the database server: given up");
     opened = in_transaction;  // if there is no connection, nothing of the transaction is done outside it
     connect();
     log_statement(sql.str());
@@ -246,6 +250,7 @@ void Database::Impl::end() noexcept {
 
 void Database::Impl::roll_back() noexcept {
     waiting.clear();
+    patience_ends = SteadyClock::time_point::max();
     try {
         if (connection && opened) execute(Sql("ROLLBACK"));
     } catch (const std::exception&) {
@@ -255,6 +260,7 @@ void Database::Impl::roll_back() noexcept {
 }
 
 bool Database::Impl::worth_repeating(const DbError& e) const {
+    if (e.code() == kStatementTimeout) return false;  // it took all the time there is
     return e.kind() == DbError::Kind::kRetry && !(settings.somebody_waits && e.code() == kLockWaitTimeout);
 }
 
@@ -353,12 +359,17 @@ Id Database::last_insert_id() const { return impl_->last_insert_id; }
 
 void Database::transaction(const std::function<void()>& work, const std::function<bool()>& took_place, int attempts) {
     if (impl_->in_transaction) throw std::logic_error("a transaction within a transaction");
+    const auto most =
+        std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(impl_->settings.patience));
+    const auto until = impl_->settings.somebody_waits ? SteadyClock::now() + most : SteadyClock::time_point::max();
     for (int attempt = 1;; ++attempt) {
         bool committing = false;
         try {
             impl_->begin();
+            impl_->patience_ends = until;
             work();
             impl_->send_waiting();
+            impl_->patience_ends = SteadyClock::time_point::max();  // all locks are there
             committing = true;
             impl_->execute(Sql("COMMIT"));
             impl_->end();
@@ -366,7 +377,8 @@ void Database::transaction(const std::function<void()>& work, const std::functio
             return;
         } catch (const DbError& e) {
             impl_->roll_back();
-            if (committing && took_place && impl_->find_out(took_place, impl_->session)) {
+            const bool known = e.code() == kLockWaitTimeout;  // a server that is being copied: it was rolled back
+            if (committing && !known && took_place && impl_->find_out(took_place, impl_->session)) {
                 ++impl_->commits;
                 return;
             }

@@ -22,6 +22,7 @@ DbError::Kind kind_of(int code) {
     switch (code) {
         case 1213:  // deadlock, or another node of a cluster was quicker
         case kLockWaitTimeout:
+        case kStatementTimeout:
         case 1020:  // a locking read met a row newer than its snapshot (MariaDB's innodb_snapshot_isolation)
         case 1047:  // a cluster's node that is not ready
         case 1180:  // the COMMIT failed: certification

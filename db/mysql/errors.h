@@ -21,6 +21,8 @@ DbError statement_error(const DbSettings& settings, int code, std::string_view s
 std::string redacted(std::string_view statement);
 
 inline constexpr int kLockWaitTimeout = 1205;
+/// max_statement_time has passed.
+inline constexpr int kStatementTimeout = 1969;
 /// The server's code for a table that is not there. Tables of our own are made by the daemon that fills them.
 inline constexpr int kNoSuchTable = 1146;
 /// Ours: a block of statements (Database::execute_matching) found fewer rows than it should.

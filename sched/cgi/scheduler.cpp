@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <thread>
 
 #include "config/db_settings.h"
 #include "config/load.h"
@@ -256,6 +257,7 @@ std::string Scheduler::answer_with_jobs(const Gateway& gateway, const RequestTex
     services.log = RpcLog(log_line);
     services.remote_address = remote_address(gateway);
     services.ignore_seqno = options_.batch;
+    services.wait = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
     services.at_point = test_hook();
     std::string reply = handle_rpc(services, request);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;

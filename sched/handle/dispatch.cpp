@@ -8,6 +8,7 @@
 #include "sched/handle/dispatch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <random>
 #include <unordered_set>
@@ -19,6 +20,7 @@ namespace sluice {
 namespace {
 
 constexpr int kAttempts = 6;
+constexpr std::chrono::seconds kPatience{10};  ///< no further attempt after that
 
 /// Thrown through the transaction to roll it back.
 struct JobsLost {
@@ -221,7 +223,9 @@ void drop(Rpc& rpc, const JobsLost& lost) {
 
 Committed commit(Rpc& rpc) {
     rpc.services.pass("decided");
-    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    int attempt = 1;
+    for (; attempt <= kAttempts && std::chrono::steady_clock::now() < until; ++attempt) {
         if (rpc.rows.is_new()) rpc.rows.host.id = 0;
         try {
             Transaction{rpc, rpc.services.stores}.run();
@@ -237,7 +241,7 @@ Committed commit(Rpc& rpc) {
         }
     }
     rpc.log.warning("[HOST#{}] jobs were lost to other processes {} times; deciding again", rpc.rows.host.id,
-                    kAttempts);
+                    attempt - 1);
     return Committed::kDecideAgain;
 }
 

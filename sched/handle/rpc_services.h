@@ -44,6 +44,9 @@ struct RpcServices {
     bool ignore_seqno = false;  ///< --batch
     RpcLog log{};               ///< silent, unless it is set
     Trace* trace = nullptr;     ///< gets what became of every job that was looked at
+    /// Lets time pass before a decision that came to nothing is made anew, without any claims; in s. Unset: none
+    /// passes.
+    std::function<void(double seconds)> wait{};
     /// Tests: called with the name of each point of an RPC where a crash would matter.
     std::function<void(const char* point)> at_point{};
     void pass(const char* point) const {

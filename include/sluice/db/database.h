@@ -25,9 +25,12 @@ struct DbSettings {
     std::string ssl_ca{};
     bool read_uncommitted = false;  ///< feeder, census: readers that never wait
     bool read_only = false;         ///< the server refuses every write of this session (dry runs)
-    /// A client waits for the answer, and jobs are claimed meanwhile: waits for a lock 4 s at most (others: 10 s) and
-    /// does not repeat a transaction that waited in vain; statements end after 60 s (MariaDB).
+    /// A client waits for the answer, and jobs are claimed meanwhile: waits for a lock 2 s at most (others: 10 s) and
+    /// does not repeat a transaction that waited in vain.
     bool somebody_waits = false;
+    /// Where somebody waits, for all locks and whatever else is slow, in s: how long a statement may take (MariaDB),
+    /// and after how long a transaction begins no other. DbError(kRetry) then.
+    double patience = 10;
 };
 
 /// A result set, wholly in memory. Columns by index; SQL NULL reads as 0 or "".

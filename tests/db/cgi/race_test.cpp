@@ -45,6 +45,12 @@ ReplyText interrupted(SchedulerWorld& world, const RequestText& request, const s
     return reply;
 }
 
+/// INNODB_TRX shows nothing to the project's account.
+bool somebody_waits_for_a_row(SchedulerWorld& world) {
+    return world.number(Sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE "
+                            "VARIABLE_NAME='INNODB_ROW_LOCK_CURRENT_WAITS'")) > 0;
+}
+
 TEST(Race, TwoSchedulersWantTheSameJob) {
     SchedulerWorld world;
     const Id a = world.add_host(), b = world.add_host();
@@ -94,17 +100,43 @@ TEST(Race, OneInstancePerUserWaitsForAnOpenTransaction) {
     std::unique_ptr<Subprocess> other;
     const ReplyText first = interrupted(world, asking(a, 5), "before_commit", [&] {
         other = world.start(asking(b, 5));  // must wait for the workunit's lock, then see the first one's instance
-        eventually(
-            [&] {
-                return world.number(
-                           Sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state='LOCK WAIT'")) > 0;
-            },
-            5);
+        EXPECT_TRUE(eventually([&] { return somebody_waits_for_a_row(world); }));
     });
     const ReplyText second{other->wait().value()};
     EXPECT_EQ(second.malformed(), "");
     EXPECT_EQ(first.result_names().size() + second.result_names().size(), 1u);
     EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 1);
+}
+
+TEST(Race, WhatARequestClaimedOthersCanHaveWhileItWaitsForALock) {
+    SchedulerWorld world;
+    const Id other_user = world.add_user("bob", "bobs_key");
+    const Id a = world.add_host(), b = world.add_host(other_user);
+    world.add_jobs(1);
+    world.start_feeder(10);
+    Rows name = world.db().query(Sql("SELECT DATABASE()"));
+    ASSERT_TRUE(name.next());
+    Database blocker(PrivateMariaDb::shared().settings(name.text(0)));
+    std::unique_ptr<Subprocess> waiting;
+    blocker.transaction([&] {
+        blocker.query(Sql("SELECT id FROM host WHERE id=1 FOR UPDATE"));
+        waiting = world.start(asking(a, 5));
+        ASSERT_TRUE(eventually([&] { return somebody_waits_for_a_row(world); })) << waiting->err();
+        EXPECT_EQ(world.slots(SlotState::kClaimed), 1);
+        RequestText request = asking(b, 5);
+        request.authenticator = "bobs_key";
+        EXPECT_TRUE(eventually([&] {
+            ++request.seqno;
+            return world.send(request).result_names().size() == 1 || !waiting->running();
+        }));
+        EXPECT_TRUE(waiting->running()) << "it has not given up, and the lock is held still";
+    });
+    const ReplyText reply{waiting->wait().value()};
+    EXPECT_EQ(reply.malformed(), "");
+    EXPECT_THAT(reply.result_names(), IsEmpty());
+    EXPECT_FALSE(reply.has("<project_is_down/>"));
+    EXPECT_EQ(world.number(Sql("SELECT hostid FROM result")), b);
+    EXPECT_EQ(world.number(Sql("SELECT rpc_time>0 FROM host WHERE id=1")), 1) << "it was answered in the end";
 }
 
 TEST(Race, TwoRequestsOfOneHost) {
@@ -233,12 +265,7 @@ TEST(Race, TwoFirstContactsInsideTheirTransactions) {
     std::unique_ptr<Subprocess> other;
     const ReplyText first = interrupted(world, RequestText{}, "before_commit", [&] {
         other = world.start(RequestText{});
-        eventually(
-            [&] {
-                return world.number(
-                           Sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state='LOCK WAIT'")) > 0;
-            },
-            5);
+        EXPECT_TRUE(eventually([&] { return somebody_waits_for_a_row(world); }));
     });
     const ReplyText second{other->wait().value()};
     EXPECT_EQ(second.malformed(), "");

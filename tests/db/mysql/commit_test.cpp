@@ -19,6 +19,11 @@ class Commit : public testing::Test {
         Sql sql("kill ");
         admin.execute(sql << number_of(victim, Sql("select connection_id()")));
     }
+    DbSettings impatiently() const {
+        DbSettings settings = server.settings("commits");
+        settings.somebody_waits = true;
+        return settings;
+    }
     /// The kind of the DbError that `work` throws; nullopt if it throws none.
     static std::optional<Kind> thrown(const std::function<void()>& work) {
         try {
@@ -34,9 +39,7 @@ class Commit : public testing::Test {
 };
 
 TEST_F(Commit, WhereSomebodyWaitsALockIsWaitedForOnce) {
-    DbSettings settings = server.settings("commits");
-    settings.somebody_waits = true;
-    Database impatient(settings);
+    Database impatient(impatiently());
     int tries = 0;
     db.transaction([&] {
         db.execute(Sql("update t set n=1"));
@@ -51,6 +54,50 @@ TEST_F(Commit, WhereSomebodyWaitsALockIsWaitedForOnce) {
     EXPECT_EQ(tries, 1);
     EXPECT_FALSE(impatient.in_transaction());
     EXPECT_EQ(number_of(db, Sql("select n from t")), 1);
+}
+
+TEST_F(Commit, WhereSomebodyWaitsNeitherATableLockNorAServerThatIsCopiedIsWaitedForLong) {
+    Database impatient(impatiently());
+    int asked = 0;
+    const auto write = [&](const std::function<void()>& before_commit) {
+        return thrown([&] {
+            impatient.transaction(
+                [&] {
+                    impatient.execute(Sql("update t set n=3"));
+                    before_commit();
+                },
+                [&] { return ++asked > 0; });
+        });
+    };
+    db.execute(Sql("lock tables t read"));  // mysqldump
+    EXPECT_EQ(write([] {}), Kind::kRetry);
+    db.execute(Sql("unlock tables"));
+    EXPECT_EQ(write([&] { db.execute(Sql("flush tables with read lock")); }), Kind::kRetry);
+    db.execute(Sql("unlock tables"));
+    EXPECT_EQ(asked, 0) << "a COMMIT that waited in vain is rolled back";
+    EXPECT_EQ(number_of(db, Sql("select n from t")), 0);
+    EXPECT_EQ(write([] {}), std::nullopt);
+}
+
+TEST_F(Commit, WhereSomebodyWaitsATransactionHasOnePatienceForAllItsStatements) {
+    DbSettings settings = impatiently();
+    settings.patience = 0.2;
+    Database impatient(settings);
+    EXPECT_EQ(thrown([&] { impatient.query(Sql("select sleep(100)")); }), Kind::kRetry);
+    int tries = 0, statements = 0;
+    const auto short_ones = [&] {
+        ++tries;
+        for (; statements < 1000; ++statements) {
+            impatient.execute(Sql("update t set n=n+1"));
+            impatient.query(Sql("select sleep(0.01)"));
+        }
+    };
+    EXPECT_EQ(thrown([&] { impatient.transaction(short_ones); }), Kind::kRetry);
+    EXPECT_EQ(tries, 1);
+    EXPECT_LT(statements, 1000);
+    EXPECT_EQ(number_of(db, Sql("select n from t")), 0) << "rolled back";
+    impatient.transaction([&] { impatient.execute(Sql("update t set n=7")); });
+    EXPECT_EQ(number_of(db, Sql("select n from t")), 7);
 }
 
 TEST_F(Commit, OneOfWhichNothingIsHeardIsAskedAfter) {

@@ -51,12 +51,13 @@ TEST_F(Session, ReadUncommittedCostsNoFurtherStatement) {
 TEST_F(Session, WaitsForLocksAFewSecondsAtMost) {
     const auto limits = [&](const DbSettings& settings) {
         Database db(settings);
-        return rows_of(db, Sql("select @@innodb_lock_wait_timeout, floor(@@max_statement_time)"), 2)[0];
+        return rows_of(db, Sql("select @@innodb_lock_wait_timeout, @@lock_wait_timeout, floor(@@max_statement_time)"),
+                       3)[0];
     };
     DbSettings settings = server.settings();
-    EXPECT_EQ(limits(settings), (std::vector<std::string>{"10", "0"}));
+    EXPECT_EQ(limits(settings), (std::vector<std::string>{"10", "86400", "0"}));
     settings.somebody_waits = true;
-    EXPECT_EQ(limits(settings), (std::vector<std::string>{"4", "60"}));
+    EXPECT_EQ(limits(settings), (std::vector<std::string>{"2", "2", "10"}));
 }
 
 TEST_F(Session, IsUtf8UtcStrictAndKeepsTheServersIsolation) {
