@@ -9,12 +9,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/privileges.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace fs = std::filesystem;
@@ -96,24 +99,52 @@ GuardPlace guard_place(const std::string& lock_name, bool is_task) {
 }
 bool is_daemons_place(GuardPlace place) { return place < kFirstTask; }
 
-std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
-    std::map<GuardPlace, pid_t> holders;
-    const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (fd.get() < 0) {
-        if (errno == ENOENT) return holders;
-        fail_on("Can't read the lock file", file);
-    }
+static void add_holders(int fd, std::map<GuardPlace, pid_t>& holders) {
     // An answer is any lock of the range that was asked about: what lies before and behind it is asked about next.
     std::vector<std::pair<GuardPlace, GuardPlace>> unasked{{0, 2 * kFirstTask}};
     while (!unasked.empty()) {
         const auto [from, end] = unasked.back();
         unasked.pop_back();
         struct flock lock = bytes(F_WRLCK, from, end - from);
-        if (from >= end || ::fcntl(fd.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) continue;
+        if (from >= end || ::fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) continue;
         if (lock.l_pid > 0) holders[lock.l_start] = lock.l_pid;
         if (lock.l_start > from) unasked.emplace_back(from, lock.l_start);
         if (lock.l_len > 0) unasked.emplace_back(lock.l_start + lock.l_len, end);
     }
+}
+
+/// The links of /proc/PID/fd to files that had this name and were deleted, one for each such file. Of other users'
+/// processes only root sees them.
+static std::vector<OwnedFd> deleted_and_open(const fs::path& file) {
+    std::error_code ignored;
+    const std::string wanted = fs::weakly_canonical(file, ignored).string() + " (deleted)";
+    std::set<std::pair<dev_t, ino_t>> known;
+    std::vector<OwnedFd> found;
+    for (fs::directory_iterator process("/proc", ignored), end; process != end; process.increment(ignored)) {
+        if (!parse_int(process->path().filename().string())) continue;
+        std::error_code gone;
+        for (fs::directory_iterator link(process->path() / "fd", gone), last; !gone && link != last;
+             link.increment(gone)) {
+            std::error_code closed;
+            if (fs::read_symlink(link->path(), closed) != wanted) continue;
+            OwnedFd fd(::open(link->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+            struct stat info {};
+            // Meanwhile the link may lead to another file.
+            if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 0) continue;
+            if (known.emplace(info.st_dev, info.st_ino).second) found.push_back(std::move(fd));
+        }
+    }
+    return found;
+}
+
+std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
+    std::map<GuardPlace, pid_t> holders;
+    for (const OwnedFd& fd : deleted_and_open(file)) add_holders(fd.get(), holders);
+    const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() >= 0)
+        add_holders(fd.get(), holders);
+    else if (errno != ENOENT)
+        fail_on("Can't read the lock file", file);
     return holders;
 }
 

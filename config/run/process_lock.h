@@ -30,7 +30,8 @@ GuardPlace guard_place(const std::string& lock_name, bool is_task);
 bool is_daemons_place(GuardPlace place);
 /// As take_inheritable_lock(), of that byte of `file`.
 int take_inheritable_place(const char* file, GuardPlace place);
-/// Who holds which place. Empty if there is no such file. Throws FileError.
+/// Who holds which place, also of a guard that was deleted: its holders have it open, and the kernel knows its name.
+/// Empty if there is no such file. Throws FileError.
 std::map<GuardPlace, pid_t> guard_holders(const std::filesystem::path& file);
 
 /// The lock of start, stop and cron themselves, for the life of the object.

@@ -164,6 +164,8 @@ Spawned read_reports(int pipe, const RunEntry& job, const RunFolders& folders) {
 }  // namespace
 
 Spawned spawn(const RunEntry& job, const RunFolders& folders) {
+    // The child takes its place in the guard; this sees places in one that was deleted, too.
+    if (guard_holders(folders.guard).contains(job.place)) return {Spawned::Outcome::kAlreadyRunning, 0, ""};
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(std::string("Can't make a pipe: ") + std::strerror(errno));
     const pid_t child = ::fork();

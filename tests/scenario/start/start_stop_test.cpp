@@ -374,6 +374,40 @@ TEST_F(StartTest, DaemonsWhosePidFolderWasDeletedAreNeitherDoubledNorForgotten) 
     EXPECT_EQ(run_program("stop").status, 0);
 }
 
+// One rm of all that looks like run-time files took the guard with it.
+TEST_F(StartTest, DaemonsWhoseGuardWasDeletedWithThePidFolderAreNeitherDoubledNorForgotten) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper 1</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const pid_t first = holder("napper.lock");
+    ASSERT_GT(first, 0);
+    const auto lose_all = [&] {
+        fs::remove_all(pid_dir());
+        fs::remove(dir_ / ("run_lock_" + host_));
+    };
+    lose_all();
+    config(
+        "<daemons><daemon><cmd>napper 1</cmd></daemon><daemon><cmd>napper 2</cmd><output>n2.log</output></daemon>"
+        "</daemons>");
+    for (const char* command : {"--enable", "--cron"}) {
+        const RunResult again = run_program("start", {"-v", command});
+        EXPECT_EQ(again.status, 0) << again.err;
+        EXPECT_THAT(again.out, Not(HasSubstr("Starting daemon: napper 1")));
+    }
+    EXPECT_EQ(holder("napper.lock"), 0);
+    const pid_t second = holder("n2.log.lock");  // in a new guard
+    ASSERT_GT(second, 0);
+    EXPECT_THAT(run_program("status").out, AllOf(HasSubstr(std::to_string(first)), HasSubstr(std::to_string(second)),
+                                                 Not(HasSubstr("NOT RUNNING"))));
+    lose_all();
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(has_ended(first));
+    EXPECT_TRUE(has_ended(second));
+    EXPECT_EQ(run_program("start").status, 0);
+    EXPECT_GT(holder("napper.lock"), 0);
+    EXPECT_EQ(run_program("stop").status, 0);
+}
+
 TEST_F(StartTest, StatusTellsMonitoringWhetherAllRuns) {
     script("napper", kSleeper);
     config(
