@@ -89,16 +89,25 @@ bool holds_config(const fs::path& folder) {
     return fs::exists(folder / "config.xml", ignored);
 }
 
+/// For stop and status: a config.xml that was lost is no reason to leave daemons alone.
+bool has_run(const fs::path& folder) {
+    std::error_code ignored;
+    const std::string host = short_host_name();
+    return fs::exists(folder / ("run_lock_" + host), ignored) || fs::exists(folder / ("pid_" + host), ignored);
+}
+
 /// Where cron lines and admins call it from: the project, a folder below, or anywhere with the program's
 /// path.
-fs::path project_of(const char* program) {
+fs::path project_of(const char* program, bool starts) {
     const char* given = std::getenv("BOINC_PROJECT_DIR");
-    if (given == nullptr || *given == '\0') {
-        const fs::path beside =
-            fs::path(program).has_parent_path() ? fs::path(program).parent_path() / ".." : fs::path();
-        for (const fs::path& folder : {fs::path("."), fs::path(".."), fs::path("../.."), beside}) {
-            if (!folder.empty() && holds_config(folder)) return fs::canonical(folder);
-        }
+    const bool named = given != nullptr && *given != '\0';
+    std::vector<fs::path> folders{".", "..", "../.."};
+    if (fs::path(program).has_parent_path()) folders.push_back(fs::path(program).parent_path() / "..");
+    if (named) folders.assign(1, given);
+    for (const auto is_project : {holds_config, has_run}) {
+        if (starts && is_project == has_run) continue;
+        for (const fs::path& folder : folders)
+            if (is_project(folder)) return fs::canonical(folder);
     }
     return find_project_dir();
 }
@@ -210,10 +219,11 @@ int run(int argc, const char* const* argv) {
     if (const auto status = parse_arguments(argc, argv, name, arguments)) return *status;
     ::umask(022);
     const bool own_file = !arguments.config_file.empty();
-    const fs::path project = own_file ? fs::absolute(arguments.config_file).parent_path() : project_of(argv[0]);
-    const fs::path file = own_file ? fs::absolute(arguments.config_file) : project / "config.xml";
-    if (std::error_code ignored; !fs::exists(file, ignored)) throw ConfigError(file.string() + " does not exist");
     const bool starts = arguments.command != Command::kDisable && arguments.command != Command::kStatus;
+    const fs::path project = own_file ? fs::absolute(arguments.config_file).parent_path() : project_of(argv[0], starts);
+    const fs::path file = own_file ? fs::absolute(arguments.config_file) : project / "config.xml";
+    if (std::error_code ignored; !fs::exists(file, ignored) && (starts || own_file || !has_run(project)))
+        throw ConfigError(file.string() + " does not exist");
     const bool cron = arguments.command == Command::kCron || arguments.command == Command::kCronTasks;
     // Every five minutes a mail from cron about an option would be too much: the daemons' logs say it, too.
     const Read read = starts ? read_all(file, project, !cron) : read_what_can_be(file, project);

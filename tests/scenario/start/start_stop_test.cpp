@@ -408,6 +408,35 @@ TEST_F(StartTest, DaemonsWhoseGuardWasDeletedWithThePidFolderAreNeitherDoubledNo
     EXPECT_EQ(run_program("stop").status, 0);
 }
 
+TEST_F(StartTest, WithoutAConfigStopEndsWhatRunsAndStatusNamesIt) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    RunOptions elsewhere;
+    elsewhere.cwd = "/";
+    elsewhere.unset = {"BOINC_PROJECT_DIR"};
+    const auto run_there = [&](const std::string& name) { return run({(dir_ / "bin" / name).string()}, elsewhere); };
+    ASSERT_EQ(run_there("start").status, 0);
+    const pid_t pid = holder("napper.lock");
+    ASSERT_GT(pid, 0);
+    fs::remove(dir_ / "config.xml");
+    const RunResult status = run_there("status");
+    EXPECT_EQ(status.status, 1) << "what should run is not known";
+    EXPECT_THAT(status.out, HasSubstr("running: napper (pid " + std::to_string(pid) + ")"));
+    EXPECT_THAT(status.err, HasSubstr("config.xml"));
+    EXPECT_EQ(run_there("start").status, 1);
+    EXPECT_EQ(run_program("status").status, 1);
+    EXPECT_FALSE(has_ended(pid));
+    const RunResult stopped = run_there("stop");
+    EXPECT_EQ(stopped.status, 0) << stopped.err;
+    EXPECT_TRUE(has_ended(pid));
+    // A folder in which nothing ever ran is not taken for a project.
+    RunOptions nowhere = elsewhere;
+    TempDir empty;
+    nowhere.env["BOINC_PROJECT_DIR"] = empty.path().string();
+    EXPECT_EQ(run({(dir_ / "bin/stop").string()}, nowhere).status, 1);
+    EXPECT_TRUE(fs::is_empty(empty.path()));
+}
+
 TEST_F(StartTest, StatusTellsMonitoringWhetherAllRuns) {
     script("napper", kSleeper);
     config(
