@@ -156,7 +156,6 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Case
         ASSERT_EQ(r.status, 0) << r.err;
         const auto replies = elements(r.out, "scheduler_reply");
         EXPECT_EQ(replies.size(), asked);
-        last_replies_ = r.out;
         for (const std::string& reply : replies) {
             EXPECT_EQ(reply.find("project_is_down"), std::string::npos) << reply;
             sent_ += elements(reply, "result").size();
@@ -336,8 +335,9 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Case
     }
     /// Whatever was done before: with all daemons running, every job gets its turn.
     void drain() {
-        // At level 0 a job of high priority waits for hosts of low turnaround for ever, as upstream's does.
-        if (GetParam().has(kAccel)) db.execute(Sql("UPDATE host SET error_rate=1"));
+        // At level 0 a job of high priority waits for hosts of low turnaround for ever, as upstream's does; at level 1
+        // so does what is sent once more, for six hours, which don't pass here.
+        if (GetParam().has(kAccel) || GetParam().level == 1) db.execute(Sql("UPDATE host SET error_rate=1"));
         for (int round = 0; round < 80; ++round) {
             const auto open = number(Sql("SELECT COUNT(*) FROM workunit WHERE canonical_resultid=0 AND error_mask=0"));
             if (open == 0) return;
@@ -349,8 +349,9 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Case
             while (report(true)) {
             }
         }
+        const std::string job = text(Sql("SELECT MAX(id) FROM result WHERE server_state=2"));
         ADD_FAILURE()
-            << last_replies_ << "jobs are unreachable: "
+            << "host 1: " << run_ok({"sched_explain", "--host", "1", "--job", job}) << "jobs are unreachable: "
             << testing::PrintToString(rows(
                    Sql("SELECT w.id, w.appid, w.size_class, w.priority, w.hr_class, r.id, r.server_state, r.outcome FROM workunit w LEFT JOIN result r ON r.workunitid=w.id "
                        "WHERE w.canonical_resultid=0 AND w.error_mask=0 LIMIT 20"),
@@ -360,7 +361,6 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Case
     std::mt19937 random_;
     std::int64_t key_ = 0;
     std::map<Id, int> seqno_;
-    std::string last_replies_;
     std::size_t sent_ = 0;        ///< by the scheduler
     std::map<Id, Id> submitted_;  ///< workunit -> priority that its submitter wanted
     std::map<Id, Id> final_;      ///< … that it had when it was done
