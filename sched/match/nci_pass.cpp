@@ -65,7 +65,6 @@ std::vector<Chosen> NciPass::run(const std::vector<Id>& apps_on_host, Picked& pi
     for (const Found& f : found) jobs.push_back(f.job);
     std::vector<WorkunitFacts> loaded = facts.load(jobs);
     ++stats.fact_loads;
-    loaded.resize(found.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
         const Found& f = found[i];
         const Candidate c{f.job, f.ref, *f.app, f.offer};

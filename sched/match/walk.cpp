@@ -137,7 +137,6 @@ const WorkunitFacts* Walk::facts_of(Choice& choice, std::size_t pass, std::size_
     look_ahead(choice, pass, i);
     ++loads_;
     std::vector<WorkunitFacts> loaded = facts_.load(choice.shortlist);
-    loaded.resize(choice.shortlist.size());  // an answer that is missing says "not found"
     for (std::size_t n = 0; n < loaded.size(); ++n) known_.emplace(choice.shortlist_slots[n], std::move(loaded[n]));
     const auto now_known = known_.find(slot);
     return now_known == known_.end() ? nullptr : &now_known->second;

@@ -6,6 +6,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 TEST(Matcher, SendsNothingFromAnEmptyPoolAndSaysSo) {
     MatchWorld w;
@@ -141,6 +142,102 @@ TEST(Matcher, ASlotThatChangesWhileTheDatabaseIsAskedIsALostClaim) {
     EXPECT_THAT(r.jobs, SizeIs(2));
     EXPECT_EQ(r.stats.claims_lost, 1u);
     EXPECT_EQ(w.trace.of(2)->fate, Reason::kClaimLost);
+}
+
+/// Slots are read once by the scan and once by the walk; then they are empty.
+struct LeavesBeforeItsFactsAreLoaded final : JobPool {
+    explicit LeavesBeforeItsFactsAreLoaded(MemoryPool& slots) : pool(slots) {}
+    std::uint32_t size() const override { return pool.size(); }
+    SlotState read(std::uint32_t i, JobSummary& job, SlotRef& ref) const override {
+        const SlotState state = pool.read(i, job, ref);
+        return pool.reads > 2 ? SlotState::kEmpty : state;
+    }
+    bool claim(const SlotRef& ref) override { return pool.claim(ref); }
+    void release(const SlotRef& ref) override { pool.release(ref); }
+    std::optional<std::string> workunit_xml(const SlotRef& ref) const override { return pool.workunit_xml(ref); }
+    MemoryPool& pool;
+};
+
+TEST(Matcher, ASlotThatChangesBeforeTheDatabaseIsAskedIsALostClaim) {
+    MatchWorld w;
+    w.pool.add(a_job(1));
+    LeavesBeforeItsFactsAreLoaded pool(w.pool);
+    const MatchContext c = w.context();
+    EXPECT_THAT(Matcher(c, pool, w.facts, &w.trace).match().jobs, IsEmpty());
+    EXPECT_EQ(w.trace.of(1)->fate, Reason::kClaimLost);
+}
+
+TEST(Matcher, OneJobForTwoResourcesIsNoReasonToAskTheDatabase) {
+    MatchWorld w = two_resources();
+    w.params.mm_min_slots = 1;
+    for (int i = 1; i <= 2; ++i) w.pool.add(a_job(i).flops(1e13));
+    EXPECT_THAT(w.sent(), SizeIs(2));
+    EXPECT_EQ(w.facts.loads, 1) << "not after the first slot";
+    EXPECT_EQ(w.facts.loaded, 2u);
+}
+
+// Of any two neighbours the database refuses one: the other does for one resource.
+TEST(Matcher, OneJobThatTheDatabaseAllowsDoesNotEndTheScanForTwoResources) {
+    MatchWorld w = two_resources();
+    w.params.mm_min_slots = 2;
+    for (int i = 1; i <= 4; ++i) w.pool.add(a_job(i).flops(1e13));
+    w.facts.at(1).error_mask = w.facts.at(3).error_mask = 16;
+    EXPECT_THAT(w.sent(), UnorderedElementsAre(2, 4));
+}
+
+TEST(Matcher, TheDatabaseIsAskedOnceAboutAJob) {
+    constexpr int kForCards = 30, kForCpus = 5;
+    MatchWorld w = two_resources();
+    w.params.one_result_per_user_per_wu = true;
+    w.app(2);  // for CPUs
+    w.tables.versions[0].deprecated = true;
+    for (int i = 1; i <= kForCards; ++i) {
+        w.pool.add(a_job(i).flops(1e13));
+        w.facts.at(i).results_of_user = 1;
+    }
+    for (int i = 1; i <= kForCpus; ++i) w.pool.add(a_job(kForCards + i).app(2));
+    EXPECT_THAT(w.sent(), SizeIs(1));
+    EXPECT_EQ(w.facts.loads, 2);
+    EXPECT_EQ(w.facts.loaded, static_cast<std::size_t>(kForCards + kForCpus));
+}
+
+// A load when 1, 2, 4 … slots were looked at.
+TEST(Matcher, TheScanEndsWhereNothingMayBeAskedAnyMore) {
+    MatchWorld w;
+    w.params.one_result_per_user_per_wu = true;
+    w.params.mm_min_slots = 1;
+    for (int i = 1; i <= 1000; ++i) {
+        w.pool.add(a_job(i));
+        w.facts.at(i).results_of_user = 1;
+    }
+    const MatchResult r = w.match();
+    EXPECT_EQ(w.facts.loads, Matcher::kMaxLoads);
+    EXPECT_EQ(r.stats.slots_scanned, 1u << (Matcher::kMaxLoads - 1));
+}
+
+TEST(Matcher, WhatTheSetLacksIsTold) {
+    MatchWorld w;
+    w.host = a_host().disk(10);
+    w.want(ProcType::kCpu, 1e6, 2);
+    for (int i = 1; i <= 2; ++i) w.pool.add(a_job(i).disk(6));
+    const MatchResult r = w.match();
+    EXPECT_THAT(r.jobs, SizeIs(1));
+    ASSERT_THAT(r.stats.obstacles, SizeIs(1));
+    EXPECT_EQ(r.stats.obstacles[0].verdict.reason, Reason::kDiskSet);
+    EXPECT_EQ(r.stats.obstacles[0].appid, 1);
+}
+
+TEST(Matcher, AJobIsCountedUnderOneReason) {
+    MatchWorld w;
+    w.params.one_result_per_user_per_wu = true;
+    w.params.max_jobs_in_progress.project.cpu = {1, false};
+    w.want(ProcType::kCpu, 1e6, 2);
+    for (int i = 1; i <= 5; ++i) w.pool.add(a_job(i).priority(10 - i));
+    w.facts.at(1).results_of_user = 1;
+    const MatchResult r = w.match();
+    EXPECT_THAT(r.jobs, SizeIs(1));
+    EXPECT_EQ(r.stats.reasons[static_cast<std::size_t>(Reason::kOneResultPerUser)].count, 1u);
+    EXPECT_EQ(r.stats.reasons[static_cast<std::size_t>(Reason::kInProgressLimit)].count, 3u);
 }
 
 TEST(Reasons, ABetaVersionStandsInTheWayOnItsOwnResource) {
