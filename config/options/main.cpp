@@ -12,6 +12,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "config/options/daemon_arguments.h"
 #include "config/options/permissions.h"
 #include "config/options/unattended_apps.h"
 #include "config/options_doc.h"
@@ -28,6 +29,7 @@
 #include "sluice/base/signing.h"
 #include "sluice/base/text.h"
 #include "sluice/base/users.h"
+#include "sluice/daemon/check_arguments.h"
 #include "sluice/daemon/command_line.h"
 #include "sluice/db/catalogue_store.h"
 #include "sluice/db/size_store.h"
@@ -65,14 +67,37 @@ bool is_program(const fs::path& file) {
     return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
 }
 
-/// As start finds it: in bin/, then in PATH; a name with a slash from tmp_HOST.
-bool can_be_run(const std::string& word, const RunFolders& folders) {
-    if (word.find('/') != std::string::npos) return is_program(folders.tmp / word);
-    if (is_program(folders.bin / word)) return true;
+/// As start finds it: in bin/, then in PATH; a name with a slash from tmp_HOST. Empty: there is none.
+fs::path program_of(const std::string& word, const RunFolders& folders) {
+    std::vector<fs::path> places{folders.bin};
     const char* path = std::getenv("PATH");
-    for (const std::string_view folder : split(path == nullptr ? "" : path, ':'))
-        if (is_program(fs::path(folder) / word)) return true;
-    return false;
+    for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) places.emplace_back(folder);
+    if (word.find('/') != std::string::npos) places.assign(1, folders.tmp);
+    for (const fs::path& place : places)
+        if (is_program(place / word)) return place / word;
+    return {};
+}
+
+/// To ask a program is to run it: not as root, and none that a third account could have put there.
+bool may_be_asked(const fs::path& program) {
+    struct stat info {};
+    return ::geteuid() != 0 && ::stat(program.c_str(), &info) == 0 &&
+           (info.st_uid == 0 || info.st_uid == ::geteuid()) && (info.st_mode & 0022) == 0;
+}
+
+/// What the program says of its arguments. Ours only: what others do when they are run nobody knows.
+void check_arguments(const RunEntry& job, const fs::path& program, Findings& found) {
+    if (!is_program_with(program, kCheckArgumentsHelp)) return;
+    if (!may_be_asked(program)) {
+        found.notes.push_back(fmt::format(
+            "the arguments of '{}' were not looked at: the program would be run; check as the project's user",
+            job.cmd));
+        return;
+    }
+    std::vector<std::string> arguments{job.words.begin() + 1, job.words.end()};
+    arguments.emplace_back(kCheckArguments);
+    const std::string refusal = refusal_of(program, arguments);
+    if (!refusal.empty()) found.errors.push_back(fmt::format("'{}' ends at once: {}", job.cmd, refusal));
 }
 
 void check_programs(const DaemonsAndTasks& entries, const ProjectConfig& config, Findings& found) {
@@ -84,9 +109,13 @@ void check_programs(const DaemonsAndTasks& entries, const ProjectConfig& config,
             if (job.disabled || told) continue;
             if (!job.problem.empty())
                 found.errors.push_back(fmt::format("'{}' can't be started: {}", job.cmd, job.problem));
-            if (job.problem.empty() && !job.use_shell && !can_be_run(job.words[0], folders))
+            if (!job.problem.empty() || job.use_shell) continue;
+            const fs::path program = program_of(job.words[0], folders);
+            if (program.empty())
                 found.errors.push_back(fmt::format("'{}' can't be started: there is no program '{}' in {} or the PATH",
                                                    job.cmd, job.words[0], folders.bin.string()));
+            else
+                check_arguments(job, program, found);
         }
     }
     found.expect([&] { read_run_state(folders.project / ("run_state_" + folders.host + ".xml")); });
@@ -234,11 +263,13 @@ int main(int argc, char** argv) {
         "the account, or has no such database, that is an error.");
     bool markdown = false;
     std::string project;
-    line.option("--check", project,
-                "Say what is unknown or wrong in PROJECT/config.xml and config_aux.xml, and in the files that they "
-                "lead to: keys, folders, daemons, plan_class_spec.xml. Of a FILE of another name only what stands in "
-                "it.",
-                "PROJECT|FILE");
+    line.option(
+        "--check", project,
+        "Say what is unknown or wrong in PROJECT/config.xml and config_aux.xml, and in the files that they "
+        "lead to: keys, folders, daemons, plan_class_spec.xml. Each daemon that is a program of Sluice is asked "
+        "about its arguments (by the project's user, not by root). Of a FILE of another name only what stands in "
+        "it.",
+        "PROJECT|FILE");
     line.flag("--markdown", markdown, "Print the documentation of all options (docs/options.md).");
     line.section("EXIT STATUS", "0: nothing is wrong. 1: there is an error, or the file can't be read.");
     if (const auto status = line.parse(argc, argv)) return *status;

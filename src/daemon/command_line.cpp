@@ -15,9 +15,14 @@
 #include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
+#include "sluice/daemon/check_arguments.h"
 #include "src/daemon/usage_text.h"
 
 namespace sluice {
+
+const char kCheckArgumentsHelp[] =
+    "Say what is wrong with the other arguments, if anything, and end: sluice_options --check asks daemons so.";
+
 namespace {
 
 [[noreturn]] void refuse(const std::string& option, const std::string& value, const std::string& why) {
@@ -61,7 +66,7 @@ struct CommandLine::Impl {
     ProgramDoc doc;
     std::map<std::string, int> values;  ///< option name without dashes -> number of values that follow it
     int debug_level = 3;
-    bool man = false;
+    bool man = false, only_check = false;
 
     /// Documents an option and makes its names known; returns the names as CLI11 wants them.
     std::string add(const std::string& names, const std::string& value, int count, const std::string& help) {
@@ -87,6 +92,8 @@ struct CommandLine::Impl {
             app.set_version_flag(add("-v,--version", "", 0, "Print the version."), "Sluice " SLUICE_VERSION);
         }
         app.add_flag(add("--man", "", 0, "Print the manual page (roff)."), man);
+        const char* const volatile help = kCheckArgumentsHelp;  // stays one piece in the program's file
+        app.add_flag(add(kCheckArguments, "", 0, help), only_check);
     }
     std::vector<std::string> normalized(int argc, const char* const* argv) const;
     std::string normalized_option(const std::string& typed, int& values_to_come) const;
@@ -243,6 +250,7 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
         std::fputs(man_page(impl_->doc, SLUICE_VERSION).c_str(), stdout);
         return 0;
     }
+    if (impl_->only_check) return 0;
     if (impl_->values.contains("debug_level")) {
         const int level = std::clamp(impl_->debug_level, 1, 4);
         // Upstream takes any number; an old command line must go on starting its daemon. Said before level 1 hides it.

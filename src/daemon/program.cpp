@@ -2,11 +2,14 @@
 
 #include <cstdio>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
 #include "sluice/base/rng.h"
+#include "sluice/daemon/check_arguments.h"
 
 namespace sluice {
 namespace {
@@ -56,15 +59,19 @@ int daemon_main(const DaemonProgram& program, int argc, const char* const* argv)
     SharedOptions shared(program);
     if (program.options) program.options(line);
     shared.define(line);
+    // Not the command line's own, which would end before `check`.
+    std::vector<const char*> words(argv, argv + argc);
+    const bool only_check = std::erase_if(words, [](std::string_view word) { return word == kCheckArguments; }) > 0;
     try {
         log_open({});
-        if (const auto status = line.parse(argc, argv)) return *status;
+        if (const auto status = line.parse(static_cast<int>(words.size()), words.data())) return *status;
         SystemClock clock;
         const auto rng = make_system_rng();
         DaemonStart start{program.settings, {}, false, {clock, *rng}};
         std::string wrong = shared.take(start);
         if (wrong.empty() && program.check) wrong = program.check(start);
         if (!wrong.empty()) return line.fail(wrong);
+        if (only_check) return 0;
         start.settings.project = find_project_dir();
         return program.run(start);
     } catch (const std::exception& e) {

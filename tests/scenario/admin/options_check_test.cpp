@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "tests/support/paths.h"
@@ -108,6 +110,40 @@ TEST_F(OptionsCheck, DaemonsAndTasksThatStartWouldRefuseAreErrors) {
     EXPECT_EQ(check(dir_.path()).status, 0);
     dir_.write("run_state_" + short_host_name() + ".xml", "<boinc><enabled>perhaps</enabled></boinc>");
     expect_error("perhaps");
+}
+
+TEST_F(OptionsCheck, ArgumentsThatADaemonWouldRefuseAreErrorsThatNameIt) {
+    for (const char* program : {"transitioner", "size_regulator", "create_work"})
+        fs::create_symlink(fs::path(binary_dir()) / "bin" / program, dir_ / "bin" / program);
+    const auto daemon = [](const std::string& cmd) {
+        return "<daemons><daemon><cmd>" + cmd + "</cmd><output>o</output></daemon></daemons>";
+    };
+    const std::map<std::string, std::string> wrong{
+        {"transitioner --no_such_option", "no_such_option"},
+        {"transitioner -d 3 --mod 3 5", "0 <= I < N"},
+        {"transitioner --sleep_interval 'five s'", "'five s' is not a number"},
+        {"transitioner --sleep_interval -2", "--sleep_interval can't be negative"},  // checked after the parsing
+        {"create_work --no_such_option 3", "no_such_option"}};
+    for (const auto& [cmd, told] : wrong) {
+        SCOPED_TRACE(cmd);
+        config("", daemon(cmd));
+        expect_error("error: '" + cmd + "' ends at once: ");
+        expect_error(told);
+    }
+    for (const char* cmd : {"transitioner -d 3 --mod 3 1 --sleep_interval 7", "size_regulator -debug_level 9"}) {
+        config("", daemon(cmd));
+        EXPECT_EQ(check(dir_.path()).status, 0) << check(dir_.path()).out;
+    }
+}
+
+TEST_F(OptionsCheck, ProgramsOfOthersAreNotRun) {
+    const fs::path ran = dir_ / "ran";
+    fs::permissions(dir_.write("bin/theirs", "#!/bin/sh\ntouch " + ran.string() + "\n"), fs::perms::owner_all);
+    fs::create_symlink("/usr/bin/touch", dir_ / "bin/also_theirs");
+    config("", "<daemons><daemon><cmd>theirs --no_such_option</cmd></daemon><daemon><cmd>also_theirs " + ran.string() +
+                   "</cmd></daemon></daemons>");
+    EXPECT_EQ(check(dir_.path()).status, 0) << check(dir_.path()).out;
+    EXPECT_FALSE(fs::exists(ran));
 }
 
 TEST_F(OptionsCheck, KeysThatAProgramNeedsAreLookedFor) {

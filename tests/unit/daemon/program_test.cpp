@@ -55,6 +55,18 @@ class ProgramTest : public testing::Test {
     std::string out, err;
 };
 
+TEST_F(ProgramTest, ItsArgumentsCanBeCheckedWithoutRunningItOrAProject) {
+    int level = 1;
+    program.options = [&](CommandLine& line) { line.option("--level", level, "How far."); };
+    program.check = [&](DaemonStart&) { return std::string(level > 3 ? "--level is 3 at most" : ""); };
+    ::setenv("BOINC_PROJECT_DIR", "/nonexistent", 1);
+    EXPECT_EQ(main({"--check_arguments", "--level", "2"}), 0) << err;
+    EXPECT_EQ(main({"--level", "4", "--check_arguments"}), 1);
+    EXPECT_THAT(err, HasSubstr("--level is 3 at most"));
+    EXPECT_EQ(main({"--levl", "2", "--check_arguments"}), 1);
+    EXPECT_FALSE(started);
+}
+
 TEST_F(ProgramTest, ItRunsInTheProjectWithTheSharedOptions) {
     program.has_mod = program.has_dry_run = true;
     program.settings.sleep_interval = 60;

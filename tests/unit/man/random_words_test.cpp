@@ -37,7 +37,7 @@ std::vector<std::string> options_of(const fs::path& program) {
     std::set<std::string> found;
     for (auto i = std::sregex_iterator(help.begin(), help.end(), name); i != std::sregex_iterator(); ++i)
         found.insert((*i)[1]);
-    for (const char* answered : {"--help", "--version", "--man", "--check"}) found.erase(answered);
+    for (const char* answered : {"--help", "--version", "--man", "--check", "--check_arguments"}) found.erase(answered);
     return {found.begin(), found.end()};
 }
 
