@@ -17,6 +17,11 @@ inline double next_settled(double until, double now) {
     return until > now ? now - kSettledAfter : std::max(until, now - kSettledAfter);
 }
 
+/// A quota of user_submit as shares are made of it; 0: the user has none.
+inline double usable_quota(double quota) {
+    return quota > 0 ? std::clamp(quota, share::kLeastQuota, share::kMostQuota) : 0;
+}
+
 /// The clock takes the quotas that the book has of user_submit.
 inline void take_quotas(ShareBook& book, double now) {
     const auto& users = book.clock.users();

@@ -52,13 +52,14 @@ std::optional<UserQuota> MemoryShareStore::quota(Id user) {
     const auto found = quotas.find(user);
     if (found == quotas.end()) return std::nullopt;
     double total = 0;
-    for (const auto& [id, quota] : quotas) total += quota;
+    for (const auto& [id, quota] : quotas) total += std::max(quota, 0.0);
     return UserQuota{found->second, total};
 }
 
 double MemoryShareStore::advance(Id user, double now, double delta, bool write) {
-    const double lst = std::max(state_.users[user].lst, now) + delta;
-    if (write) state_.users[user].lst = lst, state_.users[user].known = true;
+    const auto known = state_.users.find(user);
+    const double lst = std::max(known == state_.users.end() ? 0 : known->second.lst, now) + delta;
+    if (write && quotas.contains(user)) state_.users[user].lst = lst, state_.users[user].known = true;
     return lst;
 }
 
@@ -126,8 +127,8 @@ std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> onl
 
 void MemoryShareStore::change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
     db_.enter("share.change");
-    ShareBook book{
-        share::LogicalClock(settings.rule, settings.clamp, state_), {}, quotas, streams_, measured_, {}, flops_};
+    ShareBook book{share::LogicalClock(settings.rule, settings.clamp, state_), {}, {}, streams_, measured_, {}, flops_};
+    for (const auto& [user, quota] : quotas) book.quotas[user] = usable_quota(quota);
     take_quotas(book, now);
     work(book);
     state_ = book.clock.state();

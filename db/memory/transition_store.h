@@ -26,9 +26,12 @@ class MemoryTransitionStore final : public TransitionStore {
 
     std::map<int, double> typical_sizes(Id appid) override {
         db_.enter("transition.typical_sizes");
-        const int classes = db_.apps.rows().at(appid).size_classes();
+        const App* app = db_.apps.get(appid);
+        const int classes = app == nullptr ? 0 : app->size_classes();
         std::map<int, std::pair<double, int>> sums;
-        for (const auto& [id, wu] : db_.workunits.rows()) {
+        const auto& rows = db_.workunits.rows();
+        for (auto at = rows.upper_bound(db_.workunits.next_key() - 10001); at != rows.end(); ++at) {
+            const Workunit& wu = at->second;
             if (wu.appid != appid || wu.rsc_fpops_est <= 0) continue;
             if (wu.size_class < 0 || wu.size_class >= classes) continue;
             sums[wu.size_class].first += std::log(wu.rsc_fpops_est);

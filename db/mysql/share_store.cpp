@@ -242,8 +242,7 @@ class MysqlShareStore final : public ShareStore {
             "u LEFT JOIN sluice_share_user s ON s.user_id=u.user_id ORDER BY u.user_id FOR UPDATE"));
         while (users.next()) {
             const Id id = users.i64(0);
-            const double quota = users.f64(1);
-            s.quotas[id] = quota > 0 ? std::clamp(quota, share::kLeastQuota, share::kMostQuota) : 0;
+            s.quotas[id] = usable_quota(users.f64(1));
             const double lst = users.f64(2);
             // Upstream's tools have charged each user who has a start time.
             if (users.flag(3) || lst > 0) s.state.users[id] = {users.f64(4), lst, true};

@@ -26,10 +26,10 @@ class FakeTransitionStore final : public TransitionStore {
 
     std::map<int, double> typical_sizes(Id appid) override {
         db_.enter("transition.typical_sizes");
-        const int classes = db_.apps.at(appid).size_classes();
+        const int classes = db_.apps.contains(appid) ? db_.apps.at(appid).size_classes() : 0;
         std::map<int, std::pair<double, int>> sums;
         for (const auto& [id, wu] : db_.workunits) {
-            if (wu.appid != appid || wu.rsc_fpops_est <= 0) continue;
+            if (wu.appid != appid || wu.rsc_fpops_est <= 0 || id <= db_.workunits.rbegin()->first - 10000) continue;
             if (wu.size_class < 0 || wu.size_class >= classes) continue;
             sums[wu.size_class].first += std::log(wu.rsc_fpops_est);
             ++sums[wu.size_class].second;

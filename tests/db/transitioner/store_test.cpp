@@ -89,6 +89,24 @@ TEST_P(Store, AppsWithSizeClassesAreThoseOfTwoAndMore) {
     EXPECT_EQ(store().apps_with_size_classes(), (std::set<Id>{12, 15}));
 }
 
+TEST_P(Store, TypicalSizesAreTheGeometricMeansOfRecentJobs) {
+    for (const Id id : {1, 2})
+        rows.apps[id].id = id, rows.apps[id].name = std::to_string(id), rows.apps[id].n_size_classes = 2;
+    Id next = 1;
+    const auto job = [&](Id app, int size_class, double flops) {
+        Workunit& wu = workunit(next++);
+        wu.appid = app, wu.size_class = size_class, wu.rsc_fpops_est = flops;
+    };
+    job(1, 0, 1e3);  // 10,000 jobs ago
+    next = 10'001;
+    job(1, 0, 1e10), job(1, 0, 1e12), job(1, 1, 5), job(1, 0, 0), job(1, -1, 7), job(1, 2, 7), job(2, 1, 9);
+    const auto sizes = store().typical_sizes(1);
+    ASSERT_EQ(sizes.size(), 2u);
+    EXPECT_NEAR(sizes.at(0) / 1e11, 1, 1e-12);
+    EXPECT_NEAR(sizes.at(1), 5, 1e-12);
+    EXPECT_THAT(store().typical_sizes(3), IsEmpty()) << "there is no such app";
+}
+
 TEST_P(Store, DueWorkunitsOldestFirst) {
     workunit(1, kNow - 5);
     workunit(2, kNow - 50);
