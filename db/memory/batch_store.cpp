@@ -145,8 +145,7 @@ void MemoryBatchStatsStore::open_results(std::span<const Id> apps, const std::fu
 
 Id MemoryBatchStatsStore::last_result_id() {
     db_.enter("batch_stats.last_result_id");
-    const auto& rows = db_.results.rows();
-    return rows.empty() ? 0 : rows.rbegin()->first;
+    return db_.results.next_key() - 1;
 }
 
 std::vector<App> MemoryBatchStatsStore::apps() {

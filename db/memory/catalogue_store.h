@@ -25,7 +25,7 @@ class MemoryCatalogueStore final : public CatalogueStore {
             if (assignment.multi) tables.broadcasts.push_back(assignment);
         tables.perf = perf();
         tables.batch_shares = db_.batch_shares;
-        tables.has_turnaround_verdicts = !db_.low_turnaround.empty();
+        tables.has_turnaround_verdicts = !db_.low_turnaround.rows().empty();
         if (const BatchPlan* plan = db_.plans.get(1)) tables.plan = *plan;
         return tables;
     }

@@ -100,7 +100,7 @@ class MemoryFeederStore final : public FeederStore {
         db_.enter("feeder.submitters");
         std::vector<Submitter> found;
         for (const Id id : sorted(users))
-            if (db_.users.count(id) != 0 && quota_of.count(id) != 0) found.push_back({id, quota_of.at(id)});
+            if (db_.users.get(id) != nullptr && quota_of.contains(id)) found.push_back({id, quota_of.at(id)});
         return found;
     }
 
@@ -116,7 +116,7 @@ class MemoryFeederStore final : public FeederStore {
         db_.enter("feeder.hosts_that_fit");
         HostFit fit;
         std::vector<const Host*> hosts;
-        hosts.reserve(db_.hosts.size());
+        hosts.reserve(db_.hosts.rows().size());
         for (const auto& [id, h] : db_.hosts.rows()) hosts.push_back(&h);
         if (hosts.size() > kHostsLookedAt) {
             const auto most = hosts.begin() + kHostsLookedAt;

@@ -1,17 +1,14 @@
 #pragma once
-// Rows by id, used like a std::map<Id, Row>, but found at once: a database gives out ids one after the other, so
+// Rows by id, read like a std::map<Id, Row>, but found at once: a database gives out ids one after the other, so
 // neighbours share a page. References stay good until their row is erased.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <new>
-#include <stdexcept>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -70,43 +67,31 @@ class RowMap {
   public:
     using value_type = std::pair<const Id, Row>;
 
-    template <bool kConst>
     class Iterator {
       public:
-        using iterator_category = std::bidirectional_iterator_tag;
+        using iterator_category = std::forward_iterator_tag;
         using value_type = RowMap::value_type;
         using difference_type = std::ptrdiff_t;
-        using pointer = std::conditional_t<kConst, const value_type*, value_type*>;
-        using reference = std::conditional_t<kConst, const value_type&, value_type&>;
-        using Map = std::conditional_t<kConst, const RowMap, RowMap>;
+        using pointer = const value_type*;
+        using reference = const value_type&;
 
         Iterator() = default;
-        Iterator(Map* map, std::size_t page, int slot) : map_(map), page_(page), slot_(slot) {}
-        operator Iterator<true>() const requires(!kConst) { return {map_, page_, slot_}; }
+        Iterator(const RowMap* map, std::pair<std::size_t, int> at) : map_(map), page_(at.first), slot_(at.second) {}
         reference operator*() const { return map_->pages_[page_].page->at(slot_); }
         pointer operator->() const { return &**this; }
-        Iterator& operator++() {
-            std::tie(page_, slot_) = map_->next_used(page_, slot_ + 1);
-            return *this;
-        }
-        Iterator& operator--() {
-            std::tie(page_, slot_) = map_->used_before(page_, slot_);
-            return *this;
-        }
+        Iterator& operator++() { return *this = {map_, map_->next_used(page_, slot_ + 1)}; }
         Iterator operator++(int) { return std::exchange(*this, std::next(*this)); }
-        Iterator operator--(int) { return std::exchange(*this, std::prev(*this)); }
         bool operator==(const Iterator&) const = default;
 
       private:
-        Map* map_ = nullptr;
+        const RowMap* map_ = nullptr;
         std::size_t page_ = 0;
         int slot_ = 0;
     };
-    using iterator = Iterator<false>;
-    using const_iterator = Iterator<true>;
+    using iterator = Iterator;
+    using const_iterator = Iterator;
 
     RowMap() = default;
-    RowMap(std::initializer_list<value_type> rows) { *this = rows; }
     RowMap(const RowMap& other) { *this = other; }
     RowMap(RowMap&& other) noexcept : pages_(std::move(other.pages_)), size_(std::exchange(other.size_, 0)) {
         other.pages_.clear();
@@ -122,65 +107,38 @@ class RowMap {
         std::swap(size_, other.size_);
         return *this;
     }
-    RowMap& operator=(std::initializer_list<value_type> rows) {
-        clear();
-        for (const auto& [id, row] : rows) try_emplace(id, row);
-        return *this;
-    }
-
     const Row* get(Id id) const {
         const Page* page = pages_.of(id);
         return page != nullptr && page->has(slot_of(id)) ? &page->at(slot_of(id)).second : nullptr;
     }
     Row* get(Id id) { return const_cast<Row*>(std::as_const(*this).get(id)); }
-    const_iterator find(Id id) const {
-        return get(id) == nullptr ? end() : const_iterator{this, pages_.index_of(id), slot_of(id)};
+    Iterator find(Id id) const {
+        return get(id) == nullptr ? end() : Iterator{this, {pages_.index_of(id), slot_of(id)}};
     }
-    iterator find(Id id) { return get(id) == nullptr ? end() : iterator{this, pages_.index_of(id), slot_of(id)}; }
-    const Row& at(Id id) const {
-        const Row* row = get(id);
-        if (row == nullptr) throw std::out_of_range("no row " + std::to_string(id));
-        return *row;
-    }
-    Row& at(Id id) { return const_cast<Row&>(std::as_const(*this).at(id)); }
     bool contains(Id id) const { return get(id) != nullptr; }
-    std::size_t count(Id id) const { return contains(id) ? 1 : 0; }
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
 
-    iterator begin() { return make<iterator>(this, next_used(0, 0)); }
-    iterator end() { return {this, pages_.size(), 0}; }
-    const_iterator begin() const { return make<const_iterator>(this, next_used(0, 0)); }
-    const_iterator end() const { return {this, pages_.size(), 0}; }
+    Iterator begin() const { return {this, next_used(0, 0)}; }
+    Iterator end() const { return {this, {pages_.size(), 0}}; }
     /// The first one above `id`.
-    const_iterator upper_bound(Id id) const {
+    Iterator upper_bound(Id id) const {
         const std::size_t index = pages_.index_of(id + 1);
         const bool there = index < pages_.size() && pages_[index].number == pages_.number_of(id + 1);
-        return make<const_iterator>(this, next_used(index, there ? slot_of(id + 1) : 0));
+        return {this, next_used(index, there ? slot_of(id + 1) : 0)};
     }
-    auto rbegin() { return std::make_reverse_iterator(end()); }
-    auto rend() { return std::make_reverse_iterator(begin()); }
-    auto rbegin() const { return std::make_reverse_iterator(end()); }
-    auto rend() const { return std::make_reverse_iterator(begin()); }
 
-    /// The row made of `args`, unless there is one already (false).
+    /// The row of that id, made of `args` unless it is there already.
     template <typename... Args>
-    std::pair<iterator, bool> try_emplace(Id id, Args&&... args) {
-        const std::size_t index = pages_.make(id);
-        auto& page = pages_[index].page;
+    Row& try_emplace(Id id, Args&&... args) {
+        auto& page = pages_[pages_.make(id)].page;
         const int slot = slot_of(id);
-        const bool is_new = !page->has(slot);
-        if (is_new) {
+        if (!page->has(slot)) {
             page->make(slot, id, std::forward<Args>(args)...);
             ++size_;
         }
-        return {{this, index, slot}, is_new};
+        return page->at(slot).second;
     }
-    template <typename... Args>
-    std::pair<iterator, bool> emplace(Id id, Args&&... args) {
-        return try_emplace(id, std::forward<Args>(args)...);
-    }
-    Row& operator[](Id id) { return try_emplace(id).first->second; }
     std::size_t erase(Id id) {
         if (!contains(id)) return 0;
         auto& page = pages_[pages_.index_of(id)].page;
@@ -188,12 +146,6 @@ class RowMap {
         if (page->used == 0) page.reset();
         --size_;
         return 1;
-    }
-    iterator erase(const_iterator at) {
-        const Id id = at->first;
-        const auto next = std::next(at);
-        erase(id);
-        return next == std::as_const(*this).end() ? end() : find(next->first);
     }
     void clear() {
         pages_.clear();
@@ -240,21 +192,6 @@ class RowMap {
         }
         return {pages_.size(), 0};
     }
-    /// There must be one.
-    std::pair<std::size_t, int> used_before(std::size_t page, int slot) const {
-        for (;; slot = kPage) {
-            if (page < pages_.size() && pages_[page].page && slot > 0) {
-                const std::uint64_t left = pages_[page].page->used << (kPage - slot);
-                if (left != 0) return {page, slot - 1 - std::countl_zero(left)};
-            }
-            --page;
-        }
-    }
-    template <typename It, typename Map>
-    static It make(Map* map, std::pair<std::size_t, int> at) {
-        return {map, at.first, at.second};
-    }
-
     Pages<Page, kPage> pages_;
     std::size_t size_ = 0;
 };

@@ -166,14 +166,14 @@ class MemoryTransitionStore final : public TransitionStore {
 
     void make_host_version(Id host, Id version, const std::set<std::pair<Id, Id>>& in_use) {
         auto& rows = db_.host_app_versions;
-        if (rows.contains({host, version})) return;
+        if (rows.get({host, version}) != nullptr) return;
         HostAppVersion row;
         if (const AppVersion* mine = db_.versions.get(version)) {
             const AppVersion* newest = nullptr;
             for (const auto& [id, other] : db_.versions.rows())
                 if (id != version && other.appid == mine->appid && other.platformid == mine->platformid &&
-                    other.plan_class == mine->plan_class && rows.contains({host, id}) && !in_use.contains({host, id}) &&
-                    (newest == nullptr || other.version_num > newest->version_num))
+                    other.plan_class == mine->plan_class && rows.get({host, id}) != nullptr &&
+                    !in_use.contains({host, id}) && (newest == nullptr || other.version_num > newest->version_num))
                     newest = &other;
             if (newest != nullptr) {
                 row = *rows.get({host, newest->id});

@@ -324,7 +324,7 @@ void SimProject::clean_up(JobWatcher& watcher) {
 }
 
 void SimProject::close(JobWatcher& watcher) {
-    for (const auto& [id, wu] : std::as_const(db_.workunits).rows()) {
+    for (const auto& [id, wu] : db_.workunits.rows()) {
         if (wu.assimilate_state != AssimilateState::kDone || wu.file_delete_state == FileDeleteState::kDone) continue;
         std::vector<const Result*> results;
         for (const Id r : db_.results.index().instances(id)) results.push_back(db_.results.get(r));

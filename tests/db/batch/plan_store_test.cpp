@@ -137,7 +137,7 @@ TEST_F(BatchPlans, PlansAndTimersAreTheSameInMemoryAndInTheDatabase) {
     EXPECT_THAT(expected, HasSubstr("timer 7 1 500.5\ntimer 8 1 800\n"));
     const FakeDb after = load_rows(db);
     for (const Id id : {1, 2, 3})
-        EXPECT_EQ(after.batches.at(id).est_completion_time, std::as_const(mine).batches.at(id).est_completion_time);
+        EXPECT_EQ(after.batches.at(id).est_completion_time, mine.batches.get(id)->est_completion_time);
     EXPECT_EQ(after.batches.at(3).est_completion_time, 0) << "it is over";
 }
 
@@ -158,12 +158,12 @@ TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
     EXPECT_EQ(real->give_up(all, now), 2);
     EXPECT_EQ(real->give_up(all, now), 0) << "what is given up is not given up again";
     const FakeDb after = load_rows(db);
-    for (const auto& [id, r] : std::as_const(mine).results) {
+    for (const auto& [id, r] : mine.results.rows()) {
         EXPECT_EQ(after.results.at(id).server_state, r.server_state) << id;
         EXPECT_EQ(after.results.at(id).outcome, r.outcome) << id;
         EXPECT_EQ(after.results.at(id).report_deadline, r.report_deadline) << id;
     }
-    for (const auto& [id, w] : std::as_const(mine).workunits)
+    for (const auto& [id, w] : mine.workunits.rows())
         EXPECT_EQ(after.workunits.at(id).transition_time, w.transition_time) << id;
 }
 

@@ -5,6 +5,7 @@
 
 #include "db/memory/batch_store.h"
 #include "tests/support/database_rows.h"
+#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -95,8 +96,7 @@ class BatchStoresContract : public testing::Test {
         rows.workunits[w.id] = w;
     }
 
-    template <typename Db>
-    std::string rows_text(const Db& db) {
+    std::string rows_text(const FakeDb& db) {
         std::string out;
         for (const auto& [id, b] : db.batches)
             out += fmt::format("batch {} state {} njobs {} errors {} done {} completed {} credit {} expire {}\n", id,
@@ -112,12 +112,7 @@ class BatchStoresContract : public testing::Test {
     }
 
     void same_on_both(const std::function<std::string(const BatchStores&)>& verbs) {
-        MemoryDb mine;
-        const auto copy = [](const auto& from, auto& to) {
-            for (const auto& [id, row] : from) to.put(id, row);
-        };
-        copy(rows.apps, mine.apps), copy(rows.hosts, mine.hosts), copy(rows.batches, mine.batches);
-        copy(rows.workunits, mine.workunits), copy(rows.results, mine.results);
+        MemoryDb mine = memory_of(rows);
         MemoryBatchUpkeepStore upkeep(mine);
         MemoryBatchStatsStore stats(mine);
         MemoryHostLttStore ltt(mine);
@@ -130,7 +125,7 @@ class BatchStoresContract : public testing::Test {
         const auto real_ltt = make_host_ltt_store(database());
         const auto real_accel = make_batch_accel_store(database());
         EXPECT_EQ(expected, verbs({*real_upkeep, *real_stats, *real_ltt, *real_accel}));
-        EXPECT_EQ(rows_text(std::as_const(mine)), rows_text(load_rows(database())));
+        EXPECT_EQ(rows_text(rows_of(mine)), rows_text(load_rows(database())));
         EXPECT_FALSE(expected.empty());
     }
 

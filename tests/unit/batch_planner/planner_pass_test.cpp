@@ -159,7 +159,7 @@ TEST_F(PlannerPassTest, AnInstanceThatMissesThePlanIsGivenUpAndItsDeadlineStays)
     PlannerPass pass = planner();
     pass.run();
     const double finish = published().batches[0].finish;
-    const Id sent = db.results.begin()->first;
+    const Id sent = db.results.rows().begin()->first;
     db.results.change(sent, [](Result& r) {
         r.server_state = ServerState::kInProgress;
         r.hostid = 4;

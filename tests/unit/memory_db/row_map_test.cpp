@@ -36,26 +36,25 @@ TEST(RowMap, DoesWhatAStdMapDoes) {
         const std::string text = std::to_string(i) + " is longer than a short string";
         switch (random() % 4) {
             case 0: EXPECT_EQ(rows.erase(id), right.erase(id)); break;
-            case 1: EXPECT_EQ(rows.try_emplace(id, text).second, right.try_emplace(id, text).second); break;
-            case 2: rows[id] = text, right[id] = text; break;
+            case 1: EXPECT_EQ(rows.try_emplace(id, text), right.try_emplace(id, text).first->second); break;
+            case 2: rows.try_emplace(id) = text, right[id] = text; break;
             default: EXPECT_EQ(rows.get(id) == nullptr, !right.contains(id));
         }
         ASSERT_EQ(rows.size(), right.size());
     }
     const auto both = [&](const RowMap<std::string>& map) {
         EXPECT_THAT(std::vector(map.begin(), map.end()), ElementsAreArray(right.begin(), right.end()));
-        EXPECT_THAT(std::vector(map.rbegin(), map.rend()), ElementsAreArray(right.rbegin(), right.rend()));
     };
     both(rows);
     for (const Id id : {-9000, -70, 0, 63, 64, 4000, 8999, 20000}) {
         const auto at = rows.upper_bound(id);
         const auto expected = right.upper_bound(id);
-        ASSERT_EQ(at == std::as_const(rows).end(), expected == right.end()) << id;
+        ASSERT_EQ(at == rows.end(), expected == right.end()) << id;
         if (expected == right.end()) continue;
         EXPECT_EQ(at->first, expected->first) << id;
     }
     RowMap<std::string> copy = rows;
-    for (auto at = rows.begin(); at != rows.end();) at = rows.erase(at);
+    for (const auto& [id, text] : right) rows.erase(id);
     EXPECT_TRUE(rows.empty());
     EXPECT_TRUE(rows.begin() == rows.end());
     both(copy);
@@ -65,13 +64,12 @@ TEST(RowMap, DoesWhatAStdMapDoes) {
 
 TEST(RowMap, RowsStayWhereTheyAre) {
     RowMap<std::string> rows;
-    const std::string* first = &rows.try_emplace(1000, "first").first->second;
+    const std::string* first = &rows.try_emplace(1000, "first");
     for (Id id = 0; id < 5000; ++id) rows.try_emplace(id, "another");
     for (Id id = 0; id < 5000; id += 2)
         if (id != 1000) rows.erase(id);
     EXPECT_EQ(rows.get(1000), first);
     EXPECT_EQ(*first, "first");
-    EXPECT_THROW(rows.at(2), std::out_of_range);
     EXPECT_TRUE(rows.find(2) == rows.end());
 }
 

@@ -65,7 +65,7 @@ TEST(MemoryTable, ATransactionThatFailsIsUndone) {
     db.workunits.remove(5);
     db.end_transaction(false);
     EXPECT_THAT(unsent_ids(db), ElementsAre(1));
-    EXPECT_FALSE(db.results.contains(2));
+    EXPECT_FALSE(db.results.get(2) != nullptr);
     EXPECT_THAT(db.workunits.index().due, ElementsAre(std::pair<std::int64_t, Id>{100, 5}));
     EXPECT_EQ(db.workunits.get(5)->transition_time, 100);
 }
@@ -90,18 +90,6 @@ TEST(MemoryTable, SpeedsOfActiveHostsFollowTheirCredit) {
     db.hosts.remove(2);
     db.end_transaction(false);
     EXPECT_THAT(speeds(), ElementsAre(1e9, 2e9, 3e9));
-}
-
-TEST(MemoryTable, RowsThatSomebodyHoldsAreFoundAsTheyAre) {
-    MemoryDb db;
-    db.results.put(1, unsent(1, 5, "a"));
-    Result& held = db.results[1];
-    held.server_state = ServerState::kOver;
-    EXPECT_THAT(unsent_ids(db), IsEmpty());
-    held.server_state = ServerState::kUnsent;
-    held.name = "renamed";
-    EXPECT_THAT(unsent_ids(db), ElementsAre(1));
-    EXPECT_TRUE(db.results.index().by_name.contains("renamed"));
 }
 
 }  // namespace
