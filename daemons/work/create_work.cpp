@@ -30,7 +30,7 @@ struct Invocation {
     std::string app_name, config_dir;
     Id wu_id = 0;
     bool from_stdin = false, continue_on_error = false, verbose = false;
-    std::vector<std::string> infiles, remote_files;
+    std::vector<std::string> infiles;
 };
 
 class Creator {

@@ -104,19 +104,4 @@ void define_job_options(CommandLine& line, JobOptions& job) {
     line.option("--rsc_disk_bound", job.rsc_disk_bound, "bytes of disk; default 1e9");
 }
 
-std::vector<const char*> take_remote_files(int argc, const char* const* argv, std::vector<JobFile>& files) {
-    std::vector<const char*> rest;
-    for (int i = 0; i < argc; ++i) {
-        const std::string arg = argv[i];
-        if (arg != "--remote_file" && arg != "-remote_file") {
-            rest.push_back(argv[i]);
-            continue;
-        }
-        if (i + 3 >= argc) throw ConfigError("--remote_file must be followed by URL NBYTES MD5");
-        files.push_back({"", true, argv[i + 1], argv[i + 3], parse_double(argv[i + 2]).value_or(0)});
-        i += 3;
-    }
-    return rest;
-}
-
 }  // namespace sluice

@@ -15,8 +15,6 @@ namespace sluice {
 
 /// The options that say what all jobs of a command have in common.
 void define_job_options(CommandLine& line, JobOptions& job);
-/// --remote_file URL NBYTES MD5 takes three values: taken out before the rest is parsed. Throws ConfigError.
-std::vector<const char*> take_remote_files(int argc, const char* const* argv, std::vector<JobFile>& files);
 
 class JobMaker {
   public:

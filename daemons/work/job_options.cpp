@@ -83,6 +83,12 @@ void set_option_of_line(JobOptions& job, OptionField field, const std::string& o
     }
 }
 
+/// `words`: what follows --remote_file: URL NBYTES MD5, and maybe more.
+JobFile remote_file(const std::vector<std::string>& words) {
+    if (words.size() < 3) throw ConfigError("--remote_file must be followed by URL NBYTES MD5");
+    return {"", true, words[0], words[2], real("--remote_file", words[1])};
+}
+
 /// Whole numbers that the workunit's columns hold.
 void check_columns(const Workunit& w) {
     struct Column {
@@ -210,8 +216,7 @@ JobOptions parse_job_line(const std::string& line, const JobOptions& defaults) {
         std::string name = words[i];
         if (name.size() > 2 && name[0] == '-' && name[1] != '-') name.insert(0, "-");
         if (name == "--remote_file") {
-            if (i + 3 >= words.size()) throw ConfigError("--remote_file must be followed by URL NBYTES MD5");
-            job.files.push_back({"", true, words[i + 1], words[i + 3], real(name, words[i + 2])});
+            job.files.push_back(remote_file({words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()}));
             i += 3;
         } else if (const auto it = line_options().find(name); it != line_options().end()) {
             if (i + 1 >= words.size()) throw ConfigError(name + " needs a value");
@@ -224,6 +229,20 @@ JobOptions parse_job_line(const std::string& line, const JobOptions& defaults) {
         }
     }
     return job;
+}
+
+std::vector<const char*> take_remote_files(int argc, const char* const* argv, std::vector<JobFile>& files) {
+    std::vector<const char*> rest;
+    for (int i = 0; i < argc; ++i) {
+        const std::string arg = argv[i];
+        if (arg != "--remote_file" && arg != "-remote_file") {
+            rest.push_back(argv[i]);
+            continue;
+        }
+        files.push_back(remote_file({argv + i + 1, argv + argc}));
+        i += 3;
+    }
+    return rest;
 }
 
 }  // namespace sluice

@@ -27,6 +27,9 @@ struct JobOptions {
     std::vector<JobFile> files;
 };
 
+/// --remote_file URL NBYTES MD5 takes three values: taken out before the rest of a command line is parsed. Throws
+/// ConfigError.
+std::vector<const char*> take_remote_files(int argc, const char* const* argv, std::vector<JobFile>& files);
 /// The row without XML; transition_time and names are not set. Throws ConfigError on more than one target.
 Workunit to_workunit(const JobOptions& options);
 std::optional<Assignment> to_assignment(const JobOptions& options);

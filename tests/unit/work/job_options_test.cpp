@@ -34,8 +34,23 @@ TEST(JobLine, RemoteFileTakesThreeValues) {
     EXPECT_EQ(job.files[0].md5, "abc");
 }
 
+TEST(CommandLineOfCreateWork, RemoteFilesAreThoseOfAJobsLine) {
+    const char* const words[] = {"create_work", "--appname", "a", "-remote_file", "http://a/b", "5e9", "abc", "in"};
+    std::vector<JobFile> files;
+    const auto rest = take_remote_files(8, words, files);
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_EQ(files[0].url, "http://a/b");
+    EXPECT_EQ(files[0].nbytes, 5e9);
+    EXPECT_EQ((std::vector<std::string>{rest.begin(), rest.end()}),
+              (std::vector<std::string>{"create_work", "--appname", "a", "in"}));
+    const char* const wrong[] = {"create_work", "--remote_file", "http://a/b", "5GB", "abc"};
+    EXPECT_THROW(take_remote_files(5, wrong, files), ConfigError);
+    EXPECT_THROW(take_remote_files(4, wrong, files), ConfigError);
+}
+
 TEST(JobLine, WrongLinesAreRefused) {
-    for (const char* line : {"--nonsense 1", "--priority", "--priority high", "--remote_file a 1", "'open"})
+    for (const char* line :
+         {"--nonsense 1", "--priority", "--priority high", "--remote_file a 1", "--remote_file a 1x b", "'open"})
         EXPECT_THROW(parse_job_line(line, {}), ConfigError) << line;
 }
 
