@@ -15,29 +15,13 @@ namespace {
 
 constexpr std::size_t kMostUsers = 6;  ///< in the chart: those of the largest quotas
 
-constexpr const char* kHead = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="refresh" content="300">
-<title>Batches</title>
-<style>
-body { font: 15px/1.4 sans-serif; color: #222; background: #fff; margin: 0 auto; max-width: 1240px; padding: 12px; }
-h1 { font-size: 22px; margin: 4px 0; }
-h2 { font-size: 18px; margin: 20px 0 4px; }
+constexpr const char* kStyle = R"(h2 { font-size: 18px; margin: 20px 0 4px; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: 4px 8px; text-align: left; border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }
 th { font-weight: bold; }
 .n { text-align: right; white-space: nowrap; }
 progress { width: 110px; }
-svg { width: 100%; max-width: 760px; border: 1px solid #ddd; font: 13px sans-serif; fill: #222; }
-svg .title { font-weight: bold; font-size: 15px; }
-svg .grid { stroke: #ddd; }
-svg .none { fill: #555; }
-</style>
-</head>
-<body>
+svg { max-width: 760px; }
 )";
 
 std::string cell(const std::string& text, bool is_number = false) {
@@ -107,7 +91,7 @@ std::string shares(const OwnersPage& page) {
 }  // namespace
 
 std::string owners_page(const OwnersPage& page) {
-    std::string out = kHead;
+    std::string out = svg::page_head("Batches", kStyle, "<meta http-equiv=\"refresh\" content=\"300\">\n");
     out += "<h1>Batches of " + xml_escape(page.project) + "</h1>\n<p>As of " + utc_text(page.now) + ".</p>\n";
     out += table(page) + "<h2>What users got</h2>\n" + shares(page);
     return out + "</body>\n</html>\n";

@@ -12,26 +12,11 @@ namespace {
 
 using namespace svg;
 
-constexpr const char* kHead = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Report of a simulated fleet</title>
-<style>
-body { font: 15px/1.4 sans-serif; color: #222; background: #fff; margin: 0 auto; max-width: 1240px; padding: 12px; }
-h1 { font-size: 22px; margin: 4px 0; }
-dl { display: grid; grid-template-columns: repeat(4, 1fr); gap: 8px 16px; margin: 12px 0; }
+constexpr const char* kStyle =
+    R"(dl { display: grid; grid-template-columns: repeat(4, 1fr); gap: 8px 16px; margin: 12px 0; }
 dt { color: #555; font-size: 13px; }
 dd { margin: 0; font-size: 18px; overflow-wrap: anywhere; }
 main { display: grid; grid-template-columns: repeat(auto-fit, minmax(560px, 1fr)); gap: 14px; }
-svg { width: 100%; border: 1px solid #ddd; font: 13px sans-serif; fill: #222; }
-svg .title { font-weight: bold; font-size: 15px; }
-svg .grid { stroke: #ddd; }
-svg .none { fill: #555; }
-</style>
-</head>
-<body>
 )";
 
 std::string shown(double value, const char* format = "%.4g") {
@@ -149,7 +134,7 @@ std::string statements(const FleetResult& r) {
 }  // namespace
 
 std::string report_html(const FleetResult& r) {
-    std::string out = kHead;
+    std::string out = page_head("Report of a simulated fleet", kStyle);
     out += "<h1>" + xml_escape(r.scenario) + "</h1>\n<p>" + std::to_string(r.hosts) + " hosts, " +
            shown(r.simulated_seconds / 86400) + " days, seed " + std::to_string(r.seed) +
            "; the figures count what was submitted from day " + std::to_string(r.measured_from_day) + " on.</p>\n";

@@ -94,7 +94,22 @@ std::string nothing() {
     return text_at(kLeft + kPlotWidth / 2, kTop + kPlotHeight / 2, "middle", "nothing to show", "class=\"none\"");
 }
 
+constexpr const char* kPageStyle =
+    R"(body { font: 15px/1.4 sans-serif; color: #222; background: #fff; margin: 0 auto; max-width: 1240px; padding: 12px; }
+h1 { font-size: 22px; margin: 4px 0; }
+svg { width: 100%; border: 1px solid #ddd; font: 13px sans-serif; fill: #222; }
+svg .title { font-weight: bold; font-size: 15px; }
+svg .grid { stroke: #ddd; }
+svg .none { fill: #555; }
+)";
+
 }  // namespace
+
+std::string page_head(const std::string& title, const std::string& style, const std::string& meta) {
+    return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n" +
+           meta + "<title>" + xml_escape(title) + "</title>\n<style>\n" + kPageStyle + style +
+           "</style>\n</head>\n<body>\n";
+}
 
 std::string line_chart(const Labels& labels, const std::vector<Series>& series) {
     double most_x = 0, most_y = 0;

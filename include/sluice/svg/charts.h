@@ -7,6 +7,9 @@
 
 namespace sluice::svg {
 
+/// A page for such charts, up to <body>: `style` and `meta` are of our source.
+std::string page_head(const std::string& title, const std::string& style, const std::string& meta = "");
+
 struct Labels {
     std::string title, x, y;  ///< of the chart and its axes, units included
 };
