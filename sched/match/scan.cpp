@@ -283,16 +283,14 @@ void Scanner::look_at(std::uint32_t slot, Candidates& found, MatchStats& stats, 
         has_version = refusal.reason != Reason::kNonCpuIntensive && any_version(c, passes);
         trace_refusal(&c, job, ref, passes.front().type, refusal, log);
     }
-    if (has_version) {
-        note_work(c, passes, stats);
-        note_shortage(stats, refusal, job);
-    }
+    if (has_version) note_work(c, passes, stats);
     if (refusal) {
         ++stats.candidates;
         if (policies_.ranks()) found.ranks.see(job.priority);
         if (log.trace) log.jobs.push_back({job, ref});
         return;
     }
+    if (has_version) note_shortage(stats, refusal, job);
     tally(stats, refusal, job);
     if (passed_over_ < Matcher::kMaxPassedOverNotes) {
         ++passed_over_;
