@@ -15,6 +15,7 @@ import rule_layers
 import rule_log_lines
 import rule_options
 import rule_policies
+import rule_recipes
 import rule_sizes
 import rule_texts
 import rule_type_names
@@ -27,6 +28,7 @@ RULES = {
     "heavy_headers": rule_texts.check_heavy_headers,
     "sizes": rule_sizes.check,
     "policies": rule_policies.check,
+    "recipes": rule_recipes.check,
     "options": rule_options.check,
     "forbidden": rule_texts.check_forbidden,
     "format": rule_format.check,

@@ -13,6 +13,7 @@ import rule_format
 import rule_layers
 import rule_options
 import rule_policies
+import rule_recipes
 import rule_sizes
 import rule_texts
 import rule_type_names
@@ -259,6 +260,43 @@ class Policies(RuleTest):
             listed = "| `sched/handle/a.cpp` | one line |\n"
             self.assert_clean(rule_policies.check, self.tree(files={"sched/handle/a.cpp": text, "docs/adding_a_policy.md": listed}))
         self.assert_clean(rule_policies.check, self.tree(files={"sched/handle/a.cpp": "// Reason::kDisk\nReason::kDeadline;"}))
+
+
+class Recipes(RuleTest):
+    PAGES = {rule_recipes.README: "- `warden/`: warden\n", rule_recipes.FLOW: "| warden | when |\n",
+             rule_recipes.WITHOUT_DATABASE: 'words{"warden"};', "tests/scenario/admin/CMakeLists.txt": "no_database_test.cpp warden_test.cpp",
+             "tests/scenario/admin/warden_test.cpp": 'run_ok({"warden", "--one_pass"});',
+             "daemons/warden/CMakeLists.txt": "sluice_program(warden DESTINATION bin SOURCES main.cpp LIBS x)",
+             "daemons/warden/main.cpp": '#include "config/db_settings.h"\nreturn daemon_main(program);'}
+
+    def test_a_program_is_documented_and_started(self):
+        self.assert_clean(rule_recipes.check, self.PAGES)
+        for page in (rule_recipes.README, rule_recipes.FLOW, rule_recipes.WITHOUT_DATABASE):
+            self.assert_found(rule_recipes.check, {**self.PAGES, page: "wardens"}, f"warden is not in {page}")
+        self.assert_found(rule_recipes.check, {**self.PAGES, "tests/scenario/admin/warden_test.cpp": "warden"}, "no test starts warden")
+
+    def test_a_source_is_built(self):
+        listed = {"src/a/CMakeLists.txt": "SOURCES one.cpp part/two.cpp", "src/a/one.cpp": "", "src/a/part/two.cpp": ""}
+        self.assert_clean(rule_recipes.check, listed)
+        self.assert_found(rule_recipes.check, {**listed, "src/a/part/three.cpp": ""}, "src/a/part/three.cpp", "it is not built")
+        self.assert_clean(rule_recipes.check, {"src/a/CMakeLists.txt": "file(GLOB x fast/*.cpp)", "src/a/fast/three.cpp": ""})
+        self.assert_found(rule_recipes.check, {"src/a/CMakeLists.txt": "file(GLOB x fast/*.cpp)", "src/a/three.cpp": ""}, "not built")
+        self.assert_clean(rule_recipes.check, {"tests/c/CMakeLists.txt": "foreach(theme work prefs)", "tests/c/work_test.cpp": ""})
+
+    def test_a_verb_is_in_the_contract(self):
+        store = {"include/sluice/db/a_store.h": "class AStore {\n    virtual int one() = 0;\n    virtual int two(int a,\n int b) const = 0;\n};\n",
+                 "tests/db/a.h": "store.one(); store->two(1, 2);"}
+        memory = {"db/memory/a.h": "class MemoryA : public AStore {};"}
+        self.assert_clean(rule_recipes.check, {**store, **memory})
+        self.assert_found(rule_recipes.check, {**store, **memory, "tests/db/a.h": "store.two(); // .one()"}, "a_store.h:2", "calls one")
+        self.assert_clean(rule_recipes.check, {**store, "tests/db/a.h": ""})
+
+    def test_an_element_is_in_a_test(self):
+        for path, line in (("parse_a.cpp", '    {"speed", &Host::speed},'), ("parse_a.cpp", 'if (xml.name() == "speed") {'),
+                           ("reply_writer.cpp", 'text(out, "speed", reply.speed);'), ("reply_writer.cpp", 'out += "<speed>";')):
+            code = {"sched/rpc/CMakeLists.txt": path, f"sched/rpc/{path}": line}
+            self.assert_found(rule_recipes.check, code, "knows <speed>")
+            self.assert_clean(rule_recipes.check, {**code, "tests/unit/rpc/a.h": "<speed>1</speed>"})
 
 
 class Format(RuleTest):

@@ -20,7 +20,9 @@ TEST_P(NoDatabase, IsAnErrorThatSaysWhatIsMissing) {
         project.write(std::string("keys/") + kind + "_private", pair.private_key);
     }
     project.write("project.xml", "<boinc></boinc>");
-    project.write("config.xml", "<boinc><config><download_url>http://h/download</download_url></config></boinc>");
+    project.write(
+        "config.xml",
+        "<boinc><config><download_url>http://h/download</download_url><share_rule>settled</share_rule></config></boinc>");
     std::vector<std::string> words = GetParam();
     words[0] = binary_dir() + "/bin/" + words[0];
     RunOptions options;
@@ -39,7 +41,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"size_regulator", "--app_name", "a", "--lo", "1", "--hi", "2", "--sleep_time", "1"},
         std::vector<std::string>{"size_census"}, std::vector<std::string>{"batch_stats"},
         std::vector<std::string>{"batch_accel"}, std::vector<std::string>{"batch_upkeep"},
-        std::vector<std::string>{"batch_planner"}, std::vector<std::string>{"sample_bitwise_validator", "--app", "a"},
+        std::vector<std::string>{"batch_planner"}, std::vector<std::string>{"batch_shares"},
+        std::vector<std::string>{"census"}, std::vector<std::string>{"sample_bitwise_validator", "--app", "a"},
         std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x"},
         std::vector<std::string>{"create_work", "--appname", "a"}, std::vector<std::string>{"sluice_batch", "list"},
         std::vector<std::string>{"adjust_user_priority", "--user", "1", "--flops", "1", "--app", "a"},

@@ -54,7 +54,7 @@ TEST(Lists, InProgressResultsOfBothGenerations) {
         "<in_progress_results><ip_result><name>old</name><report_deadline>1795847138</report_deadline>"
         "<cpu_time_remaining>120.5</cpu_time_remaining></ip_result>"
         "<ip_result><name>new</name><report_deadline>1795242494</report_deadline><time_remaining>52.12</time_remaining>"
-        "<avg_ncpus>0.5</avg_ncpus><ncudas>1</ncudas><natis>2</natis><nintel_gpus>0.5</nintel_gpus></ip_result>"
+        "<avg_ncpus>0.5</avg_ncpus><ncudas>1</ncudas><natis>2</natis><nintel_gpus>0.5</nintel_gpus><napple_gpus>3</napple_gpus></ip_result>"
         "<ip_result></ip_result></in_progress_results>");
     EXPECT_TRUE(r.has_in_progress_results);
     ASSERT_EQ(r.in_progress.size(), 3u);
@@ -63,7 +63,7 @@ TEST(Lists, InProgressResultsOfBothGenerations) {
     EXPECT_EQ(r.in_progress[0].ncpus, 1);
     EXPECT_EQ(r.in_progress[1].remaining, 52.12) << "upstream sees 0 here";
     EXPECT_EQ(r.in_progress[1].ncpus, 0.5);
-    EXPECT_EQ(r.in_progress[1].gpu_usage, (std::array<double, kProcTypes>{0, 1, 2, 0.5, 0}));
+    EXPECT_EQ(r.in_progress[1].gpu_usage, (std::array<double, kProcTypes>{0, 1, 2, 0.5, 3}));
     EXPECT_LT(r.in_progress[2].remaining, 0) << "not said";
 }
 
