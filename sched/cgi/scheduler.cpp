@@ -20,6 +20,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/log_folder.h"
 #include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
@@ -111,9 +112,8 @@ void Scheduler::open_log() {
         if (options_.debug_log) {
             log.file = "debug_log";
         } else {
-            const fs::path folder = log_dir(project_);
-            if (::mkdir(folder.c_str(), 0770) == 0) ::chmod(folder.c_str(), 01770);
-            log.file = (folder / "scheduler.log").string();
+            make_log_folder(project_, ::geteuid());
+            log.file = (log_dir(project_) / "scheduler.log").string();
         }
         log_open(log);
     } catch (const Error& e) {

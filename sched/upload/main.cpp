@@ -1,7 +1,6 @@
 // file_upload_handler: takes the output files of jobs. One program for CGI and FastCGI: it is FastCGI if its stdin is a
 // listening socket.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -11,6 +10,7 @@
 #include "sched/upload/site.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/log_folder.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/command_line.h"
@@ -48,10 +48,8 @@ void install_signal_handlers() {
 void open_log(const std::filesystem::path& project, const std::string& variety) {
     LogOptions options;
     options.with_pid = true;
-    const auto folder = log_dir(project);
-    // Sticky and open to the group, so that what the web server puts there can be kept apart from the daemons' logs.
-    if (::mkdir(folder.c_str(), 01770) == 0 && ::chmod(folder.c_str(), 01770) != 0) errno = 0;
-    options.file = (folder / ("file_upload_handler" + variety + ".log")).string();
+    make_log_folder(project, ::geteuid());
+    options.file = (log_dir(project) / ("file_upload_handler" + variety + ".log")).string();
     try {
         log_open(options);
     } catch (const Error& e) {

@@ -99,6 +99,13 @@ TEST_F(Project, UploadThenSize) {
     EXPECT_THAT(log(), HasSubstr("[PID="));
 }
 
+TEST_F(Project, AMissingLogFolderIsMadeAsStartMakesIt) {
+    post(size_query("foo"));
+    const std::filesystem::path folder = dir / ("log_" + short_host_name());
+    EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms(02750));
+    EXPECT_EQ(std::filesystem::status(folder / "scheduler.log").permissions(), std::filesystem::perms(0660));
+}
+
 TEST_F(Project, ACompleteFileStaysAsItIs) {
     ASSERT_EQ(post(head("foo", 10) + "0123").out.find("<status>1</status>"), kSuccess.find("<status>0</status>"));
     EXPECT_THAT(post(size_query("foo")).out, HasSubstr("<file_size>4</file_size>"));

@@ -1,0 +1,14 @@
+#pragma once
+#include <sys/types.h>
+
+#include <filesystem>
+
+namespace sluice {
+
+/// Makes PROJECT/log_HOST, if it is missing, for a program of the web server's that runs as `user`. The project's user
+/// makes it as start does: the web server's group (that of upload/) reads, and the two logs that it writes, too, are
+/// there. Where another account may make folders in the project, the project's group can write, so that its daemons
+/// can. What can't be done is left: whoever then opens a log says so.
+void make_log_folder(const std::filesystem::path& project, uid_t user);
+
+}  // namespace sluice
