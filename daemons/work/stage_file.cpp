@@ -34,7 +34,7 @@ void check_all(const std::vector<fs::path>& files, const ProjectConfig& config, 
         if (is_secret(file, config.project_dir, config.key_dir))
             throw FileError(file.string() + " is a secret of the project and is never published");
         if (consent) continue;
-        const std::string why = consent_needed(file, config.project_dir, fs::current_path());
+        const std::string why = consent_needed(file, config.project_dir);
         if (!why.empty()) throw FileError(why + "; nothing was published");
     }
 }
@@ -63,8 +63,8 @@ int main(int argc, char** argv) {
     CommandLine line("stage_file", "put input files into the download hierarchy",
                      "Each file, or each regular file of a folder, is moved to DOWNLOAD/HASH/NAME, where everybody can "
                      "fetch it; NAME.md5 is written beside it, and a line says what was published where. A file of "
-                     "the same name with other content is refused. Files that lie neither in the project nor in the "
-                     "folder that you are in are taken with --copy or --move only.");
+                     "the same name with other content is refused. Files that lie outside of the project "
+                     "are taken with --copy or --move only.");
     line.flag("--copy", options.copy, "copy instead of moving");
     line.flag("--move", move, "move files from anywhere");
     line.flag("--gzip", options.gzip, "make NAME.gz too, for templates with <gzip/>");

@@ -138,12 +138,11 @@ bool is_below(const fs::path& file, const fs::path& folder) {
 
 }  // namespace
 
-std::string consent_needed(const fs::path& file, const fs::path& project, const fs::path& here) {
-    // In "/" everything would lie below.
-    if (is_below(file, project) || (here != here.root_path() && is_below(file, here))) return "";
+std::string consent_needed(const fs::path& file, const fs::path& project) {
+    if (is_below(file, project)) return "";
     std::error_code ec;
     return fs::weakly_canonical(file, ec).string() +
-           " lies outside of the project and of this folder, and everybody "
+           " lies outside of the project, and everybody "
            "could download it: if that is meant, say --copy, or --move to take it away from there";
 }
 

@@ -33,11 +33,10 @@ struct StageOptions {
 /// an error (clients would mix them up): FileError. Same content: nothing to do. Returns what clients can fetch now.
 StagedFile stage_file(const std::filesystem::path& file, const StagingSettings& settings, const StageOptions& options);
 
-/// Why `file` is not published without a word of consent; "" if it may be. `here`: the folder in which the command was
-/// given. Files below it and below the project are meant to be staged; others, those that a symbolic link leads to
-/// included, may have got into the command by mistake, and moving takes them away from where they are.
-std::string consent_needed(const std::filesystem::path& file, const std::filesystem::path& project,
-                           const std::filesystem::path& here);
+/// Why `file` is not published without a word of consent: it lies outside of the project, or a symbolic link leads
+/// there. Such a file may have got into the command by mistake, and moving takes it away from where it is. "" if it may
+/// be.
+std::string consent_needed(const std::filesystem::path& file, const std::filesystem::path& project);
 /// Files of the project that nobody means to publish, whatever was typed: config.xml, and all in `key_dir`.
 bool is_secret(const std::filesystem::path& file, const std::filesystem::path& project,
                const std::filesystem::path& key_dir);

@@ -87,11 +87,19 @@ TEST_F(StageFile, AFileFromElsewhereNeedsAWordOfConsent) {
     EXPECT_FALSE(fs::exists(foo));
 }
 
-TEST_F(StageFile, TheFolderThatTheCommandIsGivenInIsMeant) {
+// With BOINC_PROJECT_DIR set, `stage_file NAME` in any folder published what lay there.
+TEST_F(StageFile, TheCurrentFolderIsNoConsentUnlessItLiesInTheProject) {
     elsewhere_.write("inputs/foo", "x");
-    const RunResult result = stage({"inputs"}, elsewhere_.path());
-    EXPECT_EQ(result.status, 0) << result.err;
+    for (const char* name : {"inputs", "inputs/foo"}) {
+        const RunResult result = stage({name}, elsewhere_.path());
+        EXPECT_EQ(result.status, 1) << name;
+        EXPECT_THAT(result.err, AllOf(HasSubstr("lies outside of the project"), HasSubstr("nothing was published")));
+    }
+    EXPECT_TRUE(fs::is_empty(project_ / "download"));
+    EXPECT_EQ(stage({"--copy", "inputs"}, elsewhere_.path()).status, 0);
     EXPECT_TRUE(published("db/foo"));
+    project_.write("inputs/foo", "x");
+    EXPECT_EQ(stage({"foo"}, project_ / "inputs").status, 0);
 }
 
 TEST_F(StageFile, SecretsOfTheProjectAreNeverPublished) {
