@@ -37,18 +37,6 @@ class IdSet {
     using const_iterator = Iterator;
     using value_type = Id;
 
-    IdSet() = default;
-    IdSet(const IdSet& other) { *this = other; }
-    IdSet(IdSet&&) = default;
-    IdSet& operator=(IdSet&&) = default;
-    IdSet& operator=(const IdSet& other) {
-        if (this == &other) return *this;
-        pages_.clear();
-        size_ = 0;
-        for (const Id id : other) insert(id);
-        return *this;
-    }
-
     /// False: it was there.
     bool insert(Id id) {
         Page& page = *pages_[pages_.make(id)].page;

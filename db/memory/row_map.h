@@ -32,7 +32,6 @@ class Pages {
     std::size_t size() const { return places_.size(); }
     Place& operator[](std::size_t index) { return places_[index]; }
     const Place& operator[](std::size_t index) const { return places_[index]; }
-    void clear() { places_.clear(); }
     /// Where the page of the id is, or would be inserted.
     std::size_t index_of(Id id) const {
         const Id number = number_of(id);
@@ -91,22 +90,6 @@ class RowMap {
     using iterator = Iterator;
     using const_iterator = Iterator;
 
-    RowMap() = default;
-    RowMap(const RowMap& other) { *this = other; }
-    RowMap(RowMap&& other) noexcept : pages_(std::move(other.pages_)), size_(std::exchange(other.size_, 0)) {
-        other.pages_.clear();
-    }
-    RowMap& operator=(const RowMap& other) {
-        if (this == &other) return *this;
-        clear();
-        for (const auto& [id, row] : other) try_emplace(id, row);
-        return *this;
-    }
-    RowMap& operator=(RowMap&& other) noexcept {
-        std::swap(pages_, other.pages_);
-        std::swap(size_, other.size_);
-        return *this;
-    }
     const Row* get(Id id) const {
         const Page* page = pages_.of(id);
         return page != nullptr && page->has(slot_of(id)) ? &page->at(slot_of(id)).second : nullptr;
@@ -146,10 +129,6 @@ class RowMap {
         if (page->used == 0) page.reset();
         --size_;
         return 1;
-    }
-    void clear() {
-        pages_.clear();
-        size_ = 0;
     }
 
   private:

@@ -25,7 +25,7 @@ struct NoIndex {
 
 /// An `Index` has add(row) and remove(row). What it finds rows by is of two kinds: the row's place(), numbers and
 /// states, which change() may change (then move(row, before, after) is called), and its names, which only put() may;
-/// same_names(row, row) compares those. Copies are independent.
+/// same_names(row, row) compares those.
 template <typename Key, typename Row, typename Index = NoIndex>
 class Table {
   public:

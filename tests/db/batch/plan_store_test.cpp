@@ -8,6 +8,7 @@
 #include "sluice/base/error.h"
 #include "sluice/db/plan_store.h"
 #include "tests/db/batch/batch_fixture.h"
+#include "tests/support/memory_rows.h"
 
 namespace sluice::test {
 namespace {
@@ -54,16 +55,6 @@ class BatchPlans : public BatchFixture {
         unsuccessful(2, 2, Outcome::kNoReply);
         for (auto& [id, w] : world.workunits) w.rsc_fpops_est = 1e12 * static_cast<double>(id);
     }
-    MemoryDb in_memory() {
-        MemoryDb mine;
-        const auto copy = [](const auto& from, auto& to) {
-            for (const auto& [id, row] : from) to.put(id, row);
-        };
-        copy(world.hosts, mine.hosts), copy(world.versions, mine.versions), copy(world.batches, mine.batches);
-        copy(world.workunits, mine.workunits), copy(world.results, mine.results);
-        copy(world.host_app_versions, mine.host_app_versions);
-        return mine;
-    }
 };
 
 std::string text(const BatchPlan& plan) {
@@ -98,7 +89,7 @@ std::string text_of_facts(PlanFactsStore& store, std::int64_t now) {
 TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
     fill();
     store();
-    MemoryDb mine = in_memory();
+    MemoryDb mine = memory_of(world);
     MemoryPlanFactsStore memory(mine);
     const std::string expected = text_of_facts(memory, now);
     EXPECT_EQ(text_of_facts(*make_plan_facts_store(db), now), expected);
@@ -129,7 +120,7 @@ TEST_F(BatchPlans, PlansAndTimersAreTheSameInMemoryAndInTheDatabase) {
     fill();
     batch(3, 1, BatchState::kComplete);
     store();
-    MemoryDb mine = in_memory();
+    MemoryDb mine = memory_of(world);
     MemoryPlanStore memory(mine);
     const std::string expected = use_plans(memory);
     EXPECT_EQ(use_plans(*make_plan_store(db)), expected);
@@ -151,7 +142,7 @@ TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
     std::vector<OpenPlanResult> all;
     for (const auto& [id, r] : world.results)
         all.push_back({id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time});
-    MemoryDb mine = in_memory();
+    MemoryDb mine = memory_of(world);
     MemoryPlanStore memory(mine);
     const auto real = make_plan_store(db);
     EXPECT_EQ(memory.give_up(all, now), 2);

@@ -53,13 +53,11 @@ TEST(RowMap, DoesWhatAStdMapDoes) {
         if (expected == right.end()) continue;
         EXPECT_EQ(at->first, expected->first) << id;
     }
-    RowMap<std::string> copy = rows;
-    for (const auto& [id, text] : right) rows.erase(id);
-    EXPECT_TRUE(rows.empty());
-    EXPECT_TRUE(rows.begin() == rows.end());
-    both(copy);
-    rows = std::move(copy);
-    both(rows);
+    RowMap<std::string> moved = std::move(rows);
+    both(moved);
+    for (const auto& [id, text] : right) moved.erase(id);
+    EXPECT_TRUE(moved.empty());
+    EXPECT_TRUE(moved.begin() == moved.end());
 }
 
 TEST(RowMap, RowsStayWhereTheyAre) {
@@ -93,11 +91,9 @@ TEST(IdSet, DoesWhatAStdSetDoes) {
         if (expected == right.end()) continue;
         EXPECT_EQ(*at, *expected) << id;
     }
-    const IdSet copy = ids;
     for (const Id id : right) ids.erase(id);
     EXPECT_TRUE(ids.empty());
     EXPECT_TRUE(ids.begin() == ids.end());
-    EXPECT_EQ(copy.size(), right.size());
     ids.insert(4095), ids.insert(4096);
     EXPECT_THAT(std::vector<Id>(ids.begin(), ids.end()), ElementsAre(4095, 4096));
 }
