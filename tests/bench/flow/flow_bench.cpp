@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <optional>
 
 #include "sluice/shmem/scheduler_array.h"
 #include "tests/bench/flow/measured_run.h"
@@ -24,9 +25,12 @@ double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock:
 struct Scale {
     int batches, jobs, hosts, inactive, plain, fresh, slots;
 };
-Scale scaled(double s) {
+/// `slots` = 0: as many as go with the scale.
+Scale scaled(double s, int slots) {
     const auto of = [s](int n) { return std::max(10, static_cast<int>(n * s)); };
-    return {of(1000), 800, of(100000), of(100000), of(100000), of(100000), of(10000)};
+    if (slots == 0) slots = of(10000);
+    // Enough jobs for the array and for what is taken from it.
+    return {of(1000), 800, of(100000), of(100000), std::max(of(100000), slots + slots / 5), of(100000), slots};
 }
 
 MariaDbOptions server_options(const Scale& scale) {
@@ -188,8 +192,8 @@ class Bench {
     bool failed_ = false;
 };
 
-int bench(double scale, const std::string& bin) {
-    Bench b(scaled(scale), bin);
+int bench(const Scale& scale, const std::string& bin) {
+    Bench b(scale, bin);
     b.load();
     b.pass("size_census", {"size_census"}, "10 s, 200 MB");
     b.pass("batch_stats, level 0, first", {"batch_stats"}, "10 s, 200 MB");
@@ -217,12 +221,33 @@ int bench(double scale, const std::string& bin) {
     return b.failed() ? 1 : 0;
 }
 
+const char* const kUsage =
+    "flow_bench [SCALE [FOLDER_OF_THE_PROGRAMS [SLOTS]]]\n"
+    "SCALE is the size of the project, not a time: 1 (the default) = 1,000,000 results, 3 GB of disk, ten minutes of an\n"
+    "idle machine; 0.001 = seconds. SLOTS: of the job array (10,000 x SCALE).\n";
+
+/// The number that `text` is, all of it.
+std::optional<double> number(const char* text, double least, double most) {
+    char* end = nullptr;
+    const double n = std::strtod(text, &end);
+    if (end == text || *end != '\0' || !(n >= least && n <= most)) return std::nullopt;
+    return n;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    const auto scale = argc > 1 ? number(argv[1], 0, 10) : 1.0;
+    const auto slots = argc > 3 ? number(argv[3], 10, 1e6) : 0.0;
+    if (!scale || !slots || argc > 4) {
+        const bool asked = argc == 2 && std::string(argv[1]) == "--help";
+        fmt::print(asked ? stdout : stderr, "{}", kUsage);
+        return asked ? 0 : 2;
+    }
     sluice::test::leave_root(argv);
     try {
-        return bench(argc > 1 ? std::atof(argv[1]) : 1.0, argc > 2 ? argv[2] : sluice::test::binary_dir() + "/bin");
+        return bench(scaled(*scale, static_cast<int>(*slots)),
+                     argc > 2 ? argv[2] : sluice::test::binary_dir() + "/bin");
     } catch (const std::exception& e) {
         fmt::print(stderr, "{}\n", e.what());
         return 1;
