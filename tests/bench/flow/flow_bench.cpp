@@ -12,6 +12,7 @@
 #include "tests/bench/flow/measured_run.h"
 #include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
+#include "tests/support/segment_files.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/syncing_mariadb.h"
 
@@ -54,6 +55,9 @@ class Bench {
             "        <file_name><OUTFILE_0/></file_name>\n        <open_name>out</open_name>\n    </file_ref>\n"
             "</result>\n");
     }
+    ~Bench() { remove_segment_files(array_name()); }  // a feeder's single pass leaves its array
+    Bench(const Bench&) = delete;
+    Bench& operator=(const Bench&) = delete;
 
     void load() {
         const double begin = now_s();
@@ -133,8 +137,7 @@ class Bench {
         options.env["BOINC_PROJECT_DIR"] = project_.path().string();
         Subprocess feeder({bin_ + "/feeder"}, options);
         if (!feeder.wait_for_output("The job array is ready", 120)) throw std::runtime_error("feeder: " + feeder.err());
-        const auto array =
-            SchedulerArray::attach(job_array_name(0x5eedf10, std::filesystem::canonical(project_.path())));
+        const auto array = SchedulerArray::attach(array_name());
         const ServerCounters before = counters(db_);
         const double begin = now_s();
         std::uint32_t taken = 0;
@@ -184,6 +187,8 @@ class Bench {
     int slots() const { return scale_.slots; }
 
   private:
+    JobArrayName array_name() const { return job_array_name(0x5eedf10, std::filesystem::canonical(project_.path())); }
+
     Scale scale_;
     std::string bin_;  ///< where the programs are
     PrivateMariaDb server_;
