@@ -95,12 +95,6 @@ bool Picked::wants(ProcType type) const {
     return left.seconds[index_of(type)] > 0 || left.instances[index_of(type)] > 0;
 }
 
-bool Picked::wants_anything() const {
-    for (int t = 0; t < kProcTypes; ++t)
-        if (wants(static_cast<ProcType>(t))) return true;
-    return false;
-}
-
 void Picked::add(const MatchContext& c, const Candidate& candidate, double delay_bound) {
     const JobSummary& job = candidate.job;
     const Offer& offer = *candidate.offer;

@@ -44,7 +44,6 @@ struct Picked {
     /// Is there room for no job more, whatever it is?
     bool full() const { return !reply_limit() || !user_limit(); }
     bool wants(ProcType type) const;
-    bool wants_anything() const;
     void add(const MatchContext& context, const Candidate& candidate, double delay_bound);
 };
 
