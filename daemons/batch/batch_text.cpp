@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "daemons/batch/eta_band.h"
 #include "sluice/base/in_one_line.h"
 
 namespace sluice {
@@ -34,6 +35,14 @@ std::string eta_text(const BatchView& v) {
     return *eta <= v.now ? "overdue" : "in " + time_span_text(*eta - v.now);
 }
 
+/// The time, and how sure it is.
+std::string eta_in_full(const BatchView& v) {
+    if (!v.eta()) return eta_text(v);
+    const EtaBand band = eta_band(v.now, *v.eta());
+    return fmt::format("{} ({}; with 80 % probability in {} to {})", utc_text(*v.eta()), eta_text(v),
+                       time_span_text(band.from - v.now), time_span_text(band.until - v.now));
+}
+
 std::string percent_text(const BatchView& v) {
     if (v.progress.njobs == 0) return "-";
     return fmt::format("{:.1f} %", 100.0 * v.progress.done() / v.progress.njobs);
@@ -57,6 +66,9 @@ Json json_of(const BatchView& v) {
            {"logical_end_time", b.logical_end_time},
            {"completion_time", b.completion_time > 0 ? Json(b.completion_time) : Json()},
            {"eta", v.eta() ? Json(*v.eta()) : Json()}};
+    const auto eta = v.eta();
+    const EtaBand band = eta ? eta_band(v.now, *eta) : EtaBand{};
+    j["eta_band"] = eta ? Json{band.from, band.until} : Json();
     if (!v.cost) return j;
     j["instances"] = v.cost->instances;
     j["instances_per_workunit"] = v.instances_per_workunit() ? Json(*v.instances_per_workunit()) : Json();
@@ -131,7 +143,7 @@ std::string show_text(const BatchView& v) {
         {"instances per workunit", instances ? fmt::format("{:.3f}", *instances) : "-"},
         {"core-hours", fmt::format("{:.2f}", v.cost ? v.cost->seconds / 3600 : 0)},
         {"wasted core-hours", fmt::format("{:.2f}", v.wasted_core_hours())},
-        {"ETA", v.eta() ? utc_text(*v.eta()) + " (" + eta_text(v) + ")" : eta_text(v)}};
+        {"ETA", eta_in_full(v)}};
     if (b.logical_end_time > 0) {
         rows.push_back({"logical start", utc_text(b.logical_start_time)});
         rows.push_back({"logical end", utc_text(b.logical_end_time)});

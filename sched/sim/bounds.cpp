@@ -104,4 +104,13 @@ Bounds lower_bounds(const std::vector<HostRecord>& hosts, const std::vector<Batc
     return bounds;
 }
 
+std::optional<double> times_contact_bound(const FleetResult& result) {
+    const std::vector<double>& bounds = result.bounds.real_contacts_hours;
+    if (bounds.empty()) return std::nullopt;
+    std::vector<double> times;
+    for (std::size_t i = 0; i < bounds.size(); ++i)
+        times.push_back(result.makespans_hours[i] / std::max(bounds[i], 1e-3));
+    return spread_of(std::move(times)).p50;
+}
+
 }  // namespace sluice::sim

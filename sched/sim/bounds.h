@@ -1,5 +1,6 @@
 #pragma once
 // What no scheduler could be better than: a batch alone on the fleet, with the hosts' future known.
+#include <optional>
 #include <vector>
 
 #include "sched/sim/fleet_result.h"
@@ -18,5 +19,8 @@ struct HostRecord {
 /// Of the batches given. Nothing if there are more pairs of hosts and batches than are worth the time.
 Bounds lower_bounds(const std::vector<HostRecord>& hosts, const std::vector<BatchRecord>& batches, std::uint64_t seed,
                     double start);
+
+/// What a batch in the middle took, in times of its bound with real contacts; nothing without bounds.
+std::optional<double> times_contact_bound(const FleetResult& result);
 
 }  // namespace sluice::sim

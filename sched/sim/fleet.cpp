@@ -39,10 +39,7 @@ class FleetRun final : public ClientWorld {
         recorder_.job_lines = options.job_lines;
         end_of_work_ = kStart + scenario.days * kDay;
         end_ = end_of_work_ + scenario.drain_days * kDay;
-        if (options.replay != nullptr)
-            replay_hosts();
-        else
-            make_hosts();
+        options.replay != nullptr ? replay_hosts() : make_hosts();
         make_work();
         for (std::size_t i = 0; i < scenario.events.size(); ++i)
             push(kStart + scenario.events[i].at_day * kDay, Kind::kEvent, i);
@@ -390,6 +387,7 @@ FleetResult FleetRun::run() {
     for (const auto& c : clients_)
         if (c) gone_.push_back({c->spec(), c->joined(), std::numeric_limits<double>::infinity(), c->contacts()});
     result.bounds = lower_bounds(gone_, recorder_.measured_batches(), options_.seed, kStart);
+    if (const auto times = times_contact_bound(result)) result.more["times_contact_bound_p50"] = *times;
     return result;
 }
 

@@ -24,11 +24,14 @@ PlannerRun::PlannerRun(const Scenario& scenario, MemoryDb& db, const Clock& cloc
       clock_(clock),
       pass_(settings_, {facts_, plans_, batches_}, clock_) {}
 
-bool PlannerRun::turn(double now) {
+bool PlannerRun::turn(double now, JobWatcher& watcher) {
     if (every_ <= 0 || now < next_) return false;
     next_ = now + every_;
     upkeep_pass(batches_, {}, clock_);
     pass_.run();
+    const BatchPlan plan = plans_.plan();
+    for (const Batch& b : batches_.in_progress(clock_.now_sec()))
+        if (plan.find_batch(b.id) != nullptr) watcher.expected(b.id, b.est_completion_time);
     return true;
 }
 

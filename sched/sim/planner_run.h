@@ -3,6 +3,7 @@
 #include "daemons/batch_planner/planner_pass.h"
 #include "db/memory/batch_store.h"
 #include "db/memory/plan_store.h"
+#include "sched/sim/project.h"
 #include "sched/sim/scenario.h"
 
 namespace sluice::sim {
@@ -11,7 +12,7 @@ class PlannerRun {
   public:
     PlannerRun(const Scenario& scenario, MemoryDb& db, const Clock& clock);
     /// A pass, where the scenario has a planner and one is due (else false); batches that are done are over then, too.
-    bool turn(double now);
+    bool turn(double now, JobWatcher& watcher);
 
   private:
     double every_;

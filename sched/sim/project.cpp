@@ -261,7 +261,7 @@ void SimProject::run_daemons(JobWatcher& watcher) {
     accelerate(now);
     shares_->run();
     // As the program does: the feeder of level 1 looks by itself.
-    if (p.planner.turn(now) && config_.compat_level == 0) ask_feeder_to_reread(folder_.path());
+    if (p.planner.turn(now, watcher) && config_.compat_level == 0) ask_feeder_to_reread(folder_.path());
     clean_up(watcher);
     purge(now);
 }

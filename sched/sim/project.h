@@ -77,6 +77,8 @@ class JobWatcher {
     /// A canonical result was found, or the job was given up (error_mask).
     virtual void decided(const Workunit& workunit) = 0;
     virtual void over(const FinishedJob& job) = 0;
+    /// batch_planner expects the batch to be done by then.
+    virtual void expected(Id batch, double time) = 0;
 };
 
 class SimProject {

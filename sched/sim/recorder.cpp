@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "daemons/batch/eta_band.h"
+
 namespace sluice::sim {
 namespace {
 
@@ -128,7 +130,9 @@ void Recorder::lost(double core_seconds, double now) {
 void Recorder::decided(const Workunit& wu) {
     decided_at_[wu.id] = now_;
     const bool done = wu.canonical_resultid != 0;
-    done_in_time_ += done && measured(now_) && now_ < start_ + scenario_.days * kDay;
+    const bool in_time = done && measured(now_) && now_ < start_ + scenario_.days * kDay;
+    done_in_time_ += in_time;
+    at(done_in_time_of_, static_cast<std::size_t>(wu.opaque)) += in_time;
     if (done) ++at(done_by_day_, day(now_));
     if (measured(static_cast<double>(wu.create_time))) ++(done ? done_ : errors_);
     if (const auto begun = begun_.find(wu.id); begun != begun_.end()) {
@@ -245,11 +249,38 @@ void Recorder::fill_days(FleetResult& r, double now) const {
     r.wasted_by_day.resize(days);
 }
 
+/// How often a batch ended within the band that was told of it, and what took how many times of what was expected.
+void Recorder::fill_expectations(FleetResult& r) const {
+    std::vector<double> ratios;
+    double within = 0;
+    for (const Expectation& e : expected_) {
+        const auto index = batch_index_.find(e.batch);
+        if (index == batch_index_.end()) continue;
+        const BatchRecord& b = batches_[index->second];
+        if (!measured(b.arrived) || b.ended <= 0) continue;
+        const EtaBand band = eta_band(e.said, e.end);
+        within += b.ended >= band.from && b.ended <= band.until;
+        ratios.push_back((b.ended - e.said) / std::max(e.end - e.said, 1.0));
+    }
+    if (ratios.empty()) return;
+    std::sort(ratios.begin(), ratios.end());
+    const auto quantile = [&](double q) {
+        return ratios[static_cast<std::size_t>(q * static_cast<double>(ratios.size() - 1))];
+    };
+    r.more["eta_in_band"] = within / static_cast<double>(ratios.size());
+    r.more["eta_ratio_p10"] = quantile(0.1), r.more["eta_ratio_p50"] = quantile(0.5);
+    r.more["eta_ratio_p90"] = quantile(0.9);
+}
+
 void Recorder::fill_more(FleetResult& r, double now) const {
     r.more["in_band_sent"] =
         first_sent_ > 0 ? static_cast<double>(sent_in_band_) / static_cast<double>(first_sent_) : 0;
     for (std::size_t c = 0; c < classes_.size(); ++c)
         r.more["oldest_unsent_hours " + classes_[c].name] = oldest_unsent_[c];
+    for (std::size_t c = 0; c < done_in_time_of_.size(); ++c)
+        r.more["throughput_per_day " + classes_[c].name] =
+            static_cast<double>(done_in_time_of_[c]) / (scenario_.days - scenario_.warmup_days);
+    fill_expectations(r);
     if (begun_.empty() && quorum_hours_.empty()) return;
     const Spread hours = spread_of(quorum_hours_);
     r.more["quorum_hours_p50"] = hours.p50, r.more["quorum_hours_p95"] = hours.p95,

@@ -44,6 +44,7 @@ class Recorder final : public JobWatcher {
     void lost(double core_seconds, double now);
     void decided(const Workunit& wu) override;
     void over(const FinishedJob& job) override;
+    void expected(Id batch, double time) override { expected_.push_back({batch, now_, time}); }
     void set_now(double now) { now_ = now; }
     /// Lines "name,class,created,decided,instances,state" of every job that is over; empty: not wanted.
     std::string* job_lines = nullptr;
@@ -69,6 +70,7 @@ class Recorder final : public JobWatcher {
     void fill_shares(FleetResult& r) const;
     void fill_users(FleetResult& r) const;
     void fill_more(FleetResult& r, double now) const;
+    void fill_expectations(FleetResult& r) const;
     void fill_days(FleetResult& r, double now) const;
 
     const Scenario& scenario_;
@@ -86,9 +88,15 @@ class Recorder final : public JobWatcher {
         double at = 0;  ///< clock: the first instance was sent
         double delay_bound = 0;
     };
-    std::map<Id, Begun> begun_;          ///< jobs with a quorum that are not decided
-    std::vector<double> quorum_hours_;   ///< of those that were, from then on
-    std::vector<double> oldest_unsent_;  ///< by class, hours
+    std::map<Id, Begun> begun_;                  ///< jobs with a quorum that are not decided
+    std::vector<double> quorum_hours_;           ///< of those that were, from then on
+    std::vector<double> oldest_unsent_;          ///< by class, hours
+    std::vector<std::int64_t> done_in_time_of_;  ///< by class
+    struct Expectation {
+        Id batch = 0;
+        double said = 0, end = 0;  ///< clock
+    };
+    std::vector<Expectation> expected_;
     double wasted_ = 0, useful_ = 0;
     double work_in_time_ = 0;  ///< flops reported between the warm-up's end and the day after which no work comes
     std::vector<std::int64_t> done_by_day_, missed_by_day_, empty_by_day_;
