@@ -40,7 +40,7 @@ void BoincClient::want_work_for(double days) const {
         "<disk_max_used_pct>100</disk_max_used_pct><work_buf_min_days>" +
             std::to_string(days) +
             "</work_buf_min_days>"
-            "<work_buf_additional_days>0</work_buf_additional_days><disk_interval>5</disk_interval></global_preferences>");
+            "<work_buf_additional_days>0</work_buf_additional_days><disk_interval>5</disk_interval><leave_apps_in_memory>0</leave_apps_in_memory></global_preferences>");
 }
 
 BoincClient::~BoincClient() { stop(); }

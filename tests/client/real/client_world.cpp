@@ -79,9 +79,9 @@ void ClientWorld::install_programs() const {
     const fs::path build = sluice::test::binary_dir();
     fs::create_directories(folder_ / "prefix/bin");
     fs::create_directories(folder_ / "prefix/cgi-bin");
-    for (const char* program :
-         {"bin/start", "bin/xadd", "bin/update_versions", "bin/create_account", "bin/create_work", "bin/stage_file",
-          "bin/feeder", "bin/transitioner", "bin/show_shmem", "cgi-bin/cgi", "cgi-bin/file_upload_handler"})
+    for (const char* program : {"bin/start", "bin/xadd", "bin/update_versions", "bin/create_account", "bin/create_work",
+                                "bin/stage_file", "bin/feeder", "bin/transitioner", "bin/batch_planner",
+                                "bin/sluice_batch", "bin/show_shmem", "cgi-bin/cgi", "cgi-bin/file_upload_handler"})
         fs::create_symlink(build / program, folder_ / "prefix" / program);
 }
 

@@ -77,7 +77,9 @@ class ClientWorld {
 /// A volunteer's computer at a project: the client, and what it says of itself.
 class Volunteer {
   public:
-    Volunteer(ClientWorld& world, const std::string& key) : world_(world), key_(key) {}
+    /// `config`: options of the client beside those of BoincClient.
+    Volunteer(ClientWorld& world, const std::string& key, const std::string& config = "")
+        : world_(world), key_(key), client_(config) {}
 
     BoincClient& client() { return client_; }
     void attach();  ///< starts the client and waits until it has a host id
