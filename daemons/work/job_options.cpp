@@ -43,13 +43,13 @@ std::vector<std::string> words_of(const std::string& line) {
 
 std::int64_t whole(const std::string& option, const std::string& text) {
     const auto v = parse_int(text);
-    if (!v || trim(text).empty()) throw ConfigError(option + " needs a whole number, not '" + text + "'");
+    if (!v || trim(text).empty()) throw ConfigError(option + " needs a whole number, not '" + text + "'; see --help");
     return *v;
 }
 
 double real(const std::string& option, const std::string& text) {
     const auto v = parse_double(text);
-    if (!v || trim(text).empty()) throw ConfigError(option + " needs a number, not '" + text + "'");
+    if (!v || trim(text).empty()) throw ConfigError(option + " needs a number, not '" + text + "'; see --help");
     return *v;
 }
 
