@@ -66,6 +66,7 @@ bool is_program_with(const std::filesystem::path& file, std::string_view text) {
 }
 
 std::string refusal_of(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
+    ::signal(SIGCHLD, SIG_DFL);  // ignored, as a caller may leave it, its exit status would be lost
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::string("can't make a pipe: ") + std::strerror(errno);
     OwnedFd mine(ends[0]), its(ends[1]);

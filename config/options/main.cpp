@@ -94,8 +94,9 @@ void check_arguments(const RunEntry& job, const fs::path& program, Findings& fou
             job.cmd));
         return;
     }
-    std::vector<std::string> arguments{job.words.begin() + 1, job.words.end()};
-    arguments.emplace_back(kCheckArguments);
+    // First: behind an option without its value, or behind "--", it would be a value, and the program would work.
+    std::vector<std::string> arguments{kCheckArguments};
+    arguments.insert(arguments.end(), job.words.begin() + 1, job.words.end());
     const std::string refusal = refusal_of(program, arguments);
     if (!refusal.empty()) found.errors.push_back(fmt::format("'{}' ends at once: {}", job.cmd, refusal));
 }

@@ -12,6 +12,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/in_one_line.h"
 #include "sluice/base/signing.h"
+#include "sluice/daemon/check_arguments.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
@@ -82,6 +83,7 @@ int run(std::vector<std::string> words) {
 }
 
 int run_or_explain(int argc, const char* const* argv) {
+    if (argc > 1 && argv[1] == std::string_view(kCheckArguments)) return 0;  // its commands are no options to be judged
     const int status = run({argv + 1, argv + argc});
     if (status != 3) return status;
     // Only for --help and the manual page: the commands, which look like options, are read above.

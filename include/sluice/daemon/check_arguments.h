@@ -1,5 +1,5 @@
 #pragma once
-// `PROGRAM … --check_arguments`: a program says what is wrong with its other arguments and ends, before it looks at any
+// `PROGRAM --check_arguments …`: a program says what is wrong with its other arguments and ends, before it looks at any
 // project. So sluice_options judges the daemons of config.xml as they judge themselves.
 
 namespace sluice {

@@ -136,6 +136,31 @@ TEST_F(OptionsCheck, ArgumentsThatADaemonWouldRefuseAreErrorsThatNameIt) {
     }
 }
 
+// Where the last option lacks its value, or behind "--", the question was taken for a value, and the program worked.
+TEST_F(OptionsCheck, NoProgramTakesTheQuestionForAValue) {
+    for (const char* program : {"create_work", "crypt_prog"})
+        fs::create_symlink(fs::path(binary_dir()) / "bin" / program, dir_ / "bin" / program);
+    const auto task = [](const std::string& cmd) {
+        return "<tasks><task><cmd>" + cmd + "</cmd><period>1 day</period></task></tasks>";
+    };
+    config("", task("create_work --appname a --wu_name"));
+    expect_error("'create_work --appname a --wu_name' ends at once: create_work: --wu_name: 1 required");
+    for (const char* cmd : {"create_work --appname a --", "crypt_prog -genkey 1024 made"}) {
+        config("", task(cmd));
+        EXPECT_EQ(check(dir_.path()).status, 0) << check(dir_.path()).out;
+    }
+    EXPECT_FALSE(fs::exists(dir_ / "made"));
+}
+
+TEST_F(OptionsCheck, ACallerThatIgnoresTheEndOfChildrenIsToldOfWrongArguments) {
+    fs::create_symlink(fs::path(binary_dir()) / "bin/transitioner", dir_ / "bin/transitioner");
+    config("", "<daemons><daemon><cmd>transitioner --no_such_option</cmd><output>o</output></daemon></daemons>");
+    const RunResult result = run({"/usr/bin/env", "--ignore-signal=CHLD", binary_dir() + "/bin/sluice_options",
+                                  "--check", dir_.path().string()});
+    EXPECT_EQ(result.status, 1) << result.out;
+    EXPECT_THAT(result.out, HasSubstr("no_such_option"));
+}
+
 TEST_F(OptionsCheck, ProgramsOfOthersAreNotRun) {
     const fs::path ran = dir_ / "ran";
     fs::permissions(dir_.write("bin/theirs", "#!/bin/sh\ntouch " + ran.string() + "\n"), fs::perms::owner_all);
