@@ -58,8 +58,13 @@ void give_to_owner_of_folder(int fd, const fs::path& file) {
 
 }  // namespace
 
+/// Whoever may make files beside it could put a FIFO there, in which an open() waits for ever.
+static OwnedFd open_to_ask(const fs::path& file) {
+    return OwnedFd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
 std::optional<pid_t> lock_holder(const fs::path& file) {
-    const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    const OwnedFd fd = open_to_ask(file);
     if (fd.get() < 0) {
         if (errno == ENOENT) return std::nullopt;
         fail_on("Can't read the lock file", file);
@@ -127,7 +132,7 @@ static std::vector<OwnedFd> deleted_and_open(const fs::path& file) {
              link.increment(gone)) {
             std::error_code closed;
             if (fs::read_symlink(link->path(), closed) != wanted) continue;
-            OwnedFd fd(::open(link->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+            OwnedFd fd = open_to_ask(link->path());
             struct stat info {};
             // Meanwhile the link may lead to another file.
             if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 0) continue;
@@ -140,7 +145,7 @@ static std::vector<OwnedFd> deleted_and_open(const fs::path& file) {
 std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
     std::map<GuardPlace, pid_t> holders;
     for (const OwnedFd& fd : deleted_and_open(file)) add_holders(fd.get(), holders);
-    const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    const OwnedFd fd = open_to_ask(file);
     if (fd.get() >= 0)
         add_holders(fd.get(), holders);
     else if (errno != ENOENT)

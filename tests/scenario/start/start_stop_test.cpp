@@ -408,6 +408,26 @@ TEST_F(StartTest, DaemonsWhoseGuardWasDeletedWithThePidFolderAreNeitherDoubledNo
     EXPECT_EQ(run_program("stop").status, 0);
 }
 
+// Where the web server's account may make files: an open() of a FIFO waits for its other end.
+TEST_F(StartTest, AFifoInTheWayOfALockKeepsNobodyWaiting) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const pid_t pid = holder("napper.lock");
+    ASSERT_GT(pid, 0);
+    const fs::path guard = dir_ / ("run_lock_" + host_);
+    fs::remove(guard);
+    for (const fs::path& file : {guard, pid_dir() / "other.lock", pid_dir() / "other.pid"})
+        ASSERT_EQ(::mkfifo(file.c_str(), 0644), 0) << file;
+    EXPECT_THAT(run_program("status").out, HasSubstr(std::to_string(pid)));
+    EXPECT_EQ(run_program("start").status, 0) << "it runs";
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(has_ended(pid));
+    const RunResult start = run_program("start");
+    EXPECT_EQ(start.status, 1);
+    EXPECT_THAT(start.err, HasSubstr(guard.string()));
+}
+
 TEST_F(StartTest, WithoutAConfigStopEndsWhatRunsAndStatusNamesIt) {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
