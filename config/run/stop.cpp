@@ -42,7 +42,8 @@ void add_guarded(const RunFolders& folders, const RunList& jobs, std::map<pid_t,
 }
 
 /// Of all locks in the folder, and of those that config.xml puts elsewhere; tasks of config.xml are left out.
-std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const RunList& jobs) {
+/// `tell`: of files that can't be asked about.
+std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const RunList& jobs, bool tell) {
     std::map<fs::path, bool> locks;  // true: a daemon's
     for (const fs::path& file : files_with_suffix(folders.pid, ".lock")) locks[file] = false;
     for (const RunEntry& job : jobs.tasks) locks.erase(job.lock_file);
@@ -51,7 +52,11 @@ std::map<pid_t, HeldLock> lock_holders(const RunFolders& folders, const RunList&
     }
     std::map<pid_t, HeldLock> holders;
     for (const auto& [file, of_daemon] : locks) {
-        if (const auto holder = lock_holder(file)) holders[*holder] = {file.stem().string(), of_daemon};
+        try {
+            if (const auto holder = lock_holder(file)) holders[*holder] = {file.stem().string(), of_daemon};
+        } catch (const FileError& error) {  // another account's: the others have to be stopped all the same
+            if (tell) fmt::print(stderr, "{}\nGoing on without it\n", error.what());
+        }
     }
     add_guarded(folders, jobs, holders);
     return holders;
@@ -88,12 +93,12 @@ PidFolder find_running(const RunFolders& folders, const RunList& jobs) {
     PidFolder found;
     auto files = pid_files(folders, jobs);
     std::map<pid_t, ProcessHandle> handles;
-    for (const auto& [pid, lock] : lock_holders(folders, jobs)) {
+    for (const auto& [pid, lock] : lock_holders(folders, jobs, true)) {
         if (auto handle = ProcessHandle::open(pid)) handles.emplace(pid, std::move(*handle));
     }
     // Only now the proof: what holds a lock while a handle is on it can't be a later process of the same
     // number.
-    for (const auto& [pid, lock] : lock_holders(folders, jobs)) {
+    for (const auto& [pid, lock] : lock_holders(folders, jobs, false)) {
         const auto handle = handles.find(pid);
         if (handle == handles.end()) continue;
         // Only daemons have pid files: without one it is a task that is no longer in config.xml.

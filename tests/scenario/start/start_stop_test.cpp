@@ -428,6 +428,22 @@ TEST_F(StartTest, AFifoInTheWayOfALockKeepsNobodyWaiting) {
     EXPECT_THAT(start.err, HasSubstr(guard.string()));
 }
 
+// A lock file of another account, which ours may not read.
+TEST_F(StartTest, ALockThatCantBeReadDoesNotKeepTheOthersFromBeingStopped) {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    ASSERT_EQ(run_program("start").status, 0);
+    const pid_t pid = holder("napper.lock");
+    ASSERT_GT(pid, 0);
+    fs::create_symlink("other.lock", pid_dir() / "other.lock");  // no user can read that, not even root
+    EXPECT_EQ(run_program("status").status, 0);
+    const RunResult stopped = run_program("stop");
+    fs::remove(pid_dir() / "other.lock");
+    EXPECT_TRUE(has_ended(pid));
+    EXPECT_EQ(stopped.status, 0);
+    EXPECT_THAT(stopped.err, AllOf(HasSubstr("other.lock"), HasSubstr("Going on without it")));
+}
+
 TEST_F(StartTest, WithoutAConfigStopEndsWhatRunsAndStatusNamesIt) {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
