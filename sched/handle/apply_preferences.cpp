@@ -32,7 +32,6 @@ Stage apply_preferences(const Rpc& rpc, Preferences& prefs, RpcWrites& writes, S
     prefs.user.dont_use = wants.dont_use;
     prefs.user.max_jobs_in_progress = wants.max_jobs;
     prefs.user.project_prefs = std::move(wants.text);
-    prefs.user.user_filter_applies = rpc.config.user_filter;
     const std::string& cpid = r.cross_project_id;
     if (!rpc.who.weak_key && !cpid.empty() && cpid != user.cross_project_id) writes.user.cross_project_id = cpid;
     return Stage::kContinue;

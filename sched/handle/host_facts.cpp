@@ -124,7 +124,6 @@ void software(HostFacts& f, const SchedulerRequest& r) {
     f.cpu_features = r.cpu_features;
     f.virtualbox_version = r.virtualbox_version;
     f.docker_version = r.docker_version;
-    f.docker_compose_version = r.docker_compose_version;
     f.docker_type = r.docker_type;
     f.vm_extensions_disabled = r.vm_extensions_disabled;
     f.dont_use_docker = r.dont_use_docker;
@@ -174,7 +173,7 @@ WorkRequest work_request(const Rpc& rpc) {
         const auto t = static_cast<std::size_t>(c.proc_type);
         w.seconds[t] = c.req_secs;
         w.instances[t] = c.req_instances;
-        w.estimated_delay[t] = c.estimated_delay < 0 ? r.cpu_estimated_delay : c.estimated_delay;
+        w.estimated_delay[t] = c.estimated_delay;
     }
     const auto any = [](const auto& wanted) {
         return std::any_of(wanted.begin(), wanted.end(), [](double v) { return v > 0; });

@@ -84,19 +84,14 @@ bool read_flag(XmlReader& xml, Block& block) {
 constexpr Field<OpenclProps> kOpenclFields[] = {
     {"name", &OpenclProps::name, kShortText, TooLong::kCut},
     {"vendor", &OpenclProps::vendor, kShortText, TooLong::kCut},
-    {"extensions", &OpenclProps::extensions, 4095, TooLong::kCut},
-    {"opencl_platform_version", &OpenclProps::platform_version, kShortText, TooLong::kCut},
     {"opencl_device_version", &OpenclProps::device_version, kShortText, TooLong::kCut},
     {"opencl_driver_version", &OpenclProps::driver_version, kShortText, TooLong::kCut},
     {"global_mem_size", &OpenclProps::global_mem_size},
-    {"local_mem_size", &OpenclProps::local_mem_size},
-    {"max_clock_frequency", &OpenclProps::max_clock_frequency},
-    {"max_compute_units", &OpenclProps::max_compute_units},
-    {"half_fp_config", &OpenclProps::half_fp_config},
-    {"single_fp_config", &OpenclProps::single_fp_config},
     {"double_fp_config", &OpenclProps::double_fp_config},
 };
 constexpr Field<OpenclSpeed> kOpenclSpeedFields[] = {
+    {"max_clock_frequency", &OpenclSpeed::clock_mhz},
+    {"max_compute_units", &OpenclSpeed::compute_units},
     {"nv_compute_capability_major", &OpenclSpeed::nv_major},
     {"nv_compute_capability_minor", &OpenclSpeed::nv_minor},
     {"amd_simd_per_compute_unit", &OpenclSpeed::amd_simd_per_unit},
@@ -241,8 +236,6 @@ OpenclProps parse_opencl(XmlReader& xml, OpenclSpeed& speed) {
     while (xml.next_child(tag)) {
         if (!read_field(xml, props, kOpenclFields) && !read_field(xml, speed, kOpenclSpeedFields)) xml.skip();
     }
-    speed.compute_units = clamp_to_int32(props.max_compute_units);
-    speed.clock_mhz = clamp_to_int32(props.max_clock_frequency);
     fill_opencl_versions(props);
     return props;
 }
@@ -263,8 +256,6 @@ void parse_coprocs(XmlReader& xml, ParseState& state) {
             *same = std::move(coproc);
         } else if (all.size() < state.limits.max_coprocs) {
             all.push_back(std::move(coproc));
-        } else {
-            state.request.lists_truncated = true;
         }
     }
 }

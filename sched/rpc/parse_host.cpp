@@ -38,15 +38,15 @@ constexpr Field<SchedulerRequest> kSoftwareFields[] = {
     {"p_features", &SchedulerRequest::cpu_features, 8191, kCut},
     {"virtualbox_version", &SchedulerRequest::virtualbox_version, kShortText, kCut},
     {"docker_version", &SchedulerRequest::docker_version, kShortText, kCut},
-    {"docker_compose_version", &SchedulerRequest::docker_compose_version, kShortText, kCut},
     {"docker_type", &SchedulerRequest::docker_type},
-    {"docker_compose_type", &SchedulerRequest::docker_compose_type},
     {"p_vm_extensions_disabled", &SchedulerRequest::vm_extensions_disabled},
     {"wsl_available", &SchedulerRequest::wsl_available},
 };
 
 /// Known, without use for a server.
 constexpr std::string_view kIgnoredHostFields[] = {"n_usable_coprocs",
+                                                   "docker_compose_version",
+                                                   "docker_compose_type",
                                                    "p_calculated",
                                                    "p_fpop_err",
                                                    "p_iop_err",
@@ -81,12 +81,8 @@ constexpr Field<WslGpu> kWslGpuFields[] = {
 constexpr Field<WslDistro> kDistroFields[] = {
     {"distro_name", &WslDistro::name, kShortText, kCut},
     {"distro_version", &WslDistro::distro_version},
-    {"os_name", &WslDistro::os_name, kShortText, kCut},
-    {"os_version", &WslDistro::os_version, kShortText, kCut},
     {"libc_version", &WslDistro::libc_version, kShortText, kCut},
-    {"is_default", &WslDistro::is_default},
     {"disallowed", &WslDistro::disallowed},
-    {"wsl_version", &WslDistro::wsl_version},
     {"docker_version", &WslDistro::docker_version, kShortText, kCut},
     {"docker_type", &WslDistro::docker_type},
 };
@@ -112,11 +108,7 @@ void parse_wsl(XmlReader& xml, ParseState& state) {
                 xml.skip();
             }
         }
-        if (state.request.wsl.size() < state.limits.max_wsl_distros) {
-            state.request.wsl.push_back(std::move(distro));
-        } else {
-            state.request.lists_truncated = true;
-        }
+        if (state.request.wsl.size() < state.limits.max_wsl_distros) state.request.wsl.push_back(std::move(distro));
     }
     if (!state.request.wsl.empty()) state.request.wsl_available = true;
 }
@@ -133,12 +125,8 @@ void parse_opencl_cpu(XmlReader& xml, ParseState& state) {
             xml.skip();
         }
     }
-    if (cpu.platform_vendor.empty()) return;
-    if (state.request.opencl_cpus.size() < kMaxOpenclCpus) {
+    if (!cpu.platform_vendor.empty() && state.request.opencl_cpus.size() < kMaxOpenclCpus)
         state.request.opencl_cpus.push_back(std::move(cpu));
-    } else {
-        state.request.lists_truncated = true;
-    }
 }
 
 /// Clients before 6.x put the CPU's features into p_model, within [ ]. In the form that HostFacts documents.
@@ -194,7 +182,6 @@ void parse_time_stats(XmlReader& xml, ParseState& state) {
 }
 
 void parse_net_stats(XmlReader& xml, ParseState& state) {
-    state.request.has_net_stats = true;
     while (xml.next_child("net_stats")) {
         if (!read_field(xml, state.request.host, kNetStats)) xml.skip();
     }

@@ -1,5 +1,5 @@
 // What the host holds: platforms, app versions, jobs, sticky files; and its keywords. Every list is bounded; what is
-// over the bound is read and dropped, and the request says so (lists_truncated).
+// over the bound is read and dropped.
 #include <algorithm>
 
 #include "sched/rpc/fields.h"
@@ -9,12 +9,8 @@ namespace sluice::rpc {
 namespace {
 
 template <typename T>
-void add(std::vector<T>& list, T value, std::size_t limit, ParseState& state) {
-    if (list.size() < limit) {
-        list.push_back(std::move(value));
-    } else {
-        state.request.lists_truncated = true;
-    }
+void add(std::vector<T>& list, T value, std::size_t limit) {
+    if (list.size() < limit) list.push_back(std::move(value));
 }
 
 constexpr Field<RequestAppVersion> kAppVersionFields[] = {
@@ -91,13 +87,13 @@ void parse_alt_platform(XmlReader& xml, ParseState& state) {
             xml.skip();
         }
     }
-    if (!name.empty()) add(state.request.alt_platforms, std::move(name), state.limits.max_platforms, state);
+    if (!name.empty()) add(state.request.alt_platforms, std::move(name), state.limits.max_platforms);
 }
 
 void parse_app_versions(XmlReader& xml, ParseState& state) {
     while (xml.next_child("app_versions")) {
         if (xml.name() == "app_version") {
-            add(state.request.app_versions, parse_app_version(xml), state.limits.max_app_versions, state);
+            add(state.request.app_versions, parse_app_version(xml), state.limits.max_app_versions);
         } else {
             xml.skip();
         }
@@ -119,7 +115,7 @@ void parse_other_results(XmlReader& xml, ParseState& state) {
         if (state.request.other_results.size() >= state.limits.max_other_results) {
             state.request.other_results_truncated = true;
         }
-        add(state.request.other_results, std::move(job), state.limits.max_other_results, state);
+        add(state.request.other_results, std::move(job), state.limits.max_other_results);
     }
 }
 
@@ -137,7 +133,7 @@ void parse_in_progress_results(XmlReader& xml, ParseState& state) {
         }
         if (job.ncpus < 0) job.ncpus = 0;
         for (double& usage : job.gpu_usage) usage = std::max(usage, 0.0);
-        add(state.request.in_progress, std::move(job), state.limits.max_in_progress, state);
+        add(state.request.in_progress, std::move(job), state.limits.max_in_progress);
     }
 }
 
@@ -146,7 +142,7 @@ void parse_file_info(XmlReader& xml, ParseState& state) {
     while (xml.next_child("file_info")) {
         if (!read_field(xml, file, kFileFields)) xml.skip();
     }
-    if (!file.name.empty()) add(state.request.files, std::move(file), state.limits.max_files, state);
+    if (!file.name.empty()) add(state.request.files, std::move(file), state.limits.max_files);
 }
 
 void parse_user_keywords(XmlReader& xml, ParseState& state) {
@@ -160,7 +156,7 @@ void parse_user_keywords(XmlReader& xml, ParseState& state) {
         int id = 0;
         read_int(xml, id);
         auto& list = yes ? state.request.keywords_yes : state.request.keywords_no;
-        if (id > 0) add(list, id, state.limits.max_keywords, state);
+        if (id > 0) add(list, id, state.limits.max_keywords);
     }
 }
 

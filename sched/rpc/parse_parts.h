@@ -24,7 +24,7 @@ void parse_disk_usage(XmlReader& xml, ParseState& state);
 
 // parse_coprocs.cpp
 void parse_coprocs(XmlReader& xml, ParseState& state);
-/// <coproc_opencl> and <opencl_cpu_info>. `speed_inputs` receives what the speed of a device is made of.
+/// <coproc_opencl> and <opencl_cpu_info>. `speed` receives what the speed of a device is made of.
 struct OpenclSpeed {
     int compute_units = 0, clock_mhz = 0, nv_major = 0, nv_minor = 0;
     int amd_simd_per_unit = 0, amd_simd_width = 0, amd_instruction_width = 0;

@@ -45,15 +45,12 @@ void read_exit_status(XmlReader& xml, ReportedResult& result) {
 }
 
 /// Whole elements only: half a <file_info> would make the document useless to validators and assimilators.
-void add_file_info(XmlReader& xml, ParseState& state, ReportedResult& result) {
+void add_file_info(XmlReader& xml, ReportedResult& result) {
     constexpr std::string_view kOpen = "<file_info>", kClose = "</file_info>";
     if (xml.empty_element()) return;
     const auto body = xml.raw_to_end();
     if (!body) return;
-    if (result.file_infos.size() + kOpen.size() + body->size() + kClose.size() > kMaxBlob) {
-        state.request.lists_truncated = true;
-        return;
-    }
+    if (result.file_infos.size() + kOpen.size() + body->size() + kClose.size() > kMaxBlob) return;
     result.file_infos.append(kOpen).append(*body).append(kClose);
 }
 
@@ -79,11 +76,6 @@ void take_variety(std::string_view message, TrickleUp& trickle) {
     trickle.xml += message.substr(done);
 }
 
-void leave_out(ParseState& state) {
-    ++state.request.trickles_over;
-    state.request.lists_truncated = true;
-}
-
 }  // namespace
 
 void parse_result(XmlReader& xml, ParseState& state) {
@@ -96,7 +88,7 @@ void parse_result(XmlReader& xml, ParseState& state) {
             if (xml.empty_element()) continue;
             if (const auto text = xml.raw_to_end()) result.stderr_out = keep_both_ends(*text);
         } else if (name == "file_info") {
-            add_file_info(xml, state, result);
+            add_file_info(xml, result);
         } else if (!read_field(xml, result, kResultFields)) {
             xml.skip();  // platform, version_num, plan_class, report_deadline …: no use
         }
@@ -113,7 +105,11 @@ void parse_trickle(XmlReader& xml, ParseState& state) {
     if (xml.empty_element()) return;
     const auto body = xml.raw_to_end();
     if (!body) return;
-    if (state.request.trickles_over > 0) return leave_out(state);  // what is taken is the beginning, in order
+    std::size_t& left_out = state.request.trickles_over;
+    if (left_out > 0) {  // what is taken is the beginning, in order
+        ++left_out;
+        return;
+    }
     TrickleUp trickle;
     take_variety(to_utf8(*body), trickle);
     // The blanks before the end tag belong to its line, not to the message.
@@ -121,7 +117,7 @@ void parse_trickle(XmlReader& xml, ParseState& state) {
     trickle.xml = cut_utf8(trickle.xml, kMaxTrickle);
     const std::size_t bytes = state.request.trickle_bytes + trickle_cost(trickle);
     if (bytes > state.limits.max_trickle_bytes) {
-        leave_out(state);
+        ++left_out;
         return;
     }
     state.request.trickle_bytes = bytes;

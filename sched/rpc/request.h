@@ -1,7 +1,7 @@
 #pragma once
 // A scheduler request, parsed: what the client said, bounded and cleaned, nothing looked up. Element names, limits and
 // meaning: upstream's protocol (docs/compat.md lists where we are more tolerant). Every string, list and count is
-// bounded by RequestLimits; what is cut is counted in `truncated_*`.
+// bounded by RequestLimits.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -92,16 +92,15 @@ struct SchedulerRequest {
     std::string platform_name;
     std::vector<std::string> alt_platforms;
     bool anonymous() const { return platform_name == "anonymous"; }
-    std::string client_brand;
 
     double work_req_seconds = 0;     ///< clamped to [0, 28 days]
     double cpu_req_secs = 0;         ///< clamped
     double cpu_req_instances = 0;    ///< clamped to [0, 4096]
     double cpu_estimated_delay = 0;  ///< >= 0, finite
-    double resource_share_fraction = 1, rrs_fraction = 1, prrs_fraction = 1, duration_correction_factor = 1;
+    double duration_correction_factor = 1;
     bool dont_send_work = false, client_cap_plan_class = false;
     bool dont_use_docker = false, dont_use_wsl = false;
-    int sandbox = -1, allow_multiple_clients = -1;
+    int allow_multiple_clients = -1;
 
     std::string global_prefs_source_email_hash;
     std::string global_prefs;          ///< raw, with wrapper
@@ -110,12 +109,12 @@ struct SchedulerRequest {
     std::string time_stats_log;        ///< raw
 
     /// From <host_info>, <time_stats>, <net_stats>, <disk_usage>; non-finite numbers are 0.
-    bool has_host_info = false, has_time_stats = false, has_net_stats = false, has_disk_usage = false;
+    bool has_host_info = false, has_time_stats = false, has_disk_usage = false;
     Host host;                 ///< only what the client describes; ids, credit … are untouched
     double client_now = 0;     ///< <time_stats><now>: the host's clock, 0 if not sent
     std::string cpu_features;  ///< as in HostFacts: lower case, blank-padded; also those within p_model's [ ]
-    std::string virtualbox_version, docker_version, docker_compose_version;
-    int docker_type = 0, docker_compose_type = 0;
+    std::string virtualbox_version, docker_version;
+    int docker_type = 0;
     bool vm_extensions_disabled = false, wsl_available = false;
     std::vector<WslDistro> wsl;
     std::vector<HostFacts::OpenclCpu> opencl_cpus;
@@ -136,7 +135,6 @@ struct SchedulerRequest {
 
     bool results_truncated = false;         ///< reported results were dropped: no lost-job resend in this RPC
     bool other_results_truncated = false;   ///< the list of jobs on the host was cut: no lost-job resend, no aborts
-    bool lists_truncated = false;           ///< some list was cut, or a document too long to be stored left out
     std::vector<std::string> unknown_tags;  ///< at most 20, for the debug log
 };
 

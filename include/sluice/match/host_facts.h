@@ -15,11 +15,11 @@ namespace sluice {
 
 struct OpenclProps {
     bool present = false;
-    std::string name, vendor, extensions, platform_version, device_version, driver_version;
+    std::string name, vendor, device_version, driver_version;
     int device_version_int = 0;  ///< 100 * major + minor
     int driver_revision = 0;
-    double global_mem_size = 0, local_mem_size = 0, max_clock_frequency = 0, max_compute_units = 0;
-    std::int64_t single_fp_config = 0, double_fp_config = 0, half_fp_config = 0;
+    double global_mem_size = 0;
+    std::int64_t double_fp_config = 0;
 };
 
 /// One coprocessor type of the host (facts: protocol-request §6).
@@ -47,9 +47,9 @@ struct WslGpu {
     bool has_cuda = false, has_opencl = false;
 };
 struct WslDistro {
-    std::string name, os_name, os_version, libc_version, docker_version;
-    int distro_version = 0, docker_type = 0, wsl_version = 0;
-    bool is_default = false, disallowed = false;
+    std::string name, libc_version, docker_version;
+    int distro_version = 0, docker_type = 0;
+    bool disallowed = false;
     std::vector<WslGpu> gpus;
 };
 
@@ -86,7 +86,7 @@ struct HostFacts {
     int usable_cpus = 1;  ///< effective_ncpus (facts: matchmaking §2)
     std::vector<Coproc> coprocs;
     std::string cpu_features;  ///< " sse sse2 … ": lower case, blank-padded
-    std::string virtualbox_version, docker_version, docker_compose_version;
+    std::string virtualbox_version, docker_version;
     int docker_type = 0;
     bool vm_extensions_disabled = false, dont_use_docker = false, dont_use_wsl = false;
     bool wsl_available = false;
@@ -118,7 +118,6 @@ struct UserFacts {
     int max_jobs_in_progress = 0;             ///< preference max_jobs, 0 = none
     std::unordered_set<int> keywords_yes, keywords_no;
     std::string project_prefs;  ///< text, for plan classes with project_prefs_tag
-    bool user_filter_applies = false;
 };
 
 /// What the client asks for (facts: protocol-request §10), already clamped.

@@ -24,7 +24,6 @@ void check_numbers(const SchedulerRequest& r) {
                            r.cpu_req_instances,
                            r.cpu_estimated_delay,
                            r.duration_correction_factor,
-                           r.resource_share_fraction,
                            r.client_now,
                            h.on_frac,
                            h.active_frac,

@@ -90,17 +90,12 @@ TEST(Scalars, EveryElement) {
     EXPECT_EQ(r.rpc_seqno, 17);
     EXPECT_EQ(r.client_version(), 80206);
     EXPECT_EQ(r.platform_name, "windows_x86_64");
-    EXPECT_EQ(r.client_brand, "HTC Power To Give");
     EXPECT_EQ(r.work_req_seconds, 8640.5);
     EXPECT_EQ(r.cpu_req_secs, 1728.25);
     EXPECT_EQ(r.cpu_req_instances, 2.5);
     EXPECT_EQ(r.cpu_estimated_delay, 33.5);
-    EXPECT_EQ(r.resource_share_fraction, 0.25);
-    EXPECT_EQ(r.rrs_fraction, 0.5);
-    EXPECT_EQ(r.prrs_fraction, 0.75);
     EXPECT_EQ(r.duration_correction_factor, 1.5);
     EXPECT_TRUE(r.dont_send_work && r.client_cap_plan_class && r.dont_use_docker && r.dont_use_wsl);
-    EXPECT_EQ(r.sandbox, 1);
     EXPECT_EQ(r.allow_multiple_clients, 1);
     EXPECT_EQ(r.global_prefs_source_email_hash, "abc");
     EXPECT_TRUE(r.unknown_tags.empty());
@@ -111,13 +106,10 @@ TEST(Scalars, WhatIsNotSent) {
     EXPECT_TRUE(r.authenticator.empty() && r.platform_name.empty() && r.global_prefs.empty());
     EXPECT_EQ(r.hostid, 0);
     EXPECT_EQ(r.client_version(), 0);
-    EXPECT_EQ(r.resource_share_fraction, 1);
     EXPECT_EQ(r.duration_correction_factor, 1);
-    EXPECT_EQ(r.sandbox, -1);
     EXPECT_EQ(r.allow_multiple_clients, -1);
     EXPECT_FALSE(r.dont_send_work || r.client_cap_plan_class || r.has_host_info || r.has_time_stats ||
-                 r.has_net_stats || r.has_disk_usage || r.has_other_results || r.has_in_progress_results ||
-                 r.has_user_keywords);
+                 r.has_disk_usage || r.has_other_results || r.has_in_progress_results || r.has_user_keywords);
     EXPECT_FALSE(r.anonymous());
 }
 
@@ -145,7 +137,7 @@ TEST(Scalars, Integers) {
     for (const auto& c : cases) EXPECT_EQ(parsed(element("hostid", c.text)).hostid, c.value) << c.text;
     EXPECT_EQ(parsed("<hostid/>").hostid, 0);
     EXPECT_EQ(parsed(element("rpc_seqno", "9999999999")).rpc_seqno, 2147483647);
-    EXPECT_EQ(parsed(element("sandbox", "-9999999999")).sandbox, -2147483647 - 1);
+    EXPECT_EQ(parsed(element("allow_multiple_clients", "-9999999999")).allow_multiple_clients, -2147483647 - 1);
 }
 
 TEST(Scalars, ClientVersionStaysANumber) {
@@ -202,15 +194,17 @@ TEST(Scalars, Booleans) {
 }
 
 TEST(Scalars, Texts) {
-    const auto brand = [](const std::string& text) { return parsed(element("client_brand", text)).client_brand; };
-    EXPECT_EQ(brand("  a b \n"), "a b");
-    EXPECT_EQ(brand("&lt;a&gt; &amp; &quot;b&quot; &apos;c&apos; &#65;"), "<a> & \"b\" 'c' A");
-    EXPECT_EQ(brand("a<![CDATA[<b>&amp;]]>c"), "a<b>&amp;c");
-    EXPECT_EQ(brand("caf\xE9"), "caf\xC3\xA9") << "Latin-1";
-    EXPECT_EQ(brand("caf&#233;"), "caf\xC3\xA9");
-    EXPECT_EQ(brand("caf\xC3\xA9"), "caf\xC3\xA9") << "UTF-8";
-    EXPECT_EQ(brand(std::string(400, 'x')).size(), 255u) << "a description is cut";
-    EXPECT_EQ(brand(std::string(254, 'x') + "\xC3\xA9\xC3\xA9"), std::string(254, 'x')) << "not within a character";
+    const auto model = [](const std::string& text) {
+        return parsed(element("host_info", element("p_model", text))).host.p_model;
+    };
+    EXPECT_EQ(model("  a b \n"), "a b");
+    EXPECT_EQ(model("&lt;a&gt; &amp; &quot;b&quot; &apos;c&apos; &#65;"), "<a> & \"b\" 'c' A");
+    EXPECT_EQ(model("a<![CDATA[<b>&amp;]]>c"), "a<b>&amp;c");
+    EXPECT_EQ(model("caf\xE9"), "caf\xC3\xA9") << "Latin-1";
+    EXPECT_EQ(model("caf&#233;"), "caf\xC3\xA9");
+    EXPECT_EQ(model("caf\xC3\xA9"), "caf\xC3\xA9") << "UTF-8";
+    EXPECT_EQ(model(std::string(400, 'x')).size(), 254u) << "a description is cut";
+    EXPECT_EQ(model(std::string(253, 'x') + "\xC3\xA9\xC3\xA9"), std::string(253, 'x')) << "not within a character";
     EXPECT_EQ(parsed(element("platform_name", std::string(255, 'p'))).platform_name.size(), 255u);
     EXPECT_EQ(parsed(element("platform_name", std::string(256, 'p'))).platform_name, "") << "a name is not";
     EXPECT_EQ(parsed(element("platform_name", "a") + element("platform_name", "b")).platform_name, "b");
