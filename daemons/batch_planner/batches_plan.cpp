@@ -13,7 +13,7 @@ constexpr double kExactTo = 0.002;   ///< of T; a plan is as good as its estimat
 constexpr float kNeverDone = 1e30F;  ///< s
 
 /// Wall seconds of one job on each host, with the margin.
-std::vector<float> job_seconds(const PlanFleet& fleet, const BatchDemand& demand, double margin) {
+std::vector<float> job_seconds(const FleetCapacity& fleet, const BatchDemand& demand, double margin) {
     std::vector<float> seconds(fleet.size());
     for (std::size_t h = 0; h < fleet.size(); ++h) {
         const double computing = fleet.computing(h, demand.app, demand.mean_fpops);
@@ -24,7 +24,7 @@ std::vector<float> job_seconds(const PlanFleet& fleet, const BatchDemand& demand
 }
 
 /// Jobs done by `t` by all hosts.
-double fleet_done_by(const PlanFleet& fleet, const std::vector<float>& seconds, double t) {
+double fleet_done_by(const FleetCapacity& fleet, const std::vector<float>& seconds, double t) {
     double sum = 0;
     for (std::size_t h = 0; h < fleet.size(); ++h) {
         const auto room = static_cast<float>(t - fleet.free_at[h]);
@@ -35,7 +35,7 @@ double fleet_done_by(const PlanFleet& fleet, const std::vector<float>& seconds, 
 }
 
 /// When so many hosts have done a job each (all, where there are fewer).
-double nth_first(const PlanFleet& fleet, const std::vector<float>& seconds, std::size_t n) {
+double nth_first(const FleetCapacity& fleet, const std::vector<float>& seconds, std::size_t n) {
     n = std::min(n, fleet.size());
     if (n == 0) return 0;
     std::vector<double> first;  // the n least so far, the largest of them in front
@@ -58,7 +58,8 @@ struct Bound {
 
 /// The least time from `start` on by which `jobs` are done, or anything above `most` if that is later. What is done
 /// grows nearly evenly, so a straight line between the bounds mostly hits; where it does not, the bounds are halved.
-double least_time(const PlanFleet& fleet, const std::vector<float>& seconds, double jobs, double start, double most) {
+double least_time(const FleetCapacity& fleet, const std::vector<float>& seconds, double jobs, double start,
+                  double most) {
     Bound low, high{std::max(start, 1.0), 0};
     high.done = fleet_done_by(fleet, seconds, high.t);
     if (high.done >= jobs) return high.t;
@@ -81,7 +82,7 @@ double least_time(const PlanFleet& fleet, const std::vector<float>& seconds, dou
     return high.t;
 }
 
-BatchTarget plan_one(PlanFleet& fleet, const BatchDemand& demand, const PlanRules& rules) {
+BatchTarget plan_one(FleetCapacity& fleet, const BatchDemand& demand, const PlanRules& rules) {
     BatchTarget target{demand.batch, false, 0, 0};
     const std::vector<float> seconds = job_seconds(fleet, demand, rules.margin);
     const double few =
@@ -102,19 +103,19 @@ BatchTarget plan_one(PlanFleet& fleet, const BatchDemand& demand, const PlanRule
 
 }  // namespace
 
-double PlanFleet::computing(std::size_t host, Id app, double fpops) const {
+double FleetCapacity::computing(std::size_t host, Id app, double fpops) const {
     const auto of_app = measured.find(app);
     double per_op = of_app == measured.end() ? 0 : of_app->second[host];
     if (!(per_op > 0)) per_op = seconds_per_op[host];
     return std::max(fpops * per_op, kLeastJob);
 }
 
-std::int64_t jobs_by(const PlanFleet& fleet, std::size_t host, double seconds, double finish) {
+std::int64_t jobs_by(const FleetCapacity& fleet, std::size_t host, double seconds, double finish) {
     const double room = finish - fleet.free_at[host];
     return room < seconds ? 0 : static_cast<std::int64_t>(room / seconds) * fleet.cpus[host];
 }
 
-std::vector<BatchTarget> plan_batches(PlanFleet& fleet, const std::vector<BatchDemand>& demands,
+std::vector<BatchTarget> plan_batches(FleetCapacity& fleet, const std::vector<BatchDemand>& demands,
                                       const PlanRules& rules) {
     std::vector<BatchTarget> targets;
     for (const BatchDemand& demand : demands)

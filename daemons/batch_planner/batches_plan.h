@@ -11,7 +11,7 @@
 namespace sluice {
 
 /// Hosts by index; an app's speeds stand in a vector of its own. About 30 bytes a host.
-struct PlanFleet {
+struct FleetCapacity {
     std::vector<Id> ids;
     std::vector<int> cpus;        ///< that take jobs, at least 1
     std::vector<double> free_at;  ///< s from now until it can start another job: contact, work that it must do first
@@ -47,10 +47,10 @@ struct BatchTarget {
 
 /// One for each demand, in that order, which is the batches' order. `fleet.free_at` of the hosts that a batch uses
 /// becomes its T.
-std::vector<BatchTarget> plan_batches(PlanFleet& fleet, const std::vector<BatchDemand>& demands,
+std::vector<BatchTarget> plan_batches(FleetCapacity& fleet, const std::vector<BatchDemand>& demands,
                                       const PlanRules& rules);
 
 /// Jobs that a host completes by `finish`, s from now.
-std::int64_t jobs_by(const PlanFleet& fleet, std::size_t host, double job_seconds, double finish);
+std::int64_t jobs_by(const FleetCapacity& fleet, std::size_t host, double job_seconds, double finish);
 
 }  // namespace sluice

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kHostsShown = 10;
 
-std::string hosts_text(const PlanFleet& fleet, const BatchDemand& demand, const PlanRules& rules, double finish) {
+std::string hosts_text(const FleetCapacity& fleet, const BatchDemand& demand, const PlanRules& rules, double finish) {
     struct Line {
         std::int64_t jobs;
         std::size_t host;
@@ -50,9 +50,9 @@ std::string PlannerPass::explain(Id batch) {
         std::find_if(facts.demands.begin(), facts.demands.end(), [&](const auto& d) { return d.batch == batch; });
     if (at == facts.demands.end())
         throw ConfigError(fmt::format("batch {} is not in progress, or all of its jobs are done", batch));
-    PlanFleet& fleet = facts.reader.fleet;
+    FleetCapacity& fleet = facts.reader.fleet;
     plan_batches(fleet, {facts.demands.begin(), at}, settings_.rules);
-    const PlanFleet left = fleet;  // what the batches before it leave
+    const FleetCapacity left = fleet;  // what the batches before it leave
     const BatchTarget target = plan_batches(fleet, {*at}, settings_.rules).front();
     std::string text = fmt::format(
         "batch {}: number {} of {} in the order of batches\n{} jobs to be sent, of {:.4g} operations each\n", batch,

@@ -28,7 +28,7 @@ class FleetReader {
     FleetReader(const std::vector<LeftOutHost>& left_out, ContactGaps& gaps, double now)
         : left_out_(left_out), gaps_(gaps), now_(now) {}
     void read(PlanFactsStore& store);
-    PlanFleet fleet;
+    FleetCapacity fleet;
     /// Index in the fleet; nothing: it is not there.
     const std::uint32_t* find(Id host) const;
 

@@ -73,7 +73,7 @@ void PlannerPass::read(Facts& facts) {
     if (facts.demands.empty()) return;
     facts.reader.read(stores_.facts);
     // What hosts hold of batches comes before anything else that they get.
-    PlanFleet& fleet = facts.reader.fleet;
+    FleetCapacity& fleet = facts.reader.fleet;
     for (const OpenPlanResult& r : facts.in_progress) {
         const std::uint32_t* h = facts.reader.find(r.host);
         if (h == nullptr) continue;

@@ -13,8 +13,8 @@ namespace sluice::test {
 namespace {
 
 /// Hosts that are always on; speeds in operations a second.
-PlanFleet fleet_of(const std::vector<double>& speeds, double free_at = 0, int cpus = 1) {
-    PlanFleet f;
+FleetCapacity fleet_of(const std::vector<double>& speeds, double free_at = 0, int cpus = 1) {
+    FleetCapacity f;
     for (const double speed : speeds) {
         f.ids.push_back(static_cast<Id>(f.ids.size()) + 1);
         f.cpus.push_back(cpus);
@@ -32,7 +32,7 @@ TEST(BatchesPlan, OneBatchIsPlannedAsTheExactTechniqueSays) {
     std::mt19937_64 bits(7);
     const auto uniform = [&] { return std::uniform_real_distribution<double>()(bits); };
     for (int world = 0; world < 40; ++world) {
-        PlanFleet fleet;
+        FleetCapacity fleet;
         std::vector<PlanHost> hosts;
         const int n = 1 + static_cast<int>(30 * uniform());
         for (int h = 0; h < n; ++h) {
@@ -55,7 +55,7 @@ TEST(BatchesPlan, OneBatchIsPlannedAsTheExactTechniqueSays) {
 }
 
 TEST(BatchesPlan, TheHostsOfABatchAreThoseThatCompleteAJobByT) {
-    PlanFleet fleet = fleet_of({1e9, 1e9, 1e8});  // 1000 s, 1000 s, 10,000 s a job
+    FleetCapacity fleet = fleet_of({1e9, 1e9, 1e8});  // 1000 s, 1000 s, 10,000 s a job
     fleet.free_at[1] = 500;
     const auto planned = plan_batches(fleet, {{1, 1, 3, 1e12, 0}}, bare());
     EXPECT_NEAR(planned[0].finish, 2000, 10);  // 2 on the first, 1 on the second
@@ -66,14 +66,14 @@ TEST(BatchesPlan, TheHostsOfABatchAreThoseThatCompleteAJobByT) {
 }
 
 TEST(BatchesPlan, LaterBatchesGetWhatIsLeft) {
-    PlanFleet fleet = fleet_of({1e9, 1e9});
+    FleetCapacity fleet = fleet_of({1e9, 1e9});
     const auto planned = plan_batches(fleet, {{1, 1, 2, 1e12, 0}, {2, 1, 2, 1e12, 0}}, bare());
     EXPECT_NEAR(planned[0].finish, 1000, 5);
     EXPECT_NEAR(planned[1].finish, 2000, 10);
 }
 
 TEST(BatchesPlan, ABatchWhoseJobsAreAllOnHostsTakesNothingFromOthers) {
-    PlanFleet fleet = fleet_of({1e9, 1e9});
+    FleetCapacity fleet = fleet_of({1e9, 1e9});
     const auto planned =
         plan_batches(fleet, {{1, 1, 0, 1e12, 0}, {2, 1, 2, 1e12, 0}}, PlanRules{.margin = 1, .min_hosts = 2});
     EXPECT_TRUE(planned[0].planned) << "a job that comes back undone must find its T";
@@ -82,7 +82,7 @@ TEST(BatchesPlan, ABatchWhoseJobsAreAllOnHostsTakesNothingFromOthers) {
 }
 
 TEST(BatchesPlan, WhatWasMeasuredOfTheAppCounts) {
-    PlanFleet fleet = fleet_of({1e9});
+    FleetCapacity fleet = fleet_of({1e9});
     fleet.measured[5] = {1e-8F};
     EXPECT_NEAR(plan_batches(fleet, {{1, 5, 1, 1e12, 0}}, bare())[0].finish, 10000, 25);
     fleet.free_at[0] = 0;
@@ -99,18 +99,18 @@ TEST(BatchesPlan, ShortJobsMeetFewerPausesThanLongOnes) {
 TEST(BatchesPlan, AtLeastEightHostsAreInH) {
     std::vector<double> speeds(20, 1e8);
     speeds[0] = 1e10;
-    PlanFleet fleet = fleet_of(speeds);
+    FleetCapacity fleet = fleet_of(speeds);
     const auto planned = plan_batches(fleet, {{1, 1, 1, 1e12, 0}}, PlanRules{.margin = 1});
     EXPECT_NEAR(planned[0].finish, 10000, 30);
     EXPECT_GE(planned[0].hosts, 8);
-    PlanFleet few = fleet_of({1e9, 1e8});
+    FleetCapacity few = fleet_of({1e9, 1e8});
     EXPECT_EQ(plan_batches(few, {{1, 1, 1, 1e12, 0}}, PlanRules{.margin = 1})[0].hosts, 2)
         << "where there are fewer, all";
 }
 
 TEST(BatchesPlan, ABatchThatNobodyTakesGetsMoreTime) {
     const auto finish = [](double waited) {
-        PlanFleet fleet = fleet_of(std::vector<double>(10, 1e9));
+        FleetCapacity fleet = fleet_of(std::vector<double>(10, 1e9));
         return plan_batches(fleet, {{1, 1, 5, 1e12, waited}}, PlanRules{.margin = 1})[0].finish;
     };
     EXPECT_NEAR(finish(0), 1000, 5);
@@ -119,12 +119,12 @@ TEST(BatchesPlan, ABatchThatNobodyTakesGetsMoreTime) {
 }
 
 TEST(BatchesPlan, ShortBatchesHaveMinutesToBeTaken) {
-    PlanFleet fleet = fleet_of(std::vector<double>(10, 1e12));
+    FleetCapacity fleet = fleet_of(std::vector<double>(10, 1e12));
     EXPECT_GE(plan_batches(fleet, {{1, 1, 5, 1e12, 0}}, PlanRules{})[0].finish, 360);
 }
 
 TEST(BatchesPlan, WhatTakesLongerThanTheHorizonIsNotPlannedAndTakesNothing) {
-    PlanFleet fleet = fleet_of(std::vector<double>(10, 1e9));
+    FleetCapacity fleet = fleet_of(std::vector<double>(10, 1e9));
     const auto planned = plan_batches(fleet, {{1, 1, 1'000'000, 1e12, 0}, {2, 1, 10, 1e12, 0}},
                                       PlanRules{.margin = 1, .horizon = 86400});
     EXPECT_FALSE(planned[0].planned);
@@ -133,10 +133,10 @@ TEST(BatchesPlan, WhatTakesLongerThanTheHorizonIsNotPlannedAndTakesNothing) {
 }
 
 TEST(BatchesPlan, NoHostsAndWildEstimatesEndSomewhere) {
-    PlanFleet nobody;
+    FleetCapacity nobody;
     EXPECT_FALSE(plan_batches(nobody, {{1, 1, 5, 1e12, 0}}, PlanRules{})[0].planned);
     for (const double fpops : {0.0, 1e-300, 1e300}) {
-        PlanFleet fleet = fleet_of({1e9, 1e-30, 1e9});
+        FleetCapacity fleet = fleet_of({1e9, 1e-30, 1e9});
         const auto planned = plan_batches(fleet, {{1, 1, 5, fpops, 0}}, PlanRules{})[0];
         EXPECT_EQ(planned.planned, fpops < 1) << fpops;
         EXPECT_TRUE(std::isfinite(planned.finish));
