@@ -127,12 +127,12 @@ SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatc
     const bool bar = isatty(STDERR_FILENO) != 0;
     const std::uint64_t size = size_of(file);
     const double started = open.clock.now();
-    const auto told = [&](std::uint64_t bytes, std::size_t jobs) {
+    const auto progress = [&](std::uint64_t bytes, std::size_t jobs) {
         if (!bar) return;
         const double fraction = size == 0 ? -1 : static_cast<double>(bytes) / static_cast<double>(size);
         fmt::print(stderr, "\r{}\033[K", progress_text(fraction, jobs, open.clock.now() - started));
     };
-    const SubmissionOutcome done = submission.run(file == "-" ? std::cin : opened, told);
+    const SubmissionOutcome done = submission.run(file == "-" ? std::cin : opened, progress);
     if (bar) fmt::print(stderr, "\n");
     return done;
 }

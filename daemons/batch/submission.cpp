@@ -32,7 +32,7 @@ std::string job_name(Id batch, std::int64_t line, const std::string& text) {
     return prefix_of(batch) + fmt::format("{}_{}", line, md5_hex(trim(text)).substr(0, 8));
 }
 
-SubmissionOutcome Submission::run(std::istream& in, const std::function<void(std::uint64_t, std::size_t)>& told) {
+SubmissionOutcome Submission::run(std::istream& in, const std::function<void(std::uint64_t, std::size_t)>& progress) {
     of_earlier_runs_ = store_.jobs_named(defaults_.batch, prefix_of(defaults_.batch));
     std::string text;
     std::uint64_t bytes = 0;
@@ -41,11 +41,11 @@ SubmissionOutcome Submission::run(std::istream& in, const std::function<void(std
         if (!trim(text).empty()) add(text, line);
         if (workunits_.size() < kChunk) continue;
         flush();
-        told(bytes, outcome_.all());
+        progress(bytes, outcome_.all());
     }
     if (in.bad()) throw FileError(fmt::format("batch {}: the file of jobs can't be read{}", defaults_.batch, so_far()));
     flush();
-    told(bytes, outcome_.all());
+    progress(bytes, outcome_.all());
     return outcome_;
 }
 

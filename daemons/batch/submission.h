@@ -28,9 +28,9 @@ class Submission {
     Submission(JobMaker& maker, WorkStore& store, const JobOptions& defaults)
         : maker_(maker), store_(store), defaults_(defaults) {}
 
-    /// `told` is called after each chunk with the bytes read and the jobs there are. Throws ConfigError, which names
-    /// the batch and, where one is wrong, the line; whole chunks before it are in the batch then.
-    SubmissionOutcome run(std::istream& in, const std::function<void(std::uint64_t, std::size_t)>& told);
+    /// `progress` is called after each chunk with the bytes read and the jobs there are. Throws ConfigError, which
+    /// names the batch and, where one is wrong, the line; whole chunks before it are in the batch then.
+    SubmissionOutcome run(std::istream& in, const std::function<void(std::uint64_t, std::size_t)>& progress);
 
   private:
     void add(const std::string& text, std::int64_t line);

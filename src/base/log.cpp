@@ -223,12 +223,12 @@ void log_start_copy() { the_log().sink.start_copy(); }
 std::string log_take_copy() { return the_log().sink.take_copy(); }
 
 void log_follow_rotation() {
-    static std::atomic<bool> told{false};  // once, not each second
+    static std::atomic<bool> said{false};  // once, not each second
     try {
         the_log().sink.follow_rotation();
-        told = false;
+        said = false;
     } catch (const FileError& e) {
-        if (!told.exchange(true)) log_line(LogLevel::kWarning, e.what());  // into the old file
+        if (!said.exchange(true)) log_line(LogLevel::kWarning, e.what());  // into the old file
     }
 }
 

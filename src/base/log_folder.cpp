@@ -14,10 +14,10 @@ void make_log_folder(const std::filesystem::path& project, uid_t user) {
     }, upload{};
     if (::stat(project.c_str(), &root) != 0 || ::mkdir(folder.c_str(), 0750) != 0) return;
     const bool own = root.st_uid == user;
-    const bool told = own && ::stat((project / "upload").c_str(), &upload) == 0;
+    const bool known = own && ::stat((project / "upload").c_str(), &upload) == 0;
     const OwnedFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     // Not every account may give files to every group.
-    [[maybe_unused]] const int given = ::fchown(fd.get(), static_cast<uid_t>(-1), told ? upload.st_gid : root.st_gid);
+    [[maybe_unused]] const int given = ::fchown(fd.get(), static_cast<uid_t>(-1), known ? upload.st_gid : root.st_gid);
     // Sticky: what one account puts there the other can't take away.
     [[maybe_unused]] const int set = ::fchmod(fd.get(), own ? 02750 : 01770);
     if (!own) return;
