@@ -16,6 +16,8 @@
 #include "config/run/remote.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/log_folder.h"
+#include "sluice/base/owned_fd.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/users.h"
@@ -189,13 +191,8 @@ void make_folders(const RunContext& context, const fs::path& upload_dir) {
         if (error) throw FileError(fmt::format("Can't make the folder {}: {}", folder.string(), error.message()));
         if (made && folder != context.folders.tmp) for_web_server_to_read(folder, web_group);
     }
-    // The web server's account, which writes these too, can't make files that ours may write to.
-    for (const char* name : {"scheduler.log", "file_upload_handler.log"}) {
-        const int fd = ::open((context.folders.log / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0660);
-        if (fd < 0) continue;
-        ::fchmod(fd, 0660);  // whatever the umask
-        ::close(fd);
-    }
+    const OwnedFd logs(::open(context.folders.log.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    make_web_server_logs(logs.get());
 }
 
 int run_locally(Command command, const RunContext& context, const fs::path& upload_dir) {

@@ -20,10 +20,13 @@ void make_log_folder(const std::filesystem::path& project, uid_t user) {
     [[maybe_unused]] const int given = ::fchown(fd.get(), static_cast<uid_t>(-1), known ? upload.st_gid : root.st_gid);
     // Sticky: what one account puts there the other can't take away.
     [[maybe_unused]] const int set = ::fchmod(fd.get(), own ? 02750 : 01770);
-    if (!own) return;
+    if (own) make_web_server_logs(fd.get());
+}
+
+void make_web_server_logs(int folder) {
     for (const char* name : {"scheduler.log", "file_upload_handler.log"}) {
-        const OwnedFd log(::openat(fd.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0660));
-        if (log.get() >= 0 && ::fchmod(log.get(), 0660) != 0) return;
+        const OwnedFd log(::openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0660));
+        if (log.get() >= 0) ::fchmod(log.get(), 0660);  // whatever the umask
     }
 }
 

@@ -10,5 +10,8 @@ namespace sluice {
 /// there. Where another account may make folders in the project, the project's group can write, so that its daemons
 /// can. What can't be done is left: whoever then opens a log says so.
 void make_log_folder(const std::filesystem::path& project, uid_t user);
+/// Makes the two logs in it that programs of the web server's write, where they are missing: its account can't make
+/// files that the project's may write to. `folder`: a descriptor.
+void make_web_server_logs(int folder);
 
 }  // namespace sluice
