@@ -22,6 +22,9 @@ inline double usable_quota(double quota) {
     return quota > 0 ? std::clamp(quota, share::kLeastQuota, share::kMostQuota) : 0;
 }
 
+/// Workunit.rsc_fpops_est as shares count it: sums stay finite whatever a submitter wrote.
+inline double usable_estimate(double fpops) { return std::clamp(fpops, 0.0, 1e30); }
+
 /// The clock takes the quotas that the book has of user_submit.
 inline void take_quotas(ShareBook& book, double now) {
     const auto& users = book.clock.users();

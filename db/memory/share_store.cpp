@@ -69,7 +69,7 @@ void MemoryShareStore::read_workunits(BatchWork& work) const {
         const Workunit& w = *db_.workunits.get(id);
         work.purged = false;
         if (w.canonical_resultid != 0 || w.error_mask != 0) continue;
-        work.open += std::clamp(w.rsc_fpops_est, 0.0, 1e30) * w.target_nresults;
+        work.open += usable_estimate(w.rsc_fpops_est) * w.target_nresults;
         if (work.stream) ++work.stream->open_jobs;
     }
 }
@@ -78,7 +78,7 @@ void MemoryShareStore::read_results(BatchWork& work) const {
     for (const Id id : of_batch(db_.results.index().of_batch, work.id)) {
         const Result& r = *db_.results.get(id);
         const Workunit* const w = db_.workunits.get(r.workunitid);
-        const double estimate = w == nullptr ? 0 : std::clamp(w->rsc_fpops_est, 0.0, 1e30);
+        const double estimate = w == nullptr ? 0 : usable_estimate(w->rsc_fpops_est);
         const double flops = measured(r, db_.hosts.get(r.hostid));
         if (work.stream) add_to_stream(*work.stream, r, flops, estimate);
         if (r.server_state != ServerState::kOver) continue;

@@ -20,6 +20,9 @@ constexpr std::size_t kBatchesAtOnce = 200;  ///< batches a statement
 constexpr SqlLiteral kMeasured{
     "LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)*IF(h.p_fpops>=1e6,LEAST(h.p_fpops,1e12),1e9)"};
 
+/// usable_estimate() of the job `w`.
+constexpr SqlLiteral kEstimate{"LEAST(GREATEST(w.rsc_fpops_est,0),1e30)"};
+
 bool same(const BatchTags& a, const BatchTags& b) {
     return a.seconds == b.seconds && a.start == b.start && a.end == b.end && a.share == b.share &&
            a.finished == b.finished;
@@ -152,9 +155,11 @@ class MysqlShareStore final : public ShareStore {
         std::map<Id, BatchWork*> by_id;
         std::vector<Id> ids;
         for (BatchWork& w : works) by_id[w.id] = &w, ids.push_back(w.id), w.purged = true;
-        Sql open(
-            "SELECT batch, SUM(IF(canonical_resultid=0 AND error_mask=0,LEAST(GREATEST(rsc_fpops_est,0),1e30)*target_nresults,0)), "
-            "SUM(canonical_resultid=0 AND error_mask=0) FROM workunit FORCE INDEX (wu_batch) WHERE batch IN (");
+        Sql open("SELECT batch, SUM(IF(canonical_resultid=0 AND error_mask=0,");
+        open
+            << kEstimate
+            << "*target_nresults,0)), SUM(canonical_resultid=0 AND error_mask=0) FROM workunit w FORCE INDEX (wu_batch) "
+               "WHERE batch IN (";
         Rows w = db_.query(open.ids(ids) << ") GROUP BY batch");
         while (w.next()) {
             BatchWork& b = *by_id[w.i64(0)];
@@ -164,8 +169,9 @@ class MysqlShareStore final : public ShareStore {
         }
         Sql ended("SELECT r.batch, SUM(");
         ended
-            << kMeasured << "), SUM(IF(r.outcome=1," << kMeasured
-            << ",0)), SUM(IF(r.outcome=1,LEAST(GREATEST(w.rsc_fpops_est,0),1e30),0)), SUM(IF(r.outcome IN (4,7),LEAST(GREATEST(w.rsc_fpops_est,0),1e30),0)), "
+            << kMeasured << "), SUM(IF(r.outcome=1," << kMeasured << ",0)), SUM(IF(r.outcome=1," << kEstimate
+            << ",0)), SUM(IF(r.outcome IN (4,7)," << kEstimate
+            << ",0)), "
                "SUM(r.outcome=1) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid LEFT JOIN host "
                "h ON h.id=r.hostid WHERE r.server_state=5 AND r.batch IN (";
         Rows r = db_.query(ended.ids(ids) << ") GROUP BY r.batch");
@@ -178,7 +184,6 @@ class MysqlShareStore final : public ShareStore {
     void read_stream(Id batch, StreamWork& work) {
         // When it was over, as far as a row tells.
         constexpr SqlLiteral kOverAt{"IF(r.received_time>0,r.received_time,r.report_deadline)"};
-        constexpr SqlLiteral kEstimate{"LEAST(GREATEST(w.rsc_fpops_est,0),1e30)"};
         // Lost at its deadline, known an hour later, whether or not the transitioner has seen it by then; what comes
         // back after that hour was counted as lost, and is given back when it comes.
         constexpr SqlLiteral kLate{"(r.report_deadline>0 AND r.received_time>r.report_deadline+3600)"};
