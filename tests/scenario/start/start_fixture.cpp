@@ -76,6 +76,14 @@ bool is_dead(const ProcessState& process) { return process.state == 'X' || proce
 
 }  // namespace
 
+void StartTest::expect_stop_forgets_none(const std::vector<pid_t>& daemons) {
+    EXPECT_EQ(run_program("stop").status, 0);
+    for (const pid_t pid : daemons) EXPECT_TRUE(has_ended(pid)) << pid;
+    EXPECT_EQ(run_program("start").status, 0);
+    EXPECT_GT(holder("napper.lock"), 0);
+    EXPECT_EQ(run_program("stop").status, 0);
+}
+
 bool has_ended(pid_t pid) { return is_dead(state_of(std::to_string(pid))); }
 
 int group_members(pid_t group) {
