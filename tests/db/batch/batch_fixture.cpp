@@ -149,6 +149,11 @@ Subprocess BatchFixture::start_program(std::vector<std::string> args) {
     return Subprocess(args, options());
 }
 
+bool BatchFixture::others_are_gone() {
+    const Sql others("SELECT COUNT(*) FROM information_schema.processlist WHERE db=DATABASE() AND id<>CONNECTION_ID()");
+    return eventually([&] { return number(others) == 0; });
+}
+
 std::string BatchFixture::run_ok(const std::vector<std::string>& args) {
     const RunResult r = run_program(args);
     EXPECT_EQ(r.status, 0) << args[0] << ":\n" << r.out << r.err;

@@ -46,6 +46,9 @@ class BatchFixture : public testing::Test {
 
     Table rows(const Sql& sql, int columns) { return rows_of(db, sql, columns); }
     std::int64_t number(const Sql& sql) { return number_of(db, sql); }
+    /// Until the server is done with all other connections: it logs a statement after it has answered, and reads a
+    /// program's QUIT after the program has ended. False: some stay.
+    bool others_are_gone();
     std::string text(const Sql& sql) { return rows_of(db, sql, 1).at(0).at(0); }
 
     std::int64_t now;

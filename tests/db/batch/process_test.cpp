@@ -117,11 +117,7 @@ TEST_P(Operation, KilledAtAnyStatementItLeavesNothingHalfDone) {
         program.wait();
     });
     other.disconnect();
-    ASSERT_TRUE(eventually([&] {
-        return number(Sql(
-                   "SELECT COUNT(*) FROM information_schema.processlist WHERE db='batches' AND id<>CONNECTION_ID()")) ==
-               0;
-    }));
+    ASSERT_TRUE(others_are_gone());
     const Table after = state_of_all();
     for (const auto& row : after)
         EXPECT_TRUE(std::find(before.begin(), before.end(), row) != before.end() ||

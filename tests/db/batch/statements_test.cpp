@@ -20,6 +20,7 @@ class Statements : public BatchFixture {
     ~Statements() override { remove_segment_files(job_array_name(1, std::filesystem::canonical(project.path()))); }
     /// `SET GLOBAL ... = on` around a run; what its log tables hold then are the statements of that program.
     void log_statements(bool on) {
+        ASSERT_TRUE(others_are_gone());
         db.execute(Sql("SET GLOBAL log_output='TABLE'"));
         db.execute(Sql("SET GLOBAL long_query_time=0"));
         if (on) {
