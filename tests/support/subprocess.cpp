@@ -171,16 +171,19 @@ void Subprocess::send_signal(int signal) const {
     if (!wait_status_) ::kill(pid_, signal);
 }
 
-bool Subprocess::signal_arrived(int signal) const {
+std::uint64_t Subprocess::signal_mask(const std::string& of) const {
     std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
-    std::uint64_t pending = 0, blocked = 0;
-    for (std::string line; std::getline(status, line);) {
-        const auto mask = [&] { return std::stoull(line.substr(line.find(':') + 1), nullptr, 16); };
-        if (line.starts_with("SigPnd:") || line.starts_with("ShdPnd:")) pending |= mask();
-        if (line.starts_with("SigBlk:")) blocked = mask();
-    }
-    return (pending & ~blocked & std::uint64_t{1} << (signal - 1)) == 0;
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with(of + ":")) return std::stoull(line.substr(of.size() + 1), nullptr, 16);
+    return 0;
 }
+
+bool Subprocess::signal_arrived(int signal) const {
+    const std::uint64_t waiting = (signal_mask("SigPnd") | signal_mask("ShdPnd")) & ~signal_mask("SigBlk");
+    return (waiting & std::uint64_t{1} << (signal - 1)) == 0;
+}
+
+bool Subprocess::catches(int signal) const { return (signal_mask("SigCgt") & std::uint64_t{1} << (signal - 1)) != 0; }
 
 double Subprocess::cpu_seconds() const {
     std::ifstream stat("/proc/" + std::to_string(pid_) + "/stat");

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -41,6 +42,8 @@ class Subprocess {
     void send_signal(int signal) const;
     /// It is on its way no more: the program has it, or has put it off.
     bool signal_arrived(int signal) const;
+    /// It has a handler for it: a daemon stops in good order from now on.
+    bool catches(int signal) const;
     double cpu_seconds() const;
     /// nullopt if it still runs after `timeout` seconds.
     std::optional<RunResult> wait(double timeout = 60);
@@ -52,6 +55,7 @@ class Subprocess {
 
   private:
     void reap(bool block);
+    std::uint64_t signal_mask(const std::string& of) const;  ///< "SigCgt" in /proc/PID/status; 0 when it has ended
     pid_t pid_ = -1;
     int pid_fd_ = -1, out_fd_ = -1, err_fd_ = -1;
     std::optional<int> wait_status_;

@@ -95,6 +95,7 @@ TEST_F(SizePrograms, TwoRegulatorsAtOnceNeverExceedTheHighMark) {
         db_.execute(Sql("UPDATE result SET server_state=1 WHERE server_state=4"));
     }
     for (Subprocess* p : {&a, &b, &c}) {
+        ASSERT_TRUE(eventually([&] { return p->catches(SIGTERM); })) << p->err();
         p->send_signal(SIGTERM);
         EXPECT_EQ(p->wait()->status, 0);
     }

@@ -42,6 +42,16 @@ TEST(Subprocess, AProgramThatIsNotThereIsAnError) {
     EXPECT_THROW(run({"/bin/true"}, {.cwd = "/no/such/folder"}), std::system_error);
 }
 
+TEST(Subprocess, KnowsWhichSignalsAProgramCatches) {
+    Subprocess process({"/bin/bash", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done"});
+    ASSERT_TRUE(process.wait_for_output("ready"));
+    EXPECT_TRUE(process.catches(SIGTERM));
+    EXPECT_FALSE(Subprocess({"/bin/sleep", "100"}).catches(SIGTERM));
+    process.send_signal(SIGTERM);
+    EXPECT_EQ(process.wait().value_or(RunResult{}).status, 3);
+    EXPECT_FALSE(process.catches(SIGTERM)) << "it has ended";
+}
+
 TEST(Subprocess, SignalsAndTheirStatus) {
     Subprocess process({"/bin/sleep", "100"});
     EXPECT_TRUE(process.running());
