@@ -143,18 +143,19 @@ int command_cron(const RunContext& context, bool with_daemons) {
     return problems == 0 ? 0 : 1;
 }
 
-/// A damaged file must not keep a project from being stopped.
-static RunState run_state_or_none(const fs::path& file) {
+std::optional<RunState> readable_run_state(const fs::path& file) {
     try {
         return read_run_state(file);
-    } catch (const ConfigError& error) {
-        fmt::print(stderr, "{}\nGoing on without: it is written anew\n", error.what());
-        return {};
+    } catch (const Error& error) {
+        fmt::print(stderr, "{}\n", error.what());
+        return std::nullopt;
     }
 }
 
 int command_disable(const RunContext& context) {
-    RunState state = run_state_or_none(context.options.run_state_file);
+    const std::optional<RunState> before = readable_run_state(context.options.run_state_file);
+    if (!before) fmt::print(stderr, "Going on without: it is written anew\n");
+    RunState state = before.value_or(RunState());
     if (context.options.verbose) fmt::print("{} DISABLED mode\n", state.enabled ? "Entering" : "Staying in");
     state.enabled = false;
     write_run_state(context.options.run_state_file, state);

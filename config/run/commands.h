@@ -1,6 +1,8 @@
 #pragma once
 // What start, stop, status and cron do. Each returns the exit status.
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "config/run/jobs.h"
@@ -23,6 +25,10 @@ struct RunContext {
     RunList jobs;
     CommandOptions options;
 };
+
+/// nullopt: it can't be read, which standard error says; a damaged file, or something else of that name, neither keeps
+/// a project from being stopped nor hides what runs.
+std::optional<RunState> readable_run_state(const std::filesystem::path& file);
 
 /// --enable: ENABLED, stop_daemons away, daemons started, stop_sched away.
 int command_enable(const RunContext& context);

@@ -100,16 +100,20 @@ void print_others(const RunContext& context, const Holders& holders) {
 }  // namespace
 
 int command_status(const RunContext& context) {
-    const RunState state = read_run_state(context.options.run_state_file);
-    fmt::print("BOINC is {}\n", state.enabled ? "ENABLED" : "DISABLED");
+    const std::optional<RunState> state = readable_run_state(context.options.run_state_file);
+    if (state)
+        fmt::print("BOINC is {}\n", state->enabled ? "ENABLED" : "DISABLED");
+    else
+        fmt::print(stderr, "Whether BOINC is enabled, and when tasks ran last, is not known\n");
     for (const TriggerFile& t : triggers_present(context.folders.project)) fmt::print("{}\n", trigger_text(t));
     const Holders holders(context.folders);
     const int missing = print_daemons(context.jobs, holders, context.options.quiet);
     if (!context.options.quiet) {
-        print_tasks(context.jobs, state, holders);
+        print_tasks(context.jobs, state.value_or(RunState()), holders);
         print_others(context, holders);
     }
-    if (!state.enabled) return kStatusDisabled;
+    if (!state) return 1;
+    if (!state->enabled) return kStatusDisabled;
     return missing > 0 ? kStatusDaemonMissing : 0;
 }
 

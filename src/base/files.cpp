@@ -39,6 +39,7 @@ void sync_folder(const fs::path& folder) {
 }  // namespace
 
 static void check_trust(const fs::path& path, const struct stat& info) {
+    if (!S_ISREG(info.st_mode)) throw FileError(path.string() + " is no regular file, and is not used: remove it");
     if ((info.st_mode & S_IWOTH) != 0)
         throw FileError(path.string() + " can be changed by everybody, and is not used: chmod o-w " + path.string());
     if (info.st_uid == ::geteuid() || info.st_uid == 0) return;
@@ -49,9 +50,9 @@ static void check_trust(const fs::path& path, const struct stat& info) {
                     user_name(of_folder.st_uid) + " " + path.string());
 }
 
-static std::optional<std::string> read_checked(const fs::path& path, std::size_t limit,
+static std::optional<std::string> read_checked(const fs::path& path, std::size_t limit, int flags,
                                                void (*check)(const fs::path&, const struct stat&)) {
-    const OwnedFd file(open_retrying(path, O_RDONLY));
+    const OwnedFd file(open_retrying(path, O_RDONLY | flags));
     if (file.get() < 0) {
         if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
         fail("Can't read", path, errno);
@@ -81,11 +82,12 @@ static std::optional<std::string> read_checked(const fs::path& path, std::size_t
 }
 
 std::optional<std::string> read_file(const fs::path& path, std::size_t limit) {
-    return read_checked(path, limit, [](const fs::path&, const struct stat&) {});
+    return read_checked(path, limit, 0, [](const fs::path&, const struct stat&) {});
 }
 
 std::optional<std::string> read_trusted_file(const fs::path& path, std::size_t limit) {
-    return read_checked(path, limit, check_trust);
+    // A FIFO would keep its reader waiting; opened so it does not, and is refused.
+    return read_checked(path, limit, O_NONBLOCK, check_trust);
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text, int mode) {

@@ -3,11 +3,13 @@
 // (tests/support/fake_*_store.h); the contract suites of tests/db run on the fake and on a real MariaDB alike.
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sluice/base/error.h"
+#include "sluice/model/project_tables.h"
 #include "sluice/model/records.h"
 
 namespace sluice::test {

@@ -18,8 +18,8 @@ void refuse_root(const std::string& command, const std::filesystem::path& projec
 /// neither this user nor root. Nothing is truncated before that is known.
 int open_own_file(const char* path, int flags, mode_t mode);
 
-/// read_file() of a file that programs act by: throws FileError, too, if everybody may write it, or if it belongs to
-/// neither this process's user, nor root, nor the owner of the folder.
+/// read_file() of a file that programs act by: throws FileError, too, if it is no regular file, if everybody may
+/// write it, or if it belongs to neither this process's user, nor root, nor the owner of the folder.
 std::optional<std::string> read_trusted_file(const std::filesystem::path& path, std::size_t limit);
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "tests/apache/load/load_driver.h"
+#include "tests/support/peak_memory.h"
 #include "tests/support/scheduler_server.h"
 
 namespace sluice::test {
@@ -28,7 +29,7 @@ class Load : public testing::Test {
     std::int64_t in_progress() { return project_.count(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")); }
 
     int port_ = PrivateApache::free_port();
-    PrivateMariaDb server_;
+    PrivateMariaDb& server_ = PrivateMariaDb::shared();
     TestProject project_{server_, "load"};
 };
 
@@ -39,6 +40,7 @@ TEST_F(Load, WithOneHundredSlotsFewerThanOneInAHundredRequestsFindNoJob) {
     LoadPlan plan;
     plan.port = port_;
     plan.clients = 16;
+    plan.requests = 40;
     const LoadResult r = run_load(plan);
     std::cout << to_text(r) << std::endl;
     EXPECT_GT(r.requests, 16 * 2);
@@ -58,7 +60,7 @@ TEST_P(Modes, SixtyFourClientsAtOnce) {
     LoadPlan plan;
     plan.port = served.port();
     plan.clients = 64;
-    plan.seconds = 6;
+    plan.requests = 6;
     const LoadResult r = run_load(plan);
     std::cout << to_text(r) << std::endl;
     EXPECT_GT(r.jobs, 64);

@@ -198,6 +198,30 @@ TEST_F(BatchTool, AnAbortWhileItIsSubmittedHolds) {
     EXPECT_EQ(state(1), "3");
 }
 
+TEST_F(BatchTool, AnotherFileAtTheSameTimeIsRefused) {
+    store();
+    create();
+    std::string others;
+    for (int i = 0; i < 1000; ++i) others += "--command_line 'other " + std::to_string(i) + "' --rsc_fpops_est 1e12\n";
+    project.write("others", others + "--no_such 1\n");
+    bool done = false;
+    // It has seen an empty batch when the others' thousand come.
+    Through submission({binary_dir() + "/bin/sluice_batch", "submit", "1", jobs_file(1500)}, project / "bin",
+                       [&](const std::string& text, int) {
+                           if (text.starts_with("BEGIN") || text.starts_with("START")) {
+                               if (!done) run_program({"sluice_batch", "submit", "1", (project / "others").string()});
+                               done = true;
+                           }
+                           return SqlProxy::Action::kPass;
+                       });
+    const auto ended = submission.program.wait();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->status, 1);
+    EXPECT_THAT(ended->err, HasSubstr("batch 1: somebody else submits another file into it"));
+    EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM workunit WHERE xml_doc LIKE '%other %'")), 1000);
+    EXPECT_EQ(jobs(), 1000);
+}
+
 TEST_F(BatchTool, ASubmissionThatIsKilledAtAnyStatementIsDoneByTheNext) {
     const std::vector<std::string> command{binary_dir() + "/bin/sluice_batch", "submit", "1", jobs_file(1002)};
     store();

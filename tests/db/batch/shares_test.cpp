@@ -1,6 +1,10 @@
 // Users' shares with real programs on MariaDB: what is stored where, and that a kill at any statement neither loses a
 // charge nor doubles it. Expected values: seed 000, worked out by hand. The project does 1e12 operations a second;
 // Ada's quota is 1, Bob's 3.
+#include <fmt/core.h>
+
+#include <utility>
+
 #include "sluice/base/files.h"
 #include "sluice/db/catalogue_store.h"
 #include "tests/db/batch/batch_fixture.h"
@@ -298,6 +302,9 @@ TEST_F(Shares, AdjustUserPriorityAsUpstream) {
     EXPECT_EQ(lst(1), 12000);
     db.execute(Sql("UPDATE app SET min_avg_pfc=2"));
     EXPECT_EQ(run_ok(command), "3000036000.000000\n");
+    // Where shares are kept a submitter's estimate does not carry everybody to where differences are lost.
+    EXPECT_EQ(run_ok({"adjust_user_priority", "--user", "2", "--flops", "1e300", "--app", "app1"}),
+              fmt::format("{:.6f}\n", kFuture + 10 * 365 * 86400.0 / 0.75));
     db.execute(Sql("UPDATE user_submit SET logical_start_time=5"));
     EXPECT_GE(std::stod(run_ok(dry)), static_cast<double>(now) + 24000);
     db.execute(Sql("UPDATE app_version SET expavg_time=1000"));  // no credit in the last 30 days
@@ -391,6 +398,39 @@ TEST_F(Shares, OffThereAreNone) {
     EXPECT_EQ(tag("logical_end_time", 1), 0);
     EXPECT_THAT(fails({"batch_shares", "--one_pass"}), HasSubstr("<share_rule> is off"));
     EXPECT_TRUE(make_catalogue_store(db)->load_tables().batch_shares.empty());
+}
+
+// A pass looks at millions of results before it locks the clock: what is done meanwhile is not done again.
+TEST_F(Shares, WhatBeginsOrEndsDuringAPassIsChargedOnce) {
+    const Id ends = submitted();
+    const std::string stream = run_ok({"sluice_batch", "create", "--user", "2", "--app", "app1"});
+    const Id begins = std::stoll(stream);
+    run_ok({"create_work", "--appname", "app1", "--batch", std::to_string(begins), "--rsc_fpops_est", "3e15",
+            "--rsc_fpops_bound", "1e18"});
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_EQ(lst(1), 3000 / 0.25);
+    EXPECT_EQ(lst(2), 0) << "nothing of it is sent";
+    done(3, 0, 0);
+    db.execute(Sql("UPDATE result SET server_state=4, report_deadline=") << now + 86400 << " WHERE workunitid=3");
+    bool done_meanwhile = false;
+    Through pass({binary_dir() + "/bin/batch_shares", "--one_pass"}, project / "bin",
+                 [&](const std::string& text, int) {
+                     if (text.starts_with("START") && !std::exchange(done_meanwhile, true)) {
+                         run_ok({"sluice_batch", "abort", std::to_string(ends)});
+                         run_ok({"sluice_batch", "submit", std::to_string(begins), (project / "jobs").string(),
+                                 "--rsc_fpops_bound", "1e18"});
+                     }
+                     return SqlProxy::Action::kPass;
+                 });
+    EXPECT_EQ(pass.program.wait().value_or(RunResult{}).status, 0);
+    ASSERT_TRUE(done_meanwhile);
+    for (int later = 0; later < 2; ++later) {
+        EXPECT_EQ(lst(1), 3000 / 0.25) << "the batch that ended";
+        EXPECT_EQ(lst(2), 6000 / 0.75) << "the one that began";
+        EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_share_batch WHERE finished=0")), 1);
+        EXPECT_EQ(number(Sql("SELECT SUM(waits) FROM sluice_share_stream")), 0);
+        run_ok({"batch_shares", "--one_pass"});
+    }
 }
 
 TEST_F(Shares, AKillAtAnyStatementNeitherLosesNorDoublesACharge) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <ctime>
 #include <set>
 
@@ -151,6 +152,24 @@ TEST_F(SchedulerFaults, AConnectionThatHangsAtTheServerWithItsLocksHeld) {
     expect_all_done_once(send_through(proxy, request_of_a_new_host()));
     EXPECT_EQ(proxy.cuts(), 1);
     expect_slots_free_but_for_what_was_sent();
+}
+
+/// It accepts connections, since the system does that for it, and says nothing at all. Nobody waits for ever.
+TEST_F(SchedulerFaults, AServerThatHangsInTheMiddleOfARequest) {
+    const pid_t pid = PrivateMariaDb::shared().pid();
+    bool stopped = false;
+    SqlProxy proxy(server, [&](const std::string& text, int) {
+        if (!stopped && text.find("UPDATE result") != std::string::npos) stopped = ::kill(pid, SIGSTOP) == 0;
+        return Action::kPass;
+    });
+    const RequestText request = request_of_a_new_host();
+    const ReplyText reply = send_through(proxy, request);
+    ::kill(pid, SIGCONT);
+    EXPECT_TRUE(stopped);
+    EXPECT_TRUE(reply.has("<project_is_down/>"));
+    expect_nothing_done(reply);
+    expect_slots_free_but_for_what_was_sent();
+    expect_all_done_once(world.send(request));
 }
 
 /// Again and again, and at last for good: nothing may be written more than once, nothing sent that is not committed.

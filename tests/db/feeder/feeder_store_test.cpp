@@ -134,6 +134,18 @@ TEST_P(FeederStoreTest, FiltersApplyTogether) {
     EXPECT_EQ(walk(filter, WalkOrder::kPriorityDown, 7), right);
 }
 
+TEST_P(FeederStoreTest, APartIsTheSameForTheServerAndHere) {
+    for (Id n = 0; n < 60; ++n) result(n < 40 ? 3 * n + 1 : 2000000000 + 7 * n, 1000 + n, 0, 1).create_time = n;
+    for (int i = 0; i < 3; ++i) {
+        UnsentFilter filter;
+        filter.part = {3, i}, filter.others_before = 5;
+        std::vector<Id> right;
+        for (const auto& [id, r] : rows.results)
+            if (filter.part.has(id) || r.create_time < 5) right.push_back(id);
+        EXPECT_EQ(walk(filter, WalkOrder::kPriorityDown, 7), right);
+    }
+}
+
 TEST_P(FeederStoreTest, RowsCarryWhatAnOrderNeeds) {
     Result& r = result(4, 40, -3, 2);
     r.batch = 77;

@@ -74,6 +74,27 @@ TEST_F(ProjectFleet, IsATraceWithoutNames) {
     EXPECT_EQ(hosts[1].os, "Linux Ubuntu  22.04");
 }
 
+// One client that says nonsense must not take the fleet of thousands from the admin.
+TEST_F(ProjectFleet, AbsurdHostsLeaveATraceThatCanBeRead) {
+    Host& most = host(5, 1e300, 2'000'000'000, kNow);
+    most.m_nbytes = most.d_free = 1e300;
+    most.on_frac = most.avg_turnaround = 1e300;
+    most.os_name = "a,b\n\"c", most.p_model = "";
+    Host& least = host(6, 2e9, -7, kNow);
+    least.m_nbytes = least.d_free = least.on_frac = least.avg_turnaround = -1e300;
+    host(7, 1e-300, 1, kNow);
+    store_all();
+    sim::Fleet fleet;
+    fleet.trace = "hosts of a project";
+    fleet.trace_text = sim::fleet_csv(*store, kNow);
+    const auto hosts = sim::read_trace(fleet, 1);
+    ASSERT_EQ(hosts.size(), 4u) << fleet.trace_text;
+    EXPECT_EQ(hosts[0].cores, 1);
+    EXPECT_EQ(hosts[0].memory, 0);
+    EXPECT_EQ(hosts[1].speed, 1000);
+    EXPECT_EQ(hosts[1].os, "a b \"c");
+}
+
 TEST_F(ProjectFleet, AProjectWithoutHostsIsAnError) {
     rows.hosts = {};
     store_all();

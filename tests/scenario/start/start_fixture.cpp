@@ -54,6 +54,13 @@ std::string StartTest::text_of(const fs::path& file) const {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
+pid_t StartTest::start_napper() {
+    script("napper", kSleeper);
+    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
+    EXPECT_EQ(run_program("start").status, 0);
+    return holder("napper.lock");
+}
+
 pid_t StartTest::holder(const std::string& lock) const { return lock_holder(pid_dir() / lock).value_or(0); }
 
 namespace {

@@ -28,6 +28,8 @@ class StartTest : public testing::Test {
     std::string text_of(const std::filesystem::path& file) const;
     /// Who holds pid_HOST/NAME.lock; 0: nobody.
     pid_t holder(const std::string& lock) const;
+    /// napper, a sleeper, as the only daemon, started by bin/start; its pid, 0: it does not run.
+    pid_t start_napper();
     /// bin/stop ends these daemons, after which napper can be started and stopped as ever.
     void expect_stop_forgets_none(const std::vector<pid_t>& daemons);
     bool exists(const std::filesystem::path& name) const { return std::filesystem::exists(dir_ / name); }

@@ -400,10 +400,7 @@ TEST_F(StartTest, DaemonsWhoseGuardWasDeletedWithThePidFolderAreNeitherDoubledNo
 
 // Where the web server's account may make files: an open() of a FIFO waits for its other end.
 TEST_F(StartTest, AFifoInTheWayOfALockKeepsNobodyWaiting) {
-    script("napper", kSleeper);
-    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
-    ASSERT_EQ(run_program("start").status, 0);
-    const pid_t pid = holder("napper.lock");
+    const pid_t pid = start_napper();
     ASSERT_GT(pid, 0);
     const fs::path guard = dir_ / ("run_lock_" + host_);
     fs::remove(guard);
@@ -418,12 +415,26 @@ TEST_F(StartTest, AFifoInTheWayOfALockKeepsNobodyWaiting) {
     EXPECT_THAT(start.err, HasSubstr(guard.string()));
 }
 
+// start can't know what was wanted; who looks and who stops goes on without.
+TEST_F(StartTest, AFifoInTheWayOfTheRunStateKeepsNobodyWaiting) {
+    const pid_t pid = start_napper();
+    ASSERT_GT(pid, 0);
+    const fs::path file = dir_ / ("run_state_" + host_ + ".xml");
+    fs::remove(file);
+    ASSERT_EQ(::mkfifo(file.c_str(), 0644), 0);
+    const RunResult status = run_program("status");
+    EXPECT_EQ(status.status, 1);
+    EXPECT_THAT(status.err, AllOf(HasSubstr(file.string()), HasSubstr("no regular file")));
+    EXPECT_THAT(status.out, AllOf(HasSubstr(std::to_string(pid)), Not(HasSubstr("ENABLED"))));
+    EXPECT_EQ(run_program("start").status, 1);
+    EXPECT_EQ(run_program("stop").status, 0);
+    EXPECT_TRUE(has_ended(pid));
+    EXPECT_TRUE(fs::is_regular_file(file)) << "written anew";
+}
+
 // A lock file of another account, which ours may not read.
 TEST_F(StartTest, ALockThatCantBeReadDoesNotKeepTheOthersFromBeingStopped) {
-    script("napper", kSleeper);
-    config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
-    ASSERT_EQ(run_program("start").status, 0);
-    const pid_t pid = holder("napper.lock");
+    const pid_t pid = start_napper();
     ASSERT_GT(pid, 0);
     fs::create_symlink("other.lock", pid_dir() / "other.lock");  // no user can read that, not even root
     EXPECT_EQ(run_program("status").status, 0);

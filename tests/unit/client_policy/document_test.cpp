@@ -61,6 +61,7 @@ TEST(ClientDocument, WrongInputIsNamedByItsPlace) {
         {"\"now\": 1000,", "", "now: is missing"},
         {"\"now\": 1000,", "\"now\": 1000, \"on_frac\": 0,", "on_frac: 0 must be at least 1e-06"},
         {"\"rec\": 3", "\"rec\": -3", "projects[0].rec: -3 must not be negative"},
+        {"\"rec\": 3", "\"rec\": 1e308", "projects[0].rec: 1e+308 must be at most 1e+100"},
     };
     for (const auto& [from, to, says] : cases) EXPECT_EQ(decisions(kState, from, to), says);
 }
