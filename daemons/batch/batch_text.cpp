@@ -82,7 +82,7 @@ Json json_of(const BatchView& v) {
 
 std::optional<double> BatchView::eta() const {
     const Batch& b = batch.row;
-    if (b.state != BatchState::kInProgress || !(b.est_completion_time > 0)) return std::nullopt;
+    if (b.state != BatchState::kInProgress || utc_text(b.est_completion_time) == "-") return std::nullopt;
     return b.est_completion_time;
 }
 

@@ -2,10 +2,13 @@
 // which its web pages call when jobs are submitted).
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "daemons/batch_shares/plan.h"
+#include "daemons/batch_shares/share_config.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/in_one_line.h"
@@ -26,12 +29,13 @@ struct Call {
     bool no_update = false;
 };
 
-/// R / share(U); 0 as long as the project has no speed or nobody a quota.
-double charge(double flops, double project_flops, const UserQuota& q, Id user) {
+/// R / share(U); 0 as long as the project has no speed or nobody a quota. Where shares are kept R is at most `most`, as
+/// that of a batch: a submitter's estimate of 1e300 would carry everybody's times to where differences are lost.
+double charge(double flops, double project_flops, double most, const UserQuota& q, Id user) {
     if (q.total == 0 || project_flops == 0) return 0;
     if (!(q.quota > 0))
         throw ConfigError(fmt::format("user {} has quota {:g}: give him one above 0 in user_submit", user, q.quota));
-    return flops / project_flops / (q.quota / q.total);
+    return std::min(flops / project_flops, most) / (q.quota / q.total);
 }
 
 int run(const Call& call) {
@@ -49,7 +53,8 @@ int run(const Call& call) {
     const double now = SystemClock().now();
     // Corrects what the app's estimates are wrong by on the whole.
     const double flops = app->min_avg_pfc != 0 ? call.flops * app->min_avg_pfc : call.flops;
-    const double delta = charge(flops, store->project_flops(now), *quota, *call.user);
+    const double most = share_settings(config) ? kMostSeconds : HUGE_VAL;
+    const double delta = charge(flops, store->project_flops(now), most, *quota, *call.user);
     if (!std::isfinite(delta)) throw ConfigError(fmt::format("--flops {:g} is too much to be charged", call.flops));
     fmt::print("{:.6f}\n", store->advance(*call.user, now, delta, !call.no_update));
     return 0;

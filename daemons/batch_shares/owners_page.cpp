@@ -31,7 +31,7 @@ std::string cell(const std::string& text, bool is_number = false) {
 std::string ends_text(const Batch& b, double now) {
     if (b.completion_time > 0) return "ended " + utc_text(static_cast<double>(b.completion_time));
     if (b.state != BatchState::kInProgress) return "";
-    if (!(b.est_completion_time > 0) || !std::isfinite(b.est_completion_time)) return "not known";
+    if (utc_text(b.est_completion_time) == "-") return "not known";
     if (b.est_completion_time <= now) return "overdue since " + utc_text(b.est_completion_time);
     return utc_text(b.est_completion_time) + " (in " + time_span_text(b.est_completion_time - now) + ")";
 }
@@ -59,8 +59,8 @@ std::string table(const OwnersPage& page) {
 /// Each user's part of a day's work, and dashed his quota's part of all quotas.
 std::string shares(const OwnersPage& page) {
     double quotas = 0;
-    for (const ShareUser& u : page.users) quotas += std::max(u.quota, 0.0);
     std::vector<ShareUser> shown = page.users;
+    for (ShareUser& u : shown) quotas += u.quota = std::clamp(u.quota, 0.0, share::kMostQuota);  // as shares count them
     std::stable_sort(shown.begin(), shown.end(),
                      [](const ShareUser& a, const ShareUser& b) { return a.quota > b.quota; });
     if (shown.size() > kMostUsers) shown.resize(kMostUsers);
@@ -78,7 +78,7 @@ std::string shares(const OwnersPage& page) {
             const auto mine = users.find(shown[u].id);
             const auto x = static_cast<double>(day - first);
             got.points.emplace_back(x, mine == users.end() ? 0 : 100 * mine->second / all);
-            if (quotas > 0) quota.points.emplace_back(x, 100 * std::max(shown[u].quota, 0.0) / quotas);
+            if (quotas > 0) quota.points.emplace_back(x, 100 * shown[u].quota / quotas);
         }
         series.push_back(std::move(got));
         series.push_back(std::move(quota));

@@ -83,7 +83,7 @@ int settle_streams(ShareBook& book, const std::vector<BatchWork>& works, double 
     int changed = 0;
     std::set<Id> streams, waiting_users;
     for (const BatchWork& w : works) {
-        if (!w.stream) continue;
+        if (!w.stream || book.clock.has(w.id)) continue;  // it has begun since it was looked at: its user was charged
         streams.insert(w.id);
         changed += settle_stream(book, w, project_flops, now);
     }
@@ -175,6 +175,8 @@ ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, do
             if (seconds == book.clock.batch(w.id).seconds) continue;
             book.clock.settle(w.id, seconds);
             ++done.settled;
+        } else if (w.unfinished) {
+            continue;  // it has ended since it was looked at, and is charged for that already
         } else if (admit(book, w, project_flops, now)) {
             ++(!w.known && w.logical_end_time > 0 ? done.adopted : done.admitted);
         } else {

@@ -1,5 +1,6 @@
 #include "daemons/share/events.h"
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -50,13 +51,18 @@ class Replay {
         }
     }
 
-    Json tags() const {
+    /// After `event`.
+    Json tags(const Object& event) const {
+        const auto number = [&](double tag) {
+            if (std::isfinite(tag)) return tag;
+            throw InputError(event.place(), "tags grow beyond all numbers: take quotas that differ less");
+        };
         Json lst = Json::object(), start = Json::object(), end = Json::object(), order = Json::array();
         for (const auto& [id, user] : clock_.users())
-            if (user.known) lst[users_.name(id)] = user.lst;
+            if (user.known) lst[users_.name(id)] = number(user.lst);
         for (const share::BatchTags& b : clock_.batches()) {
-            start[batches_.name(b.id)] = b.start;
-            end[batches_.name(b.id)] = b.end;
+            start[batches_.name(b.id)] = number(b.start);
+            end[batches_.name(b.id)] = number(b.end);
         }
         for (const auto id : clock_.order()) order.push_back(batches_.name(id));
         return {{"lst", std::move(lst)},
@@ -100,12 +106,12 @@ std::string tags_after_events(const Object& document) {
     document.only({"rule", "clamp", "events"});
     const std::string rule = document.has("rule") ? document.text("rule") : "settled";
     if (rule != "seed" && rule != "settled") throw InputError("rule", "must be \"seed\" or \"settled\"");
-    const double clamp = document.has("clamp") ? document.number("clamp", json::kNotNegative) : 86400;
+    const double clamp = document.has("clamp") ? document.number("clamp", {0, kMost}) : 86400;
     Replay replay(rule == "seed" ? share::ShareRule::kSeed : share::ShareRule::kSettled, clamp);
     Json after = Json::array();
     for (const Object& event : document.objects("events")) {
         replay.apply(event);
-        after.push_back(replay.tags());
+        after.push_back(replay.tags(event));
     }
     return Json{{"after", std::move(after)}}.dump(2) + "\n";
 }

@@ -111,6 +111,7 @@ std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> onl
         w.logical_end_time = b.logical_end_time;
         const auto charged = charged_.find(id);
         w.known = charged != charged_.end();
+        w.unfinished = std::binary_search(unfinished.begin(), unfinished.end(), id);
         w.charged = w.known ? charged->second : 0;
         if (is_stream) {
             w.stream.emplace();

@@ -16,13 +16,13 @@ constexpr std::int64_t kStaleInit = 90 * 86400;  ///< s after which a batch with
 Batch read_batch(const Rows& r) {
     Batch b;
     r.read(b.id, b.app_id, b.create_time, b.njobs, b.fraction_done, b.nerror_jobs, b.state, b.completion_time,
-           b.credit_canonical, b.expire_time, b.name);
+           b.credit_canonical, b.expire_time, b.logical_end_time, b.name);
     return b;
 }
 
 constexpr SqlLiteral kColumns{
     "SELECT id, app_id, create_time, njobs, fraction_done, nerror_jobs, state, completion_time, credit_canonical, "
-    "expire_time, name FROM batch WHERE "};
+    "expire_time, logical_end_time, name FROM batch WHERE "};
 
 class MysqlBatchUpkeepStore final : public BatchUpkeepStore {
   public:

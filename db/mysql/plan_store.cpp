@@ -4,6 +4,7 @@
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/workunit_columns.h"
 
 namespace sluice {
 namespace {
@@ -143,7 +144,7 @@ class MysqlPlanStore final : public PlanStore {
         while (r.next()) open.push_back(r.i64(0));
         if (open.empty()) return 0;
         std::sort(results.begin(), results.end());
-        Sql touch("UPDATE workunit SET transition_time=LEAST(transition_time,");
+        Sql touch("UPDATE workunit SET " SLUICE_REAL_WRITE ",transition_time=LEAST(transition_time,");
         touch << now << ") WHERE id IN (";
         db_.execute(touch.ids(open) << ")");
         Sql over("UPDATE result SET server_state=");

@@ -91,8 +91,8 @@ class MysqlShareStore final : public ShareStore {
     std::vector<BatchWork> works(double now, std::optional<Id> only) override {
         std::vector<BatchWork> all;
         Sql sql(
-            "SELECT b.id, b.user_id, b.state, b.logical_end_time, s.batch_id IS NOT NULL, COALESCE(s.charged,0), "
-            "COALESCE(t.until_time,-1) FROM batch b LEFT JOIN sluice_share_batch s ON s.batch_id=b.id LEFT JOIN "
+            "SELECT b.id, b.user_id, b.state, b.logical_end_time, s.batch_id IS NOT NULL, "
+            "COALESCE(s.finished=0,0), COALESCE(s.charged,0), COALESCE(t.until_time,-1) FROM batch b LEFT JOIN sluice_share_batch s ON s.batch_id=b.id LEFT JOIN "
             "sluice_share_stream t ON t.batch_id=b.id WHERE ");
         if (only)
             sql << "b.id=" << *only;
@@ -102,10 +102,10 @@ class MysqlShareStore final : public ShareStore {
         Rows r = db_.query(sql << " ORDER BY b.id");
         while (r.next()) {
             BatchWork w;
-            r.read(w.id, w.user_id, w.state, w.logical_end_time, w.known, w.charged);
+            r.read(w.id, w.user_id, w.state, w.logical_end_time, w.known, w.unfinished, w.charged);
             if (w.state == BatchState::kInit) {
                 w.stream.emplace();
-                w.stream->until = r.f64(6);
+                w.stream->until = r.f64(7);
                 w.stream->next_until = next_settled(w.stream->until, now);
             }
             all.push_back(w);

@@ -68,6 +68,7 @@ struct BatchWork {
     BatchState state = BatchState::kInProgress;
     double logical_end_time = 0;  ///< of the row; above 0 without `known`: upstream has charged it
     bool known = false;           ///< it is, or was, in the clock
+    bool unfinished = false;      ///< it is in the clock: if it is not any more, it has ended since this was read
     double charged = 0;           ///< operations of an earlier stay in the clock
     double open = 0;              ///< estimates of the instances that its unfinished workunits want
     double measured = 0;          ///< of all instances that ended

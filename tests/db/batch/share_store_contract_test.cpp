@@ -125,9 +125,9 @@ class ShareStoreContract : public testing::Test {
 
 std::string text(const BatchWork& w) {
     std::string out = fmt::format(
-        "{} of {} state {} {} known {} charged {} open {} measured {} of successes {} {} lost {} n {} purged {}", w.id,
-        w.user_id, static_cast<int>(w.state), w.logical_end_time, w.known, w.charged, w.open, w.measured,
-        w.measured_successes, w.estimated_successes, w.lost, w.successes, w.purged);
+        "{} of {} state {} {} known {} {} charged {} open {} measured {} of successes {} {} lost {} n {} purged {}",
+        w.id, w.user_id, static_cast<int>(w.state), w.logical_end_time, w.known, w.unfinished, w.charged, w.open,
+        w.measured, w.measured_successes, w.estimated_successes, w.lost, w.successes, w.purged);
     if (w.stream)
         out += fmt::format("\n   stream {} {}: {} {} {} {} running {} waiting {} open {}", w.stream->until,
                            w.stream->next_until, w.stream->settled, w.stream->settled_lost, w.stream->recent,

@@ -45,6 +45,7 @@ class BatchStoresContract : public testing::Test {
             b.app_id = id == 4 ? 2 : 1;
             b.create_time = 1000 * id;
             b.njobs = 3;
+            b.logical_end_time = 7e9 - static_cast<double>(id);
             b.state = id == 2 ? BatchState::kComplete : id == 3 ? BatchState::kInit : BatchState::kInProgress;
             b.name = fmt::format("batch{}", id);
             rows.batches[id] = b;
@@ -133,8 +134,8 @@ class BatchStoresContract : public testing::Test {
 };
 
 std::string text(const Batch& b) {
-    return fmt::format("{} {} app {} created {} njobs {} state {}\n", b.id, b.name, b.app_id, b.create_time, b.njobs,
-                       static_cast<int>(b.state));
+    return fmt::format("{} {} app {} created {} njobs {} state {} ends {}\n", b.id, b.name, b.app_id, b.create_time,
+                       b.njobs, static_cast<int>(b.state), b.logical_end_time);
 }
 
 std::string text(const ResultTimes& r) {

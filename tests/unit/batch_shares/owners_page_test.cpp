@@ -50,7 +50,12 @@ TEST(OwnersPage, SaysHowFarBatchesAreAndWhenTheyEnd) {
 }
 
 TEST(OwnersPage, NamesAreEscapedAndNothingIsLoaded) {
-    const std::string page = owners_page(a_page());
+    OwnersPage rows = a_page();
+    rows.users[0].quota = rows.users[1].quota = 1e308;
+    rows.batches[2].row.est_completion_time = 1e300;
+    const std::string page = owners_page(rows);
+    EXPECT_THAT(page, Not(HasSubstr("overdue"))) << "a time that is none is not known";
+    EXPECT_LT(page.size(), 20000U);
     EXPECT_THAT(page, HasSubstr("Tiles &amp; &lt;script&gt;"));
     for (const char* bad : {"<script", "Ada <", "http:", "src=", "href=", "url(", "nan", "inf"})
         EXPECT_THAT(page, Not(HasSubstr(bad))) << bad;

@@ -44,6 +44,8 @@ TEST(BatchText, EtaOnlyOfWhatIsInProgress) {
     EXPECT_FALSE(v.eta());
     v.batch.row.est_completion_time = kLookedAt - 60;
     EXPECT_THAT(list_text({v}), HasSubstr("overdue"));
+    v.batch.row.est_completion_time = 1e300;
+    EXPECT_THAT(list_text({v}), HasSubstr("not known")) << "beyond all calendars";
     v.batch.row.state = BatchState::kComplete;
     EXPECT_FALSE(v.eta());
     EXPECT_THAT(show_json(v), HasSubstr("\"eta\": null"));

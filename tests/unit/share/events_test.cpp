@@ -66,6 +66,15 @@ TEST(ShareEvents, WrongEventsAreNamedByTheirPlace) {
     for (const auto& [events, says] : cases) EXPECT_EQ(seed(events), says) << events;
     EXPECT_EQ(after(R"({"rule": "fair", "events": []})"), "rule: must be \"seed\" or \"settled\"");
     EXPECT_EQ(after(R"({"clamp": -1, "events": []})"), "clamp: -1 must not be negative");
+    EXPECT_EQ(after(R"({"clamp": 1e308, "events": []})"), "clamp: 1e+308 must be at most 1e+12");
+    // Each round somebody's distance grows a millionfold: the other's quota goes up and down between his two.
+    std::string rounds = R"({"t": 0, "user": "a", "quota": 1}, {"t": 0, "user": "z", "quota": 1},
+        {"t": 0, "user": "z", "submit": {"batch": "y", "seconds": 1}}, {"t": 0, "user": "a", "submit": {"batch": "b", "seconds": 1e12}})";
+    for (int i = 0; i < 70; ++i)
+        rounds += R"(, {"t": 0, "user": "a", "quota": 1e-6}, {"t": 0, "user": "z", "quota": 1e9},
+            {"t": 0, "user": "a", "quota": 1}, {"t": 0, "user": "z", "quota": 1e-6})";
+    EXPECT_THAT(after(R"({"rule": "settled", "events": [)" + rounds + "]}").substr(0, 200),
+                testing::ContainsRegex("^events.[0-9]+.: tags grow beyond all numbers"));
 }
 
 }  // namespace
