@@ -34,12 +34,13 @@ double fleet_done_by(const FleetCapacity& fleet, const std::vector<float>& secon
     return sum;
 }
 
-/// When so many hosts have done a job each (all, where there are fewer).
-double nth_first(const FleetCapacity& fleet, const std::vector<float>& seconds, std::size_t n) {
-    n = std::min(n, fleet.size());
+/// When so many hosts have done a job each (all, where there are fewer). Hosts that would need longer than `most` for
+/// one are none: a volunteer whose client tells an absurd speed must not keep a small fleet from being planned.
+double nth_first(const FleetCapacity& fleet, const std::vector<float>& seconds, std::size_t n, double most) {
     if (n == 0) return 0;
     std::vector<double> first;  // the n least so far, the largest of them in front
     for (std::size_t h = 0; h < fleet.size(); ++h) {
+        if (seconds[h] > most) continue;
         const double end = fleet.free_at[h] + seconds[h];
         if (first.size() == n) {
             if (end >= first.front()) continue;
@@ -49,7 +50,7 @@ double nth_first(const FleetCapacity& fleet, const std::vector<float>& seconds, 
         first.push_back(end);
         std::push_heap(first.begin(), first.end());
     }
-    return first.front();
+    return first.empty() ? kNeverDone : first.front();
 }
 
 struct Bound {
@@ -85,8 +86,8 @@ double least_time(const FleetCapacity& fleet, const std::vector<float>& seconds,
 BatchTarget plan_one(FleetCapacity& fleet, const BatchDemand& demand, const PlanRules& rules) {
     BatchTarget target{demand.batch, false, 0, 0};
     const std::vector<float> seconds = job_seconds(fleet, demand, rules.margin);
-    const double few =
-        std::max({nth_first(fleet, seconds, rules.min_hosts), rules.least, rules.patience * demand.waited});
+    const double few = std::max(
+        {nth_first(fleet, seconds, rules.min_hosts, rules.horizon), rules.least, rules.patience * demand.waited});
     if (few > rules.horizon) return target;
     target.finish = few;
     if (demand.jobs > 0)

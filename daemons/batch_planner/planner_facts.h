@@ -19,6 +19,8 @@ struct PlannerPass::Facts {
         const auto at = std::find_if(demands.begin(), demands.end(), [&](const auto& d) { return d.batch == batch; });
         return at == demands.end() ? nullptr : &*at;
     }
+    /// When it was sent. In the future: the server's clock was ahead then.
+    double sent(const OpenPlanResult& r) const { return std::min(static_cast<double>(r.sent_time), now); }
     /// s of computing on its host.
     double computing(const OpenPlanResult& r) const {
         const BatchDemand* d = demand(r.batch);
@@ -32,8 +34,11 @@ struct PlannerPass::Facts {
     }
     /// Wall time of its run.
     double run_time(const OpenPlanResult& r) const { return planned_run_time(computing(r), availability(r)); }
-    /// The same as its client expects it.
-    double client_run_time(const OpenPlanResult& r) const { return computing(r) / availability(r); }
+    /// No job of the batch waits for a host: what is left of it is in progress.
+    bool all_sent(Id batch) const {
+        const BatchDemand* d = demand(batch);
+        return d != nullptr && d->jobs == 0;
+    }
 };
 
 }  // namespace sluice

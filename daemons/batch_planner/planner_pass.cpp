@@ -14,6 +14,8 @@
 namespace sluice {
 namespace {
 
+constexpr double kEndless = 1e300;  ///< operations: more than any host does by any horizon
+
 bool fails_too_often(const LeftOutHost& h) { return h.errors > 2 + 0.1 * h.returned; }
 
 }  // namespace
@@ -53,7 +55,7 @@ void PlannerPass::read(Facts& facts) {
         ++w.open;
         if (r.state == ServerState::kInProgress) {
             facts.in_progress.push_back(r);
-            w.last_sent = std::max(w.last_sent, static_cast<double>(r.sent_time));
+            w.last_sent = std::max(w.last_sent, facts.sent(r));
         } else {
             ++w.unsent;
             w.oldest = std::min(w.oldest, static_cast<double>(r.create_time));
@@ -66,7 +68,7 @@ void PlannerPass::read(Facts& facts) {
         if (row == rows.end() || row->batch != b.id) continue;
         const WaitingBatch& w = waiting[b.id];
         BatchDemand d{b.id, row->app, w.unsent + std::max<std::int64_t>(0, row->open - w.open), row->mean_fpops, 0};
-        if (!std::isfinite(d.mean_fpops)) d.mean_fpops = 0;
+        if (!std::isfinite(d.mean_fpops)) d.mean_fpops = kEndless;
         if (w.unsent > 0) d.waited = std::max(0.0, facts.now - std::max(w.oldest, w.last_sent));
         facts.demands.push_back(d);
     }
@@ -77,7 +79,7 @@ void PlannerPass::read(Facts& facts) {
     for (const OpenPlanResult& r : facts.in_progress) {
         const std::uint32_t* h = facts.reader.find(r.host);
         if (h == nullptr) continue;
-        const double left = facts.run_time(r) - (facts.now - static_cast<double>(r.sent_time));
+        const double left = facts.run_time(r) - (facts.now - facts.sent(r));
         fleet.free_at[*h] += std::max(left, 0.0) / fleet.cpus[*h];
     }
 }
@@ -105,12 +107,14 @@ std::vector<std::pair<Id, double>> PlannerPass::completions(const Facts& facts, 
     for (const OpenPlanResult& r : facts.in_progress) {
         const auto at = by_batch.find(r.batch);
         if (at == by_batch.end()) continue;
-        const double sent = static_cast<double>(r.sent_time), time = settings_.rules.margin * facts.run_time(r);
+        const double sent = facts.sent(r), time = settings_.rules.margin * facts.run_time(r);
         double end = sent + time;
-        if (end < facts.now)
-            end = std::max(facts.now, reissue_time(sent, end, facts.client_run_time(r))) + settings_.rules.least + time;
+        if (end < facts.now) end = std::max(facts.now, reissue_time(sent, end, time)) + settings_.rules.least + time;
         at->second = std::max(at->second, end);
     }
+    // What was expected of a batch that can't be planned any more holds no more.
+    for (const PlannedBatch& b : last_.batches)
+        if (facts.demand(b.batch) != nullptr) by_batch.emplace(b.batch, 0);
     return {by_batch.begin(), by_batch.end()};
 }
 
@@ -120,7 +124,7 @@ std::vector<ReissueTimer> PlannerPass::new_timers(const Facts& facts) const {
         const PlannedBatch* plan = last_.find_batch(r.batch);
         if (plan == nullptr) continue;
         timers.push_back(
-            {r.id, r.batch, reissue_time(static_cast<double>(r.sent_time), plan->finish, facts.client_run_time(r))});
+            {r.id, r.batch, reissue_time(facts.sent(r), plan->finish, settings_.rules.margin * facts.run_time(r))});
     }
     return timers;
 }
@@ -129,6 +133,11 @@ std::int64_t PlannerPass::keep_timers(const Facts& facts) {
     std::vector<ReissueTimer> there = stores_.plans.timers(), add = new_timers(facts);
     std::map<Id, const OpenPlanResult*> open;
     for (const OpenPlanResult& r : facts.in_progress) open[r.id] = &r;
+    // The last jobs make the batch late: each is waited for as long as it may take, no longer by that of the slowest.
+    const auto is_due = [&](const ReissueTimer& t, const OpenPlanResult& r) {
+        return t.at <= facts.now || (facts.all_sent(r.batch) &&
+                                     fair_end(facts.sent(r), settings_.rules.margin * facts.run_time(r)) <= facts.now);
+    };
     std::vector<Id> remove;
     std::vector<OpenPlanResult> due;
     std::set<Id> known;
@@ -137,7 +146,7 @@ std::int64_t PlannerPass::keep_timers(const Facts& facts) {
         const auto at = open.find(t.result);
         if (at == open.end())
             remove.push_back(t.result);
-        else if (t.at <= facts.now)
+        else if (is_due(t, *at->second))
             due.push_back(*at->second);
     }
     std::erase_if(add, [&](const ReissueTimer& t) { return known.contains(t.result); });

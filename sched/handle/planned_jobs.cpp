@@ -39,18 +39,23 @@ void fill_version(const Rpc& rpc, PlannedJob& job, const std::string& wu_xml) {
     }
 }
 
+/// UNIX s by the host's own clock.
+std::int64_t by_hosts_clock(const Rpc& rpc, double seconds_from_now) {
+    constexpr double kUnknownClock = 600;  ///< s: margin for a client that does not tell its time
+    const double told = rpc.request.client_now;
+    const double skew = told > 0 ? told - rpc.now : kUnknownClock;
+    return std::max<std::int64_t>(after(rpc.now + seconds_from_now, skew), 1);
+}
+
 /// A job of a planned batch, sent for the first time or again. The host's own clock judges what its client is told;
 /// what the database waits for is the plan's.
 void tighten(const Rpc& rpc, const PlannedBatch& plan, PlannedJob& job) {
-    constexpr double kUnknownClock = 600;  ///< s: margin for a client that does not tell its time
     const double bound = static_cast<double>(job.chosen.delay_bound);
     const double reissue = reissue_time(rpc.now, plan.finish, job.chosen.estimated_runtime);
     const std::int64_t fair = after(rpc.now, bound) + rpc.config.report_grace_period;
     job.db_deadline = std::min(std::max(fair, after(reissue, 0)), kNever);
     job.reply.report_immediately = bound > kDay;
-    const double told = rpc.request.client_now;
-    const double skew = told > 0 ? told - rpc.now : kUnknownClock;
-    job.reply.report_deadline = std::max<std::int64_t>(after(rpc.now + bound, skew), 1);
+    job.reply.report_deadline = by_hosts_clock(rpc, bound);
 }
 
 /// The bounds, the deadlines and the last check.
@@ -77,7 +82,7 @@ std::optional<PlannedJob> finished(const Rpc& rpc, PlannedJob job, std::int64_t 
 }  // namespace
 
 std::optional<PlannedJob> plan_pool_job(const Rpc& rpc, const Chosen& chosen) {
-    auto document = rpc.services.pool.document(chosen.ref);
+    auto document = rpc.pool->document(chosen.ref);
     if (!document) return std::nullopt;
     PlannedJob job;
     job.origin = PlannedJob::Origin::kPool;
@@ -102,6 +107,16 @@ std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, c
     job.reply.result_name = result.name;
     job.reply.result_xml = result.xml_doc_in;
     return finished(rpc, std::move(job), report_deadline);
+}
+
+void hurry_gang_job(const Rpc& rpc, double buffer, PlannedJob& job) {
+    constexpr double kLeastBuffer = 180, kPatience = 3600;
+    const double run = job.chosen.estimated_runtime;
+    const double told = rpc.services.params.plan_deadline_factor * run + std::max(kLeastBuffer, buffer);
+    job.reply.report_deadline = by_hosts_clock(rpc, told);
+    job.reply.report_immediately = told > kDay;
+    const double given_up = std::max(2 * run, told) + kPatience + rpc.config.report_grace_period;
+    job.db_deadline = after(rpc.now, given_up);
 }
 
 WorkunitTouch touch_of(const PlannedJob& job, std::int64_t now) {

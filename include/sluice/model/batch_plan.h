@@ -59,12 +59,18 @@ inline double planned_run_time(double computing, double availability) {
     return computing * (1 + (1 / availability - 1) * std::min(1.0, computing / kSession));
 }
 
-/// An instance is given up for another when T has been missed by this factor of the time that there was …
-inline constexpr double kReissueFactor = 1.2;
-/// … but not before the client has had its chance: `run_time` as the client expects it, and a transfer each way.
-inline double reissue_time(double sent, double finish, double run_time) {
+/// When a client that was sent a job has had its chance: `run_time` is the wall time of it with the margin of the plan,
+/// as planned_run_time() has it. (What the client itself expects counts the whole of its pauses: hosts that are seldom
+/// on would be waited for through the next of them. They may go on: the deadline stays.)
+inline double fair_end(double sent, double run_time) {
     constexpr double kRunFactor = 1.5, kTransfers = 600;
-    return sent + std::max(kReissueFactor * (finish - sent), kRunFactor * run_time + kTransfers);
+    return sent + kRunFactor * run_time + kTransfers;
+}
+/// An instance is given up for another when T has been missed by this factor of the time that there was, but not before
+/// the client has had its chance.
+inline constexpr double kReissueFactor = 1.2;
+inline double reissue_time(double sent, double finish, double run_time) {
+    return std::max(sent + kReissueFactor * (finish - sent), fair_end(sent, run_time));
 }
 
 }  // namespace sluice

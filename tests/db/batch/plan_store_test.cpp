@@ -206,6 +206,22 @@ TEST_F(BatchPlans, TheProgramPlansAndSaysWhy) {
     EXPECT_EQ(run_program({"batch_planner", "--margin", "0.5"}).status, 1);
 }
 
+TEST_F(BatchPlans, TheProgramTakesBatchesByTheirLogicalEndWhereSharesAreOn) {
+    fill();
+    world.batches[1].logical_end_time = 2e9, world.batches[2].logical_end_time = 1.9e9;
+    store();
+    for (const bool on : {true, false}) {
+        config(on ? "<share_rule>settled</share_rule>" : "<share_rule>off</share_rule>", 1);
+        run_ok({"batch_planner", "--one_pass"});
+        EXPECT_EQ(
+            rows(
+                Sql("SELECT batch_id, place FROM sluice_plan_batch p JOIN sluice_plan v ON v.version=p.version ORDER BY "
+                    "place"),
+                2),
+            (on ? Table{{"2", "1"}, {"1", "2"}} : Table{{"1", "1"}, {"2", "2"}}));
+    }
+}
+
 // At level 1 the feeder reads its tables every minute; at level 0 only where it is told to, and only plans that bind.
 TEST_F(BatchPlans, TheFeederOfLevel0IsToldOfAPlanThatBinds) {
     struct Case {

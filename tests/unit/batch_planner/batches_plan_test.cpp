@@ -108,6 +108,19 @@ TEST(BatchesPlan, AtLeastEightHostsAreInH) {
         << "where there are fewer, all";
 }
 
+// Of few hosts one tells an absurd speed, or is a thousand times slower: the others are planned without it.
+TEST(BatchesPlan, AHostThatNeverEndsAJobKeepsNoSmallFleetFromBeingPlanned) {
+    for (const double speed : {1e-30, 1e3}) {
+        FleetCapacity fleet = fleet_of({1e9, 1e9, speed});
+        const BatchTarget planned = plan_batches(fleet, {{1, 1, 4, 1e12, 0}}, PlanRules{.margin = 1})[0];
+        EXPECT_TRUE(planned.planned) << speed;
+        EXPECT_NEAR(planned.finish, 2000, 5);
+        EXPECT_EQ(planned.hosts, 2);
+    }
+    FleetCapacity hopeless = fleet_of({1e-30, 1e3});
+    EXPECT_FALSE(plan_batches(hopeless, {{1, 1, 4, 1e12, 0}}, PlanRules{})[0].planned);
+}
+
 TEST(BatchesPlan, ABatchThatNobodyTakesGetsMoreTime) {
     const auto finish = [](double waited) {
         FleetCapacity fleet = fleet_of(std::vector<double>(10, 1e9));

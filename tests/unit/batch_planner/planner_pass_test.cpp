@@ -188,6 +188,50 @@ TEST_F(PlannerPassTest, NoTimerIsShorterThanTheClientsChance) {
         EXPECT_GE(reissue_time(1000, 1000 + finish, 3600), 1000 + 1.5 * 3600 + 600) << finish;
 }
 
+// T of a batch of many jobs is far away; the last of them need not be waited for until then.
+TEST_F(PlannerPassTest, WhenAllIsSentAnInstanceIsGivenUpByItsOwnTime) {
+    batch(1);
+    unsent(1, 100);
+    PlannerPass pass = planner();
+    pass.run();
+    ASSERT_GT(published().batches[0].finish, kStart + 10 * 3600);
+    std::vector<Id> ids;
+    for (const auto& [id, row] : db.results.rows()) ids.push_back(id);
+    const auto give = [&](Id id) {
+        db.results.change(id, [](Result& r) {
+            r.server_state = ServerState::kInProgress;
+            r.hostid = 4;
+            r.sent_time = static_cast<std::int64_t>(kStart) + 60;
+            r.report_deadline = r.sent_time + 86400;
+        });
+    };
+    give(ids[0]);
+    const double fair = kStart + 60 + 1.5 * settings.rules.margin * 3600 + 600;
+    clock.set(fair + 60);
+    EXPECT_EQ(pass.run().given_up, 0) << "others wait for a host, too: nothing would be won";
+    for (const Id id : ids) give(id);
+    clock.set(fair - 60);
+    EXPECT_EQ(pass.run().given_up, 0) << "the client has its chance";
+    clock.set(fair + 60);
+    EXPECT_EQ(pass.run().given_up, static_cast<std::int64_t>(ids.size()));
+}
+
+// A client that is on for an hour in five believes that an hour's job takes it five.
+TEST_F(PlannerPassTest, AHostThatIsSeldomOnIsNotWaitedForThroughItsPauses) {
+    batch(1);
+    const Id id = job(1, ServerState::kInProgress, 4);
+    db.hosts.change(4, [](Host& h) { h.on_frac = 0.2; });
+    PlannerPass pass = planner();
+    pass.run();
+    const double run = settings.rules.margin * planned_run_time(3600, 0.2);
+    pass.run();
+    ASSERT_EQ(plans.timers().size(), 1u);
+    EXPECT_LT(plans.timers()[0].at, kStart + 1.5 * 5 * 3600);
+    clock.set(kStart + 1.5 * run + 600 + 60);
+    EXPECT_EQ(pass.run().given_up, 1);
+    EXPECT_EQ(db.results.get(id)->outcome, Outcome::kNoReply);
+}
+
 TEST_F(PlannerPassTest, AJobThatMayHaveNoOtherInstanceIsNotGivenUp) {
     batch(1);
     unsent(1, 3);
@@ -238,6 +282,42 @@ TEST_F(PlannerPassTest, ExplainSaysWhoIsInH) {
     EXPECT_THAT(text, testing::HasSubstr("H: 8 of 9 hosts; 1 can't be done with a job by then"));
     EXPECT_THROW(pass.explain(77), ConfigError);
     EXPECT_EQ(db.plans.get(1), nullptr) << "nothing is written";
+}
+
+// The server's clock was a year ahead when a job was sent to each host.
+TEST_F(PlannerPassTest, WhatWasSentInTheFutureRunsSinceNow) {
+    batch(1);
+    unsent(1, 10);
+    for (Id host = 1; host <= 10; ++host) job(1, ServerState::kInProgress, host, -365 * 86400.0);
+    settings.rules.margin = 1;
+    planner().run();
+    ASSERT_EQ(published().batches.size(), 1U);
+    EXPECT_NEAR(published().batches[0].finish, kStart + 1800 + 2 * 3600, 20) << "what it holds, and one more";
+    EXPECT_NEAR(db.batches.get(1)->est_completion_time, published().batches[0].finish, 1);
+    planner().run();
+    for (const ReissueTimer& t : plans.timers()) EXPECT_LT(t.at, kStart + 86400);
+    EXPECT_EQ(plans.timers().size(), 10U);
+}
+
+TEST_F(PlannerPassTest, EstimatesBeyondNumbersAreNotPlannedAsNothing) {
+    batch(1);
+    unsent(1, 10);
+    for (Id w = 1; w <= 10; ++w) db.workunits.change(w, [](Workunit& wu) { wu.rsc_fpops_est = 1e308; });
+    planner().run();
+    EXPECT_TRUE(published().batches.empty());
+}
+
+// Its owner is not told of a time that nothing is done to keep.
+TEST_F(PlannerPassTest, ABatchThatCannotBePlannedAnyMoreHasNoExpectedEnd) {
+    batch(1), batch(2);
+    unsent(1, 10), unsent(2, 10);
+    PlannerPass pass = planner();
+    pass.run();
+    EXPECT_GT(db.batches.get(1)->est_completion_time, kStart);
+    for (Id w = 1; w <= 10; ++w) db.workunits.change(w, [](Workunit& wu) { wu.rsc_fpops_est = 1e18; });
+    pass.run();
+    EXPECT_EQ(db.batches.get(1)->est_completion_time, 0);
+    EXPECT_GT(db.batches.get(2)->est_completion_time, kStart);
 }
 
 TEST_F(PlannerPassTest, NothingToPlanPublishesAnEmptyPlan) {
