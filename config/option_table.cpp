@@ -30,7 +30,8 @@ constexpr OptionRow kIdentity[] = {
     {OPTION(db_user), "", "", kText, "all", "Its user."},
     {OPTION(db_passwd), "", "", kText, "all", "That user's password."},
     {OPTION(db_host), "", "", kText, "all",
-     "HOST or HOST:PORT; empty, localhost or this host's name: the unix socket ($MYSQL_UNIX_PORT or the default)."},
+     "HOST or HOST:PORT; empty, localhost or this host's name: the unix socket ($MYSQL_UNIX_PORT or the default). A,B,C: "
+     "nodes of a Galera cluster; one that is away or not ready is left for the next, this host's own is tried first."},
     {OPTION(db_ssl_ca), "", "", kText, "all",
      "PEM file of the authority that signed the database server's certificate: a TCP connection is then encrypted, or none is made."},
     {OPTION(replica_db_name), "", "", kText, "size_census, batch_stats, php",

@@ -65,7 +65,7 @@ void describe_rest(CommandLine& line) {
                  "0: stopped as asked. 1: it could not start (another feeder, no memory, bad settings).");
     line.section(
         "EXAMPLES",
-        "feeder -d 3 --allapps --purge_stale 60\nfeeder --mod 2 0        (and --mod 2 1 on the other machine)");
+        "feeder -d 3 --allapps --purge_stale 60\nfeeder --mod 2 0        (and --mod 2 1 on the other machine: a share that does not change)");
 }
 
 constexpr std::pair<std::string_view, FeederOrder> kOrders[] = {
@@ -119,8 +119,9 @@ DaemonProgram feeder_program(int argc, const char* const* argv, FeederOptions& o
         .summary = "keeps the job array full of unsent jobs",
         .description =
             "Chooses unsent results by the options below and puts them into the shared job array, from which the "
-            "scheduler (cgi) sends them. One feeder runs per project and machine. With --one_pass it fills the array "
-            "once and leaves it in place.",
+            "scheduler (cgi) sends them. One feeder runs per project and machine; feeders of several machines share the "
+            "jobs evenly among those that live, unless --mod, --wmod or --sleep_interval is given. With --one_pass it "
+            "fills the array once and leaves it in place.",
         .settings = {.name = "feeder"},
         .runs = Runs::kAtOwnPace,
         .has_mod = true,

@@ -9,6 +9,7 @@ namespace {
 constexpr double kPeekInterval = 1, kDeepInterval = 0.2;
 /// Between two cycles, and what each row of the last one (a few microseconds of the database's time) adds to that.
 constexpr double kIdleInterval = 5, kIdleSecondsPerRow = 1e-4;
+constexpr double kLeftToOthers = 60;
 constexpr double kHungryInterval = 0.5, kHungrySecondsPerRow = 1e-5;  ///< the latter while cycles find something
 
 }  // namespace
@@ -27,6 +28,7 @@ void Enumerator::set_apps(const std::vector<Id>& apps) {
     }
     UnsentFilter filter;
     filter.share = o.share, filter.workunit_share = o.workunit_share;
+    filter.part = part_;
     filter.with_hr_class = settings_.hr_quotas;
     walkers_.clear();
     if (o.allapps || !o.appids.empty()) {
@@ -46,6 +48,10 @@ void Enumerator::set_apps(const std::vector<Id>& apps) {
     backlog_.clear();
     cycle_running_ = surveyed_ = false;
     next_peek_ = next_deep_ = 0;
+}
+
+void Enumerator::set_part(const FeederPart& part) {
+    if (std::exchange(part_, part) != part) set_apps(apps_in_order_);
 }
 
 void Enumerator::keep_batches_apart(bool apart) {
@@ -142,6 +148,8 @@ void Enumerator::start_cycle() {
     for (Walker& w : walkers_) {
         w.at = {};
         w.seen = 0;
+        // The feeder whose part they are may be alive without being asked for jobs.
+        w.filter.others_before = hungry_ && futile_ ? static_cast<std::int64_t>(now_ - kLeftToOthers) : 0;
         w.over = partial_ && w.filter.appids.size() == 1 && lack_.of_app && !lack_.of_app(w.filter.appids.front());
     }
     drop_expired_rests();

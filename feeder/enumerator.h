@@ -45,6 +45,9 @@ class Enumerator {
     void set_lack(Lack lack) { lack_ = std::move(lack); }
     /// The apps whose jobs may be sent, and (with --allapps or --appids) are walked one by one. Starts all over.
     void set_apps(const std::vector<Id>& apps);
+    /// Jobs of other parts are left to other feeders, until they have waited for long and slots are empty here. A
+    /// change starts all over.
+    void set_part(const FeederPart& part);
     /// FeederOrder::kShares: batches are kept apart, or not while nothing is known of shares. A change starts all over.
     void keep_batches_apart(bool apart);
     /// Reads what is due. `hungry`: slots are empty and nothing here fits them. Throws DbError.
@@ -111,6 +114,7 @@ class Enumerator {
     std::unordered_set<Id> apps_;
     std::vector<Id> apps_in_order_;  ///< as given
     bool batches_apart_ = false;
+    FeederPart part_;
     std::unordered_map<Id, Rest> rests_;
     std::unordered_map<Id, Id> owner_of_batch_;
     double now_ = 0;

@@ -17,7 +17,7 @@ constexpr double kTakenRest = 1;  ///< a job that was taken but is unsent still 
 
 }  // namespace
 
-Feeder::Feeder(const ProjectConfig& config, const FeederOptions& options, FeederParts parts, Env env)
+Feeder::Feeder(const ProjectConfig& config, const FeederOptions& options, const FeederParts& parts, Env env)
     : config_(config),
       options_(options),
       array_(parts.array),
@@ -26,6 +26,8 @@ Feeder::Feeder(const ProjectConfig& config, const FeederOptions& options, Feeder
       env_(env),
       census_(config.project_dir),
       mirror_(parts.array.size()),
+      leases_(parts.leases),
+      live_(parts.lease_name),
       retry_wait_(1, kLongestRetryWait),
       rotation_(options.rotate_after / 10),
       starvation_report_(std::min(kStarvationInterval, options.starvation_after)) {
@@ -77,8 +79,10 @@ void Feeder::note_trouble(const std::string& what, double now) {
 
 void Feeder::work(double now) {
     if (!chain_) set_up(now);
+    share_with_others(now);
     look_at_triggers(now);
     refresh_credit_scales(now);
+    keep_file_groups(now);
     if (config_.dont_send_jobs) {
         if (!std::exchange(ready_, true)) array_.set_ready(true);
         return;

@@ -11,6 +11,7 @@
 #include "feeder/array_mirror.h"
 #include "feeder/census_reader.h"
 #include "feeder/chain.h"
+#include "feeder/live_feeders.h"
 #include "feeder/starvation.h"
 #include "sluice/base/env.h"
 #include "sluice/base/timing.h"
@@ -24,12 +25,14 @@ struct FeederParts {
     FeederArray& array;
     FeederStore& store;
     CatalogueStore& catalogue;
+    FeederLeaseStore* leases = nullptr;  ///< none: nobody shares the jobs with this feeder
+    std::string lease_name{};
 };
 
 class Feeder {
   public:
     /// Everything given outlives the feeder. No database access yet.
-    Feeder(const ProjectConfig& config, const FeederOptions& options, FeederParts parts, Env env);
+    Feeder(const ProjectConfig& config, const FeederOptions& options, const FeederParts& parts, Env env);
 
     /// Returns for how long, at most, it may wait for jobs to be taken. A database that is away is logged once and
     /// tried again with back-off; the array lives on meanwhile. Throws ConfigError when started with settings that
@@ -49,10 +52,12 @@ class Feeder {
     void reload(double now);
     void publish_tables(double now);
     void look_at_triggers(double now);
+    void share_with_others(double now);
     /// Slots by apps, HR types and classes, as the tables and hr_info.txt say now.
     void renew_plan();
     bool hr_info_changed();
     void refresh_credit_scales(double now);
+    void keep_file_groups(double now);
     void name_inactive_jobs();
     void name_unreleased_jobs();
     std::string text_of(const CatalogueStore::Inactive& jobs) const;
@@ -84,12 +89,17 @@ class Feeder {
     std::unique_ptr<Chain> chain_;  ///< after the first contact with the database
     ProjectTables tables_;
 
+    FeederLeaseStore* leases_;
+    LiveFeeders live_;
+    FeederPart part_;
+    Periodic renewal_{LiveFeeders::kRenewal};
+
     bool ready_ = false, hungry_ = false;
     std::string trouble_, memory_trouble_;
     TroubleLog trouble_log_;
     BackOff retry_wait_;
     double retry_at_ = 0;
-    Periodic house_{1}, triggers_{1}, credit_scales_{600}, check_{1}, room_{1}, summary_{60};
+    Periodic house_{1}, triggers_{1}, credit_scales_{600}, check_{1}, room_{1}, summary_{60}, file_groups_{60};
     Periodic reload_{60};  ///< level 1: changes of apps and versions take effect without reread_db
     Periodic rotation_, starvation_report_;
     std::size_t check_from_ = 0;

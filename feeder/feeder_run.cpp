@@ -8,6 +8,7 @@
 #include "feeder/dry_run.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/project.h"
 #include "sluice/base/users.h"
 #include "sluice/db/account_store.h"
 
@@ -56,13 +57,22 @@ FeederRun::FeederRun(const ProjectConfig& config, const FeederOptions& options, 
       env_(env),
       db_(db_settings_of(config)),
       store_(make_feeder_store(db_)),
-      catalogue_(make_catalogue_store(db_)) {
+      catalogue_(make_catalogue_store(db_)),
+      lease_name_(short_host_name() + ":" + config.project_dir) {
     install_dump_signal();
+    // A static share leaves nothing to agree on; one that sleeps for long would seem to have died.
+    const bool alone = options.share.n > 0 || options.workunit_share.n > 0 || options.sleep_interval ||
+                       options.one_pass || options.dry_run;
+    if (!alone) leases_ = make_feeder_lease_store(db_);
 }
 
 void FeederRun::end(bool keep) {
     feeder_.reset();
     if (array_ && !keep) array_->close_and_remove();
+    try {
+        if (leases_ && db_.connected()) leases_->give_back(lease_name_);
+    } catch (const DbError&) {  // it expires
+    }
 }
 
 /// Settings that can't work and a segment that can't be made end the program: waiting would not help.
@@ -84,7 +94,8 @@ PassResult FeederRun::turn() {
     if (!array_) array_ = make_array(config_);
     if (!feeder_) prepare_for_schedulers();
     if (!feeder_)
-        feeder_ = std::make_unique<Feeder>(config_, options_, FeederParts{*array_, *store_, *catalogue_}, env_);
+        feeder_ = std::make_unique<Feeder>(
+            config_, options_, FeederParts{*array_, *store_, *catalogue_, leases_.get(), lease_name_}, env_);
     const double wait = feeder_->turn();
     if (g_dump_wanted != 0) {
         g_dump_wanted = 0;

@@ -31,6 +31,8 @@ class FeederRun {
     Database db_;
     std::unique_ptr<FeederStore> store_;
     std::unique_ptr<CatalogueStore> catalogue_;
+    std::unique_ptr<FeederLeaseStore> leases_;
+    std::string lease_name_;
     std::unique_ptr<FeederArray> array_;
     std::unique_ptr<Feeder> feeder_;
 };

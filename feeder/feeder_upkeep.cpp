@@ -26,6 +26,15 @@ bool same_plan(const std::vector<App>& a, const std::vector<App>& b) {
     });
 }
 
+/// What a feeder of this kind looks for; feeders of other kinds share nothing with it.
+std::string kind_of(const FeederOptions& options) {
+    std::string kind = "apps";
+    for (const Id app : options.appids) kind += " " + std::to_string(app);
+    kind += " users";
+    for (const Id user : options.users) kind += " " + std::to_string(user);
+    return kind;
+}
+
 }  // namespace
 
 void Feeder::publish_tables(double now) {
@@ -110,6 +119,29 @@ void Feeder::look_at_triggers(double now) {
     }
 }
 
+void Feeder::share_with_others(double now) {
+    if (leases_ == nullptr || !renewal_.take(now)) return;
+    FeederPart part;
+    try {
+        part = live_.part(leases_->renew(live_.own(), kind_of(options_)), now);
+        for (const FeederLease& lease : live_.dead()) {
+            log_warning("The feeder of {} has not been heard of for {:.0f} s; its jobs are shared by the others",
+                        lease.name, LiveFeeders::kExpiry);
+            leases_->drop(lease);
+        }
+    } catch (const DbError& e) {
+        if (e.kind() != DbError::Kind::kOther) throw;
+        log_warning("Feeders of several machines can't share the jobs ({}); this one offers all of them", e.what());
+        leases_ = nullptr;
+        part = {};
+    }
+    if (std::exchange(part_, part) == part) return;
+    log_normal("{} feeders share the jobs; this one offers part {}", part.n, part.i);
+    chain_->enumerator.set_part(part);
+    for (std::uint32_t slot = 0; slot < mirror_.size(); ++slot)
+        if (mirror_.at(slot).held && !part.has(mirror_.at(slot).queued.row.id)) withdraw(slot);
+}
+
 /// Upstream: update_av_scales, by the main feeder only. The tables are loaded anew as a whole, so that what was derived
 /// while loading (versions that are not the latest, version numbers) is not lost.
 void Feeder::refresh_credit_scales(double now) {
@@ -126,6 +158,15 @@ std::string Feeder::text_of(const CatalogueStore::Inactive& i) const {
     const App* app = tables_.app(i.appid);
     return fmt::format("app {} class {}: {}{}", app != nullptr ? app->name : std::to_string(i.appid), i.size_class,
                        i.jobs >= CatalogueStore::kInactiveLookedAt ? "at least " : "", i.jobs);
+}
+
+/// Which files' jobs there are, for locality; by the main feeder only. The other tables stay as they are.
+void Feeder::keep_file_groups(double now) {
+    if (!options_.is_main_feeder() || !file_groups_.take(now)) return;
+    std::vector<FileGroup> groups = catalogue_.keep_file_groups(static_cast<std::int64_t>(now));
+    if (groups == tables_.file_groups) return;
+    tables_.file_groups = std::move(groups);
+    array_.publish_tables(tables_);
 }
 
 /// Said when it changes.

@@ -141,6 +141,7 @@ class MemoryFeederStore final : public FeederStore {
     }
     static bool matches(const UnsentFilter& f, const Result& r) {
         if (!f.appids.empty() && std::find(f.appids.begin(), f.appids.end(), r.appid) == f.appids.end()) return false;
+        if (!f.part.has(r.id) && r.create_time >= f.others_before) return false;
         if (f.share.n > 0 && r.id % f.share.n != f.share.i) return false;
         return f.workunit_share.n <= 0 || r.workunitid % f.workunit_share.n == f.workunit_share.i;
     }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -32,7 +33,9 @@ void wait_a_little(int attempt) {
 }
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kConnectPatience{10};  ///< with a server that has no room
+constexpr std::chrono::seconds kConnectPatience{10};               ///< with a server that has no room
+constexpr std::chrono::seconds kOneOfManyPatience{1};              ///< likewise, where there are others
+constexpr int kConnectTimeout = 10, kOneOfManyConnectTimeout = 3;  ///< s
 constexpr std::chrono::seconds kFindOutPatience{10};  ///< with one that can't be asked whether a COMMIT took place
 
 constexpr std::string_view kSecret = "authenticator='";
@@ -49,6 +52,12 @@ void log_statement(const std::string& text) {
     log_debug("query: {}{}", shown, text.size() > kMost ? " ..." : "");
 }
 
+/// Whether a COMMIT that failed so took place: its answer was lost, or a node of a cluster says so of one which the
+/// others may have. (Any other error: it is rolled back.)
+bool is_unclear(const DbError& e) {
+    return e.kind() == DbError::Kind::kLost || e.code() == kErrorDuringCommit || e.code() == kNodeNotReady;
+}
+
 /// For MariaDB. An error ends it, the transaction stays open. Its counts come as one: the server judges the last.
 Sql packet_of(std::span<const Sql> statements, std::int64_t least) {
     Sql packet("BEGIN NOT ATOMIC ");
@@ -62,12 +71,18 @@ Sql packet_of(std::span<const Sql> statements, std::int64_t least) {
 }  // namespace
 
 struct Database::Impl {
-    explicit Impl(DbSettings s) : settings(std::move(s)) {}
+    explicit Impl(DbSettings s) : settings(std::move(s)), hosts(hosts_of(settings.host)) { settings.host = hosts[0]; }
 
-    DbSettings settings;
+    DbSettings settings;             ///< its host is the one of `hosts` that is in use
+    std::vector<std::string> hosts;  ///< any of them will do; more than one: nodes of a cluster
+    std::size_t host = 0;
     std::unique_ptr<sql::Connection> connection;
     st_mysql* handle = nullptr;
-    std::uint64_t session = 0;  ///< the server's number of the connection
+    struct Session {
+        std::size_t host = 0;
+        std::uint64_t number = 0;  ///< the server's number of the connection
+        friend bool operator==(const Session&, const Session&) = default;
+    } session;
     std::uint64_t statements = 0, commits = 0;
     Id last_insert_id = 0;
     bool in_transaction = false;
@@ -77,7 +92,9 @@ struct Database::Impl {
     bool streaming = false;
 
     void connect();
+    void connect_to_host();
     void connect_to(sql::ConnectOptionsMap& options);
+    void leave_host();
     void disconnect() {
         connection.reset();
         handle = nullptr;
@@ -95,16 +112,39 @@ struct Database::Impl {
     void begin();
     void end() noexcept;
     void roll_back() noexcept;
-    bool find_out(const std::function<bool()>& took_place, std::uint64_t old_session);
-    void end_session(std::uint64_t number) noexcept;
+    bool find_out(const std::function<bool()>& took_place, Session old);
+    bool ask(const std::function<bool()>& took_place);
+    void end_session(const Session& old) noexcept;
     bool worth_repeating(const DbError& e) const;
     std::unique_ptr<sql::Statement> new_statement() {
         return std::unique_ptr<sql::Statement>(connection->createStatement());
     }
 };
 
+/// One after the other, from the one on that served last.
 void Database::Impl::connect() {
     if (connection) return;
+    std::string others;
+    for (std::size_t tried = 1;; ++tried) {
+        try {
+            return connect_to_host();
+        } catch (const DbError& e) {
+            if (hosts.size() == 1) throw;
+            others += (others.empty() ? "" : "; ") + std::string(e.what());
+            leave_host();
+            if (tried == hosts.size())
+                throw DbError(DbError::Kind::kCantConnect, e.code(), "no server of <db_host> can be used: " + others);
+        }
+    }
+}
+
+void Database::Impl::leave_host() {
+    disconnect();
+    host = (host + 1) % hosts.size();
+    settings.host = hosts[host];
+}
+
+void Database::Impl::connect_to_host() {
     const Endpoint endpoint = endpoint_of(settings);
     sql::ConnectOptionsMap options;
     options["hostName"] =
@@ -121,14 +161,16 @@ void Database::Impl::connect() {
         options["sslVerify"] = true;
     }
     options["CLIENT_FOUND_ROWS"] = true;
-    options["OPT_CONNECT_TIMEOUT"] = 10;
+    options["OPT_CONNECT_TIMEOUT"] = hosts.size() > 1 ? kOneOfManyConnectTimeout : kConnectTimeout;
+    // The server ends what takes longer than `patience`; one that does not even do that hangs, or cannot be reached.
+    if (settings.somebody_waits) options["OPT_READ_TIMEOUT"] = static_cast<int>(std::ceil(settings.patience)) + 5;
     connect_to(options);
-    session = native_session(handle);
+    session = {host, native_session(handle)};
 }
 
 /// Hundreds of requests at a time may be more than the server takes; each of them is soon through.
 void Database::Impl::connect_to(sql::ConnectOptionsMap& options) {
-    const auto until = SteadyClock::now() + kConnectPatience;
+    const auto until = SteadyClock::now() + (hosts.size() > 1 ? kOneOfManyPatience : kConnectPatience);
     for (int attempt = 1;; ++attempt) {
         SessionSetup setup(settings);
         try {
@@ -155,16 +197,23 @@ auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
     if (SteadyClock::now() > patience_ends)
         throw DbError(DbError::Kind::kRetry, kLockWaitTimeout,
                       "this transaction has waited too long for others, or for the database server: given up");
+    const bool first = !opened;
     opened = in_transaction;  // if there is no connection, nothing of the transaction is done outside it
-    connect();
-    log_statement(sql.str());
-    try {
-        ++statements;
-        return send();
-    } catch (const sql::SQLException& e) {
-        DbError error = statement_error(settings, e.getErrorCode(), e.what(), sql.str());
-        if (error.kind() == DbError::Kind::kLost) disconnect();
-        throw error;
+    for (std::size_t tried = 1;; ++tried) {
+        connect();
+        log_statement(sql.str());
+        try {
+            ++statements;
+            return send();
+        } catch (const sql::SQLException& e) {
+            DbError error = statement_error(settings, e.getErrorCode(), e.what(), sql.str());
+            if (error.kind() == DbError::Kind::kLost) disconnect();
+            if (error.code() == kNodeNotReady) {
+                leave_host();  // what was begun there is rolled back
+                if (first && tried < hosts.size()) continue;
+            }
+            throw error;
+        }
     }
 }
 
@@ -260,33 +309,60 @@ void Database::Impl::roll_back() noexcept {
 }
 
 bool Database::Impl::worth_repeating(const DbError& e) const {
-    if (e.code() == kStatementTimeout) return false;  // it took all the time there is
+    if (e.code() == kStatementTimeout) return false;                // it took all the time there is
+    if (e.kind() == DbError::Kind::kLost) return hosts.size() > 1;  // the next one has all that was committed
     return e.kind() == DbError::Kind::kRetry && !(settings.somebody_waits && e.code() == kLockWaitTimeout);
 }
 
 /// Asks until there is an answer. The old connection may hang at the server, its locks held, long after it is of no use
-/// to anybody: then it is ended. (Only then: after a restart of the server its number may be another one's.)
-bool Database::Impl::find_out(const std::function<bool()>& took_place, std::uint64_t old_session) {
+/// to anybody: then it is ended.
+bool Database::Impl::find_out(const std::function<bool()>& took_place, Session old) {
     const auto until = SteadyClock::now() + kFindOutPatience;
     for (int attempt = 1;; ++attempt) {
         try {
-            return took_place();
+            return ask(took_place);
         } catch (const DbError& e) {
             if (e.kind() == DbError::Kind::kOther || SteadyClock::now() >= until)
                 throw DbError(DbError::Kind::kOther, e.code(),
                               std::string("the connection broke during a COMMIT, and whether that took place can't be "
                                           "found out: ") +
                                   e.what());
-            if (e.code() == kLockWaitTimeout && session != old_session) end_session(old_session);
+            if (e.code() == kLockWaitTimeout && session != old) end_session(old);
         }
         wait_a_little(attempt);
     }
 }
 
-void Database::Impl::end_session(std::uint64_t number) noexcept {
+/// The answer may come from another node of a cluster than the COMMIT went to: it first catches up with what all of
+/// them have committed until now.
+bool Database::Impl::ask(const std::function<bool()>& took_place) {
+    connect();
+    if (!native_is_mariadb(handle)) return took_place();
+    const auto wait_for_others = [&](bool wish) {
+        try {
+            execute(wish ? Sql("SET SESSION wsrep_sync_wait=1") : Sql("SET SESSION wsrep_sync_wait=DEFAULT"));
+        } catch (const DbError& e) {
+            if (e.kind() != DbError::Kind::kOther) throw;  // kOther: a server without clusters
+        }
+    };
+    wait_for_others(true);
+    const bool yes = took_place();
+    if (connection) wait_for_others(false);
+    return yes;
+}
+
+/// Only on the server that gave the number: on another node, or after a restart, it may be somebody else's.
+void Database::Impl::end_session(const Session& old) noexcept {
     try {
+        if (session.host != old.host) return;
+        // One address may stand for several nodes (HAProxy).
+        if (hosts.size() == 1) {
+            const std::unique_ptr<sql::ResultSet> cluster(
+                new_statement()->executeQuery("SHOW VARIABLES LIKE 'wsrep_on'"));
+            if (cluster->next() && cluster->getString(2) == "ON") return;
+        }
         Sql sql("KILL ");
-        execute(sql << number);
+        execute(sql << old.number);
     } catch (const std::exception&) {  // it is gone: as wanted
     }
 }
@@ -382,6 +458,7 @@ void Database::transaction(const std::function<void()>& work, const std::functio
                 ++impl_->commits;
                 return;
             }
+            if (committing && !took_place && is_unclear(e)) throw DbError(DbError::Kind::kLost, e.code(), e.what());
             if (!impl_->worth_repeating(e) || attempt >= attempts) throw;
         } catch (...) {
             impl_->roll_back();
@@ -396,7 +473,7 @@ void Database::one_statement(const std::function<void()>& work, const std::funct
         try {
             return work();
         } catch (const DbError& e) {
-            if (e.kind() == DbError::Kind::kLost && impl_->find_out(took_place, impl_->session)) return;
+            if (is_unclear(e) && impl_->find_out(took_place, impl_->session)) return;
             if (!impl_->worth_repeating(e) || attempt >= attempts) throw;
         }
         wait_a_little(attempt);

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "sluice/base/text.h"
+
 namespace sluice {
 namespace {
 
@@ -24,8 +26,8 @@ DbError::Kind kind_of(int code) {
         case kLockWaitTimeout:
         case kStatementTimeout:
         case 1020:  // a locking read met a row newer than its snapshot (MariaDB's innodb_snapshot_isolation)
-        case 1047:  // a cluster's node that is not ready
-        case 1180:  // the COMMIT failed: certification
+        case kNodeNotReady:
+        case kErrorDuringCommit:
         case 1467:  // no auto-increment value: MariaDB's name for a deadlock at the table's counter
         case 1613:  // XA: rolled back after waiting too long
         case 1614:  // XA: deadlock
@@ -116,6 +118,20 @@ Endpoint endpoint_of(const DbSettings& settings) {
     else
         endpoint.host = local ? "127.0.0.1" : std::string(host);
     return endpoint;
+}
+
+std::vector<std::string> hosts_of(const std::string& list) {
+    std::vector<std::string> hosts;
+    for (const std::string_view part : split(list, ','))
+        if (const auto host = trim(part); !host.empty()) hosts.emplace_back(host);
+    if (hosts.empty()) return {std::string(trim(list))};
+    const std::string own = own_host_name();
+    const auto is_own = [&](const std::string& host) {
+        const std::string name = host.substr(0, host.find(':'));
+        return name == "localhost" || name == own || (!own.empty() && name == own.substr(0, own.find('.')));
+    };
+    std::stable_partition(hosts.begin(), hosts.end(), is_own);
+    return hosts;
 }
 
 std::string server_name(const DbSettings& settings) {

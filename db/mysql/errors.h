@@ -2,6 +2,7 @@
 // What the server or the client library said, as a DbError whose text tells an admin what to do.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/base/error.h"
 #include "sluice/db/database.h"
@@ -21,6 +22,10 @@ DbError statement_error(const DbSettings& settings, int code, std::string_view s
 std::string redacted(std::string_view statement);
 
 inline constexpr int kLockWaitTimeout = 1205;
+/// A node of a cluster that is not part of it at the moment, or not up to date: it did nothing.
+inline constexpr int kNodeNotReady = 1047;
+/// "Error during COMMIT": the node lost the others before it heard whether they have it.
+inline constexpr int kErrorDuringCommit = 1180;
 /// max_statement_time has passed.
 inline constexpr int kStatementTimeout = 1969;
 /// The server's code for a table that is not there. Tables of our own are made by the daemon that fills them.
@@ -38,5 +43,9 @@ struct Endpoint {
 /// HOST, HOST:PORT, "" or "localhost" (and this machine's own name) for the socket: $MYSQL_UNIX_PORT, or the first
 /// usual place that exists. "localhost:PORT" is TCP. Throws DbError(kCantConnect) on a bad port.
 Endpoint endpoint_of(const DbSettings& settings);
+
+/// The hosts of <db_host>A,B:PORT,…</db_host>, in the order in which they are to be tried: as given, but this machine
+/// first. At least one, which may be "".
+std::vector<std::string> hosts_of(const std::string& list);
 
 }  // namespace sluice

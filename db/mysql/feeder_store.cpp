@@ -21,6 +21,12 @@ Sql conditions(const UnsentFilter& filter) {
     if (filter.share.n > 0) sql << " AND r.id % " << filter.share.n << "=" << filter.share.i;
     if (filter.workunit_share.n > 0)
         sql << " AND r.workunitid % " << filter.workunit_share.n << "=" << filter.workunit_share.i;
+    if (filter.part.n > 1) {
+        sql << " AND (r.id * " << FeederPart::kFactor << " DIV " << FeederPart::kDivisor << " % " << filter.part.n
+            << "=" << filter.part.i;
+        if (filter.others_before > 0) sql << " OR r.create_time < " << filter.others_before;
+        sql << ")";
+    }
     return sql;
 }
 
@@ -168,8 +174,8 @@ std::int64_t MysqlFeederStore::mark_didnt_need(std::span<const Id> results, std:
         std::vector<Id> workunits;
         for (Rows rows = db_.query(unsent); rows.next();) workunits.push_back(rows.i64(0));
         if (workunits.empty()) return;
-        Sql due("UPDATE workunit SET transition_time = ");
-        (due << now << " WHERE id IN (").ids(workunits) << ") AND transition_time > " << now;
+        Sql due("UPDATE workunit SET " SLUICE_REAL_WRITE ", transition_time = LEAST(transition_time, ");
+        (due << now << ") WHERE id IN (").ids(workunits) << ")";
         db_.execute(due);
         // The hint keeps the server from walking all unsent results by their state's index.
         Sql over("UPDATE result FORCE INDEX (PRIMARY) SET server_state = ");

@@ -5,6 +5,11 @@
 
 namespace sluice {
 
+/// In the SET of an UPDATE of workunits: the row is written even if all else stays as it was. Where several nodes of a
+/// cluster commit (Galera), a row lock holds on one node alone, and an UPDATE that changes nothing is not certified
+/// against the others' commits.
+#define SLUICE_REAL_WRITE "mod_time=IF(mod_time=NOW(),NOW()-INTERVAL 1 SECOND,NOW())"
+
 #define SLUICE_WORKUNIT_COLUMNS                                                                                    \
     "w.id,w.name,w.xml_doc,w.appid,w.batch,w.rsc_fpops_est,w.rsc_fpops_bound,w.rsc_memory_bound,w.rsc_disk_bound," \
     "w.rsc_bandwidth_bound,w.need_validate,w.canonical_resultid,w.transition_time,w.delay_bound,w.error_mask,"     \

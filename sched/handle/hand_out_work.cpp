@@ -52,7 +52,7 @@ void take(const HandOut& out, MatchResult&& result) {
     for (Chosen& chosen : result.jobs) {
         auto planned = plan_pool_job(rpc, chosen);
         if (!planned) {
-            rpc.services.pool.release(chosen.ref);
+            rpc.pool->release(chosen.ref);
             continue;
         }
         if (rpc.config.debug_send)

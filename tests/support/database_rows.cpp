@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "db/mysql/file_groups.h"
+
 namespace sluice::test {
 namespace {
 
@@ -228,7 +230,22 @@ void load_by_id(Database& db, SqlLiteral table, std::map<Id, Row>& into) {
 
 }  // namespace
 
+/// Tables of our own, which the program that fills them makes.
+static void store_file_groups(Database& db, const FakeDb& rows) {
+    if (rows.file_groups.empty()) return;
+    prepare_file_groups(db);
+    for (const auto& [id, group] : rows.file_groups) {
+        Sql sql("INSERT INTO sluice_file_group (id, name, idle_since) VALUES (");
+        db.execute(sql << id << "," << SqlBlob{group.name} << "," << group.idle_since << ")");
+    }
+    for (const auto& [group, workunit] : rows.group_workunits) {
+        Sql sql("INSERT INTO sluice_file_group_wu (group_id, workunitid) VALUES (");
+        db.execute(sql << group << "," << workunit << ")");
+    }
+}
+
 void store_rows(Database& db, const FakeDb& rows) {
+    store_file_groups(db, rows);
     db.transaction([&] {
         store(db, "platform", rows.platforms);
         store(db, "app", rows.apps);

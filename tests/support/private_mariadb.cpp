@@ -17,19 +17,6 @@
 namespace sluice::test {
 namespace {
 
-int free_loopback_port() {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    if (fd < 0 || ::bind(fd, generic, length) != 0 || ::getsockname(fd, generic, &length) != 0)
-        throw std::runtime_error("no free loopback port");
-    ::close(fd);
-    return ntohs(address.sin_port);
-}
-
 /// mariadbd refuses to run as root unless told so.
 std::vector<std::string> as_this_user() {
     return ::geteuid() == 0 ? std::vector<std::string>{"--user=root"} : std::vector<std::string>{};
@@ -57,15 +44,31 @@ const std::string& password_of_this_process() {
 
 PrivateMariaDb::PrivateMariaDb(MariaDbOptions options)
     : options_(std::move(options)), password_(password_of_this_process()) {
-    if (options_.tcp) port_ = free_loopback_port();
-    make_data_folder();
+    if (options_.tcp) port_ = options_.port != 0 ? options_.port : free_port();
+    if (options_.copy_of.empty())
+        make_data_folder();
+    else
+        std::filesystem::copy(options_.copy_of, data(), std::filesystem::copy_options::recursive);
     write_accounts();
-    start();
+    start(options_.at_first);
 }
 
 PrivateMariaDb::~PrivateMariaDb() {
     // Nothing in the data folder is worth a clean shutdown.
     if (server_) server_->send_signal(SIGKILL);
+}
+
+int PrivateMariaDb::free_port() {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (fd < 0 || ::bind(fd, generic, length) != 0 || ::getsockname(fd, generic, &length) != 0)
+        throw std::runtime_error("no free loopback port");
+    ::close(fd);
+    return ntohs(address.sin_port);
 }
 
 PrivateMariaDb& PrivateMariaDb::shared() {
@@ -109,29 +112,50 @@ void PrivateMariaDb::write_accounts() const {
     std::filesystem::create_directories(folder_ / "files");
 }
 
-void PrivateMariaDb::start() {
-    if (running()) return;
+std::vector<std::string> PrivateMariaDb::command(const std::vector<std::string>& more) const {
     std::vector<std::string> args = {
-        found_program("mariadbd"), "--no-defaults", "--datadir=" + (folder_ / "data").string(),
-        "--socket=" + socket().string(), "--pid-file=" + (folder_ / "pid").string(),
-        "--log-error=" + (folder_ / "error.log").string(), "--tmpdir=" + temporary_folder(), "--skip-name-resolve",
-        "--init-file=" + (folder_ / "accounts.sql").string(),
+        found_program("mariadbd"), "--no-defaults", "--datadir=" + data().string(), "--socket=" + socket().string(),
+        "--pid-file=" + (folder_ / "pid").string(), "--log-error=" + (folder_ / "error.log").string(),
+        "--tmpdir=" + temporary_folder(), "--skip-name-resolve",
         // INTO OUTFILE and LOAD_FILE() reach an empty folder only. (MySQL's word NULL is not known to MariaDB.)
         "--secure-file-priv=" + (folder_ / "files").string(), "--innodb-buffer-pool-size=64M",
         "--innodb-log-file-size=8M", "--innodb-autoextend-increment=1", "--innodb-flush-method=nosync",
         "--innodb-buffer-pool-dump-at-shutdown=0", "--innodb-buffer-pool-load-at-startup=0", "--max-connections=200",
         "--innodb-flush-log-at-trx-commit=" + std::to_string(options_.flush_log_at_trx_commit)};
+    if (options_.copy_of.empty()) args.push_back("--init-file=" + (folder_ / "accounts.sql").string());
     if (options_.tcp) {
         args.insert(args.end(), {"--bind-address=127.0.0.1", "--port=" + std::to_string(port_)});
     } else {
         args.emplace_back("--skip-networking");
     }
-    for (const auto& more : as_this_user()) args.push_back(more);
-    for (const auto& more : options_.more) args.push_back(more);
+    for (const auto& list : {as_this_user(), options_.more, more}) args.insert(args.end(), list.begin(), list.end());
+    return args;
+}
+
+RunOptions PrivateMariaDb::surroundings() const {
+    RunOptions options;
+    if (!options_.scripts.empty()) {
+        const char* path = std::getenv("PATH");
+        options.env["PATH"] = options_.scripts.string() + ":" + (path != nullptr ? path : "/usr/bin:/bin");
+    }
+    return options;
+}
+
+void PrivateMariaDb::begin_to_start(const std::vector<std::string>& more) {
+    if (running()) return;
     std::error_code none;
     std::filesystem::remove(socket(), none);
     ::setenv("MYSQL_UNIX_PORT", socket().c_str(), 1);
-    server_ = std::make_unique<Subprocess>(args);
+    server_ = std::make_unique<Subprocess>(command(more), surroundings());
+}
+
+std::string PrivateMariaDb::run_to_its_end(const std::vector<std::string>& more) const {
+    const RunResult result = run(command(more), surroundings(), 120);
+    return result.out + result.err;
+}
+
+void PrivateMariaDb::start(const std::vector<std::string>& more) {
+    begin_to_start(more);
     Database db(settings());
     const bool up = eventually(
         [&] {
@@ -167,13 +191,14 @@ std::string PrivateMariaDb::log() const {
 }
 
 DbSettings PrivateMariaDb::settings(const std::string& database) const {
-    return {.host = "localhost", .name = database, .user = "root", .password = password_};
+    const std::string host = options_.reached_at.empty() ? "localhost" : options_.reached_at;
+    return {.host = host, .name = database, .user = "root", .password = password_};
 }
 
 std::string PrivateMariaDb::config_elements(const std::string& database) const {
     return fmt::format(
-        "<db_name>{}</db_name>\n<db_user>root</db_user>\n<db_passwd>{}</db_passwd>\n<db_host>localhost</db_host>\n",
-        database, password_);
+        "<db_name>{}</db_name>\n<db_user>root</db_user>\n<db_passwd>{}</db_passwd>\n<db_host>{}</db_host>\n", database,
+        password_, options_.db_host.empty() ? settings().host : options_.db_host);
 }
 
 std::vector<std::string> PrivateMariaDb::client_command() const {

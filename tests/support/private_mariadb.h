@@ -15,9 +15,15 @@
 namespace sluice::test {
 
 struct MariaDbOptions {
-    int flush_log_at_trx_commit = 0;  ///< 1: commits survive kill -9, as in production
-    bool tcp = false;                 ///< listens on 127.0.0.1, port()
-    std::vector<std::string> more{};  ///< further arguments of mariadbd
+    int flush_log_at_trx_commit = 0;      ///< 1: commits survive kill -9, as in production
+    bool tcp = false;                     ///< listens on 127.0.0.1, port()
+    int port = 0;                         ///< 0: any that is free
+    std::vector<std::string> more{};      ///< further arguments of mariadbd
+    std::vector<std::string> at_first{};  ///< further ones of the first start alone
+    std::string db_host{};                ///< of a config.xml; empty: reached_at
+    std::string reached_at{};             ///< <db_host> of who connects; empty: localhost, by the socket
+    std::filesystem::path copy_of{};      ///< data folder of a server that was stopped cleanly: copied, not made anew
+    std::filesystem::path scripts{};      ///< a folder in which the server finds programs before it looks elsewhere
 };
 
 class PrivateMariaDb {
@@ -31,13 +37,21 @@ class PrivateMariaDb {
     /// The one server of this test program, started on first use.
     static PrivateMariaDb& shared();
 
-    void start();  ///< after stop() or kill(); returns when it accepts connections
-    void stop();   ///< SIGTERM and wait
-    void kill();   ///< SIGKILL and wait
+    /// After stop() or kill(); returns when it accepts connections. `more`: arguments for this time.
+    void start(const std::vector<std::string>& more = {});
+    /// The same, but comes back at once.
+    void begin_to_start(const std::vector<std::string>& more = {});
+    /// mariadbd with these arguments beside its own, to its end; what it printed.
+    std::string run_to_its_end(const std::vector<std::string>& more) const;
+    void stop();  ///< SIGTERM and wait
+    void kill();  ///< SIGKILL and wait
     bool running();
     pid_t pid() const;
+    double cpu_seconds() const { return server_->cpu_seconds(); }  ///< since it was started
     int port() const { return port_; }
     std::filesystem::path socket() const;
+    std::filesystem::path data() const { return folder_ / "data"; }
+    static int free_port();
     std::string log() const;  ///< the server's error log
 
     /// As the server's root over the socket; `database` may be empty.
@@ -57,6 +71,8 @@ class PrivateMariaDb {
     void make_data_folder() const;
     void write_accounts() const;
     std::string temporary_folder() const;
+    std::vector<std::string> command(const std::vector<std::string>& more) const;
+    RunOptions surroundings() const;
     MariaDbOptions options_;
     TempDir folder_;
     std::string password_;  ///< one for all servers of a process: a config.xml that names another of them still fits

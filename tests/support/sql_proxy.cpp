@@ -114,6 +114,14 @@ void SqlProxy::relay(int client, int server) {
     }
 }
 
+bool SqlProxy::refuse(int client) const {
+    const int code = refusal_;
+    const std::string body =
+        std::string{'\xff', static_cast<char>(code & 255), static_cast<char>(code >> 8)} + "#HY000refused by the proxy";
+    const std::string packet = std::string{static_cast<char>(body.size()), 0, 0, 1} + body;
+    return write_all(client, packet.data(), packet.size());
+}
+
 /// One packet from the program to the server. False: the connection ends here.
 bool SqlProxy::pass_statement(int client, int server) {
     const std::string packet = read_packet(client);
@@ -127,6 +135,9 @@ bool SqlProxy::pass_statement(int client, int server) {
     switch (action) {
         case Action::kPass: return write_all(server, packet.data(), packet.size());
         case Action::kCutBefore: return false;
+        case Action::kRefuse: return refuse(client);
+        case Action::kRefuseAfter:
+            return write_all(server, packet.data(), packet.size()) && !read_packet(server).empty() && refuse(client);
         case Action::kHang: {
             const std::lock_guard lock(open_);
             hanging_.push_back(server);

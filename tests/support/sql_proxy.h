@@ -18,9 +18,11 @@ class SqlProxy {
   public:
     enum class Action {
         kPass,
-        kCutBefore,  ///< the server never sees the statement, and sees the connection end
-        kCutAfter,   ///< the server has done it; its answer is lost
-        kHang,       ///< the server sees neither the statement nor the end of the connection, until the proxy ends
+        kCutBefore,    ///< the server never sees the statement, and sees the connection end
+        kCutAfter,     ///< the server has done it; its answer is lost
+        kRefuse,       ///< the server never sees the statement; an error (refusal()) is the answer
+        kRefuseAfter,  ///< the server has done it, and its answer is replaced by that error
+        kHang,         ///< the server sees neither the statement nor the end of the connection, until the proxy ends
     };
     /// `judge` is asked for each statement of each connection, with its text and its number (from 1) among all of them.
     using Judge = std::function<Action(const std::string& text, int number)>;
@@ -29,6 +31,8 @@ class SqlProxy {
     SqlProxy& operator=(const SqlProxy&) = delete;
     ~SqlProxy();
 
+    /// The server's code of the error that stands for it.
+    void set_refusal(int code) { refusal_ = code; }
     std::filesystem::path socket() const { return folder_ / "proxy"; }
     int statements() const { return statements_; }  ///< seen up to now
     int cuts() const { return cuts_; }              ///< made up to now
@@ -38,12 +42,13 @@ class SqlProxy {
     void serve(int client);
     void relay(int client, int server);
     bool pass_statement(int client, int server);
+    bool refuse(int client) const;
 
     TempDir folder_;
     std::filesystem::path server_socket_;
     Judge judge_;
     std::mutex judging_;
-    std::atomic<int> statements_{0}, cuts_{0};
+    std::atomic<int> statements_{0}, cuts_{0}, refusal_{1105};
     int listener_ = -1, stop_[2] = {-1, -1};
     std::mutex open_;
     std::vector<int> hanging_;

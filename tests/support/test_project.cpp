@@ -47,7 +47,14 @@ void fill_rows(FakeDb& rows) {
 }  // namespace
 
 TestProject::TestProject(PrivateMariaDb& server, const std::string& name, const std::string& options)
-    : server_(server), name_(name), options_(options), db_(server.create_project_database(name)) {
+    : TestProject(server, name, options, server.create_project_database(name)) {}
+
+TestProject::TestProject(PrivateMariaDb& server, const TestProject& first)
+    : TestProject(server, first.name_, first.options_, server.settings(first.name_)) {}
+
+TestProject::TestProject(PrivateMariaDb& server, const std::string& name, const std::string& options,
+                         const DbSettings& database)
+    : server_(server), name_(name), options_(options), db_(database) {
     namespace fs = std::filesystem;
     // The web server's user reads the project, writes logs and uploads, and connects to the database.
     fs::permissions(folder_.path(), fs::perms(0777));
@@ -93,37 +100,49 @@ void TestProject::set_port(int port) {
 
 void TestProject::store() { store_rows(db_, rows_); }
 
+/// The first one is built here, the others are copies that the server makes.
 void TestProject::add_unsent_jobs(int n, int xml_bytes) {
-    const std::string padding(static_cast<std::size_t>(xml_bytes), 'x');
-    const Id first = count(Sql("SELECT COALESCE(MAX(id),0) FROM workunit")) + 1;
-    for (int from = 0; from < n; from += 2000) {
-        FakeDb part;
-        for (int i = from; i < std::min(n, from + 2000); ++i) {
-            Workunit w;
-            w.id = first + i;
-            w.appid = 1;
-            w.name = fmt::format("wu_{}", w.id);
-            w.xml_doc = fmt::format("<workunit>\n<command_line>\n{}\n</command_line>\n</workunit>\n", padding);
-            w.rsc_fpops_est = 1e12;
-            w.rsc_fpops_bound = 1e15;
-            w.rsc_memory_bound = 1e7;
-            w.rsc_disk_bound = 1e7;
-            w.delay_bound = 604800;
-            w.min_quorum = w.target_nresults = 1;
-            w.max_error_results = w.max_total_results = w.max_success_results = 3;
-            w.transition_time = kNever;
-            w.result_template_file = "templates/up_out";
-            part.workunits[w.id] = w;
-            Result r;
-            r.id = r.workunitid = w.id;
-            r.appid = 1;
-            r.name = w.name + "_0";
-            r.server_state = ServerState::kUnsent;
-            r.xml_doc_in = "<result>\n</result>\n";
-            part.results[r.id] = r;
-        }
-        store_rows(db_, part);
-    }
+    if (n <= 0) return;
+    FakeDb one;
+    Workunit w;
+    w.id = count(Sql("SELECT COALESCE(MAX(id),0) FROM workunit")) + 1;
+    w.appid = 1;
+    w.name = fmt::format("wu_{}", w.id);
+    w.xml_doc = fmt::format("<workunit>\n<command_line>\n{}\n</command_line>\n</workunit>\n",
+                            std::string(static_cast<std::size_t>(xml_bytes), 'x'));
+    w.rsc_fpops_est = 1e12;
+    w.rsc_fpops_bound = 1e15;
+    w.rsc_memory_bound = 1e7;
+    w.rsc_disk_bound = 1e7;
+    w.delay_bound = 604800;
+    w.min_quorum = w.target_nresults = 1;
+    w.max_error_results = w.max_total_results = w.max_success_results = 3;
+    w.transition_time = kNever;
+    w.result_template_file = "templates/up_out";
+    one.workunits[w.id] = w;
+    Result r;
+    r.id = r.workunitid = w.id;
+    r.appid = 1;
+    r.name = w.name + "_0";
+    r.server_state = ServerState::kUnsent;
+    r.xml_doc_in = "<result>\n</result>\n";
+    one.results[r.id] = r;
+    store_rows(db_, one);
+    if (n == 1) return;
+    Sql first("SET @first="), copies(", @copies=");
+    db_.execute(first << w.id << copies << n - 1);
+    db_.execute(
+        Sql("SET @rest=(SELECT GROUP_CONCAT(CONCAT('`',column_name,'`')) FROM information_schema.columns "
+            "WHERE table_schema=database() AND table_name='workunit' AND column_name NOT IN ('id','name'))"));
+    db_.execute(
+        Sql("EXECUTE IMMEDIATE CONCAT('INSERT INTO workunit(id,name,',@rest,') SELECT id+seq,CONCAT(''wu_'',id+seq),',"
+            "@rest,' FROM workunit,seq_1_to_',@copies,' WHERE id=',@first)"));
+    db_.execute(Sql(
+        "SET @rest=(SELECT GROUP_CONCAT(CONCAT('`',column_name,'`')) FROM information_schema.columns "
+        "WHERE table_schema=database() AND table_name='result' AND column_name NOT IN ('id','workunitid','name'))"));
+    db_.execute(Sql(
+        "EXECUTE IMMEDIATE CONCAT('INSERT INTO result(id,workunitid,name,',@rest,') SELECT "
+        "id+seq,id+seq,CONCAT(''wu_'',id+seq,''_0''),',@rest,' FROM result,seq_1_to_',@copies,' WHERE id=',@first)"));
 }
 
 std::map<std::string, std::string> TestProject::env() const {

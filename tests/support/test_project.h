@@ -19,6 +19,9 @@ class TestProject {
   public:
     /// `options`: further elements of <config>. The database `name` is made anew on `server`.
     TestProject(PrivateMariaDb& server, const std::string& name, const std::string& options = "");
+    /// One more machine of the same project: folder, keys and array of its own, rows and options of the first one's.
+    /// `server` has them, too.
+    TestProject(PrivateMariaDb& server, const TestProject& first);
     ~TestProject();
     TestProject(const TestProject&) = delete;
 
@@ -58,6 +61,8 @@ class TestProject {
     std::int64_t count(const Sql& query) { return number_of(db_, query); }
 
   private:
+    TestProject(PrivateMariaDb& server, const std::string& name, const std::string& options,
+                const DbSettings& database);
     void write_config() const;
     PrivateMariaDb& server_;
     TempDir folder_;

@@ -18,7 +18,7 @@
 namespace sluice {
 
 struct DbSettings {
-    std::string host;  ///< HOST, HOST:PORT, or "" / "localhost" = unix socket ($MYSQL_UNIX_PORT or the default)
+    std::string host;  ///< HOST[:PORT], "" or "localhost" = unix socket ($MYSQL_UNIX_PORT); A,B,C: nodes of a cluster
     std::string name, user, password;
     /// PEM file with the authority that signed the server's certificate. If given, a connection over TCP is encrypted,
     /// certificate and name of the server are checked, and without that there is none. The socket needs nothing.

@@ -10,14 +10,26 @@
 #include "sluice/db/database.h"
 #include "sluice/model/id_share.h"
 #include "sluice/model/records.h"
+#include "sluice/model/unsent_job.h"
 
 namespace sluice {
+
+/// One of n equal parts of all results, for feeders that share the work. Neighbouring ids, and ids that a cluster's
+/// node gives in steps, are spread evenly.
+struct FeederPart {
+    int n = 1, i = 0;
+    static constexpr std::int64_t kFactor = 40503, kDivisor = 65536;  ///< the golden ratio
+    bool has(Id result) const { return n <= 1 || result * kFactor / kDivisor % n == i; }
+    friend bool operator==(const FeederPart&, const FeederPart&) = default;
+};
 
 /// Which unsent results a feeder is about. All conditions that are set apply together.
 struct UnsentFilter {
     std::vector<Id> appids;         ///< empty: all
     IdShare share, workunit_share;  ///< of the results' ids, and of their workunits'
-    bool with_hr_class = false;     ///< fills UnsentRow::hr_class (costs a join)
+    FeederPart part;
+    std::int64_t others_before = 0;  ///< results that were made before this time are of every part
+    bool with_hr_class = false;      ///< fills UnsentRow::hr_class (costs a join)
 };
 
 enum class WalkOrder {
@@ -38,12 +50,6 @@ struct UnsentRow {
     Id id = 0, workunit_id = 0, app_id = 0, batch = 0;
     std::int64_t priority = 0, random = 0;
     int hr_class = 0;
-};
-
-/// A result and its workunit; of the result: id, name, priority, report_deadline, server_state, create_time.
-struct UnsentJob {
-    Result result;
-    Workunit workunit;
 };
 
 /// What may change while a job lies in the array.

@@ -1,7 +1,11 @@
 // What a transaction does that has to wait for a lock, and one whose COMMIT gets no answer.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <utility>
+
 #include "tests/support/private_mariadb.h"
+#include "tests/support/sql_proxy.h"
 
 namespace sluice::test {
 namespace {
@@ -126,6 +130,66 @@ TEST_F(Commit, OneOfWhichNothingIsHeardIsAskedAfter) {
     EXPECT_EQ(asked, 5);
     EXPECT_EQ(thrown([&] { cut_off([]() -> bool { throw DbError(Kind::kOther, 1146, "no such table"); }); }),
               Kind::kOther);
+}
+
+/// The answers of a cluster's node to a COMMIT, given by a proxy.
+class RefusedCommit : public Commit {
+  protected:
+    /// `action` at the first COMMIT; what n is afterwards.
+    std::int64_t add_one(int code, SqlProxy::Action action, const std::function<bool(Database&)>& took_place) {
+        SqlProxy proxy(server.socket(), [action, first = true](const std::string& text, int) mutable {
+            return text.starts_with("COMMIT") && std::exchange(first, false) ? action : SqlProxy::Action::kPass;
+        });
+        proxy.set_refusal(code);
+        db.execute(Sql("update t set n=0"));
+        Database through(server.settings("commits"));
+        ::setenv("MYSQL_UNIX_PORT", proxy.socket().c_str(), 1);
+        through.connect();
+        ::setenv("MYSQL_UNIX_PORT", server.socket().c_str(), 1);
+        tries = 0;
+        std::function<bool()> ask;
+        if (took_place) ask = [&] { return took_place(through); };
+        error = thrown([&] {
+            through.transaction(
+                [&] {
+                    ++tries;
+                    through.execute(Sql("update t set n=n+1"));
+                },
+                ask);
+        });
+        through.disconnect();
+        return number_of(db, Sql("select n from t"));
+    }
+    static bool is_there(Database& asked) { return number_of(asked, Sql("select n from t for update")) > 0; }
+    int tries = 0;
+    std::optional<Kind> error;
+};
+
+TEST_F(RefusedCommit, AnotherNodeWasQuicker) {
+    EXPECT_EQ(add_one(1213, SqlProxy::Action::kRefuse, {}), 1);
+    EXPECT_EQ(error, std::nullopt);
+    EXPECT_EQ(tries, 2);
+}
+
+TEST_F(RefusedCommit, OneThatMayHaveTakenPlaceIsAskedAfter) {
+    for (const int code : {1047, 1180}) {
+        SCOPED_TRACE(code);
+        EXPECT_EQ(add_one(code, SqlProxy::Action::kRefuse, is_there), 1);
+        EXPECT_EQ(error, std::nullopt);
+        EXPECT_EQ(tries, 2) << "it had not";
+        EXPECT_EQ(add_one(code, SqlProxy::Action::kRefuseAfter, is_there), 1);
+        EXPECT_EQ(error, std::nullopt);
+        EXPECT_EQ(tries, 1) << "it had";
+    }
+}
+
+TEST_F(RefusedCommit, OneThatMayHaveTakenPlaceIsNotRepeatedWhereNobodyCanSay) {
+    for (const int code : {1047, 1180}) {
+        SCOPED_TRACE(code);
+        EXPECT_EQ(add_one(code, SqlProxy::Action::kRefuseAfter, {}), 1) << "not twice";
+        EXPECT_EQ(tries, 1);
+        EXPECT_EQ(error, Kind::kLost);
+    }
 }
 
 }  // namespace

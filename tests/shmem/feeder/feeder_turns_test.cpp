@@ -204,6 +204,29 @@ TEST_F(FeederTurns, AWishToRereadOutlivesAFailureOfTheDatabase) {
     EXPECT_FALSE(std::filesystem::exists(dir_ / "reread_db"));
 }
 
+/// At level 0, too, where other tables are read when somebody wants it.
+TEST_F(FeederTurns, FileGroupsArePublishedEveryMinute) {
+    job(1);
+    start();
+    EXPECT_TRUE(array_->tables()->file_groups.empty());
+    db_.file_groups[5] = {.name = "big", .id = 5};
+    db_.group_workunits = {{5, 1}};
+    run(61);
+    auto tables = array_->tables();
+    const FileGroup* group = tables->file_group("big");
+    ASSERT_NE(group, nullptr);
+    EXPECT_EQ(group->last, 1);
+    EXPECT_EQ(group->idle_since, 0);
+    db_.workunits[1].assimilate_state = AssimilateState::kDone;
+    run(61);
+    tables = array_->tables();
+    group = tables->file_group("big");
+    ASSERT_NE(group, nullptr);
+    EXPECT_EQ(group->last, 0);
+    EXPECT_GT(group->idle_since, 0);
+    EXPECT_TRUE(db_.group_workunits.empty());
+}
+
 TEST_F(FeederTurns, AProjectOfNonCpuIntensiveWorkMarksAllItsApps) {
     config_.non_cpu_intensive = true;
     start();

@@ -42,6 +42,17 @@ TEST(Endpoint, FollowsDbHost) {
         EXPECT_THROW(endpoint_of(on(bad)), DbError) << bad;
 }
 
+TEST(Hosts, AreTriedInTheOrderGivenThisMachinesOwnFirst) {
+    char own[256] = {};
+    gethostname(own, sizeof own - 1);
+    using List = std::vector<std::string>;
+    EXPECT_EQ(hosts_of(""), List{""});
+    EXPECT_EQ(hosts_of("db.example.org"), List{"db.example.org"});
+    EXPECT_EQ(hosts_of(" a:3307, b ,,c,"), (List{"a:3307", "b", "c"}));
+    EXPECT_EQ(hosts_of(std::string("a,") + own + ":3306,b"), (List{std::string(own) + ":3306", "a", "b"}));
+    EXPECT_EQ(hosts_of("[::1]:3309,localhost"), (List{"localhost", "[::1]:3309"}));
+}
+
 TEST(Endpoint, WithoutTheVariableAUsualPlace) {
     unsetenv("MYSQL_UNIX_PORT");
     EXPECT_THAT(endpoint_of(on("")).socket,

@@ -98,6 +98,27 @@ TEST_F(EnumeratorTest, SlotsThatStayEmptyForAnAppDoNotMakeItReadTheOthersAgainAn
     EXPECT_NE(e.backlog().find(2000), nullptr);
 }
 
+TEST_F(EnumeratorTest, JobsOfAnotherPartComeWhereSlotsStayEmptyAndTheyHaveWaited) {
+    for (Id id = 1; id <= 40; ++id) {
+        job(id);
+        db_.results[id].create_time = id <= 20 ? 0 : 100000;
+    }
+    Enumerator& e = start();
+    const FeederPart part{2, 1};
+    e.set_part(part);
+    run(1);
+    std::vector<Id> own, old_ones;
+    for (Id id = 1; id <= 40; ++id)
+        if (part.has(id))
+            own.push_back(id);
+        else if (id <= 20)
+            old_ones.push_back(id);
+    EXPECT_NEAR(own.size(), 20, 2);
+    EXPECT_THAT(take(100), testing::UnorderedElementsAreArray(own));
+    run(5, true);
+    EXPECT_THAT(take(100), testing::UnorderedElementsAreArray(old_ones));
+}
+
 TEST_F(EnumeratorTest, Orders) {
     job(1, 0, 1, 0, 50), job(2, 5, 1, 0, 60), job(3, 0, 1, 0, 40), job(4, -2, 1, 0, 1), job(5, 5, 1, 0, 55);
     start();

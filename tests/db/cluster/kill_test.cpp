@@ -1,0 +1,46 @@
+// A node of the cluster is killed while clients ask for jobs, and comes back; $SLUICE_CLUSTER_KILLS times (once).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/db/cluster/cluster_world.h"
+
+namespace sluice::test {
+namespace {
+
+int kills_wanted() {
+    const char* text = std::getenv("SLUICE_CLUSTER_KILLS");
+    return text == nullptr ? 1 : std::max(1, std::atoi(text));
+}
+
+TEST(Kill, ANodeThatDiesUnderLoadLosesNothingAndDoublesNothing) {
+    const int kills = kills_wanted();
+    ClusterWorld world("<one_result_per_user_per_wu>1</one_result_per_user_per_wu>");
+    world.add_jobs(kills * 400, 4);
+    world.rest = 100;
+    world.start_all();
+    std::atomic<bool> over{false};
+    const auto kill_and_restart = [&](int node) {
+        const std::size_t before = world.told();
+        eventually([&] { return world.told() > before + 50; });
+        world.kill_node(node);
+        const std::size_t at_kill = world.told();
+        EXPECT_TRUE(eventually([&] { return world.told() > at_kill + 20; }, 90)) << "stuck";
+        world.restart_node(node);
+    };
+    std::jthread clients([&] { world.hand_out_all(1, [&] { return over && world.none_unsent(); }); });
+    // In this thread: what it starts ends with it.
+    for (int k = 0; k < kills; ++k) kill_and_restart(k % ClusterWorld::kMachines);
+    over = true;
+    clients.join();
+    EXPECT_EQ(world.told(), static_cast<std::size_t>(kills) * 1600) << world.logs();
+    world.expect_nothing_lost_or_doubled();
+    std::printf("%d kills: the longest time without a reply was %.1f s\n", kills, world.longest_gap());
+    EXPECT_LT(world.longest_gap(), 60);
+}
+
+}  // namespace
+}  // namespace sluice::test
