@@ -37,11 +37,19 @@ class Creator {
   public:
     Creator(const Invocation& call, const fs::path& project, const ProjectConfig& config, WorkStore& store)
         : call_(call), store_(store), maker_("create_work", call.app_name, project, config, store) {
-        if (call.job.batch > 0 && !store_.batch_exists(call.job.batch))
+        if (call.job.batch <= 0) return;
+        const auto state = store_.batch_state(call.job.batch);
+        if (!state)
             fmt::print(
                 stderr,
                 "create_work: warning: there is no batch {} in the database: its jobs will carry the number, but "
                 "belong to no batch that the web pages and the batch daemons know\n",
+                call.job.batch);
+        else if (*state != BatchState::kInit && *state != BatchState::kInProgress)
+            fmt::print(
+                stderr,
+                "create_work: warning: batch {} is over (complete, aborted or retired): its jobs will be sent, but "
+                "nothing counts them any more; sluice_batch create makes another batch\n",
                 call.job.batch);
     }
 
@@ -52,23 +60,27 @@ class Creator {
         return w;
     }
 
-    void add(Workunit w, std::optional<Assignment> a) {
+    /// The workunit's name.
+    std::string add(const JobOptions& job) {
+        Workunit w = prepare(job);
+        std::string name = w.name;
+        rows_.push_back(maker_.rows_of(job, w));
         workunits_.push_back(std::move(w));
-        assignments_.push_back(a);
         if (workunits_.size() >= kChunk) flush();
+        return name;
     }
     /// Inserts what was collected, all or nothing. If a name is taken and --continue_on_error was given: one by one.
     void flush() {
         std::vector<Workunit> workunits = std::exchange(workunits_, {});
-        const std::vector<std::optional<Assignment>> assignments = std::exchange(assignments_, {});
+        const std::vector<JobRows> rows = std::exchange(rows_, {});
         if (workunits.empty()) return;
         try {
-            store_.insert(workunits, assignments);
+            store_.insert(workunits, rows);
             created_ += workunits.size();
         } catch (const DbError& e) {
             if (e.kind() != DbError::Kind::kDuplicate) throw;
             if (!call_.continue_on_error) refuse_taken(workunits, e);
-            insert_each(workunits, assignments);
+            insert_each(workunits, rows);
         }
     }
     std::size_t refused() const { return refused_; }  ///< by flush(), because of their names
@@ -81,10 +93,10 @@ class Creator {
         throw ConfigError(fmt::format("one of {} names is taken ({}); none of these jobs was created", workunits.size(),
                                       text.substr(0, text.find(" ["))));
     }
-    void insert_each(std::vector<Workunit>& workunits, const std::vector<std::optional<Assignment>>& assignments) {
+    void insert_each(std::vector<Workunit>& workunits, const std::vector<JobRows>& rows) {
         for (std::size_t i = 0; i < workunits.size(); ++i) {
             try {
-                store_.insert(std::span(workunits).subspan(i, 1), std::span(assignments).subspan(i, 1));
+                store_.insert(std::span(workunits).subspan(i, 1), std::span(rows).subspan(i, 1));
                 ++created_;
             } catch (const DbError& e) {
                 if (e.kind() != DbError::Kind::kDuplicate) throw;
@@ -98,7 +110,7 @@ class Creator {
     WorkStore& store_;
     JobMaker maker_;
     std::vector<Workunit> workunits_;
-    std::vector<std::optional<Assignment>> assignments_;
+    std::vector<JobRows> rows_;
     std::size_t created_ = 0, refused_ = 0;
 };
 
@@ -131,8 +143,7 @@ int create_from_stdin(const Invocation& call, Creator& creator) {
     for (int number = 1; std::getline(std::cin, text); ++number) {
         if (trim(text).empty()) continue;
         try {
-            const JobOptions job = parse_job_line(text, call.job);
-            creator.add(creator.prepare(job), to_assignment(job));
+            creator.add(parse_job_line(text, call.job));
         } catch (const DbError&) {
             fmt::print(stderr, "create_work: {} jobs were created before line {}\n", creator.created(), number);
             throw;  // no other line would fare better
@@ -161,14 +172,15 @@ int create(Invocation& call) {
     Creator creator(call, project, config, *store);
     for (const auto& name : call.infiles) call.job.files.push_back({name, false, "", "", 0});
     if (call.from_stdin) return create_from_stdin(call, creator);
-    Workunit w = creator.prepare(call.job);
     if (call.wu_id != 0) {
+        if (!call.job.file_group.empty())
+            throw ConfigError("--file_group can't change the group of a workunit that is there: leave it out");
+        Workunit w = creator.prepare(call.job);
         w.id = call.wu_id;
         if (!store->update(w)) throw ConfigError(fmt::format("there is no workunit {}", call.wu_id));
         return 0;
     }
-    const std::string name = w.name;
-    creator.add(std::move(w), to_assignment(call.job));
+    const std::string name = creator.add(call.job);
     creator.flush();
     if (call.verbose) fmt::print("created workunit {}\n", name);
     return 0;

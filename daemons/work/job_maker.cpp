@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "daemons/work/file_group.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -20,7 +21,8 @@ JobMaker::JobMaker(std::string program, const std::string& app_name, const fs::p
     : program_(std::move(program)),
       project_(project),
       store_(store),
-      staging_{config.download_dir, config.download_url, config.uldl_dir_fanout, config.cache_md5_info} {
+      staging_{config.download_dir, config.download_url, config.uldl_dir_fanout, config.cache_md5_info},
+      groups_by_app_(config.compat_level > 0) {
     const auto app = store_.app_by_name(app_name);
     if (!app) throw ConfigError("there is no app named '" + app_name + "': bin/xadd adds those of project.xml");
     app_ = *app;
@@ -57,6 +59,15 @@ Workunit JobMaker::prepare(const JobOptions& options) {
     return w;
 }
 
+JobRows JobMaker::rows_of(const JobOptions& options, const Workunit& workunit) const {
+    JobRows rows{to_assignment(options), ""};
+    if (!options.file_group.empty())
+        rows.file_group = given_file_group(options, workunit, app_);
+    else if (groups_by_app_ && app_.locality_scheduling == 1 && !rows.assignment)
+        rows.file_group = largest_sticky_input(workunit);
+    return rows;
+}
+
 void JobMaker::warn_of_bound(const Workunit& w) {
     if (w.rsc_fpops_bound >= w.rsc_fpops_est || std::exchange(bound_told_, true)) return;
     fmt::print(stderr,
@@ -90,6 +101,11 @@ void define_job_options(CommandLine& line, JobOptions& job) {
     line.option("--size_class", job.size_class,
                 "size class of the job, for apps that have them; default: that of jobs of its size, else the smallest");
     line.option("--app_version_num", job.app_version_num, "only this version may run it");
+    line.option(
+        "--file_group", job.file_group,
+        "sticky input file that decides which hosts get the job (locality); default at compat_level 1, for apps "
+        "with locality_scheduling 1: the largest",
+        "FILE");
     line.option("--keywords", job.keywords, "keyword ids, separated by blanks", "'N N'");
     line.option("--command_line", job.command_line, "passed to the application", "TEXT");
     line.option("--sub_appname", job.sub_appname, "shown by the client", "TEXT");

@@ -26,6 +26,8 @@ class JobMaker {
     /// The workunit with XML and checks done; not in the database yet. It gets a name if the options have none. Throws
     /// ConfigError.
     Workunit prepare(const JobOptions& options);
+    /// What belongs to it in the database: an assignment, its file group. Throws ConfigError.
+    JobRows rows_of(const JobOptions& options, const Workunit& workunit) const;
     const App& app() const { return app_; }
 
   private:
@@ -38,6 +40,7 @@ class JobMaker {
     WorkStore& store_;
     StagingSettings staging_;
     App app_;
+    bool groups_by_app_;  ///< jobs of apps for locality are in the group of their largest sticky file
     std::map<std::string, std::string> templates_;
     std::optional<std::map<int, double>> typical_sizes_;  ///< of this app's classes; read once
     bool bound_told_ = false;

@@ -65,7 +65,7 @@ const std::map<std::string, OptionField>& line_options() {
         {"--target_team", &O::target_team},         {"--priority", &O::priority},
         {"--size_class", &O::size_class},           {"--min_quorum", &O::min_quorum},
         {"--target_nresults", &O::target_nresults}, {"--rsc_fpops_est", &O::rsc_fpops_est},
-        {"--rsc_fpops_bound", &O::rsc_fpops_bound},
+        {"--rsc_fpops_bound", &O::rsc_fpops_bound}, {"--file_group", &O::file_group},
     };
     return options;
 }

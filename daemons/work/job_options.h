@@ -13,7 +13,7 @@ namespace sluice {
 
 /// Defaults are upstream's.
 struct JobOptions {
-    std::string wu_name, command_line, sub_appname, wu_template, result_template, keywords;
+    std::string wu_name, command_line, sub_appname, wu_template, result_template, keywords, file_group;
     Id batch = 0;
     std::int64_t priority = 0;
     double credit = 0;  ///< workunit.opaque

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -27,7 +28,33 @@ class MemoryCatalogueStore final : public CatalogueStore {
         tables.batch_shares = db_.batch_shares;
         tables.has_turnaround_verdicts = !db_.low_turnaround.rows().empty();
         if (const BatchPlan* plan = db_.plans.get(1)) tables.plan = *plan;
+        tables.file_groups = file_groups();
         return tables;
+    }
+
+    std::vector<FileGroup> keep_file_groups(std::int64_t now) override {
+        db_.enter("catalogue.keep_file_groups");
+        const auto& members = db_.group_workunits.rows();
+        std::vector<std::pair<Id, Id>> done;
+        auto at = members.upper_bound(group_cursor_);
+        for (int left = 5000; left > 0 && at != members.end(); --left, ++at) {
+            const Workunit* w = db_.workunits.get(at->first.second);
+            if (w == nullptr || w->assimilate_state == AssimilateState::kDone) done.push_back(at->first);
+            group_cursor_ = at->first;
+        }
+        if (at == members.end()) group_cursor_ = {};
+        for (const auto& member : done) db_.group_workunits.remove(member);
+        std::vector<FileGroup> idle;
+        std::vector<Id> old;
+        for (const FileGroup& group : file_groups()) {
+            const bool noted = db_.file_groups.get(group.id)->idle_since > 0;
+            if (noted == (group.first != 0)) idle.push_back(group);
+            if (group.idle_since > 0 && group.idle_since < now - 90 * 86400) old.push_back(group.id);
+        }
+        for (const FileGroup& group : idle)
+            db_.file_groups.change(group.id, [&](FileGroup& row) { row.idle_since = group.first == 0 ? now : 0; });
+        for (const Id id : old) db_.file_groups.remove(id);
+        return file_groups();
     }
 
     int update_credit_scales() override {
@@ -71,6 +98,20 @@ class MemoryCatalogueStore final : public CatalogueStore {
     }
 
   private:
+    std::vector<FileGroup> file_groups() const {
+        std::vector<FileGroup> all;
+        const auto& members = db_.group_workunits.rows();
+        for (const auto& [id, row] : db_.file_groups.rows()) {
+            FileGroup& group = all.emplace_back(row);
+            const auto first = members.lower_bound({id, 0}), end = members.lower_bound({id + 1, 0});
+            if (first == end) continue;
+            group.first = first->first.second;
+            group.last = std::prev(end)->first.second;
+            group.idle_since = 0;
+        }
+        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+        return all;
+    }
     std::vector<App> apps() const {
         std::vector<App> all;
         for (const auto& [id, app] : db_.apps.rows())
@@ -102,6 +143,7 @@ class MemoryCatalogueStore final : public CatalogueStore {
         return info;
     }
     MemoryDb& db_;
+    std::pair<Id, Id> group_cursor_{};  ///< the last one that keep_file_groups() looked at
 };
 
 }  // namespace sluice

@@ -142,6 +142,8 @@ struct MemoryDb {
     Table<std::pair<Id, Id>, std::int64_t> accelerated_results;  ///< sluice_accel_result: (workunit, result)
     Table<Id, BatchPlan> plans{};                                ///< sluice_plan with its rows: 1
     Table<Id, std::pair<Id, double>> reissue_timers{};           ///< sluice_plan_job: result -> batch, time
+    Table<Id, FileGroup> file_groups{};                          ///< sluice_file_group, without first and last
+    Table<std::pair<Id, Id>, bool> group_workunits{};            ///< sluice_file_group_wu: (group, workunit)
     std::unordered_map<Id, BatchShare> batch_shares;  ///< sluice_share_batch and _stream, as the feeder hands them out
     Table<Id, MemoryMessage> from_host, to_host;
     Table<Id, std::pair<std::int64_t, std::int64_t>> account_trickles{};  ///< user: day, bytes

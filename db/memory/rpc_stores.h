@@ -87,6 +87,7 @@ class MemoryRpcResultStore final : public RpcResultStore {
     std::vector<KnownResult> load(const ResultQuery& query) override;
     std::vector<LostJob> lost_jobs(std::span<const Id> results) override;
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
+    std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) override;
     void touch_workunits(std::span<const WorkunitTouch> touches) override;
     std::vector<Id> store_reports(const ReportBatch& batch) override;
     std::vector<Id> send(const SendBatch& batch) override;

@@ -9,6 +9,7 @@
 #include "db/catalogue_rules.h"
 #include "db/mysql/app_rows.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/file_groups.h"
 #include "sluice/db/plan_store.h"
 
 namespace sluice {
@@ -18,6 +19,7 @@ class MysqlCatalogueStore final : public CatalogueStore {
   public:
     explicit MysqlCatalogueStore(Database& db) : db_(db) {}
     ProjectTables load_tables() override;
+    std::vector<FileGroup> keep_file_groups(std::int64_t now) override;
     int update_credit_scales() override;
     std::vector<Inactive> inactive_for_ever() override;
     std::vector<Inactive> inactive_and_none_unsent() override;
@@ -32,6 +34,7 @@ class MysqlCatalogueStore final : public CatalogueStore {
     bool has_turnaround_verdicts();
     std::unordered_map<Id, BatchShare> batch_shares();
     Database& db_;
+    FileGroupKeeper file_groups_{db_};
 };
 
 std::vector<Platform> MysqlCatalogueStore::platforms() {
@@ -160,7 +163,13 @@ ProjectTables MysqlCatalogueStore::load_tables() {
     tables.has_turnaround_verdicts = has_turnaround_verdicts();
     tables.batch_shares = batch_shares();
     tables.plan = make_plan_store(db_)->plan();
+    tables.file_groups = read_file_groups(db_, kMaxFileGroups);
     return tables;
+}
+
+std::vector<FileGroup> MysqlCatalogueStore::keep_file_groups(std::int64_t now) {
+    file_groups_.keep(now);
+    return read_file_groups(db_, kMaxFileGroups);
 }
 
 int MysqlCatalogueStore::update_credit_scales() {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "db/mysql/unsent_jobs.h"
+#include "db/mysql/workunit_columns.h"
+
 namespace sluice {
 namespace {
 
@@ -123,25 +126,9 @@ std::vector<UnsentRow> MysqlFeederStore::unsent_page(const UnsentFilter& filter,
 std::vector<UnsentJob> MysqlFeederStore::load(std::span<const Id> results) {
     std::vector<UnsentJob> jobs;
     if (results.empty()) return jobs;
-    Sql sql(
-        "SELECT r.id, r.name, r.priority, r.report_deadline, r.server_state, r.create_time, "
-        "w.id, w.appid, w.name, w.xml_doc, w.batch, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, "
-        "w.rsc_disk_bound, w.rsc_bandwidth_bound, w.canonical_resultid, w.delay_bound, w.error_mask, w.hr_class, "
-        "w.target_nresults, w.priority, w.app_version_id, w.transitioner_flags, w.size_class, w.keywords, "
-        "w.app_version_num FROM result r JOIN workunit w ON w.id = r.workunitid WHERE r.id IN (");
-    sql.ids(results) << ")";
-    Rows rows = db_.query(sql);
-    while (rows.next()) {
-        UnsentJob& job = jobs.emplace_back();
-        Result& r = job.result;
-        Workunit& w = job.workunit;
-        rows.read(r.id, r.name, r.priority, r.report_deadline, r.server_state, r.create_time, w.id, w.appid, w.name,
-                  w.xml_doc, w.batch, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound,
-                  w.rsc_bandwidth_bound, w.canonical_resultid, w.delay_bound, w.error_mask, w.hr_class,
-                  w.target_nresults, w.priority, w.app_version_id, w.transitioner_flags, w.size_class, w.keywords,
-                  w.app_version_num);
-        r.workunitid = w.id, r.appid = w.appid;
-    }
+    Sql sql = select_unsent_jobs();
+    (sql << " FROM result r JOIN workunit w ON w.id = r.workunitid WHERE r.id IN (").ids(results) << ")";
+    for (Rows rows = db_.query(sql); rows.next();) jobs.push_back(read_unsent_job(rows));
     return jobs;
 }
 

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "db/mysql/bulk.h"
+#include "db/mysql/errors.h"
 #include "db/mysql/rpc_store_factories.h"
+#include "db/mysql/unsent_jobs.h"
 #include "db/mysql/workunit_columns.h"
 
 namespace sluice {
@@ -63,6 +65,7 @@ class MysqlRpcResultStore final : public RpcResultStore {
     std::vector<KnownResult> load(const ResultQuery& query) override;
     std::vector<LostJob> lost_jobs(std::span<const Id> results) override;
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
+    std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) override;
     void touch_workunits(std::span<const WorkunitTouch> touches) override;
     std::vector<Id> store_reports(const ReportBatch& batch) override;
     std::vector<Id> send(const SendBatch& batch) override;
@@ -127,6 +130,34 @@ std::vector<WorkunitFacts> MysqlRpcResultStore::facts(const FactsQuery& query) {
     return facts;
 }
 
+// Each row of a group costs a look at its workunit and results, which is why they are counted: at most 2 * look_at of
+// each part, until `jobs` are found.
+std::vector<UnsentJob> MysqlRpcResultStore::jobs_of_groups(const GroupQuery& query) {
+    std::vector<UnsentJob> jobs;
+    if (query.parts.empty()) return jobs;
+    Sql sql = select_unsent_jobs();
+    sql << " FROM (";
+    for (std::size_t i = 0; i < query.parts.size(); ++i) {
+        if (i > 0) sql << " UNION ";
+        for (const bool behind : {true, false})
+            sql << (behind ? Sql("(") : Sql(" UNION ("))
+                << "SELECT workunitid FROM sluice_file_group_wu WHERE group_id=" << query.parts[i].group
+                << (behind ? Sql(" AND workunitid>=") : Sql(" AND workunitid<")) << query.parts[i].from
+                << " ORDER BY workunitid LIMIT " << query.look_at << ")";
+    }
+    sql << ") g STRAIGHT_JOIN workunit w FORCE INDEX (PRIMARY) ON w.id=g.workunitid STRAIGHT_JOIN result r FORCE INDEX "
+           "(res_wuid) ON r.workunitid=w.id WHERE r.server_state="
+        << ServerState::kUnsent
+        << " AND w.error_mask=0 AND w.canonical_resultid=0 AND w.transitioner_flags=" << TransitionerFlags::kNormal
+        << " LIMIT " << query.jobs;
+    try {
+        for (Rows rows = db_.query(sql); rows.next();) jobs.push_back(read_unsent_job(rows));
+    } catch (const DbError& e) {
+        if (e.code() != kNoSuchTable) throw;
+    }
+    return jobs;
+}
+
 void MysqlRpcResultStore::touch_workunits(std::span<const WorkunitTouch> touches) {
     if (touches.empty()) return;
     const std::vector<WorkunitTouch> sorted = by_ascending_id(touches);
@@ -134,7 +165,7 @@ void MysqlRpcResultStore::touch_workunits(std::span<const WorkunitTouch> touches
     Sql exact("0");
     for (const WorkunitTouch& t : sorted)
         if (!t.at_most) exact << "," << t.id;
-    Sql sql("UPDATE workunit FORCE INDEX (PRIMARY) SET transition_time=IF(id NOT IN (");
+    Sql sql("UPDATE workunit FORCE INDEX (PRIMARY) SET " SLUICE_REAL_WRITE ",transition_time=IF(id NOT IN (");
     sql << exact << ") AND transition_time<";
     const auto time_of = [&] {
         sql << "(";

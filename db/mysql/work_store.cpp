@@ -1,8 +1,10 @@
 #include "sluice/db/work_store.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "db/mysql/app_rows.h"
+#include "db/mysql/file_groups.h"
 #include "sluice/base/clock.h"
 
 namespace sluice {
@@ -13,28 +15,33 @@ class MysqlWorkStore final : public WorkStore {
     explicit MysqlWorkStore(Database& db) : db_(db) {}
 
     std::optional<App> app_by_name(const std::string& name) override {
-        Sql sql("SELECT id, name, user_friendly_name, deprecated, n_size_classes, min_avg_pfc FROM app WHERE name=");
+        Sql sql(
+            "SELECT id, name, user_friendly_name, deprecated, n_size_classes, min_avg_pfc, locality_scheduling FROM app WHERE name=");
         Rows rows = db_.query(sql << SqlText{name, 191});
         if (!rows.next()) return std::nullopt;
         App app;
-        rows.read(app.id, app.name, app.user_friendly_name, app.deprecated, app.n_size_classes, app.min_avg_pfc);
+        rows.read(app.id, app.name, app.user_friendly_name, app.deprecated, app.n_size_classes, app.min_avg_pfc,
+                  app.locality_scheduling);
         return app;
     }
 
     std::map<int, double> typical_sizes(Id appid) override { return typical_sizes_of(db_, appid); }
 
-    bool batch_exists(Id batch) override {
-        Sql sql("SELECT 1 FROM batch WHERE id=");
-        return db_.query(sql << batch).next();
+    std::optional<BatchState> batch_state(Id batch) override {
+        Sql sql("SELECT state FROM batch WHERE id=");
+        Rows r = db_.query(sql << batch);
+        if (!r.next()) return std::nullopt;
+        return r.code<BatchState>(0);
     }
 
-    void insert(std::span<Workunit> workunits, std::span<const std::optional<Assignment>> assignments) override {
+    void insert(std::span<Workunit> workunits, std::span<const JobRows> rows) override {
         if (workunits.empty()) return;
         const auto write = [&] {
             std::size_t first = 0;
             while (first < workunits.size()) first = insert_some(workunits, first);
-            insert_assignments(workunits, assignments);
+            insert_rows(workunits, rows);
         };
+        prepare_groups(rows);
         for (int attempt = 1;; ++attempt) {
             try {
                 return db_.transaction(write, [&] { return exists(workunits[0]); });
@@ -45,10 +52,10 @@ class MysqlWorkStore final : public WorkStore {
     }
 
     std::optional<BatchChunk> insert_into_batch(Id batch, std::span<const Workunit> workunits,
-                                                std::span<const std::optional<Assignment>> assignments,
-                                                std::size_t expected) override {
+                                                std::span<const JobRows> rows, std::size_t expected) override {
         std::optional<BatchChunk> chunk;
-        const auto write = [&] { chunk = write_into_batch(batch, workunits, assignments, expected); };
+        const auto write = [&] { chunk = write_into_batch(batch, workunits, rows, expected); };
+        prepare_groups(rows);
         for (int attempt = 1;; ++attempt) {
             try {
                 db_.transaction(write);
@@ -76,8 +83,7 @@ class MysqlWorkStore final : public WorkStore {
   private:
     static constexpr int kAttempts = 3;
     std::optional<BatchChunk> write_into_batch(Id batch, std::span<const Workunit> workunits,
-                                               std::span<const std::optional<Assignment>> assignments,
-                                               std::size_t expected) {
+                                               std::span<const JobRows> rows, std::size_t expected) {
         Sql lock("SELECT state FROM batch WHERE id=");
         Rows row = db_.query(lock << batch << " FOR UPDATE");
         if (!row.next()) return std::nullopt;
@@ -85,12 +91,12 @@ class MysqlWorkStore final : public WorkStore {
         chunk.state = row.code<BatchState>(0);
         const std::map<std::string, Id> there = batches_of(workunits);
         std::vector<Workunit> left;
-        std::vector<std::optional<Assignment>> their_assignments;
+        std::vector<JobRows> their_rows;
         for (std::size_t i = 0; i < workunits.size(); ++i) {
             const auto found = there.find(workunits[i].name);
             if (found == there.end()) {
                 left.push_back(workunits[i]);
-                their_assignments.push_back(assignments[i]);
+                their_rows.push_back(rows[i]);
             } else if (found->second == batch) {
                 ++chunk.present;
             } else if (chunk.taken.empty()) {
@@ -98,13 +104,24 @@ class MysqlWorkStore final : public WorkStore {
             }
         }
         if (!left.empty() && chunk.state != BatchState::kInit) chunk.missing = left[0].name;
-        chunk.strange = !left.empty() && chunk.present < expected;
+        chunk.strange = !left.empty() && (chunk.present < expected || has_another_such_line(batch, left[0].name));
         if (!chunk.taken.empty() || !chunk.missing.empty() || chunk.strange || left.empty()) return chunk;
         std::size_t first = 0;
         while (first < left.size()) first = insert_some(left, first);
-        insert_assignments(left, their_assignments);
+        insert_rows(left, their_rows);
         chunk.inserted = left.size();
         return chunk;
+    }
+
+    /// Of "batch_12_340_1a2b3c4d": line 340 of the batch's file has another content, since somebody else submits
+    /// another file at the same time.
+    bool has_another_such_line(Id batch, const std::string& name) {
+        if (!name.starts_with("batch_" + std::to_string(batch) + "_")) return false;
+        std::string pattern;
+        for (const char c : name.substr(0, name.rfind('_') + 1)) pattern += c == '_' ? "\\_" : std::string(1, c);
+        Sql sql("SELECT 1 FROM workunit WHERE name LIKE ");
+        sql << SqlText{pattern + "%", 191} << " LIMIT 1";
+        return db_.query(sql).next();
     }
 
     /// Of those of the names that are there.
@@ -184,22 +201,33 @@ class MysqlWorkStore final : public WorkStore {
             << ", keywords=" << SqlText{w.keywords, 254} << ", app_version_num=" << w.app_version_num;
     }
 
-    void insert_assignments(std::span<const Workunit> workunits,
-                            std::span<const std::optional<Assignment>> assignments) {
+    /// Makes the tables if they are needed: not within a transaction.
+    void prepare_groups(std::span<const JobRows> rows) {
+        const auto grouped = [](const JobRows& row) { return !row.file_group.empty(); };
+        if (groups_there_ || std::ranges::none_of(rows, grouped)) return;
+        prepare_file_groups(db_);
+        groups_there_ = true;
+    }
+
+    void insert_rows(std::span<const Workunit> workunits, std::span<const JobRows> rows) {
         Sql sql("INSERT INTO assignment (create_time, target_id, target_type, multi, workunitid, resultid) VALUES ");
         bool any = false;
-        for (std::size_t i = 0; i < assignments.size(); ++i) {
-            if (!assignments[i]) continue;
+        std::vector<std::string> groups;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            groups.push_back(rows[i].file_group);
+            const auto& assignment = rows[i].assignment;
+            if (!assignment) continue;
             if (any) sql << ",";
-            sql << "(" << workunits[i].create_time << "," << assignments[i]->target_id << ","
-                << assignments[i]->target_type << "," << (assignments[i]->multi ? 1 : 0) << "," << workunits[i].id
-                << ",0)";
+            sql << "(" << workunits[i].create_time << "," << assignment->target_id << "," << assignment->target_type
+                << "," << (assignment->multi ? 1 : 0) << "," << workunits[i].id << ",0)";
             any = true;
         }
         if (any) db_.execute(sql);
+        add_to_file_groups(db_, workunits, groups);
     }
 
     Database& db_;
+    bool groups_there_ = false;
 };
 
 }  // namespace

@@ -78,6 +78,10 @@ class JudgedAsUnsent final : public RpcResultStore {
     std::vector<KnownResult> load(const ResultQuery& query) override { return store_.load(query); }
     std::vector<LostJob> lost_jobs(std::span<const Id> results) override { return store_.lost_jobs(results); }
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
+    /// The one job is to be judged by itself.
+    std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) override {
+        return result_.id != 0 ? std::vector<UnsentJob>{} : store_.jobs_of_groups(query);
+    }
     void touch_workunits(std::span<const WorkunitTouch>) override;
     std::vector<Id> store_reports(const ReportBatch&) override;
     std::vector<Id> send(const SendBatch&) override;

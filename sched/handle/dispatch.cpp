@@ -213,7 +213,7 @@ void drop(Rpc& rpc, const JobsLost& lost) {
         if (!gone) return false;
         rpc.log.normal("[HOST#{}] [RESULT#{} {}] [WU#{}] can't send: changed by another process meanwhile",
                        rpc.rows.host.id, job.reply.result_id, job.reply.result_name, job.reply.workunit_id);
-        if (job.origin == PlannedJob::Origin::kPool) rpc.services.pool.release(job.chosen.ref);
+        if (job.origin == PlannedJob::Origin::kPool) rpc.pool->release(job.chosen.ref);
         return true;
     });
     std::erase_if(rpc.writes.expired, [&](const SendWrite& s) { return among(lost.results, s.id); });
@@ -230,7 +230,7 @@ Committed commit(Rpc& rpc) {
         try {
             Transaction{rpc, rpc.services.stores}.run();
             for (const PlannedJob& job : rpc.decision.jobs)
-                if (job.origin == PlannedJob::Origin::kPool) rpc.services.pool.consume(job.chosen.ref);
+                if (job.origin == PlannedJob::Origin::kPool) rpc.pool->consume(job.chosen.ref);
             rpc.services.pass("consumed");
             return Committed::kYes;
         } catch (const JobsLost& lost) {

@@ -1,8 +1,13 @@
 #include "sched/handle/finish_reply.h"
 
+#include <algorithm>
+
+#include "sched/handle/group_jobs.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
+#include "sluice/base/text.h"
 #include "sluice/match/buda.h"
+#include "sluice/model/gang_times.h"
 
 namespace sluice {
 namespace {
@@ -52,13 +57,27 @@ void account(const Rpc& rpc, SchedulerReply& r) {
     r.external_cpid = md5_hex(rpc.who.account.user.cross_project_id + rpc.who.account.user.email_addr);
 }
 
+/// Those that config.xml's patterns say, and those of groups that are over, unless a job of this reply wants one.
+std::vector<std::string> files_to_delete(const Rpc& rpc, const std::vector<ReplyJob>& jobs) {
+    std::vector<std::string> names = rpc.screening.delete_files;
+    for (std::string& name : files_of_past_groups(rpc.services.tables, rpc.request.files, rpc.now_sec)) {
+        const std::string element = "<name>" + xml_escape(name) + "</name>";
+        const auto wants = [&](const ReplyJob& job) { return job.wu_xml.find(element) != std::string::npos; };
+        if (std::ranges::find(names, name) == names.end() && std::ranges::none_of(jobs, wants))
+            names.push_back(std::move(name));
+    }
+    return names;
+}
+
 void project(const Rpc& rpc, SchedulerReply& r) {
     r.symstore = rpc.config.symstore;
     r.next_rpc_delay = rpc.config.next_rpc_delay;
+    if (const double gang = next_gang_contact(rpc.rows.stored.gang_start, rpc.now); gang > 0)
+        r.next_rpc_delay = r.next_rpc_delay > 0 ? std::min(r.next_rpc_delay, gang) : gang;
     r.non_cpu_intensive = rpc.config.non_cpu_intensive;
     r.strict_memory_bound = rpc.config.strict_memory_bound;
     r.verify_files_on_app_start = rpc.config.verify_files_on_app_start;
-    r.delete_files = rpc.screening.delete_files;
+    r.delete_files = files_to_delete(rpc, r.jobs);
     r.project_files = rpc.services.files.project_files;
     r.gui_urls = expand_gui_urls(gui_urls_for(rpc), r);
     r.replace_download_url = rpc.config.replace_download_url_by_timezone;

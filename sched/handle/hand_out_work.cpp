@@ -4,6 +4,7 @@
 
 #include "sched/handle/abort_jobs.h"
 #include "sched/handle/assigned_jobs.h"
+#include "sched/handle/group_jobs.h"
 #include "sched/handle/no_work_messages.h"
 #include "sched/handle/planned_jobs.h"
 #include "sched/handle/resend_lost.h"
@@ -124,6 +125,7 @@ void send_work(const HandOut& out, WorkSession& session) {
         decision.stats.reasons[static_cast<std::size_t>(Reason::kHrClassUnknown)].count = 1;
     } else if (!sent_assigned()) {
         decision.search = Search::kDone;
+        load_group_jobs(rpc);
         send_non_cpu_intensive(out, session);
         MatchResult result = session.matcher().match();
         if (rpc.config.debug_send_scan) rpc.log.normal("[send_scan] {}", trace_scan_line(result.stats));

@@ -47,7 +47,8 @@ Rpc::Rpc(RpcServices& s, const SchedulerRequest& r, const Screening& sc, bool ag
       screening(sc),
       overtaken(again),
       now(s.env.clock.now()),
-      now_sec(s.env.clock.now_sec()) {
+      now_sec(s.env.clock.now_sec()),
+      pool(std::make_unique<WidePool>(s.pool)) {
     who.rpc_seqno = r.rpc_seqno;
     reply.client_version = r.client_version();
     reply.master_url = config.master_url;

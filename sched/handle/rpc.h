@@ -11,6 +11,7 @@
 #include "sched/handle/decision.h"
 #include "sched/handle/rpc_services.h"
 #include "sched/handle/screen_client.h"
+#include "sched/handle/wide_pool.h"
 #include "sched/rpc/prefs.h"
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
@@ -86,6 +87,7 @@ struct Rpc {
     const bool overtaken;
     const double now;
     const std::int64_t now_sec;
+    const std::unique_ptr<WidePool> pool;  ///< that of `services`, and what this RPC found beside it
 
     Identity who;
     std::optional<FileLock> host_lock;

@@ -64,7 +64,7 @@ WorkSession::WorkSession(const Rpc& rpc, bool for_lost_jobs_only)
     context_ = std::unique_ptr<MatchContext>(new MatchContext{host_, user_, wanted_, s.tables, s.params,
                                                               s.files.plan_classes, &s.files.buda, rpc.now, s.env.rng});
     Trace* const trace = s.trace != nullptr ? s.trace : trace_.wanted() ? &trace_ : nullptr;
-    matcher_ = std::make_unique<Matcher>(*context_, s.pool, facts_, trace);
+    matcher_ = std::make_unique<Matcher>(*context_, *rpc.pool, facts_, trace);
 }
 WorkSession::~WorkSession() = default;
 

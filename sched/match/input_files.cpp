@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sluice/xml/reader.h"
+#include "sluice/xml/sticky_files.h"
 
 namespace sluice::match {
 namespace {
@@ -19,28 +19,6 @@ void count(const HostFacts& host, std::uint32_t hash, double nbytes, Candidate& 
     c.input_bytes += nbytes;
 }
 
-// <file_info> … <name>N</name> <nbytes>B</nbytes> <sticky/> … </file_info>
-void count_xml(const HostFacts& host, std::string_view text, Candidate& c) {
-    XmlReader xml(text);
-    for (auto kind = xml.next(); kind != XmlReader::Kind::kEof; kind = xml.next()) {
-        if (kind != XmlReader::Kind::kStart || xml.name() != "file_info") continue;
-        std::string name;
-        double nbytes = 0;
-        bool sticky = false;
-        while (xml.next_child("file_info")) {
-            if (xml.name() == "name")
-                name = xml.text(255).value_or("");
-            else if (xml.name() == "nbytes")
-                nbytes = xml.number().value_or(0);
-            else if (xml.name() == "sticky")
-                sticky = xml.boolean().value_or(false);
-            else
-                xml.skip();
-        }
-        if (sticky && !name.empty()) count(host, file_name_hash(name.data(), name.size()), nbytes, c);
-    }
-}
-
 }  // namespace
 
 void find_local_files(const HostFacts& host, const JobPool& pool, Candidate& c) {
@@ -49,7 +27,9 @@ void find_local_files(const HostFacts& host, const JobPool& pool, Candidate& c) 
             count(host, c.job.input_files[i].name_hash, static_cast<double>(c.job.input_files[i].nbytes), c);
         return;
     }
-    if (const auto xml = pool.workunit_xml(c.ref)) count_xml(host, *xml, c);
+    if (const auto xml = pool.workunit_xml(c.ref))
+        for (const StickyInput& file : sticky_inputs(*xml))
+            count(host, file_name_hash(file.name.data(), file.name.size()), file.nbytes, c);
 }
 
 }  // namespace sluice::match

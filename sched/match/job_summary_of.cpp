@@ -5,7 +5,7 @@
 
 #include "sluice/base/text.h"
 #include "sluice/match/buda.h"
-#include "sluice/xml/reader.h"
+#include "sluice/xml/sticky_files.h"
 
 namespace sluice {
 namespace {
@@ -25,43 +25,13 @@ void read_keywords(std::string_view text, JobSummary& job) {
     job.n_keywords = static_cast<std::uint8_t>(std::min(n, 255));
 }
 
-struct FileInfo {
-    std::string name;
-    double nbytes = 0;
-    bool sticky = false;
-};
-
-FileInfo read_file_info(XmlReader& xml) {
-    FileInfo info;
-    while (xml.next_child("file_info")) {
-        if (xml.name() == "name") {
-            info.name = xml.text(255).value_or("");
-        } else if (xml.name() == "nbytes") {
-            info.nbytes = xml.number().value_or(0);
-        } else if (xml.name() == "sticky") {
-            info.sticky = xml.boolean().value_or(false);
-        } else {
-            xml.skip();
-        }
-    }
-    return info;
-}
-
 /// Sticky input files (locality-lite) and whether the job is one of BUDA.
 void read_workunit_xml(const std::string& text, JobSummary& job) {
-    XmlReader xml(text);
-    int sticky_files = 0;
-    for (auto token = xml.next(); token != XmlReader::Kind::kEof; token = xml.next()) {
-        if (token != XmlReader::Kind::kStart || xml.name() != "file_info" || xml.empty_element()) continue;
-        const FileInfo info = read_file_info(xml);
-        if (!info.sticky || info.name.empty()) continue;
-        if (sticky_files < static_cast<int>(job.input_files.size())) {
-            job.input_files[static_cast<std::size_t>(sticky_files)] = {
-                file_name_hash(info.name.data(), info.name.size()), static_cast<float>(info.nbytes)};
-        }
-        ++sticky_files;
-    }
-    job.n_input_files = static_cast<std::uint8_t>(std::min(sticky_files, 255));
+    const std::vector<StickyInput> files = sticky_inputs(text);
+    for (std::size_t i = 0; i < std::min(files.size(), job.input_files.size()); ++i)
+        job.input_files[i] = {file_name_hash(files[i].name.data(), files[i].name.size()),
+                              static_cast<float>(files[i].nbytes)};
+    job.n_input_files = static_cast<std::uint8_t>(std::min<std::size_t>(files.size(), 255));
     if (const std::string app = buda_app_name(text); !app.empty()) {
         job.is_buda = 1;
         job.buda_app_hash = file_name_hash(app.data(), app.size());

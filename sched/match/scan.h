@@ -153,8 +153,9 @@ class Scanner {
     static void trace_refusal(const Candidate* c, const JobSummary& job, const SlotRef& ref, ProcType pass,
                               const Verdict& v, ScanLog& log);
     bool could_satisfy(const std::vector<Pass>& passes, const Picked& picked) const;
+    std::uint32_t slots() const { return pool_.size() - pool_.extra(); }
     std::uint32_t most_slots() const {
-        const std::uint32_t size = pool_.size();
+        const std::uint32_t size = slots();
         return x_.params.mm_max_slots > 0 ? std::min(size, static_cast<std::uint32_t>(x_.params.mm_max_slots)) : size;
     }
 
@@ -172,7 +173,9 @@ class Scanner {
 
 template <class Satisfied>
 void Scanner::run(Candidates& found, const Picked& picked, MatchStats& stats, ScanLog& log, Satisfied satisfied) {
-    const std::uint32_t size = pool_.size();
+    const std::uint32_t size = slots();
+    if (scanned_ == 0)
+        for (std::uint32_t slot = size; slot < pool_.size(); ++slot) look_at(slot, found, stats, log);
     if (size == 0) return;
     const auto& p = x_.params;
     const std::uint32_t most = most_slots();

@@ -26,6 +26,7 @@ Client::Client(const HostSpec& spec, std::uint64_t seed, double now, std::string
       joined_(now),
       dies_at_(now + spec.lifetime),
       last_(now),
+      files_(spec.files_room),
       backoff_(spec.gpus > 0 ? 2 : 1) {
     next_toggle_ = now + sessions_.first(rng_);
     next_rpc_ = now + 300 * rng_.uniform();
@@ -124,8 +125,11 @@ void Client::choose(double now, const View& view) {
     changed_ = false;
 }
 
+/// What is over is reported with the next request, and no longer counts then.
 bool Client::full() const {
-    return jobs_.size() >= static_cast<std::size_t>(spec_.cores) * static_cast<std::size_t>(spec_.max_jobs_per_core);
+    const auto held = std::count_if(jobs_.begin(), jobs_.end(), [](const ClientJob& j) { return !j.over; });
+    return static_cast<std::size_t>(held) >=
+           static_cast<std::size_t>(spec_.cores) * static_cast<std::size_t>(spec_.max_jobs_per_core);
 }
 
 void Client::talk(double now, ClientWorld& world, const View& view) {
@@ -237,6 +241,7 @@ SchedulerRequest Client::request(double now, const View& view,
     r.working_global_prefs = fmt::format(
         "<global_preferences><work_buf_min_days>{}</work_buf_min_days></global_preferences>", spec_.buffer_min / 86400);
     list_jobs(r);
+    files_.tell(r.files);
     return r;
 }
 
@@ -258,6 +263,7 @@ void Client::take(const SchedulerReply& reply, const std::optional<client::Fetch
     forget(reply.result_acks, false, true);
     forget(reply.result_aborts, false, false);
     forget(reply.result_aborts_if_not_started, true, false);
+    files_.remove(reply.delete_files);
     std::vector<bool> came(backoff_.size());
     for (const ReplyJob& job : reply.jobs) {
         accept(job, now, world);
@@ -279,6 +285,7 @@ void Client::accept(const ReplyJob& job, double now, ClientWorld& world) {
     const auto known =
         std::find_if(jobs_.begin(), jobs_.end(), [&](const ClientJob& j) { return j.name == job.result_name; });
     if (known != jobs_.end()) return;
+    if (const Download download = files_.take(job.wu_xml); download.files > 0) world.needed(download);
     ClientJob& j = jobs_.emplace_back();
     j.name = job.result_name;
     j.workunit = job.workunit_id;

@@ -6,6 +6,7 @@
 
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
+#include "sched/sim/input_files.h"
 #include "sched/sim/population.h"
 #include "sluice/client_policy/contact.h"
 #include "sluice/client_policy/policy.h"
@@ -47,6 +48,8 @@ class ClientWorld {
     virtual double real_flops(Id workunit) = 0;
     /// Core-seconds that no report will ever tell of.
     virtual void lost_work(double core_seconds) = 0;
+    /// A job has come with its sticky input files.
+    virtual void needed(const Download&) {}
 };
 
 class Client {
@@ -97,6 +100,7 @@ class Client {
     Id hostid_ = 0;
     std::int64_t seqno_ = 0;
     std::vector<ClientJob> jobs_;  ///< in the order of their arrival; over ones until they are reported
+    FilesOnHost files_;
     std::vector<client::Backoff> backoff_;
     bool changed_ = true;  ///< the queue is not the one that `running` and `next_fetch_` were made from
     double next_rpc_ = 0;  ///< not before

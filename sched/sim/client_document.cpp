@@ -17,6 +17,9 @@ using json::Object;
 /// Longest time that a file may speak of, seconds: a thousand years.
 constexpr json::Range kTime{0, 3.2e10};
 
+/// Shares and RECs: sums of them are numbers.
+constexpr json::Range kWeight{0, 1e100};
+
 /// The names of one kind of thing, in the order of the file.
 class Names {
   public:
@@ -68,8 +71,8 @@ void read_projects(const Object& document, Reading& file) {
         o.only({"name", "resource_share", "rec", "fetchable", "backoff"});
         file.projects.add(o, "name");
         client::Project p;
-        p.resource_share = number_or(o, "resource_share", 100, json::kNotNegative);
-        p.rec = number_or(o, "rec", 0, json::kNotNegative);
+        p.resource_share = number_or(o, "resource_share", 100, kWeight);
+        p.rec = number_or(o, "rec", 0, kWeight);
         p.fetchable = !o.has("fetchable") || o.boolean("fetchable");
         p.backoff_until.resize(file.types.size());
         if (o.has("backoff")) {

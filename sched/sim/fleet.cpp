@@ -51,6 +51,7 @@ class FleetRun final : public ClientWorld {
     std::optional<SchedulerReply> rpc(double speed, const SchedulerRequest& request) override;
     double real_flops(Id workunit) override;
     void lost_work(double core_seconds) override { recorder_.lost(core_seconds, clock_.now()); }
+    void needed(const Download& download) override { recorder_.needed(download, clock_.now()); }
 
   private:
     enum class Kind : std::uint8_t { kTick, kHost, kJoin, kWork, kEvent, kRecorded };
@@ -63,6 +64,7 @@ class FleetRun final : public ClientWorld {
     };
     struct Source {
         SmallRng rng;
+        FileSource files;
         std::size_t first_class = 0, next_size = 0;
         std::vector<std::int64_t> waiting{};  ///< by size: jobs without an instance that was sent
         std::int64_t made = 0;
@@ -147,7 +149,7 @@ void FleetRun::make_work() {
     std::size_t first_class = 0;
     for (std::size_t w = 0; w < scenario_.work.size(); ++w) {
         const WorkSpec& work = scenario_.work[w];
-        sources_.push_back({SmallRng(options_.seed, kArrivals, w), first_class, 0,
+        sources_.push_back({SmallRng(options_.seed, kArrivals, w), FileSource(work.files, w), first_class, 0,
                             std::vector<std::int64_t>(work.size_hours.size()), 0, 0});
         first_class += work.size_hours.size();
         if (work.kind == WorkSpec::Kind::kStream) sources_[w].batch = make_batch(w, 0);
@@ -227,14 +229,14 @@ void FleetRun::make_job(std::size_t w, Id batch) {
     const WorkSpec& work = scenario_.work[w];
     Source& source = sources_[w];
     const std::size_t size = source.next_size++ % work.size_hours.size();
-    const auto app = std::find_if(scenario_.apps.begin(), scenario_.apps.end(),
-                                  [&](const AppSpec& a) { return a.name == work.app; });
     Workunit wu;
     wu.id = project_.db().workunits.next_key();
     wu.create_time = clock_.now_sec();
-    wu.appid = app - scenario_.apps.begin() + 1;
+    wu.appid = project_.db().batches.get(batch)->app_id;
+    const AppSpec& app = scenario_.apps[static_cast<std::size_t>(wu.appid) - 1];
     wu.name = fmt::format("w{}_{}", w, source.made++);
     wu.xml_doc = "<workunit></workunit>";
+    source.files.give(wu, app, project_.db());
     wu.batch = batch;
     wu.rsc_fpops_est = work.size_hours[size] * kHour * kBaseFlops * work.estimate;
     wu.rsc_fpops_bound = 1000 * wu.rsc_fpops_est;
@@ -247,7 +249,7 @@ void FleetRun::make_job(std::size_t w, Id batch) {
     wu.max_error_results = wu.max_success_results = 10 + wu.target_nresults;
     wu.max_total_results = 20 + 2 * wu.target_nresults;
     wu.result_template_file = "out";
-    wu.size_class = app->size_classes > 1 ? static_cast<int>(size) : -1;
+    wu.size_class = app.size_classes > 1 ? static_cast<int>(size) : -1;
     wu.opaque = static_cast<double>(source.first_class + size);
     ++source.waiting[size];
     recorder_.submitted(wu, clock_.now());

@@ -81,9 +81,11 @@ struct FleetResult {
     /// waiting; sent_in_R_p50, _max, from a batch's submission until its last job is sent for the first time, and
     /// done_in_R_p50, _max, until all are over, by its run time on the whole project at the run's mean speed. "share,
     /// USER", where there are several: of all work of the measured days.
-    /// Where there are batches, times_contact_bound_p50: makespan by bounds.real_contacts_hours. Where batch_planner
-    /// runs, eta_in_band, part of what it told that came true within the band of sluice_batch, and eta_ratio_p10, _p50,
-    /// _p90, time that a batch still took by what it was said to take. throughput_per_day CLASS: jobs done.
+    /// Where jobs have sticky files, downloaded_mb_per_job, of jobs that came to hosts, and file_hits, part of the
+    /// files that they needed and the hosts had. Where there are batches, times_contact_bound_p50: makespan by
+    /// bounds.real_contacts_hours. Where batch_planner runs, eta_in_band, part of what it told that came true within
+    /// the band of sluice_batch, and eta_ratio_p10, _p50, _p90, time that a batch still took by what it was said to
+    /// take. throughput_per_day CLASS: jobs done.
     std::map<std::string, double> more;
 };
 

@@ -87,6 +87,7 @@ HostSpec draw_host(const Fleet& fleet, std::uint64_t seed, std::uint64_t number)
     h.wrong_rate = fleet.wrong_rate;
     h.memory = fleet.memory_gb * 1e9 * std::exp(0.7 * rng.gaussian());
     h.disk = 50e9 + 200e9 * rng.uniform();
+    h.files_room = fleet.files_gb * 1e9;
     h.gpus = rng.chance(fleet.gpu_hosts) ? 1 : 0;
     const double skew = 4 * kDay * (rng.uniform() - 0.5);
     h.clock_error = rng.chance(fleet.wrong_clocks) ? skew : 0;
@@ -148,6 +149,8 @@ void set(HostSpec& h, const std::string& column, const std::string& cell, const 
     if (column == "gpus") h.gpus = static_cast<int>(std::clamp(x, 0.0, 64.0));
     if (column == "memory_gb") h.memory = x * 1e9;
     if (column == "disk_gb") h.disk = x * 1e9;
+    if (column == "lifetime_days" && x > 0 && x < kLeastLifeDays)
+        throw Error(place + fmt::format(": lifetime_days must be 0 (for ever) or at least {}", kLeastLifeDays));
     if (column == "lifetime_days") h.lifetime = x > 0 ? x * kDay : std::numeric_limits<double>::infinity();
     if (column == "buffer_min_days") h.buffer_min = std::max(180.0, x * kDay);
     if (column == "buffer_additional_days") h.buffer_more = x * kDay;

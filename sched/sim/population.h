@@ -24,6 +24,7 @@ struct HostSpec {
     int cores = 1;
     int gpus = 0;  ///< each ten times as fast as a core
     double memory = 8e9, disk = 100e9;
+    double files_room = 10e9;  ///< bytes that its client keeps of sticky input files
     Habit habit = Habit::kAlways;
     double lifetime = 0;                            ///< s after it joined; infinite for ever
     double buffer_min = 8640, buffer_more = 43200;  ///< s

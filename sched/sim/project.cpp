@@ -212,6 +212,7 @@ void SimProject::make_app(Id id, const AppSpec& spec) {
     app.id = id;
     app.name = app.user_friendly_name = spec.name;
     app.n_size_classes = spec.size_classes;
+    app.locality_scheduling = spec.locality;
     app.homogeneous_redundancy = static_cast<HrType>(spec.homogeneous_redundancy);
     db_.apps.put(app.id, app);
     for (const auto& [platform, row] : db_.platforms.rows()) {

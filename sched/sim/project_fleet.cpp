@@ -28,6 +28,10 @@ std::string cell(std::string text) {
     return text;
 }
 
+/// What volunteers' clients say may be anything; a trace holds what machines have.
+double gigabytes(double bytes) { return std::clamp(bytes / 1e9, 0.0, 1e6); }
+constexpr double kLeastSpeed = 1e6, kMostSpeed = 1e12;  ///< flops per second and core
+
 /// Most of the time between sending and report a job lies in the buffer: half of it is taken for the minimum.
 std::string buffer(double turnaround) {
     if (turnaround <= 0) return ",";
@@ -50,9 +54,9 @@ auto with_store(const std::string& project, Act&& act) {
 std::string fleet_csv(FleetStore& store, std::int64_t now) {
     std::string lines;
     store.hosts(now - kHeardWithin, kMostHosts, [&](const Host& h) {
-        if (!(h.p_fpops > 0)) return;
-        lines += fmt::format("{:.4g},{},{},{:.4g},{:.4g},{},{},{},{},{}\n", h.p_fpops / 1e9, std::max(1, h.p_ncpus),
-                             std::max(0, h.p_ngpus), h.m_nbytes / 1e9, h.d_free / 1e9,
+        if (!(h.p_fpops >= kLeastSpeed)) return;
+        lines += fmt::format("{:.4g},{},{},{:.4g},{:.4g},{},{},{},{},{}\n", std::min(h.p_fpops, kMostSpeed) / 1e9,
+                             std::max(1, h.p_ncpus), std::max(0, h.p_ngpus), gigabytes(h.m_nbytes), gigabytes(h.d_free),
                              nearest_habit(h.on_frac * h.active_frac), cell(h.os_name), cell(h.p_vendor),
                              cell(h.p_model), buffer(h.avg_turnaround));
     });

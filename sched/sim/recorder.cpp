@@ -127,6 +127,13 @@ void Recorder::lost(double core_seconds, double now) {
     at(wasted_by_day_, day(now)) += core_seconds / kHour;
 }
 
+void Recorder::needed(const Download& download, double now) {
+    if (!measured(now)) return;
+    downloads_.bytes += download.bytes;
+    downloads_.files += download.files;
+    downloads_.there += download.there;
+}
+
 void Recorder::decided(const Workunit& wu) {
     decided_at_[wu.id] = now_;
     const bool done = wu.canonical_resultid != 0;
@@ -280,6 +287,11 @@ void Recorder::fill_more(FleetResult& r, double now) const {
     for (std::size_t c = 0; c < done_in_time_of_.size(); ++c)
         r.more["throughput_per_day " + classes_[c].name] =
             static_cast<double>(done_in_time_of_[c]) / (scenario_.days - scenario_.warmup_days);
+    if (downloads_.files > 0) {
+        const double files = downloads_.files;
+        r.more["downloaded_mb_per_job"] = downloads_.bytes / 1e6 / files;  // a job has one file
+        r.more["file_hits"] = downloads_.there / files;
+    }
     fill_expectations(r);
     if (begun_.empty() && quorum_hours_.empty()) return;
     const Spread hours = spread_of(quorum_hours_);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sched/sim/fleet_result.h"
+#include "sched/sim/input_files.h"
 #include "sched/sim/project.h"
 
 namespace sluice::sim {
@@ -42,6 +43,7 @@ class Recorder final : public JobWatcher {
     void never_sent(const Result& result, const Workunit& wu);
     void reported(const Workunit& wu, double now);
     void lost(double core_seconds, double now);
+    void needed(const Download& download, double now);
     void decided(const Workunit& wu) override;
     void over(const FinishedJob& job) override;
     void expected(Id batch, double time) override { expected_.push_back({batch, now_, time}); }
@@ -97,6 +99,7 @@ class Recorder final : public JobWatcher {
         double said = 0, end = 0;  ///< clock
     };
     std::vector<Expectation> expected_;
+    Download downloads_;  ///< of all jobs that came to hosts
     double wasted_ = 0, useful_ = 0;
     double work_in_time_ = 0;  ///< flops reported between the warm-up's end and the day after which no work comes
     std::vector<std::int64_t> done_by_day_, missed_by_day_, empty_by_day_;

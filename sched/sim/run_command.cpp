@@ -67,7 +67,6 @@ void heed_signals() {
 bool stop_wanted() { return g_stop != 0; }
 
 void run_scenario(const RunCommand& command) {
-    heed_signals();
     Scenario scenario = load_scenario(command.scenario);
     if (!command.config.empty()) use_config(scenario, command.config);
     if (!command.project.empty()) take_fleet(command.project, scenario);
@@ -75,6 +74,10 @@ void run_scenario(const RunCommand& command) {
     if (recording) scenario = for_replay(std::move(scenario), *recording);
     // A place that can't be written to is found before the work, not after it.
     if (!command.out.empty()) std::filesystem::create_directories(command.out);
+    const auto folder = std::filesystem::path(command.jobs).parent_path();
+    if (!folder.empty() && !std::filesystem::is_directory(folder))
+        throw ConfigError(
+            fmt::format("--jobs {}: there is no folder {}: make it first", command.jobs, folder.string()));
     std::string lines;
     RunOptions options;
     options.seed = static_cast<std::uint64_t>(command.seed);
@@ -83,6 +86,7 @@ void run_scenario(const RunCommand& command) {
     if (!command.jobs.empty()) options.job_lines = &lines;
     const double start = seconds_now();
     FleetResult result;
+    heed_signals();  // not before: what waits for its input is ended by a signal
     {
         ProgressBar bar;
         options.progress = [&bar](double part) { bar(part); };

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sluice/base/error.h"
+#include "sluice/xml/reader.h"
 
 namespace sluice::sim {
 namespace {
@@ -18,6 +20,19 @@ using json::Object;
 using json::Range;
 
 constexpr json::Range kPart{0, 1};
+
+/// An option may have elements of its own, as <score_weights> has.
+bool closes_what_it_opens(std::string_view value) {
+    std::vector<std::string> open;
+    XmlReader reader(value);
+    for (XmlReader::Kind kind = reader.next(); kind != XmlReader::Kind::kEof; kind = reader.next()) {
+        if (kind == XmlReader::Kind::kStart && !reader.empty_element()) open.emplace_back(reader.name());
+        if (kind != XmlReader::Kind::kEnd) continue;
+        if (open.empty() || open.back() != reader.name()) return false;
+        open.pop_back();
+    }
+    return open.empty();
+}
 
 void take(const Object& o, const char* name, double& to, json::Range range) {
     if (o.has(name)) to = o.number(name, range);
@@ -47,11 +62,13 @@ E one_of(const Object& o, const char* name, std::initializer_list<std::pair<cons
 Fleet parse_fleet(const Object& o) {
     o.only({"hosts", "speed_sigma", "lifetime_days", "buffer_factor", "max_jobs_per_core", "error_rate", "bad_hosts",
             "bad_error_rate", "wrong_rate", "lost_rate", "always_on", "daily", "gpu_hosts", "wrong_clocks", "memory_gb",
-            "other_share", "trace", "sessions"});
+            "files_gb", "other_share", "trace", "sessions"});
     Fleet f;
     take(o, "hosts", f.hosts, 0, 10'000'000);
     take(o, "speed_sigma", f.speed_sigma, {0, 3});
     take(o, "lifetime_days", f.lifetime_days, kNotNegative);
+    if (f.lifetime_days > 0 && f.lifetime_days < kLeastLifeDays)
+        throw InputError(o.place("lifetime_days"), fmt::format("must be 0 (for ever) or at least {}", kLeastLifeDays));
     take(o, "buffer_factor", f.buffer_factor, {0, 100});
     take(o, "max_jobs_per_core", f.max_jobs_per_core, 1, 10'000);
     for (const auto& [name, to] :
@@ -68,6 +85,7 @@ Fleet parse_fleet(const Object& o) {
     if (f.always_on + f.daily > 1)
         throw InputError(o.place("daily"), "always_on and daily are parts: together at most 1");
     take(o, "memory_gb", f.memory_gb, kPositive);
+    take(o, "files_gb", f.files_gb, kNotNegative);
     take(o, "other_share", f.other_share, {0, 0.99});
     take(o, "trace", f.trace);
     take(o, "sessions", f.sessions);
@@ -75,12 +93,14 @@ Fleet parse_fleet(const Object& o) {
 }
 
 AppSpec parse_app(const Object& o) {
-    o.only({"name", "size_classes", "homogeneous_redundancy", "gpu"});
+    o.only({"name", "size_classes", "homogeneous_redundancy", "gpu", "locality", "file_groups"});
     AppSpec a;
     a.name = o.text("name");
     take(o, "size_classes", a.size_classes, 0, 100);
     take(o, "homogeneous_redundancy", a.homogeneous_redundancy, 0, 2);
     take(o, "gpu", a.gpu);
+    take(o, "locality", a.locality, 0, 1);
+    take(o, "file_groups", a.file_groups);
     return a;
 }
 
@@ -92,9 +112,35 @@ UserSpec parse_user(const Object& o) {
     return u;
 }
 
+FilesSpec parse_files(const Object& o) {
+    o.only({"open", "jobs", "megabytes"});
+    FilesSpec f;
+    f.open = static_cast<int>(o.whole("open", 1, 1'000'000));
+    take(o, "jobs", f.jobs, 1, 10'000'000);
+    take(o, "megabytes", f.megabytes, kNotNegative);
+    return f;
+}
+
 WorkSpec parse_work(const Object& o) {
-    o.only({"user", "app", "kind", "jobs_per_day", "keep", "jobs", "every_hours", "arrivals", "size_hours", "sizes",
-            "size_sigma", "estimate", "delay_bound_days", "quorum", "target", "memory_mb", "disk_mb", "from_day",
+    o.only({"user",
+            "app",
+            "kind",
+            "jobs_per_day",
+            "keep",
+            "jobs",
+            "every_hours",
+            "arrivals",
+            "size_hours",
+            "sizes",
+            "size_sigma",
+            "estimate",
+            "delay_bound_days",
+            "quorum",
+            "target",
+            "memory_mb",
+            "disk_mb",
+            "files",
+            "from_day",
             "until_day"});
     WorkSpec w;
     take(o, "user", w.user);
@@ -106,6 +152,7 @@ WorkSpec parse_work(const Object& o) {
     take(o, "jobs", w.jobs, 1, 10'000'000);
     take(o, "every_hours", w.every_hours, {0.001, 1e9});
     if (o.has("arrivals")) w.poisson = one_of<bool>(o, "arrivals", {{"poisson", true}, {"regular", false}});
+    if (o.has("size_hours") && o.has("sizes")) throw InputError(o.place("sizes"), "stands beside size_hours: give one");
     if (o.has("size_hours")) w.size_hours = {o.number("size_hours", kPositive)};
     if (o.has("sizes")) {
         w.size_hours.clear();
@@ -122,6 +169,7 @@ WorkSpec parse_work(const Object& o) {
     take(o, "target", w.target, 0, 100);
     take(o, "memory_mb", w.memory_mb, kNotNegative);
     take(o, "disk_mb", w.disk_mb, kNotNegative);
+    if (o.has("files")) w.files = parse_files(o.object("files"));
     take(o, "from_day", w.from_day, kNotNegative);
     take(o, "until_day", w.until_day, kNotNegative);
     if (w.kind == WorkSpec::Kind::kStream && w.jobs_per_day <= 0 && w.keep <= 0)
@@ -174,6 +222,13 @@ void check_names(const Object& o, const Scenario& s) {
     const auto known = [](const auto& list, const std::string& name) {
         return std::any_of(list.begin(), list.end(), [&](const auto& x) { return x.name == name; });
     };
+    const auto once = [&](const auto& list, const char* field) {
+        std::set<std::string> names;
+        for (const auto& x : list)
+            if (!names.insert(x.name).second) throw InputError(o.place(field), "'" + x.name + "' stands twice");
+    };
+    once(s.users, "users");
+    once(s.apps, "apps");
     for (std::size_t i = 0; i < s.work.size(); ++i) {
         const std::string place = o.place("work") + "[" + std::to_string(i) + "]";
         if (!known(s.apps, s.work[i].app)) throw InputError(place + ".app", "there is no app '" + s.work[i].app + "'");
@@ -221,6 +276,10 @@ Scenario parse_scenario(const Object& o) {
         const Object config = o.object("config");
         for (const std::string& name : config.names()) {
             std::string value = config.scalar(name);
+            if (name.find_first_of("<>/& ") != std::string::npos)
+                throw InputError(config.place(name), "is not the name of an option");
+            if (!closes_what_it_opens(value))
+                throw InputError(config.place(name), "has tags that are not closed in it");
             if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
             s.config_xml += fmt::format("<{0}>{1}</{0}>\n", name, value);
         }

@@ -12,6 +12,9 @@ namespace sluice::sim {
 
 inline constexpr double kHour = 3600, kDay = 86400;  ///< s
 
+/// Hosts that live shorter would be replaced without end.
+inline constexpr double kLeastLifeDays = 0.01;
+
 /// Hosts, as drawn. Defaults: the laboratory's fleet, invented, loosely calibrated (docs/simulator.md).
 struct Fleet {
     int hosts = 1000;
@@ -29,6 +32,7 @@ struct Fleet {
     double gpu_hosts = 0;         ///< part of the hosts with an NVIDIA GPU
     double wrong_clocks = 0;      ///< part of the hosts whose clock is up to two days off
     double memory_gb = 8;         ///< median, log-normal with sigma 0.7
+    double files_gb = 10;         ///< a client keeps so much of sticky input files
     double other_share = 0;       ///< part of each host's time that other projects have
     std::string trace;            ///< CSV of hosts instead of drawn ones; empty: none
     std::string sessions;         ///< CSV of when the hosts compute, instead of drawn times; empty: none
@@ -40,11 +44,20 @@ struct AppSpec {
     int size_classes = 0;            ///< app.n_size_classes; 1: accelerable
     int homogeneous_redundancy = 0;  ///< 0 none, 1 fine, 2 coarse
     bool gpu = false;                ///< its version needs an NVIDIA GPU
+    int locality = 0;                ///< app.locality_scheduling; 1: jobs are chosen by their files,
+    bool file_groups = true;         ///< also those that are not in the array (docs/locality.md)
 };
 
 struct UserSpec {
     std::string name = "user";
     double quota = 1;
+};
+
+/// Sticky input files that the jobs of a line of work share.
+struct FilesSpec {
+    int open = 0;    ///< files at a time, in turn; 0: its jobs have none
+    int jobs = 100;  ///< that need one file; then another takes its place
+    double megabytes = 100;
 };
 
 /// Jobs of one kind from one user.
@@ -65,6 +78,7 @@ struct WorkSpec {
     double delay_bound_days = 7;
     int quorum = 1, target = 0;  ///< target 0: quorum
     double memory_mb = 100, disk_mb = 100;
+    FilesSpec files;
     double from_day = 0, until_day = 1e9;
 };
 

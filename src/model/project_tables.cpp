@@ -28,4 +28,10 @@ const Platform* ProjectTables::platform_by_name(std::string_view name) const { r
 const Platform* ProjectTables::platform(Id id) const { return by_id(platforms, id); }
 const AppVersion* ProjectTables::version(Id id) const { return by_id(versions, id); }
 
+const FileGroup* ProjectTables::file_group(std::string_view file) const {
+    const auto at = std::lower_bound(file_groups.begin(), file_groups.end(), file,
+                                     [](const FileGroup& g, std::string_view name) { return g.name < name; });
+    return at != file_groups.end() && at->name == file ? &*at : nullptr;
+}
+
 }  // namespace sluice

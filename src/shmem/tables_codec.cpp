@@ -11,7 +11,7 @@ namespace {
 #if defined(__GLIBCXX__) && defined(__x86_64__) && !defined(_GLIBCXX_DEBUG)
 // A field was added to a record? Then it goes into fields() below as well, or schedulers never see it.
 static_assert(sizeof(Platform) == 80 && sizeof(App) == 128 && sizeof(AppVersion) == 160 && sizeof(Assignment) == 40 &&
-              sizeof(HostPerfInfo) == 32);
+              sizeof(HostPerfInfo) == 32 && sizeof(FileGroup) == 64);
 #endif
 
 // One list of fields for both directions: `io` is a Writer or a Reader.
@@ -35,6 +35,11 @@ void fields(Io& io, T& v) requires std::is_same_v<std::remove_const_t<T>, AppVer
 template <typename Io, typename T>
 void fields(Io& io, T& v) requires std::is_same_v<std::remove_const_t<T>, Assignment> {
     io(v.id), io(v.target_id), io(v.target_type), io(v.multi), io(v.workunitid), io(v.resultid);
+}
+
+template <typename Io, typename T>
+void fields(Io& io, T& v) requires std::is_same_v<std::remove_const_t<T>, FileGroup> {
+    io(v.name), io(v.id), io(v.first), io(v.last), io(v.idle_since);
 }
 
 struct Writer {
@@ -119,6 +124,7 @@ std::string encode_tables(const ProjectTables& t) {
     io(t.batch_shares.size());
     for (const auto& [batch, share] : t.batch_shares) io(batch), io(share.user_id), io(share.end), io(share.quota);
     write_plan(io, t.plan);
+    io(t.file_groups);
     io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
         io(t.built_at);
     return std::move(io.bytes);
@@ -140,6 +146,7 @@ ProjectTables decode_tables(std::string_view bytes) {
         io(share.user_id), io(share.end), io(share.quota);
     }
     read_plan(io, t.plan);
+    io(t.file_groups);
     io(t.perf.mean), io(t.perf.stddev), io(t.perf.median), io(t.perf.percentile95), io(t.has_turnaround_verdicts),
         io(t.built_at);
     return t;

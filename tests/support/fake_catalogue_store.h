@@ -26,7 +26,23 @@ class FakeCatalogueStore final : public CatalogueStore {
             if (assignment.multi) tables.broadcasts.push_back(assignment);
         tables.perf = perf();
         tables.has_turnaround_verdicts = !db_.low_turnaround.empty();
+        tables.file_groups = file_groups();
         return tables;
+    }
+
+    std::vector<FileGroup> keep_file_groups(std::int64_t now) override {
+        db_.enter("catalogue.keep_file_groups");
+        std::erase_if(db_.group_workunits, [&](const std::pair<Id, Id>& member) {
+            const auto w = db_.workunits.find(member.second);
+            return w == db_.workunits.end() || w->second.assimilate_state == AssimilateState::kDone;
+        });
+        for (const FileGroup& group : file_groups())
+            if (group.first != 0 || group.idle_since == 0)
+                db_.file_groups.at(group.id).idle_since = group.first != 0 ? 0 : now;
+        std::erase_if(db_.file_groups, [&](const auto& row) {
+            return row.second.idle_since > 0 && row.second.idle_since < now - 90 * 86400;
+        });
+        return file_groups();
     }
 
     int update_credit_scales() override {
@@ -67,6 +83,21 @@ class FakeCatalogueStore final : public CatalogueStore {
     }
 
   private:
+    std::vector<FileGroup> file_groups() const {
+        std::map<std::string, FileGroup> by_name;
+        for (const auto& [id, row] : db_.file_groups) {
+            FileGroup& group = by_name[row.name] = row;
+            for (const auto& [of, workunit] : db_.group_workunits) {
+                if (of != id) continue;
+                if (group.first == 0) group.first = workunit;
+                group.last = workunit;
+                group.idle_since = 0;
+            }
+        }
+        std::vector<FileGroup> all;
+        for (const auto& [name, group] : by_name) all.push_back(group);
+        return all;
+    }
     std::vector<App> apps() const {
         std::vector<App> all;
         for (const auto& [id, app] : db_.apps)

@@ -35,7 +35,9 @@ struct FakeDb {
     std::map<Id, Assignment> assignments;
     std::map<Id, Batch> batches;
     std::map<std::pair<Id, Id>, bool>
-        low_turnaround;  ///< sluice_host_ltt: (host, generalized version); not in store_rows()
+        low_turnaround;                     ///< sluice_host_ltt: (host, generalized version); not in store_rows()
+    std::map<Id, FileGroup> file_groups{};  ///< sluice_file_group, without first and last
+    std::set<std::pair<Id, Id>> group_workunits{};  ///< sluice_file_group_wu: (group, workunit)
     std::map<Id, FakeMessage> from_host, to_host;
     std::map<Id, std::pair<std::int64_t, std::int64_t>> account_trickles{};  ///< user: day, bytes
 

@@ -348,7 +348,7 @@ InstanceCounts FakeAssignmentStore::counts(Id workunit, Id hostid) const {
     return n;
 }
 
-std::vector<AssignedJob> FakeAssignmentStore::load(const AssignmentQuery& q) {
+std::vector<AssignedJob> FakeAssignmentStore::load_rows(const AssignmentQuery& q) {
     db_.enter("assignments.load");
     std::vector<AssignedJob> jobs;
     const auto add = [&](const Assignment& a) {

@@ -70,8 +70,10 @@ class FakeAccountStore final : public AccountStore {
     StoredHost stored(const Host& host) const {
         const auto attempt = db_.host_attempts.find(host.id);
         const auto bytes = db_.host_trickle_bytes.find(host.id);
+        const auto start = db_.host_gang_starts.find(host.id);
         return {host, attempt == db_.host_attempts.end() ? std::nullopt : std::optional(attempt->second),
-                bytes == db_.host_trickle_bytes.end() ? 0 : bytes->second};
+                bytes == db_.host_trickle_bytes.end() ? 0 : bytes->second,
+                start == db_.host_gang_starts.end() ? 0 : start->second};
     }
     bool too_many_new(const MachineQuery& q) const {
         int newer = 0;
@@ -113,6 +115,7 @@ class FakeRpcResultStore final : public RpcResultStore {
     std::vector<KnownResult> load(const ResultQuery& query) override;
     std::vector<LostJob> lost_jobs(std::span<const Id> results) override;
     std::vector<WorkunitFacts> facts(const FactsQuery& query) override;
+    std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) override;
     void touch_workunits(std::span<const WorkunitTouch> touches) override;
     std::vector<Id> store_reports(const ReportBatch& batch) override;
     std::vector<Id> send(const SendBatch& batch) override;
@@ -127,13 +130,23 @@ class FakeRpcResultStore final : public RpcResultStore {
 class FakeAssignmentStore final : public AssignmentStore {
   public:
     explicit FakeAssignmentStore(FakeDb& db) : db_(db) {}
-    std::vector<AssignedJob> load(const AssignmentQuery& query) override;
+    std::vector<AssignedJob> load(const AssignmentQuery& query) override {
+        return query.gang ? gang_job(query.hostid) : load_rows(query);
+    }
     std::vector<InstanceCounts> instances_now(std::span<const Id> workunits, Id hostid) override;
     void insert_results(std::span<const Result> results) override;
     void remove(std::span<const Id> assignments) override;
 
   private:
     InstanceCounts counts(Id workunit, Id hostid) const;
+    std::vector<AssignedJob> load_rows(const AssignmentQuery& query);
+    std::vector<AssignedJob> gang_job(Id hostid) {
+        db_.enter("assignments.load");
+        const auto lease = db_.gang_leases.find(hostid);
+        const auto w = lease == db_.gang_leases.end() ? db_.workunits.end() : db_.workunits.find(lease->second);
+        if (w == db_.workunits.end()) return {};
+        return {{{0, hostid, AssignTarget::kHost, false, w->first, 0}, true, w->second, counts(w->first, hostid)}};
+    }
     FakeDb& db_;
 };
 

@@ -18,6 +18,12 @@ class CatalogueStore {
     /// size_quantiles (files, not rows) and built_at.
     virtual ProjectTables load_tables() = 0;
 
+    /// At most so many file groups are kept in the tables: the newest.
+    static constexpr int kMaxFileGroups = 20000;
+    /// Takes what is done out of the file groups, a stretch of their workunits a call, notes which have no work left,
+    /// and forgets those that have had none for 90 days. Then what load_tables() says of them.
+    virtual std::vector<FileGroup> keep_file_groups(std::int64_t now) = 0;
+
     /// Recomputes app_version.pfc_scale and app.min_avg_pfc from the claimed credit of the versions and writes what
     /// changed. Returns the number of rows written. Tables loaded before keep their old values: load again.
     virtual int update_credit_scales() = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/model/records.h"
+#include "sluice/model/unsent_job.h"
 #include "sluice/model/workunit_facts.h"
 
 namespace sluice {
@@ -93,6 +94,17 @@ struct SendBatch {
     std::vector<SendWrite> results;
 };
 
+/// Jobs of file groups. A group's workunits are looked at in order of their ids from `from` on, and then from the first
+/// on: where a request starts is random, so that hosts with the same file do not all want the same jobs.
+struct GroupQuery {
+    struct Part {
+        Id group = 0, from = 0;
+    };
+    std::vector<Part> parts;
+    int look_at = 0;  ///< workunits of each part before and behind `from`, at most: most may be out on hosts
+    int jobs = 0;     ///< at most, of all parts
+};
+
 class RpcResultStore {
   public:
     virtual ~RpcResultStore() = default;
@@ -100,6 +112,9 @@ class RpcResultStore {
     virtual std::vector<LostJob> lost_jobs(std::span<const Id> results) = 0;
     /// In the order asked.
     virtual std::vector<WorkunitFacts> facts(const FactsQuery& query) = 0;
+
+    /// Unsent results that a feeder would put into the array; in any order. Without our tables: none.
+    virtual std::vector<UnsentJob> jobs_of_groups(const GroupQuery& query) = 0;
 
     virtual void touch_workunits(std::span<const WorkunitTouch> touches) = 0;
     /// Only results that are in progress or timed out and not received meanwhile; the ids that were not written.

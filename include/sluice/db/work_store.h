@@ -11,6 +11,12 @@
 
 namespace sluice {
 
+/// What a workunit gets beside its row.
+struct JobRows {
+    std::optional<Assignment> assignment;  ///< workunitid is filled in by the store
+    std::string file_group;                ///< the file whose group (docs/locality.md) it is in; "": none
+};
+
 /// What became of jobs that are submitted into a batch.
 struct BatchChunk {
     BatchState state = BatchState::kInit;  ///< of the batch; unless it is INIT nothing was inserted
@@ -27,16 +33,16 @@ class WorkStore {
     /// The geometric mean of rsc_fpops_est by size class, of the app's jobs among the newest workunits; classes without
     /// such jobs, and those that the app does not have, are absent.
     virtual std::map<int, double> typical_sizes(Id appid) = 0;
-    virtual bool batch_exists(Id batch) = 0;
-    /// Inserts the workunits and, for those with an assignment (same index, workunitid filled in here), the
-    /// assignment: all or nothing. Sets their ids. Throws DbError(kDuplicate) if a name exists.
-    virtual void insert(std::span<Workunit> workunits, std::span<const std::optional<Assignment>> assignments) = 0;
+    /// nullopt: there is no such batch.
+    virtual std::optional<BatchState> batch_state(Id batch) = 0;
+    /// Inserts the workunits and (same index) what belongs to them: all or nothing. Sets their ids. Throws
+    /// DbError(kDuplicate) if a name exists.
+    virtual void insert(std::span<Workunit> workunits, std::span<const JobRows> rows) = 0;
     /// The same into a batch that is being submitted, in one transaction that holds the batch's row: those whose names
     /// are jobs of the batch already are left alone. If others are to be inserted, at least `expected` must be there.
     /// nullopt: there is no such batch. May be repeated.
     virtual std::optional<BatchChunk> insert_into_batch(Id batch, std::span<const Workunit> workunits,
-                                                        std::span<const std::optional<Assignment>> assignments,
-                                                        std::size_t expected) = 0;
+                                                        std::span<const JobRows> rows, std::size_t expected) = 0;
     /// Jobs of the batch whose names begin with `prefix`.
     virtual std::size_t jobs_named(Id batch, const std::string& prefix) = 0;
     /// Overwrites the row `workunit.id`; false if it does not exist.

@@ -17,6 +17,8 @@ class JobPool {
   public:
     virtual ~JobPool() = default;
     virtual std::uint32_t size() const = 0;
+    /// So many of these, the last ones, are there for this request alone: every scan looks at them, and first.
+    virtual std::uint32_t extra() const { return 0; }
     virtual SlotState read(std::uint32_t index, JobSummary& job, SlotRef& ref) const = 0;
     /// True: this process holds the slot until release() or the end of the RPC. False: lost.
     virtual bool claim(const SlotRef& ref) = 0;

@@ -91,5 +91,29 @@ TEST_F(Load, AFastCgiServerNoticesARestartedFeeder) {
     EXPECT_EQ(r.broken, 0);
 }
 
+/// What it has of the job array counts, too: the request looks at each slot.
+TEST_F(Load, AWorkerHoldsLittleMemoryWithTenThousandSlots) {
+    project_.set_options(
+        "<shmem_work_items>10000</shmem_work_items><feeder_query_size>20000</feeder_query_size>"
+        "<mm_min_slots>10000</mm_min_slots><mm_max_slots>10000</mm_max_slots>");
+    project_.add_unsent_jobs(10100);
+    project_.start_feeder();
+    SchedulerServer served(project_, Served::kListen);
+    LoadPlan plan;
+    plan.port = served.port();
+    plan.clients = 1;
+    plan.requests = 10;
+    plan.work_seconds = 30;
+    const LoadResult r = run_load(plan);
+    EXPECT_EQ(r.jobs, 9) << to_text(r);
+    const std::string log = project_.scheduler_log();
+    const auto at = log.find("[PID=");
+    ASSERT_NE(at, std::string::npos) << log;
+    const std::size_t peak = peak_memory(std::stoi(log.substr(at + 5)));
+    std::cout << "a worker's peak: " << peak / 1024 << " KB" << std::endl;
+    EXPECT_GT(peak, std::size_t{1} << 20);
+    EXPECT_LT(peak, std::size_t{25} << 20);
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -91,6 +91,44 @@ TEST_P(Catalogue, EmptyProject) {
     EXPECT_EQ(store().update_credit_scales(), 0);
 }
 
+/// Of group 1 two workunits are not done, of 2 none is, 3 has been without work for long.
+TEST_P(Catalogue, FileGroupsAreKept) {
+    constexpr std::int64_t kDay = 86400, kNow = 100 * kDay;
+    const auto workunit = [&](Id id, AssimilateState state) {
+        Workunit& w = rows.workunits[id];
+        w.id = id, w.name = "w" + std::to_string(id), w.assimilate_state = state;
+    };
+    for (const Id id : {4, 5, 6, 7}) workunit(id, id == 7 ? AssimilateState::kDone : AssimilateState::kInit);
+    rows.file_groups[1] = {.name = "z\xff'", .id = 1};
+    rows.file_groups[2] = {.name = "A", .id = 2};
+    rows.file_groups[3] = {.name = "a", .id = 3, .idle_since = kNow - 90 * kDay - 1};
+    rows.group_workunits = {{1, 4}, {1, 6}, {1, 7}, {2, 8}};  // 8 was purged
+    const auto text = [](const std::vector<FileGroup>& groups) {
+        std::string all;
+        for (const FileGroup& g : groups)
+            all += g.name + " " + std::to_string(g.id) + " " + std::to_string(g.first) + "-" + std::to_string(g.last) +
+                   " " + std::to_string(g.idle_since) + "; ";
+        return all;
+    };
+    const std::string before = "A 2 8-8 0; a 3 0-0 " + std::to_string(kNow - 90 * kDay - 1) + "; z\xff' 1 4-7 0; ";
+    EXPECT_EQ(text(store().load_tables().file_groups), before);
+    const std::string kept = "A 2 0-0 " + std::to_string(kNow) + "; z\xff' 1 4-6 0; ";
+    EXPECT_EQ(text(store().keep_file_groups(kNow)), kept);
+    EXPECT_EQ(text(store().keep_file_groups(kNow + 5)), kept) << "idle since then, not since now";
+    EXPECT_FALSE(store().load_tables().file_group("A")->over(kNow + 3599));
+    EXPECT_TRUE(store().load_tables().file_group("A")->over(kNow + 3600));
+    EXPECT_EQ(store().load_tables().file_group("b"), nullptr);
+}
+
+/// Two nodes of a cluster: one noted that there is no work while jobs came on the other.
+TEST_P(Catalogue, AFileGroupWithWorkIsNotIdleWhateverWasNoted) {
+    rows.workunits[4].id = 4;
+    rows.file_groups[1] = {.name = "a", .id = 1, .idle_since = 1};
+    rows.group_workunits = {{1, 4}};
+    EXPECT_EQ(store().load_tables().file_groups.at(0).idle_since, 0);
+    EXPECT_EQ(store().keep_file_groups(100 * 86400).at(0).idle_since, 0) << "and it is not forgotten";
+}
+
 TEST_P(Catalogue, EveryColumnOfAnAppAndAVersion) {
     platform(3);
     App& a = rows.apps[7];

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "db/memory/rpc_stores.h"
 #include "sluice/db/host_ltt_store.h"
 #include "sluice/db/mysql_rpc_stores.h"
@@ -102,6 +104,42 @@ class RpcStoresContract : public ::testing::Test {
 std::string text(const std::vector<Id>& ids) { return fmt::format("{}", fmt::join(ids, ",")); }
 std::string text(const std::optional<Account>& a) {
     return a ? fmt::format("{} {} {}", a->user.id, a->user.email_addr, a->team.name) : "none";
+}
+
+/// Workunits 1 to 4 are of group 7, 5 of group 8.
+TEST_F(RpcStoresContract, JobsOfFileGroups) {
+    rows.file_groups[7] = {.name = kNasty, .id = 7};
+    rows.file_groups[8] = {.name = "small", .id = 8};
+    for (const Id workunit : {1, 2, 3, 4}) rows.group_workunits.emplace(7, workunit);
+    rows.group_workunits.emplace(8, 5);
+    rows.group_workunits.emplace(8, 99);  // its workunit was purged
+    in_progress(20, 1, 1);
+    rows.workunits[3].batch = 12;
+    rows.workunits[3].keywords = "5 6";
+    const auto jobs = [](RpcStores s, std::vector<GroupQuery::Part> parts, int look_at, int most) {
+        std::vector<std::string> found;
+        for (const UnsentJob& j : s.results.jobs_of_groups({std::move(parts), look_at, most}))
+            found.push_back(fmt::format("{} {} of {} {} {} {}", j.result.id, j.result.name, j.workunit.name,
+                                        j.workunit.batch, j.workunit.keywords, j.workunit.xml_doc.size()));
+        std::ranges::sort(found);
+        return fmt::format("{}; ", fmt::join(found, ","));
+    };
+    same_on_both([&](RpcStores s) {
+        return jobs(s, {}, 10, 10) + jobs(s, {{7, 1}}, 10, 10) + jobs(s, {{7, 3}}, 10, 10) + jobs(s, {{7, 4}}, 1, 10) +
+               jobs(s, {{7, 1}, {8, 1}}, 10, 10) + jobs(s, {{9, 1}}, 10, 10) + jobs(s, {{7, 1}, {7, 3}, {7, 3}}, 1, 10);
+    });
+    same_on_both([&](RpcStores s) {
+        return std::to_string(s.results.jobs_of_groups({{{7, 1}, {8, 1}}, 10, 2}).size());
+    });
+    // None of these would be sent.
+    rows.workunits[1].error_mask = 16;
+    rows.workunits[3].canonical_resultid = 30;
+    rows.workunits[4].transitioner_flags = TransitionerFlags::kNoTransition;
+    rows.results[50].server_state = ServerState::kInactive;
+    same_on_both([&](RpcStores s) {
+        EXPECT_EQ(jobs(s, {{7, 1}, {8, 1}}, 10, 10), "; ");
+        return std::string();
+    });
 }
 
 TEST_F(RpcStoresContract, AccountsByHostKeyAndId) {

@@ -109,6 +109,22 @@ TEST_F(WorkChain, ABatchThatDoesNotExistIsSaid) {
     EXPECT_EQ(count("batch=77"), 1);
 }
 
+TEST_F(WorkChain, ABatchThatIsOverIsSaid) {
+    stage("f1");
+    db_.execute(
+        Sql("INSERT INTO batch (id, user_id, create_time, logical_start_time, logical_end_time, est_completion_time, "
+            "njobs, fraction_done, nerror_jobs, state, completion_time, credit_estimate, credit_canonical, "
+            "credit_total, name, app_id, project_state, description, expire_time) VALUES "
+            "(78,1,0,0,0,0,0,0,0,1,0,0,0,0,'b',1,0,'',0)"));
+    for (const int state : {0, 1, 2, 3, 4}) {
+        db_.execute(Sql("UPDATE batch SET state=") << state << " WHERE id=78");
+        const auto r = run_program(
+            {"create_work", "--appname", "a", "--wu_name", "b" + std::to_string(state), "--batch", "78", "f1"});
+        EXPECT_EQ(r.status, 0) << "upstream takes them, too";
+        EXPECT_EQ(r.err.find("batch 78 is over") != std::string::npos, state >= 2) << state << r.err;
+    }
+}
+
 TEST_F(WorkChain, CreateWorkFromStdinInBulkAndTargets) {
     stage("f1");
     std::string lines;

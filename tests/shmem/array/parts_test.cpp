@@ -80,6 +80,7 @@ ProjectTables full_tables() {
     t.size_quantiles[4] = {1e9, 2e9};
     t.batch_shares[12] = {5, 1.8e9, 2.5};
     t.plan = {8, 1.5, {{12, 1.8e9, 1.25, 1, 70, 9}, {13, 1.9e9, 1.25, 2, 0, 8}}, {{5, 3, 4}}};
+    t.file_groups = {{"big", 1, 2, 3, 4}, {}};
     t.perf = {1, 2, 3, 4};
     t.has_turnaround_verdicts = true;
     t.built_at = 1700000000;
@@ -107,6 +108,7 @@ TEST(TablesCodec, EveryFieldComesBack) {
     EXPECT_EQ(a.target_nresults, 6);
     EXPECT_EQ(a.min_avg_pfc, 7.5);
     EXPECT_EQ(a.locality_scheduling, 1);
+    EXPECT_EQ(t.file_groups, full_tables().file_groups);
     EXPECT_EQ(a.n_size_classes, 8);
     ASSERT_EQ(t.versions.size(), 1u);
     const AppVersion& v = t.versions[0];

@@ -1,8 +1,10 @@
 // sluice_sim as a program: what compare makes of its two files, and the bar that is shown where somebody looks.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -138,6 +140,26 @@ TEST_F(SimCommand, ATerminalGetsABarWithTheTimeLeftWhichIsGoneAtTheEnd) {
     EXPECT_THAT(seen, ContainsRegex("\r\\[####################\\.+\\]  5[0-9] %  [0-9]+ s left "));
     EXPECT_TRUE(seen.ends_with("\r\x1b[K")) << seen.substr(seen.size() - std::min<std::size_t>(seen.size(), 80));
     EXPECT_LT(std::count(seen.begin(), seen.end(), '\r'), 110) << "a hundred steps, not one for each event";
+}
+
+TEST_F(SimCommand, AFileThatCannotBeWrittenIsFoundBeforeTheRun) {
+    const RunResult r = sim({"run", "s.json", "--jobs", "nowhere/jobs.csv"});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_THAT(r.err, HasSubstr("--jobs nowhere/jobs.csv: there is no folder nowhere"));
+    EXPECT_EQ(r.out, "") << "nothing was run";
+}
+
+TEST_F(SimCommand, ASignalEndsItWhileItWaitsForItsScenario) {
+    const std::string pipe = (folder / "pipe").string();
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    Subprocess sim({binary_dir() + "/bin/sluice_sim", "run", pipe});
+    int writer = -1;  // can be opened as soon as it is being read
+    EXPECT_TRUE(eventually([&] { return (writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0; }));
+    sim.send_signal(SIGTERM);
+    const auto ended = sim.wait();
+    ::close(writer);
+    ASSERT_TRUE(ended) << "it waits on";
+    EXPECT_EQ(ended->signal, SIGTERM);
 }
 
 }  // namespace

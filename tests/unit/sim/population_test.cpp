@@ -70,8 +70,8 @@ TEST(Population, EachColumnOfATraceCounts) {
 TEST(Population, ComplaintsOfATraceAreOneShortLine) {
     const test::TempDir folder;
     const std::string evil = "\x1b[2J\tx" + std::string(10000, 'y');
-    for (const std::string& text :
-         {"speed," + evil + "\n1,1\n", "speed,habit\n1," + evil + "\n", "speed\n" + evil + "\n"}) {
+    for (const std::string& text : {"speed," + evil + "\n1,1\n", "speed,habit\n1," + evil + "\n",
+                                    "speed\n" + evil + "\n", std::string("lifetime_days\n1e-300\n")}) {
         Fleet fleet;
         fleet.trace = folder.write("hosts.csv", text).string();
         try {

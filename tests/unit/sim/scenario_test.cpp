@@ -35,6 +35,24 @@ TEST(Scenario, ComplaintsNameThePlace) {
     EXPECT_EQ(complaint(R"({"work": []})"), "");
 }
 
+/// Of two that say the same thing one would not count.
+TEST(Scenario, WhatStandsTwiceAndWhatBreaksConfigXmlIsRefused) {
+    EXPECT_THAT(complaint(R"({"work": [], "users": [{"name": "ann"}, {"name": "ann"}]})"),
+                HasSubstr("users: 'ann' stands twice"));
+    EXPECT_THAT(complaint(R"({"work": [], "apps": [{"name": "a"}, {"name": "a"}]})"),
+                HasSubstr("apps: 'a' stands twice"));
+    EXPECT_THAT(complaint(R"({"work": [{"kind": "stream", "keep": 1, "size_hours": 1, "sizes": [{"hours": 2}]}]})"),
+                HasSubstr("work[0].sizes: stands beside size_hours"));
+    EXPECT_THAT(complaint(R"({"work": [], "config": {"</config><x": 1}})"), HasSubstr("is not the name of an option"));
+    EXPECT_THAT(complaint(R"({"work": [], "config": {"long_name": "</long_name></config>"}})"),
+                HasSubstr("config.long_name: has tags that are not closed in it"));
+    EXPECT_THAT(complaint(R"({"work": [], "config": {"score_weights": "<waiting>0<waiting>"}})"),
+                HasSubstr("config.score_weights: has tags"));
+    EXPECT_EQ(complaint(R"({"work": [{"kind": "stream", "keep": 1}],
+                            "config": {"score_weights": "<waiting>0</waiting><beta>1</beta>"}})"),
+              "");
+}
+
 /// They would overflow, or fill the memory with jobs before the first host asks.
 TEST(Scenario, WhatNoRunCouldHoldIsRefused) {
     const auto work = [](const std::string& more) { return R"({"work": [{"kind": )" + more + "}]}"; };
@@ -46,6 +64,9 @@ TEST(Scenario, WhatNoRunCouldHoldIsRefused) {
                 HasSubstr("delay_bound_days: 1e+300"));
     EXPECT_THAT(complaint(R"({"work": [], "events": [{"at_day": 1, "what": "hosts_join", "part": 1e300}]})"),
                 HasSubstr("events[0].part: 1e+300"));
+    EXPECT_THAT(complaint(R"({"work": [], "fleet": {"lifetime_days": 1e-300}})"),
+                HasSubstr("fleet.lifetime_days: must be 0 (for ever) or at least 0.01"));
+    EXPECT_EQ(complaint(R"({"work": [], "fleet": {"lifetime_days": 0}})"), "");
 }
 
 TEST(Scenario, FieldsOfAnOverrideTakeThePlaceOfItsOwn) {

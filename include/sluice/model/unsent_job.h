@@ -1,0 +1,13 @@
+#pragma once
+#include "sluice/model/records.h"
+
+namespace sluice {
+
+/// A result and its workunit, for the job array and for those who choose beside it; of the result: id, name, priority,
+/// report_deadline, server_state, create_time.
+struct UnsentJob {
+    Result result;
+    Workunit workunit;
+};
+
+}  // namespace sluice
