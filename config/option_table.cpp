@@ -59,6 +59,8 @@ constexpr OptionRow kIdentity[] = {
      "The web server's account: it may use the job array, and owns uploaded files."},
     {OPTION(sched_lockfile_dir), "", "", kText, "cgi",
      "If given: a lock file per host there keeps one host from running two requests at once."},
+    {OPTION(gang_hub), "", "", kUrl, "gang_hub, sluice_batch",
+     "HOST:PORT at which members of gangs, jobs that run at the same time, reach gang_hub."},
 };
 
 constexpr OptionRow kServer[] = {

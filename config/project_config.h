@@ -53,6 +53,7 @@ struct ProjectConfig : MatchParams {
     int uldl_dir_fanout{};  ///< 0: flat
     std::string httpd_user;
     std::string sched_lockfile_dir;  ///< empty: no lock files per host
+    std::string gang_hub;            ///< HOST:PORT; empty: there is none
 
     // Server-wide behaviour.
     bool strict_memory_bound{};

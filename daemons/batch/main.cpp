@@ -26,7 +26,8 @@ constexpr const char* kDescription =
     "create: makes a batch of --user for --app and prints its number.\n\n"
     "submit BATCH FILE: puts the jobs of FILE (- is standard input), one a line, into the batch; a line is what create_work "
     "--stdin takes. A thousand are written at once or not at all. Given again after it was killed or a line was mended, it goes "
-    "on where it stopped: no job is submitted twice. The batch is in progress when all are in.\n\n"
+    "on where it stopped: no job is submitted twice. The batch is in progress when all are in. With --gang_size N each N jobs "
+    "that follow each other are a gang: they run at the same time and meet at gang_hub.\n\n"
     "list: the batches, those of --user or all; retired ones with --all. show BATCH: one of them, with what it cost.\n\n"
     "move BATCH --before OTHER: BATCH takes OTHER's place in the order of their user's batches, OTHER and those between wait "
     "for it. Needs <share_rule>.\n\n"
@@ -39,6 +40,7 @@ struct BatchCall {
     std::optional<Id> user, before;
     std::string app, name, description;
     bool all = false, json = false;
+    std::optional<int> gang_size;
     JobOptions job;
 };
 
@@ -101,6 +103,18 @@ int create(const BatchCall& call, Open& open) {
     return 0;
 }
 
+std::optional<GangsToMake> gangs_of(const BatchCall& call, const ProjectConfig& config, GangStore& store) {
+    if (!call.gang_size) return std::nullopt;
+    if (*call.gang_size < 2 || *call.gang_size > GangsToMake::kMost)
+        throw ConfigError(
+            fmt::format("--gang_size {}: a gang has 2 to {} members", *call.gang_size, GangsToMake::kMost));
+    if (config.gang_hub.empty())
+        throw ConfigError("--gang_size needs <gang_hub> in config.xml: HOST:PORT where the members meet");
+    parse_hub_address(config.gang_hub);
+    store.prepare();
+    return GangsToMake{store, *call.gang_size, gang_secret(config.key_dir), config.gang_hub};
+}
+
 /// Bytes of the file, for the bar; 0: not known.
 std::uint64_t size_of(const std::string& file) {
     std::error_code none;
@@ -123,7 +137,8 @@ SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatc
     JobMaker maker("sluice_batch", batch.app_name, open.project, open.config, *work);
     JobOptions defaults = call.job;
     defaults.batch = batch.row.id;
-    Submission submission(maker, *work, defaults);
+    const auto gangs = make_gang_store(open.db);
+    Submission submission(maker, *work, defaults, gangs_of(call, open.config, *gangs));
     const bool bar = isatty(STDERR_FILENO) != 0;
     const std::uint64_t size = size_of(file);
     const double started = open.clock.now();
@@ -212,6 +227,7 @@ int run(const BatchCall& call) {
         {"retire", 2,
          [&](Open& open) {
              open.commands.retire(batch_of(call), open.project);
+             make_gang_store(open.db)->remove(batch_of(call));
              return after_change(call, open, "retired");
          }},
     };
@@ -242,6 +258,7 @@ int main(int argc, char** argv) {
     line.option("--app", call.app, "create: short name of the app of all its jobs", "NAME");
     line.option("--name", call.name, "create: what people call it; default: of app and time", "TEXT");
     line.option("--description", call.description, "create: any text", "TEXT");
+    line.option("--gang_size", call.gang_size, "submit: each N jobs that follow each other run at the same time");
     line.flag("--all", call.all, "list: retired ones, too");
     line.flag("--json", call.json, "print JSON");
     define_job_options(line, call.job);

@@ -24,6 +24,16 @@ bool read_line(std::istream& in, std::string& text, std::size_t most) {
     return !text.empty();
 }
 
+/// No program makes an instance but the scheduler, for the host that gang_planner has chosen; and a host that is lost
+/// is not the end of the gang.
+void send_by_gang_planner_only(Workunit& w) {
+    constexpr int kErrors = 5, kInstances = 10;
+    w.transitioner_flags = TransitionerFlags::kNoNewResults;
+    w.transition_time = kNever;
+    w.max_error_results = std::max(w.max_error_results, kErrors);
+    w.max_total_results = std::max(w.max_total_results, kInstances);
+}
+
 std::string prefix_of(Id batch) { return fmt::format("batch_{}_", batch); }
 
 }  // namespace
@@ -39,11 +49,12 @@ SubmissionOutcome Submission::run(std::istream& in, const std::function<void(std
     for (std::int64_t line = 1; read_line(in, text, kLongestLine); ++line) {
         bytes += text.size() + 1;
         if (!trim(text).empty()) add(text, line);
-        if (workunits_.size() < kChunk) continue;
+        if (workunits_.size() < chunk()) continue;
         flush();
         progress(bytes, outcome_.all());
     }
     if (in.bad()) throw FileError(fmt::format("batch {}: the file of jobs can't be read{}", defaults_.batch, so_far()));
+    refuse_part_of_a_gang();
     flush();
     progress(bytes, outcome_.all());
     return outcome_;
@@ -55,8 +66,19 @@ void Submission::add(const std::string& text, std::int64_t line) {
             throw ConfigError(fmt::format("it is longer than {} bytes: give it an input file", kLongestLine));
         JobOptions job = parse_job_line(text, defaults_);
         if (job.wu_name.empty()) job.wu_name = job_name(defaults_.batch, line, text);
-        workunits_.push_back(maker_.prepare(job));
-        assignments_.push_back(to_assignment(job));
+        if (gangs_) {
+            if (!job.command_line.empty()) job.command_line += ' ';
+            job.command_line += gang_arguments(gangs_->secret, next_seat(), gangs_->size, gangs_->hub);
+            gang_jobs_.push_back({next_seat().gang, next_seat().member, job.wu_name});
+        }
+        Workunit w = maker_.prepare(job);
+        if (gangs_ && w.target_nresults != 1)
+            throw ConfigError("each member of a gang is one result: give --target_nresults 1 and --min_quorum 1");
+        if (gangs_) send_by_gang_planner_only(w);
+        ++jobs_;
+        rows_.push_back(maker_.rows_of(job, w));
+        if (gangs_) rows_.back().file_group.clear();  // its members run together, wherever their files are
+        workunits_.push_back(std::move(w));
     } catch (const DbError&) {
         throw;
     } catch (const Error& e) {
@@ -64,36 +86,59 @@ void Submission::add(const std::string& text, std::int64_t line) {
     }
 }
 
+GangSeat Submission::next_seat() const {
+    return {{defaults_.batch, jobs_ / gangs_->size}, static_cast<int>(jobs_ % gangs_->size)};
+}
+
+std::size_t Submission::chunk() const {
+    if (!gangs_) return kChunk;
+    const auto size = static_cast<std::size_t>(gangs_->size);
+    return kChunk / size * size;
+}
+
+void Submission::refuse_part_of_a_gang() const {
+    if (!gangs_ || jobs_ % gangs_->size == 0) return;
+    throw ConfigError(fmt::format("batch {}: {} jobs are no gangs of {}: {} are left over{}", defaults_.batch, jobs_,
+                                  gangs_->size, jobs_ % gangs_->size, so_far()));
+}
+
 void Submission::flush() {
     auto workunits = std::exchange(workunits_, {});
-    const auto assignments = std::exchange(assignments_, {});
+    const auto rows = std::exchange(rows_, {});
+    const auto gang_jobs = std::exchange(gang_jobs_, {});
     if (workunits.empty()) return;
     const Id batch = defaults_.batch;
-    std::optional<BatchChunk> chunk;
+    std::optional<BatchChunk> written;
     try {
         const std::size_t expected = of_earlier_runs_ - std::min(of_earlier_runs_, outcome_.present);
-        chunk = store_.insert_into_batch(batch, workunits, assignments, expected);
+        written = store_.insert_into_batch(batch, workunits, rows, expected);
     } catch (const DbError& e) {
         if (e.kind() != DbError::Kind::kDuplicate) throw;
         throw ConfigError(fmt::format("batch {}: two of the lines' jobs have the same --wu_name{}", batch, so_far()));
     }
-    if (!chunk) throw ConfigError(fmt::format("batch {}: there is no such batch any more", batch));
-    if (!chunk->taken.empty())
+    if (!written) throw ConfigError(fmt::format("batch {}: there is no such batch any more", batch));
+    if (!written->taken.empty())
         throw ConfigError(
             fmt::format("batch {}: job '{}' is there already, of another batch: give it another --wu_name{}", batch,
-                        chunk->taken, so_far()));
-    if (!chunk->missing.empty())
+                        written->taken, so_far()));
+    if (!written->missing.empty())
         throw ConfigError(
             fmt::format("batch {}: it is {} and takes no more jobs; {} of the file are in it, '{}' and those "
                         "after it are not. Make another batch for them (sluice_batch create)",
-                        batch, state_name(chunk->state), outcome_.all() + chunk->present, chunk->missing));
-    if (chunk->strange)
+                        batch, state_name(written->state), outcome_.all() + written->present, written->missing));
+    if (written->strange && of_earlier_runs_ == 0)
+        throw ConfigError(
+            fmt::format("batch {}: somebody else submits another file into it: make another batch for this one{}",
+                        batch, so_far()));
+    if (written->strange)
         throw ConfigError(
             fmt::format("batch {}: the {} jobs that it has are not the first ones of this file: submit the file "
                         "that they came from, or abort the batch and make another",
                         batch, of_earlier_runs_));
-    outcome_.inserted += chunk->inserted;
-    outcome_.present += chunk->present;
+    // Of a submission that was killed before this, the next one does it.
+    if (gangs_) gangs_->store.define(gang_jobs, gangs_->size);
+    outcome_.inserted += written->inserted;
+    outcome_.present += written->present;
 }
 
 std::string Submission::so_far() const {

@@ -3,10 +3,13 @@
 // names made of the batch, their line's number and the line's content, and those that are there are left alone.
 #include <functional>
 #include <istream>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "daemons/gang_hub/gang_token.h"
 #include "daemons/work/job_maker.h"
+#include "sluice/db/gang_store.h"
 #include "sluice/db/work_store.h"
 
 namespace sluice {
@@ -19,14 +22,23 @@ struct SubmissionOutcome {
 /// "batch_12_340_1a2b3c4d".
 std::string job_name(Id batch, std::int64_t line, const std::string& text);
 
+/// Each `size` jobs that follow each other are a gang (docs/gangs.md).
+struct GangsToMake {
+    GangStore& store;
+    int size = 0;
+    std::string secret, hub;  ///< of the project's tokens; HOST:PORT
+
+    static constexpr int kMost = 1000;  ///< members
+};
+
 class Submission {
   public:
     static constexpr std::size_t kChunk = 1000;             ///< jobs of a transaction
     static constexpr std::size_t kLongestLine = 64 * 1024;  ///< bytes
 
     /// `defaults`: what all jobs have in common; its batch is the one to submit into.
-    Submission(JobMaker& maker, WorkStore& store, const JobOptions& defaults)
-        : maker_(maker), store_(store), defaults_(defaults) {}
+    Submission(JobMaker& maker, WorkStore& store, const JobOptions& defaults, std::optional<GangsToMake> gangs = {})
+        : maker_(maker), store_(store), defaults_(defaults), gangs_(std::move(gangs)) {}
 
     /// `progress` is called after each chunk with the bytes read and the jobs there are. Throws ConfigError, which
     /// names the batch and, where one is wrong, the line; whole chunks before it are in the batch then.
@@ -34,6 +46,10 @@ class Submission {
 
   private:
     void add(const std::string& text, std::int64_t line);
+    GangSeat next_seat() const;
+    /// Jobs of a transaction: whole gangs.
+    std::size_t chunk() const;
+    void refuse_part_of_a_gang() const;
     void flush();
     std::string so_far() const;
 
@@ -41,7 +57,10 @@ class Submission {
     WorkStore& store_;
     JobOptions defaults_;
     std::vector<Workunit> workunits_;
-    std::vector<std::optional<Assignment>> assignments_;
+    std::vector<JobRows> rows_;
+    std::optional<GangsToMake> gangs_;
+    std::vector<GangJob> gang_jobs_;  ///< of workunits_
+    std::int64_t jobs_ = 0;           ///< of the file up to now
     SubmissionOutcome outcome_;
     std::size_t of_earlier_runs_ = 0;
 };

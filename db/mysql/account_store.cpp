@@ -57,15 +57,18 @@ Id registration_id(const MachineQuery& q) {
 void make_attempts_table(Database& db) {
     db.execute(
         Sql("CREATE TABLE IF NOT EXISTS sluice_host_rpc (host_id bigint NOT NULL PRIMARY KEY, attempt bigint NOT NULL, "
-            "trickle_bytes bigint NOT NULL DEFAULT 0) engine=InnoDB"));
+            "trickle_bytes bigint NOT NULL DEFAULT 0, gang_start bigint NOT NULL DEFAULT 0) engine=InnoDB"));
 }
 
-/// It was made by a Sluice that did not count yet.
+/// It was made by a Sluice that did not count yet, or knew no gangs.
 void complete_attempts_table(Database& db) {
-    try {
-        db.execute(Sql("ALTER TABLE sluice_host_rpc ADD COLUMN trickle_bytes bigint NOT NULL DEFAULT 0"));
-    } catch (const DbError& e) {
-        if (e.code() != kDuplicateColumn) throw;  // another process was quicker
+    for (const SqlLiteral column : {SqlLiteral("trickle_bytes"), SqlLiteral("gang_start")}) {
+        try {
+            Sql sql("ALTER TABLE sluice_host_rpc ADD COLUMN ");
+            db.execute(sql << column << " bigint NOT NULL DEFAULT 0");
+        } catch (const DbError& e) {
+            if (e.code() != kDuplicateColumn) throw;  // it is there, or another process was quicker
+        }
     }
 }
 
@@ -211,8 +214,8 @@ class MysqlAccountStore final : public AccountStore {
     /// where that is not allowed, hosts are guarded by rpc_time and rpc_seqno alone.
     template <typename Statement>
     Rows query_hosts(Statement statement) {
-        static constexpr HostSource kPlain{SLUICE_HOST_COLUMNS ",NULL,0", "host h"};
-        static constexpr HostSource kGuarded{SLUICE_HOST_COLUMNS ",g.attempt,g.trickle_bytes",
+        static constexpr HostSource kPlain{SLUICE_HOST_COLUMNS ",NULL,0,0", "host h"};
+        static constexpr HostSource kGuarded{SLUICE_HOST_COLUMNS ",g.attempt,g.trickle_bytes,g.gang_start",
                                              "host h LEFT JOIN sluice_host_rpc g ON g.host_id=h.id"};
         if (!guarded_) return db_.query(statement(kPlain));
         bool no_column = false;
@@ -236,6 +239,7 @@ class MysqlAccountStore final : public AccountStore {
         StoredHost host{read_host(rows, at)};
         if (!rows.text(at + kHostColumns).empty()) host.attempt = rows.i64(at + kHostColumns);
         host.trickle_bytes = rows.i64(at + kHostColumns + 1);
+        host.gang_start = rows.i64(at + kHostColumns + 2);
         return host;
     }
 
@@ -278,7 +282,7 @@ class MysqlAccountStore final : public AccountStore {
         if (!rows.next()) return std::nullopt;
         return read_account(rows, 0);
     }
-    static constexpr int kOwnColumns = 2;       ///< of sluice_host_rpc, behind the host's
+    static constexpr int kOwnColumns = 3;       ///< of sluice_host_rpc, behind the host's
     static constexpr int kAccountColumns = 17;  ///< behind these
     Database& db_;
     bool guarded_ = true;  ///< sluice_host_rpc is there, or may be
@@ -288,7 +292,8 @@ class MysqlAccountStore final : public AccountStore {
 
 void prepare_host_attempts(Database& db) {
     try {
-        db.query(Sql("SELECT attempt,trickle_bytes FROM sluice_host_rpc LIMIT 0"));  // CREATE waits for transactions
+        db.query(Sql(
+            "SELECT attempt,trickle_bytes,gang_start FROM sluice_host_rpc LIMIT 0"));  // CREATE waits for transactions
     } catch (const DbError& e) {
         if (e.code() == kNoSuchColumn) return complete_attempts_table(db);
         if (e.code() != kNoSuchTable) throw;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "db/mysql/errors.h"
 #include "db/mysql/rpc_store_factories.h"
 #include "db/mysql/workunit_columns.h"
 
@@ -31,23 +32,12 @@ class MysqlAssignmentStore final : public AssignmentStore {
     explicit MysqlAssignmentStore(Database& db) : db_(db) {}
 
     std::vector<AssignedJob> load(const AssignmentQuery& query) override {
-        const Sql wanted = wanted_assignments(query);
-        if (wanted.size() == 0) return {};
-        Sql sql("SELECT a.id,a.target_id,a.target_type,a.multi,a.resultid,a.workunitid,");
-        sql << counts(query.hostid) << "," SLUICE_WORKUNIT_COLUMNS " FROM (" << wanted
-            << ") a LEFT JOIN workunit w ON w.id=a.workunitid LEFT JOIN result o ON o.workunitid=a.workunitid"
-               " GROUP BY a.id ORDER BY a.place,a.id LIMIT "
-            << kMostAssignments;
-        std::vector<AssignedJob> jobs;
-        Rows r = db_.query(sql);
-        while (r.next()) {
-            AssignedJob& job = jobs.emplace_back();
-            job.assignment = {r.i64(0), r.i64(1), r.code<AssignTarget>(2), r.flag(3), r.i64(5), r.i64(4)};
-            job.instances = read_counts(r, 5);
-            job.workunit = read_workunit(r, 10);
-            job.workunit_found = job.workunit.id != 0;
+        try {
+            return load_wanted(query);
+        } catch (const DbError& e) {
+            if (!query.gang || e.code() != kNoSuchTable) throw;
+            return {};  // somebody has dropped it
         }
-        return jobs;
     }
 
     std::vector<InstanceCounts> instances_now(std::span<const Id> workunits, Id hostid) override {
@@ -88,9 +78,36 @@ class MysqlAssignmentStore final : public AssignmentStore {
     }
 
   private:
+    std::vector<AssignedJob> load_wanted(const AssignmentQuery& query) {
+        const Sql wanted = wanted_assignments(query);
+        if (wanted.size() == 0) return {};
+        Sql sql("SELECT a.id,a.target_id,a.target_type,a.multi,a.resultid,a.workunitid,");
+        sql << counts(query.hostid) << "," SLUICE_WORKUNIT_COLUMNS " FROM (" << wanted
+            << ") a LEFT JOIN workunit w ON w.id=a.workunitid LEFT JOIN result o ON o.workunitid=a.workunitid"
+               " GROUP BY a.id ORDER BY a.place,a.id LIMIT "
+            << kMostAssignments;
+        std::vector<AssignedJob> jobs;
+        Rows r = db_.query(sql);
+        while (r.next()) {
+            AssignedJob& job = jobs.emplace_back();
+            job.assignment = {r.i64(0), r.i64(1), r.code<AssignTarget>(2), r.flag(3), r.i64(5), r.i64(4)};
+            job.instances = read_counts(r, 5);
+            job.workunit = read_workunit(r, 10);
+            job.workunit_found = job.workunit.id != 0;
+        }
+        return jobs;
+    }
+
     /// `place`: the order in which upstream looks at them.
     static Sql wanted_assignments(const AssignmentQuery& q) {
         Sql sql;
+        if (q.gang) {
+            sql << "SELECT 0 place, 0 id, l.host_id target_id, " << AssignTarget::kHost
+                << " target_type, 0 multi, l.workunit_id workunitid, 0 resultid FROM sluice_gang_lease l WHERE "
+                   "l.host_id="
+                << q.hostid << " AND l.workunit_id<>0";
+            return sql;
+        }
         const auto targets = [&](int place, AssignTarget type, Id id) {
             if (id == 0) return;
             if (sql.size() > 0) sql << " UNION ALL ";

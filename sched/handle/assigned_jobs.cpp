@@ -63,7 +63,7 @@ Result new_result(const Rpc& rpc, const Workunit& w) {
 }
 
 /// False: not this time (logged).
-bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, JobOrigin origin) {
+bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, JobOrigin origin, bool gang = false) {
     const Rpc& rpc = out.rpc;
     Result result;
     try {
@@ -81,6 +81,7 @@ bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, 
     auto planned =
         plan_known_job(rpc, chosen, job.workunit, result, std::min(rpc.now_sec + job.workunit.delay_bound, kNever));
     if (!planned) return false;
+    if (gang) hurry_gang_job(rpc, session.host().work_buf_min, *planned);
     planned->origin = PlannedJob::Origin::kAssigned;
     result.report_deadline = planned->db_deadline;
     result.flops_estimate = planned->flops_estimate;
@@ -95,6 +96,23 @@ bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, 
 }
 
 }  // namespace
+
+bool send_gang_job(const HandOut& out) {
+    const Rpc& rpc = out.rpc;
+    AssignmentQuery query;
+    query.hostid = rpc.rows.host.id;
+    query.gang = true;
+    WorkSession session(rpc, true);
+    bool sent = false;
+    for (const AssignedJob& job : rpc.services.stores.assignments.load(query)) {
+        if (!job.workunit_found || !needs_instance(job, job.instances, rpc.now_sec)) continue;
+        sent = send_one(out, session, job, JobOrigin::kTargeted, true) || sent;
+        if (sent)
+            rpc.log.normal("[HOST#{}] [WU#{} {}] a member of a gang is sent", rpc.rows.host.id, job.workunit.id,
+                           job.workunit.name);
+    }
+    return sent;
+}
 
 std::vector<AssignedJob> read_assigned_jobs(const Rpc& rpc) {
     AssignmentQuery query;

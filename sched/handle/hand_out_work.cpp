@@ -10,6 +10,7 @@
 #include "sched/handle/resend_lost.h"
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
+#include "sluice/model/gang_times.h"
 
 namespace sluice {
 namespace {
@@ -135,6 +136,14 @@ void send_work(const HandOut& out, WorkSession& session) {
     explain(rpc, session, out.reply);
 }
 
+/// A host that is to come for a gang may ask again by then.
+void let_come_for_gang(const Rpc& rpc, SchedulerReply& reply) {
+    const double contact = next_gang_contact(rpc.rows.stored.gang_start, rpc.now);
+    if (contact <= 0) return;
+    reply.min_sendwork_interval = std::min(reply.min_sendwork_interval, contact);
+    reply.request_delay = std::min(reply.request_delay, contact);
+}
+
 /// A host with jobs of planned batches is to report each as it ends: the client tells nothing before the delay is over.
 void let_report_soon(const Rpc& rpc, SchedulerReply& reply) {
     constexpr double kSoon = 6;  ///< s
@@ -163,6 +172,12 @@ Stage hand_out_work(const Rpc& rpc, Decision& decision, RpcWrites& writes, Sched
     const bool wants = rpc.screening.wants_work;
     bool may_send = may_send_work(rpc);
     Search& search = decision.search = before_search(rpc);
+    if (may_send && gang_is_due(rpc.rows.stored.gang_start, rpc.now) && key_is_known(rpc, reply) &&
+        send_gang_job(out)) {
+        search = Search::kAssignedJobsSent;
+        abort_useless_jobs(rpc, reply);
+        return Stage::kContinue;
+    }
     if (may_send && (wants || may_resend(rpc))) {
         WorkSession session(rpc, !wants);
         if (wants) {
@@ -196,6 +211,7 @@ Stage hand_out_work(const Rpc& rpc, Decision& decision, RpcWrites& writes, Sched
         reply.say(messages::no_tasks_in_project());
     }
     let_report_soon(rpc, reply);
+    let_come_for_gang(rpc, reply);
     return Stage::kContinue;
 }
 

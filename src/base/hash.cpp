@@ -20,7 +20,6 @@
 #include "sluice/base/owned_fd.h"
 
 namespace sluice {
-namespace {
 
 std::string hex(const unsigned char* bytes, std::size_t n) {
     static constexpr char kDigits[] = "0123456789abcdef";
@@ -29,6 +28,8 @@ std::string hex(const unsigned char* bytes, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
     return out;
 }
+
+namespace {
 
 class Md5 {
   public:

@@ -28,8 +28,9 @@ struct FakeDb {
     std::map<Id, User> users;
     std::map<Id, Team> teams;
     std::map<Id, Host> hosts;
-    std::map<Id, std::int64_t> host_attempts{}, host_trickle_bytes{};  ///< sluice_host_rpc
-    std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions;     ///< (host, generalized version)
+    std::map<Id, std::int64_t> host_attempts{}, host_trickle_bytes{}, host_gang_starts{};  ///< sluice_host_rpc
+    std::map<Id, Id> gang_leases{};  ///< sluice_gang_lease: the workunit that a host is given
+    std::map<std::pair<Id, Id>, HostAppVersion> host_app_versions;  ///< (host, generalized version)
     std::map<Id, Workunit> workunits;
     std::map<Id, Result> results;
     std::map<Id, Assignment> assignments;

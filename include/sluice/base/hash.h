@@ -1,10 +1,13 @@
 #pragma once
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
 namespace sluice {
 
+/// 2n lower-case hex digits.
+std::string hex(const unsigned char* bytes, std::size_t n);
 /// MD5 as 32 lower-case hex digits (BOINC's file checksums, weak keys, e-mail hashes; not for security).
 std::string md5_hex(std::string_view data);
 /// Of a file's content, read in blocks. Throws FileError.

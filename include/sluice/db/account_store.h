@@ -22,6 +22,9 @@ struct StoredHost : Host {
     std::optional<std::int64_t> attempt{};
     /// What was stored of its trickle messages on the day of rpc_time; kept beside the attempt.
     std::int64_t trickle_bytes = 0;
+    /// UNIX s at which it is to come for a member of a gang, 0: never; kept there by gang_planner. The scheduler only
+    /// reads it.
+    std::int64_t gang_start = 0;
 };
 struct HostAndAccount {
     StoredHost host;                 ///< userid 0: merged into the host with id `rpc_seqno`

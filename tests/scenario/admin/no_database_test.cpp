@@ -42,6 +42,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"size_census"}, std::vector<std::string>{"batch_stats"},
         std::vector<std::string>{"batch_accel"}, std::vector<std::string>{"batch_upkeep"},
         std::vector<std::string>{"batch_planner"}, std::vector<std::string>{"batch_shares"},
+        std::vector<std::string>{"gang_hub"}, std::vector<std::string>{"gang_planner"},
         std::vector<std::string>{"census"}, std::vector<std::string>{"sample_bitwise_validator", "--app", "a"},
         std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x"},
         std::vector<std::string>{"create_work", "--appname", "a"}, std::vector<std::string>{"sluice_batch", "list"},

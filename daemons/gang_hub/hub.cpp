@@ -1,0 +1,286 @@
+#include "daemons/gang_hub/hub.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "sluice/base/error.h"
+#include "sluice/base/in_one_line.h"
+#include "sluice/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kDatabasePause = 5;  ///< s in which a database that is away is not asked again
+constexpr int kRefusalsSaid = 20;     ///< a minute: strangers must not fill the log
+
+/// Words between single blanks; the last one is the rest.
+std::vector<std::string_view> words_of_line(std::string_view text, std::size_t most) {
+    std::vector<std::string_view> words;
+    while (words.size() + 1 < most) {
+        const auto blank = text.find(' ');
+        if (blank == std::string_view::npos) break;
+        words.push_back(text.substr(0, blank));
+        text.remove_prefix(blank + 1);
+    }
+    words.push_back(text);
+    return words;
+}
+
+template <typename T>
+std::optional<T> count_of(std::string_view text) {
+    T number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number < 0) return std::nullopt;
+    return number;
+}
+
+}  // namespace
+
+int GangHub::Gang::present() const {
+    return static_cast<int>(std::count_if(members.begin(), members.end(), [](const Member& m) { return m.link != 0; }));
+}
+
+bool GangHub::Gang::all(bool Member::*flag) const {
+    return std::all_of(members.begin(), members.end(), [&](const Member& m) { return m.*flag; });
+}
+
+void GangHub::opened(LinkId link, const std::string& peer, double now) {
+    make_room(now);
+    known_[link] = {peer, now, now, nullptr, 0};
+    if (static_cast<int>(known_.size()) > limits_.connections)
+        dismiss(link, "RETRY the hub has no room for more members: come again in a minute");
+}
+
+void GangHub::make_room(double now) {
+    int strangers = 0;
+    auto oldest = known_.end();
+    for (auto at = known_.begin(); at != known_.end(); ++at) {
+        if (at->second.gang != nullptr) continue;
+        ++strangers;
+        if (oldest == known_.end() || at->first < oldest->first) oldest = at;
+    }
+    if (strangers < limits_.strangers() && static_cast<int>(known_.size()) < limits_.connections) return;
+    if (oldest != known_.end()) refuse(oldest->first, "others wait to say HELLO: say it at once", now);
+}
+
+std::size_t GangHub::line_limit(LinkId link) const {
+    const auto at = known_.find(link);
+    return at != known_.end() && at->second.gang != nullptr ? limits_.line : limits_.hello;
+}
+
+void GangHub::line(LinkId link, std::string_view text, double now) {
+    const auto at = known_.find(link);
+    if (at == known_.end()) return;
+    Link& from = at->second;
+    from.heard = now;
+    if (from.gang == nullptr) return hello(link, words_of_line(text, 6), now);
+    Gang& gang = *from.gang;
+    const Words words = words_of_line(text, 2);
+    if (text == "ALIVE") return;
+    const bool known = words[0] == "MESSAGE" || words[0] == "CHECKPOINT" || text == "BARRIER" || text == "DONE";
+    if (!known)
+        return drop(link, "'" + in_one_line(text, 40) + "' is not one of ALIVE, BARRIER, CHECKPOINT, DONE, MESSAGE",
+                    now);
+    if (!gang.started) return drop(link, "only ALIVE may come before START", now);
+    if (words[0] == "MESSAGE")
+        message(gang, from.member, text.substr(std::min(text.size(), words[0].size() + 1)), now);
+    else if (words[0] == "CHECKPOINT")
+        checkpoint(gang, from.member, words, now);
+    else if (text == "BARRIER")
+        barrier(gang, from.member);
+    else
+        done(gang, from.member, now);
+}
+
+void GangHub::hello(LinkId link, const Words& words, double now) {
+    const auto gang = words.size() == 5 && words[0] == "HELLO" ? parse_gang_name(words[1]) : std::nullopt;
+    const auto member = gang ? count_of<int>(words[2]) : std::nullopt;
+    const auto checkpoint = member ? count_of<std::int64_t>(words[4]) : std::nullopt;
+    if (!checkpoint) return refuse(link, "the first line must be: HELLO GANG MEMBER TOKEN CHECKPOINT", now);
+    const GangSeat place{*gang, *member};
+    if (!is_gang_token(secret_, place, words[3]))
+        return refuse(link, fmt::format("this is not the token of member {} of gang {}", *member, gang_name(*gang)),
+                      now);
+    Gang* const found = gang_of(link, *gang, now);
+    if (found == nullptr) return;
+    if (static_cast<std::size_t>(*member) >= found->members.size())
+        return refuse(link, fmt::format("gang {} has {} members", gang_name(*gang), found->members.size()), now);
+    seat(link, *found, place, *checkpoint, now);
+}
+
+/// nullptr: the link was told why.
+GangHub::Gang* GangHub::gang_of(LinkId link, const GangId& id, double now) {
+    const auto at = gangs_.find(id);
+    if (at != gangs_.end()) return &at->second;
+    const std::string away = "RETRY the project's database is away: come again in a minute";
+    if (now < ask_again_ && ask_again_ <= now + kDatabasePause) return dismiss(link, away), nullptr;
+    std::optional<GangFacts> facts;
+    try {
+        facts = directory_.find(id);
+        database_.over();
+    } catch (const DbError& e) {
+        database_.report({e.what(), "members are told to come again", true}, now);
+        ask_again_ = now + kDatabasePause;
+        return dismiss(link, away), nullptr;
+    }
+    if (!facts || facts->size < 1) return refuse(link, "there is no gang " + gang_name(id), now), nullptr;
+    if (facts->ended) return dismiss(link, "END"), nullptr;
+    Gang& gang = gangs_[id];
+    gang.id = id;
+    gang.members.resize(static_cast<std::size_t>(facts->size));
+    gang.since = now;
+    return &gang;
+}
+
+void GangHub::seat(LinkId link, Gang& gang, const GangSeat& place, std::int64_t checkpoint, double now) {
+    Gang* room = &gang;
+    const auto index = static_cast<std::size_t>(place.member);
+    if (const LinkId other = gang.members[index].link; other != 0) {
+        // Its host may have lost the link without a word: who comes last is the one that is there.
+        const std::size_t size = gang.members.size();
+        gang.members[index].link = 0;
+        dismiss(other, "REFUSED another process has taken the place of this member");
+        if (gang.started) {
+            dissolve(gang, fmt::format("member {} has come anew", place.member));
+            room = &gangs_[place.gang];
+            room->id = place.gang;
+            room->members.resize(size);
+            room->since = now;
+        }
+    }
+    Link& mine = known_.at(link);
+    mine.gang = room;
+    mine.member = place.member;
+    room->members[index] = {link, checkpoint, false, false};
+    log_debug("[gang#{}] member {} is here ({}), with checkpoint {}", gang_name(room->id), place.member, mine.peer,
+              checkpoint);
+    if (room->present() == static_cast<int>(room->members.size())) start(*room);
+}
+
+void GangHub::start(Gang& gang) {
+    gang.started = true;
+    gang.common = gang.members[0].checkpoint;
+    for (const Member& m : gang.members) gang.common = std::min(gang.common, m.checkpoint);
+    for (Member& m : gang.members) m.checkpoint = gang.common;
+    log_normal("[gang#{}] all {} members are here: they go on from checkpoint {}", gang_name(gang.id),
+               gang.members.size(), gang.common);
+    to_all(gang, fmt::format("START {} {}", gang.members.size(), gang.common));
+}
+
+void GangHub::message(Gang& gang, int from, std::string_view text, double now) {
+    const LinkId sender = gang.members[static_cast<std::size_t>(from)].link;
+    const Words words = words_of_line(text, 2);
+    const auto to = count_of<std::size_t>(words[0]);
+    const bool everybody = words[0] == "*";
+    if (words.size() < 2 ||
+        (!everybody && (!to || *to >= gang.members.size() || *to == static_cast<std::size_t>(from))))
+        return drop(sender, "MESSAGE needs another member's number, or * for all others, and a text", now);
+    const std::string line = fmt::format("MESSAGE {} {}", from, words[1]);
+    if (!everybody) return links_.send(gang.members[*to].link, line);
+    for (const Member& m : gang.members)
+        if (m.link != sender) links_.send(m.link, line);
+}
+
+void GangHub::checkpoint(Gang& gang, int from, const Words& words, double now) {
+    Member& member = gang.members[static_cast<std::size_t>(from)];
+    const auto number = words.size() == 2 ? count_of<std::int64_t>(words[1]) : std::nullopt;
+    if (!number || *number <= gang.common)
+        return drop(member.link, fmt::format("CHECKPOINT needs a number above {}", gang.common), now);
+    if (member.checkpoint > gang.common)
+        return drop(member.link, fmt::format("CHECKPOINT {} before COMMON {}", *number, member.checkpoint), now);
+    if (gang.written != 0 && gang.written != *number)
+        return dissolve(gang,
+                        fmt::format("member {} has written checkpoint {}, others {}", from, *number, gang.written));
+    gang.written = member.checkpoint = *number;
+    const bool common = std::all_of(gang.members.begin(), gang.members.end(),
+                                    [&](const Member& m) { return m.checkpoint == gang.written; });
+    if (!common) return;
+    gang.common = std::exchange(gang.written, 0);
+    log_debug("[gang#{}] all members have checkpoint {}", gang_name(gang.id), gang.common);
+    to_all(gang, fmt::format("COMMON {}", gang.common));
+}
+
+void GangHub::barrier(Gang& gang, int from) {
+    gang.members[static_cast<std::size_t>(from)].at_barrier = true;
+    if (!gang.all(&Member::at_barrier)) return;
+    for (Member& m : gang.members) m.at_barrier = false;
+    to_all(gang, "BARRIER");
+}
+
+void GangHub::done(Gang& gang, int from, double now) {
+    gang.members[static_cast<std::size_t>(from)].done = true;
+    if (!gang.all(&Member::done)) return;
+    try {
+        // Before anybody hears of it: who does not is told when it comes again.
+        directory_.end(gang.id);
+    } catch (const DbError& e) {
+        database_.report({e.what(), "members are told to come again", true}, now);
+        return dissolve(gang, "the project's database is away: come again in a minute");
+    }
+    log_normal("[gang#{}] has ended", gang_name(gang.id));
+    for (const Member& m : gang.members) dismiss(m.link, "END");
+    gangs_.erase(GangId(gang.id));
+}
+
+void GangHub::dissolve(Gang& gang, const std::string& why) {
+    log_normal("[gang#{}] breaks off at checkpoint {}: {}", gang_name(gang.id), gang.common, why);
+    for (const Member& m : gang.members)
+        if (m.link != 0) dismiss(m.link, fmt::format("EXIT {} {}", gang.common, why));
+    gangs_.erase(GangId(gang.id));
+}
+
+void GangHub::drop(LinkId link, const std::string& why, double now) {
+    const auto at = known_.find(link);
+    if (at == known_.end()) return;
+    Gang* const gang = at->second.gang;
+    const int member = at->second.member;
+    if (gang == nullptr) return refuse(link, why, now);
+    log_normal("[gang#{}] member {} ({}): {}", gang_name(gang->id), member, at->second.peer, why);
+    gang->members[static_cast<std::size_t>(member)] = {};
+    dismiss(link, "REFUSED " + why);
+    if (gang->started)
+        dissolve(*gang, fmt::format("member {} is gone", member));
+    else if (gang->present() == 0)
+        gangs_.erase(GangId(gang->id));
+}
+
+void GangHub::tick(double now) {
+    std::vector<std::pair<LinkId, std::string>> gone;
+    for (const auto& [id, link] : known_) {
+        if (link.gang == nullptr && now - link.opened >= limits_.hello_time)
+            gone.emplace_back(id, fmt::format("no HELLO came within {} s", limits_.hello_time));
+        if (link.gang != nullptr && now - link.heard >= limits_.silence)
+            gone.emplace_back(id, fmt::format("it said nothing for {} s", limits_.silence));
+    }
+    for (const auto& [id, why] : gone) drop(id, why, now);
+    std::vector<GangId> late;
+    for (const auto& [id, gang] : gangs_)
+        if (!gang.started && now - gang.since >= limits_.wait) late.push_back(id);
+    for (const GangId& id : late) {
+        Gang& gang = gangs_.at(id);
+        dissolve(gang,
+                 fmt::format("{} of {} members came within {} s", gang.present(), gang.members.size(), limits_.wait));
+    }
+}
+
+void GangHub::to_all(const Gang& gang, const std::string& line) {
+    for (const Member& m : gang.members) links_.send(m.link, line);
+}
+
+void GangHub::dismiss(LinkId link, const std::string& last_line) {
+    links_.send(link, last_line);
+    links_.close(link);
+    known_.erase(link);
+}
+
+void GangHub::refuse(LinkId link, const std::string& why, double now) {
+    if (now - refusals_since_ >= 60 || now < refusals_since_) refusals_since_ = now, refusals_ = 0;
+    const auto level = ++refusals_ > kRefusalsSaid ? LogLevel::kDebug : LogLevel::kNormal;
+    log_at(level, "refused {}: {}", known_.at(link).peer, why);
+    dismiss(link, "REFUSED " + why);
+}
+
+}  // namespace sluice

@@ -1,0 +1,125 @@
+#pragma once
+// What the hub does with what members of gangs say: the protocol of docs/gangs.md, without sockets and clock. Nothing
+// that it knows is needed after a restart: members say again which checkpoint they have, and that a gang has ended is
+// in the database.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "daemons/gang_hub/gang_token.h"
+#include "sluice/base/timing.h"
+
+namespace sluice {
+
+using LinkId = std::uint64_t;
+
+/// What one of many links may cost, and how long it may take.
+struct HubLimits {
+    int connections = 1000;
+    std::size_t line = 65536;    ///< bytes, of a member
+    std::size_t hello = 512;     ///< bytes, of who is not a member yet
+    std::size_t queue = 262144;  ///< bytes that wait for a member who reads slowly
+    double hello_time = 10;      ///< s until HELLO
+    double silence = 120;        ///< s after which a member that says nothing is gone
+    double wait = 300;           ///< s that a gang waits for its last member
+
+    /// Links of which no HELLO has come.
+    int strangers() const { return connections / 4 + 1; }
+};
+
+/// The links to members.
+class HubLinks {
+  public:
+    virtual ~HubLinks() = default;
+    /// `line` without its end.
+    virtual void send(LinkId link, std::string_view line) = 0;
+    /// When what was sent is gone; nothing that comes from it counts any more.
+    virtual void close(LinkId link) = 0;
+};
+
+/// Which gangs there are. Throws DbError.
+class GangDirectory {
+  public:
+    virtual ~GangDirectory() = default;
+    virtual std::optional<GangFacts> find(const GangId& gang) = 0;
+    virtual void end(const GangId& gang) = 0;
+};
+
+class GangHub {
+  public:
+    GangHub(GangDirectory& directory, HubLinks& links, const HubLimits& limits, std::string secret)
+        : directory_(directory), links_(links), limits_(limits), secret_(std::move(secret)) {}
+
+    /// `peer`: for the log. When there are too many, the stranger that has been silent for longest has to go.
+    /// A later link has a greater number.
+    void opened(LinkId link, const std::string& peer, double now);
+    void line(LinkId link, std::string_view text, double now);
+    /// The other side is gone, or must go: it is told `why`, and so is its gang.
+    void drop(LinkId link, const std::string& why, double now);
+    /// What is due; call it every second or so.
+    void tick(double now);
+
+    /// The longest line that it may send now.
+    std::size_t line_limit(LinkId link) const;
+    std::size_t links() const { return known_.size(); }
+    std::size_t gangs() const { return gangs_.size(); }
+
+  private:
+    struct Member {
+        LinkId link = 0;  ///< 0: it is not here
+        std::int64_t checkpoint = 0;
+        bool at_barrier = false, done = false;
+    };
+    struct Gang {
+        GangId id;
+        std::vector<Member> members;
+        bool started = false;
+        double since = 0;          ///< its first member came
+        std::int64_t common = 0;   ///< the newest checkpoint that all have
+        std::int64_t written = 0;  ///< by some of them already; 0: by none
+
+        int present() const;
+        bool all(bool Member::*flag) const;
+    };
+    struct Link {
+        std::string peer;
+        double opened = 0, heard = 0;
+        Gang* gang = nullptr;  ///< nullptr: a stranger
+        int member = 0;
+    };
+    using Words = std::vector<std::string_view>;
+
+    void hello(LinkId link, const Words& words, double now);
+    Gang* gang_of(LinkId link, const GangId& id, double now);
+    void seat(LinkId link, Gang& gang, const GangSeat& seat, std::int64_t checkpoint, double now);
+    void start(Gang& gang);
+    void message(Gang& gang, int from, std::string_view text, double now);
+    void checkpoint(Gang& gang, int from, const Words& words, double now);
+    void barrier(Gang& gang, int from);
+    void done(Gang& gang, int from, double now);
+    /// All are told to go on from their last common checkpoint another time.
+    void dissolve(Gang& gang, const std::string& why);
+    void to_all(const Gang& gang, const std::string& line);
+    /// Says a last line and forgets the link.
+    void dismiss(LinkId link, const std::string& last_line);
+    void refuse(LinkId link, const std::string& why, double now);
+    void make_room(double now);
+
+    GangDirectory& directory_;
+    HubLinks& links_;
+    HubLimits limits_;
+    std::string secret_;
+    std::unordered_map<LinkId, Link> known_;
+    std::map<GangId, Gang> gangs_;
+    TroubleLog database_;
+    double ask_again_ = 0;  ///< the database was away until now
+    double refusals_since_ = 0;
+    int refusals_ = 0;
+};
+
+}  // namespace sluice

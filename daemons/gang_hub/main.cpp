@@ -1,0 +1,105 @@
+// gang_hub: where jobs that run at the same time meet and exchange data (seed 000, co-scheduling). Has no counterpart
+// upstream.
+#include <csignal>
+#include <optional>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "daemons/gang_hub/hub_server.h"
+#include "sluice/base/error.h"
+#include "sluice/base/log.h"
+#include "sluice/daemon/program.h"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kDescription =
+    "A gang is a number of jobs that run at the same time and exchange data: sluice_batch submit --gang_size makes gangs. "
+    "Computers of volunteers can't connect to each other: the members connect to this program, at the address that "
+    "<gang_hub> in config.xml names. It brings the members of a gang together, hands on their messages, and knows the last "
+    "checkpoint that all of them have; if one goes, the others are told to go on from there another time. Each member "
+    "proves by a token, which is part of its job, that it is the one. The protocol: docs/gangs.md.";
+
+struct HubOptions {
+    std::optional<int> port;
+    std::string listen;
+    HubLimits limits;
+    std::int64_t line = static_cast<std::int64_t>(HubLimits{}.line),
+                 queue = static_cast<std::int64_t>(HubLimits{}.queue);
+};
+
+void define_hub_options(CommandLine& line, HubOptions& o) {
+    line.option("--port", o.port, "the port to listen on; default: that of <gang_hub>");
+    line.option("--listen", o.listen, "the address of this host to listen on; default: all of them", "ADDRESS");
+    line.option("--max_connections", o.limits.connections, "members at most; default 1000");
+    line.option("--max_line", o.line, "bytes of a line at most; default 65536");
+    line.option("--max_queue", o.queue, "bytes that wait for a member who reads slowly, at most; default 262144");
+    line.option("--hello_time", o.limits.hello_time, "seconds in which a connection must say who it is; default 10");
+    line.option("--silence", o.limits.silence, "seconds after which a member that says nothing is gone; default 120");
+    line.option("--wait", o.limits.wait, "seconds that members wait for the last of their gang; default 300");
+    line.section("EXAMPLES",
+                 "In config.xml:\n<gang_hub>project.example.org:8077</gang_hub>\n<daemon><cmd>gang_hub</cmd></daemon>");
+}
+
+std::string check_hub_options(HubOptions& o) {
+    if (o.port && (*o.port < 0 || *o.port > 65535)) return "--port: a number from 0 to 65535; 0: any that is free";
+    if (o.limits.connections < 2 || o.limits.connections > 100'000)
+        return "--max_connections: a number from 2 to 100000";
+    if (o.line < 64 || o.line > 16 << 20) return "--max_line: a number of bytes from 64 to 16777216";
+    if (o.queue < o.line || o.queue > 1 << 30) return "--max_queue: a number of bytes from --max_line to 1073741824";
+    for (const double seconds : {o.limits.hello_time, o.limits.silence, o.limits.wait})
+        if (!(seconds >= 1 && seconds <= 1e6)) return "--hello_time, --silence and --wait: from 1 to 1000000 seconds";
+    o.limits.line = static_cast<std::size_t>(o.line);
+    o.limits.queue = static_cast<std::size_t>(o.queue);
+    return "";
+}
+
+class StoredGangs final : public GangDirectory {
+  public:
+    StoredGangs(GangStore& store, const Clock& clock) : store_(store), clock_(clock) {}
+    std::optional<GangFacts> find(const GangId& gang) override { return store_.find(gang); }
+    void end(const GangId& gang) override { store_.end(gang, clock_.now_sec()); }
+
+  private:
+    GangStore& store_;
+    const Clock& clock_;
+};
+
+int run(DaemonStart& start, const HubOptions& o) {
+    const ProjectConfig config = load_config_and_warn(start.settings.project);
+    Database db(db_settings(config));
+    if (!o.port && config.gang_hub.empty())
+        throw ConfigError("config.xml names no <gang_hub>, and no --port was given: where should gang_hub listen?");
+    const int port = o.port ? *o.port : parse_hub_address(config.gang_hub).port;
+    const auto store = make_gang_store(db);
+    StoredGangs gangs(*store, start.env.clock);
+    HubServer server({o.listen, port}, o.limits, start.env.clock);
+    GangHub hub(gangs, server, o.limits, gang_secret(config.key_dir));
+    server.serve(hub);
+    bool prepared = false;
+    return start.loop([&] {
+        if (!prepared) {
+            store->prepare();
+            log_normal("listening on port {}", server.port());
+            prepared = true;
+        }
+        server.turn(start.settings.one_pass ? 0 : 1);
+        return start.settings.one_pass ? PassResult::kIdle : PassResult::kWorked;
+    });
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    using namespace sluice;
+    HubOptions options;
+    const DaemonProgram program{.summary = "where jobs that run at the same time meet",
+                                .description = kDescription,
+                                .settings = {.name = "gang_hub", .lock_name = "gang_hub"},
+                                .runs = Runs::kAtOwnPace,
+                                .options = [&](CommandLine& line) { define_hub_options(line, options); },
+                                .check = [&](DaemonStart&) { return check_hub_options(options); },
+                                .run = [&](DaemonStart& start) { return run(start, options); }};
+    return daemon_main(program, argc, argv);
+}

@@ -1,0 +1,40 @@
+#pragma once
+// Which hosts are to come when for a gang, and who of those that came gets which member: facts in, decision out
+// (docs/gangs.md). A lease is one host's: it is to come at its start, every ten minutes anew, until enough others are
+// there at the same time.
+#include <string>
+#include <vector>
+
+#include "sluice/db/gang_store.h"
+
+namespace sluice {
+
+/// A gang that has not ended.
+struct GangWork {
+    GangId id;
+    int size = 0;
+    double fpops = 0;               ///< of a member
+    std::vector<Id> missing;        ///< workunits that need an instance
+    std::vector<Id> hosts_tried{};  ///< have or had an instance of one of its members
+};
+
+/// P(the host, which is on now, stays on for `seconds`), in [0, 1]: as if on and off times were exponential, with
+/// twelve hours off in the middle, lowered by how often it did not come when it was to.
+double stay_on(const GangHost& host, double seconds);
+/// What a host must reach for a gang of that size.
+double least_stay_on(int size);
+
+struct GangPlan {
+    std::vector<GangLease> keep;      ///< as they are to be, new ones included
+    std::vector<GangLease> end;       ///< with what became of them
+    std::vector<std::string> said{};  ///< a line for each thing that changed, or that is waited for
+};
+
+struct GangFactsNow {
+    std::vector<GangWork> gangs;    ///< in order: who is first chooses first
+    std::vector<GangLease> leases;  ///< of all gangs
+    std::vector<GangHost> hosts;    ///< without a lease, heard of lately
+};
+GangPlan plan_gangs(const GangFactsNow& facts, double now);
+
+}  // namespace sluice

@@ -1,0 +1,182 @@
+// Members of a gang are sent to hosts that are there at the same time: the real scheduler and gang_planner on a real
+// database. The ten minutes until hosts meet pass in the database.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ctime>
+
+#include "tests/db/batch/killed_program.h"
+#include "tests/support/paths.h"
+#include "tests/support/test_project.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+using Table = std::vector<std::vector<std::string>>;
+
+class GangHosts : public testing::Test {
+  protected:
+    static constexpr int kHosts = 6;
+
+    GangHosts() : project(PrivateMariaDb::shared(), "gangs", "<gang_hub>127.0.0.1:8077</gang_hub>") {
+        for (Id id = 1; id <= kHosts; ++id) {
+            Host& h = project.rows().hosts[id];
+            h.id = id;
+            h.userid = 1;
+            h.host_cpid = "h" + std::to_string(id) + "cpid";
+            h.rpc_time = std::time(nullptr) - 1500;  // before it could know of anything
+            h.on_frac = h.active_frac = 0.99;
+            h.p_fpops = 1e9;
+            h.p_ncpus = 1;
+        }
+        project.store();
+        write("templates/up_in", "<workunit></workunit>");
+        write("templates/up_out", "<result></result>");
+        write("jobs", "--command_line a\n--command_line b\n--command_line c\n--command_line d\n");
+        project.start_feeder();
+    }
+    void write(const std::string& name, const std::string& text) { std::ofstream(project.folder() / name) << text; }
+    std::string run_ok(const std::string& program, const std::vector<std::string>& words) {
+        const RunResult r = project.run_program(program, words);
+        EXPECT_EQ(r.status, 0) << program << ": " << r.out << r.err;
+        return r.out + r.err;
+    }
+    void submit() {
+        const std::string id =
+            std::to_string(std::stoll(run_ok("sluice_batch", {"create", "--user", "1", "--app", "up"})));
+        run_ok("sluice_batch", {"submit", id, (project.folder() / "jobs").string(), "--gang_size", "4"});
+    }
+    std::string plan() { return run_ok("gang_planner", {"--one_pass"}); }
+    std::string contact(Id host, double seconds = 0) {
+        return project.rpc(work_request(host, ++seqno, seconds, "", 4, "h" + std::to_string(host))).out;
+    }
+    /// All that are to come are to come now, and have known it for long.
+    void ten_minutes_pass() {
+        db().execute(Sql("UPDATE sluice_gang_lease SET since=since-700, start=UNIX_TIMESTAMP()"));
+        db().execute(Sql("UPDATE sluice_host_rpc SET gang_start=UNIX_TIMESTAMP() WHERE gang_start<>0"));
+        db().execute(
+            Sql("UPDATE sluice_gang_lease l JOIN sluice_host_rpc g ON g.host_id=l.host_id SET l.start=g.gang_start"));
+    }
+    Database& db() { return project.db(); }
+    std::int64_t count(const Sql& sql) { return project.count(sql); }
+    std::int64_t results() { return count(Sql("SELECT COUNT(*) FROM result")); }
+    std::int64_t given() { return count(Sql("SELECT COUNT(*) FROM sluice_gang_lease WHERE workunit_id<>0")); }
+    /// Every host is told what its lease says; no member is given to two.
+    void expect_whole(const std::string& when) {
+        EXPECT_EQ(
+            count(
+                Sql("SELECT COUNT(*) FROM sluice_host_rpc g LEFT JOIN sluice_gang_lease l ON l.host_id=g.host_id WHERE "
+                    "g.gang_start<>COALESCE(l.start,0)")),
+            0)
+            << when;
+        EXPECT_EQ(count(Sql("SELECT COUNT(*)-COUNT(DISTINCT workunit_id) FROM sluice_gang_lease WHERE workunit_id<>0")),
+                  0)
+            << when;
+    }
+    TestProject project;
+    std::int64_t seqno = 10;
+};
+
+TEST_F(GangHosts, AllMembersAreSentAtOnceToHostsThatHaveCome) {
+    submit();
+    run_ok("transitioner", {"--one_pass"});
+    EXPECT_EQ(results(), 0) << "nobody makes an instance that any host could get";
+    EXPECT_EQ(contact(1, 1000).find("<next_rpc_delay>"), std::string::npos);
+    EXPECT_THAT(plan(), HasSubstr("gang 1.0: 6 more hosts are to come in "));
+    expect_whole("offered");
+    const std::string told = contact(1, 1000);
+    const auto delay = elements(told, "next_rpc_delay");
+    ASSERT_EQ(delay.size(), 1u) << told;
+    EXPECT_GT(std::stod(delay[0]), 500);
+    EXPECT_LE(std::stod(delay[0]), 601);
+
+    ten_minutes_pass();
+    for (Id host = 1; host <= 3; ++host) EXPECT_THAT(contact(host), HasSubstr("<next_rpc_delay>20"));
+    plan();
+    EXPECT_EQ(given(), 0) << "three are not four";
+    contact(4), contact(5);
+    EXPECT_EQ(results(), 0);
+    EXPECT_THAT(plan(), HasSubstr("gang 1.0: 5 hosts are there, 4 members are sent"));
+    EXPECT_EQ(given(), 4);
+    expect_whole("given");
+    for (Id host = 1; host <= kHosts; ++host) contact(host, host % 2 == 0 ? 0 : 1000), contact(host);
+    EXPECT_EQ(project.count(Sql("SELECT COUNT(DISTINCT workunitid) FROM result WHERE server_state=4")), 4);
+    EXPECT_EQ(project.count(Sql("SELECT COUNT(DISTINCT hostid) FROM result")), 4);
+    EXPECT_EQ(results(), 4);
+    plan();
+    expect_whole("sent");
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 0);
+    EXPECT_EQ(count(Sql("SELECT SUM(kept) FROM sluice_gang_host")), 4);
+    EXPECT_EQ(count(Sql("SELECT SUM(lapsed) FROM sluice_gang_host")), 0);
+
+    // One of them fails: its member alone goes to another host, one that has not tried.
+    db().execute(Sql("UPDATE result SET server_state=5, outcome=3 WHERE workunitid=1"));
+    db().execute(Sql("UPDATE workunit SET transition_time=UNIX_TIMESTAMP()-1 WHERE id=1"));
+    run_ok("transitioner", {"--one_pass"});
+    EXPECT_EQ(results(), 4);
+    plan(), ten_minutes_pass();
+    for (Id host = 1; host <= kHosts; ++host) contact(host);
+    plan();
+    for (Id host = 1; host <= kHosts; ++host) contact(host);
+    EXPECT_EQ(results(), 5);
+    EXPECT_EQ(count(Sql("SELECT COUNT(DISTINCT hostid) FROM result")), 5);
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM result WHERE workunitid=1 AND server_state=4")), 1);
+}
+
+TEST_F(GangHosts, DryRunSaysWhyAndWritesNothing) {
+    submit();
+    db().execute(Sql("UPDATE host SET on_frac=0.01 WHERE id>2"));
+    EXPECT_THAT(
+        run_ok("gang_planner", {"--dry_run"}),
+        HasSubstr(
+            "dry run: gang 1.0: waits for hosts that stay on with a probability of 0.62: 2 of 5 that are wanted"));
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 0);
+    run_ok("sluice_batch", {"abort", "1"});
+    EXPECT_EQ(run_ok("gang_planner", {"--one_pass"}).find("gang 1.0"), std::string::npos);
+}
+
+TEST_F(GangHosts, AKillAtAnyStatementNeitherLosesNorDoublesALease) {
+    submit();
+    const std::vector<std::string> words{binary_dir() + "/bin/gang_planner", "--one_pass"};
+    const auto cwd = project.folder() / "bin";
+    plan();
+    for (Id host = 1; host <= kHosts; ++host) contact(host);
+    // From "all are there" to "four have a member".
+    const auto all_there = [&] {
+        db().execute(Sql("UPDATE sluice_gang_lease SET workunit_id=0"));
+        ten_minutes_pass();
+        db().execute(Sql("UPDATE host SET rpc_time=UNIX_TIMESTAMP()"));
+    };
+    int killed = killed_at_each_statement(
+        words, cwd, all_there, [&] { plan(); },
+        [&](const std::string& when) {
+            EXPECT_EQ(given(), 4) << when;
+            EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 6) << when;
+            expect_whole(when);
+        });
+    EXPECT_GT(killed, 10);
+    // From "four have fetched it" to no leases, each counted once.
+    all_there();
+    plan();
+    for (Id host = 1; host <= kHosts; ++host) contact(host);
+    ASSERT_EQ(results(), 4);
+    db().execute(Sql("CREATE TABLE kept_leases AS SELECT * FROM sluice_gang_lease"));
+    const auto fetched = [&] {
+        db().execute(Sql("DELETE FROM sluice_gang_host"));
+        db().execute(Sql("REPLACE INTO sluice_gang_lease SELECT * FROM kept_leases"));
+        db().execute(
+            Sql("UPDATE sluice_host_rpc g JOIN sluice_gang_lease l ON l.host_id=g.host_id SET g.gang_start=l.start"));
+    };
+    killed = killed_at_each_statement(
+        words, cwd, fetched, [&] { plan(); },
+        [&](const std::string& when) {
+            EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 0) << when;
+            EXPECT_EQ(count(Sql("SELECT SUM(kept) FROM sluice_gang_host")), 4) << when;
+            expect_whole(when);
+        });
+    EXPECT_GT(killed, 10);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,235 @@
+// Which hosts come when for a gang, and who of those that came gets what.
+#include "daemons/gang_planner/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "daemons/gang_planner/gang_pass.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr double kNow = 1'700'000'000;
+
+GangHost steady(Id id) { return {id, kNow - 10, 0.99, 0.99, 1e9, 0, 0}; }
+GangWork four(Id batch = 12) { return {{batch, 0}, 4, 3.6e12, {101, 102, 103, 104}, {}}; }
+
+struct GangWorld {
+    GangFactsNow facts;
+    double now = kNow;
+    GangPlan plan;
+
+    explicit GangWorld(int hosts = 10) {
+        facts.gangs = {four()};
+        for (Id id = 1; id <= hosts; ++id) facts.hosts.push_back(steady(id));
+    }
+    /// What is decided becomes so.
+    void pass() {
+        plan = plan_gangs(facts, now);
+        std::set<Id> taken;
+        for (const GangLease& l : plan.keep) taken.insert(l.host);
+        std::erase_if(facts.hosts, [&](const GangHost& h) { return taken.contains(h.id); });
+        facts.leases = plan.keep;
+    }
+    /// These make a request now.
+    void contact(const std::set<Id>& hosts) {
+        for (GangLease& l : facts.leases)
+            if (hosts.contains(l.host)) l.heard = now;
+    }
+    std::set<Id> all() const {
+        std::set<Id> ids;
+        for (const GangLease& l : facts.leases) ids.insert(l.host);
+        return ids;
+    }
+    std::vector<Id> given() const {
+        std::vector<Id> workunits;
+        for (const GangLease& l : facts.leases)
+            if (l.workunit != 0) workunits.push_back(l.workunit);
+        return workunits;
+    }
+    /// Those that were given a job have it.
+    void fetch() {
+        for (GangLease& l : facts.leases) {
+            l.has_it = l.workunit != 0;
+            std::erase(facts.gangs[0].missing, l.workunit);
+        }
+    }
+};
+
+TEST(GangPlan, HowLikelyAHostStaysOn) {
+    EXPECT_EQ(stay_on(steady(1), 0), 1);
+    GangHost day = steady(1);
+    day.on_frac = 0.5, day.active_frac = 1;  // as long on as off: twelve hours
+    EXPECT_NEAR(stay_on(day, 12 * 3600), std::exp(-1), 1e-9);
+    EXPECT_GT(stay_on(steady(1), 3600), 0.99);
+    day.lapsed = 4;
+    EXPECT_NEAR(stay_on(day, 0), 0.5, 1e-9) << "as often as it came";
+    day.kept = 4;
+    EXPECT_NEAR(stay_on(day, 0), 8.0 / 12, 1e-9);
+    for (const double wrong : {-1.0, 0.0, 1.0, 7.0}) {
+        day.on_frac = wrong;
+        EXPECT_GE(stay_on(day, 1e9), 0);
+        EXPECT_LE(stay_on(day, 0), 1);
+    }
+    // 1 - min(.5, 1.5/g)
+    EXPECT_EQ(least_stay_on(2), 0.5);
+    EXPECT_EQ(least_stay_on(4), 0.625);
+    EXPECT_NEAR(least_stay_on(32), 0.953, 0.001);
+}
+
+TEST(GangPlan, TwiceAsManyHostsAreAskedToComeInTenMinutes) {
+    GangWorld w(20);
+    w.pass();
+    EXPECT_THAT(w.facts.leases, SizeIs(10)) << "four and a spare, twice";
+    for (const GangLease& l : w.facts.leases) {
+        EXPECT_EQ(l.start, kNow + 600);
+        EXPECT_EQ(l.workunit, 0);
+    }
+    w.now += 10;
+    w.contact({1, 2, 3, 4, 5});
+    const auto before = w.facts.leases;
+    w.pass();
+    EXPECT_EQ(w.facts.leases, before) << "nothing new";
+}
+
+TEST(GangPlan, WhenEnoughAreThereEachGetsAMemberOnce) {
+    GangWorld w;
+    w.pass();
+    w.now += 100;
+    w.contact(w.all());  // told
+    w.pass();
+    w.now = kNow + 590;
+    w.contact({1, 2, 3});
+    w.pass();
+    EXPECT_THAT(w.given(), IsEmpty()) << "three are not four";
+    w.now = kNow + 610;
+    w.contact({4, 5});
+    w.pass();
+    EXPECT_THAT(w.given(), testing::UnorderedElementsAre(101, 102, 103, 104));
+    w.now += 10;
+    w.pass();
+    EXPECT_THAT(w.given(), SizeIs(4)) << "not doubled";
+    w.fetch();
+    w.pass();
+    EXPECT_THAT(w.facts.leases, IsEmpty());
+    EXPECT_EQ(std::count_if(w.plan.end.begin(), w.plan.end.end(), [](const GangLease& l) { return l.has_it; }), 4);
+    EXPECT_TRUE(std::none_of(w.plan.end.begin(), w.plan.end.end(), [](const GangLease& l) { return l.blamed; }));
+}
+
+TEST(GangPlan, TooFewComeAgainTenMinutesLaterAndWhoDoesNotComeThreeTimesIsDropped) {
+    GangWorld w(4);
+    w.pass();
+    EXPECT_THAT(w.facts.leases, SizeIs(4));
+    w.now += 5;
+    w.contact(w.all());
+    for (int round = 1; round <= 3; ++round) {
+        w.now = kNow + 600 * round;
+        w.contact({1, 2, 3});
+        w.now += 61;
+        w.pass();
+        EXPECT_THAT(w.given(), IsEmpty());
+        for (const GangLease& l : w.facts.leases) EXPECT_EQ(l.start, kNow + 600 * (round + 1));
+    }
+    EXPECT_EQ(w.all(), (std::set<Id>{1, 2, 3}));
+    ASSERT_THAT(w.plan.end, SizeIs(1));
+    EXPECT_EQ(w.plan.end[0].host, 4);
+    EXPECT_TRUE(w.plan.end[0].blamed);
+    // Nobody planned for a day: the next time is in the future all the same.
+    w.now += 86400;
+    w.pass();
+    for (const GangLease& l : w.facts.leases) EXPECT_GT(l.start, w.now - 60);
+}
+
+TEST(GangPlan, WhoNeverHeardOfItIsNotBlamed) {
+    GangWorld w(4);
+    w.pass();
+    w.now = kNow + 661;
+    w.pass();
+    EXPECT_THAT(w.facts.leases, SizeIs(4));
+    for (const GangLease& l : w.facts.leases) EXPECT_EQ(l.lapses, 0);
+    w.now = kNow + 2 * 3600;
+    w.pass();
+    EXPECT_THAT(w.plan.end, SizeIs(4));
+    for (const GangLease& l : w.plan.end) EXPECT_FALSE(l.blamed);
+}
+
+TEST(GangPlan, ASpareTakesTheMemberThatIsNotFetched) {
+    GangWorld w(5);
+    w.pass();
+    w.now += 5;
+    w.contact(w.all());
+    w.now = kNow + 600;
+    w.contact(w.all());
+    w.pass();
+    ASSERT_THAT(w.given(), SizeIs(4));
+    Id absent = 0, its_job = 0;
+    for (GangLease& l : w.facts.leases)
+        if (l.workunit != 0 && absent == 0) absent = l.host, its_job = l.workunit;
+    for (GangLease& l : w.facts.leases) l.has_it = l.workunit != 0 && l.host != absent;
+    w.facts.gangs[0].missing = {its_job};
+    w.now = kNow + 700;
+    w.pass();
+    EXPECT_THAT(w.given(), SizeIs(1)) << "still the absent one's";
+    w.now = kNow + 721;
+    w.pass();
+    ASSERT_THAT(w.given(), SizeIs(1));
+    for (const GangLease& l : w.facts.leases) {
+        EXPECT_TRUE(l.workunit == 0 || l.host != absent);
+        EXPECT_EQ(l.lapses, l.host == absent ? 1 : 0);
+    }
+}
+
+TEST(GangPlan, OnlyHostsThatStayLongEnoughAndHaveNotTriedIt) {
+    GangWorld w(0);
+    for (Id id = 1; id <= 8; ++id) {
+        GangHost h = steady(id);
+        if (id <= 4) h.on_frac = 0.05;  // some 38 minutes at a time
+        w.facts.hosts.push_back(h);
+    }
+    w.facts.gangs[0].hosts_tried = {8};
+    w.pass();
+    EXPECT_EQ(w.all(), (std::set<Id>{5, 6, 7}));
+    EXPECT_THAT(w.plan.said,
+                testing::Contains(HasSubstr("waits for hosts that stay on with a probability of 0.62: 3 of 5")));
+}
+
+TEST(GangPlan, TheFirstGangChoosesFirstAndAHostHasOneLease) {
+    GangWorld w(13);
+    w.facts.gangs = {four(20), four(12)};
+    w.pass();
+    EXPECT_THAT(w.all(), SizeIs(13));
+    EXPECT_EQ(std::count_if(w.facts.leases.begin(), w.facts.leases.end(), [](auto& l) { return l.gang.batch == 20; }),
+              10);
+}
+
+TEST(GangPlan, LeasesOfAGangThatIsOverEnd) {
+    GangWorld w;
+    w.pass();
+    w.facts.gangs.clear();
+    w.pass();
+    EXPECT_THAT(w.facts.leases, IsEmpty());
+    EXPECT_THAT(w.plan.end, SizeIs(10));
+    for (const GangLease& l : w.plan.end) EXPECT_FALSE(l.blamed);
+}
+
+TEST(GangPlan, AGangWithoutAMemberIsNotSent) {
+    std::vector<GangMemberRow> rows;
+    for (Id id = 1; id <= 11; ++id) rows.push_back({{12, (id - 1) / 4}, 4, id, 1, 1e12, id == 6, id == 2});
+    std::vector<std::string> said;
+    const auto gangs = gangs_of(rows, said);
+    ASSERT_THAT(gangs, SizeIs(1));
+    EXPECT_THAT(gangs[0].missing, testing::ElementsAre(1, 3, 4));
+    EXPECT_THAT(said, testing::ElementsAre("gang 12.1: can't go on: of 4 members 1 have failed, 0 are not there",
+                                           "gang 12.2: can't go on: of 4 members 0 have failed, 1 are not there"));
+}
+
+}  // namespace
+}  // namespace sluice::test

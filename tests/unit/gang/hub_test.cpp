@@ -1,0 +1,309 @@
+// The protocol of docs/gangs.md, without sockets.
+#include "daemons/gang_hub/hub.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "sluice/base/error.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Lines = std::vector<std::string>;
+
+const std::string kSecret = "the secret of this project";
+
+struct FakeLinks final : HubLinks {
+    std::map<LinkId, Lines> lines;
+    std::set<LinkId> closed;
+    void send(LinkId link, std::string_view line) override { lines[link].emplace_back(line); }
+    void close(LinkId link) override { closed.insert(link); }
+};
+
+struct FakeGangs final : GangDirectory {
+    std::map<GangId, GangFacts> gangs{{{12, 0}, {4, false}}, {{12, 1}, {2, false}}};
+    bool away = false;
+    int asked = 0;
+    std::optional<GangFacts> find(const GangId& gang) override {
+        ++asked;
+        if (away) throw DbError(DbError::Kind::kCantConnect, 2002, "it is away");
+        const auto at = gangs.find(gang);
+        return at == gangs.end() ? std::nullopt : std::optional(at->second);
+    }
+    void end(const GangId& gang) override {
+        if (away) throw DbError(DbError::Kind::kLost, 2006, "it is away");
+        gangs.at(gang).ended = true;
+    }
+};
+
+class GangHubTest : public testing::Test {
+  protected:
+    static HubLimits limits() {
+        HubLimits l;
+        l.connections = 12;
+        return l;
+    }
+    LinkId open() {
+        hub.opened(++last, "192.0.2.1", now);
+        return last;
+    }
+    static std::string hello(const GangId& gang, int member, std::int64_t checkpoint) {
+        return "HELLO " + gang_name(gang) + " " + std::to_string(member) + " " + gang_token(kSecret, {gang, member}) +
+               " " + std::to_string(checkpoint);
+    }
+    LinkId come(const GangId& gang, int member, std::int64_t checkpoint = 0) {
+        const LinkId link = open();
+        hub.line(link, hello(gang, member, checkpoint), now);
+        return link;
+    }
+    /// Members 0 … 3 of gang 12.0 on links that follow each other; what they were told is forgotten.
+    LinkId meet(std::vector<std::int64_t> checkpoints = {0, 0, 0, 0}) {
+        LinkId first = 0;
+        for (int i = 0; i < 4; ++i) {
+            const LinkId link = come({12, 0}, i, checkpoints[static_cast<std::size_t>(i)]);
+            if (i == 0) first = link;
+        }
+        started = links.lines[first];
+        links.lines.clear();
+        return first;
+    }
+    std::string told(LinkId link) { return links.lines[link].empty() ? "" : links.lines[link].back(); }
+    /// Refused and dropped, with one line.
+    std::string refused(const std::string& first_line) {
+        const LinkId link = open();
+        hub.line(link, first_line, now);
+        EXPECT_TRUE(links.closed.contains(link)) << first_line;
+        EXPECT_EQ(links.lines[link].size(), 1u) << first_line;
+        return told(link);
+    }
+
+    double now = 1'700'000'000;
+    FakeLinks links;
+    FakeGangs gangs;
+    GangHub hub{gangs, links, limits(), kSecret};
+    LinkId last = 0;
+    Lines started;
+};
+
+TEST_F(GangHubTest, AllMembersAreThereBeforeAnyStartsAndTheLeastCheckpointCounts) {
+    const LinkId a = come({12, 0}, 2, 300), b = come({12, 0}, 0, 200), c = come({12, 0}, 3, 300);
+    EXPECT_TRUE(links.lines.empty());
+    const LinkId d = come({12, 0}, 1, 200);
+    for (const LinkId link : {a, b, c, d}) EXPECT_THAT(links.lines[link], ElementsAre("START 4 200"));
+    EXPECT_EQ(gangs.asked, 1) << "the database is asked once a gang";
+}
+
+TEST_F(GangHubTest, MessagesGoToOneOrToAllOthersInOrder) {
+    const LinkId m = meet();
+    EXPECT_THAT(started, ElementsAre("START 4 0"));
+    hub.line(m, "MESSAGE 3 for you  only ", now);
+    hub.line(m + 1, "MESSAGE * 17 4.5", now);
+    EXPECT_THAT(links.lines[m], ElementsAre("MESSAGE 1 17 4.5"));
+    EXPECT_THAT(links.lines[m + 1], ElementsAre());
+    EXPECT_THAT(links.lines[m + 2], ElementsAre("MESSAGE 1 17 4.5"));
+    EXPECT_THAT(links.lines[m + 3], ElementsAre("MESSAGE 0 for you  only ", "MESSAGE 1 17 4.5"));
+}
+
+TEST_F(GangHubTest, ABarrierAndACheckpointAreToldWhenAllAreThere) {
+    const LinkId m = meet();
+    for (int round = 0; round < 2; ++round) {
+        for (LinkId i = 0; i < 4; ++i) {
+            EXPECT_EQ(told(m), "") << "not all";
+            hub.line(m + i, "BARRIER", now);
+        }
+        for (LinkId i = 0; i < 4; ++i) EXPECT_THAT(links.lines[m + i], ElementsAre("BARRIER"));
+        links.lines.clear();
+        const std::string number = round == 0 ? "100" : "250";
+        for (LinkId i = 0; i < 4; ++i) {
+            EXPECT_EQ(told(m), "") << "not all";
+            hub.line(m + i, "CHECKPOINT " + number, now);
+        }
+        for (LinkId i = 0; i < 4; ++i) EXPECT_THAT(links.lines[m + i], ElementsAre("COMMON " + number));
+        links.lines.clear();
+    }
+}
+
+TEST_F(GangHubTest, ABrokenLinkSendsAllBackToTheLastCommonCheckpoint) {
+    const LinkId m = meet({500, 400, 500, 500});
+    EXPECT_THAT(started, ElementsAre("START 4 400"));
+    for (LinkId i = 0; i < 4; ++i) hub.line(m + i, "CHECKPOINT 500", now);
+    hub.line(m, "CHECKPOINT 600", now);
+    hub.drop(m + 2, "its link is broken", now);
+    for (const LinkId i : {0u, 1u, 3u}) {
+        EXPECT_EQ(told(m + i), "EXIT 500 member 2 is gone");
+        EXPECT_TRUE(links.closed.contains(m + i));
+    }
+    EXPECT_EQ(hub.links(), 0u);
+    EXPECT_EQ(hub.gangs(), 0u);
+    meet({600, 500, 500, 500});
+    EXPECT_THAT(started, ElementsAre("START 4 500"));
+    meet({600, 500, 0, 500});
+    EXPECT_THAT(started, ElementsAre("START 4 0")) << "one lost all that it had";
+}
+
+TEST_F(GangHubTest, AHubThatWasKilledNeedsToRememberNothing) {
+    LinkId m = meet();
+    for (LinkId i = 0; i < 4; ++i) hub.line(m + i, "CHECKPOINT 100", now);
+    // COMMON 100 reached nobody; two have gone on to 200.
+    GangHub next(gangs, links, limits(), kSecret);
+    links.lines.clear();
+    const std::int64_t newest[] = {200, 100, 200, 100};
+    for (int i = 0; i < 4; ++i) {
+        next.opened(100 + static_cast<LinkId>(i), "192.0.2.1", now);
+        next.line(100 + static_cast<LinkId>(i), hello({12, 0}, i, newest[i]), now);
+    }
+    EXPECT_EQ(told(100), "START 4 100");
+}
+
+TEST_F(GangHubTest, ItEndsWhenAllAreDoneAndWhoComesLateIsToldSo) {
+    const LinkId m = meet();
+    for (LinkId i = 0; i < 3; ++i) hub.line(m + i, "DONE", now);
+    EXPECT_FALSE(gangs.gangs.at({12, 0}).ended);
+    EXPECT_EQ(told(m), "");
+    hub.line(m + 3, "DONE", now);
+    EXPECT_TRUE(gangs.gangs.at({12, 0}).ended);
+    for (LinkId i = 0; i < 4; ++i) EXPECT_THAT(links.lines[m + i], ElementsAre("END"));
+    EXPECT_EQ(told(come({12, 0}, 2, 1000)), "END");
+}
+
+TEST_F(GangHubTest, AnEndThatCantBeStoredIsNoEnd) {
+    const LinkId m = meet();
+    for (LinkId i = 0; i < 3; ++i) hub.line(m + i, "DONE", now);
+    gangs.away = true;
+    hub.line(m + 3, "DONE", now);
+    for (LinkId i = 0; i < 4; ++i) EXPECT_THAT(told(m + i), HasSubstr("EXIT 0 the project's database is away"));
+    EXPECT_THAT(told(come({12, 0}, 0, 0)), HasSubstr("RETRY the project's database is away"));
+    EXPECT_EQ(gangs.asked, 2) << "once in vain";
+    come({12, 0}, 0, 0);
+    EXPECT_EQ(gangs.asked, 2) << "not asked again at once";
+    gangs.away = false;
+    now += 6;
+    meet();
+    EXPECT_THAT(started, ElementsAre("START 4 0"));
+}
+
+TEST_F(GangHubTest, WhoeverCantProveToBeAMemberIsRefusedInOneLine) {
+    const std::string token = gang_token(kSecret, {{12, 0}, 1});
+    for (const std::string& line :
+         Lines{"", "GET / HTTP/1.0", "HELLO", "HELLO 12.0 1 " + token, "HELLO 12.0 1  0",
+               "HELLO 12.0 -1 " + token + " 0", "HELLO 12.0 1 " + token + " -5", "HELLO 12.0 1 " + token + " 0 more",
+               "HELLO 12 1 " + token + " 0", "HELLO 12.0 99999999999 " + token + " 0"})
+        EXPECT_THAT(refused(line), HasSubstr("REFUSED ")) << line;
+    EXPECT_EQ(refused("HELLO 12.0 1 " + std::string(64, '0') + " 0"),
+              "REFUSED this is not the token of member 1 of gang 12.0");
+    EXPECT_EQ(refused("HELLO 12.0 2 " + token + " 0"), "REFUSED this is not the token of member 2 of gang 12.0");
+    EXPECT_EQ(gangs.asked, 0) << "a stranger costs no statement";
+    EXPECT_EQ(refused(hello({99, 0}, 0, 0)), "REFUSED there is no gang 99.0");
+    EXPECT_EQ(refused(hello({12, 1}, 2, 0)), "REFUSED gang 12.1 has 2 members");
+}
+
+TEST_F(GangHubTest, WhatAMemberMayNotSayEndsItsGang) {
+    const std::pair<const char*, const char*> cases[] = {
+        {"SHUTDOWN", "'SHUTDOWN' is not one of"},
+        {"BARRIER 3", "is not one of"},
+        {"MESSAGE 0 to myself", "MESSAGE needs another member's number"},
+        {"MESSAGE 4 to nobody", "MESSAGE needs another member's number"},
+        {"MESSAGE *", "MESSAGE needs another member's number"},
+        {"MESSAGE", "MESSAGE needs another member's number"},
+        {"CHECKPOINT", "CHECKPOINT needs a number above 0"},
+        {"CHECKPOINT 0", "CHECKPOINT needs a number above 0"},
+        {"CHECKPOINT -3", "CHECKPOINT needs a number above 0"},
+        {"CHECKPOINT 1e9", "CHECKPOINT needs a number above 0"},
+    };
+    for (const auto& [line, why] : cases) {
+        const LinkId m = meet();
+        hub.line(m, line, now);
+        EXPECT_THAT(told(m), testing::StartsWith("REFUSED ")) << line;
+        EXPECT_THAT(told(m), HasSubstr(why)) << line;
+        EXPECT_EQ(told(m + 1), "EXIT 0 member 0 is gone") << line;
+    }
+    const LinkId m = meet();
+    hub.line(m, "CHECKPOINT 100", now);
+    hub.line(m, "CHECKPOINT 200", now);
+    EXPECT_EQ(told(m), "REFUSED CHECKPOINT 200 before COMMON 100");
+    const LinkId n = meet();
+    hub.line(n, "CHECKPOINT 100", now);
+    hub.line(n + 1, "CHECKPOINT 150", now);
+    EXPECT_EQ(told(n + 3), "EXIT 0 member 1 has written checkpoint 150, others 100");
+    const LinkId early = come({12, 0}, 0);
+    hub.line(early, "ALIVE", now);
+    EXPECT_EQ(told(early), "");
+    hub.line(early, "MESSAGE * too early", now);
+    EXPECT_EQ(told(early), "REFUSED only ALIVE may come before START");
+}
+
+TEST_F(GangHubTest, WhoComesAnewTakesThePlaceOfALinkThatIsDead) {
+    const LinkId waiting = come({12, 1}, 0), again = come({12, 1}, 0);
+    EXPECT_THAT(told(waiting), HasSubstr("REFUSED another process has taken the place"));
+    const LinkId other = come({12, 1}, 1);
+    EXPECT_EQ(told(again), "START 2 0");
+    const LinkId anew = come({12, 1}, 1, 0);
+    EXPECT_THAT(told(other), HasSubstr("REFUSED another process has taken the place"));
+    EXPECT_EQ(told(again), "EXIT 0 member 1 has come anew");
+    EXPECT_EQ(told(anew), "");
+    come({12, 1}, 0);
+    EXPECT_EQ(told(anew), "START 2 0");
+}
+
+TEST_F(GangHubTest, WaitingHasAnEnd) {
+    const LinkId silent = open();
+    now += 9;
+    hub.tick(now);
+    EXPECT_EQ(told(silent), "");
+    now += 1;
+    hub.tick(now);
+    EXPECT_EQ(told(silent), "REFUSED no HELLO came within 10 s");
+
+    const LinkId m = meet();
+    now += 119;
+    hub.line(m, "ALIVE", now), hub.line(m + 1, "ALIVE", now), hub.line(m + 2, "MESSAGE * x", now);
+    now += 1;
+    hub.tick(now);
+    EXPECT_EQ(told(m + 3), "REFUSED it said nothing for 120 s");
+    EXPECT_EQ(told(m), "EXIT 0 member 3 is gone");
+
+    const LinkId alone = come({12, 0}, 1, 700);
+    for (int i = 0; i < 3; ++i) {
+        now += 100;
+        hub.line(alone, "ALIVE", now);
+        hub.tick(now);
+    }
+    EXPECT_EQ(told(alone), "EXIT 0 1 of 4 members came within 300 s");
+    EXPECT_EQ(hub.gangs(), 0u);
+}
+
+TEST_F(GangHubTest, StrangersDoNotKeepMembersOutAndTheHubFillsOnce) {
+    const LinkId m = meet();
+    const LinkId first = open();
+    for (int i = 0; i < 3; ++i) open();
+    EXPECT_EQ(told(first), "");
+    open();  // a fifth stranger, of four: a quarter of 12, and 1
+    EXPECT_THAT(told(first), HasSubstr("REFUSED others wait to say HELLO"));
+    for (int i = 0; i < 100; ++i) open();
+    EXPECT_EQ(hub.links(), 4u + 4u);
+    EXPECT_EQ(told(m), "");
+    const LinkId a = come({12, 1}, 0), b = come({12, 1}, 1);
+    EXPECT_EQ(told(a), "START 2 0");
+    EXPECT_EQ(told(b), "START 2 0");
+
+    gangs.gangs[{13, 0}] = {40, false};
+    for (int i = 0; i < 30; ++i) come({13, 0}, i);
+    EXPECT_EQ(hub.links(), 12u);
+    EXPECT_THAT(told(last), HasSubstr("RETRY the hub has no room"));
+    EXPECT_EQ(told(m), "");
+}
+
+TEST_F(GangHubTest, LinesOfStrangersAreShort) {
+    const LinkId m = meet();
+    EXPECT_EQ(hub.line_limit(m), 65536u);
+    EXPECT_EQ(hub.line_limit(open()), 512u);
+    EXPECT_EQ(hub.line_limit(999), 512u);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,96 @@
+// Members of gangs: a host is told when to come, gets its job then, asked for or not, and nothing else changes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/rpc_world.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class GangJobs : public testing::Test {
+  protected:
+    GangJobs() : host(w.add_host()) {
+        w.db.hosts[host].on_frac = w.db.hosts[host].active_frac = 1;
+        const Id id = w.add_job([](Workunit& wu) {
+            wu.rsc_fpops_est = 3.6e12;  // an hour of this host
+            wu.transitioner_flags = TransitionerFlags::kNoNewResults;
+            wu.transition_time = kNever;
+        });
+        member = w.db.results[id].workunitid;
+        w.db.results.erase(id);
+        w.pool.slots.clear();
+    }
+    void come_at(double start) { w.db.host_gang_starts[host] = static_cast<std::int64_t>(start); }
+    RequestText request(double seconds) {
+        RequestText r = asking(host, seconds);
+        r.more = "<time_stats><on_frac>1</on_frac><active_frac>1</active_frac></time_stats>";
+        return r;
+    }
+    std::string told(const ReplyText& reply) { return reply.value("next_rpc_delay"); }
+    RpcWorld w;
+    Id host, member = 0;
+};
+
+TEST_F(GangJobs, AHostIsToldWhenToComeAndAsksOftenWhenItIsThere) {
+    EXPECT_EQ(told(w.send(request(0))), "");
+    come_at(w.clock.now() + 480);
+    const ReplyText early = w.send(request(0));
+    EXPECT_NEAR(std::stod(told(early)), 480, 1);
+    EXPECT_THAT(early.result_names(), IsEmpty());
+    come_at(w.clock.now() - 30);
+    EXPECT_NEAR(std::stod(told(w.send(request(0)))), 20, 1);
+    come_at(w.clock.now() - 1000);
+    EXPECT_EQ(told(w.send(request(0))), "") << "nobody plans any more";
+    w.config.next_rpc_delay = 100;
+    come_at(w.clock.now() + 480);
+    EXPECT_NEAR(std::stod(told(w.send(request(0)))), 100, 1) << "the sooner of the two";
+}
+
+TEST_F(GangJobs, ItGetsTheJobThatItIsGivenWhetherItAsksForWorkOrNot) {
+    w.db.gang_leases[host] = member;
+    EXPECT_THAT(w.send(request(0)).result_names(), IsEmpty()) << "it is not to come";
+    come_at(w.clock.now() + 300);
+    EXPECT_THAT(w.send(request(10)).result_names(), IsEmpty()) << "not yet";
+    come_at(w.clock.now() - 10);
+    const ReplyText reply = w.send(request(0));
+    EXPECT_THAT(reply.result_names(), SizeIs(1));
+    // 1.2 times the run time, and 180 s for the least buffer; by a clock that nobody knows, ten minutes later.
+    EXPECT_NEAR(std::stod(reply.value("report_deadline")) - w.clock.now(), 1.2 * 3600 + 180 + 600, 3);
+    ASSERT_THAT(w.db.results, SizeIs(1));
+    const Result& r = w.db.results.begin()->second;
+    EXPECT_EQ(r.workunitid, member);
+    EXPECT_EQ(r.hostid, host);
+    EXPECT_EQ(r.server_state, ServerState::kInProgress);
+    EXPECT_NEAR(static_cast<double>(r.report_deadline) - w.clock.now(), 2 * 3600 + 3600, 3);
+
+    // Once: also if it comes again before gang_planner has seen it.
+    w.send(request(0));
+    EXPECT_THAT(w.db.results, SizeIs(1));
+}
+
+TEST_F(GangJobs, WhatIsCancelledMeanwhileIsNotSent) {
+    w.db.gang_leases[host] = member;
+    come_at(w.clock.now());
+    w.db.workunits[member].error_mask = kWuCancelled;
+    EXPECT_THAT(w.send(request(0)).result_names(), IsEmpty());
+    EXPECT_THAT(w.db.results, IsEmpty());
+}
+
+TEST_F(GangJobs, OnlyHostsThatAreToComeNowCostAStatement) {
+    w.db.gang_leases[host] = member;
+    int asked = 0;
+    w.db.before = [&](const std::string& verb) { asked += verb == "assignments.load" ? 1 : 0; };
+    w.send(request(0));
+    come_at(w.clock.now() + 300);
+    w.send(request(0));
+    EXPECT_EQ(asked, 0);
+    come_at(w.clock.now());
+    w.send(request(0));
+    EXPECT_EQ(asked, 1);
+}
+
+}  // namespace
+}  // namespace sluice::test
