@@ -20,6 +20,7 @@ HeldJob ArrayMirror::clear(std::size_t slot) {
 
 std::vector<HeldJob> ArrayMirror::notice_taken(const JobArray& array) {
     std::vector<HeldJob> taken;
+    if (slot_of_.empty()) return taken;
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
         if (jobs_[i].held && array.state(static_cast<std::uint32_t>(i)) == SlotState::kEmpty) taken.push_back(clear(i));
     }
@@ -52,6 +53,7 @@ ArrayShares ArrayMirror::shares(std::span<const std::uint32_t> slots) const {
 
 std::vector<std::uint32_t> ArrayMirror::empty_slots() const {
     std::vector<std::uint32_t> slots;
+    slots.reserve(jobs_.size() - slot_of_.size());
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
         if (!jobs_[i].held) slots.push_back(static_cast<std::uint32_t>(i));
     }

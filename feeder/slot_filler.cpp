@@ -101,13 +101,16 @@ void SlotFiller::count_classes(const ArrayMirror& mirror) {
 std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots, std::map<Id, ArrayShares>& shares) {
     std::vector<Pick> picks;
     std::vector<std::uint32_t> without;
+    without.reserve(slots.size());
     std::set<Id> dry;  // apps: what is taken meanwhile gives them no candidate that they had not before
+    std::optional<Id> last_dry;
     for (const std::uint32_t slot : slots) {
         const Id app = app_of_slot(slot);
         std::optional<QueuedJob> queued;
-        if (!dry.contains(app)) queued = picker_.take(enumerator_.backlog(), app, shares[app], accepts_for(app));
+        if (app != last_dry && dry.contains(app)) last_dry = app;
+        if (app != last_dry) queued = picker_.take(enumerator_.backlog(), app, shares[app], accepts_for(app));
         if (!queued) {
-            dry.insert(app);
+            if (app != last_dry) dry.insert(app);
             without.push_back(slot);
             continue;
         }

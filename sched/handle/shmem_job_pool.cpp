@@ -36,12 +36,6 @@ std::string ShmemJobPool::keywords(const SlotRef& ref) const {
     return {};
 }
 
-bool ShmemJobPool::any_present() const {
-    JobSummary job;
-    SlotRef ref;
-    for (std::uint32_t i = 0; i < array_.size(); ++i)
-        if (array_.read(i, job, ref) == SlotState::kPresent) return true;
-    return false;
-}
+bool ShmemJobPool::any_present() const { return array_.any_present(); }
 
 }  // namespace sluice

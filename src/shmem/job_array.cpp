@@ -192,6 +192,16 @@ SlotState JobArray::state(std::uint32_t index) const {
     return SlotState::kClaimed;
 }
 
+bool JobArray::any_present() const {
+    Payload payload;
+    for (std::uint32_t i = 0; i < impl_->slots; ++i) {
+        const std::uint64_t word = impl_->table.slot(i).word.load(std::memory_order_acquire);
+        // The word alone can be anybody's.
+        if (state_of(word) == WordState::kPresent && impl_->copy_payload(i, generation_of(word), payload)) return true;
+    }
+    return false;
+}
+
 const Word* JobArray::Impl::block(const BlockRef& b) {
     if (b.chunk >= kMaxChunks || b.chunk >= header->chunk_count.load(std::memory_order_acquire)) return nullptr;
     Chunk& chunk = chunks[b.chunk];

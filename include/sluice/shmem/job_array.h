@@ -76,6 +76,8 @@ class JobArray {
     SlotState read(std::uint32_t index, JobSummary& job, SlotRef& ref) const;
     /// The state alone.
     SlotState state(std::uint32_t index) const;
+    /// Some slot is PRESENT, with content. Looks at state words until one is.
+    bool any_present() const;
     /// A copy of the cold data of a slot that is not claimed; nullopt if it changed while being read.
     std::optional<SlotDoc> peek_doc(const SlotRef& ref) const;
     std::uint32_t infeasible_count(std::uint32_t index) const;
