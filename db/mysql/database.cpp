@@ -81,6 +81,7 @@ struct Database::Impl {
     struct Session {
         std::size_t host = 0;
         std::uint64_t number = 0;  ///< the server's number of the connection
+        std::uint64_t serial = 0;  ///< ours: behind one address two nodes may give the same number
         friend bool operator==(const Session&, const Session&) = default;
     } session;
     std::uint64_t statements = 0, commits = 0;
@@ -165,7 +166,7 @@ void Database::Impl::connect_to_host() {
     // The server ends what takes longer than `patience`; one that does not even do that hangs, or cannot be reached.
     if (settings.somebody_waits) options["OPT_READ_TIMEOUT"] = static_cast<int>(std::ceil(settings.patience)) + 5;
     connect_to(options);
-    session = {host, native_session(handle)};
+    session = {host, native_session(handle), session.serial + 1};
 }
 
 /// Hundreds of requests at a time may be more than the server takes; each of them is soon through.
@@ -334,10 +335,9 @@ bool Database::Impl::find_out(const std::function<bool()>& took_place, Session o
 }
 
 /// The answer may come from another node of a cluster than the COMMIT went to: it first catches up with what all of
-/// them have committed until now.
+/// them have committed until now. That is the connection's wish: where the question was asked on another one, since the
+/// first broke or its node was not ready, what was answered counts for nothing.
 bool Database::Impl::ask(const std::function<bool()>& took_place) {
-    connect();
-    if (!native_is_mariadb(handle)) return took_place();
     const auto wait_for_others = [&](bool wish) {
         try {
             execute(wish ? Sql("SET SESSION wsrep_sync_wait=1") : Sql("SET SESSION wsrep_sync_wait=DEFAULT"));
@@ -345,10 +345,17 @@ bool Database::Impl::ask(const std::function<bool()>& took_place) {
             if (e.kind() != DbError::Kind::kOther) throw;  // kOther: a server without clusters
         }
     };
-    wait_for_others(true);
-    const bool yes = took_place();
-    if (connection) wait_for_others(false);
-    return yes;
+    for (std::size_t tried = 0; tried <= hosts.size(); ++tried) {
+        connect();
+        if (!native_is_mariadb(handle)) return took_place();
+        const Session asked = session;
+        wait_for_others(true);
+        const bool yes = took_place();
+        if (!connection || session != asked) continue;
+        wait_for_others(false);
+        return yes;
+    }
+    throw DbError(DbError::Kind::kLost, 2013, "the connection broke each time that a COMMIT was asked after");
 }
 
 /// Only on the server that gave the number: on another node, or after a restart, it may be somebody else's.

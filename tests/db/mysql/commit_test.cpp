@@ -1,8 +1,10 @@
 // What a transaction does that has to wait for a lock, and one whose COMMIT gets no answer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "tests/support/private_mariadb.h"
 #include "tests/support/sql_proxy.h"
@@ -190,6 +192,28 @@ TEST_F(RefusedCommit, OneThatMayHaveTakenPlaceIsNotRepeatedWhereNobodyCanSay) {
         EXPECT_EQ(tries, 1);
         EXPECT_EQ(error, Kind::kLost);
     }
+}
+
+TEST_F(RefusedCommit, TheConnectionThatAnswersIsOneThatWaitsForTheOtherNodes) {
+    std::vector<std::string> seen;
+    bool cut = false;
+    SqlProxy proxy(server.socket(), [&](const std::string& text, int) {
+        const bool question = text.starts_with("select n");
+        seen.push_back(text);
+        if (text.starts_with("COMMIT")) return SqlProxy::Action::kCutAfter;
+        return question && !std::exchange(cut, true) ? SqlProxy::Action::kCutBefore : SqlProxy::Action::kPass;
+    });
+    Database through(server.settings("commits"));
+    ::setenv("MYSQL_UNIX_PORT", proxy.socket().c_str(), 1);
+    through.transaction([&] { through.execute(Sql("update t set n=n+1")); }, [&] { return is_there(through); });
+    ::setenv("MYSQL_UNIX_PORT", server.socket().c_str(), 1);
+    through.disconnect();
+    EXPECT_TRUE(cut);
+    const auto last = std::ranges::find_if(seen.rbegin(), seen.rend(),
+                                           [](const std::string& text) { return text.starts_with("select n"); });
+    ASSERT_NE(last, seen.rend());
+    ASSERT_NE(last + 1, seen.rend());
+    EXPECT_EQ(*(last + 1), "SET SESSION wsrep_sync_wait=1") << "it could be another node's, which has less";
 }
 
 }  // namespace
