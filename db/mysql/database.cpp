@@ -166,6 +166,7 @@ void Database::Impl::connect_to_host() {
     // The server ends what takes longer than `patience`; one that does not even do that hangs, or cannot be reached.
     if (settings.somebody_waits) options["OPT_READ_TIMEOUT"] = static_cast<int>(std::ceil(settings.patience)) + 5;
     connect_to(options);
+    if (hosts.size() > 1 && !endpoint.host.empty()) native_notice_dead_peer(handle);  // where there is another
     session = {host, native_session(handle), session.serial + 1};
 }
 

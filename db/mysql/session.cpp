@@ -1,6 +1,9 @@
 #include "db/mysql/session.h"
 
 #include <mariadb/mysql.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <cstdlib>
 
@@ -71,6 +74,19 @@ std::int64_t native_insert_id(st_mysql* handle) {
 }
 
 bool native_is_mariadb(st_mysql* handle) { return handle != nullptr && mariadb_connection(handle) != 0; }
+
+void native_notice_dead_peer(st_mysql* handle) {
+    if (handle == nullptr) return;
+    const int socket = static_cast<int>(mysql_get_socket(handle));
+    const auto set = [&](int level, int option, int value) {
+        ::setsockopt(socket, level, option, &value, sizeof value);
+    };
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+    set(IPPROTO_TCP, TCP_KEEPCNT, 4);
+    set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30000);  // ms
+}
 
 std::uint64_t native_session(st_mysql* handle) { return handle == nullptr ? 0 : mysql_thread_id(handle); }
 

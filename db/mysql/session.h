@@ -43,6 +43,10 @@ class SessionSetup {
 std::int64_t native_insert_id(st_mysql* handle);
 /// Not MySQL, which has no blocks of statements outside stored programs.
 bool native_is_mariadb(st_mysql* handle);
+/// A machine that lost its power says nothing, and a connection to it would be waited for a quarter of an hour, or for
+/// ever: from now on half a minute. (A server that is there and does not answer is still waited for.) Nothing for a
+/// unix socket.
+void native_notice_dead_peer(st_mysql* handle);
 /// The server's number of this connection, as KILL takes it.
 std::uint64_t native_session(st_mysql* handle);
 

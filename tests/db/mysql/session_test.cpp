@@ -1,6 +1,11 @@
 // What connecting costs and what a session is like, asked of the server itself.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
 
 #include "tests/support/private_mariadb.h"
 
@@ -119,6 +124,36 @@ TEST_F(Session, TcpByHostAndPort) {
     settings.host = "localhost:" + std::to_string(tcp.port());
     Database by_name(settings);
     EXPECT_EQ(number_of(by_name, Sql("select @@port")), tcp.port());
+    setenv("MYSQL_UNIX_PORT", server.socket().c_str(), 1);
+}
+
+/// s until the kernel asks whether the peer of our connection to that port is still there; -1: it never does.
+double keepalive_due_in(int port) {
+    std::ifstream table("/proc/self/net/tcp");
+    const std::string peer = fmt::format("0100007F:{:04X}", port);
+    std::string line;
+    while (std::getline(table, line)) {
+        std::istringstream words(line);
+        std::string number, local, remote, state, queues, timer;
+        words >> number >> local >> remote >> state >> queues >> timer;
+        constexpr char kEstablished[] = "01";
+        if (remote != peer || state != kEstablished) continue;
+        if (!timer.starts_with("02:")) return -1;
+        return static_cast<double>(std::stoul(timer.substr(3), nullptr, 16)) /
+               static_cast<double>(sysconf(_SC_CLK_TCK));
+    }
+    return -1;
+}
+
+TEST_F(Session, AMachineThatLostItsPowerIsNoticedWhereThereIsAnother) {
+    PrivateMariaDb tcp({.tcp = true});
+    DbSettings settings = tcp.settings();
+    settings.host = fmt::format("127.0.0.1:{0},127.0.0.1:{0}", tcp.port());
+    Database db(settings);
+    EXPECT_EQ(number_of(db, Sql("select @@port")), tcp.port());
+    const double due = keepalive_due_in(tcp.port());
+    EXPECT_GT(due, 0);
+    EXPECT_LE(due, 30) << "the system's own time is two hours";
     setenv("MYSQL_UNIX_PORT", server.socket().c_str(), 1);
 }
 
