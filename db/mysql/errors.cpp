@@ -1,12 +1,17 @@
 #include "db/mysql/errors.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
 
 #include "sluice/base/text.h"
 
@@ -83,6 +88,37 @@ std::string own_host_name() {
     return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+/// An IPv4 or IPv6 address of one of this machine's interfaces.
+bool is_own_address(const std::string& text) {
+    in_addr v4{};
+    in6_addr v6{};
+    const bool is_v4 = inet_pton(AF_INET, text.c_str(), &v4) == 1;
+    if (!is_v4 && inet_pton(AF_INET6, text.c_str(), &v6) != 1) return false;
+    ifaddrs* all = nullptr;
+    if (getifaddrs(&all) != 0) return false;
+    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(all, &freeifaddrs);
+    for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next) {
+        if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != (is_v4 ? AF_INET : AF_INET6)) continue;
+        if (is_v4) {
+            sockaddr_in own{};
+            std::memcpy(&own, i->ifa_addr, sizeof own);
+            if (own.sin_addr.s_addr == v4.s_addr) return true;
+        } else {
+            sockaddr_in6 own{};
+            std::memcpy(&own, i->ifa_addr, sizeof own);
+            if (std::memcmp(&own.sin6_addr, &v6, sizeof v6) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/// Of HOST, HOST:PORT, [IPV6]:PORT or IPV6.
+std::string_view without_port(std::string_view host) {
+    if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+    const auto colon = host.find(':');
+    return colon == host.rfind(':') ? host.substr(0, colon) : host;
+}
+
 std::string default_socket() {
     if (const char* from_environment = std::getenv("MYSQL_UNIX_PORT"); from_environment && *from_environment)
         return from_environment;
@@ -125,10 +161,16 @@ std::vector<std::string> hosts_of(const std::string& list) {
     for (const std::string_view part : split(list, ','))
         if (const auto host = trim(part); !host.empty()) hosts.emplace_back(host);
     if (hosts.empty()) return {std::string(trim(list))};
+    if (hosts.size() == 1) return hosts;
     const std::string own = own_host_name();
+    // gethostname() may give the short name where the list has the full one, and the other way round.
+    const auto is_short_of = [](std::string_view name, std::string_view full) {
+        return !name.empty() && full.size() > name.size() && full.starts_with(name) && full[name.size()] == '.';
+    };
     const auto is_own = [&](const std::string& host) {
-        const std::string name = host.substr(0, host.find(':'));
-        return name == "localhost" || name == own || (!own.empty() && name == own.substr(0, own.find('.')));
+        const std::string name(without_port(host));
+        return name.empty() || name == "localhost" || name == own || is_short_of(name, own) || is_short_of(own, name) ||
+               is_own_address(name);
     };
     std::stable_partition(hosts.begin(), hosts.end(), is_own);
     return hosts;

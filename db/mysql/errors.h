@@ -45,7 +45,7 @@ struct Endpoint {
 Endpoint endpoint_of(const DbSettings& settings);
 
 /// The hosts of <db_host>A,B:PORT,…</db_host>, in the order in which they are to be tried: as given, but this machine
-/// first. At least one, which may be "".
+/// (its name, short or full, or an address of it) first. At least one, which may be "".
 std::vector<std::string> hosts_of(const std::string& list);
 
 }  // namespace sluice

@@ -50,7 +50,14 @@ TEST(Hosts, AreTriedInTheOrderGivenThisMachinesOwnFirst) {
     EXPECT_EQ(hosts_of("db.example.org"), List{"db.example.org"});
     EXPECT_EQ(hosts_of(" a:3307, b ,,c,"), (List{"a:3307", "b", "c"}));
     EXPECT_EQ(hosts_of(std::string("a,") + own + ":3306,b"), (List{std::string(own) + ":3306", "a", "b"}));
-    EXPECT_EQ(hosts_of("[::1]:3309,localhost"), (List{"localhost", "[::1]:3309"}));
+    EXPECT_EQ(hosts_of("[::1]:3309,localhost"), (List{"[::1]:3309", "localhost"}));
+    // As the list is written for a cluster, the same on each machine. (203.0.113.0/24 is nobody's.)
+    EXPECT_EQ(hosts_of("203.0.113.1,203.0.113.2:3307,127.0.0.1:3308"),
+              (List{"127.0.0.1:3308", "203.0.113.1", "203.0.113.2:3307"}));
+    EXPECT_EQ(hosts_of("2001:db8::1,[2001:db8::2]:3307,::1"), (List{"::1", "2001:db8::1", "[2001:db8::2]:3307"}));
+    EXPECT_EQ(hosts_of("a,:3307,b"), (List{":3307", "a", "b"})) << "no name is this machine";
+    const std::string full = std::string(own).substr(0, std::string(own).find('.')) + ".example.org";
+    EXPECT_EQ(hosts_of("a," + full), (List{full, "a"})) << "gethostname() gives the short name on most machines";
 }
 
 TEST(Endpoint, WithoutTheVariableAUsualPlace) {
