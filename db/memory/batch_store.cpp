@@ -268,6 +268,8 @@ void MemoryBatchAccelStore::apply(const AccelWrite& w) {
     mark_results(w);
     ask_for_more(w);
     for (const auto& [id, lent] : w.give_back) {
+        const MemoryAcceleratedJob* kept = db_.accelerated_jobs.get(id);
+        if (kept == nullptr || kept->lent != lent) continue;  // given back already
         if (is_open(id))
             db_.workunits.change(
                 id, [n = lent](Workunit& wu) { wu.target_nresults = std::max(1, wu.target_nresults - n); });

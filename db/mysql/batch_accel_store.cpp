@@ -188,11 +188,17 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
         if (pairs.empty()) return;
         const auto rows = sorted(pairs);
         const auto ids = ids_of(rows);
-        Sql back("UPDATE workunit SET target_nresults=GREATEST(1,target_nresults-");
-        bulk::by_id(back, "id", rows, [](const Guarded& g) { return g.value; });
-        db_.execute(back << ") WHERE " << still_open(ids));
-        Sql forget("UPDATE sluice_accel_job SET lent=0 WHERE workunit_id IN (");
-        db_.execute(forget.ids(ids) << ")");
+        // Lent as it was read: what has been given back meanwhile (by a COMMIT whose answer was lost, by another
+        // process) is not given back once more.
+        Sql as_read("workunit_id IN (");
+        as_read.ids(ids) << ") AND lent=";
+        bulk::by_id(as_read, "workunit_id", rows, [](const Guarded& g) { return g.value; });
+        Sql back(
+            "UPDATE sluice_accel_job j STRAIGHT_JOIN workunit w ON w.id=j.workunit_id SET "
+            "w.target_nresults=GREATEST(1,w.target_nresults-j.lent) WHERE ");
+        db_.execute(back << as_read << " AND w.canonical_resultid=0 AND w.error_mask=0");
+        Sql forget("UPDATE sluice_accel_job SET lent=0 WHERE ");
+        db_.execute(forget << as_read);
     }
 
     void restore(std::vector<Id> ids) {

@@ -266,6 +266,36 @@ TEST_P(Acceleration, MarkedLentAndGivenBack) {
     });
 }
 
+TEST_P(Acceleration, WhatWasLentIsGivenBackOnce) {
+    same_on_both([](const BatchStores& s) {
+        s.accel.prepare();
+        const auto target = [&] {
+            for (const Id batch : {1, 2, 4})
+                for (const OpenJob& job : s.accel.open_jobs(batch, 0, 100))
+                    if (job.wu.id == 5) return job.wu.target_nresults;
+            return 0;
+        };
+        const int before = target();
+        EXPECT_EQ(before, 3) << "so that it could be lowered too far";
+        AccelWrite write;
+        write.batch = 1, write.now = 5000;
+        write.more = {{5, before}};
+        s.accel.apply(write);
+        EXPECT_EQ(target(), before + 1);
+        write.more = {{5, before + 1}};
+        s.accel.apply(write);
+        EXPECT_EQ(target(), before + 2);
+        AccelWrite back;
+        back.give_back = {{5, 2}};
+        s.accel.apply(back);
+        EXPECT_EQ(target(), before);
+        // A COMMIT whose answer was lost: on another node of a cluster it is not seen yet when the pass begins anew.
+        s.accel.apply(back);
+        EXPECT_EQ(target(), before);
+        return fmt::format("{}", target() - before);
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(OnlyPriorityZero, Acceleration, testing::Bool());
 
 }  // namespace
