@@ -2,6 +2,7 @@
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/turns.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {
@@ -110,9 +111,7 @@ class MysqlBatchUpkeepStore final : public BatchUpkeepStore {
         }
     }
     void write_mark(Id value) {
-        db_.execute(
-            Sql("CREATE TABLE IF NOT EXISTS sluice_marks (name varchar(40) NOT NULL PRIMARY KEY, "
-                "value bigint NOT NULL) ENGINE=InnoDB"));
+        make_marks(db_);
         Sql sql("INSERT INTO sluice_marks (name, value) VALUES ('batch_floor',");
         db_.execute(sql << value << ") ON DUPLICATE KEY UPDATE value=VALUES(value)");
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "db/mysql/errors.h"
+#include "db/mysql/turns.h"
 #include "db/share_rules.h"
 
 namespace sluice {
@@ -137,7 +138,7 @@ class MysqlShareStore final : public ShareStore {
         constexpr int kAttempts = 3;
         for (int attempt = 1;; ++attempt) {
             try {
-                return db_.transaction([&] { change_once(settings, now, work); });
+                return transaction_in_turn(db_, "share_clock", [&] { change_once(settings, now, work); });
             } catch (const DbError& e) {
                 if (e.kind() != DbError::Kind::kLost || attempt == kAttempts) throw;
             }

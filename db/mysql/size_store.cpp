@@ -6,6 +6,7 @@
 
 #include "db/mysql/app_rows.h"
 #include "db/mysql/bulk.h"
+#include "db/mysql/turns.h"
 
 namespace sluice {
 namespace {
@@ -45,12 +46,10 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     std::vector<std::int64_t> release(Id appid, ReleaseOrder order, const Decide& decide) override {
         std::vector<std::int64_t> released;
         std::map<int, Id> dry;  // kept only if what was found is committed
-        db_.transaction([&] {
+        // The snapshot that counts is taken in turn.
+        transaction_in_turn(db_, "size_regulator " + std::to_string(appid), [&] {
             released.clear();
             dry.clear();
-            // The app's row is the lock of its regulators; the snapshot that counts is taken after it.
-            Sql lock("SELECT id FROM app WHERE id=");
-            db_.query(lock << appid << " FOR UPDATE");
             for (const auto& [size_class, wanted] : decide(unsent(appid)))
                 released.push_back(release_some(appid, size_class, wanted, order, dry));
         });

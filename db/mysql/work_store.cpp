@@ -110,6 +110,9 @@ class MysqlWorkStore final : public WorkStore {
         while (first < left.size()) first = insert_some(left, first);
         insert_rows(left, their_rows);
         chunk.inserted = left.size();
+        // The lock above holds on one node of a cluster. Whoever changes the batch's state on another writes the row.
+        Sql count("UPDATE batch SET njobs=njobs+");
+        db_.execute(count << left.size() << " WHERE id=" << batch);
         return chunk;
     }
 

@@ -1,0 +1,34 @@
+#include "db/mysql/turns.h"
+
+#include "db/mysql/errors.h"
+
+namespace sluice {
+
+void make_marks(Database& db) {
+    db.execute(
+        Sql("CREATE TABLE IF NOT EXISTS sluice_marks (name varchar(40) NOT NULL PRIMARY KEY, value bigint NOT NULL) "
+            "ENGINE=InnoDB"));
+}
+
+void transaction_in_turn(Database& db, const std::string& name, const std::function<void()>& work) {
+    bool in_turn = false;
+    const auto transaction = [&] {
+        db.transaction([&] {
+            in_turn = false;
+            Sql turn("INSERT INTO sluice_marks (name, value) VALUES (");
+            turn << SqlText{name, 40} << ",1) ON DUPLICATE KEY UPDATE value=value+1";
+            db.execute_matching(turn, 0);  // in one round trip with BEGIN
+            in_turn = true;
+            work();
+        });
+    };
+    try {
+        return transaction();
+    } catch (const DbError& e) {
+        if (in_turn || e.code() != kNoSuchTable) throw;
+    }
+    make_marks(db);  // outside the transaction, which it would commit
+    transaction();
+}
+
+}  // namespace sluice

@@ -1,0 +1,20 @@
+#pragma once
+// Transactions of which one at a time is to commit. A lock of a row holds on one node of a cluster; two that both write
+// a row can't both commit, wherever they are. So each counts its turn in a row of `sluice_marks` before it does
+// anything else: on one server the next one waits there, on another node it is told at the latest when it commits, and
+// does its work again.
+#include <functional>
+#include <string>
+
+#include "sluice/db/database.h"
+
+namespace sluice {
+
+/// Database::transaction() for `work`, alone among those of that name (at most 40 characters). Makes the table if it is
+/// not there. Not within a transaction.
+void transaction_in_turn(Database& db, const std::string& name, const std::function<void()>& work);
+
+/// Makes `sluice_marks`. Not within a transaction.
+void make_marks(Database& db);
+
+}  // namespace sluice
