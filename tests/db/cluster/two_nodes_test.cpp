@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "sluice/db/batch_owner_store.h"
+#include "sluice/db/batch_store.h"
 #include "sluice/db/share_store.h"
 #include "sluice/db/size_store.h"
+#include "sluice/db/transition_store.h"
 #include "sluice/db/work_store.h"
 #include "tests/db/cluster/cluster_world.h"
 #include "tests/support/sql_proxy.h"
@@ -54,6 +56,59 @@ TEST_F(TwoOfAKind, RegulatorsReleaseUpToTheMarkBetweenThem) {
         return fill_up(unsent);
     });
     EXPECT_EQ(world.number(2, Sql("SELECT COUNT(*) FROM result WHERE server_state=2")), kHigh);
+}
+
+TEST_F(TwoOfAKind, TransitionersMakeEachInstanceOnce) {
+    constexpr std::int64_t kNow = 1000;
+    world.add_jobs(1, 1);
+    here.execute(Sql("UPDATE workunit SET transition_time=500"));
+    world.number(1, Sql("SELECT 1"));
+    const auto a = make_transition_store(here), b = make_transition_store(there);
+    // A second instance where there is one; not by the same name, which the table would refuse.
+    const auto one_more = [](const char* suffix, const std::vector<TransitionFacts>& all) {
+        TransitionWrites writes;
+        for (const TransitionFacts& f : all) {
+            if (f.results.size() > 1) continue;
+            Result& r = writes.created.emplace_back();
+            r.workunitid = f.wu.id, r.appid = 1, r.name = f.wu.name + suffix, r.server_state = ServerState::kUnsent;
+            WorkunitChange& w = writes.workunits.emplace_back();
+            w.id = f.wu.id, w.transition_time = kNever - 1, w.size_class = f.wu.size_class;
+        }
+        return writes;
+    };
+    const Id ids[] = {1};
+    int decided = 0;
+    a->transition(ids, kNow, [&](const std::vector<TransitionFacts>& all) {
+        if (++decided == 1) {
+            keep_here_behind();
+            b->transition(ids, kNow,
+                          [&](const std::vector<TransitionFacts>& same) { return one_more("_there", same); });
+        }
+        return one_more("_here", all);
+    });
+    EXPECT_EQ(world.number(2, Sql("SELECT COUNT(*) FROM result WHERE workunitid=1")), 2);
+    EXPECT_EQ(world.number(2, Sql("SELECT COUNT(*) FROM result WHERE name LIKE '%here'")), 1);
+}
+
+TEST_F(TwoOfAKind, AcceleratorsLendOneInstanceAndTakeItBackOnce) {
+    world.add_jobs(1, 2);
+    const auto a = make_batch_accel_store(here), b = make_batch_accel_store(there);
+    a->prepare();
+    world.number(1, Sql("SELECT 1"));
+    AccelWrite more;
+    more.batch = 1, more.now = 1000;
+    more.more = {{1, 2}};
+    keep_here_behind();
+    b->apply(more);
+    a->apply(more);  // this node does not show yet what the other has done
+    EXPECT_EQ(world.number(2, Sql("SELECT target_nresults FROM workunit")), 3);
+    AccelWrite back;
+    back.give_back = {{1, 1}};
+    keep_here_behind();
+    b->apply(back);
+    a->apply(back);
+    EXPECT_EQ(world.number(2, Sql("SELECT target_nresults FROM workunit")), 2);
+    EXPECT_EQ(world.number(2, Sql("SELECT lent FROM sluice_accel_job")), 0);
 }
 
 TEST_F(TwoOfAKind, NoJobsGetIntoABatchThatIsAbortedMeanwhile) {
