@@ -85,6 +85,10 @@ bool Backlog::has(const StreamKey& stream, const Accepts& accepts) const {
     return best_line(stream, accepts) != lines_.end();
 }
 
+Backlog::Lines::const_iterator Backlog::end_of(Id app, Id user) const {
+    return lines_.upper_bound({app, user, std::numeric_limits<Id>::max(), std::numeric_limits<int>::max()});
+}
+
 std::optional<Id> Backlog::next_part(Id app, Id user, Id after, const Accepts& accepts) const {
     const auto first_usable = [&](Lines::const_iterator from, Lines::const_iterator to) -> std::optional<Id> {
         for (; from != to; ++from) {
@@ -94,10 +98,17 @@ std::optional<Id> Backlog::next_part(Id app, Id user, Id after, const Accepts& a
     };
     const auto begin = lines_.lower_bound({app, user, kLeast, kLeastClass});
     const auto behind = lines_.upper_bound({app, user, after, std::numeric_limits<int>::max()});
-    const auto end =
-        std::find_if(behind, lines_.end(), [&](const auto& l) { return l.first.app != app || l.first.user != user; });
+    const auto end = end_of(app, user);
     if (const auto part = first_usable(behind, end)) return part;
     return first_usable(begin, behind);
+}
+
+std::vector<Id> Backlog::parts(Id app, Id user) const {
+    std::vector<Id> all;
+    const auto end = end_of(app, user);
+    for (auto line = lines_.lower_bound({app, user, kLeast, kLeastClass}); line != end; ++line)
+        if (all.empty() || all.back() != line->first.part) all.push_back(line->first.part);
+    return all;
 }
 
 std::size_t Backlog::trim(std::size_t most) {

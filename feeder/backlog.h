@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "feeder/options.h"
 #include "sluice/db/feeder_store.h"
@@ -57,6 +58,8 @@ class Backlog {
     bool has(const StreamKey& stream, const Accepts& accepts) const;
     /// The next part behind `after` of (app, user) that has something to take, going round; nullopt: none.
     std::optional<Id> next_part(Id app, Id user, Id after, const Accepts& accepts) const;
+    /// Those of (app, user) that have queued jobs.
+    std::vector<Id> parts(Id app, Id user) const;
     /// Drops the worst of the longest lines until at most `most` queued jobs are left; how many.
     std::size_t trim(std::size_t most);
     /// (line, how many), for the dump of the state.
@@ -67,6 +70,7 @@ class Backlog {
     using Lines = std::map<StreamKey, Line>;
     /// Lines never stay empty.
     Lines::const_iterator best_line(const StreamKey& stream, const Accepts& accepts) const;
+    Lines::const_iterator end_of(Id app, Id user) const;
 
     QueuedJob extract(Lines::iterator line, Line::iterator place);
 

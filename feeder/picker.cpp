@@ -53,13 +53,50 @@ AccelTarget accel_target(std::size_t slots, double share) {
     return {high, slots - high};
 }
 
+TurnsByShares::TurnsByShares(const Batches& batches, const ArrayShares& shares, const std::vector<Id>& parts)
+    : batches_(batches) {
+    for (const auto& [batch, n] : shares.by_batch) held_[share_of(batch).user_id] += n;
+    for (const Id part : parts) waiting_[share_of(part).user_id].emplace_back(share_of(part).end, part);
+    for (auto& [user, places] : waiting_) {
+        std::sort(places.begin(), places.end(), std::greater<>());
+        queue(user);
+    }
+}
+
+const BatchShare& TurnsByShares::share_of(Id batch) const {
+    static const BatchShare nobody{0, std::numeric_limits<double>::infinity(), 0};
+    const auto found = batches_.find(batch);
+    return found == batches_.end() ? nobody : found->second;
+}
+
+void TurnsByShares::queue(Id user) {
+    const std::vector<Place>& places = waiting_[user];
+    if (!places.empty()) turns_.emplace(held_[user], places.back().first, places.back().second, user);
+}
+
+std::optional<Id> TurnsByShares::next(const std::function<bool(Id)>& has_work) {
+    while (!turns_.empty()) {
+        const auto [held, end, part, user] = turns_.top();
+        if (held == held_[user]) {
+            if (has_work(part)) return part;
+            waiting_[user].pop_back();
+        }
+        turns_.pop();
+        queue(user);
+    }
+    return std::nullopt;
+}
+
 Picker::Picker(const FeederOptions& options, const std::vector<Submitter>& submitters, Rng& rng)
     : order_(options.order), accel_share_(options.accel_share), turns_(submitters), rng_(rng) {}
 
 std::optional<Id> Picker::choose_part(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,
                                       const Backlog::Accepts& accepts) {
     if (order_ == FeederOrder::kByBatch) return backlog.next_part(app, user, last_batch_[app], accepts);
-    if (order_ == FeederOrder::kShares && !batches_.empty()) return part_by_shares(backlog, app, user, shares, accepts);
+    if (order_ == FeederOrder::kShares && !batches_.empty())
+        return turns_by_shares(backlog, app, user, shares).next([&](Id part) {
+            return backlog.has({app, user, part, 0}, accepts);
+        });
     if (order_ != FeederOrder::kBatchAccel) return 0;
     if (!backlog.has({app, user, 1, 0}, accepts)) return 0;
     if (!backlog.has({app, user, 0, 0}, accepts)) return 1;
@@ -69,28 +106,10 @@ std::optional<Id> Picker::choose_part(const Backlog& backlog, Id app, Id user, c
     return rng_.uniform() < accel_share_ ? 1 : 0;
 }
 
-// Which user's jobs go to a host is for the scheduler to say: it has to find some of each, and whatever is taken comes
-// again. Jobs that are in no such batch count as one more user's.
-std::optional<Id> Picker::part_by_shares(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,
-                                         const Backlog::Accepts& accepts) const {
-    const BatchShare nobody{0, std::numeric_limits<double>::infinity(), 0};
-    const auto share_of = [&](Id batch) -> const BatchShare& {
-        const auto found = batches_.find(batch);
-        return found == batches_.end() ? nobody : found->second;
-    };
-    std::unordered_map<Id, std::size_t> held;  // by owner
-    for (const auto& [batch, n] : shares.by_batch) held[share_of(batch).user_id] += n;
-    std::optional<std::tuple<std::size_t, double, Id>> best;
-    std::optional<Id> last;
-    for (auto part = backlog.next_part(app, user, std::numeric_limits<Id>::max(), accepts);
-         part && (!last || *part > *last); part = backlog.next_part(app, user, *part, accepts)) {
-        const BatchShare& share = share_of(*part);
-        const std::tuple place{held[share.user_id], share.end, *part};
-        if (!best || place < *best) best = place;
-        last = part;
-    }
-    if (!best) return std::nullopt;
-    return std::get<Id>(*best);
+TurnsByShares& Picker::turns_by_shares(const Backlog& backlog, Id app, Id user, const ArrayShares& shares) {
+    const auto known = by_shares_.find({app, user});
+    if (known != by_shares_.end()) return known->second;
+    return by_shares_.try_emplace({app, user}, batches_, shares, backlog.parts(app, user)).first->second;
 }
 
 std::optional<QueuedJob> Picker::take(Backlog& backlog, Id app, const ArrayShares& shares,
@@ -105,6 +124,9 @@ std::optional<QueuedJob> Picker::take(Backlog& backlog, Id app, const ArrayShare
     auto queued = backlog.take({app, *user, *part, 0}, accepts);
     if (!queued) return std::nullopt;
     if (order_ == FeederOrder::kByBatch) last_batch_[app] = *part;
+    for (auto turns = by_shares_.lower_bound({app, std::numeric_limits<Id>::min()});
+         turns != by_shares_.end() && turns->first.first == app; ++turns)
+        turns->second.charge(*part);
     turns_.charge(*user);
     return queued;
 }

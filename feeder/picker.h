@@ -1,7 +1,11 @@
 #pragma once
 // Which queued job comes next: chooses the submitter (--user), then the batch (--by_batch, <share_rule>) or the
 // priority class (--batch_accel), then the best of that line.
+#include <functional>
+#include <map>
 #include <optional>
+#include <queue>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -40,27 +44,56 @@ class SubmitterTurns {
     double most_ = 0;
 };
 
+/// Whose batch comes next by shares: of the batches that have jobs waiting, those of the user with the fewest slots, of
+/// these the one with the least logical end time. Which user's jobs go to a host is for the scheduler to say: it has to
+/// find some of each, and whatever is taken comes again. Jobs that are in no such batch count as one more user's.
+class TurnsByShares {
+  public:
+    using Batches = std::unordered_map<Id, BatchShare>;
+    TurnsByShares(const Batches& batches, const ArrayShares& shares, const std::vector<Id>& parts);
+    /// Asks for each part that comes up whether it has work: one that has none now will have none again.
+    std::optional<Id> next(const std::function<bool(Id)>& has_work);
+    /// A job of this part was put into a slot.
+    void charge(Id part) { ++held_[share_of(part).user_id]; }
+
+  private:
+    using Place = std::pair<double, Id>;                   ///< of a batch among its user's: the least first
+    using Turn = std::tuple<std::size_t, double, Id, Id>;  ///< slots, place, user
+    const BatchShare& share_of(Id batch) const;
+    void queue(Id user);
+
+    const Batches& batches_;
+    std::unordered_map<Id, std::size_t> held_;            ///< slots, by user
+    std::unordered_map<Id, std::vector<Place>> waiting_;  ///< by user, the first last
+    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+};
+
 class Picker {
   public:
     Picker(const FeederOptions& options, const std::vector<Submitter>& submitters, Rng& rng);
 
     /// The order of batches by their users' shares, for FeederOrder::kShares.
-    void set_batches(const std::unordered_map<Id, BatchShare>& batches) { batches_ = batches; }
+    void set_batches(const std::unordered_map<Id, BatchShare>& batches) {
+        batches_ = batches;
+        by_shares_.clear();
+    }
+    /// Slots are to be filled at one go: until the next round jobs only leave the backlog, into slots.
+    void begin_round() { by_shares_.clear(); }
     /// Takes the next queued job for a slot of `app` (0: any) out of the backlog.
     std::optional<QueuedJob> take(Backlog& backlog, Id app, const ArrayShares& shares, const Backlog::Accepts& accepts);
 
   private:
     std::optional<Id> choose_part(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,
                                   const Backlog::Accepts& accepts);
-    std::optional<Id> part_by_shares(const Backlog& backlog, Id app, Id user, const ArrayShares& shares,
-                                     const Backlog::Accepts& accepts) const;
+    TurnsByShares& turns_by_shares(const Backlog& backlog, Id app, Id user, const ArrayShares& shares);
 
     FeederOrder order_;
     double accel_share_;
     SubmitterTurns turns_;
     Rng& rng_;
     std::unordered_map<Id, Id> last_batch_;  ///< by app
-    std::unordered_map<Id, BatchShare> batches_;
+    TurnsByShares::Batches batches_;
+    std::map<std::pair<Id, Id>, TurnsByShares> by_shares_;  ///< of this round, by app and user
 };
 
 /// How many slots of high and of low priority --batch_accel wants.

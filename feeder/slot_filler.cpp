@@ -100,6 +100,7 @@ void SlotFiller::count_classes(const ArrayMirror& mirror) {
 /// A queued job for each slot that has one; `slots` keeps the others.
 std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots, std::map<Id, ArrayShares>& shares) {
     std::vector<Pick> picks;
+    picker_.begin_round();
     std::vector<std::uint32_t> without;
     without.reserve(slots.size());
     std::set<Id> dry;  // apps: what is taken meanwhile gives them no candidate that they had not before

@@ -30,6 +30,7 @@ class SharesOrder : public testing::Test {
     /// With what the array holds of each batch meanwhile.
     std::vector<Id> take(std::size_t n, std::unordered_map<Id, std::size_t> held = {}) {
         std::vector<Id> ids;
+        picker_.begin_round();
         while (ids.size() < n) {
             const auto c = picker_.take(enumerator_.backlog(), 0, {20, 0, 0, held}, {});
             if (!c) break;
@@ -59,6 +60,32 @@ TEST_F(SharesOrder, EachUserHasAsManySlotsAndHisLeastBatchFirst) {
     EXPECT_THAT(take(1, {{7, 2}, {9, 2}}), ElementsAre(31)) << "jobs of no batch count as a user's";
     EXPECT_THAT(take(9, {{7, 20}}), ElementsAre(25, 27, 29, 22, 24, 26, 28, 30, 2))
         << "whoever has too many gets more when there is nothing else";
+}
+
+// What a refill costs must not grow with the batches that wait: an array of 100,000 slots is filled at one go.
+TEST_F(SharesOrder, WhoIsNextIsFoundWithoutALookAtEachBatch) {
+    constexpr int kBatches = 300, kUsers = 30;
+    std::unordered_map<Id, BatchShare> batches;
+    for (Id b = 1; b <= kBatches; ++b) {
+        job(b, b), job(kBatches + b, b);
+        batches[b] = {1 + b % kUsers, 1000.0 - static_cast<double>(b), 1};
+    }
+    enumerator_.set_apps({1});
+    picker_.set_batches(batches);
+    enumerator_.keep_batches_apart(true);
+    enumerator_.turn(1000, false);
+    int asked = 0;
+    const Backlog::Accepts count = [&asked](const StreamKey&) { return ++asked > 0; };
+    std::unordered_map<Id, std::size_t> held;
+    picker_.begin_round();
+    for (int n = 0; n < kBatches; ++n) {
+        const auto queued = picker_.take(enumerator_.backlog(), 0, {kBatches, 0, 0, held}, count);
+        ASSERT_TRUE(queued);
+        const Id batch = queued->row.batch;
+        ++held[batch];
+        EXPECT_GT(batch, kBatches - kUsers * (1 + n / (2 * kUsers))) << "the least end of his, both of its jobs first";
+    }
+    EXPECT_LE(asked, 4 * kBatches);
 }
 
 TEST_F(SharesOrder, WhileNothingIsKnownOfSharesJobsComeInTheDefaultOrder) {
