@@ -44,16 +44,11 @@ Verdict deadline_verdict(const MatchContext& x, const Candidate& c, const Picked
     return delay + runtime <= bound ? feasible() : refuse(Reason::kDeadline, delay + runtime, bound);
 }
 
-DeadlineAnswer attainable_deadline(const MatchContext& x, const Candidate& c, const Picked& picked) {
-    if (plan_for(x, c.job) != nullptr) {
-        const double bound = tight_deadline(x, c, picked);
-        // That it is done by T has been checked; what others lose is seen where the client told its queue.
-        return {picked.simulation.active() ? deadline_verdict(x, c, picked, bound) : feasible(), bound};
-    }
+double attainable_deadline(const MatchContext& x, const Candidate& c, const Picked& picked) {
+    if (plan_for(x, c.job) != nullptr) return tight_deadline(x, c, picked);
     const double reduced = reduced_bound(x, c);
-    DeadlineAnswer answer{deadline_verdict(x, c, picked, reduced), reduced};
-    if (answer.verdict || reduced == c.job.delay_bound) return answer;
-    return {deadline_verdict(x, c, picked, c.job.delay_bound), static_cast<double>(c.job.delay_bound)};
+    if (reduced == c.job.delay_bound || deadline_verdict(x, c, picked, reduced)) return reduced;
+    return c.job.delay_bound;
 }
 
 }  // namespace sluice::match

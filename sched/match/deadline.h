@@ -4,12 +4,9 @@
 
 namespace sluice::match {
 
-struct DeadlineAnswer {
-    Verdict verdict;
-    double delay_bound = 0;  ///< s: the one that can be kept; the report deadline is now + this
-};
-/// Tries the reduced bound of a retry first, where the project has one, then the job's own.
-DeadlineAnswer attainable_deadline(const MatchContext& context, const Candidate& candidate, const Picked& picked);
+/// The delay bound, s, that can be kept if one can: the reduced one of a retry, where the project has one, or the job's
+/// own. The report deadline is now + this.
+double attainable_deadline(const MatchContext& context, const Candidate& candidate, const Picked& picked);
 /// One given bound.
 Verdict deadline_verdict(const MatchContext& context, const Candidate& candidate, const Picked& picked, double bound);
 

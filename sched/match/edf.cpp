@@ -6,64 +6,77 @@
 namespace sluice::match {
 namespace {
 
-/// When the processors of one resource become free; a job takes the `width` that are free first.
-class Processors {
-  public:
-    explicit Processors(int count) : free_(static_cast<std::size_t>(std::max(count, 1)), 0.0) {}
+// A GPU shared by several jobs is several processors: 4 devices at 0.5 each are 8.
+constexpr int kPartsPerDevice = 8;
 
-    double run(double duration, std::size_t width) {
-        width = std::clamp<std::size_t>(width, 1, free_.size());
-        std::partial_sort(free_.begin(), free_.begin() + static_cast<std::ptrdiff_t>(width), free_.end());
-        const double finish = free_[width - 1] + duration;
-        std::fill_n(free_.begin(), width, finish);
-        return finish;
-    }
+int parts_of(ProcType type) { return type == ProcType::kCpu ? 1 : kPartsPerDevice; }
 
-  private:
-    std::vector<double> free_;
-};
+bool by_deadline(const SimJob& a, const SimJob& b) { return a.deadline < b.deadline; }
 
 }  // namespace
 
-EdfSimulation::EdfSimulation(const std::array<int, kProcTypes>& processors, bool exact)
-    : active_(true), exact_(exact), processors_(processors) {}
-
-void EdfSimulation::add(const SimJob& job) {
-    const auto later = [](const SimJob& a, const SimJob& b) { return a.deadline < b.deadline; };
-    jobs_.insert(std::upper_bound(jobs_.begin(), jobs_.end(), job, later), job);
+EdfSimulation::EdfSimulation(const std::array<int, kProcTypes>& processors, bool exact) : active_(true), exact_(exact) {
+    for (std::size_t t = 0; t < queues_.size(); ++t) {
+        queues_[t].processors =
+            static_cast<std::size_t>(std::max(processors[t] * parts_of(static_cast<ProcType>(t)), 1));
+        queues_[t].kept.resize(queues_[t].processors);
+    }
 }
 
-void EdfSimulation::settle() { simulate(jobs_); }
+std::size_t EdfSimulation::queue_of(const SimJob& job) const { return exact_ ? static_cast<std::size_t>(job.type) : 0; }
 
-// A GPU shared by several jobs is several processors: 4 devices at 0.5 each are 8.
-void EdfSimulation::simulate(std::vector<SimJob>& jobs) const {
-    constexpr int kPartsPerDevice = 8;
-    std::array<std::vector<Processors>, kProcTypes> pools;
-    for (SimJob& job : jobs) {
-        const ProcType type = exact_ ? job.type : ProcType::kCpu;
-        const auto t = static_cast<std::size_t>(type);
-        const bool gpu = type != ProcType::kCpu;
-        if (pools[t].empty()) pools[t].emplace_back(processors_[t] * (gpu ? kPartsPerDevice : 1));
-        double width = exact_ ? job.processors * (gpu ? kPartsPerDevice : 1) : 1;
-        if (!(width >= 1)) width = 1;
-        job.finish = pools[t][0].run(job.duration, static_cast<std::size_t>(std::min(std::ceil(width - 1e-9), 1e6)));
+/// Takes the processors that are free first; when the job is finished.
+double EdfSimulation::run(const SimJob& job, std::span<double> free) const {
+    double wanted = exact_ ? job.processors * parts_of(job.type) : 1;
+    if (!(wanted >= 1)) wanted = 1;
+    const auto width = std::min(static_cast<std::size_t>(std::min(std::ceil(wanted - 1e-9), 1e6)), free.size());
+    const auto others = free.begin() + static_cast<std::ptrdiff_t>(width);
+    const double finish = *(others - 1) + job.duration;
+    const auto place = std::move(others, std::upper_bound(others, free.end(), finish), free.begin());
+    std::fill_n(place, width, finish);
+    return finish;
+}
+
+std::vector<double> EdfSimulation::free_before(const Queue& q, std::size_t index) const {
+    std::size_t i = index / q.processors * q.processors;
+    const auto kept = q.kept.begin() + static_cast<std::ptrdiff_t>(i);
+    std::vector<double> free(kept, kept + static_cast<std::ptrdiff_t>(q.processors));
+    for (; i < index; ++i) run(q.jobs[i], free);
+    return free;
+}
+
+void EdfSimulation::add(const SimJob& job) {
+    Queue& q = queues_[queue_of(job)];
+    const auto at = q.jobs.insert(std::upper_bound(q.jobs.begin(), q.jobs.end(), job, by_deadline), job);
+    q.settled = std::min(q.settled, static_cast<std::size_t>(at - q.jobs.begin()));
+}
+
+void EdfSimulation::settle() {
+    for (Queue& q : queues_) {
+        if (q.settled == q.jobs.size()) continue;
+        q.kept.resize((q.jobs.size() / q.processors + 1) * q.processors);
+        std::vector<double> free = free_before(q, q.settled);
+        for (std::size_t i = q.settled;; ++i) {
+            if (i % q.processors == 0)
+                std::copy(free.begin(), free.end(), q.kept.begin() + static_cast<std::ptrdiff_t>(i));
+            if (i == q.jobs.size()) break;
+            q.jobs[i].finish = run(q.jobs[i], free);
+        }
+        q.settled = q.jobs.size();
     }
 }
 
 EdfSimulation::Answer EdfSimulation::try_job(const SimJob& job) const {
-    std::vector<SimJob> with = jobs_;
-    const auto later = [](const SimJob& a, const SimJob& b) { return a.deadline < b.deadline; };
-    const auto at = with.insert(std::upper_bound(with.begin(), with.end(), job, later), job);
-    const auto mine = static_cast<std::size_t>(at - with.begin());
-    simulate(with);
-    if (with[mine].finish > job.deadline) return {false, false, with[mine].finish - job.deadline};
-    for (std::size_t i = 0; i < with.size(); ++i) {
-        if (i == mine) continue;
-        const SimJob& before = jobs_[i < mine ? i : i - 1];
-        const SimJob& after = with[i];
-        const bool was_late = before.finish > before.deadline;
-        if (was_late ? after.finish > before.finish : after.finish > after.deadline)
-            return {false, true, after.finish - std::max(before.finish, after.deadline)};
+    const Queue& q = queues_[queue_of(job)];
+    auto at = std::upper_bound(q.jobs.begin(), q.jobs.end(), job, by_deadline);
+    std::vector<double> free = free_before(q, static_cast<std::size_t>(at - q.jobs.begin()));
+    const double finish = run(job, free);
+    if (finish > job.deadline) return {false, false, finish - job.deadline};
+    for (; at != q.jobs.end(); ++at) {
+        const double after = run(*at, free);
+        const bool was_late = at->finish > at->deadline;
+        if (was_late ? after > at->finish : after > at->deadline)
+            return {false, true, after - std::max(at->finish, at->deadline)};
     }
     return {};
 }

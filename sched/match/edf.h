@@ -2,6 +2,7 @@
 // The host's queue, simulated: jobs in order of deadline, each on the processors of its resource that are free first.
 // Upstream's rule, but GPU jobs run on GPUs and a job of several CPUs takes several (upstream: every job one CPU).
 #include <array>
+#include <span>
 #include <vector>
 
 #include "sluice/match/host_facts.h"
@@ -37,10 +38,22 @@ class EdfSimulation {
     Answer try_job(const SimJob& job) const;
 
   private:
-    void simulate(std::vector<SimJob>& jobs) const;
+    /// The jobs of one resource. What comes before a job's place does not change with the job: the simulation goes on
+    /// from there.
+    struct Queue {
+        std::size_t processors = 1;
+        std::vector<SimJob> jobs;  ///< by deadline
+        std::size_t settled = 0;   ///< so many of them have been simulated
+        /// When each processor becomes free, ascending, before every job whose index is a multiple of `processors`: at
+        /// that index. As long as the queue.
+        std::vector<double> kept;
+    };
+    std::size_t queue_of(const SimJob& job) const;
+    double run(const SimJob& job, std::span<double> free) const;
+    std::vector<double> free_before(const Queue& queue, std::size_t index) const;
+
     bool active_ = false, exact_ = true;
-    std::array<int, kProcTypes> processors_{};
-    std::vector<SimJob> jobs_;  ///< by deadline
+    std::array<Queue, kProcTypes> queues_;
 };
 
 }  // namespace sluice::match

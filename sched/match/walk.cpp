@@ -76,7 +76,7 @@ bool Walk::would_satisfy_but_for_slow_checks(Candidates& found, const Picked& pi
             const Candidate c{job, ref, *offer.app, &offer};
             if (!ActivePolicies::set(x_, c, trial)) continue;
             taken[place.job->slot] = true;
-            trial.add(x_, c, attainable_deadline(x_, c, trial).delay_bound);
+            trial.add(x_, c, attainable_deadline(x_, c, trial));
         }
     }
     return true;
@@ -118,7 +118,7 @@ void Walk::look_ahead(Choice& choice, std::size_t pass, std::size_t from) const 
             const Offer& offer = scanner_.offer(*place.entry);
             const Candidate c{job, ref, *offer.app, &offer};
             if (!enough && ActivePolicies::set(x_, c, picked)) {
-                picked.add(x_, c, attainable_deadline(x_, c, picked).delay_bound);
+                picked.add(x_, c, attainable_deadline(x_, c, picked));
                 ++chosen;
             } else if (spares++ >= most_spares) {
                 continue;  // what the set can't hold now may do when another job fails: some, not all
@@ -184,7 +184,7 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
         v = loads_ < kMaxLoads ? refuse(Reason::kClaimLost) : refuse(Reason::kLookUpLimit, loads_, kMaxLoads);
     choice.settle(pass, e, job, v);
     if (!v) return;
-    const double bound = attainable_deadline(x_, c, choice.picked).delay_bound;
+    const double bound = attainable_deadline(x_, c, choice.picked);
     if (!choice.trial) {
         choice.set.push_back(make_chosen(c, place.score, bound));
         choice.set.back().facts = *facts;

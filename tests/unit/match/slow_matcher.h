@@ -149,7 +149,7 @@ class SlowMatcher {
         Verdict v;
         if (match::slow_refusal(x_, c, w_.facts.of(j.job), v)) return;
         if (w_.pool.lost.contains(j.job.result_id)) return;
-        const double bound = match::attainable_deadline(x_, c, picked).delay_bound;
+        const double bound = match::attainable_deadline(x_, c, picked);
         used[j.ref.index] = true;
         sent.push_back({j.job.result_id, pick.offer->choice.app_version_id, j.score, bound});
         picked.add(x_, c, bound);
