@@ -49,14 +49,22 @@ EdfSimulation initial_simulation(const MatchContext& c) {
 
 }  // namespace
 
-double memory_beside(const HostFacts& host, std::vector<double> held) {
+MemoryBeside::MemoryBeside(const HostFacts& host)
+    : others_(static_cast<std::size_t>(std::max(host.usable_cpus - 1, 0))) {
     for (const JobOnHost& job : host.in_progress)
-        if (job.memory > 0) held.push_back(job.memory);
-    std::sort(held.begin(), held.end(), std::greater<>());
-    const auto others = static_cast<std::size_t>(std::max(host.usable_cpus - 1, 0));
-    double sum = 0;
-    for (std::size_t i = 0; i < std::min(others, held.size()); ++i) sum += held[i];
-    return sum;
+        if (job.memory > 0) held_.push_back(job.memory);
+    std::sort(held_.begin(), held_.end(), std::greater<>());
+    sum_up();
+}
+
+void MemoryBeside::add(double memory) {
+    held_.insert(std::upper_bound(held_.begin(), held_.end(), memory, std::greater<>()), memory);
+    sum_up();
+}
+
+void MemoryBeside::sum_up() {
+    sum_ = 0;
+    for (std::size_t i = 0; i < std::min(others_, held_.size()); ++i) sum_ += held_[i];
 }
 
 int limit_processors(const HostFacts& host, ProcType type) {
@@ -105,7 +113,7 @@ void Picked::add(const MatchContext& c, const Candidate& candidate, double delay
 
     ++jobs;
     disk += job.rsc_disk_bound;
-    memory.push_back(candidate.memory());
+    memory.add(candidate.memory());
     ++in_progress[index_of(offer.counted_as)];
     ++in_progress_total;
     if (plan_for(c, job) != nullptr)
@@ -127,7 +135,7 @@ void Picked::add(const MatchContext& c, const Candidate& candidate, double delay
                                                    : use.gpu_usage / std::max(gpus(c.host, delayed), 1);
     left.estimated_delay[index_of(delayed)] += runtime * share;
     if (simulation.active()) {
-        simulation.add({delay_bound, runtime, gpu ? use.gpu_usage : use.avg_ncpus, offer.type, 0});
+        simulation.add({delay_bound, runtime, amount, offer.type, 0});
         simulation.settle();
     }
 }
@@ -135,6 +143,7 @@ void Picked::add(const MatchContext& c, const Candidate& candidate, double delay
 Picked initial_picked(const MatchContext& c) {
     Picked p;
     p.left = c.wanted;
+    p.memory = MemoryBeside(c.host);
     p.max_jobs = jobs_per_rpc(c);
     p.max_in_progress = c.user.max_jobs_in_progress;
     p.app_in_progress.resize(c.tables.apps.size());

@@ -19,11 +19,27 @@ struct Quota {
     }
 };
 
+/// Bytes of jobs that can run beside one more, at worst: the largest, one for each of the other processors.
+class MemoryBeside {
+  public:
+    MemoryBeside() = default;
+    /// Of the jobs on the host.
+    explicit MemoryBeside(const HostFacts& host);
+    void add(double memory);
+    double sum() const { return sum_; }
+
+  private:
+    void sum_up();
+    std::size_t others_ = 0;
+    std::vector<double> held_;  ///< the largest first
+    double sum_ = 0;
+};
+
 struct Picked {
     WorkRequest left;
     int jobs = 0, max_jobs = 0;
     double disk = 0;                                 ///< bytes of the jobs in this reply
-    std::vector<double> memory;                      ///< bytes, one entry per job
+    MemoryBeside memory;                             ///< of the host's jobs and those of this reply
     std::array<int, kProcTypes> in_progress{};       ///< of this project on the host, this reply included
     int in_progress_total = 0, max_in_progress = 0;  ///< the volunteer's own limit; 0: none
     std::array<int, kProcTypes> tight{};             ///< jobs of planned batches on the host, this reply included
@@ -52,9 +68,6 @@ Picked initial_picked(const MatchContext& context);
 
 /// The number of jobs that `limit` allows with `processors` of its resource; < 0: no limit.
 int allowed_jobs(const JobLimit& limit, int processors);
-/// Bytes of the host's jobs that can run beside one more, at worst: the largest of those on it and of `more`, one for
-/// each of the other processors.
-double memory_beside(const HostFacts& host, std::vector<double> more);
 /// Processors of a type that limits scale with.
 int limit_processors(const HostFacts& host, ProcType type);
 /// May another job of this app and type be in progress? The first limit that says no.

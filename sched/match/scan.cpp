@@ -92,7 +92,7 @@ AppTable::AppTable(const MatchContext& x, const ActivePolicies& policies) {
     for (const App& app : x.tables.apps)
         if (app.id < static_cast<Id>(kSmallIds)) largest = std::max(largest, app.id);
     by_small_id_.assign(static_cast<std::size_t>(largest + 1), -1);
-    const double beside = x.params.compat_level > 0 ? memory_beside(x.host, {}) : 0;
+    const double beside = x.params.compat_level > 0 ? MemoryBeside(x.host).sum() : 0;
     const JobSummary blank{};
     const SlotRef nowhere{};
     for (std::uint32_t i = 0; i < x.tables.apps.size(); ++i) {

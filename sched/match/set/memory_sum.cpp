@@ -5,8 +5,8 @@
 namespace sluice::match {
 namespace {
 Verdict check_memory_sum(const MatchContext& x, const Candidate& c, const Picked& p) {
-    if (x.params.compat_level <= 0 || p.memory.empty() || !c.fills_idle(p.left)) return feasible();
-    const double left = x.host.usable_ram - memory_beside(x.host, p.memory);
+    if (x.params.compat_level <= 0 || p.jobs == 0 || !c.fills_idle(p.left)) return feasible();
+    const double left = x.host.usable_ram - p.memory.sum();
     return c.memory() > left ? refuse(Reason::kMemorySet, left, c.memory()) : feasible();
 }
 }  // namespace
