@@ -159,15 +159,17 @@ bool JobArray::current() const {
 std::uint32_t JobArray::size() const { return impl_->slots; }
 const std::string& JobArray::segment() const { return impl_->content.name(); }
 
-bool JobArray::Impl::copy_payload(std::uint32_t index, std::uint64_t generation, Payload& to) const {
+template <typename T>
+bool JobArray::Impl::copy_payload(std::uint32_t index, std::uint64_t generation, T& to) const {
+    static_assert(sizeof to % sizeof(std::uint64_t) == 0 && sizeof to <= sizeof(Payload));
     const Slot& slot = content_of[index];
     // 0 is no content yet: a forged state word of generation 0 names nothing.
     if (generation == 0 || slot.generation.load(std::memory_order_acquire) != generation) return false;
-    std::array<std::uint64_t, kPayloadWords> words;
-    for (std::size_t i = 0; i < kPayloadWords; ++i) words[i] = slot.payload[i].load(std::memory_order_acquire);
-    if (slot.generation.load(std::memory_order_acquire) != generation) return false;
-    std::memcpy(static_cast<void*>(&to), words.data(), sizeof to);
-    return true;
+    for (std::size_t i = 0; i < sizeof to / sizeof(std::uint64_t); ++i) {
+        const std::uint64_t word = slot.payload[i].load(std::memory_order_acquire);
+        std::memcpy(reinterpret_cast<char*>(&to) + i * sizeof word, &word, sizeof word);
+    }
+    return slot.generation.load(std::memory_order_acquire) == generation;
 }
 
 SlotState JobArray::read(std::uint32_t index, JobSummary& job, SlotRef& ref) const {
@@ -175,9 +177,10 @@ SlotState JobArray::read(std::uint32_t index, JobSummary& job, SlotRef& ref) con
     const std::uint64_t word = impl_->table.slot(index).word.load(std::memory_order_acquire);
     if (state_of(word) == WordState::kEmpty) return SlotState::kEmpty;
     if (state_of(word) != WordState::kPresent) return SlotState::kClaimed;
-    Payload payload;
-    if (!impl_->copy_payload(index, generation_of(word), payload)) return SlotState::kClaimed;
-    job = payload.job;
+    if (!impl_->copy_payload(index, generation_of(word), job)) {
+        job = {};  // torn
+        return SlotState::kClaimed;
+    }
     ref = {index, infeasible_count(index), word};
     return SlotState::kPresent;
 }

@@ -72,8 +72,10 @@ struct JobArray::Impl {
     /// Start of `block` if it lies within the pool, else null (a torn reference). Throws ShmemError if the segment
     /// itself is damaged.
     const shm::Word* block(const shm::BlockRef& block);
-    /// The content of generation `generation`; false if it is not there, or not any more.
-    bool copy_payload(std::uint32_t index, std::uint64_t generation, shm::Payload& to) const;
+    /// What of the content of generation `generation` comes first, as much as T is large; false if it is not there, or
+    /// not any more: `to` is then nothing.
+    template <typename T>
+    bool copy_payload(std::uint32_t index, std::uint64_t generation, T& to) const;
     /// Cold data of a slot while it has that generation; nullopt: not any more. Throws ShmemError if they are damaged.
     std::optional<SlotDoc> doc(std::uint32_t index, std::uint64_t generation);
 };
