@@ -211,6 +211,12 @@ bool Scanner::admits(const Candidate& c, LastChecks& last, Verdict& why) const {
     return last.passed;
 }
 
+// The one of the refusals that got furthest, the first of those.
+Verdict furthest(const std::array<Verdict, kProcTypes>& refusals) {
+    const auto progress = [](const Verdict& v) { return reason_row(v.reason).of_resources; };
+    return *std::ranges::max_element(refusals, {}, progress);
+}
+
 // The refusal of all passes; feasible if the job became a candidate of one.
 Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool& has_version) const {
     const double points = apps_.points(c.app) + policies_.score(Scope::kJob, x_, c);
@@ -218,23 +224,23 @@ Verdict Scanner::try_passes(Candidate& c, Candidates& found, ScanLog& log, bool&
     const auto order = static_cast<std::uint32_t>(found.seen.size());
     VersionPick own;  // of a job with conditions of its own
     LastChecks last;
-    Verdict furthest, why;
-    bool taken = false;
+    std::array<Verdict, kProcTypes> refusals;
+    std::size_t refused = 0;
     for (Pass& pass : found.passes) {
         if (!known) own = chooser_.choose(c.app, c.job, c.ref, pass.type);
         const VersionPick& pick = known ? (*known)[static_cast<std::size_t>(pass.type)] : own;
         c.offer = pick.offer;
         has_version = has_version || c.offer;
+        Verdict& why = refusals[refused];
         if (c.offer && admits(c, last, why)) {
             enter(c, points, order, pass);
-            taken = true;
             continue;
         }
         if (!c.offer) why = for_this_job(pick.why, c.job);
         trace_refusal(&c, c.job, c.ref, pass.type, why, log);
-        if (reason_row(why.reason).of_resources > reason_row(furthest.reason).of_resources) furthest = why;
+        ++refused;
     }
-    if (!taken) return furthest;
+    if (refused == found.passes.size()) return furthest(refusals);
     found.seen.push_back({c.ref.word, c.ref.index, c.job.priority, c.job.batch});
     return feasible();
 }
