@@ -43,10 +43,21 @@ TEST(JobOrder, EachChoiceChargesAnHour) {
 }
 
 TEST(JobOrder, DangerFirstThenGpusThenCpus) {
-    State s = gpu_state(2, 1);
-    s.jobs = {a_job(100), a_gpu_job(100), a_job(100, 90), a_gpu_job(100), a_job(100, 50)};
-    s.jobs[3].deadline = s.now + 60;
-    EXPECT_EQ(order_of(s), (Order{3, 4, 2}));
+    for (const Rules rules : {Rules::kClient, Rules::kSeed}) {
+        State s = gpu_state(3, 2, rules);
+        s.jobs = {a_job(100), a_gpu_job(100), a_job(100, 90), a_gpu_job(100), a_job(100, 50)};
+        s.jobs[3].deadline = s.now + 60;
+        EXPECT_EQ(order_of(s), (Order{3, 4, 2, 1, 0}));
+    }
+}
+
+TEST(JobOrder, WhatGpusRunIsChargedBeforeTheCpuChooses) {
+    for (const Rules rules : {Rules::kClient, Rules::kSeed}) {
+        State s = gpu_state(1, 1, rules);
+        s.projects = {Project{100, 10, true, {}}, Project{100, 10, true, {}}};
+        s.jobs = {a_job(100, kWeek, 0), a_job(100, kWeek, 1), a_gpu_job(100)};
+        EXPECT_EQ(order_of(s), (Order{2, 1}));
+    }
 }
 
 TEST(JobOrder, TheClientRunsTheEarliestDeadlinesOfAProjectThatMisses) {

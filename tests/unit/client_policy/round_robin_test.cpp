@@ -74,12 +74,14 @@ TEST(RoundRobin, TimesOffStretchTheQueue) {
 }
 
 TEST(RoundRobin, FractionsOfAGpuShareIt) {
-    State s = gpu_state(1, 1);
-    s.jobs = {a_gpu_job(100, 0.5), a_gpu_job(100, 0.5), a_gpu_job(100, 0.5)};
-    const RoundRobin forecast = round_robin(s);
-    EXPECT_EQ(forecast.finish, (std::vector<double>{100, 100, 200}));
-    EXPECT_EQ(forecast.types[1].saturated, 100);
-    EXPECT_EQ(forecast.types[1].shortfall, 0.5 * 100 + 1 * 1800);
+    for (const Rules rules : {Rules::kClient, Rules::kSeed}) {
+        State s = gpu_state(1, 1, rules);
+        s.jobs = {a_gpu_job(100, 0.5), a_gpu_job(100, 0.5), a_gpu_job(100, 0.5)};
+        const RoundRobin forecast = round_robin(s);
+        EXPECT_EQ(forecast.finish, (std::vector<double>{100, 100, 200}));
+        EXPECT_EQ(forecast.types[1].saturated, 100);
+        EXPECT_EQ(forecast.types[1].shortfall, 0.5 * 100 + 1 * 1800);
+    }
 }
 
 TEST(RoundRobin, GpuJobsUseCpusToo) {
@@ -88,6 +90,15 @@ TEST(RoundRobin, GpuJobsUseCpusToo) {
     const RoundRobin forecast = round_robin(s);
     EXPECT_EQ(forecast.finish, (std::vector<double>{500, 500, 1000}));
     EXPECT_EQ(forecast.types[0].idle_instances, 0);
+}
+
+TEST(RoundRobin, IdleAreTheInstancesThatNoJobUsesNow) {
+    State s = gpu_state(5, 3);
+    s.jobs = {a_gpu_job(500, 1, 0.5), a_gpu_job(500, 0.5, 0.5), a_job(500)};
+    s.jobs[2].instances = 2;
+    const RoundRobin forecast = round_robin(s);
+    EXPECT_EQ(forecast.types[0].idle_instances, 2);
+    EXPECT_EQ(forecast.types[1].idle_instances, 1.5);
 }
 
 TEST(RoundRobin, AFractionOfACpuBesideAGpuKeepsNoJobFromStarting) {
@@ -152,9 +163,9 @@ TEST(BusyTime, OnlyJobsInDangerCount) {
 
 TEST(BusyTime, LastsUntilTheFirstInstanceIsIdle) {
     State s = cpu_state(2);
-    s.jobs = {a_job(100, 90), a_job(300, 80), a_job(50, 70), a_job(1000)};
-    // By deadline: 50 and 300 start, 100 follows on the first at 50.
-    EXPECT_EQ(busy_times(s, {true, true, true, false}), std::vector<double>{150});
+    s.jobs = {a_job(500, 90), a_job(300, 80), a_job(100, 70), a_job(1000)};
+    // By deadline: 100 and 300 start, 500 follows on the first at 100. (In the order of arrival: 400.)
+    EXPECT_EQ(busy_times(s, {true, true, true, false}), std::vector<double>{300});
     EXPECT_EQ(busy_times(s, {false, true, false, false}), std::vector<double>{0}) << "one of two CPUs stays free";
 }
 

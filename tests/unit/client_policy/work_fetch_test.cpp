@@ -21,6 +21,8 @@ TEST(WorkFetch, IdleInstancesAreToBeFilled) {
     State s = cpu_state(4);
     s.jobs = {a_job(100)};
     EXPECT_EQ(fetch(s)->types[0].instances, 3);
+    s.rules = Rules::kSeed;
+    EXPECT_EQ(fetch(s)->types[0].instances, 3);
 }
 
 TEST(WorkFetch, TheProjectWithTheGreatestPriorityAdjustedByItsQueue) {
