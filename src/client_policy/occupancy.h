@@ -22,10 +22,9 @@ class Occupancy {
 
   private:
     double wanted(const Job& job) const;
-    bool fits_beside(const Job& job, double used) const;
 
     const State& state_;
-    std::vector<double> used_;
+    std::vector<double> used_, beside_;  ///< of each type; of the CPU by jobs of other types
 };
 
 }  // namespace sluice::client

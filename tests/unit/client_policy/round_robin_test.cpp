@@ -107,6 +107,17 @@ TEST(RoundRobin, AFractionOfACpuBesideAGpuKeepsNoJobFromStarting) {
     EXPECT_EQ(round_robin(s).finish[1], 100);
 }
 
+TEST(RoundRobin, BySeedAJobWaitsUntilNoPartOfItsCpusIsUsed) {
+    State s = cpu_state(2, Rules::kSeed);
+    s.jobs = {a_job(100), a_job(100), a_job(100)};
+    s.jobs[0].instances = 0.6;
+    EXPECT_EQ(round_robin(s).finish, (std::vector<double>{100, 100, 200}));
+    EXPECT_DOUBLE_EQ(round_robin(s).types[0].idle_instances, 0.4);
+    EXPECT_EQ(jobs_to_run(s, round_robin(s)), (std::vector<std::size_t>{0, 1}));
+    s.rules = Rules::kClient;
+    EXPECT_EQ(round_robin(s).finish, (std::vector<double>{100, 100, 100})) << "on the part that is left, too";
+}
+
 TEST(RoundRobin, BySeedSharesHoldOverTheSimulatedTime) {
     State s = cpu_state(1, Rules::kSeed);
     s.projects = {Project{300, 0, true, {0}}, Project{100, 0, true, {0}}};
