@@ -49,6 +49,13 @@ class ClusterWorld {
         return handed_out_.size();
     }
     int handed_out_twice() const { return twice_; }
+    /// Jobs that hosts have and the project has not taken back yet; where they are to report.
+    std::size_t unreported() {
+        const std::lock_guard lock(noting_);
+        std::size_t all = 0;
+        for (const auto& [host, names] : to_report_) all += names.size();
+        return all;
+    }
     /// The longest time in which nobody got a reply that a client could use, in s.
     double longest_gap() const { return longest_gap_; }
     void kill_node(int i);
@@ -56,6 +63,8 @@ class ClusterWorld {
     void restart_node(int i) { shared_cluster().restart(i); }
     /// Whatever happened, what clients were told is what the database says, on every node. Fails the test if not.
     void expect_nothing_lost_or_doubled();
+    /// Hosts report what they got with a later request, again and again until that is acknowledged.
+    bool reporting = false;
     /// A host's rest after each request, in ms.
     int rest = 0;
     /// Only the first so many machines are asked for jobs.
@@ -77,8 +86,11 @@ class ClusterWorld {
     std::map<std::string, Id> handed_out_;
     SteadyClock::time_point last_reply_ = SteadyClock::time_point::max();
     double longest_gap_ = 0;
+    std::map<Id, std::set<std::string>> to_report_;  ///< by host
     int twice_ = 0;
     std::map<Id, int> seqno_;
+    std::string reports(Id host);
+    int note(Id host, const std::string& reply);
 };
 
 }  // namespace sluice::test

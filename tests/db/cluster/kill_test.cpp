@@ -1,4 +1,5 @@
-// A node of the cluster is killed while clients ask for jobs, and comes back; $SLUICE_CLUSTER_KILLS times (once).
+// A node of the cluster is killed while clients ask for jobs and report them and two transitioners run, and comes back;
+// $SLUICE_CLUSTER_KILLS times (once).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +22,9 @@ TEST(Kill, ANodeThatDiesUnderLoadLosesNothingAndDoublesNothing) {
     ClusterWorld world("<one_result_per_user_per_wu>1</one_result_per_user_per_wu>");
     world.add_jobs(kills * 400, 4);
     world.rest = 100;
+    world.reporting = true;
     world.start_all();
+    for (const int machine : {0, 2}) world.machine(machine).start("transitioner", {"--sleep_interval", "0.5"});
     std::atomic<bool> over{false};
     const auto kill_and_restart = [&](int node) {
         const std::size_t before = world.told();
@@ -31,13 +34,19 @@ TEST(Kill, ANodeThatDiesUnderLoadLosesNothingAndDoublesNothing) {
         EXPECT_TRUE(eventually([&] { return world.told() > at_kill + 20; }, 90)) << "stuck";
         world.restart_node(node);
     };
-    std::jthread clients([&] { world.hand_out_all(1, [&] { return over && world.none_unsent(); }); });
+    std::jthread clients(
+        [&] { world.hand_out_all(1, [&] { return over && world.none_unsent() && world.unreported() == 0; }); });
     // In this thread: what it starts ends with it.
     for (int k = 0; k < kills; ++k) kill_and_restart(k % ClusterWorld::kMachines);
     over = true;
     clients.join();
     EXPECT_EQ(world.told(), static_cast<std::size_t>(kills) * 1600) << world.logs();
+    EXPECT_TRUE(eventually(
+        [&] { return world.number(1, Sql("SELECT COUNT(*) FROM workunit WHERE need_validate=0")) == 0; }, 120))
+        << "a report whose transition was lost";
     world.expect_nothing_lost_or_doubled();
+    EXPECT_EQ(world.number(1, Sql("SELECT COUNT(*) FROM result WHERE server_state=5 AND outcome=1")), kills * 1600);
+    EXPECT_EQ(world.number(1, Sql("SELECT COUNT(*) FROM result")), kills * 1600) << "none was given up for another";
     std::printf("%d kills: the longest time without a reply was %.1f s\n", kills, world.longest_gap());
     EXPECT_LT(world.longest_gap(), 60);
 }
