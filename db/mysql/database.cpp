@@ -399,6 +399,7 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
     bool any = false;  // once a row was handed over, a repetition would hand it over twice
     const auto ask = [&] {
         impl_->guarded(sql, [&] {
+            if (any) throw DbError(DbError::Kind::kLost, 2013, "the connection broke while rows were read");
             auto rows = std::make_unique<Rows::Impl>();
             rows->statement = impl_->new_statement();
             rows->statement->setResultSetType(sql::ResultSet::TYPE_FORWARD_ONLY);
@@ -413,12 +414,13 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
                 any = true;
                 row(current);
             }
+            // To the Connector an error is the end of the rows. A transaction that another node's commit has ended by
+            // it would go on without its locks, each statement by itself, on half of what it was to read.
+            if (const auto [code, text] = native_error(impl_->handle); code != 0)
+                throw sql::SQLException(text, "HY000", code);
         });
     };
-    impl_->repeated_if_lost([&] {
-        if (any) throw DbError(DbError::Kind::kLost, 2013, "the connection broke while rows were read");
-        ask();
-    });
+    impl_->repeated_if_lost(ask);
 }
 
 std::int64_t Database::execute(const Sql& sql) {

@@ -88,6 +88,11 @@ void native_notice_dead_peer(st_mysql* handle) {
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30000);  // ms
 }
 
+std::pair<int, std::string> native_error(st_mysql* handle) {
+    if (handle == nullptr) return {0, ""};
+    return {static_cast<int>(mysql_errno(handle)), mysql_error(handle)};
+}
+
 std::uint64_t native_session(st_mysql* handle) { return handle == nullptr ? 0 : mysql_thread_id(handle); }
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 // (--wrap, db/CMakeLists.txt). tests/db/mysql checks with the server's own counters that it stays so.
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "sluice/db/database.h"
 
@@ -47,6 +48,8 @@ bool native_is_mariadb(st_mysql* handle);
 /// ever: from now on half a minute. (A server that is there and does not answer is still waited for.) Nothing for a
 /// unix socket.
 void native_notice_dead_peer(st_mysql* handle);
+/// Code and text of the last call's error; 0: there was none.
+std::pair<int, std::string> native_error(st_mysql* handle);
 /// The server's number of this connection, as KILL takes it.
 std::uint64_t native_session(st_mysql* handle);
 

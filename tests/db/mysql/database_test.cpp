@@ -236,6 +236,21 @@ TEST_F(Db, StreamingKeepsMemoryBounded) {
     EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 8192);
 }
 
+TEST_F(Db, AnErrorAmongTheRowsOfAStreamIsNotTheirEnd) {
+    int rows = 0;
+    try {
+        db.query_streaming(
+            Sql("SELECT IF(s.seq<20000, REPEAT('x',100), (SELECT t.seq FROM seq_1_to_2 t WHERE t.seq<=s.seq)) FROM "
+                "seq_1_to_30000 s"),
+            [&](const Rows&) { ++rows; });
+        FAIL() << "after " << rows << " rows";
+    } catch (const DbError& e) {
+        EXPECT_EQ(e.code(), 1242) << e.what();
+    }
+    EXPECT_EQ(rows, 19999) << "they had been sent by then";
+    EXPECT_EQ(number_of(db, Sql("SELECT 7")), 7) << "the connection is usable";
+}
+
 TEST_F(Db, AStreamThatIsBrokenOffLeavesTheConnectionUsable) {
     db.execute(Sql("insert into t (s) values ('a'),('b'),('c')"));
     int seen = 0;
