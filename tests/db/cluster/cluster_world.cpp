@@ -121,7 +121,7 @@ void ClusterWorld::start_scheduler(int i) {
 }
 
 void ClusterWorld::start_all(const std::vector<std::string>& feeder_args) {
-    for (int i = 0; i < kMachines; ++i) {
+    for (int i = 0; i < machines_asked; ++i) {
         start_feeder(i, feeder_args);
         start_scheduler(i);
     }

@@ -34,6 +34,7 @@ class ClusterWorld {
     /// Results in the array of machine `i`.
     std::set<Id> offered(int i);
     void start_scheduler(int i);
+    /// A feeder and a scheduler on each machine that is asked.
     void start_all(const std::vector<std::string>& feeder_args = {});
     /// A host asks machine `i` for `jobs` jobs. The ids of the workunits' instances that it got are noted as handed
     /// out; how many. -1: no reply that a client could use (the project is down, or nobody answered).

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "tests/db/cluster/cluster_world.h"
 
@@ -24,7 +25,9 @@ TEST(Kill, ANodeThatDiesUnderLoadLosesNothingAndDoublesNothing) {
     world.rest = 100;
     world.reporting = true;
     world.start_all();
-    for (const int machine : {0, 2}) world.machine(machine).start("transitioner", {"--sleep_interval", "0.5"});
+    std::vector<Subprocess*> transitioners;
+    for (const int machine : {0, 2})
+        transitioners.push_back(&world.machine(machine).start("transitioner", {"--sleep_interval", "0.5"}));
     std::atomic<bool> over{false};
     const auto kill_and_restart = [&](int node) {
         const std::size_t before = world.told();
@@ -43,10 +46,11 @@ TEST(Kill, ANodeThatDiesUnderLoadLosesNothingAndDoublesNothing) {
     EXPECT_EQ(world.told(), static_cast<std::size_t>(kills) * 1600) << world.logs();
     EXPECT_TRUE(eventually(
         [&] { return world.number(1, Sql("SELECT COUNT(*) FROM workunit WHERE need_validate=0")) == 0; }, 120))
-        << "a report whose transition was lost";
+        << "a report whose transition was lost: " << transitioners[0]->err() << transitioners[1]->err();
+    for (const Subprocess* transitioner : transitioners)  // all four of each are there, in some state, at any time
+        EXPECT_EQ(transitioner->err().find("Generating"), std::string::npos) << transitioner->err();
     world.expect_nothing_lost_or_doubled();
     EXPECT_EQ(world.number(1, Sql("SELECT COUNT(*) FROM result WHERE server_state=5 AND outcome=1")), kills * 1600);
-    EXPECT_EQ(world.number(1, Sql("SELECT COUNT(*) FROM result")), kills * 1600) << "none was given up for another";
     std::printf("%d kills: the longest time without a reply was %.1f s\n", kills, world.longest_gap());
     EXPECT_LT(world.longest_gap(), 60);
 }
