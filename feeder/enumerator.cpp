@@ -170,9 +170,21 @@ int Enumerator::page() const {
     return !surveyed_ || urgent() ? settings_.page : std::min(settings_.page, settings_.small_page);
 }
 
+/// The rows come best first where the order is the index's: then a few more than there are slots will do. Any other
+/// order wants to have seen much, and so do jobs that wait for slots of their own.
+std::size_t Enumerator::rows_before_first_fill() const {
+    const FeederOptions& o = settings_.options;
+    const bool by_priority = o.order == FeederOrder::kDefault || o.order == FeederOrder::kPriority ||
+                             o.order == FeederOrder::kPriorityAsc || o.order == FeederOrder::kShares;
+    const bool best_first =
+        by_priority && !batches_apart_ && !settings_.hr_quotas && !o.allapps && o.appids.empty() && o.users.empty();
+    const std::size_t few = settings_.slots + settings_.slots / 4;
+    return best_first ? std::min(few, settings_.rows_before_first_fill) : settings_.rows_before_first_fill;
+}
+
 void Enumerator::go_on_with_cycle() {
     const std::size_t share = settings_.backlog / std::max<std::size_t>(1, walkers_.size()) + settings_.slots;
-    const std::size_t rows = !surveyed_ ? settings_.rows_before_first_fill
+    const std::size_t rows = !surveyed_ ? rows_before_first_fill()
                              : urgent() ? settings_.rows_a_hungry_turn
                                         : settings_.rows_a_turn;
     const std::size_t until = rows_read_ + rows;

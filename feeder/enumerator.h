@@ -29,7 +29,7 @@ struct EnumeratorSettings {
     std::size_t backlog = 100000;    ///< queued jobs kept
     std::size_t rows_a_turn = 1000;  ///< of a cycle; likewise: a refill waits for that long at most
     std::size_t rows_a_hungry_turn = 10000;
-    std::size_t rows_before_first_fill = 100000;
+    std::size_t rows_before_first_fill = 100000;  ///< at most
 };
 
 class Enumerator {
@@ -97,6 +97,7 @@ class Enumerator {
     /// them. An app without any job leaves its slots empty for ever.
     bool urgent() const { return hungry_ && !futile_; }
     int page() const;  ///< rows of the next query
+    std::size_t rows_before_first_fill() const;
     void start_cycle();
     void go_on_with_cycle();
     void end_cycle();

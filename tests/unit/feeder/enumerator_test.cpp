@@ -293,6 +293,30 @@ TEST_F(EnumeratorTest, NorDoesAnAppWithoutJobsMakeTurnsLong) {
     EXPECT_EQ(take(10000, 2).size(), 10000u) << "once there is something, all that is wanted is read at once";
 }
 
+// With millions of jobs waiting, each row before the first fill is a look at another page of a table.
+TEST_F(EnumeratorTest, TheFirstFillWaitsForFewRowsWhereTheBestComeFirst) {
+    settings_.slots = 100;
+    settings_.page = 50;
+    settings_.small_page = 50;
+    settings_.rows_before_first_fill = 2000;
+    for (Id id = 1; id <= 5000; ++id) job(id, id % 10);
+    FeederOptions all_apps;
+    all_apps.allapps = true;
+    for (const FeederOptions& o : {ordered(FeederOrder::kByBatch), ordered(FeederOrder::kRandom), all_apps}) {
+        start(o);
+        EXPECT_TRUE(enumerator_->has_surveyed());
+        EXPECT_GE(enumerator_->rows_read(), 2000u) << "an order that the index does not have";
+    }
+    start();
+    EXPECT_TRUE(enumerator_->has_surveyed());
+    EXPECT_LE(enumerator_->rows_read(), 150u);
+    std::vector<Id> best;
+    for (Id id = 9; id < 1000; id += 10) best.push_back(id);
+    EXPECT_EQ(take(100), best);
+    run(60);
+    EXPECT_EQ(enumerator_->backlog().size(), 4900u) << "all the others were found then";
+}
+
 /// More jobs than the backlog keeps: the cycles see the head only, the slow walk the rest.
 TEST_F(EnumeratorTest, ARetryOfAnOldWorkunitIsFoundBehindALongQueue) {
     settings_.slots = 10;
