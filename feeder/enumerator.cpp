@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-constexpr double kPeekInterval = 1, kDeepInterval = 0.2;
+constexpr double kPeekInterval = 1, kDeepInterval = 0.1;
 /// Between two cycles, and what each row of the last one (a few microseconds of the database's time) adds to that.
 constexpr double kIdleInterval = 5, kIdleSecondsPerRow = 1e-4;
 constexpr double kLeftToOthers = 60;
@@ -204,10 +204,17 @@ void Enumerator::go_on_with_cycle() {
     }
 }
 
+/// New jobs of high priority stand in front: only where there are some is more looked at.
 void Enumerator::peek_at_head() {
+    const int rows = std::min(settings_.head, page());
     for (const Walker& w : walkers_) {
+        if (w.order == WalkOrder::kById) continue;  // by id there is no head
         WalkPosition head;
-        if (w.order != WalkOrder::kById) read_page(w, head, settings_.head);  // by id there is no head
+        std::size_t known = 0;
+        for (int seen = 0; seen < settings_.head && (seen == 0 || backlog_.size() > known); seen += rows) {
+            known = backlog_.size();
+            read_page(w, head, rows);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //  - a peek at the head of the queue every second lets new jobs of high priority come to the front;
 //  - where there is more than the backlog holds, a slow walk goes on behind the cycle's end for what the index's order
 //    hides (a retry of an old workunit has a high id; batches and random numbers are in no index).
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
@@ -23,11 +24,11 @@ struct EnumeratorSettings {
     FeederOptions options;
     bool hr_quotas = false;  ///< queued jobs are kept apart by HR class
     std::size_t slots = 100;
-    int page = 5000;        ///< rows a query before the first fill, and while jobs for empty slots are looked for
-    int small_page = 1000;  ///< otherwise: schedulers empty the array meanwhile
-    int head = 200;         ///< rows of a peek: <feeder_query_size>
-    std::size_t backlog = 100000;    ///< queued jobs kept
-    std::size_t rows_a_turn = 1000;  ///< of a cycle; likewise: a refill waits for that long at most
+    int page = 5000;       ///< rows a query before the first fill, and while jobs for empty slots are looked for
+    int small_page = 200;  ///< otherwise: a refill waits for the query, 20 us a row that is not in the server's memory
+    int head = 200;        ///< rows of a peek at most: <feeder_query_size>
+    std::size_t backlog = 100000;   ///< queued jobs kept
+    std::size_t rows_a_turn = 200;  ///< of a cycle; likewise
     std::size_t rows_a_hungry_turn = 10000;
     std::size_t rows_before_first_fill = 100000;  ///< at most
 };
@@ -66,6 +67,10 @@ class Enumerator {
     std::size_t resting() const { return rests_.size(); }
     /// True: another walk is due sooner or later; all that is unsent is not known at the moment.
     bool cycle_running() const { return cycle_running_; }
+    /// True: there is more than the backlog holds, and a walk goes on behind it.
+    bool goes_deeper() const {
+        return std::any_of(walkers_.begin(), walkers_.end(), [](const Walker& w) { return w.deep.begun; });
+    }
     std::uint64_t rows_read() const { return rows_read_; }
 
   private:

@@ -155,8 +155,9 @@ double Feeder::wait_time(double now) const {
     if (!trouble_.empty()) return std::clamp(retry_at_ - now, 0.0, 1.0);
     if (config_.dont_send_jobs) return 1;
     if (!chain_ || !ready_) return 0;
-    if (chain_->enumerator.cycle_running()) return 0.02;
-    return hungry_ ? 0.25 : 0.5;
+    // Little at a time and often: what is taken meanwhile is seen at once, but not in the middle of a query.
+    if (chain_->enumerator.cycle_running()) return 0.004;
+    return chain_->enumerator.goes_deeper() ? 0.1 : 0.2;
 }
 
 void Feeder::sum_up(double now) {

@@ -99,7 +99,7 @@ class Feeder {
     TroubleLog trouble_log_;
     BackOff retry_wait_;
     double retry_at_ = 0;
-    Periodic house_{1}, triggers_{1}, credit_scales_{600}, check_{1}, room_{1}, summary_{60}, file_groups_{60};
+    Periodic house_{1}, triggers_{1}, credit_scales_{600}, check_{0.2}, room_{1}, summary_{60}, file_groups_{60};
     Periodic reload_{60};  ///< level 1: changes of apps and versions take effect without reread_db
     Periodic rotation_, starvation_report_;
     std::size_t check_from_ = 0;

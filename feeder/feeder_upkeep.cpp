@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kCheckChunk = 500;
+constexpr std::size_t kCheckChunk = 100;  // a refill waits for it
 constexpr double kLongestRest = 86400;
 
 /// What the slot plan and the walks are made from.
