@@ -132,13 +132,25 @@ void HubServer::accept_new() {
             return;
         }
         // Those that are about to be closed have descriptors, too.
-        if (connections_.size() >= static_cast<std::size_t>(limits_.connections) + kOtherDescriptors / 2) continue;
+        if (connections_.size() >= static_cast<std::size_t>(limits_.connections) + kOtherDescriptors / 2 &&
+            !forget_the_oldest_that_closes())
+            continue;
         const int on = 1;
         ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         const LinkId link = ++last_;
         connections_[link].fd = std::move(fd);
         hub_->opened(link, peer_name(address, size), clock_.now());
     }
+}
+
+/// Who is refused and does not go must not keep members out for the time of its last words.
+bool HubServer::forget_the_oldest_that_closes() {
+    const auto oldest =
+        std::find_if(connections_.begin(), connections_.end(), [](const auto& each) { return each.second.closing; });
+    if (oldest == connections_.end()) return false;
+    flush(oldest->second);
+    connections_.erase(oldest);
+    return true;
 }
 
 void HubServer::receive(LinkId link, Connection& c) {
@@ -209,7 +221,8 @@ void HubServer::send(LinkId link, std::string_view line) {
     const auto at = connections_.find(link);
     if (at == connections_.end() || at->second.closing || at->second.overrun) return;
     at->second.out.append(line) += '\n';
-    // A turn reads some of every link: what a gang of many may say in it has no room anywhere.
+    // A turn reads some of every link: what a gang of many says in it may be more, and does not wait if it is read.
+    if (at->second.out.size() > limits_.queue) flush(at->second);
     at->second.overrun = at->second.out.size() > limits_.queue;
 }
 

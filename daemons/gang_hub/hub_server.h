@@ -37,6 +37,8 @@ class HubServer final : public HubLinks {
     };
 
     void accept_new();
+    /// False: there is none.
+    bool forget_the_oldest_that_closes();
     void receive(LinkId link, Connection& c);
     void take_lines(LinkId link, Connection& c);
     void flush(Connection& c);

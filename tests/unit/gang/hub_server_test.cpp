@@ -1,0 +1,106 @@
+// The hub's sockets: who may stay, and what may wait. Each turn is the test's.
+#include "daemons/gang_hub/hub_server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <vector>
+
+#include "tests/support/fake_clock.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct OneGang final : GangDirectory {
+    int size = 2;
+    std::optional<GangFacts> find(const GangId&) override { return GangFacts{size}; }
+    void end(const GangId&) override {}
+};
+
+class HubServerTest : public testing::Test {
+  protected:
+    inline static const std::string kProjectsSecret = "the secret of this project";
+    void serve(const HubLimits& limits) {
+        server.emplace(HubAddress{"127.0.0.1", 0}, limits, clock);
+        hub.emplace(gangs, *server, limits, kProjectsSecret);
+        server->serve(*hub);
+    }
+    int open() {
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_port = htons(static_cast<std::uint16_t>(server->port()));
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        OwnedFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+        fds.push_back(std::move(fd));
+        return fds.back().get();
+    }
+    static void say(int fd, const std::string& text) {
+        ASSERT_EQ(::send(fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    }
+    /// What has come until now.
+    static std::string heard(int fd) {
+        std::string all;
+        char bytes[65536];
+        for (ssize_t n; (n = ::recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0;)
+            all.append(bytes, static_cast<std::size_t>(n));
+        return all;
+    }
+    int member(int number) {
+        const int fd = open();
+        say(fd, "HELLO 12.0 " + std::to_string(number) + " " + gang_token(kProjectsSecret, {{12, 0}, number}) + " 0\n");
+        server->turn(0);
+        return fd;
+    }
+    FakeClock clock;
+    OneGang gangs;
+    std::optional<HubServer> server;
+    std::optional<GangHub> hub;
+    std::vector<OwnedFd> fds;
+};
+
+TEST_F(HubServerTest, StrangersWhoAreRefusedAndDoNotGoKeepNoMemberOut) {
+    HubLimits limits;
+    limits.connections = 8;
+    serve(limits);
+    // All at the same instant: no time passes in which they are given up.
+    for (int i = 0; i < 200; ++i) {
+        open();
+        server->turn(0);
+    }
+    const int a = member(0), b = member(1);
+    server->turn(0);
+    EXPECT_EQ(heard(a), "START 2 0\n");
+    EXPECT_EQ(heard(b), "START 2 0\n");
+}
+
+TEST_F(HubServerTest, WhoReadsIsNotGivenUpForWhatAllOthersSayAtOnce) {
+    HubLimits limits;
+    limits.queue = 65536;
+    gangs.size = 6;
+    serve(limits);
+    std::vector<int> members;
+    for (int i = 0; i < gangs.size; ++i) members.push_back(member(i));
+    server->turn(0);
+    for (const int fd : members) ASSERT_EQ(heard(fd), "START 6 0\n");
+    const std::string text(20'000, 'x');
+    for (const int fd : members) say(fd, "MESSAGE * " + text + "\n");
+    std::vector<std::string> got(members.size());
+    for (int turn = 0; turn < 20; ++turn) {
+        server->turn(0);
+        for (std::size_t i = 0; i < members.size(); ++i) got[i] += heard(members[i]);
+    }
+    for (const std::string& all : got) {
+        EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 5);
+        EXPECT_EQ(all.find("EXIT"), std::string::npos);
+        EXPECT_EQ(all.size(), 5 * (std::string("MESSAGE 0 ").size() + text.size() + 1));
+    }
+}
+
+}  // namespace
+}  // namespace sluice::test
