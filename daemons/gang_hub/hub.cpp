@@ -127,6 +127,9 @@ GangHub::Gang* GangHub::gang_of(LinkId link, const GangId& id, double now) {
         return dismiss(link, away), nullptr;
     }
     if (!facts || facts->size < 1) return refuse(link, "there is no gang " + gang_name(id), now), nullptr;
+    if (facts->given_up)
+        return refuse(link, fmt::format("gang {} was given up: a member can't be had any more", gang_name(id)), now),
+               nullptr;
     if (facts->ended) return dismiss(link, "END"), nullptr;
     Gang& gang = gangs_[id];
     gang.id = id;

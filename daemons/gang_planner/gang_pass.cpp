@@ -15,64 +15,107 @@ constexpr double kHeardWithin = 3600;  ///< s: a host that was heard of is thoug
 
 }  // namespace
 
-std::vector<GangWork> gangs_of(const std::vector<GangMemberRow>& members, std::vector<std::string>& said) {
-    std::vector<GangWork> gangs;
+GangsToLookAt gangs_of(const std::vector<GangMemberRow>& members) {
+    GangsToLookAt found;
     for (std::size_t i = 0; i < members.size();) {
         GangWork gang;
         gang.id = members[i].gang;
         gang.size = members[i].size;
+        const bool ended = members[i].ended;
         int there = 0, failed = 0;
+        std::vector<Id> open;
         for (; i < members.size() && members[i].gang == gang.id; ++i, ++there) {
             const GangMemberRow& m = members[i];
             gang.fpops = std::max(gang.fpops, m.fpops);
+            gang.platforms = m.platforms;
             failed += m.failed ? 1 : 0;
+            if (!m.failed) open.push_back(m.workunit);
             if (!m.busy && !m.failed) gang.missing.push_back(m.workunit);
         }
-        if (failed == 0 && there == gang.size) {
-            gangs.push_back(std::move(gang));
-            continue;
+        const std::string name = fmt::format("gang {}.{}", gang.id.batch, gang.id.number);
+        if (ended) {
+            // Nobody would be there for it to meet.
+            if (!gang.missing.empty())
+                found.hopeless.push_back(
+                    {gang.id, gang.missing,
+                     fmt::format("{}: has ended, and the results of {} members are lost: they are cancelled", name,
+                                 gang.missing.size())});
+        } else if (failed == 0 && there == gang.size) {
+            found.gangs.push_back(std::move(gang));
+        } else {
+            found.hopeless.push_back(
+                {gang.id, open,
+                 fmt::format("{}: can't go on: of {} members {} have failed, {} are not there: it is cancelled", name,
+                             gang.size, failed, gang.size - there)});
         }
-        said.push_back(fmt::format("gang {}.{}: can't go on: of {} members {} have failed, {} are not there",
-                                   gang.id.batch, gang.id.number, gang.size, failed, gang.size - there));
     }
-    return gangs;
+    return found;
 }
 
 GangFactsNow GangPass::read(std::vector<std::string>& said) {
     GangFactsNow facts;
     const std::vector<GangMemberRow> members = store_.open_members(kMostMembers);
-    facts.gangs = gangs_of(members, said);
-    facts.leases = store_.leases();
+    GangsToLookAt found = gangs_of(members);
+    facts.gangs = std::move(found.gangs);
+    for (const HopelessGang& gang : found.hopeless) {
+        if (!dry_run_) store_.give_up(gang.id, gang.workunits, clock_.now_sec());
+        said.push_back(gang.why);
+    }
+    const bool waiting =
+        std::any_of(facts.gangs.begin(), facts.gangs.end(), [](const GangWork& g) { return !g.missing.empty(); });
+    if (waiting) facts.hosts = store_.free_hosts(static_cast<std::int64_t>(clock_.now() - kHeardWithin), kMostHosts);
+    read_instances(members, facts);
+    facts.leases = store_.leases();  // at last: who has its job is not thought to have come in vain
+    return facts;
+}
+
+void GangPass::read_instances(const std::vector<GangMemberRow>& members, GangFactsNow& facts) {
     std::map<GangId, GangWork*> by_id;
-    for (GangWork& gang : facts.gangs)
-        if (!gang.missing.empty()) by_id[gang.id] = &gang;
+    for (GangWork& gang : facts.gangs) by_id[gang.id] = &gang;
+    std::erase_if(unfit_, [&](const auto& each) { return !by_id.contains(each.first); });
     std::map<Id, GangWork*> gang_of;
     std::vector<Id> workunits;
     for (const GangMemberRow& m : members) {
         const auto gang = by_id.find(m.gang);
-        if (gang == by_id.end()) continue;
-        gang_of[m.workunit] = gang->second;
+        gang_of[m.workunit] = gang == by_id.end() ? nullptr : gang->second;
         workunits.push_back(m.workunit);
     }
-    if (workunits.empty()) return facts;
-    for (const auto& [workunit, host] : store_.hosts_of(workunits)) gang_of.at(workunit)->hosts_tried.push_back(host);
-    facts.hosts = store_.free_hosts(static_cast<std::int64_t>(clock_.now() - kHeardWithin), kMostHosts);
-    return facts;
+    std::set<Id> computing;
+    for (const GangInstance& i : store_.instances_of(workunits)) {
+        if (i.in_progress) computing.insert(i.host);
+        if (GangWork* const gang = gang_of.at(i.workunit)) gang->hosts_tried.push_back(i.host);
+    }
+    // Of two members on one host one would wait for the other, and both gangs with them.
+    std::erase_if(facts.hosts, [&](const GangHost& h) { return computing.contains(h.id); });
+    for (const auto& [id, hosts] : unfit_) {
+        std::vector<Id>& tried = by_id.at(id)->hosts_tried;
+        tried.insert(tried.end(), hosts.begin(), hosts.end());
+    }
+}
+
+void GangPass::write(const GangFactsNow& facts, const GangPlan& plan, std::int64_t version,
+                     std::vector<std::string>& said) {
+    std::vector<GangLease> changed;
+    for (const GangLease& l : plan.keep)
+        if (std::find(facts.leases.begin(), facts.leases.end(), l) == facts.leases.end()) changed.push_back(l);
+    if (changed.empty() && plan.end.empty()) return;
+    if (!store_.write_leases(changed, plan.end, version)) {
+        said.assign(1, "another gang_planner has written leases: its plan counts; one is enough");
+        return;
+    }
+    for (const GangLease& l : plan.end)
+        if (l.unfit) unfit_[l.gang].insert(l.host);
 }
 
 std::vector<std::string> GangPass::run() {
     if (!prepared_) store_.prepare();
     prepared_ = true;
     std::vector<std::string> said;
+    const std::int64_t version = store_.version();
     const GangFactsNow facts = read(said);
     const GangPlan plan = plan_gangs(facts, clock_.now());
     said.insert(said.end(), plan.said.begin(), plan.said.end());
-    if (!dry_run_) {
-        std::vector<GangLease> changed;
-        for (const GangLease& l : plan.keep)
-            if (std::find(facts.leases.begin(), facts.leases.end(), l) == facts.leases.end()) changed.push_back(l);
-        if (!changed.empty() || !plan.end.empty()) store_.write_leases(changed, plan.end);
-    }
+    if (!dry_run_) write(facts, plan, version, said);
     for (const std::string& line : said)
         if (!said_before_.contains(line)) log_normal("{}{}", dry_run_ ? "dry run: " : "", line);
     said_before_ = {said.begin(), said.end()};

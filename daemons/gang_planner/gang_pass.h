@@ -1,5 +1,6 @@
 #pragma once
 // A pass of gang_planner: reads gangs, leases and hosts, and writes what plan_gangs() decides.
+#include <map>
 #include <set>
 #include <string>
 
@@ -10,19 +11,33 @@ namespace sluice {
 
 class GangPass {
   public:
-    GangPass(GangStore& store, const Clock& clock, bool dry_run) : store_(store), clock_(clock), dry_run_(dry_run) {}
+    GangPass(GangLeaseStore& store, const Clock& clock, bool dry_run)
+        : store_(store), clock_(clock), dry_run_(dry_run) {}
     /// What there is to say of each gang; what is not the same as in the pass before is logged.
     std::vector<std::string> run();
 
   private:
     GangFactsNow read(std::vector<std::string>& said);
-    GangStore& store_;
+    void read_instances(const std::vector<GangMemberRow>& members, GangFactsNow& facts);
+    void write(const GangFactsNow& facts, const GangPlan& plan, std::int64_t version, std::vector<std::string>& said);
+
+    GangLeaseStore& store_;
     const Clock& clock_;
     bool dry_run_, prepared_ = false;
     std::set<std::string> said_before_;
+    /// Hosts that the scheduler did not send what they were given. Who starts anew tries them once more.
+    std::map<GangId, std::set<Id>> unfit_;
 };
 
-/// Members of open gangs as gangs; of those that can't go on a line is said.
-std::vector<GangWork> gangs_of(const std::vector<GangMemberRow>& members, std::vector<std::string>& said);
+struct HopelessGang {
+    GangId id;
+    std::vector<Id> workunits;  ///< to be cancelled: without them their batch would never end
+    std::string why;
+};
+struct GangsToLookAt {
+    std::vector<GangWork> gangs;
+    std::vector<HopelessGang> hopeless;
+};
+GangsToLookAt gangs_of(const std::vector<GangMemberRow>& members);
 
 }  // namespace sluice

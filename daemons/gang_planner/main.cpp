@@ -20,7 +20,7 @@ int run(DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     Database db(db_settings(config));
     prepare_host_attempts(db);
-    const auto store = make_gang_store(db);
+    const auto store = make_gang_lease_store(db);
     GangPass pass(*store, start.env.clock, start.dry_run);
     return start.loop([&] {
         pass.run();

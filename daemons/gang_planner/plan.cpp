@@ -19,6 +19,8 @@ constexpr double kLeastNotice = 120;
 
 std::string name_of(const GangId& id) { return fmt::format("{}.{}", id.batch, id.number); }
 
+/// A request of this second has not seen what is decided now.
+std::int64_t request_after(double now) { return static_cast<std::int64_t>(now) + 1; }
 bool knows(const GangLease& l) { return l.heard >= static_cast<double>(l.since); }
 bool is_there(const GangLease& l, double now) {
     return knows(l) && gang_is_due(l.start, now) && l.heard >= static_cast<double>(l.start) - kGangEarly;
@@ -28,7 +30,9 @@ bool is_there(const GangLease& l, double now) {
 class OneGang {
   public:
     OneGang(const GangWork& gang, std::vector<GangLease> leases, GangPlan& plan, double now)
-        : gang_(gang), leases_(std::move(leases)), missing_(gang.missing), plan_(plan), now_(now) {}
+        : gang_(gang), leases_(std::move(leases)), missing_(gang.missing), plan_(plan), now_(now) {
+        if (!leases_.empty()) first_start_ = leases_.front().start;
+    }
 
     void run(std::vector<GangHost>& hosts) {
         settle_given();
@@ -38,7 +42,7 @@ class OneGang {
         }
         if (!missing_.empty()) {
             if (!give()) next_round();
-            offer(hosts);
+            if (!missing_.empty()) offer(hosts);
         }
         plan_.keep.insert(plan_.keep.end(), leases_.begin(), leases_.end());
     }
@@ -47,24 +51,43 @@ class OneGang {
     /// Who has its job needs no lease any more; who has not fetched it waits like the others.
     void settle_given() {
         std::erase_if(leases_, [&](GangLease& l) {
-            if (l.workunit == 0) return false;
-            if (l.has_it) {
-                plan_.said.push_back(fmt::format("gang {}: host {} has its member", name_of(gang_.id), l.host));
-                plan_.end.push_back(l);
-                return true;
-            }
+            if (l.workunit == 0 || l.has_it) return false;
             const auto wanted = std::find(missing_.begin(), missing_.end(), l.workunit);
-            if (wanted != missing_.end() && now_ <= static_cast<double>(l.start) + kGangFetched) {
+            if (wanted != missing_.end() && now_ <= fetched_by(l)) {
                 missing_.erase(wanted);
                 ++given_;
                 return false;
             }
-            // Now a spare gets it; this one is off again, or can't run it.
-            l.workunit = 0;
-            l.start += static_cast<std::int64_t>(kGangRound);
-            ++l.lapses;
-            return false;
+            l.workunit = 0;  // now a spare gets it
+            if (wanted == missing_.end()) return false;
+            if (!knows(l)) {  // off again
+                l.start += static_cast<std::int64_t>(kGangRound);
+                ++l.lapses;
+                return false;
+            }
+            l.blamed = l.unfit = true;
+            return end(l, "has come and was not sent its member: the scheduler's log and sched_explain say why");
         });
+        std::erase_if(leases_, [&](GangLease& l) {
+            if (l.has_it) {
+                // Whoever read the members before it had its job thinks that it is missing.
+                std::erase(missing_, l.workunit);
+                return end(l, "has its member");
+            }
+            return tried(l.host) && end(l, "has or had a member of this gang");
+        });
+    }
+
+    bool end(const GangLease& l, const char* why) {
+        plan_.said.push_back(fmt::format("gang {}: host {} {}", name_of(gang_.id), l.host, why));
+        plan_.end.push_back(l);
+        return true;
+    }
+
+    /// So long it has time to come for the member that it was given. A spare gets it later than the others.
+    static double fetched_by(const GangLease& l) {
+        const auto start = static_cast<double>(l.start), given = static_cast<double>(l.since);
+        return std::max(start + kGangFetched, std::min(given + 2 * kGangPoll + 10, start + kGangTaken));
     }
 
     bool tried(Id host) const {
@@ -83,6 +106,7 @@ class OneGang {
             if (missing_.empty()) break;
             if (l.workunit != 0 || !is_there(l, now_)) continue;
             l.workunit = missing_.back();
+            l.since = request_after(now_);
             missing_.pop_back();
             ++given_;
         }
@@ -97,23 +121,24 @@ class OneGang {
             if (knows(l) && !came) ++l.lapses;
             l.blamed = l.lapses >= kMostLapses;
             if (l.blamed || (!knows(l) && now_ - static_cast<double>(l.since) > kUnheard)) {
-                plan_.said.push_back(fmt::format("gang {}: host {} is not waited for any more: {}", name_of(gang_.id),
-                                                 l.host,
-                                                 l.blamed ? "it did not come three times" : "it was not heard of"));
-                plan_.end.push_back(l);
-                return true;
+                return end(l, l.blamed ? "is not waited for any more: it did not come three times"
+                                       : "is not waited for any more: it was not heard of");
             }
-            l.start += static_cast<std::int64_t>(
-                std::ceil((now_ - kGangLate - static_cast<double>(l.start)) / kGangRound) * kGangRound);
+            l.start = meeting_from(now_ - kGangLate);
             return false;
         });
     }
 
-    /// The time at which those without a job meet next.
-    std::int64_t meeting() const {
-        for (const GangLease& l : leases_)
-            if (l.workunit == 0 && static_cast<double>(l.start) - now_ > kLeastNotice) return l.start;
-        return static_cast<std::int64_t>(now_ + kGangRound);
+    /// When those of this gang meet, not before `least`: those that are asked later come at the times of those that
+    /// were asked first, or they would never be there together.
+    std::int64_t meeting_from(double least) const {
+        const auto first = static_cast<double>(first_start_);
+        return first_start_ +
+               static_cast<std::int64_t>(std::max(0.0, std::ceil((least - first) / kGangRound)) * kGangRound);
+    }
+    std::int64_t next_meeting() const {
+        if (first_start_ == 0) return static_cast<std::int64_t>(now_ + kGangRound);
+        return meeting_from(now_ + kLeastNotice);
     }
 
     void offer(std::vector<GangHost>& hosts) {
@@ -123,7 +148,7 @@ class OneGang {
         const auto know = static_cast<std::size_t>(std::count_if(
             leases_.begin(), leases_.end(), [](const GangLease& l) { return l.workunit == 0 && knows(l); }));
         if (know >= wanted) return;
-        const std::int64_t start = meeting();
+        const std::int64_t start = next_meeting();
         // One that has not heard of it may not do so for long: twice as many are asked as are wanted.
         std::size_t asked = 0;
         const auto stay = [&](const GangHost& h) {
@@ -132,12 +157,14 @@ class OneGang {
         std::stable_sort(hosts.begin(), hosts.end(),
                          [&](const GangHost& a, const GangHost& b) { return stay(a) > stay(b); });
         std::erase_if(hosts, [&](const GangHost& h) {
-            if (waiting + asked >= 2 * wanted || tried(h.id) || stay(h) < least_stay_on(gang_.size)) return false;
+            if (waiting + asked >= 2 * wanted || tried(h.id) || (h.platforms & gang_.platforms) == 0 ||
+                stay(h) < least_stay_on(gang_.size))
+                return false;
             GangLease l;
             l.host = h.id;
             l.gang = gang_.id;
             l.start = start;
-            l.since = static_cast<std::int64_t>(now_) + 1;  // a request of this second has not seen it
+            l.since = request_after(now_);
             l.heard = h.heard;
             leases_.push_back(l);
             ++asked;
@@ -149,8 +176,9 @@ class OneGang {
                                              static_cast<double>(start) - now_));
         if (there < wanted)
             plan_.said.push_back(fmt::format(
-                "gang {}: waits for hosts that stay on with a probability of {:.2f}: {} of {} that are wanted",
-                name_of(gang_.id), least_stay_on(gang_.size), there, wanted));
+                "gang {}: waits for hosts{} that stay on with a probability of {:.2f}: {} of {} that are wanted",
+                name_of(gang_.id), gang_.platforms == 0 ? " (its app has no version)" : " of its app's platforms",
+                least_stay_on(gang_.size), there, wanted));
     }
 
     const GangWork& gang_;
@@ -159,6 +187,7 @@ class OneGang {
     GangPlan& plan_;
     double now_;
     int given_ = 0;
+    std::int64_t first_start_ = 0;  ///< of any lease of this gang; 0: there is none
 };
 
 }  // namespace

@@ -13,9 +13,10 @@ namespace sluice {
 struct GangWork {
     GangId id;
     int size = 0;
-    double fpops = 0;               ///< of a member
-    std::vector<Id> missing;        ///< workunits that need an instance
-    std::vector<Id> hosts_tried{};  ///< have or had an instance of one of its members
+    double fpops = 0;                       ///< of a member
+    std::vector<Id> missing;                ///< workunits that need an instance
+    std::vector<Id> hosts_tried{};          ///< have or had an instance of one of its members, or can't run one
+    std::int64_t platforms = kAnyPlatform;  ///< for which its app has a version
 };
 
 /// P(the host, which is on now, stays on for `seconds`), in [0, 1]: as if on and off times were exponential, with

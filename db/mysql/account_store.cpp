@@ -57,15 +57,18 @@ Id registration_id(const MachineQuery& q) {
 void make_attempts_table(Database& db) {
     db.execute(
         Sql("CREATE TABLE IF NOT EXISTS sluice_host_rpc (host_id bigint NOT NULL PRIMARY KEY, attempt bigint NOT NULL, "
-            "trickle_bytes bigint NOT NULL DEFAULT 0, gang_start bigint NOT NULL DEFAULT 0) engine=InnoDB"));
+            "trickle_bytes bigint NOT NULL DEFAULT 0, gang_start bigint NOT NULL DEFAULT 0, platforms bigint NOT NULL "
+            "DEFAULT -1) engine=InnoDB"));
 }
 
 /// It was made by a Sluice that did not count yet, or knew no gangs.
 void complete_attempts_table(Database& db) {
-    for (const SqlLiteral column : {SqlLiteral("trickle_bytes"), SqlLiteral("gang_start")}) {
+    for (const SqlLiteral column :
+         {SqlLiteral("trickle_bytes bigint NOT NULL DEFAULT 0"), SqlLiteral("gang_start bigint NOT NULL DEFAULT 0"),
+          SqlLiteral("platforms bigint NOT NULL DEFAULT -1")}) {
         try {
             Sql sql("ALTER TABLE sluice_host_rpc ADD COLUMN ");
-            db.execute(sql << column << " bigint NOT NULL DEFAULT 0");
+            db.execute(sql << column);
         } catch (const DbError& e) {
             if (e.code() != kDuplicateColumn) throw;  // it is there, or another process was quicker
         }
@@ -187,6 +190,7 @@ class MysqlAccountStore final : public AccountStore {
         put_changes(sql, change, true);
         if (noted) sql << ",g.attempt=" << after.attempt.value_or(0);
         if (noted && after.trickle_bytes != before.trickle_bytes) sql << ",g.trickle_bytes=" << after.trickle_bytes;
+        if (noted && after.platforms != before.platforms) sql << ",g.platforms=" << after.platforms;
         sql << " WHERE h.id=" << after.id << " AND h.rpc_time=" << before.rpc_time
             << " AND h.rpc_seqno=" << before.rpc_seqno;
         if (noted) sql << " AND g.attempt=" << *before.attempt;
@@ -214,8 +218,8 @@ class MysqlAccountStore final : public AccountStore {
     /// where that is not allowed, hosts are guarded by rpc_time and rpc_seqno alone.
     template <typename Statement>
     Rows query_hosts(Statement statement) {
-        static constexpr HostSource kPlain{SLUICE_HOST_COLUMNS ",NULL,0,0", "host h"};
-        static constexpr HostSource kGuarded{SLUICE_HOST_COLUMNS ",g.attempt,g.trickle_bytes,g.gang_start",
+        static constexpr HostSource kPlain{SLUICE_HOST_COLUMNS ",NULL,0,0,-1", "host h"};
+        static constexpr HostSource kGuarded{SLUICE_HOST_COLUMNS ",g.attempt,g.trickle_bytes,g.gang_start,g.platforms",
                                              "host h LEFT JOIN sluice_host_rpc g ON g.host_id=h.id"};
         if (!guarded_) return db_.query(statement(kPlain));
         bool no_column = false;
@@ -240,6 +244,7 @@ class MysqlAccountStore final : public AccountStore {
         if (!rows.text(at + kHostColumns).empty()) host.attempt = rows.i64(at + kHostColumns);
         host.trickle_bytes = rows.i64(at + kHostColumns + 1);
         host.gang_start = rows.i64(at + kHostColumns + 2);
+        host.platforms = host.attempt ? rows.i64(at + kHostColumns + 3) : kAnyPlatform;
         return host;
     }
 
@@ -247,9 +252,9 @@ class MysqlAccountStore final : public AccountStore {
     /// same machine at this moment.
     static Sql noted_rows(Id hostid, const StoredHost& host, Id registration) {
         const std::int64_t attempt = host.attempt.value_or(0);
-        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes) VALUES ");
-        if (registration != 0) sql << "(" << registration << "," << attempt << ",0),";
-        return sql << "(" << hostid << "," << attempt << "," << host.trickle_bytes << ")";
+        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes,platforms) VALUES ");
+        if (registration != 0) sql << "(" << registration << "," << attempt << ",0,0),";
+        return sql << "(" << hostid << "," << attempt << "," << host.trickle_bytes << "," << host.platforms << ")";
     }
     bool known_besides(Id hostid, const MachineQuery& machine) {
         Sql sql("SELECT 1 FROM host h WHERE ");
@@ -282,7 +287,7 @@ class MysqlAccountStore final : public AccountStore {
         if (!rows.next()) return std::nullopt;
         return read_account(rows, 0);
     }
-    static constexpr int kOwnColumns = 3;       ///< of sluice_host_rpc, behind the host's
+    static constexpr int kOwnColumns = 4;       ///< of sluice_host_rpc, behind the host's
     static constexpr int kAccountColumns = 17;  ///< behind these
     Database& db_;
     bool guarded_ = true;  ///< sluice_host_rpc is there, or may be
@@ -292,8 +297,9 @@ class MysqlAccountStore final : public AccountStore {
 
 void prepare_host_attempts(Database& db) {
     try {
-        db.query(Sql(
-            "SELECT attempt,trickle_bytes,gang_start FROM sluice_host_rpc LIMIT 0"));  // CREATE waits for transactions
+        db.query(
+            Sql("SELECT attempt,trickle_bytes,gang_start,platforms FROM sluice_host_rpc LIMIT 0"));  // CREATE waits for
+                                                                                                     // transactions
     } catch (const DbError& e) {
         if (e.code() == kNoSuchColumn) return complete_attempts_table(db);
         if (e.code() != kNoSuchTable) throw;

@@ -44,6 +44,15 @@ void describe_gpus(Host& h, const SchedulerRequest& r) {
     }
 }
 
+/// What gang_planner may give it.
+std::int64_t platforms_of(const Rpc& rpc) {
+    if (rpc.request.anonymous()) return kAnyPlatform;
+    std::int64_t all = 0;
+    for (const std::string& name : rpc.rows.platforms)
+        if (const Platform* p = rpc.services.tables.platform_by_name(name)) all |= platform_bit(p->id);
+    return all;
+}
+
 }  // namespace
 
 Stage update_host(const Rpc& rpc, HostRows& rows) {
@@ -65,6 +74,7 @@ Stage update_host(const Rpc& rpc, HostRows& rows) {
     h.external_ip_addr = rpc.services.remote_address;
     h.rpc_seqno = rpc.who.rpc_seqno;
     h.rpc_time = rpc.now_sec;
+    rows.host.platforms = platforms_of(rpc);
     return Stage::kContinue;
 }
 

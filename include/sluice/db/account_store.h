@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/model/platform_set.h"
 #include "sluice/model/records.h"
 
 namespace sluice {
@@ -25,6 +26,8 @@ struct StoredHost : Host {
     /// UNIX s at which it is to come for a member of a gang, 0: never; kept there by gang_planner. The scheduler only
     /// reads it.
     std::int64_t gang_start = 0;
+    /// What it can run, as a set of platform_bit(); kept there for gang_planner. The scheduler only writes it.
+    std::int64_t platforms = kAnyPlatform;
 };
 struct HostAndAccount {
     StoredHost host;                 ///< userid 0: merged into the host with id `rpc_seqno`
@@ -71,9 +74,9 @@ class AccountStore {
     /// again.
     virtual Id insert_host(const StoredHost& host, const MachineQuery* same) = 0;
     /// Writes the columns that differ and that the scheduler owns (never credit, averages, max_results_day,
-    /// error_rate), `after.attempt` and trickle_bytes. `change` goes to the row of `userid` in the same statement.
-    /// False: another RPC of this host was quicker (attempt, rpc_time or rpc_seqno are no longer those of `before`),
-    /// roll back.
+    /// error_rate), `after.attempt`, trickle_bytes and (in MySQL) platforms. `change` goes to the row of `userid` in
+    /// the same statement. False: another RPC of this host was quicker (attempt, rpc_time or rpc_seqno are no longer
+    /// those of `before`), roll back.
     virtual bool update_host(const StoredHost& before, const StoredHost& after, Id userid,
                              const UserChange& change) = 0;
     /// For a host that was inserted.

@@ -5,6 +5,7 @@
 
 #include <ctime>
 
+#include "sluice/db/gang_store.h"
 #include "tests/db/batch/killed_program.h"
 #include "tests/support/paths.h"
 #include "tests/support/test_project.h"
@@ -46,6 +47,18 @@ class GangHosts : public testing::Test {
         const std::string id =
             std::to_string(std::stoll(run_ok("sluice_batch", {"create", "--user", "1", "--app", "up"})));
         run_ok("sluice_batch", {"submit", id, (project.folder() / "jobs").string(), "--gang_size", "4"});
+    }
+    /// Four of the hosts compute the members of gang 1.0.
+    void send_a_gang() {
+        submit();
+        plan();
+        ten_minutes_pass();
+        for (Id host = 1; host <= kHosts; ++host) contact(host);
+        plan();
+        for (Id host = 1; host <= kHosts; ++host) contact(host);
+        plan();
+        ASSERT_EQ(results(), 4);
+        ASSERT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 0);
     }
     std::string plan() { return run_ok("gang_planner", {"--one_pass"}); }
     std::string contact(Id host, double seconds = 0) {
@@ -130,10 +143,85 @@ TEST_F(GangHosts, DryRunSaysWhyAndWritesNothing) {
     EXPECT_THAT(
         run_ok("gang_planner", {"--dry_run"}),
         HasSubstr(
-            "dry run: gang 1.0: waits for hosts that stay on with a probability of 0.62: 2 of 5 that are wanted"));
+            "dry run: gang 1.0: waits for hosts of its app's platforms that stay on with a probability of 0.62: 2 of 5 that are wanted"));
     EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 0);
     run_ok("sluice_batch", {"abort", "1"});
     EXPECT_EQ(run_ok("gang_planner", {"--one_pass"}).find("gang 1.0"), std::string::npos);
+}
+
+TEST_F(GangHosts, AHostThatComputesAMemberOfOneGangIsNotAskedForAnother) {
+    send_a_gang();
+    submit();
+    EXPECT_THAT(plan(), HasSubstr("gang 2.0: 2 more hosts are to come in "));
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease l JOIN result r ON r.hostid=l.host_id AND "
+                        "r.server_state=4")),
+              0);
+}
+
+TEST_F(GangHosts, ABatchEndsThoughAMemberCantBeHadAnyMore) {
+    send_a_gang();
+    db().execute(Sql("UPDATE result SET server_state=5, outcome=3 WHERE workunitid=2"));
+    db().execute(Sql("UPDATE workunit SET error_mask=2 WHERE id=2"));
+    EXPECT_THAT(run_ok("gang_planner", {"--dry_run"}), HasSubstr("can't go on"));
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM workunit WHERE error_mask=16")), 0);
+    EXPECT_THAT(plan(),
+                HasSubstr("gang 1.0: can't go on: of 4 members 1 have failed, 0 are not there: it is cancelled"));
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM workunit WHERE error_mask=16 AND transition_time<=UNIX_TIMESTAMP()")), 3);
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang WHERE ended<0")), 1);
+    EXPECT_EQ(plan().find("can't go on"), std::string::npos) << "once";
+}
+
+TEST_F(GangHosts, AResultThatIsLostAfterTheEndOfItsGangIsNotWaitedForForever) {
+    send_a_gang();
+    db().execute(Sql("UPDATE sluice_gang SET ended=UNIX_TIMESTAMP()"));
+    db().execute(Sql("UPDATE result SET server_state=5, outcome=1 WHERE workunitid<>3"));
+    EXPECT_EQ(plan().find("lost"), std::string::npos) << "it computes still";
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM workunit WHERE error_mask<>0")), 0);
+    db().execute(Sql("UPDATE result SET server_state=5, outcome=4 WHERE workunitid=3"));
+    EXPECT_THAT(plan(), HasSubstr("gang 1.0: has ended, and the results of 1 members are lost: they are cancelled"));
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM workunit WHERE error_mask=16")), 1);
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM workunit WHERE error_mask=16 AND id=3")), 1);
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang WHERE ended>0")), 1);
+}
+
+TEST_F(GangHosts, HostsOfAPlatformWithoutAVersionAreNotAsked) {
+    db().execute(
+        Sql("INSERT INTO platform (id, create_time, name, user_friendly_name, deprecated) VALUES "
+            "(2, 0, 'windows_x86_64', 'Windows', 0)"));
+    project.stop_daemons();
+    project.start_feeder();
+    for (Id host = 1; host <= kHosts; ++host) contact(host);
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_host_rpc WHERE platforms=2")), kHosts);
+    std::string windows = work_request(4, ++seqno, 0, "", 4, "h4");
+    windows.replace(windows.find("x86_64-pc-linux-gnu"), 19, "windows_x86_64");
+    project.rpc(windows);
+    EXPECT_EQ(count(Sql("SELECT platforms FROM sluice_host_rpc WHERE host_id=4")), 4);
+    submit();
+    EXPECT_THAT(plan(), HasSubstr("gang 1.0: 5 more hosts are to come in "));
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease WHERE host_id=4")), 0);
+}
+
+TEST_F(GangHosts, OfTwoPlannersThatReadTheSameOneCounts) {
+    submit();
+    const auto a = make_gang_lease_store(db()), b = make_gang_lease_store(db());
+    a->prepare();
+    const std::int64_t seen_by_a = a->version(), seen_by_b = b->version();
+    const auto lease = [](Id host, Id workunit) {
+        GangLease l;
+        l.host = host;
+        l.gang = {1, 0};
+        l.start = l.since = 1'700'000'000;
+        l.workunit = workunit;
+        return std::vector<GangLease>{l};
+    };
+    EXPECT_TRUE(a->write_leases(lease(1, 1), {}, seen_by_a));
+    EXPECT_FALSE(b->write_leases(lease(2, 1), {}, seen_by_b)) << "a member is given to one host";
+    EXPECT_FALSE(b->write_leases({}, lease(1, 1), seen_by_b));
+    EXPECT_EQ(given(), 1);
+    EXPECT_EQ(count(Sql("SELECT host_id FROM sluice_gang_lease")), 1);
+    expect_whole("written once");
+    EXPECT_TRUE(b->write_leases({}, lease(1, 1), b->version()));
+    EXPECT_EQ(given(), 0);
 }
 
 TEST_F(GangHosts, AKillAtAnyStatementNeitherLosesNorDoublesALease) {

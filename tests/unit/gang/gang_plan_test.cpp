@@ -198,7 +198,8 @@ TEST(GangPlan, OnlyHostsThatStayLongEnoughAndHaveNotTriedIt) {
     w.pass();
     EXPECT_EQ(w.all(), (std::set<Id>{5, 6, 7}));
     EXPECT_THAT(w.plan.said,
-                testing::Contains(HasSubstr("waits for hosts that stay on with a probability of 0.62: 3 of 5")));
+                testing::Contains(HasSubstr(
+                    "waits for hosts of its app's platforms that stay on with a probability of 0.62: 3 of 5")));
 }
 
 TEST(GangPlan, TheFirstGangChoosesFirstAndAHostHasOneLease) {
@@ -220,15 +221,141 @@ TEST(GangPlan, LeasesOfAGangThatIsOverEnd) {
     for (const GangLease& l : w.plan.end) EXPECT_FALSE(l.blamed);
 }
 
-TEST(GangPlan, AGangWithoutAMemberIsNotSent) {
+TEST(GangPlan, AGangWithoutAMemberIsGivenUpSoThatItsBatchEnds) {
     std::vector<GangMemberRow> rows;
-    for (Id id = 1; id <= 11; ++id) rows.push_back({{12, (id - 1) / 4}, 4, id, 1, 1e12, id == 6, id == 2});
-    std::vector<std::string> said;
-    const auto gangs = gangs_of(rows, said);
-    ASSERT_THAT(gangs, SizeIs(1));
-    EXPECT_THAT(gangs[0].missing, testing::ElementsAre(1, 3, 4));
-    EXPECT_THAT(said, testing::ElementsAre("gang 12.1: can't go on: of 4 members 1 have failed, 0 are not there",
-                                           "gang 12.2: can't go on: of 4 members 0 have failed, 1 are not there"));
+    for (Id id = 1; id <= 11; ++id)
+        rows.push_back({{12, (id - 1) / 4}, 4, id, kAnyPlatform, 1e12, id == 6, id == 2, false});
+    const GangsToLookAt found = gangs_of(rows);
+    ASSERT_THAT(found.gangs, SizeIs(1));
+    EXPECT_THAT(found.gangs[0].missing, testing::ElementsAre(1, 3, 4));
+    ASSERT_THAT(found.hopeless, SizeIs(2));
+    EXPECT_THAT(found.hopeless[0].workunits, testing::ElementsAre(5, 7, 8));
+    EXPECT_EQ(found.hopeless[0].why,
+              "gang 12.1: can't go on: of 4 members 1 have failed, 0 are not there: it is cancelled");
+    EXPECT_EQ(found.hopeless[1].why,
+              "gang 12.2: can't go on: of 4 members 0 have failed, 1 are not there: it is cancelled");
+}
+
+TEST(GangPlan, OfAGangThatHasEndedALostResultIsGivenUpAndOneThatIsOnItsWayIsNot) {
+    const std::vector<GangMemberRow> rows{{{12, 0}, 4, 1, kAnyPlatform, 1e12, false, true, true},
+                                          {{12, 0}, 4, 3, kAnyPlatform, 1e12, false, false, true},
+                                          {{12, 1}, 4, 5, kAnyPlatform, 1e12, false, true, true}};
+    const GangsToLookAt found = gangs_of(rows);
+    EXPECT_THAT(found.gangs, IsEmpty());
+    ASSERT_THAT(found.hopeless, SizeIs(1));
+    EXPECT_THAT(found.hopeless[0].workunits, testing::ElementsAre(3));
+}
+
+TEST(GangPlan, HostsThatAreAskedLaterComeAtTheTimesOfTheFirst) {
+    GangWorld w(3);
+    w.pass();
+    const double told = w.now += 500;
+    w.contact(w.all());
+    for (Id id = 4; id <= 6; ++id) w.facts.hosts.push_back(steady(id));
+    w.pass();
+    ASSERT_THAT(w.all(), SizeIs(6));
+    // All know it; each comes at the time that it was told, and asks again while it is there.
+    for (w.now = told + 10; w.now < told + 2000 && w.given().empty(); w.now += 10) {
+        for (GangLease& l : w.facts.leases)
+            if (l.heard < told + 10 || w.now >= static_cast<double>(l.start)) l.heard = w.now;
+        w.pass();
+    }
+    EXPECT_THAT(w.given(), SizeIs(4)) << "they are never there at the same time";
+}
+
+TEST(GangPlan, ASpareHasTimeToFetchWhatItIsGiven) {
+    GangWorld w(5);
+    w.pass();
+    w.now += 5;
+    w.contact(w.all());
+    w.now = kNow + 600;
+    w.contact(w.all());
+    w.pass();
+    Id absent = 0, its_job = 0, spare = 0;
+    for (GangLease& l : w.facts.leases) {
+        if (l.workunit == 0) spare = l.host;
+        if (l.workunit != 0 && absent == 0) absent = l.host, its_job = l.workunit;
+        l.has_it = l.workunit != 0 && l.host != absent;
+    }
+    w.facts.gangs[0].missing = {its_job};
+    w.now = kNow + 715;
+    w.contact({spare});
+    for (w.now = kNow + 721; w.now < kNow + 740; w.now += 10) {  // it asks every 20 s
+        w.pass();
+        for (const GangLease& l : w.facts.leases) {
+            EXPECT_EQ(l.workunit, l.host == spare ? its_job : 0) << w.now - kNow;
+            EXPECT_TRUE(l.host != spare || l.lapses == 0);
+        }
+    }
+}
+
+TEST(GangPlan, WhoComesAndIsNotSentItsMemberIsNotAskedAgain) {
+    GangWorld w(5);
+    w.pass();
+    w.now += 5;
+    w.contact(w.all());
+    w.now = kNow + 600;
+    w.contact(w.all());
+    w.pass();
+    Id refused = 0, its_job = 0;
+    for (GangLease& l : w.facts.leases) {
+        if (l.workunit != 0 && refused == 0) refused = l.host, its_job = l.workunit;
+        l.has_it = l.workunit != 0 && l.host != refused;
+    }
+    w.facts.gangs[0].missing = {its_job};
+    for (w.now = kNow + 620; w.now <= kNow + 720; w.now += 20) w.contact({refused});
+    w.now = kNow + 721;
+    w.pass();
+    const auto end = std::find_if(w.plan.end.begin(), w.plan.end.end(), [&](auto& l) { return l.host == refused; });
+    ASSERT_NE(end, w.plan.end.end());
+    EXPECT_TRUE(end->unfit);
+    EXPECT_TRUE(end->blamed);
+    EXPECT_THAT(w.plan.said, testing::Contains(HasSubstr("was not sent its member")));
+    EXPECT_FALSE(w.all().contains(refused));
+}
+
+TEST(GangPlan, AHostHasOneMemberOfAGang) {
+    GangWorld w(5);
+    w.pass();
+    w.now += 5;
+    w.contact(w.all());
+    w.now = kNow + 600;
+    w.contact(w.all());
+    // What it was given when the planner thought it was gone has reached it all the same.
+    w.facts.gangs[0].missing = {102};
+    w.facts.gangs[0].hosts_tried = {1, 2, 3, 4};
+    w.pass();
+    EXPECT_THAT(w.given(), testing::ElementsAre(102));
+    EXPECT_EQ(w.all(), (std::set<Id>{5}));
+}
+
+TEST(GangPlan, AMemberThatIsReadAsMissingAndWasSentMeanwhileGoesToNobodyElse) {
+    GangWorld w(5);
+    w.pass();
+    w.now += 5;
+    w.contact(w.all());
+    w.now = kNow + 600;
+    w.contact(w.all());
+    w.pass();
+    for (GangLease& l : w.facts.leases) {
+        l.has_it = l.workunit != 0;
+        if (l.has_it) w.facts.gangs[0].missing = {l.workunit};  // the last one
+    }
+    w.pass();
+    EXPECT_THAT(w.given(), IsEmpty());
+}
+
+TEST(GangPlan, OnlyHostsOfAPlatformForWhichTheAppHasAVersion) {
+    GangWorld w(6);
+    w.facts.gangs[0].platforms = platform_bit(2) | platform_bit(3);
+    for (GangHost& h : w.facts.hosts) h.platforms = h.id <= 3 ? platform_bit(h.id) : platform_bit(1);
+    w.facts.hosts.back().platforms = kAnyPlatform;
+    w.pass();
+    EXPECT_EQ(w.all(), (std::set<Id>{2, 3, 6}));
+    w.facts.gangs[0].platforms = 0;
+    w.facts.leases.clear();
+    w.pass();
+    EXPECT_THAT(w.plan.said, testing::Contains(HasSubstr("waits for hosts (its app has no version)")));
 }
 
 }  // namespace

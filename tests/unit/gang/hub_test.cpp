@@ -26,7 +26,7 @@ struct FakeLinks final : HubLinks {
 };
 
 struct FakeGangs final : GangDirectory {
-    std::map<GangId, GangFacts> gangs{{{12, 0}, {4, false}}, {{12, 1}, {2, false}}};
+    std::map<GangId, GangFacts> gangs{{{12, 0}, {4}}, {{12, 1}, {2}}};
     bool away = false;
     int asked = 0;
     std::optional<GangFacts> find(const GangId& gang) override {
@@ -291,11 +291,17 @@ TEST_F(GangHubTest, StrangersDoNotKeepMembersOutAndTheHubFillsOnce) {
     EXPECT_EQ(told(a), "START 2 0");
     EXPECT_EQ(told(b), "START 2 0");
 
-    gangs.gangs[{13, 0}] = {40, false};
+    gangs.gangs[{13, 0}] = {40};
     for (int i = 0; i < 30; ++i) come({13, 0}, i);
     EXPECT_EQ(hub.links(), 12u);
     EXPECT_THAT(told(last), HasSubstr("RETRY the hub has no room"));
     EXPECT_EQ(told(m), "");
+}
+
+TEST_F(GangHubTest, AGangThatWasGivenUpMeetsNoMore) {
+    gangs.gangs[{12, 0}].given_up = true;
+    EXPECT_EQ(refused(hello({12, 0}, 1, 300)), "REFUSED gang 12.0 was given up: a member can't be had any more");
+    EXPECT_EQ(hub.gangs(), 0u);
 }
 
 TEST_F(GangHubTest, LinesOfStrangersAreShort) {

@@ -1,0 +1,179 @@
+#include <algorithm>
+
+#include "db/mysql/bulk.h"
+#include "sluice/db/gang_store.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kInstancesAtOnce = 1000;
+constexpr double kRecentCredit = 0.1;  ///< below that a host has computed nothing for months
+constexpr Id kNewestHosts = 10000;     ///< ids among which hosts without credit are looked for
+
+class MysqlGangLeaseStore final : public GangLeaseStore {
+  public:
+    explicit MysqlGangLeaseStore(Database& db) : db_(db) {}
+
+    void prepare() override {
+        make_gang_store(db_)->prepare();
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_gang_lease (host_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT "
+            "NULL, number bigint NOT NULL, start bigint NOT NULL, since bigint NOT NULL, lapses integer NOT NULL, "
+            "workunit_id bigint NOT NULL) ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_gang_host (host_id bigint NOT NULL PRIMARY KEY, kept integer NOT NULL, "
+            "lapsed integer NOT NULL) ENGINE=InnoDB"));
+        db_.execute(
+            Sql("CREATE TABLE IF NOT EXISTS sluice_gang_version (id integer NOT NULL PRIMARY KEY, version bigint NOT "
+                "NULL) ENGINE=InnoDB"));
+        db_.execute(Sql("INSERT IGNORE INTO sluice_gang_version (id, version) VALUES (1, 1)"));
+    }
+
+    std::int64_t version() override {
+        Rows r = db_.query(Sql("SELECT version FROM sluice_gang_version WHERE id=1"));
+        return r.next() ? r.i64(0) : 0;
+    }
+
+    std::vector<GangMemberRow> open_members(int most) override {
+        // Results are looked at for the rows that are wanted only.
+        Sql sql("SELECT t.batch_id, t.number, t.size, t.id, ");
+        sql << "(SELECT COALESCE(BIT_OR(1<<(v.platformid%63)),0) FROM app_version v WHERE v.appid=t.appid AND "
+               "v.deprecated=0), t.rsc_fpops_est, t.error_mask<>0, t.canonical_resultid<>0 OR EXISTS (SELECT 1 FROM "
+               "result r WHERE r.workunitid=t.id AND (r.server_state<="
+            << ServerState::kInProgress << " OR (r.outcome=" << Outcome::kSuccess << " AND r.validate_state<>"
+            << ValidateState::kInvalid
+            << "))), t.ended<>0 FROM (SELECT g.batch_id, g.number, g.size, g.ended, j.member, b.logical_end_time, w.id, "
+               "w.appid, w.rsc_fpops_est, w.error_mask, w.canonical_resultid FROM sluice_gang g JOIN batch b ON "
+               "b.id=g.batch_id JOIN sluice_gang_job j ON j.batch_id=g.batch_id AND j.number=g.number JOIN workunit w ON "
+               "w.name=j.workunit_name WHERE (g.ended=0 OR w.canonical_resultid=0 AND w.error_mask=0) AND b.state="
+            << BatchState::kInProgress << " ORDER BY b.logical_end_time, g.batch_id, g.number, j.member LIMIT " << most
+            << ") t ORDER BY t.logical_end_time, t.batch_id, t.number, t.member";
+        Rows r = db_.query(sql);
+        std::vector<GangMemberRow> all;
+        while (r.next()) {
+            GangMemberRow& m = all.emplace_back();
+            r.read(m.gang.batch, m.gang.number, m.size, m.workunit, m.platforms, m.fpops, m.failed, m.busy, m.ended);
+        }
+        if (static_cast<int>(all.size()) < most) return all;
+        const GangId cut = all.back().gang;
+        while (!all.empty() && all.back().gang == cut) all.pop_back();
+        return all;
+    }
+
+    std::vector<GangInstance> instances_of(std::span<const Id> workunits) override {
+        std::vector<GangInstance> all;
+        for (const auto part : bulk::parts(workunits, kInstancesAtOnce)) {
+            Sql sql("SELECT workunitid, hostid, server_state=");
+            sql << ServerState::kInProgress << " FROM result WHERE hostid<>0 AND workunitid IN (";
+            Rows r = db_.query(sql.ids(part) << ")");
+            while (r.next()) {
+                GangInstance& i = all.emplace_back();
+                r.read(i.workunit, i.host, i.in_progress);
+            }
+        }
+        return all;
+    }
+
+    std::vector<GangLease> leases() override {
+        Rows r = db_.query(Sql(
+            "SELECT l.host_id, l.batch_id, l.number, l.start, l.since, l.lapses, l.workunit_id, COALESCE(h.rpc_time,0), "
+            "EXISTS (SELECT 1 FROM result r WHERE r.workunitid=l.workunit_id AND r.hostid=l.host_id) FROM "
+            "sluice_gang_lease l LEFT JOIN host h ON h.id=l.host_id ORDER BY l.host_id"));
+        std::vector<GangLease> all;
+        while (r.next()) {
+            GangLease& l = all.emplace_back();
+            r.read(l.host, l.gang.batch, l.gang.number, l.start, l.since, l.lapses, l.workunit, l.heard, l.has_it);
+        }
+        return all;
+    }
+
+    std::vector<GangHost> free_hosts(std::int64_t heard_since, int most) override {
+        // By their index, as a project has many hosts of old: those with recent credit, then the newest.
+        std::vector<GangHost> all;
+        const auto read = [&](const Sql& hosts, SqlLiteral order) {
+            Sql sql(
+                "SELECT h.id, h.rpc_time, h.on_frac, h.active_frac, h.p_fpops, COALESCE(k.kept,0), "
+                "COALESCE(k.lapsed,0), g.platforms FROM host h FORCE INDEX ");
+            // Those without a row in sluice_host_rpc have not been heard of since Sluice serves them.
+            sql << hosts << " AND h.userid<>0 AND h.rpc_time>" << heard_since << order << " LIMIT " << most;
+            Rows r = db_.query(sql);
+            while (r.next()) {
+                GangHost& h = all.emplace_back();
+                r.read(h.id, h.heard, h.on_frac, h.active_frac, h.p_fpops, h.kept, h.lapsed, h.platforms);
+            }
+        };
+        constexpr SqlLiteral kOthers(
+            " JOIN sluice_host_rpc g ON g.host_id=h.id LEFT JOIN sluice_gang_lease l ON l.host_id=h.id LEFT JOIN "
+            "sluice_gang_host k ON k.host_id=h.id WHERE l.host_id IS NULL AND ");
+        Sql credited("(host_avg)"), fresh("(PRIMARY)");
+        credited << kOthers << "h.expavg_credit>" << kRecentCredit;
+        read(credited, " ORDER BY h.expavg_credit DESC");
+        Rows last = db_.query(Sql("SELECT MAX(id) FROM host"));
+        const Id newest = last.next() ? last.i64(0) : 0;
+        fresh << kOthers << "h.id>" << newest - kNewestHosts << " AND h.expavg_credit<=" << kRecentCredit;
+        read(fresh, " ORDER BY h.id DESC");
+        std::sort(all.begin(), all.end(), [](const GangHost& a, const GangHost& b) { return a.heard > b.heard; });
+        if (all.size() > static_cast<std::size_t>(most)) all.resize(static_cast<std::size_t>(most));
+        return all;
+    }
+
+    bool write_leases(std::span<const GangLease> keep, std::span<const GangLease> end, std::int64_t version) override {
+        bool written = false;
+        db_.transaction([&] {
+            // Also of two planners on two nodes of a cluster only one gets through.
+            Sql sql("UPDATE sluice_gang_version SET version=version+1 WHERE id=1 AND version=");
+            written = db_.execute(sql << version) == 1;
+            if (!written) return;
+            for (const GangLease& l : end) end_lease(l);
+            for (const GangLease& l : keep) keep_lease(l);
+        });
+        return written;
+    }
+
+    void give_up(const GangId& gang, std::span<const Id> workunits, std::int64_t now) override {
+        // Done again after a lost connection it finds none that is open.
+        db_.transaction([&] {
+            Sql lock("SELECT id FROM workunit WHERE id IN (");
+            Rows r =
+                db_.query(lock.ids(workunits) << ") AND canonical_resultid=0 AND error_mask=0 ORDER BY id FOR UPDATE");
+            std::vector<Id> open;
+            while (r.next()) open.push_back(r.i64(0));
+            Sql cancel("UPDATE workunit SET error_mask=");
+            cancel << kWuCancelled << ", transition_time=" << now << " WHERE id IN (";
+            if (!open.empty()) db_.execute(cancel.ids(open) << ")");
+            Sql sql("UPDATE sluice_gang SET ended=");
+            db_.execute(sql << -now << " WHERE batch_id=" << gang.batch << " AND number=" << gang.number
+                            << " AND ended=0");
+        });
+    }
+
+  private:
+    void end_lease(const GangLease& l) {
+        Sql gone("DELETE FROM sluice_gang_lease WHERE host_id=");
+        if (db_.execute(gone << l.host) == 0) return;
+        Sql never("UPDATE sluice_host_rpc SET gang_start=0 WHERE host_id=");
+        db_.execute(never << l.host);
+        if (!l.has_it && !l.blamed) return;
+        Sql sql("INSERT INTO sluice_gang_host (host_id, kept, lapsed) VALUES (");
+        db_.execute(sql << l.host << "," << l.has_it << "," << l.blamed << ") ON DUPLICATE KEY UPDATE kept=kept+"
+                        << l.has_it << ", lapsed=lapsed+" << l.blamed);
+    }
+    void keep_lease(const GangLease& l) {
+        Sql sql(
+            "REPLACE INTO sluice_gang_lease (host_id, batch_id, number, start, since, lapses, workunit_id) VALUES (");
+        db_.execute(sql << l.host << "," << l.gang.batch << "," << l.gang.number << "," << l.start << "," << l.since
+                        << "," << l.lapses << "," << l.workunit << ")");
+        Sql start("UPDATE sluice_host_rpc SET gang_start=");
+        db_.execute(start << l.start << " WHERE host_id=" << l.host);
+    }
+
+    Database& db_;
+};
+
+}  // namespace
+
+std::unique_ptr<GangLeaseStore> make_gang_lease_store(Database& db) {
+    return std::make_unique<MysqlGangLeaseStore>(db);
+}
+
+}  // namespace sluice
