@@ -14,7 +14,6 @@ namespace sluice {
 namespace {
 
 constexpr double kDatabasePause = 5;  ///< s in which a database that is away is not asked again
-constexpr int kRefusalsSaid = 20;     ///< a minute: strangers must not fill the log
 
 /// Words between single blanks; the last one is the rest.
 std::vector<std::string_view> words_of_line(std::string_view text, std::size_t most) {
@@ -38,6 +37,11 @@ std::optional<T> count_of(std::string_view text) {
 }
 
 }  // namespace
+
+LogLevel LinesAMinute::next(double now) {
+    if (now - since_ >= 60 || now < since_) since_ = now, said_ = 0;
+    return ++said_ > most_ ? LogLevel::kDebug : LogLevel::kNormal;
+}
 
 int GangHub::Gang::present() const {
     return static_cast<int>(std::count_if(members.begin(), members.end(), [](const Member& m) { return m.link != 0; }));
@@ -147,7 +151,7 @@ void GangHub::seat(LinkId link, Gang& gang, const GangSeat& place, std::int64_t 
         gang.members[index].link = 0;
         dismiss(other, "REFUSED another process has taken the place of this member");
         if (gang.started) {
-            dissolve(gang, fmt::format("member {} has come anew", place.member));
+            dissolve(gang, fmt::format("member {} has come anew", place.member), now);
             room = &gangs_[place.gang];
             room->id = place.gang;
             room->members.resize(size);
@@ -160,16 +164,16 @@ void GangHub::seat(LinkId link, Gang& gang, const GangSeat& place, std::int64_t 
     room->members[index] = {link, checkpoint, false, false};
     log_debug("[gang#{}] member {} is here ({}), with checkpoint {}", gang_name(room->id), place.member, mine.peer,
               checkpoint);
-    if (room->present() == static_cast<int>(room->members.size())) start(*room);
+    if (room->present() == static_cast<int>(room->members.size())) start(*room, now);
 }
 
-void GangHub::start(Gang& gang) {
+void GangHub::start(Gang& gang, double now) {
     gang.started = true;
     gang.common = gang.members[0].checkpoint;
     for (const Member& m : gang.members) gang.common = std::min(gang.common, m.checkpoint);
     for (Member& m : gang.members) m.checkpoint = gang.common;
-    log_normal("[gang#{}] all {} members are here: they go on from checkpoint {}", gang_name(gang.id),
-               gang.members.size(), gang.common);
+    log_at(of_gangs_.next(now), "[gang#{}] all {} members are here: they go on from checkpoint {}", gang_name(gang.id),
+           gang.members.size(), gang.common);
     to_all(gang, fmt::format("START {} {}", gang.members.size(), gang.common));
 }
 
@@ -195,8 +199,8 @@ void GangHub::checkpoint(Gang& gang, int from, const Words& words, double now) {
     if (member.checkpoint > gang.common)
         return drop(member.link, fmt::format("CHECKPOINT {} before COMMON {}", *number, member.checkpoint), now);
     if (gang.written != 0 && gang.written != *number)
-        return dissolve(gang,
-                        fmt::format("member {} has written checkpoint {}, others {}", from, *number, gang.written));
+        return dissolve(
+            gang, fmt::format("member {} has written checkpoint {}, others {}", from, *number, gang.written), now);
     gang.written = member.checkpoint = *number;
     const bool common = std::all_of(gang.members.begin(), gang.members.end(),
                                     [&](const Member& m) { return m.checkpoint == gang.written; });
@@ -221,15 +225,15 @@ void GangHub::done(Gang& gang, int from, double now) {
         directory_.end(gang.id);
     } catch (const DbError& e) {
         database_.report({e.what(), "members are told to come again", true}, now);
-        return dissolve(gang, "the project's database is away: come again in a minute");
+        return dissolve(gang, "the project's database is away: come again in a minute", now);
     }
-    log_normal("[gang#{}] has ended", gang_name(gang.id));
+    log_at(of_gangs_.next(now), "[gang#{}] has ended", gang_name(gang.id));
     for (const Member& m : gang.members) dismiss(m.link, "END");
     gangs_.erase(GangId(gang.id));
 }
 
-void GangHub::dissolve(Gang& gang, const std::string& why) {
-    log_normal("[gang#{}] breaks off at checkpoint {}: {}", gang_name(gang.id), gang.common, why);
+void GangHub::dissolve(Gang& gang, const std::string& why, double now) {
+    log_at(of_gangs_.next(now), "[gang#{}] breaks off at checkpoint {}: {}", gang_name(gang.id), gang.common, why);
     for (const Member& m : gang.members)
         if (m.link != 0) dismiss(m.link, fmt::format("EXIT {} {}", gang.common, why));
     gangs_.erase(GangId(gang.id));
@@ -241,11 +245,11 @@ void GangHub::drop(LinkId link, const std::string& why, double now) {
     Gang* const gang = at->second.gang;
     const int member = at->second.member;
     if (gang == nullptr) return refuse(link, why, now);
-    log_normal("[gang#{}] member {} ({}): {}", gang_name(gang->id), member, at->second.peer, why);
+    log_at(of_gangs_.next(now), "[gang#{}] member {} ({}): {}", gang_name(gang->id), member, at->second.peer, why);
     gang->members[static_cast<std::size_t>(member)] = {};
     dismiss(link, "REFUSED " + why);
     if (gang->started)
-        dissolve(*gang, fmt::format("member {} is gone", member));
+        dissolve(*gang, fmt::format("member {} is gone", member), now);
     else if (gang->present() == 0)
         gangs_.erase(GangId(gang->id));
 }
@@ -265,7 +269,8 @@ void GangHub::tick(double now) {
     for (const GangId& id : late) {
         Gang& gang = gangs_.at(id);
         dissolve(gang,
-                 fmt::format("{} of {} members came within {} s", gang.present(), gang.members.size(), limits_.wait));
+                 fmt::format("{} of {} members came within {} s", gang.present(), gang.members.size(), limits_.wait),
+                 now);
     }
 }
 
@@ -280,9 +285,7 @@ void GangHub::dismiss(LinkId link, const std::string& last_line) {
 }
 
 void GangHub::refuse(LinkId link, const std::string& why, double now) {
-    if (now - refusals_since_ >= 60 || now < refusals_since_) refusals_since_ = now, refusals_ = 0;
-    const auto level = ++refusals_ > kRefusalsSaid ? LogLevel::kDebug : LogLevel::kNormal;
-    log_at(level, "refused {}: {}", known_.at(link).peer, why);
+    log_at(of_strangers_.next(now), "refused {}: {}", known_.at(link).peer, why);
     dismiss(link, "REFUSED " + why);
 }
 

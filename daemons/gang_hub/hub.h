@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemons/gang_hub/gang_token.h"
+#include "sluice/base/log.h"
 #include "sluice/base/timing.h"
 
 namespace sluice {
@@ -48,6 +49,18 @@ class GangDirectory {
     virtual ~GangDirectory() = default;
     virtual std::optional<GangFacts> find(const GangId& gang) = 0;
     virtual void end(const GangId& gang) = 0;
+};
+
+/// So many lines of a kind go into the log in a minute: nobody outside must fill it.
+class LinesAMinute {
+  public:
+    explicit LinesAMinute(int most) : most_(most) {}
+    /// The level of the next one.
+    LogLevel next(double now);
+
+  private:
+    int most_, said_ = 0;
+    double since_ = 0;
 };
 
 class GangHub {
@@ -97,13 +110,13 @@ class GangHub {
     void hello(LinkId link, const Words& words, double now);
     Gang* gang_of(LinkId link, const GangId& id, double now);
     void seat(LinkId link, Gang& gang, const GangSeat& seat, std::int64_t checkpoint, double now);
-    void start(Gang& gang);
+    void start(Gang& gang, double now);
     void message(Gang& gang, int from, std::string_view text, double now);
     void checkpoint(Gang& gang, int from, const Words& words, double now);
     void barrier(Gang& gang, int from);
     void done(Gang& gang, int from, double now);
     /// All are told to go on from their last common checkpoint another time.
-    void dissolve(Gang& gang, const std::string& why);
+    void dissolve(Gang& gang, const std::string& why, double now);
     void to_all(const Gang& gang, const std::string& line);
     /// Says a last line and forgets the link.
     void dismiss(LinkId link, const std::string& last_line);
@@ -118,8 +131,7 @@ class GangHub {
     std::map<GangId, Gang> gangs_;
     TroubleLog database_;
     double ask_again_ = 0;  ///< the database was away until now
-    double refusals_since_ = 0;
-    int refusals_ = 0;
+    LinesAMinute of_strangers_{20}, of_gangs_{200};
 };
 
 }  // namespace sluice

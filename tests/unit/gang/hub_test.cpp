@@ -304,6 +304,18 @@ TEST_F(GangHubTest, AGangThatWasGivenUpMeetsNoMore) {
     EXPECT_EQ(hub.gangs(), 0u);
 }
 
+TEST_F(GangHubTest, AMemberDoesNotFillTheLog) {
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 1000; ++i) hub.line(come({12, 0}, 1), "nonsense", now);
+    now += 61;
+    hub.line(come({12, 0}, 1), "nonsense of the next minute", now);
+    const std::string log = testing::internal::GetCapturedStderr();
+    const auto lines = std::count(log.begin(), log.end(), '\n');
+    EXPECT_GT(lines, 20) << log;
+    EXPECT_LT(lines, 300);
+    EXPECT_THAT(log, HasSubstr("of the next minute"));
+}
+
 TEST_F(GangHubTest, LinesOfStrangersAreShort) {
     const LinkId m = meet();
     EXPECT_EQ(hub.line_limit(m), 65536u);
