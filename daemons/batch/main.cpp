@@ -103,8 +103,8 @@ int create(const BatchCall& call, Open& open) {
     return 0;
 }
 
-std::optional<GangsToMake> gangs_of(const BatchCall& call, const ProjectConfig& config, GangStore& store) {
-    if (!call.gang_size) return std::nullopt;
+GangsToMake gangs_of(const BatchCall& call, const ProjectConfig& config, GangStore& store) {
+    if (!call.gang_size) return {store, 0, "", ""};
     if (*call.gang_size < 2 || *call.gang_size > GangsToMake::kMost)
         throw ConfigError(
             fmt::format("--gang_size {}: a gang has 2 to {} members", *call.gang_size, GangsToMake::kMost));

@@ -44,6 +44,8 @@ std::string job_name(Id batch, std::int64_t line, const std::string& text) {
 
 SubmissionOutcome Submission::run(std::istream& in, const std::function<void(std::uint64_t, std::size_t)>& progress) {
     of_earlier_runs_ = store_.jobs_named(defaults_.batch, prefix_of(defaults_.batch));
+    takes_jobs_ = store_.batch_state(defaults_.batch) == BatchState::kInit;
+    refuse_other_gangs();
     std::string text;
     std::uint64_t bytes = 0;
     for (std::int64_t line = 1; read_line(in, text, kLongestLine); ++line) {
@@ -66,18 +68,18 @@ void Submission::add(const std::string& text, std::int64_t line) {
             throw ConfigError(fmt::format("it is longer than {} bytes: give it an input file", kLongestLine));
         JobOptions job = parse_job_line(text, defaults_);
         if (job.wu_name.empty()) job.wu_name = job_name(defaults_.batch, line, text);
-        if (gangs_) {
+        if (gangs_.size > 0) {
             if (!job.command_line.empty()) job.command_line += ' ';
-            job.command_line += gang_arguments(gangs_->secret, next_seat(), gangs_->size, gangs_->hub);
+            job.command_line += gang_arguments(gangs_.secret, next_seat(), gangs_.size, gangs_.hub);
             gang_jobs_.push_back({next_seat().gang, next_seat().member, job.wu_name});
         }
         Workunit w = maker_.prepare(job);
-        if (gangs_ && w.target_nresults != 1)
+        if (gangs_.size > 0 && w.target_nresults != 1)
             throw ConfigError("each member of a gang is one result: give --target_nresults 1 and --min_quorum 1");
-        if (gangs_) send_by_gang_planner_only(w);
+        if (gangs_.size > 0) send_by_gang_planner_only(w);
         ++jobs_;
         rows_.push_back(maker_.rows_of(job, w));
-        if (gangs_) rows_.back().file_group.clear();  // its members run together, wherever their files are
+        if (gangs_.size > 0) rows_.back().file_group.clear();  // its members run together, wherever their files are
         workunits_.push_back(std::move(w));
     } catch (const DbError&) {
         throw;
@@ -87,19 +89,29 @@ void Submission::add(const std::string& text, std::int64_t line) {
 }
 
 GangSeat Submission::next_seat() const {
-    return {{defaults_.batch, jobs_ / gangs_->size}, static_cast<int>(jobs_ % gangs_->size)};
+    return {{defaults_.batch, jobs_ / gangs_.size}, static_cast<int>(jobs_ % gangs_.size)};
 }
 
 std::size_t Submission::chunk() const {
-    if (!gangs_) return kChunk;
-    const auto size = static_cast<std::size_t>(gangs_->size);
+    if (gangs_.size == 0) return kChunk;
+    const auto size = static_cast<std::size_t>(gangs_.size);
     return kChunk / size * size;
 }
 
 void Submission::refuse_part_of_a_gang() const {
-    if (!gangs_ || jobs_ % gangs_->size == 0) return;
+    if (gangs_.size == 0 || jobs_ % gangs_.size == 0) return;
     throw ConfigError(fmt::format("batch {}: {} jobs are no gangs of {}: {} are left over{}", defaults_.batch, jobs_,
-                                  gangs_->size, jobs_ % gangs_->size, so_far()));
+                                  gangs_.size, jobs_ % gangs_.size, so_far()));
+}
+
+/// The jobs that are there have their gang and its size on their command lines.
+void Submission::refuse_other_gangs() const {
+    if (store_.jobs_named(defaults_.batch, "") == 0) return gangs_.store.remove(defaults_.batch);
+    const int before = gangs_.store.size_in(defaults_.batch).value_or(0);
+    if (before == gangs_.size) return;
+    throw ConfigError(
+        fmt::format("batch {}: the jobs that it has were submitted {}: do the same, or make another batch",
+                    defaults_.batch, before > 0 ? fmt::format("with --gang_size {}", before) : "without --gang_size"));
 }
 
 void Submission::flush() {
@@ -108,6 +120,8 @@ void Submission::flush() {
     const auto gang_jobs = std::exchange(gang_jobs_, {});
     if (workunits.empty()) return;
     const Id batch = defaults_.batch;
+    // Before the jobs: a submission that was killed in between is gone on with, and asks then which gangs there are.
+    if (gangs_.size > 0 && takes_jobs_) gangs_.store.define(gang_jobs, gangs_.size);
     std::optional<BatchChunk> written;
     try {
         const std::size_t expected = of_earlier_runs_ - std::min(of_earlier_runs_, outcome_.present);
@@ -135,8 +149,6 @@ void Submission::flush() {
             fmt::format("batch {}: the {} jobs that it has are not the first ones of this file: submit the file "
                         "that they came from, or abort the batch and make another",
                         batch, of_earlier_runs_));
-    // Of a submission that was killed before this, the next one does it.
-    if (gangs_) gangs_->store.define(gang_jobs, gangs_->size);
     outcome_.inserted += written->inserted;
     outcome_.present += written->present;
 }

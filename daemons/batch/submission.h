@@ -25,7 +25,7 @@ std::string job_name(Id batch, std::int64_t line, const std::string& text);
 /// Each `size` jobs that follow each other are a gang (docs/gangs.md).
 struct GangsToMake {
     GangStore& store;
-    int size = 0;
+    int size = 0;             ///< 0: its jobs are no gangs
     std::string secret, hub;  ///< of the project's tokens; HOST:PORT
 
     static constexpr int kMost = 1000;  ///< members
@@ -37,7 +37,7 @@ class Submission {
     static constexpr std::size_t kLongestLine = 64 * 1024;  ///< bytes
 
     /// `defaults`: what all jobs have in common; its batch is the one to submit into.
-    Submission(JobMaker& maker, WorkStore& store, const JobOptions& defaults, std::optional<GangsToMake> gangs = {})
+    Submission(JobMaker& maker, WorkStore& store, const JobOptions& defaults, GangsToMake gangs)
         : maker_(maker), store_(store), defaults_(defaults), gangs_(std::move(gangs)) {}
 
     /// `progress` is called after each chunk with the bytes read and the jobs there are. Throws ConfigError, which
@@ -50,6 +50,7 @@ class Submission {
     /// Jobs of a transaction: whole gangs.
     std::size_t chunk() const;
     void refuse_part_of_a_gang() const;
+    void refuse_other_gangs() const;
     void flush();
     std::string so_far() const;
 
@@ -58,11 +59,12 @@ class Submission {
     JobOptions defaults_;
     std::vector<Workunit> workunits_;
     std::vector<JobRows> rows_;
-    std::optional<GangsToMake> gangs_;
+    GangsToMake gangs_;
     std::vector<GangJob> gang_jobs_;  ///< of workunits_
     std::int64_t jobs_ = 0;           ///< of the file up to now
     SubmissionOutcome outcome_;
     std::size_t of_earlier_runs_ = 0;
+    bool takes_jobs_ = false;  ///< the batch is not in progress yet
 };
 
 }  // namespace sluice

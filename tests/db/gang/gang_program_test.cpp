@@ -273,5 +273,35 @@ TEST_F(GangPrograms, GangsAreSubmittedWholeAndOnce) {
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_gang")) + number(Sql("SELECT COUNT(*) FROM sluice_gang_job")), 0);
 }
 
+TEST_F(GangPrograms, AnInterruptedSubmissionIsGoneOnWithInTheSameGangsOrNotAtAll) {
+    const Id again = std::stoll(run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"}));
+    std::string four;
+    for (const char* name : {"w", "x", "y", "z"}) four += std::string("--command_line a --wu_name ") + name + "\n";
+    project.write("other", four);
+    const auto go_on = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> command{"sluice_batch", "submit", std::to_string(again), (project / "other").string()};
+        command.insert(command.end(), more.begin(), more.end());
+        return run_program(command);
+    };
+    EXPECT_EQ(go_on({"--gang_size", "4"}).status, 0);
+    db.execute(Sql("UPDATE batch SET state=0 WHERE id=") << again);
+    for (const std::vector<std::string>& other : {std::vector<std::string>{"--gang_size", "2"}, {}}) {
+        const RunResult r = go_on(other);
+        EXPECT_EQ(r.status, 1);
+        EXPECT_THAT(r.err, HasSubstr("the jobs that it has were submitted with --gang_size 4: do the same"));
+    }
+    const Sql defined("SELECT COUNT(DISTINCT number, member, workunit_name) FROM sluice_gang_job WHERE batch_id=");
+    EXPECT_EQ(number(Sql(defined) << again), 4);
+    EXPECT_EQ(go_on({"--gang_size", "4"}).status, 0);
+    EXPECT_EQ(number(Sql(defined) << again), 4);
+    // Another file into a batch that is in progress changes nothing of its gangs.
+    std::string others = four;
+    for (const char* name : {"w", "x", "y", "z"})
+        others.replace(others.find(std::string("name ") + name), 6, "name ." + std::string(name));
+    project.write("other", others);
+    EXPECT_EQ(go_on({"--gang_size", "4"}).status, 1);
+    EXPECT_EQ(number(Sql(defined) << again), 4);
+}
+
 }  // namespace
 }  // namespace sluice::test
