@@ -48,6 +48,9 @@ std::string PlannerPass::explain(Id batch) {
     read(facts);
     const auto at =
         std::find_if(facts.demands.begin(), facts.demands.end(), [&](const auto& d) { return d.batch == batch; });
+    if (Facts::find(facts.of_gangs, batch) != nullptr)
+        throw ConfigError(fmt::format(
+            "batch {}: its jobs are gangs: gang_planner --dry_run says what each of them waits for", batch));
     if (at == facts.demands.end())
         throw ConfigError(fmt::format("batch {} is not in progress, or all of its jobs are done", batch));
     FleetCapacity& fleet = facts.reader.fleet;

@@ -13,17 +13,20 @@ struct PlannerPass::Facts {
     std::vector<Batch> batches;  ///< in their order
     std::vector<LeftOutHost> left_out;
     FleetReader reader;
-    std::vector<BatchDemand> demands;  ///< of those with open workunits, in the batches' order
+    std::vector<BatchDemand> demands;   ///< of those with open workunits, in the batches' order
+    std::vector<BatchDemand> of_gangs;  ///< not to be planned
     std::vector<OpenPlanResult> in_progress;
-    const BatchDemand* demand(Id batch) const {
-        const auto at = std::find_if(demands.begin(), demands.end(), [&](const auto& d) { return d.batch == batch; });
-        return at == demands.end() ? nullptr : &*at;
+    static const BatchDemand* find(const std::vector<BatchDemand>& all, Id batch) {
+        const auto at = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d.batch == batch; });
+        return at == all.end() ? nullptr : &*at;
     }
+    const BatchDemand* demand(Id batch) const { return find(demands, batch); }
     /// When it was sent. In the future: the server's clock was ahead then.
     double sent(const OpenPlanResult& r) const { return std::min(static_cast<double>(r.sent_time), now); }
     /// s of computing on its host.
     double computing(const OpenPlanResult& r) const {
         const BatchDemand* d = demand(r.batch);
+        if (d == nullptr) d = find(of_gangs, r.batch);  // a host that computes a member has less time
         if (d == nullptr) return 0;
         const std::uint32_t* h = reader.find(r.host);
         return h == nullptr ? d->mean_fpops / 1e9 : reader.fleet.computing(*h, d->app, d->mean_fpops);

@@ -62,6 +62,7 @@ void PlannerPass::read(Facts& facts) {
         }
     });
     const std::vector<BatchDemandRow> rows = stores_.facts.demands(ids);
+    const std::vector<Id> gangs = stores_.facts.gang_batches(ids);
     for (const Batch& b : facts.batches) {
         const auto row = std::lower_bound(rows.begin(), rows.end(), b.id,
                                           [](const BatchDemandRow& r, Id id) { return r.batch < id; });
@@ -70,7 +71,7 @@ void PlannerPass::read(Facts& facts) {
         BatchDemand d{b.id, row->app, w.unsent + std::max<std::int64_t>(0, row->open - w.open), row->mean_fpops, 0};
         if (!std::isfinite(d.mean_fpops)) d.mean_fpops = kEndless;
         if (w.unsent > 0) d.waited = std::max(0.0, facts.now - std::max(w.oldest, w.last_sent));
-        facts.demands.push_back(d);
+        (std::find(gangs.begin(), gangs.end(), b.id) == gangs.end() ? facts.demands : facts.of_gangs).push_back(d);
     }
     if (facts.demands.empty()) return;
     facts.reader.read(stores_.facts);

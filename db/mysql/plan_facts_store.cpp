@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "db/mysql/bulk.h"
+#include "db/mysql/errors.h"
 #include "sluice/db/plan_store.h"
 
 namespace sluice {
@@ -77,6 +78,20 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
             while (r.next()) add_errors(all, {r.i64(0), r.i32(1), r.i32(2)});
         }
         return only_failing(std::move(all));
+    }
+
+    std::vector<Id> gang_batches(std::span<const Id> batches) override {
+        std::vector<Id> all;
+        try {
+            for (const auto part : bulk::parts(batches, kPlanBatchesAtOnce)) {
+                Sql sql("SELECT DISTINCT batch_id FROM sluice_gang WHERE batch_id IN (");
+                Rows r = db_.query(sql.ids(part) << ") ORDER BY batch_id");
+                while (r.next()) all.push_back(r.i64(0));
+            }
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;  // nobody has made gangs
+        }
+        return all;
     }
 
   private:

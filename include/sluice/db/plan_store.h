@@ -60,6 +60,8 @@ class PlanFactsStore {
     /// Hosts of which instances of these batches came back with an error, by host. Neither what was not started in time
     /// nor what was aborted counts as one.
     virtual std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) = 0;
+    /// Those of these whose jobs are members of gangs: when they run is gang_planner's business.
+    virtual std::vector<Id> gang_batches(std::span<const Id> batches) = 0;
 };
 std::unique_ptr<PlanFactsStore> make_plan_facts_store(Database& db);
 

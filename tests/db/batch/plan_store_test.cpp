@@ -6,6 +6,7 @@
 
 #include "db/memory/plan_store.h"
 #include "sluice/base/error.h"
+#include "sluice/db/gang_store.h"
 #include "sluice/db/plan_store.h"
 #include "tests/db/batch/batch_fixture.h"
 #include "tests/support/memory_rows.h"
@@ -18,8 +19,9 @@ using testing::HasSubstr;
 class BatchPlans : public BatchFixture {
   protected:
     BatchPlans() {
-        for (const SqlLiteral table : {SqlLiteral("sluice_plan"), SqlLiteral("sluice_plan_batch"),
-                                       SqlLiteral("sluice_plan_host"), SqlLiteral("sluice_plan_job")}) {
+        for (const SqlLiteral table :
+             {SqlLiteral("sluice_plan"), SqlLiteral("sluice_plan_batch"), SqlLiteral("sluice_plan_host"),
+              SqlLiteral("sluice_plan_job"), SqlLiteral("sluice_gang"), SqlLiteral("sluice_gang_job")}) {
             Sql sql("DROP TABLE IF EXISTS ");
             db.execute(sql << table);
         }
@@ -204,6 +206,26 @@ TEST_F(BatchPlans, TheProgramPlansAndSaysWhy) {
     EXPECT_EQ(unknown.status, 1);
     EXPECT_THAT(unknown.err, HasSubstr("batch 99 is not in progress"));
     EXPECT_EQ(run_program({"batch_planner", "--margin", "0.5"}).status, 1);
+}
+
+TEST_F(BatchPlans, BatchesOfGangsAreNotPlannedAndTheirMembersTakeTheTimeOfHosts) {
+    config("", 1);
+    fill();
+    store();
+    const std::string before = run_ok({"batch_planner", "--dry_run"});
+    EXPECT_THAT(before, HasSubstr("batch 2: "));
+    const std::vector<Id> both{1, 2};
+    EXPECT_THAT(make_plan_facts_store(db)->gang_batches(both), testing::IsEmpty()) << "nobody has made the tables";
+    const auto gangs = make_gang_store(db);
+    gangs->prepare();
+    gangs->define(std::vector<GangJob>{{{2, 0}, 0, "a"}, {{2, 0}, 1, "b"}}, 2);
+    EXPECT_THAT(make_plan_facts_store(db)->gang_batches(both), testing::ElementsAre(2));
+    const std::string out = run_ok({"batch_planner", "--one_pass"});
+    EXPECT_THAT(out, HasSubstr("pass: 2 batches in progress, 1 planned on 4 hosts"));
+    EXPECT_EQ(rows(Sql("SELECT batch_id FROM sluice_plan_batch"), 1), (Table{{"1"}}));
+    const RunResult why = run_program({"batch_planner", "--explain", "2"});
+    EXPECT_EQ(why.status, 1);
+    EXPECT_THAT(why.err, HasSubstr("batch 2: its jobs are gangs: gang_planner --dry_run says"));
 }
 
 TEST_F(BatchPlans, TheProgramTakesBatchesByTheirLogicalEndWhereSharesAreOn) {
