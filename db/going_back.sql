@@ -58,7 +58,18 @@ SELECT w.id AS `waits for a class that the old programs do not know`, w.name, w.
   FROM workunit w JOIN sluice_class_in_use i ON i.id = w.id ORDER BY w.id;
 DROP TEMPORARY TABLE sluice_unknown_class, sluice_class_in_use;
 
--- 3. Tables of our own. Never needed: the old programs do not look at them.
+-- 3. Gangs (jobs that run at the same time). Needed if there are any: the old programs make no instance of such a job,
+--    and without gang_hub no member meets the others, so their batches would never end. What is not done is cancelled.
+CREATE TABLE IF NOT EXISTS sluice_gang_job (batch_id bigint NOT NULL, number bigint NOT NULL, member integer NOT NULL,
+  workunit_name varchar(191) NOT NULL, PRIMARY KEY (batch_id, number, member)) ENGINE=InnoDB;
+SELECT w.id AS `is cancelled: a member of a gang`, w.name
+  FROM sluice_gang_job g JOIN workunit w ON w.name = g.workunit_name
+  WHERE w.canonical_resultid = 0 AND w.error_mask = 0 ORDER BY w.id;
+UPDATE sluice_gang_job g JOIN workunit w ON w.name = g.workunit_name
+  SET w.error_mask = 16, w.transition_time = UNIX_TIMESTAMP()
+  WHERE w.canonical_resultid = 0 AND w.error_mask = 0;
+
+-- 4. Tables of our own. Never needed: the old programs do not look at them.
 SELECT GROUP_CONCAT('`', table_name, '`') INTO @sluice_tables FROM information_schema.tables
   WHERE table_schema = DATABASE() AND table_name LIKE 'sluice\_%';
 SET @sluice_drop = IF(@sluice_tables IS NULL, 'DO 0', CONCAT('DROP TABLE ', @sluice_tables));

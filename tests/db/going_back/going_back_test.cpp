@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sluice/db/batch_store.h"
+#include "sluice/db/gang_store.h"
 #include "sluice/match/matcher.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/paths.h"
@@ -169,6 +170,27 @@ TEST_F(GoingBack, TheProjectsHrTypeIsGivenByTheAdmin) {
     EXPECT_EQ(number_of(db_, Sql("SELECT hr_class FROM workunit")), 6 * 128 + 22);
     run_file("SET @project_hr = 2;\n");
     EXPECT_EQ(number_of(db_, Sql("SELECT hr_class FROM workunit")), 0);
+}
+
+TEST_F(GoingBack, WhatIsNotDoneOfGangsIsCancelled) {
+    for (int i = 0; i < 4; ++i) {
+        workunit(1).transitioner_flags = TransitionerFlags::kNoNewResults;
+        rows_.workunits.rbegin()->second.transition_time = kNever;
+    }
+    rows_.workunits[1].canonical_resultid = 9;
+    rows_.workunits[2].error_mask = 1;
+    workunit(1).transitioner_flags = TransitionerFlags::kNoNewResults;  // an assigned job, not of a gang
+    store_rows(db_, rows_);
+    const auto gangs = make_gang_store(db_);
+    gangs->prepare();
+    std::vector<GangJob> jobs;
+    for (int i = 0; i < 4; ++i) jobs.push_back({{7, 0}, i, "wu" + std::to_string(i + 1)});
+    gangs->define(jobs, 4);
+    const std::string told = run_file();
+    EXPECT_THAT(told, testing::HasSubstr("3\twu3\n4\twu4\n"));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT error_mask, transition_time<=UNIX_TIMESTAMP() FROM workunit ORDER BY id"), 2),
+              (Table{{"0", "0"}, {"1", "0"}, {"16", "1"}, {"16", "1"}, {"0", "1"}}));
+    EXPECT_EQ(run_file(), "");
 }
 
 TEST_F(GoingBack, NoTableOfOursIsLeft) {
