@@ -20,7 +20,8 @@ class TraceRecorder final : public Trace {
   public:
     void row(const TraceRow& row) override {
         JudgedJob& j = jobs.emplace_back();
-        j.slot = row.ref.index;
+        // An instance that is made for this host is in no slot.
+        j.slot = row.job->result_id != 0 ? row.ref.index : std::numeric_limits<std::uint32_t>::max();
         j.job = *row.job;
         j.resource = row.pass;
         j.verdict = row.verdict;

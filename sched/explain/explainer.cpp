@@ -5,6 +5,7 @@
 #include "sched/explain/live_project.h"
 #include "sched/explain/project_state.h"
 #include "sluice/base/error.h"
+#include "sluice/db/gang_store.h"
 #include "sluice/match/job_summary_of.h"
 
 namespace sluice {
@@ -24,6 +25,7 @@ struct Explainer {
     PoolFilter filter() const;
     void find_job(DryJobPool& pool, Report& report);
     void add_notes(Report& report) const;
+    void add_gang_notes(Report& report);
     void add_scan_notes(Report& report) const;
 
     const ExplainOptions& options;
@@ -70,6 +72,11 @@ PoolFilter Explainer::filter() const {
 
 /// --job: the array's copy if there is one, else the job as the feeder would put it there.
 void Explainer::find_job(DryJobPool& pool, Report& report) {
+    if (const auto gang = make_gang_store(project.db)->gang_of(options.job))
+        throw Error(
+            fmt::format("--job {}: that is a member of gang {}.{}: it has no result that waits for a host; "
+                        "gang_planner --dry_run says what the gang waits for (name a result that was sent)",
+                        options.job, gang->batch, gang->number));
     const RpcStores s = project.stores.stores();
     report.job =
         stand_of_job(options.job, s.results, *project.feeder_store, pool, project.apps, project.array->stats());
@@ -112,6 +119,25 @@ void Explainer::add_notes(Report& report) const {
             config.mm_min_slots));
 }
 
+/// Which jobs a host gets of gangs is not a scan's business.
+void Explainer::add_gang_notes(Report& report) {
+    if (options.host == 0) return;
+    const GangHostStanding standing = make_gang_store(project.db)->standing_of(options.host);
+    if (const auto& l = standing.lease) {
+        const double from_now = static_cast<double>(l->start) - clock.now();
+        report.notes.push_back(
+            fmt::format("this host is to come {} for a member of gang {}.{}; {}",
+                        from_now >= 0 ? fmt::format("in {:.0f} s", from_now) : fmt::format("since {:.0f} s", -from_now),
+                        l->gang.batch, l->gang.number,
+                        l->workunit == 0 ? "none is given to it yet (gang_planner --dry_run says why)"
+                                         : fmt::format("it is given WU#{}", l->workunit)));
+    } else if (standing.gangs) {
+        report.notes.push_back(
+            "jobs of gangs go only to hosts that gang_planner asks to come, and this one is not "
+            "asked: gang_planner --dry_run says which hosts each gang waits for");
+    }
+}
+
 /// --real_scan: how far N and M let the scan come, and whether L was met.
 void Explainer::add_scan_notes(Report& report) const {
     const MatchStats& stats = report.explanation.stats;
@@ -143,6 +169,7 @@ Report Explainer::run() {
     tell_project_state(report, project.live.project_dir, project.array->stats(), project.array->ready(),
                        clock.now_sec());
     add_notes(report);
+    add_gang_notes(report);
     report.explanation = dry_run(services, pool, request);
     add_scan_notes(report);
     name_the_limits(report, project.config);

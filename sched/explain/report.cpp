@@ -51,8 +51,10 @@ std::optional<Reason> binding_reason(const Explanation& e) {
 }
 
 int jobs_to_send(const Explanation& e) {
-    const auto sent =
-        std::count_if(e.jobs.begin(), e.jobs.end(), [](const JudgedJob& j) { return j.fate == Reason::kFeasible; });
+    // Instances that are made for this host are among the other jobs.
+    const auto sent = std::count_if(e.jobs.begin(), e.jobs.end(), [](const JudgedJob& j) {
+        return j.fate == Reason::kFeasible && j.job.result_id != 0;
+    });
     return static_cast<int>(sent + static_cast<std::ptrdiff_t>(e.other_jobs.size()));
 }
 

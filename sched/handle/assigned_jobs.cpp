@@ -62,8 +62,18 @@ Result new_result(const Rpc& rpc, const Workunit& w) {
     return r;
 }
 
+/// gang_planner takes the host for one that can run it: nobody would learn otherwise why it waits.
+void tell_refusal(const HandOut& out, const AssignedJob& job, const Verdict& v) {
+    ReasonCount& count = out.decision.stats.reasons[static_cast<std::size_t>(v.reason)];
+    ++count.count;
+    count.nearest = v;
+    out.rpc.log.normal("[HOST#{}] [WU#{} {}] the member of a gang that it was given is not sent: {}",
+                       out.rpc.rows.host.id, job.workunit.id, job.workunit.name, reason_name(v.reason));
+}
+
 /// False: not this time (logged).
-bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, JobOrigin origin, bool gang = false) {
+bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, JobOrigin origin) {
+    const bool gang = origin == JobOrigin::kGang;
     const Rpc& rpc = out.rpc;
     Result result;
     try {
@@ -74,8 +84,11 @@ bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, 
     }
     Chosen chosen;
     if (const Verdict v = session.matcher().consider(job_summary_of(job.workunit, result), origin, chosen); !v) {
-        debug_assign(rpc, "[assign] [WU#{}] assignment {} not sent: {}", job.workunit.id, job.assignment.id,
-                     reason_name(v.reason));
+        if (gang)
+            tell_refusal(out, job, v);
+        else
+            debug_assign(rpc, "[assign] [WU#{}] assignment {} not sent: {}", job.workunit.id, job.assignment.id,
+                         reason_name(v.reason));
         return false;
     }
     auto planned =
@@ -106,7 +119,7 @@ bool send_gang_job(const HandOut& out) {
     bool sent = false;
     for (const AssignedJob& job : rpc.services.stores.assignments.load(query)) {
         if (!job.workunit_found || !needs_instance(job, job.instances, rpc.now_sec)) continue;
-        sent = send_one(out, session, job, JobOrigin::kTargeted, true) || sent;
+        sent = send_one(out, session, job, JobOrigin::kGang) || sent;
         if (sent)
             rpc.log.normal("[HOST#{}] [WU#{} {}] a member of a gang is sent", rpc.rows.host.id, job.workunit.id,
                            job.workunit.name);

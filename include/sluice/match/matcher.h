@@ -111,9 +111,10 @@ struct MatchResult {
 
 /// Jobs that do not come from the pool but go through the same checks and the same trace.
 enum class JobOrigin {
-    kResend,    ///< lost job: the client no longer has it; version, app selection, fast checks, deadline
-    kTargeted,  ///< assignment of one host, user or team: level 0 checks the version and app selection only
-    kBroadcast  ///< assignment with multi != 0, likewise
+    kResend,     ///< lost job: the client no longer has it; version, app selection, fast checks, deadline
+    kTargeted,   ///< assignment of one host, user or team: level 0 checks the version and app selection only
+    kBroadcast,  ///< assignment with multi != 0, likewise
+    kGang        ///< a member of a gang: all checks but the deadline, as it runs at once
 };
 
 class Matcher {

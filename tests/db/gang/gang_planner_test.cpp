@@ -201,6 +201,37 @@ TEST_F(GangHosts, HostsOfAPlatformWithoutAVersionAreNotAsked) {
     EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease WHERE host_id=4")), 0);
 }
 
+TEST_F(GangHosts, SchedExplainSaysWhatAHostAndAJobWaitFor) {
+    const auto explained = [&](const std::vector<std::string>& words) {
+        const RunResult r = project.run_program("sched_explain", words);
+        return r.out + r.err;
+    };
+    contact(1);
+    EXPECT_THAT(explained({"--host", "1"}), testing::Not(HasSubstr("gang")));
+    submit();
+    EXPECT_THAT(explained({"--host", "1"}), HasSubstr("note: jobs of gangs go only to hosts that gang_planner asks to "
+                                                      "come, and this one is not asked"));
+    plan();
+    EXPECT_THAT(explained({"--host", "1"}), HasSubstr("note: this host is to come in "));
+    contact(1);
+    ten_minutes_pass();
+    EXPECT_THAT(explained({"--host", "1"}), HasSubstr("for a member of gang 1.0; none is given to it yet"));
+    for (Id host = 1; host <= kHosts; ++host) contact(host);
+    plan();
+    EXPECT_THAT(explained({"--host", "1"}), HasSubstr("it is given WU#4"));
+    EXPECT_THAT(explained({"--host", "1"}), HasSubstr("1 job would be sent."));
+    const std::string name = rows_of(db(), Sql("SELECT name FROM workunit WHERE id=4"), 1).at(0).at(0);
+    EXPECT_THAT(explained({"--job", name, "--host", "1"}), HasSubstr("that is a member of gang 1.0"));
+
+    // It can't run it: every "no" has a name.
+    db().execute(Sql("UPDATE workunit SET rsc_memory_bound=1e15 WHERE id=4"));
+    EXPECT_THAT(explained({"--host", "1"}), HasSubstr("memory"));
+    contact(1);
+    EXPECT_THAT(project.scheduler_log(),
+                HasSubstr("[HOST#1] [WU#4 " + name + "] the member of a gang that it was given is not sent: memory"));
+    EXPECT_EQ(results(), 0);
+}
+
 TEST_F(GangHosts, OfTwoPlannersThatReadTheSameOneCounts) {
     submit();
     const auto a = make_gang_lease_store(db()), b = make_gang_lease_store(db());
