@@ -60,7 +60,7 @@ ClientWorld::ClientWorld() : root_(folder_ / "project"), port_(PrivateApache::fr
     install_programs();
     make_project();
     db_ = std::make_unique<Database>(server_->settings(kDatabase));
-    add_app();
+    add_steered_app();
     serve();
     start_feeder();
     transitioner_ = std::make_unique<Subprocess>(
@@ -79,9 +79,10 @@ void ClientWorld::install_programs() const {
     const fs::path build = sluice::test::binary_dir();
     fs::create_directories(folder_ / "prefix/bin");
     fs::create_directories(folder_ / "prefix/cgi-bin");
-    for (const char* program : {"bin/start", "bin/xadd", "bin/update_versions", "bin/create_account", "bin/create_work",
-                                "bin/stage_file", "bin/feeder", "bin/transitioner", "bin/batch_planner",
-                                "bin/sluice_batch", "bin/show_shmem", "cgi-bin/cgi", "cgi-bin/file_upload_handler"})
+    for (const char* program :
+         {"bin/start", "bin/xadd", "bin/update_versions", "bin/create_account", "bin/create_work", "bin/stage_file",
+          "bin/feeder", "bin/transitioner", "bin/batch_planner", "bin/sluice_batch", "bin/show_shmem", "bin/gang_hub",
+          "bin/gang_planner", "cgi-bin/cgi", "cgi-bin/file_upload_handler"})
         fs::create_symlink(build / program, folder_ / "prefix" / program);
 }
 
@@ -153,14 +154,25 @@ void ClientWorld::option(const std::string& name, const std::string& value) {
     std::ofstream(root_ / "config.xml", std::ios::trunc) << text;
 }
 
-void ClientWorld::add_app() {
-    const fs::path version = root_ / "apps/steered/1.0" / kPlatform;
+void ClientWorld::add_app(const std::string& name, const fs::path& program) {
+    const fs::path version = root_ / "apps" / name / "1.0" / kPlatform;
     fs::create_directories(version);
-    fs::copy_file(sluice::test::binary_dir() + "/tests/steered_app", version / "steered_1.0");
+    fs::copy_file(program, version / (name + "_1.0"));
     std::string project = text_of(root_ / "project.xml");
     project.insert(project.find("</boinc>"),
-                   "<app>\n<name>steered</name>\n<user_friendly_name>Steered by tests</user_friendly_name>\n</app>\n");
+                   "<app>\n<name>" + name + "</name>\n<user_friendly_name>Of tests</user_friendly_name>\n</app>\n");
     std::ofstream(root_ / "project.xml") << project;
+    in_project({"xadd"});
+    in_project({"update_versions", "--noconfirm"});
+}
+
+Subprocess ClientWorld::daemon(const std::vector<std::string>& words) const {
+    std::vector<std::string> full = words;
+    full[0] = (root_ / "bin" / words[0]).string();
+    return Subprocess(full, run_options());
+}
+
+void ClientWorld::add_steered_app() {
     std::ofstream(root_ / "templates/steered_in")
         << "<input_template>\n<file_info>\n</file_info>\n<workunit>\n<file_ref>\n<open_name>in</open_name>\n</file_ref>\n</workunit>\n"
            "</input_template>\n";
@@ -168,8 +180,7 @@ void ClientWorld::add_app() {
         << "<output_template>\n<file_info>\n<name><OUTFILE_0/></name>\n<generated_locally/>\n<upload_when_present/>\n"
            "<max_nbytes>1000000</max_nbytes>\n<url><UPLOAD_URL/></url>\n</file_info>\n<result>\n<file_ref>\n"
            "<file_name><OUTFILE_0/></file_name>\n<open_name>out</open_name>\n</file_ref>\n</result>\n</output_template>\n";
-    in_project({"xadd"});
-    in_project({"update_versions", "--noconfirm"});
+    add_app("steered", sluice::test::binary_dir() + "/tests/steered_app");
     std::ofstream(root_ / "input") << "what the job gets\n";
     in_project({"stage_file", "--copy", "input"});
 }

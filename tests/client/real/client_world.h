@@ -42,6 +42,10 @@ class ClientWorld {
     Id add_job(const std::string& commands, const std::vector<std::string>& more = {});
     /// Sets an element of config.xml.
     void option(const std::string& name, const std::string& value);
+    /// An app of one version, of that program; its templates must be there.
+    void add_app(const std::string& name, const std::filesystem::path& program);
+    /// One of the project's daemons.
+    Subprocess daemon(const std::vector<std::string>& words) const;
     void start_feeder();
     void stop_feeder();
     void start_database();
@@ -59,7 +63,7 @@ class ClientWorld {
   private:
     void install_programs() const;
     void make_project();
-    void add_app();
+    void add_steered_app();
     void serve();
     RunOptions run_options() const;
 
@@ -95,6 +99,7 @@ class Volunteer {
     std::string state_of_task(const std::string& result) const;
     /// What boinccmd says of the project: "yes" for "ended" …
     std::string project_status(const std::string& label) const;
+    const std::filesystem::path& folder() const { return client_.folder(); }
     std::string log() const { return client_.log(); }
     bool said(const std::string& text) const { return log().find(text) != std::string::npos; }
     /// What must not be in a log: errors about replies, transfers and files.
