@@ -5,6 +5,8 @@
 #include <sstream>
 #include <utility>
 
+#include "sluice/db/account_store.h"
+#include "sluice/db/gang_store.h"
 #include "tests/db/batch/batch_fixture.h"
 #include "tests/support/segment_files.h"
 
@@ -90,6 +92,11 @@ class Statements : public BatchFixture {
                                                                  {"hav", "host_app_version"},
                                                                  {"av", "app_version"},
                                                                  {"b", "batch"},
+                                                                 {"g", "sluice_gang"},
+                                                                 {"j", "sluice_gang_job"},
+                                                                 {"k", "sluice_gang_host"},
+                                                                 {"l", "sluice_gang_lease"},
+                                                                 {"v", "app_version"},
                                                                  {"m", "sluice_share_measured"},
                                                                  {"s", "sluice_share_batch"},
                                                                  {"t", "sluice_share_stream"},
@@ -154,6 +161,21 @@ class Statements : public BatchFixture {
                 "max_jobs_in_progress) SELECT DISTINCT user_id,1,0,1,0,0 FROM batch"));
         db.execute(Sql("UPDATE batch SET state=0 WHERE id=10"));
     }
+    /// One that waits for hosts, some of which are on.
+    void make_a_gang() {
+        const auto gangs = make_gang_store(db);
+        gangs->prepare();
+        std::vector<GangJob> jobs;
+        for (const auto& row : rows(Sql("SELECT w.name FROM workunit w JOIN result r ON r.workunitid=w.id WHERE "
+                                        "w.batch=1 AND r.server_state=2"),
+                                    1))
+            jobs.push_back({{1, 0}, static_cast<int>(jobs.size()), row[0]});
+        ASSERT_EQ(jobs.size(), 3u);
+        gangs->define(jobs, 3);
+        db.execute(Sql("UPDATE result SET server_state=5, outcome=3 WHERE batch=1 AND server_state=2"));
+        prepare_host_attempts(db);
+        db.execute(Sql("UPDATE host SET rpc_time=UNIX_TIMESTAMP(), on_frac=1, active_frac=1 WHERE id<1020"));
+    }
     /// Results and workunits of batches that are gone, `times` times as many as there are.
     void add_history(int times = 10) {
         db.execute(
@@ -183,13 +205,15 @@ TEST_F(Statements, NoWholeTableThatGrowsWithHistoryIsRead) {
     store();
     give_quotas();
     add_history();
+    make_a_gang();
     const Command stats{"batch_stats", "--incremental_above", "0", "--min_hosts", "10"};
     run_ok(stats);
     for (const Command& program : {stats,
                                    Command{"batch_accel", "--no_stats"},
                                    {"batch_upkeep", "--one_pass"},
                                    {"batch_shares", "--one_pass"},
-                                   {"batch_planner", "--one_pass"}})
+                                   {"batch_planner", "--one_pass"},
+                                   {"gang_planner", "--one_pass"}})
         check_plans(program);
 }
 
