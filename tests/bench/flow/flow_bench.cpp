@@ -10,6 +10,7 @@
 
 #include "sluice/shmem/scheduler_array.h"
 #include "tests/bench/flow/measured_run.h"
+#include "tests/bench/flow/refill_times.h"
 #include "tests/support/leave_root.h"
 #include "tests/support/paths.h"
 #include "tests/support/segment_files.h"
@@ -23,6 +24,8 @@ namespace {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+constexpr int kRefillTurns = 100;  ///< at most, for 1 and for 10 slots each
+
 struct Scale {
     int batches, jobs, hosts, inactive, plain, fresh, slots;
 };
@@ -31,7 +34,8 @@ Scale scaled(double s, int slots) {
     const auto of = [s](int n) { return std::max(10, static_cast<int>(n * s)); };
     if (slots == 0) slots = of(10000);
     // Enough jobs for the array and for what is taken from it.
-    return {of(1000), 800, of(100000), of(100000), std::max(of(100000), slots + slots / 5), of(100000), slots};
+    return {of(1000),   800,  of(100000), of(100000), std::max(of(100000), slots + slots / 5 + 11 * kRefillTurns),
+            of(100000), slots};
 }
 
 MariaDbOptions server_options(const Scale& scale) {
@@ -138,6 +142,10 @@ class Bench {
         Subprocess feeder({bin_ + "/feeder"}, options);
         if (!feeder.wait_for_output("The job array is ready", 120)) throw std::runtime_error("feeder: " + feeder.err());
         const auto array = SchedulerArray::attach(array_name());
+        const int turns = std::clamp(scale_.slots / 10, 5, kRefillTurns);
+        for (const std::uint32_t jobs : {1u, 10u})
+            fmt::print(stderr, "{} taken, until they are there again: {}\n", jobs,
+                       text_of_times(refill_times(db_, *array, turns, jobs)));
         const ServerCounters before = counters(db_);
         const double begin = now_s();
         std::uint32_t taken = 0;

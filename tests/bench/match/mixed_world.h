@@ -1,6 +1,6 @@
 #pragma once
 // A project and a host as they are at work, level 1: a volunteer's machine with a CPU and three makes of GPU, 30 jobs
-// on it, asks for all four; 12 apps, up to eight versions each, size classes, homogeneous redundancy, committed
+// on it, asks for all four; 12 apps, up to seven versions each, size classes, homogeneous redundancy, committed
 // versions, batches with shares, some of them planned, retries, accelerated jobs. Most jobs are feasible, some are
 // refused by each kind of check.
 #include <random>
