@@ -184,11 +184,11 @@ ReportedResult report_of(const std::string& name, double run_time, const HowItEn
     report.name = name;
     report.elapsed_time = report.cpu_time = run_time;
     report.exit_status_given = true;
-    const bool well = !end.abandoned && !end.fails;
-    report.client_state = static_cast<int>(well            ? ClientState::kFilesUploaded
-                                           : end.abandoned ? ClientState::kAborted
-                                                           : ClientState::kComputeError);
-    report.exit_status = well ? 0 : end.abandoned ? kExitUnstartedLate : 1;
+    const bool aborted = end.abandoned || end.cancelled, well = !aborted && !end.fails;
+    report.client_state = static_cast<int>(well      ? ClientState::kFilesUploaded
+                                           : aborted ? ClientState::kAborted
+                                                     : ClientState::kComputeError);
+    report.exit_status = well ? 0 : end.cancelled ? kExitAbortedByProject : end.abandoned ? kExitUnstartedLate : 1;
     report.app_version_num = 100;
     if (end.wrong) report.file_infos = "<wrong/>";
     return report;
@@ -202,7 +202,7 @@ void Client::list_jobs(SchedulerRequest& r) const {
             r.other_results.emplace_back().name = j.name;
             continue;
         }
-        r.results.push_back(report_of(j.name, j.done, {j.abandoned, j.fails, j.wrong}));
+        r.results.push_back(report_of(j.name, j.done, {j.abandoned, j.fails, j.wrong, j.cancelled}));
     }
 }
 
@@ -251,18 +251,22 @@ void Client::take(const SchedulerReply& reply, const std::optional<client::Fetch
         hostid_ = reply.host.id;
         seqno_ = 0;
     }
-    const auto forget = [&](const std::vector<std::string>& names, bool only_unstarted, bool reported) {
+    for (const std::string& name : reply.result_acks)
+        changed_ |= std::erase_if(jobs_, [&](const ClientJob& j) { return j.name == name; }) > 0;
+    // What the client cancels for the server it reports, too, with exit status 202.
+    const auto cancel = [&](const std::vector<std::string>& names, bool only_unstarted) {
         for (const std::string& name : names) {
             const auto j = std::find_if(jobs_.begin(), jobs_.end(), [&](const ClientJob& x) { return x.name == name; });
-            if (j == jobs_.end() || (only_unstarted && j->done > 0)) continue;
-            if (!reported) world.lost_work(j->done);
-            jobs_.erase(j);
-            changed_ = true;
+            if (j == jobs_.end() || j->over || (only_unstarted && j->done > 0)) continue;
+            world.lost_work(j->done);
+            j->done = 0;
+            j->cancelled = j->over = changed_ = true;
+            j->running = false;
+            j->report_by = client::report_by(now, j->deadline - spec_.clock_error, spec_.buffer_min);
         }
     };
-    forget(reply.result_acks, false, true);
-    forget(reply.result_aborts, false, false);
-    forget(reply.result_aborts_if_not_started, true, false);
+    cancel(reply.result_aborts, false);
+    cancel(reply.result_aborts_if_not_started, true);
     files_.remove(reply.delete_files);
     std::vector<bool> came(backoff_.size());
     for (const ReplyJob& job : reply.jobs) {

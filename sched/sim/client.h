@@ -24,12 +24,13 @@ struct ClientJob {
     bool immediately = false;  ///< to be reported as soon as it is over
     bool fails = false, wrong = false;
     bool running = false, over = false;
-    bool abandoned = false;  ///< over without having run, or aborted by the server
+    bool abandoned = false;  ///< over without having run
+    bool cancelled = false;  ///< over since the server wanted it no more
     double report_by = 0;    ///< over: the latest time of its report
 };
 
 struct HowItEnded {
-    bool abandoned = false, fails = false, wrong = false;
+    bool abandoned = false, fails = false, wrong = false, cancelled = false;
 };
 /// What a client reports of a job that is over; `run_time` in s.
 ReportedResult report_of(const std::string& name, double run_time, const HowItEnded& end);

@@ -60,7 +60,8 @@ void ReplayedHosts::list_jobs(const Host& host, double now, SchedulerRequest& r)
             p.remaining = std::min(job.run_time, (job.end - now) * host.rate);
             continue;
         }
-        r.results.push_back(report_of(job.name, job.given_up ? 0 : job.run_time, {job.given_up, job.fails, job.wrong}));
+        const double run_time = job.given_up || job.cancelled ? 0 : job.run_time;
+        r.results.push_back(report_of(job.name, run_time, {job.given_up, job.fails, job.wrong, job.cancelled}));
     }
 }
 
@@ -69,17 +70,18 @@ void ReplayedHosts::take(Host& host, const SchedulerReply& reply, double now, Cl
         host.id = reply.host.id;
         host.seqno = 0;
     }
-    const auto forget = [&](const std::vector<std::string>& names, bool only_unstarted, bool reported) {
+    for (const std::string& name : reply.result_acks)
+        std::erase_if(host.jobs, [&](const Job& job) { return job.name == name; });
+    const auto cancel = [&](const std::vector<std::string>& names, bool only_unstarted) {
         for (const std::string& name : names)
-            std::erase_if(host.jobs, [&](const Job& job) {
-                if (job.name != name || (only_unstarted && job.start <= now)) return false;
-                if (!reported && job.start < now) world.lost_work((std::min(now, job.end) - job.start) * host.rate);
-                return true;
-            });
+            for (Job& job : host.jobs) {
+                if (job.name != name || job.over(now) || (only_unstarted && job.start <= now)) continue;
+                if (job.start < now) world.lost_work((now - job.start) * host.rate);
+                job.cancelled = true;
+            }
     };
-    forget(reply.result_acks, false, true);
-    forget(reply.result_aborts, false, false);
-    forget(reply.result_aborts_if_not_started, true, false);
+    cancel(reply.result_aborts, false);
+    cancel(reply.result_aborts_if_not_started, true);
     for (const ReplyJob& sent : reply.jobs) {
         const auto is_it = [&](const Job& job) { return job.name == sent.result_name; };
         if (std::any_of(host.jobs.begin(), host.jobs.end(), is_it)) continue;

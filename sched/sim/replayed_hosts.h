@@ -28,8 +28,8 @@ class ReplayedHosts {
         double deadline = 0;        ///< by the server's clock
         double run_time = 0;        ///< s
         double start = 0, end = 0;  ///< as planned, s of wall-clock time
-        bool gpu = false, fails = false, wrong = false, given_up = false;
-        bool over(double now) const { return given_up || (end > 0 && end <= now); }
+        bool gpu = false, fails = false, wrong = false, given_up = false, cancelled = false;
+        bool over(double now) const { return given_up || cancelled || (end > 0 && end <= now); }
     };
     struct Host {
         std::string key;

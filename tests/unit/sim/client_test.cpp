@@ -58,5 +58,56 @@ TEST(SimulatedClient, AsksForASecondUntilItKnowsItsHostId) {
     EXPECT_EQ(world.asked[3].cpu_req_instances, 4);
 }
 
+/// Has two jobs, and cancels them when they are listed: the first if it has not begun, the second at once.
+struct ProjectThatCancels final : ClientWorld {
+    std::optional<SchedulerReply> rpc(double, const SchedulerRequest& request) override {
+        asked.push_back(request);
+        SchedulerReply reply;
+        reply.send_hostid = request.hostid == 0;
+        reply.host.id = 7;
+        for (const ReportedResult& r : request.results) reply.result_acks.push_back(r.name);
+        if (asked.size() == 1)
+            for (const char* name : {"runs", "waits", "waits_too"}) {
+                ReplyJob& job = reply.jobs.emplace_back();
+                job.result_name = name;
+                job.report_deadline = static_cast<std::int64_t>(kStart + 7 * 86400);
+                job.rsc_fpops_est = 1e15, job.version.usage.projected_flops = 1e9;
+            }
+        if (asked.size() == 2) {
+            reply.result_aborts_if_not_started = {"runs", "waits"};
+            reply.result_aborts = {"waits_too"};
+        }
+        return reply;
+    }
+    double real_flops(Id) override { return 1e15; }
+    void lost_work(double) override {}
+
+    std::vector<SchedulerRequest> asked;
+};
+
+// As captures/09_client_report_aborted.
+TEST(SimulatedClient, ReportsWhatTheServerCancels) {
+    HostSpec spec;
+    spec.cores = 1;
+    spec.speed = 1;
+    spec.lifetime = 1e9;
+    spec.buffer_min = spec.buffer_more = 5e6;
+    Client client(spec, 1, kStart, "key");
+    ProjectThatCancels world;
+    double now = kStart;
+    for (int turn = 0; turn < 10'000 && world.asked.size() < 4; ++turn) now = client.wake(now, world);
+    ASSERT_EQ(world.asked.size(), 4u);
+    ASSERT_EQ(world.asked[2].results.size(), 2u);
+    for (const ReportedResult& r : world.asked[2].results) {
+        EXPECT_TRUE(r.name.starts_with("waits")) << r.name;
+        EXPECT_EQ(r.exit_status, 202);
+        EXPECT_EQ(r.client_state, 6);
+        EXPECT_EQ(r.elapsed_time, 0);
+    }
+    ASSERT_EQ(world.asked[2].other_results.size(), 1u);
+    EXPECT_EQ(world.asked[2].other_results[0].name, "runs");
+    EXPECT_TRUE(world.asked[3].results.empty()) << "once is enough";
+}
+
 }  // namespace
 }  // namespace sluice::sim

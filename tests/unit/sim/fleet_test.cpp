@@ -57,6 +57,18 @@ TEST(Fleet, TheSameSeedGivesTheSameBytes) {
     EXPECT_NE(to_json(run_fleet(s, {.seed = 6, .job_lines = nullptr})), once);
 }
 
+/// A second instance of each, of which most wait when the first comes back: their hosts cancel and report them.
+TEST(Fleet, CopiesThatNobodyNeedsAnyMoreMissNoDeadline) {
+    Scenario s = perfect(10, 100);
+    s.work[0].target = 2;
+    const FleetResult r = run_fleet(s, {});
+    EXPECT_EQ(r.jobs_done, 100);
+    EXPECT_EQ(r.instances_per_job, 2);
+    EXPECT_LT(r.useful_core_hours, 180) << "some were cancelled before they ran";
+    EXPECT_EQ(r.jobs_missed, 0) << "they had a week";
+    EXPECT_EQ(sum(r.deadline_misses_by_day), 0);
+}
+
 TEST(Fleet, QuorumTwoTakesTwoInstances) {
     Scenario s = perfect(20, 30);
     s.work[0].quorum = 2;
