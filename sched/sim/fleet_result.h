@@ -22,7 +22,8 @@ struct ShareOnDay {
     std::string user;
     /// Of the work (flops, the mean of their kind) of all instances that were reported on that day, 0 to 1.
     double share = 0;
-    double ideal = 0;  ///< of a fluid that is divided by quota among those who have unfinished work, 0 to 1
+    double ideal = 0;  ///< of a fluid that is divided by quota among those who have unfinished work, 0 to 1. What
+                       ///< is done when nobody has any (second instances) is the ideal of who got it
 };
 
 /// What no scheduler can be better than, for the batches of makespans_hours, in the same order.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "daemons/batch/eta_band.h"
 
@@ -201,7 +202,7 @@ void Recorder::fill_shares(FleetResult& r) const {
     const std::size_t users = scenario_.users.size();
     std::size_t days = 0;
     for (const auto& by_day : work_by_day_) days = std::max(days, by_day.size());
-    std::vector<double> backlog(users), waiting(users);
+    std::vector<double> backlog(users), waiting(users), surplus(users);
     std::vector<std::vector<double>> got(users, std::vector<double>(days)), ideal = got;
     const auto value = [](const std::vector<double>& list, std::size_t d) { return d < list.size() ? list[d] : 0.0; };
     for (std::size_t d = 0; d < days; ++d) {
@@ -227,6 +228,10 @@ void Recorder::fill_shares(FleetResult& r) const {
             }
             left -= served;
         }
+        for (std::size_t u = 0; u < users; ++u) surplus[u] = std::max(0.0, got[u][d] - ideal[u][d]);
+        const double over = std::accumulate(surplus.begin(), surplus.end(), 0.0);
+        // Nobody had work left: the rest were further instances, which the fluid has to serve, too.
+        for (std::size_t u = 0; u < users && over > 0; ++u) ideal[u][d] += std::max(0.0, left) * surplus[u] / over;
         for (std::size_t u = 0; u < users && capacity > 0; ++u)
             r.shares_over_time.push_back(
                 {static_cast<int>(d), scenario_.users[u].name, got[u][d] / capacity, ideal[u][d] / capacity});

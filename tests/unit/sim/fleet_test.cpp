@@ -67,6 +67,7 @@ TEST(Fleet, CopiesThatNobodyNeedsAnyMoreMissNoDeadline) {
     EXPECT_LT(r.useful_core_hours, 180) << "some were cancelled before they ran";
     EXPECT_EQ(r.jobs_missed, 0) << "they had a week";
     EXPECT_EQ(sum(r.deadline_misses_by_day), 0);
+    EXPECT_NEAR(r.share_error, 0, 1e-9) << "there is one user only";
 }
 
 TEST(Fleet, QuorumTwoTakesTwoInstances) {
