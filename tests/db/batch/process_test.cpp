@@ -24,7 +24,8 @@ void PrintTo(const Obstacle& o, std::ostream* out) { *out << o.what; }
 const std::vector<std::string> kRegulator{"size_regulator", "--app_name", "app3",      "--lo", "3",
                                           "--hi",           "5",          "--one_pass"};
 const Obstacle kObstacles[] = {
-    {"RegulatorApp", kRegulator, "SELECT id FROM app WHERE id=3 FOR UPDATE", "SELECT id FROM app WHERE id=%", false},
+    {"RegulatorTurn", kRegulator, "SELECT value FROM sluice_marks WHERE name='size_regulator 3' FOR UPDATE",
+     "INSERT INTO sluice_marks%", false},
     {"RegulatorResults", kRegulator, "SELECT id FROM result WHERE appid=3 FOR UPDATE",
      "UPDATE result %SET server_state=2%", false},
     {"StatsMedians", {"batch_stats"}, "SELECT id FROM batch WHERE id=1 FOR UPDATE", "UPDATE batch SET expire_time%"},
