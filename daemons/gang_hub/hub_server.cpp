@@ -66,7 +66,7 @@ OwnedFd listen_at(const HubAddress& at) {
 
 void allow_descriptors(int connections) {
     rlimit files{};
-    const auto wanted = static_cast<rlim_t>(connections + kOtherDescriptors);
+    const auto wanted = static_cast<rlim_t>(connections) + kOtherDescriptors;
     if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
     if (files.rlim_max < wanted)
         throw ConfigError(
