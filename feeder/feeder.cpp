@@ -156,7 +156,7 @@ double Feeder::wait_time(double now) const {
     if (config_.dont_send_jobs) return 1;
     if (!chain_ || !ready_) return 0;
     // Little at a time and often: what is taken meanwhile is seen at once, but not in the middle of a query.
-    if (chain_->enumerator.cycle_running()) return 0.004;
+    if (chain_->enumerator.cycle_running()) return kWalkWait;
     return chain_->enumerator.goes_deeper() ? 0.1 : 0.2;
 }
 

@@ -105,7 +105,12 @@ std::vector<SlotFiller::Pick> SlotFiller::pick(std::vector<std::uint32_t>& slots
     without.reserve(slots.size());
     std::set<Id> dry;  // apps: what is taken meanwhile gives them no candidate that they had not before
     std::optional<Id> last_dry;
-    for (const std::uint32_t slot : slots) {
+    for (auto at = slots.begin(); at != slots.end(); ++at) {
+        if (plan_.empty() && !dry.empty()) {  // the slots are anyone's: a feeder without work looks at one only
+            without.insert(without.end(), at, slots.end());
+            break;
+        }
+        const std::uint32_t slot = *at;
         const Id app = app_of_slot(slot);
         std::optional<QueuedJob> queued;
         if (app != last_dry && dry.contains(app)) last_dry = app;

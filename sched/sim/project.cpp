@@ -133,12 +133,12 @@ struct SimProject::Parts {
     double next_census = 0, next_acceleration = 0;
 };
 
-void FeederTurns::take(Feeder& feeder, double now) {
-    constexpr double kWalkWait = 0.05, kIdleWait = 0.25, kMostTurns = 20;
+void FeederTurns::take(const std::function<double()>& turn, double now) {
+    constexpr double kMostTurns = 20;
     if (now < next_) return;
-    const double turns = 1 + (now - next_) / kWalkWait;
-    double wait = 0;
-    for (int turn = 0; turn < std::min(turns, kMostTurns) && wait < kIdleWait; ++turn) wait = feeder.turn();
+    const int turns = static_cast<int>(std::min(1 + (now - next_) / Feeder::kWalkWait, kMostTurns));
+    double wait = turn();
+    for (int made = 1; made < turns && wait <= Feeder::kWalkWait; ++made) wait = turn();
     next_ = now + wait;
 }
 
@@ -231,7 +231,7 @@ SchedulerReply SimProject::rpc(const SchedulerRequest& request) {
     Parts& p = *parts_;
     if (!database_away()) {
         db_.before = nullptr;
-        p.feeder_turns.take(*p.feeder, clock_.now());
+        p.feeder_turns.take([&p] { return p.feeder->turn(); }, clock_.now());
     }
     const auto tables = p.scheduler->tables();
     if (!tables) throw Error("the feeder has published no tables: " + p.feeder->trouble());

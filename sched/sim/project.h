@@ -46,7 +46,8 @@ inline constexpr const char* kOutputTemplate =
 /// looks into the array. A walk through the queue goes on at its own pace.
 class FeederTurns {
   public:
-    void take(Feeder& feeder, double now);
+    /// `turn` is Feeder::turn().
+    void take(const std::function<double()>& turn, double now);
 
   private:
     double next_ = 0;

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "feeder/feeder.h"
 #include "sched/sim/fleet.h"
+#include "sched/sim/project.h"
 #include "sluice/base/error.h"
 
 namespace sluice::sim {
@@ -46,6 +48,24 @@ TEST(Fleet, ABatchOnHostsThatNeverFailIsDoneOnce) {
     EXPECT_GT(r.bounds.idle_fleet_hours[0], 0.99) << "no job ends within less than its run time";
     EXPECT_LE(r.bounds.idle_fleet_hours[0], r.bounds.real_contacts_hours[0] + 1e-9);
     EXPECT_LE(r.bounds.real_contacts_hours[0], r.makespans_hours[0] + 1e-6);
+}
+
+/// Turns made when there is nothing to do cost a simulated request more than all the rest of it.
+TEST(FeederTurns, AnIdleFeederTakesOneTurnAndAWalkGoesOnAsFarAsTimeAllows) {
+    FeederTurns turns;
+    int made = 0;
+    double wait = 2 * Feeder::kWalkWait;
+    const auto turn = [&] { return ++made, wait; };
+    const auto made_at = [&](double now) { return made = 0, turns.take(turn, now), made; };
+    EXPECT_EQ(made_at(1000), 1) << "idle, however long ago the last turn was";
+    EXPECT_EQ(made_at(1000 + Feeder::kWalkWait), 0) << "it waits";
+    EXPECT_EQ(made_at(2000), 1);
+    wait = Feeder::kWalkWait;
+    EXPECT_EQ(made_at(3000), 20) << "a walk of which nobody sees an end";
+    EXPECT_EQ(made_at(3000 + 3.5 * Feeder::kWalkWait), 3) << "one when its wait was over, two since";
+    made = 0;
+    turns.take([&] { return ++made < 5 ? 0 : 0.2; }, 4000);
+    EXPECT_EQ(made, 5) << "until nothing is left to read";
 }
 
 TEST(Fleet, TheSameSeedGivesTheSameBytes) {
