@@ -31,7 +31,8 @@ struct FeederParts {
 
 class Feeder {
   public:
-    /// What turn() returns, at most, in the middle of a walk through the queue; more where the next turn need not be soon.
+    /// What turn() returns, at most, in the middle of a walk through the queue; more where the next turn need not be
+    /// soon.
     static constexpr double kWalkWait = 0.004;
 
     /// Everything given outlives the feeder. No database access yet.

@@ -89,7 +89,7 @@ class RealProject {
     }
     SchedulerReply answer(double now, const SchedulerRequest& request) {
         clock_.set(now);
-        turns_.take(*feeder_, now);
+        turns_.take([&] { return feeder_->turn(); }, now);
         const auto tables = scheduler_->tables();
         RpcServices services{config_, files_,           params_, *tables,
                              *pool_,  stores_.stores(), env_,    request_limits(config_)};
