@@ -73,7 +73,8 @@ int run(DaemonStart& start, const HubOptions& o) {
     const int port = o.port ? *o.port : parse_hub_address(config.gang_hub).port;
     const auto store = make_gang_store(db);
     StoredGangs gangs(*store, start.env.clock);
-    HubServer server({o.listen, port}, o.limits, start.env.clock);
+    const MonotonicClock waits;  // members are not silent because somebody has set the clock
+    HubServer server({o.listen, port}, o.limits, waits);
     GangHub hub(gangs, server, o.limits, gang_secret(config.key_dir));
     server.serve(hub);
     bool prepared = false;

@@ -18,4 +18,10 @@ class SystemClock final : public Clock {
     double now() const override;
 };
 
+/// For waits: goes on evenly when the machine's time is set. Seconds since some moment of the past, not a time of day.
+class MonotonicClock final : public Clock {
+  public:
+    double now() const override;
+};
+
 }  // namespace sluice

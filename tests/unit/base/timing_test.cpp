@@ -2,12 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
+#include "sluice/base/clock.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {
 namespace {
+
+TEST(MonotonicClock, CountsSecondsAndNeverGoesBack) {
+    const MonotonicClock clock;
+    const double before = clock.now();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const double waited = clock.now() - before;
+    EXPECT_GE(waited, 0.02);
+    EXPECT_LT(waited, 19) << "milliseconds?";
+}
 
 TEST(Periodic, IsDueAtOnceAndThenEverySoOften) {
     Periodic minutely(60);
