@@ -172,6 +172,8 @@ WorkSpec parse_work(const Object& o) {
     if (o.has("files")) w.files = parse_files(o.object("files"));
     take(o, "from_day", w.from_day, kNotNegative);
     take(o, "until_day", w.until_day, kNotNegative);
+    if (o.has("jobs_per_day") && o.has("keep"))
+        throw InputError(o.place("keep"), "stands beside jobs_per_day: give one");
     if (w.kind == WorkSpec::Kind::kStream && w.jobs_per_day <= 0 && w.keep <= 0)
         throw InputError(o.place("jobs_per_day"), "a stream needs jobs_per_day, or keep: jobs that always wait unsent");
     return w;

@@ -36,17 +36,42 @@ std::string shown(double v) {
 class DoubledNames {
   public:
     bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
+        using Event = Json::parse_event_t;
         if (depth > kMaxDepth) throw InputError("input", "is nested more than 64 levels deep");
-        if (event == Json::parse_event_t::object_start) names_.emplace_back();
-        if (event == Json::parse_event_t::object_end) names_.pop_back();
-        if (event == Json::parse_event_t::key && !names_.back().insert(parsed.get<std::string>()).second) {
-            throw InputError("input", "the field " + parsed.dump() + " stands twice in one object");
+        if (event == Event::object_start || event == Event::array_start)
+            open_.push_back({event == Event::array_start, 0, {}, {}});
+        if (event == Event::object_end || event == Event::array_end) open_.pop_back();
+        if (event == Event::key) {
+            open_.back().name = parsed.get<std::string>();
+            if (!open_.back().names.insert(open_.back().name).second)
+                throw InputError(place(), "stands twice in one object");
         }
+        // An element of a list is over.
+        if (event != Event::key && event != Event::object_start && event != Event::array_start && !open_.empty())
+            ++open_.back().index;
         return true;
     }
 
   private:
-    std::vector<std::set<std::string>> names_;
+    struct Level {
+        bool list;
+        std::size_t index;  ///< of the element that is read
+        std::string name;   ///< of the field that is read
+        std::set<std::string> names;
+    };
+    /// As Object::place() names it.
+    std::string place() const {
+        std::string text;
+        for (const Level& level : open_) {
+            if (level.list) {
+                text += "[" + std::to_string(level.index) + "]";
+            } else {
+                text += (text.empty() ? "" : ".") + level.name;
+            }
+        }
+        return text;
+    }
+    std::vector<Level> open_;
 };
 
 /// The place that the parser complains of, without its own way of naming its exceptions.

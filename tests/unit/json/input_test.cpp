@@ -54,7 +54,9 @@ TEST(JsonInput, ComplaintsNameThePlace) {
              o.object("o").only({"x", "z"});
          },
          "o.y: unknown field (known here: x, z)"},
-        {R"({"x": 1, "x": 2})", [](const Object&) {}, "input: the field \"x\" stands twice in one object"},
+        {R"({"x": 1, "x": 2})", [](const Object&) {}, "x: stands twice in one object"},
+        {R"({"a": [1, {}, [2, {"b": 1}], {"x": 1, "c": {"y": [], "z": {"y": 0}, "y": 2}}]})", [](const Object&) {},
+         "a[3].c.y: stands twice in one object"},
         {"[1]", [](const Object&) {}, "file: must be a JSON object, not array"},
     };
     for (const Case& c : cases) EXPECT_EQ(complaint(c.text, c.read), c.says) << c.text;

@@ -43,6 +43,8 @@ TEST(Scenario, WhatStandsTwiceAndWhatBreaksConfigXmlIsRefused) {
                 HasSubstr("apps: 'a' stands twice"));
     EXPECT_THAT(complaint(R"({"work": [{"kind": "stream", "keep": 1, "size_hours": 1, "sizes": [{"hours": 2}]}]})"),
                 HasSubstr("work[0].sizes: stands beside size_hours"));
+    EXPECT_THAT(complaint(R"({"work": [{"kind": "stream", "keep": 1, "jobs_per_day": 5}]})"),
+                HasSubstr("work[0].keep: stands beside jobs_per_day"));
     EXPECT_THAT(complaint(R"({"work": [], "config": {"</config><x": 1}})"), HasSubstr("is not the name of an option"));
     EXPECT_THAT(complaint(R"({"work": [], "config": {"long_name": "</long_name></config>"}})"),
                 HasSubstr("config.long_name: has tags that are not closed in it"));
