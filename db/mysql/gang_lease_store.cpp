@@ -133,14 +133,7 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
     void give_up(const GangId& gang, std::span<const Id> workunits, std::int64_t now) override {
         // Done again after a lost connection it finds none that is open.
         db_.transaction([&] {
-            Sql lock("SELECT id FROM workunit WHERE id IN (");
-            Rows r =
-                db_.query(lock.ids(workunits) << ") AND canonical_resultid=0 AND error_mask=0 ORDER BY id FOR UPDATE");
-            std::vector<Id> open;
-            while (r.next()) open.push_back(r.i64(0));
-            Sql cancel("UPDATE workunit SET error_mask=");
-            cancel << kWuCancelled << ", transition_time=" << now << " WHERE id IN (";
-            if (!open.empty()) db_.execute(cancel.ids(open) << ")");
+            if (!workunits.empty()) cancel(workunits, now);
             Sql sql("UPDATE sluice_gang SET ended=");
             db_.execute(sql << -now << " WHERE batch_id=" << gang.batch << " AND number=" << gang.number
                             << " AND ended=0");
@@ -148,6 +141,15 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
     }
 
   private:
+    void cancel(std::span<const Id> workunits, std::int64_t now) {
+        Sql lock("SELECT id FROM workunit WHERE id IN (");
+        Rows r = db_.query(lock.ids(workunits) << ") AND canonical_resultid=0 AND error_mask=0 ORDER BY id FOR UPDATE");
+        std::vector<Id> open;
+        while (r.next()) open.push_back(r.i64(0));
+        Sql sql("UPDATE workunit SET error_mask=");
+        sql << kWuCancelled << ", transition_time=" << now << " WHERE id IN (";
+        if (!open.empty()) db_.execute(sql.ids(open) << ")");
+    }
     void end_lease(const GangLease& l) {
         Sql gone("DELETE FROM sluice_gang_lease WHERE host_id=");
         if (db_.execute(gone << l.host) == 0) return;
