@@ -36,6 +36,12 @@ std::vector<AssignedJob> MemoryAssignmentStore::load(const AssignmentQuery& q) {
         for (const auto& [id, a] : db_.assignments.rows())
             if (target != 0 && !a.multi && a.target_type == type && a.target_id == target) add(a);
     };
+    if (q.gang) {
+        const GangLease* lease = db_.gang_leases.get(q.hostid);
+        if (lease != nullptr && lease->workunit != 0)
+            add({0, q.hostid, AssignTarget::kHost, false, lease->workunit, 0});
+        return jobs;
+    }
     if (q.targeted) {
         targets(AssignTarget::kUser, q.userid);
         targets(AssignTarget::kHost, q.hostid);

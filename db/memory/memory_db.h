@@ -14,6 +14,7 @@
 #include "db/memory/id_set.h"
 #include "db/memory/table.h"
 #include "sluice/base/error.h"
+#include "sluice/db/gang_store.h"
 #include "sluice/model/batch_plan.h"
 #include "sluice/model/project_tables.h"
 #include "sluice/model/records.h"
@@ -43,6 +44,13 @@ struct MemoryAcceleratedJob {
     std::int64_t priority = 0;
     int lent = 0, extra = 0;
     std::int64_t since = 0;
+};
+
+/// A row of sluice_gang, with those of sluice_gang_job.
+struct MemoryGang {
+    int size = 0;
+    std::int64_t ended = 0;
+    std::map<int, std::string> jobs{};  ///< by member: its workunit's name
 };
 
 /// user.authenticator
@@ -131,8 +139,9 @@ struct MemoryDb {
     Table<Id, User, UserIndex> users;
     Table<Id, Team> teams;
     Table<Id, Host, HostIndex> hosts;
-    Table<Id, std::int64_t> host_attempts{}, host_trickle_bytes{};  ///< sluice_host_rpc
-    Table<std::pair<Id, Id>, HostAppVersion> host_app_versions;     ///< (host, generalized version)
+    Table<Id, std::int64_t> host_attempts{}, host_trickle_bytes{}, host_gang_starts{},
+        host_platforms{};                                        ///< sluice_host_rpc
+    Table<std::pair<Id, Id>, HostAppVersion> host_app_versions;  ///< (host, generalized version)
     Table<Id, Workunit, WorkunitIndex> workunits;
     Table<Id, Result, ResultIndex> results;
     Table<Id, Assignment> assignments;
@@ -144,6 +153,10 @@ struct MemoryDb {
     Table<Id, std::pair<Id, double>> reissue_timers{};           ///< sluice_plan_job: result -> batch, time
     Table<Id, FileGroup> file_groups{};                          ///< sluice_file_group, without first and last
     Table<std::pair<Id, Id>, bool> group_workunits{};            ///< sluice_file_group_wu: (group, workunit)
+    Table<std::pair<Id, std::int64_t>, MemoryGang> gangs{};      ///< sluice_gang, sluice_gang_job: (batch, number)
+    Table<Id, GangLease> gang_leases{};                          ///< sluice_gang_lease: by host, as far as it is stored
+    Table<Id, std::pair<int, int>> gang_hosts{};                 ///< sluice_gang_host: leases kept, and not kept
+    std::int64_t gang_version = 1;                               ///< sluice_gang_version
     std::unordered_map<Id, BatchShare> batch_shares;  ///< sluice_share_batch and _stream, as the feeder hands them out
     Table<Id, MemoryMessage> from_host, to_host;
     Table<Id, std::pair<std::int64_t, std::int64_t>> account_trickles{};  ///< user: day, bytes

@@ -21,6 +21,16 @@ bool says_something(const Result& r) {
 
 }  // namespace
 
+std::vector<Id> MemoryPlanFactsStore::gang_batches(std::span<const Id> batches) {
+    db_.enter("plan.gang_batches");
+    std::vector<Id> all;
+    for (const auto& [key, gang] : db_.gangs.rows())
+        if ((all.empty() || all.back() != key.first) &&
+            std::find(batches.begin(), batches.end(), key.first) != batches.end())
+            all.push_back(key.first);
+    return all;
+}
+
 void MemoryPlanFactsStore::hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) {
     db_.enter("plan.hosts");
     std::vector<const Host*> credited, fresh;

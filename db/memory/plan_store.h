@@ -11,7 +11,7 @@ class MemoryPlanFactsStore final : public PlanFactsStore {
     std::vector<BatchDemandRow> demands(std::span<const Id> batches) override;
     void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override;
     std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override;
-    std::vector<Id> gang_batches(std::span<const Id>) override { return {}; }
+    std::vector<Id> gang_batches(std::span<const Id> batches) override;
 
   private:
     MemoryDb& db_;
