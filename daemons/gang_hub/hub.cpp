@@ -239,7 +239,9 @@ void GangHub::dissolve(Gang& gang, const std::string& why, double now) {
     gangs_.erase(GangId(gang.id));
 }
 
-void GangHub::drop(LinkId link, const std::string& why, double now) {
+void GangHub::drop(LinkId link, const std::string& why, double now) { lose(link, "REFUSED " + why, why, now); }
+
+void GangHub::lose(LinkId link, const std::string& last_line, const std::string& why, double now) {
     const auto at = known_.find(link);
     if (at == known_.end()) return;
     Gang* const gang = at->second.gang;
@@ -247,7 +249,7 @@ void GangHub::drop(LinkId link, const std::string& why, double now) {
     if (gang == nullptr) return refuse(link, why, now);
     log_at(of_gangs_.next(now), "[gang#{}] member {} ({}): {}", gang_name(gang->id), member, at->second.peer, why);
     gang->members[static_cast<std::size_t>(member)] = {};
-    dismiss(link, "REFUSED " + why);
+    dismiss(link, last_line);
     if (gang->started)
         dissolve(*gang, fmt::format("member {} is gone", member), now);
     else if (gang->present() == 0)
@@ -262,7 +264,8 @@ void GangHub::tick(double now) {
         if (link.gang != nullptr && now - link.heard >= limits_.silence)
             gone.emplace_back(id, fmt::format("it said nothing for {} s", limits_.silence));
     }
-    for (const auto& [id, why] : gone) drop(id, why, now);
+    // Its client may have suspended it: it is as welcome as the others when it goes on.
+    for (const auto& [id, why] : gone) lose(id, "RETRY " + why, why, now);
     std::vector<GangId> late;
     for (const auto& [id, gang] : gangs_)
         if (!gang.started && now - gang.since >= limits_.wait) late.push_back(id);

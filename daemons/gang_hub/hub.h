@@ -120,6 +120,7 @@ class GangHub {
     void to_all(const Gang& gang, const std::string& line);
     /// Says a last line and forgets the link.
     void dismiss(LinkId link, const std::string& last_line);
+    void lose(LinkId link, const std::string& last_line, const std::string& why, double now);
     void refuse(LinkId link, const std::string& why, double now);
     void make_room(double now);
 

@@ -264,7 +264,7 @@ TEST_F(GangHubTest, WaitingHasAnEnd) {
     hub.line(m, "ALIVE", now), hub.line(m + 1, "ALIVE", now), hub.line(m + 2, "MESSAGE * x", now);
     now += 1;
     hub.tick(now);
-    EXPECT_EQ(told(m + 3), "REFUSED it said nothing for 120 s");
+    EXPECT_EQ(told(m + 3), "RETRY it said nothing for 120 s");
     EXPECT_EQ(told(m), "EXIT 0 member 3 is gone");
 
     const LinkId alone = come({12, 0}, 1, 700);
