@@ -25,21 +25,21 @@ void remove_shared_memory_made_by(pid_t process) {
 BoincClient::BoincClient(const std::string& config) {
     folder_.write(
         "cc_config.xml",
-        "<cc_config><log_flags><sched_op_debug>1</sched_op_debug><work_fetch_debug>0</work_fetch_debug></log_flags>"
+        "<cc_config><log_flags><sched_op_debug>1</sched_op_debug><work_fetch_debug>0</work_fetch_debug><cpu_sched>1</cpu_sched></log_flags>"
         "<options><ncpus>1</ncpus><no_priority_change>1</no_priority_change><dont_contact_ref_site>1</dont_contact_ref_site><no_info_fetch>1</no_info_fetch>"
         "<report_results_immediately>1</report_results_immediately><skip_cpu_benchmarks>1</skip_cpu_benchmarks>" +
             config + "</options></cc_config>");
     want_work_for(0);
 }
 
-void BoincClient::want_work_for(double days) const {
+void BoincClient::want_work_for(double days, double turn) const {
     folder_.write(
         "global_prefs_override.xml",
         "<global_preferences><run_on_batteries>1</run_on_batteries><run_if_user_active>1</run_if_user_active>"
         "<suspend_cpu_usage>0</suspend_cpu_usage><cpu_usage_limit>100</cpu_usage_limit><disk_min_free_gb>0.1</disk_min_free_gb>"
         "<disk_max_used_pct>100</disk_max_used_pct><work_buf_min_days>" +
-            std::to_string(days) +
-            "</work_buf_min_days>"
+            std::to_string(days) + "</work_buf_min_days><cpu_scheduling_period_minutes>" + std::to_string(turn) +
+            "</cpu_scheduling_period_minutes>"
             "<work_buf_additional_days>0</work_buf_additional_days><disk_interval>5</disk_interval><leave_apps_in_memory>0</leave_apps_in_memory></global_preferences>");
 }
 

@@ -26,8 +26,9 @@ class BoincClient {
 
     /// Before start(): a volunteer's usual client, the only one of its computer, which tells the computer's name.
     void alone_on_computer() { alone_ = true; }
-    /// Before start(): it keeps jobs for so many days, and so fetches more than it can run at once.
-    void want_work_for(double days) const;
+    /// Before start(): it keeps jobs for so many days, and so fetches more than it can run at once; projects take turns
+    /// after so many minutes.
+    void want_work_for(double days, double turn = 60) const;
     /// While it does not run: its state file loses its jobs, as after an old copy was put back; host and project stay.
     void forget_jobs() const;
     /// While neither runs: everything of the other one, as a volunteer copies a folder to another computer.

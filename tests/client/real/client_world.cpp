@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDatabase = "clients";
 #ifdef __aarch64__
 constexpr const char* kPlatform = "aarch64-unknown-linux-gnu";
 #else
@@ -51,15 +50,22 @@ ClientWorld& ClientWorld::shared() {
     return world;
 }
 
-ClientWorld::ClientWorld() : root_(folder_ / "project"), port_(PrivateApache::free_port()) {
+ClientWorld::ClientWorld() : ClientWorld(std::make_shared<PrivateMariaDb>(), "clients") {}
+
+ClientWorld::ClientWorld(ClientWorld& beside) : ClientWorld(beside.server_, "clients_beside") {}
+
+ClientWorld::ClientWorld(std::shared_ptr<PrivateMariaDb> server, std::string database)
+    : root_(folder_ / "project"),
+      port_(PrivateApache::free_port()),
+      server_(std::move(server)),
+      database_(std::move(database)) {
     // The web server's user must get through, and connect to the database.
     fs::permissions(folder_.path(), fs::perms(0755));
     url_ = fmt::format("http://127.0.0.1:{}/demo/", port_);
-    server_ = std::make_unique<PrivateMariaDb>();
     server_->admit_web_server();
     install_programs();
     make_project();
-    db_ = std::make_unique<Database>(server_->settings(kDatabase));
+    db_ = std::make_unique<Database>(server_->settings(database_));
     add_steered_app();
     serve();
     start_feeder();
@@ -112,7 +118,7 @@ void ClientWorld::make_project() {
                                 "--name",
                                 "demo",
                                 "--long_name",
-                                "Real clients",
+                                "Real " + database_,
                                 "--root",
                                 root_.string(),
                                 "--url_base",
@@ -120,7 +126,7 @@ void ClientWorld::make_project() {
                                 "--install_from",
                                 (folder_ / "prefix").string(),
                                 "--db_name",
-                                kDatabase,
+                                database_,
                                 "--db_user",
                                 "root",
                                 "--db_passwd",
@@ -216,7 +222,7 @@ void ClientWorld::stop_database() {
 
 void ClientWorld::start_database() {
     server_->start();
-    db_ = std::make_unique<Database>(server_->settings(kDatabase));
+    db_ = std::make_unique<Database>(server_->settings(database_));
 }
 
 std::string ClientWorld::add_user(const std::string& name) {

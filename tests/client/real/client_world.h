@@ -22,6 +22,8 @@ class ClientWorld {
   public:
     /// $SLUICE_TEST_APACHE chooses how the scheduler runs: cgid (default) or fcgid.
     ClientWorld();
+    /// Another project, with a database of its own on that one's server.
+    explicit ClientWorld(ClientWorld& beside);
     ~ClientWorld();
     ClientWorld(const ClientWorld&) = delete;
 
@@ -61,6 +63,7 @@ class ClientWorld {
     void release(const std::string& name) const { folder_.write("control_" + name, "go"); }
 
   private:
+    ClientWorld(std::shared_ptr<PrivateMariaDb> server, std::string database);
     void install_programs() const;
     void make_project();
     void add_steered_app();
@@ -71,7 +74,8 @@ class ClientWorld {
     std::filesystem::path root_;
     int port_ = 0;
     std::string url_;
-    std::unique_ptr<PrivateMariaDb> server_;
+    std::shared_ptr<PrivateMariaDb> server_;
+    std::string database_;
     std::unique_ptr<Database> db_;
     std::unique_ptr<PrivateApache> apache_;
     std::unique_ptr<Subprocess> feeder_, transitioner_;
