@@ -74,6 +74,8 @@ Json json_of(const BatchView& v) {
     j["instances_per_workunit"] = v.instances_per_workunit() ? Json(*v.instances_per_workunit()) : Json();
     j["core_hours"] = v.cost->seconds / 3600;
     j["wasted_core_hours"] = v.wasted_core_hours();
+    j["copies"] = v.cost->copies;
+    j["copies_wasted_core_hours"] = v.cost->copies_wasted_seconds / 3600;
     j["credit"] = v.progress.credit_canonical;
     return j;
 }
@@ -144,6 +146,9 @@ std::string show_text(const BatchView& v) {
         {"core-hours", fmt::format("{:.2f}", v.cost ? v.cost->seconds / 3600 : 0)},
         {"wasted core-hours", fmt::format("{:.2f}", v.wasted_core_hours())},
         {"ETA", eta_in_full(v)}};
+    if (v.cost && v.cost->copies > 0)
+        rows.insert(rows.end() - 1, {"copies", fmt::format("{} ({:.2f} core-hours of them wasted)", v.cost->copies,
+                                                           v.cost->copies_wasted_seconds / 3600)});
     if (b.logical_end_time > 0) {
         rows.push_back({"logical start", utc_text(b.logical_start_time)});
         rows.push_back({"logical end", utc_text(b.logical_end_time)});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "daemons/batch_planner/copies.h"
 #include "daemons/batch_planner/planner_facts.h"
 #include "daemons/batch_planner/planner_pass.h"
 #include "sluice/base/error.h"
@@ -43,6 +44,14 @@ std::string hosts_text(const FleetCapacity& fleet, const BatchDemand& demand, co
 
 }  // namespace
 
+std::string PlannerPass::copies_text(const std::vector<Batch>& batches, Id batch) {
+    const auto made = std::ssize(stores_.plans.copied(std::span(&batch, 1)));
+    if (made == 0 && !(settings_.copies > 0)) return "";
+    const auto row = std::find_if(batches.begin(), batches.end(), [&](const Batch& b) { return b.id == batch; });
+    return fmt::format("copies of its last jobs: {} so far, {} more at most\n", made,
+                       row == batches.end() ? 0 : copies_left(settings_.copies, row->njobs, made));
+}
+
 std::string PlannerPass::explain(Id batch) {
     Facts facts(gaps_, clock_.now());
     read(facts);
@@ -66,6 +75,7 @@ std::string PlannerPass::explain(Id batch) {
                            : fmt::format("not planned: it takes longer than {:.0f} s, so its jobs go to any host\n",
                                          settings_.rules.horizon));
     text += fmt::format("T: in {:.0f} s, at UNIX time {:.0f}\n", target.finish, facts.now + target.finish);
+    text += copies_text(facts.batches, batch);
     for (const LeftOutHost& h : facts.left_out)
         text += fmt::format("  host {} is left out: {} of its {} jobs failed\n", h.host, h.errors, h.returned);
     return text + hosts_text(left, *at, settings_.rules, target.finish);

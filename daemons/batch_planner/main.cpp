@@ -5,6 +5,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_planner/planner_pass.h"
+#include "sluice/base/error.h"
 #include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 
@@ -28,6 +29,10 @@ void define_options(CommandLine& line, Options& o) {
     line.id_option("--explain", o.explain,
                    "say of one batch what T is and which hosts are in H or why not; write nothing");
     line.flag("--give_up", o.settings.give_up, "give up instances that miss the plan for another one");
+    line.option(
+        "--copies", o.settings.copies,
+        "copies of a batch's last jobs, where another host would be done sooner: at most this part of its jobs, 0 "
+        "to 0.5; default 0, none; sluice_batch show says what they cost");
     line.option("--margin", o.settings.rules.margin, "times the expected run time, 1 to 10");
     line.option("--horizon", o.settings.rules.horizon, "seconds: batches that take longer go to any host");
     line.section("EXAMPLES", "As a daemon of config.xml:\n<daemon><cmd>batch_planner</cmd></daemon>");
@@ -37,11 +42,16 @@ std::string check_options(const Options& o) {
     if (!(o.settings.rules.margin >= 1 && o.settings.rules.margin <= 10)) return "--margin: a number from 1 to 10";
     if (!(o.settings.rules.horizon >= 600 && o.settings.rules.horizon <= 1e9))
         return "--horizon: a number of seconds, 600 to 1e9";
+    if (!(o.settings.copies >= 0 && o.settings.copies <= 0.5)) return "--copies: a part of a batch's jobs, 0 to 0.5";
     return "";
 }
 
 int run(DaemonStart& start, Options& o) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
+    if (o.settings.copies > 0 && !config.one_result_per_host_per_wu && !config.one_result_per_user_per_wu)
+        throw ConfigError(
+            "--copies wants <one_result_per_host_per_wu> or <one_result_per_user_per_wu> in config.xml: else a copy may go "
+            "to the host that has the job");
     o.settings.dry_run = start.dry_run || o.explain;
     o.settings.one_pass = start.settings.one_pass;
     o.settings.give_up = o.settings.give_up || config.plan_batches;

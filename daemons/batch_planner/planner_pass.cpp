@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "daemons/batch_planner/copies.h"
 #include "daemons/batch_planner/planner_facts.h"
 #include "sluice/base/log.h"
 #include "sluice/daemon/daemon.h"
@@ -156,6 +157,35 @@ std::int64_t PlannerPass::keep_timers(const Facts& facts) {
     return stores_.plans.give_up(due, static_cast<std::int64_t>(facts.now));
 }
 
+std::int64_t PlannerPass::make_copies(const Facts& facts, const BatchPlan& plan) {
+    if (!(settings_.copies > 0)) return 0;
+    std::map<Id, std::vector<LastInstance>> last;
+    for (const OpenPlanResult& r : facts.in_progress) {
+        if (plan.find_batch(r.batch) == nullptr || !facts.all_sent(r.batch)) continue;
+        const double end = facts.sent(r) + settings_.rules.margin * facts.run_time(r);
+        last[r.batch].push_back({r, end < facts.now ? HUGE_VAL : end});
+    }
+    std::vector<Id> ids;
+    for (const auto& of : last) ids.push_back(of.first);
+    std::map<Id, std::set<Id>> copied;
+    for (const CopiedJob& c : stores_.plans.copied(ids)) copied[c.batch].insert(c.workunit);
+    std::int64_t all = 0;
+    for (const Batch& b : facts.batches) {
+        const auto at = last.find(b.id);
+        if (at == last.end()) continue;
+        const std::set<Id>& before = copied[b.id];
+        std::erase_if(at->second, [&](const LastInstance& i) { return before.contains(i.result.workunit); });
+        const auto chosen = instances_to_copy(std::move(at->second), plan.find_batch(b.id)->finish,
+                                              copies_left(settings_.copies, b.njobs, std::ssize(before)));
+        if (chosen.empty()) continue;
+        const std::int64_t made = stores_.plans.copy(chosen, static_cast<std::int64_t>(facts.now));
+        log_normal("[batch#{}] copies of {} of its last jobs, {} before; another host is done {:.0f} s from now", b.id,
+                   made, before.size(), plan.find_batch(b.id)->finish - facts.now);
+        all += made;
+    }
+    return all;
+}
+
 void PlannerPass::say(const Facts& facts, const BatchPlan& plan) {
     std::map<Id, double> announced;
     for (const PlannedBatch& b : plan.batches) {
@@ -178,22 +208,24 @@ PlannerOutcome PlannerPass::run() {
     read(facts);
     const BatchPlan plan = plan_of(facts, plan_batches(facts.reader.fleet, facts.demands, settings_.rules));
     PlannerOutcome done{
-        facts.batches.size(), plan.batches.size(), facts.reader.fleet.size(), plan.left_out.size(), 0, 0};
+        facts.batches.size(), plan.batches.size(), facts.reader.fleet.size(), plan.left_out.size(), 0, 0, 0};
     if (settings_.dry_run) {
         for (const PlannedBatch& b : plan.batches)
             fmt::print("batch {}: {} jobs to be sent, T in {:.0f} s, {} hosts in H\n", b.batch, b.jobs,
                        b.finish - facts.now, b.hosts);
     } else {
+        done.copies = make_copies(facts, plan);
         if (settings_.give_up) done.given_up = keep_timers(facts);
         done.version = stores_.plans.publish(plan, completions(facts, plan));
         say(facts, plan);
         last_ = plan;
         last_.version = done.version;
     }
-    log_at(done.given_up > 0 || settings_.one_pass ? LogLevel::kNormal : LogLevel::kDebug,
-           "{}pass: {} batches in progress, {} planned on {} hosts ({} left out), {} instances given up; {:.3f} s",
-           dry_run_words(settings_.dry_run), done.batches, done.planned, done.hosts, done.left_out, done.given_up,
-           clock_.now() - started);
+    log_at(
+        done.given_up > 0 || settings_.one_pass ? LogLevel::kNormal : LogLevel::kDebug,
+        "{}pass: {} batches in progress, {} planned on {} hosts ({} left out), {} instances given up, {} copies; {:.3f} s",
+        dry_run_words(settings_.dry_run), done.batches, done.planned, done.hosts, done.left_out, done.given_up,
+        done.copies, clock_.now() - started);
     return done;
 }
 

@@ -16,13 +16,14 @@ struct PlannerSettings {
     PlanRules rules;
     bool by_logical_end_time = false;  ///< the batches' order; else by creation
     bool give_up = false;              ///< instances that miss the plan, for another one
+    double copies = 0;                 ///< of a batch's last jobs: at most this part of its jobs; 0: none
     bool dry_run = false;              ///< prints the plan, writes nothing
     bool one_pass = false;             ///< a pass that changes nothing says so, too
 };
 
 struct PlannerOutcome {
     std::size_t batches = 0, planned = 0, hosts = 0, left_out = 0;
-    std::int64_t given_up = 0, version = 0;
+    std::int64_t given_up = 0, copies = 0, version = 0;
 };
 
 struct PlannerStores {
@@ -44,8 +45,10 @@ class PlannerPass {
     void read(Facts& facts);
     std::vector<ReissueTimer> new_timers(const Facts& facts) const;
     std::int64_t keep_timers(const Facts& facts);
+    std::int64_t make_copies(const Facts& facts, const BatchPlan& plan);
     BatchPlan plan_of(const Facts& facts, const std::vector<BatchTarget>& targets) const;
     std::vector<std::pair<Id, double>> completions(const Facts& facts, const BatchPlan& plan) const;
+    std::string copies_text(const std::vector<Batch>& batches, Id batch);
     void say(const Facts& facts, const BatchPlan& plan);
 
     const PlannerSettings& settings_;

@@ -176,4 +176,24 @@ std::int64_t MemoryPlanStore::give_up(std::span<const OpenPlanResult> results, s
     return written;
 }
 
+std::int64_t MemoryPlanStore::copy(std::span<const OpenPlanResult> results, std::int64_t now) {
+    std::int64_t written = 0;
+    std::vector<OpenPlanResult> in_order(results.begin(), results.end());
+    std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+    for (const OpenPlanResult& r : in_order) {
+        if (copies_.contains(r.workunit) || give_up(std::span(&r, 1), now) == 0) continue;
+        copies_[r.workunit] = r.batch;
+        ++written;
+    }
+    return written;
+}
+
+std::vector<CopiedJob> MemoryPlanStore::copied(std::span<const Id> batches) {
+    db_.enter("plan.copied");
+    std::vector<CopiedJob> all;
+    for (const auto& [workunit, batch] : copies_)
+        if (std::find(batches.begin(), batches.end(), batch) != batches.end()) all.push_back({workunit, batch});
+    return all;
+}
+
 }  // namespace sluice

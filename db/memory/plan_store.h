@@ -1,4 +1,6 @@
 #pragma once
+#include <map>
+
 #include "db/memory/memory_db.h"
 #include "sluice/db/plan_store.h"
 
@@ -26,9 +28,12 @@ class MemoryPlanStore final : public PlanStore {
     std::vector<ReissueTimer> timers() override;
     void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) override;
     std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now) override;
+    std::int64_t copy(std::span<const OpenPlanResult> results, std::int64_t now) override;
+    std::vector<CopiedJob> copied(std::span<const Id> batches) override;
 
   private:
     MemoryDb& db_;
+    std::map<Id, Id> copies_;  ///< sluice_plan_copy: workunit -> batch
 };
 
 }  // namespace sluice

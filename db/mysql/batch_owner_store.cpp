@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "db/mysql/errors.h"
+
 namespace sluice {
 namespace {
 
@@ -80,8 +82,10 @@ class MysqlBatchOwnerStore final : public BatchOwnerStore {
             "SUM(IF(r.outcome=1 AND r.validate_state=1, GREATEST(r.cpu_time,r.elapsed_time), 0)) t_valid FROM result r "
             "FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid WHERE r.batch=");
         Rows r = db_.query(sql << batch << " GROUP BY r.workunitid) per_workunit");
-        if (!r.next()) return {};
-        return {r.i64(0), r.i64(1), r.f64(2), r.f64(3)};
+        BatchCost cost;
+        if (r.next()) r.read(cost.instances, cost.workunits, cost.seconds, cost.wasted_seconds);
+        add_copies(batch, cost);
+        return cost;
     }
 
     std::optional<BatchState> change_state(Id batch, const std::vector<BatchState>& from, BatchState to,
@@ -134,6 +138,23 @@ class MysqlBatchOwnerStore final : public BatchOwnerStore {
     }
 
   private:
+    /// Of a job with a copy: what came back too late, and valid ones beyond the quorum.
+    void add_copies(Id batch, BatchCost& cost) {
+        Sql sql(
+            "SELECT COUNT(*), SUM(late+IF(n_valid>quorum, t_valid*(n_valid-quorum)/n_valid, 0)) FROM (SELECT "
+            "IFNULL(MAX(w.min_quorum),1) quorum, SUM(IF(r.outcome=4 OR (r.outcome=1 AND r.validate_state=5), "
+            "GREATEST(r.cpu_time,r.elapsed_time), 0)) late, SUM(r.outcome=1 AND r.validate_state=1) n_valid, "
+            "SUM(IF(r.outcome=1 AND r.validate_state=1, GREATEST(r.cpu_time,r.elapsed_time), 0)) t_valid FROM "
+            "sluice_plan_copy c LEFT JOIN workunit w ON w.id=c.workunit_id LEFT JOIN result r ON "
+            "r.workunitid=c.workunit_id WHERE c.batch_id=");
+        try {
+            Rows r = db_.query(sql << batch << " GROUP BY c.workunit_id) per_workunit");
+            if (r.next()) r.read(cost.copies, cost.copies_wasted_seconds);
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;  // batch_planner never ran
+        }
+    }
+
     /// What is done again changes nothing: it finds what was done.
     template <typename Work>
     void repeat_if_lost(Work work) {

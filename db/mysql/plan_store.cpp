@@ -29,6 +29,9 @@ class MysqlPlanStore final : public PlanStore {
         db_.execute(Sql(
             "CREATE TABLE IF NOT EXISTS sluice_plan_job (result_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, "
             "reissue_at double NOT NULL) ENGINE=InnoDB"));
+        db_.execute(Sql(
+            "CREATE TABLE IF NOT EXISTS sluice_plan_copy (workunit_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT "
+            "NULL, result_id bigint NOT NULL, made_at bigint NOT NULL, KEY copy_batch (batch_id)) ENGINE=InnoDB"));
     }
 
     BatchPlan plan() override {
@@ -90,8 +93,34 @@ class MysqlPlanStore final : public PlanStore {
         for (const auto part : bulk::parts(results, kPlanRowsAtOnce)) {
             std::int64_t written = 0;
             // Done again after a lost connection it finds nothing in progress.
-            db_.transaction([&] { written = give_up_part(part, now); });
+            db_.transaction([&] { written = give_up_part(part, now, false); });
             all += written;
+        }
+        return all;
+    }
+
+    std::int64_t copy(std::span<const OpenPlanResult> results, std::int64_t now) override {
+        std::int64_t all = 0;
+        Sql forget(
+            "DELETE c FROM sluice_plan_copy c LEFT JOIN batch b ON b.id=c.batch_id WHERE b.id IS NULL OR b.state=");
+        db_.execute(forget << BatchState::kRetired);
+        for (const auto part : bulk::parts(results, kPlanRowsAtOnce)) {
+            std::int64_t written = 0;
+            db_.transaction([&] { written = give_up_part(part, now, true); });
+            all += written;
+        }
+        return all;
+    }
+
+    std::vector<CopiedJob> copied(std::span<const Id> batches) override {
+        std::vector<CopiedJob> all;
+        if (batches.empty()) return all;
+        Sql sql("SELECT workunit_id, batch_id FROM sluice_plan_copy WHERE batch_id IN (");
+        try {
+            Rows r = db_.query(sql.ids(batches) << ") ORDER BY workunit_id");
+            while (r.next()) all.push_back({r.i64(0), r.i64(1)});
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
         }
         return all;
     }
@@ -130,7 +159,7 @@ class MysqlPlanStore final : public PlanStore {
         return version;
     }
 
-    std::int64_t give_up_part(std::span<const OpenPlanResult> part, std::int64_t now) {
+    std::int64_t give_up_part(std::span<const OpenPlanResult> part, std::int64_t now, bool for_copy) {
         std::vector<Id> results, workunits;
         for (const OpenPlanResult& r : part) results.push_back(r.id), workunits.push_back(r.workunit);
         std::sort(workunits.begin(), workunits.end());
@@ -144,6 +173,8 @@ class MysqlPlanStore final : public PlanStore {
         while (r.next()) open.push_back(r.i64(0));
         if (open.empty()) return 0;
         std::sort(results.begin(), results.end());
+        if (for_copy) results = keep_copies(results, open, now);
+        if (results.empty()) return 0;
         Sql touch("UPDATE workunit SET " SLUICE_REAL_WRITE ",transition_time=LEAST(transition_time,");
         touch << now << ") WHERE id IN (";
         db_.execute(touch.ids(open) << ")");
@@ -151,6 +182,23 @@ class MysqlPlanStore final : public PlanStore {
         over << ServerState::kOver << ", outcome=" << Outcome::kNoReply << " WHERE id IN (";
         over.ids(results) << ") AND server_state=" << ServerState::kInProgress << " AND workunitid IN (";
         return db_.execute(over.ids(open) << ")");
+    }
+
+    /// Of these, which are in progress, those of jobs without a copy; one a job. `open` is locked.
+    std::vector<Id> keep_copies(const std::vector<Id>& results, const std::vector<Id>& open, std::int64_t now) {
+        Sql which(
+            "SELECT MIN(id) FROM result r LEFT JOIN sluice_plan_copy c ON c.workunit_id=r.workunitid WHERE id IN (");
+        which.ids(results) << ") AND server_state=" << ServerState::kInProgress << " AND workunitid IN (";
+        Rows r = db_.query(which.ids(open) << ") AND c.workunit_id IS NULL GROUP BY workunitid ORDER BY 1");
+        std::vector<Id> copies;
+        while (r.next()) copies.push_back(r.i64(0));
+        if (copies.empty()) return copies;
+        Sql keep(
+            "INSERT INTO sluice_plan_copy (workunit_id, batch_id, result_id, made_at) SELECT workunitid, batch, id, ");
+        keep << now << " FROM result WHERE id IN (";
+        // Rows that are read here are locked: none comes back before it is given up.
+        db_.execute(keep.ids(copies) << ") AND server_state=" << ServerState::kInProgress);
+        return copies;
     }
 
     Database& db_;

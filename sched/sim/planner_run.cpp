@@ -10,6 +10,7 @@ PlannerSettings settings_of(const Scenario& scenario) {
     settings.rules.margin = scenario.planner_margin;
     settings.rules.horizon = scenario.planner_horizon_hours * kHour;
     settings.give_up = true;
+    settings.copies = scenario.planner_copies;
     return settings;
 }
 

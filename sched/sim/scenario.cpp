@@ -213,9 +213,10 @@ void parse_shares(const Object& o, Scenario& s) {
 }
 
 void parse_planner(const Object& o, Scenario& s) {
-    o.only({"every_minutes", "margin", "horizon_hours"});
+    o.only({"every_minutes", "margin", "horizon_hours", "copies"});
     s.planner_every_minutes = o.has("every_minutes") ? o.number("every_minutes", kPositive) : 1;
     take(o, "margin", s.planner_margin, {1, 10});
+    take(o, "copies", s.planner_copies, {0, 0.5});
     take(o, "horizon_hours", s.planner_horizon_hours, kPositive);
     s.keep_days = 14;  // hosts are left out by what became of their jobs
 }

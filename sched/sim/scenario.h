@@ -112,7 +112,7 @@ struct Scenario {
     std::string accel_options, stats_options;      ///< their command lines, words with blanks between
     double shares_every_minutes = 0;               ///< batch_upkeep, then batch_shares; 0: not
     double planner_every_minutes = 0;              ///< batch_planner; 0: not
-    double planner_margin = 1.2, planner_horizon_hours = 168;
+    double planner_margin = 1.2, planner_horizon_hours = 168, planner_copies = 0;
     double keep_days = 0;  ///< rows of jobs that are over stay so long, and until their batch is
     Fleet fleet;
     std::vector<AppSpec> apps;

@@ -22,6 +22,8 @@ struct BatchCost {
     /// Of those that ended without a valid result, and of valid ones beyond the quorum (of n where q were needed: the
     /// part (n-q)/n).
     double wasted_seconds = 0;
+    std::int64_t copies = 0;           ///< that batch_planner --copies made
+    double copies_wasted_seconds = 0;  ///< of jobs with a copy: valid ones beyond the quorum, and what came too late
 };
 
 struct BatchFilter {

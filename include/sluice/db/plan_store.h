@@ -1,6 +1,7 @@
 #pragma once
 // What batch_planner reads of hosts and batches, and the tables of its own: `sluice_plan`, `sluice_plan_batch` and
-// `sluice_plan_host` hold the plan, `sluice_plan_job` when instances of planned batches are given up for another.
+// `sluice_plan_host` hold the plan, `sluice_plan_job` when instances of planned batches are given up for another,
+// `sluice_plan_copy` which were given up early, for a copy.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -48,6 +49,12 @@ struct ReissueTimer {
     friend bool operator==(const ReissueTimer&, const ReissueTimer&) = default;
 };
 
+/// A row of sluice_plan_copy: the job has a second instance.
+struct CopiedJob {
+    Id workunit = 0, batch = 0;
+    friend bool operator==(const CopiedJob&, const CopiedJob&) = default;
+};
+
 class PlanFactsStore {
   public:
     virtual ~PlanFactsStore() = default;
@@ -83,6 +90,11 @@ class PlanStore {
     /// report deadline stays, until which they are taken. Workunits are looked at by the transitioner at `now`. The
     /// number given up.
     virtual std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now) = 0;
+    /// The same for a copy: it is kept that there is one, and of a job there is one in all, whatever becomes of it. The
+    /// number of copies.
+    virtual std::int64_t copy(std::span<const OpenPlanResult> results, std::int64_t now) = 0;
+    /// Copies of jobs of these batches, by workunit.
+    virtual std::vector<CopiedJob> copied(std::span<const Id> batches) = 0;
 };
 std::unique_ptr<PlanStore> make_plan_store(Database& db);
 

@@ -21,7 +21,8 @@ class BatchPlans : public BatchFixture {
     BatchPlans() {
         for (const SqlLiteral table :
              {SqlLiteral("sluice_plan"), SqlLiteral("sluice_plan_batch"), SqlLiteral("sluice_plan_host"),
-              SqlLiteral("sluice_plan_job"), SqlLiteral("sluice_gang"), SqlLiteral("sluice_gang_job")}) {
+              SqlLiteral("sluice_plan_job"), SqlLiteral("sluice_plan_copy"), SqlLiteral("sluice_gang"),
+              SqlLiteral("sluice_gang_job")}) {
             Sql sql("DROP TABLE IF EXISTS ");
             db.execute(sql << table);
         }
@@ -158,6 +159,77 @@ TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
     }
     for (const auto& [id, w] : mine.workunits.rows())
         EXPECT_EQ(after.workunits.at(id).transition_time, w.transition_time) << id;
+}
+
+std::string use_copies(PlanStore& store, std::span<const OpenPlanResult> all, std::int64_t now) {
+    const std::vector<Id> both{1, 2};
+    std::string out = fmt::format("{} before\n", store.copied(both).size());
+    store.prepare();
+    for (int i = 0; i < 2; ++i) out += fmt::format("{} copies\n", store.copy(all, now));
+    for (const CopiedJob& c : store.copied(both)) out += fmt::format("of {} in {}\n", c.workunit, c.batch);
+    return out;
+}
+
+TEST_F(BatchPlans, CopiesAreTheSameInMemoryAndInTheDatabase) {
+    fill();
+    // Two instances of one job, a job that may have no more, one that is done.
+    const Result& first = in_progress(1, 3, 900);
+    Result second = first;
+    second.id = 900, second.name = "second";
+    world.workunits[first.workunitid].max_total_results = 5;
+    world.results[900] = second;
+    world.workunits[in_progress(2, 3, 900).workunitid].max_total_results = 1;
+    world.workunits[in_progress(2, 3, 900).workunitid].canonical_resultid = 77;
+    store();
+    std::vector<OpenPlanResult> all;
+    for (const auto& [id, r] : world.results)
+        all.push_back({id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time});
+    MemoryDb mine = memory_of(world);
+    MemoryPlanStore memory(mine);
+    const std::string expected = use_copies(memory, all, now);
+    EXPECT_EQ(use_copies(*make_plan_store(db), all, now), expected);
+    EXPECT_THAT(expected, HasSubstr("0 before\n3 copies\n0 copies\n"));
+    const FakeDb after = load_rows(db);
+    for (const auto& [id, r] : mine.results.rows()) {
+        EXPECT_EQ(after.results.at(id).server_state, r.server_state) << id;
+        EXPECT_EQ(after.results.at(id).outcome, r.outcome) << id;
+    }
+    // Who looks at the batch later sees them, until it is retired.
+    db.execute(Sql("UPDATE batch SET state=4 WHERE id=1"));
+    const auto real = make_plan_store(db);
+    real->copy({}, now);
+    const std::vector<Id> both{1, 2};
+    EXPECT_THAT(real->copied(both), testing::Each(testing::Field(&CopiedJob::batch, 2)));
+}
+
+TEST_F(BatchPlans, TheProgramMakesCopiesIfToldTo) {
+    config("", 1);
+    fill();
+    Result& slow = in_progress(1, 5, 600);
+    for (auto& [id, w] : world.workunits)
+        if (id != slow.workunitid && w.batch == 1) w.canonical_resultid = 1;
+    for (auto& [id, r] : world.results)
+        if (id != slow.id) r.server_state = ServerState::kOver;
+    world.hosts[5].p_fpops = 1e7;
+    for (Id quick = 11; quick <= 18; ++quick) machine(quick, 1, 100);
+    world.batches[1].njobs = 10;
+    store();
+    const RunResult to_anyone = run_program({"batch_planner", "--one_pass", "--copies", "0.1"});
+    EXPECT_EQ(to_anyone.status, 1);
+    EXPECT_THAT(to_anyone.err, HasSubstr("--copies wants <one_result_per_host_per_wu>"));
+    config("<one_result_per_host_per_wu>1</one_result_per_host_per_wu>", 1);
+    EXPECT_THAT(run_ok({"batch_planner", "--one_pass"}), HasSubstr(", 0 copies;"));
+    const std::string said = run_ok({"batch_planner", "--one_pass", "--copies", "0.1"});
+    EXPECT_THAT(said, HasSubstr("[batch#1] copies of 1 of its last jobs, 0 before; another host is done"));
+    EXPECT_THAT(run_ok({"batch_planner", "--explain", "1", "--copies", "0.1"}),
+                HasSubstr("copies of its last jobs: 1 so far, 0 more at most"));
+    EXPECT_EQ(run_program({"batch_planner", "--copies", "0.6"}).status, 1);
+
+    // The one that was copied came back after all, an hour of work for nothing.
+    Sql back("UPDATE result SET outcome=1, validate_state=5, cpu_time=3600 WHERE id=");
+    db.execute(back << slow.id);
+    EXPECT_THAT(run_ok({"sluice_batch", "show", "1"}), HasSubstr("1 (1.00 core-hours of them wasted)"));
+    EXPECT_THAT(run_ok({"sluice_batch", "show", "1", "--json"}), HasSubstr("\"copies_wasted_core_hours\": 1.0"));
 }
 
 TEST_F(BatchPlans, ADirtyReaderFindsAWholePlanWhileTheNextOneIsWritten) {

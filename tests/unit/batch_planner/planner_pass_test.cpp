@@ -269,6 +269,56 @@ TEST_F(PlannerPassTest, AKilledPlannerIsContinued) {
     EXPECT_EQ(published().version, 3);
 }
 
+// Of twenty jobs all are sent; hosts 9 and 10 are slow, the others would have done a job again long before them.
+TEST_F(PlannerPassTest, CopiesAreMadeOfTheLastJobsUpToTheCap) {
+    batch(1);
+    db.batches.change(1, [](Batch& b) { b.njobs = 20; });
+    for (const Id slow : {9, 10}) db.hosts.change(slow, [](Host& h) { h.p_fpops = 1e8; });
+    const Id quick = job(1, ServerState::kInProgress, 8), a = job(1, ServerState::kInProgress, 9, 600),
+             b = job(1, ServerState::kInProgress, 10, 300);
+    EXPECT_EQ(planner().run().copies, 0) << "none by default";
+    const auto state = [&](Id result) { return db.results.get(result)->server_state; };
+    settings.copies = 0.04;
+    EXPECT_EQ(planner().run().copies, 0) << "less than one";
+    settings.copies = 0.05;
+    EXPECT_EQ(planner().run().copies, 1);
+    EXPECT_EQ(state(b), ServerState::kOver) << "it would end last";
+    EXPECT_EQ(db.results.get(b)->outcome, Outcome::kNoReply);
+    EXPECT_GT(db.results.get(b)->report_deadline, kStart) << "it is taken if it comes back first";
+    EXPECT_LE(db.workunits.get(db.results.get(b)->workunitid)->transition_time, kStart);
+    EXPECT_EQ(planner().run().copies, 0) << "the cap holds for ever";
+    EXPECT_EQ(state(a), ServerState::kInProgress);
+    settings.copies = 0.5;
+    EXPECT_EQ(planner().run().copies, 0) << "the job that was copied waits for a host";
+    Result copy = *db.results.get(b);
+    copy.id = db.results.next_key(), copy.hostid = 9, copy.server_state = ServerState::kInProgress;
+    db.results.put(copy.id, copy);
+    EXPECT_THAT(planner().explain(1), testing::HasSubstr("copies of its last jobs: 1 so far, 9 more at most"));
+    EXPECT_EQ(planner().run().copies, 1);
+    EXPECT_EQ(state(a), ServerState::kOver);
+    EXPECT_EQ(state(copy.id), ServerState::kInProgress) << "a job has one copy";
+    EXPECT_EQ(state(quick), ServerState::kInProgress) << "nobody is sooner";
+}
+
+TEST_F(PlannerPassTest, NoCopiesWhileJobsWaitNorOfWhatMayHaveNoOtherInstance) {
+    batch(1);
+    db.batches.change(1, [](Batch& b) { b.njobs = 20; });
+    settings.copies = 0.5;
+    db.hosts.change(9, [](Host& h) { h.p_fpops = 1e8; });
+    const Id slow = job(1, ServerState::kInProgress, 9), waits = job(1, ServerState::kUnsent);
+    EXPECT_EQ(planner().run().copies, 0);
+    db.workunits.change(db.results.get(waits)->workunitid, [](Workunit& w) { w.canonical_resultid = 1; });
+    db.results.change(waits, [](Result& r) { r.server_state = ServerState::kOver; });
+    const Id wu = db.results.get(slow)->workunitid;
+    db.workunits.change(wu, [](Workunit& w) { w.max_total_results = 1; });
+    EXPECT_EQ(planner().run().copies, 0);
+    db.workunits.change(wu, [](Workunit& w) { w.max_total_results = 2; });
+    settings.dry_run = true;
+    EXPECT_EQ(planner().run().copies, 0);
+    settings.dry_run = false;
+    EXPECT_EQ(planner().run().copies, 1);
+}
+
 TEST_F(PlannerPassTest, ExplainSaysWhoIsInH) {
     batch(1), batch(2);
     unsent(1, 10), unsent(2, 5);

@@ -81,6 +81,11 @@ TEST(BatchText, ShowSaysWhatTheBatchCost) {
     EXPECT_EQ(object.number("done"), 50);
     EXPECT_EQ(object.number("errors"), 5);
     EXPECT_EQ(object.text("state"), "in progress");
+    EXPECT_EQ(object.number("copies"), 0);
+    EXPECT_THAT(text, testing::Not(HasSubstr("copies")));
+    v.cost->copies = 3, v.cost->copies_wasted_seconds = 1800;
+    EXPECT_THAT(show_text(v), HasSubstr("copies                  3 (0.50 core-hours of them wasted)\n"));
+    EXPECT_EQ(json::parse(show_json(v), "show").number("copies_wasted_core_hours"), 0.5);
 }
 
 TEST(BatchText, ABatchWithoutJobsDividesByNothing) {
