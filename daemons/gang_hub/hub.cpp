@@ -13,6 +13,7 @@
 namespace sluice {
 namespace {
 
+constexpr double kAtWork = 45;        ///< s since its last word; a member says ALIVE every 20 s
 constexpr double kDatabasePause = 5;  ///< s in which a database that is away is not asked again
 
 /// Words between single blanks; the last one is the rest.
@@ -146,6 +147,9 @@ void GangHub::seat(LinkId link, Gang& gang, const GangSeat& place, std::int64_t 
     Gang* room = &gang;
     const auto index = static_cast<std::size_t>(place.member);
     if (const LinkId other = gang.members[index].link; other != 0) {
+        // One that says what it has to is at work, and the gang with it.
+        if (now - known_.at(other).heard < kAtWork)
+            return dismiss(link, "RETRY another process is at work as this member: come again in a minute");
         // Its host may have lost the link without a word: who comes last is the one that is there.
         const std::size_t size = gang.members.size();
         gang.members[index].link = 0;

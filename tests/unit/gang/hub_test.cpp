@@ -142,6 +142,7 @@ TEST_F(GangHubTest, ABrokenLinkSendsAllBackToTheLastCommonCheckpoint) {
     EXPECT_EQ(hub.gangs(), 0u);
     meet({600, 500, 500, 500});
     EXPECT_THAT(started, ElementsAre("START 4 500"));
+    now += 46;  // their links are lost without a word
     meet({600, 500, 0, 500});
     EXPECT_THAT(started, ElementsAre("START 4 0")) << "one lost all that it had";
 }
@@ -238,10 +239,16 @@ TEST_F(GangHubTest, WhatAMemberMayNotSayEndsItsGang) {
 }
 
 TEST_F(GangHubTest, WhoComesAnewTakesThePlaceOfALinkThatIsDead) {
-    const LinkId waiting = come({12, 1}, 0), again = come({12, 1}, 0);
+    const LinkId waiting = come({12, 1}, 0);
+    const LinkId early = come({12, 1}, 0);
+    EXPECT_THAT(told(early), HasSubstr("RETRY another process is at work"));
+    now += 46;
+    const LinkId again = come({12, 1}, 0);
     EXPECT_THAT(told(waiting), HasSubstr("REFUSED another process has taken the place"));
     const LinkId other = come({12, 1}, 1);
     EXPECT_EQ(told(again), "START 2 0");
+    now += 46;
+    hub.line(again, "ALIVE", now);
     const LinkId anew = come({12, 1}, 1, 0);
     EXPECT_THAT(told(other), HasSubstr("REFUSED another process has taken the place"));
     EXPECT_EQ(told(again), "EXIT 0 member 1 has come anew");
