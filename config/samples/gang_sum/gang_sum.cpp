@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -26,8 +27,9 @@
 namespace {
 
 constexpr std::int64_t kModulus = 1'000'003;
-constexpr int kComeAgain = 300;                  // s: the client runs something else meanwhile
-constexpr std::chrono::seconds kPatience{1200};  // so long a gang is tried to be met in vain
+// s: the client runs something else until the clock says the next quarter of an hour, when all come again
+constexpr int kComeAgain = 900;
+constexpr std::chrono::seconds kPatience{300};  // so long a gang is tried to be met in vain
 constexpr std::chrono::milliseconds kFirstWait{50}, kLongestWait{60'000};
 
 struct Settings {
@@ -178,8 +180,10 @@ void work_until_the_end(const gang::Membership& place, const Settings& settings)
             work(place, settings, met);
         } catch (const gang::Broken& e) {
             std::cerr << e.what() << std::endl;
+            if (met != before) met = std::chrono::steady_clock::now();  // until now it was met
         }
-        if (std::chrono::steady_clock::now() - met > kPatience) boinc_temporary_exit(kComeAgain);
+        if (std::chrono::steady_clock::now() - met > kPatience)
+            boinc_temporary_exit(kComeAgain - static_cast<int>(std::time(nullptr) % kComeAgain));
         wait = met != before ? kFirstWait : std::min(2 * wait + kFirstWait, kLongestWait);
         std::this_thread::sleep_for(wait);
     }
