@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kMostMembers = 5000, kMostHosts = 5000;
 constexpr double kHeardWithin = 3600;  ///< s: a host that was heard of is thought to be on
+constexpr double kLate = 600;          ///< s after its time to come
 
 }  // namespace
 
@@ -64,12 +65,13 @@ GangFactsNow GangPass::read(std::vector<std::string>& said) {
     const bool waiting =
         std::any_of(facts.gangs.begin(), facts.gangs.end(), [](const GangWork& g) { return !g.missing.empty(); });
     if (waiting) facts.hosts = store_.free_hosts(static_cast<std::int64_t>(clock_.now() - kHeardWithin), kMostHosts);
-    read_instances(members, facts);
+    read_instances(members, facts, said);
     facts.leases = store_.leases();  // at last: who has its job is not thought to have come in vain
     return facts;
 }
 
-void GangPass::read_instances(const std::vector<GangMemberRow>& members, GangFactsNow& facts) {
+void GangPass::read_instances(const std::vector<GangMemberRow>& members, GangFactsNow& facts,
+                              std::vector<std::string>& said) {
     std::map<GangId, GangWork*> by_id;
     for (GangWork& gang : facts.gangs) by_id[gang.id] = &gang;
     std::erase_if(unfit_, [&](const auto& each) { return !by_id.contains(each.first); });
@@ -83,7 +85,10 @@ void GangPass::read_instances(const std::vector<GangMemberRow>& members, GangFac
     std::set<Id> computing;
     for (const GangInstance& i : store_.instances_of(workunits)) {
         if (i.in_progress) computing.insert(i.host);
-        if (GangWork* const gang = gang_of.at(i.workunit)) gang->hosts_tried.push_back(i.host);
+        GangWork* const gang = gang_of.at(i.workunit);
+        if (gang == nullptr) continue;
+        gang->hosts_tried.push_back(i.host);
+        if (i.in_progress) give_up_silent(gang->id, i, said);
     }
     // Of two members on one host one would wait for the other, and both gangs with them.
     std::erase_if(facts.hosts, [&](const GangHost& h) { return computing.contains(h.id); });
@@ -91,6 +96,16 @@ void GangPass::read_instances(const std::vector<GangMemberRow>& members, GangFac
         std::vector<Id>& tried = by_id.at(id)->hosts_tried;
         tried.insert(tried.end(), hosts.begin(), hosts.end());
     }
+}
+
+/// All others wait for it: a host that is off is not waited for until its instance's deadline.
+void GangPass::give_up_silent(const GangId& gang, const GangInstance& i, std::vector<std::string>& said) {
+    if (contact_ <= 0 || clock_.now() - i.heard <= contact_ + kLate) return;
+    OpenPlanResult result;
+    result.id = i.result, result.workunit = i.workunit, result.batch = gang.batch, result.host = i.host;
+    if (!dry_run_) plans_.give_up({&result, 1}, clock_.now_sec());
+    said.push_back(fmt::format("gang {}.{}: host {} was not heard of for {:.0f} s: another one gets its member",
+                               gang.batch, gang.number, i.host, clock_.now() - i.heard));
 }
 
 void GangPass::write(const GangFactsNow& facts, const GangPlan& plan, std::int64_t version,

@@ -6,23 +6,28 @@
 
 #include "daemons/gang_planner/plan.h"
 #include "sluice/base/clock.h"
+#include "sluice/db/plan_store.h"
 
 namespace sluice {
 
 class GangPass {
   public:
-    GangPass(GangLeaseStore& store, const Clock& clock, bool dry_run)
-        : store_(store), clock_(clock), dry_run_(dry_run) {}
+    /// `contact`: s between two requests of any host (<next_rpc_delay>); 0: nobody knows.
+    GangPass(GangLeaseStore& store, PlanStore& plans, const Clock& clock, double contact, bool dry_run)
+        : store_(store), plans_(plans), clock_(clock), contact_(contact), dry_run_(dry_run) {}
     /// What there is to say of each gang; what is not the same as in the pass before is logged.
     std::vector<std::string> run();
 
   private:
     GangFactsNow read(std::vector<std::string>& said);
-    void read_instances(const std::vector<GangMemberRow>& members, GangFactsNow& facts);
+    void read_instances(const std::vector<GangMemberRow>& members, GangFactsNow& facts, std::vector<std::string>& said);
+    void give_up_silent(const GangId& gang, const GangInstance& instance, std::vector<std::string>& said);
     void write(const GangFactsNow& facts, const GangPlan& plan, std::int64_t version, std::vector<std::string>& said);
 
     GangLeaseStore& store_;
+    PlanStore& plans_;
     const Clock& clock_;
+    double contact_;
     bool dry_run_, prepared_ = false;
     std::set<std::string> said_before_;
     /// Hosts that the scheduler did not send what they were given. Who starts anew tries them once more.

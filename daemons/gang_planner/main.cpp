@@ -21,7 +21,8 @@ int run(DaemonStart& start) {
     Database db(db_settings(config));
     prepare_host_attempts(db);
     const auto store = make_gang_lease_store(db);
-    GangPass pass(*store, start.env.clock, start.dry_run);
+    const auto plans = make_plan_store(db);
+    GangPass pass(*store, *plans, start.env.clock, config.next_rpc_delay, start.dry_run);
     return start.loop([&] {
         pass.run();
         return PassResult::kIdle;

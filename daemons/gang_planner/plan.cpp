@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sluice/model/gang_times.h"
 
@@ -16,6 +17,17 @@ constexpr int kMostLapses = 3;
 constexpr double kUnheard = 3600;  ///< s after which a host that has not learnt of its lease loses it
 constexpr double kSpares = 0.1;    ///< of the members
 constexpr double kLeastNotice = 120;
+
+double session_of(const GangHost& host) {
+    const double on = std::clamp(host.on_frac * host.active_frac, 0.001, 0.9999);
+    return kTypicalOff * on / (1 - on);
+}
+/// How often it came when it was to.
+double came(const GangHost& host) { return (kKnownByHeart + host.kept) / (kKnownByHeart + host.kept + host.lapsed); }
+/// s for which it stays on with that probability; below 0: it does not even come.
+double longest_stay(const GangHost& host, double probability) {
+    return session_of(host) * std::log(came(host) / probability);
+}
 
 std::string name_of(const GangId& id) { return fmt::format("{}.{}", id.batch, id.number); }
 
@@ -151,13 +163,15 @@ class OneGang {
         const std::int64_t start = next_meeting();
         // One that has not heard of it may not do so for long: twice as many are asked as are wanted.
         std::size_t asked = 0;
-        const auto stay = [&](const GangHost& h) {
-            return stay_on(h, static_cast<double>(start) - now_ + gang_.fpops / std::max(h.p_fpops, 1e6));
-        };
+        const double notice = static_cast<double>(start) - now_;
+        const std::size_t most = 2 * wanted - std::min(waiting, 2 * wanted);
+        const std::size_t least = wanted > waiting ? wanted - waiting : 1;
+        const Pace pace = pace_of(usable(hosts, notice), most, std::min(least, most));
+        const auto stay = [&](const GangHost& h) { return stay_on(h, notice + gang_.fpops / pace.speed); };
         std::stable_sort(hosts.begin(), hosts.end(),
                          [&](const GangHost& a, const GangHost& b) { return stay(a) > stay(b); });
         std::erase_if(hosts, [&](const GangHost& h) {
-            if (waiting + asked >= 2 * wanted || tried(h.id) || (h.platforms & gang_.platforms) == 0 ||
+            if (asked >= most || unusable(h) || speed_of(h) < pace.speed || speed_of(h) > pace.fastest ||
                 stay(h) < least_stay_on(gang_.size))
                 return false;
             GangLease l;
@@ -166,6 +180,7 @@ class OneGang {
             l.start = start;
             l.since = request_after(now_);
             l.heard = h.heard;
+            l.p_fpops = h.p_fpops;
             leases_.push_back(l);
             ++asked;
             return true;
@@ -181,6 +196,52 @@ class OneGang {
                 least_stay_on(gang_.size), there, wanted));
     }
 
+    static double speed_of(const GangHost& h) { return std::max(h.p_fpops, 1e6); }
+    bool unusable(const GangHost& h) const { return tried(h.id) || (h.platforms & gang_.platforms) == 0; }
+
+    /// Members wait for each other: all get on as fast as the slowest.
+    struct Pace {
+        double speed = 1e6, fastest = std::numeric_limits<double>::infinity();  ///< flops/s of hosts that are asked
+    };
+    struct Usable {
+        double speed = 0;
+        double slowest = 0;  ///< it stays on long enough if the gang is no slower than that
+    };
+
+    /// The fastest first; without those that don't stay on long enough at any pace.
+    std::vector<Usable> usable(const std::vector<GangHost>& hosts, double notice) const {
+        std::vector<Usable> all;
+        for (const GangHost& h : hosts) {
+            if (unusable(h)) continue;
+            const double time = longest_stay(h, least_stay_on(gang_.size)) - notice;
+            if (time > 0 && gang_.fpops / time <= speed_of(h)) all.push_back({speed_of(h), gang_.fpops / time});
+        }
+        std::sort(all.begin(), all.end(), [](const Usable& a, const Usable& b) { return a.speed > b.speed; });
+        return all;
+    }
+
+    /// The fastest pace at which so many hosts stay on, not faster than those that are asked already. Best if none is
+    /// more than twice as fast: a fast host's time is lost at a slow one's pace, and its instance has a deadline of its
+    /// own.
+    Pace pace_of(const std::vector<Usable>& hosts, std::size_t most, std::size_t least) const {
+        double cap = std::numeric_limits<double>::infinity();
+        for (const GangLease& l : leases_)
+            if (l.p_fpops > 0) cap = std::min(cap, l.p_fpops);
+        Pace best;
+        std::size_t best_count = 0;
+        for (const double spread : {2.0, 4.0, std::numeric_limits<double>::infinity()})
+            for (const std::size_t need : {most, least})
+                for (std::size_t i = 0; i < hosts.size(); ++i) {
+                    const Pace pace{std::min(hosts[i].speed, cap), spread * std::min(hosts[i].speed, cap)};
+                    std::size_t count = 0;
+                    for (std::size_t j = i + 1; j-- > 0 && hosts[j].speed <= pace.fastest;)
+                        count += hosts[j].slowest <= pace.speed;
+                    if (count >= need) return pace;
+                    if (count > best_count) best = pace, best_count = count;
+                }
+        return best;
+    }
+
     const GangWork& gang_;
     std::vector<GangLease> leases_;
     std::vector<Id> missing_;
@@ -193,10 +254,7 @@ class OneGang {
 }  // namespace
 
 double stay_on(const GangHost& host, double seconds) {
-    const double on = std::clamp(host.on_frac * host.active_frac, 0.001, 0.9999);
-    const double session = kTypicalOff * on / (1 - on);
-    const double came = (kKnownByHeart + host.kept) / (kKnownByHeart + host.kept + host.lapsed);
-    return std::exp(-std::max(seconds, 0.0) / session) * came;
+    return std::exp(-std::max(seconds, 0.0) / session_of(host)) * came(host);
 }
 
 double least_stay_on(int size) { return 1 - std::min(0.5, 1.5 / std::max(size, 1)); }

@@ -144,7 +144,10 @@ std::vector<GangInstance> MemoryGangLeaseStore::instances_of(std::span<const Id>
     for (const Id w : workunits)
         for (const Id id : db_.results.index().instances(w)) {
             const Result& r = *db_.results.get(id);
-            if (r.hostid != 0) all.push_back({w, r.hostid, r.server_state == ServerState::kInProgress});
+            if (r.hostid == 0) continue;
+            const Host* h = db_.hosts.get(r.hostid);
+            all.push_back({w, r.hostid, r.server_state == ServerState::kInProgress, id,
+                           h == nullptr ? 0 : static_cast<double>(h->rpc_time)});
         }
     return all;
 }
@@ -154,7 +157,7 @@ std::vector<GangLease> MemoryGangLeaseStore::leases() {
     std::vector<GangLease> all;
     for (const auto& [host, lease] : db_.gang_leases.rows()) {
         GangLease& l = all.emplace_back(lease);
-        if (const Host* h = db_.hosts.get(host)) l.heard = static_cast<double>(h->rpc_time);
+        if (const Host* h = db_.hosts.get(host)) l.heard = static_cast<double>(h->rpc_time), l.p_fpops = h->p_fpops;
         const std::vector<Id>& results = db_.results.index().instances(l.workunit);
         l.has_it =
             std::any_of(results.begin(), results.end(), [&](Id id) { return db_.results.get(id)->hostid == host; });

@@ -63,12 +63,13 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
     std::vector<GangInstance> instances_of(std::span<const Id> workunits) override {
         std::vector<GangInstance> all;
         for (const auto part : bulk::parts(workunits, kInstancesAtOnce)) {
-            Sql sql("SELECT workunitid, hostid, server_state=");
-            sql << ServerState::kInProgress << " FROM result WHERE hostid<>0 AND workunitid IN (";
+            Sql sql("SELECT r.workunitid, r.hostid, r.id, COALESCE(h.rpc_time,0), r.server_state=");
+            sql << ServerState::kInProgress
+                << " FROM result r LEFT JOIN host h ON h.id=r.hostid WHERE r.hostid<>0 AND r.workunitid IN (";
             Rows r = db_.query(sql.ids(part) << ")");
             while (r.next()) {
                 GangInstance& i = all.emplace_back();
-                r.read(i.workunit, i.host, i.in_progress);
+                r.read(i.workunit, i.host, i.result, i.heard, i.in_progress);
             }
         }
         return all;
@@ -77,12 +78,13 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
     std::vector<GangLease> leases() override {
         Rows r = db_.query(Sql(
             "SELECT l.host_id, l.batch_id, l.number, l.start, l.since, l.lapses, l.workunit_id, COALESCE(h.rpc_time,0), "
-            "EXISTS (SELECT 1 FROM result r WHERE r.workunitid=l.workunit_id AND r.hostid=l.host_id) FROM "
+            "COALESCE(h.p_fpops,0), EXISTS (SELECT 1 FROM result r WHERE r.workunitid=l.workunit_id AND r.hostid=l.host_id) FROM "
             "sluice_gang_lease l LEFT JOIN host h ON h.id=l.host_id ORDER BY l.host_id"));
         std::vector<GangLease> all;
         while (r.next()) {
             GangLease& l = all.emplace_back();
-            r.read(l.host, l.gang.batch, l.gang.number, l.start, l.since, l.lapses, l.workunit, l.heard, l.has_it);
+            r.read(l.host, l.gang.batch, l.gang.number, l.start, l.since, l.lapses, l.workunit, l.heard, l.p_fpops,
+                   l.has_it);
         }
         return all;
     }

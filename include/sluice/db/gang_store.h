@@ -42,6 +42,7 @@ struct GangLease {
     int lapses = 0;          ///< how often it did not come though it knew
     Id workunit = 0;         ///< the member that it is given; 0: none yet
     double heard = 0;        ///< its last request (host.rpc_time)
+    double p_fpops = 0;      ///< its host's
     bool has_it = false;     ///< its instance of `workunit` has been sent
     bool blamed = false;     ///< when the lease ends: for not coming, or for coming in vain
     bool unfit = false;      ///< when the lease ends: the scheduler did not send it what it was given
@@ -73,6 +74,8 @@ struct GangMemberRow {
 struct GangInstance {
     Id workunit = 0, host = 0;
     bool in_progress = false;
+    Id result = 0;
+    double heard = 0;  ///< its host's last request
 };
 
 /// What gangs have to do with a host.

@@ -112,8 +112,8 @@ std::string text(std::vector<GangMemberRow> members) {
     return all + "--\n";
 }
 std::string text(const GangLease& l) {
-    return fmt::format("host {} gang {} start {} since {} lapses {} workunit {} heard {} has it {}\n", l.host,
-                       name(l.gang), l.start, l.since, l.lapses, l.workunit, l.heard, l.has_it);
+    return fmt::format("host {} gang {} start {} since {} lapses {} workunit {} heard {} speed {} has it {}\n", l.host,
+                       name(l.gang), l.start, l.since, l.lapses, l.workunit, l.heard, l.p_fpops, l.has_it);
 }
 std::string text(const std::vector<GangLease>& leases) {
     std::string all;
@@ -182,7 +182,8 @@ TEST_F(GangStoresContract, MembersThatAreOpenInTheOrderOfTheirBatches) {
         auto instances = s.leases.instances_of(workunits);
         std::sort(instances.begin(), instances.end(),
                   [](const GangInstance& a, const GangInstance& b) { return a.workunit < b.workunit; });
-        for (const GangInstance& i : instances) all += fmt::format("{} {} {}\n", i.workunit, i.host, i.in_progress);
+        for (const GangInstance& i : instances)
+            all += fmt::format("{} {} {} {} {}\n", i.workunit, i.host, i.in_progress, i.result, i.heard);
         return all;
     });
 }

@@ -358,5 +358,41 @@ TEST(GangPlan, OnlyHostsOfAPlatformForWhichTheAppHasAVersion) {
     EXPECT_THAT(w.plan.said, testing::Contains(HasSubstr("waits for hosts (its app has no version)")));
 }
 
+GangHost of_speed(Id id, double speed) {
+    GangHost h = steady(id);
+    h.p_fpops = speed;
+    return h;
+}
+
+/// All get on as fast as the slowest: one that is ten times slower would cost the others nine tenths of their time.
+TEST(GangPlan, HostsOfOnePaceAreAskedTheFastestOfWhichThereAreEnough) {
+    GangWorld w(0);
+    for (Id id = 1; id <= 10; ++id) w.facts.hosts.push_back(of_speed(id, 1e9));
+    for (Id id = 11; id <= 16; ++id) w.facts.hosts.push_back(of_speed(id, 4e9));
+    for (Id id = 21; id <= 30; ++id) w.facts.hosts.push_back(of_speed(id, 1e8));
+    w.facts.hosts.push_back(of_speed(41, 2e10));
+    w.pass();
+    EXPECT_EQ(w.all(), (std::set<Id>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})) << "twice as many as are wanted, five";
+
+    GangWorld few(0);
+    for (Id id = 11; id <= 16; ++id) few.facts.hosts.push_back(of_speed(id, 4e9));
+    few.facts.hosts.push_back(of_speed(21, 1e8));
+    few.pass();
+    EXPECT_EQ(few.all(), (std::set<Id>{11, 12, 13, 14, 15, 16})) << "as many as are wanted";
+}
+
+/// Whom a slow pace keeps for too long is not there at the end.
+TEST(GangPlan, WhoStaysOnLongEnoughDependsOnTheSlowest) {
+    GangWorld w(0);
+    for (Id id = 1; id <= 5; ++id) w.facts.hosts.push_back(of_speed(id, 1e8));  // ten hours
+    for (Id id = 11; id <= 14; ++id) {
+        GangHost h = of_speed(id, 1.9e8);  // five hours, if there were enough of them
+        h.on_frac = 0.561;                 // it stays on for seven
+        w.facts.hosts.push_back(h);
+    }
+    w.pass();
+    EXPECT_EQ(w.all(), (std::set<Id>{1, 2, 3, 4, 5}));
+}
+
 }  // namespace
 }  // namespace sluice::test
