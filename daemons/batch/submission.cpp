@@ -9,6 +9,7 @@
 #include "daemons/batch/batch_text.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"
+#include "sluice/model/gang_member.h"
 
 namespace sluice {
 namespace {
@@ -22,16 +23,6 @@ bool read_line(std::istream& in, std::string& text, std::size_t most) {
         if (text.size() > most) return true;
     }
     return !text.empty();
-}
-
-/// No program makes an instance but the scheduler, for the host that gang_planner has chosen; and a host that is lost
-/// is not the end of the gang.
-void send_by_gang_planner_only(Workunit& w) {
-    constexpr int kErrors = 5, kInstances = 10;
-    w.transitioner_flags = TransitionerFlags::kNoNewResults;
-    w.transition_time = kNever;
-    w.max_error_results = std::max(w.max_error_results, kErrors);
-    w.max_total_results = std::max(w.max_total_results, kInstances);
 }
 
 std::string prefix_of(Id batch) { return fmt::format("batch_{}_", batch); }

@@ -39,6 +39,7 @@ double Client::wake(double now, ClientWorld& world) {
         next_toggle_ += sessions_.next();
     }
     if (sessions_.on()) {
+        if (hall_ != nullptr) hear_of_gangs(now, *hall_);
         end_jobs(now, world);
         const bool may_talk = now >= next_rpc_;
         if (changed_ || may_talk) {
@@ -48,26 +49,31 @@ double Client::wake(double now, ClientWorld& world) {
         }
         if (changed_) choose(now, view(now));
     }
+    if (hall_ != nullptr) tell_gangs(now, *hall_);
     return next_time(now);
 }
 
 void Client::vanish(double now, ClientWorld& world) {
     compute(now);
-    for (const ClientJob& j : jobs_) world.lost_work(j.done);
+    for (const ClientJob& j : jobs_) {
+        world.lost_work(j.done);
+        if (j.gang) hall_->leave(*j.gang, now);
+    }
     jobs_.clear();
 }
 
 void Client::compute(double now) {
     if (sessions_.on())
         for (ClientJob& j : jobs_)
-            if (j.running) j.done = std::min(j.real, j.done + (now - last_) * rate());
+            if (j.running) j.done = std::min(j.gang ? kNeverHappens : j.real, j.done + (now - last_) * rate());
     last_ = now;
 }
 
 void Client::end_jobs(double now, ClientWorld&) {
     for (ClientJob& j : jobs_) {
         if (j.over) continue;
-        const bool done = j.running && j.done >= j.real - kMoment;
+        const bool done =
+            j.gang ? hall_->fate(*j.gang) != GangHall::Fate::kOpen : j.running && j.done >= j.real - kMoment;
         const client::Job policy{.deadline = j.deadline, .started = j.done > 0};
         j.abandoned = !done && client::is_abandoned(policy, now + spec_.clock_error);
         if (!done && !j.abandoned) continue;
@@ -76,6 +82,39 @@ void Client::end_jobs(double now, ClientWorld&) {
         j.report_by = j.immediately ? now : client::report_by(now, j.deadline - spec_.clock_error, spec_.buffer_min);
         changed_ = true;
     }
+}
+
+/// What has become of its members of gangs.
+void Client::hear_of_gangs(double now, GangHall& hall) {
+    for (ClientJob& j : jobs_) {
+        if (!j.gang || j.over) continue;
+        if (hall.fate(*j.gang) == GangHall::Fate::kFailed) j.fails = true;
+        const double until = hall.away_until(*j.gang);
+        changed_ |= (now < until) != (j.not_before > 0);
+        j.not_before = now < until ? until : 0;
+    }
+}
+
+void Client::tell_gangs(double now, GangHall& hall) const {
+    for (const ClientJob& j : jobs_) {
+        if (!j.gang) continue;
+        if (j.over)
+            hall.leave(*j.gang, now);
+        else
+            hall.let_run(*j.gang, sessions_.on() && j.running, now);
+    }
+}
+
+client::Job Client::as_the_client_sees_it(const ClientJob& j) const {
+    // What a client believes of a job that has begun moves from the estimate to what its progress says.
+    const double part = j.gang ? hall_->fraction_done(*j.gang) : j.real > 0 ? j.done / j.real : 1;
+    const double real = j.gang ? j.estimate : j.real;
+    const double left = (1 - part) * (part * real + (1 - part) * j.estimate);
+    return {.type = j.gpu ? 1u : 0u,
+            .cpus = j.gpu ? 0.1 : 0,
+            .remaining = left,
+            .deadline = j.deadline,
+            .started = j.done > 0};
 }
 
 client::State Client::state(double now) const {
@@ -89,17 +128,8 @@ client::State Client::state(double now) const {
     client::Project p;
     for (const client::Backoff& b : backoff_) p.backoff_until.push_back(b.until > 0 ? b.until + spec_.clock_error : 0);
     s.projects.push_back(p);
-    for (const ClientJob& j : jobs_) {
-        if (j.over) continue;
-        // What a client believes of a job that has begun moves from the estimate to what its progress says.
-        const double part = j.real > 0 ? j.done / j.real : 1;
-        const double left = (1 - part) * (part * j.real + (1 - part) * j.estimate);
-        s.jobs.push_back({.type = j.gpu ? 1u : 0u,
-                          .cpus = j.gpu ? 0.1 : 0,
-                          .remaining = left,
-                          .deadline = j.deadline,
-                          .started = j.done > 0});
-    }
+    for (const ClientJob& j : jobs_)
+        if (!j.over && j.not_before <= 0) s.jobs.push_back(as_the_client_sees_it(j));
     return s;
 }
 
@@ -114,7 +144,7 @@ void Client::choose(double now, const View& view) {
     std::vector<ClientJob*> open;
     for (ClientJob& j : jobs_) {
         j.running = false;
-        if (!j.over) open.push_back(&j);
+        if (!j.over && j.not_before <= 0) open.push_back(&j);
     }
     for (const std::size_t i : client::jobs_to_run(view.state, view.forecast)) open[i]->running = true;
     next_fetch_ = kNeverHappens;
@@ -135,14 +165,15 @@ bool Client::full() const {
 void Client::talk(double now, ClientWorld& world, const View& view) {
     const bool report =
         std::any_of(jobs_.begin(), jobs_.end(), [now](const ClientJob& j) { return j.over && j.report_by <= now; });
-    if (!report && now < next_fetch_) return;
+    const bool wanted_there = now >= come_at_;
+    if (!report && !wanted_there && now < next_fetch_) return;
     std::optional<client::FetchRequest> wanted;
     if (hostid_ == 0)
         wanted = first_request();
     else if (!full())
-        wanted = report ? client::work_to_piggyback(view.state, view.forecast, 0)
-                        : client::work_to_fetch(view.state, view.forecast);
-    if (!report && !wanted) {
+        wanted = report || wanted_there ? client::work_to_piggyback(view.state, view.forecast, 0)
+                                        : client::work_to_fetch(view.state, view.forecast);
+    if (!report && !wanted && !wanted_there) {
         next_fetch_ = now + kPoll;
         return;
     }
@@ -251,6 +282,7 @@ void Client::take(const SchedulerReply& reply, const std::optional<client::Fetch
         hostid_ = reply.host.id;
         seqno_ = 0;
     }
+    if (hall_ != nullptr) tell_gangs(now, *hall_);  // before they are forgotten
     for (const std::string& name : reply.result_acks)
         changed_ |= std::erase_if(jobs_, [&](const ClientJob& j) { return j.name == name; }) > 0;
     // What the client cancels for the server it reports, too, with exit status 202.
@@ -282,6 +314,7 @@ void Client::take(const SchedulerReply& reply, const std::optional<client::Fetch
             backoff_[t].refused(now, rng_.uniform());
     }
     next_rpc_ = now + std::max(1.0, delay_to_send(reply));
+    come_at_ = reply.next_rpc_delay > 0 ? now + reply.next_rpc_delay : kNeverHappens;
     changed_ = true;
 }
 
@@ -302,17 +335,23 @@ void Client::accept(const ReplyJob& job, double now, ClientWorld& world) {
     j.wrong = rng_.chance(spec_.wrong_rate);
     const double failed_at = rng_.uniform();
     if (j.fails) j.real *= failed_at;
+    if (GangHall* const hall = world.gangs()) {
+        j.gang = hall->begin(job.workunit_id, spec_.speed * rate(), j.fails ? failed_at : 0);
+        if (j.gang) hall_ = hall, j.fails = false;  // it fails if its process does
+    }
     (void)now;
 }
 
 double Client::next_time(double now) const {
     double next = std::min(next_toggle_, dies_at_);
     if (!sessions_.on()) return next;
-    double talk = full() ? kNeverHappens : next_fetch_;
+    double talk = std::min(full() ? kNeverHappens : next_fetch_, come_at_);
     for (const ClientJob& j : jobs_) {
         if (j.over)
             talk = std::min(talk, j.report_by);
-        else if (j.running)
+        else if (j.not_before > 0)
+            next = std::min(next, std::max(j.not_before, now));
+        else if (j.running && !j.gang)
             next = std::min(next, now + (j.real - j.done) / rate());
         else if (j.done <= 0)
             next = std::min(next, std::max(now + 1, j.deadline - spec_.clock_error));

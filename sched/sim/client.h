@@ -1,11 +1,14 @@
 #pragma once
 // One simulated host: a machine with its sessions, and on it a client that computes, asks and reports as
 // client_policy says.
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
+#include "sched/sim/gang_hall.h"
 #include "sched/sim/input_files.h"
 #include "sched/sim/population.h"
 #include "sluice/client_policy/contact.h"
@@ -27,6 +30,9 @@ struct ClientJob {
     bool abandoned = false;  ///< over without having run
     bool cancelled = false;  ///< over since the server wanted it no more
     double report_by = 0;    ///< over: the latest time of its report
+    /// Of a member of a gang. `real` says nothing then: it ends when all do.
+    std::optional<GangHall::Process> gang{};
+    double not_before = 0;  ///< it has left the processor to others until then
 };
 
 struct HowItEnded {
@@ -51,6 +57,8 @@ class ClientWorld {
     virtual void lost_work(double core_seconds) = 0;
     /// A job has come with its sticky input files.
     virtual void needed(const Download&) {}
+    /// Where members of gangs meet; null: nowhere.
+    virtual GangHall* gangs() { return nullptr; }
 };
 
 class Client {
@@ -73,6 +81,8 @@ class Client {
   private:
     void compute(double now);
     void end_jobs(double now, ClientWorld& world);
+    void hear_of_gangs(double now, GangHall& hall);
+    void tell_gangs(double now, GangHall& hall) const;
     /// The queue as its client sees it, and what becomes of it.
     struct View {
         client::State state;
@@ -80,6 +90,7 @@ class Client {
     };
     View view(double now) const;
     client::State state(double now) const;
+    client::Job as_the_client_sees_it(const ClientJob& job) const;
     void talk(double now, ClientWorld& world, const View& view);
     client::FetchRequest first_request() const;
     void describe(Host& host) const;
@@ -105,6 +116,8 @@ class Client {
     std::vector<client::Backoff> backoff_;
     bool changed_ = true;  ///< the queue is not the one that `running` and `next_fetch_` were made from
     double next_rpc_ = 0;  ///< not before
+    double come_at_ = std::numeric_limits<double>::infinity();  ///< the server wants a request then (next_rpc_delay)
+    GangHall* hall_ = nullptr;                                  ///< where jobs of this host are members
     double next_fetch_ = 0;
     std::vector<float> contacts_;  ///< hours since the run's start
 };

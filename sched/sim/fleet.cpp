@@ -11,6 +11,8 @@
 #include "db/memory/id_set.h"
 #include "sched/sim/bounds.h"
 #include "sched/sim/client.h"
+#include "sched/sim/gang_run.h"
+#include "sched/sim/job_rows.h"
 #include "sched/sim/project.h"
 #include "sched/sim/recorder.h"
 #include "sched/sim/replayed_hosts.h"
@@ -19,9 +21,8 @@
 namespace sluice::sim {
 namespace {
 
-constexpr double kLook = 5;         ///< s between two looks of the daemons; upstream's sleep interval
-constexpr double kTopUp = 60;       ///< s between two looks of a work generator that keeps jobs waiting
-constexpr double kBaseFlops = 1e9;  ///< of a core of speed 1
+constexpr double kLook = 5;    ///< s between two looks of the daemons; upstream's sleep interval
+constexpr double kTopUp = 60;  ///< s between two looks of a work generator that keeps jobs waiting
 enum Purpose : std::uint64_t { kArrivals = 12, kRealSizes = 13, kEvents = 14, kNetwork = 15, kSizes = 16 };
 
 class FleetRun final : public ClientWorld {
@@ -35,7 +36,8 @@ class FleetRun final : public ClientWorld {
           network_rng_(options.seed, kNetwork, 0),
           classes_(job_classes(scenario)),
           project_(scenario, clock_, server_rng_),
-          recorder_(scenario, classes_, kStart) {
+          recorder_(scenario, classes_, kStart),
+          gangs_(project_.db(), project_.config(), clock_) {
         recorder_.job_lines = options.job_lines;
         end_of_work_ = kStart + scenario.days * kDay;
         end_ = end_of_work_ + scenario.drain_days * kDay;
@@ -52,6 +54,7 @@ class FleetRun final : public ClientWorld {
     double real_flops(Id workunit) override;
     void lost_work(double core_seconds) override { recorder_.lost(core_seconds, clock_.now()); }
     void needed(const Download& download) override { recorder_.needed(download, clock_.now()); }
+    GangHall* gangs() override { return &gangs_.hall(); }
 
   private:
     enum class Kind : std::uint8_t { kTick, kHost, kJoin, kWork, kEvent, kRecorded };
@@ -72,6 +75,13 @@ class FleetRun final : public ClientWorld {
     };
 
     void push(double time, Kind kind, std::size_t index) { queue_.push({time, order_++, kind, index}); }
+    /// A host is woken at one time only, the one that was said last.
+    void push_host(double time, std::size_t slot) {
+        if (host_events_.size() <= slot) host_events_.resize(slot + 1);
+        host_events_[slot] = order_;
+        push(time, Kind::kHost, slot);
+    }
+    void look(double now);
     void make_hosts();
     void replay_hosts();
     void make_work();
@@ -86,7 +96,6 @@ class FleetRun final : public ClientWorld {
     void make_job(std::size_t w, Id batch);
     void make_jobs(std::size_t w, int jobs);
     double next_arrival(std::size_t w);
-    bool has_open_work() const;
     void observe(const SchedulerRequest& request);
     void observe(const SchedulerReply& reply, double speed);
 
@@ -105,8 +114,10 @@ class FleetRun final : public ClientWorld {
     std::vector<Source> sources_;
     IdSet sent_, reported_;  ///< results; a lost reply has both again
     std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
+    std::vector<std::uint64_t> host_events_;  ///< by slot: Event::order of the one that counts
     std::uint64_t order_ = 0, next_host_ = 0, requests_ = 0;
     double end_of_work_ = 0, end_ = 0, demand_ = 1;
+    GangRun gangs_;
 };
 
 void FleetRun::make_hosts() {
@@ -117,7 +128,7 @@ void FleetRun::make_hosts() {
     for (std::size_t i = 0; i < hosts; ++i) {
         clients_.push_back(new_client());
         speeds.push_back(clients_.back()->spec().speed);
-        push(kStart, Kind::kHost, i);
+        push_host(kStart, i);
     }
     recorder_.set_host_speeds(std::move(speeds));
 }
@@ -201,17 +212,7 @@ void FleetRun::keep_waiting(std::size_t w) {
 }
 
 Id FleetRun::make_batch(std::size_t w, int jobs) {
-    const auto user = std::find_if(scenario_.users.begin(), scenario_.users.end(),
-                                   [&](const UserSpec& u) { return u.name == scenario_.work[w].user; });
-    const auto app = std::find_if(scenario_.apps.begin(), scenario_.apps.end(),
-                                  [&](const AppSpec& a) { return a.name == scenario_.work[w].app; });
-    Batch batch;
-    batch.id = project_.db().batches.next_key();
-    batch.user_id = user - scenario_.users.begin() + 1;
-    batch.app_id = app - scenario_.apps.begin() + 1;
-    batch.create_time = clock_.now_sec();
-    batch.njobs = jobs;
-    batch.state = jobs > 0 ? BatchState::kInProgress : BatchState::kInit;
+    const Batch batch = batch_row(scenario_, scenario_.work[w], project_.db(), clock_.now_sec(), jobs);
     project_.db().batches.put(batch.id, batch);
     return batch.id;
 }
@@ -222,33 +223,32 @@ void FleetRun::make_jobs(std::size_t w, int jobs) {
     for (const double h : scenario_.work[w].size_hours) hours += h;
     hours /= static_cast<double>(scenario_.work[w].size_hours.size());
     recorder_.batch_came({batch, clock_.now(), jobs, jobs, 0, hours * kHour * kBaseFlops, w});
+    const Id first = project_.db().workunits.next_key();
     for (int i = 0; i < jobs; ++i) make_job(w, batch);
+    if (scenario_.work[w].gang.size > 0)
+        gangs_.submit(batch, first, scenario_.work[w], clock_.now() >= kStart + scenario_.warmup_days * kDay);
+}
+
+/// The daemons, and the members of gangs.
+void FleetRun::look(double now) {
+    project_.run_daemons(recorder_);
+    if (!project_.database_away()) {
+        gangs_.plan();
+        gangs_.hall().look(now);
+        for (const std::size_t slot : gangs_.hall().take_hosts_to_wake()) push_host(now, slot);
+    }
+    if (options_.watcher != nullptr) options_.watcher->looked(now);
+    push(now + kLook, Kind::kTick, 0);
 }
 
 void FleetRun::make_job(std::size_t w, Id batch) {
     const WorkSpec& work = scenario_.work[w];
     Source& source = sources_[w];
     const std::size_t size = source.next_size++ % work.size_hours.size();
-    Workunit wu;
-    wu.id = project_.db().workunits.next_key();
-    wu.create_time = clock_.now_sec();
-    wu.appid = project_.db().batches.get(batch)->app_id;
+    Workunit wu = job_row(work, size, project_.db(), *project_.db().batches.get(batch), clock_.now_sec());
     const AppSpec& app = scenario_.apps[static_cast<std::size_t>(wu.appid) - 1];
     wu.name = fmt::format("w{}_{}", w, source.made++);
-    wu.xml_doc = "<workunit></workunit>";
     source.files.give(wu, app, project_.db());
-    wu.batch = batch;
-    wu.rsc_fpops_est = work.size_hours[size] * kHour * kBaseFlops * work.estimate;
-    wu.rsc_fpops_bound = 1000 * wu.rsc_fpops_est;
-    wu.rsc_memory_bound = work.memory_mb * 1e6;
-    wu.rsc_disk_bound = work.disk_mb * 1e6;
-    wu.transition_time = clock_.now_sec();
-    wu.delay_bound = static_cast<std::int64_t>(work.delay_bound_days * kDay);
-    wu.min_quorum = work.quorum;
-    wu.target_nresults = std::max(work.quorum, work.target);
-    wu.max_error_results = wu.max_success_results = 10 + wu.target_nresults;
-    wu.max_total_results = 20 + 2 * wu.target_nresults;
-    wu.result_template_file = "out";
     wu.size_class = app.size_classes > 1 ? static_cast<int>(size) : -1;
     wu.opaque = static_cast<double>(source.first_class + size);
     ++source.waiting[size];
@@ -281,7 +281,8 @@ void FleetRun::observe(const SchedulerRequest& request) {
 
 void FleetRun::observe(const SchedulerReply& reply, double speed) {
     for (const ReplyJob& job : reply.jobs) {
-        const Result& result = *project_.db().results.get(job.result_id);
+        // One that the scheduler has made itself, a member of a gang, has no id in the reply.
+        const Result& result = *project_.db().results.get(project_.db().results.index().by_name.at(job.result_name)[0]);
         const Workunit& wu = *project_.db().workunits.get(job.workunit_id);
         if (!sent_.insert(result.id)) continue;
         const bool gpu = job.version.usage.proc_type != ProcType::kCpu;
@@ -319,7 +320,8 @@ void FleetRun::wake(std::size_t slot) {
         leave(slot);
         clients_[slot] = new_client();
     }
-    push(clients_[slot]->wake(now, *this), Kind::kHost, slot);
+    gangs_.hall().visit(slot);
+    push_host(clients_[slot]->wake(now, *this), slot);
 }
 
 void FleetRun::happen(const EventSpec& event) {
@@ -343,11 +345,6 @@ void FleetRun::happen(const EventSpec& event) {
     }
 }
 
-bool FleetRun::has_open_work() const {
-    return std::any_of(recorder_.batches().begin(), recorder_.batches().end(),
-                       [](const BatchRecord& b) { return b.open > 0; });
-}
-
 FleetResult FleetRun::run() {
     double said = 0;
     if (options_.watcher != nullptr) options_.watcher->starts(project_.db());
@@ -359,22 +356,22 @@ FleetResult FleetRun::run() {
         switch (event.kind) {
             case Kind::kTick:
                 if (options_.stop && options_.stop()) throw Error("stopped");
-                project_.run_daemons(recorder_);
-                if (options_.watcher != nullptr) options_.watcher->looked(clock_.now());
-                push(event.time + kLook, Kind::kTick, 0);
+                look(event.time);
                 break;
-            case Kind::kHost: wake(event.index); break;
+            case Kind::kHost:
+                if (event.order == host_events_[event.index]) wake(event.index);
+                break;
             case Kind::kRecorded: replayed_->ask(event.index, clock_.now(), *this); break;
             case Kind::kJoin:
                 clients_.push_back(new_client());
-                push(event.time, Kind::kHost, clients_.size() - 1);
+                push_host(event.time, clients_.size() - 1);
                 break;
             case Kind::kWork: come(event.index); break;
             case Kind::kEvent: happen(scenario_.events[event.index]); break;
         }
         const double part = (clock_.now() - kStart) / (end_ - kStart);
         if (options_.progress && part > said + 0.01) options_.progress(said = part);
-        if (clock_.now() > end_of_work_ && event.kind == Kind::kTick && !has_open_work()) break;
+        if (clock_.now() > end_of_work_ && event.kind == Kind::kTick && !recorder_.has_open_batches()) break;
     }
     if (clock_.now() < end_of_work_) clock_.set(end_of_work_);
     project_.close(recorder_);
@@ -385,6 +382,7 @@ FleetResult FleetRun::run() {
     result.hosts = trace_.empty() ? scenario_.fleet.hosts : static_cast<int>(trace_.size());
     result.statements_per_request =
         requests_ > 0 ? static_cast<double>(project_.rpc_verbs()) / static_cast<double>(requests_) : 0;
+    gangs_.tell(result.more);
     if (replayed_) return result;  // nobody knows when else these hosts could have asked
     for (const auto& c : clients_)
         if (c) gone_.push_back({c->spec(), c->joined(), std::numeric_limits<double>::infinity(), c->contacts()});

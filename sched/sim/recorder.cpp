@@ -21,7 +21,7 @@ std::string class_name(const std::vector<JobClass>& others, const WorkSpec& work
     const auto taken = [&](const std::string& name) {
         return std::any_of(others.begin(), others.end(), [&](const JobClass& c) { return c.name == name; });
     };
-    const char* kind = work.kind == WorkSpec::Kind::kBatches ? "batches" : "stream";
+    const char* kind = work.gang.size > 0 ? "gangs" : work.kind == WorkSpec::Kind::kBatches ? "batches" : "stream";
     std::string name = fmt::format("{} {} {:g} h", work.user, kind, work.size_hours[size]);
     if (taken(name)) name += fmt::format(", work[{}]", w);
     if (taken(name)) name += fmt::format(" sizes[{}]", size);
@@ -91,7 +91,8 @@ void Recorder::sent(const Result& result, const Workunit& wu, double speed, doub
     if (wu.min_quorum > 1) begun_.try_emplace(wu.id, Begun{now, static_cast<double>(wu.delay_bound)});
     note_gap(class_of(wu).work, now);
     const auto batch = batch_index_.find(wu.batch);
-    if (batch != batch_index_.end() && result.name.ends_with("_0")) batches_[batch->second].last_sent = now;
+    const bool is_first = result.name.ends_with("_0") || scenario_.work[class_of(wu).work].gang.size > 0;
+    if (batch != batch_index_.end() && is_first) batches_[batch->second].last_sent = now;
     const auto c = static_cast<std::size_t>(wu.opaque);
     waits_[c].push_back((now - static_cast<double>(result.create_time)) / kHour);
     std::size_t quarter = 0;

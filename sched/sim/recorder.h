@@ -1,5 +1,6 @@
 #pragma once
 // Counts what happens in a run and makes its FleetResult of it.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -51,7 +52,9 @@ class Recorder final : public JobWatcher {
     /// Lines "name,class,created,decided,instances,state" of every job that is over; empty: not wanted.
     std::string* job_lines = nullptr;
 
-    const std::vector<BatchRecord>& batches() const { return batches_; }
+    bool has_open_batches() const {
+        return std::any_of(batches_.begin(), batches_.end(), [](const BatchRecord& b) { return b.open > 0; });
+    }
     /// Batches that are measured and over, in order of submission.
     std::vector<BatchRecord> measured_batches() const;
     FleetResult result(std::uint64_t seed, double now) const;

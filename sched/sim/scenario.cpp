@@ -121,7 +121,25 @@ FilesSpec parse_files(const Object& o) {
     return f;
 }
 
-WorkSpec parse_work(const Object& o) {
+/// `jobs` of a batch are whole gangs.
+void parse_gangs(const Object& o, WorkSpec& w) {
+    if (o.text("kind") != "gangs") {
+        for (const char* field : {"members", "gangs", "checkpoint_minutes", "restart"})
+            if (o.has(field)) throw InputError(o.place(field), "is for the kind gangs only");
+        return;
+    }
+    if (o.has("jobs")) throw InputError(o.place("jobs"), "is for batches: give members and gangs");
+    w.gang.size = static_cast<int>(o.whole("members", 2, 1000));
+    int gangs = 1;
+    take(o, "gangs", gangs, 1, 10'000);
+    w.jobs = gangs * w.gang.size;
+    take(o, "checkpoint_minutes", w.gang.checkpoint_minutes, {0.1, 1e6});
+    take(o, "restart", w.gang.restart);
+    if (w.quorum > 1 || w.target > 1) throw InputError(o.place("quorum"), "each member of a gang is one result");
+    if (w.size_hours.size() > 1) throw InputError(o.place("sizes"), "members of a gang have one size");
+}
+
+void only_fields_of_work(const Object& o) {
     o.only({"user",
             "app",
             "kind",
@@ -140,13 +158,23 @@ WorkSpec parse_work(const Object& o) {
             "memory_mb",
             "disk_mb",
             "files",
+            "members",
+            "gangs",
+            "checkpoint_minutes",
+            "restart",
             "from_day",
             "until_day"});
+}
+
+WorkSpec parse_work(const Object& o) {
+    only_fields_of_work(o);
     WorkSpec w;
     take(o, "user", w.user);
     take(o, "app", w.app);
-    w.kind =
-        one_of<WorkSpec::Kind>(o, "kind", {{"stream", WorkSpec::Kind::kStream}, {"batches", WorkSpec::Kind::kBatches}});
+    w.kind = one_of<WorkSpec::Kind>(o, "kind",
+                                    {{"stream", WorkSpec::Kind::kStream},
+                                     {"batches", WorkSpec::Kind::kBatches},
+                                     {"gangs", WorkSpec::Kind::kBatches}});
     take(o, "jobs_per_day", w.jobs_per_day, {0, 1e8});
     take(o, "keep", w.keep, 0, 10'000'000);
     take(o, "jobs", w.jobs, 1, 10'000'000);
@@ -170,6 +198,7 @@ WorkSpec parse_work(const Object& o) {
     take(o, "memory_mb", w.memory_mb, kNotNegative);
     take(o, "disk_mb", w.disk_mb, kNotNegative);
     if (o.has("files")) w.files = parse_files(o.object("files"));
+    parse_gangs(o, w);
     take(o, "from_day", w.from_day, kNotNegative);
     take(o, "until_day", w.until_day, kNotNegative);
     if (o.has("jobs_per_day") && o.has("keep"))

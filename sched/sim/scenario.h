@@ -60,6 +60,13 @@ struct FilesSpec {
     double megabytes = 100;
 };
 
+/// Jobs that run at the same time: each `size` of a batch that follow each other.
+struct GangSpec {
+    int size = 0;                    ///< members; 0: no gangs
+    double checkpoint_minutes = 15;  ///< of computing, from one checkpoint to the next
+    bool restart = false;            ///< with a member on a new host all begin anew; else others send it their state
+};
+
 /// Jobs of one kind from one user.
 struct WorkSpec {
     std::string user = "user", app = "app";
@@ -79,6 +86,7 @@ struct WorkSpec {
     int quorum = 1, target = 0;  ///< target 0: quorum
     double memory_mb = 100, disk_mb = 100;
     FilesSpec files;
+    GangSpec gang;
     double from_day = 0, until_day = 1e9;
 };
 

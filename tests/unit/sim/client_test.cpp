@@ -58,6 +58,39 @@ TEST(SimulatedClient, AsksForASecondUntilItKnowsItsHostId) {
     EXPECT_EQ(world.asked[3].cpu_req_instances, 4);
 }
 
+/// Has no work, and wants to hear of the host every eight minutes.
+struct ProjectThatWaits final : ClientWorld {
+    std::optional<SchedulerReply> rpc(double, const SchedulerRequest& request) override {
+        asked.push_back(request);
+        SchedulerReply reply;
+        reply.send_hostid = request.hostid == 0;
+        reply.host.id = 7;
+        reply.next_rpc_delay = 480;
+        return reply;
+    }
+    double real_flops(Id) override { return 1; }
+    void lost_work(double) override {}
+
+    std::vector<SchedulerRequest> asked;
+};
+
+TEST(SimulatedClient, ComesWhenTheServerWantsIt) {
+    HostSpec spec;
+    spec.lifetime = 1e9;
+    spec.habit = Habit::kNeverOff;
+    Client client(spec, 1, kStart, "key");
+    ProjectThatWaits world;
+    double now = kStart;
+    std::vector<double> times;
+    for (int turn = 0; turn < 10'000 && times.size() < 5; ++turn) {
+        now = client.wake(now, world);
+        if (world.asked.size() > times.size()) times.push_back(world.asked.back().client_now);
+    }
+    ASSERT_EQ(times.size(), 5u);
+    for (std::size_t i = 1; i < times.size(); ++i) EXPECT_LE(times[i] - times[i - 1], 481) << i;
+    EXPECT_NEAR(times[4] - times[3], 480, 1) << "whatever it is told of work";
+}
+
 /// Has two jobs, and cancels them when they are listed: the first if it has not begun, the second at once.
 struct ProjectThatCancels final : ClientWorld {
     std::optional<SchedulerReply> rpc(double, const SchedulerRequest& request) override {
