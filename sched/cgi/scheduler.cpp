@@ -341,10 +341,21 @@ bool Scheduler::is_known(std::string_view beginning) {
     }
 }
 
+/// Is it shorter than its client has said? That one has gone, or has lied: jobs would be sent to nobody, even though
+/// what came may look like a whole request.
+bool Scheduler::broke_off(const Gateway& gateway, const Body& body) const {
+    return !options_.batch && !body.too_long && static_cast<std::int64_t>(body.view().size()) < content_length(gateway);
+}
+
 void Scheduler::respond(Gateway& gateway, Body body) {
     log_headers(gateway);
     keep_copy("request", body.view());
-    if (body.too_slow) log_warning("request from {} broke off or came too slowly", remote_address(gateway));
+    const bool cut_off = broke_off(gateway, body);
+    if (body.too_slow || cut_off) log_warning("request from {} broke off or came too slowly", remote_address(gateway));
+    if (cut_off) {
+        body.text = std::string(body.view().substr(0, body.view().find(RequestStream::kEnd)));
+        body.held = {};
+    }
     if (body.too_long) {
         log_warning("request from {} is longer than <max_request_bytes> {}, or than {} without the key of an account",
                     remote_address(gateway), max_bytes(), kBeginning);

@@ -38,6 +38,7 @@ class Scheduler {
     void open_log();
     std::size_t max_bytes() const;
     void serve_stream(Gateway& gateway);
+    bool broke_off(const Gateway& gateway, const Body& body) const;
     void respond(Gateway& gateway, Body body);
     bool is_known(std::string_view beginning);
     bool stopped() const;

@@ -70,13 +70,13 @@ std::string own_prefix() {
             std::strerror(errno));
 }
 
-/// With what was read of the request as its standard input.
-[[noreturn]] void become_scheduler(const std::string& project, char** argv, std::string_view body) {
+/// With what was read of the request as its standard input; of one that broke off that is less than its length.
+[[noreturn]] void become_scheduler(const std::string& project, char** argv, std::string_view body, bool broke_off) {
     const int file = ::memfd_create("sluice request", MFD_CLOEXEC);
     write_all(file, body);
     ::lseek(file, 0, SEEK_SET);
     if (file < 0 || ::dup2(file, STDIN_FILENO) < 0) give_up("no room for the request");
-    ::setenv("CONTENT_LENGTH", std::to_string(body.size()).c_str(), 1);
+    if (!broke_off) ::setenv("CONTENT_LENGTH", std::to_string(body.size()).c_str(), 1);
     become_scheduler(project, argv);
 }
 
@@ -109,7 +109,7 @@ int relay_request(const std::string& project, char** argv) {
     switch (resident.reply()) {
         case Resident::Outcome::kAnswered: return 0;
         case Resident::Outcome::kRefused:
-            if (!only && body.ended()) become_scheduler(project, argv, beginning);
+            if (!only && body.ended()) become_scheduler(project, argv, beginning, body.broke_off());
             give_up("the resident scheduler is ending or has no room");
         case Resident::Outcome::kLost: break;
     }

@@ -14,6 +14,8 @@ class StdinBody {
     /// call.
     std::string_view next();
     bool ended() const { return ended_; }
+    /// It has ended before all came that the web server was told of.
+    bool broke_off() const { return ended_ && taken_ < length_; }
 
   private:
     std::string block_;

@@ -19,11 +19,6 @@
 namespace sluice {
 namespace {
 
-std::int64_t content_length(const Gateway& gateway) {
-    const std::string text = gateway.variable("CONTENT_LENGTH");
-    return text.empty() ? -1 : parse_int(text).value_or(-1);
-}
-
 /// For poll(); -1: without end.
 int milliseconds_until(Deadline until) {
     if (until == Deadline::max()) return -1;
@@ -125,6 +120,11 @@ class FcgiGateway final : public Gateway {
 };
 
 }  // namespace
+
+std::int64_t content_length(const Gateway& gateway) {
+    const std::string text = gateway.variable("CONTENT_LENGTH");
+    return text.empty() ? -1 : parse_int(text).value_or(-1);
+}
 
 bool Gateway::wait_for_request(int fd) const {
     constexpr int kPause = 1000;  // ms; also for a signal that came just before poll()

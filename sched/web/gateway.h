@@ -61,6 +61,9 @@ class Gateway {
     std::function<bool()> ended_;
 };
 
+/// What the web server was told of the body's length; -1: nothing. An input filter may make more of it.
+std::int64_t content_length(const Gateway& gateway);
+
 /// `ended`: looked at while it waits for a request, at each signal and once a second: true, there is to be no other
 /// one. `later`: signals that wait while FastCGI reads a body, for a read with a time limit is not begun anew when one
 /// interrupts it, and libfcgi takes that for the end of the request.

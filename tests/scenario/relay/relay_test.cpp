@@ -10,6 +10,8 @@
 #include <memory>
 
 #include "sched/rpc/reply.h"
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "tests/scenario/relay/fake_resident.h"
 #include "tests/support/paths.h"
@@ -155,6 +157,17 @@ TEST_F(Relay, ARefusedRequestIsDoneHereWhole) {
     EXPECT_THAT(result.out, HasSubstr(kStopped)) << result.err;
     EXPECT_EQ(resident_->requests(), 1);
     EXPECT_TRUE(copies() == std::vector<std::string>{body});
+}
+
+TEST_F(Relay, ARefusedRequestThatBrokeOffIsDoneHereAsOne) {
+    const std::string refused{0, 0, 0, 0, relay::kOverloaded, 0, 0, 0};
+    resident({.reply = fastcgi::record(fastcgi::kEndRequest, 1, refused)});
+    RunOptions short_one = options("<scheduler_request></scheduler_request>");
+    short_one.env["CONTENT_LENGTH"] = "40";
+    const RunResult result = run({program()}, short_one);
+    EXPECT_THAT(result.out, HasSubstr(kStopped)) << result.err;
+    const fs::path log = log_dir(folder_.path()) / "scheduler.log";
+    EXPECT_THAT(read_file(log).value_or(""), HasSubstr("broke off")) << log << result.err;
 }
 
 TEST_F(Relay, ARequestThatMayHaveBeenServedIsNotDoneAgain) {
