@@ -155,12 +155,13 @@ std::vector<GangInstance> MemoryGangLeaseStore::instances_of(std::span<const Id>
 std::vector<GangLease> MemoryGangLeaseStore::leases() {
     db_.enter("gang_leases.leases");
     std::vector<GangLease> all;
-    for (const auto& [host, lease] : db_.gang_leases.rows()) {
+    for (const auto& [id, lease] : db_.gang_leases.rows()) {
+        const Id host = id;
         GangLease& l = all.emplace_back(lease);
         if (const Host* h = db_.hosts.get(host)) l.heard = static_cast<double>(h->rpc_time), l.p_fpops = h->p_fpops;
         const std::vector<Id>& results = db_.results.index().instances(l.workunit);
         l.has_it =
-            std::any_of(results.begin(), results.end(), [&](Id id) { return db_.results.get(id)->hostid == host; });
+            std::any_of(results.begin(), results.end(), [&](Id r) { return db_.results.get(r)->hostid == host; });
     }
     return all;
 }
