@@ -93,7 +93,7 @@ std::string all_of(FILE* in) {
 
 }  // namespace
 
-struct Object::Node {
+struct Object::Node {  // NOLINT(bugprone-exception-escape): ordered_json has moves that are not noexcept
     Json root;
 };
 
