@@ -203,6 +203,7 @@ TEST_F(StartTest, TakesOverWhatUpstreamsScriptStarted) {
         struct flock whole {};
         whole.l_type = F_WRLCK;
         ::fcntl(fd, F_SETLK, &whole);
+        ::signal(SIGHUP, SIG_DFL);  // whatever started this test, nohup perhaps
         ::execl("/bin/sleep", "sleep", "1000", nullptr);
         ::_exit(1);
     }
