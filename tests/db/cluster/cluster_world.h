@@ -19,6 +19,8 @@ namespace sluice::test {
 
 /// One cluster a test program, started on first use.
 GaleraCluster& shared_cluster();
+/// How often a test is to kill a node: $SLUICE_CLUSTER_KILLS, or `otherwise`.
+int kills_wanted(int otherwise);
 
 class ClusterWorld {
   public:

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -13,13 +12,8 @@
 namespace sluice::test {
 namespace {
 
-int kills_wanted() {
-    const char* text = std::getenv("SLUICE_CLUSTER_KILLS");
-    return text == nullptr ? 1 : std::max(1, std::atoi(text));
-}
-
 TEST(Kill, ANodeThatDiesUnderLoadLosesNothingAndDoublesNothing) {
-    const int kills = kills_wanted();
+    const int kills = kills_wanted(1);
     ClusterWorld world("<one_result_per_user_per_wu>1</one_result_per_user_per_wu>");
     world.add_jobs(kills * 400, 4);
     world.rest = 100;
