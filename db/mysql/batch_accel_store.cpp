@@ -3,6 +3,7 @@
 #include "db/mysql/app_rows.h"
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/own_tables.h"
 #include "sluice/db/batch_store.h"
 
 namespace sluice {
@@ -32,14 +33,14 @@ class MysqlBatchAccelStore final : public BatchAccelStore {
     std::vector<App> apps() override { return size_classes_of_apps(db_, ""); }
 
     void prepare() override {
-        db_.execute(
-            Sql("CREATE TABLE IF NOT EXISTS sluice_accel_job (workunit_id integer NOT NULL PRIMARY KEY, "
-                "batch_id bigint NOT NULL, marked tinyint NOT NULL, priority integer NOT NULL, lent integer NOT NULL, "
-                "extra integer NOT NULL, since integer NOT NULL, KEY accel_batch (batch_id)) ENGINE=InnoDB"));
-        db_.execute(
-            Sql("CREATE TABLE IF NOT EXISTS sluice_accel_result (workunit_id integer NOT NULL, "
-                "result_id integer NOT NULL, priority integer NOT NULL, PRIMARY KEY (workunit_id, result_id)) "
-                "ENGINE=InnoDB"));
+        make_tables(
+            db_, {{"sluice_accel_job",
+                   "workunit_id integer NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, marked tinyint NOT NULL, "
+                   "priority integer NOT NULL, lent integer NOT NULL, extra integer NOT NULL, since integer NOT NULL, "
+                   "KEY accel_batch (batch_id)"},
+                  {"sluice_accel_result",
+                   "workunit_id integer NOT NULL, result_id integer NOT NULL, priority integer NOT NULL, "
+                   "PRIMARY KEY (workunit_id, result_id)"}});
     }
 
     std::map<Id, int> accelerated_batches() override {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "db/mysql/errors.h"
+#include "db/mysql/own_tables.h"
 
 namespace sluice {
 namespace {
@@ -17,13 +18,12 @@ constexpr SqlLiteral kNoWork{
 }  // namespace
 
 void prepare_file_groups(Database& db) {
-    db.execute(
-        Sql("CREATE TABLE IF NOT EXISTS sluice_file_group (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, name "
-            "varbinary(254) NOT NULL, idle_since bigint NOT NULL, UNIQUE KEY group_name (name), KEY group_idle "
-            "(idle_since)) ENGINE=InnoDB"));
-    db.execute(
-        Sql("CREATE TABLE IF NOT EXISTS sluice_file_group_wu (group_id bigint NOT NULL, workunitid bigint NOT NULL, "
-            "PRIMARY KEY (group_id, workunitid), UNIQUE KEY group_of_wu (workunitid)) ENGINE=InnoDB"));
+    make_tables(db, {{"sluice_file_group",
+                      "id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, name varbinary(254) NOT NULL, "
+                      "idle_since bigint NOT NULL, UNIQUE KEY group_name (name), KEY group_idle (idle_since)"},
+                     {"sluice_file_group_wu",
+                      "group_id bigint NOT NULL, workunitid bigint NOT NULL, PRIMARY KEY (group_id, workunitid), "
+                      "UNIQUE KEY group_of_wu (workunitid)"}});
 }
 
 void add_to_file_groups(Database& db, std::span<const Workunit> workunits, std::span<const std::string> files) {

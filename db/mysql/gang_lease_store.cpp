@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "db/mysql/bulk.h"
+#include "db/mysql/own_tables.h"
 #include "sluice/db/gang_store.h"
 
 namespace sluice {
@@ -16,16 +17,14 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
 
     void prepare() override {
         make_gang_store(db_)->prepare();
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_gang_lease (host_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT "
-            "NULL, number bigint NOT NULL, start bigint NOT NULL, since bigint NOT NULL, lapses integer NOT NULL, "
-            "workunit_id bigint NOT NULL) ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_gang_host (host_id bigint NOT NULL PRIMARY KEY, kept integer NOT NULL, "
-            "lapsed integer NOT NULL) ENGINE=InnoDB"));
-        db_.execute(
-            Sql("CREATE TABLE IF NOT EXISTS sluice_gang_version (id integer NOT NULL PRIMARY KEY, version bigint NOT "
-                "NULL) ENGINE=InnoDB"));
+        make_tables(
+            db_,
+            {{"sluice_gang_lease",
+              "host_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, number bigint NOT NULL, "
+              "start bigint NOT NULL, since bigint NOT NULL, lapses integer NOT NULL, workunit_id bigint NOT NULL"},
+             {"sluice_gang_host",
+              "host_id bigint NOT NULL PRIMARY KEY, kept integer NOT NULL, lapsed integer NOT NULL"},
+             {"sluice_gang_version", "id integer NOT NULL PRIMARY KEY, version bigint NOT NULL"}});
         db_.execute(Sql("INSERT IGNORE INTO sluice_gang_version (id, version) VALUES (1, 1)"));
     }
 

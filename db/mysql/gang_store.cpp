@@ -2,6 +2,7 @@
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/own_tables.h"
 
 namespace sluice {
 namespace {
@@ -13,13 +14,13 @@ class MysqlGangStore final : public GangStore {
     explicit MysqlGangStore(Database& db) : db_(db) {}
 
     void prepare() override {
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_gang (batch_id bigint NOT NULL, number bigint NOT NULL, size integer "
-            "NOT NULL, ended bigint NOT NULL, PRIMARY KEY (batch_id, number)) ENGINE=InnoDB"));
-        db_.execute(
-            Sql("CREATE TABLE IF NOT EXISTS sluice_gang_job (batch_id bigint NOT NULL, number bigint NOT NULL, member "
-                "integer NOT NULL, workunit_name varchar(191) NOT NULL, PRIMARY KEY (batch_id, number, member)) "
-                "ENGINE=InnoDB"));
+        make_tables(db_,
+                    {{"sluice_gang",
+                      "batch_id bigint NOT NULL, number bigint NOT NULL, size integer NOT NULL, ended bigint NOT NULL, "
+                      "PRIMARY KEY (batch_id, number)"},
+                     {"sluice_gang_job",
+                      "batch_id bigint NOT NULL, number bigint NOT NULL, member integer NOT NULL, "
+                      "workunit_name varchar(191) NOT NULL, PRIMARY KEY (batch_id, number, member)"}});
     }
 
     std::optional<int> size_in(Id batch) override {

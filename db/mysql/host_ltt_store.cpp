@@ -4,6 +4,7 @@
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/own_tables.h"
 
 namespace sluice {
 namespace {
@@ -28,10 +29,9 @@ class MysqlHostLttStore final : public HostLttStore {
     }
 
     void write(std::span<const VersionTurnaround> rows, std::span<const std::pair<Id, Id>> gone) override {
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_host_ltt (host_id integer NOT NULL, app_version_id integer NOT NULL, "
-            "ltt tinyint NOT NULL, ratio double NOT NULL, jobs integer NOT NULL, "
-            "PRIMARY KEY (host_id, app_version_id)) ENGINE=InnoDB"));
+        make_tables(db_, {{"sluice_host_ltt",
+                           "host_id integer NOT NULL, app_version_id integer NOT NULL, ltt tinyint NOT NULL, "
+                           "ratio double NOT NULL, jobs integer NOT NULL, PRIMARY KEY (host_id, app_version_id)"}});
         for (const auto part : bulk::parts(rows, kRowsAtATime)) {
             Sql sql("INSERT INTO sluice_host_ltt (host_id, app_version_id, ltt, ratio, jobs) VALUES ");
             bulk::rows(sql, part, [&](const VersionTurnaround& v) {

@@ -4,6 +4,7 @@
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/own_tables.h"
 #include "db/mysql/workunit_columns.h"
 
 namespace sluice {
@@ -16,22 +17,22 @@ class MysqlPlanStore final : public PlanStore {
     explicit MysqlPlanStore(Database& db) : db_(db) {}
 
     void prepare() override {
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_plan (id tinyint NOT NULL PRIMARY KEY, version bigint NOT NULL, made_at "
-            "double NOT NULL, batches integer NOT NULL, hosts integer NOT NULL) ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_plan_batch (version bigint NOT NULL, batch_id bigint NOT NULL, finish "
-            "double NOT NULL, margin double NOT NULL, place bigint NOT NULL, jobs bigint NOT NULL, hosts bigint NOT "
-            "NULL, PRIMARY KEY (version, batch_id)) ENGINE=InnoDB"));
-        db_.execute(
-            Sql("CREATE TABLE IF NOT EXISTS sluice_plan_host (version bigint NOT NULL, host_id bigint NOT NULL, errors "
-                "integer NOT NULL, returned integer NOT NULL, PRIMARY KEY (version, host_id)) ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_plan_job (result_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, "
-            "reissue_at double NOT NULL) ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_plan_copy (workunit_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT "
-            "NULL, result_id bigint NOT NULL, made_at bigint NOT NULL, KEY copy_batch (batch_id)) ENGINE=InnoDB"));
+        make_tables(
+            db_,
+            {{"sluice_plan",
+              "id tinyint NOT NULL PRIMARY KEY, version bigint NOT NULL, made_at double NOT NULL, "
+              "batches integer NOT NULL, hosts integer NOT NULL"},
+             {"sluice_plan_batch",
+              "version bigint NOT NULL, batch_id bigint NOT NULL, finish double NOT NULL, margin double NOT NULL, "
+              "place bigint NOT NULL, jobs bigint NOT NULL, hosts bigint NOT NULL, PRIMARY KEY (version, batch_id)"},
+             {"sluice_plan_host",
+              "version bigint NOT NULL, host_id bigint NOT NULL, errors integer NOT NULL, "
+              "returned integer NOT NULL, PRIMARY KEY (version, host_id)"},
+             {"sluice_plan_job",
+              "result_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, reissue_at double NOT NULL"},
+             {"sluice_plan_copy",
+              "workunit_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, result_id bigint NOT NULL, "
+              "made_at bigint NOT NULL, KEY copy_batch (batch_id)"}});
     }
 
     BatchPlan plan() override {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "db/mysql/errors.h"
+#include "db/mysql/own_tables.h"
 #include "db/mysql/turns.h"
 #include "db/share_rules.h"
 
@@ -34,30 +35,22 @@ class MysqlShareStore final : public ShareStore {
     explicit MysqlShareStore(Database& db) : db_(db) {}
 
     void prepare() override {
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_share_clock (id tinyint NOT NULL PRIMARY KEY, virtual_time double NOT "
-            "NULL, started tinyint NOT NULL) ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_share_user (user_id integer NOT NULL PRIMARY KEY, quota double NOT NULL) "
-            "ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_share_batch (batch_id bigint NOT NULL PRIMARY KEY, user_id integer NOT "
-            "NULL, seconds double NOT NULL, start_tag double NOT NULL, end_tag double NOT NULL, share double NOT NULL, "
-            "place bigint NOT NULL, finished tinyint NOT NULL, charged double NOT NULL, KEY share_open (finished)) "
-            "ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_share_stream (batch_id bigint NOT NULL PRIMARY KEY, user_id integer NOT NULL, "
-            "kept double NOT NULL, until_time double NOT NULL, charged double NOT NULL, head double NOT NULL, waits tinyint "
-            "NOT NULL) ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_share_measured (batch_id bigint NOT NULL PRIMARY KEY, operations double NOT "
-            "NULL) ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_share_day (day integer NOT NULL, user_id integer NOT NULL, operations double "
-            "NOT NULL, PRIMARY KEY (day,user_id)) ENGINE=InnoDB"));
-        db_.execute(Sql(
-            "CREATE TABLE IF NOT EXISTS sluice_share_speed (id tinyint NOT NULL PRIMARY KEY, flops double NOT NULL) "
-            "ENGINE=InnoDB"));
+        make_tables(
+            db_,
+            {{"sluice_share_clock",
+              "id tinyint NOT NULL PRIMARY KEY, virtual_time double NOT NULL, started tinyint NOT NULL"},
+             {"sluice_share_user", "user_id integer NOT NULL PRIMARY KEY, quota double NOT NULL"},
+             {"sluice_share_batch",
+              "batch_id bigint NOT NULL PRIMARY KEY, user_id integer NOT NULL, seconds double NOT NULL, "
+              "start_tag double NOT NULL, end_tag double NOT NULL, share double NOT NULL, place bigint NOT NULL, "
+              "finished tinyint NOT NULL, charged double NOT NULL, KEY share_open (finished)"},
+             {"sluice_share_stream",
+              "batch_id bigint NOT NULL PRIMARY KEY, user_id integer NOT NULL, kept double NOT NULL, "
+              "until_time double NOT NULL, charged double NOT NULL, head double NOT NULL, waits tinyint NOT NULL"},
+             {"sluice_share_measured", "batch_id bigint NOT NULL PRIMARY KEY, operations double NOT NULL"},
+             {"sluice_share_day",
+              "day integer NOT NULL, user_id integer NOT NULL, operations double NOT NULL, PRIMARY KEY (day,user_id)"},
+             {"sluice_share_speed", "id tinyint NOT NULL PRIMARY KEY, flops double NOT NULL"}});
         db_.execute(Sql("INSERT IGNORE INTO sluice_share_clock (id, virtual_time, started) VALUES (1,0,0)"));
     }
 

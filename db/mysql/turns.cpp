@@ -1,13 +1,12 @@
 #include "db/mysql/turns.h"
 
 #include "db/mysql/errors.h"
+#include "db/mysql/own_tables.h"
 
 namespace sluice {
 
 void make_marks(Database& db) {
-    db.execute(
-        Sql("CREATE TABLE IF NOT EXISTS sluice_marks (name varchar(40) NOT NULL PRIMARY KEY, value bigint NOT NULL) "
-            "ENGINE=InnoDB"));
+    make_tables(db, {{"sluice_marks", "name varchar(40) NOT NULL PRIMARY KEY, value bigint NOT NULL"}});
 }
 
 void transaction_in_turn(Database& db, const std::string& name, const std::function<void()>& work) {

@@ -8,6 +8,7 @@
 #include "sluice/db/account_store.h"
 #include "sluice/db/gang_store.h"
 #include "tests/db/batch/batch_fixture.h"
+#include "tests/support/project_rows.h"
 #include "tests/support/segment_files.h"
 
 namespace sluice::test {
@@ -344,6 +345,44 @@ TEST_F(Statements, AnIncrementalPassReadsFewRowsAndComesToTheSame) {
     EXPECT_THAT(run_ok({"batch_stats", "--full"}), HasSubstr("(+0 -0), 0 medians, 0 app flags and 0 version rows"));
     EXPECT_EQ(state(), flags);
     EXPECT_EQ(versions(), details);
+}
+
+// On a cluster a statement that makes a table stops all nodes, and a node that dies within it needs a copy of
+// everything: none is sent where the tables are.
+TEST_F(Statements, OnceTheTablesAreThereNoStatementMakesOne) {
+    config("<share_rule>settled</share_rule><plan_batches>1</plan_batches>", 1);
+    app(1);
+    world.users[1] = a_user(1, "alice", "key");
+    store();
+    db.execute(Sql(
+        "INSERT INTO user_submit (user_id, quota, logical_start_time, submit_all, manage_all, max_jobs_in_progress) "
+        "VALUES (1,1,0,1,0,0)"));
+    project.write("jobs", "--command_line a\n");
+    project.write("templates/app1_in", "<workunit></workunit>");
+    project.write("templates/app1_out", "<result></result>");
+    int batch = 0;
+    const auto run_all = [&] {
+        for (const Command& daemon : std::vector<Command>{{"batch_shares", "--one_pass"},
+                                                          {"batch_upkeep", "--one_pass"},
+                                                          {"batch_planner", "--one_pass"},
+                                                          {"batch_accel"},
+                                                          {"batch_stats"},
+                                                          {"gang_planner", "--one_pass"}})
+            run_ok(daemon);
+        run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"});
+        run_ok({"sluice_batch", "submit", std::to_string(++batch), (project.path() / "jobs").string()});
+    };
+    const auto made = [&] {
+        return number(
+            Sql("SELECT SUM(variable_value) FROM information_schema.global_status WHERE variable_name IN "
+                "('COM_CREATE_TABLE','COM_ALTER_TABLE','COM_DROP_TABLE')"));
+    };
+    const auto before = made();
+    run_all();
+    const auto first = made();
+    EXPECT_GT(first, before);
+    run_all();
+    EXPECT_EQ(made(), first);
 }
 
 }  // namespace
