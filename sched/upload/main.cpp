@@ -1,6 +1,7 @@
 // file_upload_handler: takes the output files of jobs. One program for CGI and FastCGI: it is FastCGI if its stdin is a
 // listening socket.
 #include <fcntl.h>
+#include <nss.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -128,9 +129,17 @@ std::optional<int> parse_arguments(int argc, char** argv, std::string& variety) 
     return line.parse(argc, argv);
 }
 
+/// In error texts accounts that are not in /etc/passwd and /etc/group have numbers: the modules that know more of them
+/// (systemd, LDAP) can't be loaded into a program that was linked statically, which would crash.
+void know_accounts_of_files_only() {
+    ::__nss_configure_lookup("passwd", "files");
+    ::__nss_configure_lookup("group", "files");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    know_accounts_of_files_only();
     std::string variety;
     if (const auto status = parse_arguments(argc, argv, variety)) return *status;
     if (!variety.empty()) variety.insert(0, "_");

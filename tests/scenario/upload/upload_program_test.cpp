@@ -140,6 +140,22 @@ TEST_F(Project, WhatTheAdminMayHaveForgotten) {
     EXPECT_THAT(post(head("foo", 3) + "abc").out, HasSubstr("<status>1</status>"));
 }
 
+/// The text of the error would name the file's owner, of whom no file of the system tells.
+TEST_F(Project, AnAccountWithoutANameIsAnswered) {
+    const std::vector<std::string> nameless{"unshare", "--user", "--map-user=4242", "--map-group=6161"};
+    auto words = nameless;
+    words.push_back("true");
+    if (run(words).status != 0) GTEST_SKIP() << "no account is without a name where user namespaces are forbidden";
+    words.back() = kProgram;
+    for (const char* file : {"keys/upload_public", "config.xml"}) {
+        std::filesystem::permissions(dir / file, std::filesystem::perms::none);
+        const RunResult result = run(words, options(head("foo", 3) + "abc"));
+        EXPECT_EQ(result.status, 0) << file << result.err;
+        EXPECT_THAT(result.out, HasSubstr("<status>1</status>\n    <message>can't ")) << file;
+        EXPECT_THAT(log(), HasSubstr("4242")) << file;
+    }
+}
+
 TEST_F(Project, StopUpload) {
     dir.write("stop_upload", "");
     EXPECT_THAT(post(head("foo", 3) + "abc").out,
