@@ -1,4 +1,5 @@
-// What fmt keeps out of its headers (its libfmt, compiled here: see CMakeLists.txt).
+// What fmt keeps out of its headers (its libfmt, compiled here: see CMakeLists.txt). Debian 12 has fmt 9; 10 and 11 are
+// the same here, 12 is not.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

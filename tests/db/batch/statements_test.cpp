@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sluice/db/account_store.h"
+#include "sluice/db/batch_store.h"
 #include "sluice/db/gang_store.h"
 #include "tests/db/batch/batch_fixture.h"
 #include "tests/support/project_rows.h"
@@ -369,6 +370,7 @@ TEST_F(Statements, OnceTheTablesAreThereNoStatementMakesOne) {
                                                           {"batch_stats"},
                                                           {"gang_planner", "--one_pass"}})
             run_ok(daemon);
+        make_batch_accel_store(db)->prepare();  // what batch_accel does before it accelerates
         run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"});
         run_ok({"sluice_batch", "submit", std::to_string(++batch), (project.path() / "jobs").string()});
     };
