@@ -46,6 +46,10 @@ class DaemonsKilled : public testing::Test {
         const fs::path output = fanout_path(world.machine(0).folder() / "upload", "out", 1024);
         fs::create_directories(output.parent_path());
         std::ofstream(output) << "of all of them";
+        for (int i = 0; i < ClusterWorld::kMachines; ++i) {  // else no result could be made that should not be
+            fs::create_directories(world.machine(i).folder() / "templates");
+            std::ofstream(world.machine(i).folder() / "templates/out") << kOutputTemplate;
+        }
         start(0, "sample_bitwise_validator", {"--app", "up"});
         start(1, "script_assimilator", {"--app", "up", "--script", "collect wu_name"});
         start(2, "transitioner", {});
@@ -68,6 +72,8 @@ class DaemonsKilled : public testing::Test {
             w.batch = 1;
             w.min_quorum = w.target_nresults = 2;
             w.transition_time = kNever;
+            w.rsc_fpops_est = 1e15;  // days: batch_planner gives up none of them meanwhile
+            w.result_template_file = "templates/out";
             for (int k = 0; k < 2; ++k) {
                 Result r = a_result(2 * id - 1 + k, w, k);
                 r.batch = 1;
@@ -75,7 +81,7 @@ class DaemonsKilled : public testing::Test {
                 r.hostid = (id + k * (ClusterWorld::kUsers + 1)) % ClusterWorld::kHosts + 1;
                 r.userid = ClusterWorld::user_of(r.hostid);
                 r.app_version_id = 1;
-                r.sent_time = now - 5000;
+                r.sent_time = now;
                 r.report_deadline = now + 1000000;
                 r.flops_estimate = kHostFlops;
                 r.xml_doc_in =
@@ -91,8 +97,9 @@ class DaemonsKilled : public testing::Test {
         const std::int64_t now = std::time(nullptr);
         there.transaction([&] {
             there.execute(Sql("UPDATE result SET server_state=5,outcome=1,client_state=5,received_time=")
-                          << now << ",elapsed_time=" << kSeconds << ",cpu_time=" << kSeconds << " WHERE workunitid>"
-                          << last_ << " AND workunitid<=" << last_ + workunits);
+                          << now << ",elapsed_time=" << kSeconds << ",cpu_time=" << kSeconds
+                          << " WHERE server_state=4 AND workunitid>" << last_
+                          << " AND workunitid<=" << last_ + workunits);
             there.execute(Sql("UPDATE workunit SET transition_time=")
                           << now << " WHERE id>" << last_ << " AND id<=" << last_ + workunits);
         });
@@ -149,19 +156,25 @@ TEST_F(DaemonsKilled, EachResultIsJudgedPaidAssimilatedAndChargedOnce) {
     is("judged", Sql("SELECT COUNT(*) FROM workunit WHERE canonical_resultid>0 AND error_mask=0"), workunits);
     is("valid", Sql("SELECT COUNT(*) FROM result WHERE validate_state=1 AND granted_credit>0"), results);
     is("no instance more", Sql("SELECT COUNT(*) FROM result"), results);
-    for (const char* of : {"user", "host"}) {
-        Sql paid("SELECT ABS((SELECT SUM(total_credit) FROM ");
-        is(of, paid.identifier(of) << ")/(SELECT SUM(granted_credit) FROM result)-1)<1e-9", 1);
-    }
+    is("user",
+       Sql("SELECT COUNT(*) FROM user u WHERE ABS(u.total_credit-(SELECT SUM(granted_credit) FROM result r WHERE "
+           "r.userid=u.id))>1e-6"),
+       0);
+    is("host",
+       Sql("SELECT COUNT(*) FROM host h WHERE ABS(h.total_credit-(SELECT SUM(granted_credit) FROM result r WHERE "
+           "r.hostid=h.id))>1e-6"),
+       0);
     is("samples", Sql("SELECT SUM(et_n) FROM host_app_version"), results);
     is("batch", Sql("SELECT fraction_done=1 AND nerror_jobs=0 AND njobs=") << workunits << " FROM batch", 1);
     const double operations = static_cast<double>(results) * kSeconds * kHostFlops;
     is("charged", Sql("SELECT ABS(SUM(operations)/") << operations << "-1)<1e-9 FROM sluice_share_measured", 1);
     is("a day's", Sql("SELECT ABS(SUM(operations)/") << operations << "-1)<1e-9 FROM sluice_share_day", 1);
     std::set<std::string> handled;
+    int calls = 0;
     std::ifstream lines(world.machine(1).folder() / "assimilated");
-    for (std::string name; std::getline(lines, name);) handled.insert(name);
-    EXPECT_EQ(handled.size(), static_cast<std::size_t>(workunits)) << "twice is as after a crash, never is lost";
+    for (std::string name; std::getline(lines, name); ++calls) handled.insert(name);
+    EXPECT_EQ(handled.size(), static_cast<std::size_t>(workunits));
+    EXPECT_LE(calls, workunits + 2 * kills) << "only what was being handled at a kill is handled twice";
     for (int i = 0; i < ClusterWorld::kMachines; ++i) EXPECT_EQ(world.checksums(i), world.checksums(0)) << i;
 }
 
