@@ -134,9 +134,15 @@ class Ours {
         std::vector<std::thread> threads;
         for (int i = 0; i < s.connections; ++i)
             threads.emplace_back([&] {
-                while (Clock::now() < until) sent += ask(s.jobs);
+                try {
+                    while (Clock::now() < until) sent += ask(s.jobs);
+                } catch (const std::exception& e) {
+                    const std::lock_guard lock(noting_);
+                    failed_ = e.what();
+                }
             });
         for (std::thread& t : threads) t.join();
+        if (!failed_.empty()) throw std::runtime_error(failed_);
         const Cpu after = cpu();
         jobs_ += sent;
         used_.server += after.server - before.server;
@@ -190,6 +196,7 @@ class Ours {
     std::atomic<int> requests_{0}, empty_{0};
     std::mutex noting_;
     std::vector<double> times_;
+    std::string failed_;  ///< what one of the clients met
     Cpu used_;
     std::int64_t jobs_ = 0;
 };
