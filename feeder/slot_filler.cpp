@@ -22,6 +22,7 @@ SlotFiller::SlotFiller(const ProjectConfig& config, const FeederOptions& options
                        Enumerator& enumerator, Picker& picker)
     : config_(config),
       allapps_(options.allapps),
+      by_shares_(options.order == FeederOrder::kShares),
       users_(options.users),
       store_(store),
       enumerator_(enumerator),
@@ -196,7 +197,8 @@ Choice SlotFiller::choose(const ArrayMirror& mirror, const std::vector<std::uint
     std::map<Id, ArrayShares> shares;
     for (const auto& [app, of_app] : slots_by_app_) shares[app] = mirror.shares(of_app);
     lacking_.clear();
-    std::vector<std::uint32_t> slots = empty_slots;
+    const std::vector<std::uint32_t> in_order = by_shares_ ? spread(empty_slots) : empty_slots;
+    std::vector<std::uint32_t> slots = in_order;
     std::size_t without = 0;
     for (int round = 0; round < kRounds && !slots.empty(); ++round) {
         std::vector<Pick> picks = pick(slots, shares);
@@ -216,7 +218,7 @@ Choice SlotFiller::choose(const ArrayMirror& mirror, const std::vector<std::uint
         }
         slots = std::move(again);
     }
-    put_in_order(choice.placements, empty_slots);
+    put_in_order(choice.placements, in_order);
     choice.slots_left = without + slots.size() > 0;
     return choice;
 }

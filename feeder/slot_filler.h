@@ -46,7 +46,8 @@ class SlotFiller {
     /// After choose(): a slot stayed empty that a job of this app, or this very one, would fit in.
     bool lacks_app(Id app) const { return lacking_.count(allapps_ ? app : 0) != 0; }
     bool lacks(const UnsentRow& row) const;
-    /// Throws DbError; what was taken out of the backlog until then is found again by the next walk.
+    /// `empty_slots`: ascending. Throws DbError; what was taken out of the backlog until then is found again by the
+    /// next walk.
     Choice choose(const ArrayMirror& mirror, const std::vector<std::uint32_t>& empty_slots, double now);
 
   private:
@@ -60,12 +61,12 @@ class SlotFiller {
     void count_classes(const ArrayMirror& mirror);
     std::vector<Pick> pick(std::vector<std::uint32_t>& slots, std::map<Id, ArrayShares>& shares);
     Fate judge(const UnsentJob& job, const QueuedJob& queued) const;
-    /// The better job to the lower slot, among the empty (ascending) ones of the same app.
+    /// The better job to the earlier one of the empty slots of the same app.
     void put_in_order(std::vector<Placement>& placements, const std::vector<std::uint32_t>& empty) const;
     void settle(Pick& pick, const UnsentJob* job, double now, Choice& choice, std::vector<std::uint32_t>& again);
 
     const ProjectConfig& config_;
-    bool allapps_;
+    bool allapps_, by_shares_;
     std::vector<Id> users_;
     FeederStore& store_;
     Enumerator& enumerator_;

@@ -23,4 +23,10 @@ std::vector<std::size_t> interleave(std::vector<double> weights, std::size_t slo
     return plan;
 }
 
+std::vector<std::uint32_t> spread(std::vector<std::uint32_t> slots) {
+    constexpr std::uint32_t kGolden = 0x9e3779b1;  // of 2^32: no multiples of another number lie as evenly
+    std::ranges::sort(slots, {}, [](std::uint32_t slot) { return slot * kGolden; });
+    return slots;
+}
+
 }  // namespace sluice

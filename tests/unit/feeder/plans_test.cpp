@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "feeder/census_reader.h"
 #include "feeder/command.h"
@@ -47,6 +49,20 @@ TEST(SlotPlan, EveryStretchHoldsAboutTheShares) {
             EXPECT_NEAR(static_cast<double>(n), 100 * weights[app], 3) << start << " app " << app;
         }
     }
+}
+
+TEST(SlotPlan, AnyBeginningOfSpreadSlotsLiesEvenly) {
+    std::vector<std::uint32_t> all(997);
+    std::iota(all.begin(), all.end(), 0u);
+    std::vector<std::uint32_t> slots = spread(all);
+    for (const std::size_t n : {10u, 100u, 500u, 990u}) {
+        std::vector<std::uint32_t> some(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(n));
+        std::sort(some.begin(), some.end());
+        for (std::size_t i = 1; i < n; ++i) EXPECT_LE(some[i] - some[i - 1], 3 * 997 / n + 1) << n;
+    }
+    std::sort(slots.begin(), slots.end());
+    EXPECT_EQ(slots, all) << "each once";
+    EXPECT_THAT(spread({}), IsEmpty());
 }
 
 std::string hr_info_text(const std::map<int, double>& fine, const std::map<int, double>& coarse = {}) {

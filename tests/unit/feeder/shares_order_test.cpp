@@ -4,8 +4,11 @@
 
 #include <unordered_map>
 
+#include "config/project_config.h"
+#include "feeder/array_mirror.h"
 #include "feeder/enumerator.h"
 #include "feeder/picker.h"
+#include "feeder/slot_filler.h"
 #include "tests/support/fake_feeder_store.h"
 #include "tests/support/fixed_rng.h"
 
@@ -25,7 +28,7 @@ class SharesOrder : public testing::Test {
         Result& r = db_.results[id];
         r.id = r.workunitid = id, r.appid = 1, r.batch = batch, r.priority = priority;
         r.server_state = ServerState::kUnsent;
-        db_.workunits[id].id = id;
+        db_.workunits[id].id = id, db_.workunits[id].appid = 1;
     }
     /// With what the array holds of each batch meanwhile.
     std::vector<Id> take(std::size_t n, std::unordered_map<Id, std::size_t> held = {}) {
@@ -98,6 +101,40 @@ TEST_F(SharesOrder, WhileNothingIsKnownOfSharesJobsComeInTheDefaultOrder) {
     enumerator_.keep_batches_apart(true);
     enumerator_.turn(1001, false);
     EXPECT_THAT(take(3, {{8, 1}}), ElementsAre(1, 3, 2));
+}
+
+// A request need not look at the whole array: jobs of a batch that came when a part of the slots was empty must not lie
+// side by side, or whoever looks at another part finds none of them.
+TEST_F(SharesOrder, AnyPartOfTheArrayHoldsItsPartOfABatch) {
+    const std::size_t kSlots = 1000, kStream = 800, kBatch = 200;
+    ProjectConfig config;
+    App app;
+    app.id = 1;
+    SlotFiller filler(config, by_shares(), store_, enumerator_, picker_);
+    filler.set_apps({app}, kSlots, nullptr);
+    ArrayMirror mirror(kSlots);
+    const auto fill = [&](double now) {
+        enumerator_.turn(now, true);
+        std::vector<std::uint32_t> slots;
+        for (const Placement& p : filler.choose(mirror, mirror.empty_slots(), now).placements) {
+            mirror.set(p.slot, p.held);
+            slots.push_back(p.slot);
+        }
+        return slots;
+    };
+    enumerator_.set_apps({1});
+    picker_.set_batches({{7, {1, 500, 1}}, {8, {2, 300, 1}}});
+    enumerator_.keep_batches_apart(true);
+    for (Id id = 1; id <= static_cast<Id>(kStream); ++id) job(id, 7);
+    ASSERT_EQ(fill(1000).size(), kStream);
+    for (Id id = 1; id <= static_cast<Id>(kBatch); ++id) job(static_cast<Id>(kStream) + id, 8);
+    const auto slots = fill(2000);
+    ASSERT_EQ(slots.size(), kBatch);
+    for (const std::uint32_t from : {0u, 250u, 500u, 750u}) {
+        const auto there =
+            std::ranges::count_if(slots, [&](std::uint32_t s) { return (s + kSlots - from) % kSlots < 500; });
+        EXPECT_NEAR(static_cast<double>(there), 100, 5) << "of those that a scan of half from " << from << " sees";
+    }
 }
 
 }  // namespace
