@@ -68,9 +68,9 @@ struct Open {
         if (!settings) return std::nullopt;
         return SharesInUse{*shares, *settings};
     }
-    /// The feeder of level 1 looks by itself.
+    /// The feeder of level 1 looks every minute by itself: a short batch may be over by then.
     void tell_feeder() const {
-        if (config.compat_level == 0 && share_settings(config)) ask_feeder_to_reread(project);
+        if (share_settings(config)) ask_feeder_to_reread(project);
     }
 };
 

@@ -1,4 +1,6 @@
 // batch_shares: keeps the order of users' batches by their quotas (seed 000) while batches come and results come in.
+#include <algorithm>
+
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_shares/owners_page.h"
@@ -42,11 +44,15 @@ int run(DaemonStart& start, const std::string& page) {
     }
     Database db(db_settings(config));
     const auto store = make_share_store(db);
+    const double every = start.settings.sleep_interval;
+    start.settings.sleep_interval = std::min(every, SharesTurns::kLook);
+    SharesTurns turns(*store, *settings, start.env.clock, every);
     return start.loop([&] {
-        // At level 1 the feeder looks by itself.
-        if (shares_pass(*store, *settings, start.env.clock).any() && config.compat_level == 0)
+        const auto [pass, done] = turns.take();
+        // At level 1 the feeder looks every minute by itself; a batch that is new has no minute to lose.
+        if (done.admitted + done.adopted > 0 || (done.any() && config.compat_level == 0))
             ask_feeder_to_reread(start.settings.project);
-        if (!page.empty()) write_page(start.settings.project / page, config, db, *store, start.env.clock.now());
+        if (pass && !page.empty()) write_page(start.settings.project / page, config, db, *store, start.env.clock.now());
         return PassResult::kIdle;
     });
 }

@@ -148,6 +148,26 @@ bool admit(ShareBook& book, const BatchWork& work, double project_flops, double 
     return true;
 }
 
+namespace {
+
+/// A batch in progress that the clock does not have.
+void admit_new(ShareBook& book, const BatchWork& w, double project_flops, double now, ShareOutcome& done) {
+    if (w.unfinished) return;  // it has ended since it was looked at, and is charged for that already
+    if (admit(book, w, project_flops, now))
+        ++(!w.known && w.logical_end_time > 0 ? done.adopted : done.admitted);
+    else
+        done.without_quota.push_back(w.id);
+}
+
+}  // namespace
+
+ShareOutcome admit_all(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now) {
+    ShareOutcome done;
+    for (const BatchWork& w : works)
+        if (w.state == BatchState::kInProgress && !book.clock.has(w.id)) admit_new(book, w, project_flops, now, done);
+    return done;
+}
+
 void finish(ShareBook& book, const BatchWork& work, double project_flops) {
     if (!book.clock.has(work.id) || book.clock.batch(work.id).finished) return;
     const double seconds = work.purged ? book.clock.batch(work.id).seconds
@@ -175,12 +195,8 @@ ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, do
             if (seconds == book.clock.batch(w.id).seconds) continue;
             book.clock.settle(w.id, seconds);
             ++done.settled;
-        } else if (w.unfinished) {
-            continue;  // it has ended since it was looked at, and is charged for that already
-        } else if (admit(book, w, project_flops, now)) {
-            ++(!w.known && w.logical_end_time > 0 ? done.adopted : done.admitted);
         } else {
-            done.without_quota.push_back(w.id);
+            admit_new(book, w, project_flops, now, done);
         }
     }
     return done;

@@ -27,6 +27,9 @@ struct ShareOutcome {
 
 /// Admits one batch in progress unless the clock has it; false: its user has no quota.
 bool admit(ShareBook& book, const BatchWork& work, double project_flops, double now);
+/// Those of `works`, which need not be all there are, that are in progress and not in the clock; counts only what it
+/// admitted or adopted.
+ShareOutcome admit_all(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now);
 /// A batch that is over: it is charged for what was measured.
 void finish(ShareBook& book, const BatchWork& work, double project_flops);
 /// All that a pass changes: charges streams, admits, adopts what upstream has charged, settles, finishes, and lets

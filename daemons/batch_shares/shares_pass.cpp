@@ -23,4 +23,38 @@ ShareOutcome shares_pass(ShareStore& store, const ShareSettings& settings, const
     return done;
 }
 
+ShareOutcome admission_pass(ShareStore& store, const ShareSettings& settings, const Clock& clock) {
+    const double now = clock.now();
+    ShareOutcome done;
+    std::vector<BatchWork> works;
+    for (const Id batch : store.without_place()) {
+        const std::vector<BatchWork> one = store.works(now, batch);
+        works.insert(works.end(), one.begin(), one.end());
+    }
+    if (works.empty()) return done;
+    const double flops = store.project_flops(now);
+    store.change(settings, now, [&](ShareBook& book) { done = admit_all(book, works, flops, now); });
+    log_at(done.any() ? LogLevel::kNormal : LogLevel::kDebug, "{} new batches admitted, {} taken over", done.admitted,
+           done.adopted);
+    return done;
+}
+
+bool SharesTurns::pass_is_due() const {
+    const double now = clock_.now();
+    return now >= next_pass_ || now + every_ < next_pass_;  // or the clock was put back
+}
+
+SharesTurns::Turn SharesTurns::take() {
+    const double now = clock_.now();
+    if (pass_is_due()) {
+        Turn turn{true, shares_pass(store_, settings_, clock_)};
+        next_pass_ = now + every_, next_look_ = now + kLook;
+        return turn;
+    }
+    if (now < next_look_ && now + kLook >= next_look_) return {};
+    Turn turn{false, admission_pass(store_, settings_, clock_)};
+    next_look_ = now + kLook;
+    return turn;
+}
+
 }  // namespace sluice

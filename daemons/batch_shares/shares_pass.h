@@ -7,4 +7,31 @@ namespace sluice {
 /// One pass of batch_shares: what plan.h decides is written in one transaction and logged.
 ShareOutcome shares_pass(ShareStore& store, const ShareSettings& settings, const Clock& clock);
 
+/// Gives batches that came since the last pass their places; nothing else. There was a pass before.
+ShareOutcome admission_pass(ShareStore& store, const ShareSettings& settings, const Clock& clock);
+
+/// What is due when: a pass looks at every job of every batch, and a short batch has no time to wait for it. Until it
+/// has a place, its jobs are nobody's.
+class SharesTurns {
+  public:
+    /// s between two looks for new batches.
+    static constexpr double kLook = 10;
+    /// `every`: s between two passes. All outlive it.
+    SharesTurns(ShareStore& store, const ShareSettings& settings, const Clock& clock, double every)
+        : store_(store), settings_(settings), clock_(clock), every_(every) {}
+    struct Turn {
+        bool pass = false;  ///< all was settled, not only what is new admitted
+        ShareOutcome done;
+    };
+    bool pass_is_due() const;
+    /// To be called every kLook s, or more often.
+    Turn take();
+
+  private:
+    ShareStore& store_;
+    const ShareSettings& settings_;
+    const Clock& clock_;
+    double every_, next_pass_ = 0, next_look_ = 0;
+};
+
 }  // namespace sluice

@@ -126,6 +126,18 @@ std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> onl
     return all;
 }
 
+std::vector<Id> MemoryShareStore::without_place() {
+    db_.enter("share.without_place");
+    std::vector<Id> ids;
+    for (const auto& [id, b] : db_.batches.rows()) {
+        if (b.state != BatchState::kInProgress) continue;
+        const auto quota = quotas.find(b.user_id);
+        if (quota == quotas.end() || !(quota->second > 0)) continue;
+        if (std::ranges::find(state_.batches, id, &share::BatchTags::id) == state_.batches.end()) ids.push_back(id);
+    }
+    return ids;
+}
+
 void MemoryShareStore::change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
     db_.enter("share.change");
     ShareBook book{share::LogicalClock(settings.rule, settings.clamp, state_), {}, {}, streams_, measured_, {}, flops_};

@@ -18,6 +18,7 @@ class MemoryShareStore final : public ShareStore {
     std::optional<UserQuota> quota(Id user) override;
     double advance(Id user, double now, double delta, bool write) override;
     std::vector<BatchWork> works(double now, std::optional<Id> only = {}) override;
+    std::vector<Id> without_place() override;
     std::vector<DayOfWork> work_by_day(std::int64_t from_day) override;
     std::vector<ShareUser> users() override;
     void change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) override;

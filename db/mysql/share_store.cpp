@@ -111,6 +111,15 @@ class MysqlShareStore final : public ShareStore {
         return all;
     }
 
+    std::vector<Id> without_place() override {
+        Rows r = db_.query(
+            Sql("SELECT b.id FROM batch b JOIN user_submit u ON u.user_id=b.user_id LEFT JOIN sluice_share_batch s ON "
+                "s.batch_id=b.id AND s.finished=0 WHERE b.state=1 AND u.quota>0 AND s.batch_id IS NULL ORDER BY b.id"));
+        std::vector<Id> ids;
+        while (r.next()) ids.push_back(r.i64(0));
+        return ids;
+    }
+
     std::vector<DayOfWork> work_by_day(std::int64_t from_day) override {
         Sql sql("SELECT day, user_id, operations FROM sluice_share_day WHERE day>=");
         Rows r = db_.query(sql << from_day << " ORDER BY day, user_id");

@@ -260,7 +260,7 @@ void SimProject::run_daemons(JobWatcher& watcher) {
     if (!p.regulation.apps.empty() && p.regulator.due()) p.regulator.pass();
     take_census(now);
     accelerate(now);
-    shares_->run();
+    if (shares_->run()) ask_feeder_to_reread(folder_.path());
     // As the program does: the feeder of level 1 looks by itself.
     if (p.planner.turn(now, watcher) && config_.compat_level == 0) ask_feeder_to_reread(folder_.path());
     clean_up(watcher);

@@ -19,21 +19,21 @@ struct ShareDaemon::Parts {
         Id user;
         double quota;
     };
-    double interval;
     ShareSettings settings;
     const Clock& clock;
     MemoryBatchUpkeepStore upkeep;
     MemoryShareStore store;
     std::vector<Arrival> arrivals;
-    double next = 0;
+    SharesTurns turns;
+    Parts(const ShareSettings& rules, MemoryDb& db, const Clock& time, double every)
+        : settings(rules), clock(time), upkeep(db), store(db), turns(store, settings, clock, every) {}
 };
 
 ShareDaemon::ShareDaemon(const Scenario& scenario, const ProjectConfig& config, MemoryDb& db, const Clock& clock) {
     if (scenario.shares_every_minutes <= 0) return;
     const auto settings = share_settings(config);
     if (!settings) throw ConfigError("batch_shares: <share_rule> is off: set it to settled or seed");
-    parts_.reset(new Parts{
-        60 * scenario.shares_every_minutes, *settings, clock, MemoryBatchUpkeepStore(db), MemoryShareStore(db), {}});
+    parts_ = std::make_unique<Parts>(*settings, db, clock, 60 * scenario.shares_every_minutes);
     for (std::size_t u = 0; u < scenario.users.size(); ++u) {
         double from = 1e9;
         for (const WorkSpec& work : scenario.work)
@@ -44,14 +44,14 @@ ShareDaemon::ShareDaemon(const Scenario& scenario, const ProjectConfig& config, 
 
 ShareDaemon::~ShareDaemon() = default;
 
-void ShareDaemon::run() {
-    if (!parts_ || parts_->clock.now() < parts_->next) return;
+bool ShareDaemon::run() {
+    if (!parts_) return false;
     Parts& p = *parts_;
-    p.next = p.clock.now() + p.interval;
     for (const Parts::Arrival& a : p.arrivals)
         if (a.at <= p.clock.now()) p.store.quotas[a.user] = a.quota;
-    upkeep_pass(p.upkeep, {}, p.clock);
-    shares_pass(p.store, p.settings, p.clock);
+    if (p.turns.pass_is_due()) upkeep_pass(p.upkeep, {}, p.clock);
+    const ShareOutcome done = p.turns.take().done;
+    return done.admitted + done.adopted > 0;
 }
 
 }  // namespace sluice::sim

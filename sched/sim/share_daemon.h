@@ -15,8 +15,8 @@ class ShareDaemon {
     /// scenario wants batch_shares, and <share_rule> is off.
     ShareDaemon(const Scenario& scenario, const ProjectConfig& config, MemoryDb& db, const Clock& clock);
     ~ShareDaemon();
-    /// To be called every few seconds; does what is due.
-    void run();
+    /// To be called every few seconds; does what is due. True: the feeder is to be told, as the program does.
+    bool run();
 
   private:
     struct Parts;

@@ -1,6 +1,7 @@
 // One suite for the share store in memory and that on MariaDB: what they answer, and the tags of batches that are there
 // afterwards, are the same.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "db/memory/share_store.h"
@@ -170,6 +171,31 @@ std::string change(
 
 TEST_F(ShareStoreContract, WhatBatchesAndStreamsHaveUsed) {
     same_on_both([](ShareStore& s) { return works(s) + "of one\n" + works(s, 2) + works(s, 99); });
+}
+
+TEST_F(ShareStoreContract, WhichBatchesHaveNoPlace) {
+    const auto add = [&](Id id, Id user, BatchState state) {
+        Batch b;
+        b.id = id;
+        b.user_id = user;
+        b.state = state;
+        rows.batches[id] = b;
+    };
+    quotas[kCy] = 0;
+    add(6, kCy, BatchState::kInProgress);
+    add(7, 77, BatchState::kInProgress);
+    add(8, kAda, BatchState::kAborted);
+    add(9, kAda, BatchState::kInProgress);
+    same_on_both([](ShareStore& s) {
+        const auto ids = [&s] { return fmt::format("{}\n", fmt::join(s.without_place(), " ")); };
+        std::string out = ids();
+        EXPECT_EQ(out, "1 5 9\n");
+        s.change({}, kNow, [](ShareBook& book) { book.clock.submit(kNow, kAda, 1, 1000); });
+        out += ids();
+        EXPECT_TRUE(out.ends_with("\n5 9\n")) << out;
+        s.change({}, kNow, [](ShareBook& book) { book.clock.finish(1, 1000); });
+        return out + ids();  // it is in progress all the same
+    });
 }
 
 TEST_F(ShareStoreContract, SpeedUsersAndQuotas) {

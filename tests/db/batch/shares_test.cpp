@@ -238,6 +238,18 @@ TEST_F(Shares, BatchesOfOthersToolsAreServedLikeOurs) {
     EXPECT_EQ(tables.batch_shares.at(3).quota, 0);
 }
 
+TEST_F(Shares, TheFeederHearsOfNewBatchesAtLevelOneToo) {
+    config("<share_rule>settled</share_rule>", 1);
+    const std::filesystem::path trigger = project / "reread_db";
+    const Id one = submitted();
+    EXPECT_TRUE(std::filesystem::remove(trigger)) << "sluice_batch submit";
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_FALSE(std::filesystem::exists(trigger)) << "nothing is new";
+    db.execute(Sql("DELETE FROM sluice_share_batch WHERE batch_id=") << one);  // as if another program had made it
+    run_ok({"batch_shares", "--one_pass"});
+    EXPECT_TRUE(std::filesystem::exists(trigger));
+}
+
 TEST_F(Shares, SingleJobsAreAStreamOfBatchesOfOne) {
     // A batch that stays new, fed job by job.
     EXPECT_EQ(run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1", "--name", "single jobs"}), "1\n");
