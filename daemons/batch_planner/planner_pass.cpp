@@ -74,14 +74,23 @@ void PlannerPass::read(Facts& facts) {
         if (w.unsent > 0) d.waited = std::max(0.0, facts.now - std::max(w.oldest, w.last_sent));
         (std::find(gangs.begin(), gangs.end(), b.id) == gangs.end() ? facts.demands : facts.of_gangs).push_back(d);
     }
-    if (facts.demands.empty()) return;
-    facts.reader.read(stores_.facts);
-    // What hosts hold of batches comes before anything else that they get.
+    if (!facts.demands.empty()) facts.reader.read(stores_.facts);
+    take_what_hosts_hold(facts);
+}
+
+/// It comes before anything else that they get.
+void PlannerPass::take_what_hosts_hold(Facts& facts) {
     FleetCapacity& fleet = facts.reader.fleet;
+    std::vector<HostQueues::Held> held;
+    for (const OpenPlanResult& r : facts.in_progress) {
+        const std::uint32_t* h = facts.reader.find(r.host);
+        held.push_back({r.id, r.host, facts.sent(r), facts.run_time(r), h == nullptr ? 1 : fleet.cpus[*h]});
+    }
+    queues_.note(std::move(held), facts.now);
     for (const OpenPlanResult& r : facts.in_progress) {
         const std::uint32_t* h = facts.reader.find(r.host);
         if (h == nullptr) continue;
-        const double left = facts.run_time(r) - (facts.now - facts.sent(r));
+        const double left = facts.run_time(r) - std::max(facts.now - queues_.start(r.id), 0.0);
         fleet.free_at[*h] += std::max(left, 0.0) / fleet.cpus[*h];
     }
 }
@@ -110,7 +119,7 @@ std::vector<std::pair<Id, double>> PlannerPass::completions(const Facts& facts, 
         const auto at = by_batch.find(r.batch);
         if (at == by_batch.end()) continue;
         const double sent = facts.sent(r), time = settings_.rules.margin * facts.run_time(r);
-        double end = sent + time;
+        double end = queues_.start(r.id) + time;
         if (end < facts.now) end = std::max(facts.now, reissue_time(sent, end, time)) + settings_.rules.least + time;
         at->second = std::max(at->second, end);
     }
@@ -125,21 +134,34 @@ std::vector<ReissueTimer> PlannerPass::new_timers(const Facts& facts) const {
     for (const OpenPlanResult& r : facts.in_progress) {
         const PlannedBatch* plan = last_.find_batch(r.batch);
         if (plan == nullptr) continue;
+        const double time = settings_.rules.margin * facts.run_time(r);
         timers.push_back(
-            {r.id, r.batch, reissue_time(facts.sent(r), plan->finish, settings_.rules.margin * facts.run_time(r))});
+            {r.id, r.batch,
+             std::max(reissue_time(facts.sent(r), plan->finish, time), fair_end(queues_.start(r.id), time))});
     }
     return timers;
+}
+
+/// The last jobs make the batch late: each is waited for as long as it may take, no longer by that of the slowest.
+std::set<Id> PlannerPass::past_their_chance(const Facts& facts) const {
+    std::set<Id> past, silent;
+    for (const OpenPlanResult& r : facts.in_progress) {
+        if (!queues_.runs(r.id) || !facts.all_sent(r.batch)) continue;
+        if (fair_end(queues_.start(r.id), settings_.rules.margin * facts.run_time(r)) > facts.now) continue;
+        past.insert(r.id);
+        if (queues_.is_queued(r.id)) silent.insert(r.host);
+    }
+    for (const OpenPlanResult& r : facts.in_progress)
+        if (silent.contains(r.host) && facts.all_sent(r.batch)) past.insert(r.id);
+    return past;
 }
 
 std::int64_t PlannerPass::keep_timers(const Facts& facts) {
     std::vector<ReissueTimer> there = stores_.plans.timers(), add = new_timers(facts);
     std::map<Id, const OpenPlanResult*> open;
     for (const OpenPlanResult& r : facts.in_progress) open[r.id] = &r;
-    // The last jobs make the batch late: each is waited for as long as it may take, no longer by that of the slowest.
-    const auto is_due = [&](const ReissueTimer& t, const OpenPlanResult& r) {
-        return t.at <= facts.now || (facts.all_sent(r.batch) &&
-                                     fair_end(facts.sent(r), settings_.rules.margin * facts.run_time(r)) <= facts.now);
-    };
+    const std::set<Id> past = past_their_chance(facts);
+    const auto is_due = [&](const ReissueTimer& t) { return t.at <= facts.now || past.contains(t.result); };
     std::vector<Id> remove;
     std::vector<OpenPlanResult> due;
     std::set<Id> known;
@@ -148,7 +170,7 @@ std::int64_t PlannerPass::keep_timers(const Facts& facts) {
         const auto at = open.find(t.result);
         if (at == open.end())
             remove.push_back(t.result);
-        else if (is_due(t, *at->second))
+        else if (is_due(t))
             due.push_back(*at->second);
     }
     std::erase_if(add, [&](const ReissueTimer& t) { return known.contains(t.result); });
@@ -162,7 +184,7 @@ std::int64_t PlannerPass::make_copies(const Facts& facts, const BatchPlan& plan)
     std::map<Id, std::vector<LastInstance>> last;
     for (const OpenPlanResult& r : facts.in_progress) {
         if (plan.find_batch(r.batch) == nullptr || !facts.all_sent(r.batch)) continue;
-        const double end = facts.sent(r) + settings_.rules.margin * facts.run_time(r);
+        const double end = queues_.start(r.id) + settings_.rules.margin * facts.run_time(r);
         last[r.batch].push_back({r, end < facts.now ? HUGE_VAL : end});
     }
     std::vector<Id> ids;

@@ -1,11 +1,13 @@
 #pragma once
 // One pass of batch_planner: reads hosts and batches, plans, publishes, and gives up instances that missed the plan.
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "daemons/batch_planner/batches_plan.h"
 #include "daemons/batch_planner/fleet_reader.h"
+#include "daemons/batch_planner/host_queues.h"
 #include "sluice/base/clock.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/plan_store.h"
@@ -43,8 +45,11 @@ class PlannerPass {
   private:
     struct Facts;
     void read(Facts& facts);
+    void take_what_hosts_hold(Facts& facts);
     std::vector<ReissueTimer> new_timers(const Facts& facts) const;
     std::int64_t keep_timers(const Facts& facts);
+    /// Of its batch all is sent, and it has had its chance, or its host had it with the jobs before it.
+    std::set<Id> past_their_chance(const Facts& facts) const;
     std::int64_t make_copies(const Facts& facts, const BatchPlan& plan);
     BatchPlan plan_of(const Facts& facts, const std::vector<BatchTarget>& targets) const;
     std::vector<std::pair<Id, double>> completions(const Facts& facts, const BatchPlan& plan) const;
@@ -55,6 +60,7 @@ class PlannerPass {
     PlannerStores stores_;
     const Clock& clock_;
     ContactGaps gaps_;
+    HostQueues queues_;
     BatchPlan last_;                  ///< what instances that are new now were sent by
     std::map<Id, double> announced_;  ///< batch -> its first T, of those in progress
 };

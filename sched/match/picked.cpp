@@ -116,10 +116,12 @@ void Picked::add(const MatchContext& c, const Candidate& candidate, double delay
     memory.add(candidate.memory());
     ++in_progress[index_of(offer.counted_as)];
     ++in_progress_total;
-    if (plan_for(c, job) != nullptr)
-        ++tight[index_of(offer.counted_as)];
-    else if (delay_bound > 0)
+    if (plan_for(c, job) != nullptr) {
+        const std::size_t type = index_of(offer.counted_as);
+        ++tight[type], ++tight_new[type], tight_seconds[type] += runtime;
+    } else if (delay_bound > 0) {
         first_due = std::min(first_due, delay_bound);
+    }
     ++app_in_progress[candidate.app.index][index_of(offer.counted_as)];
     if (offer.quota >= 0) ++quotas[static_cast<std::size_t>(offer.quota)].sent_today;
     workunits.push_back(job.workunit_id);

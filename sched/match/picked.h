@@ -43,6 +43,8 @@ struct Picked {
     std::array<int, kProcTypes> in_progress{};       ///< of this project on the host, this reply included
     int in_progress_total = 0, max_in_progress = 0;  ///< the volunteer's own limit; 0: none
     std::array<int, kProcTypes> tight{};             ///< jobs of planned batches on the host, this reply included
+    std::array<int, kProcTypes> tight_new{};         ///< of those, in this reply
+    std::array<double, kProcTypes> tight_seconds{};  ///< run times of these
     double first_due = std::numeric_limits<double>::infinity();  ///< s from now: of the other jobs of this project
     std::vector<std::array<int, kProcTypes>> app_in_progress;    ///< by AppFacts::index
     std::vector<Quota> quotas;

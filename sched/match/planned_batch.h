@@ -28,16 +28,43 @@ inline double planned_end(const MatchContext& x, const Candidate& c, const Plann
     return wait + plan.margin * planned_run_time(c.runtime() * available, available);
 }
 
+/// There are so many jobs that each host of H has to do several: it gets them at a time, for it may not come again
+/// soon. Of few jobs every host gets one a processor: where one goes away, less is lost.
+inline bool hosts_queue(const PlannedBatch& plan) { return plan.jobs > 2 * plan.hosts; }
+
+/// s until a processor is free for one more such job: a host that asks for much work gets as many as it can be done
+/// with in time, and does them one after the other. What the client calls its delay is that of the least busy
+/// processor.
+inline double tight_wait(const MatchContext& x, const Candidate& c, const Picked& picked) {
+    const auto type = static_cast<std::size_t>(c.offer->counted_as);
+    const int processors = std::max(limit_processors(x.host, c.offer->counted_as), 1);
+    const int all = picked.tight[type], here = picked.tight_new[type], before = all - here;
+    if (all < processors) return 0;
+    const double each = here > 0 ? picked.tight_seconds[type] / here : c.runtime();
+    const int rounds_here = (before >= processors ? here : all) / processors;
+    // Not every client tells its delay.
+    return std::max(x.wanted.estimated_delay[type] + rounds_here * each, all / processors * each);
+}
+
+/// s from now until it would be done with one more, after those that it has.
+inline double planned_end(const MatchContext& x, const Candidate& c, const PlannedBatch& plan, const Picked& picked) {
+    const double wait = tight_wait(x, c, picked);
+    if (wait <= 0) return planned_end(x, c, plan);
+    const double available = c.offer->choice.availability;
+    return plan.margin * planned_run_time((wait + c.runtime()) * available, available);
+}
+
 /// s from now: k times the run time as the client expects it, and its minimum buffer, which is 180 s at least.
 inline double tight_deadline(const MatchContext& x, const Candidate& c, double buffer) {
     constexpr double kLeastBuffer = 180;
     return x.params.plan_deadline_factor * c.runtime() + std::max(kLeastBuffer, buffer);
 }
-/// The same, earlier than that of every ordinary job of the project on the host: a client that expects to miss one
-/// deadline runs the earliest first, whichever would be missed.
+/// The same after those that it has, earlier than that of every ordinary job of the project on the host: a client that
+/// expects to miss one deadline runs the earliest first, whichever would be missed.
 inline double tight_deadline(const MatchContext& x, const Candidate& c, const Picked& picked) {
-    return std::min(
-        {tight_deadline(x, c, x.host.work_buf_min), picked.first_due - 1, static_cast<double>(c.job.delay_bound)});
+    const double queued = x.params.plan_deadline_factor * tight_wait(x, c, picked);
+    return std::min({queued + tight_deadline(x, c, x.host.work_buf_min), picked.first_due - 1,
+                     static_cast<double>(c.job.delay_bound)});
 }
 
 }  // namespace sluice::match

@@ -165,7 +165,7 @@ constexpr ReasonRow kRows[] = {
      .told = Told::kDeadline, .advice = "The job would make another job on the host late; raise delay_bound.",
      .phrase = [](const Verdict& v) { return fmt::format("another job would be {} late", duration_text(v.value)); }},
     {.reason = Reason::kPlanRoom, .name = "plan_room", .unit = "jobs", .progress = Progress::kLastChecks,
-     .advice = "The host has as many jobs of planned batches as processors; another one when one of these is done."},
+     .advice = "The host has as many jobs of planned batches as processors, or as it can be done with in time; another one when one of these is done."},
     {.reason = Reason::kDiskSet, .name = "disk_set", .unit = "bytes", .progress = Progress::kLastChecks,
      .told = Told::kDisk, .advice = "The jobs of this reply use up the host's disk; it gets more when they are done."},
     {.reason = Reason::kMemorySet, .name = "memory_set", .unit = "bytes", .progress = Progress::kLastChecks,

@@ -216,6 +216,41 @@ TEST_F(PlannerPassTest, WhenAllIsSentAnInstanceIsGivenUpByItsOwnTime) {
     EXPECT_EQ(pass.run().given_up, static_cast<std::int64_t>(ids.size()));
 }
 
+// A host of one processor that was given five jobs does one after the other; the last ones need not be given up for
+// that.
+TEST_F(PlannerPassTest, AQueueIsWaitedForAsLongAsItsHostGetsOn) {
+    batch(1);
+    PlannerPass pass = planner();
+    unsent(1, 40);
+    pass.run();
+    std::vector<Id> ids;
+    for (const auto& [id, row] : db.results.rows()) {
+        ids.push_back(id);
+        db.results.change(id, [&](Result& r) {
+            r.server_state = ServerState::kInProgress;
+            r.hostid = ids.size() <= 5 ? 4 : 5;
+            r.sent_time = static_cast<std::int64_t>(kStart) + 60;
+            r.report_deadline = r.sent_time + 7 * 86400;
+        });
+    }
+    const double chance = 1.5 * settings.rules.margin * 3600 + 600;
+    clock.set(kStart + 120);
+    EXPECT_EQ(pass.run().given_up, 0);
+    clock.set(kStart + 60 + chance - 60);
+    const auto done = [&](Id id) {
+        db.results.change(id, [](Result& r) { r.server_state = ServerState::kOver; });
+        db.workunits.change(db.results.get(id)->workunitid, [&](Workunit& w) { w.canonical_resultid = id; });
+    };
+    done(ids[3]);  // whichever it did first
+    EXPECT_EQ(pass.run().given_up, 0);
+    clock.set(kStart + 60 + chance + 60);
+    EXPECT_EQ(pass.run().given_up, 35) << "host 5 did none of its, host 4 gets on";
+    EXPECT_EQ(db.results.get(ids[0])->server_state, ServerState::kInProgress);
+    for (std::size_t i = 5; i < ids.size(); ++i) done(ids[i]);
+    clock.set(kStart + 2 * chance + 120);
+    EXPECT_EQ(pass.run().given_up, 4) << "host 4 has stopped, too: none of those behind it will come";
+}
+
 // A client that is on for an hour in five believes that an hour's job takes it five.
 TEST_F(PlannerPassTest, AHostThatIsSeldomOnIsNotWaitedForThroughItsPauses) {
     batch(1);

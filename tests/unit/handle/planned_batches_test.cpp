@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "sluice/model/batch_plan.h"
 #include "tests/support/rpc_world.h"
 
@@ -19,7 +22,9 @@ class PlannedBatches : public testing::Test {
         w.db.hosts[host].on_frac = w.db.hosts[host].active_frac = 1;
         plan(3 * 3600);
     }
-    void plan(double left) { w.tables.plan = {1, w.clock.now(), {{7, w.clock.now() + left, 1.2, 1, 5, 9}}, {}}; }
+    void plan(double left, std::int64_t jobs = 5) {
+        w.tables.plan = {1, w.clock.now(), {{7, w.clock.now() + left, 1.2, 1, jobs, 9}}, {}};
+    }
     Id job(Id batch = 7) {
         const Id id = w.add_job([&](Workunit& wu) {
             wu.rsc_fpops_est = 3.6e12;
@@ -116,6 +121,32 @@ TEST_F(PlannedBatches, NoMoreThanProcessorsWhateverIsAskedFor) {
     EXPECT_THAT(w.send(again).result_names(), IsEmpty()) << "those on the host count";
     again.others.resize(3);
     EXPECT_THAT(w.send(again).result_names(), SizeIs(1));
+}
+
+// Hosts with days of other work don't come again soon: who asks for much gets what the plan counts on.
+TEST_F(PlannedBatches, OfManyJobsAHostGetsThoseThatItCanDoByT) {
+    for (int i = 0; i < 20; ++i) job();
+    plan(3 * 4320 + 100, 100);
+    RequestText r = request();
+    r.work_seconds = 1e6;
+    const ReplyText reply = w.send(r);
+    EXPECT_THAT(reply.result_names(), SizeIs(12)) << "three rounds of 1.2 hours on four processors";
+    std::map<std::int64_t, int> deadlines;
+    for (const auto& [id, result] : w.db.results)
+        if (result.server_state == ServerState::kInProgress) ++deadlines[stored(id)];
+    EXPECT_LE(deadlines.rbegin()->first, 1.2 * (3 * 4320 + 100) + 180) << "the plan's";
+    std::vector<double> told_all;
+    for (std::size_t at = 0; (at = reply.text().find("<report_deadline>", at)) != std::string::npos; ++at)
+        told_all.push_back(std::stod(reply.text().substr(at + 17)) - w.clock.now());
+    std::sort(told_all.begin(), told_all.end());
+    ASSERT_EQ(told_all.size(), 12u);
+    for (std::size_t i = 0; i < told_all.size(); ++i)
+        EXPECT_NEAR(told_all[i], 180 + 4320.0 * static_cast<double>(1 + i / 4), 2) << "one round after the other";
+    RequestText again = request();
+    again.work_seconds = 1e6;
+    for (const auto& [id, result] : w.db.results)
+        if (result.server_state == ServerState::kInProgress) again.others.push_back(result.name);
+    EXPECT_THAT(w.send(again).result_names(), IsEmpty()) << "those on the host count, whatever delay it tells";
 }
 
 TEST_F(PlannedBatches, ALostOneIsSentAgainWithADeadlineMadeAnewWhileTCanBeReached) {

@@ -1,0 +1,45 @@
+#pragma once
+// When the jobs begin that hosts hold: one after the other, where a host has more of them than processors. Learnt from
+// one pass to the next, for rows don't tell; what is lost with the process costs accuracy only.
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "sluice/model/codes.h"
+
+namespace sluice {
+
+class HostQueues {
+  public:
+    struct Held {
+        Id result = 0, host = 0;
+        double sent = 0;
+        double run_time = 0;  ///< wall time
+        int cpus = 1;
+    };
+    /// All that is in progress, at each pass.
+    void note(std::vector<Held> held, double now);
+    /// When it began, or is expected to.
+    double start(Id result) const { return jobs_.at(result).start; }
+    /// It is, or may be, computed now. Which of its jobs a host that has a queue does first is its client's affair.
+    bool runs(Id result) const { return jobs_.at(result).runs; }
+    /// Its host had more jobs than processors since it last had none: where one does not come back, none of them will.
+    bool is_queued(Id result) const { return hosts_.at(jobs_.at(result).host).queue; }
+
+  private:
+    struct Job {
+        Id host = 0;
+        double start = 0;
+        bool runs = false;
+    };
+    struct Host {
+        std::unordered_set<Id> jobs;
+        bool queue = false;
+        double progress = 0;  ///< when the last one of a queue was done
+    };
+    std::unordered_map<Id, Job> jobs_;
+    std::unordered_map<Id, Host> hosts_;
+    bool first_pass_ = true;
+};
+
+}  // namespace sluice
