@@ -147,7 +147,7 @@ std::set<Id> PlannerPass::past_their_chance(const Facts& facts) const {
     std::set<Id> past, silent;
     for (const OpenPlanResult& r : facts.in_progress) {
         if (!queues_.runs(r.id) || !facts.all_sent(r.batch)) continue;
-        if (fair_end(queues_.start(r.id), settings_.rules.margin * facts.run_time(r)) > facts.now) continue;
+        if (last_fair_end(queues_.start(r.id), settings_.rules.margin * facts.run_time(r)) > facts.now) continue;
         past.insert(r.id);
         if (queues_.is_queued(r.id)) silent.insert(r.host);
     }

@@ -62,10 +62,12 @@ inline double planned_run_time(double computing, double availability) {
 /// When a client that was sent a job has had its chance: `run_time` is the wall time of it with the margin of the plan,
 /// as planned_run_time() has it. (What the client itself expects counts the whole of its pauses: hosts that are seldom
 /// on would be waited for through the next of them. They may go on: the deadline stays.)
-inline double fair_end(double sent, double run_time) {
-    constexpr double kRunFactor = 1.5, kTransfers = 600;
-    return sent + kRunFactor * run_time + kTransfers;
+inline double fair_end(double sent, double run_time, double run_factor = 1.5) {
+    constexpr double kTransfers = 600;
+    return sent + run_factor * run_time + kTransfers;
 }
+/// Of a batch's last jobs, which make it late: few of them run for so long, and what comes back is taken all the same.
+inline double last_fair_end(double sent, double run_time) { return fair_end(sent, run_time, 1.2); }
 /// An instance is given up for another when T has been missed by this factor of the time that there was, but not before
 /// the client has had its chance.
 inline constexpr double kReissueFactor = 1.2;

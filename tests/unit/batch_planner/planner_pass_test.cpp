@@ -206,7 +206,7 @@ TEST_F(PlannerPassTest, WhenAllIsSentAnInstanceIsGivenUpByItsOwnTime) {
         });
     };
     give(ids[0]);
-    const double fair = kStart + 60 + 1.5 * settings.rules.margin * 3600 + 600;
+    const double fair = kStart + 60 + 1.2 * settings.rules.margin * 3600 + 600;
     clock.set(fair + 60);
     EXPECT_EQ(pass.run().given_up, 0) << "others wait for a host, too: nothing would be won";
     for (const Id id : ids) give(id);
@@ -233,7 +233,7 @@ TEST_F(PlannerPassTest, AQueueIsWaitedForAsLongAsItsHostGetsOn) {
             r.report_deadline = r.sent_time + 7 * 86400;
         });
     }
-    const double chance = 1.5 * settings.rules.margin * 3600 + 600;
+    const double chance = 1.2 * settings.rules.margin * 3600 + 600;
     clock.set(kStart + 120);
     EXPECT_EQ(pass.run().given_up, 0);
     clock.set(kStart + 60 + chance - 60);
