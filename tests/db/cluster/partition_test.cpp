@@ -41,11 +41,11 @@ class Partition : public testing::Test {
         Rows r = db.query(Sql("SELECT @@wsrep_node_name FROM t"));
         return r.next() ? r.text(0) : "";
     }
-    /// n, as that node has it now that it knows all that is committed.
+    /// n, as that node has it now that it knows all that is committed. Until then it may not even know of the database.
     std::int64_t number(int i) {
-        Database db(at(cluster.address(i)));
+        Database db(cluster.node(i).settings());
         db.execute(Sql("SET SESSION wsrep_sync_wait=1"));
-        return number_of(db, Sql("SELECT n FROM t"));
+        return number_of(db, Sql("SELECT n FROM parted.t"));
     }
 
     GaleraCluster& cluster = shared_cluster();
