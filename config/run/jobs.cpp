@@ -84,6 +84,11 @@ void resolve_collisions(RunList& jobs) {
 
 }  // namespace
 
+std::string shell_line(const RunEntry& job) {
+    // A signal must reach what the shell runs, which shares its process group.
+    return "trap \"kill 0\" INT QUIT HUP TERM; " + job.cmd + "& wait";
+}
+
 bool same_host(const std::string& a, const std::string& b) {
     const auto short_name = [](const std::string& name) { return std::string_view(name).substr(0, name.find('.')); };
     return short_name(a) == short_name(b);

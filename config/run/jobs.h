@@ -43,6 +43,9 @@ struct RunList {
 /// the lock instead.
 RunList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, const RunFolders& folders);
 
+/// What the shell is given of a job with <use_shell>.
+std::string shell_line(const RunEntry& job);
+
 /// "node7" is "node7.example.org".
 bool same_host(const std::string& a, const std::string& b);
 

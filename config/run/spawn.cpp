@@ -92,10 +92,8 @@ void listen_to_signals() {
     }
     if (::chdir(folders.tmp.c_str()) != 0) give_up(pipe, SpawnStage::kFolder);
     listen_to_signals();
-    // In the shell a signal must reach what it runs, which shares its process group.
-    const std::string shell_line = "trap \"kill 0\" INT QUIT HUP TERM; " + job.cmd + "& wait";
     std::vector<std::string> words = job.words;
-    if (job.use_shell) words = {"/bin/sh", "-c", shell_line};
+    if (job.use_shell) words = {"/bin/sh", "-c", shell_line(job)};
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);

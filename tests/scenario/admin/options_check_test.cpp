@@ -136,6 +136,35 @@ TEST_F(OptionsCheck, ArgumentsThatADaemonWouldRefuseAreErrorsThatNameIt) {
     }
 }
 
+TEST_F(OptionsCheck, OfCommandsForTheShellItSaysWhatCanBeKnown) {
+    fs::create_symlink(fs::path(binary_dir()) / "bin" / "transitioner", dir_ / "bin" / "transitioner");
+    const auto daemon = [this](const std::string& cmd) {
+        config("",
+               "<daemons><daemon><cmd>" + cmd + "</cmd><use_shell>1</use_shell><output>o</output></daemon></daemons>");
+    };
+    const std::map<std::string, std::string> wrong{
+        {"transitioner --no_such_option &gt; x", "no_such_option"},
+        {"exec transitioner -d 3 --mod 3 5 2&gt;&amp;1", "0 <= I < N"},
+        {"transitioner --sleep_interval 'five s' | cat", "'five s' is not a number"},
+        {"transitioner -d 3&gt;x", "--debug_level: 1 required"},  // of the shell's: its file 3
+        {"no_such_program | cat", "there is no program 'no_such_program'"},
+        {"sleep 1;", "the shell refuses it"},
+        {"if true; then transitioner", "the shell refuses it"}};
+    for (const auto& [cmd, told] : wrong) {
+        SCOPED_TRACE(cmd);
+        daemon(cmd);
+        expect_error(told);
+    }
+    for (const char* cmd : {"transitioner -d 3 --mod 3 1 2&gt;&amp;1 | cat", "transitioner -d 3 &gt;x",
+                            "cd / &amp;&amp; ls", "X=1 no_such_program", "$HOME/no_such_program a",
+                            "echo 'a; b' &gt; x", "ls *.xml", "transitioner # in the evening"}) {
+        daemon(cmd);
+        EXPECT_EQ(check(dir_.path()).status, 0) << cmd << check(dir_.path()).out;
+    }
+    daemon("cd / &amp;&amp; no_such_program");
+    EXPECT_THAT(check(dir_.path()).out, testing::HasSubstr("only the shell knows which they are"));
+}
+
 // Where the last option lacks its value, or behind "--", the question was taken for a value, and the program worked.
 TEST_F(OptionsCheck, NoProgramTakesTheQuestionForAValue) {
     for (const char* program : {"create_work", "crypt_prog"})

@@ -1,0 +1,57 @@
+#include "config/options/shell_commands.h"
+
+#include <algorithm>
+
+#include "config/options/daemon_arguments.h"
+#include "config/run/command_words.h"
+#include "sluice/base/error.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kEnds = "|&;<>\n", kReplaced = "*?[](){}#~!";
+
+/// "2" of "2>file" is no word.
+std::string_view without_descriptor(std::string_view text) {
+    auto end = text.size();
+    while (end > 0 && text[end - 1] >= '0' && text[end - 1] <= '9') --end;
+    return end == 0 || text[end - 1] == ' ' || text[end - 1] == '\t' ? text.substr(0, end) : text;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> first_command(std::string_view command) {
+    char quote = 0;
+    bool behind_a_word = false;  // before it, X=1 sets a variable
+    command.remove_prefix(std::min(command.find_first_not_of(" \t"), command.size()));
+    for (std::size_t i = 0; i < command.size(); ++i) {
+        const char c = command[i];
+        if (quote != '\'' && (c == '$' || c == '`' || c == '\\')) return std::nullopt;
+        if (quote != 0) {
+            if (c == quote) quote = 0;
+        } else if (c == '\'' || c == '"') {
+            quote = c;
+        } else if (kEnds.find(c) != std::string_view::npos) {
+            const bool redirects = c == '<' || c == '>';
+            command = redirects ? without_descriptor(command.substr(0, i)) : command.substr(0, i);
+            break;
+        } else if (kReplaced.find(c) != std::string_view::npos || (c == '=' && !behind_a_word)) {
+            return std::nullopt;
+        } else if (c == ' ' || c == '\t') {
+            behind_a_word |= i > 0;
+        }
+    }
+    try {
+        std::vector<std::string> words = command_words(command);
+        if (!words.empty() && words[0] == "exec") words.erase(words.begin());
+        if (!words.empty()) return words;
+    } catch (const ConfigError&) {  // the shell says it better
+    }
+    return std::nullopt;
+}
+
+bool is_of_the_shell(const std::string& word) {
+    return refusal_of("/bin/sh", {"-c", "PATH=; command -v -- \"$1\" > /dev/null", "sh", word}).empty();
+}
+
+}  // namespace sluice
