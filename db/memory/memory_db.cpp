@@ -142,7 +142,8 @@ void each_table(MemoryDb& db, Do&& act) {
     act(db.host_trickle_bytes), act(db.host_app_versions), act(db.workunits), act(db.results), act(db.assignments);
     act(db.batches), act(db.low_turnaround), act(db.accelerated_jobs), act(db.accelerated_results), act(db.from_host);
     act(db.to_host), act(db.account_trickles), act(db.plans), act(db.reissue_timers);
-    act(db.file_groups), act(db.group_workunits), act(db.host_gang_starts), act(db.host_platforms), act(db.gangs);
+    act(db.file_groups), act(db.group_workunits), act(db.host_gang_starts), act(db.host_platforms),
+        act(db.host_on_since), act(db.gangs);
     act(db.gang_leases), act(db.gang_hosts);
 }
 

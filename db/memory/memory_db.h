@@ -139,8 +139,8 @@ struct MemoryDb {
     Table<Id, User, UserIndex> users;
     Table<Id, Team> teams;
     Table<Id, Host, HostIndex> hosts;
-    Table<Id, std::int64_t> host_attempts{}, host_trickle_bytes{}, host_gang_starts{},
-        host_platforms{};                                        ///< sluice_host_rpc
+    Table<Id, std::int64_t> host_attempts{}, host_trickle_bytes{}, host_gang_starts{}, host_platforms{},
+        host_on_since{};                                         ///< sluice_host_rpc
     Table<std::pair<Id, Id>, HostAppVersion> host_app_versions;  ///< (host, generalized version)
     Table<Id, Workunit, WorkunitIndex> workunits;
     Table<Id, Result, ResultIndex> results;

@@ -36,11 +36,14 @@ Account MemoryAccountStore::account_of(const User& user) const {
 
 StoredHost MemoryAccountStore::stored(const Host& host) const {
     const std::int64_t* attempt = db_.host_attempts.get(host.id);
-    const std::int64_t* bytes = db_.host_trickle_bytes.get(host.id);
-    const std::int64_t* start = db_.host_gang_starts.get(host.id);
-    const std::int64_t* platforms = db_.host_platforms.get(host.id);
-    return {host, attempt == nullptr ? std::nullopt : std::optional(*attempt), bytes == nullptr ? 0 : *bytes,
-            start == nullptr ? 0 : *start, platforms == nullptr ? kAnyPlatform : *platforms};
+    const std::int64_t *bytes = db_.host_trickle_bytes.get(host.id), *start = db_.host_gang_starts.get(host.id);
+    const std::int64_t *platforms = db_.host_platforms.get(host.id), *since = db_.host_on_since.get(host.id);
+    return {host,
+            attempt == nullptr ? std::nullopt : std::optional(*attempt),
+            bytes == nullptr ? 0 : *bytes,
+            start == nullptr ? 0 : *start,
+            platforms == nullptr ? kAnyPlatform : *platforms,
+            since == nullptr ? 0 : *since};
 }
 std::optional<HostAndAccount> MemoryAccountStore::host_and_account(Id hostid, bool) {
     db_.enter("accounts.host_and_account");
@@ -99,6 +102,7 @@ Id MemoryAccountStore::insert_host(const StoredHost& host, const MachineQuery* s
     if (host.attempt) db_.host_attempts.put(id, *host.attempt);
     db_.host_trickle_bytes.put(id, host.trickle_bytes);
     db_.host_platforms.put(id, host.platforms);
+    db_.host_on_since.put(id, host.on_since);
     return id;
 }
 bool MemoryAccountStore::written_by(Id hostid, std::int64_t attempt) {
@@ -131,6 +135,7 @@ bool MemoryAccountStore::update_host(const StoredHost& before, const StoredHost&
     if (after.attempt) db_.host_attempts.put(after.id, *after.attempt);
     db_.host_trickle_bytes.put(after.id, after.trickle_bytes);
     db_.host_platforms.put(after.id, after.platforms);
+    db_.host_on_since.put(after.id, after.on_since);
     change_user(userid, change);
     return true;
 }

@@ -58,14 +58,14 @@ void make_attempts_table(Database& db) {
     db.execute(
         Sql("CREATE TABLE IF NOT EXISTS sluice_host_rpc (host_id bigint NOT NULL PRIMARY KEY, attempt bigint NOT NULL, "
             "trickle_bytes bigint NOT NULL DEFAULT 0, gang_start bigint NOT NULL DEFAULT 0, platforms bigint NOT NULL "
-            "DEFAULT -1) engine=InnoDB"));
+            "DEFAULT -1, on_since bigint NOT NULL DEFAULT 0) engine=InnoDB"));
 }
 
 /// It was made by a Sluice that did not count yet, or knew no gangs.
 void complete_attempts_table(Database& db) {
     for (const SqlLiteral column :
          {SqlLiteral("trickle_bytes bigint NOT NULL DEFAULT 0"), SqlLiteral("gang_start bigint NOT NULL DEFAULT 0"),
-          SqlLiteral("platforms bigint NOT NULL DEFAULT -1")}) {
+          SqlLiteral("platforms bigint NOT NULL DEFAULT -1"), SqlLiteral("on_since bigint NOT NULL DEFAULT 0")}) {
         try {
             Sql sql("ALTER TABLE sluice_host_rpc ADD COLUMN ");
             db.execute(sql << column);
@@ -191,6 +191,7 @@ class MysqlAccountStore final : public AccountStore {
         if (noted) sql << ",g.attempt=" << after.attempt.value_or(0);
         if (noted && after.trickle_bytes != before.trickle_bytes) sql << ",g.trickle_bytes=" << after.trickle_bytes;
         if (noted && after.platforms != before.platforms) sql << ",g.platforms=" << after.platforms;
+        if (noted && after.on_since != before.on_since) sql << ",g.on_since=" << after.on_since;
         sql << " WHERE h.id=" << after.id << " AND h.rpc_time=" << before.rpc_time
             << " AND h.rpc_seqno=" << before.rpc_seqno;
         if (noted) sql << " AND g.attempt=" << *before.attempt;
@@ -218,8 +219,10 @@ class MysqlAccountStore final : public AccountStore {
     /// where that is not allowed, hosts are guarded by rpc_time and rpc_seqno alone.
     template <typename Statement>
     Rows query_hosts(Statement statement) {
-        static constexpr HostSource kPlain{SLUICE_HOST_COLUMNS ",NULL,0,0,-1", "host h"};
-        static constexpr HostSource kGuarded{SLUICE_HOST_COLUMNS ",g.attempt,g.trickle_bytes,g.gang_start,g.platforms",
+        static constexpr HostSource kPlain{SLUICE_HOST_COLUMNS ",NULL,0,0,-1,0", "host h"};
+        static constexpr HostSource kGuarded{SLUICE_HOST_COLUMNS
+                                             ",g.attempt,g.trickle_bytes,g.gang_start,g.platforms,"
+                                             "g.on_since",
                                              "host h LEFT JOIN sluice_host_rpc g ON g.host_id=h.id"};
         if (!guarded_) return db_.query(statement(kPlain));
         bool no_column = false;
@@ -245,6 +248,7 @@ class MysqlAccountStore final : public AccountStore {
         host.trickle_bytes = rows.i64(at + kHostColumns + 1);
         host.gang_start = rows.i64(at + kHostColumns + 2);
         host.platforms = host.attempt ? rows.i64(at + kHostColumns + 3) : kAnyPlatform;
+        host.on_since = rows.i64(at + kHostColumns + 4);
         return host;
     }
 
@@ -252,9 +256,10 @@ class MysqlAccountStore final : public AccountStore {
     /// same machine at this moment.
     static Sql noted_rows(Id hostid, const StoredHost& host, Id registration) {
         const std::int64_t attempt = host.attempt.value_or(0);
-        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes,platforms) VALUES ");
-        if (registration != 0) sql << "(" << registration << "," << attempt << ",0,0),";
-        return sql << "(" << hostid << "," << attempt << "," << host.trickle_bytes << "," << host.platforms << ")";
+        Sql sql("INSERT INTO sluice_host_rpc (host_id,attempt,trickle_bytes,platforms,on_since) VALUES ");
+        if (registration != 0) sql << "(" << registration << "," << attempt << ",0,0,0),";
+        return sql << "(" << hostid << "," << attempt << "," << host.trickle_bytes << "," << host.platforms << ","
+                   << host.on_since << ")";
     }
     bool known_besides(Id hostid, const MachineQuery& machine) {
         Sql sql("SELECT 1 FROM host h WHERE ");
@@ -287,7 +292,7 @@ class MysqlAccountStore final : public AccountStore {
         if (!rows.next()) return std::nullopt;
         return read_account(rows, 0);
     }
-    static constexpr int kOwnColumns = 4;       ///< of sluice_host_rpc, behind the host's
+    static constexpr int kOwnColumns = 5;       ///< of sluice_host_rpc, behind the host's
     static constexpr int kAccountColumns = 17;  ///< behind these
     Database& db_;
     bool guarded_ = true;  ///< sluice_host_rpc is there, or may be
@@ -298,8 +303,8 @@ class MysqlAccountStore final : public AccountStore {
 void prepare_host_attempts(Database& db) {
     try {
         db.query(
-            Sql("SELECT attempt,trickle_bytes,gang_start,platforms FROM sluice_host_rpc LIMIT 0"));  // CREATE waits for
-                                                                                                     // transactions
+            // CREATE waits for transactions.
+            Sql("SELECT attempt,trickle_bytes,gang_start,platforms,on_since FROM sluice_host_rpc LIMIT 0"));
     } catch (const DbError& e) {
         if (e.code() == kNoSuchColumn) return complete_attempts_table(db);
         if (e.code() != kNoSuchTable) throw;

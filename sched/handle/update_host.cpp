@@ -53,6 +53,15 @@ std::int64_t platforms_of(const Rpc& rpc) {
     return all;
 }
 
+/// By the server's clock: the client's may be wrong. It stays the same where that is a matter of seconds.
+std::int64_t on_since(const Rpc& rpc, std::int64_t before) {
+    constexpr std::int64_t kSeconds = 60;
+    const double ran = rpc.request.client_now - rpc.request.client_start;
+    if (rpc.request.client_start <= 0 || !(ran >= 0)) return 0;
+    const auto since = static_cast<std::int64_t>(std::max(rpc.now - ran, 1.0));
+    return std::abs(since - before) <= kSeconds ? before : since;
+}
+
 }  // namespace
 
 Stage update_host(const Rpc& rpc, HostRows& rows) {
@@ -75,6 +84,7 @@ Stage update_host(const Rpc& rpc, HostRows& rows) {
     h.rpc_seqno = rpc.who.rpc_seqno;
     h.rpc_time = rpc.now_sec;
     rows.host.platforms = platforms_of(rpc);
+    rows.host.on_since = on_since(rpc, rpc.rows.stored.on_since);
     return Stage::kContinue;
 }
 

@@ -175,6 +175,8 @@ void parse_time_stats(XmlReader& xml, ParseState& state) {
     while (xml.next_child("time_stats")) {
         if (xml.name() == "now") {
             read_number(xml, state.request.client_now);
+        } else if (xml.name() == "client_start_time") {
+            read_number(xml, state.request.client_start);
         } else if (!read_field(xml, state.request.host, kTimeStats)) {
             xml.skip();  // durations of client 7 and older leftovers: no use
         }

@@ -112,6 +112,7 @@ struct SchedulerRequest {
     bool has_host_info = false, has_time_stats = false, has_disk_usage = false;
     Host host;                 ///< only what the client describes; ids, credit … are untouched
     double client_now = 0;     ///< <time_stats><now>: the host's clock, 0 if not sent
+    double client_start = 0;   ///< <time_stats><client_start_time>, by the same clock; 0 if not sent
     std::string cpu_features;  ///< as in HostFacts: lower case, blank-padded; also those within p_model's [ ]
     std::string virtualbox_version, docker_version;
     int docker_type = 0;

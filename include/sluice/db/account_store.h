@@ -28,6 +28,8 @@ struct StoredHost : Host {
     std::int64_t gang_start = 0;
     /// What it can run, as a set of platform_bit(); kept there for gang_planner. The scheduler only writes it.
     std::int64_t platforms = kAnyPlatform;
+    /// UNIX s since when its client runs; 0: it does not say. Kept there for gang_planner, too.
+    std::int64_t on_since = 0;
 };
 struct HostAndAccount {
     StoredHost host;                 ///< userid 0: merged into the host with id `rpc_seqno`

@@ -184,6 +184,7 @@ TEST(Captures, TheHostInFull) {
     EXPECT_EQ(r.host.d_boinc_used_project, 1000000);
     EXPECT_EQ(r.host.d_boinc_max, 89813407580.160019);
     EXPECT_EQ(r.client_now, 1795226772.781506);
+    EXPECT_EQ(r.client_start, 1795000000.543537);
     EXPECT_NE(r.cpu_features.find(" avx2 "), std::string::npos);
     EXPECT_TRUE(r.client_cap_plan_class);
     EXPECT_EQ(captured("25_android_arm64_cpu_work").alt_platforms, std::vector<std::string>{"arm-android-linux-gnu"});
