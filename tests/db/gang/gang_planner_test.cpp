@@ -58,7 +58,7 @@ class GangHosts : public testing::Test {
         for (Id host = 1; host <= kHosts; ++host) contact(host);
         plan();
         ASSERT_EQ(results(), 4);
-        ASSERT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 0);
+        ASSERT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 1) << "a spare stands by";
     }
     std::string plan() { return run_ok("gang_planner", {"--one_pass"}); }
     std::string contact(Id host, double seconds = 0) {
@@ -119,7 +119,8 @@ TEST_F(GangHosts, AllMembersAreSentAtOnceToHostsThatHaveCome) {
     EXPECT_EQ(results(), 4);
     plan();
     expect_whole("sent");
-    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 0);
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease WHERE workunit_id=0")), 1) << "a spare stands by";
+    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 1);
     EXPECT_EQ(count(Sql("SELECT SUM(kept) FROM sluice_gang_host")), 4);
     EXPECT_EQ(count(Sql("SELECT SUM(lapsed) FROM sluice_gang_host")), 0);
 
@@ -152,7 +153,7 @@ TEST_F(GangHosts, DryRunSaysWhyAndWritesNothing) {
 TEST_F(GangHosts, AHostThatComputesAMemberOfOneGangIsNotAskedForAnother) {
     send_a_gang();
     submit();
-    EXPECT_THAT(plan(), HasSubstr("gang 2.0: 2 more hosts are to come in "));
+    EXPECT_THAT(plan(), HasSubstr("gang 2.0: 1 more hosts are to come in ")) << "of six";
     EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease l JOIN result r ON r.hostid=l.host_id AND "
                         "r.server_state=4")),
               0);
@@ -199,6 +200,31 @@ TEST_F(GangHosts, HostsOfAPlatformWithoutAVersionAreNotAsked) {
     submit();
     EXPECT_THAT(plan(), HasSubstr("gang 1.0: 5 more hosts are to come in "));
     EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease WHERE host_id=4")), 0);
+}
+
+/// By the server's clock, whatever the client's says; a second more or less is not written.
+TEST_F(GangHosts, SinceWhenAClientRunsIsKept) {
+    const auto since = [&] { return count(Sql("SELECT on_since FROM sluice_host_rpc WHERE host_id=1")); };
+    const auto says = [&](const std::string& start, const std::string& now) {
+        std::string text = work_request(1, ++seqno, 0, "", 4, "h1");
+        text.insert(text.find("</time_stats>"),
+                    "<client_start_time>" + start + "</client_start_time><now>" + now + "</now>");
+        project.rpc(text);
+        return since();
+    };
+    contact(1);
+    EXPECT_EQ(since(), 0) << "it does not say";
+    const auto hour_ago = static_cast<double>(std::time(nullptr)) - 3600;
+    const std::int64_t first = says("5000.5", "8600.5");
+    EXPECT_NEAR(static_cast<double>(first), hour_ago, 5);
+    EXPECT_EQ(says("5000.5", "8601.9"), first);
+    EXPECT_EQ(says("5000.5", "8560.5"), first) << "within a minute";
+    EXPECT_NEAR(static_cast<double>(says("5000.5", "5010.5")), hour_ago + 3590, 10) << "it was started anew";
+    EXPECT_EQ(says("5000.5", "4000.5"), 0) << "before it began?";
+    EXPECT_EQ(says("nonsense", "1e300"), 0);
+    EXPECT_EQ(says("1", "1e300"), 0) << "nobody believes that";
+    contact(1);
+    EXPECT_EQ(since(), 0);
 }
 
 TEST_F(GangHosts, SchedExplainSaysWhatAHostAndAJobWaitFor) {
@@ -275,7 +301,7 @@ TEST_F(GangHosts, AKillAtAnyStatementNeitherLosesNorDoublesALease) {
             expect_whole(when);
         });
     EXPECT_GT(killed, 10);
-    // From "four have fetched it" to no leases, each counted once.
+    // From "four have fetched it" to one lease, a spare's; each counted once.
     all_there();
     plan();
     for (Id host = 1; host <= kHosts; ++host) contact(host);
@@ -290,7 +316,7 @@ TEST_F(GangHosts, AKillAtAnyStatementNeitherLosesNorDoublesALease) {
     killed = killed_at_each_statement(
         words, cwd, fetched, [&] { plan(); },
         [&](const std::string& when) {
-            EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 0) << when;
+            EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 1) << when;
             EXPECT_EQ(count(Sql("SELECT SUM(kept) FROM sluice_gang_host")), 4) << when;
             expect_whole(when);
         });
