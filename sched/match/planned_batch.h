@@ -29,8 +29,12 @@ inline double planned_end(const MatchContext& x, const Candidate& c, const Plann
 }
 
 /// There are so many jobs that each host of H has to do several: it gets them at a time, for it may not come again
-/// soon. Of few jobs every host gets one a processor: where one goes away, less is lost.
-inline bool hosts_queue(const PlannedBatch& plan) { return plan.jobs > 2 * plan.hosts; }
+/// soon. Of few jobs every host gets one a processor, and so it does where H is small: when one of many hosts goes away
+/// the others soon do what it had.
+inline bool hosts_queue(const PlannedBatch& plan) {
+    constexpr int kManyHosts = 20;
+    return plan.hosts >= kManyHosts && plan.jobs > 2 * plan.hosts;
+}
 
 /// s until a processor is free for one more such job: a host that asks for much work gets as many as it can be done
 /// with in time, and does them one after the other. What the client calls its delay is that of the least busy

@@ -22,8 +22,8 @@ class PlannedBatches : public testing::Test {
         w.db.hosts[host].on_frac = w.db.hosts[host].active_frac = 1;
         plan(3 * 3600);
     }
-    void plan(double left, std::int64_t jobs = 5) {
-        w.tables.plan = {1, w.clock.now(), {{7, w.clock.now() + left, 1.2, 1, jobs, 9}}, {}};
+    void plan(double left, std::int64_t jobs = 5, std::int64_t hosts = 9) {
+        w.tables.plan = {1, w.clock.now(), {{7, w.clock.now() + left, 1.2, 1, jobs, hosts}}, {}};
     }
     Id job(Id batch = 7) {
         const Id id = w.add_job([&](Workunit& wu) {
@@ -123,10 +123,21 @@ TEST_F(PlannedBatches, NoMoreThanProcessorsWhateverIsAskedFor) {
     EXPECT_THAT(w.send(again).result_names(), SizeIs(1));
 }
 
+TEST_F(PlannedBatches, NoMoreThanProcessorsWhereAPlanHasFewHostsOrFewJobs) {
+    for (const auto& [jobs, hosts] : {std::pair{1000, 19}, {40, 20}}) {
+        for (int i = 0; i < 20; ++i) job();
+        plan(3 * 4320 + 100, jobs, hosts);
+        RequestText r = request();
+        r.work_seconds = 1e6;
+        EXPECT_THAT(w.send(r).result_names(), SizeIs(4)) << hosts;
+        w.db.results.clear(), w.pool.slots.clear();
+    }
+}
+
 // Hosts with days of other work don't come again soon: who asks for much gets what the plan counts on.
 TEST_F(PlannedBatches, OfManyJobsAHostGetsThoseThatItCanDoByT) {
     for (int i = 0; i < 20; ++i) job();
-    plan(3 * 4320 + 100, 100);
+    plan(3 * 4320 + 100, 100, 40);
     RequestText r = request();
     r.work_seconds = 1e6;
     const ReplyText reply = w.send(r);
