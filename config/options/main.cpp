@@ -74,8 +74,10 @@ fs::path program_of(const std::string& word, const RunFolders& folders) {
     const char* path = std::getenv("PATH");
     for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) places.emplace_back(folder);
     if (word.find('/') != std::string::npos) places.assign(1, folders.tmp);
-    for (const fs::path& place : places)
-        if (is_program(place / word)) return place / word;
+    for (const fs::path& place : places) {
+        const fs::path file = (place / word).lexically_normal();  // tmp_HOST may not be there yet
+        if (is_program(file)) return file;
+    }
     return {};
 }
 

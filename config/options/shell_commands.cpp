@@ -13,9 +13,22 @@ constexpr std::string_view kEnds = "|&;<>\n", kReplaced = "*?[](){}#~!";
 
 /// "2" of "2>file" is no word.
 std::string_view without_descriptor(std::string_view text) {
-    auto end = text.size();
-    while (end > 0 && text[end - 1] >= '0' && text[end - 1] <= '9') --end;
-    return end == 0 || text[end - 1] == ' ' || text[end - 1] == '\t' ? text.substr(0, end) : text;
+    const auto n = text.size();
+    const bool digit = n > 0 && text[n - 1] >= '0' && text[n - 1] <= '9';
+    return digit && (n == 1 || text[n - 2] == ' ' || text[n - 2] == '\t') ? text.substr(0, n - 1) : text;
+}
+
+/// From a redirection on: are there no more words of the command?
+bool ends_behind_files(std::string_view text) {
+    while (!text.empty() && (text[0] == '<' || text[0] == '>')) {
+        text.remove_prefix(std::min(text.find_first_not_of("<>&|"), text.size()));
+        text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+        text.remove_prefix(std::min(text.find_first_of(" \t|&;<>\n"), text.size()));
+        text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+        if (text.size() > 1 && text[0] >= '0' && text[0] <= '9' && (text[1] == '<' || text[1] == '>'))
+            text.remove_prefix(1);
+    }
+    return text.empty() || kEnds.find(text[0]) != std::string_view::npos;
 }
 
 }  // namespace
@@ -33,6 +46,7 @@ std::optional<std::vector<std::string>> first_command(std::string_view command) 
             quote = c;
         } else if (kEnds.find(c) != std::string_view::npos) {
             const bool redirects = c == '<' || c == '>';
+            if (redirects && !ends_behind_files(command.substr(i))) return std::nullopt;
             command = redirects ? without_descriptor(command.substr(0, i)) : command.substr(0, i);
             break;
         } else if (kReplaced.find(c) != std::string_view::npos || (c == '=' && !behind_a_word)) {

@@ -16,6 +16,8 @@ namespace {
 constexpr double kAtWork = 45;        ///< s since its last word; a member says ALIVE every 20 s
 constexpr double kDatabasePause = 5;  ///< s in which a database that is away is not asked again
 constexpr double kMissedPause = 60;   ///< s until members are given up again of whom others wait
+constexpr double kQuarter = 900;      ///< s after which members come again that have waited in vain
+constexpr std::size_t kFew = 8;       ///< one of so many members
 constexpr char kDatabaseAway[] = "RETRY the project's database is away: come again in a minute";
 
 /// Words between single blanks; the last one is the rest.
@@ -57,8 +59,9 @@ bool GangHub::Gang::all(bool Member::*flag) const {
 void GangHub::opened(LinkId link, const std::string& peer, double now) {
     make_room(now);
     known_[link] = {peer, now, now, nullptr, 0};
-    if (static_cast<int>(known_.size()) > limits_.connections)
-        dismiss(link, "RETRY the hub has no room for more members: come again in a minute");
+    if (static_cast<int>(known_.size()) <= limits_.connections) return;
+    full_ = now;
+    dismiss(link, "RETRY the hub has no room for more members: come again in a minute");
 }
 
 void GangHub::make_room(double now) {
@@ -113,6 +116,7 @@ void GangHub::hello(LinkId link, const Words& words, double now) {
         return refuse(link, fmt::format("this is not the token of member {} of gang {}", *member, gang_name(*gang)),
                       now);
     Gang* const found = gang_of(link, *gang, now);
+    if (found == nullptr && now < ask_again_) remember(place, *tag, now);  // it was told to come again
     if (found == nullptr) return;
     const std::size_t size = found->members.size();
     if (static_cast<std::size_t>(*member) >= size)
@@ -155,15 +159,20 @@ GangHub::Gang* GangHub::gang_of(LinkId link, const GangId& id, double now) {
 
 bool GangHub::may_sit(LinkId link, const GangSeat& place, const std::string& tag, double now) {
     std::vector<SeatInstance> instances;
-    if (!ask_database(now, [&] { instances = directory_.instances(place); }))
+    if (!ask_database(now, [&] { instances = directory_.instances(place); })) {
+        remember(place, tag, now);
         return dismiss(link, kDatabaseAway), false;
+    }
     const auto in_progress = [&](const std::string& which) {
         const auto at = std::find_if(instances.begin(), instances.end(), [&](const auto& i) { return i.tag == which; });
         return at == instances.end() ? std::nullopt : std::optional(at->in_progress);
     };
     const auto mine = in_progress(tag);
     // Another machine of the database may not have heard of it yet.
-    if (!mine) return dismiss(link, "RETRY the project does not know this job yet: come again in a minute"), false;
+    if (!mine) {
+        remember(place, tag, now);
+        return dismiss(link, "RETRY the project does not know this job yet: come again in a minute"), false;
+    }
     if (!*mine) return refuse(link, "this job was given up: another host computes this member", now), false;
     const Member& there = gangs_.at(place.gang).members[static_cast<std::size_t>(place.member)];
     if (there.link == 0 || (there.tag != tag && !in_progress(there.tag).value_or(true))) return true;
@@ -194,18 +203,16 @@ void GangHub::seat(LinkId link, Gang& gang, const GangSeat& place, Member member
     mine.member = place.member;
     log_debug("[gang#{}] member {} is here ({}), with checkpoint {}", gang_name(room.id), place.member, mine.peer,
               member.checkpoint);
+    remember(place, member.tag, now);
     room.members[static_cast<std::size_t>(place.member)] = std::move(member);
+    room.last_came = now;
+    if (room.half_since == 0 && 2 * static_cast<std::size_t>(room.present()) >= room.members.size())
+        room.half_since = now;
     if (room.present() == static_cast<int>(room.members.size())) start(room, now);
 }
 
 void GangHub::start(Gang& gang, double now) {
     gang.started = true;
-    std::vector<std::string>& met = met_[gang.id];
-    met.clear();
-    for (const Member& m : gang.members) met.push_back(m.tag);
-    // Of those that ended while nobody looked something may be left.
-    if (met_.size() > static_cast<std::size_t>(limits_.connections))
-        met_.erase(met_.begin()->first == gang.id ? std::next(met_.begin()) : met_.begin());
     gang.common = gang.members[0].checkpoint;
     for (const Member& m : gang.members) gang.common = std::min(gang.common, m.checkpoint);
     for (Member& m : gang.members) m.checkpoint = gang.common;
@@ -266,12 +273,14 @@ void GangHub::done(Gang& gang, int from, double now) {
     }
     log_at(of_gangs_.next(now), "[gang#{}] has ended", gang_name(gang.id));
     for (const Member& m : gang.members) dismiss(m.link, "END");
-    met_.erase(gang.id);
+    lately_.erase(gang.id);
     gangs_.erase(GangId(gang.id));
 }
 
 void GangHub::dissolve(Gang& gang, const std::string& why, double now) {
     log_at(of_gangs_.next(now), "[gang#{}] breaks off at checkpoint {}: {}", gang_name(gang.id), gang.common, why);
+    for (std::size_t m = 0; m < gang.members.size(); ++m)
+        if (gang.members[m].link != 0) remember({gang.id, static_cast<int>(m)}, gang.members[m].tag, now);
     for (const Member& m : gang.members)
         if (m.link != 0) dismiss(m.link, fmt::format("EXIT {} {}", gang.common, why));
     gangs_.erase(GangId(gang.id));
@@ -286,6 +295,7 @@ void GangHub::lose(LinkId link, const std::string& last_line, const std::string&
     const int member = at->second.member;
     if (gang == nullptr) return refuse(link, why, now);
     log_at(of_gangs_.next(now), "[gang#{}] member {} ({}): {}", gang_name(gang->id), member, at->second.peer, why);
+    remember({gang->id, member}, gang->members[static_cast<std::size_t>(member)].tag, at->second.heard);
     gang->members[static_cast<std::size_t>(member)] = {};
     dismiss(link, last_line);
     if (gang->started)
@@ -308,9 +318,8 @@ void GangHub::tick(double now) {
     for (auto& [id, gang] : gangs_) {
         if (gang.started) continue;
         const bool too_late = now - gang.since >= limits_.wait;
-        if (too_late || now >= std::max(gang.since + limits_.absent, gang.next_missed))
-            give_up_missed(gang, too_late, now);
         if (too_late) late.push_back(id);
+        if (too_late || now >= gang.next_missed) give_up_missed(gang, too_late, now);
     }
     for (const GangId& id : late) {
         Gang& gang = gangs_.at(id);
@@ -320,15 +329,33 @@ void GangHub::tick(double now) {
     }
 }
 
+void GangHub::remember(const GangSeat& place, const std::string& tag, double now) {
+    lately_[place.gang][place.member] = {tag, now};
+    // Of gangs that ended while nobody looked something may be left.
+    if (lately_.size() > static_cast<std::size_t>(limits_.connections))
+        lately_.erase(lately_.begin()->first == place.gang ? std::next(lately_.begin()) : lately_.begin());
+}
+
 void GangHub::give_up_missed(Gang& gang, bool long_since, double now) {
-    gang.next_missed = now + kMissedPause;
-    const std::size_t present = static_cast<std::size_t>(gang.present());
-    // Where most are away it is not they who are at fault.
-    if (2 * present < gang.members.size()) return;
-    const auto met = met_.find(gang.id);
+    // Others may still be on their way: all come at the same time, but no two clocks are the same.
+    const double quiet = std::max(gang.half_since, gang.last_came) + limits_.absent;
+    if (gang.half_since == 0 || now < quiet || now < full_ + limits_.absent) return;
+    const auto missing = gang.members.size() - static_cast<std::size_t>(gang.present());
+    // Where many are away it is not they who are at fault: they may have been told to come at the next quarter of an
+    // hour.
+    const bool few = kFew * missing <= gang.members.size() || missing == 1;
+    const double patience = few ? limits_.absent : kQuarter + limits_.absent;
+    const std::map<int, Known>& known = lately_[gang.id];
     std::vector<MissedMember> missed;
-    for (std::size_t m = 0; m < gang.members.size(); ++m)
-        if (gang.members[m].link == 0) missed.push_back({static_cast<int>(m), met == met_.end() ? "" : met->second[m]});
+    for (std::size_t m = 0; m < gang.members.size(); ++m) {
+        const int number = static_cast<int>(m);
+        const auto at = known.find(number);
+        if (gang.members[m].link != 0) continue;
+        if (at == known.end() ? few : now - at->second.heard >= patience)
+            missed.push_back({number, at == known.end() ? "" : at->second.tag});
+    }
+    if (missed.empty()) return;
+    gang.next_missed = now + kMissedPause;
     ask_database(now, [&] { directory_.give_up(gang.id, missed, long_since); });
 }
 

@@ -53,7 +53,7 @@ struct SeatInstance {
 /// One for whom the others of its gang wait.
 struct MissedMember {
     int member = 0;
-    std::string last_there;  ///< the tag of the instance that met the others last; empty: not known
+    std::string last_there;  ///< the tag of the instance that was here last; empty: not known
 };
 
 /// Which gangs there are. Throws DbError.
@@ -63,7 +63,7 @@ class GangDirectory {
     virtual std::optional<GangFacts> find(const GangId& gang) = 0;
     virtual std::vector<SeatInstance> instances(const GangSeat& seat) = 0;
     /// Another host is to get these members. `long_since`: also where nothing was ever heard of the instance, if it
-    /// had time to come.
+    /// had time to come. Throws DbError if that takes seconds: the members of all gangs wait meanwhile.
     virtual void give_up(const GangId& gang, std::span<const MissedMember> members, bool long_since) = 0;
     virtual void end(const GangId& gang) = 0;
 };
@@ -111,6 +111,8 @@ class GangHub {
         std::vector<Member> members;
         bool started = false;
         double since = 0;          ///< its first member came
+        double half_since = 0;     ///< half of them are here; 0: they are not
+        double last_came = 0;      ///< the last one that came
         double next_missed = 0;    ///< when to ask again whom it waits for
         std::int64_t common = 0;   ///< the newest checkpoint that all have
         std::int64_t written = 0;  ///< by some of them already; 0: by none
@@ -137,6 +139,7 @@ class GangHub {
     Gang& vacate(Gang& gang, const GangSeat& place, double now);
     void seat(LinkId link, Gang& gang, const GangSeat& place, Member member, double now);
     void start(Gang& gang, double now);
+    void remember(const GangSeat& place, const std::string& tag, double now);
     /// Whom the others of a gang wait for in vain.
     void give_up_missed(Gang& gang, bool long_since, double now);
     void message(Gang& gang, int from, std::string_view text, double now);
@@ -158,7 +161,13 @@ class GangHub {
     std::string secret_;
     std::unordered_map<LinkId, Link> known_;
     std::map<GangId, Gang> gangs_;
-    std::map<GangId, std::vector<std::string>> met_;  ///< tags of those that met last
+    /// An instance that was here, or was told to come again.
+    struct Known {
+        std::string tag;
+        double heard = 0;
+    };
+    std::map<GangId, std::map<int, Known>> lately_;  ///< by member
+    double full_ = 0;                                ///< somebody was sent away for want of room
     TroubleLog database_;
     double ask_again_ = 0;  ///< the database was away until now
     LinesAMinute of_strangers_{20}, of_gangs_{200};

@@ -76,7 +76,9 @@ class StoredGangs final : public GangDirectory {
 
 int run(DaemonStart& start, const HubOptions& o) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
-    Database db(db_settings(config));
+    DbSettings settings = db_settings(config);
+    settings.somebody_waits = true;  // the members of all gangs, while a statement waits for a lock
+    Database db(settings);
     if (!o.port && config.gang_hub.empty())
         throw ConfigError("config.xml names no <gang_hub>, and no --port was given: where should gang_hub listen?");
     const int port = o.port ? *o.port : parse_hub_address(config.gang_hub).port;

@@ -30,11 +30,13 @@ void give_up_missed(GangStore& store, PlanStore& plans, const GangId& gang, std:
             std::find_if(members.begin(), members.end(), [&](const MissedMember& m) { return m.member == i.member; });
         const bool was_there = missed->last_there == gang_tag(i.name);
         if (!was_there && !(long_since && i.result.sent_time + kToDownload <= now)) continue;
-        log_normal("[gang#{}] member {}: the others wait for [RESULT#{} {}] of [HOST#{}] in vain: it is given up",
-                   gang_name(gang), i.member, i.result.id, i.name, i.result.host);
+        log_normal("[gang#{}] member {}: the others wait for [RESULT#{} {}] of [HOST#{}]", gang_name(gang), i.member,
+                   i.result.id, i.name, i.result.host);
         results.push_back(i.result);
     }
-    if (!results.empty()) plans.give_up(results, now);
+    if (results.empty()) return;
+    log_normal("[gang#{}] {} of {} instances are given up", gang_name(gang), plans.give_up(results, now),
+               results.size());
 }
 
 }  // namespace sluice

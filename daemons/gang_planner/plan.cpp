@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include "sluice/model/gang_times.h"
@@ -25,13 +26,14 @@ constexpr int kGoodRun =
 struct Stay {
     double mean = 0;   ///< s
     double scale = 0;  ///< s, such that they are as long in the middle
-    double age = 0;    ///< s for which this one has lasted; below 0: not known
+    double age = -1;   ///< s for which this one has lasted; below 0: not known
 
     Stay(const GangHost& host, double now) {
         const double on = std::clamp(host.on_frac * host.active_frac, 0.001, 0.9999);
         mean = kTypicalOff * on / (1 - on);
         scale = mean / std::tgamma(1 + 1 / kSessionShape);
-        age = host.on_since > 0 ? std::max(now - static_cast<double>(host.on_since), 0.0) : -1;
+        // What a client says of its start has no bound: who is seldom on has not been on for long.
+        if (host.on_since > 0) age = std::clamp(now - static_cast<double>(host.on_since), 0.0, mean);
     }
     /// Of ending within that time, as the integral of the rate.
     double hazard(double seconds) const {
@@ -75,11 +77,22 @@ class OneGang {
         if (!leases_.empty()) first_start_ = leases_.front().start;
     }
 
+    /// Members that are missing come first, of all gangs.
     void run(std::vector<GangHost>& hosts) {
         settle_given();
         if (!missing_.empty() && !give()) next_round();
         if (missing_.empty() && given_ == 0) stand_by();
-        offer(hosts);
+        if (!missing_.empty()) offer(hosts);
+    }
+    bool lacks_hosts() const { return leases_.size() < missing_.size(); }
+    /// Then spares of those that are at work. Where another gang lacks hosts it may have them, one after the other:
+    /// what it does not want either is free for this one again.
+    void keep_spares(std::vector<GangHost>& hosts, bool others_lack_hosts) {
+        if (missing_.empty() && given_ == 0 && others_lack_hosts)
+            std::erase_if(leases_, [&](const GangLease& l) {
+                return now_ - static_cast<double>(l.since) > kGangRound && end(l, "is free for another gang");
+            });
+        if (missing_.empty()) offer(hosts);
         plan_.keep.insert(plan_.keep.end(), leases_.begin(), leases_.end());
     }
 
@@ -96,7 +109,7 @@ class OneGang {
             }
             l.workunit = 0;  // now a spare gets it
             if (wanted == missing_.end()) return false;
-            if (!knows(l)) {  // off again
+            if (!knows(l) || l.heard < static_cast<double>(l.start) - kGangEarly) {  // off again
                 l.start += static_cast<std::int64_t>(kGangRound);
                 ++l.lapses;
                 return false;
@@ -169,8 +182,12 @@ class OneGang {
             if (ready >= spares()) return end(l, "is not needed any more");
             if (stands_by(l)) ++ready;
             const bool late = now_ > static_cast<double>(l.start) + kGangLate;
-            if (late && misses_too_often(l)) return true;
+            if (late && misses_too_often(l)) {
+                plan_.end.back().blamed = false;  // so often nobody is asked to come who is not wanted yet
+                return true;
+            }
             // Who is there asks again in a moment, and learns of the next time.
+            if (is_there(l, now_)) l.lapses = 0;
             if (late || is_there(l, now_)) l.start = static_cast<std::int64_t>(now_ + kGangStandBy);
             return false;
         });
@@ -329,6 +346,7 @@ GangPlan plan_gangs(const GangFactsNow& facts, double now) {
     GangPlan plan;
     std::vector<GangHost> hosts = facts.hosts;
     std::vector<GangLease> left = facts.leases;
+    std::deque<OneGang> gangs;
     for (const GangWork& gang : facts.gangs) {
         std::vector<GangLease> mine;
         std::erase_if(left, [&](const GangLease& l) {
@@ -336,8 +354,10 @@ GangPlan plan_gangs(const GangFactsNow& facts, double now) {
             mine.push_back(l);
             return true;
         });
-        OneGang(gang, std::move(mine), plan, now).run(hosts);
+        gangs.emplace_back(gang, std::move(mine), plan, now).run(hosts);
     }
+    const bool lack = std::any_of(gangs.begin(), gangs.end(), [](const OneGang& g) { return g.lacks_hosts(); });
+    for (OneGang& gang : gangs) gang.keep_spares(hosts, lack);
     for (const GangLease& l : left) plan.end.push_back(l);  // their gang has ended, or was aborted
     return plan;
 }

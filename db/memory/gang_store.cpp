@@ -22,9 +22,13 @@ bool is_open(const Workunit& w) { return w.canonical_resultid == 0 && w.error_ma
 int good_run(const MemoryDb& db, Id host, int quota) {
     int least = GangHost::kNeverFailed;
     const auto& rows = db.host_app_versions.rows();
-    for (auto at = rows.lower_bound({host, INT64_MIN}); at != rows.end() && at->first.first == host; ++at)
-        if (at->second.et.n > at->second.consecutive_valid || at->second.max_jobs_per_day < quota)
-            least = std::min(least, at->second.consecutive_valid);
+    for (auto at = rows.lower_bound({host, INT64_MIN}); at != rows.end() && at->first.first == host; ++at) {
+        const HostAppVersion& v = at->second;
+        const AppVersion* version = db.versions.get(at->first.second);
+        if (version != nullptr && version->deprecated) continue;
+        if (v.et.n > v.consecutive_valid || (v.max_jobs_per_day > 0 && v.max_jobs_per_day < quota))
+            least = std::min(least, v.consecutive_valid);
+    }
     return least;
 }
 

@@ -97,8 +97,10 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
                 "SELECT h.id, h.rpc_time, h.on_frac, h.active_frac, h.p_fpops, COALESCE(k.kept,0), "
                 "COALESCE(k.lapsed,0), g.platforms, (SELECT COALESCE(MIN(v.consecutive_valid),");
             sql << GangHost::kNeverFailed
-                << ") FROM host_app_version v WHERE v.host_id=h.id AND (v.et_n>v.consecutive_valid OR v.max_jobs_per_day<"
-                << quota << ")), g.on_since FROM host h FORCE INDEX ";
+                << ") FROM host_app_version v LEFT JOIN app_version a ON a.id=v.app_version_id WHERE v.host_id=h.id AND "
+                   "COALESCE(a.deprecated,0)=0 AND (v.et_n>v.consecutive_valid OR (v.max_jobs_per_day>0 AND "
+                   "v.max_jobs_per_day<"
+                << quota << "))), g.on_since FROM host h FORCE INDEX ";
             // Those without a row in sluice_host_rpc have not been heard of since Sluice serves them.
             sql << hosts << " AND h.userid<>0 AND h.rpc_time>" << heard_since << order << " LIMIT " << most;
             Rows r = db_.query(sql);

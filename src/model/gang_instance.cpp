@@ -14,7 +14,7 @@ std::string gang_instance_token(std::string_view place_token, std::string_view t
 
 std::string with_gang_instance(std::string document, std::string_view result_name) {
     constexpr std::string_view kOption = " --gang_token ";
-    const auto option = document.find(kOption);
+    const auto option = document.rfind(kOption);  // a submitter's own words stand before
     if (option == std::string::npos) return document;
     const auto from = option + kOption.size();
     const std::string place = document.substr(from, kGangPlaceToken);

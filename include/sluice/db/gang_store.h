@@ -58,7 +58,7 @@ struct GangHost {
     double on_frac = 0, active_frac = 0, p_fpops = 0;
     int kept = 0, lapsed = 0;  ///< leases that ended well, or were dropped for not coming (`sluice_gang_host`)
     std::int64_t platforms = kAnyPlatform;  ///< what it can run: StoredHost::platforms
-    /// The least number of valid results, of all app versions it failed with, since it did; kNeverFailed: none.
+    /// The least number of valid results, of all app versions in use it failed with, since it did; kNeverFailed: none.
     int good_run = kNeverFailed;
     static constexpr int kNeverFailed = std::numeric_limits<int>::max();
     std::int64_t on_since = 0;  ///< UNIX s; 0: not known

@@ -155,9 +155,11 @@ TEST_F(OptionsCheck, OfCommandsForTheShellItSaysWhatCanBeKnown) {
         daemon(cmd);
         expect_error(told);
     }
-    for (const char* cmd : {"transitioner -d 3 --mod 3 1 2&gt;&amp;1 | cat", "transitioner -d 3 &gt;x",
-                            "cd / &amp;&amp; ls", "X=1 no_such_program", "$HOME/no_such_program a",
-                            "echo 'a; b' &gt; x", "ls *.xml", "transitioner # in the evening"}) {
+    for (const char* cmd :
+         {"transitioner -d 3 --mod 3 1 2&gt;&amp;1 | cat", "transitioner -d 3 &gt;x", "../bin/transitioner -d 3 | cat",
+          "transitioner --mod 3 &gt; x 1", "transitioner 2&gt;&amp;1 -d 3 | cat",
+          "transitioner -d 3 2&gt;x &gt;y | cat", "cd / &amp;&amp; ls", "X=1 no_such_program",
+          "$HOME/no_such_program a", "echo 'a; b' &gt; x", "ls *.xml", "transitioner # in the evening"}) {
         daemon(cmd);
         EXPECT_EQ(check(dir_.path()).status, 0) << cmd << check(dir_.path()).out;
     }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "daemons/gang_hub/missed_members.h"
 #include "db/memory/gang_store.h"
@@ -59,6 +60,25 @@ TEST(GangPass, AHostThatDoesNotComeWhenAllDoLosesItsMember) {
     EXPECT_EQ(w.db.results.get(12)->outcome, Outcome::kNoReply);
     EXPECT_TRUE(w.runs(11));
     EXPECT_THAT(w.pass(1800), testing::Contains(testing::HasSubstr("waits for hosts"))) << "another one gets it";
+}
+
+/// Once a minute.
+TEST(GangPass, AGangAtWorkHasSparesThatAreNoSlower) {
+    RunningGang w;
+    for (Id id = 1; id <= 5; ++id) {
+        Host h;
+        h.id = id, h.userid = 1, h.rpc_time = w.clock.now_sec() - 60, h.expavg_credit = 1;
+        h.on_frac = h.active_frac = 0.999, h.p_fpops = id == 3 ? 1e9 : 4e9;
+        w.db.hosts.put(id, h);
+        w.db.host_attempts.put(id, 1);
+    }
+    AppVersion v;
+    v.id = v.appid = 1, v.platformid = 1;
+    w.db.versions.put(1, v);
+    w.pass(0);
+    std::set<Id> spares;
+    for (const auto& [host, lease] : w.db.gang_leases.rows()) spares.insert(host);
+    EXPECT_EQ(spares, (std::set<Id>{4, 5})) << "one is wanted, twice as many are asked";
 }
 
 /// What the hub says of members of whom others wait.

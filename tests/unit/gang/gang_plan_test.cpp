@@ -88,6 +88,10 @@ TEST(GangPlan, WhoHasBeenOnForLongStaysOn) {
     EXPECT_EQ(stays(3600, 0), 1);
     // A Weibull of shape .7 and mean 24.5 days, 588 h: its scale is that over Γ(1 + 1/.7), 464.5 h.
     EXPECT_NEAR(stays(1, 10 * 3600), std::exp(-std::pow(10 / 464.5, 0.7)), 1e-3);
+    h.on_frac = 0.15;  // and, it says, on since 1970
+    h.on_since = 100;
+    EXPECT_LT(stay_on(h, 5 * 3600, kNow), 0.5);
+    h.on_frac = 0.98;
     h.on_since = static_cast<std::int64_t>(kNow) + 500;  // a wrong clock
     EXPECT_LT(stay_on(h, 7200, kNow), 1);
     h.on_since = 0;

@@ -41,6 +41,7 @@ struct FakeGangs final : GangDirectory {
         return at == seats.end() ? std::vector<SeatInstance>{{gang_tag("a"), true}} : at->second;
     }
     void give_up(const GangId& gang, std::span<const MissedMember> members, bool long_since) override {
+        if (away) throw DbError(DbError::Kind::kCantConnect, 2002, "it is away");
         std::string all = gang_name(gang);
         for (const MissedMember& m : members)
             all += " " + std::to_string(m.member) +

@@ -75,12 +75,67 @@ TEST(GangPlan, ASpareThatDoesNotComeHasASuccessor) {
     EXPECT_LE(w.now - kNow, 620 + 1200);
     const auto end = std::find_if(w.plan.end.begin(), w.plan.end.end(), [](auto& l) { return l.host == 5; });
     ASSERT_NE(end, w.plan.end.end());
-    EXPECT_TRUE(end->blamed);
+    EXPECT_FALSE(end->blamed) << "it was asked every two minutes, and not wanted yet";
     w.run(1300);
     EXPECT_THAT(w.all(), SizeIs(1)) << "as many as are wanted, of two that were asked";
     w.facts.gangs.clear();
     w.pass();
     EXPECT_THAT(w.facts.leases, IsEmpty());
+}
+
+TEST(GangPlan, ASpareThatComesLateNowAndThenStays) {
+    AtWork w;
+    for (int i = 0; i < 12; ++i) {
+        w.told[5] = w.now + 300;  // it was busy
+        w.run(600);
+    }
+    EXPECT_EQ(w.all(), (std::set<Id>{5}));
+}
+
+/// It polls a moment after it was given a member, before its time has come, and is switched off.
+TEST(GangPlan, WhoDidNotComeForItsMemberIsNotUnfit) {
+    AtWork w;
+    w.run(130);
+    ASSERT_EQ(w.all(), (std::set<Id>{5}));
+    w.facts.gangs[0].missing = {102};
+    while (w.given().empty()) w.run(10);
+    w.now = std::max(w.now, static_cast<double>(w.facts.leases[0].since));
+    w.facts.leases[0].heard = std::min(w.now, static_cast<double>(w.facts.leases[0].start) - 61);
+    w.facts.leases[0].since = static_cast<std::int64_t>(w.facts.leases[0].heard);
+    w.now = static_cast<double>(w.facts.leases[0].start) + 181;
+    w.pass();
+    EXPECT_EQ(w.all(), (std::set<Id>{5}));
+    EXPECT_EQ(w.facts.leases[0].lapses, 1);
+    EXPECT_THAT(w.plan.end, IsEmpty());
+}
+
+TEST(GangPlan, ASpareGoesToAGangThatLacksAHost) {
+    AtWork w;
+    w.facts.gangs.push_back(four(13));
+    w.facts.gangs[1].missing = {201, 202, 203, 204};
+    for (Id id = 21; id <= 23; ++id) w.facts.hosts.push_back(steady(id));
+    std::set<Id> of_13;
+    for (int i = 0; i < 100; ++i) {
+        w.run(10);
+        if (!w.all().contains(5)) w.facts.hosts.push_back(steady(5));
+        of_13.clear();
+        for (const GangLease& l : w.facts.leases)
+            if (l.gang.batch == 13) of_13.insert(l.host);
+        if (of_13.size() == 4) break;
+    }
+    EXPECT_EQ(of_13, (std::set<Id>{5, 21, 22, 23}));
+    EXPECT_LE(w.now - kNow, 620 + 700);
+}
+
+TEST(GangPlan, MembersThatAreMissingComeBeforeSpares) {
+    AtWork w(0);
+    ASSERT_THAT(w.all(), IsEmpty());
+    w.facts.gangs.push_back(four(13));
+    w.facts.gangs[1].missing = {201, 202, 203, 204};
+    for (Id id = 21; id <= 24; ++id) w.facts.hosts.push_back(steady(id));
+    w.pass();
+    for (const GangLease& l : w.facts.leases) EXPECT_EQ(l.gang.batch, 13);
+    EXPECT_THAT(w.all(), SizeIs(4));
 }
 
 TEST(GangPlan, HostsThatFailedLatelyAreAskedOnlyWhereThereAreNotEnoughOthers) {
@@ -108,9 +163,9 @@ TEST(GangPlan, WhoTakesThePlaceOfALostMemberIsNoSlowerThanTheOthers) {
     w.facts.gangs[0].missing = {102};
     w.facts.gangs[0].slowest = 2e9;
     for (Id id = 1; id <= 10; ++id) w.facts.hosts.push_back(of_speed(id, 1.9e9));
-    for (Id id = 11; id <= 14; ++id) w.facts.hosts.push_back(of_speed(id, 9e9));
+    for (Id id = 11; id <= 12; ++id) w.facts.hosts.push_back(of_speed(id, 2.1e9));
     w.pass();
-    EXPECT_EQ(w.all(), (std::set<Id>{11, 12, 13, 14})) << "a spare, and one more, twice";
+    EXPECT_EQ(w.all(), (std::set<Id>{11, 12})) << "as many as are wanted, a spare and one more";
     GangWorld slow(0);
     slow.facts.gangs = w.facts.gangs;
     for (Id id = 1; id <= 10; ++id) slow.facts.hosts.push_back(of_speed(id, 1.9e9));
