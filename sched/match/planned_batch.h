@@ -45,9 +45,9 @@ inline double tight_wait(const MatchContext& x, const Candidate& c, const Picked
     const int all = picked.tight[type], here = picked.tight_new[type], before = all - here;
     if (all < processors) return 0;
     const double each = here > 0 ? picked.tight_seconds[type] / here : c.runtime();
-    const int rounds_here = (before >= processors ? here : all) / processors;
+    const int rounds_here = (before >= processors ? here : all) / processors, rounds = all / processors;
     // Not every client tells its delay.
-    return std::max(x.wanted.estimated_delay[type] + rounds_here * each, all / processors * each);
+    return std::max(x.wanted.estimated_delay[type] + rounds_here * each, rounds * each);
 }
 
 /// s from now until it would be done with one more, after those that it has.
