@@ -39,21 +39,13 @@ ShareOutcome admission_pass(ShareStore& store, const ShareSettings& settings, co
     return done;
 }
 
-bool SharesTurns::pass_is_due() const {
-    const double now = clock_.now();
-    return now >= next_pass_ || now + every_ < next_pass_;  // or the clock was put back
-}
-
 SharesTurns::Turn SharesTurns::take() {
     const double now = clock_.now();
-    if (pass_is_due()) {
-        Turn turn{true, shares_pass(store_, settings_, clock_)};
-        next_pass_ = now + every_, next_look_ = now + kLook;
-        return turn;
-    }
-    if (now < next_look_ && now + kLook >= next_look_) return {};
-    Turn turn{false, admission_pass(store_, settings_, clock_)};
-    next_look_ = now + kLook;
+    Turn turn{passes_.due(now), {}};
+    if (!turn.pass && !looks_.due(now)) return turn;
+    turn.done = (turn.pass ? shares_pass : admission_pass)(store_, settings_, clock_);
+    if (turn.pass) passes_.restart(now);
+    looks_.restart(now);
     return turn;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "daemons/batch_shares/plan.h"
 #include "sluice/base/clock.h"
+#include "sluice/base/timing.h"
 
 namespace sluice {
 
@@ -18,12 +19,12 @@ class SharesTurns {
     static constexpr double kLook = 10;
     /// `every`: s between two passes. All outlive it.
     SharesTurns(ShareStore& store, const ShareSettings& settings, const Clock& clock, double every)
-        : store_(store), settings_(settings), clock_(clock), every_(every) {}
+        : store_(store), settings_(settings), clock_(clock), passes_(every) {}
     struct Turn {
         bool pass = false;  ///< all was settled, not only what is new admitted
         ShareOutcome done;
     };
-    bool pass_is_due() const;
+    bool pass_is_due() const { return passes_.due(clock_.now()); }
     /// To be called every kLook s, or more often.
     Turn take();
 
@@ -31,7 +32,7 @@ class SharesTurns {
     ShareStore& store_;
     const ShareSettings& settings_;
     const Clock& clock_;
-    double every_, next_pass_ = 0, next_look_ = 0;
+    Periodic passes_, looks_{kLook};
 };
 
 }  // namespace sluice
