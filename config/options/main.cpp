@@ -81,11 +81,6 @@ fs::path program_of(const std::string& word, const RunFolders& folders) {
     return {};
 }
 
-std::string no_program(const RunEntry& job, const std::string& word, const RunFolders& folders) {
-    return fmt::format("'{}' can't be started: there is no program '{}' in {} or the PATH", job.cmd, word,
-                       folders.bin.string());
-}
-
 /// To ask a program is to run it: not as root, and none that a third account could have put there.
 bool may_be_asked(const fs::path& program) {
     struct stat info {};
@@ -109,24 +104,28 @@ void check_arguments(const RunEntry& job, const fs::path& program, Findings& fou
     if (!refusal.empty()) found.errors.push_back(fmt::format("'{}' ends at once: {}", job.cmd, refusal));
 }
 
+/// That the program is there, and takes its arguments.
+void check_command(const RunEntry& job, const RunFolders& folders, Findings& found) {
+    const fs::path program = program_of(job.words[0], folders);
+    if (program.empty())
+        found.errors.push_back(fmt::format("'{}' can't be started: there is no program '{}' in {} or the PATH", job.cmd,
+                                           job.words[0], folders.bin.string()));
+    else
+        check_arguments(job, program, found);
+}
+
 /// What of a command that the shell reads can be known: that the shell understands it, and its first program.
-void check_shell_command(const RunEntry& job, const RunFolders& folders, Findings& found) {
+void check_shell_command(RunEntry job, const RunFolders& folders, Findings& found) {
     const std::string refusal = refusal_of("/bin/sh", {"-n", "-c", shell_line(job)});
+    const auto words = first_command(job.cmd);
     if (!refusal.empty()) {
         found.errors.push_back(fmt::format("'{}' can't be started: the shell refuses it: {}", job.cmd, refusal));
-        return;
-    }
-    const auto words = first_command(job.cmd);
-    const fs::path program = words ? program_of(words->front(), folders) : fs::path();
-    if (!program.empty()) {
-        RunEntry first = job;
-        first.words = *words;
-        check_arguments(first, program, found);
-    } else if (!words || is_of_the_shell(words->front())) {
+    } else if (!words || (program_of(words->front(), folders).empty() && is_of_the_shell(words->front()))) {
         found.notes.push_back(
             fmt::format("the programs of '{}' were not looked at: only the shell knows which they are", job.cmd));
     } else {
-        found.errors.push_back(no_program(job, words->front(), folders));
+        job.words = *words;
+        check_command(job, folders, found);
     }
 }
 
@@ -139,14 +138,10 @@ void check_programs(const DaemonsAndTasks& entries, const ProjectConfig& config,
             if (job.disabled || told) continue;
             if (!job.problem.empty())
                 found.errors.push_back(fmt::format("'{}' can't be started: {}", job.cmd, job.problem));
-            if (!job.problem.empty()) continue;
-            const fs::path program = job.use_shell ? fs::path() : program_of(job.words[0], folders);
-            if (job.use_shell)
+            else if (job.use_shell)
                 check_shell_command(job, folders, found);
-            else if (program.empty())
-                found.errors.push_back(no_program(job, job.words[0], folders));
             else
-                check_arguments(job, program, found);
+                check_command(job, folders, found);
         }
     }
     found.expect([&] { read_run_state(folders.project / ("run_state_" + folders.host + ".xml")); });

@@ -20,13 +20,13 @@ std::string_view without_descriptor(std::string_view text) {
 
 /// From a redirection on: are there no more words of the command?
 bool ends_behind_files(std::string_view text) {
+    const auto go_to = [&](std::size_t at) { text.remove_prefix(std::min(at, text.size())); };
     while (!text.empty() && (text[0] == '<' || text[0] == '>')) {
-        text.remove_prefix(std::min(text.find_first_not_of("<>&|"), text.size()));
-        text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-        text.remove_prefix(std::min(text.find_first_of(" \t|&;<>\n"), text.size()));
-        text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-        if (text.size() > 1 && text[0] >= '0' && text[0] <= '9' && (text[1] == '<' || text[1] == '>'))
-            text.remove_prefix(1);
+        go_to(text.find_first_not_of("<>&|"));
+        go_to(text.find_first_not_of(" \t"));
+        go_to(text.find_first_of(" \t|&;<>\n"));
+        go_to(text.find_first_not_of(" \t"));
+        if (text.size() > 1 && text[0] >= '0' && text[0] <= '9' && (text[1] == '<' || text[1] == '>')) go_to(1);
     }
     return text.empty() || kEnds.find(text[0]) != std::string_view::npos;
 }
