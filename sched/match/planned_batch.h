@@ -50,10 +50,8 @@ inline double tight_wait(const MatchContext& x, const Candidate& c, const Picked
     return std::max(x.wanted.estimated_delay[type] + rounds_here * each, rounds * each);
 }
 
-/// s from now until it would be done with one more, after those that it has.
-inline double planned_end(const MatchContext& x, const Candidate& c, const PlannedBatch& plan, const Picked& picked) {
-    const double wait = tight_wait(x, c, picked);
-    if (wait <= 0) return planned_end(x, c, plan);
+/// s from now until it would be done with one more, after `wait` s, in which it does those that it has.
+inline double planned_end_after(double wait, const Candidate& c, const PlannedBatch& plan) {
     const double available = c.offer->choice.availability;
     return plan.margin * planned_run_time((wait + c.runtime()) * available, available);
 }
