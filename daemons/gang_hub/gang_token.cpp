@@ -2,11 +2,8 @@
 
 #include <fmt/core.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 
@@ -16,6 +13,7 @@
 #include "sluice/base/hash.h"
 #include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
+#include "sluice/model/gang_instance.h"
 
 namespace sluice {
 namespace {
@@ -65,18 +63,15 @@ std::string gang_secret(const std::filesystem::path& key_dir) {
 }
 
 std::string gang_token(std::string_view secret, const GangSeat& seat) {
-    const std::string place = fmt::format("gang {} member {}", gang_name(seat.gang), seat.member);
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned int size = 0;
-    if (HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-             reinterpret_cast<const unsigned char*>(place.data()), place.size(), digest.data(), &size) == nullptr)
-        throw Error("OpenSSL can't make a SHA-256 HMAC: does this machine's policy forbid it?");
-    return hex(digest.data(), size);
+    return hmac_sha256_hex(secret, fmt::format("gang {} member {}", gang_name(seat.gang), seat.member));
 }
 
-bool is_gang_token(std::string_view secret, const GangSeat& seat, std::string_view token) {
-    const std::string right = gang_token(secret, seat);
-    return token.size() == right.size() && CRYPTO_memcmp(token.data(), right.data(), right.size()) == 0;
+std::optional<std::string> proven_gang_tag(std::string_view secret, const GangSeat& seat, std::string_view token) {
+    std::string tag(token.substr(0, kGangTag));
+    const std::string right = gang_instance_token(gang_token(secret, seat), tag);
+    if (token.size() != right.size() || CRYPTO_memcmp(token.data(), right.data(), right.size()) != 0)
+        return std::nullopt;
+    return tag;
 }
 
 std::string gang_arguments(std::string_view secret, const GangSeat& seat, int size, const std::string& hub) {

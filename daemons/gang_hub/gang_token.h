@@ -24,10 +24,11 @@ std::optional<GangId> parse_gang_name(std::string_view text);
 /// The secret in `key_dir`, made there if there is none. Throws FileError.
 std::string gang_secret(const std::filesystem::path& key_dir);
 
-/// HMAC-SHA256 as 64 hexadecimal digits.
+/// The place's: HMAC-SHA256 as 64 hexadecimal digits. Clients get gang_instance_token() of it.
 std::string gang_token(std::string_view secret, const GangSeat& seat);
-/// In a time that does not depend on `token`.
-bool is_gang_token(std::string_view secret, const GangSeat& seat, std::string_view token);
+/// gang_tag() of the instance whose token that is; nullopt: of none of this place. The time that it takes does not
+/// depend on `token`.
+std::optional<std::string> proven_gang_tag(std::string_view secret, const GangSeat& seat, std::string_view token);
 
 /// What follows a member's command line.
 std::string gang_arguments(std::string_view secret, const GangSeat& seat, int size, const std::string& hub);

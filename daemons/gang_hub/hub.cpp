@@ -15,6 +15,10 @@ namespace {
 
 constexpr double kAtWork = 45;        ///< s since its last word; a member says ALIVE every 20 s
 constexpr double kDatabasePause = 5;  ///< s in which a database that is away is not asked again
+constexpr double kMissedPause = 60;   ///< s until members are given up again of whom others wait
+constexpr double kQuarter = 900;      ///< s after which members come again that have waited in vain
+constexpr std::size_t kFew = 8;       ///< one of so many members
+constexpr char kDatabaseAway[] = "RETRY the project's database is away: come again in a minute";
 
 /// Words between single blanks; the last one is the rest.
 std::vector<std::string_view> words_of_line(std::string_view text, std::size_t most) {
@@ -55,8 +59,9 @@ bool GangHub::Gang::all(bool Member::*flag) const {
 void GangHub::opened(LinkId link, const std::string& peer, double now) {
     make_room(now);
     known_[link] = {peer, now, now, nullptr, 0};
-    if (static_cast<int>(known_.size()) > limits_.connections)
-        dismiss(link, "RETRY the hub has no room for more members: come again in a minute");
+    if (static_cast<int>(known_.size()) <= limits_.connections) return;
+    full_ = now;
+    dismiss(link, "RETRY the hub has no room for more members: come again in a minute");
 }
 
 void GangHub::make_room(double now) {
@@ -106,31 +111,40 @@ void GangHub::hello(LinkId link, const Words& words, double now) {
     const auto checkpoint = member ? count_of<std::int64_t>(words[4]) : std::nullopt;
     if (!checkpoint) return refuse(link, "the first line must be: HELLO GANG MEMBER TOKEN CHECKPOINT", now);
     const GangSeat place{*gang, *member};
-    if (!is_gang_token(secret_, place, words[3]))
+    const auto tag = proven_gang_tag(secret_, place, words[3]);
+    if (!tag)
         return refuse(link, fmt::format("this is not the token of member {} of gang {}", *member, gang_name(*gang)),
                       now);
     Gang* const found = gang_of(link, *gang, now);
+    if (found == nullptr && now < ask_again_) remember(place, *tag, now);  // it was told to come again
     if (found == nullptr) return;
-    if (static_cast<std::size_t>(*member) >= found->members.size())
-        return refuse(link, fmt::format("gang {} has {} members", gang_name(*gang), found->members.size()), now);
-    seat(link, *found, place, *checkpoint, now);
+    const std::size_t size = found->members.size();
+    if (static_cast<std::size_t>(*member) >= size)
+        return refuse(link, fmt::format("gang {} has {} members", gang_name(*gang), size), now);
+    if (may_sit(link, place, *tag, now)) return seat(link, *found, place, {link, *tag, *checkpoint, false, false}, now);
+    if (found->present() == 0) gangs_.erase(*gang);
+}
+
+template <typename Ask>
+bool GangHub::ask_database(double now, const Ask& ask) {
+    if (now < ask_again_ && ask_again_ <= now + kDatabasePause) return false;
+    try {
+        ask();
+        database_.over();
+        return true;
+    } catch (const DbError& e) {
+        database_.report({e.what(), "members are told to come again", true}, now);
+        ask_again_ = now + kDatabasePause;
+        return false;
+    }
 }
 
 /// nullptr: the link was told why.
 GangHub::Gang* GangHub::gang_of(LinkId link, const GangId& id, double now) {
     const auto at = gangs_.find(id);
     if (at != gangs_.end()) return &at->second;
-    const std::string away = "RETRY the project's database is away: come again in a minute";
-    if (now < ask_again_ && ask_again_ <= now + kDatabasePause) return dismiss(link, away), nullptr;
     std::optional<GangFacts> facts;
-    try {
-        facts = directory_.find(id);
-        database_.over();
-    } catch (const DbError& e) {
-        database_.report({e.what(), "members are told to come again", true}, now);
-        ask_again_ = now + kDatabasePause;
-        return dismiss(link, away), nullptr;
-    }
+    if (!ask_database(now, [&] { facts = directory_.find(id); })) return dismiss(link, kDatabaseAway), nullptr;
     if (!facts || facts->size < 1) return refuse(link, "there is no gang " + gang_name(id), now), nullptr;
     if (facts->given_up)
         return refuse(link, fmt::format("gang {} was given up: a member can't be had any more", gang_name(id)), now),
@@ -143,32 +157,58 @@ GangHub::Gang* GangHub::gang_of(LinkId link, const GangId& id, double now) {
     return &gang;
 }
 
-void GangHub::seat(LinkId link, Gang& gang, const GangSeat& place, std::int64_t checkpoint, double now) {
-    Gang* room = &gang;
-    const auto index = static_cast<std::size_t>(place.member);
-    if (const LinkId other = gang.members[index].link; other != 0) {
-        // One that says what it has to is at work, and the gang with it.
-        if (now - known_.at(other).heard < kAtWork)
-            return dismiss(link, "RETRY another process is at work as this member: come again in a minute");
-        // Its host may have lost the link without a word: who comes last is the one that is there.
-        const std::size_t size = gang.members.size();
-        gang.members[index].link = 0;
-        dismiss(other, "REFUSED another process has taken the place of this member");
-        if (gang.started) {
-            dissolve(gang, fmt::format("member {} has come anew", place.member), now);
-            room = &gangs_[place.gang];
-            room->id = place.gang;
-            room->members.resize(size);
-            room->since = now;
-        }
+bool GangHub::may_sit(LinkId link, const GangSeat& place, const std::string& tag, double now) {
+    std::vector<SeatInstance> instances;
+    if (!ask_database(now, [&] { instances = directory_.instances(place); })) {
+        remember(place, tag, now);
+        return dismiss(link, kDatabaseAway), false;
     }
+    const auto in_progress = [&](const std::string& which) {
+        const auto at = std::find_if(instances.begin(), instances.end(), [&](const auto& i) { return i.tag == which; });
+        return at == instances.end() ? std::nullopt : std::optional(at->in_progress);
+    };
+    const auto mine = in_progress(tag);
+    // Another machine of the database may not have heard of it yet.
+    if (!mine) {
+        remember(place, tag, now);
+        return dismiss(link, "RETRY the project does not know this job yet: come again in a minute"), false;
+    }
+    if (!*mine) return refuse(link, "this job was given up: another host computes this member", now), false;
+    const Member& there = gangs_.at(place.gang).members[static_cast<std::size_t>(place.member)];
+    if (there.link == 0 || (there.tag != tag && !in_progress(there.tag).value_or(true))) return true;
+    // One that says what it has to is at work, and the gang with it. Its host may have lost the link without a word:
+    // who comes last is the one that is there.
+    if (now - known_.at(there.link).heard >= kAtWork) return true;
+    return dismiss(link, "RETRY another process is at work as this member: come again in a minute"), false;
+}
+
+GangHub::Gang& GangHub::vacate(Gang& gang, const GangSeat& place, double now) {
+    const LinkId other = std::exchange(gang.members[static_cast<std::size_t>(place.member)], {}).link;
+    if (other == 0) return gang;
+    const std::size_t size = gang.members.size();
+    dismiss(other, "REFUSED another process has taken the place of this member");
+    if (!gang.started) return gang;
+    dissolve(gang, fmt::format("member {} has come anew", place.member), now);
+    Gang& room = gangs_[place.gang];
+    room.id = place.gang;
+    room.members.resize(size);
+    room.since = now;
+    return room;
+}
+
+void GangHub::seat(LinkId link, Gang& gang, const GangSeat& place, Member member, double now) {
+    Gang& room = vacate(gang, place, now);
     Link& mine = known_.at(link);
-    mine.gang = room;
+    mine.gang = &room;
     mine.member = place.member;
-    room->members[index] = {link, checkpoint, false, false};
-    log_debug("[gang#{}] member {} is here ({}), with checkpoint {}", gang_name(room->id), place.member, mine.peer,
-              checkpoint);
-    if (room->present() == static_cast<int>(room->members.size())) start(*room, now);
+    log_debug("[gang#{}] member {} is here ({}), with checkpoint {}", gang_name(room.id), place.member, mine.peer,
+              member.checkpoint);
+    remember(place, member.tag, now);
+    room.members[static_cast<std::size_t>(place.member)] = std::move(member);
+    room.last_came = now;
+    if (room.half_since == 0 && 2 * static_cast<std::size_t>(room.present()) >= room.members.size())
+        room.half_since = now;
+    if (room.present() == static_cast<int>(room.members.size())) start(room, now);
 }
 
 void GangHub::start(Gang& gang, double now) {
@@ -233,11 +273,14 @@ void GangHub::done(Gang& gang, int from, double now) {
     }
     log_at(of_gangs_.next(now), "[gang#{}] has ended", gang_name(gang.id));
     for (const Member& m : gang.members) dismiss(m.link, "END");
+    lately_.erase(gang.id);
     gangs_.erase(GangId(gang.id));
 }
 
 void GangHub::dissolve(Gang& gang, const std::string& why, double now) {
     log_at(of_gangs_.next(now), "[gang#{}] breaks off at checkpoint {}: {}", gang_name(gang.id), gang.common, why);
+    for (std::size_t m = 0; m < gang.members.size(); ++m)
+        if (gang.members[m].link != 0) remember({gang.id, static_cast<int>(m)}, gang.members[m].tag, now);
     for (const Member& m : gang.members)
         if (m.link != 0) dismiss(m.link, fmt::format("EXIT {} {}", gang.common, why));
     gangs_.erase(GangId(gang.id));
@@ -252,6 +295,7 @@ void GangHub::lose(LinkId link, const std::string& last_line, const std::string&
     const int member = at->second.member;
     if (gang == nullptr) return refuse(link, why, now);
     log_at(of_gangs_.next(now), "[gang#{}] member {} ({}): {}", gang_name(gang->id), member, at->second.peer, why);
+    remember({gang->id, member}, gang->members[static_cast<std::size_t>(member)].tag, at->second.heard);
     gang->members[static_cast<std::size_t>(member)] = {};
     dismiss(link, last_line);
     if (gang->started)
@@ -271,14 +315,48 @@ void GangHub::tick(double now) {
     // Its client may have suspended it: it is as welcome as the others when it goes on.
     for (const auto& [id, why] : gone) lose(id, "RETRY " + why, why, now);
     std::vector<GangId> late;
-    for (const auto& [id, gang] : gangs_)
-        if (!gang.started && now - gang.since >= limits_.wait) late.push_back(id);
+    for (auto& [id, gang] : gangs_) {
+        if (gang.started) continue;
+        const bool too_late = now - gang.since >= limits_.wait;
+        if (too_late) late.push_back(id);
+        if (too_late || now >= gang.next_missed) give_up_missed(gang, too_late, now);
+    }
     for (const GangId& id : late) {
         Gang& gang = gangs_.at(id);
         dissolve(gang,
                  fmt::format("{} of {} members came within {} s", gang.present(), gang.members.size(), limits_.wait),
                  now);
     }
+}
+
+void GangHub::remember(const GangSeat& place, const std::string& tag, double now) {
+    lately_[place.gang][place.member] = {tag, now};
+    // Of gangs that ended while nobody looked something may be left.
+    if (lately_.size() > static_cast<std::size_t>(limits_.connections))
+        lately_.erase(lately_.begin()->first == place.gang ? std::next(lately_.begin()) : lately_.begin());
+}
+
+void GangHub::give_up_missed(Gang& gang, bool long_since, double now) {
+    // Others may still be on their way: all come at the same time, but no two clocks are the same.
+    const double quiet = std::max(gang.half_since, gang.last_came) + limits_.absent;
+    if (gang.half_since == 0 || now < quiet || now < full_ + limits_.absent) return;
+    const auto missing = gang.members.size() - static_cast<std::size_t>(gang.present());
+    // Where many are away it is not they who are at fault: they may have been told to come at the next quarter of an
+    // hour.
+    const bool few = kFew * missing <= gang.members.size() || missing == 1;
+    const double patience = few ? limits_.absent : kQuarter + limits_.absent;
+    const std::map<int, Known>& known = lately_[gang.id];
+    std::vector<MissedMember> missed;
+    for (std::size_t m = 0; m < gang.members.size(); ++m) {
+        const int number = static_cast<int>(m);
+        const auto at = known.find(number);
+        if (gang.members[m].link != 0) continue;
+        if (at == known.end() ? few : now - at->second.heard >= patience)
+            missed.push_back({number, at == known.end() ? "" : at->second.tag});
+    }
+    if (missed.empty()) return;
+    gang.next_missed = now + kMissedPause;
+    ask_database(now, [&] { directory_.give_up(gang.id, missed, long_since); });
 }
 
 void GangHub::to_all(const Gang& gang, const std::string& line) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,6 +29,7 @@ struct HubLimits {
     double hello_time = 10;      ///< s until HELLO
     double silence = 120;        ///< s after which a member that says nothing is gone
     double wait = 300;           ///< s that a gang waits for its last member
+    double absent = 120;         ///< s after which one that was there and does not come again is given up
 
     /// Links of which no HELLO has come.
     int strangers() const { return connections / 4 + 1; }
@@ -43,11 +45,26 @@ class HubLinks {
     virtual void close(LinkId link) = 0;
 };
 
+/// What a member's instance is to the project; by its tag, which its token proves.
+struct SeatInstance {
+    std::string tag;
+    bool in_progress = false;  ///< false: it was given up, or came back
+};
+/// One for whom the others of its gang wait.
+struct MissedMember {
+    int member = 0;
+    std::string last_there;  ///< the tag of the instance that was here last; empty: not known
+};
+
 /// Which gangs there are. Throws DbError.
 class GangDirectory {
   public:
     virtual ~GangDirectory() = default;
     virtual std::optional<GangFacts> find(const GangId& gang) = 0;
+    virtual std::vector<SeatInstance> instances(const GangSeat& seat) = 0;
+    /// Another host is to get these members. `long_since`: also where nothing was ever heard of the instance, if it
+    /// had time to come. Throws DbError if that takes seconds: the members of all gangs wait meanwhile.
+    virtual void give_up(const GangId& gang, std::span<const MissedMember> members, bool long_since) = 0;
     virtual void end(const GangId& gang) = 0;
 };
 
@@ -84,7 +101,8 @@ class GangHub {
 
   private:
     struct Member {
-        LinkId link = 0;  ///< 0: it is not here
+        LinkId link = 0;    ///< 0: it is not here
+        std::string tag{};  ///< of its instance
         std::int64_t checkpoint = 0;
         bool at_barrier = false, done = false;
     };
@@ -93,6 +111,9 @@ class GangHub {
         std::vector<Member> members;
         bool started = false;
         double since = 0;          ///< its first member came
+        double half_since = 0;     ///< half of them are here; 0: they are not
+        double last_came = 0;      ///< the last one that came
+        double next_missed = 0;    ///< when to ask again whom it waits for
         std::int64_t common = 0;   ///< the newest checkpoint that all have
         std::int64_t written = 0;  ///< by some of them already; 0: by none
 
@@ -109,8 +130,18 @@ class GangHub {
 
     void hello(LinkId link, const Words& words, double now);
     Gang* gang_of(LinkId link, const GangId& id, double now);
-    void seat(LinkId link, Gang& gang, const GangSeat& seat, std::int64_t checkpoint, double now);
+    /// False: the database is away, and that was logged.
+    template <typename Ask>
+    bool ask_database(double now, const Ask& ask);
+    /// Is it another one's place, or an instance's that was given up? Then the link was told so.
+    bool may_sit(LinkId link, const GangSeat& place, const std::string& tag, double now);
+    /// Who sits there has to go.
+    Gang& vacate(Gang& gang, const GangSeat& place, double now);
+    void seat(LinkId link, Gang& gang, const GangSeat& place, Member member, double now);
     void start(Gang& gang, double now);
+    void remember(const GangSeat& place, const std::string& tag, double now);
+    /// Whom the others of a gang wait for in vain.
+    void give_up_missed(Gang& gang, bool long_since, double now);
     void message(Gang& gang, int from, std::string_view text, double now);
     void checkpoint(Gang& gang, int from, const Words& words, double now);
     void barrier(Gang& gang, int from);
@@ -130,6 +161,13 @@ class GangHub {
     std::string secret_;
     std::unordered_map<LinkId, Link> known_;
     std::map<GangId, Gang> gangs_;
+    /// An instance that was here, or was told to come again.
+    struct Known {
+        std::string tag;
+        double heard = 0;
+    };
+    std::map<GangId, std::map<int, Known>> lately_;  ///< by member
+    double full_ = 0;                                ///< somebody was sent away for want of room
     TroubleLog database_;
     double ask_again_ = 0;  ///< the database was away until now
     LinesAMinute of_strangers_{20}, of_gangs_{200};

@@ -6,6 +6,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/gang_hub/hub_server.h"
+#include "daemons/gang_hub/missed_members.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/daemon/program.h"
@@ -37,6 +38,8 @@ void define_hub_options(CommandLine& line, HubOptions& o) {
     line.option("--hello_time", o.limits.hello_time, "seconds in which a connection must say who it is; default 10");
     line.option("--silence", o.limits.silence, "seconds after which a member that says nothing is gone; default 120");
     line.option("--wait", o.limits.wait, "seconds that members wait for the last of their gang; default 300");
+    line.option("--absent", o.limits.absent,
+                "seconds after which a member that was there and does not come again is given up; default 120");
     line.section("EXAMPLES",
                  "In config.xml:\n<gang_hub>project.example.org:8077</gang_hub>\n<daemon><cmd>gang_hub</cmd></daemon>");
 }
@@ -47,8 +50,9 @@ std::string check_hub_options(HubOptions& o) {
         return "--max_connections: a number from 2 to 100000";
     if (o.line < 64 || o.line > 16 << 20) return "--max_line: a number of bytes from 64 to 16777216";
     if (o.queue < o.line || o.queue > 1 << 30) return "--max_queue: a number of bytes from --max_line to 1073741824";
-    for (const double seconds : {o.limits.hello_time, o.limits.silence, o.limits.wait})
-        if (!(seconds >= 1 && seconds <= 1e6)) return "--hello_time, --silence and --wait: from 1 to 1000000 seconds";
+    for (const double seconds : {o.limits.hello_time, o.limits.silence, o.limits.wait, o.limits.absent})
+        if (!(seconds >= 1 && seconds <= 1e6))
+            return "--hello_time, --silence, --wait and --absent: from 1 to 1000000 seconds";
     o.limits.line = static_cast<std::size_t>(o.line);
     o.limits.queue = static_cast<std::size_t>(o.queue);
     return "";
@@ -56,23 +60,31 @@ std::string check_hub_options(HubOptions& o) {
 
 class StoredGangs final : public GangDirectory {
   public:
-    StoredGangs(GangStore& store, const Clock& clock) : store_(store), clock_(clock) {}
+    StoredGangs(GangStore& store, PlanStore& plans, const Clock& clock) : store_(store), plans_(plans), clock_(clock) {}
     std::optional<GangFacts> find(const GangId& gang) override { return store_.find(gang); }
+    std::vector<SeatInstance> instances(const GangSeat& seat) override { return seat_instances(store_, seat); }
+    void give_up(const GangId& gang, std::span<const MissedMember> members, bool long_since) override {
+        give_up_missed(store_, plans_, gang, members, long_since, clock_.now_sec());
+    }
     void end(const GangId& gang) override { store_.end(gang, clock_.now_sec()); }
 
   private:
     GangStore& store_;
+    PlanStore& plans_;
     const Clock& clock_;
 };
 
 int run(DaemonStart& start, const HubOptions& o) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
-    Database db(db_settings(config));
+    DbSettings settings = db_settings(config);
+    settings.somebody_waits = true;  // the members of all gangs, while a statement waits for a lock
+    Database db(settings);
     if (!o.port && config.gang_hub.empty())
         throw ConfigError("config.xml names no <gang_hub>, and no --port was given: where should gang_hub listen?");
     const int port = o.port ? *o.port : parse_hub_address(config.gang_hub).port;
     const auto store = make_gang_store(db);
-    StoredGangs gangs(*store, start.env.clock);
+    const auto plans = make_plan_store(db);
+    StoredGangs gangs(*store, *plans, start.env.clock);
     const MonotonicClock waits;  // members are not silent because somebody has set the clock
     HubServer server({o.listen, port}, o.limits, waits);
     GangHub hub(gangs, server, o.limits, gang_secret(config.key_dir));

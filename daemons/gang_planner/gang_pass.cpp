@@ -13,6 +13,7 @@ namespace {
 constexpr int kMostMembers = 5000, kMostHosts = 5000;
 constexpr double kHeardWithin = 3600;  ///< s: a host that was heard of is thought to be on
 constexpr double kLate = 600;          ///< s after its time to come
+constexpr double kHostsPause = 60;     ///< s until hosts are read again for gangs of which no member is missing
 
 }  // namespace
 
@@ -59,12 +60,17 @@ GangFactsNow GangPass::read(std::vector<std::string>& said) {
     GangsToLookAt found = gangs_of(members);
     facts.gangs = std::move(found.gangs);
     for (const HopelessGang& gang : found.hopeless) {
-        if (!dry_run_) store_.give_up(gang.id, gang.workunits, clock_.now_sec());
+        if (!settings_.dry_run) store_.give_up(gang.id, gang.workunits, clock_.now_sec());
         said.push_back(gang.why);
     }
     const bool waiting =
         std::any_of(facts.gangs.begin(), facts.gangs.end(), [](const GangWork& g) { return !g.missing.empty(); });
-    if (waiting) facts.hosts = store_.free_hosts(static_cast<std::int64_t>(clock_.now() - kHeardWithin), kMostHosts);
+    // Spares of gangs that are at work are no matter of seconds.
+    const bool now_and_then = !facts.gangs.empty() && clock_.now() - hosts_read_ >= kHostsPause;
+    if (waiting || now_and_then)
+        hosts_read_ = clock_.now(),
+        facts.hosts =
+            store_.free_hosts(static_cast<std::int64_t>(clock_.now() - kHeardWithin), settings_.quota, kMostHosts);
     read_instances(members, facts, said);
     facts.leases = store_.leases();  // at last: who has its job is not thought to have come in vain
     return facts;
@@ -88,6 +94,8 @@ void GangPass::read_instances(const std::vector<GangMemberRow>& members, GangFac
         GangWork* const gang = gang_of.at(i.workunit);
         if (gang == nullptr) continue;
         gang->hosts_tried.push_back(i.host);
+        if (i.in_progress && i.p_fpops > 0)
+            gang->slowest = gang->slowest > 0 ? std::min(gang->slowest, i.p_fpops) : i.p_fpops;
         if (i.in_progress) give_up_silent(gang->id, i, said);
     }
     // Of two members on one host one would wait for the other, and both gangs with them.
@@ -100,10 +108,10 @@ void GangPass::read_instances(const std::vector<GangMemberRow>& members, GangFac
 
 /// All others wait for it: a host that is off is not waited for until its instance's deadline.
 void GangPass::give_up_silent(const GangId& gang, const GangInstance& i, std::vector<std::string>& said) {
-    if (contact_ <= 0 || clock_.now() - i.heard <= contact_ + kLate) return;
+    if (settings_.contact <= 0 || clock_.now() - i.heard <= settings_.contact + kLate) return;
     OpenPlanResult result;
     result.id = i.result, result.workunit = i.workunit, result.batch = gang.batch, result.host = i.host;
-    if (!dry_run_) plans_.give_up({&result, 1}, clock_.now_sec());
+    if (!settings_.dry_run) plans_.give_up({&result, 1}, clock_.now_sec());
     said.push_back(fmt::format("gang {}.{}: host {} was not heard of for {:.0f} s: another one gets its member",
                                gang.batch, gang.number, i.host, clock_.now() - i.heard));
 }
@@ -130,9 +138,9 @@ std::vector<std::string> GangPass::run() {
     const GangFactsNow facts = read(said);
     const GangPlan plan = plan_gangs(facts, clock_.now());
     said.insert(said.end(), plan.said.begin(), plan.said.end());
-    if (!dry_run_) write(facts, plan, version, said);
+    if (!settings_.dry_run) write(facts, plan, version, said);
     for (const std::string& line : said)
-        if (!said_before_.contains(line)) log_normal("{}{}", dry_run_ ? "dry run: " : "", line);
+        if (!said_before_.contains(line)) log_normal("{}{}", settings_.dry_run ? "dry run: " : "", line);
     said_before_ = {said.begin(), said.end()};
     return said;
 }

@@ -12,9 +12,13 @@ namespace sluice {
 
 class GangPass {
   public:
-    /// `contact`: s between two requests of any host (<next_rpc_delay>); 0: nobody knows.
-    GangPass(GangLeaseStore& store, PlanStore& plans, const Clock& clock, double contact, bool dry_run)
-        : store_(store), plans_(plans), clock_(clock), contact_(contact), dry_run_(dry_run) {}
+    struct Settings {
+        double contact = 0;  ///< s between two requests of any host (<next_rpc_delay>); 0: nobody knows
+        int quota = 0;       ///< <daily_result_quota>
+        bool dry_run = false;
+    };
+    GangPass(GangLeaseStore& store, PlanStore& plans, const Clock& clock, const Settings& settings)
+        : store_(store), plans_(plans), clock_(clock), settings_(settings) {}
     /// What there is to say of each gang; what is not the same as in the pass before is logged.
     std::vector<std::string> run();
 
@@ -27,8 +31,9 @@ class GangPass {
     GangLeaseStore& store_;
     PlanStore& plans_;
     const Clock& clock_;
-    double contact_;
-    bool dry_run_, prepared_ = false;
+    Settings settings_;
+    bool prepared_ = false;
+    double hosts_read_ = 0;  ///< UNIX s
     std::set<std::string> said_before_;
     /// Hosts that the scheduler did not send what they were given. Who starts anew tries them once more.
     std::map<GangId, std::set<Id>> unfit_;

@@ -22,7 +22,7 @@ int run(DaemonStart& start) {
     prepare_host_attempts(db);
     const auto store = make_gang_lease_store(db);
     const auto plans = make_plan_store(db);
-    GangPass pass(*store, *plans, start.env.clock, config.next_rpc_delay, start.dry_run);
+    GangPass pass(*store, *plans, start.env.clock, {config.next_rpc_delay, config.daily_result_quota, start.dry_run});
     return start.loop([&] {
         pass.run();
         return PassResult::kIdle;

@@ -17,11 +17,14 @@ struct GangWork {
     std::vector<Id> missing;                ///< workunits that need an instance
     std::vector<Id> hosts_tried{};          ///< have or had an instance of one of its members, or can't run one
     std::int64_t platforms = kAnyPlatform;  ///< for which its app has a version
+    double slowest = 0;                     ///< flops/s, of the hosts that compute a member; 0: none does
 };
 
-/// P(the host, which is on now, stays on for `seconds`), in [0, 1]: as if on and off times were exponential, with
-/// twelve hours off in the middle, lowered by how often it did not come when it was to.
-double stay_on(const GangHost& host, double seconds);
+/// P(the host, which is on now, stays on for `seconds`), in [0, 1]: its sessions are as long in the middle as the part
+/// of the time says in which it is on, with twelve hours off between. Where it is known since when it is on, they are
+/// Weibull of shape .7 (policy lab, section 0: hosts that are almost always on), so that who has been on for long stays
+/// on; else exponential. Lowered by how often it did not come when it was to.
+double stay_on(const GangHost& host, double seconds, double now);
 /// What a host must reach for a gang of that size.
 double least_stay_on(int size);
 

@@ -19,6 +19,30 @@ bool is_in_progress(const MemoryDb& db, Id batch) {
 
 bool is_open(const Workunit& w) { return w.canonical_resultid == 0 && w.error_mask == 0; }
 
+int good_run(const MemoryDb& db, Id host, int quota) {
+    int least = GangHost::kNeverFailed;
+    const auto& rows = db.host_app_versions.rows();
+    for (auto at = rows.lower_bound({host, INT64_MIN}); at != rows.end() && at->first.first == host; ++at) {
+        const HostAppVersion& v = at->second;
+        const AppVersion* version = db.versions.get(at->first.second);
+        if (version != nullptr && version->deprecated) continue;
+        if (v.et.n > v.consecutive_valid || (v.max_jobs_per_day > 0 && v.max_jobs_per_day < quota))
+            least = std::min(least, v.consecutive_valid);
+    }
+    return least;
+}
+
+std::map<std::string_view, const Workunit*> workunits_of(const MemoryDb& db, Id batch) {
+    std::map<std::string_view, const Workunit*> by_name;
+    const auto& batches = db.workunits.index().of_batch;
+    if (const auto found = batches.find(batch); found != batches.end())
+        for (const Id id : found->second) {
+            const Workunit& w = *db.workunits.get(id);
+            by_name.emplace(w.name, &w);
+        }
+    return by_name;
+}
+
 }  // namespace
 
 std::optional<int> MemoryGangStore::size_in(Id batch) {
@@ -45,6 +69,26 @@ std::optional<GangFacts> MemoryGangStore::find(const GangId& id) {
     const MemoryGang* gang = db_.gangs.get(key_of(id));
     if (gang == nullptr) return std::nullopt;
     return GangFacts{gang->size, gang->ended > 0, gang->ended < 0};
+}
+
+std::vector<GangMemberInstance> MemoryGangStore::instances(const GangId& id, std::span<const int> members) {
+    db_.enter("gangs.instances");
+    std::vector<GangMemberInstance> all;
+    const MemoryGang* gang = db_.gangs.get(key_of(id));
+    if (gang == nullptr) return all;
+    const auto by_name = workunits_of(db_, id.batch);
+    for (const int member : members) {
+        const auto job = gang->jobs.find(member);
+        const auto w = job == gang->jobs.end() ? by_name.end() : by_name.find(job->second);
+        if (w == by_name.end()) continue;
+        for (const Id result : db_.results.index().instances(w->second->id)) {
+            const Result& r = *db_.results.get(result);
+            GangMemberInstance& i = all.emplace_back();
+            i.member = member, i.name = r.name;
+            i.result = {r.id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time};
+        }
+    }
+    return all;
 }
 
 GangHostStanding MemoryGangStore::standing_of(Id host) {
@@ -94,13 +138,7 @@ bool MemoryGangLeaseStore::is_busy(const Workunit& w) const {
 }
 
 void MemoryGangLeaseStore::add_members(const GangId& id, const MemoryGang& gang, std::vector<GangMemberRow>& all) {
-    const auto of_batch = db_.workunits.index().of_batch.find(id.batch);
-    if (of_batch == db_.workunits.index().of_batch.end()) return;
-    std::map<std::string_view, const Workunit*> by_name;
-    for (const Id workunit : of_batch->second) {
-        const Workunit& w = *db_.workunits.get(workunit);
-        by_name.emplace(w.name, &w);
-    }
+    const auto by_name = workunits_of(db_, id.batch);
     for (const auto& [member, name] : gang.jobs) {
         const auto at = by_name.find(name);
         if (at == by_name.end()) continue;
@@ -147,7 +185,7 @@ std::vector<GangInstance> MemoryGangLeaseStore::instances_of(std::span<const Id>
             if (r.hostid == 0) continue;
             const Host* h = db_.hosts.get(r.hostid);
             all.push_back({w, r.hostid, r.server_state == ServerState::kInProgress, id,
-                           h == nullptr ? 0 : static_cast<double>(h->rpc_time)});
+                           h == nullptr ? 0 : static_cast<double>(h->rpc_time), h == nullptr ? 0 : h->p_fpops});
         }
     return all;
 }
@@ -166,7 +204,7 @@ std::vector<GangLease> MemoryGangLeaseStore::leases() {
     return all;
 }
 
-std::vector<GangHost> MemoryGangLeaseStore::free_hosts(std::int64_t heard_since, int most) {
+std::vector<GangHost> MemoryGangLeaseStore::free_hosts(std::int64_t heard_since, int quota, int most) {
     db_.enter("gang_leases.free_hosts");
     Id newest = 0;
     std::vector<const Host*> credited, fresh;
@@ -186,10 +224,11 @@ std::vector<GangHost> MemoryGangLeaseStore::free_hosts(std::int64_t heard_since,
         if (list->size() > static_cast<std::size_t>(most)) list->resize(static_cast<std::size_t>(most));
         for (const Host* h : *list) {
             const auto* standing = db_.gang_hosts.get(h->id);
-            const std::int64_t* platforms = db_.host_platforms.get(h->id);
+            const std::int64_t *platforms = db_.host_platforms.get(h->id), *since = db_.host_on_since.get(h->id);
             all.push_back({h->id, static_cast<double>(h->rpc_time), h->on_frac, h->active_frac, h->p_fpops,
                            standing == nullptr ? 0 : standing->first, standing == nullptr ? 0 : standing->second,
-                           platforms == nullptr ? kAnyPlatform : *platforms});
+                           platforms == nullptr ? kAnyPlatform : *platforms, good_run(db_, h->id, quota),
+                           since == nullptr ? 0 : *since});
         }
     }
     std::stable_sort(all.begin(), all.end(), [](const GangHost& a, const GangHost& b) { return a.heard > b.heard; });

@@ -12,6 +12,7 @@ class MemoryGangStore final : public GangStore {
     std::optional<int> size_in(Id batch) override;
     void define(std::span<const GangJob> jobs, int size) override;
     std::optional<GangFacts> find(const GangId& gang) override;
+    std::vector<GangMemberInstance> instances(const GangId& gang, std::span<const int> members) override;
     GangHostStanding standing_of(Id host) override;
     std::optional<GangId> gang_of(const std::string& workunit_name) override;
     void end(const GangId& gang, std::int64_t now) override;
@@ -30,7 +31,7 @@ class MemoryGangLeaseStore final : public GangLeaseStore {
     std::vector<GangMemberRow> open_members(int most) override;
     std::vector<GangInstance> instances_of(std::span<const Id> workunits) override;
     std::vector<GangLease> leases() override;
-    std::vector<GangHost> free_hosts(std::int64_t heard_since, int most) override;
+    std::vector<GangHost> free_hosts(std::int64_t heard_since, int quota, int most) override;
     bool write_leases(std::span<const GangLease> keep, std::span<const GangLease> end, std::int64_t version) override;
     void give_up(const GangId& gang, std::span<const Id> workunits, std::int64_t now) override;
 

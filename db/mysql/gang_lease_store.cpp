@@ -62,13 +62,14 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
     std::vector<GangInstance> instances_of(std::span<const Id> workunits) override {
         std::vector<GangInstance> all;
         for (const auto part : bulk::parts(workunits, kInstancesAtOnce)) {
-            Sql sql("SELECT r.workunitid, r.hostid, r.id, COALESCE(h.rpc_time,0), r.server_state=");
+            Sql sql(
+                "SELECT r.workunitid, r.hostid, r.id, COALESCE(h.rpc_time,0), COALESCE(h.p_fpops,0), r.server_state=");
             sql << ServerState::kInProgress
                 << " FROM result r LEFT JOIN host h ON h.id=r.hostid WHERE r.hostid<>0 AND r.workunitid IN (";
             Rows r = db_.query(sql.ids(part) << ")");
             while (r.next()) {
                 GangInstance& i = all.emplace_back();
-                r.read(i.workunit, i.host, i.result, i.heard, i.in_progress);
+                r.read(i.workunit, i.host, i.result, i.heard, i.p_fpops, i.in_progress);
             }
         }
         return all;
@@ -88,19 +89,25 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
         return all;
     }
 
-    std::vector<GangHost> free_hosts(std::int64_t heard_since, int most) override {
+    std::vector<GangHost> free_hosts(std::int64_t heard_since, int quota, int most) override {
         // By their index, as a project has many hosts of old: those with recent credit, then the newest.
         std::vector<GangHost> all;
         const auto read = [&](const Sql& hosts, SqlLiteral order) {
             Sql sql(
                 "SELECT h.id, h.rpc_time, h.on_frac, h.active_frac, h.p_fpops, COALESCE(k.kept,0), "
-                "COALESCE(k.lapsed,0), g.platforms FROM host h FORCE INDEX ");
+                "COALESCE(k.lapsed,0), g.platforms, (SELECT COALESCE(MIN(hav.consecutive_valid),");
+            sql << GangHost::kNeverFailed
+                << ") FROM host_app_version hav FORCE INDEX (hap) LEFT JOIN app_version av ON av.id=hav.app_version_id WHERE hav.host_id=h.id AND "
+                   "COALESCE(av.deprecated,0)=0 AND (hav.et_n>hav.consecutive_valid OR (hav.max_jobs_per_day>0 AND "
+                   "hav.max_jobs_per_day<"
+                << quota << "))), g.on_since FROM host h FORCE INDEX ";
             // Those without a row in sluice_host_rpc have not been heard of since Sluice serves them.
             sql << hosts << " AND h.userid<>0 AND h.rpc_time>" << heard_since << order << " LIMIT " << most;
             Rows r = db_.query(sql);
             while (r.next()) {
                 GangHost& h = all.emplace_back();
-                r.read(h.id, h.heard, h.on_frac, h.active_frac, h.p_fpops, h.kept, h.lapsed, h.platforms);
+                r.read(h.id, h.heard, h.on_frac, h.active_frac, h.p_fpops, h.kept, h.lapsed, h.platforms, h.good_run,
+                       h.on_since);
             }
         };
         constexpr SqlLiteral kOthers(

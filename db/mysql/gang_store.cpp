@@ -46,6 +46,24 @@ class MysqlGangStore final : public GangStore {
         return GangFacts{r.i32(0), r.i64(1) > 0, r.i64(1) < 0};
     }
 
+    std::vector<GangMemberInstance> instances(const GangId& gang, std::span<const int> members) override {
+        std::vector<GangMemberInstance> all;
+        if (members.empty()) return all;
+        Sql sql(
+            "SELECT j.member, r.name, r.id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time "
+            "FROM sluice_gang_job j JOIN workunit w ON w.name=j.workunit_name JOIN result r ON r.workunitid=w.id WHERE "
+            "j.batch_id=");
+        sql << gang.batch << " AND j.number=" << gang.number << " AND j.member IN (";
+        std::vector<Id> numbers(members.begin(), members.end());
+        Rows r = db_.query(sql.ids(numbers) << ")");
+        while (r.next()) {
+            GangMemberInstance& i = all.emplace_back();
+            OpenPlanResult& o = i.result;
+            r.read(i.member, i.name, o.id, o.workunit, o.batch, o.host, o.state, o.create_time, o.sent_time);
+        }
+        return all;
+    }
+
     GangHostStanding standing_of(Id host) override {
         GangHostStanding standing;
         try {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sluice/base/text.h"
+#include "sluice/model/gang_instance.h"
 
 namespace sluice {
 namespace {
@@ -102,7 +103,7 @@ std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, c
     job.chosen = chosen;
     fill_version(rpc, job, w.xml_doc);
     job.reply.wu_name = w.name;
-    job.reply.wu_xml = w.xml_doc;
+    job.reply.wu_xml = with_gang_instance(w.xml_doc, result.name);
     job.reply.keywords = w.keywords;
     job.reply.result_name = result.name;
     job.reply.result_xml = result.xml_doc_in;
@@ -110,12 +111,13 @@ std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, c
 }
 
 void hurry_gang_job(const Rpc& rpc, double buffer, PlannedJob& job) {
-    constexpr double kLeastBuffer = 180, kPatience = 3600;
+    constexpr double kLeastBuffer = 180, kPatience = 3600, kSlowestPace = 8;
     const double run = job.chosen.estimated_runtime;
     const double told = rpc.services.params.plan_deadline_factor * run + std::max(kLeastBuffer, buffer);
     job.reply.report_deadline = by_hosts_clock(rpc, told);
     job.reply.report_immediately = told > kDay;
-    const double given_up = std::max(2 * run, told) + kPatience + rpc.config.report_grace_period;
+    // All get on as fast as the slowest one. Who is gone for good gang_hub notices, and gang_planner.
+    const double given_up = std::max(kSlowestPace * run, told) + kPatience + rpc.config.report_grace_period;
     job.db_deadline = after(rpc.now, given_up);
 }
 

@@ -29,6 +29,7 @@ Client::Client(const HostSpec& spec, std::uint64_t seed, double now, std::string
       files_(spec.files_room),
       backoff_(spec.gpus > 0 ? 2 : 1) {
     next_toggle_ = now + sessions_.first(rng_);
+    on_since_ = now - sessions_.passed();
     next_rpc_ = now + 300 * rng_.uniform();
 }
 
@@ -36,6 +37,7 @@ double Client::wake(double now, ClientWorld& world) {
     compute(now);
     while (now >= next_toggle_) {
         sessions_.toggle();
+        if (sessions_.on()) on_since_ = next_toggle_;
         next_toggle_ += sessions_.next();
     }
     if (sessions_.on()) {
@@ -250,6 +252,7 @@ SchedulerRequest Client::request(double now, const View& view,
     r.client_cap_plan_class = true;
     r.has_host_info = r.has_time_stats = true;
     r.client_now = now + spec_.clock_error;
+    r.client_start = on_since_ + spec_.clock_error;
     describe(r.host);
     if (wanted) {
         r.cpu_req_secs = wanted->types[0].seconds;
@@ -336,7 +339,7 @@ void Client::accept(const ReplyJob& job, double now, ClientWorld& world) {
     const double failed_at = rng_.uniform();
     if (j.fails) j.real *= failed_at;
     if (GangHall* const hall = world.gangs()) {
-        j.gang = hall->begin(job.workunit_id, spec_.speed * rate(), j.fails ? failed_at : 0);
+        j.gang = hall->begin(job.workunit_id, job.result_name, spec_.speed * rate(), j.fails ? failed_at : 0);
         if (j.gang) hall_ = hall, j.fails = false;  // it fails if its process does
     }
     (void)now;

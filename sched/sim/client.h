@@ -108,7 +108,7 @@ class Client {
     Sessions sessions_;
     SmallRng rng_;
     std::string account_key_;
-    double joined_, dies_at_, last_, next_toggle_;
+    double joined_, dies_at_, last_, next_toggle_, on_since_ = 0;
     Id hostid_ = 0;
     std::int64_t seqno_ = 0;
     std::vector<ClientJob> jobs_;  ///< in the order of their arrival; over ones until they are reported

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sluice/model/gang_instance.h"
+
 namespace sluice::sim {
 namespace {
 
@@ -31,7 +33,8 @@ struct GangHall::Gang {
     double lost = 0, first_wait = 0, later_waits = 0;
 };
 
-GangHall::GangHall(GangStore& store) : store_(store), hub_(*this, *this, HubLimits{.connections = 1 << 20}, kSecret) {}
+GangHall::GangHall(GangStore& store, PlanStore& plans)
+    : store_(store), plans_(plans), hub_(*this, *this, HubLimits{.connections = 1 << 20}, kSecret) {}
 GangHall::~GangHall() = default;
 
 void GangHall::add(const GangToMake& made) {
@@ -40,13 +43,15 @@ void GangHall::add(const GangToMake& made) {
     for (std::size_t m = 0; m < made.workunits.size(); ++m) seats_[made.workunits[m]] = {&gang, static_cast<int>(m)};
 }
 
-std::optional<GangHall::Process> GangHall::begin(Id workunit, double speed, double fails_at) {
+std::optional<GangHall::Process> GangHall::begin(Id workunit, const std::string& result, double speed,
+                                                 double fails_at) {
     const auto seat = seats_.find(workunit);
     if (seat == seats_.end()) return std::nullopt;
     Gang& gang = *seat->second.first;
     Member m;
     m.gang = &gang;
     m.number = seat->second.second;
+    m.tag = gang_tag(result);
     m.slot = visitor_;
     m.speed = speed, m.fails_at = fails_at;
     // Others send it their state, where the application knows how to.
@@ -152,8 +157,8 @@ void GangHall::try_to_meet(Process process, double now) {
     m.link = ++last_link_;
     by_link_[m.link] = process;
     const GangSeat seat{m.gang->made.id, m.number};
-    const std::string hello =
-        fmt::format("HELLO {} {} {} {}", gang_name(seat.gang), seat.member, gang_token(kSecret, seat), m.checkpoint);
+    const std::string token = gang_instance_token(gang_token(kSecret, seat), m.tag);
+    const std::string hello = fmt::format("HELLO {} {} {} {}", gang_name(seat.gang), seat.member, token, m.checkpoint);
     hub_.opened(last_link_, "sim", now);
     hub_.line(last_link_, hello, now);
 }

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "daemons/gang_hub/hub.h"
+#include "daemons/gang_hub/missed_members.h"
 #include "sched/sim/scenario.h"
 #include "sluice/db/gang_store.h"
 
@@ -40,7 +40,7 @@ class GangHall final : public HubLinks, public GangDirectory {
         kFailed,  ///< it broke down, or the hub refused it
     };
 
-    explicit GangHall(GangStore& store);
+    GangHall(GangStore& store, PlanStore& plans);
     ~GangHall() override;
 
     struct GangToMake {
@@ -57,7 +57,7 @@ class GangHall final : public HubLinks, public GangDirectory {
     void visit(std::size_t slot) { visitor_ = slot; }
     /// A job has come to a host of that speed; `fails_at`: it breaks down after such a part of its work, 0: never.
     /// nullopt: it is no member's.
-    std::optional<Process> begin(Id workunit, double speed, double fails_at);
+    std::optional<Process> begin(Id workunit, const std::string& result, double speed, double fails_at);
     /// Does its host let it run?
     void let_run(Process process, bool runs, double now);
     Fate fate(Process process) const { return processes_[process].fate; }
@@ -78,6 +78,10 @@ class GangHall final : public HubLinks, public GangDirectory {
     void send(LinkId link, std::string_view line) override;
     void close(LinkId) override {}
     std::optional<GangFacts> find(const GangId& gang) override { return store_.find(gang); }
+    std::vector<SeatInstance> instances(const GangSeat& seat) override { return seat_instances(store_, seat); }
+    void give_up(const GangId& gang, std::span<const MissedMember> members, bool long_since) override {
+        give_up_missed(store_, plans_, gang, members, long_since, static_cast<std::int64_t>(now_));
+    }
     void end(const GangId& gang) override;
 
   private:
@@ -89,6 +93,7 @@ class GangHall final : public HubLinks, public GangDirectory {
     struct Member {
         Gang* gang = nullptr;
         int number = 0;
+        std::string tag;  ///< of its instance
         std::size_t slot = 0;
         double speed = 1, fails_at = 0, gained = 0;
         bool runs = false, gone = false, started = false;
@@ -111,6 +116,7 @@ class GangHall final : public HubLinks, public GangDirectory {
     void wake(const Member& member) { to_wake_.push_back(member.slot); }
 
     GangStore& store_;
+    PlanStore& plans_;
     GangHub hub_;
     std::map<GangId, Gang> gangs_;
     std::unordered_map<Id, std::pair<Gang*, int>> seats_;  ///< by workunit

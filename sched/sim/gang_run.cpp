@@ -15,8 +15,8 @@ GangRun::GangRun(MemoryDb& db, const ProjectConfig& config, const Clock& clock)
       gangs_(db),
       leases_(db),
       plans_(db),
-      pass_(leases_, plans_, clock_, config.next_rpc_delay, false),
-      hall_(gangs_) {}
+      pass_(leases_, plans_, clock_, {config.next_rpc_delay, config.daily_result_quota, false}),
+      hall_(gangs_, plans_) {}
 
 void GangRun::submit(Id batch, Id first, const WorkSpec& work, bool measured) {
     any_ = true;

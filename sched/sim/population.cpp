@@ -52,7 +52,10 @@ Sessions::Sessions(const HostSpec& host, std::uint64_t seed, double since_start)
 
 double Sessions::first(SmallRng& rng) {
     const double draw = rng.uniform();
-    return recorded_ ? remaining_ : next() * draw;
+    if (recorded_) return remaining_;
+    const double whole = next();
+    passed_ = whole - whole * draw;
+    return whole * draw;
 }
 
 double Sessions::next() {

@@ -44,6 +44,8 @@ class Sessions {
     bool on() const { return on_; }
     /// Seconds until the first change; `rng` says where in its session the host joins.
     double first(SmallRng& rng);
+    /// Seconds since the last change, when first() was called; of a recorded host 0.
+    double passed() const { return passed_; }
     /// Seconds until the change after the next one, drawn anew.
     double next();
     void toggle() { on_ = !on_; }
@@ -57,6 +59,7 @@ class Sessions {
     bool on_;
     std::size_t at_ = 0;    ///< of recorded lengths: the next one
     double remaining_ = 0;  ///< of the one in which the host joined
+    double passed_ = 0;
 };
 
 /// The host that stands at `number` of a run; the same for every configuration.

@@ -5,6 +5,8 @@
 #include "sluice/base/hash.h"
 
 #include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/md5.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -66,6 +68,15 @@ std::string md5_hex_of_file(const std::filesystem::path& path) {
         if (n == 0) return md5.hex_digest();
         md5.add(block.data(), static_cast<std::size_t>(n));
     }
+}
+
+std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int size = 0;
+    if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+             reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(), &size) == nullptr)
+        throw Error("OpenSSL can't make a SHA-256 HMAC: does this machine's policy forbid it?");
+    return hex(digest.data(), size);
 }
 
 std::string random_hex(int n_bytes) {

@@ -12,6 +12,8 @@ std::string hex(const unsigned char* bytes, std::size_t n);
 std::string md5_hex(std::string_view data);
 /// Of a file's content, read in blocks. Throws FileError.
 std::string md5_hex_of_file(const std::filesystem::path& path);
+/// HMAC-SHA256 as 64 lower-case hex digits. Throws Error where OpenSSL does not do it.
+std::string hmac_sha256_hex(std::string_view key, std::string_view text);
 /// n random bytes from the kernel, as 2n lower-case hex digits.
 std::string random_hex(int n_bytes);
 

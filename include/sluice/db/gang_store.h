@@ -1,6 +1,7 @@
 #pragma once
 // Gangs: jobs of a batch that run at the same time and exchange data (docs/gangs.md). `sluice_gang` has a row a gang,
 // `sluice_gang_job` one a member.
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "sluice/db/database.h"
+#include "sluice/db/plan_store.h"
 #include "sluice/model/codes.h"
 #include "sluice/model/platform_set.h"
 
@@ -56,6 +58,10 @@ struct GangHost {
     double on_frac = 0, active_frac = 0, p_fpops = 0;
     int kept = 0, lapsed = 0;  ///< leases that ended well, or were dropped for not coming (`sluice_gang_host`)
     std::int64_t platforms = kAnyPlatform;  ///< what it can run: StoredHost::platforms
+    /// The least number of valid results, of all app versions in use it failed with, since it did; kNeverFailed: none.
+    int good_run = kNeverFailed;
+    static constexpr int kNeverFailed = std::numeric_limits<int>::max();
+    std::int64_t on_since = 0;  ///< UNIX s; 0: not known
 };
 
 /// A member of a gang of a batch in progress. Of a gang that has ended only those that have no result that counts yet.
@@ -75,7 +81,15 @@ struct GangInstance {
     Id workunit = 0, host = 0;
     bool in_progress = false;
     Id result = 0;
-    double heard = 0;  ///< its host's last request
+    double heard = 0;    ///< its host's last request
+    double p_fpops = 0;  ///< its host's
+};
+
+/// An instance of a member, whatever has become of it.
+struct GangMemberInstance {
+    int member = 0;
+    std::string name;
+    OpenPlanResult result;
 };
 
 /// What gangs have to do with a host.
@@ -95,6 +109,7 @@ class GangStore {
     virtual void define(std::span<const GangJob> jobs, int size) = 0;
     /// nullopt: there is no such gang.
     virtual std::optional<GangFacts> find(const GangId& gang) = 0;
+    virtual std::vector<GangMemberInstance> instances(const GangId& gang, std::span<const int> members) = 0;
     /// For a person who asks why a host or a job waits. Without the tables there is nothing.
     virtual GangHostStanding standing_of(Id host) = 0;
     virtual std::optional<GangId> gang_of(const std::string& workunit_name) = 0;
@@ -119,8 +134,9 @@ class GangLeaseStore {
     virtual std::vector<GangMemberRow> open_members(int most) = 0;
     virtual std::vector<GangInstance> instances_of(std::span<const Id> workunits) = 0;
     virtual std::vector<GangLease> leases() = 0;
-    /// Without a lease, with recent credit or new, that were heard of since then, the last ones first.
-    virtual std::vector<GangHost> free_hosts(std::int64_t heard_since, int most) = 0;
+    /// Without a lease, with recent credit or new, that were heard of since then, the last ones first. `quota`:
+    /// <daily_result_quota>, below which a host is that has failed lately; 0: there is none.
+    virtual std::vector<GangHost> free_hosts(std::int64_t heard_since, int quota, int most) = 0;
     /// Both lists at once or not at all: leases as they are to be, and those that end. False: somebody has written
     /// leases since they had `version`, nothing was changed.
     virtual bool write_leases(std::span<const GangLease> keep, std::span<const GangLease> end,

@@ -6,12 +6,16 @@
 #include <sys/socket.h>
 
 #include <csignal>
+#include <ctime>
 #include <deque>
 #include <random>
 
 #include "daemons/gang_hub/gang_token.h"
+#include "db/mysql/rpc_store_factories.h"
 #include "sluice/base/files.h"
 #include "sluice/base/owned_fd.h"
+#include "sluice/db/assignment_store.h"
+#include "sluice/model/gang_instance.h"
 #include "tests/db/batch/batch_fixture.h"
 #include "tests/support/paths.h"
 #include "tests/support/peak_memory.h"
@@ -93,11 +97,19 @@ class GangPrograms : public BatchFixture {
             HasSubstr(std::to_string(jobs) + " jobs submitted"));
         return id;
     }
-    /// Words of the command line that clients get, by member of the gang.
+    /// Words of the command line that a client gets to whom the member is sent.
     std::vector<std::string> words(const GangId& gang, int member) {
-        Sql sql("SELECT w.xml_doc FROM sluice_gang_job g JOIN workunit w ON w.name=g.workunit_name WHERE g.batch_id=");
-        const std::string xml =
-            text(sql << gang.batch << " AND g.number=" << gang.number << " AND g.member=" << member);
+        Sql sql(
+            "SELECT w.xml_doc, w.id, w.batch FROM sluice_gang_job g JOIN workunit w ON w.name=g.workunit_name WHERE ");
+        sql << "g.batch_id=" << gang.batch << " AND g.number=" << gang.number << " AND g.member=" << member;
+        const std::vector<std::string> workunit = rows(sql, 3).at(0);
+        Result sent;
+        sent.name = "sent_" + gang_name(gang) + "_" + std::to_string(member);
+        sent.workunitid = std::stoll(workunit[1]), sent.batch = std::stoll(workunit[2]), sent.hostid = 1;
+        sent.server_state = ServerState::kInProgress, sent.sent_time = std::time(nullptr);
+        if (number(Sql("SELECT COUNT(*) FROM result WHERE name=") << SqlText{sent.name, 254}) == 0)
+            make_assignment_store(db)->insert_results({&sent, 1});
+        const std::string xml = with_gang_instance(workunit[0], sent.name);
         const auto from = xml.find("<command_line>") + 14;
         std::istringstream in(xml.substr(from, xml.find("</command_line>") - from));
         std::vector<std::string> all;
@@ -243,7 +255,7 @@ TEST_F(GangPrograms, GangsAreSubmittedWholeAndOnce) {
     EXPECT_THAT(
         w, testing::ElementsAre("--steps", "600", "--checkpoint_every", "50", "--step_ms", "2", "--gang",
                                 std::to_string(batch) + ".1", "--gang_member", "2", "--gang_size", "4", "--gang_token",
-                                testing::SizeIs(64), "--gang_hub", "127.0.0.1:" + std::to_string(port)));
+                                testing::SizeIs(80), "--gang_hub", "127.0.0.1:" + std::to_string(port)));
     const auto submit_again = [&](const std::string& file, const std::string& size, const std::string& more = "") {
         const Id id = std::stoll(run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"}));
         project.write("other", file);

@@ -123,8 +123,18 @@ std::string text(const std::vector<GangLease>& leases) {
 std::string text(const std::vector<GangHost>& hosts) {
     std::string all;
     for (const GangHost& h : hosts)
-        all += fmt::format("host {} heard {} {} {} {} kept {} lapsed {} platforms {}\n", h.id, h.heard, h.on_frac,
-                           h.active_frac, h.p_fpops, h.kept, h.lapsed, h.platforms);
+        all += fmt::format("host {} heard {} {} {} {} kept {} lapsed {} platforms {} good run {} on since {}\n", h.id,
+                           h.heard, h.on_frac, h.active_frac, h.p_fpops, h.kept, h.lapsed, h.platforms, h.good_run,
+                           h.on_since);
+    return all + "--\n";
+}
+
+std::string text(std::vector<GangMemberInstance> instances) {
+    std::sort(instances.begin(), instances.end(), [](auto& a, auto& b) { return a.result.id < b.result.id; });
+    std::string all;
+    for (const auto& [member, name, r] : instances)
+        all += fmt::format("member {} {} {} of {} batch {} on {} state {} made {} sent {}\n", member, name, r.id,
+                           r.workunit, r.batch, r.host, static_cast<int>(r.state), r.create_time, r.sent_time);
     return all + "--\n";
 }
 
@@ -183,20 +193,31 @@ TEST_F(GangStoresContract, MembersThatAreOpenInTheOrderOfTheirBatches) {
         std::sort(instances.begin(), instances.end(),
                   [](const GangInstance& a, const GangInstance& b) { return a.workunit < b.workunit; });
         for (const GangInstance& i : instances)
-            all += fmt::format("{} {} {} {} {}\n", i.workunit, i.host, i.in_progress, i.result, i.heard);
+            all += fmt::format("{} {} {} {} {} {}\n", i.workunit, i.host, i.in_progress, i.result, i.heard, i.p_fpops);
+        for (const std::vector<int>& which : {std::vector<int>{0}, {1}, {0, 1}, {1, 7}, {}})
+            for (const GangId& id : {GangId{1, 0}, {1, 1}, {3, 0}, {9, 0}}) all += text(s.gangs.instances(id, which));
         return all;
     });
 }
 
 TEST_F(GangStoresContract, HostsWithoutALeaseThatWereHeardOfTheLastOnesFirst) {
+    const auto version = [this](Id host, Id id, double done, int in_a_row, int quota) {
+        HostAppVersion& v = rows.host_app_versions[{host, id}];
+        v.host_id = host, v.app_version_id = id, v.et.n = done, v.consecutive_valid = in_a_row;
+        v.max_jobs_per_day = quota;
+    };
+    version(1, 1, 8, 8, 50);                            // never failed
+    version(2, 1, 30, 4, 50), version(2, 2, 9, 2, 50);  // with both
+    version(3, 1, 30, 12, 50), version(3, 2, 3, 3, 50);
+    version(4, 1, 0, 0, 49);  // nothing else than failures
     same_on_both([](const GangStores& s) {
         define(s, 1);
         std::string all;
-        for (const std::int64_t since : {0, 1010, 1015, 9000}) all += text(s.leases.free_hosts(since, 100));
-        all += text(s.leases.free_hosts(0, 1));
+        for (const std::int64_t since : {0, 1010, 1015, 9000}) all += text(s.leases.free_hosts(since, 50, 100));
+        all += text(s.leases.free_hosts(0, 50, 1));
         const std::vector<GangLease> keep{lease(2, {1, 0}, 2000)};
         all += fmt::format("written {}\n", s.leases.write_leases(keep, {}, s.leases.version()));
-        return all + text(s.leases.free_hosts(0, 100));
+        return all + text(s.leases.free_hosts(0, 50, 100));
     });
 }
 
@@ -238,7 +259,7 @@ TEST_F(GangStoresContract, LeasesAreWrittenByWhoHasReadTheLast) {
         // Those that are gone leave no mark when they end once more.
         all += fmt::format("written {} ", s.leases.write_leases({}, end, s.leases.version()));
         all += fmt::format("{}\n", s.leases.version() == version);
-        return all + text(s.leases.free_hosts(0, 100));
+        return all + text(s.leases.free_hosts(0, 50, 100));
     });
 }
 

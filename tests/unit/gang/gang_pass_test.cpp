@@ -4,8 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "daemons/gang_hub/missed_members.h"
 #include "db/memory/gang_store.h"
 #include "db/memory/plan_store.h"
+#include "sluice/model/gang_instance.h"
 #include "tests/support/fake_clock.h"
 
 namespace sluice::test {
@@ -28,7 +33,7 @@ struct RunningGang {
             db.hosts.put(id, h);
             Result r;
             r.id = 10 + id, r.workunitid = id, r.hostid = id, r.server_state = ServerState::kInProgress,
-            r.name = w.name;
+            r.name = w.name + "_0", r.sent_time = clock.now_sec() - 3600;
             db.results.put(r.id, r);
         }
         MemoryGangStore(db).define(jobs, 2);
@@ -36,7 +41,7 @@ struct RunningGang {
     std::vector<std::string> pass(double contact, bool dry_run = false) {
         MemoryGangLeaseStore leases(db);
         MemoryPlanStore plans(db);
-        return GangPass(leases, plans, clock, contact, dry_run).run();
+        return GangPass(leases, plans, clock, {contact, 0, dry_run}).run();
     }
     bool runs(Id result) const { return db.results.get(result)->server_state == ServerState::kInProgress; }
     MemoryDb db;
@@ -55,6 +60,57 @@ TEST(GangPass, AHostThatDoesNotComeWhenAllDoLosesItsMember) {
     EXPECT_EQ(w.db.results.get(12)->outcome, Outcome::kNoReply);
     EXPECT_TRUE(w.runs(11));
     EXPECT_THAT(w.pass(1800), testing::Contains(testing::HasSubstr("waits for hosts"))) << "another one gets it";
+}
+
+/// Once a minute.
+TEST(GangPass, AGangAtWorkHasSparesThatAreNoSlower) {
+    RunningGang w;
+    for (Id id = 1; id <= 5; ++id) {
+        Host h;
+        h.id = id, h.userid = 1, h.rpc_time = w.clock.now_sec() - 60, h.expavg_credit = 1;
+        h.on_frac = h.active_frac = 0.999, h.p_fpops = id == 3 ? 1e9 : 4e9;
+        w.db.hosts.put(id, h);
+        w.db.host_attempts.put(id, 1);
+    }
+    AppVersion v;
+    v.id = v.appid = 1, v.platformid = 1;
+    w.db.versions.put(1, v);
+    w.pass(0);
+    std::set<Id> spares;
+    for (const auto& [host, lease] : w.db.gang_leases.rows()) spares.insert(host);
+    EXPECT_EQ(spares, (std::set<Id>{4, 5})) << "one is wanted, twice as many are asked";
+}
+
+/// What the hub says of members of whom others wait.
+TEST(MissedMembers, AreGivenUpIfTheyWereThereOrHadTimeToCome) {
+    const auto still_runs = [](const std::string& last_there, bool long_since, std::int64_t sent_before) {
+        RunningGang w;
+        MemoryGangStore gangs(w.db);
+        MemoryPlanStore plans(w.db);
+        const MissedMember missed{1, last_there.empty() ? "" : gang_tag(last_there)};
+        give_up_missed(gangs, plans, {7, 0}, {&missed, 1}, long_since, w.clock.now_sec() - 3600 + sent_before);
+        EXPECT_TRUE(w.runs(11)) << "nobody waits for that one";
+        return w.runs(12);
+    };
+    EXPECT_FALSE(still_runs("w2_0", false, 30)) << "it was there";
+    EXPECT_TRUE(still_runs("w2_7", false, 3600)) << "that was another instance, before";
+    EXPECT_TRUE(still_runs("", false, 3600)) << "nobody knows";
+    EXPECT_FALSE(still_runs("", true, 600));
+    EXPECT_TRUE(still_runs("", true, 599)) << "it may still download its files";
+    EXPECT_FALSE(still_runs("w2_7", true, 600));
+}
+
+TEST(MissedMembers, TheHubKnowsInstancesByTheirTags) {
+    RunningGang w;
+    Result over = *w.db.results.get(11);
+    over.id = 21, over.name = "w1_9", over.server_state = ServerState::kOver;
+    w.db.results.put(21, over);
+    MemoryGangStore gangs(w.db);
+    std::map<std::string, bool> found;
+    for (const SeatInstance& i : seat_instances(gangs, {{7, 0}, 0})) found[i.tag] = i.in_progress;
+    EXPECT_EQ(found, (std::map<std::string, bool>{{gang_tag("w1_0"), true}, {gang_tag("w1_9"), false}}));
+    EXPECT_TRUE(seat_instances(gangs, {{7, 0}, 5}).empty());
+    EXPECT_TRUE(seat_instances(gangs, {{8, 0}, 0}).empty());
 }
 
 }  // namespace

@@ -1,14 +1,12 @@
 // Which hosts come when for a gang, and who of those that came gets what.
-#include "daemons/gang_planner/plan.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "daemons/gang_planner/gang_pass.h"
+#include "tests/unit/gang/gang_world.h"
 
 namespace sluice::test {
 namespace {
@@ -17,67 +15,20 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr double kNow = 1'700'000'000;
-
-GangHost steady(Id id) { return {id, kNow - 10, 0.99, 0.99, 1e9, 0, 0}; }
-GangWork four(Id batch = 12) { return {{batch, 0}, 4, 3.6e12, {101, 102, 103, 104}, {}}; }
-
-struct GangWorld {
-    GangFactsNow facts;
-    double now = kNow;
-    GangPlan plan;
-
-    explicit GangWorld(int hosts = 10) {
-        facts.gangs = {four()};
-        for (Id id = 1; id <= hosts; ++id) facts.hosts.push_back(steady(id));
-    }
-    /// What is decided becomes so.
-    void pass() {
-        plan = plan_gangs(facts, now);
-        std::set<Id> taken;
-        for (const GangLease& l : plan.keep) taken.insert(l.host);
-        std::erase_if(facts.hosts, [&](const GangHost& h) { return taken.contains(h.id); });
-        facts.leases = plan.keep;
-    }
-    /// These make a request now.
-    void contact(const std::set<Id>& hosts) {
-        for (GangLease& l : facts.leases)
-            if (hosts.contains(l.host)) l.heard = now;
-    }
-    std::set<Id> all() const {
-        std::set<Id> ids;
-        for (const GangLease& l : facts.leases) ids.insert(l.host);
-        return ids;
-    }
-    std::vector<Id> given() const {
-        std::vector<Id> workunits;
-        for (const GangLease& l : facts.leases)
-            if (l.workunit != 0) workunits.push_back(l.workunit);
-        return workunits;
-    }
-    /// Those that were given a job have it.
-    void fetch() {
-        for (GangLease& l : facts.leases) {
-            l.has_it = l.workunit != 0;
-            std::erase(facts.gangs[0].missing, l.workunit);
-        }
-    }
-};
-
 TEST(GangPlan, HowLikelyAHostStaysOn) {
-    EXPECT_EQ(stay_on(steady(1), 0), 1);
+    EXPECT_EQ(stay_on(steady(1), 0, kNow), 1);
     GangHost day = steady(1);
     day.on_frac = 0.5, day.active_frac = 1;  // as long on as off: twelve hours
-    EXPECT_NEAR(stay_on(day, 12 * 3600), std::exp(-1), 1e-9);
-    EXPECT_GT(stay_on(steady(1), 3600), 0.99);
+    EXPECT_NEAR(stay_on(day, 12 * 3600, kNow), std::exp(-1), 1e-9);
+    EXPECT_GT(stay_on(steady(1), 3600, kNow), 0.99);
     day.lapsed = 4;
-    EXPECT_NEAR(stay_on(day, 0), 0.5, 1e-9) << "as often as it came";
+    EXPECT_NEAR(stay_on(day, 0, kNow), 0.5, 1e-9) << "as often as it came";
     day.kept = 4;
-    EXPECT_NEAR(stay_on(day, 0), 8.0 / 12, 1e-9);
+    EXPECT_NEAR(stay_on(day, 0, kNow), 8.0 / 12, 1e-9);
     for (const double wrong : {-1.0, 0.0, 1.0, 7.0}) {
         day.on_frac = wrong;
-        EXPECT_GE(stay_on(day, 1e9), 0);
-        EXPECT_LE(stay_on(day, 0), 1);
+        EXPECT_GE(stay_on(day, 1e9, kNow), 0);
+        EXPECT_LE(stay_on(day, 0, kNow), 1);
     }
     // 1 - min(.5, 1.5/g)
     EXPECT_EQ(least_stay_on(2), 0.5);
@@ -119,9 +70,32 @@ TEST(GangPlan, WhenEnoughAreThereEachGetsAMemberOnce) {
     EXPECT_THAT(w.given(), SizeIs(4)) << "not doubled";
     w.fetch();
     w.pass();
-    EXPECT_THAT(w.facts.leases, IsEmpty());
+    EXPECT_EQ(w.all(), (std::set<Id>{5})) << "the spare stands by";
     EXPECT_EQ(std::count_if(w.plan.end.begin(), w.plan.end.end(), [](const GangLease& l) { return l.has_it; }), 4);
     EXPECT_TRUE(std::none_of(w.plan.end.begin(), w.plan.end.end(), [](const GangLease& l) { return l.blamed; }));
+}
+
+TEST(GangPlan, WhoHasBeenOnForLongStaysOn) {
+    GangHost h = steady(1);
+    h.on_frac = 0.98, h.active_frac = 1;
+    const double week = 7 * 86400;
+    const auto stays = [&](double age, double seconds) {
+        h.on_since = static_cast<std::int64_t>(kNow - age);
+        return stay_on(h, seconds, kNow);
+    };
+    EXPECT_LT(stays(60, 7200), stays(86400, 7200));
+    EXPECT_LT(stays(86400, 7200), stays(week, 7200));
+    EXPECT_EQ(stays(3600, 0), 1);
+    // A Weibull of shape .7 and mean 24.5 days, 588 h: its scale is that over Γ(1 + 1/.7), 464.5 h.
+    EXPECT_NEAR(stays(1, 10 * 3600), std::exp(-std::pow(10 / 464.5, 0.7)), 1e-3);
+    h.on_frac = 0.15;  // and, it says, on since 1970
+    h.on_since = 100;
+    EXPECT_LT(stay_on(h, 5 * 3600, kNow), 0.5);
+    h.on_frac = 0.98;
+    h.on_since = static_cast<std::int64_t>(kNow) + 500;  // a wrong clock
+    EXPECT_LT(stay_on(h, 7200, kNow), 1);
+    h.on_since = 0;
+    EXPECT_NEAR(stay_on(h, 58.8 * 3600, kNow), std::exp(-0.1), 1e-6) << "who does not say is as the others are";
 }
 
 TEST(GangPlan, TooFewComeAgainTenMinutesLaterAndWhoDoesNotComeThreeTimesIsDropped) {
@@ -356,12 +330,6 @@ TEST(GangPlan, OnlyHostsOfAPlatformForWhichTheAppHasAVersion) {
     w.facts.leases.clear();
     w.pass();
     EXPECT_THAT(w.plan.said, testing::Contains(HasSubstr("waits for hosts (its app has no version)")));
-}
-
-GangHost of_speed(Id id, double speed) {
-    GangHost h = steady(id);
-    h.p_fpops = speed;
-    return h;
 }
 
 /// All get on as fast as the slowest: one that is ten times slower would cost the others nine tenths of their time.

@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "sluice/model/gang_instance.h"
 #include "tests/support/fake_clock.h"
 
 namespace sluice::test {
@@ -19,6 +20,8 @@ using testing::HasSubstr;
 struct OneGang final : GangDirectory {
     int size = 2;
     std::optional<GangFacts> find(const GangId&) override { return GangFacts{size}; }
+    std::vector<SeatInstance> instances(const GangSeat&) override { return {{gang_tag("a"), true}}; }
+    void give_up(const GangId&, std::span<const MissedMember>, bool) override {}
     void end(const GangId&) override {}
 };
 
@@ -53,7 +56,8 @@ class HubServerTest : public testing::Test {
     }
     int member(int number) {
         const int fd = open();
-        say(fd, "HELLO 12.0 " + std::to_string(number) + " " + gang_token(kProjectsSecret, {{12, 0}, number}) + " 0\n");
+        const std::string place = gang_token(kProjectsSecret, {{12, 0}, number});
+        say(fd, "HELLO 12.0 " + std::to_string(number) + " " + gang_instance_token(place, gang_tag("a")) + " 0\n");
         server->turn(0);
         return fd;
     }

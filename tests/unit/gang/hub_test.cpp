@@ -1,95 +1,13 @@
 // The protocol of docs/gangs.md, without sockets.
-#include "daemons/gang_hub/hub.h"
-
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <map>
-#include <set>
-
-#include "sluice/base/error.h"
+#include "tests/unit/gang/hub_fixture.h"
 
 namespace sluice::test {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Lines = std::vector<std::string>;
-
-const std::string kSecret = "the secret of this project";
-
-struct FakeLinks final : HubLinks {
-    std::map<LinkId, Lines> lines;
-    std::set<LinkId> closed;
-    void send(LinkId link, std::string_view line) override { lines[link].emplace_back(line); }
-    void close(LinkId link) override { closed.insert(link); }
-};
-
-struct FakeGangs final : GangDirectory {
-    std::map<GangId, GangFacts> gangs{{{12, 0}, {4}}, {{12, 1}, {2}}};
-    bool away = false;
-    int asked = 0;
-    std::optional<GangFacts> find(const GangId& gang) override {
-        ++asked;
-        if (away) throw DbError(DbError::Kind::kCantConnect, 2002, "it is away");
-        const auto at = gangs.find(gang);
-        return at == gangs.end() ? std::nullopt : std::optional(at->second);
-    }
-    void end(const GangId& gang) override {
-        if (away) throw DbError(DbError::Kind::kLost, 2006, "it is away");
-        gangs.at(gang).ended = true;
-    }
-};
-
-class GangHubTest : public testing::Test {
-  protected:
-    static HubLimits limits() {
-        HubLimits l;
-        l.connections = 12;
-        return l;
-    }
-    LinkId open() {
-        hub.opened(++last, "192.0.2.1", now);
-        return last;
-    }
-    static std::string hello(const GangId& gang, int member, std::int64_t checkpoint) {
-        return "HELLO " + gang_name(gang) + " " + std::to_string(member) + " " + gang_token(kSecret, {gang, member}) +
-               " " + std::to_string(checkpoint);
-    }
-    LinkId come(const GangId& gang, int member, std::int64_t checkpoint = 0) {
-        const LinkId link = open();
-        hub.line(link, hello(gang, member, checkpoint), now);
-        return link;
-    }
-    /// Members 0 … 3 of gang 12.0 on links that follow each other; what they were told is forgotten.
-    LinkId meet(std::vector<std::int64_t> checkpoints = {0, 0, 0, 0}) {
-        LinkId first = 0;
-        for (int i = 0; i < 4; ++i) {
-            const LinkId link = come({12, 0}, i, checkpoints[static_cast<std::size_t>(i)]);
-            if (i == 0) first = link;
-        }
-        started = links.lines[first];
-        links.lines.clear();
-        return first;
-    }
-    std::string told(LinkId link) { return links.lines[link].empty() ? "" : links.lines[link].back(); }
-    /// Refused and dropped, with one line.
-    std::string refused(const std::string& first_line) {
-        const LinkId link = open();
-        hub.line(link, first_line, now);
-        EXPECT_TRUE(links.closed.contains(link)) << first_line;
-        EXPECT_EQ(links.lines[link].size(), 1u) << first_line;
-        return told(link);
-    }
-
-    double now = 1'700'000'000;
-    FakeLinks links;
-    FakeGangs gangs;
-    GangHub hub{gangs, links, limits(), kSecret};
-    LinkId last = 0;
-    Lines started;
-};
-
 TEST_F(GangHubTest, AllMembersAreThereBeforeAnyStartsAndTheLeastCheckpointCounts) {
     const LinkId a = come({12, 0}, 2, 300), b = come({12, 0}, 0, 200), c = come({12, 0}, 3, 300);
     EXPECT_TRUE(links.lines.empty());
@@ -189,13 +107,13 @@ TEST_F(GangHubTest, AnEndThatCantBeStoredIsNoEnd) {
 }
 
 TEST_F(GangHubTest, WhoeverCantProveToBeAMemberIsRefusedInOneLine) {
-    const std::string token = gang_token(kSecret, {{12, 0}, 1});
+    const std::string token = GangHubTest::token({{12, 0}, 1});
     for (const std::string& line :
          Lines{"", "GET / HTTP/1.0", "HELLO", "HELLO 12.0 1 " + token, "HELLO 12.0 1  0",
                "HELLO 12.0 -1 " + token + " 0", "HELLO 12.0 1 " + token + " -5", "HELLO 12.0 1 " + token + " 0 more",
                "HELLO 12 1 " + token + " 0", "HELLO 12.0 99999999999 " + token + " 0"})
         EXPECT_THAT(refused(line), HasSubstr("REFUSED ")) << line;
-    EXPECT_EQ(refused("HELLO 12.0 1 " + std::string(64, '0') + " 0"),
+    EXPECT_EQ(refused("HELLO 12.0 1 " + std::string(80, '0') + " 0"),
               "REFUSED this is not the token of member 1 of gang 12.0");
     EXPECT_EQ(refused("HELLO 12.0 2 " + token + " 0"), "REFUSED this is not the token of member 2 of gang 12.0");
     EXPECT_EQ(gangs.asked, 0) << "a stranger costs no statement";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/base/error.h"
+#include "sluice/model/gang_instance.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice::test {
@@ -21,14 +22,45 @@ TEST(GangToken, IsTheKeyedHashOfThePlace) {
     // hmac.new(b"0123456789abcdef" * 4, b"gang 12.0 member 3", "sha256") of Python.
     const std::string token = "8833daaf198c0d36ab74472efb80eac49cbd150bd4113a49d1f2fab48cb9de70";
     EXPECT_EQ(gang_token(well_known_secret(), {{12, 0}, 3}), token);
-    EXPECT_TRUE(is_gang_token(well_known_secret(), {{12, 0}, 3}, token));
-    EXPECT_FALSE(is_gang_token(well_known_secret(), {{12, 0}, 2}, token)) << "another member's";
-    EXPECT_FALSE(is_gang_token(well_known_secret(), {{12, 1}, 3}, token)) << "another gang's";
-    EXPECT_FALSE(is_gang_token("another secret", {{12, 0}, 3}, token));
-    EXPECT_FALSE(is_gang_token(well_known_secret(), {{12, 0}, 3}, token.substr(1)));
-    EXPECT_FALSE(is_gang_token(well_known_secret(), {{12, 0}, 3}, ""));
     EXPECT_EQ(gang_arguments(well_known_secret(), {{12, 0}, 3}, 4, "h.org:8077"),
               "--gang 12.0 --gang_member 3 --gang_size 4 --gang_token " + token + " --gang_hub h.org:8077");
+}
+
+// md5("w_1")[:16] and hmac.new(token of the place, that, "sha256") of Python.
+const std::string kPlace = "8833daaf198c0d36ab74472efb80eac49cbd150bd4113a49d1f2fab48cb9de70";
+const std::string kInstance =
+    "db007d6a923c2909"
+    "c79ffdcc10a50601c42b02a2606f31187790941a34cd143f1e75230f2225904c";
+
+TEST(GangToken, OfAnInstanceProvesThePlaceAndTheInstance) {
+    EXPECT_EQ(gang_instance_token(kPlace, gang_tag("w_1")), kInstance);
+    const auto proven = [](const GangSeat& seat, const std::string& token) {
+        return proven_gang_tag(well_known_secret(), seat, token);
+    };
+    EXPECT_EQ(proven({{12, 0}, 3}, kInstance), gang_tag("w_1"));
+    EXPECT_FALSE(proven({{12, 0}, 2}, kInstance)) << "another member's";
+    EXPECT_FALSE(proven({{12, 1}, 3}, kInstance)) << "another gang's";
+    EXPECT_FALSE(proven_gang_tag("another secret", {{12, 0}, 3}, kInstance));
+    EXPECT_FALSE(proven({{12, 0}, 3}, gang_tag("w_2") + kInstance.substr(16))) << "another instance's";
+    for (const std::string& wrong :
+         {std::string(), kPlace, kInstance.substr(1), kInstance + "0", kInstance.substr(0, 16)})
+        EXPECT_FALSE(proven({{12, 0}, 3}, wrong)) << wrong;
+}
+
+TEST(GangToken, TheClientGetsThatOfItsInstanceAndNotThatOfThePlace) {
+    const auto document = [](const std::string& token) {
+        return "<workunit>\n<command_line>--x 1 --gang 12.0 --gang_member 3 --gang_size 4 --gang_token " + token +
+               " --gang_hub h.org:8077</command_line>\n</workunit>\n";
+    };
+    EXPECT_EQ(with_gang_instance(document(kPlace), "w_1"), document(kInstance));
+    EXPECT_NE(with_gang_instance(document(kPlace), "w_2"), document(kInstance));
+    const std::string at_the_end = "<command_line>a --gang_token " + kPlace;
+    EXPECT_EQ(with_gang_instance(at_the_end, "w_1"), "<command_line>a --gang_token " + kInstance);
+    // What is no place's token stays: another application may have an option of that name.
+    for (const std::string& other : {std::string("x"), kPlace.substr(1), kPlace + "0", kInstance, std::string(64, 'g')})
+        EXPECT_EQ(with_gang_instance(document(other), "w_1"), document(other));
+    for (const char* other : {"", " --gang_token ", " --gang_token 88"})
+        EXPECT_EQ(with_gang_instance(other, "w_1"), other);
 }
 
 TEST(GangToken, TheSecretIsMadeOnceAndForItsOwnerOnly) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sluice/model/gang_instance.h"
 #include "tests/support/rpc_world.h"
 
 namespace sluice::test {
@@ -64,11 +65,31 @@ TEST_F(GangJobs, ItGetsTheJobThatItIsGivenWhetherItAsksForWorkOrNot) {
     EXPECT_EQ(r.workunitid, member);
     EXPECT_EQ(r.hostid, host);
     EXPECT_EQ(r.server_state, ServerState::kInProgress);
-    EXPECT_NEAR(static_cast<double>(r.report_deadline) - w.clock.now(), 2 * 3600 + 3600, 3);
+    EXPECT_NEAR(static_cast<double>(r.report_deadline) - w.clock.now(), 8 * 3600 + 3600, 3)
+        << "as slow as a gang may be";
 
     // Once: also if it comes again before gang_planner has seen it.
     w.send(request(0));
     EXPECT_THAT(w.db.results, SizeIs(1));
+}
+
+/// A process proves to the hub which instance it is: one that was given up can't pass for the next.
+TEST_F(GangJobs, TheClientGetsATokenOfItsInstanceAlsoWhenItIsSentAgain) {
+    const std::string place(64, 'a');
+    w.db.workunits[member].xml_doc =
+        "<workunit>\n<command_line>--gang 1.0 --gang_token " + place + " --gang_hub h:1</command_line>\n</workunit>\n";
+    w.db.gang_leases[host] = member;
+    come_at(w.clock.now() - 10);
+    const std::string first = w.send(request(0)).text();
+    ASSERT_THAT(w.db.results, SizeIs(1));
+    const std::string token = gang_instance_token(place, gang_tag(w.db.results.begin()->second.name));
+    EXPECT_THAT(first, testing::HasSubstr("--gang_token " + token + " --gang_hub"));
+    EXPECT_THAT(first, testing::Not(testing::HasSubstr(place)));
+    w.config.resend_lost_results = true;
+    come_at(0);
+    RequestText lost = request(1);
+    lost.more += "<other_results></other_results>";
+    EXPECT_THAT(w.send(lost).text(), testing::HasSubstr("--gang_token " + token + " --gang_hub"));
 }
 
 TEST_F(GangJobs, WhatIsCancelledMeanwhileIsNotSent) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "db/memory/gang_store.h"
+#include "db/memory/plan_store.h"
 #include "sched/sim/fleet.h"
 #include "sched/sim/gang_hall.h"
 
@@ -17,17 +18,35 @@ constexpr double kLook = 5, kMember = kLook / 3600;  ///< s; core-hours of one m
 /// A gang of four: an hour of work at speed 1, a checkpoint every 15 minutes.
 class Hall : public testing::Test {
   protected:
-    Hall() : store(db), hall(store) {}
+    Hall() : store(db), plans(db), hall(store, plans) {}
     void make(bool restart = false) {
         GangHall::GangToMake gang{{1, 0}, {11, 12, 13, 14}, 3600, now, true, {4, 15, restart}};
-        std::vector<GangJob> jobs;
-        for (int m = 0; m < 4; ++m) jobs.push_back({gang.id, m, "w" + std::to_string(m)});
-        store.define(jobs, 4);
+        define(db, store);
         hall.add(gang);
     }
+    static void define(MemoryDb& to, MemoryGangStore& gangs) {
+        std::vector<GangJob> jobs;
+        for (int m = 0; m < 4; ++m) {
+            Workunit w;
+            w.id = 11 + m, w.batch = 1, w.name = "w" + std::to_string(m), w.max_total_results = 10;
+            to.workunits.put(w.id, w);
+            jobs.push_back({{1, 0}, m, w.name});
+        }
+        gangs.define(jobs, 4);
+    }
+    /// It is sent to a host. Its name.
+    static std::string instance(MemoryDb& to, Id workunit) {
+        Result r;
+        r.id = 1000 + static_cast<Id>(to.results.rows().size()), r.workunitid = workunit, r.batch = 1;
+        r.hostid = r.id, r.server_state = ServerState::kInProgress, r.sent_time = static_cast<std::int64_t>(kStart);
+        r.name = "r" + std::to_string(r.id);
+        to.results.put(r.id, r);
+        return r.name;
+    }
+    bool in_progress(int nth) const { return db.results.get(1000 + nth)->server_state == ServerState::kInProgress; }
     GangHall::Process come(Id workunit, double speed = 1, double fails_at = 0) {
         hall.visit(static_cast<std::size_t>(workunit));
-        const auto p = hall.begin(workunit, speed, fails_at);
+        const auto p = hall.begin(workunit, instance(db, workunit), speed, fails_at);
         EXPECT_TRUE(p);
         hall.let_run(*p, true, now);
         return *p;
@@ -43,12 +62,13 @@ class Hall : public testing::Test {
 
     MemoryDb db;
     MemoryGangStore store;
+    MemoryPlanStore plans;
     GangHall hall;
     double now = kStart;
 };
 
 TEST_F(Hall, FourThatAreAllThereComputeFromBeginningToEnd) {
-    EXPECT_FALSE(hall.begin(99, 1, 0)) << "no member's job";
+    EXPECT_FALSE(hall.begin(99, "r", 1, 0)) << "no member's job";
     make();
     all_come();
     pass(3600);
@@ -116,18 +136,18 @@ TEST_F(Hall, AMemberOnANewHostGoesOnOrAllBeginAnew) {
     for (const bool restart : {false, true}) {
         MemoryDb other;
         MemoryGangStore its_store(other);
-        GangHall its_hall(its_store);
+        MemoryPlanStore its_plans(other);
+        GangHall its_hall(its_store, its_plans);
         const auto look = [&](double seconds) {
             for (const double until = now + seconds; now < until;) its_hall.look(now += kLook);
         };
-        std::vector<GangJob> jobs;
-        for (int m = 0; m < 4; ++m) jobs.push_back({{1, 0}, m, "w" + std::to_string(m)});
-        its_store.define(jobs, 4);
+        define(other, its_store);
+        const auto begin = [&](Id w) { its_hall.let_run(*its_hall.begin(w, instance(other, w), 1, 0), true, now); };
         its_hall.add({{1, 0}, {11, 12, 13, 14}, 3600, now, true, {4, 15, restart}});
-        for (const Id w : {11, 12, 13, 14}) its_hall.let_run(*its_hall.begin(w, 1, 0), true, now);
+        for (const Id w : {11, 12, 13, 14}) begin(w);
         look(1805);
         its_hall.leave(3, now);
-        its_hall.let_run(*its_hall.begin(14, 1, 0), true, now);
+        begin(14);
         look(20);
         EXPECT_NEAR(its_hall.fraction_done(0), restart ? 0 : 0.5, 0.01);
         EXPECT_NEAR(its_hall.figures().lost, restart ? 2 : 0, 0.02);
@@ -155,6 +175,28 @@ TEST_F(Hall, AMemberThatFailsStopsTheOthersAtOnce) {
     EXPECT_EQ(hall.fate(0), Fate::kOpen);
     EXPECT_EQ(hall.take_hosts_to_wake(), (std::vector<std::size_t>{14}));
     EXPECT_NEAR(figures().lost, 4 * 540 / 3600.0, 12 * kMember);
+}
+
+/// Its host is off for four minutes: by then another one has its member, and the old one ends.
+TEST_F(Hall, WhoIsMissedForTwoMinutesIsGivenUpAndDoesNotComeBack) {
+    make();
+    all_come();
+    pass(1000);
+    hall.let_run(3, false, now);
+    pass(230);
+    EXPECT_TRUE(in_progress(3)) << "noticed after two minutes, missed for less than two";
+    pass(30);
+    EXPECT_FALSE(in_progress(3));
+    const auto anew = come(14);
+    pass(70);
+    EXPECT_EQ(figures().later_waits > 3 * 330 / 3600.0, false);
+    hall.let_run(3, true, now);
+    pass(120);
+    EXPECT_EQ(hall.fate(3), Fate::kFailed);
+    hall.leave(3, now);
+    pass(2700 + 60);
+    EXPECT_EQ(hall.fate(anew), Fate::kDone);
+    EXPECT_EQ(figures().breaks, 1) << "the old one disturbed nobody";
 }
 
 /// An instance that was given up comes back, while another one has its member.
