@@ -110,14 +110,13 @@ std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, c
     return finished(rpc, std::move(job), report_deadline);
 }
 
-void hurry_gang_job(const Rpc& rpc, double buffer, PlannedJob& job) {
-    constexpr double kLeastBuffer = 180, kPatience = 3600, kSlowestPace = 8;
+void hurry_gang_job(const Rpc& rpc, PlannedJob& job) {
+    constexpr double kSoonest = 180, kLatest = 1800, kPatience = 3600, kSlowestPace = 8;
     const double run = job.chosen.estimated_runtime;
-    const double told = rpc.services.params.plan_deadline_factor * run + std::max(kLeastBuffer, buffer);
-    job.reply.report_deadline = by_hosts_clock(rpc, told);
-    job.reply.report_immediately = told > kDay;
+    job.reply.report_deadline = by_hosts_clock(rpc, std::clamp(run / 2, kSoonest, kLatest));
+    job.reply.report_immediately = true;
     // All get on as fast as the slowest one. Who is gone for good gang_hub notices, and gang_planner.
-    const double given_up = std::max(kSlowestPace * run, told) + kPatience + rpc.config.report_grace_period;
+    const double given_up = kSlowestPace * run + kPatience + rpc.config.report_grace_period;
     job.db_deadline = after(rpc.now, given_up);
 }
 

@@ -8,9 +8,11 @@ std::optional<PlannedJob> plan_pool_job(const Rpc& rpc, const Chosen& chosen);
 /// A job known by its rows. `report_deadline`: what the client is told.
 std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, const Workunit& workunit,
                                          const Result& result, std::int64_t report_deadline);
-/// A member of a gang is to run at once, with the others: the deadline that the client is told says so, and the server
-/// gives the instance up when twice the run time and an hour have passed. `buffer`: the client's minimum buffer, s.
-void hurry_gang_job(const Rpc& rpc, double buffer, PlannedJob& job);
+/// A member of a gang is to run at once, with the others, also when only a part of it is left or its processor was
+/// given to another job meanwhile. A client does so only where it would miss the deadline else: it is told one that
+/// leaves time to begin (half of the run time, 3 to 30 minutes), and is not held to it. The server gives the instance
+/// up when eight times the run time and an hour have passed.
+void hurry_gang_job(const Rpc& rpc, PlannedJob& job);
 /// What `chosen` asks of the workunit's row.
 WorkunitTouch touch_of(const PlannedJob& job, std::int64_t now);
 SendWrite send_of(const PlannedJob& job);

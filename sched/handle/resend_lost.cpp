@@ -11,6 +11,7 @@
 #include "sched/rpc/messages.h"
 #include "sluice/base/text.h"
 #include "sluice/match/job_summary_of.h"
+#include "sluice/model/gang_instance.h"
 
 namespace sluice {
 namespace {
@@ -103,6 +104,7 @@ std::optional<PlannedJob> plan_resend(const Rpc& rpc, WorkSession& session, cons
         debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.rows.host.id, job.result.id, why);
     else
         planned->origin = PlannedJob::Origin::kResend;
+    if (planned && !gang_place_token(job.workunit.xml_doc).empty()) hurry_gang_job(rpc, *planned);
     return planned;
 }
 

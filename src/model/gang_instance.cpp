@@ -12,16 +12,24 @@ std::string gang_instance_token(std::string_view place_token, std::string_view t
     return std::string(tag) + hmac_sha256_hex(place_token, tag);
 }
 
-std::string with_gang_instance(std::string document, std::string_view result_name) {
+std::string_view gang_place_token(std::string_view document) {
     constexpr std::string_view kOption = " --gang_token ";
     const auto option = document.rfind(kOption);  // a submitter's own words stand before
-    if (option == std::string::npos) return document;
+    if (option == std::string_view::npos) return {};
     const auto from = option + kOption.size();
-    const std::string place = document.substr(from, kGangPlaceToken);
+    const std::string_view place = document.substr(from, kGangPlaceToken);
     const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
     const bool ends = from + kGangPlaceToken >= document.size() || !is_hex(document[from + kGangPlaceToken]);
-    if (place.size() < kGangPlaceToken || !ends || !std::all_of(place.begin(), place.end(), is_hex)) return document;
-    return document.replace(from, kGangPlaceToken, gang_instance_token(place, gang_tag(result_name)));
+    return place.size() == kGangPlaceToken && ends && std::all_of(place.begin(), place.end(), is_hex)
+               ? place
+               : std::string_view{};
+}
+
+std::string with_gang_instance(std::string document, std::string_view result_name) {
+    const std::string_view place = gang_place_token(document);
+    if (place.empty()) return document;
+    const std::string token = gang_instance_token(place, gang_tag(result_name));
+    return document.replace(static_cast<std::size_t>(place.data() - document.data()), place.size(), token);
 }
 
 }  // namespace sluice
