@@ -19,8 +19,7 @@ constexpr int kMostLapses = 3;
 constexpr double kUnheard = 3600;  ///< s after which a host that has not learnt of its lease loses it
 constexpr double kSpares = 0.1;    ///< of the members
 constexpr double kLeastNotice = 120;
-constexpr int kGoodRun =
-    10;  ///< jobs since its last failure, of a host that is thought to fail no more often than others
+constexpr int kGoodRun = 5;  ///< jobs since its last failure, of a host that is thought to fail little more than others
 
 /// For how long a host stays on.
 struct Stay {

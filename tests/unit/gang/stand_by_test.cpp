@@ -142,7 +142,7 @@ TEST(GangPlan, HostsThatFailedLatelyAreAskedOnlyWhereThereAreNotEnoughOthers) {
     GangWorld w(0);
     for (Id id = 1; id <= 12; ++id) {
         GangHost h = steady(id);
-        if (id <= 6) h.good_run = static_cast<int>(id) + 4;  // 5 to 10 jobs since
+        if (id <= 6) h.good_run = static_cast<int>(id) - 1;  // 0 to 5 jobs since
         w.facts.hosts.push_back(h);
     }
     w.pass();
