@@ -18,6 +18,7 @@ constexpr double kDatabasePause = 5;  ///< s in which a database that is away is
 constexpr double kMissedPause = 60;   ///< s until members are given up again of whom others wait
 constexpr double kQuarter = 900;      ///< s after which members come again that have waited in vain
 constexpr std::size_t kFew = 8;       ///< one of so many members
+constexpr char kHasAnother[] = "another host computes this member";
 constexpr char kDatabaseAway[] = "RETRY the project's database is away: come again in a minute";
 
 /// Words between single blanks; the last one is the rest.
@@ -147,8 +148,7 @@ GangHub::Gang* GangHub::gang_of(LinkId link, const GangId& id, double now) {
     if (!ask_database(now, [&] { facts = directory_.find(id); })) return dismiss(link, kDatabaseAway), nullptr;
     if (!facts || facts->size < 1) return refuse(link, "there is no gang " + gang_name(id), now), nullptr;
     if (facts->given_up)
-        return refuse(link, fmt::format("gang {} was given up: a member can't be had any more", gang_name(id)), now),
-               nullptr;
+        return give_up(link, fmt::format("gang {}: a member can't be had any more", gang_name(id))), nullptr;
     if (facts->ended) return dismiss(link, "END"), nullptr;
     Gang& gang = gangs_[id];
     gang.id = id;
@@ -173,7 +173,7 @@ bool GangHub::may_sit(LinkId link, const GangSeat& place, const std::string& tag
         remember(place, tag, now);
         return dismiss(link, "RETRY the project does not know this job yet: come again in a minute"), false;
     }
-    if (!*mine) return refuse(link, "this job was given up: another host computes this member", now), false;
+    if (!*mine) return give_up(link, kHasAnother), false;
     const Member& there = gangs_.at(place.gang).members[static_cast<std::size_t>(place.member)];
     if (there.link == 0 || (there.tag != tag && !in_progress(there.tag).value_or(true))) return true;
     // One that says what it has to is at work, and the gang with it. Its host may have lost the link without a word:
@@ -182,11 +182,14 @@ bool GangHub::may_sit(LinkId link, const GangSeat& place, const std::string& tag
     return dismiss(link, "RETRY another process is at work as this member: come again in a minute"), false;
 }
 
-GangHub::Gang& GangHub::vacate(Gang& gang, const GangSeat& place, double now) {
-    const LinkId other = std::exchange(gang.members[static_cast<std::size_t>(place.member)], {}).link;
-    if (other == 0) return gang;
+GangHub::Gang& GangHub::vacate(Gang& gang, const GangSeat& place, const std::string& tag, double now) {
+    const Member other = std::exchange(gang.members[static_cast<std::size_t>(place.member)], {});
+    if (other.link == 0) return gang;
     const std::size_t size = gang.members.size();
-    dismiss(other, "REFUSED another process has taken the place of this member");
+    if (other.tag == tag)
+        dismiss(other.link, "REFUSED another process has taken the place of this member");
+    else
+        give_up(other.link, kHasAnother);
     if (!gang.started) return gang;
     dissolve(gang, fmt::format("member {} has come anew", place.member), now);
     Gang& room = gangs_[place.gang];
@@ -197,7 +200,7 @@ GangHub::Gang& GangHub::vacate(Gang& gang, const GangSeat& place, double now) {
 }
 
 void GangHub::seat(LinkId link, Gang& gang, const GangSeat& place, Member member, double now) {
-    Gang& room = vacate(gang, place, now);
+    Gang& room = vacate(gang, place, member.tag, now);
     Link& mine = known_.at(link);
     mine.gang = &room;
     mine.member = place.member;
@@ -367,6 +370,11 @@ void GangHub::dismiss(LinkId link, const std::string& last_line) {
     links_.send(link, last_line);
     links_.close(link);
     known_.erase(link);
+}
+
+void GangHub::give_up(LinkId link, const std::string& why) {
+    log_debug("given up: {}: {}", known_.at(link).peer, why);
+    dismiss(link, "GIVEN_UP " + why);
 }
 
 void GangHub::refuse(LinkId link, const std::string& why, double now) {

@@ -135,8 +135,8 @@ class GangHub {
     bool ask_database(double now, const Ask& ask);
     /// Is it another one's place, or an instance's that was given up? Then the link was told so.
     bool may_sit(LinkId link, const GangSeat& place, const std::string& tag, double now);
-    /// Who sits there has to go.
-    Gang& vacate(Gang& gang, const GangSeat& place, double now);
+    /// Who sits there has to go: `tag` comes.
+    Gang& vacate(Gang& gang, const GangSeat& place, const std::string& tag, double now);
     void seat(LinkId link, Gang& gang, const GangSeat& place, Member member, double now);
     void start(Gang& gang, double now);
     void remember(const GangSeat& place, const std::string& tag, double now);
@@ -153,6 +153,8 @@ class GangHub {
     void dismiss(LinkId link, const std::string& last_line);
     void lose(LinkId link, const std::string& last_line, const std::string& why, double now);
     void refuse(LinkId link, const std::string& why, double now);
+    /// The project does not wait for this job any more, which is nobody's fault.
+    void give_up(LinkId link, const std::string& why);
     void make_room(double now);
 
     GangDirectory& directory_;

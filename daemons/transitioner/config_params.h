@@ -12,7 +12,7 @@ inline TransitionParams transition_params(const ProjectConfig& config) {
             .priority_on_over_except_error = config.reliable_priority_on_over_except_error,
             .delete_delay = config.delete_delay(),
             .hr_class_static = config.hr_class_static,
-            .forgive_unstarted = config.compat_level >= 1 || config.plan_batches,
+            .forgive_not_wanted = config.compat_level >= 1 || config.plan_batches || !config.gang_hub.empty(),
             .daily_result_quota = config.daily_result_quota};
 }
 

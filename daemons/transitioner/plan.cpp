@@ -79,10 +79,11 @@ class Planner {
             return r.is.id == wu_.canonical_resultid && r.is.file_delete_state == FileDeleteState::kDone;
         });
     }
-    /// It was not run: nobody's fault. Upstream counts what could not be started in time as an error of the job.
+    /// It was not run to its end: nobody's fault. Upstream counts what could not be started in time, and what the
+    /// project itself has aborted, as errors of the job.
     bool says_nothing(const ResultFacts& r) const {
-        return r.exit_status == kExitAbortedViaGui ||
-               (params_.forgive_unstarted && r.exit_status == kExitUnstartedLate);
+        const bool not_wanted = r.exit_status == kExitUnstartedLate || r.exit_status == kExitAbortedByProject;
+        return r.exit_status == kExitAbortedViaGui || (params_.forgive_not_wanted && not_wanted);
     }
     static bool waiting(const ResultFacts& r) {
         return r.server_state == ServerState::kInactive || r.server_state == ServerState::kUnsent;

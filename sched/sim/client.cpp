@@ -91,6 +91,7 @@ void Client::hear_of_gangs(double now, GangHall& hall) {
     for (ClientJob& j : jobs_) {
         if (!j.gang || j.over) continue;
         if (hall.fate(*j.gang) == GangHall::Fate::kFailed) j.fails = true;
+        if (hall.fate(*j.gang) == GangHall::Fate::kGivenUp) j.cancelled = true;
         const double until = hall.away_until(*j.gang);
         changed_ |= (now < until) != (j.not_before > 0);
         j.not_before = now < until ? until : 0;

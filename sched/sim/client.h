@@ -28,7 +28,7 @@ struct ClientJob {
     bool fails = false, wrong = false;
     bool running = false, over = false;
     bool abandoned = false;  ///< over without having run
-    bool cancelled = false;  ///< over since the server wanted it no more
+    bool cancelled = false;  ///< over since the project wanted it no more
     double report_by = 0;    ///< over: the latest time of its report
     /// Of a member of a gang. `real` says nothing then: it ends when all do.
     std::optional<GangHall::Process> gang{};

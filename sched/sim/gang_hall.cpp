@@ -129,7 +129,7 @@ void GangHall::say_what_is_done(Gang& gang, double now) {
     for (const Process p : started) {
         Member& m = processes_[p];
         if (m.fails_at <= 0 || m.gained < m.fails_at * gang.made.work) continue;
-        fail(m);
+        decide(m, Fate::kFailed);
         hang_up(m, now);
         return;
     }
@@ -186,19 +186,17 @@ void GangHall::hear(Member& m, std::string_view line) {
     by_link_.erase(m.link);
     m.link = 0;
     const bool was_started = std::exchange(m.started, false);
-    if (line == "END") {
-        m.fate = Fate::kDone;
-        return wake(m);
-    }
+    if (line == "END") return decide(m, Fate::kDone);
     if (was_started) go_back(gang), m.met = now_;
-    if (line.starts_with("REFUSED")) return fail(m);
+    if (line.starts_with("REFUSED")) return decide(m, Fate::kFailed);
+    if (line.starts_with("GIVEN_UP")) return decide(m, Fate::kGivenUp);
     m.wait = std::min(2 * m.wait + kFirstWait, kLongestWait);
     m.retry = now_ + m.wait;
 }
 
-void GangHall::fail(Member& m) {
+void GangHall::decide(Member& m, Fate fate) {
     if (m.fate != Fate::kOpen || m.gone) return;
-    m.fate = Fate::kFailed;
+    m.fate = fate;
     wake(m);
 }
 

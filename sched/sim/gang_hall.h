@@ -36,8 +36,9 @@ class GangHall final : public HubLinks, public GangDirectory {
     using Process = std::size_t;
     enum class Fate {
         kOpen,
-        kDone,    ///< the gang has ended
-        kFailed,  ///< it broke down, or the hub refused it
+        kDone,     ///< the gang has ended
+        kFailed,   ///< it broke down, or the hub refused it
+        kGivenUp,  ///< the project does not wait for it any more
     };
 
     GangHall(GangStore& store, PlanStore& plans);
@@ -109,7 +110,7 @@ class GangHall final : public HubLinks, public GangDirectory {
     void say_what_is_done(Gang& gang, double now);
     void try_to_meet(Process process, double now);
     void hear(Member& member, std::string_view line);
-    void fail(Member& member);
+    void decide(Member& member, Fate fate);
     void hang_up(Member& member, double now);
     void restart(Gang& gang, std::size_t checkpoint);
     void go_back(Gang& gang);

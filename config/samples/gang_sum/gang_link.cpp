@@ -102,6 +102,7 @@ std::string Link::next_line() {
     const std::string line = read_.substr(0, end);
     read_.erase(0, end + 1);
     if (starts(line, "REFUSED")) throw Refused(line);
+    if (starts(line, "GIVEN_UP")) throw GivenUp(line);
     if (starts(line, "EXIT") || starts(line, "RETRY")) throw Broken(line);
     if (line == "END") throw Ended();
     return line;

@@ -15,6 +15,11 @@ struct Broken : std::runtime_error {
 struct Refused : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+/// The project does not wait for this job any more. Who exits with this status tells it that nobody is at fault.
+struct GivenUp : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+inline constexpr int kGivenUp = 202;  // BOINC's EXIT_ABORTED_BY_PROJECT
 /// All members were done, and knew it: nobody waits for this one any more.
 struct Ended {};
 
@@ -38,7 +43,8 @@ class Link {
     std::int64_t start() const { return start_; }
     /// "MESSAGE * text", "CHECKPOINT 12", "BARRIER", "DONE". If the link is gone, next_line() says so.
     void say(const std::string& line);
-    /// Waits for the hub's next line, and says now and then that this member is alive. Throws Broken, Refused, Ended.
+    /// Waits for the hub's next line, and says now and then that this member is alive. Throws Broken, Refused, GivenUp,
+    /// Ended.
     std::string next_line();
 
   private:

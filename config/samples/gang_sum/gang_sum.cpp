@@ -4,7 +4,7 @@
 //
 //   gang_sum --steps N --checkpoint_every N [--step_ms N] --gang … (the rest is sluice_batch's)
 //
-// Exit status 1 with a line on stderr if the hub refuses it.
+// Exit status 1 with a line on stderr if the hub refuses it; 202 if the project has given it up.
 #include <boinc/boinc_api.h>
 #include <boinc/filesys.h>
 #include <dirent.h>
@@ -199,6 +199,9 @@ int main(int argc, char** argv) {
         work_until_the_end(place, settings);
     } catch (const gang::Ended&) {
         boinc_finish(0);
+    } catch (const gang::GivenUp& e) {
+        std::cerr << "gang_sum: " << e.what() << '\n';
+        boinc_finish(gang::kGivenUp);
     } catch (const std::exception& e) {
         std::cerr << "gang_sum: " << e.what() << '\n';
         boinc_finish(1);

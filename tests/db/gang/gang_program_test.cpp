@@ -200,6 +200,19 @@ TEST_F(GangPrograms, FourProcessesOneOfThemKilledAndTheHubTooComeToTheRightSum) 
     EXPECT_EQ(hubs[1].wait().value_or(RunResult{}).status, 0);
 }
 
+/// Exit status 202, which counts against nobody.
+TEST_F(GangPrograms, AnInstanceThatTheProjectHasGivenUpEndsAsAbortedByTheProject) {
+    const GangId gang{submit(4), 0};
+    start_hub();
+    words(gang, 2);
+    Sql over("UPDATE result SET server_state=");
+    over << ServerState::kOver << ", outcome=" << Outcome::kNoReply
+         << " WHERE name=" << SqlText{"sent_" + gang_name(gang) + "_2", 254};
+    db.execute(over);
+    EXPECT_EQ(start_member(gang, 2).wait(60).value_or(RunResult{}).status, 202);
+    EXPECT_THAT(said(2), HasSubstr("gang_sum: GIVEN_UP another host computes this member"));
+}
+
 TEST_F(GangPrograms, StrangersAreRefusedWhileAGangWorks) {
     const Id batch = submit(8);
     start_hub({"--hello_time", "1", "--max_line", "4096"});

@@ -9,12 +9,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST_F(GangHubTest, WhatWasGivenUpIsRefusedAndMakesRoomForTheNext) {
+TEST_F(GangHubTest, WhatWasGivenUpIsToldSoAndMakesRoomForTheNext) {
     const LinkId m = meet({300, 300, 300, 300});
     gangs.seats[{{12, 0}, 2}] = {{gang_tag("a"), false}, {gang_tag("b"), true}};
     // It is at work and has been heard of a moment ago, but the project has given its place to another one.
     const LinkId anew = come({12, 0}, 2, 0, "b");
-    EXPECT_EQ(told(m + 2), "REFUSED another process has taken the place of this member");
+    EXPECT_EQ(told(m + 2), "GIVEN_UP another host computes this member");
     EXPECT_EQ(told(m), "EXIT 300 member 2 has come anew");
     EXPECT_EQ(told(anew), "");
     hub.tick(now);
@@ -23,7 +23,7 @@ TEST_F(GangHubTest, WhatWasGivenUpIsRefusedAndMakesRoomForTheNext) {
     EXPECT_EQ(told(anew), "START 4 0");
     // The old one comes back with all that it has, after the next break.
     hub.drop(anew, "its link is broken", now);
-    EXPECT_EQ(refused(hello({12, 0}, 2, 300)), "REFUSED this job was given up: another host computes this member");
+    EXPECT_EQ(refused(hello({12, 0}, 2, 300)), "GIVEN_UP another host computes this member");
     gangs.seats[{{12, 0}, 3}] = {};
     EXPECT_THAT(told(come({12, 0}, 3, 300)), HasSubstr("RETRY the project does not know this job yet"));
     EXPECT_EQ(hub.gangs(), 0u) << "nobody waits";

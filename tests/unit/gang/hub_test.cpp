@@ -225,7 +225,7 @@ TEST_F(GangHubTest, StrangersDoNotKeepMembersOutAndTheHubFillsOnce) {
 
 TEST_F(GangHubTest, AGangThatWasGivenUpMeetsNoMore) {
     gangs.gangs[{12, 0}].given_up = true;
-    EXPECT_EQ(refused(hello({12, 0}, 1, 300)), "REFUSED gang 12.0 was given up: a member can't be had any more");
+    EXPECT_EQ(refused(hello({12, 0}, 1, 300)), "GIVEN_UP gang 12.0: a member can't be had any more");
     EXPECT_EQ(hub.gangs(), 0u);
 }
 

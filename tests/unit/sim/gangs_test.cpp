@@ -192,7 +192,7 @@ TEST_F(Hall, WhoIsMissedForTwoMinutesIsGivenUpAndDoesNotComeBack) {
     EXPECT_EQ(figures().later_waits > 3 * 330 / 3600.0, false);
     hall.let_run(3, true, now);
     pass(120);
-    EXPECT_EQ(hall.fate(3), Fate::kFailed);
+    EXPECT_EQ(hall.fate(3), Fate::kGivenUp) << "and is not at fault";
     hall.leave(3, now);
     pass(2700 + 60);
     EXPECT_EQ(hall.fate(anew), Fate::kDone);
@@ -209,7 +209,7 @@ TEST_F(Hall, OfTwoProcessesOfAMemberTheOneAtWorkStays) {
     EXPECT_EQ(figures().breaks, 0);
     hall.let_run(3, false, now);
     pass(180);
-    EXPECT_EQ(hall.fate(3), Fate::kFailed) << "the other one has taken its place";
+    EXPECT_EQ(hall.fate(3), Fate::kGivenUp) << "the other one has taken its place";
     EXPECT_EQ(hall.fate(anew), Fate::kOpen);
     hall.leave(3, now);
     pass(3700);

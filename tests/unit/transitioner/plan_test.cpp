@@ -187,23 +187,26 @@ TEST(Plan, OutcomesAndTheirReplacements) {
     }
 }
 
-// What could not be started in time was not run; upstream counts it against the job, and so does level 0 without plans.
-TEST(Plan, WhatWasNotStartedInTimeIsNobodysError) {
-    ProjectConfig level0, level1, planned;
+// What could not be started in time was not run, nor was what the project aborted; upstream counts it against the job,
+// and so does level 0 without plans and gangs.
+TEST(Plan, WhatWasNotStartedInTimeOrAbortedByTheProjectIsNobodysError) {
+    ProjectConfig level0, level1, planned, gangs;
     level1.compat_level = 1;
     planned.plan_batches = true;
-    EXPECT_FALSE(transition_params(level0).forgive_unstarted);
-    EXPECT_TRUE(transition_params(level1).forgive_unstarted);
-    EXPECT_TRUE(transition_params(planned).forgive_unstarted);
-    for (const bool forgiven : {false, true}) {
-        AWorkunit wu;
-        wu.params.forgive_unstarted = forgiven;
-        wu.facts.wu.max_error_results = 0;
-        wu.over(Outcome::kClientError);
-        wu.facts.results[0].exit_status = kExitUnstartedLate;
-        EXPECT_EQ(wu.plan().create.count, forgiven ? 1 : 0) << "another is made at once";
-        EXPECT_EQ(wu.plan().workunit.error_mask, forgiven ? 0 : kWuTooManyErrors);
-    }
+    gangs.gang_hub = "localhost:8077";
+    EXPECT_FALSE(transition_params(level0).forgive_not_wanted);
+    for (const ProjectConfig& c : {level1, planned, gangs}) EXPECT_TRUE(transition_params(c).forgive_not_wanted);
+    for (const int status : {kExitUnstartedLate, kExitAbortedByProject, 1})
+        for (const bool forgiving : {false, true}) {
+            const bool forgiven = forgiving && status != 1;
+            AWorkunit wu;
+            wu.params.forgive_not_wanted = forgiving;
+            wu.facts.wu.max_error_results = 0;
+            wu.over(Outcome::kClientError);
+            wu.facts.results[0].exit_status = status;
+            EXPECT_EQ(wu.plan().create.count, forgiven ? 1 : 0) << "another is made at once";
+            EXPECT_EQ(wu.plan().workunit.error_mask, forgiven ? 0 : kWuTooManyErrors);
+        }
 }
 
 // 12: commitments are given up when nothing came of them.
