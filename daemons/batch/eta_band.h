@@ -12,7 +12,7 @@ struct EtaBand {
 /// the tenth and the ninetieth percentile that the simulator has found (docs/planner.md). A plan whose time has passed
 /// says nothing but that it is not done.
 inline EtaBand eta_band(double now, double expected) {
-    constexpr double kLeast = 0.4, kMost = 4.4;  ///< times what is expected to be left
+    constexpr double kLeast = 0.3, kMost = 2.3;  ///< times what is expected to be left
     constexpr double kMoment = 60;               ///< s: reports and validation take their time
     const double left = expected > now ? expected - now : 0;
     return {now + kLeast * left, now + kMost * left + kMoment};
