@@ -32,7 +32,7 @@ inline double planned_end(const MatchContext& x, const Candidate& c, const Plann
 /// soon. Of few jobs every host gets one a processor, and so it does where H is small: when one of many hosts goes away
 /// the others soon do what it had.
 inline bool hosts_queue(const PlannedBatch& plan) {
-    constexpr int kManyHosts = 20;
+    constexpr int kManyHosts = 8;
     return plan.hosts >= kManyHosts && plan.jobs > 2 * plan.hosts;
 }
 

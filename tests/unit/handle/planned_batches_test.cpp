@@ -124,7 +124,7 @@ TEST_F(PlannedBatches, NoMoreThanProcessorsWhateverIsAskedFor) {
 }
 
 TEST_F(PlannedBatches, NoMoreThanProcessorsWhereAPlanHasFewHostsOrFewJobs) {
-    for (const auto& [jobs, hosts] : {std::pair{1000, 19}, {40, 20}}) {
+    for (const auto& [jobs, hosts] : {std::pair{1000, 7}, {16, 8}}) {
         for (int i = 0; i < 20; ++i) job();
         plan(3 * 4320 + 100, jobs, hosts);
         RequestText r = request();
