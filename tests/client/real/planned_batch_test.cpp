@@ -11,6 +11,7 @@
 
 #include "tests/client/real/client_times.h"
 #include "tests/client/real/real_client.h"
+#include "tests/support/test_project.h"
 
 namespace sluice::test {
 namespace {
@@ -27,6 +28,26 @@ std::vector<long> numbers_in(const std::string& file) {
     for (long n; in >> n;) all.push_back(n);
     return all;
 }
+
+/// More computers like that one, which never come again.
+class Twins {
+  public:
+    Twins(ClientWorld& world, Id host, int count) : world_(world) {
+        world_.db().execute(Sql("CREATE TABLE twin AS SELECT * FROM host WHERE id=") << host);
+        for (Id id = kFirst; id < kFirst + count; ++id) {
+            world_.db().execute(Sql("UPDATE twin SET host_cpid='', id=") << id);
+            world_.db().execute(Sql("INSERT INTO host SELECT * FROM twin"));
+        }
+    }
+    ~Twins() {
+        world_.db().execute(Sql("DROP TABLE twin"));
+        world_.db().execute(Sql("DELETE FROM host WHERE id>=") << kFirst);
+    }
+
+  private:
+    static constexpr Id kFirst = 1000;
+    ClientWorld& world_;
+};
 
 class PlannedBatch : public RealClient {
   protected:
@@ -57,17 +78,18 @@ class PlannedBatch : public RealClient {
             std::find_if(kThree.begin(), kThree.end(), [&](auto& n) { return has_checkpoint(name + n); });
         return found == kThree.end() ? "" : name + *found;
     }
-    /// Four jobs, planned. The batch.
-    Id submit_batch(const std::string& name) {
+    /// Planned. The batch.
+    Id submit_batch(const std::string& name, const std::vector<std::string>& all = kFour) {
         const Id id = std::stoll(world_.in_project(
             {"sluice_batch", "create", "--user", std::to_string(world_.user_id(name_)), "--app", "steered"}));
         std::ofstream jobs(world_.root() / "jobs.txt");
-        for (const std::string& n : kFour) jobs << "--command_line 'count " << files(name + n) << "' input\n";
+        for (const std::string& n : all) jobs << "--command_line 'count " << files(name + n) << "' input\n";
         jobs.close();
         world_.in_project({"sluice_batch", "submit", std::to_string(id), "jobs.txt", "--rsc_fpops_est",
                            std::to_string(kShort * 1e9), "--rsc_fpops_bound", "1e16", "--rsc_memory_bound", "1e7",
                            "--rsc_disk_bound", "1e7", "--min_quorum", "1", "--target_nresults", "1"});
-        EXPECT_TRUE(wait_until([&] { return in_state(id, 2) == 4; }));
+        const auto made = static_cast<std::int64_t>(all.size());
+        EXPECT_TRUE(wait_until([&] { return in_state(id, 2) == made; }));
         world_.in_project({"batch_planner", "--one_pass"});
         EXPECT_TRUE(wait_until([&] { return !std::filesystem::exists(world_.root() / "reread_db"); }));
         announced_[id] = std::stod(world_.text(Sql("SELECT finish FROM sluice_plan_batch WHERE batch_id=") << id));
@@ -109,6 +131,19 @@ class PlannedBatch : public RealClient {
     }
     void expect_start_at_once(const Volunteer& v, Id batch, std::size_t from);
     void expect_report_at_once(const Volunteer& v, Id batch, std::size_t from);
+
+    /// What the client began, or went on with, from that task on: so many tasks.
+    static std::vector<std::string> begun(const Volunteer& v, const std::string& first, std::size_t most) {
+        std::vector<std::string> names;
+        for (const SaidLine& line : said_lines(v.log())) {
+            const auto at = line.what.find("tarting task ");  // "Starting", "Restarting"; in two lines each
+            if (at == std::string::npos) continue;
+            const std::string name = line.what.substr(at + 13, line.what.find(' ', at + 13) - at - 13);
+            if (!names.empty() && names.back() == name) continue;
+            if ((name == first || !names.empty()) && names.size() < most) names.push_back(name);
+        }
+        return names;
+    }
 
     std::map<std::string, Id> queued_;
     std::map<Id, double> announced_;  ///< batch -> T
@@ -192,6 +227,50 @@ TEST_F(PlannedBatch, OvertakesFullQueuesAndWhatGaveWayGoesOn) {
     }
     EXPECT_EQ(a.complaints() + b.complaints(), "");
     std::cout << fmt::format("processors were idle for {:.2f} of the time\n", spare_.idle_part());
+}
+
+/// A batch that counts on several jobs of each of its hosts: a client that asks for minutes of work gets them at once,
+/// with deadlines one after the other, and does them in that order before its own queue.
+TEST_F(PlannedBatch, AQueueOfTightJobsIsDoneInItsOrderBeforeAllElse) {
+    Volunteer v(world_, key_);
+    v.client().want_work_for(kBuffer);
+    fill(v, "q");
+    ASSERT_FALSE(HasFatalFailure());
+    const Twins others(world_, v.host_id(), 7);
+    std::vector<std::string> many;
+    for (int n = 101; n <= 126; ++n) many.push_back(std::to_string(n));
+    const Id batch = submit_batch("many", many);
+    ASSERT_TRUE(wait_until([&] { return waiting_in_array(batch) == 26; })) << world_.in_project({"show_shmem"});
+    network(v, "auto");
+    ASSERT_TRUE(v.update_until([&] { return in_state(batch, 4) > 0; })) << v.log() << world_.scheduler_log();
+    const auto sent = in_state(batch, 4);
+    EXPECT_GE(sent, 3) << v.log() << world_.scheduler_log();
+    ASSERT_TRUE(wait_until([&] { return v.count("<result>") == 3 + sent; })) << v.log();
+    std::vector<std::pair<double, std::string>> told;  // deadlines that the client knows
+    for (const std::string& task : elements(v.client().state(), "result")) {
+        const std::string name = elements(task, "name").at(0);
+        Sql query("SELECT COUNT(*) FROM result WHERE name=");
+        if (world_.number(query << SqlText{name} << " AND batch=" << batch) == 1)
+            told.emplace_back(std::stod(elements(task, "report_deadline").at(0)), name);
+    }
+    std::sort(told.begin(), told.end());
+    ASSERT_EQ(static_cast<std::int64_t>(told.size()), sent);
+    std::vector<std::string> in_order;
+    for (const auto& [deadline, name] : told) in_order.push_back(name);
+    for (std::size_t i = 1; i < told.size(); ++i) EXPECT_GT(told[i].first, told[i - 1].first);
+
+    const auto done = [&](const std::string& name) {
+        Sql query("SELECT server_state FROM result WHERE name=");
+        return world_.number(query << SqlText{name}) == 5;
+    };
+    for (const std::string& n : many) release("many" + n);
+    network(v, "auto");
+    ASSERT_TRUE(v.update_until([&] { return std::all_of(in_order.begin(), in_order.end(), done); })) << v.log();
+    EXPECT_THAT(begun(v, in_order.front(), in_order.size()), testing::ElementsAreArray(in_order)) << v.log();
+    EXPECT_LE(static_cast<double>(world_.number(Sql("SELECT MAX(received_time) FROM result WHERE batch=") << batch)),
+              announced_[batch]);
+    EXPECT_EQ(v.complaints(), "");
+    world_.in_project({"sluice_batch", "abort", std::to_string(batch)});
 }
 
 /// The same computers work for a second project, too, whose jobs take an hour as well. Both have the same resource
