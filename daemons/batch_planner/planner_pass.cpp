@@ -176,7 +176,7 @@ std::int64_t PlannerPass::keep_timers(const Facts& facts) {
     std::erase_if(add, [&](const ReissueTimer& t) { return known.contains(t.result); });
     stores_.plans.set_timers(add, remove);
     if (due.empty()) return 0;
-    return stores_.plans.give_up(due, static_cast<std::int64_t>(facts.now));
+    return stores_.plans.give_up(due, static_cast<std::int64_t>(facts.now), false);
 }
 
 std::int64_t PlannerPass::make_copies(const Facts& facts, const BatchPlan& plan) {

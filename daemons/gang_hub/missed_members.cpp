@@ -4,13 +4,9 @@
 
 #include "sluice/base/log.h"
 #include "sluice/model/gang_instance.h"
+#include "sluice/model/gang_times.h"
 
 namespace sluice {
-namespace {
-
-constexpr std::int64_t kToDownload = 600;  ///< s that a host has from being sent a member until it must be at the hub
-
-}  // namespace
 
 std::vector<SeatInstance> seat_instances(GangStore& store, const GangSeat& seat) {
     std::vector<SeatInstance> all;
@@ -29,13 +25,15 @@ void give_up_missed(GangStore& store, PlanStore& plans, const GangId& gang, std:
         const auto missed =
             std::find_if(members.begin(), members.end(), [&](const MissedMember& m) { return m.member == i.member; });
         const bool was_there = missed->last_there == gang_tag(i.name);
-        if (!was_there && !(long_since && i.result.sent_time + kToDownload <= now)) continue;
+        // Since it was made, which is when it was sent first: one that its client lost is sent again and again.
+        if (!was_there && !(long_since && i.result.create_time + kGangDownload <= now)) continue;
         log_normal("[gang#{}] member {}: the others wait for [RESULT#{} {}] of [HOST#{}]", gang_name(gang), i.member,
                    i.result.id, i.name, i.result.host);
         results.push_back(i.result);
     }
     if (results.empty()) return;
-    log_normal("[gang#{}] {} of {} instances are given up", gang_name(gang), plans.give_up(results, now),
+    // Of the last instance, too: without it the gang can't go on, and the others need not wait for that.
+    log_normal("[gang#{}] {} of {} instances are given up", gang_name(gang), plans.give_up(results, now, true),
                results.size());
 }
 

@@ -111,7 +111,7 @@ void GangPass::give_up_silent(const GangId& gang, const GangInstance& i, std::ve
     if (settings_.contact <= 0 || clock_.now() - i.heard <= settings_.contact + kLate) return;
     OpenPlanResult result;
     result.id = i.result, result.workunit = i.workunit, result.batch = gang.batch, result.host = i.host;
-    if (!settings_.dry_run) plans_.give_up({&result, 1}, clock_.now_sec());
+    if (!settings_.dry_run) plans_.give_up({&result, 1}, clock_.now_sec(), true);
     said.push_back(fmt::format("gang {}.{}: host {} was not heard of for {:.0f} s: another one gets its member",
                                gang.batch, gang.number, i.host, clock_.now() - i.heard));
 }

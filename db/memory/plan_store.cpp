@@ -152,14 +152,15 @@ void MemoryPlanStore::set_timers(std::span<const ReissueTimer> add, std::span<co
     for (const Id id : remove) db_.reissue_timers.remove(id);
 }
 
-std::int64_t MemoryPlanStore::give_up(std::span<const OpenPlanResult> results, std::int64_t now) {
+std::int64_t MemoryPlanStore::give_up(std::span<const OpenPlanResult> results, std::int64_t now, bool also_the_last) {
     db_.enter("plan.give_up");
     std::int64_t written = 0;
     std::set<Id> open;
     for (const OpenPlanResult& r : results) {
         const Workunit* w = db_.workunits.get(r.workunit);
         if (w == nullptr || w->canonical_resultid != 0 || w->error_mask != 0) continue;
-        if (static_cast<std::int64_t>(db_.results.index().instances(w->id).size()) >= w->max_total_results) continue;
+        const auto instances = static_cast<std::int64_t>(db_.results.index().instances(w->id).size());
+        if (!also_the_last && instances >= w->max_total_results) continue;
         if (open.insert(w->id).second)
             db_.workunits.change(w->id, [&](Workunit& x) { x.transition_time = std::min(x.transition_time, now); });
     }
@@ -181,7 +182,7 @@ std::int64_t MemoryPlanStore::copy(std::span<const OpenPlanResult> results, std:
     std::vector<OpenPlanResult> in_order(results.begin(), results.end());
     std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     for (const OpenPlanResult& r : in_order) {
-        if (copies_.contains(r.workunit) || give_up(std::span(&r, 1), now) == 0) continue;
+        if (copies_.contains(r.workunit) || give_up(std::span(&r, 1), now, false) == 0) continue;
         copies_[r.workunit] = r.batch;
         ++written;
     }

@@ -27,7 +27,7 @@ class MemoryPlanStore final : public PlanStore {
     std::int64_t publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) override;
     std::vector<ReissueTimer> timers() override;
     void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) override;
-    std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now) override;
+    std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now, bool also_the_last) override;
     std::int64_t copy(std::span<const OpenPlanResult> results, std::int64_t now) override;
     std::vector<CopiedJob> copied(std::span<const Id> batches) override;
 

@@ -89,12 +89,12 @@ class MysqlPlanStore final : public PlanStore {
         }
     }
 
-    std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now) override {
+    std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now, bool also_the_last) override {
         std::int64_t all = 0;
         for (const auto part : bulk::parts(results, kPlanRowsAtOnce)) {
             std::int64_t written = 0;
             // Done again after a lost connection it finds nothing in progress.
-            db_.transaction([&] { written = give_up_part(part, now, false); });
+            db_.transaction([&] { written = give_up_part(part, now, {.also_the_last = also_the_last}); });
             all += written;
         }
         return all;
@@ -107,7 +107,7 @@ class MysqlPlanStore final : public PlanStore {
         db_.execute(forget << BatchState::kRetired);
         for (const auto part : bulk::parts(results, kPlanRowsAtOnce)) {
             std::int64_t written = 0;
-            db_.transaction([&] { written = give_up_part(part, now, true); });
+            db_.transaction([&] { written = give_up_part(part, now, {.for_copy = true}); });
             all += written;
         }
         return all;
@@ -160,21 +160,25 @@ class MysqlPlanStore final : public PlanStore {
         return version;
     }
 
-    std::int64_t give_up_part(std::span<const OpenPlanResult> part, std::int64_t now, bool for_copy) {
+    struct GiveUp {
+        bool also_the_last = false, for_copy = false;
+    };
+    std::int64_t give_up_part(std::span<const OpenPlanResult> part, std::int64_t now, const GiveUp& how) {
         std::vector<Id> results, workunits;
         for (const OpenPlanResult& r : part) results.push_back(r.id), workunits.push_back(r.workunit);
         std::sort(workunits.begin(), workunits.end());
         workunits.erase(std::unique(workunits.begin(), workunits.end()), workunits.end());
         Sql lock("SELECT id FROM workunit w WHERE id IN (");
-        lock.ids(workunits)
-            << ") AND canonical_resultid=0 AND error_mask=0 AND max_total_results>(SELECT COUNT(*) FROM "
-               "result r WHERE r.workunitid=w.id) ORDER BY id FOR UPDATE";
+        lock.ids(workunits) << ") AND canonical_resultid=0 AND error_mask=0";
+        if (!how.also_the_last)
+            lock << " AND max_total_results>(SELECT COUNT(*) FROM result r WHERE r.workunitid=w.id)";
+        lock << " ORDER BY id FOR UPDATE";
         std::vector<Id> open;
         Rows r = db_.query(lock);
         while (r.next()) open.push_back(r.i64(0));
         if (open.empty()) return 0;
         std::sort(results.begin(), results.end());
-        if (for_copy) results = keep_copies(results, open, now);
+        if (how.for_copy) results = keep_copies(results, open, now);
         if (results.empty()) return 0;
         Sql touch("UPDATE workunit SET " SLUICE_REAL_WRITE ",transition_time=LEAST(transition_time,");
         touch << now << ") WHERE id IN (";

@@ -94,7 +94,7 @@ bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, 
     auto planned =
         plan_known_job(rpc, chosen, job.workunit, result, std::min(rpc.now_sec + job.workunit.delay_bound, kNever));
     if (!planned) return false;
-    if (gang) hurry_gang_job(rpc, *planned);
+    if (gang) hurry_gang_job(rpc, *planned), wait_for_gang_job(rpc, *planned);
     planned->origin = PlannedJob::Origin::kAssigned;
     result.report_deadline = planned->db_deadline;
     result.flops_estimate = planned->flops_estimate;

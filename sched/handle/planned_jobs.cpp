@@ -6,6 +6,7 @@
 
 #include "sluice/base/text.h"
 #include "sluice/model/gang_instance.h"
+#include "sluice/model/gang_times.h"
 
 namespace sluice {
 namespace {
@@ -103,7 +104,7 @@ std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, c
     job.chosen = chosen;
     fill_version(rpc, job, w.xml_doc);
     job.reply.wu_name = w.name;
-    job.reply.wu_xml = with_gang_instance(w.xml_doc, result.name);
+    job.reply.wu_xml = is_gang_member(w) ? with_gang_instance(w.xml_doc, result.name) : w.xml_doc;
     job.reply.keywords = w.keywords;
     job.reply.result_name = result.name;
     job.reply.result_xml = result.xml_doc_in;
@@ -111,12 +112,16 @@ std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, c
 }
 
 void hurry_gang_job(const Rpc& rpc, PlannedJob& job) {
-    constexpr double kSoonest = 180, kLatest = 1800, kPatience = 3600, kSlowestPace = 8;
-    const double run = job.chosen.estimated_runtime;
-    job.reply.report_deadline = by_hosts_clock(rpc, std::clamp(run / 2, kSoonest, kLatest));
+    constexpr double kLatest = 1800;
+    const double begins = std::clamp(job.chosen.estimated_runtime / 2, double{kGangDownload}, kLatest);
+    job.reply.report_deadline = by_hosts_clock(rpc, begins);
     job.reply.report_immediately = true;
+}
+
+void wait_for_gang_job(const Rpc& rpc, PlannedJob& job) {
+    constexpr double kPatience = 3600, kSlowestPace = 8;
     // All get on as fast as the slowest one. Who is gone for good gang_hub notices, and gang_planner.
-    const double given_up = kSlowestPace * run + kPatience + rpc.config.report_grace_period;
+    const double given_up = kSlowestPace * job.chosen.estimated_runtime + kPatience + rpc.config.report_grace_period;
     job.db_deadline = after(rpc.now, given_up);
 }
 

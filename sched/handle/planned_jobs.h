@@ -10,9 +10,10 @@ std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, c
                                          const Result& result, std::int64_t report_deadline);
 /// A member of a gang is to run at once, with the others, also when only a part of it is left or its processor was
 /// given to another job meanwhile. A client does so only where it would miss the deadline else: it is told one that
-/// leaves time to begin (half of the run time, 3 to 30 minutes), and is not held to it. The server gives the instance
-/// up when eight times the run time and an hour have passed.
+/// leaves time to begin (half of the run time, 10 to 30 minutes), and is not held to it.
 void hurry_gang_job(const Rpc& rpc, PlannedJob& job);
+/// When the server gives up a member that is sent for the first time: after eight times the run time and an hour.
+void wait_for_gang_job(const Rpc& rpc, PlannedJob& job);
 /// What `chosen` asks of the workunit's row.
 WorkunitTouch touch_of(const PlannedJob& job, std::int64_t now);
 SendWrite send_of(const PlannedJob& job);

@@ -104,7 +104,7 @@ std::optional<PlannedJob> plan_resend(const Rpc& rpc, WorkSession& session, cons
         debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.rows.host.id, job.result.id, why);
     else
         planned->origin = PlannedJob::Origin::kResend;
-    if (planned && !gang_place_token(job.workunit.xml_doc).empty()) hurry_gang_job(rpc, *planned);
+    if (planned && is_gang_member(job.workunit)) hurry_gang_job(rpc, *planned);
     return planned;
 }
 

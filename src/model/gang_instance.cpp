@@ -5,14 +5,9 @@
 #include "sluice/base/hash.h"
 
 namespace sluice {
+namespace {
 
-std::string gang_tag(std::string_view result_name) { return md5_hex(result_name).substr(0, kGangTag); }
-
-std::string gang_instance_token(std::string_view place_token, std::string_view tag) {
-    return std::string(tag) + hmac_sha256_hex(place_token, tag);
-}
-
-std::string_view gang_place_token(std::string_view document) {
+std::string_view place_token(std::string_view document) {
     constexpr std::string_view kOption = " --gang_token ";
     const auto option = document.rfind(kOption);  // a submitter's own words stand before
     if (option == std::string_view::npos) return {};
@@ -25,8 +20,21 @@ std::string_view gang_place_token(std::string_view document) {
                : std::string_view{};
 }
 
+}  // namespace
+
+std::string gang_tag(std::string_view result_name) { return md5_hex(result_name).substr(0, kGangTag); }
+
+std::string gang_instance_token(std::string_view place_token, std::string_view tag) {
+    return std::string(tag) + hmac_sha256_hex(place_token, tag);
+}
+
+bool is_gang_member(const Workunit& w) {
+    return w.transitioner_flags == TransitionerFlags::kNoNewResults && !place_token(w.xml_doc).empty() &&
+           w.xml_doc.find("--gang " + std::to_string(w.batch) + ".") != std::string::npos;
+}
+
 std::string with_gang_instance(std::string document, std::string_view result_name) {
-    const std::string_view place = gang_place_token(document);
+    const std::string_view place = place_token(document);
     if (place.empty()) return document;
     const std::string token = gang_instance_token(place, gang_tag(result_name));
     return document.replace(static_cast<std::size_t>(place.data() - document.data()), place.size(), token);

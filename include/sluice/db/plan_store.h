@@ -86,10 +86,10 @@ class PlanStore {
     virtual std::vector<ReissueTimer> timers() = 0;
     /// A timer that is there stays as it is.
     virtual void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) = 0;
-    /// Instances that are still in progress, of workunits that may have another instance: over, without a reply; their
-    /// report deadline stays, until which they are taken. Workunits are looked at by the transitioner at `now`. The
-    /// number given up.
-    virtual std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now) = 0;
+    /// Instances that are still in progress, of workunits that may have another instance (`also_the_last`: of any):
+    /// over, without a reply; their report deadline stays, until which they are taken. Workunits are looked at by the
+    /// transitioner at `now`. The number given up.
+    virtual std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now, bool also_the_last) = 0;
     /// The same for a copy: it is kept that there is one, and of a job there is one in all, whatever becomes of it. The
     /// number of copies.
     virtual std::int64_t copy(std::span<const OpenPlanResult> results, std::int64_t now) = 0;

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/model/records.h"
+
 namespace sluice {
 
 inline constexpr std::size_t kGangPlaceToken = 64;  ///< hex digits of a place's token
@@ -13,9 +15,9 @@ inline constexpr std::size_t kGangTag = 16;         ///< hex digits that stand b
 std::string gang_tag(std::string_view result_name);
 /// The tag, and its HMAC-SHA256 with the place's token as the key.
 std::string gang_instance_token(std::string_view place_token, std::string_view tag);
-/// The place's token in a workunit's document; empty: it is no member of a gang.
-std::string_view gang_place_token(std::string_view document);
-/// A workunit's document as the client gets it. One without `--gang_token TOKEN` stays as it is.
+/// Has sluice_batch made it a member of a gang of its batch? A job's own words may look like such a token.
+bool is_gang_member(const Workunit& w);
+/// A member's document as the client gets it. One without `--gang_token TOKEN` stays as it is.
 std::string with_gang_instance(std::string document, std::string_view result_name);
 
 }  // namespace sluice

@@ -11,7 +11,8 @@ inline constexpr double kGangLate = 60;      ///< s after it
 inline constexpr double kGangFetched = 120;  ///< s after it a host that was given a job and did not fetch it is gone …
 inline constexpr double kGangTaken = 180;    ///< … and until then another one that is there may get the job
 inline constexpr double kGangPoll = 20;      ///< s after which a host that is there asks again
-inline constexpr double kGangStandBy = 120;  ///< s after which a spare of a gang that is at work comes again
+inline constexpr double kGangStandBy = 120;         ///< s after which a spare of a gang that is at work comes again
+inline constexpr std::int64_t kGangDownload = 600;  ///< s that a host has from being sent a member until it must run it
 
 /// Is a host that is to come at `start` (UNIX s; 0: never) to be given its job if there is one?
 inline bool gang_is_due(std::int64_t start, double now) {

@@ -137,10 +137,8 @@ TEST_F(BatchPlans, PlansAndTimersAreTheSameInMemoryAndInTheDatabase) {
 
 TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
     fill();
-    const Id done = in_progress(1, 3, 900).workunitid;
-    world.workunits[done].canonical_resultid = 77;
-    const Id last = in_progress(1, 3, 900).workunitid;
-    world.workunits[last].max_total_results = 1;
+    world.workunits[in_progress(1, 3, 900).workunitid].canonical_resultid = 77;
+    world.workunits[in_progress(1, 3, 900).workunitid].max_total_results = 1;
     store();
     std::vector<OpenPlanResult> all;
     for (const auto& [id, r] : world.results)
@@ -148,9 +146,11 @@ TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
     MemoryDb mine = memory_of(world);
     MemoryPlanStore memory(mine);
     const auto real = make_plan_store(db);
-    EXPECT_EQ(memory.give_up(all, now), 2);
-    EXPECT_EQ(real->give_up(all, now), 2);
-    EXPECT_EQ(real->give_up(all, now), 0) << "what is given up is not given up again";
+    EXPECT_EQ(memory.give_up(all, now, false), 2);
+    EXPECT_EQ(real->give_up(all, now, false), 2);
+    EXPECT_EQ(real->give_up(all, now, false), 0) << "what is given up is not given up again";
+    for (PlanStore* store : std::initializer_list<PlanStore*>{&memory, real.get()})
+        EXPECT_EQ(store->give_up(all, now, true), 1) << "the only instance that its job may have";
     const FakeDb after = load_rows(db);
     for (const auto& [id, r] : mine.results.rows()) {
         EXPECT_EQ(after.results.at(id).server_state, r.server_state) << id;

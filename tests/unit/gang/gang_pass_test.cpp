@@ -33,7 +33,8 @@ struct RunningGang {
             db.hosts.put(id, h);
             Result r;
             r.id = 10 + id, r.workunitid = id, r.hostid = id, r.server_state = ServerState::kInProgress,
-            r.name = w.name + "_0", r.sent_time = clock.now_sec() - 3600;
+            r.name = w.name + "_0", r.create_time = clock.now_sec() - 3600;
+            r.sent_time = clock.now_sec();  // its client loses it again and again
             db.results.put(r.id, r);
         }
         MemoryGangStore(db).define(jobs, 2);

@@ -78,8 +78,10 @@ TEST_F(GangJobs, ItGetsTheJobThatItIsGivenWhetherItAsksForWorkOrNot) {
 /// A process proves to the hub which instance it is: one that was given up can't pass for the next.
 TEST_F(GangJobs, TheClientGetsATokenOfItsInstanceAlsoWhenItIsSentAgain) {
     const std::string place(64, 'a');
-    w.db.workunits[member].xml_doc =
-        "<workunit>\n<command_line>--gang 1.0 --gang_token " + place + " --gang_hub h:1</command_line>\n</workunit>\n";
+    Workunit& wu = w.db.workunits[member];
+    wu.batch = 7, wu.transitioner_flags = TransitionerFlags::kNoNewResults;
+    wu.xml_doc =
+        "<workunit>\n<command_line>--gang 7.0 --gang_token " + place + " --gang_hub h:1</command_line>\n</workunit>\n";
     w.db.gang_leases[host] = member;
     come_at(w.clock.now() - 10);
     const std::string first = w.send(request(0)).text();
@@ -94,6 +96,25 @@ TEST_F(GangJobs, TheClientGetsATokenOfItsInstanceAlsoWhenItIsSentAgain) {
     const ReplyText again = w.send(lost);
     EXPECT_THAT(again.text(), testing::HasSubstr("--gang_token " + token + " --gang_hub"));
     EXPECT_NEAR(std::stod(again.value("report_deadline")) - w.clock.now(), 1800 + 600, 3) << "at once, as before";
+    // However often: else a host that forgets it each time would keep the others waiting for ever.
+    const std::int64_t given_up = w.db.results.begin()->second.report_deadline;
+    w.clock.advance(600);
+    w.send(lost);
+    EXPECT_EQ(w.db.results.begin()->second.report_deadline, given_up);
+}
+
+/// A job's own words may look like that.
+TEST_F(GangJobs, OnlyMembersHaveTheirTokensChanged) {
+    Workunit wu;
+    wu.batch = 7;
+    wu.xml_doc = "<command_line>--gang 7.0 --gang_token " + std::string(64, 'a') + " --gang_hub h:1</command_line>";
+    EXPECT_FALSE(is_gang_member(wu));
+    wu.transitioner_flags = TransitionerFlags::kNoNewResults;
+    EXPECT_TRUE(is_gang_member(wu));
+    wu.batch = 8;
+    EXPECT_FALSE(is_gang_member(wu));
+    wu.xml_doc = "<command_line>--gang 8.0 --gang_token " + std::string(63, 'a') + "</command_line>";
+    EXPECT_FALSE(is_gang_member(wu));
 }
 
 TEST_F(GangJobs, WhatIsCancelledMeanwhileIsNotSent) {
