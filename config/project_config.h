@@ -170,4 +170,10 @@ struct ProjectConfig : MatchParams {
     int delete_delay() const { return static_cast<int>(delete_delay_hours * 3600); }
 };
 
+/// Instances may be given up before their deadline, and deadlines be so tight that clients can't start in time: both is
+/// nobody's fault.
+inline bool gives_up_early(int compat_level, bool plan_batches, const std::string& gang_hub) {
+    return compat_level >= 1 || plan_batches || !gang_hub.empty();
+}
+
 }  // namespace sluice

@@ -12,7 +12,7 @@ inline TransitionParams transition_params(const ProjectConfig& config) {
             .priority_on_over_except_error = config.reliable_priority_on_over_except_error,
             .delete_delay = config.delete_delay(),
             .hr_class_static = config.hr_class_static,
-            .forgive_not_wanted = config.compat_level >= 1 || config.plan_batches || !config.gang_hub.empty(),
+            .forgive_unstarted = gives_up_early(config.compat_level, config.plan_batches, config.gang_hub),
             .daily_result_quota = config.daily_result_quota};
 }
 

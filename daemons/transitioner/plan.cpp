@@ -79,11 +79,14 @@ class Planner {
             return r.is.id == wu_.canonical_resultid && r.is.file_delete_state == FileDeleteState::kDone;
         });
     }
-    /// It was not run to its end: nobody's fault. Upstream counts what could not be started in time, and what the
-    /// project itself has aborted, as errors of the job.
+    /// It was not run: nobody's fault. Upstream counts what could not be started in time as an error of the job.
     bool says_nothing(const ResultFacts& r) const {
-        const bool not_wanted = r.exit_status == kExitUnstartedLate || r.exit_status == kExitAbortedByProject;
-        return r.exit_status == kExitAbortedViaGui || (params_.forgive_not_wanted && not_wanted);
+        return r.exit_status == kExitAbortedViaGui ||
+               (params_.forgive_unstarted && r.exit_status == kExitUnstartedLate);
+    }
+    /// It was given up before its deadline, and nothing was heard of it since.
+    bool may_report(const ResultFacts& r) const {
+        return over_with(r, Outcome::kNoReply) && r.report_deadline > now_ && r.received_time == 0;
     }
     static bool waiting(const ResultFacts& r) {
         return r.server_state == ServerState::kInactive || r.server_state == ServerState::kUnsent;
@@ -281,8 +284,7 @@ void Planner::finish_up() {
             (r.outcome == Outcome::kSuccess && r.validate_state == ValidateState::kInit)) {
             all_over = all_over_and_validated = false;
         }
-        // It may still report.
-        if (over_with(r, Outcome::kNoReply) && r.report_deadline > now_) all_over_and_validated = false;
+        if (may_report(r)) all_over_and_validated = false;
         last_received = std::max(last_received, r.received_time);
     }
     WorkunitChange& wu = plan_.workunit;
@@ -325,8 +327,8 @@ void Planner::release_files(bool all_over_and_validated) {
 /// come makes the workunit due itself.
 bool Planner::files_wait_for(const ResultFacts& r) const {
     const WorkunitChange& wu = plan_.workunit;
-    return over_with(r, Outcome::kNoReply) && r.report_deadline > now_ &&
-           wu.assimilate_state == AssimilateState::kDone && wu.file_delete_state == FileDeleteState::kInit;
+    return may_report(r) && wu.assimilate_state == AssimilateState::kDone &&
+           wu.file_delete_state == FileDeleteState::kInit;
 }
 
 std::int64_t Planner::next_transition(std::int64_t deletion_time) const {

@@ -16,8 +16,7 @@ struct TransitionParams {
     std::int64_t priority_on_over_except_error = 0;  ///< reliable_priority_on_over_except_error
     std::int64_t delete_delay = 0;                   ///< s after the last report before files may go
     bool hr_class_static = false;
-    /// What clients could not start in time (exit status 200), or the project aborted (202), is no error of the job.
-    bool forgive_not_wanted = false;
+    bool forgive_unstarted = false;  ///< what clients could not start in time (exit status 200) is no error of the job
     int daily_result_quota = 0;
     bool details = false;  ///< TransitionPlan::details is wanted
     /// Apps whose jobs size_regulator releases; nobody would ever release those of others.

@@ -15,7 +15,8 @@ const IdSet& of_batch(const std::unordered_map<Id, IdSet>& sets, Id batch) {
 }
 
 bool never_came_back(const Result& r) {
-    return r.outcome == Outcome::kNoReply || r.outcome == Outcome::kClientDetached;
+    // What was given up may say later that it was aborted.
+    return (r.outcome == Outcome::kNoReply && r.received_time == 0) || r.outcome == Outcome::kClientDetached;
 }
 
 /// As the other store does it: lost at the deadline, known an hour later; what comes back after that is given back.

@@ -173,7 +173,7 @@ class MysqlShareStore final : public ShareStore {
         Sql ended("SELECT r.batch, SUM(");
         ended
             << kMeasured << "), SUM(IF(r.outcome=1," << kMeasured << ",0)), SUM(IF(r.outcome=1," << kEstimate
-            << ",0)), SUM(IF(r.outcome IN (4,7)," << kEstimate
+            << ",0)), SUM(IF(r.outcome=7 OR (r.outcome=4 AND r.received_time=0)," << kEstimate
             << ",0)), "
                "SUM(r.outcome=1) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid LEFT JOIN host "
                "h ON h.id=r.hostid WHERE r.server_state=5 AND r.batch IN (";

@@ -166,7 +166,12 @@ void ReportTaker::accept(const ReportedResult& said, const KnownResult& r) {
     if (rpc.config.debug_handle_results)
         rpc.log.normal("[handle] [RESULT#{}] [WU#{}]: client_state {} exit_status {}; setting outcome {}", r.id,
                        r.workunitid, said.client_state, said.exit_status, good ? "SUCCESS" : "ERROR");
-    w.outcome = good ? Outcome::kSuccess : Outcome::kClientError;
+    // Only of what the project has given up before is it believed that the project wants no more of it.
+    const auto& config = rpc.config;
+    const bool given_up = gives_up_early(config.compat_level, config.plan_batches, config.gang_hub) &&
+                          r.server_state == ServerState::kOver && r.outcome == Outcome::kNoReply &&
+                          said.exit_status == kExitAbortedByProject;
+    w.outcome = good ? Outcome::kSuccess : given_up ? Outcome::kNoReply : Outcome::kClientError;
     if (good) {
         if (rpc.config.dont_store_success_stderr) w.stderr_out = {};
         change_quota(r, true);

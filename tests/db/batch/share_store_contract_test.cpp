@@ -170,6 +170,8 @@ std::string change(
 }
 
 TEST_F(ShareStoreContract, WhatBatchesAndStreamsHaveUsed) {
+    for (auto& [id, r] : rows.results)  // given up, and aborted by the client later: what it measured counts
+        if (r.outcome == Outcome::kNoReply && r.batch == 2) r.received_time = static_cast<std::int64_t>(kNow) - 500;
     same_on_both([](ShareStore& s) { return works(s) + "of one\n" + works(s, 2) + works(s, 99); });
 }
 

@@ -139,6 +139,26 @@ INSTANTIATE_TEST_SUITE_P(
                       Quota{"no_exit_status_1", 100, 99, "<state>5</state>", 0, 1}),
     [](const auto& tested) { return std::string(tested.param.what); });
 
+// A client that the project has told to abort a job says so; of a job that nobody has given up it is an error.
+TEST(Report, AbortedByTheProjectIsBelievedOfWhatItHasGivenUpOnly) {
+    for (const int level : {0, 1})
+        for (const bool given_up : {false, true}) {
+            RpcWorld w("", level);
+            const Id host = w.add_host();
+            const Result r = w.add_in_progress(host);
+            if (given_up)
+                w.db.results[r.id].server_state = ServerState::kOver, w.db.results[r.id].outcome = Outcome::kNoReply;
+            RequestText request;
+            request.hostid = host;
+            request.more = result_element(r.name, "<exit_status>202</exit_status><state>6</state>");
+            w.send(request);
+            const Result& after = w.db.results[r.id];
+            EXPECT_EQ(after.outcome, level == 1 && given_up ? Outcome::kNoReply : Outcome::kClientError);
+            EXPECT_EQ(after.exit_status, 202);
+            EXPECT_GT(after.received_time, 0);
+        }
+}
+
 TEST(Report, ErrorsAreStoredAsInvalid) {
     RpcWorld w;
     const Id host = w.add_host();

@@ -187,26 +187,40 @@ TEST(Plan, OutcomesAndTheirReplacements) {
     }
 }
 
-// What could not be started in time was not run, nor was what the project aborted; upstream counts it against the job,
-// and so does level 0 without plans and gangs.
-TEST(Plan, WhatWasNotStartedInTimeOrAbortedByTheProjectIsNobodysError) {
+// What could not be started in time was not run; upstream counts it against the job, and so does level 0 without plans
+// and gangs. That the project has aborted it anybody may say.
+TEST(Plan, WhatWasNotStartedInTimeIsNobodysError) {
     ProjectConfig level0, level1, planned, gangs;
     level1.compat_level = 1;
     planned.plan_batches = true;
     gangs.gang_hub = "localhost:8077";
-    EXPECT_FALSE(transition_params(level0).forgive_not_wanted);
-    for (const ProjectConfig& c : {level1, planned, gangs}) EXPECT_TRUE(transition_params(c).forgive_not_wanted);
+    EXPECT_FALSE(transition_params(level0).forgive_unstarted);
+    for (const ProjectConfig& c : {level1, planned, gangs}) EXPECT_TRUE(transition_params(c).forgive_unstarted);
     for (const int status : {kExitUnstartedLate, kExitAbortedByProject, 1})
         for (const bool forgiving : {false, true}) {
-            const bool forgiven = forgiving && status != 1;
+            const bool forgiven = forgiving && status == kExitUnstartedLate;
             AWorkunit wu;
-            wu.params.forgive_not_wanted = forgiving;
+            wu.params.forgive_unstarted = forgiving;
             wu.facts.wu.max_error_results = 0;
             wu.over(Outcome::kClientError);
             wu.facts.results[0].exit_status = status;
             EXPECT_EQ(wu.plan().create.count, forgiven ? 1 : 0) << "another is made at once";
             EXPECT_EQ(wu.plan().workunit.error_mask, forgiven ? 0 : kWuTooManyErrors);
         }
+}
+
+// What was given up early keeps the files until it reports, or its deadline; if only to say that it was aborted.
+TEST(Plan, FilesWaitForWhatMayReportOnly) {
+    for (const bool said : {false, true}) {
+        AWorkunit wu;
+        wu.success().over(Outcome::kNoReply);
+        wu.facts.results[1].report_deadline = kNow + 100;
+        wu.facts.results[1].received_time = said ? kNow - 10 : 0;
+        wu.facts.wu.canonical_resultid = wu.facts.results[0].id;
+        wu.facts.results[0].validate_state = ValidateState::kValid;
+        wu.facts.wu.assimilate_state = AssimilateState::kDone;
+        EXPECT_EQ(wu.plan().workunit.file_delete_state, said ? FileDeleteState::kReady : FileDeleteState::kInit);
+    }
 }
 
 // 12: commitments are given up when nothing came of them.
