@@ -11,14 +11,13 @@ std::uint32_t to_u32(std::int64_t value) {
 }
 
 JobKind kind_of(const ResultTimes& r) {
+    // What the project itself aborted, or what could not be started in time, says nothing of the host.
+    const bool not_run = r.exit_status == kExitAbortedByProject || r.exit_status == kExitUnstartedLate;
     switch (r.outcome) {
         case Outcome::kSuccess:
             return r.validate_state == ValidateState::kInvalid ? JobKind::kInvalid : JobKind::kSuccess;
-        case Outcome::kNoReply: return JobKind::kTimedOut;
-        case Outcome::kClientError:
-            // What the project itself aborted, or what could not be started in time, says nothing of the host.
-            return r.exit_status == kExitAbortedByProject || r.exit_status == kExitUnstartedLate ? JobKind::kIgnored
-                                                                                                 : JobKind::kFailed;
+        case Outcome::kNoReply: return not_run ? JobKind::kIgnored : JobKind::kTimedOut;
+        case Outcome::kClientError: return not_run ? JobKind::kIgnored : JobKind::kFailed;
         case Outcome::kValidateError:
         case Outcome::kClientDetached: return JobKind::kFailed;
         case Outcome::kCouldntSend:

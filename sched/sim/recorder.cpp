@@ -160,7 +160,7 @@ void Recorder::over(const FinishedJob& job) {
     for (const Result* r : job.results) {
         if (r->sent_time == 0) continue;
         ++instances;
-        const bool late = r->outcome == Outcome::kNoReply ||
+        const bool late = (r->outcome == Outcome::kNoReply && r->received_time == 0) ||
                           (r->received_time > 0 && r->report_deadline > 0 && r->received_time > r->report_deadline);
         if (late) ++at(missed_by_day_, day(static_cast<double>(r->report_deadline)));
         missed_ += late && counts;

@@ -57,6 +57,7 @@ TEST(Observe, KindsByOutcome) {
         {S::kOver, O::kSuccess, V::kValid, 0, JobKind::kSuccess},
         {S::kOver, O::kSuccess, V::kInvalid, 0, JobKind::kInvalid},
         {S::kOver, O::kNoReply, V::kInit, 0, JobKind::kTimedOut},
+        {S::kOver, O::kNoReply, V::kInvalid, kExitAbortedByProject, JobKind::kIgnored},
         {S::kOver, O::kClientError, V::kInvalid, 195, JobKind::kFailed},
         {S::kOver, O::kClientError, V::kInvalid, kExitAbortedByProject, JobKind::kIgnored},
         {S::kOver, O::kClientError, V::kInvalid, kExitUnstartedLate, JobKind::kIgnored},
