@@ -65,13 +65,15 @@ int run(DaemonStart& start, Options& o) {
         std::fputs(pass.explain(*o.explain).c_str(), stdout);
         return 0;
     }
-    bool bound = true;  // by a plan in the feeder's tables, perhaps an earlier process's
+    const double every = start.settings.sleep_interval;
+    start.settings.sleep_interval = std::min(every, PlannerTurns::kLook);
+    PlannerTurns turns(pass, start.env.clock, every);
     return start.loop([&] {
-        const bool planned = pass.run().planned > 0;
-        // The feeder's tables hold the plan; at level 1 it reads them every minute by itself.
-        if (config.plan_batches && config.compat_level == 0 && (planned || bound) && !o.settings.dry_run)
+        const auto [pass_made, news] = turns.take();
+        // The feeder's tables hold the plan; at level 1 it reads them every minute by itself, and jobs of a new batch
+        // wait for it.
+        if (config.plan_batches && !o.settings.dry_run && pass_made && (news || config.compat_level == 0))
             ask_feeder_to_reread(start.settings.project);
-        bound = planned;
         return PassResult::kIdle;
     });
 }

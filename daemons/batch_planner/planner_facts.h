@@ -10,6 +10,8 @@ struct PlannerPass::Facts {
     Facts(ContactGaps& gaps, double t) : now(t), reader(left_out, gaps, t) {}
     Facts(const Facts&) = delete;
     double now;
+    NewestIds newest;
+    std::vector<Id> drafts;
     std::vector<Batch> batches;  ///< in their order
     std::vector<LeftOutHost> left_out;
     FleetReader reader;

@@ -43,6 +43,8 @@ struct WaitingBatch {
 }  // namespace
 
 void PlannerPass::read(Facts& facts) {
+    facts.newest = stores_.facts.newest();  // before anything else: what comes later is newer
+    facts.drafts = stores_.facts.drafts(facts.newest.batch, static_cast<std::int64_t>(facts.now - kPlanIsAwaited));
     facts.batches = stores_.batches.in_progress(clock_.now_sec());
     put_in_order(facts.batches, settings_.by_logical_end_time);
     std::vector<Id> ids;
@@ -108,6 +110,11 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
     }
     std::sort(plan.batches.begin(), plan.batches.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
     plan.left_out = facts.left_out;
+    plan.newest_batch = facts.newest.batch, plan.newest_result = facts.newest.result;
+    plan.awaited = facts.drafts;
+    for (const Batch& b : facts.batches)  // nothing is to be done yet
+        if (facts.demand(b.id) == nullptr && Facts::find(facts.of_gangs, b.id) == nullptr) plan.awaited.push_back(b.id);
+    std::sort(plan.awaited.begin(), plan.awaited.end());
     return plan;
 }
 
@@ -231,6 +238,7 @@ PlannerOutcome PlannerPass::run() {
     const BatchPlan plan = plan_of(facts, plan_batches(facts.reader.fleet, facts.demands, settings_.rules));
     PlannerOutcome done{
         facts.batches.size(), plan.batches.size(), facts.reader.fleet.size(), plan.left_out.size(), 0, 0, 0};
+    done.news = std::any_of(facts.batches.begin(), facts.batches.end(), [&](const Batch& b) { return is_news(b.id); });
     if (settings_.dry_run) {
         for (const PlannedBatch& b : plan.batches)
             fmt::print("batch {}: {} jobs to be sent, T in {:.0f} s, {} hosts in H\n", b.batch, b.jobs,
@@ -243,12 +251,34 @@ PlannerOutcome PlannerPass::run() {
         last_ = plan;
         last_.version = done.version;
     }
+    seen_.clear();
+    for (const Batch& b : facts.batches) seen_.insert(b.id);
     log_at(
         done.given_up > 0 || settings_.one_pass ? LogLevel::kNormal : LogLevel::kDebug,
         "{}pass: {} batches in progress, {} planned on {} hosts ({} left out), {} instances given up, {} copies; {:.3f} s",
         dry_run_words(settings_.dry_run), done.batches, done.planned, done.hosts, done.left_out, done.given_up,
         done.copies, clock_.now() - started);
     return done;
+}
+
+bool PlannerPass::is_news(Id batch) const { return !seen_.contains(batch) && last_.find_batch(batch) == nullptr; }
+
+bool PlannerPass::has_news() {
+    if (last_.version == 0) last_ = stores_.plans.plan();  // another process's: no news, either
+    const std::vector<Batch> now = stores_.batches.in_progress(clock_.now_sec());
+    return std::any_of(now.begin(), now.end(), [&](const Batch& b) { return is_news(b.id); });
+}
+
+PlannerTurns::Turn PlannerTurns::take() {
+    const double now = clock_.now();
+    Turn turn{passes_.due(now), false};
+    if (!turn.pass && !looks_.due(now)) return turn;
+    looks_.restart(now);
+    turn.pass |= pass_.has_news();
+    if (!turn.pass) return turn;
+    turn.news = pass_.run().news;
+    passes_.restart(now);
+    return turn;
 }
 
 }  // namespace sluice

@@ -9,6 +9,7 @@
 #include "daemons/batch_planner/fleet_reader.h"
 #include "daemons/batch_planner/host_queues.h"
 #include "sluice/base/clock.h"
+#include "sluice/base/timing.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/plan_store.h"
 
@@ -26,6 +27,7 @@ struct PlannerSettings {
 struct PlannerOutcome {
     std::size_t batches = 0, planned = 0, hosts = 0, left_out = 0;
     std::int64_t given_up = 0, copies = 0, version = 0;
+    bool news = false;  ///< a batch is in progress that was not at the last pass, and that no plan before knew
 };
 
 struct PlannerStores {
@@ -41,6 +43,8 @@ class PlannerPass {
     PlannerOutcome run();
     /// Of one batch: T, and which hosts are in H or why not, for a person. Writes nothing. Throws ConfigError.
     std::string explain(Id batch);
+    /// The next pass would have some.
+    bool has_news();
 
   private:
     struct Facts;
@@ -55,6 +59,7 @@ class PlannerPass {
     std::vector<std::pair<Id, double>> completions(const Facts& facts, const BatchPlan& plan) const;
     std::string copies_text(const std::vector<Batch>& batches, Id batch);
     void say(const Facts& facts, const BatchPlan& plan);
+    bool is_news(Id batch) const;
 
     const PlannerSettings& settings_;
     PlannerStores stores_;
@@ -63,6 +68,28 @@ class PlannerPass {
     HostQueues queues_;
     BatchPlan last_;                  ///< what instances that are new now were sent by
     std::map<Id, double> announced_;  ///< batch -> its first T, of those in progress
+    std::set<Id> seen_;               ///< batches that were in progress at the last pass
+};
+
+/// What is due when: a pass reads every instance of every batch, and jobs of a batch that is new wait for one.
+class PlannerTurns {
+  public:
+    /// s between two looks for new batches.
+    static constexpr double kLook = 10;
+    /// `every`: s between two passes. All outlive it.
+    PlannerTurns(PlannerPass& pass, const Clock& clock, double every) : pass_(pass), clock_(clock), passes_(every) {}
+    struct Turn {
+        bool pass = false;  ///< one was made
+        bool news = false;  ///< of a batch that none before had seen
+    };
+    bool pass_is_due() const { return passes_.due(clock_.now()); }
+    /// To be called every kLook s, or more often.
+    Turn take();
+
+  private:
+    PlannerPass& pass_;
+    const Clock& clock_;
+    Periodic passes_, looks_{kLook};
 };
 
 }  // namespace sluice

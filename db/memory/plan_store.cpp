@@ -31,6 +31,25 @@ std::vector<Id> MemoryPlanFactsStore::gang_batches(std::span<const Id> batches) 
     return all;
 }
 
+NewestIds MemoryPlanFactsStore::newest() {
+    db_.enter("plan.newest");
+    return {db_.batches.next_key() - 1, db_.results.next_key() - 1};
+}
+
+std::vector<Id> MemoryPlanFactsStore::drafts(Id newest_batch, std::int64_t before) {
+    db_.enter("plan.drafts");
+    std::vector<Id> ids;
+    for (const auto& [id, b] : db_.batches.rows()) {
+        if (b.state != BatchState::kInit || id <= newest_batch - kMostDrafts) continue;
+        const IdSet* results = members_of_batch(db_.results.index().of_batch, id);
+        const bool any = results != nullptr && !results->empty();
+        if (!any || db_.results.get(*std::min_element(results->begin(), results->end()))->create_time >= before)
+            ids.push_back(id);
+    }
+    std::sort(ids.begin(), ids.end());
+    return ids;
+}
+
 void MemoryPlanFactsStore::hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) {
     db_.enter("plan.hosts");
     std::vector<const Host*> credited, fresh;

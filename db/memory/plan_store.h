@@ -14,6 +14,8 @@ class MemoryPlanFactsStore final : public PlanFactsStore {
     void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override;
     std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override;
     std::vector<Id> gang_batches(std::span<const Id> batches) override;
+    NewestIds newest() override;
+    std::vector<Id> drafts(Id newest_batch, std::int64_t before) override;
 
   private:
     MemoryDb& db_;

@@ -25,6 +25,9 @@ class MysqlPlanStore final : public PlanStore {
              {"sluice_plan_batch",
               "version bigint NOT NULL, batch_id bigint NOT NULL, finish double NOT NULL, margin double NOT NULL, "
               "place bigint NOT NULL, jobs bigint NOT NULL, hosts bigint NOT NULL, PRIMARY KEY (version, batch_id)"},
+             {"sluice_plan_seen",
+              "version bigint NOT NULL, batch_id bigint NOT NULL, newest_batch bigint NOT NULL, "
+              "newest_result bigint NOT NULL, PRIMARY KEY (version, batch_id)"},
              {"sluice_plan_host",
               "version bigint NOT NULL, host_id bigint NOT NULL, errors integer NOT NULL, "
               "returned integer NOT NULL, PRIMARY KEY (version, host_id)"},
@@ -54,6 +57,7 @@ class MysqlPlanStore final : public PlanStore {
         }
         // Two plans were published meanwhile: none is better than half of one.
         if (plan.batches.size() != batches || plan.left_out.size() != hosts) return {};
+        read_seen(plan);
         return plan;
     }
 
@@ -127,14 +131,44 @@ class MysqlPlanStore final : public PlanStore {
     }
 
   private:
+    /// Without it, as an earlier batch_planner leaves it, the plan is whole, and nothing waits for the next one.
+    void read_seen(BatchPlan& plan) {
+        try {
+            Sql sql("SELECT batch_id, newest_batch, newest_result FROM sluice_plan_seen WHERE version=");
+            Rows r = db_.query(sql << plan.version << " ORDER BY batch_id");
+            while (r.next()) {
+                plan.newest_batch = r.i64(1), plan.newest_result = r.i64(2);
+                if (r.i64(0) != 0) plan.awaited.push_back(r.i64(0));
+            }
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+        }
+    }
+
+    /// Batch 0 stands for there being a plan at all.
+    void write_seen(const BatchPlan& plan, std::int64_t version) {
+        std::vector<Id> seen = plan.awaited;
+        seen.push_back(0);
+        for (const auto part : bulk::parts(std::span<const Id>(seen), kPlanRowsAtOnce)) {
+            Sql sql("INSERT INTO sluice_plan_seen (version, batch_id, newest_batch, newest_result) VALUES ");
+            bulk::rows(sql, part, [&](Id batch) {
+                sql << version << "," << batch << "," << plan.newest_batch << "," << plan.newest_result;
+            });
+            db_.execute(sql);
+        }
+    }
+
     /// The rows of the plan before stay until the next one: who reads without waiting finds one of the two, whole.
     std::int64_t write_plan(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) {
         Rows now = db_.query(Sql("SELECT version FROM sluice_plan WHERE id=1 FOR UPDATE"));
         const std::int64_t version = (now.next() ? now.i64(0) : 0) + 1;
-        Sql old_batches("DELETE FROM sluice_plan_batch WHERE version<"),
-            old_hosts("DELETE FROM sluice_plan_host WHERE version<");
-        db_.enqueue(old_batches << version - 1);
-        db_.enqueue(old_hosts << version - 1);
+        // Greater ones, too, of when sluice_plan was dropped and they were not.
+        for (const SqlLiteral table :
+             {SqlLiteral("sluice_plan_batch"), SqlLiteral("sluice_plan_host"), SqlLiteral("sluice_plan_seen")}) {
+            Sql forget("DELETE FROM ");
+            db_.enqueue(forget << table << " WHERE version<" << version - 1 << " OR version>=" << version);
+        }
+        write_seen(plan, version);
         for (const auto part : bulk::parts(plan.batches, kPlanRowsAtOnce)) {
             Sql sql("INSERT INTO sluice_plan_batch (version, batch_id, finish, margin, place, jobs, hosts) VALUES ");
             bulk::rows(sql, part, [&](const PlannedBatch& b) {

@@ -82,6 +82,7 @@ struct ScoreRow {
     ROW(kHrMismatchRow) \
     ROW(kKeywordRefusalRow) \
     ROW(kPlanLeftOutRow) \
+    ROW(kPlanAwaitedRow) \
     /* the version that would run it; then, in upstream's order, what the volunteer is told with numbers (the last \
        two look at the job alone, but hosts without a version of the app are not told of them) */ \
     ROW(kVersionCommitmentRow) \

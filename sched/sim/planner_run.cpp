@@ -17,23 +17,24 @@ PlannerSettings settings_of(const Scenario& scenario) {
 }  // namespace
 
 PlannerRun::PlannerRun(const Scenario& scenario, MemoryDb& db, const Clock& clock)
-    : every_(60 * scenario.planner_every_minutes),
+    : on_(scenario.planner_every_minutes > 0),
       settings_(settings_of(scenario)),
       facts_(db),
       plans_(db),
       batches_(db),
       clock_(clock),
-      pass_(settings_, {facts_, plans_, batches_}, clock_) {}
+      pass_(settings_, {facts_, plans_, batches_}, clock_),
+      turns_(pass_, clock_, 60 * scenario.planner_every_minutes) {}
 
-bool PlannerRun::turn(double now, JobWatcher& watcher) {
-    if (every_ <= 0 || now < next_) return false;
-    next_ = now + every_;
-    upkeep_pass(batches_, {}, clock_);
-    pass_.run();
+PlannerTurns::Turn PlannerRun::turn(JobWatcher& watcher) {
+    if (!on_) return {};
+    if (turns_.pass_is_due()) upkeep_pass(batches_, {}, clock_);
+    const PlannerTurns::Turn turn = turns_.take();
+    if (!turn.pass) return turn;
     const BatchPlan plan = plans_.plan();
     for (const Batch& b : batches_.in_progress(clock_.now_sec()))
         if (plan.find_batch(b.id) != nullptr) watcher.expected(b.id, b.est_completion_time);
-    return true;
+    return turn;
 }
 
 }  // namespace sluice::sim

@@ -11,18 +11,18 @@ namespace sluice::sim {
 class PlannerRun {
   public:
     PlannerRun(const Scenario& scenario, MemoryDb& db, const Clock& clock);
-    /// A pass, where the scenario has a planner and one is due (else false); batches that are done are over then, too.
-    bool turn(double now, JobWatcher& watcher);
+    /// A pass, where the scenario has a planner and one is due; batches that are done are over then, too.
+    PlannerTurns::Turn turn(JobWatcher& watcher);
 
   private:
-    double every_;
+    bool on_;
     PlannerSettings settings_;
     MemoryPlanFactsStore facts_;
     MemoryPlanStore plans_;
     MemoryBatchUpkeepStore batches_;
     const Clock& clock_;
     PlannerPass pass_;
-    double next_ = 0;
+    PlannerTurns turns_;
 };
 
 }  // namespace sluice::sim

@@ -262,7 +262,8 @@ void SimProject::run_daemons(JobWatcher& watcher) {
     accelerate(now);
     if (shares_->run()) ask_feeder_to_reread(folder_.path());
     // As the program does: the feeder of level 1 looks by itself.
-    if (p.planner.turn(now, watcher) && config_.compat_level == 0) ask_feeder_to_reread(folder_.path());
+    const auto [planned, of_news] = p.planner.turn(watcher);
+    if (planned && (of_news || config_.compat_level == 0)) ask_feeder_to_reread(folder_.path());
     clean_up(watcher);
     purge(now);
 }

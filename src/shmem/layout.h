@@ -19,7 +19,7 @@
 namespace sluice::shm {
 
 inline constexpr std::uint64_t kMagic = 0x4a6f624172726179;  // "JobArray"; the last word that create() writes
-inline constexpr std::uint32_t kLayoutVersion = 5;
+inline constexpr std::uint32_t kLayoutVersion = 6;
 
 template <typename T>
 using Atomic = std::atomic<T>;

@@ -100,18 +100,22 @@ struct Reader {
 };
 
 void write_plan(Writer& io, const BatchPlan& plan) {
-    io(plan.version), io(plan.made_at), io(plan.batches.size()), io(plan.left_out.size());
+    io(plan.version), io(plan.made_at), io(plan.newest_batch), io(plan.newest_result);
+    io(plan.batches.size()), io(plan.left_out.size()), io(plan.awaited.size());
     for (const PlannedBatch& b : plan.batches)
         io(b.batch), io(b.finish), io(b.margin), io(b.place), io(b.jobs), io(b.hosts);
     for (const LeftOutHost& h : plan.left_out) io(h.host), io(h.errors), io(h.returned);
+    for (const Id batch : plan.awaited) io(batch);
 }
 
 void read_plan(Reader& io, BatchPlan& plan) {
-    io(plan.version), io(plan.made_at);
+    io(plan.version), io(plan.made_at), io(plan.newest_batch), io(plan.newest_result);
     plan.batches.resize(io.count());
     plan.left_out.resize(io.count());
+    plan.awaited.resize(io.count());
     for (PlannedBatch& b : plan.batches) io(b.batch), io(b.finish), io(b.margin), io(b.place), io(b.jobs), io(b.hosts);
     for (LeftOutHost& h : plan.left_out) io(h.host), io(h.errors), io(h.returned);
+    for (Id& batch : plan.awaited) io(batch);
 }
 
 }  // namespace

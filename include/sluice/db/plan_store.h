@@ -1,7 +1,7 @@
 #pragma once
-// What batch_planner reads of hosts and batches, and the tables of its own: `sluice_plan`, `sluice_plan_batch` and
-// `sluice_plan_host` hold the plan, `sluice_plan_job` when instances of planned batches are given up for another,
-// `sluice_plan_copy` which were given up early, for a copy.
+// What batch_planner reads of hosts and batches, and the tables of its own: `sluice_plan`, `sluice_plan_batch`,
+// `sluice_plan_seen` and `sluice_plan_host` hold the plan, `sluice_plan_job` when instances of planned batches are
+// given up for another, `sluice_plan_copy` which were given up early, for a copy.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,6 +55,11 @@ struct CopiedJob {
     friend bool operator==(const CopiedJob&, const CopiedJob&) = default;
 };
 
+/// 0: there is none.
+struct NewestIds {
+    Id batch = 0, result = 0;
+};
+
 class PlanFactsStore {
   public:
     virtual ~PlanFactsStore() = default;
@@ -69,6 +74,13 @@ class PlanFactsStore {
     virtual std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) = 0;
     /// Those of these whose jobs are members of gangs: when they run is gang_planner's business.
     virtual std::vector<Id> gang_batches(std::span<const Id> batches) = 0;
+    /// The greatest ids that there are, or were. Results are looked at first: those of a batch that comes in between
+    /// are newer.
+    virtual NewestIds newest() = 0;
+    /// Of the kMostDrafts newest batches those in state INIT of which no result was made before that time: drafts, and
+    /// what is being submitted. Those with older results are the single jobs of users. In order.
+    virtual std::vector<Id> drafts(Id newest_batch, std::int64_t before) = 0;
+    static constexpr Id kMostDrafts = 10'000;
 };
 std::unique_ptr<PlanFactsStore> make_plan_facts_store(Database& db);
 

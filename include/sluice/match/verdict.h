@@ -23,6 +23,7 @@ enum class Reason : std::uint8_t {
     kNeedsReliable,
     kReservedForLtt,
     kPlanLeftOut,
+    kPlanAwaited,  ///< its batch is newer than the plan
     kPlanTooLate,
     kNonCpuIntensive,
     kResourceNotWanted,  ///< the version found uses a resource that is not asked for in this pass

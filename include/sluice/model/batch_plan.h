@@ -2,6 +2,7 @@
 // What batch_planner publishes for the scheduler (seed 000, A. Legrand's technique): the time T by which each batch can
 // be done, and the rule that says whether a host is in H, the hosts that complete at least one job by T.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -29,12 +30,19 @@ struct LeftOutHost {
 
 /// A plan that is older binds nobody: its T may be past because nobody makes plans any more.
 inline constexpr double kPlanLasts = 3600;  ///< s
+/// A plan is due each minute, and in the feeder's tables a minute later; if the last one is older, or made in the
+/// future by more than that, nobody seems to make them. It is also the time that a submission may take.
+inline constexpr double kPlanIsAwaited = 300;  ///< s
 
 struct BatchPlan {
     std::int64_t version = 0;           ///< one more with each plan; 0: there is none
     double made_at = 0;                 ///< UNIX s
     std::vector<PlannedBatch> batches;  ///< by batch
     std::vector<LeftOutHost> left_out;  ///< by host
+    Id newest_batch = kUnknown;         ///< when it was begun
+    Id newest_result = kUnknown;        ///< then
+    std::vector<Id> awaited{};          ///< batches that may have jobs soon, or have first ones, in order
+    static constexpr Id kUnknown = -1;  ///< nothing is awaited
 
     const PlannedBatch* find_batch(Id id) const {
         const auto at = std::lower_bound(batches.begin(), batches.end(), id,
@@ -44,6 +52,13 @@ struct BatchPlan {
     /// The same, unless the plan is too old to bind anybody.
     const PlannedBatch* binding(Id id, double now) const {
         return id == 0 || batches.empty() || now - made_at > kPlanLasts ? nullptr : find_batch(id);
+    }
+    /// Nobody has decided yet where the jobs of this unsent result's batch go: it is new, or not all of it is there.
+    /// (A number without a batch is no longer new with the next plan.)
+    bool awaits(Id batch, Id result, double now) const {
+        if (batch == 0 || newest_batch == kUnknown || std::abs(now - made_at) > kPlanIsAwaited) return false;
+        const bool is_new = batch > newest_batch && result > newest_result;
+        return (is_new || std::binary_search(awaited.begin(), awaited.end(), batch)) && find_batch(batch) == nullptr;
     }
     const LeftOutHost* find_left_out(Id id) const {
         const auto at = std::lower_bound(left_out.begin(), left_out.end(), id,

@@ -315,6 +315,12 @@ class SharedComputers : public PlannedBatch {
         for (Volunteer* v : all) v->client().command({"--read_global_prefs_override"});
         ::sleep(2);
     }
+    /// A client asks no other project for work while one of higher priority has not told it that it has none, and
+    /// remembers that only of a request that nobody else wanted: it must get to make that one.
+    static bool knows_nothing_is_beside(const Volunteer& v) {
+        const auto lines = said_lines(v.log());
+        return said_place(lines, "[Real clients_beside] Scheduler request completed: got 0 new tasks") < lines.size();
+    }
     std::string other_key_ = other().add_user(name_);
 };
 
@@ -327,7 +333,9 @@ TEST_F(SharedComputers, ASecondProjectKeepsItsShare) {
     fill_beside(a, "a"), fill_beside(b, "b");
     ASSERT_FALSE(HasFatalFailure());
     for (Volunteer* v : both) network(*v, "auto");
+    for (Volunteer* v : both) ASSERT_TRUE(wait_until([v] { return knows_nothing_is_beside(*v); }, 200)) << v->log();
     const Times at_first = times(both);
+    world_.in_project({"batch_planner", "--one_pass"});  // what comes after a plan waits for the next
     for (const std::string name : {"one", "two"}) {
         const Id batch = submit_batch(name);
         const auto done = [&] {

@@ -21,8 +21,8 @@ class BatchPlans : public BatchFixture {
     BatchPlans() {
         for (const SqlLiteral table :
              {SqlLiteral("sluice_plan"), SqlLiteral("sluice_plan_batch"), SqlLiteral("sluice_plan_host"),
-              SqlLiteral("sluice_plan_job"), SqlLiteral("sluice_plan_copy"), SqlLiteral("sluice_gang"),
-              SqlLiteral("sluice_gang_job")}) {
+              SqlLiteral("sluice_plan_seen"), SqlLiteral("sluice_plan_job"), SqlLiteral("sluice_plan_copy"),
+              SqlLiteral("sluice_gang"), SqlLiteral("sluice_gang_job")}) {
             Sql sql("DROP TABLE IF EXISTS ");
             db.execute(sql << table);
         }
@@ -60,11 +60,14 @@ class BatchPlans : public BatchFixture {
     }
 };
 
-std::string text(const BatchPlan& plan) {
+std::string plan_text(const BatchPlan& plan) {
     std::string out = fmt::format("plan {} of {}:", plan.version, plan.made_at);
     for (const PlannedBatch& b : plan.batches)
         out += fmt::format(" [{} {} {} {} {} {}]", b.batch, b.finish, b.margin, b.place, b.jobs, b.hosts);
     for (const LeftOutHost& h : plan.left_out) out += fmt::format(" ({} {}/{})", h.host, h.errors, h.returned);
+    if (plan.newest_batch != BatchPlan::kUnknown)
+        out += fmt::format(" newest {} {}", plan.newest_batch, plan.newest_result);
+    for (const Id batch : plan.awaited) out += fmt::format(" awaits {}", batch);
     return out + "\n";
 }
 
@@ -86,11 +89,19 @@ std::string text_of_facts(PlanFactsStore& store, std::int64_t now) {
     for (const auto& [id, line] : open) out += line;
     for (const LeftOutHost& h : store.failing_hosts(batches))
         out += fmt::format("host {}: {} of {} failed\n", h.host, h.errors, h.returned);
+    const NewestIds newest = store.newest();
+    out += fmt::format("newest {} {}, drafts {}\n", newest.batch, newest.result,
+                       fmt::join(store.drafts(newest.batch, now - 50), " "));
     return out;
 }
 
 TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
     fill();
+    batch(3, 1, BatchState::kInit), batch(4, 1, BatchState::kInit), batch(5, 1, BatchState::kComplete);
+    batch(6, 1, BatchState::kInit);
+    unsent(4);  // a day ago
+    success(5, 1, 300);
+    unsent(6).create_time = now;
     store();
     MemoryDb mine = memory_of(world);
     MemoryPlanFactsStore memory(mine);
@@ -99,18 +110,20 @@ TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
     EXPECT_THAT(expected, HasSubstr(fmt::format("host 1 2 1000000000 0.5 0.8 {} app 3 2e-09\n", now - 100)));
     EXPECT_THAT(expected, HasSubstr("host 1: 2 of 3 failed\n"));
     EXPECT_THAT(expected, testing::Not(HasSubstr("host 4")));
+    EXPECT_THAT(expected, HasSubstr(fmt::format("newest 6 {}, drafts 3 6\n", world.results.rbegin()->first)));
     EXPECT_THAT(expected, testing::Not(HasSubstr("host 2: ")));
 }
 
 std::string use_plans(PlanStore& store) {
-    std::string out = text(store.plan());
+    std::string out = plan_text(store.plan());
     store.prepare();
-    out += text(store.plan());
-    const BatchPlan first{0, 1000.5, {{1, 2000.25, 1.2, 2, 5, 9}, {2, 3000, 1.2, 1, 0, 8}}, {{4, 3, 5}}};
+    out += plan_text(store.plan());
+    const BatchPlan first{0, 1000.5, {{1, 2000.25, 1.2, 2, 5, 9}, {2, 3000, 1.2, 1, 0, 8}}, {{4, 3, 5}}, 5, 77, {3, 4}};
     const std::vector<std::pair<Id, double>> completions{{1, 2000.25}, {2, 3000}, {3, 1}};
-    out += fmt::format("{}\n", store.publish(first, completions)) + text(store.plan());
-    out += fmt::format("{}\n", store.publish({0, 1001, {{2, 3500, 1.3, 1, 2, 8}}, {}}, {})) + text(store.plan());
-    out += fmt::format("{}\n", store.publish({0, 1002, {}, {}}, {})) + text(store.plan());
+    out += fmt::format("{}\n", store.publish(first, completions)) + plan_text(store.plan());
+    out += fmt::format("{}\n", store.publish({0, 1001, {{2, 3500, 1.3, 1, 2, 8}}, {}, 6, 78, {}}, {})) +
+           plan_text(store.plan());
+    out += fmt::format("{}\n", store.publish({0, 1002, {}, {}}, {})) + plan_text(store.plan());
     const std::vector<ReissueTimer> timers{{7, 1, 500.5}, {3, 2, 600}}, again{{7, 1, 900}, {8, 1, 800}};
     const std::vector<Id> gone{3, 99};
     store.set_timers(timers, {});
@@ -127,12 +140,39 @@ TEST_F(BatchPlans, PlansAndTimersAreTheSameInMemoryAndInTheDatabase) {
     MemoryPlanStore memory(mine);
     const std::string expected = use_plans(memory);
     EXPECT_EQ(use_plans(*make_plan_store(db)), expected);
-    EXPECT_THAT(expected, HasSubstr("plan 1 of 1000.5: [1 2000.25 1.2 2 5 9] [2 3000 1.2 1 0 8] (4 3/5)\n"));
+    EXPECT_THAT(
+        expected,
+        HasSubstr(
+            "plan 1 of 1000.5: [1 2000.25 1.2 2 5 9] [2 3000 1.2 1 0 8] (4 3/5) newest 5 77 awaits 3 awaits 4\n"));
+    EXPECT_THAT(expected, HasSubstr("[2 3500 1.3 1 2 8] newest 6 78\n"));
     EXPECT_THAT(expected, HasSubstr("timer 7 1 500.5\ntimer 8 1 800\n"));
     const FakeDb after = load_rows(db);
     for (const Id id : {1, 2, 3})
         EXPECT_EQ(after.batches.at(id).est_completion_time, mine.batches.get(id)->est_completion_time);
     EXPECT_EQ(after.batches.at(3).est_completion_time, 0) << "it is over";
+}
+
+/// By a batch_planner that did not say what it had seen.
+TEST_F(BatchPlans, AnOlderPlanIsWholeAndNothingWaitsForTheNext) {
+    const auto plans = make_plan_store(db);
+    plans->prepare();
+    plans->publish({0, 1000, {{1, 2000, 1.2, 1, 5, 9}}, {}, 5, 77, {3}}, {});
+    db.execute(Sql("DELETE FROM sluice_plan_seen"));
+    EXPECT_EQ(plan_text(plans->plan()), "plan 1 of 1000: [1 2000 1.2 1 5 9]\n");
+    db.execute(Sql("DROP TABLE sluice_plan_seen"));
+    EXPECT_EQ(plan_text(plans->plan()), "plan 1 of 1000: [1 2000 1.2 1 5 9]\n");
+}
+
+/// Somebody who went back dropped some of the tables; versions begin anew.
+TEST_F(BatchPlans, RowsOfVersionsToComeAreForgotten) {
+    const auto plans = make_plan_store(db);
+    plans->prepare();
+    const BatchPlan plan{0, 1000, {{1, 2000, 1.2, 1, 5, 9}}, {{4, 3, 5}}, 5, 77, {3}};
+    for (int version = 1; version <= 3; ++version) plans->publish(plan, {});
+    db.execute(Sql("DROP TABLE sluice_plan"));
+    plans->prepare();
+    for (int version = 1; version <= 3; ++version) EXPECT_EQ(plans->publish(plan, {}), version);
+    EXPECT_EQ(plan_text(plans->plan()), "plan 3 of 1000: [1 2000 1.2 1 5 9] (4 3/5) newest 5 77 awaits 3\n");
 }
 
 TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
@@ -316,7 +356,8 @@ TEST_F(BatchPlans, TheProgramTakesBatchesByTheirLogicalEndWhereSharesAreOn) {
     }
 }
 
-// At level 1 the feeder reads its tables every minute; at level 0 only where it is told to, and only plans that bind.
+// At level 1 the feeder reads its tables every minute, and is told of batches that are new; at level 0 of each plan
+// that may bind.
 TEST_F(BatchPlans, TheFeederOfLevel0IsToldOfAPlanThatBinds) {
     struct Case {
         const char* more;
@@ -335,6 +376,10 @@ TEST_F(BatchPlans, TheFeederOfLevel0IsToldOfAPlanThatBinds) {
         EXPECT_EQ(std::filesystem::exists(trigger), c.told) << c.more << " at level " << c.level;
         std::filesystem::remove(trigger);
     }
+    db.execute(Sql("UPDATE batch SET id=7 WHERE id=2"));
+    config("<plan_batches>1</plan_batches>", 1);
+    run_ok({"batch_planner", "--one_pass"});
+    EXPECT_TRUE(std::filesystem::remove(project / "reread_db")) << "a new batch's jobs wait for the plan";
     // A plan that is gone binds nobody any more, as soon as the feeder has seen that.
     config("<plan_batches>1</plan_batches>");
     db.execute(Sql("UPDATE batch SET state=2"));

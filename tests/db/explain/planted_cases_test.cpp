@@ -110,6 +110,15 @@ const Case kCases[] = {
                                       std::time(nullptr) + 1005);
      }},
     {Reason::kPlanLeftOut, [](Planted& p) { planned(p, 1e6, {{1, 3, 5}}); }},
+    {Reason::kPlanAwaited,
+     [](Planted& p) {
+         planned(p, 60);
+         p.workunit().batch = 6;
+         Result newer = p.result();
+         newer.id = 2;
+         p.rows.results = {{2, newer}};
+         p.plan.newest_batch = 5, p.plan.newest_result = 1;
+     }},
     {Reason::kPlanTooLate, [](Planted& p) { planned(p, -60); }},
     {Reason::kPlanRoom, [](Planted& p) { planned(p, 1e6); p.request.ncpus = 1; p.another_job(); }, true},
     {Reason::kDiskSet, [](Planted& p) { p.workunit().rsc_disk_bound = 3e11; p.another_job(); }, true},

@@ -291,7 +291,7 @@ TEST_F(ArrayTest, AnotherLayoutNamesBothSides) {
     ::close(fd);
     EXPECT_THAT([&] { SchedulerArray::attach(name_); },
                 ThrowsMessage<ShmemError>(
-                    ::testing::AllOf(HasSubstr("layout 77"), HasSubstr("layout 5 "), HasSubstr("restart the feeder"))));
+                    ::testing::AllOf(HasSubstr("layout 77"), HasSubstr("layout 6 "), HasSubstr("restart the feeder"))));
 }
 
 TEST_F(ArrayTest, TooLittleMemoryIsAnErrorNotASignal) {

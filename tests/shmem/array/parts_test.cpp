@@ -79,7 +79,7 @@ ProjectTables full_tables() {
     t.broadcasts = {{1, 2, AssignTarget::kTeam, true, 3, 4}};
     t.size_quantiles[4] = {1e9, 2e9};
     t.batch_shares[12] = {5, 1.8e9, 2.5};
-    t.plan = {8, 1.5, {{12, 1.8e9, 1.25, 1, 70, 9}, {13, 1.9e9, 1.25, 2, 0, 8}}, {{5, 3, 4}}};
+    t.plan = {8, 1.5, {{12, 1.8e9, 1.25, 1, 70, 9}, {13, 1.9e9, 1.25, 2, 0, 8}}, {{5, 3, 4}}, 98, 99, {6, 7}};
     t.file_groups = {{"big", 1, 2, 3, 4}, {}};
     t.perf = {1, 2, 3, 4};
     t.has_turnaround_verdicts = true;
@@ -153,6 +153,9 @@ TEST(TablesCodec, ThePlanComesBack) {
     EXPECT_EQ(t.plan.made_at, 1.5);
     EXPECT_EQ(t.plan.batches, full_tables().plan.batches);
     EXPECT_EQ(t.plan.left_out, full_tables().plan.left_out);
+    EXPECT_EQ(t.plan.newest_batch, 98);
+    EXPECT_EQ(t.plan.newest_result, 99);
+    EXPECT_EQ(t.plan.awaited, (std::vector<Id>{6, 7}));
 }
 
 TEST(TablesCodec, CutAndDamagedBytesAreRefusedNotBelieved) {

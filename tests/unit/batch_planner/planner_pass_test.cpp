@@ -103,6 +103,80 @@ TEST_F(PlannerPassTest, TIsWhenTheHostsCanHaveDoneIt) {
     EXPECT_EQ(published().version, 2);
 }
 
+/// Single jobs of a user, a batch that takes longer than the horizon, one that is planned, a draft.
+TEST_F(PlannerPassTest, WhatItKnowsGoesToItsHostsOrToAnyoneAndWhatIsNewerWaits) {
+    for (Id id = 1; id <= 5; ++id) batch(id);
+    for (const Id id : {1, 4}) db.batches.change(id, [](Batch& b) { b.state = BatchState::kInit; });
+    unsent(1, 1), unsent(2, 5000), unsent(3, 2);
+    const Id before = db.results.next_key();
+    clock.advance(kPlanIsAwaited + 1);
+    planner().run();
+    ASSERT_NE(published().find_batch(3), nullptr);
+    const auto waits = [&](Id of, Id result) { return published().awaits(of, result, clock.now()); };
+    EXPECT_TRUE(waits(6, before)) << "a batch that is new";
+    EXPECT_TRUE(waits(4, before)) << "a draft that was submitted meanwhile";
+    EXPECT_TRUE(waits(5, before)) << "in progress without jobs: they come";
+    for (const Id known : {0, 1, 2, 3}) EXPECT_FALSE(waits(known, before)) << known;
+    EXPECT_FALSE(waits(77, before - 1)) << "a number without a batch was new for the plan before";
+    clock.advance(kPlanIsAwaited + 1);
+    EXPECT_FALSE(waits(6, before)) << "nobody seems to plan";
+}
+
+/// Where there was no result and no batch yet nothing is unknown.
+TEST_F(PlannerPassTest, TheFirstBatchOfAProjectWaits) {
+    planner().run();
+    EXPECT_TRUE(published().awaits(1, 1, clock.now()));
+}
+
+/// Its first jobs are there long before the batch is in progress: a million jobs take a minute and more.
+TEST_F(PlannerPassTest, ABatchThatIsBeingSubmittedWaitsAndIsNewsWhenItIsInProgress) {
+    PlannerPass pass = planner();
+    pass.run();
+    clock.advance(60);
+    batch(1);
+    db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
+    const Id first = job(1, ServerState::kUnsent);
+    db.results.change(first, [&](Result& r) { r.create_time = clock.now_sec(); });
+    for (int minute = 0; minute <= 5; ++minute) {
+        pass.run();
+        EXPECT_TRUE(published().awaits(1, first, clock.now())) << minute;
+        clock.advance(60);
+    }
+    pass.run();
+    EXPECT_FALSE(published().awaits(1, first, clock.now())) << "single jobs of somebody";
+    EXPECT_FALSE(pass.has_news());
+    db.batches.change(1, [](Batch& b) { b.state = BatchState::kInProgress; });
+    EXPECT_TRUE(pass.has_news());
+    EXPECT_TRUE(pass.run().news);
+    EXPECT_NE(published().find_batch(1), nullptr);
+    EXPECT_FALSE(pass.has_news());
+    EXPECT_FALSE(pass.run().news);
+    EXPECT_FALSE(planner().has_news()) << "nor for the process after it";
+}
+
+/// Between the passes of each minute it looks for new batches each ten seconds, and no batch is news twice.
+TEST_F(PlannerPassTest, ANewBatchIsPlannedAtOnce) {
+    batch(1);
+    unsent(1, 2);
+    PlannerPass pass = planner();
+    PlannerTurns turns(pass, clock, 60);
+    const auto after = [&](double seconds) {
+        clock.advance(seconds);
+        const auto [made, news] = turns.take();
+        return std::pair(made, news);
+    };
+    EXPECT_EQ(after(0), std::pair(true, true));
+    EXPECT_EQ(after(10), std::pair(false, false));
+    batch(2);
+    EXPECT_EQ(after(5), std::pair(false, false)) << "it has just looked";
+    EXPECT_EQ(after(5), std::pair(true, true));
+    EXPECT_EQ(published().find_batch(2), nullptr) << "there is nothing to be done yet";
+    unsent(2, 3);
+    EXPECT_EQ(after(10), std::pair(false, false));
+    EXPECT_EQ(after(50), std::pair(true, false)) << "a minute after the last pass";
+    EXPECT_NE(published().find_batch(2), nullptr);
+}
+
 TEST_F(PlannerPassTest, BatchesAreInOrderOfCreationOrOfLogicalEndTime) {
     batch(1, 0, 2e9), batch(2, 10, 1.9e9), batch(3, 20, 0);
     for (Id b = 1; b <= 3; ++b) unsent(b, 10);

@@ -37,6 +37,14 @@ JobSummary planned(MatchWorld& w, double left) {
     return a_job().batch(7).flops(3600.0 * (1 << 30)).get();
 }
 
+/// Of a batch that came after the plan was begun.
+JobSummary newer(MatchWorld& w) {
+    JobSummary job = planned(w, 60);
+    w.tables.plan.newest_batch = 7, w.tables.plan.newest_result = 99;
+    job.batch = 8, job.result_id = 100;
+    return job;
+}
+
 // A case a line.
 // clang-format off
 const Case kCases[] = {
@@ -47,6 +55,16 @@ const Case kCases[] = {
     {"plan_switched_off", [](MatchWorld& w) { auto j = planned(w, 60); w.params.plan_batches = false; return j; }, Reason::kFeasible},
     {"plan_of_another_batch", [](MatchWorld& w) { auto j = planned(w, 60); j.batch = 8; return j; }, Reason::kFeasible},
     {"plan_that_nobody_renews", [](MatchWorld& w) { auto j = planned(w, 60); w.tables.plan.made_at = w.now - 3601; return j; }, Reason::kFeasible},
+    {"plan_awaited", [](MatchWorld& w) { return newer(w); }, Reason::kPlanAwaited},
+    {"plan_of_a_draft_awaited", [](MatchWorld& w) { auto j = newer(w); w.tables.plan.awaited = {5, 6}; j.batch = 6; return j; }, Reason::kPlanAwaited},
+    {"plan_awaited_by_nothing_older", [](MatchWorld& w) { auto j = newer(w); j.batch = 6; return j; }, Reason::kFeasible},
+    {"plan_awaited_no_longer_by_a_number_without_a_batch", [](MatchWorld& w) { auto j = newer(w); w.tables.plan.newest_result = 100; return j; },
+     Reason::kFeasible},
+    {"plan_awaited_by_no_single_job", [](MatchWorld& w) { auto j = newer(w); j.batch = 0; return j; }, Reason::kFeasible},
+    {"plan_awaited_in_vain", [](MatchWorld& w) { auto j = newer(w); w.tables.plan.made_at = w.now - 301; return j; }, Reason::kFeasible},
+    {"plan_awaited_since_tomorrow", [](MatchWorld& w) { auto j = newer(w); w.tables.plan.made_at = w.now + 301; return j; }, Reason::kFeasible},
+    {"plan_that_does_not_say_what_it_knew", [](MatchWorld& w) { auto j = newer(w); w.tables.plan.newest_batch = -1; return j; }, Reason::kFeasible},
+    {"plan_awaited_and_switched_off", [](MatchWorld& w) { auto j = newer(w); w.params.plan_batches = false; return j; }, Reason::kFeasible},
     {"plan_left_out",
      [](MatchWorld& w) { auto j = planned(w, 5000); w.host.row.id = 4; w.tables.plan.left_out = {{4, 3, 5}}; return j; },
      Reason::kPlanLeftOut, 3, 5},
