@@ -32,11 +32,15 @@ std::uint32_t ArrayMirror::looks(std::size_t slot, const JobArray& array) const 
     return all - std::min(all, jobs_[slot].discounted_looks);
 }
 
-void ArrayMirror::restart_looks(const StreamKey& line, const JobArray& array) {
+void ArrayMirror::restart_looks(const StreamKey& line, double since, const JobArray& array) {
+    std::vector<std::size_t> of_line;
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
-        if (jobs_[i].held && jobs_[i].line() == line)
-            jobs_[i].discounted_looks = array.passed_over_count(static_cast<std::uint32_t>(i));
+        if (jobs_[i].held && jobs_[i].line() == line) of_line.push_back(i);
     }
+    const auto older = std::ranges::count_if(of_line, [&](std::size_t i) { return jobs_[i].since < since; });
+    if (static_cast<std::size_t>(older) > of_line.size() - of_line.size() / 4) return;
+    for (const std::size_t i : of_line)
+        jobs_[i].discounted_looks = array.passed_over_count(static_cast<std::uint32_t>(i));
 }
 
 ArrayShares ArrayMirror::shares(std::span<const std::uint32_t> slots) const {

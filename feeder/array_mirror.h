@@ -42,7 +42,9 @@ class ArrayMirror {
     /// How many hosts looked at the job in a slot and could not take it, since it was put there or since the last
     /// restart_looks() of its line: a sample.
     std::uint32_t looks(std::size_t slot, const JobArray& array) const;
-    void restart_looks(const StreamKey& line, const JobArray& array);
+    /// A job of the line that was put into the array at `since` was taken, so the line flows: unless more than three
+    /// quarters of it have been there for longer. Then a few slots flow past jobs that may all be stuck.
+    void restart_looks(const StreamKey& line, double since, const JobArray& array);
     /// What these slots hold.
     ArrayShares shares(std::span<const std::uint32_t> slots) const;
 

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
@@ -54,14 +54,17 @@ double Feeder::turn() {
 /// What needs no database.
 void Feeder::keep_house(double now) {
     array_.heartbeat(static_cast<std::int64_t>(now));
-    std::set<StreamKey> flowing;
+    std::map<StreamKey, double> flowing;  // since when the oldest that was taken was there
     for (const HeldJob& job : mirror_.notice_taken(array_)) {
         ++tally_.taken;
-        if (options_.rotate_after > 0 && now - job.since >= options_.rotate_after) flowing.insert(job.line());
+        if (options_.rotate_after > 0 && now - job.since >= options_.rotate_after) {
+            const auto oldest = flowing.try_emplace(job.line(), job.since).first;
+            oldest->second = std::min(oldest->second, job.since);
+        }
         starvation_.taken(job.queued.row.id);
         if (chain_) chain_->enumerator.rest(job.queued.row.id, now + kTakenRest);
     }
-    for (const StreamKey& line : flowing) mirror_.restart_looks(line, array_);
+    for (const auto& [line, since] : flowing) mirror_.restart_looks(line, since, array_);
     if (!house_.take(now)) return;
     const int given_back = array_.reclaim_dead_claims();
     if (given_back == 0) return;

@@ -23,7 +23,8 @@ struct Rotation {
 /// Hosts that look at a job and can't take it prove nothing: the next one may. A line of jobs is clogged when more than
 /// half of it are stuck: older than `age`, and looked at in vain by a few hosts since one as old was last taken. Then
 /// the stuck ones of least value give way, the longest held of them first, until half are left: at most a tenth of the
-/// line at a time. Where one of the old ones is taken now and then, or where nobody asks, everybody stays.
+/// line at a time. Where one of the old ones is taken now and then (ArrayMirror::restart_looks()), or where nobody
+/// asks, everybody stays.
 std::vector<std::uint32_t> slots_to_rotate(const ArrayMirror& mirror, const Rotation& rotation);
 
 /// Queued jobs with priority > 0, and others.

@@ -192,6 +192,19 @@ TEST_P(SlowTraffic, ACloggedArrayRecovers) {
     EXPECT_GE(on_the_second_day, 288 * 9 / 10) << "nearly every host gets its job";
 }
 
+TEST_P(SlowTraffic, AHostThatAsksForMuchFindsRoomInACloggedArray) {
+    for (Id id = 1; id <= 149; ++id) job(id, 100);  // nobody can have these; the array has room for 100
+    for (Id id = 1001; id <= 3000; ++id) job(id, 0);
+    start();
+    std::size_t on_the_second_day = 0;
+    for (int visits = 1; visits <= 2 * 48; ++visits) {
+        run(1800, 60);
+        const std::size_t got = visit(10, kLow).size();
+        if (visits > 48) on_the_second_day += got;
+    }
+    EXPECT_GE(on_the_second_day, 10u * 48 * 2 / 3) << "one slot that flows keeps the others from giving way";
+}
+
 INSTANTIATE_TEST_SUITE_P(CompatLevel, SlowTraffic, testing::Values(0, 1));
 
 }  // namespace
