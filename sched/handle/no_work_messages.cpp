@@ -130,10 +130,11 @@ void NoWorkText::quota() {
         }
 }
 
-/// Upstream has no word for that. A version that is only missing for one of the resources asked for says nothing.
+/// Upstream has no word for that, nor for tasks that no resource is asked for. A version that is only missing for one
+/// of the resources asked for says nothing.
 void NoWorkText::no_version() {
     if (host.anonymous) return obstacles(Reason::kNoAppVersion);
-    if (binding_order(stats).front() != Reason::kNoAppVersion || rpc.rows.platforms.empty()) return;
+    if (reason_row(binding_order(stats).front()).told != Told::kNoVersion || rpc.rows.platforms.empty()) return;
     const ProjectTables& t = rpc.services.tables;
     const bool any = std::any_of(t.versions.begin(), t.versions.end(), [&](const AppVersion& v) {
         const Platform* p = t.platform(v.platformid);

@@ -122,7 +122,7 @@ constexpr ReasonRow kRows[] = {
     {.reason = Reason::kNonCpuIntensive, .name = "non_cpu_intensive", .progress = Progress::kNoMatch,
      .advice = "Jobs of non-CPU-intensive apps are sent one per host in a pass of their own."},
     {.reason = Reason::kResourceNotWanted, .name = "resource_not_wanted", .progress = Progress::kNoMatch,
-     .of_versions = 1, .of_resources = 1,
+     .of_versions = 1, .of_resources = 1, .told = Told::kNoVersion,
      .advice = "The host asked for no work of the resource that this app's versions use."},
     {.reason = Reason::kClientTooOld, .name = "client_too_old",
      .advice = "The version or its plan class asks for a newer client; lower min_core_version if that is not needed.",

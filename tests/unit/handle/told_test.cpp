@@ -254,6 +254,20 @@ TEST(Told, ThereIsNoVersionForWhatIsAskedFor) {
                     "The tasks that wait have no application for this computer and the resources it asks work for"));
 }
 
+TEST(Told, ThereAreOnlyTasksForWhatIsNotAskedFor) {
+    RpcWorld w;
+    second_app(w);
+    w.db.versions[2].plan_class = "cuda";  // there might be tasks for the GPU, but there are none
+    w.reload_tables();
+    w.add_job();
+    RequestText r = asking(w.add_host(), 0);
+    r.more = nvidia(52000, 4e9, 1000);
+    EXPECT_THAT(w.send(r).messages(),
+                ::testing::ElementsAre(
+                    "No tasks sent",
+                    "The tasks that wait have no application for this computer and the resources it asks work for"));
+}
+
 TEST(Told, ThatSelectedAppsHaveNoTasksIsSaidOnce) {
     RpcWorld w("", 1);
     second_app(w);
