@@ -57,8 +57,8 @@ class Feeder {
     void publish_tables(double now);
     void look_at_triggers(double now);
     void share_with_others(double now);
-    /// Slots by apps, HR types and classes, as the tables and hr_info.txt say now.
-    void renew_plan();
+    /// Slots by apps, HR types and classes, as the tables and hr_info.txt say now; false: as they were.
+    bool renew_plan();
     bool hr_info_changed();
     void refresh_credit_scales(double now);
     void keep_file_groups(double now);

@@ -67,11 +67,13 @@ void Feeder::set_up(double now) {
                tables_.apps.size(), tables_.versions.size(), tables_.broadcasts.size());
 }
 
-void Feeder::renew_plan() {
+bool Feeder::renew_plan() {
     try {
         chain_->set_apps(tables_.apps);
+        return true;
     } catch (const ConfigError& e) {
         log_critical("{}; going on with the slots as they were", e.what());
+        return false;
     }
 }
 
@@ -112,8 +114,7 @@ void Feeder::look_at_triggers(double now) {
         publish_tables(now);
         log_normal("Files of size_census changed; {} apps have size quantiles", tables_.size_quantiles.size());
     } else if (hr_info_changed()) {
-        renew_plan();
-        log_normal("hr_info.txt changed; HR classes share the slots by it");
+        if (renew_plan()) log_normal("hr_info.txt changed; HR classes share the slots by it");
     } else if (config_.compat_level > 0 && reload_.take(now)) {
         reload(now);
     }

@@ -1,11 +1,15 @@
 // Filling: orders, shares, quotas, stale jobs. Rotation: rotation_test.cpp.
+#include "sluice/base/log.h"
 #include "tests/shmem/feeder/feeder_turns.h"
 
 namespace sluice::test {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
@@ -267,12 +271,17 @@ TEST_F(FeederTurns, ANewCensusOfHrClassesTakesEffect) {
     all_to_386[1][258] = 0;
     const auto file = dir_.write("hr_info.txt", hr_info_text(all_to_386));
     std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(5));
+    log_start_copy();
     run(10);
+    EXPECT_THAT(log_take_copy(), HasSubstr("HR classes share the slots by it"));
     EXPECT_THAT(jobs(), SizeIs(20));
     dir_.write("hr_info.txt", "nonsense");
     std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(9));
     send(3);
+    log_start_copy();
     run(10);
+    EXPECT_THAT(log_take_copy(), AllOf(HasSubstr("going on with the slots as they were"),
+                                       Not(HasSubstr("HR classes share the slots by it"))));
     EXPECT_THAT(jobs(), SizeIs(20)) << "a file that is wrong changes nothing";
 }
 
