@@ -29,11 +29,13 @@ namespace {
 
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_ino == b.st_ino && a.st_dev == b.st_dev; }
 
-/// True if `path` holds another file than `fd`, or none.
+/// True if `path` holds another file than `fd`, or none; where this user may not look, nobody has moved it.
 bool moved_away(int fd, const std::string& path) {
     struct stat open_file {
     }, there{};
-    return ::fstat(fd, &open_file) != 0 || ::stat(path.c_str(), &there) != 0 || !same_file(open_file, there);
+    if (::fstat(fd, &open_file) != 0) return true;
+    if (::stat(path.c_str(), &there) != 0) return errno == ENOENT || errno == ENOTDIR;
+    return !same_file(open_file, there);
 }
 
 /// Where the file is that stderr goes to; empty if that is none (a terminal, a pipe) or has no name any more.

@@ -94,6 +94,26 @@ TEST_F(Log, StderrThatIsAFileFollowsItsName) {
     EXPECT_EQ(fs::status(file).permissions(), fs::perms(0640)) << "as the file that was moved";
 }
 
+// `sudo -u boincadm bin/census 2>/root/note`: the account can't look there.
+TEST_F(Log, StderrInAFolderThatIsClosedToTheUserWasNotMoved) {
+    const fs::path closed = dir.path() / "closed";
+    fs::create_directory(closed);
+    const std::string there = (closed / "note").string();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::dup2(::open(there.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0640), STDERR_FILENO);
+        log_open({});
+        fs::permissions(closed, fs::perms::none);
+        log_follow_rotation();
+        ::_exit(0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    fs::permissions(closed, fs::perms::owner_all);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(read_file(there).value_or("?"), "");
+}
+
 TEST_F(Log, ANewFileCanBeWrittenByItsFoldersGroupWhateverTheUmask) {
     const mode_t old = ::umask(0077);
     log_open({.file = file});
