@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "daemons/batch/eta_band.h"
+#include "daemons/batch_shares/eta_band.h"
 #include "sluice/base/in_one_line.h"
 
 namespace sluice {
@@ -37,10 +37,10 @@ std::string eta_text(const BatchView& v) {
 
 /// The time, and how sure it is.
 std::string eta_in_full(const BatchView& v) {
-    if (!v.eta()) return eta_text(v);
-    const EtaBand band = eta_band(v.now, *v.eta());
-    return fmt::format("{} ({}; with 80 % probability in {} to {})", utc_text(*v.eta()), eta_text(v),
-                       time_span_text(band.from - v.now), time_span_text(band.until - v.now));
+    const auto eta = v.eta();
+    if (!eta) return eta_text(v);
+    // A plan whose time has passed says no other.
+    return utc_text(*eta) + " (" + (*eta <= v.now ? eta_text(v) : expected_text(v.now, *eta)) + ")";
 }
 
 std::string percent_text(const BatchView& v) {

@@ -2,6 +2,7 @@
 // How batches are spoken of, by tools and pages.
 #include <string>
 
+#include "daemons/batch_shares/eta_band.h"
 #include "sluice/model/codes.h"
 
 namespace sluice {
@@ -12,5 +13,7 @@ std::string state_name(BatchState state);
 std::string utc_text(double time);
 /// "45 s", "12 min", "3.2 h", "4.1 d".
 std::string time_span_text(double seconds);
+/// "in 2.0 h; with 80 % probability in 36 min to 4.6 h" of what is expected after `now`.
+std::string expected_text(double now, double expected);
 
 }  // namespace sluice

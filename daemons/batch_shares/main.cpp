@@ -11,6 +11,7 @@
 #include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/batch_owner_store.h"
+#include "sluice/db/batch_store.h"
 
 namespace sluice {
 namespace {
@@ -24,12 +25,28 @@ constexpr const char* kDescription =
 /// Those that are not retired, the newest.
 constexpr int kBatchesShown = 500;
 
+/// batch_upkeep, which keeps the rows of open batches, need not run.
+void count_open(std::vector<OwnedBatch>& batches, BatchUpkeepStore& counts) {
+    std::vector<Batch*> open;
+    std::vector<Id> ids;
+    for (OwnedBatch& b : batches)
+        if (b.row.state == BatchState::kInit || b.row.state == BatchState::kInProgress)
+            open.push_back(&b.row), ids.push_back(b.row.id);
+    const auto counted = counts.progress(ids);
+    for (std::size_t i = 0; i < open.size(); ++i) {
+        const BatchProgress& p = counted[i];
+        open[i]->njobs = p.njobs, open[i]->nerror_jobs = p.errors;
+        open[i]->fraction_done = p.njobs > 0 ? static_cast<double>(p.done()) / p.njobs : 0;
+    }
+}
+
 void write_page(const std::filesystem::path& file, const ProjectConfig& config, Database& db, ShareStore& store,
                 double now) {
     OwnersPage page;
     page.project = config.long_name;
     page.now = now;
     page.batches = make_batch_owner_store(db)->list({0, false, kBatchesShown});
+    count_open(page.batches, *make_batch_upkeep_store(db));
     page.users = store.users();
     page.days = store.work_by_day(static_cast<std::int64_t>(now / 86400) - kDaysShown + 1);
     write_file_atomically(file, owners_page(page));

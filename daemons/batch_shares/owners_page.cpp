@@ -17,33 +17,36 @@ constexpr std::size_t kMostUsers = 6;  ///< in the chart: those of the largest q
 
 constexpr const char* kStyle = R"(h2 { font-size: 18px; margin: 20px 0 4px; }
 table { border-collapse: collapse; width: 100%; }
-th, td { padding: 4px 8px; text-align: left; border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }
+th, td { padding: 4px 8px; text-align: left; border-bottom: 1px solid #ddd; }
 th { font-weight: bold; }
 .n { text-align: right; white-space: nowrap; }
+.t { overflow-wrap: anywhere; min-width: 80px; }
 progress { width: 110px; }
 svg { max-width: 760px; }
 )";
 
-std::string cell(const std::string& text, bool is_number = false) {
-    return std::string(is_number ? "<td class=\"n\">" : "<td>") + xml_escape(text) + "</td>";
-}
+std::string cell(const std::string& text) { return "<td>" + xml_escape(text) + "</td>"; }
+std::string number(const std::string& text) { return "<td class=\"n\">" + text + "</td>"; }
+/// A name that people gave, which may be one long word.
+std::string name(const std::string& text) { return "<td class=\"t\">" + xml_escape(text) + "</td>"; }
 
 std::string ends_text(const Batch& b, double now) {
     if (b.completion_time > 0) return "ended " + utc_text(static_cast<double>(b.completion_time));
     if (b.state != BatchState::kInProgress) return "";
     if (utc_text(b.est_completion_time) == "-") return "not known";
     if (b.est_completion_time <= now) return "overdue since " + utc_text(b.est_completion_time);
-    return utc_text(b.est_completion_time) + " (in " + time_span_text(b.est_completion_time - now) + ")";
+    return utc_text(b.est_completion_time) + " (" + expected_text(now, b.est_completion_time) + ")";
 }
 
 std::string row(const OwnedBatch& o, double now) {
     const Batch& b = o.row;
     const double part = std::isfinite(b.fraction_done) ? std::clamp(b.fraction_done, 0.0, 1.0) : 0;
-    std::string out = "<tr>" + cell(std::to_string(b.id), true) + cell(o.row.name) + cell(o.user_name) +
-                      cell(o.app_name) + cell(state_name(b.state));
+    std::string out = "<tr>" + number(std::to_string(b.id)) + name(b.name) +
+                      name(fmt::format("{} ({})", o.user_name, b.user_id)) + name(o.app_name) +
+                      cell(state_name(b.state));
     out += fmt::format("<td class=\"n\"><progress max=\"1\" value=\"{0:.4f}\">{1:.1f} %</progress> {1:.1f} %</td>",
                        part, 100 * part);
-    out += cell(std::to_string(b.njobs), true) + cell(std::to_string(b.nerror_jobs), true);
+    out += number(std::to_string(b.njobs)) + number(std::to_string(b.nerror_jobs));
     return out + cell(ends_text(b, now)) + "</tr>\n";
 }
 
@@ -83,9 +86,11 @@ std::string shares(const OwnersPage& page) {
         series.push_back(std::move(got));
         series.push_back(std::move(quota));
     }
-    return svg::line_chart({"Shares of users (dashed: their quotas)", fmt::format("day, {} is today", kDaysShown - 1),
-                            "part of the work, %"},
-                           series);
+    return svg::line_chart(
+        {"Shares of users (dashed: their quotas)",
+         fmt::format("days since {:.10} ({} is today)", utc_text(static_cast<double>(first) * 86400), kDaysShown - 1),
+         "part of the work, %"},
+        series);
 }
 
 }  // namespace

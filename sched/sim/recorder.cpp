@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "daemons/batch/eta_band.h"
+#include "daemons/batch_shares/eta_band.h"
 
 namespace sluice::sim {
 namespace {

@@ -185,7 +185,9 @@ TEST_F(Shares, MeasuredWorkIsChargedWhileItComesInAndAtTheEnd) {
     const double first = start(one);
     done(1, 2e6);     // twice the estimate of 1e15
     done(1, 5e5, 3);  // an error of half a job: its owner pays
-    run_ok({"batch_shares", "--one_pass"});
+    run_ok({"batch_shares", "--one_pass", "--page", "batches.html"});
+    EXPECT_THAT(read_file(project / "batches.html").value_or(""), HasSubstr("50.0 %</progress>"))
+        << "of two jobs one, though nothing keeps the row";
     // Measured 2e15 against 1e15, five jobs' weight for 1: the other job counts 7/6.
     const double expected = 2000 + 500 + 2000 * 7 / 6.0;
     EXPECT_NEAR(end(one) - first, expected, 1e-3);
@@ -201,7 +203,7 @@ TEST_F(Shares, MeasuredWorkIsChargedWhileItComesInAndAtTheEnd) {
     run_ok({"batch_shares", "--one_pass", "--page", "batches.html"});
     EXPECT_EQ(number(Sql("SELECT SUM(operations) FROM sluice_share_day WHERE user_id=1")), 4500000000000000);
     const std::string page = read_file(project / "batches.html").value_or("");
-    EXPECT_THAT(page, HasSubstr("<td>Ada</td>"));
+    EXPECT_THAT(page, HasSubstr("<td class=\"t\">Ada (1)</td>"));
     EXPECT_THAT(page, HasSubstr("100.0 %"));
     EXPECT_THAT(page, HasSubstr("<polyline"));
     run_ok({"sluice_batch", "abort", std::to_string(two)});

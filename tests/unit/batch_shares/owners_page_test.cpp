@@ -27,7 +27,7 @@ OwnersPage a_page() {
     batch(11, "first", BatchState::kComplete, 1).completion_time = static_cast<std::int64_t>(kToday) - 86400;
     batch(12, "ligands \"of\" May", BatchState::kInProgress, 0.417).est_completion_time = kToday + 2 * 3600;
     batch(13, "late", BatchState::kInProgress, 0.9).est_completion_time = kToday - 60;
-    batch(14, "strange", BatchState::kInProgress, NAN);
+    batch(14, "strange" + std::string(248, 'e'), BatchState::kInProgress, NAN);
     page.users = {{1, "Ada <3", 3}, {2, "Bob", 1}, {3, "nobody", 0}, {4, "owes", -5}};
     const auto today = static_cast<std::int64_t>(kToday / 86400);
     for (int d = 0; d < 40; ++d) {
@@ -40,7 +40,8 @@ OwnersPage a_page() {
 TEST(OwnersPage, SaysHowFarBatchesAreAndWhenTheyEnd) {
     const std::string page = owners_page(a_page());
     EXPECT_THAT(page, HasSubstr("<progress max=\"1\" value=\"0.4170\">41.7 %</progress>"));
-    EXPECT_THAT(page, HasSubstr("(in 2.0 h)"));
+    EXPECT_THAT(page, HasSubstr("(in 2.0 h; with 80 % probability in 36 min to 4.6 h)"));
+    EXPECT_THAT(page, HasSubstr("days since 2026-11-17 (59 is today)"));
     EXPECT_THAT(page, HasSubstr("overdue since "));
     EXPECT_THAT(page, HasSubstr("<td>not known</td>"));
     EXPECT_THAT(page, HasSubstr("<td>complete</td>"));
@@ -75,8 +76,9 @@ for (const line of svg.querySelectorAll('polyline')) {
   found.push((line.getAttribute('stroke-dasharray') ? 'quota ' : 'got ') + Math.round(last.y));
 }
 const bars = [...document.querySelectorAll('progress')].map(p => p.position.toFixed(3));
+const broken = [...document.querySelectorAll('th')].some(h => h.offsetHeight > 40);
 const wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
-document.body.setAttribute('data-found', bars.join(' ') + '; ' + found.join(', ') + (wide ? '; too wide' : ''));
+document.body.setAttribute('data-found', bars.join(' ') + '; ' + found.join(', ') + (wide ? '; too wide' : '') + (broken ? '; broken words' : ''));
 </script></body>)";
 
 TEST(OwnersPage, InABrowserTheBarsAndLinesStandWhereTheyShould) {

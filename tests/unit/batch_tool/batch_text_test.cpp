@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "daemons/batch/batch_text.h"
-#include "daemons/batch/eta_band.h"
 #include "daemons/batch/submission.h"
+#include "daemons/batch_shares/eta_band.h"
 #include "sluice/json/input.h"
 
 namespace sluice {
@@ -65,6 +65,8 @@ TEST(BatchText, ShowSaysHowSureTheTimeIs) {
     const EtaBand late = eta_band(kLookedAt, kLookedAt - 100);
     EXPECT_EQ(late.from, kLookedAt);
     EXPECT_GT(late.until, kLookedAt);
+    v.batch.row.est_completion_time = kLookedAt - 7200;
+    EXPECT_THAT(show_text(v), HasSubstr("(overdue)\n"));
 }
 
 TEST(BatchText, ShowSaysWhatTheBatchCost) {
