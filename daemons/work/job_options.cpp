@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <variant>
@@ -100,6 +101,14 @@ void check_columns(const Workunit& w) {
                             Column{"size_class", w.size_class, -1}, Column{"app_version_num", w.app_version_num, 0}})
         if (c.value < c.min || c.value > INT32_MAX)
             throw ConfigError(fmt::format("{} {} is out of range: {} to {}", c.name, c.value, c.min, INT32_MAX));
+    // The database would keep 0 for them: no work at all, or a limit that ends every job.
+    for (const auto& [name, value] : {std::pair<const char*, double>{"rsc_fpops_est", w.rsc_fpops_est},
+                                      {"rsc_fpops_bound", w.rsc_fpops_bound},
+                                      {"rsc_memory_bound", w.rsc_memory_bound},
+                                      {"rsc_disk_bound", w.rsc_disk_bound},
+                                      {"rsc_bandwidth_bound", w.rsc_bandwidth_bound},
+                                      {"credit", w.canonical_credit}})
+        if (!std::isfinite(value)) throw ConfigError(fmt::format("{} is {:g}: give a number", name, value));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <tuple>
 
 #include "sluice/base/error.h"
@@ -122,6 +123,8 @@ TEST(CheckWorkunit, NumbersThatNoColumnHoldsAreNamed) {
               "delay_bound 1099511627776 is out of range: -2147483648 to 2147483647");
     EXPECT_EQ(refusal([](Workunit& w) { w.size_class = -2; }), "size_class -2 is out of range: -1 to 2147483647");
     EXPECT_EQ(refusal([](Workunit& w) { w.canonical_credit = -1; }), "credit can't be negative");
+    EXPECT_EQ(refusal([](Workunit& w) { w.rsc_fpops_est = HUGE_VAL; }), "rsc_fpops_est is inf: give a number");
+    EXPECT_EQ(refusal([](Workunit& w) { w.rsc_bandwidth_bound = NAN; }), "rsc_bandwidth_bound is nan: give a number");
 }
 
 // A number of the template takes its place: nobody would ever see it.
