@@ -128,8 +128,9 @@ SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatc
     if (file != "-") {
         opened.open(file);
         if (!opened || std::filesystem::is_directory(file))
-            throw FileError(fmt::format(
-                "batch {}: {} can't be read: give the file of its jobs, or - for standard input", batch.row.id, file));
+            throw FileError(
+                fmt::format("batch {}: {} can't be read: give the file of its jobs, or - for standard input",
+                            batch.row.id, in_one_line(file)));
     }
     if (batch.app_name.empty())
         throw ConfigError(fmt::format("batch {}: its app {} is not there any more", batch.row.id, batch.row.app_id));
@@ -159,8 +160,8 @@ int submit(const BatchCall& call, Open& open) {
     const OwnedBatch batch = open.commands.find(id);
     const SubmissionOutcome done = submit_file(call, open, batch);
     if (done.all() == 0)
-        throw ConfigError(
-            fmt::format("batch {}: {} has no jobs, one a line: the batch stays as it is", id, call.words[2]));
+        throw ConfigError(fmt::format("batch {}: {} has no jobs, one a line: the batch stays as it is", id,
+                                      in_one_line(call.words[2])));
     const auto [state, without_quota] = open.commands.start(id);
     open.tell_feeder();
     if (without_quota)
@@ -180,7 +181,13 @@ int submit(const BatchCall& call, Open& open) {
 }
 
 int list(const BatchCall& call, Open& open) {
-    const auto batches = open.commands.list({call.user.value_or(0), call.all});
+    constexpr int kMost = 1000;
+    auto batches = open.commands.list({call.user.value_or(0), call.all, kMost + 1});
+    if (batches.size() > kMost) {
+        batches.erase(batches.begin());
+        fmt::print(stderr, "sluice_batch: only the newest {} are shown: retire what is over, or ask for one --user\n",
+                   kMost);
+    }
     fmt::print("{}", call.json ? list_json(batches) : list_text(batches));
     return 0;
 }

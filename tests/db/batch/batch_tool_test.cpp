@@ -131,6 +131,7 @@ TEST_F(BatchTool, WrongCommandsNameTheBatchAndWhatToDo) {
     EXPECT_THAT(fails({"create", "--user", "1", "--app", "none"}), HasSubstr("there is no app named 'none'"));
     EXPECT_THAT(fails({"submit", "4"}), HasSubstr("batch 4: submit needs the file of its jobs"));
     EXPECT_THAT(fails({"submit", "4", "/nowhere"}), HasSubstr("batch 4: /nowhere can't be read"));
+    EXPECT_THAT(fails({"submit", "4", "/no\nwhere"}), HasSubstr("batch 4: /no where can't be read"));
     EXPECT_THAT(fails({"submit", "5", jobs_file(1)}), HasSubstr("batch 5: its app 9 is not there any more"));
     project.write("empty", "\n  \n");
     EXPECT_THAT(fails({"submit", "4", (project / "empty").string()}), HasSubstr("has no jobs"));
@@ -140,6 +141,26 @@ TEST_F(BatchTool, WrongCommandsNameTheBatchAndWhatToDo) {
     EXPECT_THAT(fails({"submit", "4", jobs_file(0, "long", std::string(70000, 'x'))}),
                 HasSubstr("batch 4, line 1: it is longer than 65536 bytes"));
     EXPECT_EQ(jobs(), 0);
+}
+
+TEST_F(BatchTool, AListThatIsNotWholeSaysSo) {
+    store();
+    run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"});
+    const auto more = [&](const SqlLiteral& numbers) {
+        Sql sql(
+            "INSERT INTO batch SELECT seq, user_id, create_time, logical_start_time, logical_end_time, "
+            "est_completion_time, njobs, fraction_done, nerror_jobs, state, completion_time, credit_estimate, "
+            "credit_canonical, credit_total, name, app_id, project_state, description, expire_time FROM batch, ");
+        db.execute(sql << numbers << " WHERE id=1");
+    };
+    more(SqlLiteral("seq_2_to_1000"));
+    RunResult listed = run_program({"sluice_batch", "list", "--json"});
+    EXPECT_EQ(listed.err, "");
+    EXPECT_EQ(json::parse("{\"all\": " + listed.out + "}", "list").objects("all").size(), 1000u);
+    more(SqlLiteral("seq_1001_to_1001"));
+    listed = run_program({"sluice_batch", "list", "--json"});
+    EXPECT_THAT(listed.err, HasSubstr("only the newest 1000 are shown"));
+    EXPECT_EQ(json::parse("{\"all\": " + listed.out + "}", "list").objects("all").size(), 1000u);
 }
 
 TEST_F(BatchTool, SubmittedAgainItGoesOnAndAnotherFileIsRefused) {
