@@ -156,7 +156,7 @@ std::string decision_record(const Rpc& rpc) {
     j["sent"] = sent_jobs(rpc);
     j["messages"] = Json::array();
     for (const ReplyMessage& m : rpc.reply.messages) j["messages"].push_back(m.text);
-    j["delay"] = number(rpc.reply.request_delay);
+    j["delay"] = number(delay_to_send(rpc.reply));
     return j.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

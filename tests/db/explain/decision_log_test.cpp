@@ -75,6 +75,14 @@ TEST_F(DecisionLog, AllRecordsWhatWasSentAndWhy) {
     EXPECT_EQ(r.dump().find(kKey), std::string::npos) << "the account's key is nobody's business";
 }
 
+TEST_F(DecisionLog, TheDelayIsThatOfTheReply) {
+    p.host().rpc_time -= 100;
+    store("all", "<min_sendwork_interval>6</min_sendwork_interval>");
+    EXPECT_EQ(send().value("request_delay"), "7.000000");
+    ASSERT_EQ(records(p).size(), 1u);
+    EXPECT_EQ(records(p)[0]["delay"], 7);
+}
+
 TEST_F(DecisionLog, SizeClassesOfJobAndHostAreRecorded) {
     p.app().n_size_classes = 3;
     p.quantiles[1] = {1.5e9, 6e9};
