@@ -1,6 +1,8 @@
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cmath>
+#include <ctime>
 
 #include "sched/explain/report.h"
 #include "sluice/base/in_one_line.h"
@@ -61,18 +63,25 @@ std::string version_text(const JudgedJob& j) {
     return text;
 }
 
+/// Logical times have no end: what no calendar has stays a number.
+std::string logical_time_text(double time) {
+    if (!(time > 0) || time > 253402300799.0) return fmt::format("{:.0f}", time);  // the year 9999
+    return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(time)));
+}
+
 std::string batch_text(const JudgedJob& j) {
     if (!j.batch_place) return "";
     const BatchPlace& p = *j.batch_place;
     std::string text = fmt::format(", batch {} of USER#{}", j.job.batch, p.user_id);
     if (std::isinf(p.end)) return text + ", who has no quota: after all others";
-    text += fmt::format(", LET {:.0f}", p.end);
+    text += ", LET " + logical_time_text(p.end);
     return text + (p.lag > 0 ? fmt::format(", {} behind the least", duration_text(p.lag)) : ", the least");
 }
 
 std::string plan_text(const JudgedJob& j) {
     if (!j.plan) return "";
-    return fmt::format(" (batch {}: T {:.0f}, {} hosts in H)", j.plan->batch, j.plan->finish, j.plan->hosts);
+    return fmt::format(" (batch {}: T {}, {} hosts in H)", j.plan->batch, logical_time_text(j.plan->finish),
+                       j.plan->hosts);
 }
 
 std::string job_line(const JudgedJob& j, std::uint32_t slots) {

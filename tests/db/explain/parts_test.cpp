@@ -123,8 +123,8 @@ TEST(Report, SaysOfAJobWhichBatchItBelongsToItsLetAndItsLag) {
     }
     place_batches(jobs, tables);
     const std::string text = report_text(report);
-    EXPECT_THAT(text, HasSubstr(", batch 7 of USER#3, LET 1800000000, the least\n"));
-    EXPECT_THAT(text, HasSubstr(", batch 8 of USER#4, LET 1800009000, 2.5 h behind the least\n"));
+    EXPECT_THAT(text, HasSubstr(", batch 7 of USER#3, LET 2027-01-15 08:00 UTC, the least\n"));
+    EXPECT_THAT(text, HasSubstr(", batch 8 of USER#4, LET 2027-01-15 10:30 UTC, 2.5 h behind the least\n"));
     EXPECT_THAT(text, HasSubstr(", batch 9 of USER#5, who has no quota: after all others\n"));
     EXPECT_THAT(text, testing::Not(HasSubstr("batch 0")));
     EXPECT_THAT(report_json(report), HasSubstr("\"lag\": 9000.0"));

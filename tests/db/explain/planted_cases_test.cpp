@@ -212,7 +212,7 @@ TEST(PlannedBatch, ItsTIsSaidOfEachOfItsJobs) {
     const auto j = explain_json(p);
     EXPECT_EQ(j["would_send"], 1) << j.dump(1);
     EXPECT_EQ(j["jobs"][0]["plan"]["hosts"], 1) << j.dump(1);
-    EXPECT_NE(explain(p, {"--request", "request.xml"}).out.find("(batch 5: T "), std::string::npos);
+    EXPECT_NE(explain(p, {"--request", "request.xml"}).out.find("(batch 5: T 20"), std::string::npos);
 }
 
 }  // namespace
