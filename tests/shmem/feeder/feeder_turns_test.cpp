@@ -1,6 +1,6 @@
 // Filling: orders, shares, quotas, stale jobs. Rotation: rotation_test.cpp.
-#include "sluice/base/log.h"
 #include "tests/shmem/feeder/feeder_turns.h"
+#include "sluice/base/log.h"
 
 namespace sluice::test {
 namespace {
