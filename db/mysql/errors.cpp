@@ -43,6 +43,7 @@ DbError::Kind kind_of(int code) {
         case 1586: return DbError::Kind::kDuplicate;
         case 2006:  // server has gone away
         case 2013:  // lost connection
+        case 2026:  // the same where it is encrypted
         case 2055:
         case 1053:  // server shutdown in progress
         case 1077:

@@ -48,6 +48,36 @@ TEST(DatabaseSsl, EncryptedAndCheckedOrNotAtAll) {
     EXPECT_EQ(cipher(settings), "") << "the socket needs none";
 }
 
+/// The client library has another error for that than where nothing is encrypted.
+TEST(DatabaseSsl, AConnectionThatBreaksIsALostOne) {
+    const Certificates made;
+    PrivateMariaDb server(
+        {.tcp = true, .more = {"--ssl-cert=" + made.file("server.pem"), "--ssl-key=" + made.file("server.key")}});
+    Database admin(server.settings());
+    DbSettings settings = server.settings();
+    settings.host = "127.0.0.1:" + std::to_string(server.port());
+    settings.ssl_ca = made.file("ca.pem");
+    for (const bool somebody_waits : {false, true}) {
+        settings.somebody_waits = somebody_waits;
+        Database db(settings);
+        const auto end_connection = [&] {
+            Sql sql("kill ");
+            admin.execute(sql << number_of(db, Sql("select connection_id()")));
+        };
+        db.connect();
+        end_connection();
+        EXPECT_EQ(number_of(db, Sql("select 1")), 1) << "made anew";
+        int asked = 0;
+        db.transaction(
+            [&] {
+                db.query(Sql("select 1"));
+                end_connection();
+            },
+            [&] { return ++asked > 0; });
+        EXPECT_EQ(asked, 1) << "the COMMIT may have taken place";
+    }
+}
+
 TEST(DatabaseSsl, AServerWithoutItIsRefused) {
     const Certificates made;
     PrivateMariaDb server({.tcp = true});
