@@ -96,6 +96,7 @@ struct Database::Impl {
     void connect_to_host();
     void connect_to(sql::ConnectOptionsMap& options);
     void leave_host();
+    bool server_is_there() const;
     void disconnect() {
         connection.reset();
         handle = nullptr;
@@ -166,7 +167,8 @@ void Database::Impl::connect_to_host() {
     // The server ends what takes longer than `patience`; one that does not even do that hangs, or cannot be reached.
     if (settings.somebody_waits) options["OPT_READ_TIMEOUT"] = static_cast<int>(std::ceil(settings.patience)) + 5;
     connect_to(options);
-    if (hosts.size() > 1 && !endpoint.host.empty()) native_notice_dead_peer(handle);  // where there is another
+    if (!settings.somebody_waits) native_heed_silence(handle);
+    if (!endpoint.host.empty()) native_notice_dead_peer(handle);
     session = {host, native_session(handle), session.serial + 1};
 }
 
@@ -191,6 +193,19 @@ void Database::Impl::connect_to(sql::ConnectOptionsMap& options) {
     }
 }
 
+/// Whatever it says, if only that it has no room. Not so one that is stopped: the system accepts connections for it.
+bool Database::Impl::server_is_there() const {
+    constexpr int kFirstOfClient = 2000;  // errors that the client library found out by itself
+    DbSettings other = settings;
+    other.somebody_waits = true;
+    try {
+        Database(other).connect();
+        return true;
+    } catch (const DbError& e) {
+        return e.code() > 0 && e.code() < kFirstOfClient;
+    }
+}
+
 template <typename Send>
 auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
     if (streaming) throw std::logic_error("a statement was sent from within query_streaming()");
@@ -206,6 +221,7 @@ auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
         log_statement(sql.str());
         try {
             ++statements;
+            const SilenceWatch watch(settings.silence, [this] { return server_is_there(); });
             return send();
         } catch (const sql::SQLException& e) {
             DbError error = statement_error(settings, e.getErrorCode(), e.what(), sql.str());

@@ -3,9 +3,13 @@
 #include <mariadb/mysql.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "db/mysql/host_versions_text.h"
 
@@ -22,6 +26,23 @@ namespace sluice {
 namespace {
 
 thread_local SessionSetup* active_setup = nullptr;
+thread_local const SilenceWatch* active_watch = nullptr;
+
+/// The client library calls it wherever it would wait for the server. As poll(): 0 is too late.
+int wait_for_server(my_socket socket, my_bool reading, int milliseconds) {
+    const SilenceWatch* watch = SilenceWatch::active();
+    for (int silent = 0;;) {
+        pollfd server{static_cast<int>(socket), static_cast<short>(reading ? POLLIN : POLLOUT), 0};
+        int ready = 0;
+        do ready = ::poll(&server, 1, watch != nullptr ? watch->milliseconds() : milliseconds);
+        while (ready < 0 && errno == EINTR);
+        if (ready != 0) return ready;
+        silent = watch != nullptr && watch->alive() ? 0 : silent + 1;
+        if (watch != nullptr && silent < 2) continue;
+        errno = ETIMEDOUT;
+        return 0;
+    }
+}
 
 /// What the session variables' names begin with differs by server and version.
 std::string transaction_variable(MYSQL* mysql, const char* name) {
@@ -67,6 +88,28 @@ bool SessionSetup::take_withheld_result() {
     const bool withheld = withheld_result_;
     withheld_result_ = false;
     return withheld;
+}
+
+SilenceWatch::SilenceWatch(double silence, std::function<bool()> alive)
+    : milliseconds_(std::max(1, static_cast<int>(silence * 1000))), alive_(std::move(alive)), outer_(active_watch) {
+    active_watch = this;
+}
+SilenceWatch::~SilenceWatch() { active_watch = outer_; }
+const SilenceWatch* SilenceWatch::active() { return active_watch; }
+bool SilenceWatch::alive() const noexcept {
+    try {
+        return alive_();
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+void native_heed_silence(st_mysql* handle) {
+    mysql_optionsv(handle, MARIADB_OPT_IO_WAIT, wait_for_server);
+    // OpenSSL waits by itself, unless the system tells it at once that there is nothing.
+    const timeval at_once{0, 1000};
+    if (mysql_get_ssl_cipher(handle) != nullptr)
+        ::setsockopt(static_cast<int>(mysql_get_socket(handle)), SOL_SOCKET, SO_RCVTIMEO, &at_once, sizeof at_once);
 }
 
 std::int64_t native_insert_id(st_mysql* handle) {

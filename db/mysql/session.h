@@ -5,6 +5,7 @@
 // a SessionSetup lives, the calls of this thread go through the functions that the linker puts in their place
 // (--wrap, db/CMakeLists.txt). tests/db/mysql checks with the server's own counters that it stays so.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -40,13 +41,35 @@ class SessionSetup {
     bool withheld_result_ = false;
 };
 
+/// While it lives, waits of this thread on connections that native_heed_silence() was told of end when the server is
+/// gone: `alive` is asked after each `silence` s without a word of it; if it says no twice in a row, the connection is
+/// lost (2013). What the server still works on is waited for, however long it takes.
+class SilenceWatch {
+  public:
+    SilenceWatch(double silence, std::function<bool()> alive);
+    SilenceWatch(const SilenceWatch&) = delete;
+    SilenceWatch& operator=(const SilenceWatch&) = delete;
+    ~SilenceWatch();
+
+    // What the waiting function asks.
+    static const SilenceWatch* active();
+    int milliseconds() const { return milliseconds_; }
+    bool alive() const noexcept;
+
+  private:
+    int milliseconds_;
+    std::function<bool()> alive_;
+    const SilenceWatch* outer_;  ///< of a connection whose rows are being read
+};
+void native_heed_silence(st_mysql* handle);
+
 /// The id of the row that the last INSERT on this connection made.
 std::int64_t native_insert_id(st_mysql* handle);
 /// Not MySQL, which has no blocks of statements outside stored programs.
 bool native_is_mariadb(st_mysql* handle);
 /// A machine that lost its power says nothing, and a connection to it would be waited for a quarter of an hour, or for
-/// ever: from now on half a minute. (A server that is there and does not answer is still waited for.) Nothing for a
-/// unix socket.
+/// hours: from now on half a minute. (Of a server that is there and says nothing: SilenceWatch.) Nothing for a unix
+/// socket.
 void native_notice_dead_peer(st_mysql* handle);
 /// Code and text of the last call's error; 0: there was none.
 std::pair<int, std::string> native_error(st_mysql* handle);

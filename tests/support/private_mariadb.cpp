@@ -8,9 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
+#include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "tests/support/paths.h"
 
@@ -235,6 +239,16 @@ void PrivateMariaDb::load(const std::string& database, const std::filesystem::pa
 }
 
 // Only tables that were used: each TRUNCATE waits for the disk, and most tests touch a few tables of thirty.
+StoppedServer::StoppedServer(const PrivateMariaDb& server) : pid_(server.pid()) {
+    ::kill(pid_, SIGSTOP);
+    const auto is_stopped = [](const fs::directory_entry& thread) {
+        return read_file(thread.path() / "stat").value_or("").find(") T") != std::string::npos;
+    };
+    const fs::path threads = "/proc/" + std::to_string(pid_) + "/task";
+    while (!std::ranges::all_of(fs::directory_iterator(threads), is_stopped)) std::this_thread::yield();
+}
+StoppedServer::~StoppedServer() { ::kill(pid_, SIGCONT); }
+
 void truncate_all_tables(Database& db) {
     Rows tables = db.query(Sql(
         "select table_name, ifnull(auto_increment,0)>1 from information_schema.tables where table_schema=database() and "

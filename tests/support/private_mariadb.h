@@ -80,6 +80,19 @@ class PrivateMariaDb {
     std::unique_ptr<Subprocess> server_;
 };
 
+/// All threads of the server are stopped while it lives: it accepts connections, since the system does that for it, and
+/// says nothing.
+class StoppedServer {
+  public:
+    explicit StoppedServer(const PrivateMariaDb& server);
+    StoppedServer(const StoppedServer&) = delete;
+    StoppedServer& operator=(const StoppedServer&) = delete;
+    ~StoppedServer();
+
+  private:
+    pid_t pid_;
+};
+
 /// Empties every table of the connected database but consent_type; auto-increment starts at 1 again.
 void truncate_all_tables(Database& db);
 /// All columns of all rows of a query, for comparisons in tests: rows of texts.

@@ -31,6 +31,9 @@ struct DbSettings {
     /// Where somebody waits, for all locks and whatever else is slow, in s: how long a statement may take (MariaDB),
     /// and after how long a transaction begins no other. DbError(kRetry) then.
     double patience = 10;
+    /// Where nobody waits, a statement may take as long as it likes; but after each so many s without a word of the
+    /// server it is asked, by a new connection, whether it is there at all. Twice no answer: DbError(kLost).
+    double silence = 30;
 };
 
 /// A result set, wholly in memory. Columns by index; SQL NULL reads as 0 or "".

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -132,6 +133,45 @@ TEST_F(Commit, OneOfWhichNothingIsHeardIsAskedAfter) {
     EXPECT_EQ(asked, 5);
     EXPECT_EQ(thrown([&] { cut_off([]() -> bool { throw DbError(Kind::kOther, 1146, "no such table"); }); }),
               Kind::kOther);
+}
+
+TEST_F(Commit, AServerThatIsStoppedIsNotWaitedForByADaemonEither) {
+    DbSettings settings = server.settings("commits");
+    settings.silence = 0.1;
+    Database daemon(settings);
+    bool asked = false;
+    {
+        std::optional<StoppedServer> stopped;
+        const auto write = [&] {
+            daemon.transaction(
+                [&] {
+                    daemon.execute(Sql("update t set n=1"));
+                    stopped.emplace(server);  // the COMMIT arrives, and is not looked at before it goes on
+                },
+                [&] { return asked = true; });
+        };
+        EXPECT_EQ(thrown(write), Kind::kOther) << "whether it took place can't be found out now";
+        EXPECT_FALSE(asked);
+    }
+    EXPECT_EQ(number_of(db, Sql("select n from t for update")), 1);
+}
+
+TEST_F(Commit, AServerThatWorksOnALongStatementIsWaitedFor) {
+    DbSettings settings = server.settings("commits");
+    settings.silence = 0.05;
+    const auto connections = [&] {
+        return std::stoi(rows_of(db, Sql("show global status like 'Connections'"), 2).at(0).at(1));
+    };
+    db.query(Sql("select get_lock('long', 0)"));
+    Database daemon(settings);
+    daemon.connect();
+    const int before = connections();
+    std::int64_t got = 0;
+    std::thread slow([&] { got = number_of(daemon, Sql("select get_lock('long', 1000)")); });
+    while (connections() < before + 4) std::this_thread::yield();
+    db.query(Sql("select release_lock('long')"));
+    slow.join();
+    EXPECT_EQ(got, 1);
 }
 
 /// The answers of a cluster's node to a COMMIT, given by a proxy.

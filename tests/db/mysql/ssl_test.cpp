@@ -78,6 +78,20 @@ TEST(DatabaseSsl, AConnectionThatBreaksIsALostOne) {
     }
 }
 
+TEST(DatabaseSsl, AServerThatIsStoppedIsNotWaitedForForEver) {
+    const Certificates made;
+    PrivateMariaDb server(
+        {.tcp = true, .more = {"--ssl-cert=" + made.file("server.pem"), "--ssl-key=" + made.file("server.key")}});
+    DbSettings settings = server.settings();
+    settings.host = "127.0.0.1:" + std::to_string(server.port());
+    settings.ssl_ca = made.file("ca.pem");
+    settings.silence = 0.1;
+    Database db(settings);
+    db.query(Sql("select sleep(0.3)"));
+    const StoppedServer stopped(server);
+    EXPECT_THROW(db.execute(Sql("do 1")), DbError);
+}
+
 TEST(DatabaseSsl, AServerWithoutItIsRefused) {
     const Certificates made;
     PrivateMariaDb server({.tcp = true});
