@@ -2,7 +2,6 @@
 #include "config/load.h"
 #include "feeder/command.h"
 #include "feeder/feeder_run.h"
-#include "sluice/base/log.h"
 
 namespace {
 
@@ -10,7 +9,6 @@ using namespace sluice;
 
 int run(const FeederOptions& options, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
-    log_normal("Starting");
     FeederRun feeder(config, options, start.env);
     const int status = start.loop([&] { return feeder.pass(); });
     feeder.end(options.one_pass && status == 0);

@@ -73,6 +73,7 @@ int daemon_main(const DaemonProgram& program, int argc, const char* const* argv)
         if (!wrong.empty()) return line.fail(wrong);
         if (only_check) return 0;
         start.settings.project = find_project_dir();
+        if (!start.settings.one_pass) log_normal("Starting");
         return program.run(start);
     } catch (const std::exception& e) {
         log_critical("{}", e.what());

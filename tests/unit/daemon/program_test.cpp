@@ -81,6 +81,14 @@ TEST_F(ProgramTest, ItRunsInTheProjectWithTheSharedOptions) {
     EXPECT_EQ(started->sleep_interval, 0);
 }
 
+// The log of a night shows when it was started anew.
+TEST_F(ProgramTest, OneThatGoesOnSaysThatItStarts) {
+    EXPECT_EQ(main({}), 0);
+    EXPECT_THAT(err, HasSubstr(" UTC Starting\n"));
+    EXPECT_EQ(main({"--one_pass"}), 0);
+    EXPECT_EQ(err, "");
+}
+
 TEST_F(ProgramTest, HowLongItRuns) {
     for (const Runs runs : {Runs::kUntilStopped, Runs::kAtOwnPace}) {
         program.runs = runs;
