@@ -8,9 +8,10 @@ namespace {
 
 constexpr double kHeardWithin = 15 * 86400;  ///< s
 constexpr int kMostRows = 1'000'000;
-constexpr double kUsualGap = 3600;  ///< s between two contacts, where nothing is known
-constexpr float kGapWeight = 0.2F;  ///< of the newest
-constexpr double kBenchmark = 1e9;  ///< flops of a host that has none
+constexpr double kUsualGap = 3600;                          ///< s between two contacts, where nothing is known
+constexpr float kGapWeight = 0.2F;                          ///< of the newest
+constexpr double kBenchmark = 1e9;                          ///< flops of a host that has none
+constexpr double kLeastSpeed = 1e6, kGreatestSpeed = 1e15;  ///< flops: whatever it tells
 constexpr int kMostCpus = 4096;
 
 double fraction_of_time(double f) { return std::isfinite(f) && f > 0 ? std::clamp(f, 0.1, 1.0) : 1.0; }
@@ -49,7 +50,8 @@ void FleetReader::add(const HostSpeedRow& row) {
         fleet.cpus.push_back(std::clamp(row.cpus, 1, kMostCpus));
         fleet.free_at.push_back(gaps_.wait(row.host, row.rpc_time, now_));
         fleet.availability.push_back(static_cast<float>(fraction_of_time(row.on_frac * row.active_frac)));
-        const double speed = std::isfinite(row.p_fpops) && row.p_fpops > 0 ? row.p_fpops : kBenchmark;
+        const bool known = std::isfinite(row.p_fpops) && row.p_fpops >= kLeastSpeed;
+        const double speed = known ? std::min(row.p_fpops, kGreatestSpeed) : kBenchmark;
         fleet.seconds_per_op.push_back(static_cast<float>(1 / speed));
     }
     if (row.app == 0 || !(row.seconds_per_op > 0) || !std::isfinite(row.seconds_per_op)) return;

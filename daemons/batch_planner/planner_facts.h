@@ -37,8 +37,12 @@ struct PlannerPass::Facts {
         const std::uint32_t* h = reader.find(r.host);
         return h == nullptr ? 0.5 : reader.fleet.availability[*h];
     }
-    /// Wall time of its run.
-    double run_time(const OpenPlanResult& r) const { return planned_run_time(computing(r), availability(r)); }
+    /// Wall time of its run; a number whatever estimates and hosts say.
+    double run_time(const OpenPlanResult& r) const {
+        constexpr double kLongest = 1e9;
+        const double time = planned_run_time(computing(r), availability(r));
+        return time < kLongest ? time : kLongest;
+    }
     /// No job of the batch waits for a host: what is left of it is in progress.
     bool all_sent(Id batch) const {
         const BatchDemand* d = demand(batch);

@@ -479,6 +479,28 @@ TEST_F(PlannerPassTest, ABatchThatCannotBePlannedAnyMoreHasNoExpectedEnd) {
     EXPECT_GT(db.batches.get(2)->est_completion_time, kStart);
 }
 
+// A volunteer's client tells an absurd speed when it has its job.
+TEST_F(PlannerPassTest, AHostsSpeedIsANumberWhateverItTells) {
+    for (const double fpops : {kHourOfWork, 0.0}) {
+        batch(1);
+        const Id id = job(1, ServerState::kInProgress, 4);
+        db.workunits.change(db.results.get(id)->workunitid, [&](Workunit& w) { w.rsc_fpops_est = fpops; });
+        for (const double speed : {-1.0, 1e-300, 1e-30, 1e300}) {
+            db.hosts.change(4, [&](Host& h) { h.p_fpops = speed; });
+            unsent(1, 3);
+            PlannerPass pass = planner();
+            pass.run();
+            pass.run();
+            EXPECT_EQ(published().batches.size(), 1u) << speed;
+            const double end = db.batches.get(1)->est_completion_time;
+            EXPECT_GT(end, kStart) << speed;
+            EXPECT_LT(end, kStart + 86400) << speed;
+            for (const ReissueTimer& t : plans.timers()) EXPECT_GT(t.at, kStart) << speed;
+        }
+        db.results.change(id, [](Result& r) { r.server_state = ServerState::kOver; });
+    }
+}
+
 TEST_F(PlannerPassTest, NothingToPlanPublishesAnEmptyPlan) {
     batch(1);
     planner().run();
