@@ -15,7 +15,12 @@ constexpr float kNeverDone = 1e30F;  ///< s
 /// Wall seconds of one job on each host, with the margin.
 std::vector<float> job_seconds(const FleetCapacity& fleet, const BatchDemand& demand, double margin) {
     std::vector<float> seconds(fleet.size());
+    const auto none = fleet.takes_none.find(demand.app);
     for (std::size_t h = 0; h < fleet.size(); ++h) {
+        if (none != fleet.takes_none.end() && none->second[h]) {
+            seconds[h] = kNeverDone;
+            continue;
+        }
         const double computing = fleet.computing(h, demand.app, demand.mean_fpops);
         const double wall = margin * planned_run_time(computing, fleet.availability[h]);
         seconds[h] = wall < kNeverDone ? static_cast<float>(wall) : kNeverDone;

@@ -15,9 +15,10 @@ struct FleetCapacity {
     std::vector<Id> ids;
     std::vector<int> cpus;        ///< that take jobs, at least 1
     std::vector<double> free_at;  ///< s from now until it can start another job: contact, work that it must do first
-    std::vector<float> availability;                      ///< (0, 1]
-    std::vector<float> seconds_per_op;                    ///< where nothing else was measured: by its benchmark
-    std::unordered_map<Id, std::vector<float>> measured;  ///< app -> s of computing per operation, 0: not measured
+    std::vector<float> availability;                       ///< (0, 1]
+    std::vector<float> seconds_per_op;                     ///< where nothing else was measured: by its benchmark
+    std::unordered_map<Id, std::vector<float>> measured;   ///< app -> s of computing per operation, 0: not measured
+    std::unordered_map<Id, std::vector<bool>> takes_none;  ///< app -> it is not counted on for jobs of it
     std::size_t size() const { return ids.size(); }
     /// s of computing that a job takes.
     double computing(std::size_t host, Id app, double fpops) const;

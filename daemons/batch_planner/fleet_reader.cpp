@@ -47,6 +47,7 @@ void FleetReader::add(const HostSpeedRow& row) {
         if (out || !index_.emplace(row.host, static_cast<std::uint32_t>(fleet.size())).second) return;
         gaps_.note(row.host, row.rpc_time);
         fleet.ids.push_back(row.host);
+        heard_of.push_back(row.rpc_time);
         fleet.cpus.push_back(std::clamp(row.cpus, 1, kMostCpus));
         fleet.free_at.push_back(gaps_.wait(row.host, row.rpc_time, now_));
         fleet.availability.push_back(static_cast<float>(fraction_of_time(row.on_frac * row.active_frac)));

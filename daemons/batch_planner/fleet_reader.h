@@ -29,6 +29,7 @@ class FleetReader {
         : left_out_(left_out), gaps_(gaps), now_(now) {}
     void read(PlanFactsStore& store);
     FleetCapacity fleet;
+    std::vector<std::int64_t> heard_of;  ///< UNIX s: each host's last request
     /// Index in the fleet; nothing: it is not there.
     const std::uint32_t* find(Id host) const;
 

@@ -78,6 +78,7 @@ void PlannerPass::read(Facts& facts) {
     }
     if (!facts.demands.empty()) facts.reader.read(stores_.facts);
     take_what_hosts_hold(facts);
+    leave_out_who_takes_none(facts);
 }
 
 /// It comes before anything else that they get.
@@ -94,6 +95,38 @@ void PlannerPass::take_what_hosts_hold(Facts& facts) {
         if (h == nullptr) continue;
         const double left = facts.run_time(r) - std::max(facts.now - queues_.start(r.id), 0.0);
         fleet.free_at[*h] += std::max(left, 0.0) / fleet.cpus[*h];
+    }
+}
+
+void PlannerPass::leave_out_who_takes_none(Facts& facts) {
+    std::map<Id, Takers::Look> looks;
+    for (const BatchDemand& d : facts.demands) {
+        double& waited = looks[d.app].waited;
+        waited = std::max(waited, d.waited);
+    }
+    for (const OpenPlanResult& r : facts.in_progress)
+        if (const BatchDemand* d = facts.demand(r.batch); d != nullptr) looks[d->app].holders.insert(r.host);
+    FleetCapacity& fleet = facts.reader.fleet;
+    for (auto& [app, look] : looks) {
+        look.now = facts.now, look.heard_of = facts.reader.heard_of;
+        std::vector<bool> none = takers_.take_none(app, fleet, look);
+        const auto left = std::count(none.begin(), none.end(), false);
+        if (!none.empty() && left >= static_cast<std::ptrdiff_t>(settings_.rules.min_hosts))
+            fleet.takes_none[app] = std::move(none);
+    }
+}
+
+/// For jobs of the first batch of an app of which some wait: those that would be in time if they asked now.
+void PlannerPass::count_on_hosts(const Facts& facts, const std::vector<BatchTarget>& targets) {
+    const FleetCapacity& fleet = facts.reader.fleet;
+    std::set<Id> apps;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        const BatchDemand& d = facts.demands[i];
+        if (!targets[i].planned || d.jobs == 0 || !apps.insert(d.app).second) continue;
+        for (std::size_t h = 0; h < fleet.size(); ++h) {
+            const double time = planned_run_time(fleet.computing(h, d.app, d.mean_fpops), fleet.availability[h]);
+            if (settings_.rules.margin * time <= targets[i].finish) takers_.count_on(d.app, fleet.ids[h], facts.now);
+        }
     }
 }
 
@@ -235,7 +268,9 @@ PlannerOutcome PlannerPass::run() {
         if (last_.version == 0) last_ = stores_.plans.plan();
     }
     read(facts);
-    const BatchPlan plan = plan_of(facts, plan_batches(facts.reader.fleet, facts.demands, settings_.rules));
+    const std::vector<BatchTarget> targets = plan_batches(facts.reader.fleet, facts.demands, settings_.rules);
+    count_on_hosts(facts, targets);
+    const BatchPlan plan = plan_of(facts, targets);
     PlannerOutcome done{
         facts.batches.size(), plan.batches.size(), facts.reader.fleet.size(), plan.left_out.size(), 0, 0, 0};
     done.news = std::any_of(facts.batches.begin(), facts.batches.end(), [&](const Batch& b) { return is_news(b.id); });

@@ -8,6 +8,7 @@
 #include "daemons/batch_planner/batches_plan.h"
 #include "daemons/batch_planner/fleet_reader.h"
 #include "daemons/batch_planner/host_queues.h"
+#include "daemons/batch_planner/takers.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/timing.h"
 #include "sluice/db/batch_store.h"
@@ -50,6 +51,8 @@ class PlannerPass {
     struct Facts;
     void read(Facts& facts);
     void take_what_hosts_hold(Facts& facts);
+    void leave_out_who_takes_none(Facts& facts);
+    void count_on_hosts(const Facts& facts, const std::vector<BatchTarget>& targets);
     std::vector<ReissueTimer> new_timers(const Facts& facts) const;
     std::int64_t keep_timers(const Facts& facts);
     /// Of its batch all is sent, and it has had its chance, or its host had it with the jobs before it.
@@ -66,6 +69,7 @@ class PlannerPass {
     const Clock& clock_;
     ContactGaps gaps_;
     HostQueues queues_;
+    Takers takers_;
     BatchPlan last_;                  ///< what instances that are new now were sent by
     std::map<Id, double> announced_;  ///< batch -> its first T, of those in progress
     std::set<Id> seen_;               ///< batches that were in progress at the last pass

@@ -501,6 +501,41 @@ TEST_F(PlannerPassTest, AHostsSpeedIsANumberWhateverItTells) {
     }
 }
 
+// The quickest hosts have no version of the app, or are nobody's: they come each four minutes, and T that they could
+// keep is one that no other reaches.
+TEST_F(PlannerPassTest, WhoComesAndTakesNoneIsNotCountedOn) {
+    batch(1);
+    unsent(1, 40);
+    const auto come = [&](Id first, Id last, double speed) {
+        for (Id id = first; id <= last; ++id) {
+            Host h = *db.hosts.get(1);
+            h.id = id, h.p_fpops = speed, h.rpc_time = clock.now_sec();
+            db.hosts.put(id, h);
+        }
+    };
+    PlannerPass pass = planner();
+    const auto minutes = [&](int n) {
+        for (int i = 0; i < n; ++i) {
+            clock.advance(60);
+            if (i % 4 == 0) come(11, 18, 1e12);
+            if (i % 30 == 0) come(1, 10, 1e9);
+            pass.run();
+        }
+        return published().batches.at(0);
+    };
+    EXPECT_EQ(minutes(20).hosts, 8);
+    PlannedBatch b = minutes(15);
+    EXPECT_EQ(b.hosts, 10) << "nothing was sent for half an hour: the others";
+    EXPECT_GE(b.finish, clock.now() + 4 * 1.2 * 3600) << "by when those ten have done all";
+    job(1, ServerState::kInProgress, 11);
+    b = minutes(1);
+    EXPECT_EQ(b.hosts, 11) << "this one does take jobs";
+    for (Id id = 12; id <= 14; ++id) job(1, ServerState::kInProgress, id);
+    for (Id id = 1; id <= 10; ++id) db.hosts.change(id, [](Host& h) { h.rpc_time = 0; });
+    pass.run();
+    EXPECT_EQ(published().batches.at(0).hosts, 8) << "where fewer than eight are left, all are counted on";
+}
+
 TEST_F(PlannerPassTest, NothingToPlanPublishesAnEmptyPlan) {
     batch(1);
     planner().run();
