@@ -25,6 +25,13 @@ inline double usable_quota(double quota) {
 /// Workunit.rsc_fpops_est as shares count it: sums stay finite whatever a submitter wrote.
 inline double usable_estimate(double fpops) { return std::clamp(fpops, 0.0, 1e30); }
 
+/// ShareBook::own_lst of a user, to be stored: of what the clock was given, and what it has made of his LST.
+inline double next_own_lst(const ShareBook& book, Id user, double own_before, double lst_before, double lst) {
+    const auto own = book.own_lst.find(user);
+    if (own == book.own_lst.end() || own->second != own_before) return lst;
+    return own_before == lst_before ? lst : own_before + (lst - lst_before);
+}
+
 /// The clock takes the quotas that the book has of user_submit.
 inline void take_quotas(ShareBook& book, double now) {
     const auto& users = book.clock.users();

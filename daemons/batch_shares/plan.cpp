@@ -141,10 +141,16 @@ bool admit(ShareBook& book, const BatchWork& work, double project_flops, double 
     if (!has_quota(book, work.user_id)) return false;
     const double seconds = charged_run_time(book, work, follow_speed(book, project_flops));
     if (const auto stream = book.streams.find(work.id); stream != book.streams.end()) stream->second.waits = false;
-    if (!work.known && work.logical_end_time > 0)
+    const bool charged = !work.known && work.logical_end_time > 0;
+    const auto own = book.own_lst.find(work.user_id);
+    if (charged && own == book.own_lst.end()) {
         book.clock.adopt(work.user_id, work.id, seconds, work.logical_end_time);
-    else
-        book.clock.submit(now, work.user_id, work.id, seconds);
+        return true;
+    }
+    const auto lst = [&] { return book.clock.users().at(work.user_id).lst; };
+    if (charged) book.clock.charge(now, work.user_id, (own->second - lst()) * book.clock.share(work.user_id));
+    book.clock.submit(now, work.user_id, work.id, seconds);
+    if (charged) own->second = lst();
     return true;
 }
 

@@ -141,7 +141,10 @@ std::vector<Id> MemoryShareStore::without_place() {
 
 void MemoryShareStore::change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
     db_.enter("share.change");
-    ShareBook book{share::LogicalClock(settings.rule, settings.clamp, state_), {}, {}, streams_, measured_, {}, flops_};
+    ShareBook book{
+        share::LogicalClock(settings.rule, settings.clamp, state_), {}, {}, streams_, measured_, {}, flops_, {}};
+    if (settings.rule == share::ShareRule::kSettled) book.own_lst = own_lst_;
+    const auto users_before = state_.users;
     for (const auto& [user, quota] : quotas) book.quotas[user] = usable_quota(quota);
     take_quotas(book, now);
     work(book);
@@ -158,6 +161,12 @@ void MemoryShareStore::change(const ShareSettings& settings, double now, const s
     streams_ = std::move(book.streams);
     measured_ = std::move(book.measured);
     flops_ = book.flops;
+    for (const auto& [id, user] : state_.users) {
+        const auto before = users_before.find(id);
+        const auto own = own_lst_.find(id);
+        const bool is_new = before == users_before.end() || own == own_lst_.end();
+        own_lst_[id] = is_new ? user.lst : next_own_lst(book, id, own->second, before->second.lst, user.lst);
+    }
     for (const auto& [user, operations] : book.given)
         days_[{static_cast<std::int64_t>(now / 86400), user}] += operations;
     publish();

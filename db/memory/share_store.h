@@ -34,6 +34,7 @@ class MemoryShareStore final : public ShareStore {
     std::map<Id, StreamCharge> streams_;
     std::map<Id, double> measured_;
     double flops_ = 0;
+    std::map<Id, double> own_lst_;
     std::map<std::pair<std::int64_t, Id>, double> days_;
 };
 

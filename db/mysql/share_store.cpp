@@ -50,7 +50,8 @@ class MysqlShareStore final : public ShareStore {
              {"sluice_share_measured", "batch_id bigint NOT NULL PRIMARY KEY, operations double NOT NULL"},
              {"sluice_share_day",
               "day integer NOT NULL, user_id integer NOT NULL, operations double NOT NULL, PRIMARY KEY (day,user_id)"},
-             {"sluice_share_speed", "id tinyint NOT NULL PRIMARY KEY, flops double NOT NULL"}});
+             {"sluice_share_speed", "id tinyint NOT NULL PRIMARY KEY, flops double NOT NULL"},
+             {"sluice_share_lst", "user_id integer NOT NULL PRIMARY KEY, lst double NOT NULL"}});
         db_.execute(Sql("INSERT IGNORE INTO sluice_share_clock (id, virtual_time, started) VALUES (1,0,0)"));
     }
 
@@ -220,6 +221,7 @@ class MysqlShareStore final : public ShareStore {
         double flops = 0;
         std::map<Id, std::int64_t> places;
         std::map<Id, double> quotas;  ///< as user_submit has them
+        std::map<Id, double> own_lst;
         std::int64_t next_place = 1;
     };
 
@@ -231,7 +233,9 @@ class MysqlShareStore final : public ShareStore {
                        before.streams,
                        before.measured,
                        {},
-                       before.flops};
+                       before.flops,
+                       {}};
+        if (settings.rule == share::ShareRule::kSettled) book.own_lst = before.own_lst;
         take_quotas(book, now);
         work(book);
         save(before, book);
@@ -246,12 +250,14 @@ class MysqlShareStore final : public ShareStore {
         s.state.virtual_time = clock.f64(0);
         s.state.started = clock.flag(1);
         Rows users = db_.query(Sql(
-            "SELECT u.user_id, u.quota, u.logical_start_time, s.user_id IS NOT NULL, COALESCE(s.quota,0) FROM user_submit "
-            "u LEFT JOIN sluice_share_user s ON s.user_id=u.user_id ORDER BY u.user_id FOR UPDATE"));
+            "SELECT u.user_id, u.quota, u.logical_start_time, s.user_id IS NOT NULL, COALESCE(s.quota,0), "
+            "l.user_id IS NOT NULL, COALESCE(l.lst,0) FROM user_submit u LEFT JOIN sluice_share_user s ON "
+            "s.user_id=u.user_id LEFT JOIN sluice_share_lst l ON l.user_id=u.user_id ORDER BY u.user_id FOR UPDATE"));
         while (users.next()) {
             const Id id = users.i64(0);
             s.quotas[id] = usable_quota(users.f64(1));
             const double lst = users.f64(2);
+            if (users.flag(5)) s.own_lst[id] = users.f64(6);
             // Upstream's tools have charged each user who has a start time.
             if (users.flag(3) || lst > 0) s.state.users[id] = {users.f64(4), lst, true};
         }
@@ -298,7 +304,10 @@ class MysqlShareStore final : public ShareStore {
             Sql sql("REPLACE INTO sluice_share_speed (id, flops) VALUES (1,");
             db_.execute(sql << book.flops << ")");
         }
-        for (const auto& [id, user] : after.users) save_user(before, id, user);
+        for (const auto& [id, user] : after.users) {
+            save_user(before, id, user);
+            save_own_lst(before, book, id, user.lst);
+        }
         for (const auto& [id, stream] : book.streams) save_stream(before, id, stream);
         std::map<Id, const BatchTags*> old;
         for (const BatchTags& b : before.state.batches) old[b.id] = &b;
@@ -324,6 +333,16 @@ class MysqlShareStore final : public ShareStore {
             Sql sql("INSERT INTO sluice_share_user (user_id, quota) VALUES (");
             db_.execute(sql << id << "," << user.quota << ") ON DUPLICATE KEY UPDATE quota=VALUES(quota)");
         }
+    }
+
+    void save_own_lst(const Stored& before, const ShareBook& book, Id id, double lst) {
+        const auto user = before.state.users.find(id);
+        const auto own = before.own_lst.find(id);
+        const bool is_new = user == before.state.users.end() || own == before.own_lst.end();
+        const double next = is_new ? lst : next_own_lst(book, id, own->second, user->second.lst, lst);
+        if (!is_new && next == own->second) return;
+        Sql sql("INSERT INTO sluice_share_lst (user_id, lst) VALUES (");
+        db_.execute(sql << id << "," << next << ") ON DUPLICATE KEY UPDATE lst=VALUES(lst)");
     }
 
     void save_days(const Stored& before, const ShareBook& book, std::int64_t day) {

@@ -46,6 +46,9 @@ struct ShareBook {
     std::map<Id, double> measured = {};       ///< by batch: operations that days have been given for
     std::map<Id, double> given = {};          ///< by user: operations that this change gives to the present day
     double flops = 0;  ///< operations a second that its project-seconds stand for; 0: none are charged yet
+    /// Rule settled: users' LST without what adjust_user_priority has done to it since, which makes it the present at
+    /// least: V, and who counts by it, may be months behind that or before it.
+    std::map<Id, double> own_lst = {};
 };
 
 /// Of a stream, beside BatchWork: operations of instances that were over between `until` and `next_until`, since then,

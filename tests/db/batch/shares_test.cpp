@@ -55,7 +55,8 @@ class Snapshot {
                                               "sluice_share_stream",
                                               "sluice_share_measured",
                                               "sluice_share_day",
-                                              "sluice_share_speed"};
+                                              "sluice_share_speed",
+                                              "sluice_share_lst"};
     Database& db_;
 };
 
@@ -238,6 +239,38 @@ TEST_F(Shares, BatchesOfOthersToolsAreServedLikeOurs) {
     EXPECT_EQ(tables.batch_shares.at(2).quota, 3);
     EXPECT_TRUE(std::isinf(tables.batch_shares.at(3).end));
     EXPECT_EQ(tables.batch_shares.at(3).quota, 0);
+}
+
+/// adjust_user_priority makes a start time the present at least; by rule settled all others' may be far from it.
+TEST_F(Shares, BatchesOfWebPagesEnterAsOursByRuleSettled) {
+    config("<share_rule>settled</share_rule><share_clamp>50</share_clamp>");
+    run_ok({"batch_shares", "--one_pass"});
+    for (const double others : {kFuture, 1e9}) {
+        SCOPED_TRACE(others);
+        for (const char* table : {"batch", "workunit", "sluice_share_batch", "sluice_share_lst"}) {
+            Sql empty("DELETE FROM ");
+            db.execute(empty.identifier(table));
+        }
+        db.execute(Sql("UPDATE sluice_share_clock SET started=1, virtual_time=") << others);
+        db.execute(Sql("UPDATE user_submit SET logical_start_time=IF(user_id=1,-100,0)+") << others);
+        const Id bobs = submitted(2);
+        run_ok({"batch_shares", "--one_pass"});
+        for (const Id web : {bobs + 1, bobs + 2}) {
+            run_ok({"adjust_user_priority", "--user", "1", "--flops", "3e15", "--app", "app1"});
+            run_ok({"batch_shares", "--one_pass"});  // between the charge and the batch
+            db.execute(Sql("INSERT INTO batch SELECT ")
+                       << web
+                       << ", 1, create_time, 0, (SELECT logical_start_time FROM user_submit WHERE user_id=1), 0, "
+                       << "njobs, 0, 0, 1, 0, 0, 0, 0, 'web', app_id, 0, '', 0 FROM batch WHERE id=" << bobs);
+            run_ok({"create_work", "--appname", "app1", "--batch", std::to_string(web), "--rsc_fpops_est", "3e15",
+                    "--rsc_fpops_bound", "1e18"});
+        }
+        run_ok({"batch_shares", "--one_pass"});
+        EXPECT_NEAR(start(bobs + 1), start(bobs) - 50, 1e-3) << "as a batch of sluice_batch";
+        EXPECT_NEAR(end(bobs + 1), start(bobs) - 50 + 3000, 1e-3);
+        EXPECT_NEAR(start(bobs + 2), start(bobs) - 50 + 12000, 1e-3) << "charged once";
+        EXPECT_NEAR(lst(1), start(bobs) - 50 + 24000, 1e-3);
+    }
 }
 
 TEST_F(Shares, TheFeederHearsOfNewBatchesAtLevelOneToo) {
