@@ -19,12 +19,12 @@ struct HrCensus {
 HrCensus take_census(HrCensusStore& store, int compat_level) {
     HrCensus census;
     for (std::size_t type = 1; type < census.credit.size(); ++type) census.credit[type].assign(kHrClasses, 0);
-    store.hosts(kMinRecentCredit, [&](const Host& host) {
+    store.hosts(kMinRecentCredit, compat_level > 0, [&](const Host& host, const std::string& platform) {
         if (stop_requested()) throw Stopped();
         ++census.hosts;
         bool known = false;
         for (int type = 1; type < kHrTypes; ++type) {
-            const int hr_class = sluice::hr_class(host, static_cast<HrType>(type), compat_level);
+            const int hr_class = sluice::hr_class(host, static_cast<HrType>(type), compat_level, {&platform, 1});
             if (hr_class <= 0 || hr_class >= kHrClasses) continue;
             known = true;
             census.credit[static_cast<std::size_t>(type)][static_cast<std::size_t>(hr_class)] += host.expavg_credit;

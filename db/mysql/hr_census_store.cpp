@@ -7,12 +7,19 @@ class MysqlHrCensusStore final : public HrCensusStore {
   public:
     explicit MysqlHrCensusStore(Database& db) : db_(db) {}
 
-    void hosts(double min_credit, const std::function<void(const Host&)>& row) override {
-        Sql sql("SELECT os_name, p_vendor, p_model, expavg_credit FROM host WHERE expavg_credit>");
-        db_.query_streaming(sql << min_credit, [&](const Rows& r) {
+    void hosts(double min_credit, bool with_platforms, const Row& row) override {
+        Sql sql("SELECT os_name, p_vendor, p_model, expavg_credit, ");
+        if (with_platforms)
+            sql << "COALESCE((SELECT p.name FROM host_app_version v JOIN app_version a ON a.id=v.app_version_id "
+                   "JOIN platform p ON p.id=a.platformid WHERE v.host_id=host.id ORDER BY v.app_version_id DESC "
+                   "LIMIT 1), '')";
+        else
+            sql << "''";
+        db_.query_streaming(sql << " FROM host WHERE expavg_credit>" << min_credit, [&](const Rows& r) {
             Host host;
-            r.read(host.os_name, host.p_vendor, host.p_model, host.expavg_credit);
-            row(host);
+            std::string platform;
+            r.read(host.os_name, host.p_vendor, host.p_model, host.expavg_credit, platform);
+            row(host, platform);
         });
     }
 

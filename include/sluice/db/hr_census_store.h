@@ -2,6 +2,7 @@
 // What census asks of the database: the hosts at work, with what their HR classes are made of.
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "sluice/db/database.h"
 #include "sluice/model/records.h"
@@ -11,8 +12,10 @@ namespace sluice {
 class HrCensusStore {
   public:
     virtual ~HrCensusStore() = default;
-    /// Streams os_name, p_vendor, p_model and expavg_credit of the hosts with more recent credit than that.
-    virtual void hosts(double min_expavg_credit, const std::function<void(const Host&)>& row) = 0;
+    /// Streams os_name, p_vendor, p_model and expavg_credit of the hosts with more recent credit than that; with the
+    /// platform of the newest version that the host was sent, if it is asked for and there is one.
+    using Row = std::function<void(const Host&, const std::string& platform)>;
+    virtual void hosts(double min_expavg_credit, bool with_platforms, const Row& row) = 0;
 };
 
 /// `db` outlives the store.

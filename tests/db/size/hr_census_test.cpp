@@ -43,6 +43,31 @@ TEST_F(HrCensus, SumsCreditByClassInUpstreamsFile) {
     EXPECT_EQ(parse_hr_info(text, "hr_info.txt")[1][277], 150.25);
 }
 
+// The scheduler goes by the client's platforms, which no column holds: at level 1 by those of the versions sent.
+TEST_F(HrCensus, PlatformsTellAndroidFromLinuxAtLevelOne) {
+    rows_.platforms[7].id = 7, rows_.platforms[7].name = "aarch64-android-linux-gnu";
+    rows_.versions[70].id = 70, rows_.versions[70].platformid = 7;
+    host(1, "Linux", "ARM", "AArch64 Processor rev 4 (aarch64)", 10);  // a phone
+    host(2, "Linux", "ARM", "AArch64 Processor rev 4 (aarch64)", 20);  // a board that has been sent nothing yet
+    for (const Id version : {70, 1000002}) {
+        HostAppVersion v;
+        v.host_id = 1, v.app_version_id = version;
+        rows_.host_app_versions[{1, version}] = v;
+    }
+    store();
+    const auto credit = [&](int level, int hr_class) {
+        write_config(level);
+        const auto r = run_program({"census"});
+        EXPECT_EQ(r.status, 0) << r.err;
+        return parse_hr_info(read_file(project_ / "hr_info.txt").value_or(""), "hr_info.txt")[2].at(
+            static_cast<std::size_t>(hr_class));
+    };
+    constexpr int kLinuxArm = 2 * 128 + 22, kAndroidArm = 6 * 128 + 22;
+    EXPECT_EQ(credit(0, kLinuxArm), 30);
+    EXPECT_EQ(credit(1, kLinuxArm), 20);
+    EXPECT_EQ(credit(1, kAndroidArm), 10);
+}
+
 TEST_F(HrCensus, WithoutHostsAllClassesAreEmptyAndWithoutADatabaseTheFileStays) {
     ASSERT_EQ(run_program({"census"}).status, 0);
     const std::string zeros = read_file(project_ / "hr_info.txt").value_or("");
