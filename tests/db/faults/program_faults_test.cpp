@@ -7,6 +7,10 @@
 #include <fstream>
 
 #include "sluice/base/files.h"
+#include "sluice/db/account_store.h"
+#include "sluice/db/gang_store.h"
+#include "sluice/db/plan_store.h"
+#include "sluice/db/share_store.h"
 #include "tests/support/paths.h"
 #include "tests/support/project_rows.h"
 #include "tests/support/sql_proxy.h"
@@ -144,6 +148,24 @@ void for_the_batch_programs(FakeDb& rows, const fs::path&) {
     add_result(rows, add_workunit(rows, 3, 1), ServerState::kInProgress, 96);
 }
 
+/// And hosts that can be planned with.
+void for_the_planner(FakeDb& rows, const fs::path& project) {
+    for_the_batch_programs(rows, project);
+    for (auto& [id, h] : rows.hosts) {
+        h.rpc_time = static_cast<double>(std::time(nullptr));
+        h.p_ncpus = 1;
+        h.on_frac = h.active_frac = 1;
+        h.expavg_credit = static_cast<double>(id);
+    }
+}
+
+void for_shares(FakeDb& rows, const fs::path& project) { for_the_batch_programs(rows, project); }
+
+void for_gangs(FakeDb& rows, const fs::path& project) {
+    for_the_planner(rows, project);
+    for (int i = 0; i < 3; ++i) add_workunit(rows, 3, 1);
+}
+
 void for_create_work(FakeDb&, const fs::path& project) {
     std::ofstream(project / "templates/up_in") << "<workunit></workunit>";
     std::ofstream(project / "templates/up_out") << kOutputTemplate;
@@ -179,6 +201,9 @@ const Scenario kScenarios[] = {
     {"batch_stats", {"batch_stats"}, for_the_batch_programs},
     {"batch_accel", {"batch_accel"}, for_the_batch_programs},
     {"batch_upkeep", {"batch_upkeep", "--one_pass"}, for_the_batch_programs},
+    {"batch_shares", {"batch_shares", "--one_pass"}, for_shares},
+    {"batch_planner", {"batch_planner", "--one_pass", "--give_up"}, for_the_planner},
+    {"gang_planner", {"gang_planner", "--one_pass"}, for_gangs},
     {"create_work", {"create_work", "--appname", "up", "--wu_name", "one", "--target_host", "3"}, for_create_work},
     {"create_work_stdin",
      {"create_work", "--appname", "up", "--stdin"},
@@ -207,12 +232,52 @@ class ProgramFaults : public ::testing::TestWithParam<Scenario> {
         GetParam().build(first, project.folder());
     }
     void reset() {
-        project.db().execute(
-            Sql("DROP TABLE IF EXISTS sluice_accel_job, sluice_accel_result, sluice_host_ltt, sluice_marks"));
+        const Sql own(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema=database() AND table_name LIKE "
+            "'sluice_%'");
+        for (const auto& table : rows_of(project.db(), own, 1)) {
+            Sql drop("DROP TABLE ");
+            project.db().execute(drop.identifier(table[0]));
+        }
         truncate_all_tables(project.db());
         project.rows() = first;
         project.store();
+        store_more();
         fs::remove(project.folder() / "batch_stats.state");
+    }
+    /// What no FakeDb has.
+    void store_more() {
+        const auto build = GetParam().build;
+        if (build == for_shares) {
+            project.set_options("<share_rule>settled</share_rule>");
+            make_share_store(project.db())->prepare();
+            project.db().execute(
+                Sql("INSERT INTO user_submit (user_id, quota, logical_start_time, submit_all, manage_all, "
+                    "max_jobs_in_progress) VALUES (1,1,0,1,0,0)"));
+        }
+        if (build == for_the_planner) an_instance_is_late();
+        if (build == for_gangs) make_gangs();
+    }
+    void an_instance_is_late() {
+        const auto plans = make_plan_store(project.db());
+        plans->prepare();
+        BatchPlan plan;
+        plan.made_at = static_cast<double>(std::time(nullptr)) - 60;
+        plan.batches.push_back({1, plan.made_at, 1, 1, 1, kHosts});
+        plans->publish(plan, {});
+        const ReissueTimer timer{first.results.rbegin()->first, 1, plan.made_at};
+        plans->set_timers({&timer, 1}, {});
+    }
+    /// Of the three last workunits: one waits for a host, of the gang of the others a member is missing.
+    void make_gangs() {
+        prepare_host_attempts(project.db());
+        make_gang_lease_store(project.db())->prepare();
+        const auto gangs = make_gang_store(project.db());
+        auto last = first.workunits.rbegin();
+        const GangJob alone{{1, 0}, 0, (last++)->second.name};
+        const std::vector<GangJob> lonely{{{1, 1}, 0, (last++)->second.name}, {{1, 1}, 1, (last++)->second.name}};
+        gangs->define({&alone, 1}, 1);
+        gangs->define(lonely, 3);
     }
     RunResult run_through(const SqlProxy& proxy) {
         const Scenario& s = GetParam();
@@ -228,12 +293,14 @@ class ProgramFaults : public ::testing::TestWithParam<Scenario> {
     /// attempt that came to nothing is not given out again).
     std::string content() {
         std::string all;
-        for (const std::string table : {"workunit", "result", "host", "host_app_version", "user", "batch", "app",
-                                        "app_version", "sluice_accel_job", "sluice_accel_result", "sluice_host_ltt"}) {
+        for (const std::string table :
+             {"workunit", "result", "host", "host_app_version", "user", "batch", "app", "app_version",
+              "sluice_accel_job", "sluice_accel_result", "sluice_host_ltt", "sluice_share_batch", "sluice_share_user",
+              "sluice_share_day", "sluice_plan_batch", "sluice_gang", "sluice_gang_lease"}) {
             Sql columns(
                 "SELECT column_name FROM information_schema.columns WHERE table_schema=database() AND column_name NOT LIKE "
-                "'%time' AND column_name NOT IN ('random','since','xml_doc_in','expavg_credit','report_deadline') AND NOT "
-                "(column_name='id' AND table_name IN ('workunit','result','batch')) AND table_name=");
+                "'%time' AND column_name NOT IN ('random','since','xml_doc_in','expavg_credit','report_deadline','day','start_tag',"
+                "'end_tag','version','finish','jobs','ended','start') AND NOT (column_name='id' AND table_name IN ('workunit','result','batch')) AND table_name=");
             const auto names = rows_of(project.db(), columns << SqlText{table} << " ORDER BY ordinal_position", 1);
             if (names.empty()) continue;
             Sql rows("SELECT CONCAT_WS('|'");
