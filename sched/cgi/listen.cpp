@@ -24,6 +24,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
@@ -83,10 +84,13 @@ int listen_on_port(const std::string& address) {
     std::string host = address.substr(0, colon);
     if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
     if (host.empty()) cant_listen(address, "no host is given (127.0.0.1 for this computer only)");
+    // getaddrinfo() keeps the lower 16 bits.
+    const auto port = parse_int(address.substr(colon + 1));
+    if (!port || *port < 1 || *port > 65535) cant_listen(address, "a port is a number from 1 to 65535");
     addrinfo hints{}, *found = nullptr;
     hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
     hints.ai_socktype = SOCK_STREAM;
-    if (const int error = ::getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found); error != 0)
+    if (const int error = ::getaddrinfo(host.c_str(), std::to_string(*port).c_str(), &hints, &found); error != 0)
         cant_listen(address, ::gai_strerror(error));
     const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

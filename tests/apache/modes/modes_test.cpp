@@ -286,6 +286,8 @@ TEST(ListenAddress, WhatCantBeUsedIsSaid) {
                  {"localhost:9000", "HOST:PORT with a numeric host"},
                  {":9000", "no host is given"},
                  {"127.0.0.1:nine", "HOST:PORT"},
+                 {"127.0.0.1:99999", "from 1 to 65535"},
+                 {"127.0.0.1:0", "from 1 to 65535"},
                  {"192.0.2.77:9000", "annot assign requested address"}};
     for (const auto& c : cases) {
         const RunResult result = run({sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", c.address});
