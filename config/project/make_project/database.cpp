@@ -47,8 +47,14 @@ DbSettings ProjectDatabase::account() const {
 }
 
 void ProjectDatabase::check() {
-    const DatabaseState state = DatabaseMaker(admin_).state(project_.db_name);
-    if (state != DatabaseState::kInUse || options_.drop_first || options_.keep) return;
+    try {
+        const DatabaseState state = DatabaseMaker(admin_).state(project_.db_name);
+        if (state != DatabaseState::kInUse || options_.drop_first || options_.keep) return;
+    } catch (const DbError& error) {
+        throw ConfigError(fmt::format(
+            "{} (there is none yet: --db_host, --db_socket, {} say it here)", error.what(),
+            options_.admin_user.empty() ? "--db_user and --db_passwd_file" : "--db_admin and --db_admin_passwd_file"));
+    }
     throw ConfigError(
         fmt::format("The database '{}' has tables already: choose another --db_name, or say --keep_db to use "
                     "them as they are, or --drop_db_first to lose them",

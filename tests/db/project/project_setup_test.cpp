@@ -149,7 +149,8 @@ TEST_F(ProjectSetup, AFailureLeavesNothingBehind) {
     EXPECT_THAT(refused.err, HasSubstr("--db_admin"));
     EXPECT_FALSE(fs::exists(root_));
 
-    EXPECT_EQ(make_project({"--db_socket", "/nowhere/mysql.sock"}).status, 1);
+    EXPECT_THAT(make_project({"--db_socket", "/nowhere/mysql.sock"}).err, HasSubstr("--db_socket"));
+    EXPECT_THAT(make_project({"--db_admin", "nobody"}).err, HasSubstr("--db_admin and --db_admin_passwd_file"));
     EXPECT_EQ(make_project({"--install_from", "/nowhere"}).status, 1);
     EXPECT_EQ(make_project({"--name", "two words"}).status, 1);
     EXPECT_FALSE(fs::exists(root_));
