@@ -243,7 +243,7 @@ void check_all(const Checked& checked, Findings& found) {
     check_set_up(checked, loaded.config, found);
     check_files(loaded.config, found);
     for (const PermissionFinding& finding : permission_findings(checked.project))
-        found.warnings.push_back(finding.what + "; as root: " + finding.command);
+        (finding.refused ? found.errors : found.warnings).push_back(finding.what + "; as root: " + finding.command);
 }
 
 Checked what_is_meant(const std::string& given) {

@@ -79,16 +79,45 @@ class Audit {
                     "others: who has it can run programs on all volunteers' computers", "chmod go-rwx ");
     }
 
+    /// Not the logs that were rotated.
+    static bool is_in_use(const fs::path& file) {
+        const std::string kind = file.extension().string();
+        return kind == ".log" || kind == ".out" || kind == ".pid" || kind == ".lock" ||
+               file.filename() == "start.lock." + short_host_name();
+    }
+
+    /// What root has left where the project's user has to write: by a program that was run with sudo, say.
+    void roots(const fs::path& path) {
+        struct stat info {};
+        if (owner_ == 0 || ::lstat(path.c_str(), &info) != 0 || info.st_uid != 0 || (info.st_mode & 0022) != 0) return;
+        found_.push_back({path.string() + " belongs to root: the project's user can't write it",
+                          fmt::format("chown {} {}", owner_, word(path)), true});
+    }
+
+    /// As start makes a folder anew where its account may not give it to the web server's group.
+    void closed_to_web_server(const fs::path& folder, const struct stat& info) {
+        struct stat upload {};
+        if (::stat((project_ / "upload").c_str(), &upload) != 0 || upload.st_gid == info.st_gid) return;
+        found_.push_back({folder.string() + " has another group than upload/: the web server's account can't get in",
+                          fmt::format("chgrp -R --reference={} {}", word(project_ / "upload"), word(folder))});
+    }
+
     /// Daemons write here: in a folder that the web server's account can write to it could put links in their way.
     void run_folders() {
         for (const char* kind : {"log_", "pid_"}) {
             const fs::path folder = project_ / (kind + short_host_name());
             struct stat info {};
             if (::lstat(folder.c_str(), &info) != 0) continue;
-            for (const fs::path& file : files_in(folder))
+            roots(folder);
+            closed_to_web_server(folder, info);
+            for (const fs::path& file : files_in(folder)) {
+                const bool in_use = is_in_use(file);
                 if (fs::is_symlink(file))
                     found_.push_back(
-                        {file.string() + " is a symbolic link: daemons don't follow it", "rm " + word(file)});
+                        {file.string() + " is a symbolic link: daemons don't follow it", "rm " + word(file), in_use});
+                else if (in_use)
+                    roots(file);
+            }
             if ((info.st_mode & 0027) == 0) continue;
             std::string command;
             if (std::string_view(kind) == "log_")

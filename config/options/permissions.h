@@ -7,8 +7,9 @@
 namespace sluice {
 
 struct PermissionFinding {
-    std::string what;     ///< one line
-    std::string command;  ///< to be run as root
+    std::string what;      ///< one line
+    std::string command;   ///< to be run as root
+    bool refused = false;  ///< start, or a daemon, will not have it
 };
 
 /// Looks, changes nothing; what this user may not see is left out. Empty: nobody but the project's user can change what

@@ -180,6 +180,13 @@ void for_web_server_to_read(const fs::path& folder, gid_t web_group) {
     if (::chmod(folder.c_str(), 02750) != 0) errno = 0;
 }
 
+/// root may stop a project: what it makes then must not keep the project's user out.
+void give_to_owner_of(const fs::path& project, const fs::path& folder) {
+    struct stat info {};
+    if (::geteuid() != 0 || ::stat(project.c_str(), &info) != 0) return;
+    if (::lchown(folder.c_str(), info.st_uid, static_cast<gid_t>(-1)) != 0) errno = 0;
+}
+
 /// Only what starts or stops something may make one: who asks for the status (root, a monitor) is not its owner.
 void make_folders(const RunContext& context, const fs::path& upload_dir) {
     struct stat upload {};
@@ -189,7 +196,9 @@ void make_folders(const RunContext& context, const fs::path& upload_dir) {
         std::error_code error;
         const bool made = fs::create_directories(folder, error);
         if (error) throw FileError(fmt::format("Can't make the folder {}: {}", folder.string(), error.message()));
-        if (made && folder != context.folders.tmp) for_web_server_to_read(folder, web_group);
+        if (!made) continue;
+        give_to_owner_of(context.folders.project, folder);
+        if (folder != context.folders.tmp) for_web_server_to_read(folder, web_group);
     }
     const OwnedFd logs(::open(context.folders.log.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     make_web_server_logs(logs.get());

@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "sluice/base/owned_fd.h"
 #include "sluice/base/project.h"
@@ -26,7 +29,12 @@ void make_log_folder(const std::filesystem::path& project, uid_t user) {
 void make_web_server_logs(int folder) {
     for (const char* name : {"scheduler.log", "file_upload_handler.log"}) {
         const OwnedFd log(::openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0660));
-        if (log.get() >= 0) ::fchmod(log.get(), 0660);  // whatever the umask
+        if (log.get() < 0) continue;
+        struct stat owner {};
+        // root may make them for the folder's owner.
+        if (::geteuid() == 0 && ::fstat(folder, &owner) == 0 && ::fchown(log.get(), owner.st_uid, owner.st_gid) != 0)
+            errno = 0;
+        ::fchmod(log.get(), 0660);  // whatever the umask
     }
 }
 

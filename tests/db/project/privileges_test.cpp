@@ -81,6 +81,39 @@ TEST_F(Accounts, RootIsRefusedAndToldWhatToDo) {
     EXPECT_EQ(insisted.status, 0) << insisted.err;
 }
 
+TEST_F(Accounts, WhatRootMakesWhenItStopsAProjectKeepsNobodyOut) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
+    for (const char* kind : {"log_", "pid_", "tmp_"}) fs::remove_all(root_ / (kind + short_host_name()));
+    ASSERT_EQ(as_root({(root_ / "bin/stop").string()}, false).status, 0);
+    EXPECT_THAT(permission_findings(root_), testing::IsEmpty());
+    const fs::path log = root_ / ("log_" + short_host_name()) / "feeder.log";
+    std::ofstream(log) << "by sudo";
+    const auto found = permission_findings(root_);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_TRUE(found[0].refused) << found[0].what;
+    EXPECT_THAT(found[0].what, HasSubstr("feeder.log belongs to root"));
+    ASSERT_EQ(std::system(found[0].command.c_str()), 0);
+    EXPECT_THAT(permission_findings(root_), testing::IsEmpty());
+    const uid_t owner = ::getpwnam("games")->pw_uid;
+    ASSERT_EQ(::chown((root_ / ("pid_" + short_host_name())).c_str(), owner, ::getpwnam("games")->pw_gid), 0);
+    const auto closed = permission_findings(root_);
+    ASSERT_EQ(closed.size(), 1u);
+    EXPECT_THAT(closed[0].what, HasSubstr("can't get in"));
+    ASSERT_EQ(std::system(closed[0].command.c_str()), 0);
+    EXPECT_THAT(permission_findings(root_), testing::IsEmpty());
+    for (const char* kind : {"log_", "pid_", "tmp_"}) {
+        const fs::path folder = root_ / (kind + short_host_name());
+        struct stat info {};
+        ASSERT_EQ(::stat(folder.c_str(), &info), 0);
+        EXPECT_EQ(info.st_uid, owner) << folder;
+        for (const auto& file : fs::directory_iterator(folder)) {
+            ASSERT_EQ(::stat(file.path().c_str(), &info), 0);
+            EXPECT_EQ(info.st_uid, owner) << file.path();
+        }
+    }
+}
+
 TEST_F(Accounts, AFileOfAnotherAccountSteersNoProgram) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     const fs::path file = dir_.write("size_census_app", "1e9\n");

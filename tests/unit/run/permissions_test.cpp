@@ -154,5 +154,14 @@ TEST_F(Permissions, FoldersWhereTheWebServerCouldPutLinksAreFound) {
     EXPECT_THAT(found[2], HasSubstr("| chmod g-w,o-rwx " + pid));
 }
 
+TEST_F(Permissions, ALinkInTheWayOfADaemonIsRefusedAnOldOneIsOnlyNamed) {
+    fs::create_symlink(dir / "elsewhere", dir / ("log_" + short_host_name()) / "feeder.log");
+    fs::create_symlink(dir / "elsewhere", dir / ("log_" + short_host_name()) / "latest");
+    std::vector<bool> refused;
+    for (const auto& f : permission_findings(dir.path()))
+        if (f.what.find("is a symbolic link") != std::string::npos) refused.push_back(f.refused);
+    EXPECT_THAT(refused, testing::ElementsAre(true, false));
+}
+
 }  // namespace
 }  // namespace sluice
