@@ -16,11 +16,14 @@ void HostQueues::note(std::vector<Held> held, double now) {
         const auto end = std::find_if(first, held.end(), [&](const Held& h) { return h.host != first->host; });
         const auto cpus = static_cast<std::size_t>(std::max(first->cpus, 1));
         Host& host = hosts_[first->host];
-        for (auto h = first; h != end; ++h) host.jobs.insert(h->result);
+        for (auto h = first; h != end; ++h) host.jobs.push_back(h->result);
+        std::sort(host.jobs.begin(), host.jobs.end());
         if (const auto known = before.find(first->host); known != before.end()) {
             const Host& b = known->second;
             host.queue = b.queue, host.progress = b.progress;
-            const auto gone = [&](Id result) { return !host.jobs.contains(result); };
+            const auto gone = [&](Id result) {
+                return !std::binary_search(host.jobs.begin(), host.jobs.end(), result);
+            };
             if (b.queue && std::any_of(b.jobs.begin(), b.jobs.end(), gone)) host.progress = now;
         }
         if (host.jobs.size() > cpus) {

@@ -2,7 +2,6 @@
 // When the jobs begin that hosts hold: one after the other, where a host has more of them than processors. Learnt from
 // one pass to the next, for rows don't tell; what is lost with the process costs accuracy only.
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "sluice/model/codes.h"
@@ -33,7 +32,7 @@ class HostQueues {
         bool runs = false;
     };
     struct Host {
-        std::unordered_set<Id> jobs;
+        std::vector<Id> jobs;  ///< in order
         bool queue = false;
         double progress = 0;  ///< when the last one of a queue was done
     };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "daemons/batch_planner/copies.h"
 #include "daemons/batch_planner/planner_facts.h"
@@ -198,22 +199,23 @@ std::set<Id> PlannerPass::past_their_chance(const Facts& facts) const {
 
 std::int64_t PlannerPass::keep_timers(const Facts& facts) {
     std::vector<ReissueTimer> there = stores_.plans.timers(), add = new_timers(facts);
-    std::map<Id, const OpenPlanResult*> open;
-    for (const OpenPlanResult& r : facts.in_progress) open[r.id] = &r;
+    std::unordered_map<Id, const OpenPlanResult*> open;
+    for (const OpenPlanResult& r : facts.in_progress) open.emplace(r.id, &r);
     const std::set<Id> past = past_their_chance(facts);
     const auto is_due = [&](const ReissueTimer& t) { return t.at <= facts.now || past.contains(t.result); };
     std::vector<Id> remove;
     std::vector<OpenPlanResult> due;
-    std::set<Id> known;
     for (const ReissueTimer& t : there) {
-        known.insert(t.result);
         const auto at = open.find(t.result);
         if (at == open.end())
             remove.push_back(t.result);
         else if (is_due(t))
             due.push_back(*at->second);
     }
-    std::erase_if(add, [&](const ReissueTimer& t) { return known.contains(t.result); });
+    std::erase_if(add, [&](const ReissueTimer& t) {
+        return std::binary_search(there.begin(), there.end(), t,
+                                  [](const auto& a, const auto& b) { return a.result < b.result; });
+    });
     stores_.plans.set_timers(add, remove);
     if (due.empty()) return 0;
     return stores_.plans.give_up(due, static_cast<std::int64_t>(facts.now), false);
