@@ -16,7 +16,8 @@ struct PlanHost {
 struct FleetPlan {
     bool possible = false;  ///< false: there is no host
     double finish = 0;      ///< T, seconds from now
-    /// As many as there are hosts: jobs that each completes by T, 0 where it is not in H.
+    /// As many as there are hosts: jobs that each completes by T, 0 where it is not in H; at most 10^12 a processor,
+    /// which is reached only where T is that of min_hosts.
     std::vector<std::int64_t> jobs;
 };
 

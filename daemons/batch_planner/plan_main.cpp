@@ -11,7 +11,7 @@ constexpr const char* kDescription =
     "The file: {\"hosts\": [{\"id\": number or text, \"cpus\": 1 or more, \"delay\": seconds until it can start, "
     "\"job_seconds\": of one job on one processor}], \"jobs\": number, \"min_hosts\": T is at least the time at which so many "
     "hosts complete a job (all of them, if there are fewer); may be left out}.\n\n"
-    "The result: {\"T\": seconds from now, null if there is no host, \"hosts\": [{\"id\", \"jobs\": it completes by T}]}.";
+    "The result: {\"T\": seconds from now, null if there is no host, \"hosts\": [{\"id\", \"jobs\": it completes by T, counted to 1e12 a processor}]}.";
 
 }  // namespace
 
