@@ -299,8 +299,9 @@ class ProgramFaults : public ::testing::TestWithParam<Scenario> {
               "sluice_share_day", "sluice_plan_batch", "sluice_gang", "sluice_gang_lease"}) {
             Sql columns(
                 "SELECT column_name FROM information_schema.columns WHERE table_schema=database() AND column_name NOT LIKE "
-                "'%time' AND column_name NOT IN ('random','since','xml_doc_in','expavg_credit','report_deadline','day','start_tag',"
-                "'end_tag','version','finish','jobs','ended','start') AND NOT (column_name='id' AND table_name IN ('workunit','result','batch')) AND table_name=");
+                "'%time' AND column_name NOT IN ('random','since','xml_doc_in','expavg_credit','report_deadline','day',"
+                "'start_tag','end_tag','version','finish','jobs','ended','start') AND NOT (column_name='id' AND "
+                "table_name IN ('workunit','result','batch')) AND table_name=");
             const auto names = rows_of(project.db(), columns << SqlText{table} << " ORDER BY ordinal_position", 1);
             if (names.empty()) continue;
             Sql rows("SELECT CONCAT_WS('|'");

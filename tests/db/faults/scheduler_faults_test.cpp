@@ -172,6 +172,30 @@ TEST_F(SchedulerFaults, AServerThatHangsInTheMiddleOfARequest) {
     expect_all_done_once(world.send(request));
 }
 
+/// Whether the COMMIT takes place is known when it goes on: it does, and the client gets what it was thought to have.
+TEST_F(SchedulerFaults, AServerThatHangsWhenItIsToCommit) {
+    std::optional<StoppedServer> stopped;
+    SqlProxy proxy(server, [&](const std::string& text, int) {
+        if (!stopped && text == "COMMIT") stopped.emplace(PrivateMariaDb::shared());
+        return Action::kPass;
+    });
+    RequestText request = request_of_a_new_host();
+    const ReplyText reply = send_through(proxy, request);
+    EXPECT_TRUE(stopped);
+    EXPECT_TRUE(reply.has("<project_is_down/>"));
+    EXPECT_THAT(reply.result_names(), SizeIs(0));
+    stopped.reset();
+    EXPECT_EQ(world.slots(SlotState::kClaimed), 0);
+    ++request.seqno;
+    const ReplyText again = world.send(request);
+    std::vector<std::string> held;
+    Sql names("SELECT name FROM result WHERE server_state=4 AND hostid=");
+    for (const auto& row : rows_of(world.db(), names << host, 1)) held.push_back(row[0]);
+    EXPECT_THAT(held, SizeIs(2));
+    EXPECT_THAT(again.result_names(), UnorderedElementsAreArray(held));
+    EXPECT_EQ(of_host("SELECT SUM(n_jobs_today) FROM host_app_version WHERE host_id="), 2) << "counted once";
+}
+
 /// Again and again, and at last for good: nothing may be written more than once, nothing sent that is not committed.
 TEST_F(SchedulerFaults, EveryCommitIsCut) {
     SqlProxy proxy(server,
