@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "config/db_settings.h"
+#include "config/load.h"
 #include "sched/cgi/listen.h"
 #include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/scheduler.h"
@@ -122,6 +124,15 @@ int work(const SchedulerOptions& options) {
     return serve(gateway, options);
 }
 
+/// A server goes on where config.xml can't be used, for clients are to be told; whoever started it learns it at once.
+void say_what_is_missing() {
+    try {
+        require_database(load_config(find_project_dir()).config);
+    } catch (const Error& e) {
+        log_critical("{}", e.what());
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -138,6 +149,7 @@ int main(int argc, char** argv) {
             ::setenv("BOINC_PROJECT_DIR", project.c_str(), 1);  // the current folder changes
             options.listen.address = place_for_relays(project);
         }
+        say_what_is_missing();
         return serve_workers(
             options.listen, [&] { return work(options.scheduler); },
             write_early_reply(relay::kSorry, relay::kSorryDelay, false));

@@ -53,5 +53,18 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"create_account", "--email", "a@example.org"}),
     [](const auto& each) { return each.param[0]; });
 
+// Clients are to be told, so it goes on.
+TEST(ResidentWithoutDatabase, SaysWhatIsMissingBeforeTheFirstRequest) {
+    TempDir project;
+    project.write("config.xml", "<boinc><config></config></boinc>");
+    RunOptions options;
+    options.cwd = project.path();
+    options.env["BOINC_PROJECT_DIR"] = project.path().string();
+    Subprocess scheduler({binary_dir() + "/bin/scheduler"}, options);
+    EXPECT_TRUE(scheduler.wait_for_output("listening on ")) << scheduler.err();
+    EXPECT_THAT(scheduler.err(), testing::HasSubstr("config.xml: <db_name> is missing"));
+    EXPECT_TRUE(scheduler.running());
+}
+
 }  // namespace
 }  // namespace sluice::test
