@@ -106,7 +106,9 @@ StagedFile stage_file(const fs::path& file, const StagingSettings& settings, con
     std::error_code ec;
     if (name.starts_with('-')) throw FileError("'" + name + "' begins with '-': programs would take it for an option");
     if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
-    if (!fs::is_regular_file(file, ec)) throw FileError(file.string() + " is not a regular file");
+    if (!fs::is_regular_file(file, ec))
+        throw FileError(fs::exists(file, ec) ? file.string() + " is not a regular file"
+                                             : "there is no file " + file.string());
     const fs::path target = fanout_path(settings.download_dir, name, settings.fanout);
     make_parent(target);
     StagedFile staged;

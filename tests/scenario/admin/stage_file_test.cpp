@@ -41,6 +41,7 @@ TEST_F(StageFile, SaysWhatWasPublishedWhere) {
     EXPECT_EQ(result.out, "published foo as http://h/download/db/foo\n");  // foo -> db at fan-out 1024
     EXPECT_TRUE(published("db/foo"));
     EXPECT_FALSE(fs::exists(project_ / "foo"));
+    EXPECT_EQ(stage({"foo"}, project_.path()).err, "stage_file: there is no file foo\n") << "it was moved";
 }
 
 TEST_F(StageFile, FolderUrlAndFanOutAreThoseOfTheConfiguration) {
