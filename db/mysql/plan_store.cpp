@@ -202,14 +202,15 @@ class MysqlPlanStore final : public PlanStore {
         for (const OpenPlanResult& r : part) results.push_back(r.id), workunits.push_back(r.workunit);
         std::sort(workunits.begin(), workunits.end());
         workunits.erase(std::unique(workunits.begin(), workunits.end()), workunits.end());
-        Sql lock("SELECT id FROM workunit w WHERE id IN (");
-        lock.ids(workunits) << ") AND canonical_resultid=0 AND error_mask=0";
-        if (!how.also_the_last)
-            lock << " AND max_total_results>(SELECT COUNT(*) FROM result r WHERE r.workunitid=w.id)";
-        lock << " ORDER BY id FOR UPDATE";
-        std::vector<Id> open;
-        Rows r = db_.query(lock);
-        while (r.next()) open.push_back(r.i64(0));
+        Sql lock("SELECT id FROM workunit WHERE id IN (");
+        lock.ids(workunits) << ") AND canonical_resultid=0 AND error_mask=0 ORDER BY id FOR UPDATE";
+        std::vector<Id> open = ids_of(lock);
+        if (!how.also_the_last && !open.empty()) {
+            // Only now: before all of the locks are there, results could come that it would not see.
+            Sql more("SELECT id FROM workunit w WHERE id IN (");
+            more.ids(open) << ") AND max_total_results>(SELECT COUNT(*) FROM result r WHERE r.workunitid=w.id)";
+            open = ids_of(more << " ORDER BY id");
+        }
         if (open.empty()) return 0;
         std::sort(results.begin(), results.end());
         if (how.for_copy) results = keep_copies(results, open, now);
@@ -221,6 +222,13 @@ class MysqlPlanStore final : public PlanStore {
         over << ServerState::kOver << ", outcome=" << Outcome::kNoReply << " WHERE id IN (";
         over.ids(results) << ") AND server_state=" << ServerState::kInProgress << " AND workunitid IN (";
         return db_.execute(over.ids(open) << ")");
+    }
+
+    std::vector<Id> ids_of(const Sql& query) {
+        std::vector<Id> ids;
+        Rows r = db_.query(query);
+        while (r.next()) ids.push_back(r.i64(0));
+        return ids;
     }
 
     /// Of these, which are in progress, those of jobs without a copy; one a job. `open` is locked.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <thread>
 
 #include "db/memory/plan_store.h"
 #include "sluice/base/error.h"
@@ -199,6 +200,36 @@ TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
     }
     for (const auto& [id, w] : mine.workunits.rows())
         EXPECT_EQ(after.workunits.at(id).transition_time, w.transition_time) << id;
+}
+
+TEST_F(BatchPlans, AnInstanceThatIsMadeMeanwhileIsCountedAmongThoseThatAJobMayHave) {
+    batch(1);
+    const Id first = in_progress(1, 1, 500).workunitid, last = in_progress(1, 2, 500).workunitid;
+    const Id one_more = unsuccessful(1, 3, Outcome::kClientError).id;
+    world.workunits[first].max_total_results = world.workunits[last].max_total_results = 2;
+    store();
+    std::vector<OpenPlanResult> all;
+    for (const auto& [id, r] : world.results)
+        all.push_back({id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time});
+    Database transitioner(PrivateMariaDb::shared().settings("batches"));
+    std::int64_t given_up = 0;
+    std::thread planner;
+    transitioner.transaction([&] {
+        Sql lock("SELECT id FROM workunit WHERE id="), make("UPDATE result SET workunitid=");
+        transitioner.query(lock << last << " FOR UPDATE");
+        transitioner.execute(make << last << " WHERE id=" << one_more);
+        planner = std::thread([&] {
+            Database own(PrivateMariaDb::shared().settings("batches"));
+            given_up = make_plan_store(own)->give_up(all, now, false);
+        });
+        EXPECT_TRUE(eventually([&] {
+            return number(Sql("SELECT variable_value FROM information_schema.global_status WHERE "
+                              "variable_name='Innodb_row_lock_current_waits'")) > 0;
+        }));
+    });
+    planner.join();
+    EXPECT_EQ(given_up, 1);
+    EXPECT_EQ(load_rows(db).results.at(all[1].id).server_state, ServerState::kInProgress);
 }
 
 std::string use_copies(PlanStore& store, std::span<const OpenPlanResult> all, std::int64_t now) {
@@ -434,7 +465,7 @@ TEST_P(KilledPlanner, LosesAndDoublesNothing) {
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_plan_job")), 0);
 }
 const Kill kKills[] = {
-    {"Workunits", "SELECT id FROM workunit WHERE canonical_resultid=0 FOR UPDATE", "SELECT id FROM workunit w%"},
+    {"Workunits", "SELECT id FROM workunit WHERE canonical_resultid=0 FOR UPDATE", "SELECT id FROM workunit%"},
     {"Results", "SELECT id FROM result WHERE server_state=4 FOR UPDATE", "UPDATE result SET server_state%"},
     {"Plan", "SELECT id FROM sluice_plan FOR UPDATE", "SELECT version FROM sluice_plan%"},
     {"Batches", "SELECT id FROM batch WHERE id=1 FOR UPDATE", "%UPDATE batch SET est_completion_time%"}};
