@@ -277,6 +277,9 @@ TEST(ListenWithoutProcesses, SaysSoOnceAndHearsSignals) {
 TEST(ListenAddress, WhatCantBeUsedIsSaid) {
     const TempDir folder;
     folder.write("file", "text");
+    folder.write("config.xml", "<boinc><config><db_name>tiles</db_name></config></boinc>");
+    RunOptions in_project;
+    in_project.env["BOINC_PROJECT_DIR"] = folder.path().string();
     const struct {
         std::string address;
         const char* says;
@@ -290,7 +293,7 @@ TEST(ListenAddress, WhatCantBeUsedIsSaid) {
                  {"127.0.0.1:0", "from 1 to 65535"},
                  {"192.0.2.77:9000", "annot assign requested address"}};
     for (const auto& c : cases) {
-        const RunResult result = run({sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", c.address});
+        const RunResult result = run({sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", c.address}, in_project);
         EXPECT_EQ(result.status, 1) << c.address;
         EXPECT_THAT(result.err, HasSubstr(c.says)) << c.address;
         EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
