@@ -123,6 +123,10 @@ std::string CaseReplay::request(int n, const UpstreamsRules& rules) const {
         if (text.find(open) == std::string::npos) return;  // a host without GPUs
         text.replace(at, text.find('<', at) - at, value);
     };
+    // Who asks for processors without saying for how long still asks for them where no GPU is wanted any more.
+    if (rules.most_instances.contains(true) && text.find("<cpu_req_secs>0<") != std::string::npos &&
+        text.find("<cpu_req_instances>0<") == std::string::npos)
+        set("cpu_req_secs", "1e-9");
     for (const auto& [gpu, instances] : rules.most_instances) {
         // Not 0: without seconds for any resource the request counts as an old client's.
         set(gpu ? "req_secs" : "cpu_req_secs", instances > 0 ? "1e-9" : "0");
