@@ -22,7 +22,7 @@ th { font-weight: bold; }
 .n { text-align: right; white-space: nowrap; }
 .t { overflow-wrap: anywhere; min-width: 80px; }
 progress { width: 110px; }
-svg { max-width: 760px; }
+svg, .u { max-width: 760px; }
 )";
 
 std::string cell(const std::string& text) { return "<td>" + xml_escape(text) + "</td>"; }
@@ -59,6 +59,24 @@ std::string table(const OwnersPage& page) {
     return out + "</table>\n";
 }
 
+/// What each user got of all work of the days shown, and what part his quota is of all.
+std::string users_table(const std::vector<ShareUser>& users, double quotas, const std::vector<DayOfWork>& days) {
+    std::map<Id, double> got;
+    double all = 0;
+    for (const DayOfWork& d : days)
+        if (std::isfinite(d.operations) && d.operations > 0) all += d.operations, got[d.user_id] += d.operations;
+    std::string out =
+        "<table class=\"u\">\n<tr><th class=\"n\">user</th><th>name</th><th class=\"n\">quota</th><th class=\"n\">got in " +
+        std::to_string(kDaysShown) + " days</th></tr>\n";
+    const auto percent = [](double part, double whole) {
+        return number(whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "-");
+    };
+    for (const ShareUser& u : users)
+        out += "<tr>" + number(std::to_string(u.id)) + name(u.name) + percent(u.quota, quotas) +
+               percent(got[u.id], all) + "</tr>\n";
+    return out + "</table>\n";
+}
+
 /// Each user's part of a day's work, and dashed his quota's part of all quotas.
 std::string shares(const OwnersPage& page) {
     double quotas = 0;
@@ -66,6 +84,8 @@ std::string shares(const OwnersPage& page) {
     for (ShareUser& u : shown) quotas += u.quota = std::clamp(u.quota, 0.0, share::kMostQuota);  // as shares count them
     std::stable_sort(shown.begin(), shown.end(),
                      [](const ShareUser& a, const ShareUser& b) { return a.quota > b.quota; });
+    const std::string all_users = users_table(shown, quotas, page.days);
+    const std::string some = shown.size() > kMostUsers ? fmt::format("the {} largest quotas", kMostUsers) : "users";
     if (shown.size() > kMostUsers) shown.resize(kMostUsers);
     std::map<std::int64_t, std::map<Id, double>> by_day;
     for (const DayOfWork& d : page.days)
@@ -73,7 +93,7 @@ std::string shares(const OwnersPage& page) {
     const auto first = static_cast<std::int64_t>(page.now / 86400) - kDaysShown + 1;
     std::vector<svg::Series> series;
     for (std::size_t u = 0; u < shown.size() && !by_day.empty(); ++u) {
-        svg::Series got{shown[u].name, {}, false, u}, quota{"", {}, true, u};
+        svg::Series got{fmt::format("{} {}", shown[u].id, shown[u].name), {}, false, u}, quota{"", {}, true, u};
         for (const auto& [day, users] : by_day) {
             if (day < first) continue;
             double all = 0;
@@ -86,11 +106,12 @@ std::string shares(const OwnersPage& page) {
         series.push_back(std::move(got));
         series.push_back(std::move(quota));
     }
-    return svg::line_chart(
-        {"Shares of users (dashed: their quotas)",
-         fmt::format("days since {:.10} ({} is today)", utc_text(static_cast<double>(first) * 86400), kDaysShown - 1),
-         "part of the work, %"},
-        series);
+    return svg::line_chart({"Shares of " + some + " (dashed: their quotas)",
+                            fmt::format("days since {:.10} ({} is today)", utc_text(static_cast<double>(first) * 86400),
+                                        kDaysShown - 1),
+                            "part of the work, %"},
+                           series) +
+           all_users;
 }
 
 }  // namespace

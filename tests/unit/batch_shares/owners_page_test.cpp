@@ -45,6 +45,14 @@ TEST(OwnersPage, SaysHowFarBatchesAreAndWhenTheyEnd) {
     EXPECT_THAT(page, HasSubstr("overdue since "));
     EXPECT_THAT(page, HasSubstr("<td>not known</td>"));
     EXPECT_THAT(page, HasSubstr("<td>complete</td>"));
+    // Bob got 80 of 327.8e15 operations; his quota is 1 of 4.
+    EXPECT_THAT(page, HasSubstr("<td class=\"t\">Bob</td><td class=\"n\">25.0 %</td><td class=\"n\">24.4 %</td>"));
+    EXPECT_THAT(page, HasSubstr("<td class=\"t\">nobody</td><td class=\"n\">0.0 %</td><td class=\"n\">0.0 %</td>"));
+    EXPECT_THAT(page, HasSubstr(">2 Bob</text>"));
+    EXPECT_THAT(page, HasSubstr("Shares of users"));
+    OwnersPage many = a_page();
+    for (Id id = 5; id < 9; ++id) many.users.push_back({id, "more", 1});
+    EXPECT_THAT(owners_page(many), HasSubstr("Shares of the 6 largest quotas (dashed"));
     EXPECT_LT(page.find("ligands"), page.find("first")) << "the newest first";
     EXPECT_THAT(owners_page({}), HasSubstr("There are no batches."));
     EXPECT_THAT(owners_page({}), HasSubstr("nothing to show"));
