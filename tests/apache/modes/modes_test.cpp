@@ -255,6 +255,14 @@ TEST_P(Listen, NoWorkerOutlivesAKilledServer) {
 INSTANTIATE_TEST_SUITE_P(All, Listen, testing::Values(Served::kListen, Served::kRelay),
                          [](const auto& how) { return name_of(how.param); });
 
+/// In a project that names a database: of another one the server says first what is missing.
+RunOptions in_project(const TempDir& folder) {
+    folder.write("config.xml", "<boinc><config><db_name>tiles</db_name></config></boinc>");
+    RunOptions options;
+    options.env["BOINC_PROJECT_DIR"] = folder.path().string();
+    return options;
+}
+
 /// Started under an account of its own that may have no second process (root may, so it becomes somebody else).
 TEST(ListenWithoutProcesses, SaysSoOnceAndHearsSignals) {
     const TempDir folder;
@@ -262,7 +270,7 @@ TEST(ListenWithoutProcesses, SaysSoOnceAndHearsSignals) {
     std::vector<std::string> command{"prlimit", "--nproc=1"};
     if (::geteuid() == 0) command.insert(command.end(), {"setpriv", "--reuid=64999", "--clear-groups"});
     command.insert(command.end(), {sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", folder / "cgi.sock"});
-    Subprocess server(command);
+    Subprocess server(command, in_project(folder));
     ASSERT_TRUE(server.wait_for_output("can't start a worker")) << server.err();
     // A server that tries without a pause has written megabytes when two ticks of its own clock are over.
     std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -277,9 +285,7 @@ TEST(ListenWithoutProcesses, SaysSoOnceAndHearsSignals) {
 TEST(ListenAddress, WhatCantBeUsedIsSaid) {
     const TempDir folder;
     folder.write("file", "text");
-    folder.write("config.xml", "<boinc><config><db_name>tiles</db_name></config></boinc>");
-    RunOptions in_project;
-    in_project.env["BOINC_PROJECT_DIR"] = folder.path().string();
+    const RunOptions options = in_project(folder);
     const struct {
         std::string address;
         const char* says;
@@ -293,7 +299,7 @@ TEST(ListenAddress, WhatCantBeUsedIsSaid) {
                  {"127.0.0.1:0", "from 1 to 65535"},
                  {"192.0.2.77:9000", "annot assign requested address"}};
     for (const auto& c : cases) {
-        const RunResult result = run({sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", c.address}, in_project);
+        const RunResult result = run({sluice::test::binary_dir() + "/cgi-bin/cgi", "--listen", c.address}, options);
         EXPECT_EQ(result.status, 1) << c.address;
         EXPECT_THAT(result.err, HasSubstr(c.says)) << c.address;
         EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
