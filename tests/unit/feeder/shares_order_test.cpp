@@ -65,6 +65,16 @@ TEST_F(SharesOrder, EachUserHasAsManySlotsAndHisLeastBatchFirst) {
         << "whoever has too many gets more when there is nothing else";
 }
 
+TEST_F(SharesOrder, WithinARefillUsersTakeTurns) {
+    for (Id id = 1; id <= 5; ++id) job(id, 7);   // user 1
+    for (Id id = 6; id <= 10; ++id) job(id, 9);  // user 2, whose batch ends first
+    enumerator_.set_apps({1});
+    picker_.set_batches({{7, {1, 500, 1}}, {9, {2, 200, 1}}});
+    enumerator_.keep_batches_apart(true);
+    enumerator_.turn(1000, false);
+    EXPECT_THAT(take(6), ElementsAre(6, 1, 7, 2, 8, 3));
+}
+
 // What a refill costs must not grow with the batches that wait: an array of 100,000 slots is filled at one go.
 TEST_F(SharesOrder, WhoIsNextIsFoundWithoutALookAtEachBatch) {
     constexpr int kBatches = 300, kUsers = 30;

@@ -107,6 +107,8 @@ TEST_F(PlannedBatches, ItIsEarlierThanEveryOtherJobOfTheProjectThere) {
     job();
     other.report_deadline = w.clock.now_sec() + kTight + 100;
     EXPECT_THAT(w.send(r).result_names(), IsEmpty());
+    other.report_deadline = w.clock.now_sec() - 100;
+    EXPECT_THAT(w.send(r).result_names(), SizeIs(1)) << "what is late already can't be kept from being so";
 }
 
 TEST_F(PlannedBatches, NoMoreThanProcessorsWhateverIsAskedFor) {

@@ -48,7 +48,7 @@ JobSummary newer(MatchWorld& w) {
 // A case a line.
 // clang-format off
 const Case kCases[] = {
-    {"plan_finish", [](MatchWorld& w) { return planned(w, 4400); }, Reason::kPlanTooLate, 4500, 4400},
+    {"plan_finish", [](MatchWorld& w) { return planned(w, 4499); }, Reason::kPlanTooLate, 4500, 4499},
     {"plan_in_time", [](MatchWorld& w) { return planned(w, 4500); }, Reason::kFeasible},
     {"plan_behind_other_tight_jobs", [](MatchWorld& w) { w.wanted.estimated_delay[0] = 100; return planned(w, 4500); },
      Reason::kPlanTooLate, 4600, 4500},
