@@ -263,6 +263,31 @@ TEST(GangPlan, ASpareHasTimeToFetchWhatItIsGiven) {
     }
 }
 
+TEST(GangPlan, WhoWasGivenAMemberAndIsAboutToFetchItGetsNoOtherOne) {
+    GangWorld w(4);
+    w.pass();
+    w.now += 5;
+    w.contact(w.all());
+    w.now = kNow + 600;
+    w.contact(w.all());
+    w.pass();
+    const std::vector<GangLease> given = w.facts.leases;
+    ASSERT_THAT(w.given(), SizeIs(4));
+    w.facts.leases[0].has_it = true;
+    w.pass();
+    w.facts.gangs[0].hosts_tried = {given[0].host};  // and it failed
+    for (const double later : {610.0, 680.0}) {
+        w.now = kNow + later;
+        w.contact(w.all());
+        w.pass();
+        ASSERT_THAT(w.facts.leases, SizeIs(3)) << later;
+        for (std::size_t i = 0; i < 3; ++i) {
+            EXPECT_EQ(w.facts.leases[i].workunit, given[i + 1].workunit) << later;
+            EXPECT_EQ(w.facts.leases[i].start, given[i + 1].start) << later << ": it is not sent away";
+        }
+    }
+}
+
 TEST(GangPlan, WhoComesAndIsNotSentItsMemberIsNotAskedAgain) {
     GangWorld w(5);
     w.pass();
