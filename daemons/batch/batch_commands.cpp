@@ -77,7 +77,7 @@ BatchState BatchCommands::set_state(Id batch, const std::vector<BatchState>& fro
         set();
     } else {
         shares_->store.prepare();
-        const double flops = shares_->store.project_flops(now);
+        const double flops = flops_of(shares_->store.project_speed(now), now);
         auto works = shares_->store.works(now, batch);
         shares_->store.change(shares_->settings, now, [&](ShareBook& book) {
             set();

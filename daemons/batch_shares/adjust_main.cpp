@@ -54,7 +54,7 @@ int run(const Call& call) {
     // Corrects what the app's estimates are wrong by on the whole.
     const double flops = app->min_avg_pfc != 0 ? call.flops * app->min_avg_pfc : call.flops;
     const double most = share_settings(config) ? kMostSeconds : HUGE_VAL;
-    const double delta = charge(flops, store->project_flops(now), most, *quota, *call.user);
+    const double delta = charge(flops, store->project_speed(now).flops, most, *quota, *call.user);
     if (!std::isfinite(delta)) throw ConfigError(fmt::format("--flops {:g} is too much to be charged", call.flops));
     fmt::print("{:.6f}\n", store->advance(*call.user, now, delta, !call.no_update));
     return 0;

@@ -136,6 +136,11 @@ double run_time(const BatchWork& w, double project_flops) {
     return std::isfinite(seconds) ? std::clamp(seconds, kLeastSeconds, kMostSeconds) : kMostSeconds;
 }
 
+double flops_of(const ProjectSpeed& speed, double now) {
+    constexpr double kDay = 86400, kHalfLife = 7 * kDay;
+    return speed.flops / -std::expm1(-std::log(2) * std::max(now - speed.since, kDay) / kHalfLife);
+}
+
 bool admit(ShareBook& book, const BatchWork& work, double project_flops, double now) {
     if (book.clock.has(work.id)) return true;
     if (!has_quota(book, work.user_id)) return false;
@@ -205,6 +210,10 @@ ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, do
             admit_new(book, w, project_flops, now, done);
         }
     }
+    std::set<Id> sent;
+    for (const BatchWork& w : works)
+        if (!w.waits) sent.insert(w.id);
+    book.clock.all_sent(now, sent);
     return done;
 }
 

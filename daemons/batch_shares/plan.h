@@ -18,6 +18,10 @@ inline constexpr double kLeastProjectFlops = 1e9;
 /// only what was measured counts.
 double run_time(const BatchWork& work, double project_flops);
 
+/// Credit's averages have a half-life of a week: those of a project that began two days ago tell a fifth of its speed.
+/// What they are to become. A project that is younger counts as a day old: its first averages stem from few jobs.
+double flops_of(const ProjectSpeed& speed, double now);
+
 struct ShareOutcome {
     int admitted = 0, adopted = 0, settled = 0, finished = 0;
     int streams = 0;                ///< whose users were charged, or which began or stopped to wait

@@ -7,7 +7,7 @@ namespace sluice {
 ShareOutcome shares_pass(ShareStore& store, const ShareSettings& settings, const Clock& clock) {
     const double started = clock.now();
     store.prepare();
-    const double flops = store.project_flops(started);
+    const double flops = flops_of(store.project_speed(started), started);
     // Results are read before the clock is locked: a pass over millions of them keeps no submission waiting.
     const auto works = store.works(started);
     ShareOutcome done;
@@ -32,7 +32,7 @@ ShareOutcome admission_pass(ShareStore& store, const ShareSettings& settings, co
         works.insert(works.end(), one.begin(), one.end());
     }
     if (works.empty()) return done;
-    const double flops = store.project_flops(now);
+    const double flops = flops_of(store.project_speed(now), now);
     store.change(settings, now, [&](ShareBook& book) { done = admit_all(book, works, flops, now); });
     log_at(done.any() ? LogLevel::kNormal : LogLevel::kDebug, "{} new batches admitted, {} taken over", done.admitted,
            done.adopted);

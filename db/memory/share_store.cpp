@@ -42,11 +42,11 @@ double measured(const Result& r, const Host* host) {
 
 }  // namespace
 
-double MemoryShareStore::project_flops(double now) {
+ProjectSpeed MemoryShareStore::project_speed(double now) {
     double credit = 0;
     for (const auto& [id, v] : db_.versions.rows())
         if (v.expavg_time > now - 30 * 86400.0) credit += v.expavg_credit;
-    return credit * kFlopsPerDailyCredit;
+    return {credit * kFlopsPerDailyCredit, since};
 }
 
 std::optional<UserQuota> MemoryShareStore::quota(Id user) {
@@ -81,6 +81,7 @@ void MemoryShareStore::read_results(BatchWork& work) const {
         const Workunit* const w = db_.workunits.get(r.workunitid);
         const double estimate = w == nullptr ? 0 : usable_estimate(w->rsc_fpops_est);
         const double flops = measured(r, db_.hosts.get(r.hostid));
+        work.waits |= r.server_state == ServerState::kInactive || r.server_state == ServerState::kUnsent;
         if (work.stream) add_to_stream(*work.stream, r, flops, estimate);
         if (r.server_state != ServerState::kOver) continue;
         work.measured += flops;

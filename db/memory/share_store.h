@@ -12,9 +12,10 @@ class MemoryShareStore final : public ShareStore {
   public:
     explicit MemoryShareStore(MemoryDb& db) : db_(db) {}
     std::map<Id, double> quotas;  ///< by user; may change at any time
+    double since = 0;             ///< ProjectSpeed's: versions have no time here
 
     void prepare() override {}
-    double project_flops(double now) override;
+    ProjectSpeed project_speed(double now) override;
     std::optional<UserQuota> quota(Id user) override;
     double advance(Id user, double now, double delta, bool write) override;
     std::vector<BatchWork> works(double now, std::optional<Id> only = {}) override;

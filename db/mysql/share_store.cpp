@@ -55,10 +55,10 @@ class MysqlShareStore final : public ShareStore {
         db_.execute(Sql("INSERT IGNORE INTO sluice_share_clock (id, virtual_time, started) VALUES (1,0,0)"));
     }
 
-    double project_flops(double now) override {
-        Sql sql("SELECT SUM(expavg_credit) FROM app_version WHERE expavg_time>");
-        Rows r = db_.query(sql << now - 30 * 86400.0);
-        return r.next() ? r.f64(0) * kFlopsPerDailyCredit : 0;
+    ProjectSpeed project_speed(double now) override {
+        Sql sql("SELECT SUM(IF(expavg_time>");
+        Rows r = db_.query(sql << now - 30 * 86400.0 << ",expavg_credit,0)), MIN(create_time) FROM app_version");
+        return r.next() ? ProjectSpeed{r.f64(0) * kFlopsPerDailyCredit, r.f64(1)} : ProjectSpeed{};
     }
 
     std::optional<UserQuota> quota(Id user) override {
@@ -183,6 +183,11 @@ class MysqlShareStore final : public ShareStore {
             BatchWork& b = *by_id[r.i64(0)];
             r.read_from(1, b.measured, b.measured_successes, b.estimated_successes, b.lost, b.successes);
         }
+        // A scalar subquery with a LIMIT: the first that waits is enough, and no optimizer makes a join of it.
+        Sql waiting(
+            "SELECT id FROM batch b WHERE (SELECT 1 FROM result FORCE INDEX (res_batch) WHERE batch=b.id AND "
+            "server_state IN (1,2) LIMIT 1)=1 AND id IN (");
+        for (Rows some = db_.query(waiting.ids(ids) << ")"); some.next();) by_id[some.i64(0)]->waits = true;
     }
 
     void read_stream(Id batch, StreamWork& work) {

@@ -26,7 +26,9 @@ struct ShareDaemon::Parts {
     std::vector<Arrival> arrivals;
     SharesTurns turns;
     Parts(const ShareSettings& rules, MemoryDb& db, const Clock& time, double every)
-        : settings(rules), clock(time), upkeep(db), store(db), turns(store, settings, clock, every) {}
+        : settings(rules), clock(time), upkeep(db), store(db), turns(store, settings, clock, every) {
+        store.since = time.now();
+    }
 };
 
 ShareDaemon::ShareDaemon(const Scenario& scenario, const ProjectConfig& config, MemoryDb& db, const Clock& clock) {

@@ -23,7 +23,10 @@ LogicalClock::LogicalClock(ShareRule rule, double clamp, ClockState state) : Log
     started_ = state.started;
     users_ = std::move(state.users);
     batches_ = std::move(state.batches);
-    for (std::size_t i = 0; i < batches_.size(); ++i) index_[batches_[i].id] = i;
+    for (std::size_t i = 0; i < batches_.size(); ++i) {
+        index_[batches_[i].id] = i;
+        batches_[i].waits = true;
+    }
     for (const auto& [id, tags] : users_) quota_sum_ += tags.quota;
 }
 
@@ -60,13 +63,13 @@ bool LogicalClock::has_unfinished(UserId user) const {
                        [&](const BatchTags& b) { return b.user == user && !b.finished; });
 }
 
-/// V, as the user `but` finds it: from the work of all others.
-void LogicalClock::advance(double now, UserId but) {
+/// V, as the user `but` finds it: from the work of all others that waits.
+void LogicalClock::advance(double now, std::optional<UserId> but) {
     if (!started_) virtual_time_ = now;
     started_ = true;
     double least = std::numeric_limits<double>::infinity();
     for (const BatchTags& b : batches_)
-        if (!b.finished && b.user != but) least = std::min(least, b.start);
+        if (!b.finished && b.waits && b.user != but) least = std::min(least, b.start);
     for (const auto& [id, user] : users_)
         if (user.streaming && id != but) least = std::min(least, user.lst);
     if (std::isfinite(least)) virtual_time_ = std::max(virtual_time_, least);
@@ -193,6 +196,11 @@ void LogicalClock::rescale(double factor) {
         b.start = rescaled(b.start);
         b.end = b.start + b.seconds;
     }
+}
+
+void LogicalClock::all_sent(double now, const std::set<BatchId>& batches) {
+    for (BatchTags& b : batches_) b.waits = !batches.contains(b.id);
+    advance(now);
 }
 
 void LogicalClock::leave(double now, UserId user) {

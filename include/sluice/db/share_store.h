@@ -78,8 +78,15 @@ struct BatchWork {
     double measured_successes = 0, estimated_successes = 0;
     double lost = 0;  ///< estimates of instances that never came back
     std::int64_t successes = 0;
+    bool waits = false;                  ///< jobs of it are not sent yet
     bool purged = false;                 ///< none of its workunits is left: nothing can be measured any more
     std::optional<StreamWork> stream{};  ///< state INIT
+};
+
+/// What the project computes in a second.
+struct ProjectSpeed {
+    double flops = 0;  ///< from the averages of credit of the last 30 days; 0: there is none yet
+    double since = 0;  ///< Unix time of the oldest app version: no average is older
 };
 
 /// Operations that came back for a user on a day of UTC.
@@ -103,8 +110,7 @@ class ShareStore {
     virtual ~ShareStore() = default;
     /// Makes the tables of our own if they are missing. Not within a transaction.
     virtual void prepare() = 0;
-    /// Operations a second, from the credit of the last 30 days; 0: there is none yet.
-    virtual double project_flops(double now) = 0;
+    virtual ProjectSpeed project_speed(double now) = 0;
     /// nullopt: the user may not submit (no row in user_submit).
     virtual std::optional<UserQuota> quota(Id user) = 0;
     /// LST(user) = max(LST, now) + delta, in one transaction; the new value. Without `write` it is not stored.

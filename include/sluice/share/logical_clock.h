@@ -9,8 +9,9 @@
 // then LST(U) += R(B)/share(U). Measured work changes nothing.
 //
 // ShareRule::kSettled: the seed's rule lets a newcomer starve the others for weeks, and rewards wrong estimates. Here
-//  - entry clamp: V is the least start tag among the unfinished batches of other users (while there are none, the
-//    greatest V seen) and never falls; a user without unfinished work enters at LST(U) = max(LST(U), V - clamp), so
+//  - entry clamp: V is the least start tag among other users' batches of which jobs wait to be sent (while there are
+//    none, the greatest V seen) and never falls: what is all sent and waits for its last hosts is no measure of how far
+//    the others are. A user without unfinished work enters at LST(U) = max(LST(U), V - clamp), so
 //    that nothing is forgiven and at most `clamp` of credit is kept;
 //  - settlement: measured work replaces the estimate. With d = R' - R(B): LET(B) = S(B) + R', and LST(U) and the tags
 //  of
@@ -25,6 +26,8 @@
 // what each costs when it is sent, and is put right when it has come back.
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,9 +65,10 @@ struct BatchTags {
     double end = 0;      ///< LET
     double share = 0;    ///< at which it is charged
     bool finished = false;
+    bool waits = true;  ///< jobs of it are to be sent, as far as is known; not stored
 };
 
-/// All that a clock knows, to be stored. Finished batches may be left out: nothing depends on them.
+/// All that a clock knows, to be stored, but for `waits`. Finished batches may be left out: nothing depends on them.
 struct ClockState {
     double virtual_time = 0;  ///< V
     bool started = false;     ///< V means something
@@ -100,6 +104,8 @@ class LogicalClock {
     /// Project-seconds are `factor` times what they were, since the project is known to be so much slower: what users
     /// have had before and behind each other stays the same work. Changes nothing by the seed's rule.
     void rescale(double factor);
+    /// Of these batches all jobs are sent: V passes them by. Of any other that is unfinished, jobs wait.
+    void all_sent(double now, const std::set<BatchId>& batches);
     /// The user's quota no longer counts and his unfinished batches end; his LST is kept for the day he returns.
     void leave(double now, UserId user);
 
@@ -117,7 +123,7 @@ class LogicalClock {
     UserTags& user_with_quota(UserId user);
     void write_quota(UserId user, double quota);
     void enter(double now, UserId user);
-    void advance(double now, UserId but);
+    void advance(double now, std::optional<UserId> but = {});
     bool has_unfinished(UserId user) const;
 
     ShareRule rule_;

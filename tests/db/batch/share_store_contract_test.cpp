@@ -126,9 +126,9 @@ class ShareStoreContract : public testing::Test {
 
 std::string text(const BatchWork& w) {
     std::string out = fmt::format(
-        "{} of {} state {} {} known {} {} charged {} open {} measured {} of successes {} {} lost {} n {} purged {}",
+        "{} of {} state {} {} known {} {} charged {} open {} measured {} of successes {} {} lost {} n {} purged {} waits {}",
         w.id, w.user_id, static_cast<int>(w.state), w.logical_end_time, w.known, w.unfinished, w.charged, w.open,
-        w.measured, w.measured_successes, w.estimated_successes, w.lost, w.successes, w.purged);
+        w.measured, w.measured_successes, w.estimated_successes, w.lost, w.successes, w.purged, w.waits);
     if (w.stream)
         out += fmt::format("\n   stream {} {}: {} {} {} {} running {} waiting {} open {}", w.stream->until,
                            w.stream->next_until, w.stream->settled, w.stream->settled_lost, w.stream->recent,
@@ -200,11 +200,19 @@ TEST_F(ShareStoreContract, WhichBatchesHaveNoPlace) {
     });
 }
 
+TEST_F(ShareStoreContract, AProjectIsAsOldAsItsOldestVersion) {
+    same_on_both([](ShareStore& s) { return fmt::format("{}\n", s.project_speed(kNow).since); });
+    database().execute(Sql("UPDATE app_version SET create_time=7000-id"));
+    const ProjectSpeed speed = make_share_store(database())->project_speed(kNow);
+    EXPECT_EQ(speed.since, 6997) << "also where it has no credit any more";
+    EXPECT_GT(speed.flops, 0);
+}
+
 TEST_F(ShareStoreContract, SpeedUsersAndQuotas) {
     quotas[kCy] = -5;
     quotas[77] = 1e12;  // an account that is gone
     same_on_both([](ShareStore& s) {
-        std::string out = fmt::format("{} {}\n", s.project_flops(kNow), s.project_flops(kNow + 86400 * 2));
+        std::string out = fmt::format("{} {}\n", s.project_speed(kNow).flops, s.project_speed(kNow + 86400 * 2).flops);
         for (const Id id : {kAda, kCy, Id{77}, Id{78}}) {
             const auto quota = s.quota(id);
             out += quota ? fmt::format("{} of {}\n", quota->quota, quota->total) : "none\n";

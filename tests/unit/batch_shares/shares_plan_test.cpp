@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "daemons/batch_shares/plan.h"
 
@@ -68,6 +69,38 @@ TEST(RunTime, IsBoundedWhateverIsSaid) {
     w.measured_successes = inf;
     w.lost = -inf;
     EXPECT_TRUE(std::isfinite(run_time(w, kFlops)));
+}
+
+// Half-life of a week: a steady speed of 1 is said to be .5 after a week, .094 after a day.
+TEST(RunTime, AYoungProjectIsAsFastAsItsAveragesAreToBecome) {
+    const double since = kNow - 100 * 86400.0;
+    const auto said_after = [](double days) { return 1 - std::exp2(-days / 7); };
+    for (const double days : {1.0, 2.0, 7.0, 30.0})
+        EXPECT_NEAR(flops_of({kFlops * said_after(days), since}, since + days * 86400), kFlops, 1e-6 * kFlops);
+    EXPECT_EQ(flops_of({kFlops, since}, since + 60), flops_of({kFlops, since}, since + 86400))
+        << "few jobs tell little";
+    EXPECT_EQ(flops_of({kFlops, since}, since - 1e9), flops_of({kFlops, since}, since + 86400)) << "a wrong clock";
+    EXPECT_EQ(flops_of({}, kNow), 0);
+}
+
+TEST(SharePlan, APassTellsTheClockWhatIsAllSent) {
+    const auto newcomer = [](bool waits) {
+        ShareBook book = a_book();
+        BatchWork first = ten_jobs(1, kAnn), second = ten_jobs(2, kBob);
+        first.waits = second.waits = true;
+        admit(book, first, kFlops, kNow);
+        for (int i = 0; i < 10; ++i) book.clock.charge(kNow, kBob, 1e5);
+        admit(book, second, kFlops, kNow);
+        first.waits = waits;
+        first.known = first.unfinished = second.known = second.unfinished = true;
+        settle_all(book, {first, second}, kFlops, kNow);
+        book.clock.set_quota(kNow, 77, 1);
+        return std::pair(book.clock.users().at(77).lst, book.clock.batch(2).start);
+    };
+    const auto [lst_before, bobs] = newcomer(true);
+    EXPECT_LT(lst_before, bobs - 1e6) << "Ann's batch waits for longer";
+    const auto [lst_after, same] = newcomer(false);
+    EXPECT_DOUBLE_EQ(lst_after, same - 86400) << "it is all sent: now Bob's waits for longest";
 }
 
 TEST(SharePlan, ABatchIsAdmittedOnceAndChargedByItsUsersShare) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
 
 namespace sluice::share {
 namespace {
@@ -129,6 +130,31 @@ TEST(SettledRule, ANewcomerHasCreditForTheClampOnly) {
     };
     EXPECT_GT(behind(ShareRule::kSeed), 50 * 86400.0) << "the seed's rule lets Eve go first for weeks";
     EXPECT_EQ(behind(ShareRule::kSettled), 86400);
+}
+
+// The last jobs of a batch may be out for days. Who comes then must not be let in where the batch began.
+TEST(SettledRule, ABatchThatIsAllSentHoldsNoDoorOpenForNewcomers) {
+    const auto start_of_newcomer = [](bool sent) {
+        LogicalClock clock(ShareRule::kSettled, 100);
+        clock.set_quota(0, kAnn, 1);
+        clock.set_quota(0, kBob, 1);
+        clock.submit(0, kAnn, 1, 500);
+        clock.submit(0, kBob, 2, 500);
+        for (int i = 0; i < 10; ++i) {
+            clock.submit(1, kBob, 10 + i, 500);
+            clock.finish(i == 0 ? 2 : 9 + i, 500);
+        }
+        if (sent) clock.all_sent(2, {1});
+        const ClockState stored = clock.state();
+        LogicalClock later(ShareRule::kSettled, 100, stored);  // submissions come from other programs
+        later.set_quota(3, kEve, 1);
+        later.submit(3, kEve, 100, 1);
+        return std::pair(later.batch(100).start, later.batch(19).start);
+    };
+    const auto [before, bobs] = start_of_newcomer(false);
+    EXPECT_LT(before, bobs - 5000) << "Ann's batch waits: she is as far behind, too";
+    const auto [after, same] = start_of_newcomer(true);
+    EXPECT_EQ(after, same - 100);
 }
 
 TEST(SettledRule, NothingIsForgiven) {
