@@ -93,14 +93,16 @@ endif()
 # computes. Counted so, all clients' tests and another test fit into ctest -j 16 on two cores, and two others when they are over.
 set(SLUICE_TEST_WEIGHT 6)
 
-# sluice_test(NAME [KEEPS_ROOT] [SANITIZED|NOT_SANITIZED] LABEL label SOURCES ... LIBS ...): one GoogleTest program = one ctest entry. KEEPS_ROOT: it is
-# not run by another account when root starts it (tests/support/leave_root.h). SANITIZED: tests/sanitizers runs it, too (unit,
+# Only what hangs is ended: on a machine that others keep busy a test of a minute has needed a quarter of an hour.
+set(SLUICE_TEST_LIMIT 2400)
+
+# sluice_test(NAME [KEEPS_ROOT] [SANITIZED|NOT_SANITIZED] LABEL label [TIMEOUT s] SOURCES ... LIBS ...): one GoogleTest program = one
+# ctest entry. KEEPS_ROOT: it is not run by another account when root starts it (tests/support/leave_root.h). SANITIZED: tests/sanitizers runs it, too (unit,
 # property and shmem tests anyway; not what needs a database or many programs).
 function(sluice_test name)
   cmake_parse_arguments(A "KEEPS_ROOT;SANITIZED;NOT_SANITIZED" "LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
-  # For what hangs: on a machine that others keep busy a test of a few seconds has needed five minutes.
   if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 900)
+    set(A_TIMEOUT ${SLUICE_TEST_LIMIT})
   endif()
   add_executable(${name} ${A_SOURCES})
   set(main sluice_test_main)
@@ -135,7 +137,7 @@ function(sluice_bench name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(A_INSTANT)
     add_test(NAME ${name}_works COMMAND ${name} ${A_INSTANT})
-    set_tests_properties(${name}_works PROPERTIES LABELS bench TIMEOUT 300)
+    set_tests_properties(${name}_works PROPERTIES LABELS bench TIMEOUT ${SLUICE_TEST_LIMIT})
   endif()
 endfunction()
 
@@ -151,7 +153,7 @@ function(sluice_fuzz name)
   target_link_libraries(${name}_replay PRIVATE sluice_flags ${A_LIBS})
   set_target_properties(${name}_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name}_replay COMMAND ${name}_replay --mutations ${A_MUTATIONS} ${A_CORPUS})
-  set_tests_properties(${name}_replay PROPERTIES LABELS "fuzz;sanitized" TIMEOUT 300 PROCESSORS ${SLUICE_TEST_WEIGHT})
+  set_tests_properties(${name}_replay PROPERTIES LABELS "fuzz;sanitized" TIMEOUT ${SLUICE_TEST_LIMIT} PROCESSORS ${SLUICE_TEST_WEIGHT})
   set_property(GLOBAL APPEND PROPERTY SLUICE_SANITIZED_TESTS ${name}_replay)
   set_property(GLOBAL APPEND PROPERTY SLUICE_FUZZ_REPLAYS ${name}_replay)
   if(SLUICE_FUZZ)
