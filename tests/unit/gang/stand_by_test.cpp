@@ -127,6 +127,17 @@ TEST(GangPlan, ASpareGoesToAGangThatLacksAHost) {
     EXPECT_LE(w.now - kNow, 620 + 700);
 }
 
+TEST(GangPlan, ASpareIsFreeForOtherGangsAfterTenMinutes) {
+    AtWork w;
+    w.facts.gangs.push_back(four(13));
+    w.facts.leases[0].since = static_cast<std::int64_t>(w.now) - 590;
+    w.pass();
+    EXPECT_EQ(w.all(), (std::set<Id>{5}));
+    w.now += 20;
+    w.pass();
+    EXPECT_THAT(w.all(), IsEmpty());
+}
+
 TEST(GangPlan, MembersThatAreMissingComeBeforeSpares) {
     AtWork w(0);
     ASSERT_THAT(w.all(), IsEmpty());
