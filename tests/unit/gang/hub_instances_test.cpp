@@ -108,6 +108,39 @@ TEST_F(GangHubTest, WhereManyAreAwayTheyHaveAQuarterOfAnHour) {
     EXPECT_EQ(gangs.given_up.at(0), "12.0 2a 3a");
 }
 
+/// It was started a moment ago, and the others sleep until the quarter.
+TEST_F(GangHubTest, WhereManyAreAwayNobodyOfWhomItNeverHeardIsGivenUp) {
+    const LinkId a = come({12, 0}, 0), b = come({12, 0}, 1);
+    for (int i = 0; i < 30; ++i) {
+        now += 10;
+        hub.line(a, "ALIVE", now), hub.line(b, "ALIVE", now);
+        hub.tick(now);
+    }
+    EXPECT_EQ(told(a), "EXIT 0 2 of 4 members came within 300 s");
+    EXPECT_THAT(gangs.given_up, ElementsAre());
+}
+
+TEST_F(GangHubTest, WhoFoundNoRoomIsNotGivenUpForIt) {
+    const LinkId m = meet();
+    hub.drop(m + 2, "its link is broken", now);
+    std::vector<LinkId> here{come({12, 0}, 0), come({12, 0}, 1), come({12, 0}, 3)};
+    gangs.gangs[{13, 0}] = {40};
+    for (int i = 0; i < 9; ++i) here.push_back(come({13, 0}, i));
+    const auto wait = [&](double seconds) {
+        for (const double until = now + seconds; now < until;) {
+            now += 10;
+            for (const LinkId link : here) hub.line(link, "ALIVE", now);
+            hub.tick(now);
+        }
+    };
+    wait(100);
+    EXPECT_THAT(told(come({12, 0}, 2)), HasSubstr("RETRY the hub has no room"));
+    wait(110);
+    EXPECT_THAT(gangs.given_up, ElementsAre());
+    wait(10);
+    EXPECT_THAT(gangs.given_up, ElementsAre("12.0 2a"));
+}
+
 TEST_F(GangHubTest, WhoWasToldToComeAgainIsNotGivenUpForIt) {
     const LinkId m = meet();
     hub.drop(m + 2, "its link is broken", now);
