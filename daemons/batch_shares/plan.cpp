@@ -184,7 +184,7 @@ void finish(ShareBook& book, const BatchWork& work, double project_flops) {
     const double seconds = work.purged ? book.clock.batch(work.id).seconds
                                        : charged_run_time(book, work, follow_speed(book, project_flops));
     book.clock.finish(work.id, seconds);
-    if (work.purged) return;
+    // Of one that is purged nothing: what it measures when it comes back is new.
     const auto stream = book.streams.find(work.id);
     book.charged[work.id] = used(work) - (stream == book.streams.end() ? 0 : stream->second.charged);
 }

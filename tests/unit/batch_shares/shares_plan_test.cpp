@@ -213,6 +213,24 @@ TEST(SharePlan, SingleJobsAreChargedWhenTheyAreSentAndPutRightWhenTheyAreBack) {
     EXPECT_FALSE(book.clock.users().at(kAnn).streaming);
 }
 
+TEST(SharePlan, OfTwoPassesAtOnceOneCountsAStream) {
+    ShareBook book = a_book();
+    const BatchWork w = a_stream(7, kAnn, {-1, kNow, 1e15, 0, 0, 0, 0});
+    EXPECT_EQ(settle_all(book, {w}, kFlops, kNow).streams, 1);
+    const double charged = lst(book, kAnn);
+    EXPECT_EQ(settle_all(book, {w}, kFlops, kNow).streams, 0);
+    EXPECT_EQ(lst(book, kAnn), charged);
+    EXPECT_EQ(book.streams.at(7).kept, 1e15);
+}
+
+TEST(SharePlan, PurgedJobsTakeNothingFromADay) {
+    ShareBook book = a_book();
+    for (const int jobs : {4, 3, 5}) settle_all(book, {after(ten_jobs(7, kAnn), jobs, 1)}, kFlops, kNow);
+    EXPECT_EQ(book.given, (std::map<Id, double>{{kAnn, 5e15}}));
+    settle_all(book, {after(ten_jobs(7, kAnn), 2, 1)}, kFlops, kNow);
+    EXPECT_EQ(book.given, (std::map<Id, double>{{kAnn, 5e15}}));
+}
+
 TEST(SharePlan, ABatchPaysOnceForWhatWasSentWhileItWasBeingFilled) {
     ShareBook book = a_book();
     const double before = lst(book, kAnn);
@@ -243,6 +261,19 @@ TEST(SharePlan, ABatchWhoseJobsArePurgedKeepsItsCharge) {
     w.id = 7, w.user_id = kAnn, w.known = true, w.purged = true, w.state = BatchState::kRetired;
     EXPECT_EQ(settle_all(book, {w}, kFlops, kNow + 60).finished, 1);
     EXPECT_EQ(lst(book, kAnn), charged) << "no refund for what can't be measured any more";
+}
+
+TEST(SharePlan, APurgedBatchThatComesBackPaysForItsNewJobs) {
+    ShareBook book = a_book();
+    BatchWork w;
+    w.id = 7, w.user_id = kAnn, w.known = true, w.open = 6e15, w.charged = 4e15;  // it was here before
+    settle_all(book, {w}, kFlops, kNow);
+    w.open = 0, w.purged = true, w.state = BatchState::kRetired;
+    settle_all(book, {w}, kFlops, kNow + 60);
+    ASSERT_TRUE(book.charged.contains(7));
+    w = after(ten_jobs(7, kAnn), 0, 1);
+    w.charged = book.charged.at(7);
+    EXPECT_EQ(run_time(w, kFlops), 10000);
 }
 
 }  // namespace
