@@ -374,19 +374,6 @@ TEST(GangPlan, HostsOfOnePaceAreAskedTheFastestOfWhichThereAreEnough) {
     EXPECT_EQ(few.all(), (std::set<Id>{11, 12, 13, 14, 15, 16})) << "as many as are wanted";
 }
 
-/// Their pace is the slowest host's that is asked already.
-TEST(GangPlan, WhoIsAskedLaterIsNotMoreThanTwiceAsFastAsTheOthers) {
-    GangWorld w(0);
-    for (Id id = 1; id <= 3; ++id) w.facts.hosts.push_back(of_speed(id, 1e9));
-    w.pass();
-    ASSERT_THAT(w.all(), SizeIs(3));
-    for (Id id = 11; id <= 20; ++id) w.facts.hosts.push_back(of_speed(id, 1e9));
-    for (Id id = 21; id <= 30; ++id) w.facts.hosts.push_back(of_speed(id, 4e9));
-    w.pass();
-    EXPECT_THAT(w.all(), SizeIs(10));
-    EXPECT_LE(*w.all().rbegin(), 20) << "those of 4 GFLOPS would wait for the others";
-}
-
 /// Whom a slow pace keeps for too long is not there at the end.
 TEST(GangPlan, WhoStaysOnLongEnoughDependsOnTheSlowest) {
     GangWorld w(0);

@@ -168,6 +168,19 @@ TEST(GangPlan, HostsThatFailedLatelyAreAskedOnlyWhereThereAreNotEnoughOthers) {
     EXPECT_THAT(few.all(), SizeIs(6)) << "five are wanted, and there are three others";
 }
 
+/// Their pace is the slowest host's that is asked already.
+TEST(GangPlan, WhoIsAskedLaterIsNotMoreThanTwiceAsFastAsTheOthers) {
+    GangWorld w(0);
+    for (Id id = 1; id <= 3; ++id) w.facts.hosts.push_back(of_speed(id, 1e9));
+    w.pass();
+    ASSERT_THAT(w.all(), SizeIs(3));
+    for (Id id = 11; id <= 20; ++id) w.facts.hosts.push_back(of_speed(id, 1e9));
+    for (Id id = 21; id <= 30; ++id) w.facts.hosts.push_back(of_speed(id, 4e9));
+    w.pass();
+    EXPECT_THAT(w.all(), SizeIs(10));
+    EXPECT_LE(*w.all().rbegin(), 20) << "those of 4 GFLOPS would wait for the others";
+}
+
 /// Who is asked while others are at work.
 TEST(GangPlan, WhoTakesThePlaceOfALostMemberIsNoSlowerThanTheOthers) {
     GangWorld w(0);
