@@ -111,6 +111,18 @@ TEST_F(Locality, IsSwitchedOffByTheAppsColumn) {
     EXPECT_EQ(asked, 0);
 }
 
+/// The file of a group is an input of two apps' jobs, of which one is not distributed by its files.
+TEST_F(Locality, JobsOfAnotherAppOfTheGroupGoOutByTheArrayOnly) {
+    world.db.apps[2] = world.db.apps[1];
+    world.db.apps[2].id = 2, world.db.apps[2].name = "other", world.db.apps[2].locality_scheduling = 0;
+    world.db.versions[2] = world.db.versions[1];
+    world.db.versions[2].id = world.db.versions[2].appid = 2;
+    const Id in_array = other_job(), others = local_job(false), unknown = local_job(false), local = local_job(false);
+    world.db.workunits[world.db.results[others].workunitid].appid = 2;
+    world.db.workunits[world.db.results[unknown].workunitid].appid = 77;
+    EXPECT_THAT(send({"big"}, 1e5).result_names(), ::testing::UnorderedElementsAre(name(in_array), name(local)));
+}
+
 TEST_F(Locality, AGroupThatTheArrayHoldsEnoughOfCostsNothing) {
     for (int i = 0; i < 31; ++i) local_job(true);
     EXPECT_THAT(send({"big"}).result_names(), SizeIs(1));
