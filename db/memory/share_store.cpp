@@ -132,7 +132,7 @@ std::vector<Id> MemoryShareStore::without_place() {
     db_.enter("share.without_place");
     std::vector<Id> ids;
     for (const auto& [id, b] : db_.batches.rows()) {
-        if (b.state != BatchState::kInProgress) continue;
+        if (b.state != BatchState::kInProgress || id < db_.batches.next_key() - kMostLookedAt) continue;
         const auto quota = quotas.find(b.user_id);
         if (quota == quotas.end() || !(quota->second > 0)) continue;
         if (std::ranges::find(state_.batches, id, &share::BatchTags::id) == state_.batches.end()) ids.push_back(id);

@@ -113,9 +113,10 @@ class MysqlShareStore final : public ShareStore {
     }
 
     std::vector<Id> without_place() override {
-        Rows r = db_.query(
-            Sql("SELECT b.id FROM batch b JOIN user_submit u ON u.user_id=b.user_id LEFT JOIN sluice_share_batch s ON "
-                "s.batch_id=b.id AND s.finished=0 WHERE b.state=1 AND u.quota>0 AND s.batch_id IS NULL ORDER BY b.id"));
+        Sql sql("SELECT b.id FROM batch b FORCE INDEX (PRIMARY) JOIN user_submit u ON u.user_id=b.user_id LEFT JOIN ");
+        sql << "sluice_share_batch s ON s.batch_id=b.id AND s.finished=0 WHERE b.id>(SELECT GREATEST(MAX(id),"
+            << kMostLookedAt << ")-" << kMostLookedAt << " FROM batch) AND b.state=1";
+        Rows r = db_.query(sql << " AND u.quota>0 AND s.batch_id IS NULL ORDER BY b.id");
         std::vector<Id> ids;
         while (r.next()) ids.push_back(r.i64(0));
         return ids;

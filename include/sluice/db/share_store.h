@@ -118,8 +118,10 @@ class ShareStore {
     /// Batches in progress, streams, and batches that the clock takes for unfinished, by id; or `only` one, whatever
     /// its state.
     virtual std::vector<BatchWork> works(double now, std::optional<Id> only = {}) = 0;
-    /// Batches in progress whose users have a quota and that the clock has no place for, by id. Cheap.
+    /// Of the kMostLookedAt newest batches those in progress whose users have a quota and that the clock has no place
+    /// for, by id. Cheap.
     virtual std::vector<Id> without_place() = 0;
+    static constexpr Id kMostLookedAt = 10'000;
     /// By day, then user.
     virtual std::vector<DayOfWork> work_by_day(std::int64_t from_day) = 0;
     /// Those who may submit, by id.

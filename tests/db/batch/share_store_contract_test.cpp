@@ -200,6 +200,19 @@ TEST_F(ShareStoreContract, WhichBatchesHaveNoPlace) {
     });
 }
 
+// The table has no index on state: what is older is found by the pass over all of them.
+TEST_F(ShareStoreContract, OnlyTheNewestBatchesAreLookedThroughForThoseWithoutAPlace) {
+    Batch newest = rows.batches[5];
+    newest.id = ShareStore::kMostLookedAt + 4;
+    rows.batches[newest.id] = newest;
+    same_on_both([](ShareStore& s) {
+        EXPECT_EQ(s.without_place(), (std::vector<Id>{5, ShareStore::kMostLookedAt + 4}));
+        const std::string all = works(s);
+        EXPECT_TRUE(all.starts_with("1 of ")) << all;
+        return all;
+    });
+}
+
 TEST_F(ShareStoreContract, AProjectIsAsOldAsItsOldestVersion) {
     same_on_both([](ShareStore& s) { return fmt::format("{}\n", s.project_speed(kNow).since); });
     database().execute(Sql("UPDATE app_version SET create_time=7000-id"));

@@ -8,6 +8,7 @@
 #include "sluice/db/account_store.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/gang_store.h"
+#include "sluice/db/share_store.h"
 #include "tests/db/batch/batch_fixture.h"
 #include "tests/support/project_rows.h"
 #include "tests/support/segment_files.h"
@@ -110,7 +111,9 @@ class Statements : public BatchFixture {
         // An unknown short name would be passed over silently.
         EXPECT_GT(table.size(), 2u) << table << " is in no list of aliases: " << statement;
         found.push_back({table, fields[3], fields[8] == "NULL" ? 0 : std::stod(fields[8])});
-        if (!kGrow.contains(table)) found.back() = {};
+        // It has no index on state: the passes over all batches read it, what comes every few seconds may not.
+        const bool often = table == "batch" && statement.find("u.quota>0") != std::string::npos;
+        if (!kGrow.contains(table) && !often) found.back() = {};
     }
     void check_plans_of(const std::string& program, const std::vector<std::string>& statements, double most_rows) {
         std::set<std::string> different;
@@ -217,6 +220,10 @@ TEST_F(Statements, NoWholeTableThatGrowsWithHistoryIsRead) {
                                    {"batch_planner", "--one_pass"},
                                    {"gang_planner", "--one_pass"}})
         check_plans(program);
+    log_statements(true);
+    make_share_store(db)->without_place();  // what batch_shares looks for between its passes
+    log_statements(false);
+    check_plans_of("without_place()", logged(), 20);
 }
 
 TEST_F(Statements, NorByFeederTransitionerAndSizeDaemons) {
