@@ -1,6 +1,8 @@
 #include "sluice/daemon/program.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -52,6 +54,16 @@ class SharedOptions {
     bool one_pass_ = false, dry_run_ = false;
 };
 
+/// `status`, or `failed` if standard output did not take all that was printed.
+int with_output(const std::string& who, int status, int failed) {
+    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    const int error = errno;
+    if (written || error == EPIPE) return status;  // a reader who has had enough closes the pipe
+    std::fprintf(stderr, "%s%sCan't write to standard output: %s\n", who.c_str(), who.empty() ? "" : ": ",
+                 std::strerror(error));
+    return status != 0 ? status : failed;
+}
+
 }  // namespace
 
 int daemon_main(const DaemonProgram& program, int argc, const char* const* argv) {
@@ -74,7 +86,7 @@ int daemon_main(const DaemonProgram& program, int argc, const char* const* argv)
         if (only_check) return 0;
         start.settings.project = find_project_dir();
         if (!start.settings.one_pass) log_normal("Starting");
-        return program.run(start);
+        return with_output(program.settings.name, program.run(start), 1);
     } catch (const std::exception& e) {
         log_critical("{}", e.what());
         return 1;
@@ -83,7 +95,7 @@ int daemon_main(const DaemonProgram& program, int argc, const char* const* argv)
 
 int tool_main(const ToolEnd& end, const std::function<int()>& work) {
     try {
-        return work();
+        return with_output(end.who, work(), end.failed);
     } catch (const std::exception& e) {
         std::fflush(stdout);
         std::fprintf(stderr, "%s%s%s\n", end.who.c_str(), end.who.empty() ? "" : ": ", e.what());

@@ -50,8 +50,8 @@ struct ToolEnd {
     std::string who = {};  ///< heads the line on standard error; may be empty
     int failed = 1;        ///< exit status
 };
-/// The end of a tool's main(): runs `work` and returns its exit status, or, if it throws, says why on standard error
-/// (after what is on standard output).
+/// The end of a tool's main(): runs `work` and returns its exit status, or, if it throws or standard output did not
+/// take all that it printed, says why on standard error (after what is on standard output).
 int tool_main(const ToolEnd& end, const std::function<int()>& work);
 
 /// A tool that makes one text of one file.

@@ -38,6 +38,17 @@ TEST_P(FileTool, AnswersOrSaysWhatIsWrong) {
     EXPECT_THAT(wrong.err, HasSubstr(c.complaint));
     EXPECT_EQ(std::count(wrong.err.begin(), wrong.err.end(), '\n'), 1) << wrong.err;
 }
+
+TEST_P(FileTool, FailsIfItsAnswerCantBeWritten) {
+    const FileToolCase& c = GetParam();
+    const TempDir folder;
+    folder.write("file.json", c.file);
+    const RunResult r = run({"/bin/sh", "-c", "exec \"$0\" \"$1\" > /dev/full", binary_dir() + "/bin/" + c.program,
+                             (folder / "file.json").string()},
+                            {});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_EQ(r.err, std::string(c.program) + ": Can't write to standard output: No space left on device\n");
+}
 // By hand: three jobs of 10 s one after the other; a batch of 5 s that is submitted at 10.
 INSTANTIATE_TEST_SUITE_P(
     Each, FileTool,

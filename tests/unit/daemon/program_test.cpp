@@ -1,13 +1,19 @@
 // The skeleton of daemons and of tools: what its options do, and how it ends.
 #include "sluice/daemon/program.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdio_ext.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/owned_fd.h"
 #include "sluice/base/project.h"
 #include "tests/support/temp_dir.h"
 
@@ -165,6 +171,43 @@ TEST(Tool, WhatItThrowsBecomesALine) {
     EXPECT_EQ(tool_main({}, [] { return 7; }), 7);
     EXPECT_EQ(testing::internal::GetCapturedStdout(), "said before\nsaid before\n");
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "no such app\nxadd: no such app\n");
+}
+
+/// The status of a tool that writes to `out`, and what it says on standard error.
+std::pair<int, std::string> prints_to(const OwnedFd& out, const std::string& text) {
+    std::fflush(stdout);
+    const OwnedFd old(::dup(STDOUT_FILENO));
+    ::dup2(out.get(), STDOUT_FILENO);
+    testing::internal::CaptureStderr();
+    const int status = tool_main({"lister", 2}, [&] {
+        std::fputs(text.c_str(), stdout);
+        return 0;
+    });
+    __fpurge(stdout);
+    std::clearerr(stdout);
+    ::dup2(old.get(), STDOUT_FILENO);
+    return {status, testing::internal::GetCapturedStderr()};
+}
+
+// A script that keeps what a tool prints must not take half of it for the whole.
+TEST(Tool, WhatCantBeWrittenIsAnErrorShortOrLong) {
+    for (const std::size_t length : {1, 100000}) {
+        const OwnedFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+        const auto [status, said] = prints_to(full, std::string(length, 'x'));
+        EXPECT_EQ(status, 2);
+        EXPECT_EQ(said, "lister: Can't write to standard output: No space left on device\n");
+    }
+}
+
+TEST(Tool, AReaderWhoHasEnoughIsNone) {
+    const auto old = std::signal(SIGPIPE, SIG_IGN);
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    ::close(ends[0]);
+    const OwnedFd pipe(ends[1]);
+    for (const std::size_t length : {1, 100000})
+        EXPECT_EQ(prints_to(pipe, std::string(length, 'x')), (std::pair<int, std::string>{0, ""}));
+    std::signal(SIGPIPE, old);
 }
 
 }  // namespace
