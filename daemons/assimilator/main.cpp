@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
         .description =
             "The script is bin/SCRIPT; its exit status 0 means that the workunit is done. For a workunit that "
             "failed it is called as SCRIPT --error MASK WUNAME WUID BATCH.",
-        .settings = {.name = "script_assimilator", .sleep_interval = 10, .always_heeds_stop_file = true},
+        .settings = {.name = "script_assimilator", .sleep_interval = 10},
         .has_mod = true,
         .options = [&](CommandLine& line) { define_options(line, options); },
         .check = [&](DaemonStart& start) { return take(options, start); },

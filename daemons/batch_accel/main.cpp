@@ -40,13 +40,14 @@ int run(const AccelOptions& options, DaemonStart& start) {
 int main(int argc, char** argv) {
     using namespace sluice;
     AccelOptions options;
-    const DaemonProgram program{.summary = "speed up the last jobs of batches that are almost done",
-                                .description = kDescription,
-                                .settings = {.name = "batch_accel", .lock_name = "batch_accel"},
-                                .runs = Runs::kOnce,
-                                .has_dry_run = true,
-                                .options = [&](CommandLine& line) { options.define(line); },
-                                .check = [&](DaemonStart& start) { return check(options, start); },
-                                .run = [&](DaemonStart& start) { return run(options, start); }};
+    const DaemonProgram program{
+        .summary = "speed up the last jobs of batches that are almost done",
+        .description = kDescription,
+        .settings = {.name = "batch_accel", .one_pass_while_stopped = true, .lock_name = "batch_accel"},
+        .runs = Runs::kOnce,
+        .has_dry_run = true,
+        .options = [&](CommandLine& line) { options.define(line); },
+        .check = [&](DaemonStart& start) { return check(options, start); },
+        .run = [&](DaemonStart& start) { return run(options, start); }};
     return daemon_main(program, argc, argv);
 }

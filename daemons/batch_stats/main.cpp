@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
     const DaemonProgram program{
         .summary = "find the hosts that return jobs quickly, and the apps whose batches can be accelerated",
         .description = kDescription,
-        .settings = {.name = "batch_stats", .lock_name = kStatsLock},
+        .settings = {.name = "batch_stats", .one_pass_while_stopped = true, .lock_name = kStatsLock},
         .runs = Runs::kOnce,
         .has_dry_run = true,
         .options = [&](CommandLine& line) { define_options(line, options); },

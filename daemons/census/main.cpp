@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
         .description =
             "With homogeneous redundancy and <hr_allocate_slots> the feeder shares the slots of the job array "
             "among the classes by that. Run it about once a day, as a <task> in config.xml.",
-        .settings = {.name = "census", .always_heeds_stop_file = true, .lock_name = "census"},
+        .settings = {.name = "census", .lock_name = "census"},
         .runs = Runs::kAlwaysOnce,
         .options = define_options,
         .run = run};

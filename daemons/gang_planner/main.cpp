@@ -19,11 +19,13 @@ constexpr const char* kDescription =
 int run(DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     Database db(db_settings(config));
-    prepare_host_attempts(db);
     const auto store = make_gang_lease_store(db);
     const auto plans = make_plan_store(db);
     GangPass pass(*store, *plans, start.env.clock, {config.next_rpc_delay, config.daily_result_quota, start.dry_run});
+    bool prepared = false;
     return start.loop([&] {
+        if (!prepared) prepare_host_attempts(db);
+        prepared = true;
         pass.run();
         return PassResult::kIdle;
     });

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
         .description =
             "The effective speed of a device is the flops it does per second of wall time: the fraction of time it "
             "computes divided by host_app_version.et_avg.",
-        .settings = {.name = "size_census", .lock_name = "size_census"},
+        .settings = {.name = "size_census", .one_pass_while_stopped = true, .lock_name = "size_census"},
         .runs = Runs::kAlwaysOnce,
         .has_dry_run = true,
         .options = [&](CommandLine& line) { define_options(line, options); },

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
             "Looks at each workunit whose transition time has come and at all its results, and makes new "
             "results, times out overdue ones, asks for validation, flags errors, hands over to the "
             "assimilator and the file deleter.",
-        .settings = {.name = "transitioner"},
+        .settings = {.name = "transitioner", .one_pass_while_stopped = true},
         .has_mod = true,
         .has_dry_run = true,
         .options = [&](CommandLine& line) { define_options(line, wu_id); },

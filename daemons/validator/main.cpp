@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
         .description =
             "A result is canonical when at least min_quorum results were good and more than half of the "
             "quorum agree with it.",
-        .settings = {.name = "sample_bitwise_validator", .always_heeds_stop_file = true},
+        .settings = {.name = "sample_bitwise_validator"},
         .has_mod = true,
         .has_dry_run = true,
         .options = [&](CommandLine& line) { define_options(line, typed); },

@@ -138,8 +138,8 @@ int run_daemon(const DaemonSettings& settings, Env env, const std::function<Pass
             lock = take_lock(settings);
             if (!lock) return 1;
         }
-        const StopWatch watch(
-            settings.one_pass && !settings.always_heeds_stop_file ? fs::path() : settings.project / "stop_daemons");
+        const StopWatch watch(settings.one_pass && settings.one_pass_while_stopped ? fs::path()
+                                                                                   : settings.project / "stop_daemons");
         return Loop(settings, env).run(pass);
     } catch (const std::exception& e) {
         log_critical("{}", e.what());

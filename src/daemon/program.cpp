@@ -44,6 +44,7 @@ class SharedOptions {
         start.share = mod_;
         start.dry_run = dry_run_;
         start.settings.one_pass = one_pass_ || dry_run_ || once;
+        start.settings.one_pass_while_stopped |= dry_run_;
         return "";
     }
 

@@ -22,11 +22,11 @@ struct DaemonSettings {
     double sleep_interval = 5;             ///< s between idle passes
     std::function<bool()> also_wake = {};  ///< true ends the sleep between passes; may be empty
     double wake_poll = 0.25;               ///< s between looks at `also_wake`
-    /// Run until a pass is not kWorked, then exit (0; 1 if the pass failed). stop_daemons is not looked at, as
-    /// upstream's transitioner …
+    /// Run until a pass is not kWorked, then exit (0; 1 if the pass failed).
     bool one_pass = false;
-    /// … unless this is set: upstream's validators and assimilators do nothing while it is there.
-    bool always_heeds_stop_file = false;
+    /// With one_pass: stop_daemons is not looked at. For a dry run, which writes nothing, and for what stands for
+    /// programs of upstream that don't look either.
+    bool one_pass_while_stopped = false;
     /// Non-empty: an exclusive lock PROJECT/pid_HOST/<lock_name>.run is held; a second copy says who holds it
     /// and exits 1. Empty: several copies may run.
     std::string lock_name = {};

@@ -53,6 +53,60 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"create_account", "--email", "a@example.org"}),
     [](const auto& each) { return each.param[0]; });
 
+class StoppedProject : public testing::TestWithParam<std::vector<std::string>> {
+  protected:
+    /// The program, in a project that is stopped and whose database can't be reached.
+    RunResult run_here(std::vector<std::string> words) const {
+        words[0] = binary_dir() + "/bin/" + words[0];
+        RunOptions options;
+        options.cwd = project_.path();
+        options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+        return run(words, options);
+    }
+    StoppedProject() {
+        project_.write("stop_daemons", "");
+        project_.write("config.xml",
+                       "<boinc><config><compat_level>1</compat_level><share_rule>settled</share_rule>"
+                       "<plan_batches>1</plan_batches><db_host>127.0.0.1:1</db_host><db_name>d</db_name>"
+                       "<db_user>u</db_user></config></boinc>");
+    }
+    TempDir project_;
+};
+
+// A pass that somebody's cron starts during maintenance writes nothing.
+TEST_P(StoppedProject, OnePassOfADaemonEndsAtOnce) {
+    const RunResult r = run_here(GetParam());
+    EXPECT_EQ(r.status, 0);
+    EXPECT_THAT(r.err, testing::HasSubstr("stop_daemons is present"));
+}
+INSTANTIATE_TEST_SUITE_P(
+    Every, StoppedProject,
+    testing::Values(std::vector<std::string>{"feeder", "--one_pass"},
+                    std::vector<std::string>{"size_regulator", "--app_name", "a", "--lo", "1", "--hi", "2",
+                                             "--one_pass"},
+                    std::vector<std::string>{"batch_upkeep", "--one_pass"},
+                    std::vector<std::string>{"batch_planner", "--one_pass"},
+                    std::vector<std::string>{"batch_shares", "--one_pass"},
+                    std::vector<std::string>{"gang_planner", "--one_pass"}, std::vector<std::string>{"census"},
+                    std::vector<std::string>{"sample_bitwise_validator", "--app", "a", "--one_pass"},
+                    std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x", "--one_pass"}),
+    [](const auto& each) { return each.param[0]; });
+
+class OfStoppedProject : public StoppedProject {};
+
+// What upstream's of these names do: a stopped project is made ready by them. And a dry run changes nothing.
+TEST_P(OfStoppedProject, OnePassIsMadeAllTheSame) {
+    const RunResult r = run_here(GetParam());
+    EXPECT_EQ(r.status, 1);
+    EXPECT_THAT(r.err, testing::HasSubstr("this was to be one pass"));
+}
+INSTANTIATE_TEST_SUITE_P(Every, OfStoppedProject,
+                         testing::Values(std::vector<std::string>{"size_census"},
+                                         std::vector<std::string>{"batch_stats", "--one_pass"},
+                                         std::vector<std::string>{"batch_accel"},
+                                         std::vector<std::string>{"batch_upkeep", "--dry_run"}),
+                         [](const auto& each) { return each.param[0]; });
+
 // Clients are to be told, so it goes on.
 TEST(ResidentWithoutDatabase, SaysWhatIsMissingBeforeTheFirstRequest) {
     TempDir project;

@@ -147,9 +147,6 @@ TEST_F(DaemonTest, StopFileOfBeforeMeansNoPassAtAll) {
     EXPECT_EQ(run({gives(PassResult::kWorked)}), 0);
     EXPECT_EQ(passes, 0u);
     EXPECT_EQ(lines_with("Quitting because trigger file"), 1);
-    settings.one_pass = true;
-    run({gives(PassResult::kIdle)});
-    EXPECT_EQ(passes, 1u);  // one pass looks at no trigger files, as upstream
 }
 
 TEST(StopWatch, AFileThatAppearsEndsASleep) {
@@ -203,18 +200,16 @@ TEST_F(DaemonTest, OtherErrorsAreRetriedAfterTheSleepInterval) {
     EXPECT_EQ(lines_with("[CRITICAL]"), 3);
 }
 
-// Upstream's validators and assimilators look at the trigger file whether they run once or not: a cron task must not
-// write during maintenance. Its transitioner does not.
-TEST_F(DaemonTest, WhetherOnePassHeedsTheStopFileIsTheProgramsChoice) {
+// A cron task must not write during maintenance. Upstream's transitioner does.
+TEST_F(DaemonTest, OnePassHeedsTheStopFileUnlessTheProgramChoosesNotTo) {
     settings.one_pass = true;
     dir.write("stop_daemons", "");
     EXPECT_EQ(run({gives(PassResult::kIdle)}), 0);
-    EXPECT_EQ(passes, 1u);
-    settings.always_heeds_stop_file = true;
-    passes = 0;
-    EXPECT_EQ(run({gives(PassResult::kIdle)}), 0);
     EXPECT_EQ(passes, 0u);
     EXPECT_EQ(lines_with("stop_daemons is present"), 1) << log();
+    settings.one_pass_while_stopped = true;
+    EXPECT_EQ(run({gives(PassResult::kIdle)}), 0);
+    EXPECT_EQ(passes, 1u);
 }
 
 TEST_F(DaemonTest, ALogThatWasMovedAwayIsLeft) {
