@@ -214,6 +214,8 @@ int after_change(const BatchCall& call, Open& open, const char* what) {
     return 0;
 }
 
+constexpr const char* kVerbs = "create, submit, list, show, move, abort, retire";
+
 int run(const BatchCall& call) {
     struct Verb {
         const char* name;
@@ -238,8 +240,6 @@ int run(const BatchCall& call) {
              return after_change(call, open, "retired");
          }},
     };
-    const std::string known = "create, submit, list, show, move, abort, retire";
-    if (call.words.empty()) throw ConfigError("give one of " + known);
     for (const Verb& verb : verbs) {
         if (call.words[0] != verb.name) continue;
         if (call.words.size() > verb.words)
@@ -248,7 +248,7 @@ int run(const BatchCall& call) {
         Open open(find_project_dir());
         return verb.run(open);
     }
-    throw ConfigError("there is no command '" + in_one_line(call.words[0]) + "': use " + known);
+    throw ConfigError("there is no command '" + in_one_line(call.words[0]) + "': use " + kVerbs);
 }
 
 }  // namespace
@@ -280,6 +280,7 @@ int main(int argc, char** argv) {
         log_open({});
         const auto rest = take_remote_files(argc, argv, call.job.files);
         if (const auto status = line.parse(static_cast<int>(rest.size()), rest.data())) return *status;
+        if (call.words.empty()) return line.fail(std::string("give one of ") + kVerbs);
         return run(call);
     });
 }

@@ -107,6 +107,14 @@ INSTANTIATE_TEST_SUITE_P(Every, OfStoppedProject,
                                          std::vector<std::string>{"batch_upkeep", "--dry_run"}),
                          [](const auto& each) { return each.param[0]; });
 
+TEST(SluiceBatch, WithoutACommandNamesThemAndTheHelp) {
+    const RunResult r = run({binary_dir() + "/bin/sluice_batch"}, {});
+    EXPECT_EQ(r.status, 1);
+    EXPECT_EQ(r.err,
+              "sluice_batch: give one of create, submit, list, show, move, abort, retire (sluice_batch --help tells "
+              "more)\n");
+}
+
 // Clients are to be told, so it goes on.
 TEST(ResidentWithoutDatabase, SaysWhatIsMissingBeforeTheFirstRequest) {
     TempDir project;
