@@ -148,6 +148,18 @@ const PlanClassSpec* PlanClasses::find(std::string_view name, int compat_level) 
     return known_[compat_level > 0].emplace_back(std::move(spec)).get();
 }
 
+std::string PlanClasses::what_there_is(int compat_level) const {
+    std::string names;
+    const auto add = [&](std::string_view name) { names.append(names.empty() ? "" : ", ").append(name); };
+    for (const auto& spec : specs_) add(spec->name);
+    if (!built_in_) return "plan_class_spec.xml has " + (names.empty() ? "none" : names);
+    for (const char* name :
+         {"mt", "nci", "sse3", "cuda", "cuda23", "cuda_fermi", "ati", "ati13amd", "ati13ati", "ati14", "opencl_nvidia",
+          "opencl_ati", "opencl_intel_gpu", "opencl_apple_gpu", "opencl_cpu_intel", "vbox32", "vbox64", "wsl"})
+        if (built_in_plan_class(name, compat_level)) add(name);
+    return "built in are " + names + ", and some that go on from these, as opencl_nvidia_102 and vbox64_mt";
+}
+
 PlanClasses load_plan_classes(const std::filesystem::path& project) {
     const auto file = project / "plan_class_spec.xml";
     const auto text = read_file(file);

@@ -16,6 +16,7 @@
 #include "sluice/base/project.h"
 #include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
+#include "sluice/match/plan_classes.h"
 
 namespace sluice {
 namespace {
@@ -75,6 +76,7 @@ class Updater {
         if (spec.api_version.empty()) spec.api_version = api_version_of(spec);
         std::vector<FileFacts> facts = sign_and_check(spec, keys_, config_.download_dir);
         describe(folder, spec);
+        warn_of_plan_class(folder);
         if (!options_.noconfirm && !confirmed()) return;
         copy_files(spec, config_.download_dir, facts);
         version.beta = spec.beta;
@@ -98,6 +100,14 @@ class Updater {
             tell();  // a mistyped <main_program/> is the reason for the error
             throw;
         }
+    }
+
+    /// It may be in plan_class_spec.xml tomorrow.
+    void warn_of_plan_class(const VersionFolder& folder) const {
+        if (folder.plan_class.empty() || plan_classes_.find(folder.plan_class, config_.compat_level)) return;
+        std::fflush(stdout);
+        fmt::print(stderr, "{}: there is no plan class '{}', so no host gets it: {}\n", folder.path.string(),
+                   folder.plan_class, plan_classes_.what_there_is(config_.compat_level));
     }
 
     template <typename Row>
@@ -144,6 +154,7 @@ class Updater {
     std::vector<Platform> platforms_;
     std::vector<std::string> platform_names_;
     std::vector<App> apps_;
+    PlanClasses plan_classes_ = load_plan_classes(project_);
     int added_ = 0, known_ = 0, failed_ = 0;
 };
 

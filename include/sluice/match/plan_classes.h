@@ -28,6 +28,8 @@ class PlanClasses {
     bool built_in() const { return built_in_; }
     /// Null: no such class (or a refused one). Some built-in classes differ by level.
     const PlanClassSpec* find(std::string_view name, int compat_level) const;
+    /// "built in are mt, nci, …" or "plan_class_spec.xml has big, wide": for somebody who named another.
+    std::string what_there_is(int compat_level) const;
     std::size_t size() const { return specs_.size(); }
 
   private:

@@ -301,6 +301,28 @@ TEST_F(AppVersions, AreSignedCopiedAndAddedOnce) {
     EXPECT_EQ(rows(Sql("SELECT COUNT(*) FROM app_version"), 1), (Table{{"2"}}));
 }
 
+TEST_F(AppVersions, OfAPlanClassThatNobodyKnowsAreAddedWithAWarning) {
+    lay_out("1.0/x86_64-pc-linux-gnu__mt/render_1.0_mt", "parallel");
+    lay_out("1.0/x86_64-pc-linux-gnu__cuda_femri/render_1.0_cuda", "gpu");
+    RunResult result = in_project({"update_versions", "--noconfirm"});
+    EXPECT_EQ(result.status, 0);
+    EXPECT_THAT(result.out, HasSubstr("2 app version(s) added"));
+    EXPECT_THAT(result.err, AllOf(HasSubstr("__cuda_femri: there is no plan class 'cuda_femri', so no host gets it: "
+                                            "built in are mt, nci, sse3, "),
+                                  HasSubstr(" cuda_fermi,"), Not(HasSubstr("plan class 'mt'"))));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    dir_.write("tiles/plan_class_spec.xml",
+               "<plan_classes><plan_class><name>big</name></plan_class><plan_class><name>wide</name></plan_class>"
+               "</plan_classes>");
+    lay_out("1.1/x86_64-pc-linux-gnu__wide/render_1.1_wide", "wide");
+    lay_out("1.1/x86_64-pc-linux-gnu__mt/render_1.1_mt", "parallel");
+    result = in_project({"update_versions", "--noconfirm"});
+    EXPECT_THAT(result.out, HasSubstr("2 app version(s) added"));
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr("no plan class 'mt', so no host gets it: plan_class_spec.xml has big, wide"),
+                      Not(HasSubstr("plan class 'wide'"))));
+}
+
 TEST_F(AppVersions, AreAskedFor) {
     lay_out("1.0/x86_64-pc-linux-gnu/render_1.0", "program");
     EXPECT_THAT(in_project({"update_versions"}, "n\n").out,
