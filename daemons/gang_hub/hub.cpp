@@ -116,7 +116,7 @@ void GangHub::hello(LinkId link, const Words& words, double now) {
     if (!tag)
         return refuse(link, fmt::format("this is not the token of member {} of gang {}", *member, gang_name(*gang)),
                       now);
-    Gang* const found = gang_of(link, *gang, now);
+    Gang* const found = gang_of(link, place, *tag, now);
     if (found == nullptr && now < ask_again_) remember(place, *tag, now);  // it was told to come again
     if (found == nullptr) return;
     const std::size_t size = found->members.size();
@@ -141,14 +141,25 @@ bool GangHub::ask_database(double now, const Ask& ask) {
 }
 
 /// nullptr: the link was told why.
-GangHub::Gang* GangHub::gang_of(LinkId link, const GangId& id, double now) {
+GangHub::Gang* GangHub::gang_of(LinkId link, const GangSeat& place, const std::string& tag, double now) {
+    const GangId& id = place.gang;
     const auto at = gangs_.find(id);
     if (at != gangs_.end()) return &at->second;
     std::optional<GangFacts> facts;
-    if (!ask_database(now, [&] { facts = directory_.find(id); })) return dismiss(link, kDatabaseAway), nullptr;
-    if (!facts || facts->size < 1) return refuse(link, "there is no gang " + gang_name(id), now), nullptr;
+    std::vector<SeatInstance> instances;
+    const auto ask = [&] {
+        facts = directory_.find(id);
+        if (facts && facts->ended) instances = directory_.instances(place);
+    };
+    if (!ask_database(now, ask)) return dismiss(link, kDatabaseAway), nullptr;
+    // There was one once, its token says: its batch was aborted and retired.
+    if (!facts || facts->size < 1) return give_up(link, "there is no gang " + gang_name(id)), nullptr;
     if (facts->given_up)
         return give_up(link, fmt::format("gang {}: a member can't be had any more", gang_name(id))), nullptr;
+    // It has no result: another host was there in its stead.
+    const bool was_given_up = std::any_of(instances.begin(), instances.end(),
+                                          [&](const SeatInstance& i) { return i.tag == tag && !i.in_progress; });
+    if (facts->ended && was_given_up) return give_up(link, kHasAnother), nullptr;
     if (facts->ended) return dismiss(link, "END"), nullptr;
     Gang& gang = gangs_[id];
     gang.id = id;

@@ -129,7 +129,7 @@ class GangHub {
     using Words = std::vector<std::string_view>;
 
     void hello(LinkId link, const Words& words, double now);
-    Gang* gang_of(LinkId link, const GangId& id, double now);
+    Gang* gang_of(LinkId link, const GangSeat& place, const std::string& tag, double now);
     /// False: the database is away, and that was logged.
     template <typename Ask>
     bool ask_database(double now, const Ask& ask);

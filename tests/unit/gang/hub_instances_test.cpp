@@ -29,6 +29,16 @@ TEST_F(GangHubTest, WhatWasGivenUpIsToldSoAndMakesRoomForTheNext) {
     EXPECT_EQ(hub.gangs(), 0u) << "nobody waits";
 }
 
+/// END would let it exit with 0 and no result, which counts against its host.
+TEST_F(GangHubTest, WhatWasGivenUpIsToldSoAlsoWhenItsGangHasEnded) {
+    gangs.gangs.at({12, 0}).ended = true;
+    gangs.seats[{{12, 0}, 2}] = {{gang_tag("a"), false}, {gang_tag("b"), true}};
+    EXPECT_EQ(refused(hello({12, 0}, 2, 300)), "GIVEN_UP another host computes this member");
+    EXPECT_EQ(refused(hello({12, 0}, 2, 300, "b")), "END") << "it did not hear the end";
+    gangs.seats[{{12, 0}, 2}] = {};
+    EXPECT_EQ(refused(hello({12, 0}, 2, 300)), "END") << "its rows are purged";
+}
+
 TEST_F(GangHubTest, OfTwoInstancesThatTheProjectWaitsForTheOneAtWorkStays) {
     const LinkId m = meet();
     gangs.seats[{{12, 0}, 2}] = {{gang_tag("a"), true}, {gang_tag("b"), true}};

@@ -117,7 +117,7 @@ TEST_F(GangHubTest, WhoeverCantProveToBeAMemberIsRefusedInOneLine) {
               "REFUSED this is not the token of member 1 of gang 12.0");
     EXPECT_EQ(refused("HELLO 12.0 2 " + token + " 0"), "REFUSED this is not the token of member 2 of gang 12.0");
     EXPECT_EQ(gangs.asked, 0) << "a stranger costs no statement";
-    EXPECT_EQ(refused(hello({99, 0}, 0, 0)), "REFUSED there is no gang 99.0");
+    EXPECT_EQ(refused(hello({99, 0}, 0, 0)), "GIVEN_UP there is no gang 99.0") << "any more: its batch was retired";
     EXPECT_EQ(refused(hello({12, 1}, 2, 0)), "REFUSED gang 12.1 has 2 members");
 }
 
