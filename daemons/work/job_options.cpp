@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "sluice/base/error.h"
+#include "sluice/base/files.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -193,8 +194,9 @@ void check_workunit(Workunit& w) {
          "max_error_results is above max_total_results");
     need(!w.name.starts_with('-'), "the workunit's name begins with '-': programs would take it for an option");
     need(w.name.size() <= 180 && !w.name.empty(), "the workunit's name must have 1 to 180 characters");
-    need(w.name.find_first_of("<>&/\\ \t\n'\"") == std::string::npos,
-         "the workunit's name has a character that file names and XML can't carry: use letters, digits, . - _");
+    need(
+        is_valid_file_name(w.name) && w.name.find_first_of("<>&/\\ '\"") == std::string::npos,
+        "the workunit's name has a character (or '..') that file names and XML can't carry: use letters, digits, . - _");
     need(w.keywords.find_first_not_of("0123456789 ,\t") == std::string::npos, "--keywords takes numbers and blanks");
     need(w.result_template_file.size() <= 63, "the path of the result template is over 63 characters");
 }

@@ -92,6 +92,14 @@ TEST(CheckWorkunit, UpstreamsDefaultsPass) {
     EXPECT_NO_THROW(check_workunit(w));
 }
 
+TEST(CheckWorkunit, ANameIsOfWhatFileNamesXmlAndTerminalsCanCarry) {
+    for (const char* name : {"a b", "a/b", "<b>", "a&b", "w\x1b[2J", "w\x7f", "w\r", "a..b"}) {
+        auto w = good();
+        w.name = name;
+        EXPECT_THROW(check_workunit(w), ConfigError) << name;
+    }
+}
+
 TEST(CheckWorkunit, MaximaAreRaisedToTheTarget) {
     auto w = good();
     w.target_nresults = 3;
