@@ -23,6 +23,9 @@ namespace sluice {
 namespace fs = std::filesystem;
 namespace {
 
+/// Who may read a file can lock it for reading, and so keep daemons from starting: the project's account alone.
+constexpr mode_t kLockMode = 0600;
+
 /// `length` 0: up to the end, however large the file gets.
 struct flock bytes(short type, std::int64_t start, std::int64_t length) {
     struct flock lock {};
@@ -76,8 +79,9 @@ std::optional<pid_t> lock_holder(const fs::path& file) {
 }
 
 static int take_inheritable(const char* file, struct flock lock) {
-    int fd = open_own_file(file, O_RDWR | O_CREAT, 0644);
+    int fd = open_own_file(file, O_RDWR | O_CREAT, kLockMode);
     if (fd < 0) return -1;
+    ::fchmod(fd, kLockMode);    // older versions made it readable for all
     if (fd <= STDERR_FILENO) {  // start was itself run without stdin, stdout or stderr
         const int higher = ::fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
         ::close(fd);
@@ -155,9 +159,10 @@ std::map<GuardPlace, pid_t> guard_holders(const fs::path& file) {
 
 std::optional<RunLock> RunLock::try_take(const fs::path& file) {
     while (true) {
-        const int fd = open_own_file(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        const int fd = open_own_file(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kLockMode);
         if (fd < 0) fail_on("Can't open the lock file", file);
         RunLock taken(fd);
+        ::fchmod(fd, kLockMode);
         give_to_owner_of_folder(fd, file);
         struct flock lock = whole_file(F_WRLCK);
         if (::fcntl(fd, F_SETLK, &lock) != 0) {

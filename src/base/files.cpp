@@ -109,18 +109,27 @@ void write_file_atomically(const fs::path& path, std::string_view text, int mode
 
 namespace {
 
+/// Who may read a file can lock it for reading, and so keep everybody else from it: only who may also make files beside
+/// it can (as CGI and beside a server the scheduler's accounts share a group).
+mode_t lock_mode(const fs::path& path) {
+    struct stat folder {};
+    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    return ::stat(parent.c_str(), &folder) == 0 && (folder.st_mode & S_IWGRP) != 0 ? 0660 : 0600;
+}
+
 /// An existing file is opened without O_CREAT: in a sticky folder (log_HOST) the kernel refuses O_CREAT on
 /// files of others.
 int open_lock_file(const fs::path& path) {
+    const mode_t mode = lock_mode(path);
     for (int attempt = 0; attempt < 10; ++attempt) {
         int fd = open_retrying(path, O_RDWR | O_NOFOLLOW);
+        const bool there = fd >= 0;
+        if (!there && errno != ENOENT) break;
+        if (!there) fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL, mode);
+        struct stat info {};
+        // Whatever the umask, or the version that made it. The owner of another account's file decides about it.
+        if (fd >= 0 && (!there || (::fstat(fd, &info) == 0 && (info.st_mode & 0777) != mode))) ::fchmod(fd, mode);
         if (fd >= 0) return fd;
-        if (errno != ENOENT) break;
-        fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL, 0660);
-        if (fd >= 0) {
-            ::fchmod(fd, 0660);  // whatever the umask: the web server's group must be able to lock it too
-            return fd;
-        }
         if (errno != EEXIST) break;
     }
     fail("Can't open the lock file", path, errno);

@@ -189,6 +189,16 @@ TEST_F(Accounts, TheWebServerWritesOnlyInFoldersOfItsOwn) {
         run({"setpriv", "--reuid=games", "--regid=games", "--clear-groups", (root_ / "bin/start").string(), "--cron"});
     EXPECT_EQ(cron.status, 0) << cron.err;
     EXPECT_TRUE(can("games", [&] { return writes(root_ / ("pid_" + host) / "feeder.pid"); }));
+    // Who may read a lock's file can lock it for reading, and then nothing starts.
+    int locks = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(root_)) {
+        const std::string name = entry.path().filename().string();
+        if (name.find("lock") == std::string::npos) continue;
+        const std::string file = fs::relative(entry.path(), root_).string();
+        ++locks;
+        EXPECT_FALSE(reads("www-data", file) || reads("nobody", file)) << file;
+    }
+    EXPECT_GE(locks, 2) << "of bin/start, and run_lock_HOST";
 }
 
 /// docs/security.md, "A scheduler with an account of its own".

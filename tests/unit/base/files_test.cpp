@@ -99,7 +99,14 @@ TEST(FileLock, OneHolderAtATime) {
     auto first = FileLock::try_lock(dir / "lock");
     ::umask(old_mask);
     ASSERT_TRUE(first);
-    EXPECT_EQ(mode_of(dir / "lock"), 0660);
+    EXPECT_EQ(mode_of(dir / "lock"), 0600) << "who may read it can lock it for reading";
+    fs::create_directory(dir / "shared");
+    fs::permissions(dir / "shared", fs::perms(0770));
+    EXPECT_TRUE(FileLock::try_lock(dir / "shared" / "lock"));
+    EXPECT_EQ(mode_of(dir / "shared" / "lock"), 0660);
+    fs::permissions(dir / "shared", fs::perms(0750));
+    EXPECT_TRUE(FileLock::try_lock(dir / "shared" / "lock"));
+    EXPECT_EQ(mode_of(dir / "shared" / "lock"), 0600) << "made by an older version";
     EXPECT_FALSE(FileLock::try_lock(dir / "lock"));
     FileLock moved = std::move(*first);
     first.reset();
