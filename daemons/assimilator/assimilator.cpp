@@ -50,7 +50,11 @@ bool Assimilator::assimilate(const Assimilable& job) {
                      job.wu.id, job.wu.name);
         error_mask = called.wu.error_mask = kWuNoCanonical;
     }
-    const int status = run_script(script_arguments(script_, bin_, called, files));
+    const std::string strange = not_a_file(files);
+    const int status = strange.empty() ? run_script(script_arguments(script_, bin_, called, files)) : 1;
+    if (!strange.empty())
+        log_warning("[WU#{} {}] {} is a link or a pipe, no file that was uploaded: {} is not called", job.wu.id,
+                    job.wu.name, strange, script_.front());
     if (status != 0) {
         Failure& f = failures_[job.wu.id];
         const double delay = f.delay.next();

@@ -20,8 +20,12 @@ struct OutputFile {
 std::vector<OutputFile> output_files(const std::string& xml_doc_in, const std::filesystem::path& upload_dir,
                                      int fanout);
 
-/// MD5s of all files to compare. kTransient if the upload folder can't be opened (a file system is away), kError if a
-/// file is missing. `gzip`: the files are compressed; the time stamp in their header does not count.
+/// The first one that is there and is a link, a pipe or the like: nothing that a client uploaded. "": none.
+std::string not_a_file(const std::vector<OutputFile>& files);
+
+/// MD5s of all files to compare. kTransient if the upload folder can't be opened (a file system is away) or there is no
+/// file but a link or a pipe, kError if a file is missing. `gzip`: the files are compressed; the time stamp in their
+/// header does not count.
 OutputCheck check_bitwise(const std::vector<OutputFile>& files, const std::filesystem::path& upload_dir, bool gzip);
 
 }  // namespace sluice

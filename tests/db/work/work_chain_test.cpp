@@ -237,6 +237,15 @@ TEST_F(WorkChain, QuorumOfTwoIsValidatedCreditedAndAssimilatedOnce) {
 
     project_.write("bin/collect", "#!/bin/sh\necho \"$@\" >> " + (project_ / "calls").string() + "\n");
     fs::permissions(project_ / "bin/collect", fs::perms::owner_all);
+    // A link that the web server's account planted in place of the output would have the script copy what it leads to.
+    const fs::path output = fanout_path(project_ / "upload", "w_10_r1_0", 1024);
+    fs::rename(output, project_ / "secret");
+    fs::create_symlink(project_ / "secret", output);
+    const RunResult planted =
+        run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "collect wu_name files"});
+    EXPECT_NE(planted.err.find("is a link or a pipe"), std::string::npos) << planted.err;
+    EXPECT_FALSE(fs::exists(project_ / "calls"));
+    fs::rename(project_ / "secret", output);
     for (int i = 0; i < 2; ++i)
         ASSERT_EQ(
             run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "collect wu_name files"}).status,

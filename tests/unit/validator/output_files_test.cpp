@@ -1,6 +1,7 @@
 #include "daemons/validator/output_files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -8,6 +9,8 @@
 
 namespace sluice {
 namespace {
+
+namespace fs = std::filesystem;
 
 const char kDoc[] =
     "<file_info>\n<name>w_0_r1_0</name>\n</file_info>\n<result>\n"
@@ -43,6 +46,22 @@ TEST_F(OutputFiles, KeysAgreeExactlyWhenTheValidatedFilesDo) {
 TEST_F(OutputFiles, AMissingFileIsAnErrorAMissingFolderIsTransient) {
     EXPECT_EQ(check_bitwise(files, dir.path(), false).kind, OutputCheck::Kind::kError);
     EXPECT_EQ(check_bitwise(files, dir.path() / "unmounted", false).kind, OutputCheck::Kind::kTransient);
+}
+TEST_F(OutputFiles, LinksAndPipesThatTheWebServerCouldPlantAreNotRead) {
+    write("w_0_r1_0", "uploaded");
+    EXPECT_EQ(not_a_file(files), "") << "of those that are not there nothing is known";
+    ASSERT_EQ(check_bitwise(files, dir.path(), false).kind, OutputCheck::Kind::kGood);
+    write("secret", "of the project");
+    for (const bool gzip : {false, true}) {
+        fs::remove(dir / "w_0_r1_0");
+        fs::create_symlink(dir / "secret", dir / "w_0_r1_0");
+        EXPECT_EQ(check_bitwise(files, dir.path(), gzip).kind, OutputCheck::Kind::kTransient);
+        EXPECT_EQ(not_a_file(files), dir / "w_0_r1_0");
+        fs::remove(dir / "w_0_r1_0");
+        ASSERT_EQ(::mkfifo((dir / "w_0_r1_0").c_str(), 0666), 0);
+        EXPECT_EQ(check_bitwise(files, dir.path(), gzip).kind, OutputCheck::Kind::kTransient) << "without waiting";
+        EXPECT_EQ(not_a_file(files), dir / "w_0_r1_0");
+    }
 }
 TEST_F(OutputFiles, GzipTimeStampsDoNotCount) {
     const std::string body(30, 'x');
