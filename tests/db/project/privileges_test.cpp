@@ -198,7 +198,7 @@ TEST_F(Accounts, TheWebServerWritesOnlyInFoldersOfItsOwn) {
         ++locks;
         EXPECT_FALSE(reads("www-data", file) || reads("nobody", file)) << file;
     }
-    EXPECT_GE(locks, 2) << "of bin/start, and run_lock_HOST";
+    EXPECT_GE(locks, 1) << "of bin/start";
 }
 
 /// docs/security.md, "A scheduler with an account of its own".

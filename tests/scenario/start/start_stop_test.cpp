@@ -379,6 +379,8 @@ TEST_F(StartTest, DaemonsWhoseGuardWasDeletedWithThePidFolderAreNeitherDoubledNo
     ASSERT_GT(first, 0);
     const auto lose_all = [&] {
         fs::remove_all(pid_dir());
+        // Who may read it can lock it.
+        EXPECT_EQ(fs::status(dir_ / ("run_lock_" + host_)).permissions(), fs::perms(0600));
         fs::remove(dir_ / ("run_lock_" + host_));
     };
     lose_all();
