@@ -32,7 +32,7 @@ class ProjectDatabase {
     const NewProject& project_;
     const DatabaseOptions& options_;
     Database admin_;
-    bool kept_ = false, created_ = false, has_tables_ = false;
+    bool kept_ = false, created_ = false;
 };
 
 }  // namespace sluice
