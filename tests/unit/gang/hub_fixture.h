@@ -91,6 +91,14 @@ class GangHubTest : public testing::Test {
         links.lines.clear();
         return first;
     }
+    /// While members wait they say so.
+    void wait(const std::vector<LinkId>& here, double seconds, double step = 10) {
+        for (const double until = now + seconds; now < until;) {
+            now += step;
+            for (const LinkId link : here) hub.line(link, "ALIVE", now);
+            hub.tick(now);
+        }
+    }
     std::string told(LinkId link) { return links.lines[link].empty() ? "" : links.lines[link].back(); }
     /// Refused and dropped, with one line.
     std::string refused(const std::string& first_line) {

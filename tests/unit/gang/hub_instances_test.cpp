@@ -52,28 +52,21 @@ TEST_F(GangHubTest, WhoWasThereAndDoesNotComeAgainIsGivenUp) {
     const LinkId m = meet();
     hub.drop(m + 2, "its link is broken", now);
     std::vector<LinkId> waiting;
-    const auto wait = [&](double seconds) {
-        for (const double until = now + seconds; now < until;) {
-            now += 10;
-            for (const LinkId link : waiting) hub.line(link, "ALIVE", now);
-            hub.tick(now);
-        }
-    };
     for (const int i : {0, 1, 3}) waiting.push_back(come({12, 0}, i));
-    wait(110);
+    wait(waiting, 110);
     EXPECT_THAT(gangs.given_up, ElementsAre());
-    wait(10);
+    wait(waiting, 10);
     EXPECT_THAT(gangs.given_up, ElementsAre("12.0 2a"));
-    wait(50);
+    wait(waiting, 50);
     EXPECT_THAT(gangs.given_up, testing::SizeIs(1)) << "once a minute";
-    wait(130);
+    wait(waiting, 130);
     EXPECT_THAT(gangs.given_up, ElementsAre("12.0 2a", "12.0 2a", "12.0 2a", "12.0 2a long since"));
     EXPECT_EQ(told(waiting[0]), "EXIT 0 3 of 4 members came within 300 s");
 
     // Of a gang that it has not seen yet it knows nobody.
     gangs.given_up.clear();
     waiting = {come({12, 1}, 0)};
-    wait(120);
+    wait(waiting, 120);
     EXPECT_THAT(gangs.given_up, ElementsAre("12.1 1"));
 }
 
@@ -82,22 +75,15 @@ TEST_F(GangHubTest, WhoIsStillOnItsWayIsNotGivenUp) {
     gangs.gangs[{14, 0}] = {8};
     std::vector<LinkId> here;
     const auto comes = [&](int member) { here.push_back(come({14, 0}, member)); };
-    const auto wait = [&](double seconds) {
-        for (const double until = now + seconds; now < until;) {
-            now += 5;
-            for (const LinkId link : here) hub.line(link, "ALIVE", now);
-            hub.tick(now);
-        }
-    };
     for (int m = 0; m < 8; ++m) comes(m);
     for (int m = 7; m > 0; --m) hub.drop(here[static_cast<std::size_t>(m)], "its link is broken", now);
     here.clear();
-    wait(800);
+    wait(here, 800, 5);
     comes(0);
-    wait(100);
-    for (int m = 1; m < 7; ++m) comes(m), wait(25);
+    wait(here, 100, 5);
+    for (int m = 1; m < 7; ++m) comes(m), wait(here, 25, 5);
     EXPECT_THAT(gangs.given_up, ElementsAre());
-    wait(80);
+    wait(here, 80, 5);
     EXPECT_THAT(gangs.given_up, ElementsAre()) << "one clock is wrong";
 }
 
@@ -136,18 +122,11 @@ TEST_F(GangHubTest, WhoFoundNoRoomIsNotGivenUpForIt) {
     std::vector<LinkId> here{come({12, 0}, 0), come({12, 0}, 1), come({12, 0}, 3)};
     gangs.gangs[{13, 0}] = {40};
     for (int i = 0; i < 9; ++i) here.push_back(come({13, 0}, i));
-    const auto wait = [&](double seconds) {
-        for (const double until = now + seconds; now < until;) {
-            now += 10;
-            for (const LinkId link : here) hub.line(link, "ALIVE", now);
-            hub.tick(now);
-        }
-    };
-    wait(100);
+    wait(here, 100);
     EXPECT_THAT(told(come({12, 0}, 2)), HasSubstr("RETRY the hub has no room"));
-    wait(110);
+    wait(here, 110);
     EXPECT_THAT(gangs.given_up, ElementsAre());
-    wait(10);
+    wait(here, 10);
     EXPECT_THAT(gangs.given_up, ElementsAre("12.0 2a"));
 }
 
@@ -155,24 +134,17 @@ TEST_F(GangHubTest, WhoWasToldToComeAgainIsNotGivenUpForIt) {
     const LinkId m = meet();
     hub.drop(m + 2, "its link is broken", now);
     std::vector<LinkId> here{come({12, 0}, 0), come({12, 0}, 1), come({12, 0}, 3)};
-    const auto wait = [&](double seconds) {
-        for (const double until = now + seconds; now < until;) {
-            now += 10;
-            for (const LinkId link : here) hub.line(link, "ALIVE", now);
-            hub.tick(now);
-        }
-    };
-    wait(100);
+    wait(here, 100);
     gangs.away = true;
     EXPECT_THAT(told(come({12, 0}, 2)), HasSubstr("RETRY the project's database is away"));
     gangs.away = false;
-    wait(100);
+    wait(here, 100);
     EXPECT_THAT(gangs.given_up, ElementsAre());
     gangs.away = true;
-    wait(30);
+    wait(here, 30);
     EXPECT_EQ(told(here[0]), "") << "the others wait on";
     gangs.away = false;
-    wait(60);
+    wait(here, 60);
     EXPECT_THAT(gangs.given_up, ElementsAre("12.0 2a"));
 }
 
