@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/db/share_store.h"
+#include "sluice/model/records.h"
 
 namespace sluice {
 
@@ -24,6 +25,20 @@ inline double usable_quota(double quota) {
 
 /// Workunit.rsc_fpops_est as shares count it: sums stay finite whatever a submitter wrote.
 inline double usable_estimate(double fpops) { return std::clamp(fpops, 0.0, 1e30); }
+
+/// What an instance used: the time of the devices that it held times their speed. A device is a processor by the host's
+/// benchmark (without one: 1e9), or all that the app version takes of processors and GPUs, `r.flops_estimate`, where
+/// that is more. Both stores bound what a client tells: three years, 1e12 operations a second of a processor, 1e15 of a
+/// version, and no longer on GPUs than from the instance's sending to its report.
+inline double measured_operations(const Result& r, double benchmark) {
+    constexpr double kLongest = 1e8;
+    const double processor = benchmark >= 1e6 ? std::min(benchmark, 1e12) : 1e9;
+    const double known =
+        r.sent_time > 0 ? static_cast<double>(std::max<std::int64_t>(r.received_time - r.sent_time, 0)) : kLongest;
+    const double on_devices = std::min({std::max(r.elapsed_time, 0.0), known, kLongest});
+    return std::max(std::clamp(std::max(r.elapsed_time, r.cpu_time), 0.0, kLongest) * processor,
+                    on_devices * std::clamp(r.flops_estimate, 0.0, 1e15));
+}
 
 /// ShareBook::own_lst of a user, to be stored: of what the clock was given, and what it has made of his LST.
 inline double next_own_lst(const ShareBook& book, Id user, double own_before, double lst_before, double lst) {

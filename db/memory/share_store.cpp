@@ -34,10 +34,8 @@ void add_to_stream(StreamWork& s, const Result& r, double flops, double estimate
     s.waiting += r.server_state == ServerState::kInactive || r.server_state == ServerState::kUnsent;
 }
 
-/// As the other store bounds them.
 double measured(const Result& r, const Host* host) {
-    return std::clamp(std::max(r.elapsed_time, r.cpu_time), 0.0, 1e8) *
-           (host != nullptr && host->p_fpops >= 1e6 ? std::min(host->p_fpops, 1e12) : 1e9);
+    return measured_operations(r, host == nullptr ? 0 : host->p_fpops);
 }
 
 }  // namespace

@@ -16,11 +16,11 @@ using share::ClockState;
 using share::UserTags;
 
 constexpr std::size_t kBatchesAtOnce = 200;  ///< batches a statement
-
-/// Time of processors times the host's speed. Both come from a volunteer's client: a host that is faster than any, or
-/// an instance that took longer than three years, counts as these, and a host that tells no speed as one of a GFLOPS.
+/// measured_operations() of the instance `r` on the host `h`.
 constexpr SqlLiteral kMeasured{
-    "LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)*IF(h.p_fpops>=1e6,LEAST(h.p_fpops,1e12),1e9)"};
+    "GREATEST(LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)*IF(h.p_fpops>=1e6,LEAST(h.p_fpops,1e12),1e9),"
+    "LEAST(GREATEST(r.elapsed_time,0),IF(r.sent_time>0,GREATEST(r.received_time-r.sent_time,0),1e8),1e8)"
+    "*LEAST(GREATEST(r.flops_estimate,0),1e15))"};
 
 /// usable_estimate() of the job `w`.
 constexpr SqlLiteral kEstimate{"LEAST(GREATEST(w.rsc_fpops_est,0),1e30)"};

@@ -91,6 +91,9 @@ class ShareStoreContract : public testing::Test {
                                  : Outcome::kSuccess;
         if (kind == 11) r.received_time = r.report_deadline + 3601;  // it was lost, and came back
         if (kind >= 5 && kind < 9) r.received_time = now - (kind % 2 == 0 ? 60 : 6000);
+        // On a GPU; one tells more than any does, one that it computed longer than it had the job.
+        r.flops_estimate = kind == 5 ? 5e12 : kind == 6 ? 1e18 : kind == 7 ? 2e13 : 0;
+        if (kind == 7) r.sent_time = r.received_time - 3000;
         rows.results[r.id] = r;
     }
 
