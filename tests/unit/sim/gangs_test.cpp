@@ -6,6 +6,7 @@
 
 #include "db/memory/gang_store.h"
 #include "db/memory/plan_store.h"
+#include "sched/sim/client.h"
 #include "sched/sim/fleet.h"
 #include "sched/sim/gang_hall.h"
 
