@@ -3,44 +3,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
-#include "sluice/base/error.h"
+#include "daemons/gang_hub/hub_words.h"
 #include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
 
 namespace sluice {
 namespace {
 
-constexpr double kAtWork = 45;        ///< s since its last word; a member says ALIVE every 20 s
-constexpr double kDatabasePause = 5;  ///< s in which a database that is away is not asked again
-constexpr double kMissedPause = 60;   ///< s until members are given up again of whom others wait
-constexpr double kQuarter = 900;      ///< s after which members come again that have waited in vain
-constexpr std::size_t kFew = 8;       ///< one of so many members
-constexpr char kHasAnother[] = "another host computes this member";
-constexpr char kDatabaseAway[] = "RETRY the project's database is away: come again in a minute";
-
-/// Words between single blanks; the last one is the rest.
-std::vector<std::string_view> words_of_line(std::string_view text, std::size_t most) {
-    std::vector<std::string_view> words;
-    while (words.size() + 1 < most) {
-        const auto blank = text.find(' ');
-        if (blank == std::string_view::npos) break;
-        words.push_back(text.substr(0, blank));
-        text.remove_prefix(blank + 1);
-    }
-    words.push_back(text);
-    return words;
-}
-
-template <typename T>
-std::optional<T> count_of(std::string_view text) {
-    T number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || number < 0) return std::nullopt;
-    return number;
-}
+constexpr double kMissedPause = 60;  ///< s until members are given up again of whom others wait
+constexpr double kQuarter = 900;     ///< s after which members come again that have waited in vain
+constexpr std::size_t kFew = 8;      ///< one of so many members
 
 }  // namespace
 
@@ -59,7 +33,7 @@ bool GangHub::Gang::all(bool Member::*flag) const {
 
 void GangHub::opened(LinkId link, const std::string& peer, double now) {
     make_room(now);
-    known_[link] = {peer, now, now, nullptr, 0};
+    known_[link] = {.peer = peer, .opened = now, .heard = now};
     if (static_cast<int>(known_.size()) <= limits_.connections) return;
     full_ = now;
     dismiss(link, "RETRY the hub has no room for more members: come again in a minute");
@@ -69,7 +43,7 @@ void GangHub::make_room(double now) {
     int strangers = 0;
     auto oldest = known_.end();
     for (auto at = known_.begin(); at != known_.end(); ++at) {
-        if (at->second.gang != nullptr) continue;
+        if (!at->second.stranger()) continue;
         ++strangers;
         if (oldest == known_.end() || at->first < oldest->first) oldest = at;
     }
@@ -79,7 +53,7 @@ void GangHub::make_room(double now) {
 
 std::size_t GangHub::line_limit(LinkId link) const {
     const auto at = known_.find(link);
-    return at != known_.end() && at->second.gang != nullptr ? limits_.line : limits_.hello;
+    return at != known_.end() && !at->second.stranger() ? limits_.line : limits_.hello;
 }
 
 void GangHub::line(LinkId link, std::string_view text, double now) {
@@ -87,15 +61,15 @@ void GangHub::line(LinkId link, std::string_view text, double now) {
     if (at == known_.end()) return;
     Link& from = at->second;
     from.heard = now;
-    if (from.gang == nullptr) return hello(link, words_of_line(text, 6), now);
-    Gang& gang = *from.gang;
+    if (from.stranger()) return hello(link, words_of_line(text, 6), now);
+    if (text == "ALIVE" || (from.gang != nullptr && from.gang->ending)) return;
     const Words words = words_of_line(text, 2);
-    if (text == "ALIVE") return;
     const bool known = words[0] == "MESSAGE" || words[0] == "CHECKPOINT" || text == "BARRIER" || text == "DONE";
     if (!known)
         return drop(link, "'" + in_one_line(text, 40) + "' is not one of ALIVE, BARRIER, CHECKPOINT, DONE, MESSAGE",
                     now);
-    if (!gang.started) return drop(link, "only ALIVE may come before START", now);
+    if (from.gang == nullptr || !from.gang->started) return drop(link, "only ALIVE may come before START", now);
+    Gang& gang = *from.gang;
     if (words[0] == "MESSAGE")
         message(gang, from.member, text.substr(std::min(text.size(), words[0].size() + 1)), now);
     else if (words[0] == "CHECKPOINT")
@@ -104,125 +78,6 @@ void GangHub::line(LinkId link, std::string_view text, double now) {
         barrier(gang, from.member);
     else
         done(gang, from.member, now);
-}
-
-void GangHub::hello(LinkId link, const Words& words, double now) {
-    const auto gang = words.size() == 5 && words[0] == "HELLO" ? parse_gang_name(words[1]) : std::nullopt;
-    const auto member = gang ? count_of<int>(words[2]) : std::nullopt;
-    const auto checkpoint = member ? count_of<std::int64_t>(words[4]) : std::nullopt;
-    if (!checkpoint) return refuse(link, "the first line must be: HELLO GANG MEMBER TOKEN CHECKPOINT", now);
-    const GangSeat place{*gang, *member};
-    const auto tag = proven_gang_tag(secret_, place, words[3]);
-    if (!tag)
-        return refuse(link, fmt::format("this is not the token of member {} of gang {}", *member, gang_name(*gang)),
-                      now);
-    Gang* const found = gang_of(link, place, *tag, now);
-    if (found == nullptr && now < ask_again_) remember(place, *tag, now);  // it was told to come again
-    if (found == nullptr) return;
-    const std::size_t size = found->members.size();
-    if (static_cast<std::size_t>(*member) >= size)
-        return refuse(link, fmt::format("gang {} has {} members", gang_name(*gang), size), now);
-    if (may_sit(link, place, *tag, now)) return seat(link, *found, place, {link, *tag, *checkpoint, false, false}, now);
-    if (found->present() == 0) gangs_.erase(*gang);
-}
-
-template <typename Ask>
-bool GangHub::ask_database(double now, const Ask& ask) {
-    if (now < ask_again_ && ask_again_ <= now + kDatabasePause) return false;
-    try {
-        ask();
-        database_.over();
-        return true;
-    } catch (const DbError& e) {
-        database_.report({e.what(), "members are told to come again", true}, now);
-        ask_again_ = now + kDatabasePause;
-        return false;
-    }
-}
-
-/// nullptr: the link was told why.
-GangHub::Gang* GangHub::gang_of(LinkId link, const GangSeat& place, const std::string& tag, double now) {
-    const GangId& id = place.gang;
-    const auto at = gangs_.find(id);
-    if (at != gangs_.end()) return &at->second;
-    std::optional<GangFacts> facts;
-    std::vector<SeatInstance> instances;
-    const auto ask = [&] {
-        facts = directory_.find(id);
-        if (facts && facts->ended) instances = directory_.instances(place);
-    };
-    if (!ask_database(now, ask)) return dismiss(link, kDatabaseAway), nullptr;
-    // There was one once, its token says: its batch was aborted and retired.
-    if (!facts || facts->size < 1) return give_up(link, "there is no gang " + gang_name(id)), nullptr;
-    if (facts->given_up)
-        return give_up(link, fmt::format("gang {}: a member can't be had any more", gang_name(id))), nullptr;
-    // It has no result: another host was there in its stead.
-    const bool was_given_up = std::any_of(instances.begin(), instances.end(),
-                                          [&](const SeatInstance& i) { return i.tag == tag && !i.in_progress; });
-    if (facts->ended && was_given_up) return give_up(link, kHasAnother), nullptr;
-    if (facts->ended) return dismiss(link, "END"), nullptr;
-    Gang& gang = gangs_[id];
-    gang.id = id;
-    gang.members.resize(static_cast<std::size_t>(facts->size));
-    gang.since = now;
-    return &gang;
-}
-
-bool GangHub::may_sit(LinkId link, const GangSeat& place, const std::string& tag, double now) {
-    std::vector<SeatInstance> instances;
-    if (!ask_database(now, [&] { instances = directory_.instances(place); })) {
-        remember(place, tag, now);
-        return dismiss(link, kDatabaseAway), false;
-    }
-    const auto in_progress = [&](const std::string& which) {
-        const auto at = std::find_if(instances.begin(), instances.end(), [&](const auto& i) { return i.tag == which; });
-        return at == instances.end() ? std::nullopt : std::optional(at->in_progress);
-    };
-    const auto mine = in_progress(tag);
-    // Another machine of the database may not have heard of it yet.
-    if (!mine) {
-        remember(place, tag, now);
-        return dismiss(link, "RETRY the project does not know this job yet: come again in a minute"), false;
-    }
-    if (!*mine) return give_up(link, kHasAnother), false;
-    const Member& there = gangs_.at(place.gang).members[static_cast<std::size_t>(place.member)];
-    if (there.link == 0 || (there.tag != tag && !in_progress(there.tag).value_or(true))) return true;
-    // One that says what it has to is at work, and the gang with it. Its host may have lost the link without a word:
-    // who comes last is the one that is there.
-    if (now - known_.at(there.link).heard >= kAtWork) return true;
-    return dismiss(link, "RETRY another process is at work as this member: come again in a minute"), false;
-}
-
-GangHub::Gang& GangHub::vacate(Gang& gang, const GangSeat& place, const std::string& tag, double now) {
-    const Member other = std::exchange(gang.members[static_cast<std::size_t>(place.member)], {});
-    if (other.link == 0) return gang;
-    const std::size_t size = gang.members.size();
-    if (other.tag == tag)
-        dismiss(other.link, "REFUSED another process has taken the place of this member");
-    else
-        give_up(other.link, kHasAnother);
-    if (!gang.started) return gang;
-    dissolve(gang, fmt::format("member {} has come anew", place.member), now);
-    Gang& room = gangs_[place.gang];
-    room.id = place.gang;
-    room.members.resize(size);
-    room.since = now;
-    return room;
-}
-
-void GangHub::seat(LinkId link, Gang& gang, const GangSeat& place, Member member, double now) {
-    Gang& room = vacate(gang, place, member.tag, now);
-    Link& mine = known_.at(link);
-    mine.gang = &room;
-    mine.member = place.member;
-    log_debug("[gang#{}] member {} is here ({}), with checkpoint {}", gang_name(room.id), place.member, mine.peer,
-              member.checkpoint);
-    remember(place, member.tag, now);
-    room.members[static_cast<std::size_t>(place.member)] = std::move(member);
-    room.last_came = now;
-    if (room.half_since == 0 && 2 * static_cast<std::size_t>(room.present()) >= room.members.size())
-        room.half_since = now;
-    if (room.present() == static_cast<int>(room.members.size())) start(room, now);
 }
 
 void GangHub::start(Gang& gang, double now) {
@@ -275,22 +130,6 @@ void GangHub::barrier(Gang& gang, int from) {
     to_all(gang, "BARRIER");
 }
 
-void GangHub::done(Gang& gang, int from, double now) {
-    gang.members[static_cast<std::size_t>(from)].done = true;
-    if (!gang.all(&Member::done)) return;
-    try {
-        // Before anybody hears of it: who does not is told when it comes again.
-        directory_.end(gang.id);
-    } catch (const DbError& e) {
-        database_.report({e.what(), "members are told to come again", true}, now);
-        return dissolve(gang, "the project's database is away: come again in a minute", now);
-    }
-    log_at(of_gangs_.next(now), "[gang#{}] has ended", gang_name(gang.id));
-    for (const Member& m : gang.members) dismiss(m.link, "END");
-    lately_.erase(gang.id);
-    gangs_.erase(GangId(gang.id));
-}
-
 void GangHub::dissolve(Gang& gang, const std::string& why, double now) {
     log_at(of_gangs_.next(now), "[gang#{}] breaks off at checkpoint {}: {}", gang_name(gang.id), gang.common, why);
     for (std::size_t m = 0; m < gang.members.size(); ++m)
@@ -307,11 +146,13 @@ void GangHub::lose(LinkId link, const std::string& last_line, const std::string&
     if (at == known_.end()) return;
     Gang* const gang = at->second.gang;
     const int member = at->second.member;
-    if (gang == nullptr) return refuse(link, why, now);
+    if (at->second.stranger()) return refuse(link, why, now);
+    if (gang == nullptr) return dismiss(link, last_line);
     log_at(of_gangs_.next(now), "[gang#{}] member {} ({}): {}", gang_name(gang->id), member, at->second.peer, why);
     remember({gang->id, member}, gang->members[static_cast<std::size_t>(member)].tag, at->second.heard);
     gang->members[static_cast<std::size_t>(member)] = {};
     dismiss(link, last_line);
+    if (gang->ending) return;  // it is done: nobody waits for it
     if (gang->started)
         dissolve(*gang, fmt::format("member {} is gone", member), now);
     else if (gang->present() == 0)
@@ -321,9 +162,9 @@ void GangHub::lose(LinkId link, const std::string& last_line, const std::string&
 void GangHub::tick(double now) {
     std::vector<std::pair<LinkId, std::string>> gone;
     for (const auto& [id, link] : known_) {
-        if (link.gang == nullptr && now - link.opened >= limits_.hello_time)
+        if (link.stranger() && now - link.opened >= limits_.hello_time)
             gone.emplace_back(id, fmt::format("no HELLO came within {} s", limits_.hello_time));
-        if (link.gang != nullptr && now - link.heard >= limits_.silence)
+        if (!link.stranger() && now - link.heard >= limits_.silence)
             gone.emplace_back(id, fmt::format("it said nothing for {} s", limits_.silence));
     }
     // Its client may have suspended it: it is as welcome as the others when it goes on.
@@ -350,6 +191,11 @@ void GangHub::remember(const GangSeat& place, const std::string& tag, double now
         lately_.erase(lately_.begin()->first == place.gang ? std::next(lately_.begin()) : lately_.begin());
 }
 
+bool GangHub::is_asking(const GangSeat& place) const {
+    const auto at = asking_.lower_bound({place.gang, place.member, ""});
+    return at != asking_.end() && std::get<0>(at->first) == place.gang && std::get<1>(at->first) == place.member;
+}
+
 void GangHub::give_up_missed(Gang& gang, bool long_since, double now) {
     // Others may still be on their way: all come at the same time, but no two clocks are the same.
     const double quiet = std::max(gang.half_since, gang.last_came) + limits_.absent;
@@ -364,13 +210,14 @@ void GangHub::give_up_missed(Gang& gang, bool long_since, double now) {
     for (std::size_t m = 0; m < gang.members.size(); ++m) {
         const int number = static_cast<int>(m);
         const auto at = known.find(number);
-        if (gang.members[m].link != 0) continue;
+        if (gang.members[m].link != 0 || is_asking({gang.id, number})) continue;
         if (at == known.end() ? few : now - at->second.heard >= patience)
             missed.push_back({number, at == known.end() ? "" : at->second.tag});
     }
-    if (missed.empty()) return;
+    if (missed.empty() || database_is_away(now)) return;
     gang.next_missed = now + kMissedPause;
-    ask_database(now, [&] { directory_.give_up(gang.id, missed, long_since); });
+    questions_.ask(
+        {.kind = HubQuestion::Kind::kGiveUp, .seat = {gang.id}, .missed = std::move(missed), .long_since = long_since});
 }
 
 void GangHub::to_all(const Gang& gang, const std::string& line) {

@@ -6,13 +6,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "daemons/gang_hub/gang_token.h"
+#include "daemons/gang_hub/hub_questions.h"
 #include "sluice/base/log.h"
 #include "sluice/base/timing.h"
 
@@ -45,29 +45,6 @@ class HubLinks {
     virtual void close(LinkId link) = 0;
 };
 
-/// What a member's instance is to the project; by its tag, which its token proves.
-struct SeatInstance {
-    std::string tag;
-    bool in_progress = false;  ///< false: it was given up, or came back
-};
-/// One for whom the others of its gang wait.
-struct MissedMember {
-    int member = 0;
-    std::string last_there;  ///< the tag of the instance that was here last; empty: not known
-};
-
-/// Which gangs there are. Throws DbError.
-class GangDirectory {
-  public:
-    virtual ~GangDirectory() = default;
-    virtual std::optional<GangFacts> find(const GangId& gang) = 0;
-    virtual std::vector<SeatInstance> instances(const GangSeat& seat) = 0;
-    /// Another host is to get these members. `long_since`: also where nothing was ever heard of the instance, if it
-    /// had time to come. Throws DbError if that takes seconds: the members of all gangs wait meanwhile.
-    virtual void give_up(const GangId& gang, std::span<const MissedMember> members, bool long_since) = 0;
-    virtual void end(const GangId& gang) = 0;
-};
-
 /// So many lines of a kind go into the log in a minute: nobody outside must fill it.
 class LinesAMinute {
   public:
@@ -82,13 +59,15 @@ class LinesAMinute {
 
 class GangHub {
   public:
-    GangHub(GangDirectory& directory, HubLinks& links, const HubLimits& limits, std::string secret)
-        : directory_(directory), links_(links), limits_(limits), secret_(std::move(secret)) {}
+    GangHub(HubQuestions& questions, HubLinks& links, const HubLimits& limits, std::string secret)
+        : questions_(questions), links_(links), limits_(limits), secret_(std::move(secret)) {}
 
     /// `peer`: for the log. When there are too many, the stranger that has been silent for longest has to go.
     /// A later link has a greater number.
     void opened(LinkId link, const std::string& peer, double now);
     void line(LinkId link, std::string_view text, double now);
+    /// Of a question that was asked.
+    void answered(const HubAnswer& answer, double now);
     /// The other side is gone, or must go: it is told `why`, and so is its gang.
     void drop(LinkId link, const std::string& why, double now);
     /// What is due; call it every second or so.
@@ -110,6 +89,7 @@ class GangHub {
         GangId id;
         std::vector<Member> members;
         bool started = false;
+        bool ending = false;       ///< all are done, and the database is to know it before anybody hears of it
         double since = 0;          ///< its first member came
         double half_since = 0;     ///< half of them are here; 0: they are not
         double last_came = 0;      ///< the last one that came
@@ -123,21 +103,33 @@ class GangHub {
     struct Link {
         std::string peer;
         double opened = 0, heard = 0;
-        Gang* gang = nullptr;  ///< nullptr: a stranger
+        Gang* gang = nullptr;  ///< nullptr: it has no place yet
         int member = 0;
+        bool asking = false;  ///< it has proven to be a member, and the database is asked about it
+
+        bool stranger() const { return gang == nullptr && !asking; }
+    };
+    /// Which instance of which member.
+    using Instance = std::tuple<GangId, int, std::string>;
+    struct Asking {
+        LinkId link = 0;
+        std::int64_t checkpoint = 0;
     };
     using Words = std::vector<std::string_view>;
 
     void hello(LinkId link, const Words& words, double now);
-    Gang* gang_of(LinkId link, const GangSeat& place, const std::string& tag, double now);
-    /// False: the database is away, and that was logged.
-    template <typename Ask>
-    bool ask_database(double now, const Ask& ask);
+    void answered_seat(const HubAnswer& answer, double now);
+    void answered_end(const HubAnswer& answer, double now);
+    bool database_is_away(double now) const;
+    /// The database is asked about an instance of that member.
+    bool is_asking(const GangSeat& place) const;
+    /// False: that instance may not come in, and the link was told why.
+    bool may_come(LinkId link, const HubAnswer& answer, double now);
     /// Is it another one's place, or an instance's that was given up? Then the link was told so.
-    bool may_sit(LinkId link, const GangSeat& place, const std::string& tag, double now);
+    bool may_sit(LinkId link, const HubAnswer& answer, double now);
     /// Who sits there has to go: `tag` comes.
-    Gang& vacate(Gang& gang, const GangSeat& place, const std::string& tag, double now);
-    void seat(LinkId link, Gang& gang, const GangSeat& place, Member member, double now);
+    void vacate(const GangSeat& place, const std::string& tag, double now);
+    void seat(LinkId link, const GangSeat& place, int size, Member member, double now);
     void start(Gang& gang, double now);
     void remember(const GangSeat& place, const std::string& tag, double now);
     /// Whom the others of a gang wait for in vain.
@@ -157,12 +149,14 @@ class GangHub {
     void give_up(LinkId link, const std::string& why);
     void make_room(double now);
 
-    GangDirectory& directory_;
+    HubQuestions& questions_;
     HubLinks& links_;
     HubLimits limits_;
     std::string secret_;
     std::unordered_map<LinkId, Link> known_;
     std::map<GangId, Gang> gangs_;
+    /// About whom the database is asked: about each once, whatever number of links come.
+    std::map<Instance, Asking> asking_;
     /// An instance that was here, or was told to come again.
     struct Known {
         std::string tag;

@@ -107,6 +107,7 @@ void HubServer::turn(double most_seconds) {
         polled.push_back({c.fd.get(), static_cast<short>(POLLIN | (c.out.empty() ? 0 : POLLOUT)), 0});
         links.push_back(link);
     }
+    polled.push_back({desk_->signal(), POLLIN, 0});
     const bool accepting = clock_.now() >= accept_from_;
     if (accepting) polled.push_back({listener_.get(), POLLIN, 0});
     const int ready = ::poll(polled.data(), polled.size(), static_cast<int>(most_seconds * 1000));
@@ -115,6 +116,7 @@ void HubServer::turn(double most_seconds) {
         if ((polled[i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) receive(links[i], c);
     }
     if (ready > 0 && accepting && polled.back().revents != 0) accept_new();
+    for (const HubAnswer& answer : desk_->take()) hub_->answered(answer, clock_.now());
     if (second_.take(clock_.now())) hub_->tick(clock_.now());
     for (auto& [link, c] : connections_) flush(c);
     clear_away();

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "daemons/gang_hub/database_desk.h"
 #include "daemons/gang_hub/hub.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/owned_fd.h"
@@ -16,8 +17,8 @@ class HubServer final : public HubLinks {
     /// Error.
     HubServer(const HubAddress& address, const HubLimits& limits, const Clock& clock);
 
-    /// Who is told of links and lines; before the first turn().
-    void serve(GangHub& hub) { hub_ = &hub; }
+    /// Who is told of links, lines, and the desk's answers; before the first turn().
+    void serve(GangHub& hub, DatabaseDesk& desk) { hub_ = &hub, desk_ = &desk; }
     /// Waits for something to do, at most that long, and does it.
     void turn(double most_seconds);
     int port() const { return port_; }
@@ -48,6 +49,7 @@ class HubServer final : public HubLinks {
     HubLimits limits_;
     const Clock& clock_;
     GangHub* hub_ = nullptr;
+    DatabaseDesk* desk_ = nullptr;
     OwnedFd listener_;
     int port_ = 0;
     LinkId last_ = 0;

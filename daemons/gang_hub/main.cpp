@@ -58,6 +58,8 @@ std::string check_hub_options(HubOptions& o) {
     return "";
 }
 
+constexpr std::size_t kQuestionsOfALink = 2;  ///< may it come in, and has its gang ended
+
 class StoredGangs final : public GangDirectory {
   public:
     StoredGangs(GangStore& store, PlanStore& plans, const Clock& clock) : store_(store), plans_(plans), clock_(clock) {}
@@ -77,7 +79,7 @@ class StoredGangs final : public GangDirectory {
 int run(DaemonStart& start, const HubOptions& o) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     DbSettings settings = db_settings(config);
-    settings.somebody_waits = true;  // the members of all gangs, while a statement waits for a lock
+    settings.somebody_waits = true;  // members that have said HELLO
     Database db(settings);
     if (!o.port && config.gang_hub.empty())
         throw ConfigError("config.xml names no <gang_hub>, and no --port was given: where should gang_hub listen?");
@@ -87,12 +89,14 @@ int run(DaemonStart& start, const HubOptions& o) {
     StoredGangs gangs(*store, *plans, start.env.clock);
     const MonotonicClock waits;  // members are not silent because somebody has set the clock
     HubServer server({o.listen, port}, o.limits, waits);
-    GangHub hub(gangs, server, o.limits, gang_secret(config.key_dir));
-    server.serve(hub);
+    DatabaseDesk desk(gangs, kQuestionsOfALink * static_cast<std::size_t>(o.limits.connections));
+    GangHub hub(desk, server, o.limits, gang_secret(config.key_dir));
+    server.serve(hub, desk);
     bool prepared = false;
     return start.loop([&] {
         if (!prepared) {
             store->prepare();
+            desk.open();
             log_normal("listening on port {}", server.port());
             prepared = true;
         }

@@ -256,6 +256,52 @@ TEST_F(GangPrograms, AMemberThatReadsNothingIsGivenUpAndCostsABoundedMemory) {
     EXPECT_LT(peak_memory(hubs[0].pid()), std::size_t{64} << 20);
 }
 
+/// In the time in which a HELLO waits for the database in vain the members of another gang do not notice anything.
+TEST_F(GangPrograms, AHungDatabaseStopsNoMessageAndAnswersHellosWhenItGoesOn) {
+    const Id batch = submit(8);
+    start_hub();
+    const auto hello = [&](int gang, int i) {
+        const std::vector<std::string> w = words({batch, gang}, i);
+        return "HELLO " + gang_name({batch, gang}) + " " + std::to_string(i) + " " +
+               *(std::find(w.begin(), w.end(), "--gang_token") + 1) + " 0\n";
+    };
+    const auto say = [&](const OwnedFd& link, const std::string& line) {
+        return ::send(link.get(), line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
+    };
+    /// Until the end of a line comes.
+    const auto heard = [](const OwnedFd& link) {
+        std::string line;
+        for (char c; ::recv(link.get(), &c, 1, 0) == 1 && c != '\n';) line += c;
+        return line;
+    };
+    std::vector<OwnedFd> links;
+    for (int i = 0; i < 4; ++i) {
+        links.push_back(socket_at(port, true));
+        ASSERT_TRUE(say(links.back(), hello(0, i)));
+    }
+    for (const OwnedFd& link : links) ASSERT_EQ(heard(link), "START 4 0");
+    std::vector<std::string> hellos;
+    for (int i = 0; i < 4; ++i) hellos.push_back(hello(1, i));
+    std::vector<OwnedFd> waiting;
+    {
+        const StoppedServer stopped(PrivateMariaDb::shared());
+        for (const std::string& line : hellos) {
+            waiting.push_back(socket_at(port, true));
+            ASSERT_TRUE(say(waiting.back(), line));
+        }
+        for (int i = 0; i < 100; ++i) {
+            ASSERT_TRUE(say(links[0], "MESSAGE 3 " + std::to_string(i) + "\n"));
+            ASSERT_EQ(heard(links[3]), "MESSAGE 0 " + std::to_string(i));
+        }
+        // A hub that waits for the database passes messages on after it has told these that it is away.
+        for (const OwnedFd& link : waiting) {
+            pollfd something{link.get(), POLLIN, 0};
+            EXPECT_EQ(::poll(&something, 1, 0), 0) << heard(link);
+        }
+    }
+    for (std::size_t i = 0; i < waiting.size(); ++i) EXPECT_EQ(heard(waiting[i]), "START 4 0") << "member " << i;
+}
+
 TEST_F(GangPrograms, GangsAreSubmittedWholeAndOnce) {
     const Id batch = submit(8);
     EXPECT_EQ(rows(Sql("SELECT number, size, ended FROM sluice_gang ORDER BY number"), 3),

@@ -2,6 +2,7 @@
 // A hub without sockets, and the gangs 12.0, of four, and 12.1, of two.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <set>
 
@@ -56,8 +57,35 @@ struct FakeGangs final : GangDirectory {
     }
 };
 
+/// Questions are answered at once, or, while it is hung, when it goes on.
+struct FakeDesk final : HubQuestions {
+    explicit FakeDesk(FakeGangs& gangs) : gangs_(gangs) {}
+    GangHub* hub = nullptr;
+    std::function<double()> now;
+    bool hung = false;
+    std::vector<HubQuestion> waiting;
+    std::size_t most = 1000;
+    bool ask(HubQuestion question) override {
+        if (waiting.size() >= most) return false;
+        waiting.push_back(std::move(question));
+        if (!hung) go_on();
+        return true;
+    }
+    void go_on() {
+        hung = false;
+        for (const HubQuestion& q : std::exchange(waiting, {})) hub->answered(answer_of(gangs_, q), now());
+    }
+
+  private:
+    FakeGangs& gangs_;
+};
+
 class GangHubTest : public testing::Test {
   protected:
+    GangHubTest() {
+        desk.hub = &hub;
+        desk.now = [this] { return now; };
+    }
     static HubLimits limits() {
         HubLimits l;
         l.connections = 12;
@@ -112,7 +140,8 @@ class GangHubTest : public testing::Test {
     double now = 1'700'000'000;
     FakeLinks links;
     FakeGangs gangs;
-    GangHub hub{gangs, links, limits(), kSecret};
+    FakeDesk desk{gangs};
+    GangHub hub{desk, links, limits(), kSecret};
     LinkId last = 0;
     Lines started;
 };

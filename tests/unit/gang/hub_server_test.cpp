@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <future>
 #include <vector>
 
 #include "sluice/model/gang_instance.h"
@@ -19,7 +20,11 @@ using testing::HasSubstr;
 
 struct OneGang final : GangDirectory {
     int size = 2;
-    std::optional<GangFacts> find(const GangId&) override { return GangFacts{size}; }
+    std::future<void> goes_on{};  ///< where it is valid: the directory hangs until then
+    std::optional<GangFacts> find(const GangId&) override {
+        if (goes_on.valid()) goes_on.wait();
+        return GangFacts{size};
+    }
     std::vector<SeatInstance> instances(const GangSeat&) override { return {{gang_tag("a"), true}}; }
     void give_up(const GangId&, std::span<const MissedMember>, bool) override {}
     void end(const GangId&) override {}
@@ -30,8 +35,10 @@ class HubServerTest : public testing::Test {
     inline static const std::string kProjectsSecret = "the secret of this project";
     void serve(const HubLimits& limits) {
         server.emplace(HubAddress{"127.0.0.1", 0}, limits, clock);
-        hub.emplace(gangs, *server, limits, kProjectsSecret);
-        server->serve(*hub);
+        desk.emplace(gangs, 2 * static_cast<std::size_t>(limits.connections));
+        desk->open();
+        hub.emplace(*desk, *server, limits, kProjectsSecret);
+        server->serve(*hub, *desk);
     }
     int open() {
         sockaddr_in at{};
@@ -54,16 +61,24 @@ class HubServerTest : public testing::Test {
             all.append(bytes, static_cast<std::size_t>(n));
         return all;
     }
-    int member(int number) {
+    int say_hello(int number, int gang = 0) {
         const int fd = open();
-        const std::string place = gang_token(kProjectsSecret, {{12, 0}, number});
-        say(fd, "HELLO 12.0 " + std::to_string(number) + " " + gang_instance_token(place, gang_tag("a")) + " 0\n");
-        server->turn(0);
+        const GangSeat seat{{12, gang}, number};
+        say(fd, "HELLO " + gang_name(seat.gang) + " " + std::to_string(number) + " " +
+                    gang_instance_token(gang_token(kProjectsSecret, seat), gang_tag("a")) + " 0\n");
+        return fd;
+    }
+    int member(int number) {
+        const int fd = say_hello(number);
+        do {
+            server->turn(60);
+        } while (desk->waiting() > 0);
         return fd;
     }
     FakeClock clock;
     OneGang gangs;
     std::optional<HubServer> server;
+    std::optional<DatabaseDesk> desk;
     std::optional<GangHub> hub;
     std::vector<OwnedFd> fds;
 };
@@ -104,6 +119,29 @@ TEST_F(HubServerTest, WhoReadsIsNotGivenUpForWhatAllOthersSayAtOnce) {
         EXPECT_EQ(all.find("EXIT"), std::string::npos);
         EXPECT_EQ(all.size(), 5 * (std::string("MESSAGE 0 ").size() + text.size() + 1));
     }
+}
+
+TEST_F(HubServerTest, MembersTalkWhileTheDatabaseHangs) {
+    std::promise<void> database;
+    serve({});
+    const int a = member(0), b = member(1);
+    server->turn(0);
+    ASSERT_EQ(heard(a) + heard(b), "START 2 0\nSTART 2 0\n");
+    gangs.goes_on = database.get_future();
+    const int c = say_hello(0, 1), d = say_hello(1, 1);
+    while (desk->waiting() < 2) server->turn(60);
+    for (int i = 0; i < 100; ++i) {
+        const std::string text = std::to_string(i) + "\n";
+        say(a, "MESSAGE 1 " + text);
+        std::string got;
+        while (got.empty()) server->turn(60), got = heard(b);
+        ASSERT_EQ(got, "MESSAGE 0 " + text);
+    }
+    EXPECT_EQ(heard(c) + heard(d), "") << "they are not answered yet";
+    database.set_value();
+    while (desk->waiting() > 0) server->turn(60);
+    server->turn(0);
+    EXPECT_EQ(heard(c) + heard(d), "START 2 0\nSTART 2 0\n");
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+#pragma once
+// Where the hub's questions wait for the database: a thread of its own asks it, one question after the other, so that
+// members' messages never wait.
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemons/gang_hub/hub_questions.h"
+#include "sluice/base/owned_fd.h"
+
+namespace sluice {
+
+class DatabaseDesk final : public HubQuestions {
+  public:
+    /// `most`: questions that are not answered yet, and answers that nobody has taken yet. `directory` outlives this.
+    DatabaseDesk(GangDirectory& directory, std::size_t most);
+    /// Waits for the question that is being asked.
+    ~DatabaseDesk() override;
+    DatabaseDesk(const DatabaseDesk&) = delete;
+    DatabaseDesk& operator=(const DatabaseDesk&) = delete;
+
+    /// From now on the directory belongs to the desk's thread.
+    void open();
+    bool ask(HubQuestion question) override;
+    /// A descriptor that can be read while there are answers.
+    int signal() const { return signal_.get(); }
+    std::vector<HubAnswer> take();
+    /// Questions whose answer nobody has taken yet.
+    std::size_t waiting();
+
+  private:
+    void run();
+    void keep(HubAnswer answer);
+
+    GangDirectory& directory_;
+    const std::size_t most_;
+    OwnedFd signal_;
+    std::mutex lock_;  ///< of all below but the thread
+    std::condition_variable news_;
+    std::deque<HubQuestion> asked_;
+    std::vector<HubAnswer> answers_;
+    std::size_t waiting_ = 0;
+    bool closing_ = false;
+    std::thread thread_;
+};
+
+}  // namespace sluice
