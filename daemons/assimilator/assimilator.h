@@ -1,7 +1,7 @@
 #pragma once
 // Calls the script for each workunit that is ready. The workunit is marked only after the script returned 0: a script
 // may be called again for a workunit after a crash, so it must bear that. A script that fails does not end the daemon
-// (upstream's does): the workunit is tried again after a while, the others go on.
+// (upstream's does): the workunit is tried again after a while, the others go on. So is one whose files can't be read.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -10,6 +10,8 @@
 
 #include "config/project_config.h"
 #include "daemons/assimilator/script.h"
+#include "daemons/validator/brake.h"
+#include "daemons/validator/upload_tree.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/timing.h"
 #include "sluice/daemon/daemon.h"
@@ -45,7 +47,21 @@ class Assimilator {
 
     bool enough() const { return options_.one_pass_n_wu > 0 && total_ >= options_.one_pass_n_wu; }
     bool due(Id wu) const;
-    bool assimilate(const Assimilable& job);
+    /// A workunit with its canonical result's files.
+    struct Ready {
+        const Assimilable& job;
+        std::vector<OutputFile> files;
+        std::string unreadable;  ///< the first that can't be read, and why; empty: the script is called
+        std::string lost;        ///< the first that is lost, and why
+    };
+    /// False: the pass ends.
+    bool assimilate_page(const std::vector<Assimilable>& page, UploadTree& tree);
+    Ready look_at(const Assimilable& job, UploadTree& tree) const;
+    bool held_back(const std::vector<Ready>& page);
+    void assimilate(const Ready& ready);
+    /// The workunit waits for its next turn.
+    double fails(Id wu);
+    int call_script(const Ready& ready, int error_mask) const;
 
     const AssimilatorOptions& options_;
     std::filesystem::path bin_;
@@ -55,6 +71,8 @@ class Assimilator {
     std::vector<std::string> script_;
     std::map<Id, Failure> failures_;
     std::int64_t total_ = 0;
+    int done_ = 0, failed_ = 0, held_pages_ = 0;  ///< of this pass
+    Brake brake_;
 };
 
 }  // namespace sluice

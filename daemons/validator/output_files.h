@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemons/validator/plan.h"
+#include "daemons/validator/upload_tree.h"
 
 namespace sluice {
 
@@ -20,12 +21,9 @@ struct OutputFile {
 std::vector<OutputFile> output_files(const std::string& xml_doc_in, const std::filesystem::path& upload_dir,
                                      int fanout);
 
-/// The first one that is there and is a link, a pipe or the like: nothing that a client uploaded. "": none.
-std::string not_a_file(const std::vector<OutputFile>& files);
-
-/// MD5s of all files to compare. kTransient if the upload folder can't be opened (a file system is away) or there is no
-/// file but a link or a pipe, kError if a file is missing. `gzip`: the files are compressed; the time stamp in their
-/// header does not count.
-OutputCheck check_bitwise(const std::vector<OutputFile>& files, const std::filesystem::path& upload_dir, bool gzip);
+/// MD5s of all files to compare. kTransient if one can't be read now, kError if it is lost (upload_tree.h says when);
+/// `received`: when the result was reported. `gzip`: the files are compressed; the time stamp in their header does not
+/// count.
+OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip);
 
 }  // namespace sluice

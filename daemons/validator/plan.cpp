@@ -6,8 +6,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kRetryDelay = 6 * 3600;  // upstream's: a file system that is away may be back by then
-
 bool succeeded(const Result& r) { return r.server_state == ServerState::kOver && r.outcome == Outcome::kSuccess; }
 bool undecided(const Result& r) {
     return r.validate_state == ValidateState::kInit || r.validate_state == ValidateState::kInconclusive;
@@ -43,7 +41,6 @@ void compare_with_canonical(const ValidateFacts& facts, ValidationPlan& plan, st
         if (output.kind == OutputCheck::Kind::kTransient ||
             (canonical != nullptr && canonical->kind == OutputCheck::Kind::kTransient)) {
             plan.again_later = true;
-            plan.transition_time = now + kRetryDelay;
         } else if (output.kind == OutputCheck::Kind::kError) {
             plan.verdicts.push_back(unreadable(r));
         } else if (canonical == nullptr || canonical->kind == OutputCheck::Kind::kError) {
@@ -54,7 +51,7 @@ void compare_with_canonical(const ValidateFacts& facts, ValidationPlan& plan, st
             plan.verdicts.back().granted_credit = same ? facts.wu.canonical_credit : 0;
         }
     }
-    if (!plan.again_later) plan.transition_time = now;
+    if (!plan.again_later || !plan.verdicts.empty()) plan.transition_time = now;
 }
 
 /// Indices of the results that agree with most others; empty below the quorum.
@@ -113,12 +110,12 @@ void look_for_canonical(const ValidateFacts& facts, ValidationPlan& plan, std::i
             plan.again_later = true;
         }
     }
-    if (plan.again_later && plan.transition_time == 0) plan.transition_time = now + kRetryDelay;
     if (static_cast<int>(good.size()) < facts.wu.min_quorum) return;
     const auto winners = agreeing(facts, good);
-    if (winners.empty())
+    // Without those that can't be read now it is not known whether one more instance is needed.
+    if (winners.empty() && !plan.again_later)
         no_quorum_yet(facts, good, plan, now);
-    else
+    else if (!winners.empty())
         found_canonical(facts, good, winners, plan);
 }
 

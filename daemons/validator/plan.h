@@ -14,10 +14,11 @@ struct OutputCheck {
     enum class Kind {
         kGood,       ///< readable; `key` compares it with others
         kTransient,  ///< can't be read just now (file system away): try again later
-        kError       ///< missing or unreadable for good
+        kError       ///< lost
     };
     Kind kind = Kind::kGood;
-    std::string key;  ///< equal keys = results agree
+    std::string key;       ///< equal keys = results agree
+    std::string why = {};  ///< if not good: which file, and the system's words
 };
 
 struct ValidateFacts {
@@ -51,7 +52,7 @@ struct ValidationPlan {
     bool assimilate = false;           ///< assimilate_state := READY
     int target_nresults = 0;           ///< 0: unchanged
     std::int64_t transition_time = 0;  ///< 0: unchanged
-    bool again_later = false;          ///< transient failure: need_validate is cleared, the transitioner sets it again
+    bool again_later = false;          ///< an output can't be read just now: its result stays to be judged
 };
 
 ValidationPlan plan_validation(const ValidateFacts& facts, const App& app, std::int64_t now);

@@ -14,6 +14,12 @@ constexpr int kPage = 200;  ///< workunits a page: bounded memory, few statement
 constexpr int kAttempts = 5;
 /// s until a workunit that can't be handled is looked at again.
 constexpr std::int64_t kLookAgainAfter = 300;
+/// s that a workunit is kept in mind after the last look at it.
+constexpr double kRemembered = 7200;
+/// s that the transitioner lets a workunit rest whose files could not be read for an hour or two. Upstream's.
+constexpr std::int64_t kRest = 6 * 3600;
+/// s after which a file that is lost says nothing about the others.
+constexpr std::int64_t kNews = 86400;
 /// So many workunits failing one after the other are no broken workunits: the database or its schema is.
 constexpr int kFailuresInARow = 20;
 
@@ -24,15 +30,18 @@ PassResult Validator::pass() {
     if (!app) throw ConfigError("there is no app named '" + options_.app_name + "'");
     WorkunitFilter filter = options_.filter;
     filter.appid = app->id;
-    seen_ = valid_ = handled_ = 0;
-    std::erase_if(set_aside_, [this](const auto& w) { return w.second <= clock_.now_sec(); });
+    seen_ = valid_ = handled_ = held_pages_ = 0;
+    if (brake_.on(clock_.now())) return PassResult::kIdle;
+    std::erase_if(set_aside_, [this](const auto& w) { return w.second.until + kRemembered <= clock_.now(); });
+    UploadTree tree(config_.upload_dir, clock_.now_sec());
     Id after = 0;
     while (!stop_requested() && !enough()) {
         const auto page = store_.page(filter, after, kPage);
         if (page.empty()) break;
         after = page.back().wu.id;
-        if (!validate_page(*app, page)) break;
+        if (!validate_page(*app, page, tree)) break;
     }
+    if (held_pages_ > 0 && seen_ == 0) brake_.pull(clock_.now());
     if (seen_ > 0) log_normal("pass: {} workunits looked at, {} found their canonical result", seen_, valid_);
     if (enough()) return PassResult::kFinished;
     return handled_ > 0 && !options_.dry_run ? PassResult::kWorked : PassResult::kIdle;
@@ -46,72 +55,135 @@ Validator::Records Validator::records_of(const App& app, std::span<const Workuni
     return {store_.versions(app.id), store_.host_app_versions(keys)};
 }
 
-bool Validator::validate_page(const App& app, const std::vector<WorkunitWithResults>& page) {
+bool Validator::validate_page(const App& app, const std::vector<WorkunitWithResults>& page, UploadTree& tree) {
+    const std::vector<Looked> looked = look_at(page, tree);
+    if (held_back(looked)) return seen_ > 0 || ++held_pages_ < Brake::kPages;
     const Records records = records_of(app, page);
-    for (const auto& p : page) {
+    for (const Looked& job : looked) {
         if (stop_requested() || enough()) return false;
-        if (set_aside_.contains(p.wu.id)) continue;
         ++seen_;
         ++total_;
-        try {
-            validate(app, p, records);
-            ++handled_;
-            failures_in_a_row_ = 0;
-        } catch (const DbError& e) {
-            // The connection or the server: the others would fare no better.
-            if (e.kind() != DbError::Kind::kDuplicate && e.kind() != DbError::Kind::kOther) throw;
-            if (++failures_in_a_row_ >= kFailuresInARow) throw;
-            set_aside(p.wu, e.what());
-        } catch (const Error& e) {
-            set_aside(p.wu, e.what());
-        }
+        judge(app, job, records, tree);
     }
     return true;
 }
 
+std::vector<Validator::Looked> Validator::look_at(const std::vector<WorkunitWithResults>& page, UploadTree& tree) {
+    std::vector<Looked> looked;
+    for (const auto& p : page) {
+        const auto wanted = options_.one_pass_n_wu > 0 ? options_.one_pass_n_wu - total_ : kPage;
+        if (stop_requested() || static_cast<std::int64_t>(looked.size()) >= wanted) break;
+        const auto aside = set_aside_.find(p.wu.id);
+        if (aside == set_aside_.end() || aside->second.until <= clock_.now())
+            looked.push_back({p, outputs_of(p, tree)});
+    }
+    return looked;
+}
+
+bool Validator::held_back(const std::vector<Looked>& page) {
+    ReadTally tally;
+    for (const auto& [read, outputs] : page)
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            const Result& r = read.results[i];
+            if (!outputs[i] || r.id == read.wu.canonical_resultid) continue;
+            if (outputs[i]->kind == OutputCheck::Kind::kError && r.received_time + kNews < clock_.now_sec()) continue;
+            tally.add(r.userid, outputs[i]->why);
+        }
+    if (!tally.most_unreadable()) return false;
+    brake_.hold(tally, "judged", clock_.now());
+    for (const Looked& job : page) set_aside_[job.read.wu.id].until = clock_.now() + Brake::kHold;
+    return true;
+}
+
+void Validator::judge(const App& app, const Looked& job, const Records& records, UploadTree& tree) {
+    try {
+        validate(app, job, records, tree);
+        failures_in_a_row_ = 0;
+    } catch (const DbError& e) {
+        // The connection or the server: the others would fare no better.
+        if (e.kind() != DbError::Kind::kDuplicate && e.kind() != DbError::Kind::kOther) throw;
+        if (++failures_in_a_row_ >= kFailuresInARow) throw;
+        set_aside(job.read.wu, e.what());
+    } catch (const Error& e) {
+        set_aside(job.read.wu, e.what());
+    }
+}
+
 void Validator::set_aside(const Workunit& wu, const char* why) {
-    set_aside_[wu.id] = clock_.now_sec() + kLookAgainAfter;
+    set_aside_[wu.id].until = clock_.now() + kLookAgainAfter;
     log_critical("[WU#{} {}] can't be validated: {}; looked at again in {} s", wu.id, wu.name, why, kLookAgainAfter);
 }
 
-void Validator::validate(const App& app, const WorkunitWithResults& read, const Records& records) {
-    Validated outcome = decide_and_write(app, read, records);
+void Validator::validate(const App& app, const Looked& job, const Records& records, UploadTree& tree) {
+    const Workunit& wu = job.read.wu;
+    Validated outcome = decide_and_write(app, job, records);
     for (int i = 1; outcome == Validated::kChanged && i < kAttempts; ++i) {
-        log_debug("[WU#{} {}] changed while it was being validated, decided on again", read.wu.id, read.wu.name);
-        const auto now_there = store_.page({.appid = app.id, .wu_id = read.wu.id}, 0, 1);
+        log_debug("[WU#{} {}] changed while it was being validated, decided on again", wu.id, wu.name);
+        const auto now_there = store_.page({.appid = app.id, .wu_id = wu.id}, 0, 1);
         if (now_there.empty()) return;
-        outcome = decide_and_write(app, now_there.front(), records_of(app, now_there));
+        outcome = decide_and_write(app, {now_there[0], outputs_of(now_there[0], tree)}, records_of(app, now_there));
     }
-    if (outcome == Validated::kGone) log_debug("[WU#{} {}] another validator was quicker", read.wu.id, read.wu.name);
+    if (outcome == Validated::kGone) log_debug("[WU#{} {}] another validator was quicker", wu.id, wu.name);
 }
 
-OutputCheck Validator::output_of(const Result& result) const {
-    if (options_.output) return options_.output(result);
-    const auto files = output_files(result.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
-    return check_bitwise(files, config_.upload_dir, options_.gzip);
-}
-
-Validated Validator::decide_and_write(const App& app, const WorkunitWithResults& read, const Records& records) {
-    ValidateFacts facts{read.wu, read.results, {}};
+Validator::Outputs Validator::outputs_of(const WorkunitWithResults& read, UploadTree& tree) const {
+    Outputs outputs(read.results.size());
+    if (read.wu.error_mask != 0) return outputs;
     const auto needed = needs_output(read.wu, read.results);
-    for (std::size_t i = 0; i < read.results.size(); ++i) {
-        facts.outputs.emplace_back();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (!needed[i]) continue;
-        facts.outputs.back() = output_of(read.results[i]);
+        const Result& r = read.results[i];
+        if (options_.output) {
+            outputs[i] = options_.output(r);
+            continue;
+        }
+        const auto files = output_files(r.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
+        outputs[i] = check_bitwise(files, r.received_time, tree, options_.gzip);
     }
+    return outputs;
+}
+
+Validated Validator::decide_and_write(const App& app, const Looked& job, const Records& records) {
+    const ValidateFacts facts{job.read.wu, job.read.results, job.outputs};
     const ValidationPlan plan = plan_validation(facts, app, clock_.now_sec());
-    const ValidationWrite write = to_write(app, facts, plan, records);
-    const Validated outcome = options_.dry_run ? Validated::kWritten : store_.apply(read, write, clock_.now());
+    ValidationWrite write = to_write(app, facts, plan, records);
+    if (plan.again_later) {
+        // It stays in the queue for as long as it is looked at often.
+        write.still_needed = put_off(facts) < Aside{}.wait.longest();
+        if (!write.still_needed && write.transition_time == 0)
+            write.transition_time = std::min(facts.wu.transition_time, clock_.now_sec() + kRest);
+        if (write.still_needed && plan.verdicts.empty()) return Validated::kWritten;
+    }
+    const Validated outcome = options_.dry_run ? Validated::kWritten : store_.apply(job.read, write, clock_.now());
     if (outcome != Validated::kWritten) return outcome;
+    ++handled_;
+    if (!plan.again_later) set_aside_.erase(facts.wu.id);
     report(facts, plan, write);
     if (plan.canonical_resultid != 0) ++valid_;
     return outcome;
 }
 
+double Validator::put_off(const ValidateFacts& facts) {
+    Aside& aside = set_aside_[facts.wu.id];
+    const double wait = aside.wait.next();
+    aside.until = clock_.now() + wait;
+    for (std::size_t i = 0; i < facts.outputs.size(); ++i) {
+        const Result& r = facts.results[i];
+        if (facts.outputs[i] && facts.outputs[i]->kind == OutputCheck::Kind::kTransient)
+            log_warning("[RESULT#{} {}] not judged: {}; looked at again in {:.0f} s [HOST#{}]", r.id, r.name,
+                        facts.outputs[i]->why, wait, r.hostid);
+    }
+    return wait;
+}
+
 void Validator::report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write) {
     for (const auto& v : write.results) {
-        const Result& r = *std::ranges::find(facts.results, v.id, &Result::id);
-        if (v.validate_state == ValidateState::kValid)
+        const auto at = std::ranges::find(facts.results, v.id, &Result::id);
+        const Result& r = *at;
+        if (v.outcome == Outcome::kValidateError)
+            log_normal("[RESULT#{} {}] Validate error: {} [HOST#{}]", r.id, r.name,
+                       facts.outputs[static_cast<std::size_t>(at - facts.results.begin())]->why, r.hostid);
+        else if (v.validate_state == ValidateState::kValid)
             log_normal("[RESULT#{} {}] Valid; granted {:f} credit [HOST#{}]", r.id, r.name, v.granted_credit, r.hostid);
         else if (v.validate_state == ValidateState::kInvalid)
             log_normal("[RESULT#{} {}] Invalid [HOST#{}]", r.id, r.name, r.hostid);

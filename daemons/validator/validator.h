@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "config/project_config.h"
+#include "daemons/validator/brake.h"
 #include "daemons/validator/credit.h"
 #include "daemons/validator/plan.h"
+#include "daemons/validator/upload_tree.h"
 #include "sluice/base/clock.h"
+#include "sluice/base/timing.h"
 #include "sluice/daemon/daemon.h"
 #include "sluice/db/validate_store.h"
 
@@ -46,13 +49,25 @@ class Validator {
 
     bool enough() const { return options_.one_pass_n_wu > 0 && total_ >= options_.one_pass_n_wu; }
     Records records_of(const App& app, std::span<const WorkunitWithResults> page);
-    /// False on a stop or when the wanted number was reached.
-    bool validate_page(const App& app, const std::vector<WorkunitWithResults>& page);
+    using Outputs = std::vector<std::optional<OutputCheck>>;
+    /// A workunit of a page whose files have been looked at.
+    struct Looked {
+        const WorkunitWithResults& read;
+        Outputs outputs;
+    };
+    /// False: the pass ends.
+    bool validate_page(const App& app, const std::vector<WorkunitWithResults>& page, UploadTree& tree);
+    std::vector<Looked> look_at(const std::vector<WorkunitWithResults>& page, UploadTree& tree);
+    /// True: most files can't be read, and nothing of the page is judged.
+    bool held_back(const std::vector<Looked>& page);
+    void judge(const App& app, const Looked& job, const Records& records, UploadTree& tree);
     /// One workunit that can't be handled must not keep the others waiting.
     void set_aside(const Workunit& wu, const char* why);
-    void validate(const App& app, const WorkunitWithResults& read, const Records& records);
-    OutputCheck output_of(const Result& result) const;
-    Validated decide_and_write(const App& app, const WorkunitWithResults& read, const Records& records);
+    void validate(const App& app, const Looked& job, const Records& records, UploadTree& tree);
+    Outputs outputs_of(const WorkunitWithResults& read, UploadTree& tree) const;
+    Validated decide_and_write(const App& app, const Looked& job, const Records& records);
+    /// How long a workunit of which an output can't be read waits; says of each such result why.
+    double put_off(const ValidateFacts& facts);
     void report(const ValidateFacts& facts, const ValidationPlan& plan, const ValidationWrite& write);
     /// <debug_credit>: what a valid result claims, in upstream's words.
     void log_claim(const Result& r, const CreditClaim& c) const;
@@ -67,8 +82,15 @@ class Validator {
     const ProjectConfig& config_;
     ValidateStore& store_;
     const Clock& clock_;
+    /// A workunit that could not be handled is left alone for a while.
+    struct Aside {
+        double until = 0;
+        BackOff wait{10, 3600};
+    };
     std::int64_t seen_ = 0, valid_ = 0, handled_ = 0, total_ = 0;
-    std::map<Id, std::int64_t> set_aside_;  ///< workunits that could not be handled: until when they are left alone
+    std::map<Id, Aside> set_aside_;
+    Brake brake_;
+    int held_pages_ = 0;  ///< of this pass
     int failures_in_a_row_ = 0;
 };
 

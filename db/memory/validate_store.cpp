@@ -110,7 +110,7 @@ Validated MemoryValidateStore::apply(const WorkunitWithResults& read, const Vali
 
 void MemoryValidateStore::write_workunit(const Workunit& read, const ValidationWrite& w, double now) {
     db_.workunits.change(read.id, [&](Workunit& wu) {
-        wu.need_validate = false;
+        wu.need_validate = w.still_needed;
         if (w.canonical_resultid != 0) {
             wu.canonical_resultid = w.canonical_resultid;
             wu.canonical_credit = w.canonical_credit;

@@ -135,7 +135,8 @@ class MysqlValidateStore final : public ValidateStore {
     }
 
     void write_workunit(const Workunit& read, const ValidationWrite& w, double now) {
-        Sql sql("UPDATE workunit SET need_validate=0");
+        Sql sql("UPDATE workunit SET need_validate=");
+        sql << (w.still_needed ? 1 : 0);
         if (w.canonical_resultid != 0)
             sql << ", canonical_resultid=" << w.canonical_resultid << ", canonical_credit=" << w.canonical_credit;
         if (w.error_mask != 0) sql << ", error_mask=error_mask|" << w.error_mask;

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -55,18 +56,32 @@ std::string md5_hex(std::string_view data) {
     return md5.hex_digest();
 }
 
+namespace {
+
+[[noreturn]] void cant_read(const std::filesystem::path& path) {
+    throw FileError("Can't read " + path.string() + ": " + file_problem(errno, path));
+}
+
+}  // namespace
+
 std::string md5_hex_of_file(const std::filesystem::path& path) {
     const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    const auto fail = [&] { throw FileError("Can't read " + path.string() + ": " + file_problem(errno, path)); };
-    if (file.get() < 0) fail();
+    if (file.get() < 0) cant_read(path);
+    return md5_hex_of(file.get(), path);
+}
+
+std::string md5_hex_of(int fd, const std::filesystem::path& name, Ignored ignored) {
     Md5 md5;
     std::vector<char> block(std::size_t{256} << 10);
-    for (;;) {
-        const ssize_t n = ::read(file.get(), block.data(), block.size());
+    for (std::size_t at = 0;;) {
+        const ssize_t n = ::read(fd, block.data(), block.size());
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) fail();
+        if (n < 0) cant_read(name);
         if (n == 0) return md5.hex_digest();
-        md5.add(block.data(), static_cast<std::size_t>(n));
+        const auto size = static_cast<std::size_t>(n);
+        for (std::size_t i = std::max(at, ignored.from); i < std::min(at + size, ignored.to); ++i) block[i - at] = 0;
+        md5.add(block.data(), size);
+        at += size;
     }
 }
 

@@ -32,6 +32,7 @@ class BackOff {
     BackOff(double first, double longest) : first_(first), longest_(longest), wait_(first) {}
     double next() { return std::exchange(wait_, std::min(2 * wait_, longest_)); }
     void reset() { wait_ = first_; }
+    double longest() const { return longest_; }
 
   private:
     double first_, longest_, wait_;

@@ -55,6 +55,7 @@ struct ValidationWrite {
     bool assimilate = false;
     int target_nresults = 0;
     std::int64_t transition_time = 0;
+    bool still_needed = false;  ///< an output could not be read: need_validate stays set
     std::vector<ResultRow> results;
     std::vector<Id> cancel;
     std::vector<HostRow> hosts;

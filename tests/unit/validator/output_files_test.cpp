@@ -19,10 +19,16 @@ const char kDoc[] =
     "<file_ref><file_name>w_0_r1_2</file_name><open_name>extra</open_name><optional/></file_ref>\n"
     "<file_ref><file_name>../../keys/upload_private</file_name><open_name>evil</open_name></file_ref>\n</result>";
 
+constexpr std::int64_t kNow = 2000000000;
+
 struct OutputFiles : testing::Test {
     test::TempDir dir;
     std::vector<OutputFile> files = output_files(kDoc, dir.path(), 0);
     void write(const std::string& name, const std::string& text) { std::ofstream(dir.path() / name) << text; }
+    OutputCheck check(bool gzip = false) {
+        UploadTree tree(dir.path(), kNow);
+        return check_bitwise(files, kNow - 1000, tree, gzip);
+    }
 };
 
 TEST_F(OutputFiles, AreReadFromTheResultsDocument) {
@@ -35,32 +41,42 @@ TEST_F(OutputFiles, AreReadFromTheResultsDocument) {
 TEST_F(OutputFiles, KeysAgreeExactlyWhenTheValidatedFilesDo) {
     write("w_0_r1_0", "same");
     write("w_0_r1_1", "not compared");
-    const auto a = check_bitwise(files, dir.path(), false);
+    const auto a = check();
     write("w_0_r1_1", "other");
-    EXPECT_EQ(a.key, check_bitwise(files, dir.path(), false).key);
+    EXPECT_EQ(a.key, check().key);
     write("w_0_r1_2", "now there");
-    EXPECT_NE(a.key, check_bitwise(files, dir.path(), false).key);
+    EXPECT_NE(a.key, check().key);
     write("w_0_r1_0", "Same");
-    EXPECT_NE(a.key, check_bitwise(files, dir.path(), false).key);
+    EXPECT_NE(a.key, check().key);
 }
-TEST_F(OutputFiles, AMissingFileIsAnErrorAMissingFolderIsTransient) {
-    EXPECT_EQ(check_bitwise(files, dir.path(), false).kind, OutputCheck::Kind::kError);
-    EXPECT_EQ(check_bitwise(files, dir.path() / "unmounted", false).kind, OutputCheck::Kind::kTransient);
+TEST_F(OutputFiles, AMissingFileAmongOthersIsAnErrorAnOptionalOneIsNone) {
+    write("of_somebody_else", "x");
+    EXPECT_EQ(check().kind, OutputCheck::Kind::kError);
+    EXPECT_EQ(check().why, (dir / "w_0_r1_0").string() + ": No such file or directory");
+    write("w_0_r1_0", "there");
+    EXPECT_EQ(check().kind, OutputCheck::Kind::kGood);
+    EXPECT_NE(check().key.find("extra=none"), std::string::npos) << check().key;
+}
+TEST_F(OutputFiles, WithoutItsFolderAnOptionalFileIsNoneIfFilesOfOthersAreThere) {
+    files = output_files(kDoc, dir.path(), 1024);
+    fs::create_directories(files[0].path.parent_path());
+    write(fs::relative(files[0].path, dir.path()).string(), "there");
+    ASSERT_FALSE(fs::exists(files[2].path.parent_path()));
+    EXPECT_EQ(check().kind, OutputCheck::Kind::kGood);
 }
 TEST_F(OutputFiles, LinksAndPipesThatTheWebServerCouldPlantAreNotRead) {
     write("w_0_r1_0", "uploaded");
-    EXPECT_EQ(not_a_file(files), "") << "of those that are not there nothing is known";
-    ASSERT_EQ(check_bitwise(files, dir.path(), false).kind, OutputCheck::Kind::kGood);
+    ASSERT_EQ(check().kind, OutputCheck::Kind::kGood);
     write("secret", "of the project");
     for (const bool gzip : {false, true}) {
         fs::remove(dir / "w_0_r1_0");
         fs::create_symlink(dir / "secret", dir / "w_0_r1_0");
-        EXPECT_EQ(check_bitwise(files, dir.path(), gzip).kind, OutputCheck::Kind::kTransient);
-        EXPECT_EQ(not_a_file(files), dir / "w_0_r1_0");
+        EXPECT_EQ(check(gzip).kind, OutputCheck::Kind::kTransient);
+        EXPECT_EQ(check(gzip).why, (dir / "w_0_r1_0").string() + ": it is a link or a pipe, no file that was uploaded");
         fs::remove(dir / "w_0_r1_0");
         ASSERT_EQ(::mkfifo((dir / "w_0_r1_0").c_str(), 0666), 0);
-        EXPECT_EQ(check_bitwise(files, dir.path(), gzip).kind, OutputCheck::Kind::kTransient) << "without waiting";
-        EXPECT_EQ(not_a_file(files), dir / "w_0_r1_0");
+        EXPECT_EQ(check(gzip).kind, OutputCheck::Kind::kTransient) << "without waiting";
+        EXPECT_EQ(check(gzip).why, (dir / "w_0_r1_0").string() + ": it is a link or a pipe, no file that was uploaded");
     }
 }
 TEST_F(OutputFiles, GzipTimeStampsDoNotCount) {
@@ -70,14 +86,14 @@ TEST_F(OutputFiles, GzipTimeStampsDoNotCount) {
                                   "\x01\x03",
                                   10) +
                           body);
-    const auto a = check_bitwise(files, dir.path(), true);
+    const auto a = check(true);
     write("w_0_r1_0", std::string("\x1f\x8b\x08\x01"
                                   "2222"
                                   "\x01\x03",
                                   10) +
                           body);
-    EXPECT_EQ(a.key, check_bitwise(files, dir.path(), true).key);
-    EXPECT_NE(a.key, check_bitwise(files, dir.path(), false).key);
+    EXPECT_EQ(a.key, check(true).key);
+    EXPECT_NE(a.key, check().key);
 }
 
 }  // namespace

@@ -113,8 +113,18 @@ TEST(Validation, AMissingFileCallsTheTransitioner) { EXPECT_EQ(World("A!").plan(
 TEST(Validation, AnAbsentFileSystemIsTriedAgainLater) {
     const auto plan = World("A~").plan();
     EXPECT_TRUE(plan.again_later);
-    EXPECT_EQ(plan.transition_time, kNow + 6 * 3600);
+    EXPECT_EQ(plan.transition_time, 0);
     EXPECT_TRUE(plan.verdicts.empty());
+}
+
+// Upstream marks the others inconclusive and asks for one more instance each time.
+TEST(Validation, AnAbsentFileSystemAsksForNoMoreInstances) {
+    World w("AB~");
+    const auto plan = w.plan();
+    EXPECT_TRUE(plan.again_later);
+    EXPECT_TRUE(plan.verdicts.empty());
+    EXPECT_EQ(plan.target_nresults, 0);
+    EXPECT_EQ(plan.error_mask, 0);
 }
 
 TEST(Validation, AWorkunitInErrorIsLeftAlone) {

@@ -1,0 +1,197 @@
+// Output files that can't be read, with the real programs: their results stay to be judged, and nothing is assimilated
+// without them.
+#include <ctime>
+
+#include "tests/db/work/work_chain.h"
+
+namespace sluice::test {
+namespace {
+
+class UploadAway : public WorkChain {
+  protected:
+    fs::path upload_ = project_ / "upload";
+
+    ~UploadAway() override { fs::permissions(upload_, fs::perms::owner_all); }
+
+    fs::path output(Id result) const { return fanout_path(upload_, "w_" + std::to_string(result) + "_r1_0", 1024); }
+    RunResult validate() { return run_program({"sample_bitwise_validator", "--app", "a", "--one_pass"}); }
+    RunResult assimilate() {
+        return run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "collect wu_name files"});
+    }
+    std::vector<std::string> workunit() {
+        return rows_of(db_, Sql("SELECT need_validate, target_nresults, error_mask, canonical_resultid FROM workunit"),
+                       4)[0];
+    }
+    /// `n` jobs of one instance each, with ids from 1 and from 101, all returned by host 1.
+    void many(int n) {
+        stage("many");
+        std::string lines;
+        for (int i = 1; i <= n; ++i) lines += "--wu_name m" + std::to_string(i) + " many\n";
+        ASSERT_EQ(run_program({"create_work", "--appname", "a", "--stdin"}, lines).status, 0);
+        for (int i = 1; i <= n; ++i) returned(100 + i, i, 1, "x");
+        db_.execute(Sql("UPDATE workunit SET need_validate=1"));
+        db_.execute(Sql("UPDATE result SET received_time=") << static_cast<std::int64_t>(std::time(nullptr)));
+    }
+    std::int64_t valid() { return number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE validate_state=1")); }
+    void add_script() {
+        project_.write("bin/collect", "#!/bin/sh\necho \"$@\" >> " + (project_ / "calls").string() + "\n");
+        fs::permissions(project_ / "bin/collect", fs::perms::owner_all);
+    }
+};
+
+std::size_t times(const std::string& what, const std::string& text) {
+    std::size_t n = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+    return n;
+}
+
+TEST_F(UploadAway, ResultsStayToBeJudgedAndGetTheirCredit) {
+    make_workunit(2);
+    returned(10, 1, 1, "same");
+    returned(11, 1, 2, "same");
+    const Table untouched{{"10", "5", "1", "0"}, {"11", "5", "1", "0"}};
+    const std::vector<std::string> waiting{"1", "2", "0", "0"};
+    const fs::path file = output(11), folder = file.parent_path();
+    const auto nothing_is_judged = [&](const std::string& why) {
+        const RunResult r = validate();
+        EXPECT_EQ(r.status, 0) << r.err;
+        EXPECT_NE(r.err.find("[RESULT#11 w_11] not judged: " + file.string() + ": " + why), std::string::npos) << r.err;
+        EXPECT_EQ(results(), untouched) << why;
+        EXPECT_EQ(workunit(), waiting) << why;
+    };
+    for (const fs::path& closed : {file, folder, upload_}) {
+        fs::permissions(closed, fs::perms::none);
+        nothing_is_judged("Permission denied");
+        fs::permissions(closed, fs::perms::owner_all);
+    }
+    fs::rename(folder, project_ / "folder");
+    nothing_is_judged("No such file or directory, its folder is not there");
+    fs::rename(project_ / "folder", folder);
+    fs::rename(upload_, project_ / "elsewhere");
+    nothing_is_judged("No such file or directory");
+    fs::create_directory(upload_);  // where the file system was mounted
+    nothing_is_judged("No such file or directory, its folder is not there, nor is any file below");
+    fs::remove(upload_);
+    fs::rename(project_ / "elsewhere", upload_);
+    EXPECT_EQ(validate().status, 0);
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "1"}}));
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE granted_credit>0")), 2);
+}
+
+TEST_F(UploadAway, ADaemonJudgesThemSoonAfterTheFilesAreBack) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    fs::permissions(upload_, fs::perms::none);
+    RunOptions options;
+    options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+    Subprocess validator(
+        {std::string(SLUICE_BIN) + "/sample_bitwise_validator", "--app", "a", "--sleep_interval", "0.1"}, options);
+    ASSERT_TRUE(eventually([&] { return validator.err().find("not judged") != std::string::npos; }, 60));
+    fs::permissions(upload_, fs::perms::owner_all);
+    EXPECT_TRUE(eventually([&] { return valid() == 1; }, 120)) << validator.err();
+    EXPECT_LE(times("not judged", validator.err()), 5u) << "back-off: " << validator.err();
+}
+
+TEST_F(UploadAway, OneFileOfManyThatIsLostIsAnErrorWithPathAndReason) {
+    make_workunit(2);
+    returned(10, 1, 1, "same");
+    returned(11, 1, 2, "same");
+    returned(12, 1, 3, "same");
+    fs::remove(output(11));
+    const RunResult r = validate();
+    EXPECT_NE(r.err.find("[RESULT#11 w_11] Validate error: " + output(11).string() + ": No such file or directory"),
+              std::string::npos)
+        << r.err;
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "6", "2"}, {"12", "5", "1", "1"}}));
+}
+
+TEST_F(UploadAway, WhenMostFilesCanNotBeReadNothingIsJudgedAndOneLineSaysSo) {
+    many(20);
+    for (int i = 1; i <= 12; ++i) fs::permissions(output(100 + i), fs::perms::none);
+    const RunResult r = validate();
+    EXPECT_EQ(r.status, 0);
+    EXPECT_EQ(times("\n", r.err), 1u) << r.err;
+    EXPECT_NE(r.err.find("nothing is judged: the files of 12 of 20 results can't be read, the first: " +
+                         output(101).string() + ": Permission denied"),
+              std::string::npos)
+        << r.err;
+    EXPECT_EQ(valid(), 0);
+    EXPECT_EQ(count("need_validate=1 AND canonical_resultid=0"), 20);
+    for (int i = 1; i <= 12; ++i) fs::permissions(output(100 + i), fs::perms::owner_all);
+    validate();
+    EXPECT_EQ(valid(), 20);
+}
+
+// A snapshot of yesterday in place of the file system: the folders are there, the new files are not.
+TEST_F(UploadAway, FilesThatWentMissingTogetherAreNotJudgedEither) {
+    many(20);
+    for (int i = 1; i <= 15; ++i) fs::remove(output(100 + i));
+    EXPECT_NE(validate().err.find("nothing is judged: the files of 15 of 20 results"), std::string::npos);
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=1 AND validate_state=0")), 20);
+    db_.execute(Sql("UPDATE result SET received_time=received_time-100000"));
+    validate();
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=6")), 15) << "a day later they are lost";
+    EXPECT_EQ(valid(), 5);
+}
+
+TEST_F(UploadAway, TheAssimilatorCallsNoScriptForFilesThatAreAway) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    validate();
+    stage("g");
+    ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "failed", "g"}).status, 0);
+    db_.execute(Sql("UPDATE workunit SET error_mask=2, assimilate_state=1 WHERE name='failed'"));
+    add_script();
+    const fs::path file = output(10);
+    const auto not_called = [&](const std::string& why) {
+        const RunResult r = assimilate();
+        EXPECT_NE(r.err.find("[WU#1 w] " + file.string() + ": " + why), std::string::npos) << r.err;
+        EXPECT_EQ(count("name='w' AND assimilate_state=1"), 1);
+    };
+    fs::permissions(upload_, fs::perms::none);
+    not_called("Permission denied");
+    EXPECT_EQ(read_file(project_ / "calls"), "--error 2 failed 2 0\n") << "what failed has no files";
+    fs::permissions(upload_, fs::perms::owner_all);
+    fs::permissions(file, fs::perms::none);
+    not_called("Permission denied");
+    fs::permissions(file, fs::perms::owner_all);
+    fs::rename(upload_, project_ / "elsewhere");
+    fs::create_directory(upload_);
+    not_called("No such file or directory");
+    fs::remove(upload_);
+    fs::rename(project_ / "elsewhere", upload_);
+    assimilate();
+    EXPECT_EQ(read_file(project_ / "calls"), "--error 2 failed 2 0\nw " + file.string() + "\n");
+    EXPECT_EQ(count("assimilate_state=2"), 2);
+}
+
+TEST_F(UploadAway, AScriptThatMovedItsFilesIsCalledAgain) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    returned(20, 2, 1, "of another job");
+    validate();
+    add_script();
+    fs::remove(output(10));
+    const RunResult r = assimilate();
+    EXPECT_NE(r.err.find(output(10).string() + ": No such file or directory: collect is called all the same"),
+              std::string::npos)
+        << r.err;
+    EXPECT_EQ(count("assimilate_state=2"), 1);
+}
+
+TEST_F(UploadAway, TheAssimilatorHoldsBackWhenMostFilesAreMissing) {
+    many(12);
+    validate();
+    ASSERT_EQ(valid(), 12);
+    add_script();
+    for (int i = 1; i <= 10; ++i) fs::remove(output(100 + i));
+    const RunResult r = assimilate();
+    EXPECT_EQ(times("\n", r.err), 1u) << r.err;
+    EXPECT_NE(r.err.find("nothing is assimilated: the files of 10 of 12 results can't be read"), std::string::npos)
+        << r.err;
+    EXPECT_FALSE(fs::exists(project_ / "calls"));
+    EXPECT_EQ(count("assimilate_state=1"), 12);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,128 @@
+// Which files count as lost, and which as out of reach: real folders and permissions, and errors that a disk or a file
+// server gives.
+#include "daemons/validator/upload_tree.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+
+#include "daemons/validator/output_files.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = OpenedOutput::Kind;
+
+struct Upload : testing::Test {
+    test::TempDir project;
+    fs::path root = project / "upload";
+    fs::path mine = root / "a" / "mine", other = root / "b" / "other";
+    std::int64_t now = std::time(nullptr);
+
+    Upload() {
+        for (const fs::path& file : {mine, other}) {
+            fs::create_directories(file.parent_path());
+            std::ofstream(file) << "x";
+        }
+    }
+    ~Upload() override {
+        for (const fs::path& path : {root, mine.parent_path(), mine}) ::chmod(path.c_str(), 0700);
+    }
+    OpenedOutput open(std::int64_t age = 1000) {
+        UploadTree tree(root, now);
+        return tree.open(mine, now - age);
+    }
+    /// `error` for what is opened by this name.
+    OpenedOutput open_failing(const fs::path& what, int error) {
+        UploadTree tree(root, now, [&](int folder, const char* name, int flags) {
+            if (what != name) return ::openat(folder, name, flags);
+            errno = error;
+            return -1;
+        });
+        return tree.open(mine, now - 1000);
+    }
+};
+
+TEST_F(Upload, WhatIsThereIsOpen) { EXPECT_EQ(open().kind, Kind::kOpen); }
+
+TEST_F(Upload, OneFileOfManyIsLostWithPathAndReason) {
+    fs::remove(mine);
+    EXPECT_EQ(open().kind, Kind::kLost) << "its folder is empty, and others' files are there";
+    EXPECT_EQ(open().why, mine.string() + ": No such file or directory");
+}
+
+TEST_F(Upload, NothingIsLostWithAFolderThatIsAway) {
+    fs::rename(root / "a", project / "a");
+    EXPECT_EQ(open().kind, Kind::kNoFolder);
+    EXPECT_EQ(open().why, mine.string() + ": No such file or directory, its folder is not there");
+    fs::remove_all(root / "b");
+    EXPECT_EQ(open().kind, Kind::kAway) << "an empty upload folder is what an unmounted one looks like";
+    EXPECT_NE(open().why.find("is a file system not mounted?"), std::string::npos) << open().why;
+    fs::remove(root);
+    EXPECT_EQ(open().kind, Kind::kAway);
+    std::ofstream(root) << "no folder";
+    EXPECT_EQ(open().kind, Kind::kAway);
+    EXPECT_NE(open().why.find(std::strerror(ENOTDIR)), std::string::npos) << open().why;
+}
+
+TEST_F(Upload, FoldersWithoutAnyFileProveNothing) {
+    fs::remove(mine);
+    fs::remove(other);
+    EXPECT_EQ(open().kind, Kind::kAway);
+}
+
+TEST_F(Upload, WhatIsMissingForADayIsLost) {
+    fs::remove_all(root / "a");
+    now += 3 * 86400;
+    EXPECT_EQ(open(2 * 86400).kind, Kind::kLost) << "the tree has not changed since";
+    EXPECT_EQ(open(1000).kind, Kind::kNoFolder) << "a new result";
+    fs::create_directory(root / "a");
+    fs::remove(other);
+    EXPECT_EQ(open(2 * 86400).kind, Kind::kLost);
+}
+
+TEST_F(Upload, APermissionThatIsMissingIsNoLostFile) {
+    if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+    for (const fs::path& closed : {mine, mine.parent_path(), root}) {
+        ASSERT_EQ(::chmod(closed.c_str(), 0), 0);
+        const OpenedOutput opened = open();
+        EXPECT_EQ(opened.kind, Kind::kAway) << closed;
+        EXPECT_TRUE(opened.why.starts_with(mine.string() + ": Permission denied for user ")) << opened.why;
+        ASSERT_EQ(::chmod(closed.c_str(), 0700), 0);
+    }
+    EXPECT_EQ(open().kind, Kind::kOpen);
+}
+
+TEST_F(Upload, ErrorsOfDisksAndFileServersPass) {
+    for (const int error : {EIO, ESTALE, ENOTDIR, ETIMEDOUT, ENODEV, ENOTCONN, EHOSTDOWN, EMFILE, ENOMEM})
+        for (const fs::path& what : {root, mine.parent_path(), mine.filename()}) {
+            const OpenedOutput opened = open_failing(what, error);
+            EXPECT_EQ(opened.kind, Kind::kAway) << what << " " << error;
+            EXPECT_EQ(opened.why, mine.string() + ": " + std::strerror(error)) << what;
+        }
+    EXPECT_EQ(open_failing(mine.parent_path(), ELOOP).kind, Kind::kAway) << "a folder behind links in a circle";
+    EXPECT_EQ(open_failing(mine.filename(), ELOOP).kind, Kind::kStrange) << "a link in the place of the file";
+}
+
+TEST_F(Upload, AnErrorWhileReadingIsTransientWithTheNameOfTheFile) {
+    const OutputFile file{"mine", "out", false, false, mine};
+    for (const bool gzip : {false, true}) {
+        UploadTree tree(root, now, [&](int folder, const char* name, int flags) {  // reading it at 0: EIO
+            return mine.filename() == name ? ::open("/proc/self/mem", O_RDONLY) : ::openat(folder, name, flags);
+        });
+        const OutputCheck check = check_bitwise({file}, now, tree, gzip);
+        EXPECT_EQ(check.kind, OutputCheck::Kind::kTransient);
+        EXPECT_EQ(check.why, "Can't read " + mine.string() + ": " + std::strerror(EIO));
+    }
+}
+
+}  // namespace
+}  // namespace sluice
