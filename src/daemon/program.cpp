@@ -45,6 +45,7 @@ class SharedOptions {
         start.dry_run = dry_run_;
         start.settings.one_pass = one_pass_ || dry_run_ || once;
         start.settings.one_pass_while_stopped |= dry_run_;
+        if (dry_run_) start.settings.lock_name.clear();  // it writes nothing, and runs beside the daemon
         return "";
     }
 

@@ -22,7 +22,7 @@ enum class Runs {
 struct DaemonStart {
     DaemonSettings settings;  ///< what `check` and `run` change counts; project: not yet known to `check`
     IdShare share;            ///< --mod
-    bool dry_run = false;     ///< --dry_run; settings.one_pass is true then
+    bool dry_run = false;     ///< --dry_run; one_pass is set then, and no lock is taken
     Env env;
 
     /// Passes until it is to end; the exit status.

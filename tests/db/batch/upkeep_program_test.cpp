@@ -1,4 +1,9 @@
+#include <filesystem>
+#include <set>
 #include "sluice/db/batch_store.h"
+
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
 #include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {
@@ -54,6 +59,31 @@ TEST_F(BatchUpkeep, DryRunAndUnknownBatch) {
     EXPECT_THAT(run_ok({"batch_upkeep", "--dry_run"}), testing::HasSubstr("batch 1: njobs 0 -> 1"));
     EXPECT_EQ(number(Sql("SELECT state FROM batch WHERE id=1")), 1);
     EXPECT_EQ(run_program({"batch_upkeep", "--batch", "77"}).status, 1);
+}
+
+// People ask the dry run while the daemon works.
+TEST_F(BatchUpkeep, DryRunsRunBesideTheirDaemonsAndLeaveNothingBehind) {
+    batch(1);
+    success(1, 1, 10);
+    store();
+    const auto files = [&] {
+        std::set<std::string> names;
+        for (const auto& entry : fs::recursive_directory_iterator(project.path())) names.insert(entry.path().string());
+        return names;
+    };
+    const fs::path locks = project / ("pid_" + short_host_name());
+    for (const std::string program : {"batch_upkeep", "batch_planner", "gang_planner", "batch_stats", "batch_accel"}) {
+        const auto alone = files();
+        EXPECT_EQ(run_program({program, "--dry_run"}).status, 0) << program;
+        EXPECT_EQ(files(), alone) << program;
+        fs::create_directories(locks);
+        const FileLock held = FileLock::lock(locks / (program + ".run"));
+        const RunResult beside = run_program({program, "--dry_run"});
+        EXPECT_EQ(beside.status, 0) << program << ": " << beside.err;
+        EXPECT_EQ(run_program({program, "--one_pass"}).status, 1) << program << " itself runs once";
+        fs::remove_all(locks);
+    }
+    EXPECT_EQ(number(Sql("SELECT state FROM batch WHERE id=1")), 1);
 }
 
 TEST_F(BatchUpkeep, ManyBatchesInFewStatementsAndOldOnesAreNotReadAgain) {
