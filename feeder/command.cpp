@@ -61,8 +61,7 @@ void describe_rest(CommandLine& line) {
                  "KEY: <shmem_key>.");
     line.section("SIGNALS",
                  "SIGTERM, SIGINT, SIGHUP: remove the job array and exit. SIGUSR1: print the state on stderr.");
-    line.section("EXIT STATUS",
-                 "0: stopped as asked. 1: it could not start (another feeder, no memory, bad settings).");
+    line.section("EXIT STATUS", "0: stopped as asked. 1: it could not start (another feeder, bad settings).");
     line.section(
         "EXAMPLES",
         "feeder -d 3 --allapps --purge_stale 60\nfeeder --mod 2 0        (and --mod 2 1 on the other machine: a share that does not change)");

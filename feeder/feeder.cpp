@@ -45,6 +45,8 @@ double Feeder::turn() {
             retry_wait_.reset();
         } catch (const DbError& e) {
             note_trouble(e.what(), now);
+        } catch (const NoSharedMemory& e) {  // for new tables: the jobs that are there go on being sent
+            note_trouble(e.what(), now);
         }
     }
     sum_up(now);

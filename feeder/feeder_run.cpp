@@ -75,7 +75,8 @@ void FeederRun::end(bool keep) {
     }
 }
 
-/// Settings that can't work and a segment that can't be made end the program: waiting would not help.
+/// Settings that can't work and a segment that can't be made end the program: waiting would not help. It does where
+/// /dev/shm is full: the loop says so and tries again.
 PassResult FeederRun::pass() {
     try {
         if (!options_.dry_run) return turn();
@@ -83,6 +84,8 @@ PassResult FeederRun::pass() {
         return PassResult::kFinished;
     } catch (const ConfigError& e) {
         log_critical("{}", e.what());
+    } catch (const NoSharedMemory&) {
+        throw;
     } catch (const ShmemError& e) {
         log_critical("{}", e.what());
     }

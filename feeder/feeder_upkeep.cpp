@@ -59,7 +59,12 @@ void Feeder::set_up(double now) {
     chain->set_apps(loaded.apps);
     chain_ = std::move(chain);
     tables_ = std::move(loaded);
-    publish_tables(now);
+    try {
+        publish_tables(now);
+    } catch (const NoSharedMemory&) {
+        chain_.reset();  // it is not set up
+        throw;
+    }
     if (options_.is_main_feeder()) name_inactive_jobs();
     credit_scales_.restart(now);
     reload_.restart(now);

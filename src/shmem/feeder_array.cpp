@@ -23,7 +23,8 @@ FeederArray::~FeederArray() = default;
 bool FeederArray::Own::grow_pool(Segment& content, std::uint64_t at_least) {
     constexpr std::uint64_t kLeast = 256 << 10;
     const auto index = static_cast<std::uint32_t>(chunks.size());
-    if (index >= kMaxChunks) {
+    memory_lacks = index < kMaxChunks;
+    if (!memory_lacks) {
         growth_error = fmt::format("The job array {} has {} chunks of cold data already; restart the feeder",
                                    content.name(), index);
         return false;
@@ -41,6 +42,11 @@ bool FeederArray::Own::grow_pool(Segment& content, std::uint64_t at_least) {
     content_bytes += bytes;
     pool.add_chunk(index, bytes);
     return true;
+}
+
+void FeederArray::Own::throw_growth_error() const {
+    if (memory_lacks) throw NoSharedMemory(growth_error);
+    throw ShmemError(growth_error);
 }
 
 std::optional<BlockRef> FeederArray::Own::store(Segment& content, std::string_view bytes) {
@@ -127,7 +133,7 @@ void FeederArray::heartbeat(std::int64_t now) { own_->header->heartbeat.store(no
 void FeederArray::publish_tables(const ProjectTables& tables) {
     Own& own = *own_;
     const auto block = own.store(impl_->content, encode_tables(tables));
-    if (!block) throw ShmemError(own.growth_error);
+    if (!block) own.throw_growth_error();
     const std::uint64_t next = own.header->table_generation.load(std::memory_order_relaxed) + 1;
     TablesEntry& entry = own.header->tables[next & 1];
     entry.chunk.store(block->chunk, std::memory_order_release);

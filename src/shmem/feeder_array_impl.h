@@ -35,7 +35,11 @@ struct FeederArray::Own {
     std::uint32_t consumed_seen = 0;
     std::string growth_error, access_note;
 
+    bool memory_lacks = false;  ///< growth_error is about that
+
     bool grow_pool(shm::Segment& content, std::uint64_t at_least);
+    /// growth_error as NoSharedMemory, or as ShmemError if more memory would not help.
+    [[noreturn]] void throw_growth_error() const;
     /// Puts bytes into the pool, after growing if need be; nullopt: no memory left (see growth_error).
     std::optional<shm::BlockRef> store(shm::Segment& content, std::string_view bytes);
     /// Empties a slot whose state word is none that follows from what was published; true if it was so.

@@ -139,7 +139,7 @@ void FeederArray::make(const JobArraySettings& settings) {
     h.first_bytes = first_part_bytes(settings.slots);
     h.claims_inode = impl.claims.identity().inode;
     h.feeder = pack_owner(this_process());
-    if (!own.grow_pool(impl.content, settings.first_doc_bytes)) throw ShmemError(own.growth_error);
+    if (!own.grow_pool(impl.content, settings.first_doc_bytes)) own.throw_growth_error();
     impl.at("sized");
     h.magic.store(kMagic, std::memory_order_release);
     write_publication(impl.name.publication, segment());

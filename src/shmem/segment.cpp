@@ -16,6 +16,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/users.h"
+#include "sluice/shmem/feeder_array.h"
 #include "src/shmem/bus_guard.h"
 
 namespace sluice::shm {
@@ -81,10 +82,11 @@ Segment Segment::create(const std::string& name, std::uint64_t bytes) try {
     ipc::shared_memory_object object(ipc::create_only, name.c_str(), ipc::read_write, ipc::permissions(0600));
     if (const int error = allocate(object.get_mapping_handle().handle, 0, bytes); error != 0) {
         remove(name);
-        throw ShmemError(out_of_memory(name, bytes, error));
+        throw NoSharedMemory(out_of_memory(name, bytes, error));
     }
     return Segment(std::make_unique<Impl>(name, std::move(object), ipc::read_write));
 } catch (const ipc::interprocess_exception& e) {
+    if (e.get_error_code() == ipc::out_of_space_error) throw NoSharedMemory(out_of_memory(name, bytes, ENOSPC));
     throw ShmemError(fmt::format("Can't make the job array {}: {}", path_of(name), e.what()));
 }
 

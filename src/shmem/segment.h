@@ -18,7 +18,7 @@ struct SegmentIdentity {
 
 class Segment {
   public:
-    /// Throws ShmemError: the name is taken, or there is not enough memory (says how much).
+    /// Throws NoSharedMemory: there is not enough (says how much). ShmemError: the name is taken, …
     static Segment create(const std::string& name, std::uint64_t bytes);
     /// nullopt: no segment of that name. Throws ShmemError: no permission (names the owner), …
     static std::optional<Segment> open(const std::string& name, bool writable);

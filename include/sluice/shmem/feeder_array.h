@@ -11,6 +11,12 @@
 
 namespace sluice {
 
+/// /dev/shm is full: what failed may work later.
+class NoSharedMemory : public ShmemError {
+  public:
+    using ShmemError::ShmemError;
+};
+
 struct JobArraySettings {
     std::uint32_t slots = 100;
     std::uint32_t owners = 4096;  ///< processes that may hold claims at one time, at most 65535

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,9 +58,10 @@ class FeederProject {
         add_some_jobs(first, n, priority, app);
     }
 
-    Subprocess start(std::vector<std::string> args = {}) const {
+    Subprocess start(std::vector<std::string> args = {}, const std::map<std::string, std::string>& env = {}) const {
         args.insert(args.begin(), sluice::test::binary_dir() + "/bin/feeder");
         RunOptions options;
+        options.env = env;
         options.env["BOINC_PROJECT_DIR"] = dir.path().string();
         options.cwd = dir.path();
         return Subprocess(args, options);

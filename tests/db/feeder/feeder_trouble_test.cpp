@@ -59,6 +59,36 @@ TEST(FeederProgram, WhenOneOfItsTwoNamesIsGoneANewArrayIsMade) {
     }
 }
 
+/// It ended, and only cron started it again, five minutes later.
+TEST(FeederProgram, WhereSharedMemoryIsFullItWaitsAndSaysSo) {
+    FeederProject p(PrivateMariaDb::shared());
+    p.add_jobs(1, 10);
+    const auto full = p.dir.write("full", "");
+    const std::map<std::string, std::string> env{{"LD_PRELOAD", binary_dir() + "/tests/full_shared_memory.so"},
+                                                 {"SLUICE_TEST_SHM_FULL", full.string()}};
+    EXPECT_EQ(p.start({"--one_pass"}, env).wait()->status, 1) << "one pass is one attempt";
+    auto feeder = p.start({}, env);
+    ASSERT_TRUE(feeder.wait_for_output("No memory for the job array")) << feeder.err();
+    EXPECT_THAT(feeder.err(), testing::AllOf(HasSubstr("enlarge /dev/shm"), HasSubstr("trying again")));
+    EXPECT_FALSE(p.segment_exists()) << "what was begun is gone";
+    std::filesystem::remove(full);
+    ASSERT_TRUE(p.wait_ready()) << feeder.err();
+    EXPECT_THAT(p.jobs(), SizeIs(10));
+    // Full again when an app with much XML was added: the jobs that are there stay, and the new tables come later.
+    p.dir.write("full", "");
+    p.execute("update app set user_friendly_name = repeat('x', 100)");
+    p.execute(
+        "insert into app_version (create_time, appid, version_num, platformid, xml_doc, min_core_version, max_core_version, "
+        "deprecated, plan_class) select 0, 1, 1, 1, repeat('x', 60000), 0, 0, 0, seq from seq_1_to_20");
+    p.dir.write("reread_db", "");
+    ASSERT_TRUE(feeder.wait_for_output("needs 0")) << feeder.err();
+    EXPECT_THAT(p.jobs(), SizeIs(10));
+    std::filesystem::remove(full);
+    ASSERT_TRUE(eventually([&] { return !std::filesystem::exists(p.dir / "reread_db"); })) << feeder.err();
+    feeder.send_signal(SIGTERM);
+    EXPECT_EQ(feeder.wait(20)->status, 0);
+}
+
 /// A folder: whatever rights the feeder has, it does not go.
 TEST(FeederProgram, ATriggerThatCantBeRemovedCostsLittle) {
     FeederProject p(PrivateMariaDb::shared());
