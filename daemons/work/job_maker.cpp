@@ -48,8 +48,9 @@ Workunit JobMaker::prepare(const JobOptions& options) {
     apply_input_template(
         job.wu_template, template_text(job.wu_template), input,
         [this](const std::string& name) { return find_staged(name, staging_); }, w);
+    warn_of_ignored(job, w);
     check_workunit(w);
-    warn_of_bound(w);
+    warn_of_bound(job, w);
     check_size_class(w, app_);
     if (w.size_class < 0 && app_.size_classes() > 0) w.size_class = size_class_of(w.rsc_fpops_est, typical_sizes());
     if (!fs::exists(project_ / w.result_template_file))
@@ -68,12 +69,44 @@ JobRows JobMaker::rows_of(const JobOptions& options, const Workunit& workunit) c
     return rows;
 }
 
-void JobMaker::warn_of_bound(const Workunit& w) {
+void JobMaker::warn_of_ignored(const JobOptions& job, const Workunit& w) {
+    const JobOptions unsaid;
+    struct Number {
+        const char* name;
+        double unsaid, given, used;
+    };
+    for (const Number& n :
+         {Number{"rsc_fpops_est", unsaid.rsc_fpops_est, job.rsc_fpops_est, w.rsc_fpops_est},
+          Number{"rsc_fpops_bound", unsaid.rsc_fpops_bound, job.rsc_fpops_bound, w.rsc_fpops_bound},
+          Number{"rsc_memory_bound", unsaid.rsc_memory_bound, job.rsc_memory_bound, w.rsc_memory_bound},
+          Number{"rsc_disk_bound", unsaid.rsc_disk_bound, job.rsc_disk_bound, w.rsc_disk_bound},
+          Number{"delay_bound", double(unsaid.delay_bound), double(job.delay_bound), double(w.delay_bound)},
+          Number{"batch", double(unsaid.batch), double(job.batch), double(w.batch)},
+          Number{"size_class", double(unsaid.size_class), double(job.size_class), double(w.size_class)},
+          Number{"min_quorum", double(unsaid.min_quorum), double(job.min_quorum), double(w.min_quorum)},
+          Number{"target_nresults", double(unsaid.target_nresults), double(job.target_nresults),
+                 double(w.target_nresults)},
+          Number{"max_error_results", double(unsaid.max_error_results), double(job.max_error_results),
+                 double(w.max_error_results)},
+          Number{"max_total_results", double(unsaid.max_total_results), double(job.max_total_results),
+                 double(w.max_total_results)},
+          Number{"max_success_results", double(unsaid.max_success_results), double(job.max_success_results),
+                 double(w.max_success_results)}})
+        if (n.given != n.unsaid && n.used != n.given && ignored_told_.insert(n.name).second)
+            fmt::print(stderr, "{}: warning: --{} {:g} is ignored: the input template {} sets {:g}; change it there\n",
+                       program_, n.name, n.given, job.wu_template, n.used);
+}
+
+void JobMaker::warn_of_bound(const JobOptions& job, const Workunit& w) {
     if (w.rsc_fpops_bound >= w.rsc_fpops_est || std::exchange(bound_told_, true)) return;
+    const bool by_template = w.rsc_fpops_bound != job.rsc_fpops_bound;
+    const bool by_option = job.rsc_fpops_bound != JobOptions{}.rsc_fpops_bound;
+    const std::string advice = by_template ? "raise it in the input template " + job.wu_template
+                               : by_option ? "give a higher --rsc_fpops_bound, or a lower rsc_fpops_est"
+                                           : "give --rsc_fpops_bound";
     fmt::print(stderr,
-               "{}: warning: rsc_fpops_bound {:g} is below rsc_fpops_est {:g}: clients will abort such jobs; "
-               "give --rsc_fpops_bound\n",
-               program_, w.rsc_fpops_bound, w.rsc_fpops_est);
+               "{}: warning: rsc_fpops_bound {:g} is below rsc_fpops_est {:g}: clients will abort such jobs; {}\n",
+               program_, w.rsc_fpops_bound, w.rsc_fpops_est, advice);
 }
 
 const std::map<int, double>& JobMaker::typical_sizes() {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "config/project_config.h"
@@ -31,7 +32,9 @@ class JobMaker {
     const App& app() const { return app_; }
 
   private:
-    void warn_of_bound(const Workunit& w);
+    /// Numbers of the command line in whose place the template has its own.
+    void warn_of_ignored(const JobOptions& job, const Workunit& w);
+    void warn_of_bound(const JobOptions& job, const Workunit& w);
     const std::map<int, double>& typical_sizes();
     const std::string& template_text(const std::string& path);
 
@@ -44,6 +47,7 @@ class JobMaker {
     std::map<std::string, std::string> templates_;
     std::optional<std::map<int, double>> typical_sizes_;  ///< of this app's classes; read once
     bool bound_told_ = false;
+    std::set<std::string> ignored_told_;
     int counter_ = 0;
 };
 

@@ -195,6 +195,34 @@ TEST_F(WorkChain, CreateWorkWithLittleSaidMakesJobsThatCanBeDone) {
     EXPECT_NE(large.err.find("rsc_fpops_bound 8.64e+13 is below rsc_fpops_est 1e+15"), std::string::npos) << large.err;
 }
 
+TEST_F(WorkChain, CreateWorkSaysWhichOptionsTheTemplateOverrules) {
+    stage("f1");
+    project_.write(
+        "templates/own_in",
+        "<file_info/><workunit><file_ref><open_name>in</open_name></file_ref><rsc_fpops_est>4e12</rsc_fpops_est>"
+        "<rsc_fpops_bound>1e12</rsc_fpops_bound><delay_bound>60</delay_bound></workunit>");
+    const auto said = [&](std::vector<std::string> more, const std::string& in = "") {
+        more.insert(more.begin(), {"create_work", "--appname", "a"});
+        const RunResult r = run_program(more, in);
+        EXPECT_EQ(r.status, 0) << r.err;
+        return r.err;
+    };
+    const std::string line =
+        "create_work: warning: --rsc_fpops_est 1e+13 is ignored: the input template templates/own_in sets 4e+12; change it "
+        "there\n";
+    const std::string once = said({"--wu_template", "templates/own_in", "--rsc_fpops_est", "1e13", "f1"});
+    EXPECT_NE(once.find(line), std::string::npos) << once;
+    EXPECT_NE(once.find("raise it in the input template templates/own_in\n"), std::string::npos) << once;
+    EXPECT_EQ(once.find("--delay_bound"), std::string::npos) << "it was not given: " << once;
+    const std::string many =
+        said({"--wu_template", "templates/own_in", "--stdin"}, "--rsc_fpops_est 1e13 f1\n--rsc_fpops_est 1e13 f1\n");
+    EXPECT_EQ(many.find(line), many.rfind(line)) << "said once: " << many;
+    EXPECT_NE(many.find(line), std::string::npos) << many;
+    EXPECT_EQ(said({"--rsc_fpops_est", "1e13", "f1"}).find("ignored"), std::string::npos);
+    const std::string low = said({"--rsc_fpops_bound", "1e10", "f1"});
+    EXPECT_NE(low.find("give a higher --rsc_fpops_bound, or a lower rsc_fpops_est\n"), std::string::npos) << low;
+}
+
 TEST_F(WorkChain, QuorumOfTwoIsValidatedCreditedAndAssimilatedOnce) {
     make_workunit(2);
     for (const Id host : {1, 2, 3})
