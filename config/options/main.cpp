@@ -13,6 +13,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "config/options/daemon_arguments.h"
+#include "config/options/missing_daemons.h"
 #include "config/options/permissions.h"
 #include "config/options/shell_commands.h"
 #include "config/options/unattended_apps.h"
@@ -32,7 +33,9 @@
 #include "sluice/base/users.h"
 #include "sluice/daemon/check_arguments.h"
 #include "sluice/daemon/command_line.h"
+#include "sluice/db/batch_owner_store.h"
 #include "sluice/db/catalogue_store.h"
+#include "sluice/db/gang_store.h"
 #include "sluice/db/size_store.h"
 #include "sluice/match/policies.h"
 
@@ -181,8 +184,12 @@ bool divides_slots_among_apps(const DaemonsAndTasks& list) {
     });
 }
 
-/// Whether an app has size classes, or homogeneous redundancy, only its row tells.
-void check_apps(const ProjectConfig& config, const Entries& entries, Findings& found) {
+DataForDaemons data_for_daemons(Database& db) {
+    return {!make_batch_owner_store(db)->list({0, false, 1}).empty(), make_gang_store(db)->standing_of(0).gangs};
+}
+
+/// What only rows tell: whether an app has size classes, or homogeneous redundancy, and whether there are batches.
+void check_rows(const ProjectConfig& config, const Entries& entries, Findings& found) {
     if (config.db_name.empty()) return;
     try {
         Database db(db_settings(config));
@@ -193,6 +200,7 @@ void check_apps(const ProjectConfig& config, const Entries& entries, Findings& f
             hr_misconfiguration(make_catalogue_store(db)->load_tables().apps, config.homogeneous_redundancy,
                                 divides_slots_among_apps(entries.list), strict);
         if (!wrong.empty()) found.errors.push_back(wrong);
+        found.add({}, missing_daemons(config, data_for_daemons(db), entries.list));
     } catch (const Error& error) {
         const auto* from_database = dynamic_cast<const DbError*>(&error);
         if (from_database != nullptr && is_refusal(*from_database))
@@ -239,7 +247,7 @@ void check_all(const Checked& checked, Findings& found) {
     const Entries entries = check_entries(checked.file, found);
     if (checked.project.empty()) return;
     check_programs(entries.list, loaded.config, found);
-    check_apps(loaded.config, entries, found);
+    check_rows(loaded.config, entries, found);
     check_set_up(checked, loaded.config, found);
     check_files(loaded.config, found);
     for (const PermissionFinding& finding : permission_findings(checked.project))
@@ -285,7 +293,7 @@ int main(int argc, char** argv) {
         "that is not allowed, whose option then has its default. Unknown options, which all "
         "programs ignore, are warnings; so are files and folders that others than the project's user can "
         "change, with the commands that mend them, and apps with size classes that no size_regulator or size_census "
-        "looks after; if the database does not answer, a note says that the apps were not looked at. If the server refuses "
+        "looks after, and daemons that batches and gangs need and that do not run; if the database does not answer, a note says that the apps were not looked at. If the server refuses "
         "the account, or has no such database, that is an error.");
     bool markdown = false;
     std::string project;

@@ -5,30 +5,13 @@
 #include <algorithm>
 #include <set>
 
+#include "config/options/enabled_commands.h"
 #include "config/run/command_words.h"
-#include "sluice/base/error.h"
 
 namespace sluice {
 namespace {
 
 using Words = std::vector<std::string>;
-
-/// The command lines of what is not disabled, on any host.
-std::vector<Words> commands(const DaemonsAndTasks& entries) {
-    std::vector<Words> all;
-    const auto add = [&all](const auto& list) {
-        for (const auto& entry : list) {
-            if (entry.disabled) continue;
-            try {
-                all.push_back(command_words(entry.cmd));
-            } catch (const ConfigError&) {  // an open quote: named elsewhere
-            }
-        }
-    };
-    add(entries.daemons);
-    add(entries.tasks);
-    return all;
-}
 
 /// `--app_name NAME` and `--app_name=NAME`, as often as it stands there.
 std::set<std::string> app_names(const Words& words) {
@@ -47,7 +30,7 @@ std::vector<std::string> unattended_apps(std::span<const App> apps, const Daemon
                                          std::span<const std::string> in_section) {
     std::set<std::string> regulated;
     bool measured = false;
-    for (const Words& words : commands(entries)) {
+    for (const Words& words : enabled_commands(entries)) {
         const std::string program = program_name(words);
         // The second is upstream's.
         if (program == "size_census" || program == "size_census.php")

@@ -113,13 +113,23 @@ std::string httpd_conf(const NewProject& project, TemplateValues values, CgiVari
     return fill_template(template_text("httpd_common.conf"), values, Escape::kNone);
 }
 
+std::string program_of(const std::string& cmd) {
+    const std::string program = cmd.substr(0, cmd.find(' '));
+    return program.substr(program.rfind('/') + 1);
+}
+
+/// At level 1 the rules of batches are on: the programs that carry them out run from the start, unless they are given.
 std::string daemon_entries(const NewProject& project) {
     std::string text;
+    for (const char* name : {"batch_upkeep", "batch_shares", "batch_planner", "gang_planner"}) {
+        const auto is_it = [name](const std::string& cmd) { return program_of(cmd) == name; };
+        if (project.compat_level == 0 || std::ranges::any_of(project.daemons, is_it)) continue;
+        text += fmt::format("    <daemon>\n      <cmd>{}</cmd>\n    </daemon>\n", name);
+    }
     for (std::size_t i = 0; i < project.daemons.size(); ++i) {
         const std::string& cmd = project.daemons[i];
-        const std::string program = cmd.substr(0, cmd.find(' '));
         text += fmt::format("    <daemon>\n      <cmd>{}</cmd>\n      <output>{}_{}.log</output>\n    </daemon>\n",
-                            xml_escape(cmd), xml_escape(program.substr(program.rfind('/') + 1)), i + 1);
+                            xml_escape(cmd), xml_escape(program_of(cmd)), i + 1);
     }
     return text;
 }

@@ -8,6 +8,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "config/options/missing_daemons.h"
 #include "daemons/batch/batch_commands.h"
 #include "daemons/batch/submission.h"
 #include "daemons/batch_shares/share_config.h"
@@ -27,7 +28,8 @@ constexpr const char* kDescription =
     "submit BATCH FILE: puts the jobs of FILE (- is standard input), one a line, into the batch; a line is what create_work "
     "--stdin takes. A thousand are written at once or not at all. Given again after it was killed or a line was mended, it goes "
     "on where it stopped: no job is submitted twice. The batch is in progress when all are in. With --gang_size N each N jobs "
-    "that follow each other are a gang: they run at the same time and meet at gang_hub.\n\n"
+    "that follow each other are a gang: they run at the same time and meet at gang_hub. A daemon that the batch needs and "
+    "config.xml lacks is named on standard error.\n\n"
     "list: the batches, those of --user or all; retired ones with --all. show BATCH: one of them, with what it cost.\n\n"
     "move BATCH --before OTHER: BATCH takes OTHER's place in the order of their user's batches, OTHER and those between wait "
     "for it. Needs <share_rule>.\n\n"
@@ -153,6 +155,18 @@ SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatc
     return done;
 }
 
+/// The jobs are in: what is wrong with <daemons> is no reason to fail, and bin/start tells it.
+void warn_of_missing_daemons(const BatchCall& call, const Open& open) {
+    const auto file = open.project / "config.xml";
+    std::vector<std::string> missing;
+    try {
+        missing = missing_daemons(open.config, {.batches = true, .gangs = call.gang_size.has_value()},
+                                  parse_daemons_and_tasks(read_file(file).value_or(""), file.string()));
+    } catch (const ConfigError&) {
+    }
+    for (const std::string& line : missing) fmt::print(stderr, "sluice_batch: warning: {}\n", line);
+}
+
 int submit(const BatchCall& call, Open& open) {
     const Id id = batch_of(call);
     if (call.words.size() != 3)
@@ -170,6 +184,7 @@ int submit(const BatchCall& call, Open& open) {
             "sluice_batch: warning: batch {}: its user {} has no quota (user_submit.quota): its jobs come after all "
             "others\n",
             id, batch.row.user_id);
+    warn_of_missing_daemons(call, open);
     if (state == BatchState::kAborted && batch.row.state != BatchState::kAborted)
         throw ConfigError(fmt::format("batch {}: it was aborted meanwhile", id));
     if (call.json)

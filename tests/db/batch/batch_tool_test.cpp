@@ -44,6 +44,25 @@ class BatchTool : public BatchFixture {
     std::int64_t jobs() { return number(Sql("SELECT COUNT(*) FROM workunit")); }
 };
 
+// The batch was accepted, and nothing said that no program would look after it.
+TEST_F(BatchTool, SubmitNamesTheDaemonsThatAreMissing) {
+    store();
+    const auto submitted = [&] {
+        const RunResult r = run_program({"sluice_batch", "submit", std::to_string(create()), jobs_file(2)});
+        EXPECT_EQ(r.status, 0) << r.err;
+        return r.err;
+    };
+    EXPECT_EQ(submitted(), "") << "no rule is on";
+    config("<plan_batches>1</plan_batches>");
+    EXPECT_THAT(submitted(), testing::AllOf(HasSubstr("sluice_batch: warning: "),
+                                            HasSubstr("<daemon><cmd>batch_upkeep</cmd></daemon>"),
+                                            HasSubstr("<daemon><cmd>batch_planner</cmd></daemon>")));
+    config(
+        "<plan_batches>1</plan_batches></config><daemons><daemon><cmd>batch_upkeep</cmd></daemon><daemon><cmd>"
+        "batch_planner</cmd></daemon></daemons><config>");
+    EXPECT_EQ(submitted(), "");
+}
+
 TEST_F(BatchTool, ABatchFromItsMakingToItsRetirement) {
     store();
     const Id id = create();

@@ -54,6 +54,18 @@ TEST_F(CheckWithDatabase, HrSettingsThatTheFeederRefusesAreErrors) {
     EXPECT_THAT(check(), is_error("app up has homogeneous_redundancy 7"));
 }
 
+TEST_F(CheckWithDatabase, DaemonsThatBatchesNeedAreNamed) {
+    project_.set_options("<plan_batches>1</plan_batches>");
+    EXPECT_THAT(check(), Not(HasSubstr("batch_planner"))) << "there is no batch";
+    project_.db().execute(
+        Sql("INSERT INTO batch (user_id, create_time, logical_start_time, logical_end_time, "
+            "est_completion_time, njobs, fraction_done, nerror_jobs, state, completion_time, "
+            "credit_estimate, credit_canonical, credit_total, name, app_id, project_state, "
+            "description, expire_time) VALUES (1,1,0,0,0,0,0,0,1,0,0,0,0,'b',1,0,'',0)"));
+    EXPECT_THAT(check(), AllOf(HasSubstr("warning: <plan_batches> is on and there are batches"),
+                               HasSubstr("add <daemon><cmd>batch_planner</cmd></daemon>")));
+}
+
 TEST_F(CheckWithDatabase, AWrongPasswordOrDatabaseIsAnErrorThatNamesTheOption) {
     EXPECT_THAT(check(), Not(testing::AnyOf(HasSubstr("db_"), HasSubstr("the apps were not looked at"))));
     replace("<db_name>checked<", "<db_name>no_such_database<");

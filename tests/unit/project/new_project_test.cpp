@@ -69,17 +69,40 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     EXPECT_FALSE(config.ignore_upload_certificates || config.dont_generate_upload_certificates);
     const DaemonsAndTasks entries = parse_daemons_and_tasks(text, "config.xml");
     EXPECT_THAT(entries.warnings, IsEmpty());
-    ASSERT_EQ(entries.daemons.size(), 4U);
+    ASSERT_EQ(entries.daemons.size(), 8U);
     EXPECT_EQ(entries.daemons[0].cmd, "feeder -d 3");
     EXPECT_EQ(entries.daemons[2].cmd, "scheduler");
-    EXPECT_EQ(entries.daemons[3].cmd, "bin/validator --app a & b");
-    EXPECT_EQ(entries.daemons[3].output, "validator_1.log");
+    EXPECT_EQ(entries.daemons[7].cmd, "bin/validator --app a & b");
+    EXPECT_EQ(entries.daemons[7].output, "validator_1.log");
     ASSERT_EQ(entries.tasks.size(), 5U);
     EXPECT_EQ(entries.tasks[0].cmd, "size_census");
     EXPECT_EQ(entries.tasks[1].cmd, "batch_stats");
     EXPECT_EQ(entries.tasks[2].cmd, "batch_accel");
     EXPECT_EQ(entries.tasks[4].cmd, "batch_stats -d 3");
     EXPECT_EQ(entries.tasks[4].period, 3600);
+}
+
+std::vector<std::string> daemons_of(const NewProject& project) {
+    std::vector<std::string> commands;
+    for (const DaemonEntry& d : parse_daemons_and_tasks(text_of(project, "config.xml"), "config.xml").daemons)
+        commands.push_back(d.cmd);
+    return commands;
+}
+
+// The rules were on, and no program carried them out.
+TEST(NewProjectFiles, WhereTheRulesOfBatchesAreOnTheirDaemonsRun) {
+    NewProject project = a_project();
+    EXPECT_THAT(daemons_of(project),
+                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "batch_upkeep", "batch_shares",
+                                     "batch_planner", "gang_planner"));
+    project.daemons = {"bin/batch_planner --margin 2"};
+    EXPECT_THAT(daemons_of(project),
+                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "batch_upkeep", "batch_shares",
+                                     "gang_planner", "bin/batch_planner --margin 2"))
+        << "two of them would be too many";
+    project.daemons.clear();
+    project.compat_level = 0;
+    EXPECT_THAT(daemons_of(project), testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler"));
 }
 
 TEST(NewProjectFiles, DefaultsAreOursAndStandThereToBeChanged) {

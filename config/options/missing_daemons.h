@@ -1,0 +1,21 @@
+#pragma once
+// Options turn rules on, programs carry them out: without the programs jobs wait, and nobody is told.
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+
+namespace sluice {
+
+/// What of a project's data needs daemons.
+struct DataForDaemons {
+    bool batches = false;  ///< there is one that is not retired
+    bool gangs = false;    ///< some gangs wait or run
+};
+
+/// A line for each daemon that the options and the data need, and that no enabled daemon or task runs: what follows
+/// from that, and the <daemon> to add. What else runs programs, cron say, is not known here.
+std::vector<std::string> missing_daemons(const ProjectConfig& config, const DataForDaemons& data,
+                                         const DaemonsAndTasks& entries);
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+// Daemons that options and data need and config.xml lacks: sluice_options --check and sluice_batch submit name them.
+#include "config/options/missing_daemons.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Lines = std::vector<std::string>;
+
+constexpr DataForDaemons kBatches{.batches = true}, kGangs{.batches = true, .gangs = true};
+
+Lines told(const ProjectConfig& config, const DataForDaemons& data, const std::string& entries = "") {
+    return missing_daemons(config, data,
+                           parse_daemons_and_tasks("<boinc><config/>" + entries + "</boinc>", "config.xml"));
+}
+std::string daemons(const Lines& commands, const std::string& more = "") {
+    std::string text;
+    for (const std::string& cmd : commands) text += "<daemon><cmd>" + cmd + "</cmd>" + more + "</daemon>";
+    return "<daemons>" + text + "</daemons>";
+}
+auto names(const std::string& program) {
+    return AllOf(HasSubstr("but " + program + " is not among the <daemons>"),
+                 HasSubstr("add <daemon><cmd>" + program + "</cmd></daemon>"));
+}
+
+TEST(MissingDaemons, WithBatchesTheRulesNeedTheirs) {
+    EXPECT_THAT(told(default_config(1), {}), IsEmpty()) << "a project without batches has nothing to lose";
+    EXPECT_THAT(told(default_config(1), kBatches),
+                ElementsAre(names("batch_upkeep"), names("batch_shares"), names("batch_planner")));
+    EXPECT_THAT(told(default_config(1), kGangs),
+                ElementsAre(names("batch_upkeep"), names("batch_shares"), names("batch_planner"), names("gang_planner"),
+                            names("gang_hub")));
+}
+
+TEST(MissingDaemons, OnlyEffectiveValuesCount) {
+    EXPECT_THAT(told(default_config(0), kBatches), IsEmpty()) << "upstream has no such daemons";
+    ProjectConfig config = default_config(0);
+    config.plan_batches = true;
+    EXPECT_THAT(told(config, kBatches), ElementsAre(names("batch_upkeep"), names("batch_planner")));
+    config = default_config(0);
+    config.share_rule = ShareOrder::kSeed;
+    EXPECT_THAT(told(config, kBatches), ElementsAre(names("batch_upkeep"), names("batch_shares")));
+    config = default_config(0);
+    config.gang_hub = "project.example.org:8077";
+    EXPECT_THAT(told(config, {}), ElementsAre(names("gang_planner"), names("gang_hub")));
+}
+
+TEST(MissingDaemons, WhatRunsInAnyWayCountsAndWhatDoesNotRunDoesNot) {
+    const ProjectConfig config = default_config(1);
+    EXPECT_THAT(told(config, kGangs,
+                     daemons({"batch_upkeep", "../bin/batch_shares --page x.html", "nice -n 5 batch_planner",
+                              "gang_planner -d 3", "gang_hub"})),
+                IsEmpty());
+    EXPECT_THAT(told(config, kBatches,
+                     daemons({"batch_upkeep", "batch_shares"}) +
+                         "<tasks><task><cmd>batch_planner --one_pass</cmd><period>1 min</period></task></tasks>"),
+                IsEmpty());
+    EXPECT_THAT(told(config, kBatches, daemons({"batch_upkeep", "batch_shares", "batch_planner --dry_run"})),
+                ElementsAre(names("batch_planner")));
+    EXPECT_THAT(
+        told(config, kBatches, daemons({"batch_upkeep", "batch_shares", "batch_planner"}, "<disabled>1</disabled>")),
+        testing::SizeIs(3));
+}
+
+}  // namespace
+}  // namespace sluice
