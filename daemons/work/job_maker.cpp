@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "daemons/work/file_group.h"
@@ -15,6 +16,13 @@
 namespace sluice {
 
 namespace fs = std::filesystem;
+
+int line_of_joined_result(std::string_view text) {
+    constexpr std::string_view kTag = "<result>";
+    const auto at = text.find(kTag);
+    if (at == text.npos || text.substr(at + kTag.size()).starts_with('\n')) return 0;
+    return 1 + static_cast<int>(std::ranges::count(text.substr(0, at), '\n'));
+}
 
 JobMaker::JobMaker(std::string program, const std::string& app_name, const fs::path& project,
                    const ProjectConfig& config, WorkStore& store)
@@ -53,8 +61,7 @@ Workunit JobMaker::prepare(const JobOptions& options) {
     warn_of_bound(job, w);
     check_size_class(w, app_);
     if (w.size_class < 0 && app_.size_classes() > 0) w.size_class = size_class_of(w.rsc_fpops_est, typical_sizes());
-    if (!fs::exists(project_ / w.result_template_file))
-        throw ConfigError("the result template " + (project_ / w.result_template_file).string() + " is missing");
+    check_result_template(w.result_template_file);
     w.create_time = SystemClock().now_sec();
     w.transition_time = w.transitioner_flags == TransitionerFlags::kNormal ? w.create_time : kNever;
     return w;
@@ -67,6 +74,18 @@ JobRows JobMaker::rows_of(const JobOptions& options, const Workunit& workunit) c
     else if (groups_by_app_ && app_.locality_scheduling == 1 && !rows.assignment)
         rows.file_group = largest_sticky_input(workunit);
     return rows;
+}
+
+void JobMaker::check_result_template(const std::string& path) {
+    if (checked_.contains(path)) return;
+    const auto text = read_file(project_ / path, 1 << 20);
+    if (!text) throw ConfigError("the result template " + (project_ / path).string() + " is missing");
+    checked_.insert(path);
+    if (const int line = line_of_joined_result(*text); line > 0)
+        fmt::print(stderr,
+                   "{}: warning: {}:{}: something stands behind <result> on its line: BOINC's own scheduler can't send "
+                   "such jobs; begin a new line there\n",
+                   program_, path, line);
 }
 
 void JobMaker::warn_of_ignored(const JobOptions& job, const Workunit& w) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "config/project_config.h"
 #include "daemons/work/job_options.h"
@@ -16,6 +17,10 @@ namespace sluice {
 
 /// The options that say what all jobs of a command have in common.
 void define_job_options(CommandLine& line, JobOptions& job);
+
+/// BOINC's own scheduler sends no job whose output template goes on behind <result> on the same line. The line, from 1;
+/// 0: it may be sent.
+int line_of_joined_result(std::string_view output_template);
 
 class JobMaker {
   public:
@@ -32,6 +37,8 @@ class JobMaker {
     const App& app() const { return app_; }
 
   private:
+    /// Once for each.
+    void check_result_template(const std::string& path);
     /// Numbers of the command line in whose place the template has its own.
     void warn_of_ignored(const JobOptions& job, const Workunit& w);
     void warn_of_bound(const JobOptions& job, const Workunit& w);
@@ -46,6 +53,7 @@ class JobMaker {
     bool groups_by_app_;  ///< jobs of apps for locality are in the group of their largest sticky file
     std::map<std::string, std::string> templates_;
     std::optional<std::map<int, double>> typical_sizes_;  ///< of this app's classes; read once
+    std::set<std::string> checked_;                       ///< result templates
     bool bound_told_ = false;
     std::set<std::string> ignored_told_;
     int counter_ = 0;

@@ -14,7 +14,7 @@ class BatchTool : public BatchFixture {
   protected:
     BatchTool() {
         project.write("templates/app1_in", "<workunit></workunit>");
-        project.write("templates/app1_out", "<result></result>");
+        project.write("templates/app1_out", "<result>\n</result>");
         for (const Id id : {Id{1}, Id{2}}) {
             User& u = world.users[id];
             u.id = id;

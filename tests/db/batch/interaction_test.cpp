@@ -44,7 +44,7 @@ class Interaction : public BatchFixture, public testing::WithParamInterface<Case
         std::string text = *read_file_text("config.xml");
         text.replace(text.find("0x1<"), 3, std::to_string(key_));
         project.write("config.xml", text);
-        project.write("templates/out", "<file_info><name><OUTFILE_0/></name></file_info><result></result>");
+        project.write("templates/out", "<file_info><name><OUTFILE_0/></name></file_info><result>\n</result>");
         const KeyPairText keys = generate_key_pair();
         project.write("keys/code_sign_public", keys.public_key);
         std::filesystem::create_directories(project / "cgi-bin");

@@ -367,7 +367,7 @@ TEST_F(Statements, OnceTheTablesAreThereNoStatementMakesOne) {
         "VALUES (1,1,0,1,0,0)"));
     project.write("jobs", "--command_line a\n");
     project.write("templates/app1_in", "<workunit></workunit>");
-    project.write("templates/app1_out", "<result></result>");
+    project.write("templates/app1_out", "<result>\n</result>");
     int batch = 0;
     const auto run_all = [&] {
         for (const Command& daemon : std::vector<Command>{{"batch_shares", "--one_pass"},

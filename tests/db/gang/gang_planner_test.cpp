@@ -33,7 +33,7 @@ class GangHosts : public testing::Test {
         }
         project.store();
         write("templates/up_in", "<workunit></workunit>");
-        write("templates/up_out", "<result></result>");
+        write("templates/up_out", "<result>\n</result>");
         write("jobs", "--command_line a\n--command_line b\n--command_line c\n--command_line d\n");
         project.start_feeder();
     }

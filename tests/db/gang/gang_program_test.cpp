@@ -74,7 +74,7 @@ class GangPrograms : public BatchFixture {
 
     GangPrograms() {
         project.write("templates/app1_in", "<workunit></workunit>");
-        project.write("templates/app1_out", "<result></result>");
+        project.write("templates/app1_out", "<result>\n</result>");
         fs::create_directories(project / "keys");
         User& u = world.users[1];
         u.id = 1;

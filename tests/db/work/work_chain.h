@@ -27,7 +27,7 @@ class WorkChain : public testing::Test {
                 "<cache_md5_info>1</cache_md5_info><daily_result_quota>10</daily_result_quota></config></boinc>");
         project_.write("templates/a_in",
                        "<file_info/><workunit><file_ref><open_name>in</open_name></file_ref></workunit>");
-        project_.write("templates/a_out", "<file_info><name><OUTFILE_0/></name></file_info><result></result>");
+        project_.write("templates/a_out", "<file_info><name><OUTFILE_0/></name></file_info><result>\n</result>");
         fs::create_directories(project_ / "cgi-bin");
         fs::create_directories(project_ / "bin");
         fs::create_directories(project_ / "upload");

@@ -223,6 +223,25 @@ TEST_F(WorkChain, CreateWorkSaysWhichOptionsTheTemplateOverrules) {
     EXPECT_NE(low.find("give a higher --rsc_fpops_bound, or a lower rsc_fpops_est\n"), std::string::npos) << low;
 }
 
+TEST_F(WorkChain, CreateWorkWarnsOfAnOutputTemplateThatUpstreamCanNotSend) {
+    stage("f1");
+    const auto said = [&](const std::string& text) {
+        project_.write("templates/a_out", text);
+        const RunResult r = run_program({"create_work", "--appname", "a", "--stdin"}, "f1\nf1\n");
+        EXPECT_EQ(r.status, 0) << r.err;
+        return r.err;
+    };
+    const std::string warning =
+        "create_work: warning: templates/a_out:4: something stands behind <result> on its line: BOINC's own scheduler can't "
+        "send such jobs; begin a new line there\n";
+    const std::string info = "<output_template>\n<file_info><name><OUTFILE_0/></name>\n</file_info>\n",
+                      ref = "<file_ref><file_name><OUTFILE_0/></file_name><open_name>o</open_name></file_ref>";
+    EXPECT_EQ(said(info + "<result>" + ref + "</result>\n</output_template>"), warning) << "once for two jobs";
+    EXPECT_EQ(said(info + "<result> \n" + ref + "</result>\n</output_template>"), warning);
+    EXPECT_EQ(said(info + "<result>\r\n" + ref + "</result>\n</output_template>"), warning);
+    EXPECT_EQ(said(info + "    <result>\n" + ref + "</result>\n</output_template>"), "");
+}
+
 TEST_F(WorkChain, QuorumOfTwoIsValidatedCreditedAndAssimilatedOnce) {
     make_workunit(2);
     for (const Id host : {1, 2, 3})
