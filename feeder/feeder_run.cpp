@@ -31,7 +31,7 @@ void install_dump_signal() {
 /// The accounts that the web server may run under: <httpd_user>, or, if this machine does not know it, the usual ones.
 std::vector<std::string> web_server_accounts(const ProjectConfig& config) {
     if (find_user(config.httpd_user)) return {config.httpd_user};
-    return {"www-data", "apache", "httpd", "http", "wwwrun", "nginx"};
+    return usual_web_users();
 }
 
 std::unique_ptr<FeederArray> make_array(const ProjectConfig& config) {

@@ -17,6 +17,7 @@
 #include "config/options/permissions.h"
 #include "config/options/shell_commands.h"
 #include "config/options/unattended_apps.h"
+#include "config/options/upload_access.h"
 #include "config/options_doc.h"
 #include "config/run/jobs.h"
 #include "config/run/run_state.h"
@@ -49,6 +50,11 @@ struct Findings {
     void add(const std::vector<std::string>& more_errors, const std::vector<std::string>& more_warnings) {
         errors.insert(errors.end(), more_errors.begin(), more_errors.end());
         warnings.insert(warnings.end(), more_warnings.begin(), more_warnings.end());
+    }
+    void add(const std::vector<PermissionFinding>& more) {
+        for (const PermissionFinding& finding : more)
+            (finding.refused ? errors : warnings)
+                .push_back(finding.what + (finding.command.empty() ? "" : "; as root: " + finding.command));
     }
     /// What `read` throws is an error.
     template <typename Read>
@@ -239,6 +245,17 @@ void check_files(const ProjectConfig& config, Findings& found) {
     if (config.hr_allocate_slots) found.expect([&] { read_hr_info(config.project_dir); });
 }
 
+/// That results can be read, and deleted.
+void check_uploads(const Checked& checked, const ProjectConfig& config, Findings& found) {
+    std::error_code ignored;
+    if (const auto facts = read_upload_facts(checked.project, config))
+        found.add(upload_findings(*facts));
+    else if (fs::is_directory(config.upload_dir, ignored))
+        found.notes.push_back(fmt::format(
+            "who may read and delete uploads was not looked at: only root and the project's user see into {}",
+            config.upload_dir));
+}
+
 void check_all(const Checked& checked, Findings& found) {
     LoadedConfig loaded = load_config_file(checked.file, checked.file.parent_path());
     drop_unknown_weights(loaded, score_term_names());
@@ -250,8 +267,8 @@ void check_all(const Checked& checked, Findings& found) {
     check_rows(loaded.config, entries, found);
     check_set_up(checked, loaded.config, found);
     check_files(loaded.config, found);
-    for (const PermissionFinding& finding : permission_findings(checked.project))
-        (finding.refused ? found.errors : found.warnings).push_back(finding.what + "; as root: " + finding.command);
+    found.add(permission_findings(checked.project));
+    check_uploads(checked, loaded.config, found);
 }
 
 Checked what_is_meant(const std::string& given) {

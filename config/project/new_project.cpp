@@ -193,6 +193,10 @@ TemplateValues values_of(const NewProject& project) {
                               ? ""
                               : fmt::format("    <db_ssl_ca>{}</db_ssl_ca>\n", xml_escape(project.db_ssl_ca))},
         {"SHMEM_KEY", fmt::format("0x{:08x}", project.shmem_key)},
+        {"FANOUT", std::to_string(kFanout)},
+        {"RAW_HTTPD_USER", project.web_user.empty()
+                               ? ""
+                               : fmt::format("    <httpd_user>{}</httpd_user>\n", xml_escape(project.web_user))},
         {"COMPAT_LEVEL", std::to_string(project.compat_level)},
         {"NO_CERTIFICATES", project.upload_certificates ? "0" : "1"},
         {"RAW_DAEMONS", daemon_entries(project)},

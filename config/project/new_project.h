@@ -6,6 +6,9 @@
 
 namespace sluice {
 
+/// <uldl_dir_fanout> of a new project.
+inline constexpr int kFanout = 1024;
+
 struct NewProject {
     std::filesystem::path root;  ///< absolute
     std::string short_name, long_name;

@@ -12,6 +12,7 @@
 #include "config/db_settings.h"
 #include "config/resolve.h"
 #include "config/run/commands.h"
+#include "config/run/hash_folders.h"
 #include "config/run/process_lock.h"
 #include "config/run/remote.h"
 #include "sluice/base/error.h"
@@ -204,9 +205,9 @@ void make_folders(const RunContext& context, const fs::path& upload_dir) {
     make_web_server_logs(logs.get());
 }
 
-int run_locally(Command command, const RunContext& context, const fs::path& upload_dir) {
+int run_locally(Command command, const RunContext& context, const ProjectConfig& config) {
     if (command == Command::kStatus) return command_status(context);
-    make_folders(context, upload_dir);
+    make_folders(context, config.upload_dir);
     const auto lock = RunLock::try_take(context.folders.pid / ("start.lock." + context.folders.host));
     const bool cron = command == Command::kCron || command == Command::kCronTasks;
     if (!lock) {
@@ -215,6 +216,7 @@ int run_locally(Command command, const RunContext& context, const fs::path& uplo
         throw Error(fmt::format("start or stop is running already (it holds {}): try again when it has ended",
                                 (context.folders.pid / ("start.lock." + context.folders.host)).string()));
     }
+    if (command != Command::kDisable) make_hash_folders(config.upload_dir, config.uldl_dir_fanout, EmptyFolder::kLeave);
     if (cron) return command_cron(context, command == Command::kCron);
     return command == Command::kEnable ? command_enable(context) : command_disable(context);
 }
@@ -238,7 +240,7 @@ int run(int argc, const char* const* argv) {
     if (starts) refuse_root("bin/start", project);
     const RunContext context = make_context(arguments, read.config, read.entries);
     if (arguments.command != Command::kStatus) prepare_environment(context);
-    int status = run_locally(arguments.command, context, read.config.upload_dir);
+    int status = run_locally(arguments.command, context, read.config);
     if (arguments.command == Command::kStatus && !read.whole) status = 1;
     if (!same_host(read.config.host, context.folders.host)) return status;
     const bool remote_fine = run_on_other_hosts(context, read.config.ssh_exec, {name, argv + 1, argv + argc});

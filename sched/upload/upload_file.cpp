@@ -24,10 +24,23 @@ constexpr mode_t kWrite = 0222;
 /// How a complete file differs from one that is still to be resumed, by root too: nobody may write it.
 bool read_only(const struct stat& file) { return S_ISREG(file.st_mode) && (file.st_mode & kWrite) == 0; }
 
+bool belongs_to_another(int fd) {
+    struct stat info {};
+    return ::fstat(fd, &info) == 0 && info.st_uid != ::geteuid();
+}
+
 Problem problem(const char* what, int error) { return {fmt::format("{}: {}", what, std::strerror(error))}; }
 
-/// A folder below `parent`, made if `create`, with its parent's permissions: daemons that delete uploaded files get in
-/// by the group, which the web server's umask would shut out.
+/// A folder that is made here (bin/start has made the usual ones) gets its parent's permissions. Where the parent is
+/// another account's and closed to others, what the group may others may, too: of these only that account gets there.
+/// It need not be in the web server's group, and has to read and delete what is uploaded.
+mode_t mode_below(const struct stat& parent) {
+    const mode_t mode = parent.st_mode & 07777;
+    const bool of_another = parent.st_uid != ::geteuid() && (mode & S_IXOTH) == 0;
+    return of_another ? mode | ((mode & S_IRWXG) >> 3) : mode;
+}
+
+/// A folder below `parent`, made if `create`.
 OwnedFd open_folder(int parent, const char* name, bool create) {
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     OwnedFd folder(::openat(parent, name, kFlags));
@@ -38,7 +51,7 @@ OwnedFd open_folder(int parent, const char* name, bool create) {
     struct stat of_parent {};
     if (made && folder.get() >= 0 && ::fstat(parent, &of_parent) == 0) {
         // Not being allowed to is no failure: the umask then decides.
-        if (::fchmod(folder.get(), of_parent.st_mode & 07777) != 0) errno = 0;
+        if (::fchmod(folder.get(), mode_below(of_parent)) != 0) errno = 0;
     }
     return folder;
 }
@@ -182,7 +195,8 @@ std::optional<Problem> UploadFile::finish(std::uint64_t nbytes) {
 std::optional<Problem> UploadFile::seal(int mode) {
     struct stat now {};
     if (mode < 0 && ::fstat(fd_.get(), &now) != 0) return problem("can't stat file", errno);
-    const mode_t wanted = mode < 0 ? now.st_mode & 07777 & ~kWrite : static_cast<mode_t>(mode);
+    const mode_t readable = read_by_another_ ? 0444 : 0;
+    const mode_t wanted = mode < 0 ? (now.st_mode & 07777 & ~kWrite) | readable : static_cast<mode_t>(mode);
     if (::fchmod(fd_.get(), wanted) != 0) return problem("can't set permissions", errno);
     return std::nullopt;
 }
@@ -195,6 +209,7 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
         return {std::nullopt, problem(what, errno)};
     };
     OwnedFd folder(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const bool of_another = folder.get() >= 0 && belongs_to_another(folder.get());
     for (const fs::path& part : relative.parent_path()) {
         if (folder.get() < 0) break;
         folder = open_folder(folder.get(), part.c_str(), write);
@@ -220,6 +235,7 @@ UploadFile::Opened open_upload_file(const fs::path& root, const fs::path& relati
     if (::fstat(fd.get(), &opened) != 0) return failed("can't stat file");
     if (!S_ISREG(opened.st_mode)) return {std::nullopt, Problem{"not a regular file"}};
     UploadFile file(std::move(fd), completed);
+    file.read_by_another_ = of_another;
     if (!named && write) {
         file.folder_ = std::move(folder);
         file.name_ = name, file.part_ = part, file.named_ = false;

@@ -52,7 +52,8 @@ class UploadFile {
     std::optional<Problem> take_name();
     /// The upload is complete: nothing follows its last byte, and what the client will delete is on the disk.
     std::optional<Problem> finish(std::uint64_t nbytes);
-    /// From now on it has these permissions; `mode` < 0: nobody may write it any more, the rest stays.
+    /// From now on it has these permissions; `mode` < 0: nobody may write it any more, and where the upload folder is
+    /// another account's, all who get there may read it, whatever the umask; the rest stays.
     std::optional<Problem> seal(int mode);
 
   private:
@@ -61,8 +62,9 @@ class UploadFile {
     bool is_at(const std::string& name) const;
     OwnedFd fd_;
     bool completed_ = false;
-    OwnedFd folder_;           ///< of a file without its name
-    std::string name_, part_;  ///< the name that it is to get, and has; in `folder_`
+    bool read_by_another_ = false;  ///< the upload folder belongs to another account: the project's
+    OwnedFd folder_;                ///< of a file without its name
+    std::string name_, part_;       ///< the name that it is to get, and has; in `folder_`
     bool named_ = true;
 };
 

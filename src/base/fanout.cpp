@@ -5,18 +5,18 @@
 #include "sluice/base/hash.h"
 
 namespace sluice {
-namespace {
 
-std::string fanout_folder(std::string_view name, int fanout) {
+std::string fanout_folder(unsigned number) {
+    char text[16];
+    return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
+}
+
+static std::string fanout_folder(std::string_view name, int fanout) {
     const std::string digest = md5_hex(name);
     unsigned value = 0;
     std::from_chars(digest.data() + 1, digest.data() + 8, value, 16);
-    char text[16];
-    const auto end = std::to_chars(text, text + sizeof text, value % static_cast<unsigned>(fanout), 16).ptr;
-    return {text, end};
+    return fanout_folder(value % static_cast<unsigned>(fanout));
 }
-
-}  // namespace
 
 fs::path fanout_path(const fs::path& root, std::string_view name, int fanout) {
     return fanout <= 0 ? root / name : root / fanout_folder(name, fanout) / name;

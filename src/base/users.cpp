@@ -21,4 +21,20 @@ std::string group_name(gid_t gid) {
     return entry == nullptr ? std::to_string(gid) : entry->gr_name;
 }
 
+std::vector<gid_t> groups_of(const SystemUser& user) {
+    std::vector<gid_t> groups(64);
+    int n = static_cast<int>(groups.size());
+    if (::getgrouplist(user.name.c_str(), user.gid, groups.data(), &n) < 0) {
+        groups.resize(static_cast<std::size_t>(n));
+        ::getgrouplist(user.name.c_str(), user.gid, groups.data(), &n);
+    }
+    groups.resize(static_cast<std::size_t>(n));
+    return groups;
+}
+
+const std::vector<std::string>& usual_web_users() {
+    static const std::vector<std::string> names{"www-data", "apache", "httpd", "http", "wwwrun", "nginx"};
+    return names;
+}
+
 }  // namespace sluice

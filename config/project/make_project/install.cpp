@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "config/run/hash_folders.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/signing.h"
@@ -72,6 +73,7 @@ void ProjectOnDisk::make_folders() {
         if (folder.for_web_user && !give_to_web_user(path, project_.web_user)) project_.web_user_in_group = false;
         set_mode(path, folder.mode);  // after the change of group, which clears setgid
     }
+    make_hash_folders(project_.root / "upload", kFanout, EmptyFolder::kFill);
 }
 
 void ProjectOnDisk::make_keys() {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,12 +41,10 @@ std::string home() {
     return from_environment == nullptr ? "/" : from_environment;
 }
 
-/// The usual names of Apache's user.
 std::string usual_web_user() {
-    for (const char* name : {"www-data", "apache", "wwwrun", "http"}) {
-        if (find_user(name)) return name;
-    }
-    return "";
+    const auto& names = usual_web_users();
+    const auto found = std::ranges::find_if(names, [](const auto& name) { return find_user(name).has_value(); });
+    return found == names.end() ? "" : *found;
 }
 
 std::string full_host_name() {

@@ -41,6 +41,8 @@ class FileLock {
 /// BOINC's fan-out: root/HASH/name, HASH = 7 hex digits of md5(name) from the second one, modulo fanout, in
 /// lower-case hex without padding; fanout <= 0: root/name. (Upstream behaviour: "foo", 1024 -> "db")
 fs::path fanout_path(const fs::path& root, std::string_view name, int fanout);
+/// The name of one of these folders, from 0 to fanout-1.
+std::string fanout_folder(unsigned number);
 /// The same for an URL: url/HASH/name.
 std::string fanout_url(std::string_view url, std::string_view name, int fanout);
 /// No control characters, no "..", no leading '/', not empty, at most 255 bytes.

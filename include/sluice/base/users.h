@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sluice {
 
@@ -17,5 +18,9 @@ std::optional<SystemUser> find_user(const std::string& name);
 /// The number, if it has no name.
 std::string user_name(uid_t uid);
 std::string group_name(gid_t gid);
+/// The groups that a process of that user's is in, the first one included.
+std::vector<gid_t> groups_of(const SystemUser& user);
+/// What the web server's account is usually called.
+const std::vector<std::string>& usual_web_users();
 
 }  // namespace sluice

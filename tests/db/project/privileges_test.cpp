@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <pwd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -17,11 +16,10 @@
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
-#include "tests/db/project/make_project_command.h"
+#include "tests/db/project/accounts.h"
 #include "tests/support/fastcgi_client.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
-#include "tests/support/temp_dir.h"
 
 namespace sluice::test {
 namespace {
@@ -29,31 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
-
-class Accounts : public testing::Test {
-  protected:
-    Accounts() : root_(dir_ / "tiles") { fs::permissions(dir_.path(), fs::perms(0755)); }
-    RunResult make_project(const std::vector<std::string>& more, bool allow_root = false) {
-        std::vector<std::string> words = make_project_command(root_, binary_dir(), more);
-        words.insert(words.end(), {"--no_db", "--copy"});
-        return run(words, options(allow_root));
-    }
-    static RunOptions options(bool allow_root) {
-        RunOptions options;
-        if (!allow_root) options.unset = {"SLUICE_ALLOW_ROOT"};
-        if (allow_root) options.env["SLUICE_ALLOW_ROOT"] = "1";
-        return options;
-    }
-    /// As root: this user, or a root of a namespace of its own.
-    RunResult as_root(std::vector<std::string> words, bool allow_root) const {
-        if (::geteuid() != 0) words.insert(words.begin(), {"unshare", "--map-root-user"});
-        RunOptions in_project = options(allow_root);
-        in_project.env["BOINC_PROJECT_DIR"] = root_.string();
-        return run(words, in_project);
-    }
-    TempDir dir_;
-    fs::path root_;
-};
 
 bool somebody_can_be_root() { return ::geteuid() == 0 || run({"unshare", "--map-root-user", "true"}).status == 0; }
 
@@ -134,22 +107,6 @@ TEST_F(Accounts, RootMakesProjectsForSomebodyElseOnly) {
     EXPECT_FALSE(fs::exists(root_));
 }
 
-/// Whether `action` works for another account.
-bool can(const char* account, const std::function<bool()>& action) {
-    const passwd* entry = ::getpwnam(account);
-    const pid_t child = ::fork();
-    if (child == 0) {
-        const bool changed =
-            ::setgroups(0, nullptr) == 0 && ::setgid(entry->pw_gid) == 0 && ::setuid(entry->pw_uid) == 0;
-        ::_exit(!changed ? 2 : action() ? 0 : 1);
-    }
-    int status = 2 << 8;
-    ::waitpid(child, &status, 0);
-    if (WEXITSTATUS(status) == 2) throw std::runtime_error("can't become another user");
-    return WEXITSTATUS(status) == 0;
-}
-bool writes(const fs::path& file) { return static_cast<bool>(std::ofstream(file, std::ios::app) << "x" << std::flush); }
-
 TEST_F(Accounts, TheWebServerWritesOnlyInFoldersOfItsOwn) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     const RunResult made = make_project({"--user", "games", "--web_user", "www-data"});
@@ -171,8 +128,9 @@ TEST_F(Accounts, TheWebServerWritesOnlyInFoldersOfItsOwn) {
          std::vector<std::string>{"bin/start", "config.xml", "project.xml", "keys/code_sign_private",
                                   "keys/upload_private", "keys/code_sign_public", "html/user/index.html"})
         EXPECT_FALSE(can("www-data", [&] { return writes(root_ / file); })) << file;
-    for (const std::string& file : std::vector<std::string>{
-             "upload/f", "html/cache/f", "log_" + host + "/scheduler.log", "log_" + host + "/file_upload_handler.log"})
+    for (const std::string& file :
+         std::vector<std::string>{"upload/file", "html/cache/file", "log_" + host + "/scheduler.log",
+                                  "log_" + host + "/file_upload_handler.log"})
         EXPECT_TRUE(can("www-data", [&] { return writes(root_ / file); })) << file;
     const auto reads = [&](const char* account, const std::string& file) {
         return can(account, [&] { return static_cast<bool>(std::ifstream(root_ / file)); });

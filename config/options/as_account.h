@@ -1,0 +1,43 @@
+#pragma once
+// What another account of this machine may do: asked by itself, or by root in a child that becomes that account. Who is
+// neither is told what owners and modes say.
+#include <sys/types.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/base/users.h"
+
+namespace sluice {
+
+struct MachineAccount {
+    SystemUser user;
+    std::vector<gid_t> groups;
+};
+/// nullopt: nobody is called so.
+std::optional<MachineAccount> account_of(const std::string& name);
+/// One without a name has its number for it, and no groups.
+MachineAccount account_of(uid_t uid);
+
+struct Owned {
+    uid_t owner = 0;
+    gid_t group = 0;
+    mode_t mode = 0;
+};
+/// Whether the mode grants `rights` (R_OK, W_OK, X_OK); the folders above count for nothing here.
+bool mode_grants(const Owned& what, const MachineAccount& account, int rights);
+
+struct AccessWish {
+    std::filesystem::path path;
+    int rights = 0;
+};
+/// For each wish 0, or the errno that the account would get.
+std::vector<int> refusals_of(const MachineAccount& account, const std::vector<AccessWish>& wishes);
+
+/// Runs `action` as that account; its result, from 0 to 255. nullopt: this process may not.
+std::optional<int> run_as(const MachineAccount& account, const std::function<int()>& action);
+
+}  // namespace sluice

@@ -1,0 +1,171 @@
+#include "config/options/upload_access.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "config/options/as_account.h"
+#include "config/run/remote.h"
+#include "sluice/base/files.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kAll = R_OK | W_OK | X_OK;
+constexpr int kFilesLookedAt = 8;  ///< in each folder: the files of a project are alike
+
+/// "upload/3a", "upload/3a and 7 others".
+std::string named(const std::vector<fs::path>& paths) {
+    const std::size_t others = paths.size() - 1;
+    if (others == 0) return paths[0].string();
+    return fmt::format("{} and {} other{}", paths[0].string(), others, others > 1 ? "s" : "");
+}
+
+template <typename Is>
+std::vector<fs::path> folders_that(const UploadFacts& facts, Is is) {
+    std::vector<fs::path> paths;
+    for (const UploadFolder& folder : facts.folders)
+        if (is(folder)) paths.push_back(folder.path);
+    return paths;
+}
+
+/// In a folder with the sticky bit only its owner and the file's delete.
+bool keeps_files(const struct stat& folder, const MachineAccount& project) {
+    return (folder.st_mode & S_ISVTX) != 0 && folder.st_uid != project.user.uid;
+}
+
+/// Asks for both accounts. Who has all hash folders need not be able to make more.
+void ask(std::vector<UploadFolder>& folders, bool complete, const MachineAccount& project,
+         const std::optional<MachineAccount>& web) {
+    std::vector<AccessWish> of_project, of_web;
+    for (const UploadFolder& folder : folders) {
+        const bool only_entered = complete && of_project.empty();
+        of_project.push_back({folder.path, only_entered ? R_OK | X_OK : kAll});
+        of_web.push_back({folder.path, only_entered ? X_OK : W_OK | X_OK});
+    }
+    const std::vector<int> project_refused = refusals_of(project, of_project);
+    const std::vector<int> web_refused = web ? refusals_of(*web, of_web) : std::vector<int>(folders.size(), 0);
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+        struct stat info {};
+        const bool seen = ::stat(folders[i].path.c_str(), &info) == 0;
+        folders[i].project_may_delete = project_refused[i] == 0 && (i == 0 || !seen || !keeps_files(info, project));
+        folders[i].web_may_write = web_refused[i] == 0;
+        folders[i].everybody_writes = seen && (info.st_mode & S_IWOTH) != 0;
+    }
+}
+
+/// A few of each folder that is open. What is not complete nobody but the upload handler reads.
+std::vector<fs::path> unreadable_files(const std::vector<UploadFolder>& folders, const MachineAccount& project) {
+    std::vector<AccessWish> files;
+    for (const UploadFolder& folder : folders) {
+        if (!folder.project_may_delete) continue;
+        int n = 0;
+        std::error_code ignored;
+        for (const auto& entry : fs::directory_iterator(folder.path, ignored)) {
+            if (!entry.is_regular_file(ignored) || entry.path().string().ends_with("..part")) continue;
+            if (++n > kFilesLookedAt) break;
+            files.push_back({entry.path(), R_OK});
+        }
+    }
+    const std::vector<int> refused = refusals_of(project, files);
+    std::vector<fs::path> found;
+    for (std::size_t i = 0; i < files.size(); ++i)
+        if (refused[i] == EACCES) found.push_back(files[i].path);
+    return found;
+}
+
+std::optional<MachineAccount> web_account(const ProjectConfig& config, bool& is_named) {
+    auto account = account_of(config.httpd_user);
+    is_named = account.has_value();
+    for (const std::string& name : usual_web_users())
+        if (!account) account = account_of(name);
+    return account;
+}
+
+/// How <fuh_set_completed_permission> leaves a file of the web server's account.
+Owned complete_file(const MachineAccount& web, const struct stat& folder, const ProjectConfig& config) {
+    const bool inherited = (folder.st_mode & S_ISGID) != 0;
+    return {web.user.uid, inherited ? folder.st_gid : web.user.gid,
+            static_cast<mode_t>(config.fuh_set_completed_permission)};
+}
+
+std::vector<UploadFolder> folders_in(const fs::path& top, int fanout) {
+    std::vector<UploadFolder> folders{{.path = top}};
+    std::error_code ignored;
+    for (int i = 0; i < fanout; ++i) {
+        const fs::path path = top / fanout_folder(static_cast<unsigned>(i));
+        if (fs::is_directory(path, ignored)) folders.push_back({.path = path});
+    }
+    return folders;
+}
+
+}  // namespace
+
+std::vector<PermissionFinding> upload_findings(const UploadFacts& facts) {
+    const std::string top = shell_quoted(facts.folders[0].path.string());
+    // As make_project makes them.
+    const std::string as_made = fmt::format(
+        "chown {0} {1} && chmod 2770 {1} && find {1} -mindepth 1 -maxdepth 1 -type d -exec chown {0} {{}} + -exec chmod "
+        "2770 {{}} +",
+        facts.project + ":" + facts.group, top);
+    std::vector<PermissionFinding> found;
+    const auto closed = folders_that(facts, [](const auto& folder) { return !folder.project_may_delete; });
+    if (!closed.empty())
+        found.push_back({fmt::format("{} can't be read and changed by {}, the project's account: its validators and "
+                                     "assimilators can't read results there, its file_deleter can't delete them",
+                                     named(closed), facts.project),
+                         as_made, true});
+    if (!facts.unreadable.empty())
+        found.push_back({fmt::format("{} can't be read by {}, the project's account: validators and assimilators "
+                                     "can't use results",
+                                     named(facts.unreadable), facts.project),
+                         fmt::format("find {} -type f ! -name '*..part' -exec chmod a+r {{}} +", top), true});
+    if (facts.completed_unreadable)
+        found.push_back(
+            {fmt::format("<fuh_set_completed_permission>: {}, the project's account, can't read files of {} "
+                         "with that mode: remove the option from config.xml, or set it to 444",
+                         facts.project, facts.web),
+             "", true});
+    const auto shut = folders_that(facts, [](const auto& folder) { return !folder.web_may_write; });
+    if (!shut.empty())
+        found.push_back(
+            {fmt::format("{} can't be written by {}, the web server's account: uploads fail", named(shut), facts.web),
+             as_made, facts.web_is_named});
+    const auto open =
+        folders_that(facts, [&](const auto& folder) { return facts.open_to_all && folder.everybody_writes; });
+    if (!open.empty())
+        found.push_back(
+            {named(open) + " can be changed by everybody on this machine, results in it, too", as_made, false});
+    return found;
+}
+
+std::optional<UploadFacts> read_upload_facts(const fs::path& project, const ProjectConfig& config) {
+    std::error_code error;
+    const fs::path top = fs::canonical(config.upload_dir, error);
+    struct stat owner {
+    }, info{};
+    if (error || ::stat(project.c_str(), &owner) != 0 || ::stat(top.c_str(), &info) != 0 || owner.st_uid == 0 ||
+        ::faccessat(AT_FDCWD, top.c_str(), R_OK | X_OK, AT_EACCESS) != 0)
+        return std::nullopt;
+    UploadFacts facts;
+    const MachineAccount account = account_of(owner.st_uid);
+    const std::optional<MachineAccount> web = web_account(config, facts.web_is_named);
+    const bool in_group = !web || std::ranges::find(web->groups, info.st_gid) != web->groups.end();
+    facts.group = group_name(in_group ? info.st_gid : web->user.gid);
+    facts.project = account.user.name;
+    facts.web = web ? web->user.name : "";
+    facts.open_to_all = (info.st_mode & S_IXOTH) != 0;
+    facts.folders = folders_in(top, config.uldl_dir_fanout);
+    const bool complete =
+        config.uldl_dir_fanout > 0 && facts.folders.size() == static_cast<std::size_t>(config.uldl_dir_fanout) + 1;
+    ask(facts.folders, complete, account, web);
+    facts.unreadable = unreadable_files(facts.folders, account);
+    if (web && config.fuh_set_completed_permission > 0)
+        facts.completed_unreadable = !mode_grants(complete_file(*web, info, config), account, R_OK);
+    return facts;
+}
+
+}  // namespace sluice
