@@ -13,6 +13,7 @@
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "config/options/daemon_arguments.h"
+#include "config/options/joined_templates.h"
 #include "config/options/missing_daemons.h"
 #include "config/options/permissions.h"
 #include "config/options/shell_commands.h"
@@ -266,6 +267,7 @@ void check_all(const Checked& checked, Findings& found) {
     check_programs(entries.list, loaded.config, found);
     check_rows(loaded.config, entries, found);
     check_set_up(checked, loaded.config, found);
+    found.add({}, joined_templates(checked.project));
     check_files(loaded.config, found);
     found.add(permission_findings(checked.project));
     check_uploads(checked, loaded.config, found);
@@ -310,7 +312,7 @@ int main(int argc, char** argv) {
         "that is not allowed, whose option then has its default. Unknown options, which all "
         "programs ignore, are warnings; so are files and folders that others than the project's user can "
         "change, with the commands that mend them, and apps with size classes that no size_regulator or size_census "
-        "looks after, and daemons that batches and gangs need and that do not run; if the database does not answer, a note says that the apps were not looked at. If the server refuses "
+        "looks after, daemons that batches and gangs need and that do not run, and output templates whose jobs BOINC's own scheduler can't send; if the database does not answer, a note says that the apps were not looked at. If the server refuses "
         "the account, or has no such database, that is an error.");
     bool markdown = false;
     std::string project;

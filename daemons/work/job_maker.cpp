@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "daemons/work/file_group.h"
@@ -12,17 +11,11 @@
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
 #include "sluice/model/size_class.h"
+#include "sluice/xml/result_template.h"
 
 namespace sluice {
 
 namespace fs = std::filesystem;
-
-int line_of_joined_result(std::string_view text) {
-    constexpr std::string_view kTag = "<result>";
-    const auto at = text.find(kTag);
-    if (at == text.npos || text.substr(at + kTag.size()).starts_with('\n')) return 0;
-    return 1 + static_cast<int>(std::ranges::count(text.substr(0, at), '\n'));
-}
 
 JobMaker::JobMaker(std::string program, const std::string& app_name, const fs::path& project,
                    const ProjectConfig& config, WorkStore& store)

@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 
 #include "config/project_config.h"
 #include "daemons/work/job_options.h"
@@ -17,10 +16,6 @@ namespace sluice {
 
 /// The options that say what all jobs of a command have in common.
 void define_job_options(CommandLine& line, JobOptions& job);
-
-/// BOINC's own scheduler sends no job whose output template goes on behind <result> on the same line. The line, from 1;
-/// 0: it may be sent.
-int line_of_joined_result(std::string_view output_template);
 
 class JobMaker {
   public:

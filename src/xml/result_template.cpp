@@ -84,4 +84,11 @@ std::string expand_result_template(std::string_view text, const std::string& tem
     return xml + "\n";
 }
 
+int line_of_joined_result(std::string_view text) {
+    constexpr std::string_view kTag = "<result>";
+    const auto at = text.find(kTag);
+    if (at == text.npos || text.substr(at + kTag.size()).starts_with('\n')) return 0;
+    return 1 + static_cast<int>(std::ranges::count(text.substr(0, at), '\n'));
+}
+
 }  // namespace sluice

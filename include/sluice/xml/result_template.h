@@ -20,4 +20,8 @@ std::string output_file_base(std::string_view result_name, std::int64_t random);
 std::string expand_result_template(std::string_view text, const std::string& template_file, std::string_view base,
                                    std::string_view upload_url, const PrivateKey* signer);
 
+/// BOINC's own scheduler sends no job whose output template goes on behind <result> on the same line. The line, from 1;
+/// 0: it may be sent.
+int line_of_joined_result(std::string_view output_template);
+
 }  // namespace sluice

@@ -228,5 +228,15 @@ TEST_F(OptionsCheck, OfAnotherFileOnlyWhatStandsInIt) {
     EXPECT_THAT(none.out, HasSubstr("nosuch.xml does not exist"));
 }
 
+TEST_F(OptionsCheck, OutputTemplatesThatUpstreamCanNotSendAreNamedWithTheirLine) {
+    dir_.write("templates/good_out", "<file_info>\n</file_info>\n<result>\n<file_ref></file_ref></result>\n");
+    dir_.write("templates/good_in", "<input_template><workunit></workunit></input_template>");
+    EXPECT_THAT(check(dir_.path()).out, Not(HasSubstr("templates/")));
+    dir_.write("templates/bad_out", "<file_info>\n</file_info>\n<result><file_ref></file_ref></result>\n");
+    const RunResult result = check(dir_.path());
+    EXPECT_EQ(result.status, 0) << result.out;
+    EXPECT_THAT(result.out, HasSubstr("warning: templates/bad_out:3: something stands behind <result> on its line"));
+}
+
 }  // namespace
 }  // namespace sluice::test

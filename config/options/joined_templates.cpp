@@ -1,0 +1,35 @@
+#include "config/options/joined_templates.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
+#include "sluice/xml/result_template.h"
+
+namespace sluice {
+
+std::vector<std::string> joined_templates(const fs::path& project) {
+    constexpr std::size_t kLongest = 1 << 20;
+    std::vector<std::string> findings;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(project / "templates", none)) {
+        if (!entry.is_regular_file(none)) continue;
+        try {
+            const int line = line_of_joined_result(read_file(entry.path(), kLongest).value_or(""));
+            if (line > 0)
+                findings.push_back(fmt::format(
+                    "templates/{}:{}: something stands behind <result> on its line: BOINC's own scheduler can't send such "
+                    "jobs; begin a new line there",
+                    in_one_line(entry.path().filename().string()), line));
+        } catch (const FileError& e) {
+            findings.emplace_back(e.what());
+        }
+    }
+    std::ranges::sort(findings);
+    return findings;
+}
+
+}  // namespace sluice
