@@ -9,6 +9,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
+#include "sluice/xml/strict.h"
 
 namespace sluice {
 namespace {
@@ -220,9 +221,26 @@ TemplateValues values_of(const NewProject& project) {
     return values;
 }
 
+/// What stands in config.xml and its like: PHP pages and Python tools must be able to read it back.
+void check_texts(const NewProject& project) {
+    std::vector<std::pair<const char*, std::string>> texts{
+        {"The project's long name", project.long_name}, {"The project's folder", project.root.string()},
+        {"The database's host", project.db_host},       {"The database's user", project.db_user},
+        {"The database's password", project.db_passwd}, {"--db_ssl_ca", project.db_ssl_ca},
+        {"This computer's name", project.host}};
+    for (const std::string& daemon : project.daemons) texts.emplace_back("--daemon", daemon);
+    for (const std::string& task : project.tasks) texts.emplace_back("--task", task);
+    for (const auto& [what, text] : texts) {
+        if (!fits_into_xml(text))
+            throw ConfigError(fmt::format(
+                "{} can't stand in an XML file, and config.xml is one: use UTF-8 without control characters", what));
+    }
+}
+
 }  // namespace
 
 void check_new_project(const NewProject& project) {
+    check_texts(project);
     check_characters("The project's short name", project.short_name, "_");
     check_folder(project.root.string());
     check_characters("The database's name", project.db_name, "_-");
@@ -248,6 +266,8 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {"config.xml", xml("config.xml"), 0640},  // it holds the database's password
         {"project.xml", xml("project.xml"), 0644},
         {"gui_urls.xml", xml("gui_urls.xml"), 0644},
+        // What upstream's upgrade_db.php calls db/schema.sql: without it, it offers every update since 2009.
+        {"db_revision", "27032\n", 0644},
         {"html/user/index.html", xml("index.html"), 0644},
         {"html/user/schedulers.txt",
          fmt::format("<!-- <scheduler>{0}</scheduler> -->\n<link rel=\"boinc_scheduler\" href=\"{0}\">\n", scheduler),

@@ -10,6 +10,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/text.h"
 #include "sluice/match/policies.h"
+#include "sluice/xml/strict.h"
 
 namespace sluice {
 namespace {
@@ -105,6 +106,41 @@ TEST(NewProjectFiles, WhereTheRulesOfBatchesAreOnTheirDaemonsRun) {
     EXPECT_THAT(daemons_of(project), testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler"));
 }
 
+// config.xml's comment held "--": no PHP page and no Python tool of BOINC could read it.
+TEST(NewProjectFiles, WhateverIsSaidTheXmlIsWellFormed) {
+    std::vector<NewProject> projects(2, a_project());
+    projects[0].compat_level = 0;
+    NewProject odd = a_project();
+    odd.short_name = "A__1";
+    odd.long_name = "-- Größe -- & \"'";
+    odd.root = "/srv/a--b/Größe&(1)~";
+    odd.url_base = "http://xn--kacheln-9za.example.org:81/--";
+    odd.host = "xn--kacheln-9za";
+    odd.db_name = "a--b";
+    odd.db_user = "-->";
+    odd.db_passwd = "--><!-- ]]> &amp; <&'\"";
+    odd.db_host = "db--1:3306";
+    odd.db_ssl_ca = "/etc/--/<&.pem";
+    odd.db_socket = "/run/a--b.sock";
+    odd.daemons = {"a --b '<&>' -->"};
+    odd.tasks = {"1 day: a --b '<&>' -->"};
+    projects.push_back(odd);
+    for (const NewProject& project : projects) {
+        EXPECT_NO_THROW(check_new_project(project));
+        int files = 0;
+        for (const NewFile& file : files_of(project)) {
+            if (file.name.extension() != ".xml" && !file.text.starts_with("<?xml")) continue;
+            const auto fault = strict_xml_fault(file.text);
+            EXPECT_FALSE(fault) << file.name << ":" << fault->line << ": " << fault->what;
+            ++files;
+        }
+        EXPECT_EQ(files, 6);
+    }
+    const ProjectConfig config = parse_config(text_of(odd, "config.xml"), "config.xml").config;
+    EXPECT_EQ(config.db_passwd, odd.db_passwd);
+    EXPECT_EQ(config.long_name, odd.long_name);
+}
+
 TEST(NewProjectFiles, DefaultsAreOursAndStandThereToBeChanged) {
     const std::string text = text_of(a_project(), "config.xml");
     const ProjectConfig config = parse_config(text, "config.xml").config;
@@ -160,6 +196,11 @@ TEST(NewProjectFiles, ClientsFindTheScheduler) {
     }
     EXPECT_THAT(text_of(a_project(), "html/user/get_project_config.php"),
                 AllOf(HasSubstr("<name>Tiles &amp; \"more\"</name>"), HasSubstr("x86_64-pc-linux-gnu")));
+}
+
+// upgrade_db.php of the original web pages took revision 0 for granted and offered 49 updates.
+TEST(NewProjectFiles, UpstreamsPagesAreToldWhichSchemaThereIs) {
+    EXPECT_EQ(text_of(a_project(), "db_revision"), "27032\n");
 }
 
 TEST(NewProjectFiles, ProjectXmlIsWhatXaddReads) {
@@ -266,7 +307,12 @@ INSTANTIATE_TEST_SUITE_P(
                     BadProject{"quote in URL", [](NewProject& p) { p.url_base = "http://a\"b"; }},
                     BadProject{"database", [](NewProject& p) { p.db_name = "a`b"; }},
                     BadProject{"socket", [](NewProject& p) { p.db_socket = "/a b"; }},
-                    BadProject{"tag", [](NewProject& p) { p.long_name = "<b>"; }}));
+                    BadProject{"tag", [](NewProject& p) { p.long_name = "<b>"; }},
+                    BadProject{"control character", [](NewProject& p) { p.db_passwd = "a\x01"; }},
+                    BadProject{"another encoding", [](NewProject& p) { p.db_passwd = "Gr\xf6\xdf"; }},
+                    BadProject{"return", [](NewProject& p) { p.db_user = "a\r"; }},
+                    BadProject{"escape in a daemon", [](NewProject& p) { p.daemons = {"a \x1b"}; }},
+                    BadProject{"bell in a task", [](NewProject& p) { p.tasks = {"1 day: a \x07"}; }}));
 
 TEST(Templates, EveryNameNeedsAValue) {
     EXPECT_EQ(fill_template("a @X@ b@c.org @X", {{"X", "<1>"}}, Escape::kXml), "a &lt;1&gt; b@c.org @X");
