@@ -51,14 +51,14 @@ Ordered asked_json(const WorkRequest& w) {
     return asked;
 }
 
-Ordered job_json(const JudgedJob& j, std::uint32_t slots) {
+Ordered job_json(const JudgedJob& j, std::uint32_t slots, bool blocked) {
     Ordered out;
     out["slot"] = j.slot < slots ? Ordered(j.slot) : Ordered();
     out["result"] = j.job.result_id;
     out["workunit"] = j.job.workunit_id;
     out["app"] = j.app;
     out["resource"] = proc_type_name(j.resource);
-    out["fate"] = j.fate == Reason::kFeasible ? "sent" : reason_name(j.fate);
+    out["fate"] = j.fate != Reason::kFeasible ? reason_name(j.fate) : blocked ? "blocked" : "sent";
     if (is_refusal(j.fate)) out["refusal"] = verdict_json(j.verdict);
     if (j.app_version_id != 0)
         out["version"] = {{"id", j.app_version_id},
@@ -125,7 +125,7 @@ std::string report_json(const Report& report) {
                     {"in_array", report.job->slot.has_value()},
                     {"standing", report.job->text}};
     j["jobs"] = Ordered::array();
-    for (const JudgedJob& job : e.jobs) j["jobs"].push_back(job_json(job, e.slots));
+    for (const JudgedJob& job : e.jobs) j["jobs"].push_back(job_json(job, e.slots, !report.blocked_by.empty()));
     j["other_jobs"] = e.other_jobs;
     j["messages"] = e.messages;
     j["assumed"] = report.assumed;

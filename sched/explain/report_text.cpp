@@ -84,12 +84,13 @@ std::string plan_text(const JudgedJob& j) {
                        j.plan->hosts);
 }
 
-std::string job_line(const JudgedJob& j, std::uint32_t slots) {
+std::string job_line(const JudgedJob& j, std::uint32_t slots, bool blocked) {
     const std::string where = j.slot < slots ? fmt::format("slot {:5}", j.slot) : "not in array";
     std::string text = fmt::format("{} RESULT#{} WU#{} {} {}{}: ", where, j.job.result_id, j.job.workunit_id,
                                    j.app.empty() ? "?" : j.app, proc_type_name(j.resource), plan_text(j));
     if (j.fate == Reason::kFeasible)
-        return text + "WOULD BE SENT, " + score_text(j) + version_text(j) + batch_text(j) + "\n";
+        return text + (blocked ? "would be sent but for what is named below, " : "WOULD BE SENT, ") + score_text(j) +
+               version_text(j) + batch_text(j) + "\n";
     if (j.fate == Reason::kNotNeeded)
         return text + "not needed, " + score_text(j) + version_text(j) + batch_text(j) + "\n";
     text += reason_name(j.fate);
@@ -146,7 +147,7 @@ std::string report_text(const Report& report) {
         text += fmt::format("RESULT#{} {}: {}\n", report.job->job.result.id, in_one_line(report.job->job.result.name),
                             report.job->text);
     const auto lines = one_line_a_job(e.jobs);
-    for (const JudgedJob& j : lines) text += job_line(j, e.slots);
+    for (const JudgedJob& j : lines) text += job_line(j, e.slots, !report.blocked_by.empty());
     if (!lines.empty()) text += "\n";
     text += headline(report);
     for (const std::string& line : e.other_jobs) text += "  " + line + "\n";

@@ -16,6 +16,7 @@
 namespace sluice::test {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -38,6 +39,8 @@ TEST(ProjectState, StopSchedMeansThatNobodyGetsJobs) {
     Planted p;
     p.store();
     EXPECT_EQ(explain_json(p)["would_send"], 1);
+    EXPECT_EQ(explain_json(p)["jobs"][0]["fate"], "sent");
+    EXPECT_THAT(text_for(p), HasSubstr(": WOULD BE SENT, score"));
     const Trigger stop(p, "stop_sched"), uploads(p, "stop_upload");
     const auto j = explain_json(p);
     EXPECT_EQ(j["would_send"], 0);
@@ -47,6 +50,9 @@ TEST(ProjectState, StopSchedMeansThatNobodyGetsJobs) {
     EXPECT_THAT(text_for(p), HasSubstr("No job would be sent: stop_sched is present: every client is told that the "
                                        "project is down for maintenance, and gets no jobs; remove it to go on\n"
                                        "But for that, 1 job would be sent.\n"));
+    EXPECT_THAT(text_for(p), AllOf(Not(HasSubstr("WOULD BE SENT")), HasSubstr(": would be sent but for what is named "
+                                                                              "below, score")));
+    EXPECT_EQ(j["jobs"][0]["fate"], "blocked");
     RunOptions options;
     options.cwd = p.world().folder();
     options.unset = {"BOINC_PROJECT_DIR"};
