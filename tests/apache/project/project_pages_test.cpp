@@ -80,6 +80,23 @@ TEST_P(ProjectPages, SchedulerAndUploadHandlerAnswer) {
     EXPECT_THAT(upload.body, testing::StartsWith("<data_server_reply>"));
 }
 
+/// Upstream's pages over html/, without PHP: three of them were served as text.
+TEST_P(ProjectPages, TheTextOfAPhpPageIsShownToNobody) {
+    const std::string root = "Kacheln-Größe&(1)~/";
+    for (const char* page :
+         {"user/get_project_config.php", "user/lookup_account.php", "user/create_account.php", "user/index.php",
+          "user/home.php", "user/late.inc", "user/a.phtml", "user/a.php5", "user/white.php"})
+        dir_.write(root + "html/" + page,
+                   std::string(page).ends_with("white.php") ? "\n<?php secret ?>" : "<?php secret ?>");
+    for (const char* page :
+         {"get_project_config.php", "lookup_account.php?email_addr=a@b.c", "create_account.php", "index.php",
+          "home.php", "late.inc", "a.phtml", "a.php5", "white.php", "white.php/x", "home%2ephp", ""}) {
+        const HttpReply reply = get(std::string("/tiles/") + page);
+        EXPECT_THAT(reply.body, AllOf(Not(HasSubstr("<?php")), Not(HasSubstr("secret")))) << page;
+        EXPECT_TRUE(reply.status >= 400 || *page == '\0') << page;
+    }
+}
+
 TEST_P(ProjectPages, AMissingModuleIsToldInsteadOfServingPrograms) {
     ApacheOptions options;
     options.mode = ApacheMode::kProxy;  // no CGI
