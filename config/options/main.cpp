@@ -17,6 +17,7 @@
 #include "config/options/missing_daemons.h"
 #include "config/options/permissions.h"
 #include "config/options/shell_commands.h"
+#include "config/options/strict_xml.h"
 #include "config/options/unattended_apps.h"
 #include "config/options/upload_access.h"
 #include "config/options_doc.h"
@@ -263,7 +264,9 @@ void check_all(const Checked& checked, Findings& found) {
     found.add(loaded.errors, loaded.warnings);
     found.expect([&] { require_database(loaded.config); });
     const Entries entries = check_entries(checked.file, found);
-    if (checked.project.empty()) return;
+    const bool only_file = checked.project.empty();
+    found.add({}, only_file ? strict_xml_findings(checked.file) : strict_xml_findings_of_project(checked.project));
+    if (only_file) return;
     check_programs(entries.list, loaded.config, found);
     check_rows(loaded.config, entries, found);
     check_set_up(checked, loaded.config, found);
@@ -312,7 +315,9 @@ int main(int argc, char** argv) {
         "that is not allowed, whose option then has its default. Unknown options, which all "
         "programs ignore, are warnings; so are files and folders that others than the project's user can "
         "change, with the commands that mend them, and apps with size classes that no size_regulator or size_census "
-        "looks after, daemons that batches and gangs need and that do not run, and output templates whose jobs BOINC's own scheduler can't send; if the database does not answer, a note says that the apps were not looked at. If the server refuses "
+        "looks after, daemons that batches and gangs need and that do not run, output templates whose jobs BOINC's own "
+        "scheduler can't send, and XML files that strict parsers refuse; if the database does not answer, a note says "
+        "that the apps were not looked at. If the server refuses "
         "the account, or has no such database, that is an error.");
     bool markdown = false;
     std::string project;
