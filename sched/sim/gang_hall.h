@@ -31,7 +31,7 @@ struct GangFigures {
     }
 };
 
-class GangHall final : public HubLinks, public GangDirectory {
+class GangHall final : public HubLinks, public HubQuestions, public GangDirectory {
   public:
     using Process = std::size_t;
     enum class Fate {
@@ -78,6 +78,7 @@ class GangHall final : public HubLinks, public GangDirectory {
     // What the hub needs.
     void send(LinkId link, std::string_view line) override;
     void close(LinkId) override {}
+    bool ask(HubQuestion question) override;
     std::optional<GangFacts> find(const GangId& gang) override { return store_.find(gang); }
     std::vector<SeatInstance> instances(const GangSeat& seat) override { return seat_instances(store_, seat); }
     void give_up(const GangId& gang, std::span<const MissedMember> members, bool long_since) override {
