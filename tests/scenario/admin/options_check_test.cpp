@@ -6,6 +6,7 @@
 
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
+#include "sluice/base/users.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -33,12 +34,12 @@ class OptionsCheck : public testing::Test {
         config("");
     }
     void config(const std::string& options, const std::string& more = "") {
-        const fs::path file =
-            dir_.write("config.xml",
-                       "<boinc>\n<config>\n<db_name>d</db_name>\n<db_host>127.0.0.1:1</db_host>\n"
-                       "<download_url>http://127.0.0.1/download</download_url>\n" +
-                           options + "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" +
-                           more + "</boinc>\n");
+        const fs::path file = dir_.write(
+            "config.xml",
+            "<boinc>\n<config>\n<db_name>d</db_name>\n<db_host>127.0.0.1:1</db_host>\n"
+            "<download_url>http://127.0.0.1/download</download_url>\n<httpd_user>" +
+                user_name(::geteuid()) + "</httpd_user>\n" + options +
+                "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" + more + "</boinc>\n");
         fs::permissions(file, fs::perms(0640));
     }
     RunResult check(const fs::path& what) {
