@@ -19,15 +19,15 @@ const char kDoc[] =
     "<file_ref><file_name>w_0_r1_2</file_name><open_name>extra</open_name><optional/></file_ref>\n"
     "<file_ref><file_name>../../keys/upload_private</file_name><open_name>evil</open_name></file_ref>\n</result>";
 
-constexpr std::int64_t kNow = 2000000000;
+constexpr std::int64_t kReadAt = 2000000000;
 
 struct OutputFiles : testing::Test {
     test::TempDir dir;
     std::vector<OutputFile> files = output_files(kDoc, dir.path(), 0);
     void write(const std::string& name, const std::string& text) { std::ofstream(dir.path() / name) << text; }
     OutputCheck check(bool gzip = false) {
-        UploadTree tree(dir.path(), kNow);
-        return check_bitwise(files, kNow - 1000, tree, gzip);
+        UploadTree tree(dir.path(), kReadAt);
+        return check_bitwise(files, kReadAt - 1000, tree, gzip);
     }
 };
 

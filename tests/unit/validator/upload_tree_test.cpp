@@ -19,7 +19,7 @@ namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-using Kind = OpenedOutput::Kind;
+using Found = OpenedOutput::Kind;
 
 struct Upload : testing::Test {
     test::TempDir project;
@@ -51,42 +51,42 @@ struct Upload : testing::Test {
     }
 };
 
-TEST_F(Upload, WhatIsThereIsOpen) { EXPECT_EQ(open().kind, Kind::kOpen); }
+TEST_F(Upload, WhatIsThereIsOpen) { EXPECT_EQ(open().kind, Found::kOpen); }
 
 TEST_F(Upload, OneFileOfManyIsLostWithPathAndReason) {
     fs::remove(mine);
-    EXPECT_EQ(open().kind, Kind::kLost) << "its folder is empty, and others' files are there";
+    EXPECT_EQ(open().kind, Found::kLost) << "its folder is empty, and others' files are there";
     EXPECT_EQ(open().why, mine.string() + ": No such file or directory");
 }
 
 TEST_F(Upload, NothingIsLostWithAFolderThatIsAway) {
     fs::rename(root / "a", project / "a");
-    EXPECT_EQ(open().kind, Kind::kNoFolder);
+    EXPECT_EQ(open().kind, Found::kNoFolder);
     EXPECT_EQ(open().why, mine.string() + ": No such file or directory, its folder is not there");
     fs::remove_all(root / "b");
-    EXPECT_EQ(open().kind, Kind::kAway) << "an empty upload folder is what an unmounted one looks like";
+    EXPECT_EQ(open().kind, Found::kAway) << "an empty upload folder is what an unmounted one looks like";
     EXPECT_NE(open().why.find("is a file system not mounted?"), std::string::npos) << open().why;
     fs::remove(root);
-    EXPECT_EQ(open().kind, Kind::kAway);
+    EXPECT_EQ(open().kind, Found::kAway);
     std::ofstream(root) << "no folder";
-    EXPECT_EQ(open().kind, Kind::kAway);
+    EXPECT_EQ(open().kind, Found::kAway);
     EXPECT_NE(open().why.find(std::strerror(ENOTDIR)), std::string::npos) << open().why;
 }
 
 TEST_F(Upload, FoldersWithoutAnyFileProveNothing) {
     fs::remove(mine);
     fs::remove(other);
-    EXPECT_EQ(open().kind, Kind::kAway);
+    EXPECT_EQ(open().kind, Found::kAway);
 }
 
 TEST_F(Upload, WhatIsMissingForADayIsLost) {
     fs::remove_all(root / "a");
     now += 3 * 86400;
-    EXPECT_EQ(open(2 * 86400).kind, Kind::kLost) << "the tree has not changed since";
-    EXPECT_EQ(open(1000).kind, Kind::kNoFolder) << "a new result";
+    EXPECT_EQ(open(2 * 86400).kind, Found::kLost) << "the tree has not changed since";
+    EXPECT_EQ(open(1000).kind, Found::kNoFolder) << "a new result";
     fs::create_directory(root / "a");
     fs::remove(other);
-    EXPECT_EQ(open(2 * 86400).kind, Kind::kLost);
+    EXPECT_EQ(open(2 * 86400).kind, Found::kLost);
 }
 
 TEST_F(Upload, APermissionThatIsMissingIsNoLostFile) {
@@ -94,22 +94,22 @@ TEST_F(Upload, APermissionThatIsMissingIsNoLostFile) {
     for (const fs::path& closed : {mine, mine.parent_path(), root}) {
         ASSERT_EQ(::chmod(closed.c_str(), 0), 0);
         const OpenedOutput opened = open();
-        EXPECT_EQ(opened.kind, Kind::kAway) << closed;
+        EXPECT_EQ(opened.kind, Found::kAway) << closed;
         EXPECT_TRUE(opened.why.starts_with(mine.string() + ": Permission denied for user ")) << opened.why;
         ASSERT_EQ(::chmod(closed.c_str(), 0700), 0);
     }
-    EXPECT_EQ(open().kind, Kind::kOpen);
+    EXPECT_EQ(open().kind, Found::kOpen);
 }
 
 TEST_F(Upload, ErrorsOfDisksAndFileServersPass) {
     for (const int error : {EIO, ESTALE, ENOTDIR, ETIMEDOUT, ENODEV, ENOTCONN, EHOSTDOWN, EMFILE, ENOMEM})
         for (const fs::path& what : {root, mine.parent_path(), mine.filename()}) {
             const OpenedOutput opened = open_failing(what, error);
-            EXPECT_EQ(opened.kind, Kind::kAway) << what << " " << error;
+            EXPECT_EQ(opened.kind, Found::kAway) << what << " " << error;
             EXPECT_EQ(opened.why, mine.string() + ": " + std::strerror(error)) << what;
         }
-    EXPECT_EQ(open_failing(mine.parent_path(), ELOOP).kind, Kind::kAway) << "a folder behind links in a circle";
-    EXPECT_EQ(open_failing(mine.filename(), ELOOP).kind, Kind::kStrange) << "a link in the place of the file";
+    EXPECT_EQ(open_failing(mine.parent_path(), ELOOP).kind, Found::kAway) << "a folder behind links in a circle";
+    EXPECT_EQ(open_failing(mine.filename(), ELOOP).kind, Found::kStrange) << "a link in the place of the file";
 }
 
 TEST_F(Upload, AnErrorWhileReadingIsTransientWithTheNameOfTheFile) {
@@ -119,7 +119,7 @@ TEST_F(Upload, AnErrorWhileReadingIsTransientWithTheNameOfTheFile) {
             return mine.filename() == name ? ::open("/proc/self/mem", O_RDONLY) : ::openat(folder, name, flags);
         });
         const OutputCheck check = check_bitwise({file}, now, tree, gzip);
-        EXPECT_EQ(check.kind, OutputCheck::Kind::kTransient);
+        EXPECT_EQ(check.kind, OutputCheck::Found::kTransient);
         EXPECT_EQ(check.why, "Can't read " + mine.string() + ": " + std::strerror(EIO));
     }
 }
