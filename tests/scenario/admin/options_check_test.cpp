@@ -230,7 +230,9 @@ TEST_F(OptionsCheck, OfAnotherFileOnlyWhatStandsInIt) {
 }
 
 TEST_F(OptionsCheck, OutputTemplatesThatUpstreamCanNotSendAreNamedWithTheirLine) {
-    dir_.write("templates/good_out", "<file_info>\n</file_info>\n<result>\n<file_ref></file_ref></result>\n");
+    dir_.write(
+        "templates/good_out",
+        "<output_template>\n<file_info>\n</file_info>\n<result>\n<file_ref></file_ref></result>\n</output_template>\n");
     dir_.write("templates/good_in", "<input_template><workunit></workunit></input_template>");
     EXPECT_THAT(check(dir_.path()).out, Not(HasSubstr("templates/")));
     dir_.write("templates/bad_out", "<file_info>\n</file_info>\n<result><file_ref></file_ref></result>\n");
