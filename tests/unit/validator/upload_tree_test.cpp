@@ -119,7 +119,7 @@ TEST_F(Upload, AnErrorWhileReadingIsTransientWithTheNameOfTheFile) {
             return mine.filename() == name ? ::open("/proc/self/mem", O_RDONLY) : ::openat(folder, name, flags);
         });
         const OutputCheck check = check_bitwise({file}, now, tree, gzip);
-        EXPECT_EQ(check.kind, OutputCheck::Found::kTransient);
+        EXPECT_EQ(check.kind, OutputCheck::Kind::kTransient);
         EXPECT_EQ(check.why, "Can't read " + mine.string() + ": " + std::strerror(EIO));
     }
 }
