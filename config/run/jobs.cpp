@@ -7,6 +7,8 @@
 
 #include "config/run/command_words.h"
 #include "sluice/base/error.h"
+#include "sluice/base/own_host.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace fs = std::filesystem;
@@ -90,8 +92,16 @@ std::string shell_line(const RunEntry& job) {
 }
 
 bool same_host(const std::string& a, const std::string& b) {
-    const auto short_name = [](const std::string& name) { return std::string_view(name).substr(0, name.find('.')); };
-    return short_name(a) == short_name(b);
+    const std::string x = to_lower_ascii(a), y = to_lower_ascii(b);
+    const bool address = x.find_first_not_of("0123456789.") == x.npos || x.find(':') != x.npos;
+    const auto is_short_of = [](const std::string& name, const std::string& full) {
+        return full.size() > name.size() && full.starts_with(name) && full[name.size()] == '.';
+    };
+    return x == y || (!address && (is_short_of(x, y) || is_short_of(y, x)));
+}
+
+bool is_this_host(const std::string& name, const RunFolders& folders) {
+    return is_loopback_name(name) || same_host(name, folders.host) || is_own_address(name);
 }
 
 RunFolders run_folders(const ProjectConfig& config, const std::string& host) {
@@ -114,8 +124,9 @@ RunFolders run_folders(const ProjectConfig& config, const std::string& host) {
 RunList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, const RunFolders& folders) {
     RunList jobs;
     const auto runs_here = [&](const std::string& given) {
-        const std::string& host = given.empty() ? config.host : given;
-        if (same_host(host, folders.host)) return true;
+        // What a machine calls itself is the main one: others that run `start` on their own read it, too.
+        const std::string& host = given.empty() || is_loopback_name(given) ? config.host : given;
+        if (is_this_host(host, folders)) return true;
         if (std::ranges::find(jobs.other_hosts, host) == jobs.other_hosts.end()) jobs.other_hosts.push_back(host);
         return false;
     };

@@ -1,5 +1,6 @@
 #pragma once
-// Which daemons and tasks run on this host, and which files each of them owns. Pure: config in, list out.
+// Which daemons and tasks run on this host, and which files each of them owns. Pure: config in, list out, but for a
+// look at the machine's own addresses.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -46,7 +47,9 @@ RunList list_jobs(const DaemonsAndTasks& entries, const ProjectConfig& config, c
 /// What the shell is given of a job with <use_shell>.
 std::string shell_line(const RunEntry& job);
 
-/// "node7" is "node7.example.org".
+/// "node7" is "node7.example.org" and "NODE7".
 bool same_host(const std::string& a, const std::string& b);
+/// The name or an address of the machine whose folders these are, or "localhost".
+bool is_this_host(const std::string& name, const RunFolders& folders);
 
 }  // namespace sluice

@@ -18,6 +18,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log_folder.h"
+#include "sluice/base/own_host.h"
 #include "sluice/base/owned_fd.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
@@ -242,7 +243,15 @@ int run(int argc, const char* const* argv) {
     if (arguments.command != Command::kStatus) prepare_environment(context);
     int status = run_locally(arguments.command, context, read.config);
     if (arguments.command == Command::kStatus && !read.whole) status = 1;
-    if (!same_host(read.config.host, context.folders.host)) return status;
+    if (!is_this_host(read.config.host, context.folders)) return status;
+    if (is_loopback_name(read.config.host) && !context.jobs.other_hosts.empty()) {
+        fmt::print(
+            stderr,
+            "<host>{}</host> of config.xml is no name that other machines know, so nothing is started or stopped "
+            "on {}: put this machine's name ({}) there\n",
+            read.config.host, fmt::join(context.jobs.other_hosts, ", "), context.folders.host);
+        return 1;
+    }
     const bool remote_fine = run_on_other_hosts(context, read.config.ssh_exec, {name, argv + 1, argv + argc});
     return status == 0 && !remote_fine ? 1 : status;
 }

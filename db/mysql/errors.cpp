@@ -1,18 +1,14 @@
 #include "db/mysql/errors.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 
+#include "sluice/base/own_host.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -82,35 +78,6 @@ const char* advice(int code) {
         case 1836: return "; the server is read-only: is <db_host> a replica?";
         default: return "";
     }
-}
-
-std::string own_host_name() {
-    std::array<char, 256> name{};
-    return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
-/// An IPv4 or IPv6 address of one of this machine's interfaces.
-bool is_own_address(const std::string& text) {
-    in_addr v4{};
-    in6_addr v6{};
-    const bool is_v4 = inet_pton(AF_INET, text.c_str(), &v4) == 1;
-    if (!is_v4 && inet_pton(AF_INET6, text.c_str(), &v6) != 1) return false;
-    ifaddrs* all = nullptr;
-    if (getifaddrs(&all) != 0) return false;
-    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(all, &freeifaddrs);
-    for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next) {
-        if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != (is_v4 ? AF_INET : AF_INET6)) continue;
-        if (is_v4) {
-            sockaddr_in own{};
-            std::memcpy(&own, i->ifa_addr, sizeof own);
-            if (own.sin_addr.s_addr == v4.s_addr) return true;
-        } else {
-            sockaddr_in6 own{};
-            std::memcpy(&own, i->ifa_addr, sizeof own);
-            if (std::memcmp(&own.sin6_addr, &v6, sizeof v6) == 0) return true;
-        }
-    }
-    return false;
 }
 
 /// Of HOST, HOST:PORT, [IPV6]:PORT or IPV6.

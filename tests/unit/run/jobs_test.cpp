@@ -118,5 +118,26 @@ TEST(Hosts, OnlyJobsOfThisHostAreListed) {
     EXPECT_EQ(on_node7.tasks.size(), 1U);
 }
 
+TEST(Hosts, NamesOfThisMachineAreNotAskedBySsh) {
+    for (const char* own : {"localhost", "LocalHost", "127.0.0.1", "::1", "localhost.localdomain", "MAIN", "main",
+                            "main.example.org", "Main.Example.Org"}) {
+        const RunList jobs = jobs_of("<daemons>" + daemon("a", std::string("<host>") + own + "</host>") + "</daemons>");
+        EXPECT_EQ(jobs.daemons.size(), 1U) << own;
+        EXPECT_THAT(jobs.other_hosts, testing::IsEmpty()) << own;
+    }
+    const std::string of_main = "<daemons>" + daemon("a", "<host>localhost</host>") + "</daemons>";
+    EXPECT_TRUE(jobs_of(of_main, "node7").daemons.empty()) << "the main machine's, not each one's";
+}
+
+TEST(Hosts, AreTheSameByNameNotByAddressesThatBeginAlike) {
+    EXPECT_TRUE(same_host("node7", "NODE7.example.org"));
+    EXPECT_TRUE(same_host("node7.example.org", "node7"));
+    EXPECT_FALSE(same_host("node7.example.org", "node7.example.com"));
+    EXPECT_FALSE(same_host("node7", "node70"));
+    EXPECT_FALSE(same_host("192.168.1.5", "192.168.1.6"));
+    EXPECT_TRUE(same_host("192.168.1.5", "192.168.1.5"));
+    EXPECT_FALSE(same_host("10", "10.0.0.1"));
+}
+
 }  // namespace
 }  // namespace sluice
