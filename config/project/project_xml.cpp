@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "config/config_element.h"
 #include "sluice/base/error.h"
@@ -33,9 +34,23 @@ std::string required_name(const XmlSource& source, const ConfigElement& element,
     return name;
 }
 
-std::string friendly_name(const ConfigElement& element, const std::string& fallback) {
+std::string friendly_name(const XmlSource& source, const ConfigElement& element, const std::string& fallback) {
+    constexpr std::size_t kMostBytes = 254;  ///< of the column that is the shortest
     const std::string name = element.child_text("user_friendly_name");
+    if (name.size() > kMostBytes)
+        refuse(source, element, fmt::format("needs a <user_friendly_name> of at most {} bytes", kMostBytes));
     return name.empty() ? fallback : name;
+}
+
+/// True if the row is new. The same row may stand there again; the database takes names that differ in case for one.
+bool is_first(const XmlSource& source, const ConfigElement& element, const std::string& name,
+              std::map<std::string, std::string>& seen) {
+    std::string settings;
+    for (const ConfigElement& child : element.children) settings += child.name + "=" + child.text + "\n";
+    const auto [known, is_new] = seen.try_emplace(element.name + " " + to_lower_ascii(name), settings);
+    if (is_new || known->second == settings) return is_new;
+    throw ConfigError(fmt::format("{}: <{}> {} is listed twice, with different settings: keep one of the two",
+                                  source.name, element.name, name));
 }
 
 void refuse_others(const XmlSource& source, const ConfigElement& element,
@@ -69,7 +84,7 @@ Platform read_platform(const XmlSource& source, const ConfigElement& element) {
     refuse_others(source, element, {"name", "user_friendly_name", "deprecated"});
     Platform platform;
     platform.name = required_name(source, element, 191);
-    platform.user_friendly_name = friendly_name(element, platform.name);
+    platform.user_friendly_name = friendly_name(source, element, platform.name);
     read_flag(source, element, "deprecated", platform.deprecated);
     return platform;
 }
@@ -80,7 +95,7 @@ App read_settings(const XmlSource& source, const ConfigElement& element, App app
                   {"name", "user_friendly_name", "min_version", "deprecated", "homogeneous_redundancy", "weight",
                    "beta", "target_nresults", "host_scale_check", "homogeneous_app_version", "non_cpu_intensive",
                    "locality_scheduling", "n_size_classes", "fraction_done_exact"});
-    app.user_friendly_name = friendly_name(element, app.user_friendly_name);
+    app.user_friendly_name = friendly_name(source, element, app.user_friendly_name);
     int hr = static_cast<int>(app.homogeneous_redundancy);
     read_int(source, element, "homogeneous_redundancy", 2, hr);
     app.homogeneous_redundancy = static_cast<HrType>(hr);
@@ -130,6 +145,7 @@ ProjectXml parse_project_xml(std::string_view text, const std::string& name) {
     const XmlSource source{text, name};
     ProjectXml found;
     XmlReader reader(text);
+    std::map<std::string, std::string> seen;  // kind and name -> text
     bool is_root = false;
     for (XmlReader::Kind kind = reader.next(); kind != XmlReader::Kind::kEof; kind = reader.next()) {
         if (kind != XmlReader::Kind::kStart) continue;
@@ -138,12 +154,15 @@ ProjectXml parse_project_xml(std::string_view text, const std::string& name) {
             continue;
         }
         const ConfigElement element = read_element(reader, text, name);
-        if (element.name == "platform")
-            found.platforms.push_back(read_platform(source, element));
-        else if (element.name == "app")
-            found.apps.push_back(read_app(source, element));
-        else
+        if (element.name == "platform") {
+            Platform platform = read_platform(source, element);
+            if (is_first(source, element, platform.name, seen)) found.platforms.push_back(std::move(platform));
+        } else if (element.name == "app") {
+            App app = read_app(source, element);
+            if (is_first(source, element, app.name, seen)) found.apps.push_back(std::move(app));
+        } else {
             refuse(source, element, "is unknown here: <platform> and <app> are");
+        }
     }
     if (!is_root) throw ConfigError(name + ": there is no <boinc> element");
     return found;

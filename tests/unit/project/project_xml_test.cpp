@@ -38,6 +38,13 @@ TEST(ProjectXml, PlatformsAndApps) {
     EXPECT_DOUBLE_EQ(found.apps[1].weight, 1);
 }
 
+TEST(ProjectXml, TheSameRowMayStandThereTwice) {
+    const ProjectXml found = parse_project_xml(
+        "<boinc><app><name>a</name><weight>2</weight></app><app><name>a</name> <weight> 2 </weight></app></boinc>",
+        "p");
+    EXPECT_EQ(found.apps.size(), 1U);
+}
+
 struct BadXml {
     const char* text;
     const char* problem;
@@ -63,7 +70,14 @@ INSTANTIATE_TEST_SUITE_P(
                     BadXml{"<boinc><app><name>a</name><weight>-1</weight></app></boinc>", "from 0"},
                     BadXml{"<boinc><app><name>a</name><homogeneous_redundancy>3</homogeneous_redundancy></app></boinc>",
                            "from 0 to 2"},
-                    BadXml{"<boinc><app><name>a</name><beta>yes</beta></app></boinc>", "yes"}));
+                    BadXml{"<boinc><app><name>a</name><beta>yes</beta></app></boinc>", "yes"},
+                    BadXml{"<boinc><app><name>a</name><user_friendly_name>B</user_friendly_name></app>"
+                           "<app><name>a</name><user_friendly_name>A</user_friendly_name></app></boinc>",
+                           "<app> a is listed twice"},
+                    BadXml{"<boinc><app><name>a</name></app><app><name>A</name><beta/></app></boinc>", "listed twice"},
+                    BadXml{"<boinc><platform><name>p</name></platform><platform><name>p</name>"
+                           "<deprecated>1</deprecated></platform></boinc>",
+                           "<platform> p is listed twice"}));
 
 }  // namespace
 }  // namespace sluice
