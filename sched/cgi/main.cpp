@@ -139,6 +139,7 @@ int main(int argc, char** argv) {
     CgiOptions options;
     if (!started_by_web_server())
         if (const auto status = parse_options(argc, argv, options)) return *status;
+    if (options.scheduler.batch) ::unsetenv("CONTENT_LENGTH");  // a stream ends where its writer ends it
     if (options.listen.address.empty() && !options.listen.for_relays)
         return serve(*make_gateway(termination_requested, {SIGTERM, SIGINT}), options.scheduler);
     const char* name = options.listen.for_relays ? "scheduler" : "cgi --listen";

@@ -243,11 +243,12 @@ class Batch : public testing::Test {
         request_.hostid = world_.add_host();
     }
     ~Batch() override { close_input(); }
-    void start(std::map<std::string, std::string> env = {}) {
+    void start(const std::map<std::string, std::string>& given = {}) {
         int ends[2];
         ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-        RunOptions options = world_.run_options("", std::move(env));
+        RunOptions options = world_.run_options("", given);
         for (const char* name : {"REQUEST_METHOD", "CONTENT_LENGTH", "GATEWAY_INTERFACE"}) {
+            if (given.contains(name)) continue;
             options.unset.emplace_back(name);
             options.env.erase(name);
         }
@@ -299,6 +300,16 @@ TEST_F(Batch, EachRequestIsAnsweredBeforeTheNextComes) {
     EXPECT_FALSE(reply.has("<hostid>"));
     EXPECT_EQ(world_.number(Sql("SELECT COUNT(*) FROM host")), 1) << "sequence numbers are not checked";
     EXPECT_EQ(world_.number(Sql("SELECT rpc_seqno FROM host")), 1);
+}
+
+TEST_F(Batch, ALengthInTheEnvironmentSaysNothingOfAStream) {
+    const std::string first = request(1);
+    start({{"CONTENT_LENGTH", std::to_string(first.size())}});
+    write(first);
+    EXPECT_TRUE(eventually([&] { return replies() == 1; })) << program_->out();
+    write(request(2));
+    EXPECT_TRUE(eventually([&] { return replies() == 2; })) << program_->out();
+    EXPECT_EQ(end_input().count("<scheduler_reply>"), 2);
 }
 
 TEST_F(Batch, AConfigurationThatChangesWhileItIsReadIsReadAgain) {
