@@ -179,8 +179,8 @@ constexpr OptionRow kDispatch[] = {
     {OPTION(symstore), "", "", kUrl, "cgi", "URL of a symbol store for Windows clients."},
     {OPTION(request_time_stats_log), "0", "0", kFlag, "cgi",
      "Collects clients' time statistics in PROJECT/time_stats_log."},
-    {OPTION(maintenance_delay), "3600", "3600", {0, 1e7}, "cgi",
-     "Seconds after which clients come back while the project is down."},
+    {OPTION(maintenance_delay), "3600", "0", {0, 1e7}, "cgi",
+     "Seconds after which clients come back while the project is down. Level 1, 0: from two to ten minutes, for each reply another time."},
 };
 
 constexpr OptionRow kMatchmaking[] = {

@@ -160,7 +160,7 @@ void Scheduler::load() {
 }
 
 std::string Scheduler::early(const std::string& message) const {
-    return write_early_reply(message, loaded_ ? loaded_->config.maintenance_delay : kDelayWithoutConfig,
+    return write_early_reply(message, loaded_ ? delay_while_down(loaded_->config, *rng_) : kDelayWithoutConfig,
                              loaded_ && loaded_->config.ended);
 }
 

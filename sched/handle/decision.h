@@ -16,6 +16,7 @@ enum class Search {
     kDone,
     kBadRequest,  ///< it could not be read
     kDatabaseDown,
+    kDatabaseFailed,  ///< it answered a statement with an error
     kNotAsked,        ///< the request asked for no work
     kDontSendJobs,    ///< <dont_send_jobs>
     kClientTooOld,    ///< <min_core_client_version>

@@ -1,6 +1,7 @@
 #include "sched/handle/pipeline.h"
 
 #include <chrono>
+#include <cmath>
 
 #include "sched/handle/decision_log.h"
 #include "sched/handle/dispatch.h"
@@ -55,11 +56,15 @@ SchedulerReply nucleus(RpcServices& services, const SchedulerRequest& request, c
     return std::move(rpc.reply);
 }
 
-SchedulerReply database_is_down(RpcServices& services, const SchedulerRequest& request, const Screening& screening) {
+SchedulerReply database_is_down(RpcServices& services, const SchedulerRequest& request, const Screening& screening,
+                                const DbError& why) {
+    // The codes: of a COMMIT whose fate could not be asked after, as there was no connection any more.
+    const bool unreachable = why.kind() == DbError::Kind::kCantConnect || why.code() == 2002 || why.code() == 2003;
     Rpc rpc(services, request, screening);
-    refuse(rpc.reply, messages::cant_open_database(), services.config.maintenance_delay);
+    refuse(rpc.reply, unreachable ? messages::cant_open_database() : messages::database_failed(),
+           delay_while_down(services.config, services.env.rng));
     rpc.reply.project_is_down = true;
-    rpc.decision.search = Search::kDatabaseDown;
+    rpc.decision.search = unreachable ? Search::kDatabaseDown : Search::kDatabaseFailed;
     log_decision(rpc);
     return std::move(rpc.reply);
 }
@@ -95,7 +100,7 @@ SchedulerReply decide(RpcServices& services, const SchedulerRequest& request, co
             }
             // Locks that others hold are no reason to send a client away for an hour.
             return e.kind() == DbError::Kind::kRetry ? host_is_busy(services, request, screening)
-                                                     : database_is_down(services, request, screening);
+                                                     : database_is_down(services, request, screening, e);
         }
     }
 }
@@ -111,7 +116,7 @@ SchedulerReply refuse_incomplete(RpcServices& services, const SchedulerRequest& 
         return std::move(rpc.reply);
     } catch (const DbError& e) {
         services.log.critical("[HOST#{}] {}", request.hostid, e.what());
-        return database_is_down(services, request, screening);
+        return database_is_down(services, request, screening, e);
     }
 }
 
@@ -138,6 +143,12 @@ SchedulerReply answer(RpcServices& services, const RequestText& text) {
 
 }  // namespace
 
+double delay_while_down(const ProjectConfig& config, Rng& rng) {
+    constexpr double kLeast = 120, kMost = 600;
+    if (config.compat_level <= 0 || config.maintenance_delay > 0) return config.maintenance_delay;
+    return std::floor(kLeast + rng.uniform() * (kMost - kLeast));
+}
+
 std::string come_back_later(const ProjectConfig& config, const std::string& message, double delay) {
     return write_early_reply(message, delay, config.ended);
 }
@@ -155,7 +166,8 @@ std::string handle_rpc(RpcServices& services, const RequestText& text) {
         return reply;
     } catch (const std::exception& e) {
         services.log.critical("request from {} not handled: {}", services.remote_address, e.what());
-        return come_back_later(services.config, "Server error: try again later", services.config.maintenance_delay);
+        return come_back_later(services.config, "Server error: try again later",
+                               delay_while_down(services.config, services.env.rng));
     }
 }
 

@@ -28,6 +28,10 @@ inline std::string handle_rpc(RpcServices& services, std::string_view text) {
 /// exceptions come through. Pointers of the reply are into `services.tables`.
 SchedulerReply handle_request(RpcServices& services, const SchedulerRequest& request);
 
+/// s after which clients are to come back while nothing can be done for them: <maintenance_delay>. Level 1, where it is
+/// 0: from two to ten minutes, for each reply another time, so that they do not all come at once.
+double delay_while_down(const ProjectConfig& config, Rng& rng);
+
 /// The reply to a client whose request can't be handled now; it will come back after `delay` seconds.
 std::string come_back_later(const ProjectConfig& config, const std::string& message, double delay);
 

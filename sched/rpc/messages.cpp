@@ -34,6 +34,7 @@ ReplyMessage bad_key() { return low("Invalid or missing account key.  To fix, re
 ReplyMessage host_is_banned() { return low("Not accepting requests from this host"); }
 ReplyMessage another_instance() { return low("Another scheduler instance is running for this host"); }
 ReplyMessage cant_open_database() { return low("Server can't open database"); }
+ReplyMessage database_failed() { return low("Server error: a database query failed; try again later"); }
 ReplyMessage no_work_available() { return low("No work available"); }
 ReplyMessage trickles_wait() {
     return low("Messages of this computer's tasks wait until tomorrow: today it sent as many as this project takes");
@@ -137,6 +138,11 @@ ReplyMessage daily_limit_reached(int limit) {
 }
 ReplyMessage no_version_for_request() {
     return low("The tasks that wait have no application for this computer and the resources it asks work for");
+}
+ReplyMessage gpu_versions_are_hidden() {
+    return low(
+        "This project's applications for your GPU can't be sent: its configuration names their plan class wrongly, "
+        "which its administrators can mend");
 }
 ReplyMessage no_version_for_platform(std::string_view platform) {
     return low(fmt::format("No application of this project runs on this type of computer ({})", platform));

@@ -22,6 +22,7 @@ ReplyMessage bad_key();                ///< first contact
 ReplyMessage host_is_banned();
 ReplyMessage another_instance();
 ReplyMessage cant_open_database();
+ReplyMessage database_failed();    ///< a statement; the connection could be made
 ReplyMessage no_work_available();  ///< nowork_skip
 
 // Texts of the early reply (write_early_reply)
@@ -64,6 +65,7 @@ ReplyMessage needs_bandwidth(std::string_view friendly_name, double needed_bps, 
 ReplyMessage daily_limit_reached(int limit);
 /// Ours: upstream says nothing.
 ReplyMessage no_version_for_request();
+ReplyMessage gpu_versions_are_hidden();
 ReplyMessage no_version_for_platform(std::string_view platform);
 ReplyMessage no_usable_anonymous_version(std::string_view friendly_name);
 ReplyMessage ruled_out_by_keywords();

@@ -51,6 +51,12 @@ std::string which(RpcWorld& w) {
     return sent;
 }
 
+std::string delay_while_database_fails(RpcWorld& w) {
+    const Id host = w.add_host();
+    w.db.before = [](const std::string&) { throw DbError(DbError::Kind::kCantConnect, 2002, "away"); };
+    return w.send(asking(host, 1)).value("request_delay");
+}
+
 /// An accelerated job, and a host that returns jobs late.
 std::string reserved(RpcWorld& w) {
     const Id host = w.add_host();
@@ -369,6 +375,7 @@ const std::map<std::string, Witness, std::less<>>& witnesses() {
         {"report_max", {"2", "3", acknowledged}},
         {"default_disk_min_free_gb", {"1", "100000", fits_on_disk}},
         {"dont_send_jobs", {"0", "1", fits_on_disk}},
+        {"maintenance_delay", {"100", "200", delay_while_database_fails}},
         {"sched_old", {"0", "1", log_of, "<debug_send>1</debug_send>"}},
         {"replace_download_url_by_timezone", {"http://127.0.0.1/", "http://elsewhere/", urls}},
         {"max_download_urls_per_file",
