@@ -97,6 +97,7 @@ void Feeder::work(double now) {
     fill(now);
     rotate(now);
     report_starvation(now);
+    name_unwritable_jobs(now);
 }
 
 void Feeder::fill(double now) {
@@ -118,6 +119,7 @@ void Feeder::fill_empty_slots(double now) {
     if (empty.empty()) return;
     const Choice choice = chain_->filler.choose(mirror_, empty, now);
     publish(choice.placements, now);
+    note_unwritable(choice.unwritable);
     hungry_ = choice.slots_left;
     if (choice.not_needed.empty()) return;
     const auto marked = store_.mark_didnt_need(choice.not_needed, static_cast<std::int64_t>(now));

@@ -64,6 +64,9 @@ class Feeder {
     void keep_file_groups(double now);
     void name_inactive_jobs();
     void name_unreleased_jobs();
+    void note_unwritable(const std::vector<UnwritableJob>& jobs);
+    void name_unwritable_jobs(double now);
+    void name_broken_versions();
     std::string text_of(const CatalogueStore::Inactive& jobs) const;
     void fill(double now);
     void fill_empty_slots(double now);
@@ -108,7 +111,10 @@ class Feeder {
     Periodic rotation_, starvation_report_;
     std::size_t check_from_ = 0;
     std::optional<std::filesystem::file_time_type> hr_info_time_;
-    std::string inactive_said_, unreleased_said_;
+    std::string inactive_said_, unreleased_said_, broken_versions_said_;
+    std::size_t unwritable_ = 0;       ///< jobs that were left out since the log named some
+    std::string unwritable_examples_;  ///< of these
+    Periodic unwritable_report_{60};
     std::set<std::pair<Id, int>> unreleased_before_;  ///< (app, class) at the look before
     struct Tally {
         std::uint64_t added = 0, taken = 0, reclaimed = 0, not_needed = 0, withdrawn = 0, rotated = 0, purged = 0;

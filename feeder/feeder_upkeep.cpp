@@ -47,6 +47,7 @@ void Feeder::publish_tables(double now) {
     if (chain_) chain_->set_batches(tables_.batch_shares);
     tables_.built_at = static_cast<std::int64_t>(now);
     array_.publish_tables(tables_);
+    name_broken_versions();
 }
 
 void Feeder::set_up(double now) {

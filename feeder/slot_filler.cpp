@@ -138,6 +138,7 @@ SlotFiller::Fate SlotFiller::judge(const UnsentJob& job, const QueuedJob& queued
     if (job.workunit.transitioner_flags != TransitionerFlags::kNormal) return Fate::kNotNow;
     const auto type = hr_type_.find(job.workunit.appid);
     if (type == hr_type_.end()) return Fate::kNotNow;  // an app that is deprecated or not loaded
+    if (!why_unwritable(job).empty()) return Fate::kUnwritable;
     const bool class_changed = quota_.limits() && job.workunit.hr_class != queued.stream.hr_class;
     return class_changed ? Fate::kOverQuota : Fate::kGood;
 }
@@ -168,6 +169,10 @@ void SlotFiller::settle(Pick& pick, const UnsentJob* job, double now, Choice& ch
     switch (fate) {
         case Fate::kNotNeeded: choice.not_needed.push_back(id); break;
         case Fate::kNotNow: enumerator_.rest(id, now + kNotNowRest); break;
+        case Fate::kUnwritable:
+            enumerator_.rest(id, now + kUnwritableRest);
+            choice.unwritable.push_back({id, job->workunit.id, why_unwritable(*job)});
+            break;
         case Fate::kOverQuota: {
             UnsentRow row = pick.queued.row;
             row.hr_class = job->workunit.hr_class;

@@ -24,10 +24,18 @@ struct Placement {
     SlotDoc doc;
 };
 
+/// An unsent result whose XML, or its workunit's, is not whole.
+struct UnwritableJob {
+    Id result = 0, workunit = 0;
+    std::string why;  ///< "workunit.xml_doc: it ends without </workunit> (65535 bytes)"
+};
+inline constexpr double kUnwritableRest = 300;  ///< s
+
 struct Choice {
     std::vector<Placement> placements;
-    std::vector<Id> not_needed;  ///< unsent results of workunits with an error or a canonical result
-    bool slots_left = false;     ///< there is no queued job for some slot
+    std::vector<Id> not_needed;             ///< unsent results of workunits with an error or a canonical result
+    std::vector<UnwritableJob> unwritable;  ///< no reply can carry them: they rest for kUnwritableRest
+    bool slots_left = false;                ///< there is no queued job for some slot
 };
 
 class SlotFiller {
@@ -51,7 +59,7 @@ class SlotFiller {
     Choice choose(const ArrayMirror& mirror, const std::vector<std::uint32_t>& empty_slots, double now);
 
   private:
-    enum class Fate { kGood, kNotNeeded, kNotNow, kGone, kOverQuota };
+    enum class Fate { kGood, kNotNeeded, kNotNow, kGone, kOverQuota, kUnwritable };
     struct Pick {
         std::uint32_t slot;
         QueuedJob queued;

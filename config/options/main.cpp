@@ -238,7 +238,11 @@ void check_set_up(const Checked& checked, const ProjectConfig& config, Findings&
 
 /// What lies beside config.xml.
 void check_files(const ProjectConfig& config, Findings& found) {
-    found.expect([&] { found.add({}, load_project_files(config).problems); });
+    found.expect([&] {
+        const ProjectFiles files = load_project_files(config);
+        found.add({}, files.problems);
+        found.add({}, files.plan_classes.name_problems(config.compat_level));
+    });
     const fs::path keys = config.key_dir;
     if (!config.ignore_upload_certificates) found.expect([&] { PublicKey::read(keys / "upload_public"); });
     if (!config.dont_generate_upload_certificates) found.expect([&] { PrivateKey::read(keys / "upload_private"); });

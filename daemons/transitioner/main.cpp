@@ -6,6 +6,7 @@
 #include "daemons/transitioner/config_params.h"
 #include "daemons/transitioner/transitioner.h"
 #include "sluice/daemon/program.h"
+#include "sluice/db/column_size.h"
 
 namespace sluice {
 namespace {
@@ -25,6 +26,7 @@ int run(DaemonStart& start, std::optional<Id> wu_id) {
         signer = PrivateKey::read(std::filesystem::path(config.key_dir) / "upload_private");
     ResultTemplates templates(start.settings.project, config.upload_url, signer ? &*signer : nullptr);
     Database db(db_settings(config));
+    templates.set_limit([&db](std::size_t bytes) { return why_too_long(db, {"result", "xml_doc_in"}, bytes); });
     const auto store = make_transition_store(db);
     const TransitionerOptions options{{start.share, wu_id}, start.dry_run, start.settings.one_pass};
     Transitioner transitioner(options, transition_params(config), *store, templates, start.env);

@@ -10,12 +10,12 @@
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
+#include "sluice/db/column_size.h"
 #include "sluice/xml/result_template.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::size_t kMaxXmlBytes = 65535;  ///< result.xml_doc_in
 constexpr std::size_t kMaxNameLength = 191;  ///< result.name
 /// So many workunits failing one after the other are no broken workunits: the database or its schema is.
 constexpr int kFailuresInARow = 20;
@@ -46,9 +46,9 @@ std::string ResultTemplates::expand(const std::string& file, const std::string& 
     // Upstream stores it without line breaks around it.
     const std::string xml(trim(expand_result_template(content, (project_ / file).string(),
                                                       output_file_base(result_name, random), upload_url_, signer_)));
-    if (xml.size() > kMaxXmlBytes)
-        throw ConfigError(fmt::format("the result template {} expands to {} bytes, the limit is {}: shorten it",
-                                      (project_ / file).string(), xml.size(), kMaxXmlBytes));
+    const std::string why = too_long_ ? too_long_(xml.size()) : ColumnSize{"result", "xml_doc_in"}.refusal(xml.size());
+    if (!why.empty())
+        throw ConfigError(fmt::format("the result template {} makes too much: {}", (project_ / file).string(), why));
     return xml;
 }
 

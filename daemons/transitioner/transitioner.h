@@ -2,6 +2,7 @@
 // The shell around plan.h: walks the queue of due workunits in pages, makes the new results, logs, and keeps one broken
 // workunit from stopping the others.
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ class ResultTemplates {
     /// `signer` may be null (no upload certificates); it outlives this.
     ResultTemplates(std::filesystem::path project, std::string upload_url, const PrivateKey* signer)
         : project_(std::move(project)), upload_url_(std::move(upload_url)), signer_(signer) {}
+    /// What says of how many bytes they are too long for result.xml_doc_in, and why; "": they fit. By default: as many
+    /// as a blob holds.
+    void set_limit(std::function<std::string(std::size_t)> too_long) { too_long_ = std::move(too_long); }
     void forget() { texts_.clear(); }
     /// xml_doc_in of a new result. Throws Error that names the file and what to do.
     std::string expand(const std::string& file, const std::string& result_name, std::int64_t random);
@@ -30,6 +34,7 @@ class ResultTemplates {
     std::string upload_url_;
     const PrivateKey* signer_;
     std::map<std::string, std::string> texts_;
+    std::function<std::string(std::size_t)> too_long_;
 };
 
 struct TransitionerOptions {

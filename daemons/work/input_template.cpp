@@ -59,7 +59,6 @@ class Expansion {
         if (references_ != names_.size())
             fail(fmt::format("{} <file_ref>s for {} <file_info>s", references_, names_.size()));
         wu_.xml_doc = xml_;
-        if (wu_.xml_doc.size() > 65535) fail("the workunit's XML is over 64 KB");
     }
 
   private:

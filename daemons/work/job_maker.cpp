@@ -49,6 +49,8 @@ Workunit JobMaker::prepare(const JobOptions& options) {
     apply_input_template(
         job.wu_template, template_text(job.wu_template), input,
         [this](const std::string& name) { return find_staged(name, staging_); }, w);
+    if (const std::string why = store_.xml_too_long(w.xml_doc.size()); !why.empty())
+        throw ConfigError(job.wu_template + ": the workunit's XML: " + why);
     warn_of_ignored(job, w);
     check_workunit(w);
     warn_of_bound(job, w);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "db/memory/memory_db.h"
+#include "sluice/base/whole_document.h"
 #include "sluice/db/feeder_store.h"
 
 namespace sluice {
@@ -44,6 +45,7 @@ class MemoryFeederStore final : public FeederStore {
             job.result.report_deadline = r->report_deadline, job.result.server_state = r->server_state;
             job.result.create_time = r->create_time;
             job.result.workunitid = r->workunitid, job.result.appid = w->appid;
+            job.result_is_whole = is_whole(r->xml_doc_in, "result");
         }
         return jobs;
     }

@@ -6,6 +6,7 @@
 #include "db/mysql/app_rows.h"
 #include "db/mysql/file_groups.h"
 #include "sluice/base/clock.h"
+#include "sluice/db/column_size.h"
 
 namespace sluice {
 namespace {
@@ -26,6 +27,8 @@ class MysqlWorkStore final : public WorkStore {
     }
 
     std::map<int, double> typical_sizes(Id appid) override { return typical_sizes_of(db_, appid); }
+
+    std::string xml_too_long(std::size_t bytes) override { return why_too_long(db_, {"workunit", "xml_doc"}, bytes); }
 
     std::optional<BatchState> batch_state(Id batch) override {
         Sql sql("SELECT state FROM batch WHERE id=");

@@ -88,7 +88,8 @@ void Explainer::find_job(DryJobPool& pool, Report& report) {
         return;
     }
     pool.show_only(-1);
-    const auto& [result, w] = report.job->job;
+    const Result& result = report.job->job.result;
+    const Workunit& w = report.job->job.workunit;
     if (project.tables->app(w.appid) == nullptr) {
         // No host decides that: there is nothing to be judged.
         report.blocked_by.push_back(project.apps.why_missing(w.appid));

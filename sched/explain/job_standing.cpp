@@ -7,6 +7,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/process.h"
 #include "sluice/base/text.h"
+#include "sluice/match/job_summary_of.h"
 
 namespace sluice {
 namespace {
@@ -34,6 +35,8 @@ std::string why_not_in_array(const JobStanding& s, const DryJobPool& pool, const
         return "its workunit is meant for certain hosts (assigned jobs): the feeder passes it over";
     if (s.state.error_mask != 0) return "its workunit was cancelled or has failed";
     if (s.state.canonical_resultid != 0) return "its workunit has a canonical result already";
+    if (const std::string why = why_unwritable(s.job); !why.empty())
+        return "no reply can carry its XML (" + why + "), so the feeder leaves it out";
     if (!is_alive(array.feeder)) return "the feeder does not run";
     if (pool.jobs_in_array() + pool.locked() >= pool.slots_of_array())
         return fmt::format(

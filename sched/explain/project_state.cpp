@@ -8,6 +8,7 @@
 #include "sched/match/picked.h"
 #include "sluice/base/process.h"
 #include "sluice/base/triggers.h"
+#include "sluice/match/job_summary_of.h"
 
 namespace sluice {
 namespace {
@@ -96,6 +97,21 @@ void tell_project_state(Report& report, const std::filesystem::path& project, co
             sign));
 }
 
+/// Of the first ones those that no reply can carry; "": none.
+std::string unwritable_text(FeederStore& store, const std::vector<UnsentRow>& unsent) {
+    constexpr std::size_t kMost = 200;
+    std::vector<Id> ids;
+    for (const UnsentRow& row : unsent)
+        if (ids.size() < kMost) ids.push_back(row.id);
+    int n = 0;
+    std::string example;
+    for (const UnsentJob& job : store.load(ids)) {
+        const std::string why = why_unwritable(job);
+        if (!why.empty() && n++ == 0) example = fmt::format("RESULT#{}: {}", job.result.id, why);
+    }
+    return n == 0 ? "" : fmt::format("; of the first {}, no reply can carry {} ({})", ids.size(), n, example);
+}
+
 std::string why_no_jobs(FeederStore& store, const KnownApps& apps, const JobArrayStats& array) {
     constexpr int kMost = 1000;
     const auto unsent = store.unsent_page({}, WalkOrder::kPriorityDown, {}, kMost);
@@ -113,6 +129,7 @@ std::string why_no_jobs(FeederStore& store, const KnownApps& apps, const JobArra
             text += fmt::format("; {}: {}", n, apps.why_missing(app));
     }
     if (all_missing) return text;
+    text += unwritable_text(store, unsent);
     if (!is_alive(array.feeder)) return text + "; the feeder does not run";
     return text + "; the feeder has not come to the others yet, lets them rest, or leaves them out by its options";
 }

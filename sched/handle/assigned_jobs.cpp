@@ -12,6 +12,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/signing.h"
+#include "sluice/db/column_size.h"
 #include "sluice/match/job_summary_of.h"
 #include "sluice/xml/result_template.h"
 
@@ -59,52 +60,57 @@ Result new_result(const Rpc& rpc, const Workunit& w) {
         key = PrivateKey::read(fs::path(rpc.config.key_dir) / "upload_private");
     r.xml_doc_in = expand_result_template(*text, file.string(), output_file_base(r.name, r.random),
                                           rpc.config.upload_url, key ? &*key : nullptr);
+    // Whatever its column holds: a request that the database refuses would lose all that it reports.
+    if (const std::string why = ColumnSize{"result", "xml_doc_in"}.refusal(r.xml_doc_in.size()); !why.empty())
+        throw ConfigError("the result template " + file.string() + " makes too much: " + why);
     return r;
 }
 
 /// gang_planner takes the host for one that can run it: nobody would learn otherwise why it waits.
-void tell_refusal(const HandOut& out, const AssignedJob& job, const Verdict& v) {
-    ReasonCount& count = out.decision.stats.reasons[static_cast<std::size_t>(v.reason)];
-    ++count.count;
-    count.nearest = v;
-    out.rpc.log.normal("[HOST#{}] [WU#{} {}] the member of a gang that it was given is not sent: {}",
-                       out.rpc.rows.host.id, job.workunit.id, job.workunit.name, reason_name(v.reason));
+void tell_refusal(const HandOut& out, const AssignedJob& job, const Verdict& v, JobOrigin origin) {
+    if (origin == JobOrigin::kGang || is_about_documents(v.reason))
+        count_refusal(out.decision, v, job_summary_of(job.workunit, Result{}));
+    if (origin == JobOrigin::kGang)
+        out.rpc.log.normal("[HOST#{}] [WU#{} {}] the member of a gang that it was given is not sent: {}",
+                           out.rpc.rows.host.id, job.workunit.id, job.workunit.name, reason_name(v.reason));
+    else
+        debug_assign(out.rpc, "[assign] [WU#{}] assignment {} not sent: {}", job.workunit.id, job.assignment.id,
+                     reason_name(v.reason));
 }
 
 /// False: not this time (logged).
 bool send_one(const HandOut& out, WorkSession& session, const AssignedJob& job, JobOrigin origin) {
-    const bool gang = origin == JobOrigin::kGang;
     const Rpc& rpc = out.rpc;
     Result result;
     try {
         result = new_result(rpc, job.workunit);
     } catch (const Error& e) {
         rpc.log.critical("[WU#{} {}] assigned job not sent: {}", job.workunit.id, job.workunit.name, e.what());
+        tell_refusal(out, job, refuse(Reason::kResultDocument), origin);
         return false;
     }
     Chosen chosen;
     if (const Verdict v = session.matcher().consider(job_summary_of(job.workunit, result), origin, chosen); !v) {
-        if (gang)
-            tell_refusal(out, job, v);
-        else
-            debug_assign(rpc, "[assign] [WU#{}] assignment {} not sent: {}", job.workunit.id, job.assignment.id,
-                         reason_name(v.reason));
+        tell_refusal(out, job, v, origin);
         return false;
     }
-    auto planned =
+    PlannedJob planned =
         plan_known_job(rpc, chosen, job.workunit, result, std::min(rpc.now_sec + job.workunit.delay_bound, kNever));
-    if (!planned) return false;
-    if (gang) hurry_gang_job(rpc, *planned), wait_for_gang_job(rpc, *planned);
-    planned->origin = PlannedJob::Origin::kAssigned;
-    result.report_deadline = planned->db_deadline;
-    result.flops_estimate = planned->flops_estimate;
-    result.app_version_id = send_of(*planned).app_version_id;
-    planned->to_insert = std::move(result);
-    planned->assigned = job;
+    if (const Verdict v = can_be_written(rpc, planned); !v) {
+        tell_refusal(out, job, v, origin);
+        return false;
+    }
+    if (origin == JobOrigin::kGang) hurry_gang_job(rpc, planned), wait_for_gang_job(rpc, planned);
+    planned.origin = PlannedJob::Origin::kAssigned;
+    result.report_deadline = planned.db_deadline;
+    result.flops_estimate = planned.flops_estimate;
+    result.app_version_id = send_of(planned).app_version_id;
+    planned.to_insert = std::move(result);
+    planned.assigned = job;
     session.matcher().account(chosen);
     debug_assign(rpc, "[assign] [WU#{}] [HOST#{}] send assignment {}", job.workunit.id, rpc.rows.host.id,
                  job.assignment.id);
-    out.decision.jobs.push_back(std::move(*planned));
+    out.decision.jobs.push_back(std::move(planned));
     return true;
 }
 

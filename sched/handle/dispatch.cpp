@@ -214,6 +214,7 @@ void drop(Rpc& rpc, const JobsLost& lost) {
         rpc.log.normal("[HOST#{}] [RESULT#{} {}] [WU#{}] can't send: changed by another process meanwhile",
                        rpc.rows.host.id, job.reply.result_id, job.reply.result_name, job.reply.workunit_id);
         if (job.origin == PlannedJob::Origin::kPool) rpc.pool->release(job.chosen.ref);
+        count_refusal(rpc.decision, refuse(Reason::kRaceLost), job.chosen.job);
         return true;
     });
     std::erase_if(rpc.writes.expired, [&](const SendWrite& s) { return among(lost.results, s.id); });
@@ -235,6 +236,8 @@ Committed commit(Rpc& rpc) {
             return Committed::kYes;
         } catch (const JobsLost& lost) {
             drop(rpc, lost);
+            // Others may be left for this host: once, it is looked for them.
+            if (rpc.decision.jobs.empty() && rpc.screening.wants_work && !rpc.overtaken) return Committed::kDecideAgain;
         } catch (const Outdated& why) {
             rpc.log.normal("[HOST#{}] deciding again: {}", rpc.rows.host.id, why.what);
             return Committed::kDecideAgain;

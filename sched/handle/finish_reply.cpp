@@ -43,7 +43,8 @@ std::string gui_urls_for(const Rpc& rpc) {
 }
 
 void resources(const Rpc& rpc, SchedulerReply& reply) {
-    reply.project_has_apps = resources_with_versions(rpc.services.tables, &rpc.services.files.buda);
+    reply.project_has_apps = resources_with_versions(rpc.services.tables, &rpc.services.files.buda,
+                                                     rpc.services.files.plan_classes, rpc.config.compat_level);
     for (const Coproc& c : rpc.request.coprocs)
         if (c.count > 0 && c.proc_type != ProcType::kCpu) reply.host_has[static_cast<std::size_t>(c.proc_type)] = true;
 }

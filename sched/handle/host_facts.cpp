@@ -84,7 +84,7 @@ std::vector<JobOnHost> jobs_on_host(const Rpc& rpc, const std::vector<ClientAppV
             job.ncpus = v.avg_ncpus;
             job.gpu_usage = v.gpu_usage;
         } else {
-            job.proc_type = proc_type_of_plan_class(r.plan_class.c_str());
+            job.proc_type = rpc.services.files.plan_classes.resource(r.plan_class, rpc.config.compat_level);
         }
         if (const KnownResult* known = rpc.rows.known_result(r.name)) {
             if (rpc.config.compat_level > 0)

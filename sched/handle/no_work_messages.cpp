@@ -154,6 +154,7 @@ void NoWorkText::refusal(Reason r) {
         case Told::kHostClass: say_once(messages::computer_type_not_supported()); break;
         case Told::kQuota: quota(); break;
         case Told::kNoVersion: no_version(); break;
+        case Told::kPlanClassName: say_once(messages::gpu_versions_are_hidden()); break;
         case Told::kInProgress: say_once(messages::in_progress_limit()); break;
         default: obstacles(r);
     }
@@ -178,8 +179,10 @@ bool asked_for_work(const SchedulerRequest& r, const WorkRequest& w) {
 }  // namespace
 
 void explain(const Rpc& rpc, const WorkSession& session, SchedulerReply& reply) {
+    constexpr int kByGpuType = 1;  // what there really is, also where level 0 decides by names
     NoWorkText e{rpc, session.host(), rpc.decision.stats, reply,
-                 resources_with_versions(rpc.services.tables, &rpc.services.files.buda)};
+                 resources_with_versions(rpc.services.tables, &rpc.services.files.buda, rpc.services.files.plan_classes,
+                                         kByGpuType)};
     if (rpc.decision.jobs.empty() && asked_for_work(rpc.request, session.wanted())) e.why_nothing();
     if (!session.host().anonymous) e.gpus();
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sluice/base/text.h"
+#include "sluice/base/whole_document.h"
 #include "sluice/model/gang_instance.h"
 #include "sluice/model/gang_times.h"
 
@@ -60,8 +61,8 @@ void tighten(const Rpc& rpc, const PlannedBatch& plan, PlannedJob& job) {
     job.reply.report_deadline = by_hosts_clock(rpc, bound);
 }
 
-/// The bounds, the deadlines and the last check.
-std::optional<PlannedJob> finished(const Rpc& rpc, PlannedJob job, std::int64_t report_deadline) {
+/// The bounds and the deadlines.
+PlannedJob finished(const Rpc& rpc, PlannedJob job, std::int64_t report_deadline) {
     ReplyJob& r = job.reply;
     r.rsc_fpops_est = job.chosen.job.rsc_fpops_est;
     r.rsc_fpops_bound = job.chosen.job.rsc_fpops_bound;
@@ -73,12 +74,17 @@ std::optional<PlannedJob> finished(const Rpc& rpc, PlannedJob job, std::int64_t 
     job.db_deadline = std::min(report_deadline + rpc.config.report_grace_period, kNever);
     if (const PlannedBatch* plan = plan_of_batch(rpc, job.chosen.job.batch)) tighten(rpc, *plan, job);
     job.flops_estimate = job.chosen.version.usage.peak_flops;
-    if (can_send(r)) return job;
-    rpc.log.critical(
-        "[HOST#{}] [RESULT#{} {}] [WU#{}] not sent: its documents have no <workunit> or <result> line of their "
-        "own, or exceed 64 KiB with what the scheduler adds; correct the templates",
-        rpc.rows.host.id, r.result_id, r.result_name, r.workunit_id);
-    return std::nullopt;
+    return job;
+}
+
+/// The document that a reason is about.
+std::string broken_document(const PlannedJob& job, Reason reason) {
+    const ReplyJob& r = job.reply;
+    if (reason == Reason::kWorkunitDocument) return "workunit.xml_doc: " + what_is_missing(r.wu_xml, "workunit");
+    if (reason == Reason::kResultDocument) return "result.xml_doc_in: " + what_is_missing(r.result_xml, "result");
+    if (r.app_version == nullptr) return "its app version is not in the job array's tables";
+    return fmt::format("app_version.xml_doc of id {}: {}", r.app_version->id,
+                       what_is_missing(r.app_version->xml_doc, "app_version"));
 }
 
 }  // namespace
@@ -98,8 +104,8 @@ std::optional<PlannedJob> plan_pool_job(const Rpc& rpc, const Chosen& chosen) {
     return finished(rpc, std::move(job), after(static_cast<double>(rpc.now_sec), chosen.delay_bound));
 }
 
-std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, const Workunit& w, const Result& result,
-                                         std::int64_t report_deadline) {
+PlannedJob plan_known_job(const Rpc& rpc, const Chosen& chosen, const Workunit& w, const Result& result,
+                          std::int64_t report_deadline) {
     PlannedJob job;
     job.chosen = chosen;
     fill_version(rpc, job, w.xml_doc);
@@ -109,6 +115,23 @@ std::optional<PlannedJob> plan_known_job(const Rpc& rpc, const Chosen& chosen, c
     job.reply.result_name = result.name;
     job.reply.result_xml = result.xml_doc_in;
     return finished(rpc, std::move(job), report_deadline);
+}
+
+Verdict can_be_written(const Rpc& rpc, const PlannedJob& job) {
+    const Verdict v = can_send(job.reply);
+    if (!v)
+        rpc.log.critical("[HOST#{}] [RESULT#{} {}] [WU#{} {}] no reply can carry this job: {}", rpc.rows.host.id,
+                         job.reply.result_id, job.reply.result_name, job.reply.workunit_id, job.reply.wu_name,
+                         broken_document(job, v.reason));
+    return v;
+}
+
+void count_refusal(Decision& decision, const Verdict& verdict, const JobSummary& job) {
+    ReasonCount& count = decision.stats.reasons[static_cast<std::size_t>(verdict.reason)];
+    ++count.count;
+    count.nearest = verdict;
+    count.nearest_result = job.result_id;
+    count.appid = job.app_id;
 }
 
 void hurry_gang_job(const Rpc& rpc, PlannedJob& job) {

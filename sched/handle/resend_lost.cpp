@@ -48,6 +48,11 @@ const char* hopeless(const Rpc& rpc, const LostJob& job) {
     return nullptr;
 }
 
+struct WhyNot {
+    const char* text = nullptr;
+    Verdict verdict;  ///< of the check that refused it
+};
+
 /// The client has the job's stored deadline, without the grace period.
 std::int64_t told_deadline(const Rpc& rpc, const LostJob& job) {
     return job.result.report_deadline - rpc.config.report_grace_period;
@@ -59,11 +64,11 @@ std::int64_t extended_deadline(const Rpc& rpc, const LostJob& job, std::int64_t 
     return std::min(std::max(told_deadline(rpc, job), half), rpc.now_sec + bound);
 }
 
-/// The deadline that the job gets; null: `why` says why it can't be sent again. Level 0, upstream: the job keeps its
-/// deadline if it can be met, else it gets delay_bound anew; one that has passed is over. What runs beside other jobs
-/// always gets delay_bound anew. Level 1: as the formula has it.
+/// The deadline that the job gets; null: `why.text` says why it can't be sent again. Level 0, upstream: the job keeps
+/// its deadline if it can be met, else it gets delay_bound anew; one that has passed is over. What runs beside other
+/// jobs always gets delay_bound anew. Level 1: as the formula has it.
 std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, const LostJob& job, Chosen& chosen,
-                                       const char*& why) {
+                                       WhyNot& why) {
     const std::int64_t left = told_deadline(rpc, job) - rpc.now_sec, whole = job.workunit.delay_bound;
     const App* app = rpc.services.tables.app(job.workunit.appid);
     std::vector<std::int64_t> bounds{left};
@@ -73,16 +78,16 @@ std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, con
         bounds = {whole};
     else if (left > 0 && whole != left)
         bounds.push_back(whole);
-    why = "its deadline has passed";
+    why.text = "its deadline has passed";
     if (bounds.front() <= 0) return std::nullopt;
     for (const std::int64_t bound : bounds) {
         JobSummary summary = job_summary_of(job.workunit, job.result);
         summary.delay_bound = clamp_to_int32(bound);
         const Verdict v = session.matcher().consider(summary, JobOrigin::kResend, chosen);
-        why = reason_name(v.reason);
+        why = {reason_name(v.reason), v};
         if (!v && v.reason != Reason::kDeadline && v.reason != Reason::kDeadlineOthers) return std::nullopt;
         if (!v) continue;
-        why = "can't complete in time";
+        why.text = "can't complete in time";
         const std::int64_t room = extended_deadline(rpc, job, bound) - rpc.now_sec;
         if (chosen.estimated_runtime > static_cast<double>(room)) return std::nullopt;
         return rpc.now_sec + bound;
@@ -90,26 +95,35 @@ std::optional<std::int64_t> attainable(const Rpc& rpc, WorkSession& session, con
     return std::nullopt;
 }
 
-std::optional<PlannedJob> plan_resend(const Rpc& rpc, WorkSession& session, const LostJob& job) {
+std::optional<PlannedJob> plan_resend(const Rpc& rpc, WorkSession& session, const LostJob& job, WhyNot& why) {
     Chosen chosen;
-    const char* why = hopeless(rpc, job);
+    why.text = hopeless(rpc, job);
     std::optional<std::int64_t> deadline;
-    if (why == nullptr) deadline = attainable(rpc, session, job, chosen, why);
+    if (why.text == nullptr) deadline = attainable(rpc, session, job, chosen, why);
     std::optional<PlannedJob> planned;
     if (deadline) {
         planned = plan_known_job(rpc, chosen, job.workunit, job.result, *deadline);
-        if (!planned) why = "documents can't be sent";
+        if (const Verdict v = can_be_written(rpc, *planned); !v) {
+            why = {reason_name(v.reason), v};
+            planned.reset();
+        }
     }
     if (!planned)
-        debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.rows.host.id, job.result.id, why);
+        debug(rpc, "[resend] [HOST#{}] skipping [RESULT#{}]: {}", rpc.rows.host.id, job.result.id, why.text);
     else
         planned->origin = PlannedJob::Origin::kResend;
     if (planned && is_gang_member(job.workunit)) hurry_gang_job(rpc, *planned);
     return planned;
 }
 
-void let_expire(const HandOut& out, const LostJob& job) {
+void let_expire(const HandOut& out, const LostJob& job, const WhyNot& why) {
     const Rpc& rpc = out.rpc;
+    if (is_about_documents(why.verdict.reason)) {
+        count_refusal(out.decision, why.verdict, job_summary_of(job.workunit, job.result));
+        rpc.log.critical("[HOST#{}] lost [RESULT#{} {}] [WU#{} {}] can't be sent again ({}): it times out now",
+                         rpc.rows.host.id, job.result.id, job.result.name, job.workunit.id, job.workunit.name,
+                         why.text);
+    }
     SendWrite write;
     write.id = job.result.id;
     write.workunit_id = job.result.workunitid;
@@ -159,9 +173,10 @@ bool resend_lost_jobs(const HandOut& out, WorkSession& session) {
     bool any = false;
     for (const LostJob& job : rpc.services.stores.results.lost_jobs(lost)) {
         if (!s.matcher().work_needed()) break;
-        auto planned = plan_resend(rpc, s, job);
+        WhyNot why;
+        auto planned = plan_resend(rpc, s, job, why);
         if (!planned) {
-            let_expire(out, job);
+            let_expire(out, job, why);
             continue;
         }
         s.matcher().account(planned->chosen);

@@ -1,6 +1,7 @@
 #include "sched/handle/work_session.h"
 
 #include "sched/handle/host_facts.h"
+#include "sched/handle/planned_jobs.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
@@ -48,6 +49,11 @@ std::vector<WorkunitFacts> StoredFacts::load(std::span<const JobSummary> jobs) {
     query.count_host = rpc_.config.one_result_per_host_per_wu && !rpc_.rows.is_new();
     for (const JobSummary& job : jobs) query.results.push_back(job.result_id);
     return rpc_.services.stores.results.facts(query);
+}
+
+Verdict StoredFacts::can_be_written(const Chosen& job) {
+    const auto planned = plan_pool_job(rpc_, job);
+    return planned ? sluice::can_be_written(rpc_, *planned) : refuse(Reason::kClaimLost);
 }
 
 WorkSession::WorkSession(const Rpc& rpc, bool for_lost_jobs_only)

@@ -21,6 +21,7 @@ class StoredFacts final : public FactsSource {
   public:
     explicit StoredFacts(const Rpc& rpc) : rpc_(rpc) {}
     std::vector<WorkunitFacts> load(std::span<const JobSummary> jobs) override;
+    Verdict can_be_written(const Chosen& job) override;
 
   private:
     const Rpc& rpc_;

@@ -6,6 +6,7 @@
 #include "sched/match/plan_class_spec.h"
 #include "sched/match/tally.h"
 #include "sched/match/version_stats.h"
+#include "sluice/base/whole_document.h"
 #include "sluice/match/plan_classes.h"
 
 namespace sluice::match {
@@ -54,8 +55,9 @@ Verdict check_capability(const HostFacts& host, const HostUsage& use) {
 
 // Also of the old versions, which are kept for the jobs that are bound to them.
 std::array<bool, kProcTypes> resources_of_all_versions(const MatchContext& x) {
-    std::array<bool, kProcTypes> has = resources_with_versions(x.tables, x.buda);
-    for (const AppVersion& v : x.tables.versions) has[at(proc_type_of_plan_class(v.plan_class.c_str()))] = true;
+    const int level = x.params.compat_level;
+    std::array<bool, kProcTypes> has = resources_with_versions(x.tables, x.buda, x.plan_classes, level);
+    for (const AppVersion& v : x.tables.versions) has[at(x.plan_classes.resource(v.plan_class, level))] = true;
     return has;
 }
 
@@ -135,8 +137,11 @@ Offer VersionChooser::native_offer(const AppFacts& app, std::size_t index, const
     offer.platform_is_64 = is_64(platform);
     offer.deprecated = v.deprecated;
     choice.usage = sequential_usage(x_);
-    if (v.beta && !x_.user.allow_beta_work) {
+    if (!is_whole(v.xml_doc, "app_version"))
+        offer.refusal = refuse(Reason::kVersionDocument, static_cast<double>(v.xml_doc.size()));
+    else if (v.beta && !x_.user.allow_beta_work)
         offer.refusal = refuse(Reason::kBetaNotAllowed, 0, 1);
+    if (!offer.refusal) {
         choice.usage.proc_type = type_of_version(x_, v.plan_class);  // it stands in the way on its own resource
     } else if (!v.plan_class.empty()) {
         apply_plan_class(v.plan_class, offer);
@@ -249,7 +254,7 @@ Verdict VersionChooser::suits(const AppFacts& app, const Offer& offer, const Job
     if (job.app_version_num == 0 && offer.deprecated && !committed) return refuse(Reason::kNoAppVersion);
     if (job.rsc_memory_bound > address_space_ && !offer.platform_is_64)
         return refuse(Reason::kMemory, address_space_, job.rsc_memory_bound);
-    if (offer.type != type) return not_of_this_resource(offer);
+    if (offer.type != type) return hidden_by_name(offer) ? refuse(Reason::kPlanClassName) : not_of_this_resource(offer);
     if (!offer.refusal) return offer.refusal;
     return offer.window ? offer.window->check(job) : feasible();
 }
@@ -293,6 +298,25 @@ VersionPick VersionChooser::choose_any(const AppFacts& app, const JobSummary& jo
         }
     }
     return found;
+}
+
+// Level 0: no search is made for its resource, as no class's name says that there is work for it.
+bool VersionChooser::hidden_by_name(const Offer& offer) const {
+    const std::size_t type = at(offer.type);
+    const bool wanted = !x_.wanted.resource_specific || x_.wanted.seconds[type] > 0;
+    return !x_.host.anonymous && offer.refusal && wanted && !project_has_[type];
+}
+
+Verdict VersionChooser::why_no_apps_for(ProcType type, const std::vector<AppFacts>& apps) {
+    constexpr int kByGpuType = 1;
+    const auto of_type = [&](const AppVersion& v) {
+        return x_.plan_classes.resource(v.plan_class, kByGpuType) == type;
+    };
+    if (x_.host.anonymous || std::ranges::none_of(x_.tables.versions, of_type)) return refuse(Reason::kNoAppVersion);
+    for (const AppFacts& app : apps)
+        for (const Offer& offer : versions_of(app).offers)
+            if (offer.type == type && hidden_by_name(offer)) return refuse(Reason::kPlanClassName);
+    return refuse(Reason::kNoAppVersion);
 }
 
 bool VersionChooser::has_apps_for(ProcType type) const {

@@ -41,6 +41,8 @@ class VersionChooser {
     const Offer& offer(std::uint32_t number) const { return *offers_[number]; }
     /// Does any version of any app use this resource, as far as the host's platforms go?
     bool has_apps_for(ProcType type) const;
+    /// If not: that there are none, or that level 0 does not see them.
+    Verdict why_no_apps_for(ProcType type, const std::vector<AppFacts>& apps);
     /// What stands in the way of versions that were looked at, and what their plan classes demand of GPUs.
     void tell(MatchStats& stats) const;
 
@@ -67,6 +69,7 @@ class VersionChooser {
                (job.app_version_id == 0 || !app.app->homogeneous_app_version);
     }
     void build(const AppFacts& app, PerApp& versions);
+    bool hidden_by_name(const Offer& offer) const;
     void number(std::vector<Offer>& offers);
     const PerBudaApp& buda_versions(const AppFacts& app, const JobSummary& job, const SlotRef& ref);
     /// Null: there is none, for `none`.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/files.h"
+#include "sluice/match/plan_classes.h"
 #include "sluice/model/project_tables.h"
 #include "sluice/xml/reader.h"
 
@@ -46,10 +47,11 @@ std::vector<fs::path> folders(const fs::path& in) {
 
 }  // namespace
 
-std::array<bool, kProcTypes> resources_with_versions(const ProjectTables& tables, const BudaCatalogue* buda) {
+std::array<bool, kProcTypes> resources_with_versions(const ProjectTables& tables, const BudaCatalogue* buda,
+                                                     const PlanClasses& classes, int compat_level) {
     std::array<bool, kProcTypes> has{};
     const auto see = [&](const std::string& plan_class) {
-        has[static_cast<std::size_t>(proc_type_of_plan_class(plan_class.c_str()))] = true;
+        has[static_cast<std::size_t>(classes.resource(plan_class, compat_level))] = true;
     };
     for (const AppVersion& v : tables.versions)
         if (!v.deprecated) see(v.plan_class);  // a pinned job may still need that one, nobody else gets it

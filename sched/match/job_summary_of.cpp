@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sluice/base/text.h"
+#include "sluice/base/whole_document.h"
 #include "sluice/match/buda.h"
 #include "sluice/xml/sticky_files.h"
 
@@ -71,6 +72,12 @@ JobSummary job_summary_of(const Workunit& w, const Result& r, int reliable_on_pr
     read_keywords(w.keywords, job);
     read_workunit_xml(w.xml_doc, job);
     return job;
+}
+
+std::string why_unwritable(const UnsentJob& job) {
+    const std::string& xml = job.workunit.xml_doc;
+    if (!is_whole(xml, "workunit")) return "workunit.xml_doc: " + what_is_missing(xml, "workunit");
+    return job.result_is_whole ? "" : "result.xml_doc_in has no whole <result> element";
 }
 
 }  // namespace sluice

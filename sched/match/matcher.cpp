@@ -32,7 +32,7 @@ struct Matcher::Impl {
     Verdict fast(const Candidate& c) const;
     Verdict may_have_again(const Candidate& c) const;
     Verdict check_from_elsewhere(const Candidate& c, JobOrigin origin) const;
-    std::vector<Verdict> what_ends_all() const;
+    std::vector<Verdict> what_ends_all();
 
     MatchContext x;
     JobPool& pool;
@@ -82,7 +82,7 @@ Verdict Matcher::Impl::fast(const Candidate& c) const {
 }
 
 // What can be said before any job is looked at, so that "no work" never lacks its reason.
-std::vector<Verdict> Matcher::Impl::what_ends_all() const {
+std::vector<Verdict> Matcher::Impl::what_ends_all() {
     std::vector<Verdict> all;
     for (const Verdict& v : {picked.reply_limit(), picked.user_limit()})
         if (!v) all.push_back(v);
@@ -91,7 +91,7 @@ std::vector<Verdict> Matcher::Impl::what_ends_all() const {
         if (chooser.has_apps_for(type)) {
             if (Verdict v = in_progress_limits(x, picked, nullptr, type); !v) all.push_back(v);
         } else if (picked.wants(type) && x.wanted.resource_specific) {
-            all.push_back(refuse(Reason::kNoAppVersion));
+            all.push_back(chooser.why_no_apps_for(type, apps.all()));
         }
     }
     return all;
@@ -110,18 +110,19 @@ MatchResult Matcher::match() {
     if (!found.passes.empty() && work_needed()) {
         Scanner scanner(m.x, m.pool, m.apps, m.policies, m.chooser);
         Walk walk(m.x, m.pool, m.facts, scanner, m.policies);
-        // Again where other schedulers took what would have been enough. What was found before and is left has been
-        // tried.
+        // Again where other schedulers took what would have been enough, or no reply can carry it. What was found
+        // before and is left has been tried.
         for (;;) {
             ScanLog log{m.trace, {}};
             scanner.run(found, m.picked, result.stats, log, [&] { return walk.would_satisfy(found, m.picked); });
-            const auto lost = result.stats.claims_lost;
+            const auto lost = result.stats.claims_lost + walk.unwritable();
             std::vector<Chosen> jobs = walk.choose(found, m.picked, result.stats, log);
             if (result.jobs.empty())
                 result.jobs = std::move(jobs);
             else
                 std::ranges::move(jobs, std::back_inserter(result.jobs));
-            if (result.stats.claims_lost == lost || !scanner.stopped_early() || !work_needed()) break;
+            if (result.stats.claims_lost + walk.unwritable() == lost || !scanner.stopped_early() || !work_needed())
+                break;
             found = Candidates{m.passes(), {}, {}};
             if (found.passes.empty()) break;
         }

@@ -80,11 +80,16 @@ std::vector<Chosen> NciPass::run(const std::vector<Id>& apps_on_host, Picked& pi
             v = refuse(Reason::kClaimLost);
             ++stats.claims_lost;
         }
+        Chosen chosen = make_chosen(c, 0, f.job.delay_bound);
+        chosen.facts = std::move(loaded[i]);
+        if (v) {
+            v = facts.can_be_written(chosen);
+            if (!v) pool.discard(f.ref);
+        }
         if (!v) tally(stats, v, f.job);
         tell(f, v);
         if (!v) continue;
-        set.push_back(make_chosen(c, 0, f.job.delay_bound));
-        set.back().facts = std::move(loaded[i]);
+        set.push_back(std::move(chosen));
         picked.add(x, c, f.job.delay_bound);
     }
     return set;

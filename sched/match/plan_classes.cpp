@@ -1,6 +1,8 @@
 // The built-in classes of upstream, written in the terms of plan_class_spec.xml, and where classes come from.
 #include "sluice/match/plan_classes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sched/match/plan_class_spec.h"
@@ -146,6 +148,30 @@ const PlanClassSpec* PlanClasses::find(std::string_view name, int compat_level) 
     auto spec = built_in_plan_class(name, compat_level);
     if (!spec) return nullptr;
     return known_[compat_level > 0].emplace_back(std::move(spec)).get();
+}
+
+ProcType PlanClasses::resource(const std::string& name, int compat_level) const {
+    const PlanClassSpec* spec = compat_level > 0 ? find(name, compat_level) : nullptr;
+    return spec != nullptr ? match::declared_type(*spec) : proc_type_of_plan_class(name.c_str());
+}
+
+std::string PlanClasses::name_problem(const std::string& name, int compat_level) const {
+    const PlanClassSpec* spec = find(name, compat_level);
+    const ProcType by_name = proc_type_of_plan_class(name.c_str());
+    if (compat_level > 0 || spec == nullptr || match::declared_type(*spec) == by_name) return "";
+    return fmt::format(
+        "plan class '{}' is for the {}, but its name says {}: at compat_level 0 its versions may never be sent "
+        "(as upstream). Rename the class, so that its name holds cuda, nvidia, ati, amd, intel_gpu or apple_gpu where it is "
+        "for such a GPU and none of them elsewhere, or put <compat_level>1</compat_level> into config.xml",
+        name, proc_type_user_name(match::declared_type(*spec)), proc_type_user_name(by_name));
+}
+
+std::vector<std::string> PlanClasses::name_problems(int compat_level) const {
+    std::vector<std::string> problems;
+    for (const auto& spec : specs_)
+        if (const std::string problem = name_problem(spec->name, compat_level); !problem.empty())
+            problems.push_back(problem);
+    return problems;
 }
 
 std::string PlanClasses::what_there_is(int compat_level) const {

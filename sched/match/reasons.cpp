@@ -60,6 +60,10 @@ std::string result_state(const Verdict& v) {
     return "it is gone";
 }
 
+std::string cut_document(const Verdict& v) {
+    return v.value > 0 ? fmt::format("{:.0f} bytes, and it is not whole", v.value) : "it is not there";
+}
+
 std::string by_unit(const Verdict& v) {
     const std::string_view unit = reason_unit(v.reason);
     if (v.value == 0 && (v.required == 0 || (v.required == 1 && unit.empty()))) return "";  // nothing was measured
@@ -139,6 +143,12 @@ constexpr ReasonRow kRows[] = {
      .advice = "The volunteer allows no CPU work for this project."},
     {.reason = Reason::kCustomHook, .name = "custom_hook", .progress = Progress::kNotOurs,
      .advice = "The plan class takes only certain workunits, batches or users (min_wu_id … max_batch, user_id)."},
+    {.reason = Reason::kPlanClassName, .name = "plan_class_name", .progress = Progress::kNotOurs, .of_versions = 4,
+     .of_resources = 4, .told = Told::kPlanClassName,
+     .advice = "At compat_level 0, as upstream, the name of a plan class says which GPU it is for (cuda, nvidia, ati, amd, intel_gpu, apple_gpu), and this class's name says another than its <gpu_type>: rename the class, or set <compat_level>1."},
+    {.reason = Reason::kVersionDocument, .name = "version_document", .progress = Progress::kNotOurs,
+     .advice = "The app version's XML in the database is not whole (app_version.xml_doc ends without </app_version>): deprecate the version and release it again.",
+     .phrase = cut_document},
     {.reason = Reason::kGpuMissing, .name = "gpu_missing", .progress = Progress::kNotOurs, .of_versions = 2,
      .of_resources = 2, .advice = "The host has no GPU of the plan class's type."},
     {.reason = Reason::kGpuMemory, .name = "gpu_memory", .unit = "bytes",
@@ -207,6 +217,12 @@ constexpr ReasonRow kRows[] = {
      .phrase = [](const Verdict& v) { return fmt::format("canonical result {:g}", v.value); }},
     {.reason = Reason::kResultGone, .name = "result_gone", .progress = Progress::kLastChecks,
      .advice = "The result was sent or cancelled meanwhile; its slot was emptied.", .phrase = result_state},
+    {.reason = Reason::kWorkunitDocument, .name = "workunit_document", .progress = Progress::kLastChecks,
+     .advice = "The workunit's XML in the database is not whole (a column that is too small cuts it): write workunit.xml_doc anew, or cancel the workunit.",
+     .phrase = cut_document},
+    {.reason = Reason::kResultDocument, .name = "result_document", .progress = Progress::kLastChecks,
+     .advice = "The result's XML in the database is not whole, or its template or the upload key can't be read: the log names it; correct the template, and cancel the result.",
+     .phrase = cut_document},
     {.reason = Reason::kLookUpLimit, .name = "look_up_limit", .unit = "look-ups", .progress = Progress::kLastChecks,
      .advice = "Not asked about: jobs of more value used up the request's look-ups and were refused; the reasons beside this one say why.",
      .phrase = [](const Verdict& v) { return fmt::format("after {:g} look-ups in the database", v.value); }},

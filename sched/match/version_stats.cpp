@@ -5,6 +5,7 @@
 
 #include "sched/match/app_versions.h"
 #include "sluice/base/text.h"
+#include "sluice/match/plan_classes.h"
 
 namespace sluice::match {
 namespace {
@@ -93,7 +94,7 @@ ProcType proc_type_of_row(const MatchContext& x, Id generalized_id) {
         if (type >= 0 && type < kProcTypes) return static_cast<ProcType>(type);
     }
     const AppVersion* version = x.tables.version(generalized_id);
-    return version ? proc_type_of_plan_class(version->plan_class.c_str()) : ProcType::kCpu;
+    return version ? x.plan_classes.resource(version->plan_class, x.params.compat_level) : ProcType::kCpu;
 }
 
 int size_class_of(const std::vector<double>* quantiles, double effective_speed) {

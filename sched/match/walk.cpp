@@ -179,17 +179,28 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
     if (v.reason == Reason::kDeadline) pool_.note_passed_over(ref);
     const WorkunitFacts* facts = v ? facts_of(choice, pass, i, ref.index) : nullptr;
     if (v && facts)
-        v = claim(choice, c, *facts);
+        v = take(choice, c, *facts, place.score);
     else if (v)  // the slot changed while it was asked about, or nobody may be asked
         v = loads_ < kMaxLoads ? refuse(Reason::kClaimLost) : refuse(Reason::kLookUpLimit, loads_, kMaxLoads);
     choice.settle(pass, e, job, v);
-    if (!v) return;
+}
+
+// Claims it and puts it into the set, unless no reply can carry it: that is so for every host.
+Verdict Walk::take(Choice& choice, const Candidate& c, const WorkunitFacts& facts, double score) {
+    if (const Verdict v = claim(choice, c, facts); !v) return v;
     const double bound = attainable_deadline(x_, c, choice.picked);
     if (!choice.trial) {
-        choice.set.push_back(make_chosen(c, place.score, bound));
-        choice.set.back().facts = *facts;
+        Chosen chosen = make_chosen(c, score, bound);
+        chosen.facts = facts;
+        if (const Verdict v = facts_.can_be_written(chosen); !v) {
+            ++unwritable_;
+            pool_.discard(c.ref);
+            return v;
+        }
+        choice.set.push_back(std::move(chosen));
     }
     choice.picked.add(x_, c, bound);
+    return feasible();
 }
 
 // What ends a pass for all its jobs.

@@ -16,6 +16,8 @@ class Walk {
     Enough would_satisfy(Candidates& found, const Picked& picked);
     /// Chooses, claims, and accounts in `picked`.
     std::vector<Chosen> choose(Candidates& found, Picked& picked, MatchStats& stats, ScanLog& log);
+    /// Jobs that passed all checks and that no reply can carry, up to now: would_satisfy() counted on them.
+    std::uint32_t unwritable() const { return unwritable_; }
 
   private:
     struct Choice;  // the state of one walk
@@ -24,6 +26,7 @@ class Walk {
     void look_ahead(Choice& choice, std::size_t pass, std::size_t from) const;
     const WorkunitFacts* facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot);
     Verdict claim(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts) const;
+    Verdict take(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts, double score);
     Verdict end_of_pass(const Picked& picked, ProcType type) const;
     void try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place);
     void trace(const Choice& choice) const;
@@ -35,6 +38,7 @@ class Walk {
     const ActivePolicies& policies_;
     std::unordered_map<std::uint32_t, WorkunitFacts> known_;  ///< by slot
     int loads_ = 0;
+    std::uint32_t unwritable_ = 0;
 };
 
 /// What a chosen job carries.

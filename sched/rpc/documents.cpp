@@ -7,14 +7,10 @@
 
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"
+#include "sluice/base/whole_document.h"
 
 namespace sluice::rpc {
 namespace {
-
-std::optional<std::string> if_it_fits(std::string document) {
-    if (document.size() > kMaxDocument) return std::nullopt;
-    return document;
-}
 
 const char* client_gpu_name(ProcType type, int client_version) {
     return type == ProcType::kNvidia && client_version < 70000 ? "CUDA" : proc_type_name(type);
@@ -62,24 +58,22 @@ std::string bounds_and_names(const ReplyJob& job) {
 }
 
 /// Usage and files of a BUDA variant, which the version of the wrapper app can't know.
-bool add_buda_variant(std::string& document, const ReplyJob& job) {
+void add_buda_variant(std::string& document, const ReplyJob& job) {
     const auto end = document.rfind("</workunit>");
-    if (end == std::string::npos) return false;
     const HostUsage& usage = job.version.usage;
     std::string tail = usage_elements(usage);
     if (usage.proc_type != ProcType::kCpu) tail += coproc_element(proc_type_name(usage.proc_type), usage.gpu_usage);
     tail += cmdline_element(usage) + job.buda_file_refs;
     document.insert(end, tail);
     document.insert(document.find("<workunit>"), job.buda_file_infos);
-    return true;
 }
 
 }  // namespace
 
 std::optional<std::string> app_version_document(const ReplyJob& job, int client_version) {
     const std::string& xml = job.app_version->xml_doc;
+    if (!is_whole(xml, "app_version")) return std::nullopt;
     const auto end = xml.find("</app_version>");
-    if (end == std::string::npos) return std::nullopt;
     const HostUsage& usage = job.version.usage;
     std::string out = xml.substr(0, end);
     out += fmt::format("    <platform>{}</platform>\n", job.platform_name);
@@ -90,7 +84,7 @@ std::optional<std::string> app_version_document(const ReplyJob& job, int client_
         out += coproc_element(client_gpu_name(usage.proc_type, client_version), usage.gpu_usage);
     if (!usage.custom_coproc_type.empty()) out += coproc_element(usage.custom_coproc_type, usage.gpu_usage);
     if (usage.gpu_ram > 0) out += fmt::format("    <gpu_ram>{:.6f}</gpu_ram>\n", usage.gpu_ram);
-    return if_it_fits(out + "</app_version>\n");
+    return out + "</app_version>\n";
 }
 
 std::optional<std::string> workunit_document(const ReplyJob& job) {
@@ -98,8 +92,8 @@ std::optional<std::string> workunit_document(const ReplyJob& job) {
     const auto at = behind_start_tag(out, "<workunit>");
     if (at == std::string::npos || out.find("</workunit>", at) == std::string::npos) return std::nullopt;
     out.insert(at, bounds_and_names(job));
-    if (job.is_buda && !add_buda_variant(out, job)) return std::nullopt;
-    return if_it_fits(std::move(out));
+    if (job.is_buda) add_buda_variant(out, job);
+    return out;
 }
 
 std::optional<std::string> result_document(const ReplyJob& job) {
@@ -115,7 +109,7 @@ std::optional<std::string> result_document(const ReplyJob& job) {
     out += fmt::format(
         "\n    <platform>{}</platform>\n    <version_num>{}</version_num>\n    <plan_class>{}</plan_class>\n</result>\n",
         job.platform_name, job.version.version_num, job.version.plan_class);
-    return if_it_fits(std::move(out));
+    return out;
 }
 
 std::vector<std::string> sort_mirrors(const std::vector<std::pair<int, std::string>>& servers, int timezone,
@@ -156,11 +150,8 @@ std::string replace_download_urls(const std::string& document, const Mirrors& mi
         std::string urls;
         if (match != std::string_view::npos) {
             const std::string_view path = url.substr(match + mirrors.replace.size());
-            for (const std::string& base : mirrors.bases) {
-                std::string one = fmt::format("{}<url>{}{}</url>", urls.empty() ? "" : "\n    ", base, path);
-                if (out.size() + urls.size() + one.size() + (document.size() - behind) > kMaxDocument) break;
-                urls += one;
-            }
+            for (const std::string& base : mirrors.bases)
+                urls += fmt::format("{}<url>{}{}</url>", urls.empty() ? "" : "\n    ", base, path);
         }
         out += urls.empty() ? document.substr(open, behind - open) : urls;
         done = behind;

@@ -8,15 +8,11 @@
 
 namespace sluice::rpc {
 
-/// Upstream's clients read a document into a buffer of 64 KiB.
-inline constexpr std::size_t kMaxDocument = 65535;
-
-/// <file_info>… <app_version> with platform, plan class and usage. nullopt: no </app_version>, or too long.
+/// <file_info>… <app_version> with platform, plan class and usage. nullopt: no whole <app_version> element.
 std::optional<std::string> app_version_document(const ReplyJob& job, int client_version);
-/// <file_info>… <workunit> with bounds, name, app and, for BUDA, the variant. nullopt: no <workunit> element, or too
-/// long.
+/// <file_info>… <workunit> with bounds, name, app and, for BUDA, the variant. nullopt: no whole <workunit> element.
 std::optional<std::string> workunit_document(const ReplyJob& job);
-/// <file_info>… <result> with deadline, names and version. nullopt: no <result> element, or too long.
+/// <file_info>… <result> with deadline, names and version. nullopt: no whole <result> element.
 std::optional<std::string> result_document(const ReplyJob& job);
 
 /// Download mirrors by time zone.
@@ -26,8 +22,7 @@ struct Mirrors {
 };
 /// Nearest (around the globe) to `timezone` first, ties in an order that differs from host to host.
 std::vector<std::string> sort_mirrors(const std::vector<std::pair<int, std::string>>& servers, int timezone, Id hostid);
-/// Each <url> that contains mirrors.replace becomes one <url> for each mirror; kept as it is where the document would
-/// become too long.
+/// Each <url> that contains mirrors.replace becomes one <url> for each mirror.
 std::string replace_download_urls(const std::string& document, const Mirrors& mirrors);
 
 }  // namespace sluice::rpc

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/match/app_choice.h"
+#include "sluice/match/verdict.h"
 #include "sluice/model/records.h"
 
 namespace sluice {
@@ -86,10 +87,10 @@ struct SchedulerReply {
 };
 
 /// Header ("Content-type: text/xml", empty line) and exactly one <scheduler_reply> element. A job whose documents
-/// can't be merged (over 64 KiB, no <workunit>) must have been refused before: see can_send().
+/// can't be merged (no <workunit>) must have been refused before: see can_send().
 std::string write_reply(const SchedulerReply& reply);
-/// Would the job's documents fit what clients accept? Asked before anything is written to the database.
-bool can_send(const ReplyJob& job);
+/// Can the job's documents be merged? Asked before anything is written to the database.
+Verdict can_send(const ReplyJob& job);
 /// The early form: Content-type text/plain, one low message, request_delay, project_is_down.
 std::string write_early_reply(const std::string& message, double delay, bool ended);
 

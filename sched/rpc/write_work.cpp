@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "sched/rpc/documents.h"
+#include "sluice/base/whole_document.h"
 
 namespace sluice {
 namespace rpc {
@@ -54,9 +55,16 @@ void write_work(std::string& out, const SchedulerReply& reply) {
 
 }  // namespace rpc
 
-bool can_send(const ReplyJob& job) {
-    const bool version_ok = job.version.anonymous || (job.app_version && rpc::app_version_document(job, 0));
-    return version_ok && rpc::workunit_document(job) && rpc::result_document(job);
+Verdict can_send(const ReplyJob& job) {
+    const auto broken = [](Reason reason, const std::string& xml) {
+        return refuse(reason, static_cast<double>(xml.size()));
+    };
+    const std::string none;
+    const std::string& version = job.app_version ? job.app_version->xml_doc : none;
+    if (!job.version.anonymous && !is_whole(version, "app_version")) return broken(Reason::kVersionDocument, version);
+    if (!is_whole(job.wu_xml, "workunit")) return broken(Reason::kWorkunitDocument, job.wu_xml);
+    if (!is_whole(job.result_xml, "result")) return broken(Reason::kResultDocument, job.result_xml);
+    return feasible();
 }
 
 }  // namespace sluice

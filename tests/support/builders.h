@@ -125,6 +125,7 @@ inline AppVersion a_version(Id id, Id app, const std::string& plan_class = {}, I
     v.platformid = platform;
     v.version_num = number;
     v.plan_class = plan_class;
+    v.xml_doc = "<app_version>\n</app_version>\n";
     return v;
 }
 

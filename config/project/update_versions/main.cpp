@@ -16,6 +16,7 @@
 #include "sluice/base/project.h"
 #include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
+#include "sluice/db/column_size.h"
 #include "sluice/match/plan_classes.h"
 
 namespace sluice {
@@ -81,6 +82,8 @@ class Updater {
         copy_files(spec, config_.download_dir, facts);
         version.beta = spec.beta;
         version.xml_doc = app_version_doc(folder, spec, facts, config_.download_url);
+        if (const std::string why = column_.refusal(version.xml_doc.size()); !why.empty())
+            throw ConfigError(fmt::format("{}: its XML, with {} files: {}", folder.path.string(), facts.size(), why));
         const Id id = store_->add_version(version, SystemClock().now_sec());
         ++added_;
         fmt::print("Added as app version {}\n", id);
@@ -104,10 +107,16 @@ class Updater {
 
     /// It may be in plan_class_spec.xml tomorrow.
     void warn_of_plan_class(const VersionFolder& folder) const {
-        if (folder.plan_class.empty() || plan_classes_.find(folder.plan_class, config_.compat_level)) return;
+        const std::string& name = folder.plan_class;
+        if (name.empty()) return;
+        const int level = config_.compat_level;
+        std::string problem = plan_classes_.name_problem(name, level);
+        if (plan_classes_.find(name, level) == nullptr)
+            problem = fmt::format("there is no plan class '{}', so no host gets it: {}", name,
+                                  plan_classes_.what_there_is(level));
+        if (problem.empty()) return;
         std::fflush(stdout);
-        fmt::print(stderr, "{}: there is no plan class '{}', so no host gets it: {}\n", folder.path.string(),
-                   folder.plan_class, plan_classes_.what_there_is(config_.compat_level));
+        fmt::print(stderr, "{}: {}\n", folder.path.string(), problem);
     }
 
     template <typename Row>
@@ -150,6 +159,7 @@ class Updater {
     UpdateOptions options_;
     Database db_;
     std::unique_ptr<ProjectSetupStore> store_;
+    const ColumnSize column_ = column_size(db_, "app_version", "xml_doc");
     InstallKeys keys_;
     std::vector<Platform> platforms_;
     std::vector<std::string> platform_names_;

@@ -33,6 +33,8 @@ class WorkStore {
     /// The geometric mean of rsc_fpops_est by size class, of the app's jobs among the newest workunits; classes without
     /// such jobs, and those that the app does not have, are absent.
     virtual std::map<int, double> typical_sizes(Id appid) = 0;
+    /// Why the workunit's row can't hold so much XML; "": it can.
+    virtual std::string xml_too_long(std::size_t bytes) = 0;
     /// nullopt: there is no such batch.
     virtual std::optional<BatchState> batch_state(Id batch) = 0;
     /// Inserts the workunits and (same index) what belongs to them: all or nothing. Sets their ids. Throws

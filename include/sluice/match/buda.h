@@ -13,9 +13,11 @@ namespace sluice {
 
 struct ProjectTables;
 class BudaCatalogue;
+class PlanClasses;
 
-/// The resources for which the project has a version or a BUDA variant. `buda` may be null.
-std::array<bool, kProcTypes> resources_with_versions(const ProjectTables& tables, const BudaCatalogue* buda);
+/// The resources for which the project has a version or a BUDA variant (PlanClasses::resource). `buda` may be null.
+std::array<bool, kProcTypes> resources_with_versions(const ProjectTables& tables, const BudaCatalogue* buda,
+                                                     const PlanClasses& classes, int compat_level);
 
 struct BudaVariant {
     std::string name;        ///< folder

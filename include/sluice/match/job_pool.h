@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/match/verdict.h"
 #include "sluice/model/job_summary.h"
 #include "sluice/model/slot.h"
 #include "sluice/model/workunit_facts.h"
@@ -37,12 +38,17 @@ class JobPool {
     virtual void note_passed_over(const SlotRef&) {}
 };
 
-/// Loads the facts of a whole shortlist in one statement; same order as `jobs`. Matcher::match() calls it mostly
-/// once, and at most Matcher::kMaxLoads times; match_non_cpu_intensive() at most once.
+struct Chosen;
+
+/// What the array does not know of jobs.
 class FactsSource {
   public:
     virtual ~FactsSource() = default;
+    /// Loads the facts of a whole shortlist in one statement; same order as `jobs`. Matcher::match() calls it mostly
+    /// once, and at most Matcher::kMaxLoads times; match_non_cpu_intensive() at most once.
     virtual std::vector<WorkunitFacts> load(std::span<const JobSummary> jobs) = 0;
+    /// Can a reply carry this job, which is claimed? Asked last.
+    virtual Verdict can_be_written(const Chosen&) { return feasible(); }
 };
 
 }  // namespace sluice

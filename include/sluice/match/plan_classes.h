@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/model/codes.h"
+
 namespace sluice {
 
 struct PlanClassSpec;
@@ -28,6 +30,14 @@ class PlanClasses {
     bool built_in() const { return built_in_; }
     /// Null: no such class (or a refused one). Some built-in classes differ by level.
     const PlanClassSpec* find(std::string_view name, int compat_level) const;
+    /// The resource that versions with a class are for. Level 0, as upstream: what its name says; level 1: its
+    /// <gpu_type>, and its name only where there is no such class.
+    ProcType resource(const std::string& name, int compat_level) const;
+    /// Of a class whose <gpu_type> is another resource than its name says: one line about what follows and what to do.
+    /// Else, or at level 1: "".
+    std::string name_problem(const std::string& name, int compat_level) const;
+    /// Of all classes of the spec file.
+    std::vector<std::string> name_problems(int compat_level) const;
     /// "built in are mt, nci, …" or "plan_class_spec.xml has big, wide": for somebody who named another.
     std::string what_there_is(int compat_level) const;
     std::size_t size() const { return specs_.size(); }

@@ -32,7 +32,8 @@ enum class Told : std::uint8_t {
     kDeadline,
     kCommitted,
     kHostClass,
-    kInProgress
+    kInProgress,
+    kPlanClassName
 };
 inline bool is_shortage(Told told) { return told >= Told::kMemory && told <= Told::kBandwidth; }
 

@@ -33,7 +33,9 @@ enum class Reason : std::uint8_t {
     kPlanClassRefused,
     kGpuRefusedByPrefs,
     kCpuRefusedByPrefs,
-    kCustomHook,  ///< the plan class takes only certain workunits, batches or users
+    kCustomHook,       ///< the plan class takes only certain workunits, batches or users
+    kPlanClassName,    ///< level 0 knows a class's GPU by its name only, and the name does not say it
+    kVersionDocument,  ///< the app version's XML is not whole: no reply can carry it
     // why a plan class refused, where it is known more closely
     kGpuMissing,
     kGpuMemory,
@@ -65,7 +67,9 @@ enum class Reason : std::uint8_t {
     kWorkunitError,
     kWorkunitDone,
     kResultGone,
-    kLookUpLimit,  ///< not asked about: the look-ups of one request were used up by jobs that slow checks refused
+    kWorkunitDocument,  ///< its XML is not whole: no reply can carry it
+    kResultDocument,    ///< likewise
+    kLookUpLimit,       ///< not asked about: the look-ups of one request were used up by jobs that slow checks refused
     // fates that are not refusals
     kClaimLost,  ///< another scheduler was quicker
     kRaceLost,   ///< a conditional UPDATE matched no row
@@ -74,6 +78,11 @@ enum class Reason : std::uint8_t {
 };
 /// Not a fate like "another scheduler was quicker".
 inline bool is_refusal(Reason reason) { return reason != Reason::kFeasible && reason < Reason::kClaimLost; }
+/// What no reply can carry, to whatever host.
+inline bool is_about_documents(Reason reason) {
+    return reason == Reason::kVersionDocument || reason == Reason::kWorkunitDocument ||
+           reason == Reason::kResultDocument;
+}
 /// "memory", "hr_class_mismatch" …: stable names, used in traces, JSON and docs.
 const char* reason_name(Reason reason);
 /// What an admin can do about it: one sentence (docs/policies.md holds the same).

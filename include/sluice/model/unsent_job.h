@@ -8,6 +8,7 @@ namespace sluice {
 struct UnsentJob {
     Result result;
     Workunit workunit;
+    bool result_is_whole = true;  ///< is_whole() of the result's xml_doc_in, which stays in the database
 };
 
 }  // namespace sluice

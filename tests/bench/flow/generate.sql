@@ -46,7 +46,7 @@ begin
   insert into workunit (id, create_time, appid, name, xml_doc, batch, rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound,
                         canonical_resultid, canonical_credit, transition_time, delay_bound, assimilate_state, min_quorum,
                         target_nresults, max_error_results, max_total_results, max_success_results, result_template_file, keywords)
-    select id, made, 1, concat('wu_', id), repeat('x', 300), batch, 1e13, 1e15, 1e8, 1e8, if(open, 0, id), 100,
+    select id, made, 1, concat('wu_', id), concat('<workunit>', repeat('x', 280), '</workunit>'), batch, 1e13, 1e15, 1e8, 1e8, if(open, 0, id), 100,
            if(open, @now + 600000, 2147483647), 604800, if(open, 0, 2), 1, 1, 3, 5, 3, 'templates/out', ''
     from jobs;
   -- Of the open ones one in three is still to be sent. Of the others 2 in 100 failed and 1 timed out (their workunit's second
@@ -55,7 +55,7 @@ begin
                       report_deadline, name, xml_doc_in, stderr_out, batch, appid, app_version_id, random, exit_status)
     select id, made, id, if(open, if(id % 3 = 0, 2, 4), 5), if(open, 0, if(id % 100 < 97, 1, if(id % 100 = 99, 4, 3))), if(open, 0, 1),
            if(open and id % 3 = 0, 0, host), if(open and id % 3 = 0, 0, host), if(open and id % 3 = 0, 0, made + 600),
-           if(open, 0, made + 600 + 3600 + d * (1 + host % 8) div 4), made + 600 + 604800, concat('wu_', id, '_0'), repeat('y', 300),
+           if(open, 0, made + 600 + 3600 + d * (1 + host % 8) div 4), made + 600 + 604800, concat('wu_', id, '_0'), concat('<result>', repeat('y', 280), '</result>'),
            repeat('z', 200), batch, 1, 1 + (host % 4) * 3, d, if(id % 100 in (97, 98), 195, 0)
     from jobs;
 end//
@@ -63,13 +63,13 @@ delimiter ;
 
 create procedure make_waiting(first_id int, how_many int, app int, state int, size_classes int)
   insert into result (id, create_time, workunitid, server_state, name, xml_doc_in, appid, size_class, priority, random)
-    select first_id + n, @now - 7200, first_id + n, state, concat('wu_', first_id + n, '_0'), repeat('y', 300), app,
+    select first_id + n, @now - 7200, first_id + n, state, concat('wu_', first_id + n, '_0'), concat('<result>', repeat('y', 280), '</result>'), app,
            if(size_classes = 0, -1, n % size_classes), n % 7, (n * 40503 & 65535)
     from numbers where n < how_many;
 create procedure make_waiting_workunits(first_id int, how_many int, app int, size_classes int)
   insert into workunit (id, create_time, appid, name, xml_doc, rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound,
                         transition_time, delay_bound, min_quorum, target_nresults, max_error_results, max_total_results,
                         max_success_results, result_template_file, size_class, priority, keywords)
-    select first_id + n, @now - 7200, app, concat('wu_', first_id + n), repeat('x', 300), 1e13, 1e15, 1e8, 1e8, @now + 600000, 604800,
+    select first_id + n, @now - 7200, app, concat('wu_', first_id + n), concat('<workunit>', repeat('x', 280), '</workunit>'), 1e13, 1e15, 1e8, 1e8, @now + 600000, 604800,
            1, 1, 3, 5, 3, 'templates/out', if(size_classes = 0, -1, n % size_classes), n % 7, ''
     from numbers where n < how_many;

@@ -88,6 +88,8 @@ const Case kCases[] = {
      }},
     {Reason::kCpuRefusedByPrefs, [](Planted& p) { p.user().project_prefs = "<project_preferences><no_cpu>1</no_cpu></project_preferences>"; }},
     {Reason::kCustomHook, [](Planted& p) { p.plan_class("<min_wu_id>1000000</min_wu_id>"); }},
+    {Reason::kPlanClassName, [](Planted& p) { p.plan_class("<gpu_type>nvidia</gpu_type>", "fastgpu"); p.nvidia(); }},
+    {Reason::kVersionDocument, [](Planted& p) { p.version().xml_doc.resize(p.version().xml_doc.find("</app_version>")); }},
     {Reason::kGpuMissing, [](Planted& p) { p.plan_class("<gpu_type>nvidia</gpu_type>"); }},
     {Reason::kGpuMemory, [](Planted& p) { p.plan_class("<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>99999</min_gpu_ram_mb>", "cuda_x"); p.nvidia(); }},
     {Reason::kGpuDriver, [](Planted& p) { p.plan_class("<gpu_type>nvidia</gpu_type><min_driver_version>99900</min_driver_version>", "cuda_x"); p.nvidia(); }},
@@ -145,6 +147,8 @@ const Case kCases[] = {
      [](Planted& p) { p.app().homogeneous_app_version = true; changed_later(p, [](Database& db) { db.execute(Sql("UPDATE workunit SET app_version_id=77")); }); }},
     {Reason::kWorkunitError, [](Planted& p) { changed_later(p, [](Database& db) { db.execute(Sql("UPDATE workunit SET error_mask=16")); }); }},
     {Reason::kWorkunitDone, [](Planted& p) { changed_later(p, [](Database& db) { db.execute(Sql("UPDATE workunit SET canonical_resultid=7")); }); }},
+    {Reason::kWorkunitDocument, [](Planted& p) { p.workunit().xml_doc.resize(p.workunit().xml_doc.find("</workunit>")); }},
+    {Reason::kResultDocument, [](Planted& p) { p.result().xml_doc_in.resize(p.result().xml_doc_in.find("</result>")); }},
     {Reason::kResultGone, [](Planted& p) { changed_later(p, [](Database& db) { db.execute(Sql("UPDATE result SET server_state=5")); }); }},
 };
 // clang-format on

@@ -120,15 +120,15 @@ class FeederProject {
             "max_total_results, max_success_results, result_template_file, priority, rsc_bandwidth_bound, fileset_id, "
             "app_version_id, transitioner_flags, keywords, app_version_num) select seq, 0, " +
             app_text +
-            ", concat('wu_', seq), rpad('<workunit>', 300, 'x'), 0, 1e12, 1e14, 1e8, 1e8, 0, 0, 0, 2147483647, 86400, "
+            ", concat('wu_', seq), concat(rpad('<workunit>\n', 280, 'x'), '\n</workunit>\n'), 0, 1e12, 1e14, 1e8, 1e8, 0, 0, 0, 2147483647, 86400, "
             "0, 0, 0, 0, 0, 1, 1, 3, 10, 6, '', " +
             priority_text + ", 0, 0, 0, 0, '', 0 from " + range);
         execute(
             "insert into result (id, create_time, workunitid, server_state, outcome, client_state, hostid, userid, "
-            "report_deadline, sent_time, received_time, name, cpu_time, batch, file_delete_state, validate_state, claimed_credit, "
+            "report_deadline, sent_time, received_time, name, xml_doc_in, cpu_time, batch, file_delete_state, validate_state, claimed_credit, "
             "granted_credit, opaque, random, app_version_num, appid, exit_status, teamid, priority, elapsed_time, flops_estimate, "
             "app_version_id, runtime_outlier, peak_working_set_size, peak_swap_size, peak_disk_usage) select seq, 0, seq, 2, 0, 0, 0, 0, "
-            "0, 0, 0, concat('wu_', seq, '_0'), 0, 0, 0, 0, 0, 0, 0, seq * 7919 % 100003, 0, " +
+            "0, 0, 0, concat('wu_', seq, '_0'), '<result>\n</result>\n', 0, 0, 0, 0, 0, 0, 0, seq * 7919 % 100003, 0, " +
             app_text + ", 0, 0, " + priority_text + ", 0, 0, 0, 0, 0, 0, 0 from " + range);
     }
 

@@ -243,6 +243,20 @@ TEST_F(ProjectSetup, XaddKeepsNamesAndMinVersionInStep) {
     EXPECT_EQ(rows(apps, 3), (Table{{"It's \\ better", "105", "2"}}));
 }
 
+TEST_F(ProjectSetup, XaddRefusesAnAppThatIsListedTwiceOtherwise) {
+    ASSERT_EQ(make_project().status, 0);
+    add_app();
+    ASSERT_EQ(in_project({"xadd"}).status, 0);
+    std::string text = text_of(root_ / "project.xml");
+    text.insert(text.find("</boinc>"),
+                "<app><name>render</name><user_friendly_name>Better</user_friendly_name></app>\n");
+    std::ofstream(root_ / "project.xml") << text;
+    const RunResult result = in_project({"xadd"});
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, HasSubstr("<app> render is listed twice"));
+    EXPECT_THAT(result.out, Not(HasSubstr("Updated")));
+}
+
 class AppVersions : public ProjectSetup {
   protected:
     void SetUp() override {
@@ -321,6 +335,48 @@ TEST_F(AppVersions, OfAPlanClassThatNobodyKnowsAreAddedWithAWarning) {
     EXPECT_THAT(result.err,
                 AllOf(HasSubstr("no plan class 'mt', so no host gets it: plan_class_spec.xml has big, wide"),
                       Not(HasSubstr("plan class 'wide'"))));
+}
+
+TEST_F(AppVersions, AVersionOfManyFilesNeedsRoomInItsColumn) {
+    Database db(server_.settings("tiles"));
+    db.execute(Sql("ALTER TABLE app_version MODIFY xml_doc blob"));
+    const std::string folder = "1.0/x86_64-pc-linux-gnu/";
+    std::string listed = "<file><physical_name>render_1.0</physical_name><main_program/></file>";
+    lay_out(folder + "render_1.0", "program");
+    for (int i = 0; i < 140; ++i) {
+        const std::string name = "data_of_the_first_version_" + std::to_string(i);
+        lay_out(folder + name, "data");
+        listed += "<file><physical_name>" + name + "</physical_name></file>";
+    }
+    lay_out(folder + "version.xml", "<version>" + listed + "</version>");
+    const RunResult refused = in_project({"update_versions", "--noconfirm"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("with 141 files: "), HasSubstr("a blob of at most 65535 bytes"),
+                                   HasSubstr("ALTER TABLE app_version MODIFY xml_doc mediumblob;")));
+    EXPECT_EQ(rows(Sql("SELECT COUNT(*) FROM app_version"), 1), (Table{{"0"}}));
+    db.execute(Sql("ALTER TABLE app_version MODIFY xml_doc mediumblob"));
+    const RunResult added = in_project({"update_versions", "--noconfirm"});
+    EXPECT_EQ(added.status, 0) << added.err;
+    const std::string doc = rows(Sql("SELECT xml_doc FROM app_version"), 1)[0][0];
+    EXPECT_GT(doc.size(), 65535u);
+    EXPECT_TRUE(doc.ends_with("</app_version>\n"));
+}
+
+TEST_F(AppVersions, OfAClassWhoseNameSaysAnotherGpuAreAddedWithAWarningAtLevelZero) {
+    dir_.write("tiles/plan_class_spec.xml",
+               "<plan_classes><plan_class><name>fastgpu</name><gpu_type>nvidia</gpu_type></plan_class></plan_classes>");
+    lay_out("1.0/x86_64-pc-linux-gnu__fastgpu/render_1.0_gpu", "gpu");
+    EXPECT_THAT(in_project({"update_versions", "--noconfirm"}).err, testing::IsEmpty()) << "level 1";
+    std::string config = text_of(root_ / "config.xml");
+    const std::string level = "<compat_level>1</compat_level>";
+    ASSERT_NE(config.find(level), std::string::npos);
+    config.erase(config.find(level), level.size());
+    std::ofstream(root_ / "config.xml") << config;
+    lay_out("1.1/x86_64-pc-linux-gnu__fastgpu/render_1.1_gpu", "gpu");
+    const RunResult result = in_project({"update_versions", "--noconfirm"});
+    EXPECT_THAT(result.out, HasSubstr("1 app version(s) added"));
+    EXPECT_THAT(result.err, AllOf(HasSubstr("plan class 'fastgpu' is for the NVIDIA GPU, but its name says CPU"),
+                                  HasSubstr("<compat_level>1</compat_level>")));
 }
 
 TEST_F(AppVersions, AreAskedFor) {

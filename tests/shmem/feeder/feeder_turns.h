@@ -56,6 +56,7 @@ class FeederTurns : public testing::Test {
         w.id = id, w.appid = app, w.priority = priority, w.target_nresults = 1, w.rsc_memory_bound = 4e9,
         w.rsc_disk_bound = 1e9;
         w.name = "wu_" + std::to_string(id);
+        w.xml_doc = "<workunit>\n</workunit>\n";
     }
     Feeder& start() {
         JobArraySettings settings;

@@ -29,6 +29,7 @@ class SharesOrder : public testing::Test {
         r.id = r.workunitid = id, r.appid = 1, r.batch = batch, r.priority = priority;
         r.server_state = ServerState::kUnsent;
         db_.workunits[id].id = id, db_.workunits[id].appid = 1;
+        db_.workunits[id].xml_doc = "<workunit>\n</workunit>\n";
     }
     /// With what the array holds of each batch meanwhile.
     std::vector<Id> take(std::size_t n, std::unordered_map<Id, std::size_t> held = {}) {

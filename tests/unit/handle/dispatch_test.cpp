@@ -40,6 +40,23 @@ TEST(Dispatch, AJobThatIsGoneIsDroppedAndTheOthersAreSent) {
     EXPECT_EQ(w.pool.present(), 1) << "its slot went back";
 }
 
+TEST(Dispatch, WhoLosesAllItsJobsGetsOthers) {
+    RpcWorld w;
+    const Id host = w.add_host();
+    for (int i = 0; i < 2; ++i) w.add_job();
+    std::string first;
+    meanwhile(w, [&] {
+        for (auto& [id, r] : w.db.results) {
+            if (w.pool.slots[static_cast<std::size_t>(id - 1)].state != SlotState::kClaimed) continue;
+            r.server_state = ServerState::kInProgress;
+            first = r.name;
+        }
+    });
+    const ReplyText reply = w.send(asking(host, 5));
+    EXPECT_THAT(reply.result_names(), SizeIs(1));
+    EXPECT_THAT(reply.result_names(), testing::Not(Contains(first)));
+}
+
 TEST(Dispatch, CancelledMeanwhile) {
     RpcWorld w;
     const Id host = w.add_host();

@@ -73,6 +73,29 @@ TEST(Resend, OneThatCantMeetItsDeadlineGetsItsWholeTimeIfThatIsEnough) {
     EXPECT_EQ(w.db.results[lost.id].report_deadline, w.clock.now_sec() + 7 * 86400);
 }
 
+TEST(Resend, ALostJobThatNoReplyCanCarryTimesOutAndKeepsNoOtherBack) {
+    RpcWorld w(kResend);
+    const Id host = w.add_host();
+    const Result good = w.add_in_progress(host), bad = w.add_in_progress(host);
+    std::string& xml = w.db.workunits[bad.workunitid].xml_doc;
+    xml.resize(xml.find("</workunit>"));
+    RequestText r = asking(host, 1000);
+    r.others = {"none of these"};
+    EXPECT_THAT(w.send(r).result_names(), ElementsAre(good.name));
+    EXPECT_LT(w.db.results[bad.id].report_deadline, w.clock.now_sec()) << "the transitioner makes another";
+}
+
+TEST(Resend, OfALongVersionToo) {
+    RpcWorld w(kResend);
+    w.db.versions[1].xml_doc.insert(0, "<file_info>\n<name>" + std::string(300 << 10, 'f') + "</name>\n</file_info>\n");
+    w.reload_tables();
+    const Id host = w.add_host();
+    const Result lost = w.add_in_progress(host);
+    RequestText r = asking(host, 1000);
+    r.others = {"none of these"};
+    EXPECT_THAT(w.send(r).result_names(), ElementsAre(lost.name));
+}
+
 TEST(Resend, NonCpuIntensiveJobsToo) {
     RpcWorld w(kResend);
     w.db.apps[1].non_cpu_intensive = true;

@@ -211,6 +211,76 @@ TEST(Send, ADocumentThatCantBeSentIsHeldBack) {
     EXPECT_THAT(w.send(asking(host, 15)).result_names(), SizeIs(1));
     EXPECT_EQ(w.db.results[bad].server_state, ServerState::kUnsent);
     EXPECT_EQ(w.db.results[good].server_state, ServerState::kInProgress);
+    EXPECT_EQ(w.pool.slots[0].state, SlotState::kEmpty) << "it costs no other request";
+}
+
+/// `bad` jobs of high priority whose XML a column that is too small has cut, and `good` ones.
+void add_cut_jobs(RpcWorld& w, int bad, int good) {
+    for (int i = 0; i < bad + good; ++i) {
+        const Id id = w.add_job();
+        if (i >= bad) continue;
+        auto& slot = w.pool.slots.back();
+        slot.job.priority = 9;
+        w.db.results[id].priority = 9;
+        if (i % 2 == 0)
+            slot.doc.wu_xml.resize(slot.doc.wu_xml.find("</workunit>"));
+        else
+            w.db.results[id].xml_doc_in.resize(w.db.results[id].xml_doc_in.find("</result>"));
+    }
+}
+
+TEST(Send, JobsThatNoReplyCanCarryGiveWayToTheNextBest) {
+    for (const char* config : {"", "<mm_min_slots>1</mm_min_slots>", "<mm_min_slots>5</mm_min_slots>"})
+        for (const int level : {0, 1}) {
+            RpcWorld w(config, level);
+            add_cut_jobs(w, 20, 60);
+            for (int i = 0; i < 12; ++i) {
+                ASSERT_THAT(w.send(asking(w.add_host(), 5)).result_names(), SizeIs(1))
+                    << "request " << i << ", level " << level << ", " << config;
+                EXPECT_THAT(w.pool.held, IsEmpty());
+            }
+            for (const auto& [id, r] : w.db.results)
+                EXPECT_TRUE(r.priority == 0 || r.server_state == ServerState::kUnsent) << id;
+        }
+}
+
+TEST(Send, AVersionThatNoReplyCanCarryLeavesTheJobsToAnother) {
+    RpcWorld w;
+    AppVersion newer = w.db.versions[1];
+    newer.id = 2;
+    newer.plan_class = "sse3";  // faster: it would be chosen
+    newer.xml_doc.resize(newer.xml_doc.find("</app_version>"));
+    w.db.versions[2] = newer;
+    w.reload_tables();
+    for (int i = 0; i < 3; ++i) w.add_job();
+    const Id host = w.add_host();
+    RequestText r = asking(host, 25);
+    r.more = "<client_cap_plan_class>1</client_cap_plan_class>";
+    EXPECT_THAT(w.send(r).result_names(), SizeIs(3));
+    EXPECT_EQ(w.db.results[1].app_version_id, 1);
+}
+
+TEST(Send, DocumentsOfAnyLengthAreSent) {
+    RpcWorld w;
+    const std::string files(300 << 10, 'f'), words(200 << 10, 'w');
+    w.db.versions[1].xml_doc.insert(0, "<file_info>\n<name>" + files + "</name>\n</file_info>\n");
+    w.reload_tables();
+    w.add_job();
+    std::string& xml = w.pool.slots[0].doc.wu_xml;
+    xml.insert(xml.find("</workunit>"), "<command_line>\n" + words + "\n</command_line>\n");
+    const ReplyText reply = w.send(asking(w.add_host(), 5));
+    EXPECT_THAT(reply.result_names(), SizeIs(1));
+    EXPECT_TRUE(reply.has(files)) << "about 400 files";
+    EXPECT_TRUE(reply.has(words));
+}
+
+TEST(Send, OfNonCpuIntensiveAppsToo) {
+    RpcWorld w;
+    w.db.apps[1].non_cpu_intensive = true;
+    w.reload_tables();
+    add_cut_jobs(w, 2, 1);
+    EXPECT_THAT(w.send(asking(w.add_host(), 0)).result_names(), SizeIs(1));
+    EXPECT_EQ(w.pool.present(), 0);
 }
 
 TEST(Send, NonCpuIntensiveAppsGiveOneJobWithoutBeingAsked) {

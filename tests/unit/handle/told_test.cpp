@@ -2,12 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/support/rpc_world.h"
 
 namespace sluice::test {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
@@ -145,6 +148,62 @@ TEST(Told, ResourcesByTheNamesThatVolunteersKnow) {
     RequestText r = asking(w.add_host(), 1000);
     r.more = nvidia(52000, 4e9, 100);
     EXPECT_THAT(w.send(r).messages(), Contains(HasSubstr("Tasks for NVIDIA GPU are available, but your preferences")));
+}
+
+TEST(Told, WhichDatabaseTroubleItIs) {
+    for (const auto& [kind, words] : {std::pair(DbError::Kind::kCantConnect, "Server can't open database"),
+                                      std::pair(DbError::Kind::kLost, "a database query failed"),
+                                      std::pair(DbError::Kind::kDuplicate, "a database query failed"),
+                                      std::pair(DbError::Kind::kOther, "a database query failed")}) {
+        RpcWorld w;
+        const Id host = w.add_host();
+        w.db.before = [kind = kind](const std::string&) { throw DbError(kind, 1, "trouble"); };
+        const ReplyText reply = w.send(asking(host, 5));
+        EXPECT_THAT(reply.messages(), ElementsAre(HasSubstr(words)));
+        EXPECT_TRUE(reply.has("<project_is_down/>"));
+    }
+}
+
+TEST(Told, WhileTheProjectIsDownHostsComeBackSoonAtLevelOneAndNotAllAtOnce) {
+    std::set<std::string> delays;
+    for (int i = 0; i < 40; ++i) {
+        RpcWorld w("", 1);
+        w.rng = FixedRng(static_cast<std::uint64_t>(i));
+        const Id host = w.add_host();
+        w.db.before = [](const std::string&) { throw DbError(DbError::Kind::kCantConnect, 2002, "away"); };
+        const std::string delay = w.send(asking(host, 5)).value("request_delay");
+        EXPECT_GE(std::stod(delay), 120);
+        EXPECT_LE(std::stod(delay), 600);
+        delays.insert(delay);
+    }
+    EXPECT_GT(delays.size(), 20u);
+}
+
+TEST(Told, AGpuClassIsKnownByItsNameAtLevelZeroAndByItsTypeAtLevelOne) {
+    for (const char* name : {"fastgpu", "opencl_intel", "c"})
+        for (const int level : {0, 1})
+            for (const bool cpu_too : {false, true}) {
+                RpcWorld w("", level);
+                plan_class(w, name, "<gpu_type>nvidia</gpu_type>");
+                w.add_job();
+                RequestText r = asking(w.add_host(), 1000);
+                r.more = nvidia(52000, 4e9, 100);
+                if (!cpu_too) r.more += "<cpu_req_secs>0</cpu_req_secs>";
+                const ReplyText reply = w.send(r);
+                EXPECT_EQ(reply.result_names().size(), level) << name;
+                EXPECT_EQ(reply.has("names their plan class wrongly"), level == 0) << reply.text();
+                EXPECT_EQ(reply.has("<no_rsc_apps>NVIDIA</no_rsc_apps>"), level == 0) << name;
+                EXPECT_EQ(reply.has("<no_rsc_apps>CPU</no_rsc_apps>"), level == 1) << "there is no CPU version";
+            }
+}
+
+TEST(Told, WhatGpuIsRequiredWhateverTheClassIsCalled) {
+    for (const int level : {0, 1}) {
+        RpcWorld w("", level);
+        plan_class(w, "fastgpu", "<gpu_type>nvidia</gpu_type>");
+        w.add_job();
+        EXPECT_TRUE(w.send(asking(w.add_host(), 1000)).has("An NVIDIA GPU is required")) << level;
+    }
 }
 
 // Upstream names the figure for one processor in the second line.

@@ -1,4 +1,6 @@
 // plan_class_spec.xml as a file: what can't be right refuses one class and names the tag; what is unknown is told.
+#include <fmt/format.h>
+
 #include "sched/match/plan_class_spec.h"
 #include "tests/support/match_world.h"
 
@@ -49,6 +51,28 @@ TEST(SpecFile, UnknownTagsAreToldAndIgnored) {
     EXPECT_TRUE(c.find("c", 0));
     ASSERT_EQ(c.problems().size(), 1u);
     EXPECT_THAT(c.problems()[0], testing::HasSubstr("<min_ncpu>"));
+}
+
+TEST(SpecFile, AClassIsForTheGpuOfItsNameAtLevelZeroAndOfItsTypeAtLevelOne) {
+    struct {
+        const char *name, *tags;
+        ProcType by_name, by_type;
+    } const cases[] = {{"fastgpu", "<gpu_type>nvidia</gpu_type>", ProcType::kCpu, ProcType::kNvidia},
+                       {"opencl_intel", "<gpu_type>intel_gpu</gpu_type>", ProcType::kCpu, ProcType::kIntelGpu},
+                       {"static_mt", "<max_threads>4</max_threads>", ProcType::kAmd, ProcType::kCpu},
+                       {"cuda_x", "<gpu_type>nvidia</gpu_type>", ProcType::kNvidia, ProcType::kNvidia},
+                       {"plain", "", ProcType::kCpu, ProcType::kCpu}};
+    for (const auto& c : cases) {
+        const PlanClasses classes = PlanClasses::from_spec(
+            fmt::format("<plan_classes><plan_class><name>{}</name>{}</plan_class></plan_classes>", c.name, c.tags),
+            "f");
+        EXPECT_EQ(classes.resource(c.name, 0), c.by_name) << c.name;
+        EXPECT_EQ(classes.resource(c.name, 1), c.by_type) << c.name;
+        EXPECT_EQ(classes.name_problems(0).size(), c.by_name == c.by_type ? 0u : 1u) << c.name;
+        EXPECT_EQ(classes.name_problems(1).size(), 0u) << c.name;
+    }
+    EXPECT_EQ(PlanClasses().resource("cuda_unknown", 1), ProcType::kNvidia)
+        << "no such class: its name is all there is";
 }
 
 TEST(SpecFile, AFileWithoutClassesRefusesAllAndSaysSo) {
