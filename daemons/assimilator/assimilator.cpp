@@ -62,8 +62,12 @@ Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree
     Ready ready{job, {}, "", ""};
     if (!job.canonical) return ready;
     ready.files = output_files(job.canonical->xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
+    const bool files_are_given =
+        std::ranges::any_of(script_, [](const auto& s) { return s == "files" || s == "files2"; });
     for (const OutputFile& f : ready.files) {
         OpenedOutput opened = tree.open(f.path, job.canonical->received_time);
+        // A script that asks for no files may run where there is no upload folder.
+        if (!files_are_given && opened.kind != Found::kStrange) continue;
         // The script knows what to do without it, as when it has moved it away and is called again.
         const bool lost = opened.kind == Found::kLost || (f.optional && opened.kind == Found::kNoFolder);
         std::string& first = lost ? ready.lost : ready.unreadable;
@@ -73,11 +77,10 @@ Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree
 }
 
 bool Assimilator::held_back(const std::vector<Ready>& page) {
-    const bool given_files = std::ranges::any_of(script_, [](const auto& s) { return s == "files" || s == "files2"; });
     ReadTally tally;
     for (const Ready& r : page) {
         if (!r.job.canonical) continue;
-        const bool news = given_files && r.job.canonical->received_time + kNews >= clock_.now_sec();
+        const bool news = r.job.canonical->received_time + kNews >= clock_.now_sec();
         tally.add(r.job.canonical->hostid, !r.unreadable.empty() || !news ? r.unreadable : r.lost);
     }
     if (!tally.most_unreadable()) return false;

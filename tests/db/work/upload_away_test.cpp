@@ -179,6 +179,18 @@ TEST_F(UploadAway, AScriptThatMovedItsFilesIsCalledAgain) {
     EXPECT_EQ(count("assimilate_state=2"), 1);
 }
 
+TEST_F(UploadAway, AScriptThatAsksForNoFilesIsCalledWithoutThem) {
+    many(12);
+    validate();
+    ASSERT_EQ(valid(), 12);
+    add_script();
+    fs::rename(upload_, project_ / "elsewhere");
+    const RunResult r = run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "collect wu_name"});
+    fs::rename(project_ / "elsewhere", upload_);
+    EXPECT_EQ(count("assimilate_state=2"), 12) << r.err;
+    EXPECT_EQ(times("\n", read_file(project_ / "calls").value_or("")), 12u);
+}
+
 TEST_F(UploadAway, TheAssimilatorHoldsBackWhenMostFilesAreMissing) {
     many(12);
     validate();
