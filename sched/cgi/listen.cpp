@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,6 +20,7 @@
 
 #include "sched/cgi/acceptor.h"
 #include "sched/cgi/relay_protocol.h"
+#include "sched/cgi/start_turn.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
@@ -47,11 +47,10 @@ int with_listen(int fd, const std::string& address) {
     return fd;
 }
 
+/// EAGAIN: its queue is full, which a server that was stopped (SIGSTOP) does not empty.
 bool answers(const sockaddr_un& at) {
-    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool connected = ::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
-    ::close(fd);
-    return connected;
+    const OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 || errno == EAGAIN;
 }
 
 int listen_on_path(const std::string& path) {
@@ -63,8 +62,7 @@ int listen_on_path(const std::string& path) {
     struct stat there {};
     // Two that start at the same time find out one after the other whether somebody listens.
     const std::string folder = std::filesystem::absolute(path).parent_path();
-    const OwnedFd turn(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (turn.get() >= 0) ::flock(turn.get(), LOCK_EX);
+    const OwnedFd turn = take_start_turn(folder);
     if (::lstat(path.c_str(), &there) == 0) {  // what a killed server left behind is in the way
         if (!S_ISSOCK(there.st_mode)) cant_listen(path, "a file that is no socket is there");
         if (answers(at)) cant_listen(path, "another server listens there");

@@ -225,6 +225,33 @@ TEST_F(Accounts, TheSchedulersServerMayBeAnAccountOfItsOwn) {
     EXPECT_EQ(server.wait(30).value_or(RunResult{}).status, 0);
 }
 
+/// The web server's account can open the folder of the resident scheduler's socket, and so lock it.
+TEST_F(Accounts, ALockOfTheWebServersAccountDoesNotKeepTheSchedulerFromListening) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
+    const std::string folder = (root_ / ("pid_" + short_host_name())).string();
+    Subprocess holder({"setpriv", "--reuid=www-data", "--regid=www-data", "--clear-groups", "flock", folder, "sh", "-c",
+                       "echo held; exec sleep 1000"},
+                      {.own_group = true});
+    ASSERT_TRUE(holder.wait_for_output("held")) << holder.err();
+    RunOptions in_project;
+    in_project.env = {{"BOINC_PROJECT_DIR", root_.string()}};
+    in_project.cwd = root_ / "bin";
+    Subprocess scheduler({"setpriv", "--reuid=games", "--regid=games", "--clear-groups", "./scheduler"}, in_project);
+    ASSERT_TRUE(scheduler.wait_for_output("listening on")) << scheduler.err();
+    EXPECT_THAT(scheduler.out() + scheduler.err(),
+                AllOf(HasSubstr("of www-data has locked"), HasSubstr(folder + " (flock)"),
+                      HasSubstr("process " + std::to_string(holder.pid()))));
+    // The lock is held still, and what listens there still tells a second one apart.
+    const RunResult second =
+        run({"setpriv", "--reuid=games", "--regid=games", "--clear-groups", "./scheduler"}, in_project);
+    EXPECT_EQ(second.status, 1);
+    EXPECT_THAT(second.err, HasSubstr("another server listens there"));
+    scheduler.send_signal(SIGTERM);
+    EXPECT_EQ(scheduler.wait(30).value_or(RunResult{}).status, 0);
+    ::kill(-holder.pid(), SIGKILL);
+}
+
 /// NAME.logrotate: of a project that root made for an account, or of this user's own.
 TEST_F(Accounts, LogsAreRotatedByTheShippedFile) {
     const bool root = ::geteuid() == 0;
