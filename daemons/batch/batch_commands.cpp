@@ -130,7 +130,7 @@ void BatchCommands::move(Id batch, Id before) {
     }
 }
 
-void BatchCommands::abort(Id batch) {
+void BatchCommands::abort(Id batch, Apps unassimilated) {
     // First the state: from then on a submission that still runs adds nothing.
     // With the clock, so that it is charged for what was measured and no more.
     const BatchState state =
@@ -139,9 +139,11 @@ void BatchCommands::abort(Id batch) {
     if (state != BatchState::kAborted)
         throw ConfigError(fmt::format("batch {}: it is {}: there is nothing to abort", batch, state_name(state)));
     cancel_all(batch);
+    // What is done may be fetched until the batch is retired.
+    store_.count_as_assimilated(batch, unassimilated, BatchOwnerStore::OverBy::kCancelling, clock_.now_sec());
 }
 
-void BatchCommands::retire(Id batch, const std::filesystem::path& project) {
+void BatchCommands::retire(Id batch, const std::filesystem::path& project, Apps unassimilated) {
     const OwnedBatch before = find(batch);
     if (before.row.state == BatchState::kAborted) cancel_all(batch);  // its abort may have been killed
     const auto state = store_.change_state(batch, {BatchState::kComplete, BatchState::kAborted}, BatchState::kRetired,
@@ -152,6 +154,7 @@ void BatchCommands::retire(Id batch, const std::filesystem::path& project) {
             fmt::format("batch {}: it is {}: only a complete or aborted batch can be retired; sluice_batch abort "
                         "{} ends it, batch_upkeep finds out that it is complete",
                         batch, state_name(*state), batch));
+    store_.count_as_assimilated(batch, unassimilated, BatchOwnerStore::OverBy::kAnything, clock_.now_sec());
     std::error_code failed;
     const auto folder = project / "results" / std::to_string(batch);
     std::filesystem::remove_all(folder, failed);

@@ -2,6 +2,7 @@
 // The verbs of sluice_batch but `submit`, over the stores. All throw ConfigError, which names the batch and what to do.
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,11 +37,14 @@ class BatchCommands {
     Started start(Id batch);
     /// `batch` takes the place of `before` in the order of their user's batches.
     void move(Id batch, Id before);
+    std::vector<App> apps() { return store_.apps(); }
+    using Apps = std::span<const Id>;
     /// No job of it is sent any more; may be given again if it was killed. The number of its workunits is not known: it
-    /// returns when all are cancelled.
-    void abort(Id batch);
-    /// Only of what is over. Removes PROJECT/results/BATCH.
-    void retire(Id batch, const std::filesystem::path& project);
+    /// returns when all are cancelled. Nobody assimilates those of `unassimilated` apps: what was cancelled of them
+    /// is finished.
+    void abort(Id batch, Apps unassimilated);
+    /// Only of what is over. Removes PROJECT/results/BATCH. All jobs of `unassimilated` apps are finished.
+    void retire(Id batch, const std::filesystem::path& project, Apps unassimilated);
 
     OwnedBatch find(Id batch);
 

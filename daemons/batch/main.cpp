@@ -8,6 +8,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "config/options/assimilated_apps.h"
 #include "config/options/missing_daemons.h"
 #include "daemons/batch/batch_commands.h"
 #include "daemons/batch/submission.h"
@@ -35,7 +36,10 @@ constexpr const char* kDescription =
     "for it. Needs <share_rule>.\n\n"
     "abort BATCH: unsent jobs are cancelled, running ones are stopped at their hosts' next contact. Also while it is being "
     "submitted.\n\n"
-    "retire BATCH: of a complete or aborted one; removes results/BATCH of the project, and lets db_purge take its jobs.";
+    "retire BATCH: of a complete or aborted one; removes results/BATCH of the project, and lets db_purge take its jobs.\n\n"
+    "An app has an assimilator if a daemon or task of config.xml has 'assim' in its command and names the app, or none. "
+    "Without one, abort finishes the jobs that it cancels, and retire finishes all: the transitioner then releases "
+    "their files.";
 
 struct BatchCall {
     std::vector<std::string> words;
@@ -223,6 +227,19 @@ int move(const BatchCall& call, Open& open) {
     return 0;
 }
 
+/// As config.xml says. Where it doesn't tell, all may have an assimilator.
+std::vector<Id> unassimilated_apps(Open& open) {
+    const auto file = open.project / "config.xml";
+    std::vector<Id> apps;
+    try {
+        const auto entries = parse_daemons_and_tasks(read_file(file).value_or("<daemons>"), file.string());
+        for (const App& app : open.commands.apps())
+            if (!may_have_assimilator(app.name, entries)) apps.push_back(app.id);
+    } catch (const ConfigError&) {
+    }
+    return apps;
+}
+
 int after_change(const BatchCall& call, Open& open, const char* what) {
     if (call.json) return show(call, open);
     fmt::print("batch {}: {}\n", batch_of(call), what);
@@ -245,12 +262,12 @@ int run(const BatchCall& call) {
         {"move", 2, [&](Open& open) { return move(call, open); }},
         {"abort", 2,
          [&](Open& open) {
-             open.commands.abort(batch_of(call));
+             open.commands.abort(batch_of(call), unassimilated_apps(open));
              return after_change(call, open, "aborted");
          }},
         {"retire", 2,
          [&](Open& open) {
-             open.commands.retire(batch_of(call), open.project);
+             open.commands.retire(batch_of(call), open.project, unassimilated_apps(open));
              make_gang_store(open.db)->remove(batch_of(call));
              return after_change(call, open, "retired");
          }},

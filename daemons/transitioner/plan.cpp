@@ -209,6 +209,7 @@ void Planner::note_errors() {
 }
 
 int Planner::results_wanted() {
+    if ((plan_.workunit.error_mask & kWuCancelled) != 0) return 0;  // none: no limit stands in the way
     const int wanted = std::max(0, wu_.target_nresults - n_.unsent - n_.in_progress - n_.success);
     const int allowed = wu_.max_total_results - n_.total;
     if (allowed < 0 || (allowed == 0 && wanted > 0)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "db/mysql/app_rows.h"
 #include "db/mysql/errors.h"
 
 namespace sluice {
@@ -114,10 +115,8 @@ class MysqlBatchOwnerStore final : public BatchOwnerStore {
     }
 
     std::optional<Id> cancel_jobs(Id batch, Id after, int limit, std::int64_t now) override {
-        Sql next("SELECT id FROM workunit FORCE INDEX (wu_batch) WHERE batch=");
-        std::vector<Id> all, open;
-        Rows r = db_.query(next << batch << " AND id>" << after << " ORDER BY id LIMIT " << limit);
-        while (r.next()) all.push_back(r.i64(0));
+        const std::vector<Id> all = workunits_of(batch, after, limit);
+        std::vector<Id> open;
         if (all.empty()) return std::nullopt;
         repeat_if_lost([&] {
             db_.transaction([&] {
@@ -137,7 +136,37 @@ class MysqlBatchOwnerStore final : public BatchOwnerStore {
         return all.back();
     }
 
+    std::vector<App> apps() override { return all_apps(db_, ""); }
+
+    void count_as_assimilated(Id batch, std::span<const Id> apps, OverBy by, std::int64_t now) override {
+        constexpr int kOfATransaction = 1000;
+        if (apps.empty()) return;
+        for (Id after = 0;;) {
+            const std::vector<Id> some = workunits_of(batch, after, kOfATransaction);
+            if (some.empty()) return;
+            Sql sql("UPDATE workunit SET assimilate_state=");
+            sql << AssimilateState::kDone << ", transition_time=" << now << " WHERE id IN (";
+            sql.ids(some) << ") AND assimilate_state<>" << AssimilateState::kDone << " AND appid IN (";
+            sql.ids(apps) << ")";
+            if (by == OverBy::kCancelling)
+                sql << " AND canonical_resultid=0 AND error_mask&" << kWuCancelled << "<>0";
+            else
+                sql << " AND (canonical_resultid<>0 OR error_mask<>0)";
+            repeat_if_lost([&] { db_.execute(sql); });
+            after = some.back();
+        }
+    }
+
   private:
+    /// The next ones, by id.
+    std::vector<Id> workunits_of(Id batch, Id after, int limit) {
+        Sql sql("SELECT id FROM workunit FORCE INDEX (wu_batch) WHERE batch=");
+        Rows r = db_.query(sql << batch << " AND id>" << after << " ORDER BY id LIMIT " << limit);
+        std::vector<Id> ids;
+        while (r.next()) ids.push_back(r.i64(0));
+        return ids;
+    }
+
     /// Of a job with a copy: what came back too late, and valid ones beyond the quorum.
     void add_copies(Id batch, BatchCost& cost) {
         Sql sql(

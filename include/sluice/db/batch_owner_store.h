@@ -2,6 +2,7 @@
 // Batches as their owners see and change them (sluice_batch).
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,12 @@ class BatchOwnerStore {
     /// upstream's cancel_jobs does: unsent and inactive results are over and not needed, error_mask gets bit 16, the
     /// transitioner looks at them `now`. The id of the last one; nullopt: there are no more.
     virtual std::optional<Id> cancel_jobs(Id batch, Id after, int limit, std::int64_t now) = 0;
+    /// Every app, deprecated ones, too.
+    virtual std::vector<App> apps() = 0;
+    /// Of the batch's workunits of these apps those that are over count as assimilated, and the transitioner looks at
+    /// them `now`: it releases their files as soon as nothing runs and nothing is to be validated.
+    enum class OverBy { kCancelling, kAnything };  ///< kAnything: a canonical result or any error
+    virtual void count_as_assimilated(Id batch, std::span<const Id> apps, OverBy by, std::int64_t now) = 0;
 };
 std::unique_ptr<BatchOwnerStore> make_batch_owner_store(Database& db);
 

@@ -10,6 +10,8 @@ namespace {
 
 using testing::HasSubstr;
 
+const std::string kUnsigned = "<dont_generate_upload_certificates>1</dont_generate_upload_certificates>";
+
 class BatchTool : public BatchFixture {
   protected:
     BatchTool() {
@@ -39,6 +41,12 @@ class BatchTool : public BatchFixture {
         EXPECT_EQ(r.status, 1) << words[0] << ": " << r.out;
         EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
         return r.err;
+    }
+    /// Of what is due by now: a transitioner looks at whole seconds that have passed.
+    void transition() {
+        db.execute(Sql("UPDATE workunit SET transition_time=transition_time-5 WHERE transition_time BETWEEN 5 AND ")
+                   << now + 1000);
+        run_ok({"transitioner", "--one_pass"});
     }
     std::string state(Id id) { return rows(Sql("SELECT state FROM batch WHERE id=") << id, 1).at(0).at(0); }
     std::int64_t jobs() { return number(Sql("SELECT COUNT(*) FROM workunit")); }
@@ -134,6 +142,73 @@ TEST_F(BatchTool, AbortCancelsAsUpstreamDoes) {
     EXPECT_EQ(rows(Sql("SELECT state, completion_time>0 FROM batch ORDER BY id"), 2), (Table{{"3", "1"}, {"1", "0"}}));
     run_ok({"sluice_batch", "abort", "1"});  // as after a kill
     EXPECT_EQ(state(2), "1");
+}
+
+TEST_F(BatchTool, JobsThatNobodyAssimilatesAreFinished) {
+    config(kUnsigned + "</config><daemons><daemon><cmd>script_assimilator --app app2</cmd></daemon></daemons><config>");
+    const auto states = [&](Id batch) {
+        transition();
+        return rows(Sql("SELECT error_mask, assimilate_state, file_delete_state FROM workunit WHERE batch=")
+                        << batch << " ORDER BY id",
+                    3);
+    };
+    batch(1), batch(2, 1, BatchState::kComplete);
+    success(1, 7, 100);
+    world.workunits.rbegin()->second.assimilate_state = AssimilateState::kReady;
+    unsent(1);
+    world.workunits.rbegin()->second.max_total_results = 1;
+    in_progress(1, 8, 10);
+    success(2, 7, 100);
+    world.workunits.rbegin()->second.assimilate_state = AssimilateState::kReady;
+    instance(world.workunits.rbegin()->second, ServerState::kInProgress, 9).report_deadline = now + 5000;
+    job(2).error_mask = kWuTooManyErrors;
+    Workunit& failed = job(2);
+    failed.error_mask = kWuTooManyErrors;
+    failed.assimilate_state = AssimilateState::kReady;
+    store();
+    run_ok({"sluice_batch", "abort", "1"});
+    // What is done can be fetched; the files of what runs stay.
+    EXPECT_EQ(states(1), (Table{{"0", "1", "0"}, {"16", "2", "1"}, {"16", "2", "0"}}));
+    db.execute(Sql("UPDATE result SET server_state=5, outcome=6 WHERE server_state=4 AND batch=1"));
+    db.execute(Sql("UPDATE workunit SET transition_time=1 WHERE batch=1"));
+    EXPECT_EQ(states(1)[2], (std::vector<std::string>{"16", "2", "1"}));
+    run_ok({"sluice_batch", "retire", "1"});
+    EXPECT_EQ(states(1)[0], (std::vector<std::string>{"0", "2", "1"}));
+
+    run_ok({"sluice_batch", "retire", "2"});
+    EXPECT_EQ(states(2), (Table{{"0", "2", "0"}, {"2", "2", "1"}, {"2", "2", "1"}}));
+    // The last instance is back, and is still to be validated: the file that it is compared with stays until then.
+    db.execute(Sql("UPDATE result SET server_state=5, outcome=1, validate_state=0 WHERE server_state=4"));
+    db.execute(Sql("UPDATE workunit SET transition_time=1 WHERE batch=2"));
+    EXPECT_EQ(states(2)[0], (std::vector<std::string>{"0", "2", "0"}));
+    EXPECT_EQ(number(Sql("SELECT need_validate FROM workunit WHERE batch=2 AND canonical_resultid<>0")), 1);
+    db.execute(Sql("UPDATE result SET validate_state=1 WHERE validate_state=0 AND outcome=1"));
+    db.execute(Sql("UPDATE workunit SET transition_time=1 WHERE batch=2"));
+    EXPECT_EQ(states(2)[0], (std::vector<std::string>{"0", "2", "1"}));
+}
+
+TEST_F(BatchTool, JobsOfAnAssimilatorAreLeftToIt) {
+    config(kUnsigned +
+           "</config><daemons><daemon><cmd>sample_assimilator --app app1</cmd><disabled>1</disabled></daemon></daemons>"
+           "<config>");
+    batch(1), batch(2, 1, BatchState::kComplete);
+    unsent(1);
+    success(2, 7, 100);
+    world.workunits.rbegin()->second.assimilate_state = AssimilateState::kReady;
+    store();
+    run_ok({"sluice_batch", "abort", "1"});
+    run_ok({"sluice_batch", "retire", "1"});
+    run_ok({"sluice_batch", "retire", "2"});
+    transition();
+    EXPECT_EQ(rows(Sql("SELECT assimilate_state, file_delete_state FROM workunit ORDER BY id"), 2),
+              (Table{{"1", "0"}, {"1", "0"}}));
+    // Without it, what older versions left behind is finished by another retirement.
+    config(kUnsigned);
+    run_ok({"sluice_batch", "retire", "1"});
+    run_ok({"sluice_batch", "retire", "2"});
+    transition();
+    EXPECT_EQ(rows(Sql("SELECT assimilate_state, file_delete_state FROM workunit ORDER BY id"), 2),
+              (Table{{"2", "1"}, {"2", "1"}}));
 }
 
 TEST_F(BatchTool, WrongCommandsNameTheBatchAndWhatToDo) {

@@ -281,6 +281,21 @@ TEST(Plan, TotalResultsAreLimited) {
     }
 }
 
+TEST(Plan, ACancelledJobHasNoTooManyResults) {
+    for (const int level : {0, 1}) {
+        AWorkunit wu;
+        wu.params.compat_level = level;
+        wu.over(Outcome::kDidntNeed);
+        wu.facts.wu.max_total_results = 1;
+        EXPECT_EQ(wu.plan().workunit.error_mask, kWuTooManyTotal);
+        wu.facts.wu.error_mask = kWuCancelled;
+        EXPECT_EQ(wu.plan().workunit.error_mask, kWuCancelled);
+        EXPECT_EQ(wu.plan().create.count, 0);
+        wu.facts.wu.max_total_results = 0;
+        EXPECT_EQ(wu.plan().workunit.error_mask, kWuCancelled);
+    }
+}
+
 TEST(Plan, ADoneJobIsNoErrorForLackOfResultsAtLevel1) {
     AWorkunit wu;
     wu.quorum(2).canonical(100).success(ValidateState::kValid).over(Outcome::kNoReply).over(Outcome::kNoReply);

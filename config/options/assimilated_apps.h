@@ -1,0 +1,13 @@
+#pragma once
+// The database does not tell which apps have an assimilator: config.xml does, as far as it starts them.
+#include <string_view>
+
+#include "config/load.h"
+
+namespace sluice {
+
+/// Whether a daemon or task, disabled or not, may be an assimilator of the app. A command is one if "assim" is part of
+/// some word. It is for the apps that it names, and for all if it has no --app. In doubt the answer is yes.
+bool may_have_assimilator(std::string_view app, const DaemonsAndTasks& entries);
+
+}  // namespace sluice
