@@ -50,6 +50,7 @@ TEST_F(Demand, ATenfoldDemandForOneClassDriesUpNoClass) {
             "</shmem_key><shmem_work_items>300</shmem_work_items><size_classes>1</size_classes></config></boinc>");
     for (int i = 0; i < 6000; ++i) {  // a large buffer of unsent jobs, class 1 the most
         Workunit& wu = job(0);
+        wu.xml_doc = "<workunit>\n</workunit>\n";
         wu.size_class = i % 5 < 3 ? 1 : i % 5 == 3 ? 0 : 2;
         instance(wu, ServerState::kInactive).size_class = wu.size_class;
     }
