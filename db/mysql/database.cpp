@@ -4,6 +4,7 @@
 #include "sluice/db/database.h"
 
 #include <cppconn/exception.h>
+#include <fmt/core.h>
 #include <mysql_connection.h>
 #include <mysql_driver.h>
 
@@ -20,6 +21,7 @@
 #include "db/mysql/errors.h"
 #include "db/mysql/rows_impl.h"
 #include "db/mysql/session.h"
+#include "db/mysql/unfit.h"
 #include "sluice/base/log.h"
 
 namespace sluice {
@@ -58,9 +60,12 @@ bool is_unclear(const DbError& e) {
     return e.kind() == DbError::Kind::kLost || e.code() == kErrorDuringCommit || e.code() == kNodeNotReady;
 }
 
+constexpr SqlLiteral kPacket("BEGIN NOT ATOMIC ");
+bool is_packet(const Sql& sql) { return sql.str().starts_with(kPacket.text); }
+
 /// For MariaDB. An error ends it, the transaction stays open. Its counts come as one: the server judges the last.
 Sql packet_of(std::span<const Sql> statements, std::int64_t least) {
-    Sql packet("BEGIN NOT ATOMIC ");
+    Sql packet(kPacket);
     for (const Sql& sql : statements) packet << sql << ";";
     if (least > 0)
         packet << "IF ROW_COUNT()<" << least << " THEN SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO=" << kFewerRows
@@ -91,6 +96,8 @@ struct Database::Impl {
     bool opened = false;                                                     ///< the server knows of the transaction
     std::vector<Sql> waiting;  ///< of the transaction, not sent yet; the first one may be its START TRANSACTION
     bool streaming = false;
+    bool lenient = false;          ///< wanted: the transaction is repeated for values that its columns can't hold
+    bool session_lenient = false;  ///< what the server was told last
 
     void connect();
     void connect_to_host();
@@ -101,9 +108,10 @@ struct Database::Impl {
         connection.reset();
         handle = nullptr;
     }
-    /// Runs `send` for one statement and turns what it throws into a DbError.
+    /// Runs `send` for one statement and turns what it throws into a DbError. Texts that can't be compared with a
+    /// column are repeated in ASCII.
     template <typename Send>
-    auto guarded(const Sql& sql, Send send) -> decltype(send());
+    auto guarded(const Sql& given, Send send) -> decltype(send(given));
     template <typename Ask>
     auto repeated_if_lost(Ask ask) -> decltype(ask());
     std::int64_t execute(const Sql& sql);
@@ -118,6 +126,8 @@ struct Database::Impl {
     bool ask(const std::function<bool()>& took_place);
     void end_session(const Session& old) noexcept;
     bool worth_repeating(const DbError& e) const;
+    void set_mode();
+    void judge_warnings(const Sql& sql);
     std::unique_ptr<sql::Statement> new_statement() {
         return std::unique_ptr<sql::Statement>(connection->createStatement());
     }
@@ -186,6 +196,7 @@ void Database::Impl::connect_to(sql::ConnectOptionsMap& options) {
             continue;
         }
         handle = setup.handle();
+        session_lenient = false;
         statements += static_cast<std::uint64_t>(setup.statements());
         if (handle == nullptr)
             throw std::logic_error("sluice_db was linked without its --wrap options (db/CMakeLists.txt)");
@@ -207,7 +218,7 @@ bool Database::Impl::server_is_there() const {
 }
 
 template <typename Send>
-auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
+auto Database::Impl::guarded(const Sql& given, Send send) -> decltype(send(given)) {
     if (streaming) throw std::logic_error("a statement was sent from within query_streaming()");
     if (opened && !connection)
         throw DbError(DbError::Kind::kLost, 2013, "the connection broke earlier in this transaction");
@@ -216,15 +227,27 @@ auto Database::Impl::guarded(const Sql& sql, Send send) -> decltype(send()) {
                       "this transaction has waited too long for others, or for the database server: given up");
     const bool first = !opened;
     opened = in_transaction;  // if there is no connection, nothing of the transaction is done outside it
+    Sql ascii;
+    const Sql* sql = &given;
     for (std::size_t tried = 1;; ++tried) {
         connect();
-        log_statement(sql.str());
+        log_statement(sql->str());
         try {
-            ++statements;
             const SilenceWatch watch(settings.silence, [this] { return server_is_there(); });
-            return send();
+            set_mode();
+            ++statements;
+            return send(*sql);
         } catch (const sql::SQLException& e) {
-            DbError error = statement_error(settings, e.getErrorCode(), e.what(), sql.str());
+            if (sql == &given && is_foreign_text(e.getErrorCode()) && !is_packet(given)) {
+                ascii = given.in_ascii();
+                sql = &ascii;
+                log_once_a_day(LogLevel::kWarning,
+                               fmt::format("a column's character set lacks characters of a text, which count as '?' "
+                                           "where the two are compared: {}",
+                                           e.what()));
+                continue;
+            }
+            DbError error = statement_error(settings, e.getErrorCode(), e.what(), sql->str());
             if (error.kind() == DbError::Kind::kLost) disconnect();
             if (error.code() == kNodeNotReady) {
                 leave_host();  // what was begun there is rolled back
@@ -253,10 +276,32 @@ auto Database::Impl::repeated_if_lost(Ask ask) -> decltype(ask()) {
     }
 }
 
+void Database::Impl::set_mode() {
+    if (session_lenient == lenient) return;
+    ++statements;
+    new_statement()->executeUpdate("SET " + std::string(lenient ? kLenientSession : kStrictSession));
+    session_lenient = lenient;
+}
+
+/// Of a lenient session: what became of the values.
+void Database::Impl::judge_warnings(const Sql& sql) {
+    if (!lenient || native_warnings(handle) == 0) return;
+    ++statements;
+    const auto statement = new_statement();
+    const std::unique_ptr<sql::ResultSet> rows(statement->executeQuery("SHOW WARNINGS"));
+    while (rows->next()) {
+        const ServerWarning warning{rows->getInt(2), rows->getString(3).asStdString()};
+        const auto line = judge(warning, sql.str());
+        if (!line) throw sql::SQLException(warning.text, "22003", warning.code);
+        if (!line->empty()) log_once_a_day(LogLevel::kWarning, *line);
+    }
+}
+
 std::int64_t Database::Impl::execute(const Sql& sql) {
-    return guarded(sql, [&] {
-        const std::int64_t matched = new_statement()->executeUpdate(sql.str());
+    return guarded(sql, [&](const Sql& text) {
+        const std::int64_t matched = new_statement()->executeUpdate(text.str());
         if (const std::int64_t id = native_insert_id(handle); id != 0) last_insert_id = id;
+        judge_warnings(text);
         return matched;
     });
 }
@@ -264,7 +309,9 @@ std::int64_t Database::Impl::execute(const Sql& sql) {
 /// False: the last statement of it found fewer rows than it should.
 bool Database::Impl::send_packet(const Sql& packet) {
     try {
-        repeated_if_lost([&] { return guarded(packet, [&] { return new_statement()->executeUpdate(packet.str()); }); });
+        repeated_if_lost([&] {
+            return guarded(packet, [&](const Sql& text) { return new_statement()->executeUpdate(text.str()); });
+        });
         return true;
     } catch (const DbError& e) {
         if (e.code() != kFewerRows) throw;
@@ -295,12 +342,13 @@ bool Database::Impl::execute_with_waiting(const Sql& sql, std::int64_t least) {
     return execute(sql) >= least;
 }
 
-/// MySQL has no such blocks. A text of megabytes would be copied once more, by both sides.
+/// MySQL has no such blocks, and a lenient session is asked about each statement. A text of megabytes would be copied
+/// once more, by both sides.
 bool Database::Impl::in_one_packet(std::span<const Sql> writes) const {
     constexpr std::size_t kMost = Database::kBulkBytes / 2;
     std::size_t bytes = 0;
     for (const Sql& sql : writes) bytes += sql.size();
-    return bytes <= kMost && native_is_mariadb(handle);
+    return bytes <= kMost && native_is_mariadb(handle) && !lenient;
 }
 
 /// START TRANSACTION waits for the first statement.
@@ -401,10 +449,10 @@ bool Database::connected() const { return impl_->connection != nullptr; }
 Rows Database::query(const Sql& sql) {
     impl_->send_waiting();
     return impl_->repeated_if_lost([&] {
-        return impl_->guarded(sql, [&] {
+        return impl_->guarded(sql, [&](const Sql& text) {
             auto rows = std::make_unique<Rows::Impl>();
             rows->statement = impl_->new_statement();
-            rows->result.reset(rows->statement->executeQuery(sql.str()));
+            rows->result.reset(rows->statement->executeQuery(text.str()));
             return Rows(std::move(rows));
         });
     });
@@ -414,12 +462,12 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
     impl_->send_waiting();
     bool any = false;  // once a row was handed over, a repetition would hand it over twice
     const auto ask = [&] {
-        impl_->guarded(sql, [&] {
+        impl_->guarded(sql, [&](const Sql& sent) {
             if (any) throw DbError(DbError::Kind::kLost, 2013, "the connection broke while rows were read");
             auto rows = std::make_unique<Rows::Impl>();
             rows->statement = impl_->new_statement();
             rows->statement->setResultSetType(sql::ResultSet::TYPE_FORWARD_ONLY);
-            rows->result.reset(rows->statement->executeQuery(sql.str()));
+            rows->result.reset(rows->statement->executeQuery(sent.str()));
             Rows current(std::move(rows));
             impl_->streaming = true;
             struct Reset {
@@ -441,15 +489,21 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
 
 std::int64_t Database::execute(const Sql& sql) {
     impl_->send_waiting();
-    const std::int64_t matched = impl_->execute(sql);
-    if (!impl_->in_transaction) ++impl_->commits;
+    if (impl_->in_transaction) return impl_->execute(sql);
+    std::int64_t matched = 0;
+    try {
+        matched = impl_->execute(sql);
+        ++impl_->commits;
+    } catch (const DbError& e) {
+        if (!is_unfit(e.code())) throw;
+        impl_->lenient = true;
+        transaction([&] { matched = execute(sql); }, {}, 1);
+    }
     return matched;
 }
 
 bool Database::execute_matching(const Sql& sql, std::int64_t least) {
-    const bool enough = impl_->execute_with_waiting(sql, least);
-    if (!impl_->in_transaction) ++impl_->commits;
-    return enough;
+    return impl_->in_transaction ? impl_->execute_with_waiting(sql, least) : execute(sql) >= least;
 }
 
 void Database::enqueue(Sql sql) {
@@ -464,6 +518,10 @@ void Database::transaction(const std::function<void()>& work, const std::functio
     const auto most =
         std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(impl_->settings.patience));
     const auto until = impl_->settings.somebody_waits ? SteadyClock::now() + most : SteadyClock::time_point::max();
+    struct Strict {
+        bool& lenient;
+        ~Strict() { lenient = false; }
+    } strict_afterwards{impl_->lenient};
     for (int attempt = 1;; ++attempt) {
         bool committing = false;
         try {
@@ -483,6 +541,10 @@ void Database::transaction(const std::function<void()>& work, const std::functio
             if (committing && !known && took_place && impl_->find_out(took_place, impl_->session)) {
                 ++impl_->commits;
                 return;
+            }
+            if (!impl_->lenient && is_unfit(e.code())) {
+                impl_->lenient = true;
+                continue;
             }
             if (committing && !took_place && is_unclear(e)) throw DbError(DbError::Kind::kLost, e.code(), e.what());
             if (!impl_->worth_repeating(e) || attempt >= attempts) throw;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "db/mysql/host_versions_text.h"
+#include "db/mysql/unfit.h"
 
 extern "C" {
 int __real_mysql_real_query(MYSQL* mysql, const char* text, unsigned long length);
@@ -69,9 +70,8 @@ SessionSetup::Call SessionSetup::judge(st_mysql* handle, const std::string& stat
 
 std::string SessionSetup::setup_statement() const {
     // utf8mb4 is agreed on in the handshake. NO_BACKSLASH_ESCAPES must be off: see sql.cpp.
-    std::string text =
-        "SET autocommit=1,time_zone='+00:00',"
-        "sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
+    std::string text = "SET autocommit=1,time_zone='+00:00',";
+    text += kStrictSession;
     text += ",group_concat_max_len=" + std::to_string(kLongestVersionsText);
     // The second one: a table that a backup or an ALTER TABLE has locked.
     text +=
@@ -130,6 +130,8 @@ void native_notice_dead_peer(st_mysql* handle) {
     set(IPPROTO_TCP, TCP_KEEPCNT, 4);
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30000);  // ms
 }
+
+unsigned native_warnings(st_mysql* handle) { return handle == nullptr ? 0 : mysql_warning_count(handle); }
 
 std::pair<int, std::string> native_error(st_mysql* handle) {
     if (handle == nullptr) return {0, ""};

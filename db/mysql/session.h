@@ -30,7 +30,7 @@ class SessionSetup {
     static SessionSetup* active();
     enum class Call { kPassOn, kReplaceBySetup, kWithhold };
     Call judge(st_mysql* handle, const std::string& statement);
-    std::string setup_statement() const;
+    std::string setup_statement() const;  ///< of a strict session (unfit.h)
     /// True once after a withheld query: its result set must be made up.
     bool take_withheld_result();
 
@@ -71,6 +71,8 @@ bool native_is_mariadb(st_mysql* handle);
 /// hours: from now on half a minute. (Of a server that is there and says nothing: SilenceWatch.) Nothing for a unix
 /// socket.
 void native_notice_dead_peer(st_mysql* handle);
+/// Of the last statement.
+unsigned native_warnings(st_mysql* handle);
 /// Code and text of the last call's error; 0: there was none.
 std::pair<int, std::string> native_error(st_mysql* handle);
 /// The server's number of this connection, as KILL takes it.

@@ -127,6 +127,27 @@ Sql& Sql::texts(std::span<const std::string> values, std::size_t max_chars) {
     return *this;
 }
 
+Sql Sql::in_ascii() const {
+    constexpr std::string_view kBlob = "_binary";
+    Sql ascii;
+    bool inside = false, blob = false;
+    for (std::size_t i = 0; i < text_.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text_[i]);
+        if (byte >= 0x80 && inside && !blob) {
+            if (byte >= 0xC0) ascii.text_ += '?';  // the first byte stands for the character
+            continue;
+        }
+        ascii.text_ += text_[i];
+        if (inside && byte == '\\' && i + 1 < text_.size()) {
+            ascii.text_ += text_[++i];
+        } else if (byte == '\'') {
+            inside = !inside;
+            blob = inside && std::string_view(text_).substr(0, i).ends_with(kBlob);
+        }
+    }
+    return ascii;
+}
+
 Sql& Sql::number(std::int64_t value) {
     char buffer[24];
     text_.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);

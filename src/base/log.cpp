@@ -4,24 +4,29 @@
 #include "sluice/base/log.h"
 
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "sluice/base/error.h"
 #include "sluice/base/in_one_line.h"
+#include "sluice/base/owned_fd.h"
 #include "sluice/base/write_all.h"
 
 namespace sluice {
@@ -95,6 +100,22 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
     void start_copy() {
         std::lock_guard lock(mutex_);
         copy_.emplace();
+    }
+    /// Whether the end of the file has a line of that day with this text. What can't be read has none.
+    bool has_lately(std::string_view day, std::string_view text) {
+        constexpr off_t kPages = 256 << 10;
+        std::lock_guard lock(mutex_);
+        const std::string& path = path_.empty() ? stderr_path_ : path_;
+        const OwnedFd fd(path.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+        struct stat file {};
+        if (fd.get() < 0 || ::fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode)) return false;
+        std::string end(static_cast<std::size_t>(std::min(file.st_size, kPages)), '\0');
+        const ssize_t got = ::pread(fd.get(), end.data(), end.size(), file.st_size - static_cast<off_t>(end.size()));
+        end.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        const auto at = end.rfind(text);
+        if (at == end.npos) return false;
+        const auto line = end.rfind('\n', at);
+        return std::string_view(end).substr(line == end.npos ? 0 : line + 1).starts_with(day);
     }
     std::string take_copy() {
         std::lock_guard lock(mutex_);
@@ -244,6 +265,21 @@ void log_line(LogLevel level, std::string_view text) {
     } catch (const std::exception&) {
         // Out of memory or a broken time zone: a lost line is better than a lost program.
     }
+}
+
+void log_once_a_day(LogLevel level, const std::string& text) {
+    constexpr std::size_t kMost = 1000;  // texts that one day can have
+    static std::mutex mutex;
+    static std::string said_on;
+    static std::set<std::string> said;
+    if (!log_enabled(level)) return;
+    const std::string day = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+    const std::lock_guard lock(mutex);
+    if (said_on != day) said.clear(), said_on = day;
+    if (said.size() >= kMost || !said.insert(text).second) return;
+    std::string line;
+    append_visible(line, text);
+    if (!the_log().sink.has_lately(day, line)) log_line(level, text);
 }
 
 }  // namespace sluice

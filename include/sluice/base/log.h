@@ -31,6 +31,9 @@ void log_start_copy();
 std::string log_take_copy();
 /// "[handle]": an id that log lines of one RPC carry; empty = none.
 void log_line(LogLevel level, std::string_view text);
+/// The same, once a UTC day: not if this program said it today, or the last pages of its log file have it of today. For
+/// what each request would say again; as CGI each of them is a program of its own.
+void log_once_a_day(LogLevel level, const std::string& text);
 
 inline bool log_enabled(LogLevel level) { return static_cast<int>(level) <= static_cast<int>(log_level()); }
 

@@ -2,8 +2,9 @@
 // One connection to MySQL or MariaDB. Stores (db/*_store.h) speak the domain's verbs over it; nothing above db/
 // sees SQL. Not thread-safe: one Database a thread.
 //
-// Session: utf8mb4, UTC, strict mode, found-rows semantics ("affected" = rows matched by WHERE, which the guards
-// "… AND server_state = 2" rely on). Connecting costs one round trip beyond the handshake.
+// Session: utf8mb4, UTC, strict mode (what a column can't hold: db/mysql/unfit.h), found-rows semantics ("affected" =
+// rows matched by WHERE, which the guards "… AND server_state = 2" rely on). Connecting costs one round trip beyond the
+// handshake.
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -51,6 +51,8 @@ class Sql {
     /// 'a','b' — the list must not be empty.
     Sql& texts(std::span<const std::string> values, std::size_t max_chars = 254);
 
+    /// The same with '?' for each character of its texts that is not ASCII; blobs stay as they are.
+    Sql in_ascii() const;
     const std::string& str() const { return text_; }
     std::size_t size() const { return text_.size(); }
 
