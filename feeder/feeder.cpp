@@ -98,6 +98,7 @@ void Feeder::work(double now) {
     rotate(now);
     report_starvation(now);
     name_unwritable_jobs(now);
+    name_pinned_jobs(now);
 }
 
 void Feeder::fill(double now) {

@@ -67,6 +67,7 @@ class Feeder {
     void note_unwritable(const std::vector<UnwritableJob>& jobs);
     void name_unwritable_jobs(double now);
     void name_broken_versions();
+    void name_pinned_jobs(double now);
     std::string text_of(const CatalogueStore::Inactive& jobs) const;
     void fill(double now);
     void fill_empty_slots(double now);
@@ -114,7 +115,8 @@ class Feeder {
     std::string inactive_said_, unreleased_said_, broken_versions_said_;
     std::size_t unwritable_ = 0;       ///< jobs that were left out since the log named some
     std::string unwritable_examples_;  ///< of these
-    Periodic unwritable_report_{60};
+    Periodic unwritable_report_{60}, pinned_look_{60};
+    std::set<std::pair<Id, int>> pinned_said_;        ///< (app, version number)
     std::set<std::pair<Id, int>> unreleased_before_;  ///< (app, class) at the look before
     struct Tally {
         std::uint64_t added = 0, taken = 0, reclaimed = 0, not_needed = 0, withdrawn = 0, rotated = 0, purged = 0;

@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "feeder/feeder.h"
 #include "sluice/base/log.h"
@@ -11,7 +13,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kVersionsNamed = 5;
+constexpr std::size_t kVersionsNamed = 5;
 constexpr std::size_t kExamples = 300;  ///< bytes, about three jobs
 
 }  // namespace
@@ -39,7 +41,7 @@ void Feeder::name_unwritable_jobs(double now) {
 /// Said when it changes.
 void Feeder::name_broken_versions() {
     std::string said;
-    int broken = 0;
+    std::size_t broken = 0;
     for (const AppVersion& v : tables_.versions) {
         if (is_whole(v.xml_doc, "app_version") || ++broken > kVersionsNamed) continue;
         const App* app = tables_.app(v.appid);
@@ -54,6 +56,39 @@ void Feeder::name_broken_versions() {
             "No host gets these app versions, for their app_version.xml_doc is not whole ({}): deprecate them with "
             "bin/app_settings and release them again with another number",
             said);
+}
+
+/// Of the jobs in the array. Said when there are others: hosts with versions of their own may take them.
+void Feeder::name_pinned_jobs(double now) {
+    if (!ready_ || !pinned_look_.take(now)) return;
+    std::map<std::pair<Id, int>, std::vector<std::uint32_t>> slots;
+    for (std::uint32_t i = 0; i < mirror_.size(); ++i) {
+        JobSummary job;
+        SlotRef ref;
+        if (!mirror_.at(i).held || array_.read(i, job, ref) != SlotState::kPresent || job.app_version_num == 0)
+            continue;
+        const Id app = mirror_.at(i).queued.row.app_id;
+        const auto fits = [&](const AppVersion& v) { return v.appid == app && v.version_num == job.app_version_num; };
+        if (std::ranges::none_of(tables_.versions, fits)) slots[{app, job.app_version_num}].push_back(i);
+    }
+    std::set<std::pair<Id, int>> found;
+    std::string text;
+    for (const auto& [pinned, there] : slots) {
+        found.insert(pinned);
+        if (found.size() > kVersionsNamed) continue;
+        const App* app = tables_.app(pinned.first);
+        const UnsentRow& first = mirror_.at(there[0]).queued.row;
+        text += fmt::format("{}app {}, version {}: {} of them, the first [RESULT#{}] [WU#{}]", text.empty() ? "" : "; ",
+                            app != nullptr ? app->name : std::to_string(pinned.first), pinned.second, there.size(),
+                            first.id, first.workunit_id);
+    }
+    if (found.size() > kVersionsNamed) text += fmt::format("; and {} more versions", found.size() - kVersionsNamed);
+    if (std::exchange(pinned_said_, found) == found || found.empty()) return;
+    log_critical(
+        "Jobs in the array are pinned to versions that the feeder does not keep ({}): no host gets them. Where the "
+        "version exists and is not deprecated, bin/app_settings APP min_version=VERSION lets it be sent; otherwise cancel "
+        "their workunits. sched_explain --job RESULT tells which it is",
+        text);
 }
 
 }  // namespace sluice

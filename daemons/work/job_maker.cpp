@@ -57,6 +57,7 @@ Workunit JobMaker::prepare(const JobOptions& options) {
     check_size_class(w, app_);
     if (w.size_class < 0 && app_.size_classes() > 0) w.size_class = size_class_of(w.rsc_fpops_est, typical_sizes());
     check_result_template(w.result_template_file);
+    check_pinned(w.app_version_num);
     w.create_time = SystemClock().now_sec();
     w.transition_time = w.transitioner_flags == TransitionerFlags::kNormal ? w.create_time : kNever;
     return w;
@@ -81,6 +82,13 @@ void JobMaker::check_result_template(const std::string& path) {
                    "{}: warning: {}:{}: something stands behind <result> on its line: BOINC's own scheduler can't send "
                    "such jobs; begin a new line there\n",
                    program_, path, line);
+}
+
+void JobMaker::check_pinned(int version_num) {
+    if (version_num == 0 || pins_checked_.contains(version_num)) return;
+    if (const std::string why = store_.why_pinned_job_waits(app_.id, version_num); !why.empty())
+        throw ConfigError(fmt::format("app_version_num {}: the job would wait for ever: {}", version_num, why));
+    pins_checked_.insert(version_num);
 }
 
 void JobMaker::warn_of_ignored(const JobOptions& job, const Workunit& w) {

@@ -34,6 +34,7 @@ class JobMaker {
   private:
     /// Once for each.
     void check_result_template(const std::string& path);
+    void check_pinned(int version_num);
     /// Numbers of the command line in whose place the template has its own.
     void warn_of_ignored(const JobOptions& job, const Workunit& w);
     void warn_of_bound(const JobOptions& job, const Workunit& w);
@@ -49,6 +50,7 @@ class JobMaker {
     std::map<std::string, std::string> templates_;
     std::optional<std::map<int, double>> typical_sizes_;  ///< of this app's classes; read once
     std::set<std::string> checked_;                       ///< result templates
+    std::set<int> pins_checked_;
     bool bound_told_ = false;
     std::set<std::string> ignored_told_;
     int counter_ = 0;

@@ -7,6 +7,7 @@
 #include "db/mysql/file_groups.h"
 #include "sluice/base/clock.h"
 #include "sluice/db/column_size.h"
+#include "sluice/db/pinned_versions.h"
 
 namespace sluice {
 namespace {
@@ -29,6 +30,10 @@ class MysqlWorkStore final : public WorkStore {
     std::map<int, double> typical_sizes(Id appid) override { return typical_sizes_of(db_, appid); }
 
     std::string xml_too_long(std::size_t bytes) override { return why_too_long(db_, {"workunit", "xml_doc"}, bytes); }
+
+    std::string why_pinned_job_waits(Id appid, int version_num) override {
+        return sluice::why_pinned_job_waits(db_, appid, version_num);
+    }
 
     std::optional<BatchState> batch_state(Id batch) override {
         Sql sql("SELECT state FROM batch WHERE id=");

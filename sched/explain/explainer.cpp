@@ -6,6 +6,7 @@
 #include "sched/explain/project_state.h"
 #include "sluice/base/error.h"
 #include "sluice/db/gang_store.h"
+#include "sluice/db/pinned_versions.h"
 #include "sluice/match/job_summary_of.h"
 
 namespace sluice {
@@ -27,6 +28,7 @@ struct Explainer {
     void add_notes(Report& report) const;
     void add_gang_notes(Report& report);
     void add_scan_notes(Report& report) const;
+    void name_the_pinned(Report& report);
 
     const ExplainOptions& options;
     LiveProject project;
@@ -152,6 +154,24 @@ void Explainer::add_scan_notes(Report& report) const {
                                            params.mm_max_locked, stats.slots_locked));
 }
 
+/// Of jobs that are pinned to a version which no host gets: why, and what helps.
+void Explainer::name_the_pinned(Report& report) {
+    const auto why = [&](const Workunit& w) {
+        return w.app_version_num == 0 ? "" : why_pinned_job_waits(project.db, w.appid, w.app_version_num);
+    };
+    if (report.job) {
+        if (const std::string text = why(report.job->job.workunit); !text.empty())
+            report.notes.push_back("the job is pinned (app_version_num): " + text);
+    }
+    std::vector<Id> nearest;
+    for (const auto& refused : report.explanation.stats.reasons)
+        if (refused.count > 0) nearest.push_back(refused.nearest_result);
+    std::set<std::string> said;
+    for (const UnsentJob& job : project.feeder_store->load(nearest))
+        if (const std::string text = why(job.workunit); !text.empty() && said.insert(text).second)
+            report.notes.push_back("jobs are pinned (app_version_num): " + text);
+}
+
 Report Explainer::run() {
     Report report;
     report.app = options.app;
@@ -174,6 +194,7 @@ Report Explainer::run() {
     report.explanation = dry_run(services, pool, request);
     add_scan_notes(report);
     name_the_limits(report, project.config);
+    name_the_pinned(report);
     if (report.explanation.search == Search::kArrayEmpty)
         report.no_jobs = why_no_jobs(*project.feeder_store, project.apps, project.array->stats());
     return report;

@@ -99,7 +99,7 @@ constexpr ReasonRow kRows[] = {
      .advice = "The workunit waits for hosts of another class; feeder --purge_stale frees jobs whose class never calls, and <hr_allocate_slots> keeps room for every class.",
      .phrase = other_class},
     {.reason = Reason::kAppVersionMismatch, .name = "app_version_mismatch", .of_versions = 2, .of_resources = 4,
-     .advice = "The workunit is pinned or committed to a version that this host can't run; release it for the platform or unpin.",
+     .advice = "The workunit is bound to a version that the feeder does not keep or this host can't run: set the app's min_version to it or less, or release it for the platform.",
      .phrase = other_version},
     {.reason = Reason::kMemory, .name = "memory", .unit = "bytes", .of_resources = 4, .told = Told::kMemory,
      .advice = "Lower rsc_memory_bound if it is generous; else only hosts with more memory, or higher preferences, can run the job."},

@@ -35,6 +35,8 @@ class WorkStore {
     virtual std::map<int, double> typical_sizes(Id appid) = 0;
     /// Why the workunit's row can't hold so much XML; "": it can.
     virtual std::string xml_too_long(std::size_t bytes) = 0;
+    /// As the function of that name (pinned_versions.h).
+    virtual std::string why_pinned_job_waits(Id appid, int version_num) = 0;
     /// nullopt: there is no such batch.
     virtual std::optional<BatchState> batch_state(Id batch) = 0;
     /// Inserts the workunits and (same index) what belongs to them: all or nothing. Sets their ids. Throws

@@ -61,6 +61,17 @@ TEST(Explain, TheTextNamesTheBindingConstraintFirstWithItsNearestMiss) {
     }
 }
 
+TEST(Explain, OfAPinnedJobANoteSaysWhyNobodyGetsItsVersion) {
+    Planted p;
+    p.workunit().app_version_num = 7;
+    p.store();
+    const RunResult all = explain(p, {"--host", "1"});
+    ASSERT_EQ(all.status, 0) << all.err;
+    EXPECT_THAT(all.out, HasSubstr("app up has no version 7, so no host can run the job"));
+    const RunResult one = explain(p, {"--host", "1", "--job", "1"});
+    EXPECT_THAT(one.out, HasSubstr("the job is pinned (app_version_num): app up has no version 7"));
+}
+
 TEST(Explain, AHostsRequestIsMadeOfWhatTheDatabaseKnows) {
     Planted p;
     p.plan_class("<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>6000</min_gpu_ram_mb>", "cuda_x");

@@ -1,5 +1,7 @@
 // create_work, the bitwise validator and the script assimilator as programs, on a real MariaDB: what stands in the
 // database and on disk afterwards.
+#include <gmock/gmock.h>
+
 #include "tests/db/work/work_chain.h"
 
 namespace sluice::test {
@@ -33,6 +35,42 @@ TEST_F(WorkChain, CreateWorkWarnsOfADeprecatedApp) {
     const auto r = run_program({"create_work", "--appname", "a", "f1"});
     EXPECT_EQ(r.status, 0) << r.err;
     EXPECT_NE(r.err.find("app a is deprecated: its jobs are stored, but not sent until"), std::string::npos) << r.err;
+}
+
+TEST_F(WorkChain, CreateWorkRefusesVersionsThatCanNotBeSent) {
+    stage("f1");
+    db_.execute(
+        Sql("INSERT IGNORE INTO platform (id, create_time, name, user_friendly_name, deprecated) VALUES "
+            "(91,0,'p91','',0),(92,0,'p92','',1)"));
+    db_.execute(Sql("DELETE FROM app_version"));
+    const auto version = [&](int number, int platform, int deprecated) {
+        db_.execute(Sql("INSERT INTO app_version (create_time, appid, version_num, platformid, xml_doc, "
+                        "min_core_version, max_core_version, deprecated, plan_class) VALUES (0,1,")
+                    << number << "," << platform << ",'',0,0," << deprecated << ",'')");
+    };
+    version(100, 91, 0), version(102, 91, 0), version(103, 92, 0), version(105, 91, 1);
+    const auto pinned_to = [&](const std::string& number) {
+        const RunResult r = run_program({"create_work", "--appname", "a", "--app_version_num", number, "f1"});
+        EXPECT_EQ(r.status, r.err.empty() ? 0 : 1) << r.err;
+        return r.err;
+    };
+    using testing::HasSubstr;
+    EXPECT_EQ(pinned_to("102"), "");
+    EXPECT_EQ(pinned_to("0"), "") << "any";
+    EXPECT_EQ(count("1"), 2);
+    EXPECT_THAT(pinned_to("7"), HasSubstr("app a has no version 7"));
+    EXPECT_THAT(pinned_to("7"), HasSubstr("a version that can be sent (102)"));
+    EXPECT_THAT(pinned_to("105"), HasSubstr("bin/app_settings a --app_version 105 deprecated=0"));
+    EXPECT_THAT(pinned_to("103"), HasSubstr("platforms that are deprecated"));
+    EXPECT_THAT(pinned_to("100"), HasSubstr("bin/app_settings a min_version=100 lets it be sent"));
+    db_.execute(Sql("UPDATE app SET min_version=101"));
+    EXPECT_THAT(pinned_to("100"), HasSubstr("below the app's min_version 101"));
+    EXPECT_EQ(count("1"), 2) << "nothing was inserted";
+    db_.execute(Sql("UPDATE app SET min_version=100"));
+    EXPECT_EQ(pinned_to("100"), "");
+    db_.execute(Sql("UPDATE app SET min_version=0, homogeneous_app_version=1"));
+    EXPECT_EQ(pinned_to("100"), "") << "the feeder keeps all of such apps";
+    EXPECT_EQ(pinned_to("105"), "");
 }
 
 TEST_F(WorkChain, CreateWorkSaysWhatIsWrongAndInsertsNothing) {
