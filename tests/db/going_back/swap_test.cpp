@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "tests/support/paths.h"
 #include "tests/support/private_mariadb.h"
@@ -29,6 +31,17 @@ std::string commands_below(const std::string& heading) {
     const std::size_t section = page.find("\n## " + heading + "\n"), first = page.find("\n    ", section);
     if (section == std::string::npos || first == std::string::npos) return "";
     return page.substr(first + 1, page.find("\n\n", first) - first);
+}
+
+/// The commands of all steps below a heading: they are indented deeper than a step's text.
+std::vector<std::string> steps_below(const std::string& heading) {
+    const std::string page = text_of(source_dir() + "/docs/install.md");
+    const std::size_t section = page.find("\n## " + heading + "\n");
+    std::istringstream lines(page.substr(section, page.find("\n## ", section + 1) - section));
+    std::vector<std::string> commands;
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with("       ")) commands.push_back(line);
+    return commands;
 }
 
 class Swap : public testing::Test {
@@ -133,7 +146,7 @@ void Swap::there_and_back() {
     work(3);
     const std::string old_cgi = text_of(project_.folder() / "cgi-bin/cgi");
 
-    const RunResult swapped = shell(commands_below("The swap"));
+    const RunResult swapped = shell(commands_below("Swap"));
     EXPECT_EQ(swapped.status, 0) << swapped.err;
     EXPECT_EQ(swapped.err, "");
     EXPECT_TRUE(fs::is_symlink(project_.folder() / "bin/feeder"));
@@ -144,11 +157,17 @@ void Swap::there_and_back() {
     work(3);
     expect_rows_in_order();
 
-    std::string back = commands_below("Going back");
-    back.erase(back.rfind("    bin/start"));
-    const RunResult gone_back = shell(back);
-    EXPECT_EQ(gone_back.err, "");
-    server_.load("swap", installed_ / "share/sluice/going_back.sql");
+    std::string back;
+    for (const std::string& command : steps_below("Go back")) {
+        if (command.find("mariadb ") != std::string::npos) {  // the page's USER and DATABASE are an admin's
+            EXPECT_EQ(shell(std::exchange(back, "cd PROJECT\n")).err, "");
+            server_.load("swap", installed_ / "share/sluice/going_back.sql");
+        } else if (command.find("bin/start") == std::string::npos) {
+            back += command + "\n";
+        }
+    }
+    ASSERT_TRUE(back.find("mv before-sluice/bin/") != std::string::npos) << back;
+    EXPECT_EQ(shell(back).err, "");
     EXPECT_TRUE(text_of(project_.folder() / "cgi-bin/cgi") == old_cgi);
     EXPECT_FALSE(fs::is_symlink(project_.folder() / "bin/feeder") ||
                  fs::exists(project_.folder() / "bin/sched_explain"));
