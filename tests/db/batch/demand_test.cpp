@@ -52,7 +52,9 @@ TEST_F(Demand, ATenfoldDemandForOneClassDriesUpNoClass) {
         Workunit& wu = job(0);
         wu.xml_doc = "<workunit>\n</workunit>\n";
         wu.size_class = i % 5 < 3 ? 1 : i % 5 == 3 ? 0 : 2;
-        instance(wu, ServerState::kInactive).size_class = wu.size_class;
+        Result& r = instance(wu, ServerState::kInactive);
+        r.size_class = wu.size_class;
+        r.xml_doc_in = "<result>\n</result>\n";
     }
     store();
     const std::vector<std::string> regulate{"size_regulator", "--app_name", "app1",      "--lo", "40",
