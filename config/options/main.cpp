@@ -20,6 +20,7 @@
 #include "config/options/strict_xml.h"
 #include "config/options/unattended_apps.h"
 #include "config/options/upload_access.h"
+#include "config/options/web_account.h"
 #include "config/options_doc.h"
 #include "config/run/jobs.h"
 #include "config/run/run_state.h"
@@ -218,12 +219,6 @@ void check_rows(const ProjectConfig& config, const Entries& entries, Findings& f
     }
 }
 
-void check_folder(const char* option, const std::string& folder, Findings& found) {
-    std::error_code ignored;
-    if (!fs::is_directory(folder, ignored))
-        found.errors.push_back(fmt::format("<{}>: {} is not a folder: make it, or set the option", option, folder));
-}
-
 /// What start and update_versions want of config.xml.
 void check_set_up(const Checked& checked, const ProjectConfig& config, Findings& found) {
     struct stat folder {};
@@ -246,15 +241,16 @@ void check_files(const ProjectConfig& config, Findings& found) {
     const fs::path keys = config.key_dir;
     if (!config.ignore_upload_certificates) found.expect([&] { PublicKey::read(keys / "upload_public"); });
     if (!config.dont_generate_upload_certificates) found.expect([&] { PrivateKey::read(keys / "upload_private"); });
-    check_folder("download_dir", config.download_dir, found);
-    check_folder("upload_dir", config.upload_dir, found);
+    found.add(missing_folders(config), {});
     if (config.hr_allocate_slots) found.expect([&] { read_hr_info(config.project_dir); });
 }
 
-/// That results can be read, and deleted.
-void check_uploads(const Checked& checked, const ProjectConfig& config, Findings& found) {
+/// Who may change what the project runs; that results can be read, and deleted.
+void check_accounts(const Checked& checked, const ProjectConfig& config, Findings& found) {
     std::error_code ignored;
-    if (const auto facts = read_upload_facts(checked.project, config))
+    const auto facts = read_upload_facts(checked.project, config);
+    found.add(permission_findings(checked.project, facts ? facts->group : ""));
+    if (facts)
         found.add(upload_findings(*facts));
     else if (fs::is_directory(config.upload_dir, ignored))
         found.notes.push_back(fmt::format(
@@ -276,8 +272,7 @@ void check_all(const Checked& checked, Findings& found) {
     check_set_up(checked, loaded.config, found);
     found.add({}, joined_templates(checked.project));
     check_files(loaded.config, found);
-    found.add(permission_findings(checked.project));
-    check_uploads(checked, loaded.config, found);
+    check_accounts(checked, loaded.config, found);
 }
 
 Checked what_is_meant(const std::string& given) {

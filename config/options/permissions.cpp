@@ -5,26 +5,32 @@
 
 #include <algorithm>
 
-#include "config/run/remote.h"
 #include "sluice/base/project.h"
+#include "sluice/base/shell_text.h"
+#include "sluice/base/users.h"
 
 namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
 
+/// Of a project that root owns: an account that the command makes.
+constexpr const char* kUsualOwner = "boincadm";
+constexpr const char* kWebLogs[] = {"scheduler.log", "file_upload_handler.log"};
+
 class Audit {
   public:
-    explicit Audit(const fs::path& project) : project_(project) {}
+    Audit(const fs::path& project, const std::string& web_group) : project_(project), web_group_(web_group) {}
 
     std::vector<PermissionFinding> run() {
         struct stat root {};
         if (::stat(project_.c_str(), &root) != 0) return {};
-        owner_ = root.st_uid;
-        if (owner_ == 0)
+        know_accounts(root);
+        if (owner_ == 0)  // what is not root's, uploads say, stays whose it is
             found_.push_back({project_.string() + " belongs to root: its daemons would run as root",
-                              "adduser --system --group --home " + word(project_) +
-                                  " boincadm; chown -R boincadm: " + word(project_)});
+                              fmt::format("adduser --system --group --home {0} {1}; chown -hR --from=root {1} {0} && "
+                                          "chown -hR --from=:root :{1} {0}",
+                                          word(project_), kUsualOwner)});
         for (const char* name : {"", "bin", "cgi-bin", "keys", "apps", "templates", "config.xml", "config_aux.xml",
                                  "project.xml", "plan_class_spec.xml", "gui_urls.xml", "project_files.xml"})
             nobody_else_writes(project_ / name);
@@ -38,6 +44,45 @@ class Audit {
     }
 
   private:
+    void know_accounts(const struct stat& root) {
+        owner_ = root.st_uid;
+        owner_name_ = owner_ == 0 ? kUsualOwner : user_name(owner_);
+        own_group_ = owner_ == 0 && !find_user(kUsualOwner) ? kUsualOwner : first_group(owner_name_, root.st_gid);
+        struct stat upload {};
+        if (web_group_.empty() && ::stat((project_ / "upload").c_str(), &upload) == 0 && upload.st_gid != 0)
+            web_group_ = group_name(upload.st_gid);
+        knows_web_group_ = !web_group_.empty();
+        if (!knows_web_group_) web_group_ = own_group_;
+    }
+
+    /// The scheduler runs as the web server's account, and reads these two, but where all of it is resident.
+    std::string group_for(const fs::path& path) const {
+        const bool read_by_web = path == project_ / "config.xml" || path == project_ / "keys/upload_private";
+        std::error_code ignored;
+        return read_by_web && !fs::exists(project_ / "relay_only", ignored) ? web_group_ : own_group_;
+    }
+
+    /// A file that has a right owner keeps its group, and an installed program that a link leads to its owner, too.
+    std::string only_ours(const fs::path& path, const struct stat& info) const {
+        const bool installed = info.st_uid == 0 && (owner_ != 0 || fs::is_symlink(path));
+        const bool right = installed || (info.st_uid == owner_ && owner_ != 0);
+        return ownership_command(installed ? "root" : owner_name_, right ? group_name(info.st_gid) : group_for(path),
+                                 "go-w", word(path));
+    }
+
+    /// As make_project makes it. Nobody puts links there any more when root touches the two logs.
+    std::string run_folder_as_made(const fs::path& folder) const {
+        const std::string at = word(folder);
+        std::string command =
+            ownership_command(owner_name_, web_group_, "2750", at) + fmt::format(" && chgrp -hR {} {}", web_group_, at);
+        if (folder.filename().string().starts_with("log_")) {
+            const std::string logs = word(folder / kWebLogs[0]) + " " + word(folder / kWebLogs[1]);
+            command += fmt::format(" && find {} -maxdepth 1 -type l -name '*.log' -delete && touch {} && ", at, logs) +
+                       ownership_command(owner_name_, web_group_, "660", logs);
+        }
+        return command;
+    }
+
     static std::string word(const fs::path& path) { return shell_quoted(path.string()); }
 
     std::vector<fs::path> files_in(const fs::path& folder) const {
@@ -60,23 +105,24 @@ class Audit {
         if ((info.st_mode & others) != 0)
             found_.push_back({fmt::format("{} can be changed by {}", path.string(),
                                           (info.st_mode & 0002) != 0 ? "everybody" : "its group"),
-                              "chmod go-w " + word(path)});
+                              only_ours(path, info)});
         if (info.st_uid != owner_ && info.st_uid != 0)
-            found_.push_back({path.string() + " belongs to another user than the project's folder",
-                              fmt::format("chown {} {}", owner_, word(path))});
+            found_.push_back(
+                {path.string() + " belongs to another user than the project's folder", only_ours(path, info)});
     }
 
-    void not_read_by(const fs::path& path, mode_t bits, const char* whom, const char* command) {
+    void not_read_by(const fs::path& path, mode_t bits, const char* whom, const char* mode) {
         struct stat info {};
         if (::stat(path.c_str(), &info) != 0 || (info.st_mode & bits) == 0) return;
-        found_.push_back({fmt::format("{} can be read by {}", path.string(), whom), command + word(path)});
+        found_.push_back({fmt::format("{} can be read by {}", path.string(), whom),
+                          ownership_command(owner_name_, group_for(path), mode, word(path))});
     }
 
     void secrets() {
-        not_read_by(project_ / "config.xml", 0004, "everybody: it holds the database's password", "chmod o-rwx ");
-        not_read_by(project_ / "keys/upload_private", 0004, "everybody", "chmod o-rwx ");
+        not_read_by(project_ / "config.xml", 0004, "everybody: it holds the database's password", "640");
+        not_read_by(project_ / "keys/upload_private", 0004, "everybody", "640");
         not_read_by(project_ / "keys/code_sign_private", 0044,
-                    "others: who has it can run programs on all volunteers' computers", "chmod go-rwx ");
+                    "others: who has it can run programs on all volunteers' computers", "600");
     }
 
     /// Not the logs that were rotated.
@@ -86,20 +132,24 @@ class Audit {
                file.filename() == "start.lock." + short_host_name();
     }
 
+    static const char* mode_of(const fs::path& file) {
+        if (std::ranges::find(kWebLogs, file.filename().string()) != std::end(kWebLogs)) return "660";
+        return file.extension() == ".lock" ? "600" : "640";
+    }
+
     /// What root has left where the project's user has to write: by a program that was run with sudo, say.
-    void roots(const fs::path& path) {
+    void roots(const fs::path& path, const std::string& command) {
         struct stat info {};
         if (owner_ == 0 || ::lstat(path.c_str(), &info) != 0 || info.st_uid != 0 || (info.st_mode & 0022) != 0) return;
-        found_.push_back({path.string() + " belongs to root: the project's user can't write it",
-                          fmt::format("chown {} {}", owner_, word(path)), true});
+        found_.push_back({path.string() + " belongs to root: the project's user can't write it", command, true});
     }
 
     /// As start makes a folder anew where its account may not give it to the web server's group.
     void closed_to_web_server(const fs::path& folder, const struct stat& info) {
-        struct stat upload {};
-        if (::stat((project_ / "upload").c_str(), &upload) != 0 || upload.st_gid == info.st_gid) return;
-        found_.push_back({folder.string() + " has another group than upload/: the web server's account can't get in",
-                          fmt::format("chgrp -R --reference={} {}", word(project_ / "upload"), word(folder))});
+        if (!knows_web_group_ || group_name(info.st_gid) == web_group_) return;
+        found_.push_back({fmt::format("{} has not the group of uploads, {}: the web server's account can't get in",
+                                      folder.string(), web_group_),
+                          run_folder_as_made(folder)});
     }
 
     /// Daemons write here: in a folder that the web server's account can write to it could put links in their way.
@@ -108,7 +158,7 @@ class Audit {
             const fs::path folder = project_ / (kind + short_host_name());
             struct stat info {};
             if (::lstat(folder.c_str(), &info) != 0) continue;
-            roots(folder);
+            roots(folder, run_folder_as_made(folder));
             closed_to_web_server(folder, info);
             for (const fs::path& file : files_in(folder)) {
                 const bool in_use = is_in_use(file);
@@ -116,29 +166,26 @@ class Audit {
                     found_.push_back(
                         {file.string() + " is a symbolic link: daemons don't follow it", "rm " + word(file), in_use});
                 else if (in_use)
-                    roots(file);
+                    roots(file, ownership_command(owner_name_, web_group_, mode_of(file), word(file)));
             }
             if ((info.st_mode & 0027) == 0) continue;
-            std::string command;
-            if (std::string_view(kind) == "log_")
-                for (const char* log : {"scheduler.log", "file_upload_handler.log"})
-                    command += fmt::format("touch {0}; chown --reference={1} {0}; chmod 660 {0}; ", word(folder / log),
-                                           word(folder));
             found_.push_back({fmt::format("{} can be {} others than the project's user", folder.string(),
                                           (info.st_mode & 0022) != 0 ? "written by" : "read by"),
-                              command + "chmod g-w,o-rwx " + word(folder)});
+                              run_folder_as_made(folder)});
         }
     }
 
     fs::path project_;
     uid_t owner_ = 0;
+    bool knows_web_group_ = false;
+    std::string owner_name_, own_group_, web_group_;
     std::vector<PermissionFinding> found_;
 };
 
 }  // namespace
 
-std::vector<PermissionFinding> permission_findings(const fs::path& project) {
-    return Audit(fs::absolute(project).lexically_normal()).run();
+std::vector<PermissionFinding> permission_findings(const fs::path& project, const std::string& web_group) {
+    return Audit(fs::absolute(project).lexically_normal(), web_group).run();
 }
 
 }  // namespace sluice

@@ -13,7 +13,9 @@ struct PermissionFinding {
 };
 
 /// Looks, changes nothing; what this user may not see is left out. Empty: nobody but the project's user can change what
-/// the project runs, signs or believes, and others can't read its secrets.
-std::vector<PermissionFinding> permission_findings(const std::filesystem::path& project);
+/// the project runs, signs or believes, and others can't read its secrets. `web_group`: the web server's; empty: that
+/// of upload/.
+std::vector<PermissionFinding> permission_findings(const std::filesystem::path& project,
+                                                   const std::string& web_group = {});
 
 }  // namespace sluice

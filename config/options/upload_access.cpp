@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "config/options/as_account.h"
-#include "config/run/remote.h"
+#include "config/options/web_account.h"
 #include "sluice/base/files.h"
+#include "sluice/base/shell_text.h"
 
 namespace sluice {
 namespace {
@@ -77,14 +77,6 @@ std::vector<fs::path> unreadable_files(const std::vector<UploadFolder>& folders,
     return found;
 }
 
-std::optional<MachineAccount> web_account(const ProjectConfig& config, bool& is_named) {
-    auto account = account_of(config.httpd_user);
-    is_named = account.has_value();
-    for (const std::string& name : usual_web_users())
-        if (!account) account = account_of(name);
-    return account;
-}
-
 /// How <fuh_set_completed_permission> leaves a file of the web server's account.
 Owned complete_file(const MachineAccount& web, const struct stat& folder, const ProjectConfig& config) {
     const bool inherited = (folder.st_mode & S_ISGID) != 0;
@@ -122,7 +114,10 @@ std::vector<PermissionFinding> upload_findings(const UploadFacts& facts) {
         found.push_back({fmt::format("{} can't be read by {}, the project's account: validators and assimilators "
                                      "can't use results",
                                      named(facts.unreadable), facts.project),
-                         fmt::format("find {} -type f ! -name '*..part' -exec chmod a+r {{}} +", top), true});
+                         fmt::format("find {} -type f ! -name '*..part' -execdir chown -h {}:{} {{}} + -execdir chmod "
+                                     "444 {{}} +",
+                                     top, facts.web.empty() ? facts.project : facts.web, facts.group),
+                         true});
     if (facts.completed_unreadable)
         found.push_back(
             {fmt::format("<fuh_set_completed_permission>: {}, the project's account, can't read files of {} "
@@ -152,7 +147,8 @@ std::optional<UploadFacts> read_upload_facts(const fs::path& project, const Proj
         return std::nullopt;
     UploadFacts facts;
     const MachineAccount account = account_of(owner.st_uid);
-    const std::optional<MachineAccount> web = web_account(config, facts.web_is_named);
+    const auto [web, is_named] = web_account(config);
+    facts.web_is_named = is_named;
     const bool in_group = !web || std::ranges::find(web->groups, info.st_gid) != web->groups.end();
     facts.group = group_name(in_group ? info.st_gid : web->user.gid);
     facts.project = account.user.name;

@@ -22,7 +22,7 @@ struct UploadFacts {
     std::vector<UploadFolder> folders;              ///< the upload folder, then its hash folders
     bool open_to_all = false;                       ///< every account of the machine gets into the upload folder
     std::string project, web;                       ///< the accounts; `web` is empty if it is not known
-    std::string group;                              ///< what the folders' group should be
+    std::string group;                              ///< what the group of folders and files should be
     bool web_is_named = true;                       ///< by config.xml, not guessed
     std::vector<std::filesystem::path> unreadable;  ///< complete files that the project's account can't read
     bool completed_unreadable = false;              ///< <fuh_set_completed_permission> makes them so

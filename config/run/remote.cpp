@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text.h"
+#include "sluice/base/shell_text.h"
 
 namespace sluice {
 namespace {
@@ -32,16 +32,6 @@ int run_and_wait(std::vector<std::string> words) {
 }
 
 }  // namespace
-
-std::string shell_quoted(const std::string& word) {
-    const bool plain = !word.empty() && word.find_first_not_of(
-                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                            "0123456789._-/=:,+@%") == std::string::npos;
-    if (plain) return word;
-    std::string quoted = word;
-    replace_all(quoted, "'", "'\\''");
-    return "'" + quoted + "'";
-}
 
 bool run_on_other_hosts(const RunContext& context, const std::string& ssh, const RemoteCall& call) {
     bool all_fine = true;

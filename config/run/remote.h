@@ -17,7 +17,4 @@ struct RemoteCall {
 /// other. False if one of them failed (it has been told).
 bool run_on_other_hosts(const RunContext& context, const std::string& ssh, const RemoteCall& call);
 
-/// In single quotes if it holds anything but letters, digits and ._-/=:,+@%
-std::string shell_quoted(const std::string& word);
-
 }  // namespace sluice

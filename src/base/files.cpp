@@ -13,6 +13,7 @@
 #include "sluice/base/file_problem.h"
 #include "sluice/base/owned_fd.h"
 #include "sluice/base/privileges.h"
+#include "sluice/base/shell_text.h"
 #include "sluice/base/users.h"
 #include "sluice/base/write_all.h"
 
@@ -40,14 +41,16 @@ void sync_folder(const fs::path& folder) {
 
 static void check_trust(const fs::path& path, const struct stat& info) {
     if (!S_ISREG(info.st_mode)) throw FileError(path.string() + " is no regular file, and is not used: remove it");
-    if ((info.st_mode & S_IWOTH) != 0)
-        throw FileError(path.string() + " can be changed by everybody, and is not used: chmod o-w " + path.string());
-    if (info.st_uid == ::geteuid() || info.st_uid == 0) return;
     const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
     struct stat of_folder {};
-    if (::stat(folder.c_str(), &of_folder) == 0 && of_folder.st_uid == info.st_uid) return;
-    throw FileError(path.string() + " belongs to " + user_name(info.st_uid) + ", and is not used: chown " +
-                    user_name(of_folder.st_uid) + " " + path.string());
+    const bool known = ::stat(folder.c_str(), &of_folder) == 0;
+    const bool open = (info.st_mode & S_IWOTH) != 0;
+    if (!open && (info.st_uid == ::geteuid() || info.st_uid == 0 || (known && of_folder.st_uid == info.st_uid))) return;
+    const std::string owner = user_name(of_folder.st_uid);
+    throw FileError(
+        path.string() + (open ? " can be changed by everybody" : " belongs to " + user_name(info.st_uid)) +
+        ", and is not used; as root: " +
+        ownership_command(owner, first_group(owner, of_folder.st_gid), "go-w", shell_quoted(path.string())));
 }
 
 static std::optional<std::string> read_checked(const fs::path& path, std::size_t limit, int flags,

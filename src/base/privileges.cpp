@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "sluice/base/error.h"
+#include "sluice/base/shell_text.h"
 #include "sluice/base/users.h"
 
 namespace sluice {
@@ -34,8 +35,8 @@ void refuse_root(const std::string& command, const std::filesystem::path& projec
     const std::string user = has_user ? user_name(info.st_uid) : "USER";
     std::string text = command + " does not run as root; as the project's user: sudo -u " + user + " " + command;
     if (!has_user)
-        text += " (" + project.string() + " belongs to root: 'sluice_options --check " + project.string() +
-                "' prints the commands that give it to a user of its own)";
+        text += " (" + project.string() + " belongs to root: sluice_options --check " + shell_quoted(project.string()) +
+                " prints the commands that give it to a user of its own)";
     throw Error(text + "; SLUICE_ALLOW_ROOT=1 in the environment permits root");
 }
 

@@ -21,6 +21,11 @@ std::string group_name(gid_t gid) {
     return entry == nullptr ? std::to_string(gid) : entry->gr_name;
 }
 
+std::string first_group(const std::string& user, gid_t otherwise) {
+    const auto known = find_user(user);
+    return group_name(known ? known->gid : otherwise);
+}
+
 std::vector<gid_t> groups_of(const SystemUser& user) {
     std::vector<gid_t> groups(64);
     int n = static_cast<int>(groups.size());

@@ -8,6 +8,7 @@
 
 #include "config/load.h"
 #include "config/options/upload_access.h"
+#include "config/options/web_account.h"
 #include "sluice/base/files.h"
 #include "tests/db/project/accounts.h"
 
@@ -160,8 +161,14 @@ TEST_F(UploadAccounts, FilesThatAreShutAndFoldersThatTheWebServerCantWriteAreNam
     ASSERT_EQ(found.size(), 1u);
     EXPECT_TRUE(found[0].refused);
     EXPECT_THAT(found[0].what, HasSubstr("wu_6_r can't be read by games"));
+    ASSERT_EQ(::chown(place("wu_6_r").c_str(), 0, 0), 0);
     ASSERT_EQ(std::system(found[0].command.c_str()), 0);
     EXPECT_TRUE(validates("wu_6_r"));
+    struct stat file {};
+    ASSERT_EQ(::stat(place("wu_6_r").c_str(), &file), 0);
+    EXPECT_EQ(file.st_uid, ::getpwnam("www-data")->pw_uid);
+    EXPECT_EQ(file.st_gid, ::getgrnam("www-data")->gr_gid);
+    EXPECT_EQ(file.st_mode & 07777, 0444u);
 
     const fs::path upload_dir = root_ / "upload";
     ASSERT_EQ(::chown(upload_dir.c_str(), ::getpwnam("games")->pw_uid, ::getpwnam("games")->pw_gid), 0);
@@ -180,6 +187,27 @@ TEST_F(UploadAccounts, FilesThatAreShutAndFoldersThatTheWebServerCantWriteAreNam
     EXPECT_THAT(found[0].what, HasSubstr("<fuh_set_completed_permission>"));
     fs::permissions(upload_dir, fs::perms(0777));
     EXPECT_THAT(upload_problems(root_).back().what, HasSubstr("can be changed by everybody"));
+}
+
+TEST_F(UploadAccounts, FoldersThatAreMissingAreMadeByThePrintedCommands) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    make();
+    const auto missing = [&] { return missing_folders(load_config(root_).config); };
+    EXPECT_THAT(missing(), testing::IsEmpty());
+    fs::remove_all(root_ / "upload");
+    fs::remove_all(root_ / "download");
+    const auto found = missing();
+    ASSERT_EQ(found.size(), 2u);
+    for (const std::string& line : found) {
+        const auto at = line.find("as root: ");
+        ASSERT_NE(at, std::string::npos) << line;
+        ASSERT_EQ(std::system(line.substr(at + 9).c_str()), 0) << line;
+    }
+    EXPECT_THAT(missing(), testing::IsEmpty());
+    EXPECT_THAT(upload_problems(root_), testing::IsEmpty());
+    upload("wu_8_r");
+    EXPECT_TRUE(validates("wu_8_r") && deletes("wu_8_r"));
+    EXPECT_TRUE(can("games", [&] { return writes(root_ / "download/file"); }));
 }
 
 }  // namespace

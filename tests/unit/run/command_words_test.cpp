@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/run/remote.h"
 #include "sluice/base/error.h"
+#include "sluice/base/shell_text.h"
 
 namespace sluice {
 namespace {

@@ -15,6 +15,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
+#include "sluice/base/users.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {
@@ -104,6 +105,12 @@ class Permissions : public testing::Test {
         }
         return all;
     }
+    /// This account is the web server's, too.
+    static std::string fix(const std::string& mode, const std::string& file) {
+        const std::string user = ::geteuid() == 0 ? "boincadm" : user_name(::geteuid());
+        const std::string group = ::geteuid() == 0 ? "boincadm" : group_name(::getegid());
+        return "chown " + user + ":" + group + " " + file + " && chmod " + mode + " " + file;
+    }
     test::TempDir dir;
 };
 
@@ -113,9 +120,10 @@ TEST_F(Permissions, WhatOthersCanChangeIsFoundWithTheCommandThatMendsIt) {
     set("bin", 0775);
     set("bin/start", 0777);
     set("keys", 0775);
-    EXPECT_THAT(findings(), testing::ElementsAre("bin can be changed by its group | chmod go-w bin",
-                                                 "keys can be changed by its group | chmod go-w keys",
-                                                 "bin/start can be changed by everybody | chmod go-w bin/start"));
+    EXPECT_THAT(findings(),
+                testing::ElementsAre("bin can be changed by its group | " + fix("go-w", "bin"),
+                                     "keys can be changed by its group | " + fix("go-w", "keys"),
+                                     "bin/start can be changed by everybody | " + fix("go-w", "bin/start")));
 }
 
 /// Daemons write them with group rights, as upstream's do: what everybody may write they refuse.
@@ -126,18 +134,18 @@ TEST_F(Permissions, FilesThatSteerDaemonsAreLookedAt) {
     }
     EXPECT_THAT(findings(), testing::IsEmpty());
     for (const char* name : {"hr_info.txt", "size_census_app", "run_state_host.xml", "notes.txt"}) set(name, 0666);
-    EXPECT_THAT(findings(),
-                testing::ElementsAre(HasSubstr("hr_info.txt can be changed by everybody | chmod go-w hr_info.txt"),
-                                     HasSubstr("run_state_host.xml"), HasSubstr("size_census_app")));
+    EXPECT_THAT(findings(), testing::ElementsAre(
+                                HasSubstr("hr_info.txt can be changed by everybody | " + fix("go-w", "hr_info.txt")),
+                                HasSubstr("run_state_host.xml"), HasSubstr("size_census_app")));
 }
 
 TEST_F(Permissions, SecretsThatOthersReadAreFound) {
     set("config.xml", 0644);
     set("keys/code_sign_private", 0640);
     EXPECT_THAT(findings(),
-                testing::ElementsAre(
-                    "config.xml can be read by everybody: it holds the database's password | chmod o-rwx config.xml",
-                    HasSubstr("| chmod go-rwx keys/code_sign_private")));
+                testing::ElementsAre("config.xml can be read by everybody: it holds the database's password | " +
+                                         fix("640", "config.xml"),
+                                     HasSubstr("| " + fix("600", "keys/code_sign_private"))));
 }
 
 /// As upstream's projects are: the web server's group writes in the folders of the daemons.
@@ -149,9 +157,9 @@ TEST_F(Permissions, FoldersWhereTheWebServerCouldPutLinksAreFound) {
     const auto found = findings();
     ASSERT_EQ(found.size(), 3u);
     EXPECT_THAT(found[0], testing::AllOf(HasSubstr("written by"), HasSubstr("scheduler.log"),
-                                         HasSubstr("chmod g-w,o-rwx " + log)));
+                                         HasSubstr(fix("2750", log)), HasSubstr("chmod 660 ")));
     EXPECT_THAT(found[1], HasSubstr("| rm " + pid + "/feeder.pid"));
-    EXPECT_THAT(found[2], HasSubstr("| chmod g-w,o-rwx " + pid));
+    EXPECT_THAT(found[2], HasSubstr("| " + fix("2750", pid)));
 }
 
 TEST_F(Permissions, ALinkInTheWayOfADaemonIsRefusedAnOldOneIsOnlyNamed) {
