@@ -1,36 +1,44 @@
-# Who runs the demo. Started by root, only packages and the build are root's: everything that serves, computes or is
-# reachable runs as an account that owns nothing else on the machine. config/install-packages makes it.
+# Who runs the demo. Started by root, only packages, the build and the installation are root's, and this shell, which starts and
+# ends everything. Database, web server, project and volunteers have an account each, as they would have where an admin
+# followed docs/setting_up_a_project.md. Started by anybody else, everything is that user's.
 
-run_account() { if getent passwd sluice-test >/dev/null; then echo sluice-test; else echo nobody; fi; }
+is_root() { [ "$(id -u)" -eq 0 ]; }
 
-# as_account COMMAND...: as root only.
-as_account() {
-    local account
-    account=$(run_account)
-    setpriv --reuid="$account" --regid="$(id -g "$account")" --clear-groups --no-new-privs env HOME=/nonexistent "$@"
-}
-
-# hand_over COMMAND...: the demo's folder is the account's from now on, and so is this process. The account may not be able
-# to read the sources, so that it gets these scripts too.
-hand_over() {
-    local scripts=$DEMO/sluice/demo account
-    account=$(run_account)
-    mkdir -p "$scripts/config"
-    cp "$SOURCE/quickstart" "$scripts/"
-    cp -r "$SOURCE/config/demo" "$scripts/config/"
-    chmod -R a+rX "$DEMO/sluice"
-    find "$DEMO" -path "$DEMO/sluice" -prune -o -exec chown -h "$account:$(id -g "$account")" {} +
-    cd /
-    SLUICE_DEMO=$DEMO SLUICE_DEMO_STAGE=handed_over SLUICE_DEMO_SECONDS=$SECONDS exec setpriv --reuid="$account" --regid="$(id -g "$account")" --clear-groups \
-        --no-new-privs env HOME=/nonexistent bash "$scripts/quickstart" "$@"
-}
-
-# own_copy OPTION: the account's own copy of quickstart.
-own_copy() { (cd / && SLUICE_DEMO=$DEMO as_account bash "$DEMO/sluice/demo/quickstart" "$@"); }
-
-# end_demo: root signals nothing that the account's files name.
-end_demo() {
-    if [ "$(id -u)" -ne 0 ] || [ -O "$DEMO/run" ]; then stop_demo
-    elif [ -e "$DEMO/sluice/demo/quickstart" ]; then own_copy --stop >/dev/null
+# account_of ROLE: of db, web, project or client.
+account_of() {
+    if ! is_root; then id -un
+    elif [ "$1" = project ]; then echo sluice-test
+    else echo "sluice-test-$1"
     fi
+}
+
+# become ROLE: sets BECOME to the words that a command of that account begins with.
+become() {
+    local account
+    BECOME=()
+    is_root || return 0
+    account=$(account_of "$1")
+    BECOME=(setpriv "--reuid=$account" "--regid=$(id -g "$account")" --clear-groups --no-new-privs env HOME=/nonexistent)
+}
+
+# as ROLE COMMAND...
+as() {
+    become "$1"
+    shift
+    "${BECOME[@]}" "$@"
+}
+
+# give ROLE PATH...: what stands in a folder of ours.
+give() {
+    local account
+    is_root || return 0
+    account=$(account_of "$1")
+    shift
+    chown -Rh "$account:" "$@"
+}
+
+# own_demo: the demo was made by this account. Nobody signals what files of another account name.
+own_demo() {
+    [ ! -e "$DEMO/run" ] || [ -O "$DEMO/run" ] ||
+        { echo "quickstart: the demo in $DEMO belongs to $(stat -c %U "$DEMO/run"): call quickstart as that account" >&2; return 1; }
 }

@@ -64,23 +64,24 @@ end_client() {
     local pid
     pid=$(pid_of "client$1") || pid=
     end_process "client$1" TERM 20
-    [ -z "$pid" ] || ipcs -m -p | awk -v pid="$pid" '$3 == pid { print $1 }' | xargs -r -n 1 ipcrm -m || true
+    [ -z "$pid" ] || ipcs -m -p | awk -v pid="$pid" '$3 == pid { print $1 }' | as client xargs -r -n 1 ipcrm -m || true
 }
 
-stop_demo() {
+end_demo() {
+    own_demo
     [ -d "$DEMO/run" ] || return 0
-    local client
+    local client sockets
     for client in $CLIENTS; do end_client "$client"; done
-    if [ -x "$DEMO/project/bin/stop" ]; then
-        (cd "$DEMO/project" && demo_env bin/stop -q >/dev/null 2>&1) || true
-    fi
+    if [ -x "$DEMO/project/bin/stop" ]; then in_project bin/stop -q >/dev/null 2>&1 || true; fi
     end_process apache TERM 10
     end_process mariadb TERM 30
-    case "$(cat "$DEMO/run/socket" 2>/dev/null)" in /tmp/sluice-demo.*/mysql.sock) rm -rf "$(dirname "$(cat "$DEMO/run/socket")")" ;; esac
+    sockets=$(cat "$DEMO/run/sockets" 2>/dev/null) || return 0
+    case "$sockets" in /tmp/sluice-demo.*) rm -rf "$sockets" ;; esac
 }
 
 remove_demo() {
     local real
+    own_demo
     if [ -L "$LINK" ]; then
         real=$(readlink -f "$LINK")
         rm -f "$LINK"

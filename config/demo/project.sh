@@ -15,7 +15,8 @@ platform() {
 
 tile_count() { wc -l <"$DEMO/tiles.txt" | tr -d ' '; }
 
-in_project() { (cd "$DEMO/project" && demo_env "$@"); }
+# in_project COMMAND...: as the project's account.
+in_project() { (cd "$DEMO/project" && as project env BOINC_PROJECT_DIR="$DEMO/project" MYSQL_UNIX_PORT="$(mysql_socket)" "$@"); }
 
 # quietly LOG COMMAND...: what it prints goes to a log, and is shown if it fails.
 quietly() {
@@ -27,9 +28,10 @@ quietly() {
 make_demo_project() {
     PORT=$(free_port)
     echo "$PORT" >"$DEMO/run/port"
-    quietly make_project.log "$DEMO/sluice/bin/make_project" --root "$DEMO/project" --name demo --long_name "Sluice demo" \
-        --url_base "http://127.0.0.1:$PORT" --db_name sluice_demo --db_user demo --db_passwd_file "$DEMO/run/password" \
-        --db_host localhost --db_socket "$(cat "$DEMO/run/socket")" --web_user "$(id -un)"
+    # As docs/setting_up_a_project.md does it.
+    quietly make_project.log "$DEMO/sluice/bin/make_project" --user "$(account_of project)" --root "$DEMO/project" --name demo \
+        --long_name "Sluice demo" --url_base "http://127.0.0.1:$PORT" --db_admin "$(id -un)" --db_user demo \
+        --db_name sluice_demo --db_host localhost --db_socket "$(mysql_socket)" --web_user "$(account_of web)"
     configure_demo_project
     add_demo_app
     KEY=$(in_project bin/create_account --email volunteer@example.org --name volunteer | grep -oE '[0-9a-f]{32}' | head -1)
@@ -37,10 +39,12 @@ make_demo_project() {
 
 # What the demo wants otherwise than a new project, which is at compat_level 1 as it stands: everything sooner.
 configure_demo_project() {
-    local config=$DEMO/project/config.xml daemon
+    local daemon
+    # Into the same file, which the web server's group reads; `sed -i` would make another one.
+    in_config() { sed "$@" "$DEMO/project/config.xml" >"$DEMO/log/config.xml" && in_project tee config.xml <"$DEMO/log/config.xml" >/dev/null; }
     set_option() {
-        if grep -q "<$1>" "$config"; then sed -i "s|<$1>.*</$1>|<$1>$2</$1>|" "$config"
-        else sed -i "s|</config>|  <$1>$2</$1>\n  </config>|" "$config"; fi
+        if grep -q "<$1>" "$DEMO/project/config.xml"; then in_config "s|<$1>.*</$1>|<$1>$2</$1>|"
+        else in_config "s|</config>|  <$1>$2</$1>\n  </config>|"; fi
     }
     set_option max_wus_to_send 2            # so that all volunteers get their share
     set_option max_wus_in_progress 2        # clients want three minutes of work in any case: all of it at once
@@ -50,42 +54,41 @@ configure_demo_project() {
     set_option decision_log all             # what the report at the end counts
     set_option sched_debug_level 4
     # Hosts are measured every few seconds, not daily; the other two tasks run as daemons here.
-    # The batch is over within minutes, and batch_accel keeps its row: the daemons of users' shares, plans and gangs stay out.
-    sed -i -e '/<daemon>/{N;N;/<cmd>\(batch\|gang\)_/d}' -e '/<task>/{N;N;N;/<cmd>batch_/d}' -e 's|<period>24 hours</period>|<period>4 seconds</period>|' "$config"
+    in_config -e '/<task>/{N;N;N;/<cmd>batch_/d}' -e 's|<period>24 hours</period>|<period>4 seconds</period>|'
     for daemon in "size_regulator --app_name mandelbrot --lo 4 --hi 8 --sleep_time 1" \
                   "sample_bitwise_validator --app mandelbrot --sleep_interval 1" \
                   "script_assimilator --app mandelbrot --script \"collect_tile wu_name files\" --sleep_interval 1" \
                   "batch_stats --min_hosts 1 --sleep_interval 2" \
                   "batch_accel --no_stats --min_frac_done $ACCELERATED_FROM --sleep_interval 1"; do
-        sed -i "s|  </daemons>|    <daemon>\n      <cmd>$daemon</cmd>\n    </daemon>\n  </daemons>|" "$config"
+        in_config "s|  </daemons>|    <daemon>\n      <cmd>$daemon</cmd>\n    </daemon>\n  </daemons>|"
     done
-    sed -i 's|<cmd>transitioner -d 3</cmd>|<cmd>transitioner -d 3 --sleep_interval 1</cmd>|' "$config"
-    cat >"$DEMO/project/bin/collect_tile" <<SCRIPT
+    in_config 's|<cmd>transitioner -d 3</cmd>|<cmd>transitioner -d 3 --sleep_interval 1</cmd>|'
+    in_project tee bin/collect_tile >/dev/null <<SCRIPT
 #!/bin/sh
 # collect_tile WU_NAME FILE: keeps the tile of a finished workunit.
 [ "\$1" = --error ] && { echo "\$3" >>"$DEMO/results/failed"; exit 0; }
 cp "\$2" "$DEMO/results/\$1.out.new" && mv "$DEMO/results/\$1.out.new" "$DEMO/results/\$1.out"
 SCRIPT
-    chmod +x "$DEMO/project/bin/collect_tile"
+    in_project chmod +x bin/collect_tile
 }
 
 # The application: project.xml row, signed version, templates; three size classes.
 add_demo_app() {
     local folder program
     program=mandelbrot_1.0_$(platform)
-    folder=$DEMO/project/apps/mandelbrot/1.0/$(platform)
-    mkdir -p "$folder"
-    cp "$(SAMPLES)/mandelbrot" "$folder/$program"
-    chmod +x "$folder/$program"
-    cp "$(SAMPLES)"/templates/* "$DEMO/project/templates/"
-    sed -i "s|</boinc>|  <app>\n    <name>mandelbrot</name>\n    <user_friendly_name>Mandelbrot tiles</user_friendly_name>\n    <n_size_classes>3</n_size_classes>\n  </app>\n</boinc>|" \
-        "$DEMO/project/project.xml"
+    folder=apps/mandelbrot/1.0/$(platform)
+    in_project mkdir -p "$folder"
+    in_project cp "$(SAMPLES)/mandelbrot" "$folder/$program"
+    in_project chmod +x "$folder/$program"
+    in_project cp "$(SAMPLES)"/templates/* templates/
+    in_project sed -i "s|</boinc>|  <app>\n    <name>mandelbrot</name>\n    <user_friendly_name>Mandelbrot tiles</user_friendly_name>\n    <n_size_classes>3</n_size_classes>\n  </app>\n</boinc>|" \
+        project.xml
     quietly setup.log in_project bin/xadd
     quietly setup.log in_project bin/update_versions --noconfirm
 }
 
 # tiles.txt: a line "NAME SIZE_CLASS FLOPS QUORUM" for each tile.
-cut_picture() { "$(SAMPLES)/mandelbrot_batch" cut "$DEMO/tiles" --rows "$ROWS" >"$DEMO/tiles.txt"; }
+cut_picture() { in_project "$(SAMPLES)/mandelbrot_batch" cut "$DEMO/tiles" --rows "$ROWS" >"$DEMO/tiles.txt"; }
 
 # A row of table batch, as the web pages of a project would make it, and a workunit for each tile.
 submit_batch() {
@@ -95,11 +98,11 @@ submit_batch() {
              expire_time)
          SELECT $BATCH, u.id, UNIX_TIMESTAMP(), 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 'a picture', a.id, 0, '', 0 FROM user u, app a"
     while read -r name class flops quorum; do
-        cp "$DEMO/tiles/$name.in" "$DEMO/project/$name"
+        in_project cp "$DEMO/tiles/$name.in" "$name" </dev/null
         echo "--wu_name $name --size_class $class --rsc_fpops_est $flops --min_quorum $quorum --target_nresults $quorum $name"
     done <"$DEMO/tiles.txt" >"$DEMO/jobs.txt"
     while read -r name class flops quorum; do echo "$name"; done <"$DEMO/tiles.txt" |
-        (cd "$DEMO/project" && xargs env BOINC_PROJECT_DIR="$DEMO/project" bin/stage_file >/dev/null)
+        in_project xargs bin/stage_file >/dev/null
     quietly setup.log submit_jobs
 }
 submit_jobs() {
@@ -161,9 +164,11 @@ XML
 </host_info>
 </client_state>
 XML
-    launch "client$1" "$folder/client.log" env "MANDELBROT_GFLOPS=$2" boinc --dir "$folder" --no_gpus --no_info_fetch --allow_multiple_clients \
+    give client "$folder"
+    become client
+    launch "client$1" "$DEMO/log/client$1.log" "${BECOME[@]}" env "MANDELBROT_GFLOPS=$2" boinc --dir "$folder" --no_gpus --no_info_fetch --allow_multiple_clients \
         --skip_cpu_benchmarks --suppress_net_info --gui_rpc_unix_domain --insecure \
         --sched_retry_delay_min 1 --sched_retry_delay_max 5 --attach_project "$(master_url)" "$KEY"
 }
 
-nudge_client() { (cd "$DEMO/client$1" && boinccmd --unix_domain --project "$(master_url)" update >/dev/null 2>&1) || true; }
+nudge_client() { (cd "$DEMO/client$1" && as client boinccmd --unix_domain --project "$(master_url)" update >/dev/null 2>&1) || true; }

@@ -106,10 +106,12 @@ report_batch() {
     [ "$1" -eq 0 ] || return "$1"
     incomplete=$(sql "SELECT COUNT(*) FROM result WHERE server_state<>5")
     # A test that kills servers sets SLUICE_DEMO_DISTURBED: its clients do see errors.
-    [ -n "${SLUICE_DEMO_DISTURBED:-}" ] || problems=$(grep -hE 'scheduler reply|Scheduler request failed|\[error\]|Server error' "$DEMO"/client?/client.log || true)
+    [ -n "${SLUICE_DEMO_DISTURBED:-}" ] || problems=$(grep -hE 'scheduler reply|Scheduler request failed|\[error\]|Server error' "$DEMO"/log/client?.log || true)
     if [ "$incomplete" -ne 0 ]; then echo "PROBLEM: $incomplete results are not over"; return 1; fi
     if [ -n "$problems" ]; then printf 'PROBLEM: the clients say\n%s\n' "$problems"; return 1; fi
-    "$DEMO/sluice/share/sluice/samples/mandelbrot/mandelbrot_batch" join "$DEMO/results" "$DEMO/tiles" "$DEMO/mandelbrot.png" || return 1
+    touch "$DEMO/mandelbrot.png"
+    give project "$DEMO/mandelbrot.png"
+    in_project "$(SAMPLES)/mandelbrot_batch" join "$DEMO/results" "$DEMO/tiles" "$DEMO/mandelbrot.png" || return 1
     cat <<END
 The picture:        $DEMO/mandelbrot.png
 The project:        $DEMO/project   (config.xml, bin/, log_*/ : what each daemon said)

@@ -17,19 +17,14 @@ build_sluice() {
     BUILD=$build
 }
 
-# Environment of every program of the demo.
-demo_env() {
-    env BOINC_PROJECT_DIR="$DEMO/project" MYSQL_UNIX_PORT="$(cat "$DEMO/run/socket")" "$@"
-}
-
-# ./demo; if the demo's account can't reach it there (a clone in /root, say), or make_project would refuse the folder's
+# ./demo; if the demo's accounts can't reach it there (a clone in /root, say), or make_project would refuse the folder's
 # name (blanks), a folder in /var/tmp and a link to it.
 make_demo_folder() {
     DEMO=$LINK
-    local why=""
-    if [ "$(id -u)" -eq 0 ] && ! as_account test -x "$(dirname "$LINK")"; then
-        why="user $(run_account) can't enter $(dirname "$LINK")"
-    fi
+    local why="" role
+    for role in db web project client; do
+        as "$role" test -x "$(dirname "$LINK")" || why="user $(account_of "$role") can't enter $(dirname "$LINK")"
+    done
     case "$LINK" in *[!A-Za-z0-9/._+-]*) why="the folder's name has more than letters, digits and /._+-" ;; esac
     if [ -n "$why" ]; then
         DEMO=$(mktemp -d /var/tmp/sluice-demo.XXXXXX)
@@ -37,56 +32,53 @@ make_demo_folder() {
         ln -sfn "$DEMO" "$LINK"
         echo "($why: the demo stands in $DEMO, and $LINK is a link to it)"
     fi
-    mkdir -p "$DEMO"/{log,results,apache}
-    mkdir -m 700 "$DEMO"/{run,db,db-tmp,db-files}  # a MariaDB clears its tmpdir when it starts: never a shared one
+    mkdir -p "$DEMO"/{log,apache}
+    mkdir -m 700 "$DEMO"/{run,db,db-tmp,db-files,web}  # a MariaDB clears its tmpdir when it starts: never a shared one
+    mkdir "$DEMO"/{results,tiles}
+    give db "$DEMO"/{db,db-tmp,db-files}
+    give web "$DEMO/web"
+    give project "$DEMO"/{results,tiles}
     touch "$DEMO/.sluice-demo"
     cmake --install "$BUILD" --prefix "$DEMO/sluice" >/dev/null
+    cd "$DEMO"  # the accounts may not see the folder that we came from
 }
 
-start_mariadb() {
-    # The path of a Unix socket has room for 107 characters: a short folder of its own.
-    local folder socket
+# The path of a Unix socket has room for 107 characters: a short folder of its own. Nobody else's account gets in; root's demo has
+# three accounts that connect, so there the database's socket can be seen, as Debian's, and the password is what keeps others out.
+make_sockets_folder() {
+    local folder mode=700
     folder=/tmp/sluice-demo.$(random_hex 6)
-    socket=$folder/mysql.sock
-    echo "$socket" >"$DEMO/run/socket"  # first: whatever interrupts us, stop_demo knows what to remove
-    mkdir -m 700 "$folder"
-    write_accounts "$socket"
+    echo "$folder" >"$DEMO/run/sockets"  # first: whatever interrupts us, end_demo knows what to remove
+    is_root && mode=711
+    mkdir -m "$mode" "$folder" "$folder/db"
+    mkdir -m 700 "$folder/web"
+    give db "$folder/db"
+    give web "$folder/web"
+}
+mysql_socket() { echo "$(cat "$DEMO/run/sockets")/db/mysql.sock"; }
+
+random_hex() { od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'; }
+
+# The server's one account is ours, and known by who connects, as Debian's root@localhost: it has no password.
+start_mariadb() {
+    make_sockets_folder
     # --force: the machine's name need not be known to any resolver, nor localhost; nobody connects by a name.
-    mariadb-install-db --no-defaults --force --user="$(id -un)" --datadir="$DEMO/db" --auth-root-authentication-method=normal \
-        --skip-test-db --tmpdir="$DEMO/db-tmp" >"$DEMO/log/mariadb-install.log" 2>&1 ||
+    as db mariadb-install-db --no-defaults --force --user="$(account_of db)" --datadir="$DEMO/db" --skip-test-db \
+        --auth-root-authentication-method=socket --auth-root-socket-user="$(id -un)" --tmpdir="$DEMO/db-tmp" \
+        >"$DEMO/log/mariadb-install.log" 2>&1 ||
         { tail -5 "$DEMO/log/mariadb-install.log" >&2; echo "quickstart: MariaDB's data folder could not be made" >&2; return 1; }
     run_mariadb
 }
 
-random_hex() { od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'; }
-
-# The server's one account: of the demo's database only, with a random password. accounts.sql is run before the server listens.
-write_accounts() {
-    local password
-    password=$(random_hex 16)
-    (
-        umask 077
-        echo "$password" >"$DEMO/run/password"
-        printf '[client]\nuser=demo\npassword=%s\nsocket=%s\n' "$password" "$1" >"$DEMO/run/client.cnf"
-        cat >"$DEMO/run/accounts.sql" <<SQL
-DELETE FROM mysql.global_priv WHERE User<>'mariadb.sys';
-FLUSH PRIVILEGES;
-CREATE DATABASE IF NOT EXISTS sluice_demo CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
-CREATE OR REPLACE USER demo@localhost IDENTIFIED BY '$password';
-GRANT ALL ON sluice_demo.* TO demo@localhost;
-SQL
-    )
-}
-
-# client COMMAND...: mariadb as the demo's account.
-client() { mariadb --defaults-file="$DEMO/run/client.cnf" "$@"; }
+# client COMMAND...: mariadb as this account.
+client() { mariadb --no-defaults --socket="$(mysql_socket)" --user="$(id -un)" "$@"; }
 
 run_mariadb() {
-    local socket i
-    socket=$(cat "$DEMO/run/socket")
-    launch mariadb "$DEMO/log/mariadb.log" mariadbd --no-defaults --user="$(id -un)" --datadir="$DEMO/db" --socket="$socket" \
-        --tmpdir="$DEMO/db-tmp" --skip-networking --init-file="$DEMO/run/accounts.sql" --secure-file-priv="$DEMO/db-files" \
-        --pid-file="$DEMO/run/mariadb.own-pid" --innodb-buffer-pool-size=64M
+    local i
+    become db
+    launch mariadb "$DEMO/log/mariadb.log" "${BECOME[@]}" mariadbd --no-defaults --user="$(account_of db)" --datadir="$DEMO/db" \
+        --socket="$(mysql_socket)" --tmpdir="$DEMO/db-tmp" --skip-networking --secure-file-priv="$DEMO/db-files" \
+        --pid-file="$DEMO/db/mariadb.own-pid" --innodb-buffer-pool-size=64M
     for ((i = 0; i < 300; i++)); do
         client -e "SELECT 1" >/dev/null 2>&1 && return 0
         pid_of mariadb >/dev/null || break
@@ -105,7 +97,7 @@ write_apache_config() {
 ServerRoot "$DEMO/apache"
 ServerName 127.0.0.1
 Listen 127.0.0.1:$PORT
-PidFile "$DEMO/run/apache.own-pid"
+PidFile "$DEMO/web/apache.own-pid"
 LoadModule mpm_event_module $modules/mod_mpm_event.so
 LoadModule authz_core_module $modules/mod_authz_core.so
 LoadModule alias_module $modules/mod_alias.so
@@ -113,11 +105,11 @@ LoadModule dir_module $modules/mod_dir.so
 LoadModule mime_module $modules/mod_mime.so
 LoadModule env_module $modules/mod_env.so
 LoadModule cgid_module $modules/mod_cgid.so
-ScriptSock "$(dirname "$(cat "$DEMO/run/socket")")/cgid.sock"
+ScriptSock "$(cat "$DEMO/run/sockets")/web/cgid.sock"
 TypesConfig /etc/mime.types
-ErrorLog "$DEMO/log/apache-error.log"
+ErrorLog "$DEMO/web/error.log"
 LogFormat "%h %t \"%r\" %>s %b" common
-CustomLog "$DEMO/log/apache-access.log" common
+CustomLog "$DEMO/web/access.log" common
 PassEnv MYSQL_UNIX_PORT
 DirectoryIndex index.html
 <Directory />
@@ -130,13 +122,14 @@ CONF
 start_apache() {
     local i
     write_apache_config
-    launch apache "$DEMO/log/apache.log" env MYSQL_UNIX_PORT="$(cat "$DEMO/run/socket")" \
+    become web
+    launch apache "$DEMO/log/apache.log" "${BECOME[@]}" env MYSQL_UNIX_PORT="$(mysql_socket)" \
         apache2 -d "$DEMO/apache" -f "$DEMO/apache/httpd.conf" -DFOREGROUND
     for ((i = 0; i < 100; i++)); do
         if (exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; then return 0; fi
         pid_of apache >/dev/null || break
         sleep 0.1
     done
-    echo "quickstart: Apache does not start; see $DEMO/log/apache.log and apache-error.log" >&2
+    echo "quickstart: Apache does not start; see $DEMO/log/apache.log and $DEMO/web/error.log" >&2
     return 1
 }

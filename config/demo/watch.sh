@@ -40,7 +40,7 @@ watch_batch() {
         if ((SECONDS - WATCH_START > LIMIT)); then echo; echo "quickstart: gave up after $LIMIT s" >&2; return 1; fi
         local client
         for client in $CLIENTS; do
-            pid_of "client$client" >/dev/null || { echo; echo "quickstart: client $client ended; see $DEMO/client$client/" >&2; return 1; }
+            pid_of "client$client" >/dev/null || { echo; echo "quickstart: client $client ended; see $DEMO/log/client$client.log" >&2; return 1; }
             # A client that found nothing backs off for ten minutes; a volunteer would press "update", so do we.
             if ((SECONDS - last_change > 6 && (SECONDS - last_change) % 6 == 0)); then nudge_client "$client"; fi
         done
@@ -63,5 +63,5 @@ show_status() {
     WATCH_START=$SECONDS
     progress_line
     echo
-    demo_env "$DEMO/project/bin/status" || true
+    in_project bin/status || true
 }

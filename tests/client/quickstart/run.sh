@@ -1,21 +1,13 @@
 #!/usr/bin/env bash
 # run.sh plain|killed SOURCE BUILD: ./quickstart in a temporary folder.
 #
-# plain   exit status 0, the picture is there, no process and no socket is left behind. Nothing of the demo runs as root, and
-#         nobody else can use its database.
+# plain   exit status 0, the picture is there, no process and no socket is left behind. Nobody else can use its database. Started
+#         by root, nothing of the demo runs as root: database, web server, project and clients have an account each, none
+#         of which is in another's group.
 # killed  while the clients work: kill -9 of cgi processes, of the feeder, of mariadbd (started again after 10 s) and of the
 #         transitioner; the batch still completes, nothing is lost or sent twice, and the other daemons live on.
 set -euo pipefail
 mode=$1 source=$2 build=$3
-. "$source/config/demo/account.sh"
-if [ "$mode" = killed ] && [ "$(id -u)" -eq 0 ] && as_account test -r "$0" -a -x "$build/bin/start"; then
-    # It starts a server itself: all of it runs as the account that quickstart would take. The list of what was installed is
-    # the one file of a build that an installation writes.
-    touch "$build/install_manifest.txt"
-    chown "$(run_account)" "$build/install_manifest.txt"
-    cd /
-    exec setpriv --reuid="$(run_account)" --regid="$(id -g "$(run_account)")" --clear-groups env HOME=/nonexistent bash "$0" "$@"
-fi
 folder=$(mktemp -d /var/tmp/sluice-qs.XXXXXX)
 chmod 755 "$folder"
 export SLUICE_DEMO=$folder/demo SLUICE_BUILD=$build
@@ -32,7 +24,9 @@ if [ "$mode" = killed ]; then
 fi
 "$source/quickstart" --keep --rows $rows >"$folder/out" 2>&1 &
 quickstart=$!
+cd "$folder"  # the demo's accounts may not see the folder that we came from
 LINK=$SLUICE_DEMO SOURCE=$source
+. "$source/config/demo/account.sh"
 . "$source/config/demo/processes.sh"
 . "$source/config/demo/servers.sh"
 . "$source/config/demo/project.sh"
@@ -50,7 +44,9 @@ wait_for_batch() {
 # For a while each scheduler is killed some milliseconds after its start, in the middle of whatever it does, until three were.
 kill_schedulers() {
     local cgi=$DEMO/project/cgi-bin/cgi list
-    list=$(echo "$DEMO"/project/log_*/)killed_schedulers
+    list=$folder/killed_schedulers
+    : >"$list"
+    chmod 666 "$list"
     mv "$cgi" "$cgi.real"
     cat >"$cgi.new" <<SCRIPT
 #!/bin/bash
@@ -61,7 +57,7 @@ wait
 SCRIPT
     chmod 755 "$cgi.new"
     mv "$cgi.new" "$cgi"
-    until [ "$(wc -l 2>/dev/null <"$list" || echo 0)" -ge 3 ]; do
+    until [ "$(wc -l <"$list")" -ge 3 ]; do
         kill -0 "$quickstart" 2>/dev/null || fail "quickstart ended before three schedulers were killed"
         sleep 0.2
     done
@@ -69,17 +65,40 @@ SCRIPT
     echo "killed $(wc -l <"$list") schedulers"
 }
 
-# What another user of the machine could try while the demo runs.
+# What another user of the machine could try while the demo runs. Its volunteers' account stands for them where root started it.
 closed_to_others() {
-    local socket
-    socket=$(cat "$DEMO/run/socket")
-    [ "$(ps -o uid= -p $(demo_processes) | sort -u | tr -d ' ' | grep -cx 0)" -eq 0 ] || fail "processes of the demo run as root"
-    [ "$(stat -c %a "$(dirname "$socket")")" = 700 ] || fail "others can reach the database's socket"
-    for user in root demo mysql nobody ""; do
-        if mariadb --no-defaults --socket="$socket" --user="$user" -e "SELECT 1" >/dev/null 2>&1; then fail "user '$user' needs no password"; fi
+    local socket user
+    socket=$(mysql_socket)
+    is_root || [ "$(stat -c %a "$(dirname "$socket")")" = 700 ] || fail "others can reach the database's socket"
+    for user in root demo mysql nobody sluice-test sluice-test-db sluice-test-web ""; do
+        [ "$user" != "$(account_of client)" ] || continue
+        if as client mariadb --no-defaults --socket="$socket" --user="$user" -e "SELECT 1" >/dev/null 2>&1; then fail "user '$user' needs no password"; fi
     done
     if sql "SELECT 1 INTO OUTFILE '$folder/outfile'" 2>/dev/null || [ -e "$folder/outfile" ]; then fail "the database writes files"; fi
-    [ "$(stat -c %a "$DEMO/run")" = 700 ] || fail "others can read the demo's password"
+    [ "$(stat -c %a "$DEMO/run")" = 700 ] || fail "others can change which processes the demo ends"
+}
+
+# user_of PID...
+user_of() { ps -o user:32= -p "$1" | tr -d ' '; }
+
+# What the uploads' layout must stand: who receives a result isn't who validates it.
+accounts_are_apart() {
+    local role pid owners
+    is_root || return 0
+    [ "$(ps -o uid= -p $(demo_processes) | tr -d ' ' | sort -u | grep -cx 0)" -eq 0 ] || fail "processes of the demo run as root"
+    for role in db web project client; do
+        [ "$(id -Gn "$(account_of $role)")" = "$(account_of $role)" ] || fail "$(account_of $role) is in another group"
+    done
+    [ "$(user_of "$(pid_of mariadb)")" = sluice-test-db ] || fail "the database has another account"
+    [ "$(user_of "$(pid_of apache)")" = sluice-test-web ] || fail "the web server has another account"
+    for pid in $(cat "$DEMO"/project/pid_*/*.pid); do
+        [ "$(user_of "$pid")" = sluice-test ] || fail "daemon $pid has another account"
+    done
+    for pid in $CLIENTS; do
+        [ "$(user_of "$(pid_of "client$pid")")" = sluice-test-client ] || fail "client $pid has another account"
+    done
+    owners=$(find "$DEMO/project/upload" -type f -exec stat -c %U {} + | sort -u)
+    [ "$owners" = sluice-test-web ] || fail "uploads belong to '$owners'"
 }
 
 if [ "$mode" = killed ]; then
@@ -98,13 +117,16 @@ fi
 
 wait "$quickstart" || fail "quickstart's exit status is not 0"
 closed_to_others
+accounts_are_apart
 cat "$folder/out" | tail -25
 [ -s "$DEMO/mandelbrot.png" ] || fail "no picture"
 [ "$(sql "SELECT COUNT(*) FROM workunit WHERE assimilate_state=2 AND error_mask=0 AND canonical_resultid>0")" -eq "$(tile_count)" ] || fail "not every workunit has its canonical result"
 [ "$(sql "SELECT COUNT(*) FROM result WHERE server_state<>5")" -eq 0 ] || fail "results are left that are not over"
+# Every result that arrived could be read, and has its credit.
+[ "$(sql "SELECT COUNT(*) FROM result WHERE outcome=6 OR outcome=1 AND (validate_state<>1 OR granted_credit<=0)")" -eq 0 ] || fail "a result is not valid and credited"
 # Sent twice would be: two instances of a workunit on one host, or a client that got one it had.
 [ "$(sql "SELECT COUNT(*) FROM (SELECT workunitid, hostid FROM result WHERE hostid<>0 AND outcome=1 GROUP BY 1,2 HAVING COUNT(*)>1) t")" -eq 0 ] || fail "a host got a workunit twice"
-if grep -hE 'Already have task|already have' "$DEMO"/client?/client.log; then fail "a job was sent twice"; fi
+if grep -hE 'Already have task|already have' "$DEMO"/log/client?.log; then fail "a job was sent twice"; fi
 clients=$(for client in $CLIENTS; do pid_of "client$client"; done)
 [ "$(wc -w <<<"$clients")" -eq "$(wc -w <<<"$CLIENTS")" ] || fail "a client has ended"
 "$source/quickstart" --stop >/dev/null
