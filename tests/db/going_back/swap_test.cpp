@@ -149,6 +149,7 @@ void Swap::there_and_back() {
     const RunResult swapped = shell(commands_below("Swap"));
     EXPECT_EQ(swapped.status, 0) << swapped.err;
     EXPECT_EQ(swapped.err, "");
+    EXPECT_EQ(shell(commands_below("Swap")).err, "") << "who repeats them loses nothing";
     EXPECT_TRUE(fs::is_symlink(project_.folder() / "bin/feeder"));
     for (const char* name : {"cgi-bin/cgi", "cgi-bin/fcgi"}) {
         EXPECT_FALSE(fs::is_symlink(project_.folder() / name)) << "Options ExecCGI forbids it";
