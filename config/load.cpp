@@ -334,6 +334,13 @@ void drop_unknown_weights(LoadedConfig& loaded, std::span<const std::string_view
     std::erase_if(loaded.config.score_weights, [&](const auto& entry) {
         const auto& [name, weight] = entry;
         if (std::ranges::find(known, name) != known.end()) return false;
+        if (name == "share") {  // make_project wrote it into every config.xml while it was a weight
+            loaded.warnings.push_back(
+                "config.xml: <score_weights><share> is not a weight any more and is ignored: the order of shares comes "
+                "before all scores (<share_rule>off</share_rule> switches it off); what a lag within 6 hours is worth is "
+                "<share_lag>");
+            return true;
+        }
         loaded.errors.push_back(
             fmt::format("config.xml: <score_weights><{}>{}</{}>: there is no such term: ignored; the terms are {}",
                         in_one_line(name), weight, in_one_line(name), fmt::join(known, ", ")));

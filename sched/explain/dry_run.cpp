@@ -27,6 +27,7 @@ class TraceRecorder final : public Trace {
         j.verdict = row.verdict;
         j.fate = row.fate;
         j.score = row.score;
+        j.share_band = row.share_band;
         j.terms = row.terms;
         if (row.app != nullptr) j.app = row.app->name;
         j.host_size_class = row.host_size_class;

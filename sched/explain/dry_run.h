@@ -26,6 +26,7 @@ struct JudgedJob {
     Verdict verdict;                  ///< the first refusal
     Reason fate = Reason::kFeasible;  ///< kFeasible: it would be sent
     double score = 0;
+    std::optional<std::uint32_t> share_band = {};  ///< as in TraceRow
     std::vector<TraceRow::Term> terms;
     std::string app, plan_class, platform;
     Id app_version_id = 0;

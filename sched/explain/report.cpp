@@ -33,6 +33,7 @@ std::vector<JudgedJob> one_line_a_job(const std::vector<JudgedJob>& jobs) {
     }
     std::stable_sort(lines.begin(), lines.end(), [](const JudgedJob& a, const JudgedJob& b) {
         if (rank(a) != rank(b)) return rank(a) < rank(b);
+        if (rank(a) < 2 && a.share_band != b.share_band) return a.share_band < b.share_band;
         if (rank(a) < 2 && a.score != b.score) return a.score > b.score;
         return a.slot < b.slot;
     });

@@ -78,6 +78,7 @@ Ordered job_json(const JudgedJob& j, std::uint32_t slots, bool blocked) {
         out["plan"] = {
             {"finish", number(j.plan->finish)}, {"margin", number(j.plan->margin)}, {"hosts", j.plan->hosts}};
     if (!j.terms.empty()) {
+        if (j.share_band) out["share_band"] = *j.share_band;
         out["score"] = number(j.score);
         Ordered& terms = out["terms"] = Ordered::object();
         for (const auto& t : j.terms)

@@ -42,7 +42,8 @@ std::string asked_text(const WorkRequest& w) {
 }
 
 std::string score_text(const JudgedJob& j) {
-    std::string text = fmt::format("score {:.2f}", j.score);
+    std::string text = j.share_band ? fmt::format("share band {}, ", *j.share_band) : "";
+    text += fmt::format("score {:.2f}", j.score);
     const char* sign = " =";
     for (const auto& t : j.terms) {
         if (t.value == 0) continue;

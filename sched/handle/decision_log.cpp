@@ -60,6 +60,7 @@ Json sent_jobs(const Rpc& rpc) {
                         {"delay_bound", number(c.delay_bound)}});
         if (c.app != nullptr && c.app->size_classes() > 1) sent.back()["size_class"] = c.job.size_class;
         if (c.host_size_class >= 0) sent.back()["host_size_class"] = c.host_size_class;
+        if (c.share_band) sent.back()["share_band"] = *c.share_band;
     }
     return sent;
 }

@@ -53,8 +53,8 @@ ActivePolicies::ActivePolicies(const MatchContext& context, bool ask_all) {
             let_rank_weight_ = weight;
         }
     }
-    if (lag_weight_ != 0 && !context.tables.batch_shares.empty() && params.share_floor > 0 &&
-        context.rng.uniform() < params.share_floor)
+    orders_by_share_ = !context.tables.batch_shares.empty();
+    if (orders_by_share_ && params.share_floor > 0 && context.rng.uniform() < params.share_floor)
         share_draw_ = context.rng.uniform();
 }
 

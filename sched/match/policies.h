@@ -48,6 +48,8 @@ class ActivePolicies {
     bool ranks() const { return priority_rank_weight_ != 0 || let_rank_weight_ != 0; }
     /// Of the term that is a lag; 0 if it does not matter to this request.
     double lag_weight() const { return lag_weight_; }
+    /// Does the order of shares come before the score (share_bands.h)?
+    bool orders_by_share() const { return orders_by_share_; }
     /// In [0,1) where the sum of the candidates' users' quotas names the one who goes first, drawn once a request;
     /// below 0: nobody, the least LET does.
     double share_draw() const { return share_draw_; }
@@ -60,6 +62,7 @@ class ActivePolicies {
     std::vector<FastFn> fast_[std::size(kScopes)];
     std::vector<std::pair<ScoreFn, double>> score_[std::size(kScopes)];
     std::vector<ActiveTerm> terms_;
+    bool orders_by_share_ = false;
     double priority_rank_weight_ = 0, let_rank_weight_ = 0, lag_weight_ = 0, share_draw_ = -1;
 };
 

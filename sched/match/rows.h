@@ -55,7 +55,7 @@ enum class Ranking {
     kNone,
     kPriorities,       ///< at level 1: rank among the ordinary priorities; 0 for a logical end time
     kLogicalEndTimes,  ///< at every level: rank among those; 0 for an ordinary priority
-    kLag               ///< at every level: by the lag of the job's batch behind the candidates' least (share_lag.h)
+    kLag               ///< at every level: by the lag of the job's batch behind the least of its band (share_bands.h)
 };
 
 struct ScoreRow {
@@ -122,7 +122,7 @@ struct ScoreRow {
     ROW(kHardnessRow) \
     ROW(kHrCommittedRow) \
     ROW(kBatchLetRow) \
-    ROW(kShareRow) \
+    ROW(kShareLagRow) \
     ROW(kPlanRow) \
     ROW(kReliableRetryRow) \
     ROW(kWaitingRow)

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "sched/match/input_files.h"
-#include "sched/match/share_lag.h"
+#include "sched/match/share_bands.h"
 #include "sched/match/tally.h"
 #include "sluice/base/text.h"
 
@@ -13,22 +13,25 @@ namespace sluice::match {
 
 RankedPoints::RankedPoints(const MatchContext& context, const ActivePolicies& policies, Candidates& found) {
     if (policies.ranks()) add_ranks(policies, found);
-    if (policies.lag_weight() != 0) add_lags(context, policies, found.seen);
+    if (policies.orders_by_share()) add_bands(context, policies, found.seen);
 }
 
-void RankedPoints::add_lags(const MatchContext& context, const ActivePolicies& policies,
-                            const std::vector<Seen>& seen) {
+void RankedPoints::add_bands(const MatchContext& context, const ActivePolicies& policies,
+                             const std::vector<Seen>& seen) {
     std::vector<const BatchShare*> shares;
     shares.reserve(seen.size());
     for (std::size_t i = 0; i < seen.size(); ++i) {
         const bool again = i > 0 && seen[i].batch == seen[i - 1].batch;  // jobs of a batch lie together
         shares.push_back(again ? shares.back() : share_of(context.tables, seen[i].batch));
     }
-    const LagOrder order(shares, policies.share_draw());
+    const ShareBands order(shares, policies.share_draw());
     points_.resize(seen.size());
     lags_.reserve(seen.size());
+    bands_.reserve(seen.size());
     for (std::size_t i = 0; i < seen.size(); ++i) {
-        lags_.push_back(policies.lag_weight() * order.value(shares[i]));
+        const ShareBands::Place place = order.place(shares[i]);
+        bands_.push_back(place.band);
+        lags_.push_back(place.lag > 0 ? -policies.lag_weight() * place.lag : 0);
         points_[i] += lags_.back();
     }
 }
@@ -63,19 +66,22 @@ void ByValue::next_stretch() {
     stretch_.clear();
     const bool first = sorted_.empty();
     const Key last = first ? Key{} : sorted_.back();
-    double least = std::numeric_limits<double>::quiet_NaN();  // no score is as small as that
+    bool known = false;  // the worst of the best
+    Key worst{};
     const auto cut = [&] {
         std::nth_element(stretch_.begin(), stretch_.begin() + static_cast<std::ptrdiff_t>(length_ - 1), stretch_.end());
         stretch_.resize(length_);
-        least = stretch_.back().score;
+        worst = stretch_.back();
+        known = true;
     };
     const Entry* const entries = entries_.data();
     const double* const ranked = ranked_;
+    const std::uint32_t* const bands = bands_;
     for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(entries_.size()); i < n; ++i) {
         const Entry& e = entries[i];
         const double score = ranked ? e.points + ranked[e.order] : e.points;
-        if (score <= least) continue;  // at best as good as the worst, but seen later
-        const Key key{score, i};
+        const Key key{score, bands ? bands[e.order] : 0, i};
+        if (known && !(key < worst)) continue;
         if (!first && !(last < key)) continue;
         stretch_.push_back(key);
         if (stretch_.size() == 2 * length_) cut();

@@ -2,6 +2,7 @@
 // One look at the pool: every slot is read once, whatever the number of resources asked for, and becomes a candidate of
 // each resource that could run it. Seed 002: start at random; N, M and L.
 #include <array>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -40,8 +41,8 @@ struct Candidates {
     PriorityRanks ranks;
 };
 
-/// Points of the ranked terms, once all candidates are known; each job's is looked up once, whatever the number of
-/// passes.
+/// What depends on all candidates, once they are known: bands of the order of shares, and points of the ranked terms.
+/// Each job's is looked up once, whatever the number of passes.
 class RankedPoints {
   public:
     RankedPoints(const MatchContext& context, const ActivePolicies& policies, Candidates& found);
@@ -50,36 +51,44 @@ class RankedPoints {
     double of(std::uint32_t order) const { return points_.empty() ? 0 : points_[order]; }
     /// The part of it that is the batch's lag.
     double of_lag(std::uint32_t order) const { return lags_.empty() ? 0 : lags_[order]; }
+    /// By Entry::order: a job of a lower band goes first, whatever its points; null: there is no order of shares.
+    const std::uint32_t* bands() const { return bands_.empty() ? nullptr : bands_.data(); }
+    std::optional<std::uint32_t> band(std::uint32_t order) const {
+        return bands_.empty() ? std::nullopt : std::optional(bands_[order]);
+    }
 
   private:
     void add_ranks(const ActivePolicies& policies, Candidates& found);
-    void add_lags(const MatchContext& context, const ActivePolicies& policies, const std::vector<Seen>& seen);
+    void add_bands(const MatchContext& context, const ActivePolicies& policies, const std::vector<Seen>& seen);
     std::vector<double> points_, lags_;
+    std::vector<std::uint32_t> bands_;
 };
 
-/// The candidates of a pass by falling value; ordered only as far as they are asked for, a stretch at a time, each
-/// longer than the one before it.
+/// The candidates of a pass, band by band, by falling value; ordered only as far as they are asked for, a stretch at a
+/// time, each longer than the one before it.
 class ByValue {
   public:
     ByValue(const Pass& pass, const std::vector<Seen>& seen, const RankedPoints& ranking)
-        : entries_(pass.entries), seen_(seen), ranked_(ranking.by_order()) {}
+        : entries_(pass.entries), seen_(seen), ranked_(ranking.by_order()), bands_(ranking.bands()) {}
     struct Place {
         const Entry* entry = nullptr;  ///< null past the end
         const Seen* job = nullptr;
         double score = 0;
+        std::optional<std::uint32_t> share_band{};  ///< nullopt: there is no order of shares
     };
     Place get(std::size_t i) {
         if (i >= sorted_.size() && !reach(i)) return {};
         const Entry& entry = entries_[sorted_[i].index];
-        return {&entry, &seen_[entry.order], sorted_[i].score};
+        return {&entry, &seen_[entry.order], sorted_[i].score, bands_ ? std::optional(sorted_[i].band) : std::nullopt};
     }
 
   private:
     struct Key {  // small, so that ordering touches little memory
         double score;
-        std::uint32_t index;
+        std::uint32_t band, index;
         bool operator<(const Key& b) const {  // without branches: ties are as likely as not
-            return (score > b.score) | ((score == b.score) & (index < b.index));
+            const bool in_band = (score > b.score) | ((score == b.score) & (index < b.index));
+            return (band < b.band) | ((band == b.band) & in_band);
         }
     };
     bool reach(std::size_t i);
@@ -87,6 +96,7 @@ class ByValue {
     const std::vector<Entry>& entries_;
     const std::vector<Seen>& seen_;
     const double* ranked_;
+    const std::uint32_t* bands_;
     std::vector<Key> sorted_, stretch_;
     std::size_t length_ = 96;
 };

@@ -24,8 +24,10 @@ std::string trace_log_line(const TraceRow& row) {
     const JobSummary& job = *row.job;
     const std::string who = fmt::format("[slot {}] [RESULT#{}] [WU#{}] {} {}", row.ref.index, job.result_id,
                                         job.workunit_id, app_name(row), proc_type_name(row.pass));
-    if (row.fate == Reason::kFeasible) return fmt::format("{}: sent, score {:.2f}", who, row.score);
-    if (row.fate == Reason::kNotNeeded) return fmt::format("{}: score {:.2f}, not needed", who, row.score);
+    const std::string score = row.share_band ? fmt::format("share band {}, score {:.2f}", *row.share_band, row.score)
+                                             : fmt::format("score {:.2f}", row.score);
+    if (row.fate == Reason::kFeasible) return fmt::format("{}: sent, {}", who, score);
+    if (row.fate == Reason::kNotNeeded) return fmt::format("{}: {}, not needed", who, score);
     return fmt::format("{}: can't send: {}{}", who, reason_name(row.fate), measured(row.verdict));
 }
 
@@ -57,6 +59,7 @@ std::string trace_json(const TraceRow& row) {
         if (const char* unit = reason_unit(row.verdict.reason); *unit) j["unit"] = unit;
     }
     if (!row.terms.empty()) {
+        if (row.share_band) j["share_band"] = *row.share_band;
         j["score"] = number(row.score);
         auto& terms = j["terms"] = nlohmann::ordered_json::object();
         for (const auto& t : row.terms)

@@ -179,18 +179,19 @@ void Walk::try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByVa
     if (v.reason == Reason::kDeadline) pool_.note_passed_over(ref);
     const WorkunitFacts* facts = v ? facts_of(choice, pass, i, ref.index) : nullptr;
     if (v && facts)
-        v = take(choice, c, *facts, place.score);
+        v = take(choice, c, *facts, place);
     else if (v)  // the slot changed while it was asked about, or nobody may be asked
         v = loads_ < kMaxLoads ? refuse(Reason::kClaimLost) : refuse(Reason::kLookUpLimit, loads_, kMaxLoads);
     choice.settle(pass, e, job, v);
 }
 
 // Claims it and puts it into the set, unless no reply can carry it: that is so for every host.
-Verdict Walk::take(Choice& choice, const Candidate& c, const WorkunitFacts& facts, double score) {
+Verdict Walk::take(Choice& choice, const Candidate& c, const WorkunitFacts& facts, const ByValue::Place& place) {
     if (const Verdict v = claim(choice, c, facts); !v) return v;
     const double bound = attainable_deadline(x_, c, choice.picked);
     if (!choice.trial) {
-        Chosen chosen = make_chosen(c, score, bound);
+        Chosen chosen = make_chosen(c, place.score, bound);
+        chosen.share_band = place.share_band;
         chosen.facts = facts;
         if (const Verdict v = facts_.can_be_written(chosen); !v) {
             ++unwritable_;
@@ -258,6 +259,7 @@ void Walk::trace(const Choice& choice) const {
             row.job = &job;
             row.pass = choice.passes[p].type;
             row.score = e.points + choice.ranking.of(e.order);
+            row.share_band = choice.ranking.band(e.order);
             row.app = c.app.app;
             row.version = &offer.choice;
             row.host_size_class = offer.host_size_class;

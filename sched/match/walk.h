@@ -26,7 +26,7 @@ class Walk {
     void look_ahead(Choice& choice, std::size_t pass, std::size_t from) const;
     const WorkunitFacts* facts_of(Choice& choice, std::size_t pass, std::size_t i, std::uint32_t slot);
     Verdict claim(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts) const;
-    Verdict take(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts, double score);
+    Verdict take(Choice& choice, const Candidate& candidate, const WorkunitFacts& facts, const ByValue::Place& place);
     Verdict end_of_pass(const Picked& picked, ProcType type) const;
     void try_entry(Choice& choice, std::size_t pass, std::size_t i, const ByValue::Place& place);
     void trace(const Choice& choice) const;

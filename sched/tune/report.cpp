@@ -29,26 +29,28 @@ std::string values_line(const TunedWeights& tuned) {
 constexpr const char* kLegend =
     "N, M: slots that a scan looks at, at least (if it has not found enough before) and at most; -: no bound. locked: slots that\n"
     "other requests held; over L: decisions with so many of them that the scheduler would warn. jobs: a reply (so many slots it\n"
-    "would lock). score lost: points that a sent job is worth less than those of a full scan; empty: replies without a job;\n"
+    "would lock). score lost: points that a sent job is worth less than those of a full scan; bands lost: bands of the order of\n"
+    "shares that it is behind them (these come before all points); empty: replies without a job;\n"
     "missed: of these, a full scan finds one. ms: time of a decision, its look-ups in the database included.\n";
 
 std::string points_text(const TunedWeights& tuned) {
-    std::string text =
-        fmt::format("{:>7} {:>7} {:>10} {:>8} {:>7} {:>7} {:>11} {:>6} {:>7} {:>8} {:>9}\n", "N", "M", "looked at",
-                    "locked", "over L", "jobs", "score lost", "empty", "missed", "look-ups", "ms median");
+    std::string text = fmt::format("{:>7} {:>7} {:>10} {:>8} {:>7} {:>7} {:>11} {:>11} {:>6} {:>7} {:>8} {:>9}\n", "N",
+                                   "M", "looked at", "locked", "over L", "jobs", "score lost", "bands lost", "empty",
+                                   "missed", "look-ups", "ms median");
     for (const TunePoint& p : tuned.points)
-        text += fmt::format("{:>7} {:>7} {:>10.1f} {:>8.1f} {:>7} {:>7.2f} {:>11.2f} {:>6} {:>7} {:>8.2f} {:>9.3f}\n",
-                            bound(p.min_slots), bound(p.max_slots), p.looked_at, p.locked, p.over_limit, p.jobs,
-                            p.score_lost, p.empty, p.missed, p.look_ups, p.ms_median);
+        text += fmt::format(
+            "{:>7} {:>7} {:>10.1f} {:>8.1f} {:>7} {:>7.2f} {:>11.2f} {:>11.2f} {:>6} {:>7} {:>8.2f} {:>9.3f}\n",
+            bound(p.min_slots), bound(p.max_slots), p.looked_at, p.locked, p.over_limit, p.jobs, p.score_lost,
+            p.bands_lost, p.empty, p.missed, p.look_ups, p.ms_median);
     return text;
 }
 
 Json point_json(const TunePoint& p) {
     return {{"min_slots", p.min_slots}, {"max_slots", p.max_slots},   {"decisions", p.decisions},
             {"looked_at", p.looked_at}, {"locked", p.locked},         {"over_limit", p.over_limit},
-            {"jobs", p.jobs},           {"score_lost", p.score_lost}, {"empty", p.empty},
-            {"missed", p.missed},       {"look_ups", p.look_ups},     {"ms_mean", p.ms_mean},
-            {"ms_median", p.ms_median}};
+            {"jobs", p.jobs},           {"score_lost", p.score_lost}, {"bands_lost", p.bands_lost},
+            {"empty", p.empty},         {"missed", p.missed},         {"look_ups", p.look_ups},
+            {"ms_mean", p.ms_mean},     {"ms_median", p.ms_median}};
 }
 
 }  // namespace

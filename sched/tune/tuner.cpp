@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -15,25 +16,29 @@ namespace {
 /// A job on one kind of resource.
 using JobKey = std::pair<Id, ProcType>;
 
+struct Worth {
+    double band = 0;  ///< of the order of shares; 0 without one
+    double score = 0;
+};
+
 /// What a full scan finds for one request, by which others are judged: ranks among the candidates are those of all.
 struct FullScan {
     Search search = Search::kNotAsked;
-    std::vector<std::pair<JobKey, double>> scores;  ///< of every candidate, sorted
+    std::map<JobKey, Worth> candidates;
     std::vector<JobKey> sent;
-    std::optional<double> mean_score(const std::vector<JobKey>& jobs) const;
+    std::optional<Worth> mean_worth(const std::vector<JobKey>& jobs) const;
 };
 
-std::optional<double> FullScan::mean_score(const std::vector<JobKey>& jobs) const {
-    double sum = 0;
+std::optional<Worth> FullScan::mean_worth(const std::vector<JobKey>& jobs) const {
+    Worth sum;
     int n = 0;
     for (const JobKey& job : jobs) {
-        const auto at = std::lower_bound(scores.begin(), scores.end(), job,
-                                         [](const auto& score, const JobKey& key) { return score.first < key; });
-        if (at == scores.end() || at->first != job) continue;
-        sum += at->second;
+        const auto at = candidates.find(job);
+        if (at == candidates.end()) continue;
+        sum.band += at->second.band, sum.score += at->second.score;
         ++n;
     }
-    return n > 0 ? std::optional(sum / n) : std::nullopt;
+    return n > 0 ? std::optional(Worth{sum.band / n, sum.score / n}) : std::nullopt;
 }
 
 /// Adds up the decisions of one point.
@@ -43,7 +48,7 @@ struct Sum {
     TunePoint done();
 
     TunePoint point;
-    double lost = 0;
+    Worth lost;
     int compared = 0;
     std::vector<double> ms;
 };
@@ -63,16 +68,18 @@ void Sum::add(const DryDecision& o, const FullScan& full) {
     }
     std::vector<JobKey> sent;
     for (const DryDecision::Job& job : o.jobs) sent.emplace_back(job.result, job.resource);
-    const auto best = full.mean_score(full.sent), got = full.mean_score(sent);
+    const auto best = full.mean_worth(full.sent), got = full.mean_worth(sent);
     if (!best || !got) return;
-    lost += *best - *got;
+    lost.score += best->score - got->score;
+    lost.band += got->band - best->band;
     ++compared;
 }
 
 TunePoint Sum::done() {
     const double n = std::max(point.decisions, 1);
     for (double* mean : {&point.looked_at, &point.locked, &point.jobs, &point.look_ups}) *mean /= n;
-    point.score_lost = compared > 0 ? lost / compared : 0;
+    point.score_lost = compared > 0 ? lost.score / compared : 0;
+    point.bands_lost = compared > 0 ? lost.band / compared : 0;
     for (const double t : ms) point.ms_mean += t / n;
     if (!ms.empty()) {
         const auto middle = ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2);
@@ -134,14 +141,13 @@ FullScan Tuner::full_scan(const SchedulerRequest& request, TunedWeights& tuned, 
     for (const JudgedJob& job : e.jobs) {
         if (job.terms.empty()) continue;
         const JobKey key{job.job.result_id, job.resource};
-        full.scores.emplace_back(key, job.score);
+        full.candidates[key] = {static_cast<double>(job.share_band.value_or(0)), job.score};
         if (job.fate != Reason::kFeasible) continue;
         full.sent.push_back(key);
         ++sent;
         tuned.score += job.score;
         for (const auto& term : job.terms) tuned.values[term.name] += term.value;
     }
-    std::sort(full.scores.begin(), full.scores.end());
     return full;
 }
 

@@ -31,6 +31,7 @@ struct TunePoint {
     // Means over the decisions:
     double looked_at = 0, locked = 0, jobs = 0, look_ups = 0;  ///< slots, slots held by others, jobs, statements
     double score_lost = 0;              ///< points a job, against a full scan; of decisions that sent something, both
+    double bands_lost = 0;              ///< likewise, of the order of shares, which comes before all points
     double ms_mean = 0, ms_median = 0;  ///< of a decision
 };
 

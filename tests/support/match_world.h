@@ -104,6 +104,7 @@ class TraceRows final : public Trace {
         Verdict verdict;
         Reason fate = Reason::kFeasible;
         double score = 0;
+        std::optional<std::uint32_t> share_band;
         std::map<std::string, double> points, values;
         int host_size_class = -1;
         bool size_is_guess = false;
@@ -116,6 +117,7 @@ class TraceRows final : public Trace {
         copy.verdict = r.verdict;
         copy.fate = r.fate;
         copy.score = r.score;
+        copy.share_band = r.share_band;
         copy.host_size_class = r.host_size_class;
         copy.size_is_guess = r.size_is_guess;
         for (const auto& t : r.terms) {

@@ -4,6 +4,7 @@
 // simulator.
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,9 +42,10 @@ struct Chosen {
     const App* app = nullptr;
     AppChoice version;
     double score = 0;
-    double estimated_runtime = 0;  ///< s, availability included
-    double delay_bound = 0;        ///< s: report deadline = now + this (+ grace in the database)
-    int hr_class_to_commit = 0;    ///< 0: app has no HR; else what workunit.hr_class must be or become
+    std::optional<std::uint32_t> share_band = {};  ///< as in TraceRow
+    double estimated_runtime = 0;                  ///< s, availability included
+    double delay_bound = 0;                        ///< s: report deadline = now + this (+ grace in the database)
+    int hr_class_to_commit = 0;                    ///< 0: app has no HR; else what workunit.hr_class must be or become
     bool commit_app_version = false;
     WorkunitFacts facts;
     int host_size_class = -1;  ///< as in TraceRow
@@ -56,6 +58,8 @@ struct TraceRow {
     ProcType pass = ProcType::kCpu;
     Verdict verdict;  ///< the first refusal, or kFeasible
     double score = 0;
+    /// Of candidates, where <share_rule> orders batches: jobs of a lower band go first, whatever their scores.
+    std::optional<std::uint32_t> share_band = {};
     struct Term {
         const char* name;
         double weight, value;

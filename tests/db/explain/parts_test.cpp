@@ -119,7 +119,7 @@ TEST(Report, SaysOfAJobWhichBatchItBelongsToItsLetAndItsLag) {
         j.slot = static_cast<std::uint32_t>(batch);
         j.job.result_id = 100 + batch;
         j.job.batch = batch;
-        j.terms = {{"share", 100, 0}};
+        j.terms = {{"share_lag", 12, 0}};
     }
     place_batches(jobs, tables);
     const std::string text = report_text(report);

@@ -356,11 +356,12 @@ TEST(Load, WeightsAreNumbersByName) {
 }
 
 TEST(Load, WeightsOfTermsThatDoNotExistAreDroppedAndTold) {
-    LoadedConfig loaded = parse("<score_weights><hardnes>3</hardnes><keyword>2</keyword></score_weights>");
-    const std::vector<std::string_view> known{"hardness", "keyword"};
-    drop_unknown_weights(loaded, known);
+    LoadedConfig loaded =
+        parse("<score_weights><hardnes>3</hardnes><share>9</share><keyword>2</keyword></score_weights>");
+    drop_unknown_weights(loaded, std::vector<std::string_view>{"hardness", "keyword"});
     EXPECT_EQ(loaded.config.score_weights, (std::map<std::string, double>{{"keyword", 2}}));
     EXPECT_THAT(loaded.errors, ElementsAre(AllOf(HasSubstr("<hardnes>3</hardnes>"), HasSubstr("hardness, keyword"))));
+    EXPECT_THAT(loaded.warnings, ElementsAre(HasSubstr("(<share_rule>off</share_rule> switches it off)")));
 }
 
 struct ShapeCase {

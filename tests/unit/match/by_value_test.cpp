@@ -31,10 +31,11 @@ const Order kOrders[] = {
 
 class ByValueOrder : public testing::TestWithParam<Order> {};
 
-TEST_P(ByValueOrder, IsThatOfSortingAll) {
+void expect_the_order_of_sorting_all(const Order& scores, bool shares) {
     const auto rng = make_seeded_rng(7);
     MatchWorld w;
     w.params.compat_level = 1;  // priorities are ranked
+    if (shares) w.tables.batch_shares = {{1, {1, 1.8e9, 1}}, {2, {2, 1.8e9 + 30000, 1}}, {3, {3, HUGE_VAL, 0}}};
     const MatchContext context = w.context();
     const match::ActivePolicies policies(context);
     ASSERT_TRUE(policies.ranks());
@@ -44,14 +45,17 @@ TEST_P(ByValueOrder, IsThatOfSortingAll) {
         for (int i = 0; i < n; ++i) {
             const auto priority = static_cast<std::int32_t>(rng->below(5));
             found.ranks.see(priority);
-            pass.entries.push_back({GetParam().points(*rng, i), static_cast<std::uint32_t>(i), 0});
-            found.seen.push_back({1, static_cast<std::uint32_t>(i), priority, 0});
+            pass.entries.push_back({scores.points(*rng, i), static_cast<std::uint32_t>(i), 0});
+            found.seen.push_back({1, static_cast<std::uint32_t>(i), priority, static_cast<int>(rng->below(4))});
         }
         const match::RankedPoints ranking(context, policies, found);
         std::vector<std::uint32_t> expected(static_cast<std::size_t>(n));
         std::iota(expected.begin(), expected.end(), 0u);
         const auto score = [&](std::uint32_t i) { return pass.entries[i].points + ranking.of(i); };
         std::stable_sort(expected.begin(), expected.end(), [&](auto a, auto b) { return score(a) > score(b); });
+        if (shares)
+            std::stable_sort(expected.begin(), expected.end(),
+                             [&](auto a, auto b) { return ranking.band(a) < ranking.band(b); });
         match::ByValue order(pass, found.seen, ranking);
         for (std::size_t i = 0; i < expected.size(); ++i) {
             const auto place = order.get(i);
@@ -59,11 +63,16 @@ TEST_P(ByValueOrder, IsThatOfSortingAll) {
             ASSERT_EQ(place.entry->order, expected[i]) << i << " of " << n;
             ASSERT_EQ(place.job->slot, expected[i]);
             ASSERT_EQ(place.score, score(expected[i]));
+            ASSERT_EQ(place.share_band, ranking.band(expected[i]));
+            ASSERT_EQ(place.share_band.has_value(), shares);
         }
         EXPECT_EQ(order.get(expected.size()).entry, nullptr);
         EXPECT_EQ(order.get(expected.size() + 9).entry, nullptr);
     }
 }
+
+TEST_P(ByValueOrder, IsThatOfSortingAll) { expect_the_order_of_sorting_all(GetParam(), false); }
+TEST_P(ByValueOrder, IsThatOfSortingAllBandByBand) { expect_the_order_of_sorting_all(GetParam(), true); }
 
 INSTANTIATE_TEST_SUITE_P(Match, ByValueOrder, testing::ValuesIn(kOrders),
                          [](const auto& row) { return std::string(row.param.name); });

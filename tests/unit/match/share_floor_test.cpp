@@ -1,6 +1,6 @@
 // The floor of rule settled: part of the requests are drawn by quota among the users whose jobs could go to the host.
 // Expected values: the quotas, and three standard deviations of the binomial.
-#include "sched/match/share_lag.h"
+#include "sched/match/share_bands.h"
 #include "tests/support/match_world.h"
 
 namespace sluice::test {
@@ -45,14 +45,14 @@ TEST(ShareFloor, WhoHasNoQuotaIsNeverDrawnAndWithoutQuotasTheLeastGoesFirst) {
 }
 
 /// Whoever is drawn, his own batches keep their order, and those of the others theirs.
-TEST(ShareFloor, TheDrawnUsersLeastComesFirstAndTheRestKeepTheirOrder) {
+TEST(ShareFloor, TheDrawnUsersBatchesComeFirstAndAllKeepTheirOrder) {
     const BatchShare first{1, 1.8e9, 1}, second{1, 1.8e9 + 86400, 1}, other{2, 1.7e9, 0}, later{2, 1.8e9, 0};
-    const match::LagOrder order({&second, nullptr, &first, &later, &other}, 0.5);
-    EXPECT_EQ(order.value(&first), 1);
-    EXPECT_EQ(order.value(&second), 0);
-    EXPECT_EQ(order.value(&other), 0);
-    EXPECT_EQ(order.value(&later), -1);
-    EXPECT_EQ(order.value(nullptr), 0);
+    const match::ShareBands order({&second, nullptr, &first, &later, &other}, 0.5);
+    EXPECT_EQ(order.place(&first).band, 0u);
+    EXPECT_EQ(order.place(&second).band, 1u);
+    EXPECT_EQ(order.place(&other).band, 2u);
+    EXPECT_EQ(order.place(&later).band, 3u);
+    EXPECT_EQ(order.place(nullptr).band, 2u);
 }
 
 }  // namespace

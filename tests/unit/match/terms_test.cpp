@@ -163,14 +163,22 @@ const TermCase kTerms[] = {
      [](MatchWorld& w) { w.app(1).homogeneous_redundancy = HrType::kFine; return a_job().hr_class(277).get(); }, 2},
     {"hr_not_committed", "hr_committed", 1,
      [](MatchWorld& w) { w.app(1).homogeneous_redundancy = HrType::kFine; return a_job().get(); }, 0},
-    {"share_first", "share", 1, [](MatchWorld& w) { return lagging(w, -3); }, 0},
-    {"share_half_a_tau", "share", 0, [](MatchWorld& w) { return lagging(w, 3); }, -5},
-    {"share_tau", "share", 1, [](MatchWorld& w) { return lagging(w, 6); }, -11.8},
-    {"share_beyond_tau", "share", 1, [](MatchWorld& w) { return lagging(w, 6.01); }, -118},
-    {"share_without_quota", "share", 1, [](MatchWorld& w) { return lagging(w, HUGE_VAL); }, -118},
-    {"share_without_batch", "share", 1, [](MatchWorld& w) { lagging(w, 3); const JobSummary j = a_job(3); w.pool.add(j); return j; }, 0},
-    {"share_off", "share", 1, [](MatchWorld& w) { auto j = lagging(w, 9); w.tables.batch_shares.clear(); return j; }, 0},
-    {"share_alone", "share", 1, [](MatchWorld& w) { lagging(w, 9); w.pool.slots.pop_back(); return w.pool.slots[0].job; }, 0},
+    {"share_first", "share_lag", 1, [](MatchWorld& w) { return lagging(w, -3); }, 0},
+    {"share_half_a_tau", "share_lag", 0, [](MatchWorld& w) { return lagging(w, 3); }, -5},
+    {"share_tau", "share_lag", 1, [](MatchWorld& w) { return lagging(w, 6); }, -12},
+    {"share_first_of_the_next_band", "share_lag", 1, [](MatchWorld& w) { return lagging(w, 6.01); }, 0},
+    {"share_within_the_next_band", "share_lag", 1,
+     [](MatchWorld& w) {
+         const JobSummary job = lagging(w, 12);
+         w.tables.batch_shares[3] = {3, 1.8e9 + 9 * 3600};
+         w.pool.add(a_job(3).batch(3));
+         return job;
+     },
+     -6},
+    {"share_without_quota", "share_lag", 1, [](MatchWorld& w) { return lagging(w, HUGE_VAL); }, 0},
+    {"share_without_batch", "share_lag", 1, [](MatchWorld& w) { lagging(w, 3); const JobSummary j = a_job(3); w.pool.add(j); return j; }, 0},
+    {"share_off", "share_lag", 1, [](MatchWorld& w) { auto j = lagging(w, 3); w.tables.batch_shares.clear(); return j; }, 0},
+    {"share_alone", "share_lag", 1, [](MatchWorld& w) { lagging(w, 9); w.pool.slots.pop_back(); return w.pool.slots[0].job; }, 0},
     {"plan", "plan", 0, of_planned_batch, 20},
     {"plan_level_1", "plan", 1, of_planned_batch, 9},
     {"plan_other_job", "plan", 1, [](MatchWorld& w) { auto j = of_planned_batch(w); j.batch = 0; return j; }, 0},
@@ -184,43 +192,6 @@ const TermCase kTerms[] = {
 };
 // clang-format on
 INSTANTIATE_TEST_SUITE_P(Rows, ScoreTerm, testing::ValuesIn(kTerms), [](const auto& i) { return i.param.name; });
-
-/// The pairs of features that must do together: a job whose batch is more than tau behind is not sent while the least
-/// can go, whatever else speaks for it; within tau the other terms decide.
-TEST(ShareTerm, BeyondTauNothingElseHelpsAndWithinItTheOthersDecide) {
-    for (const double hours : {1.0, 7.0}) {
-        for (const char* feature : {"size", "locality", "ltt", "priority"}) {
-            MatchWorld w;
-            w.params.compat_level = 1;
-            w.tables.batch_shares[1] = {1, 1.8e9 + hours * 3600};
-            w.tables.batch_shares[2] = {2, 1.8e9};
-            const std::string what = feature;
-            JobSummary favoured = what == "size"       ? sized(w, 1)
-                                  : what == "locality" ? local(w)
-                                  : what == "ltt"      ? accelerated(w)
-                                                       : a_job().priority(1000).get();
-            favoured.batch = 1;
-            JobSummary least = a_job(2).batch(2);
-            if (what == "size") least.size_class = 2;
-            w.pool.add(favoured);
-            w.pool.add(least);
-            w.want(ProcType::kCpu, 1, 0);  // one job
-            w.match();
-            EXPECT_EQ(w.trace.of(hours < 6 ? 1 : 2)->fate, Reason::kFeasible) << feature << ", " << hours << " h";
-            EXPECT_EQ(w.trace.of(hours < 6 ? 2 : 1)->fate, Reason::kNotNeeded) << feature << ", " << hours << " h";
-        }
-    }
-}
-
-/// A host that can't run the least batch's job is not kept waiting for it.
-TEST(ShareTerm, TheLeastIsThatOfJobsThatCanGoToThisHost) {
-    MatchWorld w;
-    lagging(w, 9);
-    w.pool.slots[1].job.rsc_memory_bound = 1e15;
-    w.match();
-    EXPECT_EQ(w.trace.of(1)->fate, Reason::kFeasible);
-    EXPECT_NEAR(w.trace.of(1)->points.at("share"), 0, 1e-9);
-}
 
 struct SetCase {
     const char* name;

@@ -60,6 +60,7 @@ std::string fates_differ(const TraceRows& trace, const Decision& expected) {
         if (!fate->second.candidate) continue;
         if (!near(row.score, fate->second.score))
             return job + "score " + std::to_string(row.score) + ", should be " + std::to_string(fate->second.score);
+        if (row.share_band != fate->second.share_band) return job + "another band of shares";
         if (row.host_size_class != fate->second.host_size_class) return job + "another size class";
     }
     return told.size() == expected.fates.size() ? "" : "jobs without a fate";
@@ -76,6 +77,7 @@ std::string sent_differs(const MatchResult& result, const Decision& expected) {
         if (got.version.app_version_id != want.version) return at + "version";
         if (static_cast<int>(got.version.usage.proc_type) != want.type) return at + "resource";
         if (!near(got.score, want.score)) return at + "score";
+        if (got.share_band != expected.fates.at({want.result, want.type}).share_band) return at + "share band";
         if (!near(got.delay_bound, want.delay_bound)) return at + "delay bound " + std::to_string(got.delay_bound);
         if (!near(got.estimated_runtime, want.runtime)) return at + "run time";
         if (!near(got.version.usage.projected_flops, want.flops)) return at + "speed";
@@ -102,6 +104,7 @@ constexpr int kWorlds = 10000;
 
 TEST(Oracle, TheMatcherDecidesByTheRules) {
     int sent = 0, with_jobs = 0, differ = 0;
+    int later_bands = 0;
     std::map<Reason, int> reasons;
     for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
         const World world = oracle::random_world(seed);
@@ -115,12 +118,14 @@ TEST(Oracle, TheMatcherDecidesByTheRules) {
         ASSERT_LT(differ += difference.empty() ? 0 : 1, 10) << "and so on";
         sent += static_cast<int>(expected.sent.size());
         with_jobs += expected.sent.empty() ? 0 : 1;
+        for (const auto& [key, fate] : expected.fates) later_bands += fate.share_band.value_or(0) > 0;
         for (const auto& [key, fate] : expected.fates)
             if (fate.why.size() == 1) ++reasons[*fate.why.begin()];
     }
     // The worlds must be neither hostile nor easy: every rule that they can reach decides something.
     EXPECT_GT(with_jobs, kWorlds / 4);
     EXPECT_GT(sent, kWorlds / 2);
+    EXPECT_GT(later_bands, kWorlds / 5);
     for (const Reason r : {Reason::kNoSuchApp,
                            Reason::kNoAppVersion,
                            Reason::kAppNotSelected,

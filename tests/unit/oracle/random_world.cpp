@@ -1,5 +1,6 @@
 #include "tests/unit/oracle/random_world.h"
 
+#include <array>
 #include <cmath>
 
 #include "tests/support/builders.h"
@@ -28,6 +29,7 @@ class Maker {
         queue();
         user();
         request();
+        shares();
         const int n = below(70);
         for (int i = 1; i <= n; ++i) slot(i, n);
         return w_;
@@ -103,9 +105,9 @@ class Maker {
         p.ltt_reserve_timeout = one_in(2) ? 5000 : 0;
         if (one_in(3)) p.max_jobs_in_progress.project = {limit(), limit(), limit()};
         if (one_in(3)) p.max_jobs_in_progress.apps["app1"] = {limit(), limit(), limit()};
-        for (const char* term :
-             {"ltt_match", "locality_lite", "size_class", "beta", "non_preferred_app", "previously_infeasible",
-              "keyword", "result_priority", "hardness", "hr_committed", "batch_let", "reliable_retry", "waiting"})
+        for (const char* term : {"ltt_match", "locality_lite", "size_class", "beta", "non_preferred_app",
+                                 "previously_infeasible", "keyword", "result_priority", "hardness", "hr_committed",
+                                 "batch_let", "reliable_retry", "waiting", "share_lag"})
             if (one_in(6)) p.score_weights[term] = term == std::string("size_class") ? 5 * below(4) - 5 : below(14) - 2;
     }
 
@@ -227,6 +229,19 @@ class Maker {
             if (one_in(2)) r.estimated_delay[t] = between(0, 5e4);
     }
 
+    // Lags are quarters of six hours: points stay exact.
+    void shares() {
+        w_.params.share_floor = one_in(2) ? 0 : between(0, .5);
+        if (!one_in(3)) return;
+        std::array<double, 5> quotas{};
+        for (double& quota : quotas) quota = one_in(8) ? 0 : 1 + below(4);
+        for (int batch = 1; batch <= 8; ++batch) {
+            const int user = below(5);
+            const double end = one_in(8) ? HUGE_VAL : 1.8e9 + 5400 * below(one_in(2) ? 6 : 60);
+            if (!one_in(6)) w_.tables.batch_shares[batch] = {1 + user, end, quotas[static_cast<std::size_t>(user)]};
+        }
+    }
+
     void slot(int i, int n) {
         World::Slot& slot = w_.slots.emplace_back();
         if (one_in(10)) return;
@@ -237,6 +252,7 @@ class Maker {
         j.delay_bound(1000 + below(100000));
         j.priority(lets && one_in(2) ? -1800000000 + below(50) : below(12) - 4).wu_priority(one_in(2) ? 1 : 0);
         j.ram(one_in(10) ? 3.5e9 : between(1e7, 3e9)).disk(between(0, 2e8)).batch(one_in(3) ? 5 + below(2) : 0);
+        if (!w_.tables.batch_shares.empty() && !one_in(4)) j.batch(1 + below(8));
         j.size_class(below(4) - 1).time_added(static_cast<int>(w_.now) - below(10000));
         if (one_in(4)) j.bandwidth(between(5e5, 2e6));
         if (!one_in(4)) j.created(static_cast<int>(w_.now) - below(1000000));

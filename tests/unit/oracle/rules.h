@@ -54,6 +54,7 @@ struct Fate {
     bool candidate = false;
     double score = 0;  ///< of candidates
     int host_size_class = -1;
+    std::optional<std::uint32_t> share_band;
 };
 struct Sent {
     Id result = 0, version = 0;  ///< version: -2 - type for those of anonymous platform
@@ -130,10 +131,15 @@ class Rules {
         const App* app;
         Version version;
         double score;
+        std::uint32_t band = 0;  ///< of the order of shares: the lower goes first
+        double lag = 0;          ///< points within the band
     };
     void look_at_all(std::vector<int>& passes);
     std::vector<Job> candidates(int type);
     void walk(int type, std::vector<Job> jobs);
+    void order_by_shares(std::map<int, std::vector<Job>>& of) const;
+    const BatchShare* share(const Job& job) const;
+    Id first_by_lot(const std::map<int, std::vector<Job>>& of) const;
     Reason try_job(const Job& job, int type, double& bound);
     Reason limits(const App* app, int type) const;
     Reason ends_all() const;

@@ -194,12 +194,74 @@ void Rules::add(const Job& job, double bound) {
     }
 }
 
+const BatchShare* Rules::share(const Job& job) const {
+    const auto found = w_.tables.batch_shares.find(job.slot->job.batch);
+    return found == w_.tables.batch_shares.end() ? nullptr : &found->second;
+}
+
+// In some requests one of the users whose jobs could go out is drawn, by quota.
+Id Rules::first_by_lot(const std::map<int, std::vector<Job>>& of) const {
+    const double lot = rng_.uniform();  // the same bits each time
+    if (!(lot < p_.share_floor)) return 0;
+    std::map<Id, double> quota;
+    for (const auto& [type, jobs] : of)
+        for (const Job& job : jobs)
+            if (const BatchShare* s = share(job); s != nullptr && s->quota > 0) quota[s->user_id] = s->quota;
+    double all = 0, passed = 0;
+    for (const auto& [user, q] : quota) all += q;
+    for (const auto& [user, q] : quota) {
+        passed += q;
+        if (lot * all < passed) return user;
+    }
+    return 0;
+}
+
+// Whose batch ends first, logically, goes first; up to six hours more count as the same; then whose is first of the
+// rest, and so on. The drawn user's jobs go before all, in the same manner. Whose job has no such batch is as good as
+// the first of the others.
+void Rules::order_by_shares(std::map<int, std::vector<Job>>& of) const {
+    if (w_.tables.batch_shares.empty()) return;
+    const Id drawn = first_by_lot(of);
+    std::uint32_t band = 0;
+    std::optional<std::uint32_t> first_of_others;
+    for (const bool his : {true, false}) {
+        std::vector<Job*> open;
+        for (auto& [type, jobs] : of)
+            for (Job& job : jobs)
+                if (const BatchShare* s = share(job); s != nullptr && (drawn != 0 && s->user_id == drawn) == his)
+                    open.push_back(&job);
+        if (!his) first_of_others = band;
+        while (!open.empty()) {
+            double first = share(*open.front())->end;
+            for (const Job* job : open) first = std::min(first, share(*job)->end);
+            std::vector<Job*> later;
+            for (Job* job : open) {
+                const bool together = share(*job)->end <= first + 6 * 3600;
+                if (together) {
+                    job->band = band;
+                    const double behind = share(*job)->end > first ? share(*job)->end - first : 0;
+                    job->lag = -weight("share_lag", 10, 12) * behind / (6 * 3600);
+                } else {
+                    later.push_back(job);
+                }
+            }
+            open = later;
+            ++band;
+        }
+    }
+    for (auto& [type, jobs] : of)
+        for (Job& job : jobs)
+            if (share(job) == nullptr) job.band = *first_of_others;
+}
+
 void Rules::walk(int type, std::vector<Job> jobs) {
-    std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.score > b.score; });
+    std::stable_sort(jobs.begin(), jobs.end(),
+                     [](const Job& a, const Job& b) { return a.band != b.band ? a.band < b.band : a.score > b.score; });
     Reason ended = Reason::kFeasible;
     for (const Job& job : jobs) {
         Fate& fate = d_.fates[{job.slot->job.result_id, type}];
-        fate = {{}, true, job.score, size_class(*job.app, job.version)};
+        fate = {{}, true, job.score, size_class(*job.app, job.version), {}};
+        if (!w_.tables.batch_shares.empty()) fate.share_band = job.band;
         if (ended == Reason::kFeasible && wants(type) && gone_.count(job.slot) == 0) {
             ended = ends_all();
             if (ended == Reason::kFeasible) ended = limits(nullptr, type);
@@ -256,8 +318,8 @@ std::vector<Rules::Job> Rules::candidates(int type) {
         if (!version) continue;
         Reason r = version_check(*app, slot->job, *version);
         if (r == Reason::kFeasible) r = last_check(slot->job);
-        fate = {{r}, false, 0, -1};
-        if (r == Reason::kFeasible) jobs.push_back({slot, app, *version, score(*app, *slot, *version)});
+        fate = {{r}, false, 0, -1, {}};
+        if (r == Reason::kFeasible) jobs.push_back({slot, app, *version, score(*app, *slot, *version), 0, 0});
     }
     return jobs;
 }
@@ -278,8 +340,10 @@ Decision Rules::decide() {
         of[type] = candidates(type);
         for (const Job& job : of[type]) priorities.push_back(job.slot->job.priority);
     }
+    order_by_shares(of);
     for (int type : passes) {
-        for (Job& job : of[type]) job.score += rank_points(job.slot->job.priority, priorities);
+        // What depends on the others is added up first: equal scores are to be equal to the last bit.
+        for (Job& job : of[type]) job.score += rank_points(job.slot->job.priority, priorities) + job.lag;
         walk(type, of[type]);
     }
     d_.satisfied = ends_all() != Reason::kFeasible ||
