@@ -1,7 +1,9 @@
 // feeder: keeps the job array full. Stands for upstream's feeder and feeder_user.
 #include "config/load.h"
+#include "config/run/own_programs.h"
 #include "feeder/command.h"
 #include "feeder/feeder_run.h"
+#include "sluice/base/log.h"
 
 namespace {
 
@@ -9,6 +11,8 @@ using namespace sluice;
 
 int run(const FeederOptions& options, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
+    if (const ForeignPrograms foreign = foreign_programs(config.project_dir); !foreign.names.empty())
+        log_critical("{}", foreign.line);
     FeederRun feeder(config, options, start.env);
     const int status = start.loop([&] { return feeder.pass(); });
     feeder.end(options.one_pass && status == 0);

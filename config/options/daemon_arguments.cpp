@@ -12,8 +12,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "sluice/base/error.h"
-#include "sluice/base/files.h"
 #include "sluice/base/in_one_line.h"
 #include "sluice/base/owned_fd.h"
 
@@ -22,7 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kLongestProgram = 256u << 20;
 constexpr std::size_t kMostSaid = 4096;
 constexpr std::chrono::seconds kPatience{30};  ///< nothing but reading arguments is done
 
@@ -55,15 +52,6 @@ int end_of(pid_t pid) {
 }
 
 }  // namespace
-
-bool is_program_with(const std::filesystem::path& file, std::string_view text) {
-    try {
-        const auto content = read_file(file, kLongestProgram);
-        return content && content->starts_with("\177ELF") && content->find(text) != std::string::npos;
-    } catch (const FileError&) {
-        return false;
-    }
-}
 
 std::string refusal_of(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
     ::signal(SIGCHLD, SIG_DFL);  // ignored, as a caller may leave it, its exit status would be lost

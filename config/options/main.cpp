@@ -23,6 +23,7 @@
 #include "config/options/web_account.h"
 #include "config/options_doc.h"
 #include "config/run/jobs.h"
+#include "config/run/own_programs.h"
 #include "config/run/run_state.h"
 #include "daemons/size_regulator/settings.h"
 #include "feeder/chain.h"
@@ -101,8 +102,9 @@ bool may_be_asked(const fs::path& program) {
 }
 
 /// What the program says of its arguments. Ours only: what others do when they are run nobody knows.
-void check_arguments(const RunEntry& job, const fs::path& program, Findings& found) {
-    if (!is_program_with(program, kCheckArgumentsHelp)) return;
+void check_arguments(const RunEntry& job, const fs::path& file, Findings& found) {
+    const fs::path program = installed_program(file);
+    if (!is_own_program(program)) return;
     if (!may_be_asked(program)) {
         found.notes.push_back(fmt::format(
             "the arguments of '{}' were not looked at: the program would be run; check as the project's user",
@@ -268,6 +270,8 @@ void check_all(const Checked& checked, Findings& found) {
     found.add({}, only_file ? strict_xml_findings(checked.file) : strict_xml_findings_of_project(checked.project));
     if (only_file) return;
     check_programs(entries.list, loaded.config, found);
+    if (const ForeignPrograms foreign = foreign_programs(checked.project); !foreign.names.empty())
+        found.errors.push_back(foreign.line);
     check_rows(loaded.config, entries, found);
     check_set_up(checked, loaded.config, found);
     found.add({}, joined_templates(checked.project));

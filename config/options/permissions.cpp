@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "config/run/own_programs.h"
 #include "sluice/base/project.h"
 #include "sluice/base/shell_text.h"
 #include "sluice/base/users.h"
@@ -35,7 +36,10 @@ class Audit {
                                  "project.xml", "plan_class_spec.xml", "gui_urls.xml", "project_files.xml"})
             nobody_else_writes(project_ / name);
         for (const char* name : {"bin", "cgi-bin", "keys", "templates"})
-            for (const fs::path& file : files_in(project_ / name)) nobody_else_writes(file);
+            for (const fs::path& file : files_in(project_ / name)) {
+                nobody_else_writes(file);
+                if (const fs::path program = installed_program(file); program != file) nobody_else_writes(program);
+            }
         for (const fs::path& file : files_in(project_))
             if (steers_programs(file.filename().string())) nobody_else_writes(file, 0002);
         secrets();
@@ -98,7 +102,7 @@ class Audit {
         return name.starts_with("size_census_") || name == "hr_info.txt" || name.starts_with("run_state_");
     }
 
-    /// Links lead to the installed programs: what they lead to counts.
+    /// Links may lead to the installed programs: what they lead to counts.
     void nobody_else_writes(const fs::path& path, mode_t others = 0022) {
         struct stat info {};
         if (::stat(path.c_str(), &info) != 0) return;

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "config/run/own_programs.h"
 #include "config/run/process_lock.h"
 #include "config/run/spawn.h"
 #include "config/run/stop.h"
@@ -121,6 +122,8 @@ int command_enable(const RunContext& context) {
     if (context.options.verbose) fmt::print("{} ENABLED mode\n", state.enabled ? "Staying in" : "Entering");
     state.enabled = true;
     write_run_state(context.options.run_state_file, state);
+    if (const ForeignPrograms foreign = foreign_programs(context.folders.project); !foreign.names.empty())
+        fmt::print(stderr, "{}\n", foreign.line);
     if (context.options.verbose) fmt::print("Starting daemons\n");
     if (context.jobs.daemons.empty()) {
         fmt::print(stderr, "No daemons for this host ({}) in config.xml: check <host>\n", context.folders.host);

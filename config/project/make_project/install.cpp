@@ -16,11 +16,6 @@
 namespace sluice {
 namespace {
 
-bool is_program(const fs::path& file) {
-    std::error_code ignored;
-    return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
-}
-
 void set_mode(const fs::path& path, int mode) {
     if (::chmod(path.c_str(), static_cast<mode_t>(mode)) != 0) {
         throw FileError(fmt::format("Can't set the mode of {}: {}", path.string(), std::strerror(errno)));
@@ -42,12 +37,7 @@ void check_folders(const NewProject& project, const InstallSource& source) {
         throw ConfigError(fmt::format("{} exists already: choose another --root, or remove it (and its database) first",
                                       project.root.string()));
     }
-    if (!is_program(source.prefix / "bin" / "start") || !is_program(source.prefix / "cgi-bin" / "cgi")) {
-        throw ConfigError(
-            fmt::format("{} holds no installed programs (bin/start, cgi-bin/cgi): give the prefix of "
-                        "'cmake --install' with --install_from",
-                        source.prefix.string()));
-    }
+    check_prefix(source.prefix);
 }
 
 ProjectOnDisk::~ProjectOnDisk() {
@@ -61,8 +51,7 @@ void ProjectOnDisk::make() {
     make_folders();
     make_keys();
     make_files();
-    link_programs("bin");
-    link_programs("cgi-bin");
+    put_programs(project_.root, source_, {});
 }
 
 void ProjectOnDisk::make_folders() {
@@ -111,20 +100,6 @@ void ProjectOnDisk::give_to_owner() {
     };
     for (const auto& entry : fs::recursive_directory_iterator(project_.root)) give(entry.path());
     give(project_.root);
-}
-
-void ProjectOnDisk::link_programs(const char* folder) {
-    for (const auto& entry : fs::directory_iterator(source_.prefix / folder)) {
-        if (!is_program(entry.path())) continue;
-        const fs::path target = project_.root / folder / entry.path().filename();
-        if (!source_.copy) {
-            fs::create_symlink(fs::absolute(entry.path()).lexically_normal(), target);
-        } else if (entry.is_symlink() && !fs::read_symlink(entry.path()).has_parent_path()) {
-            fs::create_symlink(fs::read_symlink(entry.path()), target);  // stop -> start
-        } else {
-            fs::copy_file(fs::canonical(entry.path()), target);
-        }
-    }
 }
 
 }  // namespace sluice

@@ -3,14 +3,10 @@
 #include <filesystem>
 #include <string>
 
+#include "config/project/make_project/programs.h"
 #include "config/project/new_project.h"
 
 namespace sluice {
-
-struct InstallSource {
-    std::filesystem::path prefix;  ///< holds bin/ and cgi-bin/
-    bool copy = false;             ///< copies of programs instead of links
-};
 
 /// Throws ConfigError: the root is there and not empty, or the prefix holds no programs.
 void check_folders(const NewProject& project, const InstallSource& source);
@@ -22,7 +18,7 @@ class ProjectOnDisk {
     ProjectOnDisk(const ProjectOnDisk&) = delete;
     ProjectOnDisk& operator=(const ProjectOnDisk&) = delete;
     ~ProjectOnDisk();
-    /// Folders, keys, files, links to programs. Sets project.web_user_in_group.
+    /// Folders, keys, files, programs. Sets project.web_user_in_group.
     void make();
     /// As root: all of it belongs to the project's user from now on. Throws FileError.
     void give_to_owner();
@@ -32,7 +28,6 @@ class ProjectOnDisk {
     void make_folders();
     void make_keys();
     void make_files();
-    void link_programs(const char* folder);
     NewProject& project_;
     const InstallSource& source_;
     bool kept_ = false, made_ = false;

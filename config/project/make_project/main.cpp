@@ -2,6 +2,7 @@
 // attach by, Apache fragments, cron line. Stands for upstream's make_project; options that both have mean the
 // same.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <netdb.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 
 #include "config/project/make_project/database.h"
 #include "config/project/make_project/install.h"
+#include "config/run/own_programs.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
@@ -61,13 +63,6 @@ std::string full_host_name() {
     return full;
 }
 
-/// The prefix that this program was installed under.
-fs::path own_prefix() {
-    std::error_code ignored;
-    const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
-    return self.parent_path().parent_path();
-}
-
 void add_options(CommandLine& line, ProjectArguments& arguments, std::vector<std::string>& names, std::string& root) {
     NewProject& project = arguments.project;
     line.option("--root,--project_root", root, "The project's folder (default: ~/projects/NAME).", "DIR");
@@ -100,14 +95,17 @@ void add_options(CommandLine& line, ProjectArguments& arguments, std::vector<std
               "Drop a database of that name first: all in it is lost.");
     line.option("--user", project.user, "Who runs the project; needed if you are root (default: you).", "NAME");
     line.option("--web_user", project.web_user, "Who the web server runs as (default: www-data or the like).", "NAME");
-    line.flag("--copy", arguments.source.copy, "Copy programs into bin/ and cgi-bin/ instead of linking them.");
+    line.flag("--copy", arguments.source.copy,
+              "Copy the programs into bin/ and cgi-bin/; otherwise what stands there becomes the installed ones.");
     line.flag("--no_upload_certificates", arguments.no_certificates,
               "Accept uploads without a signature, as upstream's projects do.");
     line.option("--compat_level", project.compat_level, "1: Sluice's defaults (default), 0: upstream's.", "N");
     line.flag("--no_query", arguments.no_query, "Accepted, as upstream's: nothing is asked here.");
     line.repeatable("--daemon", project.daemons, "Another daemon for config.xml; may be given many times.", "CMD");
     line.repeatable("--task", project.tasks, "A task for config.xml; may be given many times.", "'PERIOD: CMD'");
-    line.positional("NAME", names, "The short name, and the long one, as with upstream's make_project.");
+    line.positional(
+        "NAME", names,
+        "The short name, and the long one, as with upstream's make_project; with --renew_programs: programs.");
 }
 
 /// A password stands in a file so that it does not stand in a command line, which everybody can read.
@@ -135,6 +133,10 @@ void check_user(const std::string& owner) {
         throw ConfigError(fmt::format("There is no user '{0}': adduser --system --group --home /srv/boinc {0}", owner));
 }
 
+fs::path prefix_of(const std::string& given) {
+    return given.empty() ? own_prefix() : fs::absolute(given).lexically_normal();
+}
+
 /// What was not said.
 void fill_in(ProjectArguments& arguments, const std::vector<std::string>& names, const std::string& root,
              const std::string& prefix) {
@@ -160,7 +162,7 @@ void fill_in(ProjectArguments& arguments, const std::vector<std::string>& names,
     project.owner = user + " " + group_name(account ? account->gid : ::getegid());
     project.upload_certificates = !arguments.no_certificates;
     project.shmem_key = 0x11110000u + static_cast<std::uint32_t>(make_system_rng()->below(0x10000));
-    arguments.source.prefix = prefix.empty() ? own_prefix() : fs::absolute(prefix).lexically_normal();
+    arguments.source.prefix = prefix_of(prefix);
     if (!project.db_ssl_ca.empty()) project.db_ssl_ca = fs::absolute(project.db_ssl_ca).lexically_normal();
     if (!project.db_socket.empty()) ::setenv("MYSQL_UNIX_PORT", project.db_socket.c_str(), 1);
 }
@@ -180,14 +182,26 @@ void make(ProjectArguments& arguments) {
     database.keep();
 }
 
+int renew(const std::string& project, const std::string& prefix, bool copy, const std::vector<std::string>& names) {
+    const fs::path root = fs::canonical(project);
+    renew_programs(root, {prefix_of(prefix), copy}, names);
+    fmt::print("{} has the programs of {}{}\n", root.string(), prefix_of(prefix).string(),
+               names.empty() ? "" : ": " + fmt::format("{}", fmt::join(names, ", ")));
+    return 0;
+}
+
 int run(int argc, const char* const* argv) {
     CommandLine line("make_project", "Makes a new project",
                      "Makes the project's folder with keys, config.xml, a page that clients attach by, Apache "
                      "configuration and a cron line, and its database. An existing project is never touched.");
     ProjectArguments arguments;
     std::vector<std::string> names;
-    std::string root, prefix;
+    std::string root, prefix, renewed;
     add_options(line, arguments, names, root);
+    line.option("--renew_programs", renewed,
+                "Make no project: put the programs of PROJECT anew into its bin/ and cgi-bin/, those whose names are "
+                "given, or all. Nothing else is touched.",
+                "PROJECT");
     line.option("--install_from", prefix, "Where Sluice is installed (default: where this program is).", "PREFIX");
     line.section("EXAMPLES",
                  "sudo make_project --user boincadm --db_admin root --root /srv/boinc/tiles --name tiles --url_base "
@@ -195,11 +209,12 @@ int run(int argc, const char* const* argv) {
                  "make_project --no_db tiles 'Tiles of the plane'");
     line.section("EXIT STATUS", "0: the project is there. 1: it is not; whatever had been made is gone again.");
     if (const auto status = line.parse(argc, argv)) return *status;
+    ::umask(022);
+    if (!renewed.empty()) return renew(renewed, prefix, arguments.source.copy, names);
     if (arguments.project.short_name.empty() && names.empty()) return line.fail("--name is required");
     if (names.size() > 2) return line.fail("more than a short and a long name given");
     if (arguments.project.compat_level < 0 || arguments.project.compat_level > 1)
         return line.fail("--compat_level is 0 or 1");
-    ::umask(022);
     check_user(arguments.project.user);
     fill_in(arguments, names, root, prefix);
     make(arguments);

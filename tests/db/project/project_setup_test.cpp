@@ -96,7 +96,9 @@ TEST_F(ProjectSetup, MakesAProjectThatProgramsFindTheirWayIn) {
     EXPECT_EQ(mode_of(root_ / "keys/code_sign_private"), 0600);
     EXPECT_EQ(mode_of(root_ / "config.xml") & 0007, 0);
     EXPECT_EQ(mode_of(root_ / "upload"), 02770);
-    EXPECT_TRUE(fs::is_symlink(root_ / "bin/start") && fs::is_symlink(root_ / "cgi-bin/cgi"));
+    EXPECT_FALSE(fs::is_symlink(root_ / "bin/start") || fs::is_symlink(root_ / "cgi-bin/cgi"));
+    EXPECT_EQ(mode_of(root_ / "bin/start"), 0555);
+    EXPECT_EQ(fs::read_symlink(root_ / "sluice"), dir_ / "prefix");
     EXPECT_THAT(in_project({"status"}).out, HasSubstr("feeder -d 3"));
 }
 

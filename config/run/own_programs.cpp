@@ -1,0 +1,134 @@
+#include "config/run/own_programs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "config/run/entry_mark.h"
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "sluice/base/shell_text.h"
+#include "sluice/base/users.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kLongestProgram = 256u << 20, kLongestEntry = 1u << 20;
+
+/// The feeder's array has a layout of Sluice's own; start is none of them, and knows upstream's daemons, too.
+constexpr const char* kSharers[] = {"bin/feeder", "bin/scheduler", "bin/show_shmem", "cgi-bin/cgi", "cgi-bin/fcgi"};
+/// Without these a project does not serve: that they are gone matters, too.
+constexpr const char* kNeeded[] = {"bin/feeder", "cgi-bin/cgi", "cgi-bin/file_upload_handler"};
+
+/// The program in that file; empty: it is a script, longer, or can't be read.
+std::string program_text(const fs::path& file, std::size_t longest) {
+    try {
+        std::string text = read_file(file, longest).value_or("");
+        if (text.starts_with("\177ELF")) return text;
+    } catch (const FileError&) {  // as if it were not there
+    }
+    return {};
+}
+
+/// Programs that know entries hold the mark, too.
+bool is_entry(const fs::path& file) {
+    const std::string text = program_text(file, kLongestEntry);
+    return text.find(kEntryMark) != std::string::npos && text.find(kOwnProgramText) == std::string::npos;
+}
+
+bool is_ours(const fs::path& file) { return is_entry(file) || is_own_program(file); }
+
+bool is_there(const fs::path& file) {
+    std::error_code ignored;
+    return fs::exists(file, ignored);
+}
+
+/// What an installation holds, as "bin/feeder".
+std::vector<std::string> programs_in(const fs::path& prefix) {
+    std::vector<std::string> names;
+    for (const char* folder : {"bin", "cgi-bin"}) {
+        std::error_code ignored;
+        for (const auto& entry : fs::directory_iterator(prefix / folder, ignored))
+            if (::access(entry.path().c_str(), X_OK) == 0 && entry.is_regular_file(ignored))
+                names.push_back(std::string(folder) + "/" + entry.path().filename().string());
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+std::vector<std::string> foreign_of_ours(const fs::path& project) {
+    std::vector<std::string> names = programs_in(project / kPrefixLink);
+    if (is_there(project / "cgi-bin/fcgi")) names.emplace_back("cgi-bin/fcgi");
+    std::erase_if(names, [&](const std::string& name) {
+        const bool needed = std::ranges::find(kNeeded, name) != std::end(kNeeded);
+        return is_there(project / name) ? is_ours(project / name) : !needed;
+    });
+    return names;
+}
+
+std::vector<std::string> foreign_of_mixed(const fs::path& project) {
+    std::vector<std::string> names;
+    bool some_ours = false;
+    for (const char* name : kSharers) {
+        if (!is_there(project / name)) continue;
+        const bool ours = is_ours(project / name);
+        some_ours |= ours;
+        if (!ours) names.emplace_back(name);
+    }
+    return some_ours ? names : std::vector<std::string>();
+}
+
+/// What puts ours back, from stopping to starting.
+std::string command_for(const fs::path& project, const std::vector<std::string>& names) {
+    std::error_code ignored;
+    const fs::path link = fs::read_symlink(project / kPrefixLink, ignored);
+    const fs::path prefix = link.empty() ? own_prefix() : link;
+    std::string renew = shell_quoted((prefix / "bin/make_project").string()) + " --renew_programs .";
+    for (const std::string& name : names) renew += " " + shell_quoted(fs::path(name).filename().string());
+    return fmt::format("cd {} && bin/stop; {} && bin/start", shell_quoted(project.string()), renew);
+}
+
+std::string owner_of(const fs::path& project) {
+    struct stat info {};
+    return ::stat(project.c_str(), &info) == 0 ? user_name(info.st_uid) : "the project's user";
+}
+
+}  // namespace
+
+fs::path installed_program(const fs::path& file) {
+    std::error_code ignored;
+    const fs::path self = fs::canonical(file, ignored);
+    if (self.empty() || !is_entry(self)) return file;
+    const fs::path folder = self.parent_path();
+    return folder.parent_path() / kPrefixLink / folder.filename() / self.filename();
+}
+
+bool is_own_program(const fs::path& file) {
+    return program_text(file, kLongestProgram).find(kOwnProgramText) != std::string::npos;
+}
+
+fs::path own_prefix() {
+    std::error_code ignored;
+    return fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+}
+
+ForeignPrograms foreign_programs(const fs::path& project) {
+    std::error_code ignored;
+    const bool made_here = fs::is_symlink(project / kPrefixLink, ignored);
+    ForeignPrograms found;
+    found.names = made_here ? foreign_of_ours(project) : foreign_of_mixed(project);
+    if (found.names.empty()) return found;
+    const bool array = std::ranges::any_of(
+        found.names, [](const std::string& name) { return std::ranges::find(kSharers, name) != std::end(kSharers); });
+    found.line =
+        fmt::format("{} of {} {} Sluice's (BOINC's tools/upgrade copies its own there){}; as {}: {}",
+                    fmt::join(found.names, ", "), project.string(), found.names.size() == 1 ? "is not" : "are not",
+                    array ? ": feeder and scheduler have different job arrays, and no host gets work" : "",
+                    owner_of(project), command_for(project, found.names));
+    return found;
+}
+
+}  // namespace sluice

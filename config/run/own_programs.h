@@ -1,0 +1,34 @@
+#pragma once
+// Which files of a project's bin/ and cgi-bin/ are programs of Sluice. BOINC's tools/upgrade copies its own over them.
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+/// In a project that make_project made: the link to the folder that Sluice is installed in.
+inline constexpr const char* kPrefixLink = "sluice";
+
+/// What all programs of Sluice hold, as a part of the help of --check_arguments, and no entry.
+inline constexpr std::string_view kOwnProgramText = "sluice_options --check asks daemons so.";
+
+/// Of an entry that make_project wrote into bin/ or cgi-bin/ the installed program that it becomes; of any other file
+/// that file itself.
+std::filesystem::path installed_program(const std::filesystem::path& file);
+
+/// A whole program of Sluice, no entry.
+bool is_own_program(const std::filesystem::path& file);
+
+/// Where this program is installed.
+std::filesystem::path own_prefix();
+
+struct ForeignPrograms {
+    std::vector<std::string> names;  ///< "bin/feeder"; empty: all is well
+    std::string line;                ///< what is so, what follows, and the command that puts ours back
+};
+/// In a project that make_project made, each program of its is ours. Elsewhere those that share the job array are, as
+/// soon as one of them is.
+ForeignPrograms foreign_programs(const std::filesystem::path& project);
+
+}  // namespace sluice
