@@ -21,6 +21,7 @@
 #include "config/options/unattended_apps.h"
 #include "config/options/upload_access.h"
 #include "config/options/web_account.h"
+#include "config/options/web_files.h"
 #include "config/options_doc.h"
 #include "config/run/jobs.h"
 #include "config/run/own_programs.h"
@@ -252,6 +253,7 @@ void check_accounts(const Checked& checked, const ProjectConfig& config, Finding
     std::error_code ignored;
     const auto facts = read_upload_facts(checked.project, config);
     found.add(permission_findings(checked.project, facts ? facts->group : ""));
+    if (const auto web = read_web_files(checked.project, config)) found.add(web_file_findings(*web));
     if (facts)
         found.add(upload_findings(*facts));
     else if (fs::is_directory(config.upload_dir, ignored))

@@ -9,7 +9,9 @@
 #include "config/load.h"
 #include "config/options/upload_access.h"
 #include "config/options/web_account.h"
+#include "config/options/web_files.h"
 #include "sluice/base/files.h"
+#include "sluice/base/project.h"
 #include "tests/db/project/accounts.h"
 
 namespace sluice::test {
@@ -117,6 +119,44 @@ TEST_F(UploadAccounts, StartMakesHashFoldersThatAreMissing) {
     EXPECT_FALSE(fs::exists(root_ / "upload/8"));
     upload("wu_4_r");
     EXPECT_TRUE(validates("wu_4_r") && deletes("wu_4_r"));
+}
+
+/// `sed -i` as the project's account puts a new config.xml there, with that account's group; a home folder is shut,
+/// say.
+TEST_F(UploadAccounts, AConfigurationThatTheWebServerCantReadIsNamedAndMended) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    make();
+    const auto problems = [&] { return web_file_findings(*read_web_files(root_, load_config(root_).config)); };
+    EXPECT_THAT(problems(), testing::IsEmpty());
+    ASSERT_EQ(run({"setpriv", "--reuid=games", "--regid=games", "--clear-groups", "sed", "-i", "s/tiles/tiles/",
+                   (root_ / "config.xml").string()})
+                  .status,
+              0);
+    const RunResult checked = run({(root_ / "bin/sluice_options").string(), "--check", root_.string()});
+    EXPECT_EQ(checked.status, 1);
+    EXPECT_THAT(checked.out, HasSubstr("error: " + (root_ / "config.xml").string() + " can't be read by www-data"));
+    for (const fs::path& closed : {root_ / "config.xml", root_ / "keys/upload_public", root_, dir_.path()}) {
+        SCOPED_TRACE(closed);
+        if (closed != root_ / "config.xml") fs::permissions(closed, fs::perms(0700));
+        if (closed == root_ / "keys/upload_public") {
+            EXPECT_THAT(problems(), testing::IsEmpty());  // this project doesn't look at certificates
+            fs::permissions(closed, fs::perms(0644));
+            continue;
+        }
+        const auto found = problems();
+        ASSERT_EQ(found.size(), 1u);
+        EXPECT_TRUE(found[0].refused);
+        EXPECT_THAT(found[0].what, AllOf(HasSubstr(closed.string() + " can't be"), HasSubstr("www-data")));
+        ASSERT_EQ(std::system(found[0].command.c_str()), 0);
+        EXPECT_THAT(problems(), testing::IsEmpty());
+        upload("wu_8_r" + closed.filename().string());
+    }
+    fs::permissions(root_ / ("log_" + short_host_name()) / "file_upload_handler.log", fs::perms(0600));
+    const auto found = problems();
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_FALSE(found[0].refused);
+    ASSERT_EQ(std::system(found[0].command.c_str()), 0);
+    EXPECT_THAT(problems(), testing::IsEmpty());
 }
 
 /// As the upload handler of earlier versions, and the original one, made them.

@@ -1,0 +1,33 @@
+#pragma once
+// Whether the web server's account gets at what it needs of a project beside uploads: its folder, config.xml, the key
+// that uploads are checked with, and the two logs. An editor that puts a new file in the place of config.xml, `sed -i`
+// for one, takes the file's group away.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/options/permissions.h"
+#include "config/project_config.h"
+
+namespace sluice {
+
+struct WebFile {
+    std::filesystem::path path;
+    std::string mode;  ///< as make_project makes it
+    bool written = false;
+};
+
+struct WebFilesFacts {
+    std::string project, web;     ///< the accounts
+    std::string group;            ///< of the web server's account
+    std::filesystem::path shut;   ///< the first folder on the way that the account can't enter; empty: none
+    std::vector<WebFile> closed;  ///< what it can't read, or write; not looked at where a folder is shut
+};
+
+std::vector<PermissionFinding> web_file_findings(const WebFilesFacts& facts);
+
+/// Changes nothing. nullopt: <httpd_user> names no account of this machine. Where a guess would be wrong, all works.
+std::optional<WebFilesFacts> read_web_files(const std::filesystem::path& project, const ProjectConfig& config);
+
+}  // namespace sluice
