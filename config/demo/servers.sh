@@ -32,7 +32,7 @@ make_demo_folder() {
         ln -sfn "$DEMO" "$LINK"
         echo "($why: the demo stands in $DEMO, and $LINK is a link to it)"
     fi
-    mkdir -p "$DEMO"/{log,apache}
+    mkdir -p "$DEMO"/{log,apache/{mods,conf}-enabled}
     mkdir -m 700 "$DEMO"/{run,db,db-tmp,db-files,web}  # a MariaDB clears its tmpdir when it starts: never a shared one
     mkdir "$DEMO"/{results,tiles}
     give db "$DEMO"/{db,db-tmp,db-files}
@@ -104,7 +104,7 @@ LoadModule alias_module $modules/mod_alias.so
 LoadModule dir_module $modules/mod_dir.so
 LoadModule mime_module $modules/mod_mime.so
 LoadModule env_module $modules/mod_env.so
-LoadModule cgid_module $modules/mod_cgid.so
+IncludeOptional "$DEMO/apache/mods-enabled/*.load"
 ScriptSock "$(cat "$DEMO/run/sockets")/web/cgid.sock"
 TypesConfig /etc/mime.types
 ErrorLog "$DEMO/web/error.log"
@@ -115,13 +115,19 @@ DirectoryIndex index.html
 <Directory />
     Require all denied
 </Directory>
-Include "$(ls "$DEMO"/project/*.httpd.conf)"
+<IfModule mod_fcgid.c>
+    FcgidIPCDir "$(cat "$DEMO/run/sockets")/web/fcgid"
+    FcgidProcessTableFile "$DEMO/web/fcgid_shm"
+</IfModule>
+IncludeOptional "$DEMO/apache/conf-enabled/*.conf"
 CONF
 }
 
+# enable_module NAME: what a2enmod does.
+enable_module() { echo "LoadModule $1_module /usr/lib/apache2/modules/mod_$1.so" >"$DEMO/apache/mods-enabled/$1.load"; }
+
 start_apache() {
     local i
-    write_apache_config
     become web
     launch apache "$DEMO/log/apache.log" "${BECOME[@]}" env MYSQL_UNIX_PORT="$(mysql_socket)" \
         apache2 -d "$DEMO/apache" -f "$DEMO/apache/httpd.conf" -DFOREGROUND
