@@ -185,7 +185,7 @@ create table host (
     gpu_active_frac            double       not null,
     p_ngpus                    integer      not null,
     p_gpu_fpops                double       not null,
-    misc                       text         not null default (''),
+    misc                       text         not null /*M!100201 default ('') */ /*!80013 default ('') */,
     primary key (id),
     key host_userid_cpid (userid, host_cpid),
     key host_domain_name (domain_name),

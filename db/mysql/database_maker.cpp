@@ -1,31 +1,16 @@
 #include "sluice/db/database_maker.h"
 
-#include <array>
-
 #include "db/mysql/schema_statements.h"
 
 namespace sluice {
 namespace {
 
-/// A name as an identifier inside a statement that the server puts together: `a``b`.
-Sql identifier(const std::string& name) {
-    Sql sql("'`', REPLACE(");
-    return sql << SqlText{name, 64} << ", '`', '``'), '`'";
-}
+constexpr int kSyntaxError = 1064;
 
-/// A text as a literal inside such a statement.
-Sql literal(const std::string& text) {
-    Sql sql("QUOTE(");
-    return sql << SqlText{text} << ")";
-}
-
-/// Identifiers can't be written into an Sql: the server builds the statement from texts.
-void execute_built(Database& db, const Sql& parts) {
-    Sql build("SET @sluice_statement = CONCAT(");
-    db.execute(build << parts << ")");
-    db.execute(Sql("PREPARE sluice_statement FROM @sluice_statement"));
-    db.execute(Sql("EXECUTE sluice_statement"));
-    db.execute(Sql("DEALLOCATE PREPARE sluice_statement"));
+/// user@host as GRANT takes it.
+Sql account_name(const DbSettings& account, const std::string& from_host) {
+    Sql name;
+    return name << SqlText{account.user} << "@" << SqlText{from_host};
 }
 
 }  // namespace
@@ -40,28 +25,36 @@ DatabaseState DatabaseMaker::state(const std::string& name) {
 }
 
 void DatabaseMaker::create(const std::string& name) {
-    Sql parts("'CREATE DATABASE ', ");
-    execute_built(admin_, parts << identifier(name) << ", ' CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci'");
+    Sql sql("CREATE DATABASE ");
+    admin_.execute(sql.identifier(name) << " CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci");
 }
 
 void DatabaseMaker::drop(const std::string& name) {
-    Sql parts("'DROP DATABASE ', ");
-    execute_built(admin_, parts << identifier(name));
+    Sql sql("DROP DATABASE ");
+    admin_.execute(sql.identifier(name));
 }
 
 void DatabaseMaker::grant(const std::string& name, const DbSettings& account, const std::string& from_host) {
-    Sql user;
-    user << literal(account.user) << ", '@', " << literal(from_host);
-    Sql create("'CREATE USER IF NOT EXISTS ', ");
-    execute_built(admin_, create << user << ", ' IDENTIFIED BY ', " << literal(account.password));
-    Sql set_password("'ALTER USER ', ");
-    execute_built(admin_, set_password << user << ", ' IDENTIFIED BY ', " << literal(account.password));
-    Sql rights("'GRANT ALL PRIVILEGES ON ', ");
-    execute_built(admin_, rights << identifier(name) << ", '.* TO ', " << user);
+    const Sql user = account_name(account, from_host);
+    Sql password(" IDENTIFIED BY ");
+    password << SqlText{account.password};
+    Sql rights("GRANT ALL PRIVILEGES ON ");
+    rights.identifier(name) << ".* TO " << user;
+    try {
+        for (Sql verb : {Sql("CREATE USER IF NOT EXISTS "), Sql("ALTER USER ")})
+            admin_.execute(verb << user << password);
+    } catch (const DbError& e) {
+        if (e.code() != kSyntaxError) throw;
+        rights << password;  // MySQL before 5.7: GRANT makes the account
+    }
+    admin_.execute(rights);
 }
 
+// An index of MySQL before 5.7 has 767 bytes at most. A strict session refuses a longer one; others cut it.
 void load_schema(Database& db) {
+    db.execute(Sql("SET sql_mode='NO_ENGINE_SUBSTITUTION'"));
     for (std::size_t i = 0; i < kSchemaStatementCount; ++i) db.execute(schema_statement(i));
+    db.disconnect();  // the next session is strict
 }
 
 }  // namespace sluice
