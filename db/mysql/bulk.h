@@ -48,6 +48,18 @@ void rows(Sql& sql, const Items& items, Row row) {
     }
 }
 
+/// Which rows have one of these pairs in columns `first` and `second`, as alternatives: of (first,second) IN (…) MySQL
+/// before 5.7 reads every row, and FOR UPDATE locks them.
+template <typename Pairs>
+void pairs(Sql& sql, SqlLiteral first, SqlLiteral second, const Pairs& pairs) {
+    SqlLiteral opening("(");
+    for (const auto& pair : pairs) {
+        sql << opening << first << "=" << pair.first << " AND " << second << "=" << pair.second;
+        opening = " OR ";
+    }
+    sql << ")";
+}
+
 /// `all` in parts of at most `most`: a statement each.
 template <typename T>
 std::vector<std::span<const T>> parts(std::span<const T> all, std::size_t most) {

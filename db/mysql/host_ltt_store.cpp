@@ -40,9 +40,9 @@ class MysqlHostLttStore final : public HostLttStore {
             db_.execute(sql << " ON DUPLICATE KEY UPDATE ltt=VALUES(ltt), ratio=VALUES(ratio), jobs=VALUES(jobs)");
         }
         for (const auto part : bulk::parts(gone, kRowsAtATime)) {
-            Sql sql("DELETE FROM sluice_host_ltt WHERE (host_id, app_version_id) IN (");
-            bulk::rows(sql, part, [&](const auto& key) { sql << key.first << "," << key.second; });
-            db_.execute(sql << ")");
+            Sql sql("DELETE FROM sluice_host_ltt WHERE ");
+            bulk::pairs(sql, "host_id", "app_version_id", part);
+            db_.execute(sql);
         }
     }
 

@@ -21,9 +21,9 @@ std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const 
     if (keys.empty()) return versions;
     Sql sql(
         "SELECT host_id, app_version_id, max_jobs_per_day, turnaround_n, turnaround_avg, turnaround_var, "
-        "turnaround_q, consecutive_valid FROM host_app_version FORCE INDEX (hap) WHERE (host_id, app_version_id) IN (");
-    bulk::rows(sql, keys, [&](const HostVersionKey& key) { sql << key.first << "," << key.second; });
-    sql << ") ORDER BY host_id, app_version_id FOR UPDATE";
+        "turnaround_q, consecutive_valid FROM host_app_version FORCE INDEX (hap) WHERE ");
+    bulk::pairs(sql, "host_id", "app_version_id", keys);
+    sql << " ORDER BY host_id, app_version_id FOR UPDATE";
     Rows rows = db.query(sql);
     while (rows.next()) {
         HostAppVersion v = read_row(rows);

@@ -174,9 +174,9 @@ class MysqlValidateStore final : public ValidateStore {
         Sql sql(
             "SELECT host_id, app_version_id, pfc_n, pfc_avg, et_n, et_avg, et_var, et_q, max_jobs_per_day, "
             "n_jobs_today, turnaround_n, turnaround_avg, turnaround_var, turnaround_q, consecutive_valid "
-            "FROM host_app_version WHERE (host_id, app_version_id) IN (");
-        bulk::rows(sql, keys, [&](const auto& key) { sql << key.first << "," << key.second; });
-        sql << ") ORDER BY host_id, app_version_id";
+            "FROM host_app_version FORCE INDEX (hap) WHERE ");
+        bulk::pairs(sql, "host_id", "app_version_id", keys);
+        sql << " ORDER BY host_id, app_version_id";
         if (lock) sql << " FOR UPDATE";
         Rows r = db_.query(sql);
         while (r.next()) {
