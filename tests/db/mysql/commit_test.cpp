@@ -19,7 +19,8 @@ class Commit : public testing::Test {
   protected:
     Commit() {
         admin.execute(Sql("create database if not exists commits"));
-        db.execute(Sql("create or replace table t (n int not null) engine=InnoDB"));
+        db.execute(Sql("drop table if exists t"));
+        db.execute(Sql("create table t (n int not null) engine=InnoDB"));
         db.execute(Sql("insert into t values (0)"));
     }
     void kill_connection_of(Database& victim) {
