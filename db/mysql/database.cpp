@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "db/mysql/errors.h"
+#include "db/mysql/lacking.h"
 #include "db/mysql/rows_impl.h"
 #include "db/mysql/session.h"
 #include "db/mysql/unfit.h"
@@ -98,6 +99,8 @@ struct Database::Impl {
     bool streaming = false;
     bool lenient = false;          ///< wanted: the transaction is repeated for values that its columns can't hold
     bool session_lenient = false;  ///< what the server was told last
+    Lacking lacking;               ///< columns and indexes
+    bool learned = false;          ///< of a packet, half of which may be done: the transaction is to be repeated
 
     void connect();
     void connect_to_host();
@@ -109,9 +112,9 @@ struct Database::Impl {
         handle = nullptr;
     }
     /// Runs `send` for one statement and turns what it throws into a DbError. Texts that can't be compared with a
-    /// column are repeated in ASCII.
+    /// column are repeated in ASCII; statements do without what the database lacks.
     template <typename Send>
-    auto guarded(const Sql& given, Send send) -> decltype(send(given));
+    auto guarded(const Sql& given, Send send) -> decltype(send(given.str()));
     template <typename Ask>
     auto repeated_if_lost(Ask ask) -> decltype(ask());
     std::int64_t execute(const Sql& sql);
@@ -127,7 +130,7 @@ struct Database::Impl {
     void end_session(const Session& old) noexcept;
     bool worth_repeating(const DbError& e) const;
     void set_mode();
-    void judge_warnings(const Sql& sql);
+    void judge_warnings(std::string_view statement);
     std::unique_ptr<sql::Statement> new_statement() {
         return std::unique_ptr<sql::Statement>(connection->createStatement());
     }
@@ -218,7 +221,7 @@ bool Database::Impl::server_is_there() const {
 }
 
 template <typename Send>
-auto Database::Impl::guarded(const Sql& given, Send send) -> decltype(send(given)) {
+auto Database::Impl::guarded(const Sql& given, Send send) -> decltype(send(given.str())) {
     if (streaming) throw std::logic_error("a statement was sent from within query_streaming()");
     if (opened && !connection)
         throw DbError(DbError::Kind::kLost, 2013, "the connection broke earlier in this transaction");
@@ -227,27 +230,40 @@ auto Database::Impl::guarded(const Sql& given, Send send) -> decltype(send(given
                       "this transaction has waited too long for others, or for the database server: given up");
     const bool first = !opened;
     opened = in_transaction;  // if there is no connection, nothing of the transaction is done outside it
-    Sql ascii;
-    const Sql* sql = &given;
+    std::string adapted;
+    const std::string* sql = &given.str();
+    const auto instead = [&](std::string other) {
+        adapted = std::move(other);
+        sql = &adapted;
+    };
+    bool in_ascii = false;
+    if (!lacking.nothing()) instead(lacking.adapt(*sql));
     for (std::size_t tried = 1;; ++tried) {
         connect();
-        log_statement(sql->str());
+        log_statement(*sql);
         try {
             const SilenceWatch watch(settings.silence, [this] { return server_is_there(); });
             set_mode();
             ++statements;
             return send(*sql);
         } catch (const sql::SQLException& e) {
-            if (sql == &given && is_foreign_text(e.getErrorCode()) && !is_packet(given)) {
-                ascii = given.in_ascii();
-                sql = &ascii;
+            if (!in_ascii && is_foreign_text(e.getErrorCode()) && !is_packet(given)) {
+                in_ascii = true;
+                instead(lacking.adapt(given.in_ascii().str()));
                 log_once_a_day(LogLevel::kWarning,
                                fmt::format("a column's character set lacks characters of a text, which count as '?' "
                                            "where the two are compared: {}",
                                            e.what()));
                 continue;
             }
-            DbError error = statement_error(settings, e.getErrorCode(), e.what(), sql->str());
+            if (lacking.learn(e.getErrorCode(), e.what())) {
+                learned = is_packet(given);
+                if (!learned) {
+                    instead(lacking.adapt(*sql));
+                    continue;
+                }
+            }
+            DbError error = statement_error(settings, e.getErrorCode(), e.what(), *sql);
             if (error.kind() == DbError::Kind::kLost) disconnect();
             if (error.code() == kNodeNotReady) {
                 leave_host();  // what was begun there is rolled back
@@ -284,22 +300,22 @@ void Database::Impl::set_mode() {
 }
 
 /// Of a lenient session: what became of the values.
-void Database::Impl::judge_warnings(const Sql& sql) {
+void Database::Impl::judge_warnings(std::string_view text) {
     if (!lenient || native_warnings(handle) == 0) return;
     ++statements;
     const auto statement = new_statement();
     const std::unique_ptr<sql::ResultSet> rows(statement->executeQuery("SHOW WARNINGS"));
     while (rows->next()) {
         const ServerWarning warning{rows->getInt(2), rows->getString(3).asStdString()};
-        const auto line = judge(warning, sql.str());
+        const auto line = judge(warning, text);
         if (!line) throw sql::SQLException(warning.text, "22003", warning.code);
         if (!line->empty()) log_once_a_day(LogLevel::kWarning, *line);
     }
 }
 
 std::int64_t Database::Impl::execute(const Sql& sql) {
-    return guarded(sql, [&](const Sql& text) {
-        const std::int64_t matched = new_statement()->executeUpdate(text.str());
+    return guarded(sql, [&](const std::string& text) {
+        const std::int64_t matched = new_statement()->executeUpdate(text);
         if (const std::int64_t id = native_insert_id(handle); id != 0) last_insert_id = id;
         judge_warnings(text);
         return matched;
@@ -310,7 +326,7 @@ std::int64_t Database::Impl::execute(const Sql& sql) {
 bool Database::Impl::send_packet(const Sql& packet) {
     try {
         repeated_if_lost([&] {
-            return guarded(packet, [&](const Sql& text) { return new_statement()->executeUpdate(text.str()); });
+            return guarded(packet, [&](const std::string& text) { return new_statement()->executeUpdate(text); });
         });
         return true;
     } catch (const DbError& e) {
@@ -449,10 +465,10 @@ bool Database::connected() const { return impl_->connection != nullptr; }
 Rows Database::query(const Sql& sql) {
     impl_->send_waiting();
     return impl_->repeated_if_lost([&] {
-        return impl_->guarded(sql, [&](const Sql& text) {
+        return impl_->guarded(sql, [&](const std::string& text) {
             auto rows = std::make_unique<Rows::Impl>();
             rows->statement = impl_->new_statement();
-            rows->result.reset(rows->statement->executeQuery(text.str()));
+            rows->result.reset(rows->statement->executeQuery(text));
             return Rows(std::move(rows));
         });
     });
@@ -462,12 +478,12 @@ void Database::query_streaming(const Sql& sql, const std::function<void(const Ro
     impl_->send_waiting();
     bool any = false;  // once a row was handed over, a repetition would hand it over twice
     const auto ask = [&] {
-        impl_->guarded(sql, [&](const Sql& sent) {
+        impl_->guarded(sql, [&](const std::string& sent) {
             if (any) throw DbError(DbError::Kind::kLost, 2013, "the connection broke while rows were read");
             auto rows = std::make_unique<Rows::Impl>();
             rows->statement = impl_->new_statement();
             rows->statement->setResultSetType(sql::ResultSet::TYPE_FORWARD_ONLY);
-            rows->result.reset(rows->statement->executeQuery(sent.str()));
+            rows->result.reset(rows->statement->executeQuery(sent));
             Rows current(std::move(rows));
             impl_->streaming = true;
             struct Reset {
@@ -542,6 +558,7 @@ void Database::transaction(const std::function<void()>& work, const std::functio
                 ++impl_->commits;
                 return;
             }
+            if (std::exchange(impl_->learned, false)) continue;
             if (!impl_->lenient && is_unfit(e.code())) {
                 impl_->lenient = true;
                 continue;
