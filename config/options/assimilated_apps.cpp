@@ -7,10 +7,9 @@
 #include "sluice/base/text.h"
 
 namespace sluice {
-namespace {
 
-bool assimilates(std::string_view app, const std::string& command) {
-    if (to_lower_ascii(command).find("assim") == std::string::npos) return false;
+bool may_serve(std::string_view part, std::string_view app, const std::string& command) {
+    if (to_lower_ascii(command).find(part) == std::string::npos) return false;
     std::vector<std::string> words;
     try {
         words = command_words(command);
@@ -32,10 +31,8 @@ bool assimilates(std::string_view app, const std::string& command) {
     return !names_apps;
 }
 
-}  // namespace
-
 bool may_have_assimilator(std::string_view app, const DaemonsAndTasks& entries) {
-    const auto is_one = [&](const auto& entry) { return assimilates(app, entry.cmd); };
+    const auto is_one = [&](const auto& entry) { return may_serve("assim", app, entry.cmd); };
     return std::ranges::any_of(entries.daemons, is_one) || std::ranges::any_of(entries.tasks, is_one);
 }
 

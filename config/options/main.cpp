@@ -16,9 +16,11 @@
 #include "config/options/joined_templates.h"
 #include "config/options/missing_daemons.h"
 #include "config/options/permissions.h"
+#include "config/options/schema_findings.h"
 #include "config/options/shell_commands.h"
 #include "config/options/strict_xml.h"
 #include "config/options/unattended_apps.h"
+#include "config/options/unserved_apps.h"
 #include "config/options/upload_access.h"
 #include "config/options/web_account.h"
 #include "config/options/web_files.h"
@@ -42,6 +44,8 @@
 #include "sluice/db/batch_owner_store.h"
 #include "sluice/db/catalogue_store.h"
 #include "sluice/db/gang_store.h"
+#include "sluice/db/project_setup_store.h"
+#include "sluice/db/schema_survey.h"
 #include "sluice/db/size_store.h"
 #include "sluice/match/policies.h"
 
@@ -75,6 +79,7 @@ struct Findings {
 struct Checked {
     fs::path file;     ///< the config.xml
     fs::path project;  ///< empty: only the file is checked
+    bool database = true;
 };
 
 bool is_program(const fs::path& file) {
@@ -179,15 +184,6 @@ Entries check_entries(const fs::path& file, Findings& found) {
     return entries;
 }
 
-/// The server's own "no", or nothing that a server could be asked with: no program gets further. A server that does not
-/// answer may do so tomorrow.
-bool is_refusal(const DbError& error) {
-    constexpr int kNotAsked = 0, kNoRight = 1044, kWrongPassword = 1045, kNoDatabase = 1049, kNoAccount = 1698;
-    constexpr int kRefusals[] = {kNotAsked, kNoRight, kWrongPassword, kNoDatabase, kNoAccount};
-    return error.kind() == DbError::Kind::kCantConnect &&
-           std::ranges::find(kRefusals, error.code()) != std::end(kRefusals);
-}
-
 bool divides_slots_among_apps(const DaemonsAndTasks& list) {
     return std::ranges::any_of(list.daemons, [](const DaemonEntry& daemon) {
         const auto words = split(daemon.cmd, ' ');
@@ -201,24 +197,34 @@ DataForDaemons data_for_daemons(Database& db) {
 }
 
 /// What only rows tell: whether an app has size classes, or homogeneous redundancy, and whether there are batches.
-void check_rows(const ProjectConfig& config, const Entries& entries, Findings& found) {
+void check_rows(Database& db, const ProjectConfig& config, const Entries& entries, Findings& found) {
+    found.add({}, unattended_apps(make_size_census_store(db)->apps(false), entries.list, entries.regulated));
+    found.add({}, unserved_apps(make_project_setup_store(db)->apps(), entries.list));
+    const bool strict = config.compat_level == 0 || config.hr_allocate_slots;
+    const std::string wrong =
+        hr_misconfiguration(make_catalogue_store(db)->load_tables().apps, config.homogeneous_redundancy,
+                            divides_slots_among_apps(entries.list), strict);
+    if (!wrong.empty()) found.errors.push_back(wrong);
+    found.add({}, missing_daemons(config, data_for_daemons(db), entries.list));
+}
+
+/// Whether its tables are as the programs need them, then what they hold.
+void check_database(const ProjectConfig& config, const Entries& entries, Findings& found) {
     if (config.db_name.empty()) return;
     try {
-        Database db(db_settings(config));
-        const std::vector<App> apps = make_size_census_store(db)->apps(false);
-        found.add({}, unattended_apps(apps, entries.list, entries.regulated));
-        const bool strict = config.compat_level == 0 || config.hr_allocate_slots;
-        const std::string wrong =
-            hr_misconfiguration(make_catalogue_store(db)->load_tables().apps, config.homogeneous_redundancy,
-                                divides_slots_among_apps(entries.list), strict);
-        if (!wrong.empty()) found.errors.push_back(wrong);
-        found.add({}, missing_daemons(config, data_for_daemons(db), entries.list));
+        DbSettings settings = db_settings(config);
+        settings.read_only = true;
+        Database db(settings);
+        const Schema expected = expected_schema();
+        const SchemaFindings schema = schema_findings(expected, survey_schema(db, expected));
+        found.add(schema.errors, schema.warnings);
+        check_rows(db, config, entries, found);
+    } catch (const DbError& error) {
+        const bool reached = error.kind() != DbError::Kind::kCantConnect;
+        found.errors.push_back(
+            fmt::format("{}; the database was not looked at{}", error.what(), reached ? " to its end" : ""));
     } catch (const Error& error) {
-        const auto* from_database = dynamic_cast<const DbError*>(&error);
-        if (from_database != nullptr && is_refusal(*from_database))
-            found.errors.emplace_back(error.what());
-        else
-            found.notes.push_back(fmt::format("the apps were not looked at: {}", error.what()));
+        found.errors.emplace_back(error.what());
     }
 }
 
@@ -274,7 +280,11 @@ void check_all(const Checked& checked, Findings& found) {
     check_programs(entries.list, loaded.config, found);
     if (const ForeignPrograms foreign = foreign_programs(checked.project); !foreign.names.empty())
         found.errors.push_back(foreign.line);
-    check_rows(loaded.config, entries, found);
+    if (checked.database)
+        check_database(loaded.config, entries, found);
+    else
+        found.notes.emplace_back("the database was not looked at: --no_database");
+    found.add(scripts_that_fail(entries.list, run_folders(loaded.config, short_host_name()).bin), {});
     check_set_up(checked, loaded.config, found);
     found.add({}, joined_templates(checked.project));
     check_files(loaded.config, found);
@@ -288,8 +298,9 @@ Checked what_is_meant(const std::string& given) {
     return {path, path.filename() == "config.xml" ? path.parent_path() : fs::path()};
 }
 
-int check(const std::string& given) {
-    const Checked checked = what_is_meant(given);
+int check(const std::string& given, bool database) {
+    Checked checked = what_is_meant(given);
+    checked.database = database;
     Findings found;
     bool readable = true;
     try {
@@ -320,11 +331,13 @@ int main(int argc, char** argv) {
         "that is not allowed, whose option then has its default. Unknown options, which all "
         "programs ignore, are warnings; so are files and folders that others than the project's user can "
         "change, with the commands that mend them, and apps with size classes that no size_regulator or size_census "
-        "looks after, daemons that batches and gangs need and that do not run, output templates whose jobs BOINC's own "
-        "scheduler can't send, and XML files that strict parsers refuse; if the database does not answer, a note says "
-        "that the apps were not looked at. If the server refuses "
-        "the account, or has no such database, that is an error.");
-    bool markdown = false;
+        "looks after, apps without a validator or an assimilator, "
+        "daemons that batches and gangs need and that do not run, output templates whose jobs BOINC's own "
+        "scheduler can't send, and XML files that strict parsers refuse. Of the database it is an error if it can't be "
+        "reached, if the account lacks rights, if a table or column that programs need is missing or of another kind, "
+        "and if an id is beyond 80 % of what its column can hold; what programs can do without is a warning. Each line "
+        "has the statement that mends it.");
+    bool markdown = false, no_database = false;
     std::string project;
     line.option(
         "--check", project,
@@ -333,11 +346,14 @@ int main(int argc, char** argv) {
         "about its arguments (by the project's user, not by root). Of a FILE of another name only what stands in "
         "it.",
         "PROJECT|FILE");
+    line.flag("--no_database", no_database, "With --check: do not look at the database.");
     line.flag("--markdown", markdown, "Print the documentation of all options (docs/options.md).");
-    line.section("EXIT STATUS", "0: nothing is wrong. 1: there is an error, or the file can't be read.");
+    line.section(
+        "EXIT STATUS",
+        "0: nothing is wrong. 1: there is an error, the file can't be read, or the database can't be reached.");
     if (const auto status = line.parse(argc, argv)) return *status;
     if (markdown == !project.empty()) return line.fail("--check PROJECT or --markdown is required");
-    if (!markdown) return sluice::check(project);
+    if (!markdown) return sluice::check(project, !no_database);
     std::fputs(sluice::options_markdown().c_str(), stdout);
     return 0;
 }

@@ -76,5 +76,95 @@ TEST_F(CheckWithDatabase, AWrongPasswordOrDatabaseIsAnErrorThatNamesTheOption) {
     EXPECT_THAT(check(), AllOf(HasSubstr("error: "), HasSubstr("<db_passwd>"), Not(HasSubstr("can be used"))));
 }
 
+TEST_F(CheckWithDatabase, WhatAnOlderSchemaLacksIsNamedWithTheStatementThatAddsIt) {
+    EXPECT_THAT(check(), Not(testing::AnyOf(HasSubstr("in the database"), HasSubstr("ALTER TABLE")))) << "our own";
+    project_.db().execute(Sql("ALTER TABLE host DROP COLUMN misc"));
+    project_.db().execute(Sql("ALTER TABLE user DROP COLUMN login_token"));
+    project_.db().execute(Sql("ALTER TABLE result DROP INDEX res_batch"));
+    project_.db().execute(Sql("DROP TABLE token"));
+    std::string said = check();
+    EXPECT_THAT(said, AllOf(HasSubstr("warning: host.misc is not in the database (BOINC has it since November 2025"),
+                            HasSubstr("ALTER TABLE host ADD COLUMN misc text"),
+                            HasSubstr("ALTER TABLE user ADD COLUMN login_token char(32) not null default '';"),
+                            HasSubstr("ALTER TABLE result ADD INDEX res_batch (batch);"),
+                            HasSubstr("warning: the database has no table token")));
+    EXPECT_EQ(said.find("error: host"), std::string::npos);
+    project_.db().execute(Sql("ALTER TABLE result DROP COLUMN size_class"));
+    project_.db().execute(Sql("DROP TABLE msg_to_host"));
+    const RunResult broken = project_.run_program("sluice_options", {"--check", project_.folder().string()});
+    EXPECT_EQ(broken.status, 1);
+    EXPECT_THAT(
+        broken.out,
+        AllOf(HasSubstr("error: result.size_class is not in the database"),
+              HasSubstr("ALTER TABLE result ADD COLUMN size_class smallint not null default -1;"),
+              HasSubstr("error: the database has no table msg_to_host: programs stop at it; make it: create table")));
+}
+
+TEST_F(CheckWithDatabase, IdsThatRunOutAreErrors) {
+    EXPECT_THAT(check(), Not(HasSubstr("overflow")));
+    project_.db().execute(Sql("ALTER TABLE result AUTO_INCREMENT=1800000000"));
+    const std::string said = check();
+    EXPECT_THAT(said,
+                AllOf(HasSubstr("error: result.id (int(11)) is about to overflow: the newest id is 1799999999, 84 %"),
+                      HasSubstr("ALTER TABLE result MODIFY id bigint NOT NULL AUTO_INCREMENT;"),
+                      HasSubstr("ALTER TABLE workunit MODIFY canonical_resultid bigint NOT NULL;"),
+                      HasSubstr("ALTER TABLE assignment MODIFY resultid bigint NOT NULL;")));
+    for (const SqlLiteral mend : {SqlLiteral("result MODIFY id bigint NOT NULL AUTO_INCREMENT"),
+                                  SqlLiteral("workunit MODIFY canonical_resultid bigint NOT NULL"),
+                                  SqlLiteral("assignment MODIFY resultid bigint NOT NULL")}) {
+        Sql sql("ALTER TABLE ");
+        project_.db().execute(sql << mend);
+    }
+    EXPECT_THAT(check(), Not(HasSubstr("overflow"))) << "bigint holds more";
+}
+
+TEST_F(CheckWithDatabase, RightsThatAreMissingAreNamed) {
+    auto& db = project_.db();
+    db.execute(Sql("CREATE USER IF NOT EXISTS 'few'@'localhost' IDENTIFIED BY 'few_passwd'"));
+    db.execute(Sql("GRANT SELECT, INSERT, UPDATE, DELETE ON checked.* TO 'few'@'localhost'"));
+    std::string config = *read_file(project_.folder() / "config.xml");
+    const auto put = [&](const std::string& tag, const std::string& value) {
+        const auto at = config.find("<" + tag + ">") + tag.size() + 2;
+        config.replace(at, config.find("</" + tag + ">") - at, value);
+    };
+    put("db_user", "few"), put("db_passwd", "few_passwd");
+    write_file_atomically(project_.folder() / "config.xml", config);
+    EXPECT_THAT(check(), AllOf(HasSubstr("error: 'few'@'localhost' lacks rights in database checked: CREATE;"),
+                               HasSubstr("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE")));
+    db.execute(Sql("REVOKE ALL ON checked.* FROM 'few'@'localhost'"));
+    db.execute(Sql("GRANT SELECT ON checked.host TO 'few'@'localhost'"));
+    EXPECT_THAT(check(),
+                AllOf(HasSubstr("lacks rights in database checked: SELECT, INSERT, UPDATE, DELETE, CREATE (of"),
+                      HasSubstr("workunit"), Not(HasSubstr("has no table workunit"))));
+    db.execute(Sql("GRANT ALL ON checked.* TO 'few'@'localhost'"));
+    EXPECT_THAT(check(), Not(HasSubstr("lacks rights")));
+    db.execute(Sql("DROP USER 'few'@'localhost'"));
+}
+
+TEST_F(CheckWithDatabase, AServerThatDoesNotAnswerIsAnErrorUnlessNobodyAsks) {
+    replace("<db_host>localhost<", "<db_host>127.0.0.1:1<");
+    const std::string folder = project_.folder().string();
+    const RunResult asked = project_.run_program("sluice_options", {"--check", folder});
+    EXPECT_EQ(asked.status, 1);
+    EXPECT_THAT(asked.out, AllOf(HasSubstr("error: can't reach the database server at 127.0.0.1:1"),
+                                 HasSubstr("the database was not looked at")));
+    EXPECT_THAT(project_.run_program("sluice_options", {"--check", folder, "--no_database"}).out,
+                AllOf(HasSubstr("note: the database was not looked at: --no_database"), Not(HasSubstr("can't reach"))));
+}
+
+TEST_F(CheckWithDatabase, AppsThatNobodyServesAreNamed) {
+    EXPECT_THAT(check(),
+                AllOf(HasSubstr("warning: app up has no validator"), HasSubstr("warning: app up has no assimilator")));
+    replace(
+        "</boinc>",
+        "<daemons><daemon><cmd>my_validator --app=up</cmd></daemon><daemon><cmd>script_assimilator --app up --script "
+        "'no_such_script files'</cmd></daemon></daemons></boinc>");
+    EXPECT_THAT(check(), AllOf(Not(HasSubstr("app up has no")),
+                               HasSubstr("error: --script of 'script_assimilator' can't be called: there is no "),
+                               HasSubstr("bin/no_such_script")));
+    project_.db().execute(Sql("UPDATE app SET deprecated=1"));
+    EXPECT_THAT(check(), Not(HasSubstr("has no validator")));
+}
+
 }  // namespace
 }  // namespace sluice::test

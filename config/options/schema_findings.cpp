@@ -1,0 +1,231 @@
+#include "config/options/schema_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "config/options/column_range.h"
+#include "sluice/base/text.h"
+#include "sluice/db/late_schema.h"
+
+namespace sluice {
+namespace {
+
+/// Of the web pages alone.
+bool is_of_pages(std::string_view table, std::string_view column = "") {
+    static constexpr std::string_view kTables[] = {"token",       "user_deleted",   "host_deleted", "consent_type",
+                                                   "consent",     "latest_consent", "team_delta",   "job_file",
+                                                   "credit_user", "credit_team",    "credited_job", "user_submit_app"};
+    static constexpr std::string_view kColumns[] = {"user.login_token", "user.login_token_time",
+                                                    "user.previous_email_addr", "user.email_addr_change_time",
+                                                    "team.mod_time"};
+    return std::ranges::find(kTables, table) != std::end(kTables) ||
+           std::ranges::find(kColumns, fmt::format("{}.{}", table, column)) != std::end(kColumns);
+}
+
+constexpr std::string_view kOnlyPages = "Sluice does without, BOINC's web pages do not";
+
+/// `default ('')` of a text is refused by older MySQL.
+std::string definition_for(std::string definition, const SchemaSurvey& survey) {
+    if (!survey.takes_text_default) replace_all(definition, " default ('')", "");
+    return definition;
+}
+
+const SchemaColumn* find(const Schema& schema, std::string_view table, std::string_view name) {
+    const auto is = [&](const SchemaColumn& c) { return c.table == table && c.name == name; };
+    const auto at = std::ranges::find_if(schema.columns, is);
+    return at == schema.columns.end() ? nullptr : &*at;
+}
+
+void missing_tables(const Schema& expected, const SchemaSurvey& survey, SchemaFindings& found) {
+    for (const auto& [table, statement] : expected.tables) {
+        if (survey.found.tables.contains(table) || survey.hidden.contains(table)) continue;
+        if (is_of_pages(table))
+            found.warnings.push_back(
+                fmt::format("the database has no table {}: {}; make it: {}", table, kOnlyPages, statement));
+        else
+            found.errors.push_back(
+                fmt::format("the database has no table {}: programs stop at it; make it: {}", table, statement));
+    }
+}
+
+void missing_columns(const Schema& expected, const SchemaSurvey& survey, SchemaFindings& found) {
+    for (const SchemaColumn& column : expected.columns) {
+        if (!survey.found.tables.contains(column.table) || find(survey.found, column.table, column.name)) continue;
+        const auto late = std::ranges::find_if(
+            late_columns(), [&](const LateColumn& c) { return c.table == column.table && c.name == column.name; });
+        const std::string definition = definition_for(column.definition, survey);
+        const bool renamed = column.table == "job_file" && find(survey.found, "job_file", "md5") != nullptr;
+        const std::string add = renamed ? column.rename("md5", definition) : column.add(definition);
+        if (late != late_columns().end())
+            found.warnings.push_back(late->told());
+        else if (is_of_pages(column.table, column.name))
+            found.warnings.push_back(fmt::format("{}.{} is not in the database: {}; add it: {}", column.table,
+                                                 column.name, kOnlyPages, add));
+        else
+            found.errors.push_back(fmt::format(
+                "{}.{} is not in the database: programs that read it stop; add it by {} or by html/ops/upgrade_db.php",
+                column.table, column.name, add));
+    }
+}
+
+/// Indexes without which programs read whole tables, or have no unique key to go by.
+void missing_indexes(const Schema& expected, const SchemaSurvey& survey, SchemaFindings& found) {
+    for (const SchemaIndex& index : expected.indexes) {
+        static constexpr std::string_view kTables[] = {"result", "workunit", "host_app_version", "msg_to_host"};
+        if (std::ranges::find(kTables, index.table) == std::end(kTables) || !survey.found.tables.contains(index.table))
+            continue;
+        const auto serves = [&](const SchemaIndex& other) {
+            return other.table == index.table && other.columns.size() >= index.columns.size() &&
+                   std::equal(index.columns.begin(), index.columns.end(), other.columns.begin());
+        };
+        if (std::ranges::any_of(survey.found.indexes, serves)) continue;
+        const auto late = std::ranges::find_if(late_indexes(), [&](const LateIndex& l) {
+            return l.table == index.table && l.column == index.columns.front();
+        });
+        found.warnings.push_back(
+            late != late_indexes().end()
+                ? late->told()
+                : fmt::format(
+                      "{} has no index that begins with ({}): what looks for these reads the whole table; add it: {}",
+                      index.table, fmt::join(index.columns, ", "), index.add()));
+    }
+}
+
+void types_that_hold_less(const Schema& expected, const SchemaSurvey& survey, SchemaFindings& found) {
+    for (const SchemaColumn& column : expected.columns) {
+        const SchemaColumn* there = find(survey.found, column.table, column.name);
+        if (there == nullptr || is_of_pages(column.table, column.name)) continue;
+        const ColumnRange wanted = column_range(column.type), is = column_range(there->type);
+        const std::string statement = column.modify(definition_for(column.definition, survey));
+        if (is.kind != wanted.kind && is.kind != ColumnRange::Kind::kOther)
+            found.errors.push_back(fmt::format("{}.{} is a {}, and programs store a {} there: {}", column.table,
+                                               column.name, there->type, column.type, statement));
+        else if (is.kind == wanted.kind && is.most < wanted.most && column.type != "serial")
+            found.warnings.push_back(
+                fmt::format("{}.{} is a {}, which holds less than a {}: values are cut or refused: {}", column.table,
+                            column.name, there->type, column.type, statement));
+    }
+}
+
+struct Reference {
+    std::string_view table, column, of;
+};
+constexpr std::array kReferences = {Reference{"app_version", "appid", "app"},
+                                    Reference{"app_version", "platformid", "platform"},
+                                    Reference{"user", "teamid", "team"},
+                                    Reference{"team", "userid", "user"},
+                                    Reference{"host", "userid", "user"},
+                                    Reference{"host_app_version", "host_id", "host"},
+                                    Reference{"workunit", "appid", "app"},
+                                    Reference{"workunit", "batch", "batch"},
+                                    Reference{"workunit", "canonical_resultid", "result"},
+                                    Reference{"workunit", "app_version_id", "app_version"},
+                                    Reference{"result", "workunitid", "workunit"},
+                                    Reference{"result", "hostid", "host"},
+                                    Reference{"result", "userid", "user"},
+                                    Reference{"result", "teamid", "team"},
+                                    Reference{"result", "batch", "batch"},
+                                    Reference{"result", "appid", "app"},
+                                    Reference{"result", "app_version_id", "app_version"},
+                                    Reference{"batch", "user_id", "user"},
+                                    Reference{"batch", "app_id", "app"},
+                                    Reference{"user_submit", "user_id", "user"},
+                                    Reference{"user_submit_app", "user_id", "user"},
+                                    Reference{"user_submit_app", "app_id", "app"},
+                                    Reference{"assignment", "workunitid", "workunit"},
+                                    Reference{"assignment", "resultid", "result"},
+                                    Reference{"msg_from_host", "hostid", "host"},
+                                    Reference{"msg_to_host", "hostid", "host"},
+                                    Reference{"credited_job", "userid", "user"},
+                                    Reference{"credited_job", "workunitid", "workunit"},
+                                    Reference{"credit_user", "userid", "user"},
+                                    Reference{"credit_user", "appid", "app"},
+                                    Reference{"credit_team", "teamid", "team"},
+                                    Reference{"credit_team", "appid", "app"},
+                                    Reference{"user_deleted", "userid", "user"},
+                                    Reference{"host_deleted", "hostid", "host"},
+                                    Reference{"team_delta", "userid", "user"},
+                                    Reference{"team_delta", "teamid", "team"},
+                                    Reference{"token", "userid", "user"},
+                                    Reference{"consent", "userid", "user"}};
+
+/// `newest`: the highest id that the column has to hold by now.
+void judge_range(const SchemaColumn& column, double newest, SchemaFindings& found) {
+    constexpr double kAlmost = .8;
+    const ColumnRange range = column_range(column.type);
+    if (range.kind != ColumnRange::Kind::kWhole || newest <= kAlmost * range.most) return;
+    const bool counts = column.name == "id";
+    const std::string what = counts ? "the newest id" : fmt::format("the newest id of what it refers to");
+    found.errors.push_back(fmt::format(
+        "{}.{} ({}) is about to overflow: {} is {:.0f}, {:.0f} % of the {:.0f} that it can hold; beyond that no row "
+        "can be added: {}",
+        column.table, column.name, column.type, what, newest, 100 * newest / range.most, range.most,
+        column.modify(counts ? "bigint NOT NULL AUTO_INCREMENT" : "bigint NOT NULL")));
+}
+
+void ids_that_run_out(const SchemaSurvey& survey, SchemaFindings& found) {
+    const auto newest_of = [&](std::string_view table) {
+        const auto at = survey.newest.find(std::string(table));
+        return at == survey.newest.end() ? 0. : static_cast<double>(at->second);
+    };
+    for (const auto& [table, newest] : survey.newest)
+        if (const SchemaColumn* id = find(survey.found, table, "id"))
+            judge_range(*id, static_cast<double>(newest), found);
+    for (const Reference& reference : kReferences)
+        if (const SchemaColumn* column = find(survey.found, reference.table, reference.column))
+            judge_range(*column, newest_of(reference.of), found);
+    // Versions of the anonymous platform are 1000000 times the app's id, and the kind of processor.
+    if (const SchemaColumn* column = find(survey.found, "host_app_version", "app_version_id"))
+        judge_range(*column, std::max(newest_of("app_version"), 1e6 * newest_of("app")), found);
+}
+
+/// Rights of columns: those of tables, of the database and of roles count, too.
+void missing_rights(const Schema& expected, const SchemaSurvey& survey, SchemaFindings& found) {
+    std::vector<std::string> rights, tables(survey.hidden.begin(), survey.hidden.end());
+    const auto lacks = [&](std::string right) {
+        if (std::ranges::find(rights, right) == rights.end()) rights.push_back(std::move(right));
+    };
+    if (!tables.empty()) lacks("SELECT"), lacks("INSERT"), lacks("UPDATE");
+    for (const char* right : {"select", "insert", "update"}) {
+        for (const SchemaColumn& column : expected.columns) {
+            const SchemaColumn* there = find(survey.found, column.table, column.name);
+            if (there == nullptr || is_of_pages(column.table) || there->rights.find(right) != std::string::npos)
+                continue;
+            std::string upper(right);
+            std::ranges::transform(upper, upper.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+            lacks(upper);
+            if (std::ranges::find(tables, column.table) == tables.end()) tables.push_back(column.table);
+        }
+    }
+    if (!survey.may_delete) lacks("DELETE");
+    if (!survey.may_create) lacks("CREATE");
+    if (rights.empty()) return;
+    found.errors.push_back(fmt::format(
+        "{} lacks rights in database {}: {}{}; as the server's root: GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER "
+        "ON `{}`.* TO {};",
+        survey.account, survey.database, fmt::join(rights, ", "),
+        tables.empty() ? "" : fmt::format(" (of {})", fmt::join(tables, ", ")), survey.database, survey.account));
+}
+
+}  // namespace
+
+SchemaFindings schema_findings(const Schema& expected, const SchemaSurvey& survey) {
+    SchemaFindings found;
+    missing_rights(expected, survey, found);
+    if (survey.read_only)
+        found.errors.emplace_back(
+            "the database server is read-only: no program can write; is <db_host> a replica? Otherwise: SET GLOBAL "
+            "read_only=0;");
+    missing_tables(expected, survey, found);
+    missing_columns(expected, survey, found);
+    missing_indexes(expected, survey, found);
+    types_that_hold_less(expected, survey, found);
+    ids_that_run_out(survey, found);
+    return found;
+}
+
+}  // namespace sluice

@@ -1,0 +1,19 @@
+#pragma once
+// Does a project's database fit the programs? What sluice_options --check says of it.
+#include <string>
+#include <vector>
+
+#include "sluice/db/schema_survey.h"
+
+namespace sluice {
+
+struct SchemaFindings {
+    std::vector<std::string> errors;    ///< a program stops, or rows are refused
+    std::vector<std::string> warnings;  ///< programs do without, or only the web pages miss it
+};
+
+/// Tables, columns and indexes that are missing, types that hold less, ids that run out, rights. Each line names what
+/// follows from it, and the statement that mends it.
+SchemaFindings schema_findings(const Schema& expected, const SchemaSurvey& survey);
+
+}  // namespace sluice

@@ -1,0 +1,172 @@
+#include "sluice/db/schema_survey.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "db/mysql/errors.h"
+#include "db/mysql/schema_statements.h"
+#include "sluice/base/text.h"
+
+namespace sluice {
+namespace {
+
+/// "key NAME (a, b desc)", "unique NAME (a)": of indexes with a name.
+void add_index(const std::string& table, const std::string& line, Schema& schema) {
+    const std::string_view text = line;
+    const auto open = text.find('('), close = text.rfind(')');
+    const auto words = split(text.substr(0, open), ' ');
+    if (open == text.npos || words.size() < 2 || words[1].empty() || (words[0] != "key" && words[0] != "unique"))
+        return;
+    SchemaIndex index{table, {}, line};
+    for (const std::string_view column : split(text.substr(open + 1, close - open - 1), ',')) {
+        const std::string_view name = trim(column);
+        index.columns.emplace_back(name.substr(0, name.find(' ')));
+    }
+    schema.indexes.push_back(std::move(index));
+}
+
+void add_line(const std::string& table, std::string line, Schema& schema) {
+    if (line.ends_with(',')) line.pop_back();
+    const std::string word = line.substr(0, line.find(' '));
+    const bool is_key =
+        word == "primary" || word == "unique" || word == "key" || word == "fulltext" || word == "foreign";
+    if (is_key) return add_index(table, line, schema);
+    const std::string definition(trim(line.substr(word.size())));
+    const bool is_unsigned = definition.find(" unsigned") != std::string::npos;
+    const std::string type = definition.substr(0, definition.find(' ')) + (is_unsigned ? " unsigned" : "");
+    schema.columns.push_back({table, word, type, definition});
+}
+
+void read_columns(Database& db, Schema& found) {
+    Rows rows =
+        db.query(Sql("SELECT table_name, column_name, column_type, privileges FROM information_schema.columns WHERE "
+                     "table_schema=DATABASE() ORDER BY table_name, ordinal_position"));
+    while (rows.next()) {
+        found.columns.push_back({to_lower_ascii(rows.text(0)), to_lower_ascii(rows.text(1)),
+                                 to_lower_ascii(rows.text(2)), "", rows.text(3)});
+        found.tables[found.columns.back().table];
+    }
+}
+
+void read_indexes(Database& db, Schema& found) {
+    Rows rows = db.query(
+        Sql("SELECT table_name, index_name, column_name, seq_in_index FROM information_schema.statistics WHERE "
+            "table_schema=DATABASE() ORDER BY table_name, index_name, seq_in_index"));
+    while (rows.next()) {
+        if (rows.i64(3) == 1) found.indexes.push_back({to_lower_ascii(rows.text(0)), {}});
+        found.indexes.back().columns.push_back(to_lower_ascii(rows.text(2)));
+    }
+}
+
+/// The server shows no table of which the account has no right: does it say that it is not there?
+bool is_hidden(Database& db, const std::string& table) {
+    try {
+        Sql sql("SELECT 1 FROM ");
+        db.query(sql.identifier(table) << " LIMIT 0");
+    } catch (const DbError& e) {
+        return e.code() != kNoSuchTable;
+    }
+    return false;
+}
+
+/// Of the whole database, or of all databases; through a role, too.
+bool has_right(Database& db, const std::string& right) {
+    Sql sql(
+        "SELECT COUNT(*) FROM information_schema.schema_privileges WHERE DATABASE() LIKE table_schema AND privilege_type=");
+    Rows of_database = db.query(sql << SqlText{right});
+    if (of_database.next() && of_database.flag(0)) return true;
+    Sql global("SELECT COUNT(*) FROM information_schema.user_privileges WHERE privilege_type=");
+    Rows of_all = db.query(global << SqlText{right});
+    return of_all.next() && of_all.flag(0);
+}
+
+/// What AUTO_INCREMENT gave out may be deleted since.
+void read_newest(Database& db, SchemaSurvey& survey) {
+    Rows counters = db.query(
+        Sql("SELECT table_name, auto_increment FROM information_schema.tables WHERE table_schema=DATABASE() AND "
+            "auto_increment IS NOT NULL"));
+    while (counters.next())
+        survey.newest[to_lower_ascii(counters.text(0))] = std::max<std::int64_t>(counters.i64(1) - 1, 0);
+    for (auto& [table, newest] : survey.newest) {
+        const auto is_id = [&](const SchemaColumn& c) {
+            return c.table == table && c.name == "id" && c.rights.find("select") != std::string::npos;
+        };
+        if (std::ranges::none_of(survey.found.columns, is_id)) continue;
+        Sql sql("SELECT MAX(id) FROM ");
+        Rows rows = db.query(sql.identifier(table));
+        if (rows.next()) newest = std::max(newest, rows.i64(0));
+    }
+}
+
+void read_server(Database& db, SchemaSurvey& survey) {
+    Rows rows = db.query(Sql("SELECT VERSION(), @@read_only, CURRENT_USER(), DATABASE()"));
+    if (!rows.next()) return;
+    const std::string version = rows.text(0);
+    survey.read_only = rows.flag(1);
+    const std::string user = rows.text(2);
+    const auto at = user.rfind('@');
+    survey.account = "'" + user.substr(0, at) + "'@'" + user.substr(at + 1) + "'";
+    survey.database = rows.text(3);
+    int major = 0, minor = 0, patch = 0;
+    char dot = '.';
+    std::istringstream(version) >> major >> dot >> minor >> dot >> patch;
+    survey.takes_text_default =
+        version.find("MariaDB") != std::string::npos || major * 10000 + minor * 100 + patch >= 80013;
+}
+
+}  // namespace
+
+std::string SchemaColumn::add(const std::string& wanted) const {
+    return fmt::format("ALTER TABLE {} ADD COLUMN {} {};", table, name, wanted);
+}
+
+std::string SchemaColumn::rename(const std::string& old_name, const std::string& wanted) const {
+    return fmt::format("ALTER TABLE {} CHANGE {} {} {};", table, old_name, name, wanted);
+}
+
+std::string SchemaColumn::modify(const std::string& wanted) const {
+    return fmt::format("ALTER TABLE {} MODIFY {} {};", table, name, wanted);
+}
+
+std::string SchemaIndex::add() const { return fmt::format("ALTER TABLE {} ADD {};", table, definition); }
+
+Schema expected_schema() {
+    Schema schema;
+    for (std::size_t i = 0; i < kSchemaStatementCount; ++i) {
+        const std::string statement = schema_statement(i).str();
+        std::istringstream lines(statement);
+        std::string line;
+        std::getline(lines, line);
+        const auto words = split(line, ' ');
+        if (words.size() < 3 || words[0] != "create") continue;
+        const std::string name(words[2]);
+        const bool is_table = words[1] == "table";
+        std::string& whole = schema.tables[name];
+        whole = line;
+        while (std::getline(lines, line)) {
+            std::string text(trim(line));
+            for (auto at = text.find("  "); at != std::string::npos; at = text.find("  ")) text.erase(at, 1);
+            whole += (text.empty() ? "" : " ") + text;
+            if (is_table && !text.empty() && text[0] != ')') add_line(name, text, schema);
+        }
+        whole += ";";
+    }
+    return schema;
+}
+
+SchemaSurvey survey_schema(Database& db, const Schema& expected) {
+    SchemaSurvey survey;
+    read_server(db, survey);
+    read_columns(db, survey.found);
+    read_indexes(db, survey.found);
+    for (const auto& [table, statement] : expected.tables)
+        if (!survey.found.tables.contains(table) && is_hidden(db, table)) survey.hidden.insert(table);
+    survey.may_create = has_right(db, "CREATE");
+    survey.may_delete = has_right(db, "DELETE");
+    read_newest(db, survey);
+    return survey;
+}
+
+}  // namespace sluice

@@ -1,0 +1,53 @@
+#pragma once
+// The tables of a project as db/schema.sql has them, and as its database has them.
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sluice/db/database.h"
+
+namespace sluice {
+
+struct SchemaColumn {
+    std::string table, name;
+    std::string type;        ///< "int(11)", "varchar(191)"
+    std::string definition;  ///< of db/schema.sql: the type and what follows it; empty: as found in a database
+    std::string rights{};    ///< found: "select,insert,update,references"
+
+    // Statements that mend it, with the definition that it then has.
+    std::string add(const std::string& wanted) const;
+    std::string rename(const std::string& old_name, const std::string& wanted) const;
+    std::string modify(const std::string& wanted) const;
+};
+struct SchemaIndex {
+    std::string table;
+    std::vector<std::string> columns;
+    std::string definition{};  ///< "unique hap (host_id, app_version_id)"; empty: as found
+    std::string add() const;   ///< the statement
+};
+struct Schema {
+    std::map<std::string, std::string> tables;  ///< by name: the statement that makes it; views, too
+    std::vector<SchemaColumn> columns;
+    std::vector<SchemaIndex> indexes;  ///< those that have a name
+};
+
+/// db/schema.sql, as it was when this program was built.
+Schema expected_schema();
+
+struct SchemaSurvey {
+    Schema found;                                ///< its statements are empty
+    std::set<std::string> hidden;                ///< tables of which the account may not even know that they are there
+    std::map<std::string, std::int64_t> newest;  ///< by table: the highest id that it has or has given out
+    std::string account;                         ///< 'user'@'host', as GRANT takes it
+    std::string database;
+    bool may_create = false, may_delete = false;
+    bool read_only = false;
+    bool takes_text_default = false;  ///< MariaDB, and MySQL since 8.0.13
+};
+
+/// Reads only. Throws DbError.
+SchemaSurvey survey_schema(Database& db, const Schema& expected);
+
+}  // namespace sluice
