@@ -134,6 +134,7 @@ std::vector<std::string> GangPass::run() {
     if (!prepared_) store_.prepare();
     prepared_ = true;
     std::vector<std::string> said;
+    if (quiet_ && store_.open_members(kMostMembers).empty()) return said;
     const std::int64_t version = store_.version();
     const GangFactsNow facts = read(said);
     const GangPlan plan = plan_gangs(facts, clock_.now());
@@ -142,6 +143,7 @@ std::vector<std::string> GangPass::run() {
     for (const std::string& line : said)
         if (!said_before_.contains(line)) log_normal("{}{}", settings_.dry_run ? "dry run: " : "", line);
     said_before_ = {said.begin(), said.end()};
+    quiet_ = facts.gangs.empty() && facts.leases.empty() && said.empty();
     return said;
 }
 

@@ -33,6 +33,7 @@ class GangPass {
     const Clock& clock_;
     Settings settings_;
     bool prepared_ = false;
+    bool quiet_ = false;     ///< no gangs and no leases: only a gang that comes can make some
     double hosts_read_ = 0;  ///< UNIX s
     std::set<std::string> said_before_;
     /// Hosts that the scheduler did not send what they were given. Who starts anew tries them once more.

@@ -23,7 +23,7 @@ class MemoryGangStore final : public GangStore {
 };
 
 /// Finds a member's workunit among those of its gang's batch only, where every program puts it.
-class MemoryGangLeaseStore final : public GangLeaseStore {
+class MemoryGangLeaseStore : public GangLeaseStore {
   public:
     explicit MemoryGangLeaseStore(MemoryDb& db) : db_(db) {}
     void prepare() override {}

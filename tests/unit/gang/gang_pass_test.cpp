@@ -63,6 +63,38 @@ TEST(GangPass, AHostThatDoesNotComeWhenAllDoLosesItsMember) {
     EXPECT_THAT(w.pass(1800), testing::Contains(testing::HasSubstr("waits for hosts"))) << "another one gets it";
 }
 
+class CountedLeases final : public MemoryGangLeaseStore {
+  public:
+    using MemoryGangLeaseStore::MemoryGangLeaseStore;
+    std::int64_t version() override { return ++asked, MemoryGangLeaseStore::version(); }
+    std::vector<GangMemberRow> open_members(int most) override {
+        return ++asked, MemoryGangLeaseStore::open_members(most);
+    }
+    std::vector<GangLease> leases() override { return ++asked, MemoryGangLeaseStore::leases(); }
+    int asked = 0;
+};
+
+TEST(GangPass, WithoutGangsItAsksOneQuestionUntilOneComes) {
+    RunningGang with;
+    MemoryDb db;
+    CountedLeases leases(db);
+    MemoryPlanStore plans(db);
+    GangPass pass(leases, plans, with.clock, {0, 0, false});
+    pass.run();
+    leases.asked = 0;
+    pass.run();
+    EXPECT_EQ(leases.asked, 1);
+    for (Id id = 1; id <= 2; ++id) {
+        Workunit w = *with.db.workunits.get(id);
+        db.workunits.put(id, w);
+    }
+    db.batches.put(7, *with.db.batches.get(7));
+    const std::vector<GangJob> jobs{{{7, 0}, 0, "w1"}, {{7, 0}, 1, "w2"}};
+    MemoryGangStore(db).define(jobs, 2);
+    EXPECT_THAT(pass.run(), testing::Contains(testing::HasSubstr("waits for hosts")));
+    EXPECT_THAT(pass.run(), testing::Contains(testing::HasSubstr("waits for hosts")));
+}
+
 /// Once a minute.
 TEST(GangPass, AGangAtWorkHasSparesThatAreNoSlower) {
     RunningGang w;
