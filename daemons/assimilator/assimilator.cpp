@@ -11,8 +11,6 @@ namespace sluice {
 namespace {
 
 constexpr int kPage = 500;
-/// s after which a file that is lost says nothing about the others.
-constexpr std::int64_t kNews = 86400;
 
 }  // namespace
 
@@ -24,6 +22,7 @@ PassResult Assimilator::pass() {
     done_ = failed_ = held_pages_ = 0;
     if (brake_.on(clock_.now())) return PassResult::kIdle;
     UploadTree tree(config_.upload_dir, clock_.now_sec());
+    began_ = clock_.now();
     Id after = 0;
     while (!stop_requested() && !enough()) {
         const auto page = store_.page(filter, after, kPage);
@@ -46,11 +45,10 @@ bool Assimilator::assimilate_page(const std::vector<Assimilable>& page, UploadTr
     std::vector<Ready> ready;
     for (const Assimilable& job : page)
         if (due(job.wu.id)) ready.push_back(look_at(job, tree));
-    const bool held = held_back(ready);
-    if (held && done_ + failed_ == 0 && ++held_pages_ >= Brake::kPages) return false;
+    doubt_what_is_missing(ready, tree);
+    if (hold_back(ready) && done_ + failed_ == 0 && ++held_pages_ >= Brake::kPages) return false;
     for (const Ready& r : ready) {
         if (stop_requested() || enough()) return false;
-        if (held && r.job.canonical) continue;  // what failed has no files
         assimilate(r);
         ++total_;
     }
@@ -59,35 +57,60 @@ bool Assimilator::assimilate_page(const std::vector<Assimilable>& page, UploadTr
 
 Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree) const {
     using Found = OpenedOutput::Kind;
-    Ready ready{job, {}, "", ""};
+    using Says = OutputCheck::Files;
+    Ready ready{&job, {}, "", ""};
     if (!job.canonical) return ready;
-    ready.files = output_files(job.canonical->xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
+    OutputFileList named = output_files(job.canonical->xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
+    ready.files = std::move(named.files);
     const bool files_are_given =
         std::ranges::any_of(script_, [](const auto& s) { return s == "files" || s == "files2"; });
+    if (files_are_given) ready.unreadable = std::move(named.problem);
     for (const OutputFile& f : ready.files) {
         OpenedOutput opened = tree.open(f.path, job.canonical->received_time);
         // A script that asks for no files may run where there is no upload folder.
         if (!files_are_given && opened.kind != Found::kStrange) continue;
         // The script knows what to do without it, as when it has moved it away and is called again.
         const bool lost = opened.kind == Found::kLost || (f.optional && opened.kind == Found::kNoFolder);
+        if (opened.kind == Found::kOpen && ready.says == Says::kNone) ready.says = Says::kRead;
+        if (opened.kind == Found::kOpen || (lost && f.optional)) continue;
+        if (ready.says != Says::kShut) ready.says = opened.is_missing() ? Says::kMissing : Says::kShut;
+        if (lost && ready.lost.empty()) ready.missing = f.path;
         std::string& first = lost ? ready.lost : ready.unreadable;
-        if (opened.kind != Found::kOpen && first.empty() && !(lost && f.optional)) first = std::move(opened.why);
+        if (first.empty()) first = std::move(opened.why);
     }
     return ready;
 }
 
-bool Assimilator::held_back(const std::vector<Ready>& page) {
-    ReadTally tally;
-    for (const Ready& r : page) {
-        if (!r.job.canonical) continue;
-        const bool news = r.job.canonical->received_time + kNews >= clock_.now_sec();
-        tally.add(r.job.canonical->hostid, !r.unreadable.empty() || !news ? r.unreadable : r.lost);
+Look Assimilator::look_of(const Ready& ready) const {
+    const Result& r = *ready.job->canonical;
+    const std::string& why = ready.unreadable.empty() ? ready.lost : ready.unreadable;
+    return {r.id, r.hostid, r.received_time, ready.says, began_, began_, why};
+}
+
+void Assimilator::doubt_what_is_missing(std::vector<Ready>& page, const UploadTree& tree) {
+    for (const Ready& r : page)
+        if (r.job->canonical) memory_.add(look_of(r));
+    for (Ready& r : page) {
+        if (r.missing.empty() || !r.unreadable.empty()) continue;
+        const bool sure = memory_.vouches_against(r.job->canonical->id, clock_.now_sec());
+        if (const std::string doubt = doubt_of(sure, r.missing, tree); !doubt.empty())
+            r.unreadable = r.lost + "; " + doubt;
     }
+}
+
+bool Assimilator::hold_back(std::vector<Ready>& page) {
+    ReadTally tally;
+    for (const Ready& r : page)
+        if (r.job->canonical && (r.lost.empty() || !r.unreadable.empty())) tally.add(look_of(r));
     if (!tally.most_unreadable()) return false;
     brake_.hold(tally, "assimilated", clock_.now());
-    for (const Ready& r : page)
-        if (r.job.canonical) failures_[r.job.wu.id].next = clock_.now() + Brake::kHold;
-    return true;
+    std::erase_if(page, [&](const Ready& r) {
+        // What failed has no files.
+        const bool waits = r.job->canonical && (tally.most_shut() || !r.unreadable.empty());
+        if (waits) failures_[r.job->wu.id].next = clock_.now() + Brake::kHold;
+        return waits;
+    });
+    return tally.most_shut();
 }
 
 double Assimilator::fails(Id wu) {
@@ -99,13 +122,13 @@ double Assimilator::fails(Id wu) {
 }
 
 int Assimilator::call_script(const Ready& ready, int error_mask) const {
-    Assimilable called = ready.job;
+    Assimilable called = *ready.job;
     called.wu.error_mask |= error_mask;
     return run_script(script_arguments(script_, bin_, called, ready.files));
 }
 
 void Assimilator::assimilate(const Ready& ready) {
-    const Workunit& wu = ready.job.wu;
+    const Workunit& wu = ready.job->wu;
     if (!ready.unreadable.empty()) {
         log_warning("[WU#{} {}] {}: {} is not called, looked at again in {:.0f} s", wu.id, wu.name, ready.unreadable,
                     script_.front(), fails(wu.id));
@@ -114,7 +137,7 @@ void Assimilator::assimilate(const Ready& ready) {
     if (!ready.lost.empty())
         log_warning("[WU#{} {}] {}: {} is called all the same", wu.id, wu.name, ready.lost, script_.front());
     int error_mask = 0;
-    if (!ready.job.canonical && wu.error_mask == 0) {
+    if (!ready.job->canonical && wu.error_mask == 0) {
         log_critical("[WU#{} {}] is ready for assimilation without canonical result or error; marked as error 32",
                      wu.id, wu.name);
         error_mask = kWuNoCanonical;

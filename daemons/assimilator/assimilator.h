@@ -49,15 +49,21 @@ class Assimilator {
     bool due(Id wu) const;
     /// A workunit with its canonical result's files.
     struct Ready {
-        const Assimilable& job;
+        const Assimilable* job;
         std::vector<OutputFile> files;
-        std::string unreadable;  ///< the first that can't be read, and why; empty: the script is called
-        std::string lost;        ///< the first that is lost, and why
+        std::string unreadable;    ///< the first that can't be read, and why; empty: the script is called
+        std::string lost;          ///< the first that is lost, and why
+        std::string missing = {};  ///< the path of that one
+        OutputCheck::Files says = OutputCheck::Files::kNone;
     };
     /// False: the pass ends.
     bool assimilate_page(const std::vector<Assimilable>& page, UploadTree& tree);
     Ready look_at(const Assimilable& job, UploadTree& tree) const;
-    bool held_back(const std::vector<Ready>& page);
+    Look look_of(const Ready& ready) const;
+    /// No missing file is lost where too few others can be read.
+    void doubt_what_is_missing(std::vector<Ready>& page, const UploadTree& tree);
+    /// Takes from the page what waits because most files can't be read. True: all of it, and others are alike.
+    bool hold_back(std::vector<Ready>& page);
     void assimilate(const Ready& ready);
     /// The workunit waits for its next turn.
     double fails(Id wu);
@@ -72,7 +78,9 @@ class Assimilator {
     std::map<Id, Failure> failures_;
     std::int64_t total_ = 0;
     int done_ = 0, failed_ = 0, held_pages_ = 0;  ///< of this pass
+    ReadMemory memory_;
     Brake brake_;
+    double began_ = 0;  ///< this pass
 };
 
 }  // namespace sluice

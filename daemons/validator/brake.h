@@ -1,31 +1,62 @@
 #pragma once
-// When most files of a page can't be read, a file system is away or a permission is wrong: then nothing is concluded
-// from a missing file.
-#include <map>
+// When most files can't be read, a file system is away or a permission is wrong. Then a missing file is not lost.
+#include <cstdint>
+#include <deque>
 #include <string>
 
+#include "daemons/validator/plan.h"
+#include "daemons/validator/upload_tree.h"
 #include "sluice/base/timing.h"
 #include "sluice/model/records.h"
 
 namespace sluice {
 
+/// A look at the files of a result.
+struct Look {
+    Id result = 0, whose = 0;
+    std::int64_t received = 0;  ///< when the result was reported
+    OutputCheck::Files files = OutputCheck::Files::kNone;
+    double at = 0;      ///< when the pass began
+    double first = 0;   ///< since when its files are missing: set by ReadMemory
+    std::string why{};  ///< which file and why, if not kRead
+};
+
+/// What a daemon found in its last passes: does a missing file mean that it is lost?
+class ReadMemory {
+  public:
+    void add(Look look);
+    /// True: since the file was first missing, the files of more other results were read than not. One client that
+    /// uploads nothing has one vote. After a day a missing file has no vote, but needs that others were read. After a
+    /// week a few of them need nobody.
+    bool vouches_against(Id result, std::int64_t now) const;
+
+  private:
+    static constexpr std::size_t kMost = 1000;
+    std::deque<Look> looks_;  ///< the last one of each result
+};
+
+/// What makes it doubtful that a missing file is lost; empty: it is lost. `sure`: ReadMemory says so.
+std::string doubt_of(bool sure, const std::string& file, const UploadTree& tree);
+
 /// What was found of the files of a page.
 class ReadTally {
   public:
-    /// Of a result of `whose`. `unreadable`: which file and why; empty: all were read.
-    void add(Id whose, const std::string& unreadable);
-    /// Most results, and most of those whose they are: one client that uploads nothing stops nobody else's.
+    void add(const Look& look);
+    /// Most results, and most of those whose they are, and not just a few.
     bool most_unreadable() const;
-    /// "20 of 20 …, the first: PATH: Permission denied"
+    /// Not because files are missing, which a client could do.
+    bool most_shut() const { return most_unreadable() && shut_ > readable_; }
+    bool none_readable() const { return readable_ == 0; }
+    /// "the files of 20 of 20 results can't be read, the first: PATH: Permission denied"
     std::string text() const;
 
   private:
-    std::map<Id, int> votes_;  ///< readable less unreadable
-    int readable_ = 0, unreadable_ = 0;
+    std::deque<Look> looks_;
+    int readable_ = 0, missing_ = 0, shut_ = 0;
     std::string first_;
 };
 
-/// Holds pages back, and passes for a minute; says so once a minute.
+/// Holds workunits back, and passes for a minute; says so once a minute.
 class Brake {
   public:
     static constexpr double kHold = 60;  ///< s until the files are looked at again
@@ -33,7 +64,7 @@ class Brake {
 
     /// No pass now: the last one could do nothing.
     bool on(double now) const { return now < until_; }
-    /// A page is held back. `doing`: what is not done with it ("judged").
+    /// Of a page what can't be read is held back, and the rest if most_shut(). `doing`: what is not done ("judged").
     void hold(const ReadTally& tally, const char* doing, double now);
     /// Nothing else was done in this pass.
     void pull(double now) { until_ = now + kHold; }

@@ -3,6 +3,8 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
+#include "sluice/base/in_one_line.h"
+#include "sluice/base/whole_document.h"
 #include "sluice/xml/reader.h"
 
 namespace sluice {
@@ -29,22 +31,28 @@ OutputFile read_reference(XmlReader& xml) {
 
 }  // namespace
 
-std::vector<OutputFile> output_files(const std::string& xml_doc_in, const fs::path& upload_dir, int fanout) {
-    std::vector<OutputFile> files;
+OutputFileList output_files(const std::string& xml_doc_in, const fs::path& upload_dir, int fanout) {
+    OutputFileList found;
+    if (!is_whole(xml_doc_in, "result")) found.problem = "result.xml_doc_in: " + what_is_missing(xml_doc_in, "result");
     XmlReader xml(xml_doc_in);
     for (auto kind = xml.next(); kind != XmlReader::Kind::kEof; kind = xml.next()) {
         if (kind != XmlReader::Kind::kStart || xml.name() != "file_ref") continue;
         OutputFile f = read_reference(xml);
-        if (!is_valid_file_name(f.name)) continue;
+        if (!is_valid_file_name(f.name)) {
+            if (found.problem.empty())
+                found.problem = "result.xml_doc_in: '" + in_one_line(f.name) + "' is no name of an output file";
+            continue;
+        }
         f.path = fanout_path(upload_dir, f.name, fanout);
-        files.push_back(std::move(f));
+        found.files.push_back(std::move(f));
     }
-    return files;
+    return found;
 }
 
 OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip) {
     constexpr Ignored kTimeStamp{4, 8};  // of a gzip header
     using Found = OpenedOutput::Kind;
+    using Says = OutputCheck::Files;
     OutputCheck check;
     for (const OutputFile& f : files) {
         if (f.no_validate) continue;
@@ -52,14 +60,16 @@ OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t rec
         if (opened.kind == Found::kOpen) {
             try {
                 check.key += f.logical + "=" + md5_hex_of(opened.fd.get(), f.path, gzip ? kTimeStamp : Ignored{}) + ";";
+                check.files = Says::kRead;
             } catch (const FileError& e) {
-                return {OutputCheck::Kind::kTransient, "", e.what()};
+                return {OutputCheck::Kind::kTransient, "", e.what(), Says::kShut};
             }
         } else if (f.optional && (opened.kind == Found::kLost || opened.kind == Found::kNoFolder)) {
             check.key += f.logical + "=none;";
         } else {
             const bool lost = opened.kind == Found::kLost;
-            return {lost ? OutputCheck::Kind::kError : OutputCheck::Kind::kTransient, "", opened.why};
+            return {lost ? OutputCheck::Kind::kError : OutputCheck::Kind::kTransient, "", opened.why,
+                    opened.is_missing() ? Says::kMissing : Says::kShut, f.path};
         }
     }
     return check;

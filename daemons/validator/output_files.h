@@ -16,10 +16,13 @@ struct OutputFile {
     std::filesystem::path path;
 };
 
-/// From result.xml_doc_in (<file_info> and <file_ref> elements), in their order. Names that could leave the upload
-/// folder are dropped.
-std::vector<OutputFile> output_files(const std::string& xml_doc_in, const std::filesystem::path& upload_dir,
-                                     int fanout);
+struct OutputFileList {
+    std::vector<OutputFile> files;  ///< none with a name that could leave the upload folder
+    std::string problem = {};       ///< why these may not be all: the document is cut, or names what can't be a file
+};
+
+/// From result.xml_doc_in (<file_info> and <file_ref> elements), in their order.
+OutputFileList output_files(const std::string& xml_doc_in, const std::filesystem::path& upload_dir, int fanout);
 
 /// MD5s of all files to compare. kTransient if one can't be read now, kError if it is lost (upload_tree.h says when);
 /// `received`: when the result was reported. `gzip`: the files are compressed; the time stamp in their header does not

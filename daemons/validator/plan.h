@@ -16,9 +16,13 @@ struct OutputCheck {
         kTransient,  ///< can't be read just now (file system away): try again later
         kError       ///< lost
     };
+    /// What it says about the upload folder.
+    enum class Files { kNone, kRead, kMissing, kShut };
     Kind kind = Kind::kGood;
     std::string key;       ///< equal keys = results agree
     std::string why = {};  ///< if not good: which file, and the system's words
+    Files files = Files::kNone;
+    std::string missing = {};  ///< if kError: the file's path
 };
 
 struct ValidateFacts {

@@ -22,9 +22,6 @@ using Kind = OpenedOutput::Kind;
 /// s. Another machine's upload handler may have written the file a moment ago: NFS keeps what a folder holds for a
 /// minute (acdirmax).
 constexpr std::int64_t kCacheTime = 120;
-/// s without a change, after which a missing folder, or a tree without files, is what is left.
-constexpr std::int64_t kQuietTime = 86400;
-
 constexpr long kXfs = 0x58465342, kZfs = 0x2fc12fc1, kBcachefs = static_cast<long>(0xca451a4e);
 
 /// True: only this machine writes to it, and no cache lies between. Of what is not known: false.
@@ -40,10 +37,11 @@ OpenedOutput not_open(Kind kind, const fs::path& file, const std::string& reason
     return {kind, {}, file.string() + ": " + reason};
 }
 
-bool is_empty_folder(const fs::path& folder) {
-    std::error_code failed;
-    const fs::directory_iterator first(folder, failed);
-    return failed || first == fs::directory_iterator();
+/// As readdir() and stat() see it: 0 if it is no file.
+std::int64_t changed(const fs::directory_entry& entry) {
+    struct stat info {};
+    const bool seen = ::lstat(entry.path().c_str(), &info) == 0 && S_ISREG(info.st_mode);
+    return seen ? info.st_mtime : 0;
 }
 
 }  // namespace
@@ -68,7 +66,7 @@ OpenedOutput UploadTree::open(const fs::path& file, std::int64_t received) {
     if (fd.get() < 0 && errno == ENOENT) {
         if (!is_local(folder.get()) && received + kCacheTime > now_)
             return not_open(Kind::kAway, file, std::string(std::strerror(ENOENT)) + " (yet)");
-        return missing(file, received);
+        return missing(file, folder.get(), received);
     }
     constexpr const char* kStrangeFile = "it is a link or a pipe, no file that was uploaded";
     if (fd.get() < 0 && (errno == ELOOP || errno == ENXIO)) return not_open(Kind::kStrange, file, kStrangeFile);
@@ -78,39 +76,78 @@ OpenedOutput UploadTree::open(const fs::path& file, std::int64_t received) {
     return {Kind::kOpen, std::move(fd), {}};
 }
 
-OpenedOutput UploadTree::missing(const fs::path& file, std::int64_t received) {
-    if (holds_files() || quiet(file.parent_path(), received)) return not_open(Kind::kLost, file, std::strerror(ENOENT));
-    return not_open(Kind::kAway, file,
-                    std::string(std::strerror(ENOENT)) + ", nor is any other file below " + root_.string() +
-                        ": is a file system not mounted?");
+OpenedOutput UploadTree::missing(const fs::path& file, int folder, std::int64_t received) {
+    const std::string reason = std::strerror(ENOENT);
+    if (!was_used_before(received)) return nothing_there(file, reason);
+    if (is_younger(folder, file.parent_path(), received) && !long_ago(received))
+        return not_open(Kind::kNoFolder, file, reason + ", its folder was made after the report");
+    return not_open(Kind::kLost, file, reason);
 }
 
 OpenedOutput UploadTree::folder_missing(const fs::path& file, std::int64_t received) {
     const std::string reason = std::string(std::strerror(ENOENT)) + ", its folder is not there";
-    if (!holds_files())
-        return not_open(Kind::kAway, file,
-                        reason + ", nor is any file below " + root_.string() + ": is a file system not mounted?");
-    return not_open(quiet(root_, received) ? Kind::kLost : Kind::kNoFolder, file, reason);
-}
-
-/// Any file of anybody. Folders stay when their files are deleted: one that is empty says nothing.
-bool UploadTree::holds_files() {
-    if (holds_files_) return *holds_files_;
-    std::error_code failed;
-    const auto counts = [&](const fs::directory_entry& entry) {
-        if (entry.path().filename().string().starts_with('.')) return false;
-        return !entry.is_directory(failed) || !is_empty_folder(entry.path());
-    };
-    bool found = false;
-    for (auto at = fs::directory_iterator(root_, failed); !failed && !found && at != fs::directory_iterator();
-         at.increment(failed))
-        found = counts(*at);
-    return *(holds_files_ = found);
-}
-
-bool UploadTree::quiet(const fs::path& folder, std::int64_t received) const {
+    if (!was_used_before(received)) return nothing_there(file, reason);
     struct stat info {};
-    return ::stat(folder.c_str(), &info) == 0 && std::max<std::int64_t>(received, info.st_mtime) + kQuietTime < now_;
+    const bool lost = ::stat(root_.c_str(), &info) == 0 && long_ago(std::max<std::int64_t>(received, info.st_mtime));
+    return not_open(lost ? Kind::kLost : Kind::kNoFolder, file, reason);
+}
+
+OpenedOutput UploadTree::nothing_there(const fs::path& file, const std::string& reason) const {
+    return not_open(Kind::kEmpty, file,
+                    reason + ", nor is any file below " + root_.string() +
+                        (oldest_ ? " that is as old as the report" : "") + ": is a file system not mounted?");
+}
+
+bool UploadTree::long_ago(std::int64_t when) const { return when + kLongOutage < now_; }
+
+/// Any file of anybody. Folders say nothing: below a file system that is not mounted there are folders, too, and files
+/// that came since.
+bool UploadTree::was_used_before(std::int64_t received) {
+    const auto found = [&] { return oldest_ && *oldest_ <= received; };
+    if (!all_seen_ && !found()) {
+        look_for_files(root_, received);
+        std::error_code failed, no_folder;
+        for (auto at = fs::directory_iterator(root_, failed); !found() && !failed && at != fs::directory_iterator();
+             at.increment(failed))
+            if (at->is_directory(no_folder)) look_for_files(at->path(), received);
+        all_seen_ = !found();
+    }
+    return found() || (oldest_ && long_ago(received));
+}
+
+/// Ends at the first that is old enough.
+void UploadTree::look_for_files(const fs::path& folder, std::int64_t received) {
+    std::error_code failed;
+    for (auto at = fs::directory_iterator(folder, failed); !failed && at != fs::directory_iterator();
+         at.increment(failed)) {
+        if (oldest_ && *oldest_ <= received) return;
+        const std::int64_t when = at->path().filename().string().starts_with('.') ? 0 : changed(*at);
+        if (when != 0) oldest_ = std::min(when, oldest_.value_or(when));
+    }
+}
+
+/// It came after the report: start or the upload handler made it anew, and what was in it is elsewhere. Where a file
+/// system does not tell when, only a file in it that is older shows that it is the old one.
+bool UploadTree::is_younger(int folder, const fs::path& path, std::int64_t received) const {
+    struct statx info {};
+    if (::statx(folder, "", AT_EMPTY_PATH, STATX_BTIME, &info) == 0 && (info.stx_mask & STATX_BTIME) != 0)
+        return info.stx_btime.tv_sec > received;
+    UploadTree only(path, now_);
+    only.look_for_files(path, received);
+    return !only.oldest_ || *only.oldest_ > received;
+}
+
+std::optional<fs::path> UploadTree::elsewhere(const fs::path& file) const {
+    std::error_code failed;
+    const auto lies_in = [&](const fs::path& folder) {
+        struct stat info {};
+        return ::lstat((folder / file.filename()).c_str(), &info) == 0;
+    };
+    if (lies_in(root_)) return root_ / file.filename();
+    for (auto at = fs::directory_iterator(root_, failed); !failed && at != fs::directory_iterator();
+         at.increment(failed))
+        if (lies_in(at->path())) return at->path() / file.filename();
+    return std::nullopt;
 }
 
 }  // namespace sluice

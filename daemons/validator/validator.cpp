@@ -18,8 +18,6 @@ constexpr std::int64_t kLookAgainAfter = 300;
 constexpr double kRemembered = 7200;
 /// s that the transitioner lets a workunit rest whose files could not be read for an hour or two. Upstream's.
 constexpr std::int64_t kRest = 6 * 3600;
-/// s after which a file that is lost says nothing about the others.
-constexpr std::int64_t kNews = 86400;
 /// So many workunits failing one after the other are no broken workunits: the database or its schema is.
 constexpr int kFailuresInARow = 20;
 
@@ -34,6 +32,7 @@ PassResult Validator::pass() {
     if (brake_.on(clock_.now())) return PassResult::kIdle;
     std::erase_if(set_aside_, [this](const auto& w) { return w.second.until + kRemembered <= clock_.now(); });
     UploadTree tree(config_.upload_dir, clock_.now_sec());
+    began_ = clock_.now();
     Id after = 0;
     while (!stop_requested() && !enough()) {
         const auto page = store_.page(filter, after, kPage);
@@ -56,8 +55,10 @@ Validator::Records Validator::records_of(const App& app, std::span<const Workuni
 }
 
 bool Validator::validate_page(const App& app, const std::vector<WorkunitWithResults>& page, UploadTree& tree) {
-    const std::vector<Looked> looked = look_at(page, tree);
-    if (held_back(looked)) return seen_ > 0 || ++held_pages_ < Brake::kPages;
+    std::vector<Looked> looked = look_at(page, tree);
+    doubt_what_is_missing(looked, tree);
+    if (hold_back(looked)) return seen_ > 0 || ++held_pages_ < Brake::kPages;
+    if (looked.empty()) return true;
     const Records records = records_of(app, page);
     for (const Looked& job : looked) {
         if (stop_requested() || enough()) return false;
@@ -75,24 +76,55 @@ std::vector<Validator::Looked> Validator::look_at(const std::vector<WorkunitWith
         if (stop_requested() || static_cast<std::int64_t>(looked.size()) >= wanted) break;
         const auto aside = set_aside_.find(p.wu.id);
         if (aside == set_aside_.end() || aside->second.until <= clock_.now())
-            looked.push_back({p, outputs_of(p, tree)});
+            looked.push_back({&p, outputs_of(p, tree)});
     }
     return looked;
 }
 
-bool Validator::held_back(const std::vector<Looked>& page) {
-    ReadTally tally;
-    for (const auto& [read, outputs] : page)
-        for (std::size_t i = 0; i < outputs.size(); ++i) {
-            const Result& r = read.results[i];
-            if (!outputs[i] || r.id == read.wu.canonical_resultid) continue;
-            if (outputs[i]->kind == OutputCheck::Kind::kError && r.received_time + kNews < clock_.now_sec()) continue;
-            tally.add(r.userid, outputs[i]->why);
+std::vector<std::pair<Look, OutputCheck*>> Validator::looks_at(Looked& job) const {
+    std::vector<std::pair<Look, OutputCheck*>> looks;
+    for (std::size_t i = 0; i < job.outputs.size(); ++i) {
+        const Result& r = job.read->results[i];
+        if (!job.outputs[i] || r.id == job.read->wu.canonical_resultid) continue;
+        OutputCheck& output = *job.outputs[i];
+        looks.emplace_back(Look{r.id, r.userid, r.received_time, output.files, began_, began_, output.why}, &output);
+    }
+    return looks;
+}
+
+void Validator::doubt_what_is_missing(std::vector<Looked>& page, const UploadTree& tree) {
+    for (Looked& job : page)
+        for (const auto& [look, output] : looks_at(job)) memory_.add(look);
+    for (Looked& job : page)
+        for (std::size_t i = 0; i < job.outputs.size(); ++i) {
+            auto& output = job.outputs[i];
+            if (!output || output->kind != OutputCheck::Kind::kError) continue;
+            const Id id = job.read->results[i].id;
+            // A script may have moved the canonical result's files; who is compared with them has been read.
+            const bool sure = id == job.read->wu.canonical_resultid || memory_.vouches_against(id, clock_.now_sec());
+            const std::string doubt = doubt_of(sure, output->missing, tree);
+            if (doubt.empty()) continue;
+            output->kind = OutputCheck::Kind::kTransient;
+            output->why += "; " + doubt;
         }
+}
+
+bool Validator::hold_back(std::vector<Looked>& page) {
+    ReadTally tally;
+    for (Looked& job : page)
+        for (const auto& [look, output] : looks_at(job))
+            if (output->kind != OutputCheck::Kind::kError) tally.add(look);
     if (!tally.most_unreadable()) return false;
     brake_.hold(tally, "judged", clock_.now());
-    for (const Looked& job : page) set_aside_[job.read.wu.id].until = clock_.now() + Brake::kHold;
-    return true;
+    std::erase_if(page, [&](Looked& job) {
+        const auto looks = looks_at(job);
+        const bool waits = tally.most_shut() || std::ranges::any_of(looks, [](const auto& l) {
+                               return l.second->kind == OutputCheck::Kind::kTransient;
+                           });
+        if (waits) set_aside_[job.read->wu.id].until = clock_.now() + Brake::kHold;
+        return waits;
+    });
+    return tally.most_shut();
 }
 
 void Validator::judge(const App& app, const Looked& job, const Records& records, UploadTree& tree) {
@@ -103,9 +135,9 @@ void Validator::judge(const App& app, const Looked& job, const Records& records,
         // The connection or the server: the others would fare no better.
         if (e.kind() != DbError::Kind::kDuplicate && e.kind() != DbError::Kind::kOther) throw;
         if (++failures_in_a_row_ >= kFailuresInARow) throw;
-        set_aside(job.read.wu, e.what());
+        set_aside(job.read->wu, e.what());
     } catch (const Error& e) {
-        set_aside(job.read.wu, e.what());
+        set_aside(job.read->wu, e.what());
     }
 }
 
@@ -115,13 +147,15 @@ void Validator::set_aside(const Workunit& wu, const char* why) {
 }
 
 void Validator::validate(const App& app, const Looked& job, const Records& records, UploadTree& tree) {
-    const Workunit& wu = job.read.wu;
+    const Workunit& wu = job.read->wu;
     Validated outcome = decide_and_write(app, job, records);
     for (int i = 1; outcome == Validated::kChanged && i < kAttempts; ++i) {
         log_debug("[WU#{} {}] changed while it was being validated, decided on again", wu.id, wu.name);
         const auto now_there = store_.page({.appid = app.id, .wu_id = wu.id}, 0, 1);
         if (now_there.empty()) return;
-        outcome = decide_and_write(app, {now_there[0], outputs_of(now_there[0], tree)}, records_of(app, now_there));
+        std::vector<Looked> again{{&now_there[0], outputs_of(now_there[0], tree)}};
+        doubt_what_is_missing(again, tree);
+        outcome = decide_and_write(app, again[0], records_of(app, now_there));
     }
     if (outcome == Validated::kGone) log_debug("[WU#{} {}] another validator was quicker", wu.id, wu.name);
 }
@@ -137,14 +171,15 @@ Validator::Outputs Validator::outputs_of(const WorkunitWithResults& read, Upload
             outputs[i] = options_.output(r);
             continue;
         }
-        const auto files = output_files(r.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
-        outputs[i] = check_bitwise(files, r.received_time, tree, options_.gzip);
+        const auto [files, problem] = output_files(r.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
+        outputs[i] = problem.empty() ? check_bitwise(files, r.received_time, tree, options_.gzip)
+                                     : OutputCheck{OutputCheck::Kind::kTransient, "", problem};
     }
     return outputs;
 }
 
 Validated Validator::decide_and_write(const App& app, const Looked& job, const Records& records) {
-    const ValidateFacts facts{job.read.wu, job.read.results, job.outputs};
+    const ValidateFacts facts{job.read->wu, job.read->results, job.outputs};
     const ValidationPlan plan = plan_validation(facts, app, clock_.now_sec());
     ValidationWrite write = to_write(app, facts, plan, records);
     if (plan.again_later) {
@@ -154,7 +189,7 @@ Validated Validator::decide_and_write(const App& app, const Looked& job, const R
             write.transition_time = std::min(facts.wu.transition_time, clock_.now_sec() + kRest);
         if (write.still_needed && plan.verdicts.empty()) return Validated::kWritten;
     }
-    const Validated outcome = options_.dry_run ? Validated::kWritten : store_.apply(job.read, write, clock_.now());
+    const Validated outcome = options_.dry_run ? Validated::kWritten : store_.apply(*job.read, write, clock_.now());
     if (outcome != Validated::kWritten) return outcome;
     ++handled_;
     if (!plan.again_later) set_aside_.erase(facts.wu.id);

@@ -52,14 +52,18 @@ class Validator {
     using Outputs = std::vector<std::optional<OutputCheck>>;
     /// A workunit of a page whose files have been looked at.
     struct Looked {
-        const WorkunitWithResults& read;
+        const WorkunitWithResults* read;
         Outputs outputs;
     };
+    /// Of the results that are to be judged.
+    std::vector<std::pair<Look, OutputCheck*>> looks_at(Looked& job) const;
     /// False: the pass ends.
     bool validate_page(const App& app, const std::vector<WorkunitWithResults>& page, UploadTree& tree);
     std::vector<Looked> look_at(const std::vector<WorkunitWithResults>& page, UploadTree& tree);
-    /// True: most files can't be read, and nothing of the page is judged.
-    bool held_back(const std::vector<Looked>& page);
+    /// No missing file is lost where too few others can be read.
+    void doubt_what_is_missing(std::vector<Looked>& page, const UploadTree& tree);
+    /// Takes from the page what waits because most files can't be read. True: all of it, and others are alike.
+    bool hold_back(std::vector<Looked>& page);
     void judge(const App& app, const Looked& job, const Records& records, UploadTree& tree);
     /// One workunit that can't be handled must not keep the others waiting.
     void set_aside(const Workunit& wu, const char* why);
@@ -89,7 +93,9 @@ class Validator {
     };
     std::int64_t seen_ = 0, valid_ = 0, handled_ = 0, total_ = 0;
     std::map<Id, Aside> set_aside_;
+    ReadMemory memory_;
     Brake brake_;
+    double began_ = 0;    ///< this pass
     int held_pages_ = 0;  ///< of this pass
     int failures_in_a_row_ = 0;
 };

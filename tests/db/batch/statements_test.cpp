@@ -291,6 +291,7 @@ TEST_F(Statements, FewRowsAreLookedAtHoweverLongTheHistory) {
         if (id % 31 == 0) w.assimilate_state = AssimilateState::kReady;
         if (id % 37 == 0) w.error_mask = 16;
     }
+    for (auto& [id, r] : world.results) r.xml_doc_in = "<result>\n</result>\n";
     store();
     give_quotas();
     add_history(300);

@@ -1,5 +1,6 @@
 // Output files that can't be read, with the real programs: their results stay to be judged, and nothing is assimilated
 // without them.
+#include <chrono>
 #include <ctime>
 
 #include "tests/db/work/work_chain.h"
@@ -31,6 +32,32 @@ class UploadAway : public WorkChain {
         for (int i = 1; i <= n; ++i) returned(100 + i, i, 1, "x");
         db_.execute(Sql("UPDATE workunit SET need_validate=1"));
         db_.execute(Sql("UPDATE result SET received_time=") << static_cast<std::int64_t>(std::time(nullptr)));
+    }
+    /// As if all that was reported had been reported so many s earlier.
+    void reported_earlier(std::int64_t seconds) {
+        db_.execute(Sql("UPDATE result SET received_time=received_time-") << seconds);
+    }
+    std::int64_t lost() { return number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=6")); }
+    /// One more job, returned by `host` just now.
+    void one_more(Id id, Id host, const char* text = "x") {
+        const std::string name = "one" + std::to_string(id);
+        stage(name);
+        ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", name, name}).status, 0);
+        const Id wu = number_of(db_, Sql("SELECT MAX(id) FROM workunit"));
+        returned(id, wu, host, text);
+        db_.execute(Sql("UPDATE workunit SET need_validate=1 WHERE id=") << wu);
+        db_.execute(Sql("UPDATE result SET received_time=")
+                    << static_cast<std::int64_t>(std::time(nullptr)) << " WHERE id=" << id);
+    }
+    /// As make_project makes it, with a file of long ago.
+    void make_tree() {
+        for (unsigned i = 0; i < 1024; ++i) fs::create_directories(upload_ / fanout_folder(i));
+        const fs::path old = upload_ / "3" / "old";
+        std::ofstream(old) << "x";
+        fs::last_write_time(old, fs::last_write_time(old) - std::chrono::hours(1000));
+    }
+    void set_document(Id result, const std::string& document) {
+        db_.execute(Sql("UPDATE result SET xml_doc_in=") << SqlBlob{document} << " WHERE id=" << result);
     }
     std::int64_t valid() { return number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE validate_state=1")); }
     void add_script() {
@@ -126,12 +153,116 @@ TEST_F(UploadAway, WhenMostFilesCanNotBeReadNothingIsJudgedAndOneLineSaysSo) {
 TEST_F(UploadAway, FilesThatWentMissingTogetherAreNotJudgedEither) {
     many(20);
     for (int i = 1; i <= 15; ++i) fs::remove(output(100 + i));
-    EXPECT_NE(validate().err.find("nothing is judged: the files of 15 of 20 results"), std::string::npos);
-    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=1 AND validate_state=0")), 20);
-    db_.execute(Sql("UPDATE result SET received_time=received_time-100000"));
+    EXPECT_NE(validate().err.find("only what can be read is judged: the files of 15 of 20 results"), std::string::npos);
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=1 AND validate_state=0")), 15);
+    EXPECT_EQ(valid(), 5) << "what was read";
+    reported_earlier(8 * 86400);
+    EXPECT_NE(validate().err.find("nothing is judged: the files of 15 of 15 results"), std::string::npos);
+    EXPECT_EQ(lost(), 0) << "nothing else can be read";
+    one_more(200, 2);
     validate();
-    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=6")), 15) << "a day later they are lost";
-    EXPECT_EQ(valid(), 5);
+    EXPECT_EQ(lost(), 15) << "the folder is back, and they are lost";
+    EXPECT_EQ(valid(), 6);
+}
+
+/// What make_project makes, below a file system that is not mounted, and one file that somebody put there.
+TEST_F(UploadAway, ALongOutageLosesNothing) {
+    many(8);
+    fs::remove_all(upload_);
+    make_tree();
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_NE(validate().err.find("nothing is judged: the files of 8 of 8 results"), std::string::npos);
+        EXPECT_EQ(lost(), 0);
+        EXPECT_EQ(count("need_validate=1"), 8);
+        reported_earlier(25 * 3600 + i * 30 * 86400);
+    }
+}
+
+TEST_F(UploadAway, NoTrickleOfResultsIsLostWithAFanoutThatWasChanged) {
+    std::string config = read_file(project_ / "config.xml").value();
+    const std::string was = "<uldl_dir_fanout>1024<";
+    project_.write("config.xml", config.replace(config.find(was), was.size(), "<uldl_dir_fanout>512<"));
+    make_tree();
+    int moved = 0;
+    for (int i = 1; i <= 12; ++i) {
+        one_more(100 + i, i);
+        moved += output(100 + i) == fanout_path(upload_, output(100 + i).filename().string(), 512) ? 0 : 1;
+        const RunResult r = validate();
+        EXPECT_EQ(lost(), 0) << r.err;
+    }
+    ASSERT_GT(moved, 0);
+    EXPECT_EQ(valid(), 12 - moved);
+    // With many others that can be read, the file itself shows what is wrong.
+    for (int i = 21; i <= 60; ++i) {
+        one_more(100 + i, i);
+        const fs::path there = fanout_path(upload_, output(100 + i).filename().string(), 512);
+        if (there != output(100 + i)) fs::rename(output(100 + i), there);
+    }
+    const RunResult r = validate();
+    EXPECT_EQ(lost(), 0) << r.err;
+    EXPECT_EQ(valid(), 52 - moved);
+    EXPECT_EQ(static_cast<int>(times("it lies in " + upload_.string(), r.err)), moved) << r.err;
+}
+
+/// start makes a hash folder that is missing.
+TEST_F(UploadAway, AHashFolderThatIsMadeAnewIsNotTheOldOne) {
+    many(9);
+    const fs::path folder = output(101).parent_path();
+    fs::remove_all(folder);
+    fs::create_directory(folder);
+    for (const auto& file : fs::recursive_directory_iterator(upload_))
+        if (file.is_regular_file()) fs::last_write_time(file, file.last_write_time() - std::chrono::hours(1));
+    reported_earlier(600);
+    const RunResult r = validate();
+    EXPECT_EQ(lost(), 0) << r.err;
+    EXPECT_GE(valid(), 5);
+    EXPECT_NE(r.err.find(output(101).string() + ": No such file or directory, its folder was made after the report"),
+              std::string::npos)
+        << r.err;
+}
+
+TEST_F(UploadAway, VolunteersWhoUploadNothingHoldUpNobodyElse) {
+    make_tree();
+    for (Id i = 1; i <= 10; ++i) {
+        one_more(100 + i, i);
+        if (i <= 7) fs::remove(output(100 + i));
+    }
+    const RunResult r = validate();
+    EXPECT_EQ(valid(), 3) << r.err;
+    EXPECT_EQ(lost(), 0);
+    EXPECT_EQ(count("need_validate=1"), 7);
+    for (Id i = 11; i <= 20; ++i) one_more(100 + i, i);
+    validate();
+    EXPECT_EQ(valid(), 13);
+    EXPECT_EQ(lost(), 7) << "most files can be read again";
+}
+
+TEST_F(UploadAway, AResultWhoseDocumentIsNotWholeIsNotJudged) {
+    many(5);
+    set_document(101, "");
+    set_document(102, "<file_info>\n<name>f</name>\n</file_info>\n<result>\n<file_ref><file_na");
+    set_document(103, "<result><file_ref><file_name>../f</file_name></file_ref></result>");
+    set_document(104, "<result>\n</result>\n");
+    const RunResult r = validate();
+    for (const char* line : {"[RESULT#101 w_101] not judged: result.xml_doc_in: it is empty",
+                             "[RESULT#102 w_102] not judged: result.xml_doc_in: it ends without </result> (",
+                             "[RESULT#103 w_103] not judged: result.xml_doc_in: '../f' is no name of an output file"})
+        EXPECT_NE(r.err.find(line), std::string::npos) << r.err;
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE validate_state=1 AND id IN (104,105)")), 2);
+    EXPECT_EQ(valid(), 2);
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE granted_credit>0 AND id < 104")), 0);
+}
+
+TEST_F(UploadAway, NothingIsAssimilatedWithADocumentThatIsNotWhole) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    validate();
+    add_script();
+    set_document(10, "");
+    EXPECT_NE(assimilate().err.find("[WU#1 w] result.xml_doc_in: it is empty: collect is not called"),
+              std::string::npos);
+    EXPECT_FALSE(fs::exists(project_ / "calls"));
+    EXPECT_EQ(count("assimilate_state=1"), 1);
 }
 
 TEST_F(UploadAway, TheAssimilatorCallsNoScriptForFilesThatAreAway) {
@@ -198,11 +329,14 @@ TEST_F(UploadAway, TheAssimilatorHoldsBackWhenMostFilesAreMissing) {
     add_script();
     for (int i = 1; i <= 10; ++i) fs::remove(output(100 + i));
     const RunResult r = assimilate();
-    EXPECT_EQ(times("\n", r.err), 1u) << r.err;
-    EXPECT_NE(r.err.find("nothing is assimilated: the files of 10 of 12 results can't be read"), std::string::npos)
+    EXPECT_NE(r.err.find("only what can be read is assimilated: the files of 10 of 12 results can't be read"),
+              std::string::npos)
         << r.err;
-    EXPECT_FALSE(fs::exists(project_ / "calls"));
-    EXPECT_EQ(count("assimilate_state=1"), 12);
+    EXPECT_EQ(times("\n", read_file(project_ / "calls").value_or("")), 2u);
+    EXPECT_EQ(count("assimilate_state=1"), 10);
+    reported_earlier(8 * 86400);
+    EXPECT_NE(assimilate().err.find("nothing is assimilated: the files of 10 of 10 results"), std::string::npos);
+    EXPECT_EQ(count("assimilate_state=1"), 10) << "after a long outage, too";
 }
 
 }  // namespace

@@ -2,16 +2,86 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <utility>
+
 namespace sluice {
 namespace {
 
-ReadTally tally(const std::map<Id, std::pair<int, int>>& readable_and_not_by_user) {
+using Files = OutputCheck::Files;
+constexpr std::int64_t kNow = 2000000000, kDay = 86400;
+
+Look look(Id result, Id whose, Files files, double at = kNow) {
+    return {result, whose, kNow - 60, files, at, at, files == Files::kRead ? "" : "/upload/f: Permission denied"};
+}
+
+ReadTally tally(const std::map<Id, std::pair<int, int>>& readable_and_not_by_user, Files not_readable = Files::kShut) {
     ReadTally t;
     for (const auto& [user, n] : readable_and_not_by_user) {
-        for (int i = 0; i < n.first; ++i) t.add(user, "");
-        for (int i = 0; i < n.second; ++i) t.add(user, "/upload/f: Permission denied");
+        for (int i = 0; i < n.first; ++i) t.add(look(i, user, Files::kRead));
+        for (int i = 0; i < n.second; ++i) t.add(look(i, user, not_readable));
     }
     return t;
+}
+
+/// Results from 1 on, of users of their own, found `files`; then a missing one, id 0 of user 0, and its answer.
+struct Memory {
+    ReadMemory memory;
+    Id next = 1;
+    Memory& found(int n, Files files, double at = kNow, std::int64_t age = 60) {
+        for (int i = 0; i < n; ++i, ++next) {
+            Look l = look(next, next, files, at);
+            l.received = kNow - age;
+            memory.add(l);
+        }
+        return *this;
+    }
+    bool vouches(std::int64_t age = 60) {
+        Look asked = look(0, 0, Files::kMissing);
+        asked.received = kNow - age;
+        memory.add(asked);
+        return memory.vouches_against(0, kNow);
+    }
+};
+
+TEST(ReadMemory, AMissingFileIsLostWhenMoreOthersWereRead) {
+    EXPECT_FALSE(Memory().vouches()) << "nothing else was looked at";
+    EXPECT_FALSE(Memory().found(1, Files::kRead).vouches());
+    EXPECT_TRUE(Memory().found(2, Files::kRead).vouches());
+    EXPECT_FALSE(Memory().found(4, Files::kRead).found(4, Files::kMissing).vouches());
+    EXPECT_FALSE(Memory().found(4, Files::kRead).found(4, Files::kShut).vouches());
+    EXPECT_FALSE(Memory().found(2, Files::kNone).vouches()) << "results without files say nothing";
+}
+
+TEST(ReadMemory, ADayLaterItNeedsThatOthersWereRead) {
+    EXPECT_TRUE(Memory().found(1, Files::kRead).found(7, Files::kMissing, kNow, 2 * kDay).vouches(2 * kDay));
+    for (const std::int64_t age : {kDay + 1, 30 * kDay})
+        EXPECT_FALSE(Memory().found(7, Files::kMissing, kNow, age).vouches(age)) << "an outage over a weekend";
+    EXPECT_FALSE(Memory().found(3, Files::kMissing, kNow, 2 * kDay).vouches(2 * kDay));
+    EXPECT_TRUE(Memory().found(3, Files::kMissing, kNow, 8 * kDay).vouches(8 * kDay)) << "nobody else is there";
+}
+
+TEST(ReadMemory, WhatWasReadBeforeItWentMissingSaysNothing) {
+    EXPECT_FALSE(Memory().found(50, Files::kRead, kNow - 1).vouches());
+    Memory later;
+    later.memory.add(look(0, 0, Files::kMissing, kNow - 100));
+    EXPECT_TRUE(later.found(50, Files::kRead, kNow - 1).vouches()) << "it was missing first";
+}
+
+TEST(ReadMemory, KeepsTheLastLookAtAResult) {
+    Memory again;
+    for (int i = 0; i < 10; ++i) again.memory.add(look(7, 7, Files::kMissing));
+    EXPECT_TRUE(again.found(3, Files::kRead).vouches()) << "one result, however often it was looked at";
+    Memory back;
+    back.found(5, Files::kShut);
+    back.next = 1;
+    EXPECT_TRUE(back.found(5, Files::kRead).vouches()) << "the permission was mended";
+}
+
+TEST(ReadMemory, OneVolunteerWhoUploadsNothingHasOneVote) {
+    Memory one;
+    for (Id i = 1000; i < 1150; ++i) one.memory.add(look(i, 0, Files::kMissing));
+    EXPECT_TRUE(one.found(5, Files::kRead).vouches());
 }
 
 TEST(Brake, HoldsWhenMostCanNotBeRead) {
@@ -26,6 +96,12 @@ TEST(Brake, HoldsWhenMostCanNotBeRead) {
 TEST(Brake, OneVolunteerWhoUploadsNothingDoesNotHoldIt) {
     EXPECT_FALSE(tally({{1, {0, 150}}, {2, {10, 0}}}).most_unreadable());
     EXPECT_FALSE(tally({{1, {0, 150}}, {2, {10, 0}}, {3, {5, 1}}}).most_unreadable());
+}
+
+TEST(Brake, MissingFilesHoldBackNobodyElse) {
+    EXPECT_TRUE(tally({{1, {8, 12}}}).most_shut());
+    EXPECT_FALSE(tally({{1, {8, 12}}}, Files::kMissing).most_shut()) << "any client can report without files";
+    EXPECT_TRUE(tally({{1, {8, 12}}}, Files::kMissing).most_unreadable());
 }
 
 TEST(Brake, NamesTheFirst) {

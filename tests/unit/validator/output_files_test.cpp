@@ -23,7 +23,7 @@ constexpr std::int64_t kReadAt = 2000000000;
 
 struct OutputFiles : testing::Test {
     test::TempDir dir;
-    std::vector<OutputFile> files = output_files(kDoc, dir.path(), 0);
+    std::vector<OutputFile> files = output_files(kDoc, dir.path(), 0).files;
     void write(const std::string& name, const std::string& text) { std::ofstream(dir.path() / name) << text; }
     OutputCheck check(bool gzip = false) {
         UploadTree tree(dir.path(), kReadAt);
@@ -37,6 +37,20 @@ TEST_F(OutputFiles, AreReadFromTheResultsDocument) {
     EXPECT_EQ(files[0].path, dir.path() / "w_0_r1_0");
     EXPECT_TRUE(files[1].no_validate);
     EXPECT_TRUE(files[2].optional);
+}
+TEST(OutputFileList, SaysWhyItMayNotBeWhole) {
+    const auto problem = [](const std::string& doc) { return output_files(doc, "/upload", 0).problem; };
+    const std::string file = "<file_ref><file_name>f</file_name></file_ref>";
+    EXPECT_EQ(problem("<file_info><name>f</name></file_info>\n<result>\n" + file + "\n</result>\n"), "");
+    EXPECT_EQ(problem("<result>\n</result>\n"), "") << "a job without output files";
+    EXPECT_EQ(problem(""), "result.xml_doc_in: it is empty");
+    EXPECT_EQ(problem("<result>" + file), "result.xml_doc_in: it ends without </result> (53 bytes)");
+    EXPECT_EQ(problem("<result>" + file + "<file_ref><file_na"),
+              "result.xml_doc_in: it ends without </result> (71 bytes)");
+    EXPECT_EQ(problem(file), "result.xml_doc_in: it has no <result> (45 bytes)");
+    EXPECT_EQ(problem("<result><file_ref><open_name>out</open_name></file_ref></result>"),
+              "result.xml_doc_in: '' is no name of an output file");
+    EXPECT_EQ(problem(kDoc), "result.xml_doc_in: '../../keys/upload_private' is no name of an output file");
 }
 TEST_F(OutputFiles, KeysAgreeExactlyWhenTheValidatedFilesDo) {
     write("w_0_r1_0", "same");
@@ -58,7 +72,7 @@ TEST_F(OutputFiles, AMissingFileAmongOthersIsAnErrorAnOptionalOneIsNone) {
     EXPECT_NE(check().key.find("extra=none"), std::string::npos) << check().key;
 }
 TEST_F(OutputFiles, WithoutItsFolderAnOptionalFileIsNoneIfFilesOfOthersAreThere) {
-    files = output_files(kDoc, dir.path(), 1024);
+    files = output_files(kDoc, dir.path(), 1024).files;
     fs::create_directories(files[0].path.parent_path());
     write(fs::relative(files[0].path, dir.path()).string(), "there");
     ASSERT_FALSE(fs::exists(files[2].path.parent_path()));

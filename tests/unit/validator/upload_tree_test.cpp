@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -25,7 +26,7 @@ struct Upload : testing::Test {
     test::TempDir project;
     fs::path root = project / "upload";
     fs::path mine = root / "a" / "mine", other = root / "b" / "other";
-    std::int64_t now = std::time(nullptr);
+    std::int64_t made = std::time(nullptr), now = made + 2000;
 
     Upload() {
         for (const fs::path& file : {mine, other}) {
@@ -36,9 +37,15 @@ struct Upload : testing::Test {
     ~Upload() override {
         for (const fs::path& path : {root, mine.parent_path(), mine}) ::chmod(path.c_str(), 0700);
     }
-    OpenedOutput open(std::int64_t age = 1000) {
+    /// Of a result that was reported `after` the folders were made.
+    OpenedOutput open(std::int64_t after = 1000) {
         UploadTree tree(root, now);
-        return tree.open(mine, now - age);
+        return tree.open(mine, made + after);
+    }
+    static void set_time(const fs::path& path, std::int64_t when) {
+        const timespec time{when, 0};
+        const std::array<timespec, 2> times{time, time};
+        ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0), 0);
     }
     /// `error` for what is opened by this name.
     OpenedOutput open_failing(const fs::path& what, int error) {
@@ -47,7 +54,7 @@ struct Upload : testing::Test {
             errno = error;
             return -1;
         });
-        return tree.open(mine, now - 1000);
+        return tree.open(mine, made + 1000);
     }
 };
 
@@ -64,7 +71,7 @@ TEST_F(Upload, NothingIsLostWithAFolderThatIsAway) {
     EXPECT_EQ(open().kind, Found::kNoFolder);
     EXPECT_EQ(open().why, mine.string() + ": No such file or directory, its folder is not there");
     fs::remove_all(root / "b");
-    EXPECT_EQ(open().kind, Found::kAway) << "an empty upload folder is what an unmounted one looks like";
+    EXPECT_EQ(open().kind, Found::kEmpty) << "an empty upload folder is what an unmounted one looks like";
     EXPECT_NE(open().why.find("is a file system not mounted?"), std::string::npos) << open().why;
     fs::remove(root);
     EXPECT_EQ(open().kind, Found::kAway);
@@ -76,17 +83,58 @@ TEST_F(Upload, NothingIsLostWithAFolderThatIsAway) {
 TEST_F(Upload, FoldersWithoutAnyFileProveNothing) {
     fs::remove(mine);
     fs::remove(other);
-    EXPECT_EQ(open().kind, Found::kAway);
+    EXPECT_EQ(open().kind, Found::kEmpty);
+    for (const fs::path& folder : {mine.parent_path(), other.parent_path(), root}) set_time(folder, made - 30 * 86400);
+    now += 30 * 86400;
+    EXPECT_EQ(open().kind, Found::kEmpty) << "however long nobody mounts the file system";
 }
 
-TEST_F(Upload, WhatIsMissingForADayIsLost) {
+TEST_F(Upload, FilesThatCameAfterTheReportProveNothing) {
+    fs::remove(mine);
+    set_time(other, made + 1001);
+    EXPECT_EQ(open().kind, Found::kEmpty) << "an upload into the place of a file system that is not mounted";
+    EXPECT_NE(open().why.find("nor is any file below " + root.string() + " that is as old as the report"),
+              std::string::npos)
+        << open().why;
+    set_time(other, made + 1000);
+    EXPECT_EQ(open().kind, Found::kLost);
+    set_time(other, made + 1001);
+    now += 8 * 86400;
+    EXPECT_EQ(open().kind, Found::kLost) << "no outage is that long";
+}
+
+TEST_F(Upload, OneTreeAnswersForReportsOfAnyAge) {
+    fs::remove(mine);
+    UploadTree tree(root, now);
+    EXPECT_EQ(tree.open(mine, made - 5).kind, Found::kEmpty);
+    EXPECT_EQ(tree.open(mine, made + 5).kind, Found::kLost);
+    EXPECT_EQ(tree.open(mine, made - 5).kind, Found::kEmpty);
+}
+
+TEST_F(Upload, AFolderThatWasMadeAnewProvesNothing) {
+    fs::remove(mine);
+    set_time(other, made - 100);
+    set_time(mine.parent_path(), made - 100);
+    EXPECT_EQ(open(-5).kind, Found::kNoFolder) << "start or the upload handler made it";
+    EXPECT_EQ(open(-5).why, mine.string() + ": No such file or directory, its folder was made after the report");
+    now += 8 * 86400;
+    EXPECT_EQ(open(-5).kind, Found::kLost);
+}
+
+TEST_F(Upload, AFolderThatIsMissingForAWeekIsLost) {
     fs::remove_all(root / "a");
-    now += 3 * 86400;
-    EXPECT_EQ(open(2 * 86400).kind, Found::kLost) << "the tree has not changed since";
-    EXPECT_EQ(open(1000).kind, Found::kNoFolder) << "a new result";
-    fs::create_directory(root / "a");
-    fs::remove(other);
-    EXPECT_EQ(open(2 * 86400).kind, Found::kLost);
+    now += 8 * 86400;
+    EXPECT_EQ(open().kind, Found::kLost) << "the tree has not changed since";
+    EXPECT_EQ(open(3 * 86400).kind, Found::kNoFolder) << "a newer result";
+}
+
+TEST_F(Upload, AFileThatAnotherFanoutPutElsewhereIsFound) {
+    const UploadTree tree(root, now);
+    EXPECT_EQ(tree.elsewhere(root / "c" / "mine"), mine);
+    EXPECT_EQ(tree.elsewhere(root / "mine"), mine) << "no fan-out";
+    EXPECT_EQ(tree.elsewhere(root / "c" / "of_nobody"), std::nullopt);
+    fs::rename(mine, root / "mine");
+    EXPECT_EQ(tree.elsewhere(mine), root / "mine");
 }
 
 TEST_F(Upload, APermissionThatIsMissingIsNoLostFile) {
