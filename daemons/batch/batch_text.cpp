@@ -38,7 +38,7 @@ std::string eta_text(const BatchView& v) {
 /// The time, and how sure it is.
 std::string eta_in_full(const BatchView& v) {
     const auto eta = v.eta();
-    if (!eta) return eta_text(v);
+    if (!eta) return v.no_eta.empty() ? eta_text(v) : "not known: " + v.no_eta;
     // A plan whose time has passed says no other.
     return utc_text(*eta) + " (" + (*eta <= v.now ? eta_text(v) : expected_text(v.now, *eta)) + ")";
 }
@@ -69,6 +69,7 @@ Json json_of(const BatchView& v) {
     const auto eta = v.eta();
     const EtaBand band = eta ? eta_band(v.now, *eta) : EtaBand{};
     j["eta_band"] = eta ? Json{band.from, band.until} : Json();
+    if (!v.no_eta.empty()) j["why_no_eta"] = v.no_eta;
     if (!v.cost) return j;
     j["instances"] = v.cost->instances;
     j["instances_per_workunit"] = v.instances_per_workunit() ? Json(*v.instances_per_workunit()) : Json();

@@ -15,6 +15,7 @@ struct BatchView {
     BatchProgress progress{};            ///< counted from its workunits
     std::optional<BatchCost> cost = {};  ///< of `show` only
     double now = 0;                      ///< when it was looked at
+    std::string no_eta = {};             ///< of `show` only: why there is no ETA
 
     /// When it will be over, as published; nullopt: not known, or no more to be done.
     std::optional<double> eta() const;

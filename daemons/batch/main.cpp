@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -11,8 +12,11 @@
 #include "config/options/assimilated_apps.h"
 #include "config/options/missing_daemons.h"
 #include "daemons/batch/batch_commands.h"
+#include "daemons/batch/quota_commands.h"
 #include "daemons/batch/submission.h"
+#include "daemons/batch/why_command.h"
 #include "daemons/batch_shares/share_config.h"
+#include "sched/explain/batch_refusals.h"
 #include "sluice/base/files.h"
 #include "sluice/base/in_one_line.h"
 #include "sluice/base/log.h"
@@ -32,10 +36,14 @@ constexpr const char* kDescription =
     "that follow each other are a gang: they run at the same time and meet at gang_hub. A daemon that the batch needs and "
     "config.xml lacks is named on standard error.\n\n"
     "list: the batches, those of --user or all; retired ones with --all. show BATCH: one of them, with what it cost.\n\n"
+    "why BATCH: its place in the order and who is before it, what batch_planner plans, and which hosts came: what the "
+    "scheduler would decide for the last 50 of them.\n\n"
     "move BATCH --before OTHER: BATCH takes OTHER's place in the order of their user's batches, OTHER and those between wait "
     "for it. Needs <share_rule>.\n\n"
     "abort BATCH: unsent jobs are cancelled, running ones are stopped at their hosts' next contact. Also while it is being "
     "submitted.\n\n"
+    "quota: who may use how much; with --user one account, with --set N its new quota, 0 for none. Batches of who has none "
+    "come after all others. It holds at once. usage: who used what of which kind of processor, in the last --days days.\n\n"
     "retire BATCH: of a complete or aborted one; removes results/BATCH of the project, and lets db_purge take its jobs.\n\n"
     "An app has an assimilator if a daemon or task of config.xml has 'assim' in its command and names the app, or none. "
     "Without one, abort finishes the jobs that it cancels, and retire finishes all: the transitioner then releases "
@@ -43,8 +51,10 @@ constexpr const char* kDescription =
 
 struct BatchCall {
     std::vector<std::string> words;
-    std::optional<Id> user, before;
-    std::string app, name, description;
+    std::optional<Id> before;
+    std::optional<double> quota;
+    std::string user, app, name, description;
+    int days = 30;
     bool all = false, json = false;
     std::optional<int> gang_size;
     JobOptions job;
@@ -57,6 +67,9 @@ struct Open {
     std::unique_ptr<BatchOwnerStore> store;
     std::unique_ptr<BatchUpkeepStore> counts;
     std::unique_ptr<ShareStore> shares;
+    std::unique_ptr<PlanStore> plans;
+    std::unique_ptr<GangStore> gangs;
+    std::unique_ptr<QuotaStore> quotas;
     SystemClock clock;
     BatchCommands commands;
 
@@ -67,6 +80,9 @@ struct Open {
           store(make_batch_owner_store(db)),
           counts(make_batch_upkeep_store(db)),
           shares(make_share_store(db)),
+          plans(make_plan_store(db)),
+          gangs(make_gang_store(db)),
+          quotas(make_quota_store(db)),
           commands(*store, *counts, in_use(), clock) {}
 
     std::optional<SharesInUse> in_use() {
@@ -74,6 +90,7 @@ struct Open {
         if (!settings) return std::nullopt;
         return SharesInUse{*shares, *settings};
     }
+    WhyStores why_stores() const { return {*store, *shares, *plans, *gangs}; }
     /// The feeder of level 1 looks every minute by itself: a short batch may be over by then.
     void tell_feeder() const {
         if (share_settings(config)) ask_feeder_to_reread(project);
@@ -92,14 +109,14 @@ Id batch_of(const BatchCall& call) {
 }
 
 int create(const BatchCall& call, Open& open) {
-    if (!call.user) throw ConfigError("create needs --user: whose batch is it?");
+    if (call.user.empty()) throw ConfigError("create needs --user: whose batch is it?");
     if (call.app.empty()) throw ConfigError("create needs --app: which app do its jobs run?");
     const auto work = make_work_store(open.db);
     const auto app = work->app_by_name(call.app);
     if (!app)
         throw ConfigError("there is no app named '" + in_one_line(call.app) + "': bin/xadd adds those of project.xml");
     OwnedBatch batch;
-    batch.row.user_id = *call.user;
+    batch.row.user_id = user_id_of(*open.quotas, call.user);
     batch.row.app_id = app->id;
     batch.row.name = call.name;
     batch.app_name = app->name;
@@ -144,8 +161,7 @@ SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatc
     JobMaker maker("sluice_batch", batch.app_name, open.project, open.config, *work);
     JobOptions defaults = call.job;
     defaults.batch = batch.row.id;
-    const auto gangs = make_gang_store(open.db);
-    Submission submission(maker, *work, defaults, gangs_of(call, open.config, *gangs));
+    Submission submission(maker, *work, defaults, gangs_of(call, open.config, *open.gangs));
     const bool bar = isatty(STDERR_FILENO) != 0;
     const std::uint64_t size = size_of(file);
     const double started = open.clock.now();
@@ -185,8 +201,8 @@ int submit(const BatchCall& call, Open& open) {
     if (without_quota)
         fmt::print(
             stderr,
-            "sluice_batch: warning: batch {}: its user {} has no quota (user_submit.quota): its jobs come after all "
-            "others\n",
+            "sluice_batch: warning: batch {0}: its user {1} has no quota: its jobs come after all others; sluice_batch "
+            "quota --user {1} --set 1 gives one\n",
             id, batch.row.user_id);
     warn_of_missing_daemons(call, open);
     if (state == BatchState::kAborted && batch.row.state != BatchState::kAborted)
@@ -201,7 +217,8 @@ int submit(const BatchCall& call, Open& open) {
 
 int list(const BatchCall& call, Open& open) {
     constexpr int kMost = 1000;
-    auto batches = open.commands.list({call.user.value_or(0), call.all, kMost + 1});
+    const Id user = call.user.empty() ? 0 : user_id_of(*open.quotas, call.user);
+    auto batches = open.commands.list({user, call.all, kMost + 1});
     if (batches.size() > kMost) {
         batches.erase(batches.begin());
         fmt::print(stderr, "sluice_batch: only the newest {} are shown: retire what is over, or ask for one --user\n",
@@ -212,8 +229,23 @@ int list(const BatchCall& call, Open& open) {
 }
 
 int show(const BatchCall& call, Open& open) {
-    const BatchView batch = open.commands.show(batch_of(call));
+    BatchView batch = open.commands.show(batch_of(call));
+    batch.no_eta = why_no_eta(batch, plan_facts(open.why_stores(), open.config, batch.batch.row.id));
     fmt::print("{}", call.json ? show_json(batch) : show_text(batch));
+    return 0;
+}
+
+int why(const BatchCall& call, Open& open) {
+    const BatchView batch = open.commands.show(batch_of(call));
+    const auto judge = [&](Id id, std::span<const Id> hosts, HostFactsOfBatch& facts) {
+        const BatchRefusals found = refusals_of_batch(open.project, id, hosts);
+        facts.judged = found.hosts, facts.would_get = found.would_get, facts.jobs_in_array = found.jobs_in_array;
+        for (const auto& r : found.refusals) facts.refusals.push_back({r.reason, r.advice, r.hosts});
+        if (found.jobs_in_array == 0) facts.note = "the job array holds no job of this batch at the moment";
+        if (!found.blocked_by.empty()) facts.note = "nobody gets any job: " + found.blocked_by.front();
+    };
+    const BatchAnswer all = why_of(batch, open.why_stores(), open.config, judge);
+    fmt::print("{}", call.json ? why_json(all) : why_text(all));
     return 0;
 }
 
@@ -246,7 +278,44 @@ int after_change(const BatchCall& call, Open& open, const char* what) {
     return 0;
 }
 
-constexpr const char* kVerbs = "create, submit, list, show, move, abort, retire";
+/// The account of --user, if it is given.
+std::optional<NamedUser> user_of(const BatchCall& call, Open& open) {
+    if (call.user.empty()) return std::nullopt;
+    return find_user(*open.quotas, call.user);
+}
+
+int quota(const BatchCall& call, Open& open) {
+    const auto user = user_of(call, open);
+    if (call.quota) {
+        if (!user) throw ConfigError("quota --set needs --user: whose quota?");
+        set_quota(*open.quotas, *user, *call.quota);
+        if (const auto settings = share_settings(open.config))
+            reorder_batches(*open.shares, *settings, open.clock.now());
+        else
+            fmt::print(stderr, "sluice_batch: warning: <share_rule> is off in config.xml: quotas decide nothing\n");
+        open.tell_feeder();
+    }
+    std::vector<QuotaRow> rows = open.quotas->quotas();
+    std::optional<Id> only;
+    if (user) only = user->id;
+    if (user && std::none_of(rows.begin(), rows.end(), [&](const QuotaRow& q) { return q.user.id == user->id; }))
+        rows.push_back({.user = *user});
+    fmt::print("{}", call.json ? quotas_json(rows, only) : quotas_text(rows, only));
+    return 0;
+}
+
+int usage(const BatchCall& call, Open& open) {
+    if (call.days < 1 || call.days > 3660) throw ConfigError("--days: a number from 1 to 3660");
+    const auto user = user_of(call, open);
+    const PlanClasses classes = load_plan_classes(open.project);
+    UsageView view = usage_of(*open.quotas, {classes, open.config.compat_level}, open.clock.now(), call.days);
+    std::optional<Id> only;
+    if (user) only = user->id, view.names[user->id] = user->name;
+    fmt::print("{}", call.json ? usage_json(view, only) : usage_text(view, only));
+    return 0;
+}
+
+constexpr const char* kVerbs = "create, submit, list, show, why, move, quota, usage, abort, retire";
 
 int run(const BatchCall& call) {
     struct Verb {
@@ -259,7 +328,10 @@ int run(const BatchCall& call) {
         {"submit", 3, [&](Open& open) { return submit(call, open); }},
         {"list", 1, [&](Open& open) { return list(call, open); }},
         {"show", 2, [&](Open& open) { return show(call, open); }},
+        {"why", 2, [&](Open& open) { return why(call, open); }},
         {"move", 2, [&](Open& open) { return move(call, open); }},
+        {"quota", 1, [&](Open& open) { return quota(call, open); }},
+        {"usage", 1, [&](Open& open) { return usage(call, open); }},
         {"abort", 2,
          [&](Open& open) {
              open.commands.abort(batch_of(call), unassimilated_apps(open));
@@ -268,7 +340,7 @@ int run(const BatchCall& call) {
         {"retire", 2,
          [&](Open& open) {
              open.commands.retire(batch_of(call), open.project, unassimilated_apps(open));
-             make_gang_store(open.db)->remove(batch_of(call));
+             open.gangs->remove(batch_of(call));
              return after_change(call, open, "retired");
          }},
     };
@@ -290,9 +362,13 @@ int main(int argc, char** argv) {
     using namespace sluice;
     BatchCall call;
     CommandLine line("sluice_batch", "make, watch and end batches of jobs", kDescription);
-    line.positional("COMMAND", call.words,
-                    "create | submit BATCH FILE | list | show BATCH | move BATCH | abort BATCH | retire BATCH");
-    line.id_option("--user", call.user, "create: the owner; list: only this user's");
+    line.positional(
+        "COMMAND", call.words,
+        "create | submit BATCH FILE | list | show BATCH | why BATCH | move BATCH | quota | usage | abort BATCH | retire BATCH");
+    line.option("--user", call.user,
+                "create: the owner; list, quota, usage: only this user's; number, e-mail address or name", "USER");
+    line.option("--set", call.quota, "quota: the user's part of the project is this by the sum of all; 0: none");
+    line.option("--days", call.days, "usage: of so many last days; default 30");
     line.id_option("--before", call.before, "move: another batch of the same user");
     line.option("--app", call.app, "create: short name of the app of all its jobs", "NAME");
     line.option("--name", call.name, "create: what people call it; default: of app and time", "TEXT");
@@ -307,7 +383,8 @@ int main(int argc, char** argv) {
     line.section("EXAMPLES",
                  "sluice_batch create --user 3 --app mandelbrot --name 'tiles of May'\n"
                  "sluice_batch submit 12 jobs.txt --rsc_fpops_est 4e12\n"
-                 "sluice_batch show 12");
+                 "sluice_batch show 12\n"
+                 "sluice_batch quota --user ada@example.org --set 2");
     return tool_main({"sluice_batch"}, [&] {
         log_open({});
         const auto rest = take_remote_files(argc, argv, call.job.files);

@@ -34,7 +34,8 @@ struct Call {
 double charge(double flops, double project_flops, double most, const UserQuota& q, Id user) {
     if (q.total == 0 || project_flops == 0) return 0;
     if (!(q.quota > 0))
-        throw ConfigError(fmt::format("user {} has quota {:g}: give him one above 0 in user_submit", user, q.quota));
+        throw ConfigError(fmt::format(
+            "user {0} has quota {1:g}: sluice_batch quota --user {0} --set 1 gives one above 0", user, q.quota));
     return std::min(flops / project_flops, most) / (q.quota / q.total);
 }
 

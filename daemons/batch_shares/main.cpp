@@ -1,4 +1,6 @@
 // batch_shares: keeps the order of users' batches by their quotas (seed 000) while batches come and results come in.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "config/db_settings.h"
@@ -20,7 +22,8 @@ constexpr const char* kDescription =
     "For each batch in progress whose user has a quota (user_submit): its logical start and end time, by the rule of "
     "<share_rule>; jobs of the batch with the least logical end time go first. Batches of sluice_batch have theirs when they "
     "are submitted; others (create_work --batch, web pages) get them here. With rule settled, what was measured takes the "
-    "place of what was estimated, errors and extra instances included. Without a quota a batch comes after all others.";
+    "place of what was estimated, errors and extra instances included. Without a quota a batch comes after all others. "
+    "--dry_run says what a pass would charge, settle and place; it may run beside the daemon.";
 
 /// Those that are not retired, the newest.
 constexpr int kBatchesShown = 500;
@@ -61,6 +64,11 @@ int run(DaemonStart& start, const std::string& page) {
     }
     Database db(db_settings(config));
     const auto store = make_share_store(db);
+    if (start.dry_run)
+        return start.loop([&] {
+            for (const std::string& line : shares_preview(*store, *settings, start.env.clock)) fmt::print("{}\n", line);
+            return PassResult::kIdle;
+        });
     const double every = start.settings.sleep_interval;
     start.settings.sleep_interval = std::min(every, SharesTurns::kLook);
     SharesTurns turns(*store, *settings, start.env.clock, every);
@@ -84,6 +92,7 @@ int main(int argc, char** argv) {
         .summary = "keep the order of batches by their users' shares",
         .description = kDescription,
         .settings = {.name = "batch_shares", .sleep_interval = 300, .lock_name = "batch_shares"},
+        .has_dry_run = true,
         .options =
             [&page](CommandLine& line) {
                 line.option(

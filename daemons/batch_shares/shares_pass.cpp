@@ -1,8 +1,56 @@
 #include "daemons/batch_shares/shares_pass.h"
 
+#include <fmt/core.h>
+
+#include <map>
+
+#include "daemons/batch_shares/batch_words.h"
 #include "sluice/base/log.h"
 
 namespace sluice {
+namespace {
+
+/// What has become of the batches and users of `before`.
+std::vector<std::string> changes(const share::ClockState& before, const share::ClockState& after) {
+    std::vector<std::string> lines;
+    std::map<Id, const share::BatchTags*> known;
+    for (const share::BatchTags& b : before.batches) known[b.id] = &b;
+    for (const share::BatchTags& b : after.batches) {
+        const auto old = known.find(b.id);
+        const std::string name = fmt::format("batch {} of user {}", b.id, b.user);
+        if (old == known.end())
+            lines.push_back(fmt::format("{}: gets a place for {:.6g} s of the whole project, logical end {}", name,
+                                        b.seconds, utc_text(b.end)));
+        else if (b.finished && !old->second->finished)
+            lines.push_back(fmt::format("{}: is over: charged {:.6g} s of the whole project, {:.6g} s before", name,
+                                        b.seconds, old->second->seconds));
+        else if (b.seconds != old->second->seconds || b.end != old->second->end)
+            lines.push_back(fmt::format("{}: {:.6g} s of the whole project, {:.6g} s before; logical end {}", name,
+                                        b.seconds, old->second->seconds, utc_text(b.end)));
+    }
+    for (const auto& [id, user] : after.users) {
+        const auto old = before.users.find(id);
+        if (old != before.users.end() && old->second.lst != user.lst)
+            lines.push_back(fmt::format("user {}: logical start {:+.6g} s", id, user.lst - old->second.lst));
+    }
+    return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> shares_preview(ShareStore& store, const ShareSettings& settings, const Clock& clock) {
+    const double now = clock.now(), flops = flops_of(store.project_speed(now), now);
+    const auto works = store.works(now);
+    std::vector<std::string> lines;
+    store.look(settings, now, [&](ShareBook& book) {
+        const share::ClockState before = book.clock.state();
+        const ShareOutcome done = settle_all(book, works, flops, now);
+        lines = changes(before, book.clock.state());
+        for (const Id batch : done.without_quota)
+            lines.push_back(fmt::format("batch {}: its user has no quota: its jobs come after all others", batch));
+    });
+    return lines;
+}
 
 ShareOutcome shares_pass(ShareStore& store, const ShareSettings& settings, const Clock& clock) {
     const double started = clock.now();
@@ -13,7 +61,7 @@ ShareOutcome shares_pass(ShareStore& store, const ShareSettings& settings, const
     ShareOutcome done;
     store.change(settings, started, [&](ShareBook& book) { done = settle_all(book, works, flops, started); });
     for (const Id batch : done.without_quota)
-        log_debug("[batch#{}] its user has no quota (user_submit.quota): its jobs come after all others", batch);
+        log_debug("[batch#{}] its user has no quota (sluice_batch quota): its jobs come after all others", batch);
     log_at(
         done.any() ? LogLevel::kNormal : LogLevel::kDebug,
         "pass: {} batches at {:.3g} FLOPS of the project; {} admitted, {} taken over, {} settled, {} over, {} streams "

@@ -1,4 +1,7 @@
 #pragma once
+#include <string>
+#include <vector>
+
 #include "daemons/batch_shares/plan.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/timing.h"
@@ -7,6 +10,9 @@ namespace sluice {
 
 /// One pass of batch_shares: what plan.h decides is written in one transaction and logged.
 ShareOutcome shares_pass(ShareStore& store, const ShareSettings& settings, const Clock& clock);
+
+/// A line for each thing that shares_pass() would change now. Takes no lock, writes nothing and makes no table.
+std::vector<std::string> shares_preview(ShareStore& store, const ShareSettings& settings, const Clock& clock);
 
 /// Gives batches that came since the last pass their places; nothing else. There was a pass before.
 ShareOutcome admission_pass(ShareStore& store, const ShareSettings& settings, const Clock& clock);

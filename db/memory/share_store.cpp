@@ -138,14 +138,25 @@ std::vector<Id> MemoryShareStore::without_place() {
     return ids;
 }
 
-void MemoryShareStore::change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
-    db_.enter("share.change");
+ShareBook MemoryShareStore::open_book(const ShareSettings& settings, double now) const {
     ShareBook book{
         share::LogicalClock(settings.rule, settings.clamp, state_), {}, {}, streams_, measured_, {}, flops_, {}};
     if (settings.rule == share::ShareRule::kSettled) book.own_lst = own_lst_;
-    const auto users_before = state_.users;
     for (const auto& [user, quota] : quotas) book.quotas[user] = usable_quota(quota);
     take_quotas(book, now);
+    return book;
+}
+
+void MemoryShareStore::look(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
+    db_.enter("share.look");
+    ShareBook book = open_book(settings, now);
+    work(book);
+}
+
+void MemoryShareStore::change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
+    db_.enter("share.change");
+    ShareBook book = open_book(settings, now);
+    const auto users_before = state_.users;
     work(book);
     state_ = book.clock.state();
     for (const share::BatchTags& b : state_.batches) {

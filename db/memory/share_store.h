@@ -23,8 +23,10 @@ class MemoryShareStore final : public ShareStore {
     std::vector<DayOfWork> work_by_day(std::int64_t from_day) override;
     std::vector<ShareUser> users() override;
     void change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) override;
+    void look(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) override;
 
   private:
+    ShareBook open_book(const ShareSettings& settings, double now) const;
     void read_workunits(BatchWork& work) const;
     void read_results(BatchWork& work) const;
     void publish();

@@ -89,6 +89,27 @@ class MysqlBatchOwnerStore final : public BatchOwnerStore {
         return cost;
     }
 
+    BatchInstances instances(Id batch) override {
+        Sql sql("SELECT COALESCE(SUM(server_state IN (1,2)),0), COALESCE(SUM(server_state=4),0), ");
+        sql << "COUNT(DISTINCT IF(hostid<>0,hostid,NULL)), COUNT(DISTINCT IF(server_state=4,hostid,NULL)) FROM result FORCE "
+               "INDEX (res_batch) WHERE batch=";
+        Rows r = db_.query(sql << batch);
+        BatchInstances i;
+        if (r.next()) r.read(i.unsent, i.in_progress, i.hosts, i.hosts_at_work);
+        return i;
+    }
+
+    HostsHeardOf hosts_since(std::int64_t since, int most) override {
+        HostsHeardOf heard;
+        Sql number("SELECT COUNT(*) FROM host WHERE userid<>0 AND rpc_time>");
+        Rows n = db_.query(number << since);
+        if (n.next()) heard.count = n.i64(0);
+        Sql sql("SELECT id FROM host WHERE userid<>0 AND rpc_time>");
+        Rows r = db_.query(sql << since << " ORDER BY rpc_time DESC, id LIMIT " << most);
+        while (r.next()) heard.newest.push_back(r.i64(0));
+        return heard;
+    }
+
     std::optional<BatchState> change_state(Id batch, const std::vector<BatchState>& from, BatchState to,
                                            std::int64_t now) override {
         std::optional<BatchState> state;

@@ -5,6 +5,7 @@
 
 #include "db/mysql/errors.h"
 #include "db/mysql/own_tables.h"
+#include "db/mysql/share_work.h"
 #include "db/mysql/turns.h"
 #include "db/share_rules.h"
 
@@ -16,15 +17,6 @@ using share::ClockState;
 using share::UserTags;
 
 constexpr std::size_t kBatchesAtOnce = 200;  ///< batches a statement
-/// measured_operations() of the instance `r` on the host `h`.
-constexpr SqlLiteral kMeasured{
-    "GREATEST(LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)*IF(h.p_fpops>=1e6,LEAST(h.p_fpops,1e12),1e9),"
-    "LEAST(GREATEST(r.elapsed_time,0),IF(r.sent_time>0,GREATEST(r.received_time-r.sent_time,0),1e8),1e8)"
-    "*LEAST(GREATEST(r.flops_estimate,0),1e15))"};
-
-/// usable_estimate() of the job `w`.
-constexpr SqlLiteral kEstimate{"LEAST(GREATEST(w.rsc_fpops_est,0),1e30)"};
-
 bool same(const BatchTags& a, const BatchTags& b) {
     return a.seconds == b.seconds && a.start == b.start && a.end == b.end && a.share == b.share &&
            a.finished == b.finished;
@@ -53,6 +45,7 @@ class MysqlShareStore final : public ShareStore {
              {"sluice_share_speed", "id tinyint NOT NULL PRIMARY KEY, flops double NOT NULL"},
              {"sluice_share_lst", "user_id integer NOT NULL PRIMARY KEY, lst double NOT NULL"}});
         db_.execute(Sql("INSERT IGNORE INTO sluice_share_clock (id, virtual_time, started) VALUES (1,0,0)"));
+        made_ = true;
     }
 
     ProjectSpeed project_speed(double now) override {
@@ -87,12 +80,12 @@ class MysqlShareStore final : public ShareStore {
         std::vector<BatchWork> all;
         Sql sql(
             "SELECT b.id, b.user_id, b.state, b.logical_end_time, s.batch_id IS NOT NULL, "
-            "COALESCE(s.finished=0,0), COALESCE(s.charged,0), COALESCE(t.until_time,-1) FROM batch b LEFT JOIN sluice_share_batch s ON s.batch_id=b.id LEFT JOIN "
-            "sluice_share_stream t ON t.batch_id=b.id WHERE ");
+            "COALESCE(s.finished=0,0), COALESCE(s.charged,0), COALESCE(t.until_time,-1) FROM batch b LEFT JOIN ");
+        sql << places() << " s ON s.batch_id=b.id LEFT JOIN " << stream_charges() << " t ON t.batch_id=b.id WHERE ";
         if (only)
             sql << "b.id=" << *only;
         else
-            sql << "b.state=1 OR b.id IN (SELECT batch_id FROM sluice_share_batch WHERE finished=0) OR (b.state=0 AND "
+            sql << "b.state=1 OR s.finished=0 OR (b.state=0 AND "
                    "EXISTS (SELECT 1 FROM workunit w FORCE INDEX (wu_batch) WHERE w.batch=b.id))";
         Rows r = db_.query(sql << " ORDER BY b.id");
         while (r.next()) {
@@ -106,15 +99,15 @@ class MysqlShareStore final : public ShareStore {
             all.push_back(w);
         }
         for (std::size_t first = 0; first < all.size(); first += kBatchesAtOnce)
-            read_work(std::span(all).subspan(first, std::min(kBatchesAtOnce, all.size() - first)));
+            read_work(db_, std::span(all).subspan(first, std::min(kBatchesAtOnce, all.size() - first)));
         for (BatchWork& w : all)
-            if (w.stream) read_stream(w.id, *w.stream);
+            if (w.stream) read_stream(db_, w.id, *w.stream);
         return all;
     }
 
     std::vector<Id> without_place() override {
         Sql sql("SELECT b.id FROM batch b FORCE INDEX (PRIMARY) JOIN user_submit u ON u.user_id=b.user_id LEFT JOIN ");
-        sql << "sluice_share_batch s ON s.batch_id=b.id AND s.finished=0 WHERE b.id>(SELECT GREATEST(MAX(id),"
+        sql << places() << " s ON s.batch_id=b.id AND s.finished=0 WHERE b.id>(SELECT GREATEST(MAX(id),"
             << kMostLookedAt << ")-" << kMostLookedAt << " FROM batch) AND b.state=1";
         Rows r = db_.query(sql << " AND u.quota>0 AND s.batch_id IS NULL ORDER BY b.id");
         std::vector<Id> ids;
@@ -149,75 +142,32 @@ class MysqlShareStore final : public ShareStore {
         }
     }
 
+    void look(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) override {
+        ShareBook book = open_book(settings, now, load(Sql()));
+        work(book);
+    }
+
   private:
+    /// The tables may be missing for who only looks.
+    bool are_made() {
+        if (made_) return true;
+        Rows r = db_.query(Sql(
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE() AND TABLE_NAME='sluice_share_lst'"));
+        return made_ = r.next();
+    }
+    SqlLiteral places() {
+        if (are_made()) return "sluice_share_batch";
+        return "(SELECT 0 batch_id, 0 finished, 0 charged FROM DUAL WHERE 0)";
+    }
+    SqlLiteral stream_charges() {
+        if (are_made()) return "sluice_share_stream";
+        return "(SELECT 0 batch_id, 0 until_time FROM DUAL WHERE 0)";
+    }
+
     double read_lst(Id user) {
         Sql sql("SELECT logical_start_time FROM user_submit WHERE user_id=");
         Rows r = db_.query(sql << user << " FOR UPDATE");
         return r.next() ? r.f64(0) : 0;
-    }
-
-    void read_work(std::span<BatchWork> works) {
-        std::map<Id, BatchWork*> by_id;
-        std::vector<Id> ids;
-        for (BatchWork& w : works) by_id[w.id] = &w, ids.push_back(w.id), w.purged = true;
-        Sql open("SELECT batch, SUM(IF(canonical_resultid=0 AND error_mask=0,");
-        open
-            << kEstimate
-            << "*target_nresults,0)), SUM(canonical_resultid=0 AND error_mask=0) FROM workunit w FORCE INDEX (wu_batch) "
-               "WHERE batch IN (";
-        Rows w = db_.query(open.ids(ids) << ") GROUP BY batch");
-        while (w.next()) {
-            BatchWork& b = *by_id[w.i64(0)];
-            b.purged = false;
-            b.open = w.f64(1);
-            if (b.stream) b.stream->open_jobs = w.i64(2);
-        }
-        Sql ended("SELECT r.batch, SUM(");
-        ended
-            << kMeasured << "), SUM(IF(r.outcome=1," << kMeasured << ",0)), SUM(IF(r.outcome=1," << kEstimate
-            << ",0)), SUM(IF(r.outcome=7 OR (r.outcome=4 AND r.received_time=0)," << kEstimate
-            << ",0)), "
-               "SUM(r.outcome=1) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid LEFT JOIN host "
-               "h ON h.id=r.hostid WHERE r.server_state=5 AND r.batch IN (";
-        Rows r = db_.query(ended.ids(ids) << ") GROUP BY r.batch");
-        while (r.next()) {
-            BatchWork& b = *by_id[r.i64(0)];
-            r.read_from(1, b.measured, b.measured_successes, b.estimated_successes, b.lost, b.successes);
-        }
-        // A scalar subquery with a LIMIT: the first that waits is enough, and no optimizer makes a join of it.
-        Sql waiting(
-            "SELECT id FROM batch b WHERE (SELECT 1 FROM result FORCE INDEX (res_batch) WHERE batch=b.id AND "
-            "server_state IN (1,2) LIMIT 1)=1 AND id IN (");
-        for (Rows some = db_.query(waiting.ids(ids) << ")"); some.next();) by_id[some.i64(0)]->waits = true;
-    }
-
-    void read_stream(Id batch, StreamWork& work) {
-        // When it was over, as far as a row tells.
-        constexpr SqlLiteral kOverAt{"IF(r.received_time>0,r.received_time,r.report_deadline)"};
-        // Lost at its deadline, known an hour later, whether or not the transitioner has seen it by then; what comes
-        // back after that hour was counted as lost, and is given back when it comes.
-        constexpr SqlLiteral kLate{"(r.report_deadline>0 AND r.received_time>r.report_deadline+3600)"};
-        constexpr SqlLiteral kGone{"(r.received_time=0 AND (r.server_state=4 OR r.outcome IN (4,7)))"};
-        const double from = std::min(work.until, work.next_until);
-        const auto at = [&](const SqlLiteral& time, bool before) {
-            Sql sql("(");
-            sql << time << ">" << from << " AND " << time << (before ? Sql("<=") : Sql(">"));
-            return sql << work.next_until << ")";
-        };
-        constexpr SqlLiteral kDeadline{"r.report_deadline"};
-        Sql sql("SELECT ");
-        for (const bool before : {true, false}) {
-            const SqlLiteral over = before ? SqlLiteral("") : SqlLiteral("r.server_state=5 AND ");
-            sql << "SUM(IF(r.server_state=5 AND " << at(kOverAt, before) << "," << kMeasured << ",0)), SUM("
-                << kEstimate << "*(IF(" << over << "(" << kLate << " OR " << kGone << ") AND " << at(kDeadline, before)
-                << ",1,0)-IF(" << kLate << " AND " << at(kOverAt, before) << ",1,0))), ";
-        }
-        sql << "SUM(IF(r.server_state=4 AND r.report_deadline>" << work.next_until << "," << kEstimate
-            << ",0)), SUM(r.server_state IN (1,2)) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON "
-               "w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid WHERE r.batch=";
-        Rows r = db_.query(sql << batch);
-        if (!r.next()) return;
-        r.read(work.settled, work.settled_lost, work.recent, work.recent_lost, work.running, work.waiting);
     }
 
     struct Stored {
@@ -232,33 +182,54 @@ class MysqlShareStore final : public ShareStore {
     };
 
     void change_once(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) {
-        const Stored before = load();
-        ShareBook book{share::LogicalClock(settings.rule, settings.clamp, before.state),
-                       {},
-                       before.quotas,
-                       before.streams,
-                       before.measured,
-                       {},
-                       before.flops,
-                       {}};
-        if (settings.rule == share::ShareRule::kSettled) book.own_lst = before.own_lst;
-        take_quotas(book, now);
+        const Stored before = load(Sql(" FOR UPDATE"));
+        ShareBook book = open_book(settings, now, before);
         work(book);
         save(before, book);
         save_days(before, book, static_cast<std::int64_t>(now / 86400));
     }
 
-    Stored load() {
+    static ShareBook open_book(const ShareSettings& settings, double now, const Stored& stored) {
+        ShareBook book{share::LogicalClock(settings.rule, settings.clamp, stored.state),
+                       {},
+                       stored.quotas,
+                       stored.streams,
+                       stored.measured,
+                       {},
+                       stored.flops,
+                       {}};
+        if (settings.rule == share::ShareRule::kSettled) book.own_lst = stored.own_lst;
+        take_quotas(book, now);
+        return book;
+    }
+
+    /// `lock`: " FOR UPDATE", or nothing for who only looks.
+    Stored load(const Sql& lock) {
         Stored s;
-        Rows clock = db_.query(Sql("SELECT virtual_time, started FROM sluice_share_clock WHERE id=1 FOR UPDATE"));
+        if (are_made()) load_clock(s, lock);
+        load_users(s, lock);
+        if (are_made()) load_batches(s);
+        return s;
+    }
+
+    void load_clock(Stored& s, const Sql& lock) {
+        Sql sql("SELECT virtual_time, started FROM sluice_share_clock WHERE id=1");
+        Rows clock = db_.query(sql << lock);
         if (!clock.next())
             throw DbError(DbError::Kind::kOther, 0, "sluice_share_clock has no row: drop the table, it is made again");
         s.state.virtual_time = clock.f64(0);
         s.state.started = clock.flag(1);
-        Rows users = db_.query(Sql(
-            "SELECT u.user_id, u.quota, u.logical_start_time, s.user_id IS NOT NULL, COALESCE(s.quota,0), "
-            "l.user_id IS NOT NULL, COALESCE(l.lst,0) FROM user_submit u LEFT JOIN sluice_share_user s ON "
-            "s.user_id=u.user_id LEFT JOIN sluice_share_lst l ON l.user_id=u.user_id ORDER BY u.user_id FOR UPDATE"));
+    }
+
+    void load_users(Stored& s, const Sql& lock) {
+        Sql sql("SELECT u.user_id, u.quota, u.logical_start_time, ");
+        if (are_made())
+            sql << "s.user_id IS NOT NULL, COALESCE(s.quota,0), l.user_id IS NOT NULL, COALESCE(l.lst,0) FROM user_submit u "
+                   "LEFT JOIN sluice_share_user s ON s.user_id=u.user_id LEFT JOIN sluice_share_lst l ON "
+                   "l.user_id=u.user_id";
+        else
+            sql << "0, 0, 0, 0 FROM user_submit u";
+        Rows users = db_.query(sql << " ORDER BY u.user_id" << lock);
         while (users.next()) {
             const Id id = users.i64(0);
             s.quotas[id] = usable_quota(users.f64(1));
@@ -267,6 +238,9 @@ class MysqlShareStore final : public ShareStore {
             // Upstream's tools have charged each user who has a start time.
             if (users.flag(3) || lst > 0) s.state.users[id] = {users.f64(4), lst, true};
         }
+    }
+
+    void load_batches(Stored& s) {
         // Whose row is gone has left, which is for the next pass to find.
         Rows gone = db_.query(
             Sql("SELECT user_id, quota FROM sluice_share_user WHERE quota>0 AND user_id NOT IN (SELECT user_id FROM "
@@ -297,7 +271,6 @@ class MysqlShareStore final : public ShareStore {
         if (speed.next()) s.flops = speed.f64(0);
         Rows last = db_.query(Sql("SELECT COALESCE(MAX(place),0)+1 FROM sluice_share_batch"));
         if (last.next()) s.next_place = last.i64(0);
-        return s;
     }
 
     void save(const Stored& before, const ShareBook& book) {
@@ -391,6 +364,7 @@ class MysqlShareStore final : public ShareStore {
     }
 
     Database& db_;
+    bool made_ = false;  ///< the tables are there
 };
 
 }  // namespace

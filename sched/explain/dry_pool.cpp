@@ -1,5 +1,7 @@
 #include "sched/explain/dry_pool.h"
 
+#include <algorithm>
+
 namespace sluice {
 
 DryJobPool::DryJobPool(const JobArray& array, PoolFilter filter) : array_(array), slots_(array.size()) {
@@ -10,8 +12,13 @@ DryJobPool::DryJobPool(const JobArray& array, PoolFilter filter) : array_(array)
         if (s.state == SlotState::kClaimed) ++locked_;
         if (s.state != SlotState::kPresent) continue;
         ++jobs_in_array_;
-        s.shown = filter.app == 0 || s.job.app_id == filter.app;
+        s.shown = (filter.app == 0 || s.job.app_id == filter.app) && (filter.batch == 0 || s.job.batch == filter.batch);
     }
+}
+
+std::uint32_t DryJobPool::shown() const {
+    return static_cast<std::uint32_t>(
+        std::count_if(slots_.begin(), slots_.end(), [](const Slot& s) { return s.shown; }));
 }
 
 void DryJobPool::show_only(Id result) {

@@ -12,7 +12,8 @@ namespace sluice {
 
 /// What the dry run is to look at; by default everything.
 struct PoolFilter {
-    Id app = 0;  ///< 0: all apps
+    Id app = 0;    ///< 0: all apps
+    Id batch = 0;  ///< 0: all jobs
 };
 
 class DryJobPool final : public RpcJobPool {
@@ -27,6 +28,7 @@ class DryJobPool final : public RpcJobPool {
     void mark_reliable(int reliable_on_priority);
 
     std::uint32_t slots_of_array() const { return slots_of_array_; }
+    std::uint32_t shown() const;  ///< jobs of the array that pass the filter
     std::uint32_t jobs_in_array() const { return jobs_in_array_; }
     std::uint32_t locked() const { return locked_; }
     /// The slot that holds a result; nullopt: none does.

@@ -27,6 +27,18 @@ struct BatchCost {
     double copies_wasted_seconds = 0;  ///< of jobs with a copy: valid ones beyond the quorum, and what came too late
 };
 
+/// Where the instances of a batch are.
+struct BatchInstances {
+    std::int64_t unsent = 0, in_progress = 0;
+    std::int64_t hosts = 0;          ///< that were sent one
+    std::int64_t hosts_at_work = 0;  ///< that have one now
+};
+
+struct HostsHeardOf {
+    std::int64_t count = 0;
+    std::vector<Id> newest;  ///< the last ones first
+};
+
 struct BatchFilter {
     Id user_id = 0;    ///< 0: of all users
     bool all = false;  ///< retired ones, too
@@ -43,6 +55,9 @@ class BatchOwnerStore {
     virtual std::vector<OwnedBatch> list(const BatchFilter& filter) = 0;
     virtual std::optional<std::string> user_name(Id id) = 0;
     virtual BatchCost cost(Id batch) = 0;
+    virtual BatchInstances instances(Id batch) = 0;
+    /// Hosts that made a request since then.
+    virtual HostsHeardOf hosts_since(std::int64_t since, int most) = 0;
     /// Within a transaction or in one of its own: from one of `from` to `to`, with completion_time = `now` if that is
     /// ABORTED and njobs counted anew if it is IN_PROGRESS; the state that the batch has afterwards, nullopt: there is
     /// no such batch.

@@ -131,6 +131,9 @@ class ShareStore {
     /// lost connection whose COMMIT may have taken place): what is there already must do no harm then. It may write to
     /// the same database.
     virtual void change(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) = 0;
+    /// What `work` would find and make of it: without a lock, and nothing is stored. This, works(), without_place() and
+    /// what reads quotas need no prepare(): without the tables nobody has a place yet.
+    virtual void look(const ShareSettings& settings, double now, const std::function<void(ShareBook&)>& work) = 0;
 };
 std::unique_ptr<ShareStore> make_share_store(Database& db);
 

@@ -240,6 +240,36 @@ TEST_F(ShareStoreContract, SpeedUsersAndQuotas) {
     });
 }
 
+TEST_F(ShareStoreContract, WhoLooksFindsTheClockAndLeavesItAsItWas) {
+    same_on_both([](ShareStore& s) {
+        s.change({}, kNow, [](ShareBook& book) { book.clock.submit(kNow, kAda, 1, 1000); });
+        std::string out;
+        s.look({}, kNow, [&](ShareBook& book) {
+            out = text(book);
+            book.clock.submit(kNow, kAda, 2, 50);
+        });
+        EXPECT_EQ(out, change(s, kNow));
+        return out;
+    });
+    // Nobody has made the tables yet.
+    for (Rows r = database().query(Sql("SELECT TABLE_NAME FROM information_schema.TABLES WHERE "
+                                       "TABLE_SCHEMA=DATABASE() AND TABLE_NAME LIKE 'sluice_share%'"));
+         r.next();) {
+        Sql drop("DROP TABLE ");
+        database().execute(drop.identifier(r.text(0)));
+    }
+    const auto store = make_share_store(database());
+    EXPECT_EQ(store->works(kNow).size(), 3u);
+    EXPECT_EQ(store->without_place().size(), 2u);
+    store->look({}, kNow, [](ShareBook& book) {
+        EXPECT_EQ(book.quotas.at(kBob), 3);
+        EXPECT_TRUE(book.clock.batches().empty());
+    });
+    EXPECT_EQ(number_of(database(), Sql("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE() "
+                                        "AND TABLE_NAME LIKE 'sluice_share%'")),
+              0);
+}
+
 TEST_F(ShareStoreContract, WhatAChangeLeavesIsThereForTheNextOne) {
     same_on_both([](ShareStore& s) {
         std::string out = change(s, kNow, [](ShareBook& book) {

@@ -1,0 +1,63 @@
+#include "daemons/batch/why_command.h"
+
+#include "daemons/batch_shares/share_config.h"
+#include "db/share_rules.h"
+#include "sluice/base/error.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kLookBack = 86400;
+constexpr int kHostsJudged = 50;
+
+OrderFacts order_facts(const BatchView& view, ShareStore& store, const ProjectConfig& config) {
+    OrderFacts facts;
+    const auto settings = share_settings(config);
+    if (!settings) return facts;
+    facts.shares = true;
+    store.look(*settings, view.now, [&](ShareBook& book) {
+        const auto quota = book.quotas.find(view.batch.row.user_id);
+        if (quota != book.quotas.end()) facts.quota = quota->second;
+        facts.place = place_of(book, view.batch.row.id);
+    });
+    return facts;
+}
+
+HostFactsOfBatch host_facts_of(const BatchAnswer& why, BatchOwnerStore& store, const JudgeHosts& judge) {
+    const Id batch = why.view.batch.row.id;
+    const HostsHeardOf heard = store.hosts_since(static_cast<std::int64_t>(why.view.now - kLookBack), kHostsJudged);
+    HostFactsOfBatch facts;
+    facts.asked = heard.count;
+    facts.instances = store.instances(batch);
+    if (!is_open(why.view)) return facts;
+    if (why.plan.gang_size) {
+        facts.note =
+            "jobs of gangs go only to hosts that gang_planner brings together: gang_planner --dry_run says which";
+        return facts;
+    }
+    if (heard.count == 0) return facts;
+    try {
+        judge(batch, heard.newest, facts);
+    } catch (const Error& e) {
+        facts.note = std::string("why hosts get none can't be said: ") + e.what();
+    }
+    return facts;
+}
+
+}  // namespace
+
+PlanFacts plan_facts(const WhyStores& stores, const ProjectConfig& config, Id batch) {
+    return {config.plan_batches, stores.plans.plan(), stores.gangs.size_in(batch)};
+}
+
+BatchAnswer why_of(const BatchView& view, const WhyStores& stores, const ProjectConfig& config,
+                   const JudgeHosts& judge) {
+    BatchAnswer why;
+    why.view = view;
+    why.order = order_facts(view, stores.shares, config);
+    why.plan = plan_facts(stores, config, view.batch.row.id);
+    why.hosts = host_facts_of(why, stores.batches, judge);
+    return why;
+}
+
+}  // namespace sluice
