@@ -70,6 +70,7 @@ Json json_of(const BatchView& v) {
     const EtaBand band = eta ? eta_band(v.now, *eta) : EtaBand{};
     j["eta_band"] = eta ? Json{band.from, band.until} : Json();
     if (!v.no_eta.empty()) j["why_no_eta"] = v.no_eta;
+    if (v.gangs) j["gangs"] = Json::parse(gangs_json(*v.gangs));
     if (!v.cost) return j;
     j["instances"] = v.cost->instances;
     j["instances_per_workunit"] = v.instances_per_workunit() ? Json(*v.instances_per_workunit()) : Json();
@@ -112,6 +113,46 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows, const 
     return text;
 }
 
+namespace {
+
+struct MissingHosts {
+    std::int64_t hosts = 0, since = 0;  ///< of all gangs; UNIX s, 0: none is missing
+};
+MissingHosts missing_hosts(const GangsOfBatch& gangs) {
+    MissingHosts all;
+    for (const GangWait& w : gangs.waits) {
+        all.hosts += w.missing();
+        if (w.short_since > 0) all.since = all.since > 0 ? std::min(all.since, w.short_since) : w.short_since;
+    }
+    return all;
+}
+
+}  // namespace
+
+std::string gangs_text(const GangsOfBatch& g) {
+    std::string text =
+        fmt::format("{} of {} members: {} ended, {} wait for hosts", g.gangs, g.size, g.ended, g.waits.size());
+    if (g.given_up > 0) text += fmt::format(", {} given up", g.given_up);
+    if (g.waits.empty()) return text;
+    const MissingHosts missing = missing_hosts(g);
+    if (missing.hosts > 0)
+        text += fmt::format("; {} hosts are missing, since {}", missing.hosts,
+                            utc_text(static_cast<double>(missing.since)));
+    return text + "; " + gang_wait_text(g.waits.front(), utc_text);
+}
+
+std::string gangs_json(const GangsOfBatch& g) {
+    const MissingHosts missing = missing_hosts(g);
+    return Json{{"size", g.size},
+                {"gangs", g.gangs},
+                {"ended", g.ended},
+                {"given_up", g.given_up},
+                {"waiting", g.waits.size()},
+                {"hosts_missing", missing.hosts},
+                {"missing_since", missing.since > 0 ? Json(missing.since) : Json()}}
+        .dump();
+}
+
 std::string list_text(const std::vector<BatchView>& batches) {
     if (batches.empty()) return "There are no batches (retired ones are shown with --all).\n";
     std::vector<std::vector<std::string>> rows{
@@ -150,6 +191,7 @@ std::string show_text(const BatchView& v) {
     if (v.cost && v.cost->copies > 0)
         rows.insert(rows.end() - 1, {"copies", fmt::format("{} ({:.2f} core-hours of them wasted)", v.cost->copies,
                                                            v.cost->copies_wasted_seconds / 3600)});
+    if (v.gangs) rows.push_back({"gangs", gangs_text(*v.gangs)});
     if (b.logical_end_time > 0) {
         rows.push_back({"logical start", utc_text(b.logical_start_time)});
         rows.push_back({"logical end", utc_text(b.logical_end_time)});

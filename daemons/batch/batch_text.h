@@ -6,16 +6,18 @@
 
 #include "daemons/batch_shares/batch_words.h"
 #include "sluice/db/batch_owner_store.h"
+#include "sluice/db/gang_store.h"
 
 namespace sluice {
 
 /// A batch as it is now.
 struct BatchView {
     OwnedBatch batch;
-    BatchProgress progress{};            ///< counted from its workunits
-    std::optional<BatchCost> cost = {};  ///< of `show` only
-    double now = 0;                      ///< when it was looked at
-    std::string no_eta = {};             ///< of `show` only: why there is no ETA
+    BatchProgress progress{};                ///< counted from its workunits
+    std::optional<BatchCost> cost = {};      ///< of `show` only
+    double now = 0;                          ///< when it was looked at
+    std::string no_eta = {};                 ///< of `show` only: why there is no ETA
+    std::optional<GangsOfBatch> gangs = {};  ///< of `show` only
 
     /// When it will be over, as published; nullopt: not known, or no more to be done.
     std::optional<double> eta() const;
@@ -26,6 +28,10 @@ struct BatchView {
 
 /// Columns padded to their widest cell, the first row is the head; numbers (`right`: by column) stand right.
 std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
+
+/// How many wait and how many hosts are missing, and what the first of them waits for.
+std::string gangs_text(const GangsOfBatch& gangs);
+std::string gangs_json(const GangsOfBatch& gangs);
 
 std::string list_text(const std::vector<BatchView>& batches);
 std::string list_json(const std::vector<BatchView>& batches);

@@ -86,7 +86,7 @@ bool is_open(const BatchView& v) {
 std::string why_no_eta(const BatchView& v, const PlanFacts& facts) {
     if (v.eta() || !is_open(v)) return "";
     const BatchPlan& plan = facts.plan;
-    if (facts.gang_size)
+    if (facts.gangs)
         return "its jobs are gangs: they begin when enough hosts are there at the same time, which batch_planner does not "
                "plan";
     if (is_stream(v)) return "it is a stream: its jobs go out one by one, and it takes more at any time";
@@ -137,6 +137,7 @@ std::string why_text(const BatchAnswer& why) {
                                                {"plan", plan_text(why)},
                                                {"ETA", eta_line(why)},
                                                {"hosts", hosts_text(why.hosts)}};
+    if (why.plan.gangs) rows.push_back({"gangs", gangs_text(*why.plan.gangs)});
     if (const std::string text = judged_text(why.hosts); !text.empty()) rows.push_back({"", text});
     for (const auto& r : why.hosts.refusals)
         rows.push_back({"", fmt::format("{} of {} hosts: {}. {}", r.hosts, why.hosts.judged, r.reason, r.advice)});
@@ -162,7 +163,7 @@ std::string why_json(const BatchAnswer& why) {
         {"user", v.batch.user_name},
         {"state", state_name(v.batch.row.state)},
         {"stream", is_stream(v)},
-        {"gang_size", why.plan.gang_size ? WhyJson(*why.plan.gang_size) : WhyJson()},
+        {"gangs", why.plan.gangs ? WhyJson::parse(gangs_json(*why.plan.gangs)) : WhyJson()},
         {"jobs", v.progress.njobs},
         {"done", v.progress.done()},
         {"errors", v.progress.errors},

@@ -15,7 +15,7 @@ namespace sluice {
 struct PlanFacts {
     bool plan_batches = false;  ///< <plan_batches>
     BatchPlan plan;
-    std::optional<int> gang_size;  ///< its jobs are gangs of so many members
+    std::optional<GangsOfBatch> gangs{};  ///< its jobs are gangs
 };
 /// Why nobody says when the batch will be over; empty: somebody does, or it is over.
 std::string why_no_eta(const BatchView& batch, const PlanFacts& facts);

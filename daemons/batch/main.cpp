@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -69,6 +68,7 @@ struct Open {
     std::unique_ptr<ShareStore> shares;
     std::unique_ptr<PlanStore> plans;
     std::unique_ptr<GangStore> gangs;
+    std::unique_ptr<GangLeaseStore> leases;
     std::unique_ptr<QuotaStore> quotas;
     SystemClock clock;
     BatchCommands commands;
@@ -82,6 +82,7 @@ struct Open {
           shares(make_share_store(db)),
           plans(make_plan_store(db)),
           gangs(make_gang_store(db)),
+          leases(make_gang_lease_store(db)),
           quotas(make_quota_store(db)),
           commands(*store, *counts, in_use(), clock) {}
 
@@ -90,7 +91,7 @@ struct Open {
         if (!settings) return std::nullopt;
         return SharesInUse{*shares, *settings};
     }
-    WhyStores why_stores() const { return {*store, *shares, *plans, *gangs}; }
+    WhyStores why_stores() const { return {*store, *shares, *plans, *gangs, *leases}; }
     /// The feeder of level 1 looks every minute by itself: a short batch may be over by then.
     void tell_feeder() const {
         if (share_settings(config)) ask_feeder_to_reread(project);
@@ -205,6 +206,9 @@ int submit(const BatchCall& call, Open& open) {
             "quota --user {1} --set 1 gives one\n",
             id, batch.row.user_id);
     warn_of_missing_daemons(call, open);
+    // On a small fleet a gang may never begin.
+    if (const auto missing = missing_hosts_now(open.why_stores(), open.clock, open.config, id); !missing.empty())
+        fmt::print(stderr, "sluice_batch: warning: batch {}: gangs: {}\n", id, missing);
     if (state == BatchState::kAborted && batch.row.state != BatchState::kAborted)
         throw ConfigError(fmt::format("batch {}: it was aborted meanwhile", id));
     if (call.json)
@@ -230,7 +234,9 @@ int list(const BatchCall& call, Open& open) {
 
 int show(const BatchCall& call, Open& open) {
     BatchView batch = open.commands.show(batch_of(call));
-    batch.no_eta = why_no_eta(batch, plan_facts(open.why_stores(), open.config, batch.batch.row.id));
+    const PlanFacts facts = plan_facts(open.why_stores(), open.config, batch.batch.row.id);
+    batch.no_eta = why_no_eta(batch, facts);
+    batch.gangs = facts.gangs;
     fmt::print("{}", call.json ? show_json(batch) : show_text(batch));
     return 0;
 }
@@ -295,11 +301,8 @@ int quota(const BatchCall& call, Open& open) {
             fmt::print(stderr, "sluice_batch: warning: <share_rule> is off in config.xml: quotas decide nothing\n");
         open.tell_feeder();
     }
-    std::vector<QuotaRow> rows = open.quotas->quotas();
-    std::optional<Id> only;
-    if (user) only = user->id;
-    if (user && std::none_of(rows.begin(), rows.end(), [&](const QuotaRow& q) { return q.user.id == user->id; }))
-        rows.push_back({.user = *user});
+    const std::vector<QuotaRow> rows = quotas_with(*open.quotas, user);
+    const auto only = user ? std::optional(user->id) : std::nullopt;
     fmt::print("{}", call.json ? quotas_json(rows, only) : quotas_text(rows, only));
     return 0;
 }
@@ -309,8 +312,8 @@ int usage(const BatchCall& call, Open& open) {
     const auto user = user_of(call, open);
     const PlanClasses classes = load_plan_classes(open.project);
     UsageView view = usage_of(*open.quotas, {classes, open.config.compat_level}, open.clock.now(), call.days);
-    std::optional<Id> only;
-    if (user) only = user->id, view.names[user->id] = user->name;
+    const auto only = user ? std::optional(user->id) : std::nullopt;
+    if (user) view.names[user->id] = user->name;
     fmt::print("{}", call.json ? usage_json(view, only) : usage_text(view, only));
     return 0;
 }

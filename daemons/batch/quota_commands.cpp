@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sluice/base/error.h"
@@ -54,6 +55,13 @@ void reorder_batches(ShareStore& store, const ShareSettings& settings, double no
     const double flops = flops_of(store.project_speed(now), now);
     const auto works = store.works(now);
     store.change(settings, now, [&](ShareBook& book) { settle_all(book, works, flops, now); });
+}
+
+std::vector<QuotaRow> quotas_with(QuotaStore& store, const std::optional<NamedUser>& user) {
+    std::vector<QuotaRow> rows = store.quotas();
+    if (user && std::none_of(rows.begin(), rows.end(), [&](const QuotaRow& q) { return q.user.id == user->id; }))
+        rows.push_back({.user = *user});
+    return rows;
 }
 
 ProcType ResourceOf::operator()(const UsageRow& row) const {

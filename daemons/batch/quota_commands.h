@@ -22,6 +22,9 @@ Id user_id_of(QuotaStore& store, const std::string& text);
 void set_quota(QuotaStore& store, const NamedUser& user, double quota);
 void reorder_batches(ShareStore& store, const ShareSettings& settings, double now);
 
+/// Those of the store, and `user`, who may have none.
+std::vector<QuotaRow> quotas_with(QuotaStore& store, const std::optional<NamedUser>& user);
+
 /// What kind of processor an app version is for.
 struct ResourceOf {
     const PlanClasses& classes;

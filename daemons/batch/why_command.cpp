@@ -1,6 +1,7 @@
 #include "daemons/batch/why_command.h"
 
 #include "daemons/batch_shares/share_config.h"
+#include "daemons/gang_planner/gang_pass.h"
 #include "db/share_rules.h"
 #include "sluice/base/error.h"
 
@@ -30,7 +31,7 @@ HostFactsOfBatch host_facts_of(const BatchAnswer& why, BatchOwnerStore& store, c
     facts.asked = heard.count;
     facts.instances = store.instances(batch);
     if (!is_open(why.view)) return facts;
-    if (why.plan.gang_size) {
+    if (why.plan.gangs) {
         facts.note =
             "jobs of gangs go only to hosts that gang_planner brings together: gang_planner --dry_run says which";
         return facts;
@@ -46,8 +47,17 @@ HostFactsOfBatch host_facts_of(const BatchAnswer& why, BatchOwnerStore& store, c
 
 }  // namespace
 
+std::string missing_hosts_now(const WhyStores& stores, const Clock& clock, const ProjectConfig& config, Id batch) {
+    GangPass pass(stores.leases, stores.plans, clock, {config.next_rpc_delay, config.daily_result_quota, true});
+    auto gangs = stores.gangs.of_batch(batch);
+    if (!gangs) return "";
+    gangs->waits = pass.look();
+    std::erase_if(gangs->waits, [&](const GangWait& w) { return w.gang.batch != batch || w.missing() == 0; });
+    return gangs->waits.empty() ? "" : gangs_text(*gangs);
+}
+
 PlanFacts plan_facts(const WhyStores& stores, const ProjectConfig& config, Id batch) {
-    return {config.plan_batches, stores.plans.plan(), stores.gangs.size_in(batch)};
+    return {config.plan_batches, stores.plans.plan(), stores.gangs.of_batch(batch)};
 }
 
 BatchAnswer why_of(const BatchView& view, const WhyStores& stores, const ProjectConfig& config,

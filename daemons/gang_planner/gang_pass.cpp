@@ -11,6 +11,7 @@ namespace sluice {
 namespace {
 
 constexpr int kMostMembers = 5000, kMostHosts = 5000;
+constexpr std::size_t kMostNoted = 1000;
 constexpr double kHeardWithin = 3600;  ///< s: a host that was heard of is thought to be on
 constexpr double kLate = 600;          ///< s after its time to come
 constexpr double kHostsPause = 60;     ///< s until hosts are read again for gangs of which no member is missing
@@ -130,8 +131,48 @@ void GangPass::write(const GangFactsNow& facts, const GangPlan& plan, std::int64
         if (l.unfit) unfit_[l.gang].insert(l.host);
 }
 
+/// With the times that they have been so.
+std::vector<GangWait> GangPass::timed(const GangPlan& plan) {
+    if (!waits_) {
+        waits_.emplace();
+        for (const GangWait& w : store_.waits()) waits_->emplace(w.gang, w);
+    }
+    std::vector<GangWait> all;
+    for (const GangWait& w : plan.waits) {
+        const auto before = waits_->find(w.gang);
+        all.push_back(with_times(w, before == waits_->end() ? GangWait{} : before->second, clock_.now_sec()));
+    }
+    return all;
+}
+
+/// What has changed, in one statement; more of it with the next pass.
+void GangPass::note(const std::vector<GangWait>& waits) {
+    std::vector<GangWait> changed;
+    std::set<GangId> wait;
+    for (const GangWait& w : waits) {
+        wait.insert(w.gang);
+        const auto before = waits_->find(w.gang);
+        if (before == waits_->end() || before->second != w) changed.push_back(w);
+    }
+    for (const auto& [id, w] : *waits_)
+        if (!wait.contains(id)) changed.push_back({.gang = id});
+    if (changed.size() > kMostNoted) changed.resize(kMostNoted);
+    store_.note_waits(changed);
+    for (const GangWait& w : changed)
+        if (w.members > 0)
+            waits_->insert_or_assign(w.gang, w);
+        else
+            waits_->erase(w.gang);
+}
+
+std::vector<GangWait> GangPass::look() {
+    settings_.dry_run = true;
+    std::vector<std::string> said;
+    return timed(plan_gangs(read(said), clock_.now()));
+}
+
 std::vector<std::string> GangPass::run() {
-    if (!prepared_) store_.prepare();
+    if (!prepared_ && !settings_.dry_run) store_.prepare();
     prepared_ = true;
     std::vector<std::string> said;
     if (quiet_ && store_.open_members(kMostMembers).empty()) return said;
@@ -139,7 +180,10 @@ std::vector<std::string> GangPass::run() {
     const GangFactsNow facts = read(said);
     const GangPlan plan = plan_gangs(facts, clock_.now());
     said.insert(said.end(), plan.said.begin(), plan.said.end());
-    if (!settings_.dry_run) write(facts, plan, version, said);
+    if (!settings_.dry_run) {
+        write(facts, plan, version, said);
+        note(timed(plan));
+    }
     for (const std::string& line : said)
         if (!said_before_.contains(line)) log_normal("{}{}", settings_.dry_run ? "dry run: " : "", line);
     said_before_ = {said.begin(), said.end()};

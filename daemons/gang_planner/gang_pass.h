@@ -1,6 +1,7 @@
 #pragma once
 // A pass of gang_planner: reads gangs, leases and hosts, and writes what plan_gangs() decides.
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -21,11 +22,15 @@ class GangPass {
         : store_(store), plans_(plans), clock_(clock), settings_(settings) {}
     /// What there is to say of each gang; what is not the same as in the pass before is logged.
     std::vector<std::string> run();
+    /// What gangs would wait for after a pass, those that wait for nothing left out. Writes nothing, makes no table.
+    std::vector<GangWait> look();
 
   private:
     GangFactsNow read(std::vector<std::string>& said);
     void read_instances(const std::vector<GangMemberRow>& members, GangFactsNow& facts, std::vector<std::string>& said);
     void give_up_silent(const GangId& gang, const GangInstance& instance, std::vector<std::string>& said);
+    std::vector<GangWait> timed(const GangPlan& plan);
+    void note(const std::vector<GangWait>& waits);
     void write(const GangFactsNow& facts, const GangPlan& plan, std::int64_t version, std::vector<std::string>& said);
 
     GangLeaseStore& store_;
@@ -33,8 +38,9 @@ class GangPass {
     const Clock& clock_;
     Settings settings_;
     bool prepared_ = false;
-    bool quiet_ = false;     ///< no gangs and no leases: only a gang that comes can make some
-    double hosts_read_ = 0;  ///< UNIX s
+    bool quiet_ = false;                               ///< no gangs and no leases: only a gang that comes can make some
+    std::optional<std::map<GangId, GangWait>> waits_;  ///< as they are stored; nullopt: not read yet
+    double hosts_read_ = 0;                            ///< UNIX s
     std::set<std::string> said_before_;
     /// Hosts that the scheduler did not send what they were given. Who starts anew tries them once more.
     std::map<GangId, std::set<Id>> unfit_;

@@ -24,7 +24,7 @@ int run(DaemonStart& start) {
     GangPass pass(*store, *plans, start.env.clock, {config.next_rpc_delay, config.daily_result_quota, start.dry_run});
     bool prepared = false;
     return start.loop([&] {
-        if (!prepared) prepare_host_attempts(db);
+        if (!prepared && !start.dry_run) prepare_host_attempts(db);
         prepared = true;
         pass.run();
         return PassResult::kIdle;

@@ -82,6 +82,8 @@ class OneGang {
         if (!missing_.empty() && !give()) next_round();
         if (missing_.empty() && given_ == 0) stand_by();
         if (!missing_.empty()) offer(hosts);
+        if (!missing_.empty())
+            plan_.waits.push_back({gang_.id, static_cast<int>(missing_.size()), static_cast<int>(waiting())});
     }
     bool lacks_hosts() const { return leases_.size() < missing_.size(); }
     /// Then spares of those that are at work. Where another gang lacks hosts it may have them, one after the other:
@@ -217,10 +219,15 @@ class OneGang {
         return meeting_from(now_ + kLeastNotice);
     }
 
+    /// Hosts that are to come for a member, and have none yet.
+    std::size_t waiting() const {
+        return static_cast<std::size_t>(
+            std::count_if(leases_.begin(), leases_.end(), [](const GangLease& l) { return l.workunit == 0; }));
+    }
+
     void offer(std::vector<GangHost>& hosts) {
         const std::size_t wanted = missing_.size() + spares();
-        const auto waiting = static_cast<std::size_t>(
-            std::count_if(leases_.begin(), leases_.end(), [](const GangLease& l) { return l.workunit == 0; }));
+        const std::size_t waiting = this->waiting();
         const auto sure =
             static_cast<std::size_t>(std::count_if(leases_.begin(), leases_.end(), [&](const GangLease& l) {
                 return l.workunit == 0 && (knows(l) || comes_soon(l, now_));

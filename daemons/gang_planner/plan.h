@@ -32,6 +32,7 @@ struct GangPlan {
     std::vector<GangLease> keep;      ///< as they are to be, new ones included
     std::vector<GangLease> end;       ///< with what became of them
     std::vector<std::string> said{};  ///< a line for each thing that changed, or that is waited for
+    std::vector<GangWait> waits{};    ///< of each gang of which members have no host; without times
 };
 
 struct GangFactsNow {

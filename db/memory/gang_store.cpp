@@ -108,6 +108,33 @@ std::optional<GangId> MemoryGangStore::gang_of(const std::string& workunit_name)
     return std::nullopt;
 }
 
+std::optional<GangsOfBatch> MemoryGangStore::of_batch(Id batch) {
+    db_.enter("gangs.of_batch");
+    GangsOfBatch all;
+    for (const auto& [key, gang] : db_.gangs.rows()) {
+        if (key.first != batch) continue;
+        all.size = std::max(all.size, gang.size);
+        ++all.gangs;
+        all.ended += gang.ended > 0, all.given_up += gang.ended < 0;
+    }
+    if (all.gangs == 0) return std::nullopt;
+    for (const auto& [key, wait] : db_.gang_waits.rows())
+        if (key.first == batch && wait.members > 0) all.waits.push_back(wait);
+    return all;
+}
+
+std::vector<GangWait> MemoryGangStore::waiting(int most) {
+    db_.enter("gangs.waiting");
+    std::vector<GangWait> all;
+    for (const auto& [key, wait] : db_.gang_waits.rows())
+        if (wait.members > 0) all.push_back(wait);
+    std::stable_sort(all.begin(), all.end(), [](const GangWait& a, const GangWait& b) {
+        return std::pair(a.short_since == 0, a.short_since) < std::pair(b.short_since == 0, b.short_since);
+    });
+    if (all.size() > static_cast<std::size_t>(most)) all.resize(static_cast<std::size_t>(most));
+    return all;
+}
+
 void MemoryGangStore::end(const GangId& id, std::int64_t now) {
     db_.enter("gangs.end");
     db_.gangs.change(key_of(id), [now](MemoryGang& gang) {
@@ -120,6 +147,9 @@ void MemoryGangStore::remove(Id batch) {
     const auto& gangs = db_.gangs.rows();
     for (auto at = gangs.lower_bound({batch, INT64_MIN}); at != gangs.end() && at->first.first == batch;)
         db_.gangs.remove(std::pair((at++)->first));
+    const auto& waits = db_.gang_waits.rows();
+    for (auto at = waits.lower_bound({batch, INT64_MIN}); at != waits.end() && at->first.first == batch;)
+        db_.gang_waits.remove(std::pair((at++)->first));
 }
 
 std::int64_t MemoryGangLeaseStore::version() {
@@ -261,6 +291,19 @@ bool MemoryGangLeaseStore::write_leases(std::span<const GangLease> keep, std::sp
         if (db_.host_attempts.get(l.host) != nullptr) db_.host_gang_starts.put(l.host, l.start);
     }
     return true;
+}
+
+void MemoryGangLeaseStore::note_waits(std::span<const GangWait> changed) {
+    db_.enter("gang_leases.note_waits");
+    for (const GangWait& w : changed) db_.gang_waits.put(key_of(w.gang), w);
+}
+
+std::vector<GangWait> MemoryGangLeaseStore::waits() {
+    db_.enter("gang_leases.waits");
+    std::vector<GangWait> all;
+    for (const auto& [key, wait] : db_.gang_waits.rows())
+        if (wait.members > 0) all.push_back(wait);
+    return all;
 }
 
 void MemoryGangLeaseStore::give_up(const GangId& id, std::span<const Id> workunits, std::int64_t now) {

@@ -15,6 +15,8 @@ class MemoryGangStore final : public GangStore {
     std::vector<GangMemberInstance> instances(const GangId& gang, std::span<const int> members) override;
     GangHostStanding standing_of(Id host) override;
     std::optional<GangId> gang_of(const std::string& workunit_name) override;
+    std::optional<GangsOfBatch> of_batch(Id batch) override;
+    std::vector<GangWait> waiting(int most) override;
     void end(const GangId& gang, std::int64_t now) override;
     void remove(Id batch) override;
 
@@ -33,6 +35,8 @@ class MemoryGangLeaseStore : public GangLeaseStore {
     std::vector<GangLease> leases() override;
     std::vector<GangHost> free_hosts(std::int64_t heard_since, int quota, int most) override;
     bool write_leases(std::span<const GangLease> keep, std::span<const GangLease> end, std::int64_t version) override;
+    void note_waits(std::span<const GangWait> changed) override;
+    std::vector<GangWait> waits() override;
     void give_up(const GangId& gang, std::span<const Id> workunits, std::int64_t now) override;
 
   private:

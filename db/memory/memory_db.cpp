@@ -144,7 +144,7 @@ void each_table(MemoryDb& db, Do&& act) {
     act(db.to_host), act(db.account_trickles), act(db.plans), act(db.reissue_timers);
     act(db.file_groups), act(db.group_workunits), act(db.host_gang_starts), act(db.host_platforms),
         act(db.host_on_since), act(db.gangs);
-    act(db.gang_leases), act(db.gang_hosts);
+    act(db.gang_leases), act(db.gang_hosts), act(db.gang_waits);
 }
 
 }  // namespace

@@ -155,6 +155,7 @@ struct MemoryDb {
     Table<std::pair<Id, Id>, bool> group_workunits{};            ///< sluice_file_group_wu: (group, workunit)
     Table<std::pair<Id, std::int64_t>, MemoryGang> gangs{};      ///< sluice_gang, sluice_gang_job: (batch, number)
     Table<Id, GangLease> gang_leases{};                          ///< sluice_gang_lease: by host, as far as it is stored
+    Table<std::pair<Id, std::int64_t>, GangWait> gang_waits{};   ///< sluice_gang_wait
     Table<Id, std::pair<int, int>> gang_hosts{};                 ///< sluice_gang_host: leases kept, and not kept
     std::int64_t gang_version = 1;                               ///< sluice_gang_version
     std::unordered_map<Id, BatchShare> batch_shares;  ///< sluice_share_batch and _stream, as the feeder hands them out

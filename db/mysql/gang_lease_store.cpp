@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "db/mysql/bulk.h"
+#include "db/mysql/errors.h"
+#include "db/mysql/gang_waits.h"
 #include "db/mysql/own_tables.h"
 #include "sluice/db/gang_store.h"
 
@@ -24,13 +26,21 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
               "start bigint NOT NULL, since bigint NOT NULL, lapses integer NOT NULL, workunit_id bigint NOT NULL"},
              {"sluice_gang_host",
               "host_id bigint NOT NULL PRIMARY KEY, kept integer NOT NULL, lapsed integer NOT NULL"},
-             {"sluice_gang_version", "id integer NOT NULL PRIMARY KEY, version bigint NOT NULL"}});
+             {"sluice_gang_version", "id integer NOT NULL PRIMARY KEY, version bigint NOT NULL"},
+             {"sluice_gang_wait",
+              "batch_id bigint NOT NULL, number bigint NOT NULL, members integer NOT NULL, hosts integer NOT NULL, "
+              "since bigint NOT NULL, short_since bigint NOT NULL, PRIMARY KEY (batch_id, number)"}});
         db_.execute(Sql("INSERT IGNORE INTO sluice_gang_version (id, version) VALUES (1, 1)"));
+        made_ = true;
     }
 
     std::int64_t version() override {
-        Rows r = db_.query(Sql("SELECT version FROM sluice_gang_version WHERE id=1"));
-        return r.next() ? r.i64(0) : 0;
+        std::int64_t version = 0;
+        if_made([&] {
+            Rows r = db_.query(Sql("SELECT version FROM sluice_gang_version WHERE id=1"));
+            if (r.next()) version = r.i64(0);
+        });
+        return version;
     }
 
     std::vector<GangMemberRow> open_members(int most) override {
@@ -47,12 +57,14 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
                "w.name=j.workunit_name WHERE (g.ended=0 OR w.canonical_resultid=0 AND w.error_mask=0) AND b.state="
             << BatchState::kInProgress << " ORDER BY b.logical_end_time, g.batch_id, g.number, j.member LIMIT " << most
             << ") t ORDER BY t.logical_end_time, t.batch_id, t.number, t.member";
-        Rows r = db_.query(sql);
         std::vector<GangMemberRow> all;
-        while (r.next()) {
-            GangMemberRow& m = all.emplace_back();
-            r.read(m.gang.batch, m.gang.number, m.size, m.workunit, m.platforms, m.fpops, m.failed, m.busy, m.ended);
-        }
+        if_made([&] {
+            for (Rows r = db_.query(sql); r.next();) {
+                GangMemberRow& m = all.emplace_back();
+                r.read(m.gang.batch, m.gang.number, m.size, m.workunit, m.platforms, m.fpops, m.failed, m.busy,
+                       m.ended);
+            }
+        });
         if (static_cast<int>(all.size()) < most) return all;
         const GangId cut = all.back().gang;
         while (!all.empty() && all.back().gang == cut) all.pop_back();
@@ -76,50 +88,37 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
     }
 
     std::vector<GangLease> leases() override {
-        Rows r = db_.query(Sql(
+        const Sql sql(
             "SELECT l.host_id, l.batch_id, l.number, l.start, l.since, l.lapses, l.workunit_id, COALESCE(h.rpc_time,0), "
             "COALESCE(h.p_fpops,0), EXISTS (SELECT 1 FROM result r WHERE r.workunitid=l.workunit_id AND r.hostid=l.host_id) FROM "
-            "sluice_gang_lease l LEFT JOIN host h ON h.id=l.host_id ORDER BY l.host_id"));
+            "sluice_gang_lease l LEFT JOIN host h ON h.id=l.host_id ORDER BY l.host_id");
         std::vector<GangLease> all;
-        while (r.next()) {
-            GangLease& l = all.emplace_back();
-            r.read(l.host, l.gang.batch, l.gang.number, l.start, l.since, l.lapses, l.workunit, l.heard, l.p_fpops,
-                   l.has_it);
-        }
+        if_made([&] {
+            for (Rows r = db_.query(sql); r.next();) {
+                GangLease& l = all.emplace_back();
+                r.read(l.host, l.gang.batch, l.gang.number, l.start, l.since, l.lapses, l.workunit, l.heard, l.p_fpops,
+                       l.has_it);
+            }
+        });
         return all;
     }
+
+    void note_waits(std::span<const GangWait> changed) override {
+        if (changed.empty()) return;
+        Sql sql("REPLACE INTO sluice_gang_wait (batch_id, number, members, hosts, since, short_since) VALUES ");
+        bulk::rows(sql, changed, [&](const GangWait& w) {
+            sql << w.gang.batch << "," << w.gang.number << "," << w.members << "," << w.hosts << "," << w.since << ","
+                << w.short_since;
+        });
+        db_.execute(sql);
+    }
+
+    std::vector<GangWait> waits() override { return read_gang_waits(db_, Sql("members>0")); }
 
     std::vector<GangHost> free_hosts(std::int64_t heard_since, int quota, int most) override {
         // By their index, as a project has many hosts of old: those with recent credit, then the newest.
         std::vector<GangHost> all;
-        const auto read = [&](const Sql& hosts, SqlLiteral order) {
-            Sql sql(
-                "SELECT h.id, h.rpc_time, h.on_frac, h.active_frac, h.p_fpops, COALESCE(k.kept,0), "
-                "COALESCE(k.lapsed,0), g.platforms, (SELECT COALESCE(MIN(hav.consecutive_valid),");
-            sql << GangHost::kNeverFailed
-                << ") FROM host_app_version hav FORCE INDEX (hap) LEFT JOIN app_version av ON av.id=hav.app_version_id WHERE hav.host_id=h.id AND "
-                   "COALESCE(av.deprecated,0)=0 AND (hav.et_n>hav.consecutive_valid OR (hav.max_jobs_per_day>0 AND "
-                   "hav.max_jobs_per_day<"
-                << quota << "))), g.on_since FROM host h FORCE INDEX ";
-            // Those without a row in sluice_host_rpc have not been heard of since Sluice serves them.
-            sql << hosts << " AND h.userid<>0 AND h.rpc_time>" << heard_since << order << " LIMIT " << most;
-            Rows r = db_.query(sql);
-            while (r.next()) {
-                GangHost& h = all.emplace_back();
-                r.read(h.id, h.heard, h.on_frac, h.active_frac, h.p_fpops, h.kept, h.lapsed, h.platforms, h.good_run,
-                       h.on_since);
-            }
-        };
-        constexpr SqlLiteral kOthers(
-            " JOIN sluice_host_rpc g ON g.host_id=h.id LEFT JOIN sluice_gang_lease l ON l.host_id=h.id LEFT JOIN "
-            "sluice_gang_host k ON k.host_id=h.id WHERE l.host_id IS NULL AND ");
-        Sql credited("(host_avg)"), fresh("(PRIMARY)");
-        credited << kOthers << "h.expavg_credit>" << kRecentCredit;
-        read(credited, " ORDER BY h.expavg_credit DESC");
-        Rows last = db_.query(Sql("SELECT MAX(id) FROM host"));
-        const Id newest = last.next() ? last.i64(0) : 0;
-        fresh << kOthers << "h.id>" << newest - kNewestHosts << " AND h.expavg_credit<=" << kRecentCredit;
-        read(fresh, " ORDER BY h.id DESC");
+        if_made([&] { all = read_free_hosts(heard_since, quota, most); });
         std::sort(all.begin(), all.end(), [](const GangHost& a, const GangHost& b) { return a.heard > b.heard; });
         if (all.size() > static_cast<std::size_t>(most)) all.resize(static_cast<std::size_t>(most));
         return all;
@@ -149,6 +148,60 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
     }
 
   private:
+    /// Who only reads finds nothing where a table is missing.
+    template <typename Read>
+    static void if_made(const Read& read) {
+        try {
+            read();
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+        }
+    }
+    bool has_leases() {
+        if (made_) return true;
+        Rows r = db_.query(
+            Sql("SELECT COUNT(*)=2 FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE() AND TABLE_NAME IN "
+                "('sluice_gang_lease','sluice_gang_host')"));
+        return r.next() && r.flag(0);
+    }
+
+    std::vector<GangHost> read_free_hosts(std::int64_t heard_since, int quota, int most) {
+        std::vector<GangHost> all;
+        const auto read = [&](const Sql& hosts, SqlLiteral order) {
+            Sql sql(
+                "SELECT h.id, h.rpc_time, h.on_frac, h.active_frac, h.p_fpops, COALESCE(k.kept,0), "
+                "COALESCE(k.lapsed,0), g.platforms, (SELECT COALESCE(MIN(hav.consecutive_valid),");
+            sql << GangHost::kNeverFailed
+                << ") FROM host_app_version hav FORCE INDEX (hap) LEFT JOIN app_version av ON av.id=hav.app_version_id WHERE hav.host_id=h.id AND "
+                   "COALESCE(av.deprecated,0)=0 AND (hav.et_n>hav.consecutive_valid OR (hav.max_jobs_per_day>0 AND "
+                   "hav.max_jobs_per_day<"
+                << quota << "))), g.on_since FROM host h FORCE INDEX ";
+            // Those without a row in sluice_host_rpc have not been heard of since Sluice serves them.
+            sql << hosts << " AND h.userid<>0 AND h.rpc_time>" << heard_since << order << " LIMIT " << most;
+            Rows r = db_.query(sql);
+            while (r.next()) {
+                GangHost& h = all.emplace_back();
+                r.read(h.id, h.heard, h.on_frac, h.active_frac, h.p_fpops, h.kept, h.lapsed, h.platforms, h.good_run,
+                       h.on_since);
+            }
+        };
+        const bool leased = has_leases();
+        Sql others(" JOIN sluice_host_rpc g ON g.host_id=h.id LEFT JOIN ");
+        others << (leased ? SqlLiteral("sluice_gang_lease") : SqlLiteral("(SELECT 0 host_id FROM DUAL WHERE 0)"))
+               << " l ON l.host_id=h.id LEFT JOIN "
+               << (leased ? SqlLiteral("sluice_gang_host")
+                          : SqlLiteral("(SELECT 0 host_id, 0 kept, 0 lapsed FROM DUAL WHERE 0)"))
+               << " k ON k.host_id=h.id WHERE l.host_id IS NULL AND ";
+        Sql credited("(host_avg)"), fresh("(PRIMARY)");
+        credited << others << "h.expavg_credit>" << kRecentCredit;
+        read(credited, " ORDER BY h.expavg_credit DESC");
+        Rows last = db_.query(Sql("SELECT MAX(id) FROM host"));
+        const Id newest = last.next() ? last.i64(0) : 0;
+        fresh << others << "h.id>" << newest - kNewestHosts << " AND h.expavg_credit<=" << kRecentCredit;
+        read(fresh, " ORDER BY h.id DESC");
+        return all;
+    }
+
     void cancel(std::span<const Id> workunits, std::int64_t now) {
         Sql lock("SELECT id FROM workunit WHERE id IN (");
         Rows r = db_.query(lock.ids(workunits) << ") AND canonical_resultid=0 AND error_mask=0 ORDER BY id FOR UPDATE");
@@ -178,6 +231,7 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
     }
 
     Database& db_;
+    bool made_ = false;  ///< the tables are there
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/gang_waits.h"
 #include "db/mysql/own_tables.h"
 
 namespace sluice {
@@ -93,6 +94,27 @@ class MysqlGangStore final : public GangStore {
         return std::nullopt;
     }
 
+    std::optional<GangsOfBatch> of_batch(Id batch) override {
+        GangsOfBatch all;
+        try {
+            Sql sql("SELECT MAX(size), COUNT(*), SUM(ended>0), SUM(ended<0) FROM sluice_gang WHERE batch_id=");
+            Rows r = db_.query(sql << batch);
+            if (!r.next()) return std::nullopt;
+            r.read(all.size, all.gangs, all.ended, all.given_up);
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+        }
+        if (all.gangs == 0) return std::nullopt;
+        Sql waits("members>0 AND batch_id=");
+        all.waits = read_gang_waits(db_, waits << batch << " ORDER BY number");
+        return all;
+    }
+
+    std::vector<GangWait> waiting(int most) override {
+        Sql sql("members>0 ORDER BY short_since=0, short_since, batch_id, number LIMIT ");
+        return read_gang_waits(db_, sql << most);
+    }
+
     void end(const GangId& gang, std::int64_t now) override {
         Sql sql("UPDATE sluice_gang SET ended=");
         db_.execute(sql << now << " WHERE batch_id=" << gang.batch << " AND number=" << gang.number << " AND ended=0");
@@ -103,6 +125,8 @@ class MysqlGangStore final : public GangStore {
             Sql jobs("DELETE FROM sluice_gang_job WHERE batch_id="), gangs("DELETE FROM sluice_gang WHERE batch_id=");
             db_.execute(jobs << batch);
             db_.execute(gangs << batch);
+            Sql waits("DELETE FROM sluice_gang_wait WHERE batch_id=");
+            db_.execute(waits << batch);
         } catch (const DbError& e) {
             if (e.code() != kNoSuchTable) throw;
         }
@@ -125,6 +149,20 @@ class MysqlGangStore final : public GangStore {
 };
 
 }  // namespace
+
+std::vector<GangWait> read_gang_waits(Database& db, const Sql& where) {
+    std::vector<GangWait> all;
+    try {
+        Sql sql("SELECT batch_id, number, members, hosts, since, short_since FROM sluice_gang_wait WHERE ");
+        for (Rows r = db.query(sql << where); r.next();) {
+            GangWait& w = all.emplace_back();
+            r.read(w.gang.batch, w.gang.number, w.members, w.hosts, w.since, w.short_since);
+        }
+    } catch (const DbError& e) {
+        if (e.code() != kNoSuchTable) throw;  // gang_planner never ran
+    }
+    return all;
+}
 
 std::unique_ptr<GangStore> make_gang_store(Database& db) { return std::make_unique<MysqlGangStore>(db); }
 

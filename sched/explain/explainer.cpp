@@ -1,6 +1,9 @@
 #include "sched/explain/explainer.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include <ctime>
 
 #include "sched/explain/live_project.h"
 #include "sched/explain/project_state.h"
@@ -18,6 +21,10 @@ std::string names_of(const std::vector<App>& apps) {
     return names.empty() ? "none" : names;
 }
 
+std::string calendar_text(double time) {
+    return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(time)));
+}
+
 struct Explainer {
     Explainer(const std::filesystem::path& folder, const ExplainOptions& given);
     Report run();
@@ -27,6 +34,7 @@ struct Explainer {
     void find_job(DryJobPool& pool, Report& report);
     void add_notes(Report& report) const;
     void add_gang_notes(Report& report);
+    std::string what_it_waits_for(const GangId& gang);
     void add_scan_notes(Report& report) const;
     void name_the_pinned(Report& report);
 
@@ -77,8 +85,8 @@ void Explainer::find_job(DryJobPool& pool, Report& report) {
     if (const auto gang = make_gang_store(project.db)->gang_of(options.job))
         throw Error(
             fmt::format("--job {}: that is a member of gang {}.{}: it has no result that waits for a host; "
-                        "gang_planner --dry_run says what the gang waits for (name a result that was sent)",
-                        options.job, gang->batch, gang->number));
+                        "gang_planner --dry_run says what the gang waits for (name a result that was sent){}",
+                        options.job, gang->batch, gang->number, what_it_waits_for(*gang)));
     const RpcStores s = project.stores.stores();
     report.job =
         stand_of_job(options.job, s.results, *project.feeder_store, pool, project.apps, project.array->stats());
@@ -122,6 +130,14 @@ void Explainer::add_notes(Report& report) const {
             config.mm_min_slots));
 }
 
+std::string Explainer::what_it_waits_for(const GangId& gang) {
+    const auto all = make_gang_store(project.db)->of_batch(gang.batch);
+    if (all)
+        for (const GangWait& w : all->waits)
+            if (w.gang == gang) return "; " + gang_wait_text(w, calendar_text);
+    return "";
+}
+
 /// Which jobs a host gets of gangs is not a scan's business.
 void Explainer::add_gang_notes(Report& report) {
     if (options.host == 0) return;
@@ -139,6 +155,9 @@ void Explainer::add_gang_notes(Report& report) {
             "jobs of gangs go only to hosts that gang_planner asks to come, and this one is not "
             "asked: gang_planner --dry_run says which hosts each gang waits for");
     }
+    constexpr int kGangsNamed = 3;
+    for (const GangWait& w : make_gang_store(project.db)->waiting(kGangsNamed))
+        report.notes.push_back(gang_wait_text(w, calendar_text));
 }
 
 /// --real_scan: how far N and M let the scan come, and whether L was met.

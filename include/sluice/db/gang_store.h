@@ -11,16 +11,10 @@
 #include "sluice/db/database.h"
 #include "sluice/db/plan_store.h"
 #include "sluice/model/codes.h"
+#include "sluice/model/gang_wait.h"
 #include "sluice/model/platform_set.h"
 
 namespace sluice {
-
-/// "12.0": the first gang of batch 12.
-struct GangId {
-    Id batch = 0;
-    std::int64_t number = 0;
-    friend auto operator<=>(const GangId&, const GangId&) = default;
-};
 
 /// A job that is a member of a gang.
 struct GangJob {
@@ -98,6 +92,13 @@ struct GangHostStanding {
     std::optional<GangLease> lease{};
 };
 
+/// The gangs of a batch.
+struct GangsOfBatch {
+    int size = 0;  ///< of each
+    std::int64_t gangs = 0, ended = 0, given_up = 0;
+    std::vector<GangWait> waits{};  ///< of which members wait for hosts, in order
+};
+
 class GangStore {
   public:
     virtual ~GangStore() = default;
@@ -113,6 +114,10 @@ class GangStore {
     /// For a person who asks why a host or a job waits. Without the tables there is nothing.
     virtual GangHostStanding standing_of(Id host) = 0;
     virtual std::optional<GangId> gang_of(const std::string& workunit_name) = 0;
+    /// nullopt: it has none. Without the tables nothing waits.
+    virtual std::optional<GangsOfBatch> of_batch(Id batch) = 0;
+    /// Of all batches those that wait, by the time since when hosts are missing; so many at most.
+    virtual std::vector<GangWait> waiting(int most) = 0;
     /// The gang has ended; it stays so.
     virtual void end(const GangId& gang, std::int64_t now) = 0;
     /// All gangs of a batch that was retired. Without the tables there are none.
@@ -125,7 +130,7 @@ std::unique_ptr<GangStore> make_gang_store(Database& db);
 class GangLeaseStore {
   public:
     virtual ~GangLeaseStore() = default;
-    /// Makes the tables of our own if they are missing, those of GangStore, too.
+    /// Makes the tables of our own if they are missing, those of GangStore, too. Who only reads needs none of them.
     virtual void prepare() = 0;
     /// Of the leases: another number each time they were written.
     virtual std::int64_t version() = 0;
@@ -141,6 +146,9 @@ class GangLeaseStore {
     /// leases since they had `version`, nothing was changed.
     virtual bool write_leases(std::span<const GangLease> keep, std::span<const GangLease> end,
                               std::int64_t version) = 0;
+    /// One statement. A gang of which nothing waits any more has 0 members.
+    virtual void note_waits(std::span<const GangWait> changed) = 0;
+    virtual std::vector<GangWait> waits() = 0;
     /// These of its workunits that are open are cancelled, and the gang, if it has not ended, will not any more.
     virtual void give_up(const GangId& gang, std::span<const Id> workunits, std::int64_t now) = 0;
 };

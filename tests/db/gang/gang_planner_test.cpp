@@ -139,15 +139,54 @@ TEST_F(GangHosts, AllMembersAreSentAtOnceToHostsThatHaveCome) {
 }
 
 TEST_F(GangHosts, DryRunSaysWhyAndWritesNothing) {
+    contact(1);  // the scheduler knows hosts
     submit();
     db().execute(Sql("UPDATE host SET on_frac=0.01 WHERE id>2"));
     EXPECT_THAT(
         run_ok("gang_planner", {"--dry_run"}),
         HasSubstr(
             "dry run: gang 1.0: waits for hosts of its app's platforms that stay on with a probability of 0.62: 2 of 5 that are wanted"));
-    EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang_lease")), 0);
     run_ok("sluice_batch", {"abort", "1"});
     EXPECT_EQ(run_ok("gang_planner", {"--one_pass"}).find("gang 1.0"), std::string::npos);
+}
+
+// Of 25 hosts no gang of 21 began, and only a line of the log told it.
+TEST_F(GangHosts, HowManyHostsAreMissingAndSinceWhenIsSaidAndKept) {
+    contact(1);
+    db().execute(Sql("UPDATE host SET on_frac=0.01 WHERE id>2"));
+    run_ok("sluice_batch", {"create", "--user", "1", "--app", "up"});
+    const RunResult submitted =
+        project.run_program("sluice_batch", {"submit", "1", (project.folder() / "jobs").string(), "--gang_size", "4"});
+    EXPECT_THAT(submitted.err,
+                HasSubstr("warning: batch 1: gangs: 1 of 4 members: 0 ended, 1 wait for hosts; 2 hosts are "
+                          "missing, since "));
+    run_ok("gang_planner", {"--dry_run"});
+    const auto tables = [&] {
+        return count(
+            Sql("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE() AND TABLE_NAME IN "
+                "('sluice_gang_lease','sluice_gang_host','sluice_gang_version','sluice_gang_wait')"));
+    };
+    EXPECT_EQ(tables(), 0) << "who only asks makes none";
+    plan();
+    EXPECT_EQ(tables(), 4);
+    EXPECT_EQ(count(Sql("SELECT members-hosts FROM sluice_gang_wait")), 2);
+    db().execute(Sql("UPDATE sluice_gang_wait SET since=1793340000, short_since=1793344000"));
+    plan();
+    const auto missing = HasSubstr("2 hosts are missing since 2026-10-30 07:06 UTC");
+    for (const std::string verb : {"show", "why"}) {
+        EXPECT_THAT(run_ok("sluice_batch", {verb, "1"}), missing) << verb;
+        EXPECT_THAT(run_ok("sluice_batch", {verb, "1"}), HasSubstr("not known: its jobs are gangs")) << verb;
+        EXPECT_THAT(run_ok("sluice_batch", {verb, "1", "--json"}), HasSubstr("\"hosts_missing\": 2")) << verb;
+    }
+    EXPECT_THAT(run_ok("sched_explain", {"--host", "1"}), missing);
+    const std::string name = rows_of(db(), Sql("SELECT name FROM workunit WHERE id=4"), 1).at(0).at(0);
+    EXPECT_THAT(project.run_program("sched_explain", {"--job", name, "--host", "1"}).err, missing);
+    db().execute(Sql("UPDATE host SET on_frac=0.99"));
+    plan();
+    EXPECT_THAT(run_ok("sluice_batch", {"show", "1"}), HasSubstr("6 hosts are asked to come at the same time"));
+    run_ok("sluice_batch", {"abort", "1"});
+    plan();
+    EXPECT_THAT(run_ok("sluice_batch", {"show", "1"}), HasSubstr("0 wait for hosts"));
 }
 
 TEST_F(GangHosts, AHostThatComputesAMemberOfOneGangIsNotAskedForAnother) {

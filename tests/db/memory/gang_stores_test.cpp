@@ -170,6 +170,41 @@ TEST_F(GangStoresContract, GangsAreDefinedOnceEndOnceAndGoWithTheirBatch) {
     });
 }
 
+TEST_F(GangStoresContract, WhatGangsWaitForIsKeptUntilTheyWaitNoMoreOrTheirBatchIsGone) {
+    same_on_both([](const GangStores& s) {
+        std::string all;
+        const auto say = [&] {
+            const auto add = [&](const std::vector<GangWait>& waits) {
+                for (const GangWait& w : waits)
+                    all += fmt::format("{} {} {} {} {}; ", name(w.gang), w.members, w.hosts, w.since, w.short_since);
+            };
+            add(s.gangs.waiting(2));
+            all += fmt::format("of {} ", s.leases.waits().size());
+            for (const Id batch : {1, 2, 9})
+                if (const auto g = s.gangs.of_batch(batch)) {
+                    all += fmt::format("batch {}: {} {} {} {}: ", batch, g->size, g->gangs, g->ended, g->given_up);
+                    add(g->waits);
+                }
+            all += "\n";
+        };
+        say();
+        define(s, 1), define(s, 2);
+        s.gangs.end({1, 0}, 5000);
+        s.leases.note_waits({});
+        say();
+        const std::vector<GangWait> first{{{1, 1}, 2, 3, 100, 0}, {{2, 0}, 2, 1, 300, 350}, {{2, 1}, 2, 0, 200, 250}};
+        s.leases.note_waits(first);
+        say();
+        const std::vector<GangWait> second{{{1, 1}, 0, 0, 0, 0}, {{2, 0}, 1, 0, 300, 200}};
+        s.leases.note_waits(second);
+        say();
+        s.gangs.remove(2);
+        say();
+        EXPECT_TRUE(s.leases.waits().empty());
+        return all;
+    });
+}
+
 TEST_F(GangStoresContract, MembersThatAreOpenInTheOrderOfTheirBatches) {
     instance(workunit(1, 0), 1, ServerState::kInProgress);
     instance(workunit(1, 1), 1, ServerState::kOver).outcome = Outcome::kClientError;

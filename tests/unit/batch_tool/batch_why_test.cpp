@@ -51,7 +51,7 @@ TEST(BatchWhy, WhoHasNoEtaIsToldWhy) {
         const char* said;
     };
     const Case cases[] = {
-        {"gangs", [](BatchAnswer& w) { w.plan.gang_size = 4; }, "its jobs are gangs"},
+        {"gangs", [](BatchAnswer& w) { w.plan.gangs = GangsOfBatch{.size = 4, .gangs = 1}; }, "its jobs are gangs"},
         {"stream", [](BatchAnswer& w) { w.view.batch.row.state = BatchState::kInit; }, "it is a stream"},
         {"empty", [](BatchAnswer& w) { w.view.batch.row.state = BatchState::kInit, w.view.progress = {}; },
          "it has no jobs yet"},
@@ -113,6 +113,30 @@ TEST(BatchWhy, HostsThatCameAreCountedWithWhatRefusedThem) {
     const json::Object hosts = json::parse(why_json(w), "why").object("hosts");
     EXPECT_EQ(hosts.objects("refusals").at(0).number("hosts"), 42);
     EXPECT_EQ(hosts.number("asked_in_24_hours"), 150);
+}
+
+// They starved, and nobody said so.
+TEST(BatchWhy, GangsSayHowManyHostsAreMissingAndSinceWhen) {
+    GangsOfBatch g{.size = 4, .gangs = 3, .ended = 1};
+    g.waits = {{{12, 1}, 4, 2, 1793340000, 1793344000}, {{12, 2}, 4, 1, 1793340000, 1793343000}};
+    EXPECT_EQ(
+        gangs_text(g),
+        "3 of 4 members: 1 ended, 2 wait for hosts; 5 hosts are missing, since 2026-10-30 06:50 UTC; gang 12.1: 4 "
+        "members wait since 2026-10-30 06:00 UTC; 2 hosts are missing since 2026-10-30 07:06 UTC");
+    const json::Object j = json::parse(gangs_json(g), "gangs");
+    EXPECT_EQ(j.number("hosts_missing"), 5);
+    EXPECT_EQ(j.number("missing_since"), 1793343000);
+    g.waits = {{{12, 1}, 4, 6, 1793340000, 0}};
+    EXPECT_THAT(gangs_text(g),
+                HasSubstr("1 wait for hosts; gang 12.1: 4 members wait since 2026-10-30 06:00 UTC; 6 hosts "
+                          "are asked to come at the same time"));
+    EXPECT_THAT(gangs_json(g), HasSubstr("\"missing_since\":null"));
+    g.waits.clear();
+    EXPECT_EQ(gangs_text(g), "3 of 4 members: 1 ended, 0 wait for hosts");
+    BatchView v = a_question().view;
+    v.gangs = g;
+    EXPECT_THAT(show_text(v), HasSubstr("gangs                   3 of 4 members"));
+    EXPECT_EQ(json::parse(show_json(v), "show").object("gangs").number("size"), 4);
 }
 
 TEST(BatchWhy, ThePlaceIsAmongBatchesAndStreamsThatWait) {

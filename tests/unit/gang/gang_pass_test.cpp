@@ -95,6 +95,31 @@ TEST(GangPass, WithoutGangsItAsksOneQuestionUntilOneComes) {
     EXPECT_THAT(pass.run(), testing::Contains(testing::HasSubstr("waits for hosts")));
 }
 
+// It was logged only.
+TEST(GangPass, WhatAGangWaitsForIsKeptWithTheTimeSinceWhen) {
+    RunningGang w;
+    w.pass(0);
+    EXPECT_TRUE(w.db.gang_waits.rows().empty()) << "it is at work";
+    w.db.results.change(12, [](Result& r) { r.server_state = ServerState::kOver, r.outcome = Outcome::kClientError; });
+    const std::int64_t began = w.clock.now_sec();
+    w.pass(0, true);
+    EXPECT_TRUE(w.db.gang_waits.rows().empty()) << "a dry run";
+    w.pass(0);
+    const GangWait expected{{7, 0}, 1, 0, began, began};
+    ASSERT_NE(w.db.gang_waits.get({7, 0}), nullptr);
+    EXPECT_EQ(*w.db.gang_waits.get({7, 0}), expected);
+    EXPECT_EQ(expected.missing(), 1);
+    w.clock.advance(600);
+    w.pass(0);  // a planner that was started anew
+    EXPECT_EQ(*w.db.gang_waits.get({7, 0}), expected);
+    MemoryGangStore gangs(w.db);
+    EXPECT_EQ(gangs.of_batch(7)->waits, std::vector<GangWait>{expected});
+    w.db.results.change(12, [](Result& r) { r.server_state = ServerState::kInProgress; });
+    w.pass(0);
+    EXPECT_TRUE(gangs.of_batch(7)->waits.empty());
+    EXPECT_TRUE(gangs.waiting(9).empty());
+}
+
 /// Once a minute.
 TEST(GangPass, AGangAtWorkHasSparesThatAreNoSlower) {
     RunningGang w;
