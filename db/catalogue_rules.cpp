@@ -5,6 +5,9 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
+
+#include "sluice/base/whole_document.h"
 
 namespace sluice {
 namespace {
@@ -50,18 +53,19 @@ std::optional<double> measure_of(const App& app, const std::vector<AppVersion>& 
 int core_version_in_full(int version) { return version > 0 && version < 10000 ? version * 100 : version; }
 
 std::vector<AppVersion> usable_versions(std::vector<AppVersion> versions, const ProjectTables& tables) {
-    std::map<std::tuple<Id, Id, std::string>, int> newest;
+    // One that no reply can carry takes no work from an older one.
+    std::map<std::tuple<Id, Id, std::string>, std::pair<bool, int>> newest;
     for (const AppVersion& v : versions) {
         if (v.deprecated) continue;
-        int& best = newest[{v.appid, v.platformid, v.plan_class}];
-        best = std::max(best, v.version_num);
+        auto& best = newest[{v.appid, v.platformid, v.plan_class}];
+        best = std::max(best, {is_whole(v.xml_doc, "app_version"), v.version_num});
     }
     std::vector<AppVersion> usable;
     for (AppVersion& v : versions) {
         const App* app = tables.app(v.appid);
         if (app == nullptr || tables.platform(v.platformid) == nullptr) continue;
         const bool gone = v.deprecated;
-        const bool older = gone || v.version_num < newest[{v.appid, v.platformid, v.plan_class}];
+        const bool older = gone || v.version_num < newest[{v.appid, v.platformid, v.plan_class}].second;
         const bool unwanted = gone || (app->min_version == 0 ? older : v.version_num < app->min_version);
         if (unwanted && !app->homogeneous_app_version) continue;
         v.deprecated = older || unwanted;

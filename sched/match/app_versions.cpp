@@ -1,6 +1,7 @@
 #include "sched/match/app_versions.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "sched/match/plan_class_spec.h"
@@ -57,14 +58,17 @@ Verdict check_capability(const HostFacts& host, const HostUsage& use) {
 std::array<bool, kProcTypes> resources_of_all_versions(const MatchContext& x) {
     const int level = x.params.compat_level;
     std::array<bool, kProcTypes> has = resources_with_versions(x.tables, x.buda, x.plan_classes, level);
-    for (const AppVersion& v : x.tables.versions) has[at(x.plan_classes.resource(v.plan_class, level))] = true;
+    for (const AppVersion& v : x.tables.versions) {
+        const auto types = x.plan_classes.resources(v.plan_class, level);
+        std::ranges::transform(has, types, has.begin(), std::logical_or());
+    }
     return has;
 }
 
 // Without a look at the host.
 ProcType type_of_version(const MatchContext& x, const std::string& plan_class) {
     const PlanClassSpec* spec = x.plan_classes.find(plan_class, x.params.compat_level);
-    return spec ? declared_type(*spec) : proc_type_of_plan_class(plan_class.c_str());
+    return spec ? declared_type(*spec, x.params.compat_level) : proc_type_of_plan_class(plan_class.c_str());
 }
 
 // The memory bound of jobs for which 64 bits are needed, before any job is looked at.
@@ -121,7 +125,7 @@ void VersionChooser::apply_plan_class(const std::string& name, Offer& offer) con
     offer.choice.usage = std::move(answer.usage);
     offer.refusal = answer.verdict;
     offer.gpu_need = answer.gpu_need;
-    if (!offer.refusal) offer.choice.usage.proc_type = declared_type(*spec);
+    if (!offer.refusal) offer.choice.usage.proc_type = declared_type(*spec, x_.params.compat_level);
     if (spec->window.any()) offer.window = &spec->window;
 }
 
@@ -310,7 +314,7 @@ bool VersionChooser::hidden_by_name(const Offer& offer) const {
 Verdict VersionChooser::why_no_apps_for(ProcType type, const std::vector<AppFacts>& apps) {
     constexpr int kByGpuType = 1;
     const auto of_type = [&](const AppVersion& v) {
-        return x_.plan_classes.resource(v.plan_class, kByGpuType) == type;
+        return x_.plan_classes.resources(v.plan_class, kByGpuType)[at(type)];
     };
     if (x_.host.anonymous || std::ranges::none_of(x_.tables.versions, of_type)) return refuse(Reason::kNoAppVersion);
     for (const AppFacts& app : apps)

@@ -1,6 +1,7 @@
 #include "sluice/match/buda.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/files.h"
@@ -51,7 +52,8 @@ std::array<bool, kProcTypes> resources_with_versions(const ProjectTables& tables
                                                      const PlanClasses& classes, int compat_level) {
     std::array<bool, kProcTypes> has{};
     const auto see = [&](const std::string& plan_class) {
-        has[static_cast<std::size_t>(classes.resource(plan_class, compat_level))] = true;
+        const auto types = classes.resources(plan_class, compat_level);
+        std::ranges::transform(has, types, has.begin(), std::logical_or());
     };
     for (const AppVersion& v : tables.versions)
         if (!v.deprecated) see(v.plan_class);  // a pinned job may still need that one, nobody else gets it

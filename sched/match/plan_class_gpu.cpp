@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "sluice/base/text.h"
 #include "sluice/xml/reader.h"
@@ -13,7 +15,7 @@ namespace {
 
 constexpr double kMegabyte = 1024 * 1024;
 
-std::optional<ProcType> known_type(const std::string& gpu_type) {
+std::optional<ProcType> named_type(const std::string& gpu_type) {
     if (gpu_type == "nvidia") return ProcType::kNvidia;
     if (gpu_type == "amd" || gpu_type == "ati") return ProcType::kAmd;
     if (gpu_type.compare(0, 5, "intel") == 0) return ProcType::kIntelGpu;
@@ -21,12 +23,35 @@ std::optional<ProcType> known_type(const std::string& gpu_type) {
     return std::nullopt;
 }
 
-const Coproc* find_coproc(const HostFacts& host, const PlanClassSpec& s, std::optional<ProcType> type) {
+/// The GPUs that clients know under a name that the class's regular expression allows.
+std::array<bool, kProcTypes> matched_types(const PosixRegex& regex) {
+    static constexpr std::pair<const char*, ProcType> kNames[] = {
+        {"NVIDIA", ProcType::kNvidia},  {"nvidia", ProcType::kNvidia},
+        {"CUDA", ProcType::kNvidia},    {"ATI", ProcType::kAmd},
+        {"ati", ProcType::kAmd},        {"AMD", ProcType::kAmd},
+        {"amd", ProcType::kAmd},        {"intel_gpu", ProcType::kIntelGpu},
+        {"INTEL", ProcType::kIntelGpu}, {"apple_gpu", ProcType::kAppleGpu},
+        {"APPLE", ProcType::kAppleGpu}};
+    std::array<bool, kProcTypes> types{};
+    for (const auto& [name, type] : kNames)
+        if (regex.matches(name)) types[static_cast<std::size_t>(type)] = true;
+    return types;
+}
+
+/// Level 0, as upstream: a type in other letters, or by a regular expression, is a coprocessor of another kind.
+std::optional<ProcType> known_type(const PlanClassSpec& s, int compat_level) {
+    return named_type(compat_level > 0 ? to_lower_ascii(s.gpu_type) : s.gpu_type);
+}
+
+const Coproc* find_coproc(const HostFacts& host, const PlanClassSpec& s, int compat_level) {
+    const auto type = known_type(s, compat_level);
+    const bool by_regex = !type && s.gpu_type_regex.given();
+    const auto types = by_regex && compat_level > 0 ? matched_types(s.gpu_type_regex) : std::array<bool, kProcTypes>{};
     for (const Coproc& c : host.coprocs) {
         if (c.count <= 0) continue;
-        if (type                       ? c.proc_type == *type
-            : s.gpu_type_regex.given() ? s.gpu_type_regex.matches(c.type)
-                                       : c.type == s.gpu_type)
+        if (type       ? c.proc_type == *type
+            : by_regex ? types[static_cast<std::size_t>(c.proc_type)] || s.gpu_type_regex.matches(c.type)
+                       : c.type == s.gpu_type)
             return &c;
     }
     return nullptr;
@@ -156,13 +181,28 @@ double devices(const MatchContext& x, const PlanClassSpec& s, const Coproc& c) {
 
 }  // namespace
 
-ProcType declared_type(const PlanClassSpec& s) { return known_type(s.gpu_type).value_or(ProcType::kCpu); }
+std::array<bool, kProcTypes> declared_types(const PlanClassSpec& s, int compat_level) {
+    std::array<bool, kProcTypes> types{};
+    if (const auto type = known_type(s, compat_level))
+        types[static_cast<std::size_t>(*type)] = true;
+    else if (s.gpu_type_regex.given() && compat_level > 0)
+        types = matched_types(s.gpu_type_regex);
+    types[0] = std::ranges::none_of(types, std::identity());
+    return types;
+}
+
+ProcType declared_type(const PlanClassSpec& s, int compat_level) {
+    const auto types = declared_types(s, compat_level);
+    return static_cast<ProcType>(std::ranges::find(types, true) - types.begin());
+}
 
 // CPU and GPU take turns: the CPU does the fraction x of the work at f, the GPU the rest at g.
 Verdict gpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usage, std::optional<GpuNeed>& need) {
-    const auto type = known_type(s.gpu_type);
-    const Coproc* c = find_coproc(x.host, s, type);
+    const int level = x.params.compat_level;
+    const Coproc* c = find_coproc(x.host, s, level);
     if (!c) return refuse(Reason::kGpuMissing, 0, 1);
+    auto type = known_type(s, level);
+    if (!type && level > 0 && c->proc_type != ProcType::kCpu) type = c->proc_type;
     if (type) need = demand(s, *c, *type);
     if (Verdict v = check_device(x, s, *c); !v) return v;
     const double plausible = c->peak_flops > 0 && c->peak_flops <= 1e15 ? c->peak_flops : 1e11;

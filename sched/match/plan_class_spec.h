@@ -1,6 +1,7 @@
 #pragma once
 // One plan class: the tags of plan_class_spec.xml as plain fields, and what they mean for a host. The built-in classes
 // are written in the same terms.
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -91,8 +92,11 @@ struct PlanClassAnswer {
 };
 /// Would this host do, and what would a job use there? Without JobWindow.
 PlanClassAnswer evaluate_plan_class(const MatchContext& context, const PlanClassSpec& spec);
-/// The resource that a class is for, also where the host was refused.
-ProcType declared_type(const PlanClassSpec& spec);
+/// The resources that a class's <gpu_type> or <gpu_type_regex> is for; the CPU's where it is for no known GPU. Level 0
+/// knows the types in upstream's own letters only.
+std::array<bool, kProcTypes> declared_types(const PlanClassSpec& spec, int compat_level);
+/// The first of them, also where the host was refused.
+ProcType declared_type(const PlanClassSpec& spec, int compat_level);
 /// A version without plan class: one CPU at the benchmark's speed.
 HostUsage sequential_usage(const MatchContext& context);
 /// The benchmark, kept within what the project's hosts do.

@@ -150,20 +150,40 @@ const PlanClassSpec* PlanClasses::find(std::string_view name, int compat_level) 
     return known_[compat_level > 0].emplace_back(std::move(spec)).get();
 }
 
-ProcType PlanClasses::resource(const std::string& name, int compat_level) const {
+std::array<bool, kProcTypes> PlanClasses::resources(const std::string& name, int compat_level) const {
     const PlanClassSpec* spec = compat_level > 0 ? find(name, compat_level) : nullptr;
-    return spec != nullptr ? match::declared_type(*spec) : proc_type_of_plan_class(name.c_str());
+    if (spec != nullptr) return match::declared_types(*spec, compat_level);
+    std::array<bool, kProcTypes> types{};
+    types[static_cast<std::size_t>(proc_type_of_plan_class(name.c_str()))] = true;
+    return types;
+}
+
+ProcType PlanClasses::resource(const std::string& name, int compat_level) const {
+    const auto types = resources(name, compat_level);
+    return static_cast<ProcType>(std::ranges::find(types, true) - types.begin());
 }
 
 std::string PlanClasses::name_problem(const std::string& name, int compat_level) const {
     const PlanClassSpec* spec = find(name, compat_level);
-    const ProcType by_name = proc_type_of_plan_class(name.c_str());
-    if (compat_level > 0 || spec == nullptr || match::declared_type(*spec) == by_name) return "";
+    if (spec == nullptr) return "";
+    const ProcType type = match::declared_type(*spec, 1), by_name = proc_type_of_plan_class(name.c_str());
+    if (type == ProcType::kCpu && !spec->gpu_type.empty())
+        return fmt::format(
+            "plan class '{}': <gpu_type>{}</gpu_type> is none of nvidia, amd, ati, intel_gpu and apple_gpu, so its "
+            "versions are for hosts that report a coprocessor of exactly this name",
+            name, spec->gpu_type);
+    if (compat_level > 0) return "";
+    if (type != match::declared_type(*spec, 0))
+        return fmt::format(
+            "plan class '{}' is for the {}, but at compat_level 0 only a <gpu_type> of nvidia, amd, ati, intel_gpu or "
+            "apple_gpu says so (as upstream): write it like that, or put <compat_level>1</compat_level> into config.xml",
+            name, proc_type_user_name(type));
+    if (type == by_name) return "";
     return fmt::format(
         "plan class '{}' is for the {}, but its name says {}: at compat_level 0 its versions may never be sent "
         "(as upstream). Rename the class, so that its name holds cuda, nvidia, ati, amd, intel_gpu or apple_gpu where it is "
         "for such a GPU and none of them elsewhere, or put <compat_level>1</compat_level> into config.xml",
-        name, proc_type_user_name(match::declared_type(*spec)), proc_type_user_name(by_name));
+        name, proc_type_user_name(type), proc_type_user_name(by_name));
 }
 
 std::vector<std::string> PlanClasses::name_problems(int compat_level) const {

@@ -31,10 +31,12 @@ class PlanClasses {
     /// Null: no such class (or a refused one). Some built-in classes differ by level.
     const PlanClassSpec* find(std::string_view name, int compat_level) const;
     /// The resource that versions with a class are for. Level 0, as upstream: what its name says; level 1: its
-    /// <gpu_type>, and its name only where there is no such class.
+    /// <gpu_type> or <gpu_type_regex>, and its name only where there is no such class.
     ProcType resource(const std::string& name, int compat_level) const;
-    /// Of a class whose <gpu_type> is another resource than its name says: one line about what follows and what to do.
-    /// Else, or at level 1: "".
+    /// All of them: a <gpu_type_regex> may match several.
+    std::array<bool, kProcTypes> resources(const std::string& name, int compat_level) const;
+    /// One line about what follows and what to do, of a class whose <gpu_type> is not known, or is at level 0 another
+    /// resource than its name says. Else "".
     std::string name_problem(const std::string& name, int compat_level) const;
     /// Of all classes of the spec file.
     std::vector<std::string> name_problems(int compat_level) const;

@@ -239,6 +239,17 @@ TEST_P(Catalogue, WithoutMinVersionOnlyTheNewestOfEachPlanClass) {
     for (const auto& v : tables.versions) EXPECT_FALSE(v.deprecated);
 }
 
+TEST_P(Catalogue, ANewerVersionThatIsNotWholeTakesNoWorkFromAnOlderOne) {
+    platform(1);
+    app(1);
+    version(1, 1, 1, 100).xml_doc = "<app_version>\n</app_version>\n";
+    version(2, 1, 1, 101).xml_doc = "<app_version>\n<file_ref>";
+    version(3, 1, 1, 99).xml_doc = "<app_version>\n</app_version>\n";
+    const ProjectTables tables = store().load_tables();
+    EXPECT_THAT(ids_of(tables.versions), ElementsAre(1, 2)) << "the cut one stays, so that the feeder can name it";
+    for (const auto& v : tables.versions) EXPECT_FALSE(v.deprecated);
+}
+
 TEST_P(Catalogue, WithMinVersionOlderOnesServePinnedJobs) {
     platform(1);
     app(1, 120);

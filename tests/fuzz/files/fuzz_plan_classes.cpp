@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& spec : parse_plan_classes(text, "plan_class_spec.xml", none)) {
         if (!spec) continue;
         (void)classes.find(spec->name, 1);
-        (void)match::declared_type(*spec);
+        (void)match::declared_type(*spec, 1);
         test::MatchWorld world;
         const match::PlanClassAnswer answer = match::evaluate_plan_class(world.context(), *spec);
         if (answer.verdict.reason != Reason::kFeasible) continue;

@@ -61,6 +61,9 @@ TEST(SpecFile, AClassIsForTheGpuOfItsNameAtLevelZeroAndOfItsTypeAtLevelOne) {
                        {"opencl_intel", "<gpu_type>intel_gpu</gpu_type>", ProcType::kCpu, ProcType::kIntelGpu},
                        {"static_mt", "<max_threads>4</max_threads>", ProcType::kAmd, ProcType::kCpu},
                        {"cuda_x", "<gpu_type>nvidia</gpu_type>", ProcType::kNvidia, ProcType::kNvidia},
+                       {"shout", "<gpu_type>NVIDIA</gpu_type>", ProcType::kCpu, ProcType::kNvidia},
+                       {"either", "<gpu_type_regex>NVIDIA|CUDA</gpu_type_regex>", ProcType::kCpu, ProcType::kNvidia},
+                       {"radeon", "<gpu_type_regex>^(ATI|AMD)</gpu_type_regex>", ProcType::kCpu, ProcType::kAmd},
                        {"plain", "", ProcType::kCpu, ProcType::kCpu}};
     for (const auto& c : cases) {
         const PlanClasses classes = PlanClasses::from_spec(
@@ -71,6 +74,13 @@ TEST(SpecFile, AClassIsForTheGpuOfItsNameAtLevelZeroAndOfItsTypeAtLevelOne) {
         EXPECT_EQ(classes.name_problems(0).size(), c.by_name == c.by_type ? 0u : 1u) << c.name;
         EXPECT_EQ(classes.name_problems(1).size(), 0u) << c.name;
     }
+    const PlanClasses odd = PlanClasses::from_spec(
+        "<plan_classes><plan_class><name>cuda_rx</name><gpu_type_regex>NVIDIA</gpu_type_regex></plan_class>"
+        "<plan_class><name>typo</name><gpu_type>nvida</gpu_type></plan_class></plan_classes>",
+        "f");
+    EXPECT_THAT(odd.name_problem("cuda_rx", 0), testing::HasSubstr("only a <gpu_type> of nvidia"));
+    EXPECT_EQ(odd.name_problem("cuda_rx", 1), "");
+    EXPECT_THAT(odd.name_problem("typo", 1), testing::HasSubstr("<gpu_type>nvida</gpu_type> is none of"));
     EXPECT_EQ(PlanClasses().resource("cuda_unknown", 1), ProcType::kNvidia)
         << "no such class: its name is all there is";
 }
