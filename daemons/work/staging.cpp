@@ -38,10 +38,19 @@ void write_md5_cache(const fs::path& file, const StagedFile& staged) {
     write_file_atomically(beside(file, ".md5"), staged.md5 + " " + std::to_string(staged.nbytes) + "\n");
 }
 
+/// Whatever mode it had, and whatever the umask: the web server's account, which is another, serves it.
+void let_everybody_read(const fs::path& path, std::error_code& failed) {
+    if (fs::is_directory(path, failed))
+        fs::permissions(path, fs::perms(0755), fs::perm_options::add, failed);  // and its set-group-ID bit
+    else if (!failed)
+        fs::permissions(path, fs::perms(0644), failed);
+}
+
 void copy_into_place(const fs::path& from, const fs::path& to) {
     const fs::path temporary = beside(to, ".new");
     std::error_code ec;
     fs::copy_file(from, temporary, fs::copy_options::overwrite_existing, ec);
+    if (!ec) let_everybody_read(temporary, ec);
     if (!ec) fs::rename(temporary, to, ec);
     if (ec) {
         const std::string why = ec.message();
@@ -52,7 +61,7 @@ void copy_into_place(const fs::path& from, const fs::path& to) {
 
 void make_parent(const fs::path& file) {
     std::error_code ec;
-    fs::create_directories(file.parent_path(), ec);
+    if (fs::create_directories(file.parent_path(), ec)) let_everybody_read(file.parent_path(), ec);
     if (ec) throw FileError("can't make the folder " + file.parent_path().string() + ": " + ec.message());
 }
 
@@ -70,7 +79,8 @@ void gzip_file(const fs::path& file) {
     }
     good = gzclose(out) == Z_OK && good;
     std::error_code ec;
-    if (good) fs::rename(temporary, beside(file, ".gz"), ec);
+    if (good) let_everybody_read(temporary, ec);
+    if (good && !ec) fs::rename(temporary, beside(file, ".gz"), ec);
     if (!good || ec) throw FileError("can't write " + temporary.string() + ": is the disk full?");
 }
 
@@ -120,6 +130,7 @@ StagedFile stage_file(const fs::path& file, const StagingSettings& settings, con
         if (md5_hex_of_file(target) != staged.md5)
             throw FileError("a file named " + name + " with other content is staged already (" + target.string() +
                             "): names must be unique, rename yours");
+        let_everybody_read(target, ec);  // if it is ours to change
     } else {
         copy_into_place(file, target);
     }

@@ -1,6 +1,7 @@
 #include "daemons/work/staging.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -36,6 +37,23 @@ TEST_F(Staging, CopyKeepsTheOriginalAndGzipCompresses) {
     EXPECT_TRUE(fs::exists(dir.path() / "foo"));
     EXPECT_EQ(read_file(dir.path() / "download/db/foo.gz")->substr(0, 2), "\x1f\x8b");
     EXPECT_GT(find_staged("foo", settings).gzipped_nbytes, 0u);
+}
+
+TEST_F(Staging, EverybodyCanReadWhatIsPublished) {
+    const auto mode = [&](const char* path) {
+        return static_cast<unsigned>(fs::status(dir.path() / "download" / path).permissions());
+    };
+    const mode_t umask = ::umask(077);
+    const fs::path file = write("foo", "hello\n");
+    EXPECT_EQ(fs::status(file).permissions(), fs::perms(0600));
+    stage_file(file, settings, {.copy = true, .gzip = true});
+    EXPECT_EQ(mode("db"), 0755u);
+    EXPECT_EQ(mode("db/foo"), 0644u);
+    EXPECT_EQ(mode("db/foo.gz"), 0644u);
+    fs::permissions(dir.path() / "download/db/foo", fs::perms(0600));
+    stage_file(file, settings, {});
+    EXPECT_EQ(mode("db/foo"), 0644u) << "published again";
+    ::umask(umask);
 }
 
 TEST_F(Staging, SameNameOtherContentIsRefused) {
