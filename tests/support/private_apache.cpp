@@ -43,12 +43,11 @@ class Socket {
     int fd_;
 };
 
-std::string modules_for(ApacheMode mode, bool cgid, const std::filesystem::path& folder) {
+std::string modules_for(ApacheMode mode, const std::string& mpm, bool cgid, const std::filesystem::path& folder) {
     const auto load = [](const std::string& name) {
         return "LoadModule " + name + "_module /usr/lib/apache2/modules/mod_" + name + ".so\n";
     };
-    std::string text =
-        load("mpm_event") + load("authz_core") + load("alias") + load("dir") + load("mime") + load("env");
+    std::string text = load(mpm) + load("authz_core") + load("alias") + load("dir") + load("mime") + load("env");
     if (cgid) text += load("cgid") + "ScriptSock \"" + (folder / "cgid.sock").string() + "\"\n";
     switch (mode) {
         case ApacheMode::kCgid: return text;
@@ -80,8 +79,9 @@ void PrivateApache::write_configuration() const {
     std::ofstream out(folder_ / "httpd.conf");
     out << "ServerRoot \"" << folder_.path().string() << "\"\nServerName 127.0.0.1\nListen 127.0.0.1:" << port_
         << "\nPidFile \"" << (folder_ / "pid").string() << "\"\n"
-        << modules_for(options_.mode, has_cgid(), folder_.path()) << "TypesConfig /etc/mime.types\nErrorLog \""
-        << (folder_ / "error.log").string() << "\"\nDirectoryIndex index.html\n"
+        << modules_for(options_.mode, options_.prefork ? "mpm_prefork" : "mpm_event", has_cgid(), folder_.path())
+        << "TypesConfig /etc/mime.types\nErrorLog \"" << (folder_ / "error.log").string()
+        << "\"\nDirectoryIndex index.html\n"
         << "<Directory />\n    Require all denied\n</Directory>\n";
     if (::geteuid() == 0) out << "User www-data\nGroup www-data\n";
     for (const auto& [name, value] : options_.env) {

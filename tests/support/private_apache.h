@@ -26,6 +26,7 @@ struct ApacheOptions {
     std::string more;                        ///< further lines of configuration
     std::map<std::string, std::string> env;  ///< of Apache and so of the CGI programs (passed on by PassEnv)
     int port = 0;                            ///< 0: a free one
+    bool prefork = false;                    ///< mpm_prefork, which mod_php needs
 };
 
 class PrivateApache {
