@@ -204,11 +204,16 @@ void missing_rights(const Schema& expected, const SchemaSurvey& survey, SchemaFi
     if (!survey.may_delete) lacks("DELETE");
     if (!survey.may_create) lacks("CREATE");
     if (rights.empty()) return;
-    found.errors.push_back(fmt::format(
-        "{} lacks rights in database {}: {}{}; as the server's root: GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER "
-        "ON `{}`.* TO {};",
-        survey.account, survey.database, fmt::join(rights, ", "),
-        tables.empty() ? "" : fmt::format(" (of {})", fmt::join(tables, ", ")), survey.database, survey.account));
+    const bool only_create = rights == std::vector<std::string>{"CREATE"};
+    const std::string of = tables.empty() ? "" : fmt::format(" (of {})", fmt::join(tables, ", "));
+    (only_create ? found.warnings : found.errors)
+        .push_back(fmt::format(
+            "{} lacks rights in database {}: {}{}; {}; as the server's root: GRANT SELECT, INSERT, UPDATE, DELETE, "
+            "CREATE, ALTER ON `{}`.* TO {};",
+            survey.account, survey.database, fmt::join(rights, ", "), of,
+            only_create ? "feeder and scheduler do without their own tables, the programs for batches and gangs do not"
+                        : "programs stop at it",
+            survey.database, survey.account));
 }
 
 }  // namespace

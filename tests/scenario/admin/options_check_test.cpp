@@ -42,14 +42,16 @@ class OptionsCheck : public testing::Test {
                 "\n</config>\n<daemons><daemon><cmd>feeder -d 3</cmd></daemon></daemons>\n" + more + "</boinc>\n");
         fs::permissions(file, fs::perms(0640));
     }
-    RunResult check(const fs::path& what) {
+    RunResult check(const fs::path& what, bool database = false) {
         RunOptions options;
         options.cwd = dir_.path();
         options.unset = {"BOINC_PROJECT_DIR"};
-        return run({binary_dir() + "/bin/sluice_options", "--check", what.string(), "--no_database"}, options);
+        std::vector<std::string> words{binary_dir() + "/bin/sluice_options", "--check", what.string()};
+        if (!database) words.emplace_back("--no_database");
+        return run(words, options);
     }
-    void expect_error(const std::string& text) {
-        const RunResult result = check(dir_.path());
+    void expect_error(const std::string& text, bool database = false) {
+        const RunResult result = check(dir_.path(), database);
         EXPECT_EQ(result.status, 1) << result.out;
         EXPECT_THAT(result.out, AllOf(HasSubstr("error: "), HasSubstr(text), Not(HasSubstr("can be used"))));
     }
@@ -76,7 +78,6 @@ TEST_F(OptionsCheck, WrongValuesAreErrors) {
         {"<uldl_dir_fanout>many</uldl_dir_fanout>", "<uldl_dir_fanout>many</uldl_dir_fanout>"},
         {"<report_max>1", "</report_max>"},
         {"<db_name></db_name>", "<db_name> is missing"},
-        {"<db_host>127.0.0.1:99999</db_host>", "the port in <db_host>127.0.0.1:99999</db_host>"},
         {"<download_url></download_url>", "<download_url> is missing"},
         {"<project_user_name>no_such_user</project_user_name>", "start runs as user 'no_such_user' only"},
         {"<max_process_memory>1</max_process_memory>", "must be 0 or at least 16777216"},
@@ -90,6 +91,13 @@ TEST_F(OptionsCheck, WrongValuesAreErrors) {
         config(options);
         expect_error(told);
     }
+}
+
+TEST_F(OptionsCheck, AServerThatCanNotBeReachedIsAnError) {
+    config("<db_host>127.0.0.1:99999</db_host>");
+    expect_error("the port in <db_host>127.0.0.1:99999</db_host>", true);
+    config("<db_host>127.0.0.1:1</db_host>");
+    expect_error("can't reach the database server at 127.0.0.1:1", true);
 }
 
 TEST_F(OptionsCheck, DaemonsAndTasksThatStartWouldRefuseAreErrors) {
