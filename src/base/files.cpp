@@ -140,11 +140,11 @@ int open_lock_file(const fs::path& path) {
 
 /// The kind that upstream's programs exclude (fcntl), but of the open file, not of the process: another descriptor of
 /// the file that this process closes does not end it. False: somebody else holds it.
-bool locked(int fd, int command, const fs::path& path) {
+bool locked(int fd, const fs::path& path) {
     struct flock whole {};
     whole.l_type = F_WRLCK;
     whole.l_whence = SEEK_SET;
-    while (::fcntl(fd, command, &whole) != 0) {
+    while (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
         if (errno == EAGAIN || errno == EACCES) return false;
         if (errno != EINTR) fail("Can't lock", path, errno);
     }
@@ -164,15 +164,8 @@ bool is_still_there(int fd, const fs::path& path) {
 std::optional<FileLock> FileLock::try_lock(const fs::path& path) {
     for (;;) {
         FileLock lock(open_lock_file(path));
-        if (!locked(lock.fd_, F_OFD_SETLK, path)) return std::nullopt;
+        if (!locked(lock.fd_, path)) return std::nullopt;
         if (is_still_there(lock.fd_, path)) return lock;
-    }
-}
-
-FileLock FileLock::lock(const fs::path& path) {
-    for (;;) {
-        FileLock lock(open_lock_file(path));
-        if (locked(lock.fd_, F_OFD_SETLKW, path) && is_still_there(lock.fd_, path)) return lock;
     }
 }
 

@@ -20,13 +20,11 @@ void write_file_atomically(const fs::path& path, std::string_view text, int mode
 
 /// An exclusive lock on a file (created, mode 0660, if missing), held until destruction or death of the process.
 /// Excludes upstream's programs, which lock with fcntl(F_SETLK). The file is never unlinked: unlinking a lock file lets
-/// two holders in.
+/// two holders in. Nobody waits for it: an account with fewer rights may hold it.
 class FileLock {
   public:
     /// nullopt if another process holds it. Throws FileError if the file can't be opened.
     static std::optional<FileLock> try_lock(const fs::path& path);
-    /// Waits for it.
-    static FileLock lock(const fs::path& path);
     FileLock(FileLock&& other) noexcept;
     FileLock& operator=(FileLock&& other) noexcept;
     FileLock(const FileLock&) = delete;
