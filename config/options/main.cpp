@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -31,6 +32,9 @@
 #include "daemons/size_regulator/settings.h"
 #include "feeder/chain.h"
 #include "feeder/hr_quota.h"
+#include "sched/cgi/relay_protocol.h"
+#include "sched/cgi/resident.h"
+#include "sched/cgi/unreached.h"
 #include "sched/handle/project_files.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
@@ -254,12 +258,32 @@ void check_files(const ProjectConfig& config, Findings& found) {
     if (config.hr_allocate_slots) found.expect([&] { read_hr_info(config.project_dir); });
 }
 
-/// Who may change what the project runs; that results can be read, and deleted.
+/// As the web server's account: where that is refused, the relay does without the resident scheduler.
+void try_relay_socket(const fs::path& project, const WebAccount& web, Findings& found) {
+    const fs::path socket = project / (relay::kSocketFolder + short_host_name()) / relay::kSocket;
+    std::error_code error;
+    const bool there = fs::exists(socket, error) || error;  // nobody wants one that is not there
+    if (!there || !web.account) return;
+    const auto refused = run_as(*web.account, [&] { return relay::Resident().connect(project.string()); });
+    if (!refused)
+        found.notes.push_back(
+            fmt::format("whether {}, the web server's account, reaches {} was not tried: check as "
+                        "root",
+                        web.account->user.name, socket.string()));
+    if (refused.value_or(0) == 0 || *refused == ENOENT) return;
+    const Unreached problem = unreached(project, *refused, web.account->user);
+    const bool only = fs::exists(project / relay::kRelayOnly, error);
+    const char* follows = only ? "clients are told to come back later" : "each request starts a scheduler of its own";
+    found.add({{problem.what + ", so that " + follows, problem.command, only && web.is_named}});
+}
+
+/// Who may change what the project runs, and who reaches its scheduler; that results can be read, and deleted.
 void check_accounts(const Checked& checked, const ProjectConfig& config, Findings& found) {
     std::error_code ignored;
     const auto facts = read_upload_facts(checked.project, config);
     found.add(permission_findings(checked.project, facts ? facts->group : ""));
     if (const auto web = read_web_files(checked.project, config)) found.add(web_file_findings(*web));
+    try_relay_socket(checked.project, web_account(config), found);
     if (facts)
         found.add(upload_findings(*facts));
     else if (fs::is_directory(config.upload_dir, ignored))
@@ -330,7 +354,8 @@ int main(int argc, char** argv) {
         "Changes nothing. An error is what a program refuses, or a value "
         "that is not allowed, whose option then has its default. Unknown options, which all "
         "programs ignore, are warnings; so are files and folders that others than the project's user can "
-        "change, with the commands that mend them, and apps with size classes that no size_regulator or size_census "
+        "change, with the commands that mend them, a resident scheduler that the web server's account can't reach, "
+        "apps with size classes that no size_regulator or size_census "
         "looks after, apps without a validator or an assimilator, "
         "daemons that batches and gangs need and that do not run, output templates whose jobs BOINC's own "
         "scheduler can't send, and XML files that strict parsers refuse. Of the database it is an error if it can't be "

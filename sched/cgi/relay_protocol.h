@@ -20,6 +20,9 @@ inline constexpr const char* kSocket = "scheduler.sock";
 /// PROJECT/relay_only: while it exists the web server's account runs no scheduler of its own.
 inline constexpr const char* kRelayOnly = "relay_only";
 
+/// A variable of the scheduler that the relay becomes: the error of Resident::connect().
+inline constexpr const char* kUnreached = "SLUICE_UNREACHED";
+
 /// Variables of a request that are handed on; no other is.
 inline constexpr const char* kVariables[] = {"REMOTE_ADDR", "HTTP_X_FORWARDED_FOR", "REQUEST_METHOD", "CONTENT_TYPE",
                                              "HTTP_ACCEPT", "HTTP_USER_AGENT",      "CONTENT_LENGTH"};

@@ -14,6 +14,7 @@
 #include "sched/cgi/client_address.h"
 #include "sched/cgi/request_stream.h"
 #include "sched/cgi/test_points.h"
+#include "sched/cgi/unreached.h"
 #include "sched/handle/known_account.h"
 #include "sched/handle/shmem_job_pool.h"
 #include "sched/rpc/messages.h"
@@ -100,6 +101,7 @@ struct Scheduler::Loaded {
 Scheduler::Scheduler(fs::path project, SchedulerOptions options)
     : project_(std::move(project)), options_(options), rng_(make_system_rng()) {
     open_log();
+    report_unreached(project_);
     load();
 }
 Scheduler::~Scheduler() = default;

@@ -16,8 +16,8 @@
 
 #include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/request_body.h"
+#include "sched/cgi/resident.h"
 #include "sched/relay/carried_program.h"
-#include "sched/relay/resident.h"
 #include "sched/relay/stdin_body.h"
 #include "sluice/base/write_all.h"
 
@@ -97,8 +97,13 @@ std::string read_beginning(StdinBody& body) {
 int relay_request(const std::string& project, char** argv) {
     const bool only = ::access((project + "/" + kRelayOnly).c_str(), F_OK) == 0;
     Resident resident;
-    if (!resident.connect(project)) {
-        if (only) give_up("no resident scheduler answers, and " + project + "/" + kRelayOnly + " forbids another");
+    if (const int error = resident.connect(project); error != 0) {
+        if (only)
+            give_up("no resident scheduler answers (" + std::string(std::strerror(error)) +
+                    "; sluice_options --check " + project + " says more), and " + project + "/" + kRelayOnly +
+                    " forbids another");
+        // Without a socket nobody wants one.
+        if (error != ENOENT) ::setenv(kUnreached, std::to_string(error).c_str(), 1);
         become_scheduler(project, argv);
     }
     StdinBody body;

@@ -15,9 +15,10 @@ class Resident {
         kLost       ///< it may have been done
     };
     ~Resident();
-    /// False: nobody who is entitled listens there, or wants this request. `project`: the folder whose owner, or this
-    /// process's own user, or root has to be at the other end.
-    bool connect(const std::string& project);
+    /// 0, or why nobody takes this request. ENOENT: there is no socket. EPERM: of a stranger. ECONNRESET: it closed the
+    /// connection. EPROTO: of another version. ETIMEDOUT: it says nothing. Another errno: of open() or connect().
+    /// `project`: the folder whose owner, or this process's own user, or root has to be at the other end.
+    int connect(const std::string& project);
     /// The request so far: the variables and the beginning of the body. False: no more of it is wanted.
     bool send(std::string_view variables, std::string_view body);
     bool send_more(std::string_view body);
@@ -29,7 +30,7 @@ class Resident {
 
   private:
     struct Sink;
-    bool ask();
+    int ask();
     bool send_all(std::string_view bytes);
     /// False: the connection has ended or makes no sense.
     bool read_some();

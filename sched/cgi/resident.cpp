@@ -1,4 +1,4 @@
-#include "sched/relay/resident.h"
+#include "sched/cgi/resident.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -62,32 +62,34 @@ Resident::~Resident() {
     if (fd_ >= 0) ::close(fd_);
 }
 
-bool Resident::connect(const std::string& project) {
+int Resident::connect(const std::string& project) {
     sockaddr_un at{};
     at.sun_family = AF_UNIX;
     // By way of the open folder: paths of sockets are short, those of projects need not be.
     const int folder =
         ::open((project + "/" + kSocketFolder + short_host_name()).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return false;
+    if (folder < 0) return errno;
     const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + kSocket;
     std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
     // Not blocking: who can't even take the connection has no room for the request.
     fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const bool connected = fd_ >= 0 && ::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+    const int error = connected ? 0 : errno;
     ::close(folder);
-    return connected && entitled(fd_, project) && ask();
+    if (error != 0) return error;
+    return entitled(fd_, project) ? ask() : EPERM;
 }
 
-bool Resident::ask() {
+int Resident::ask() {
     const int flags = ::fcntl(fd_, F_GETFL);
     ::fcntl(fd_, F_SETFL, flags & ~O_NONBLOCK);
     wait_at_most(fd_, kForAnAnswer);
-    if (!send_all(fastcgi::record(fastcgi::kGetValues, 0, fastcgi::pair(kName, kVersion)))) return false;
+    if (!send_all(fastcgi::record(fastcgi::kGetValues, 0, fastcgi::pair(kName, kVersion)))) return ECONNRESET;
     const std::string wanted = fastcgi::pair(kName, kVersion);
     while (values_.size() < wanted.size())
-        if (!read_some()) return false;
+        if (!read_some()) return errno == EAGAIN ? ETIMEDOUT : ECONNRESET;
     wait_at_most(fd_, kForAReply);
-    return values_ == wanted;
+    return values_ == wanted ? 0 : EPROTO;
 }
 
 bool Resident::send(std::string_view variables, std::string_view body) {
@@ -130,6 +132,7 @@ bool Resident::read_some() {
     do n = ::recv(fd_, bytes, sizeof bytes, 0);
     while (n < 0 && errno == EINTR);
     Sink sink(*this);
+    if (n == 0) errno = 0;  // ended
     return n > 0 && reader_.feed({bytes, static_cast<std::size_t>(n)}, sink);
 }
 
