@@ -37,8 +37,8 @@ give() {
     chown -Rh "$account:" "$@"
 }
 
-# own_demo: the demo was made by this account. Nobody signals what files of another account name.
+# own_demo: the demo, if there is one, was made by this account. Nobody signals what files of another account name.
 own_demo() {
     [ ! -e "$DEMO/run" ] || [ -O "$DEMO/run" ] ||
-        { echo "quickstart: the demo in $DEMO belongs to $(stat -c %U "$DEMO/run"): call quickstart as that account" >&2; return 1; }
+        { echo "quickstart: the demo in $DEMO belongs to $(stat -c %U "$DEMO/run"): call quickstart as that account, or remove the folder if nothing of it runs" >&2; return 1; }
 }

@@ -68,7 +68,6 @@ end_client() {
 }
 
 end_demo() {
-    own_demo
     [ -d "$DEMO/run" ] || return 0
     local client sockets
     for client in $CLIENTS; do end_client "$client"; done
@@ -81,7 +80,6 @@ end_demo() {
 
 remove_demo() {
     local real
-    own_demo
     if [ -L "$LINK" ]; then
         real=$(readlink -f "$LINK")
         rm -f "$LINK"
