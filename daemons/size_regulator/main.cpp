@@ -26,7 +26,9 @@ int run(RegulatorSettings& settings, DaemonStart& start) {
         start.settings.sleep_interval = std::max(start.settings.sleep_interval, app.sleep_time);
         start.settings.wake_poll = std::min(start.settings.wake_poll, app.sleep_time);
     }
-    Database db(db_settings(load_config_and_warn(start.settings.project)));
+    const ProjectConfig config = load_config_and_warn(start.settings.project);
+    take_shares(config, settings);
+    Database db(db_settings(config));
     const auto store = make_size_regulator_store(db);
     Regulator regulator(settings, *store, start.env.clock);
     start.settings.also_wake = [&] { return regulator.due(); };  // some apps are due earlier
@@ -44,7 +46,9 @@ int main(int argc, char** argv) {
         .summary = "regulate the flow of jobs of each size class",
         .description =
             "When fewer than --lo results of a size class are UNSENT, INACTIVE ones are made UNSENT until "
-            "there are --hi. A change of n_size_classes is noticed while it runs.",
+            "there are --hi. With <share_rule> in config.xml, and none of the four options of an order, jobs of planned "
+            "batches go first, then those of the batch that is first by its user's share. A change of n_size_classes is "
+            "noticed while it runs.",
         .settings = {.name = "size_regulator"},
         .runs = Runs::kAtOwnPace,
         .has_dry_run = true,

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "daemons/size_regulator/share_release.h"
 #include "sluice/base/log.h"
 
 namespace sluice {
@@ -81,35 +83,61 @@ void Regulator::note_classes(const App& app) {
 }
 
 std::int64_t Regulator::regulate(const App& app, const RegulatedApp& wish, bool& again) {
-    std::vector<Release> plan;
-    const auto decide = [&](const std::map<int, std::int64_t>& unsent) {
-        plan = plan_release(app.size_classes(), unsent, wish.marks);
-        std::vector<std::pair<int, std::int64_t>> wanted;
-        for (const Release& r : plan) wanted.emplace_back(r.size_class, r.wanted);
-        return wanted;
-    };
     // Most polls find every class above its low mark: seen without locking the app.
     const auto unsent = store_.unsent(app.id);
-    decide(unsent);
+    std::vector<Release> plan = plan_release(app.size_classes(), unsent, wish.marks);
     for (int i = 0; i < app.size_classes(); ++i) {
         const auto found = unsent.find(i);
         log_at(plan.empty() ? LogLevel::kDebug : LogLevel::kNormal, "{} unsent for class {} ({})",
                found == unsent.end() ? 0 : found->second, i, app.name);
     }
-    if (plan.empty()) return 0;
+    if (plan.empty() && (!by_shares(wish) || settings_.dry_run)) return 0;
     if (settings_.dry_run) {
         for (const Release& r : plan)
             fmt::print("{} class {}: would release up to {}\n", app.name, r.size_class, r.wanted);
         return 0;
     }
-    const auto released = store_.release(app.id, wish.order, decide);
     std::int64_t total = 0;
-    for (std::size_t i = 0; i < released.size(); ++i) {
-        total += released[i];
-        again = again || (released[i] > 0 && released[i] == plan[i].wanted);
-        report(app, plan[i], released[i]);
+    const auto released = release(app, wish, plan);
+    for (const Release& r : plan) {
+        const auto found = released.find(r.size_class);
+        const std::int64_t n = found == released.end() ? 0 : found->second;
+        total += n;
+        again = again || (n > 0 && n == r.wanted);
+        report(app, r, n);
     }
     return total;
+}
+
+/// By class. `plan`: becomes what was decided under the lock.
+std::map<int, std::int64_t> Regulator::release(const App& app, const RegulatedApp& wish, std::vector<Release>& plan) {
+    if (by_shares(wish))
+        if (const ReleasePlaces places = store_.places(clock_.now()); !places.empty())
+            return release_by_shares(app, wish, places, plan);
+    if (plan.empty()) return {};
+    const auto numbers = store_.release(app.id, wish.order, [&](const std::map<int, std::int64_t>& unsent) {
+        plan = plan_release(app.size_classes(), unsent, wish.marks);
+        std::vector<std::pair<int, std::int64_t>> wanted;
+        for (const Release& r : plan) wanted.emplace_back(r.size_class, r.wanted);
+        return wanted;
+    });
+    std::map<int, std::int64_t> released;
+    for (std::size_t i = 0; i < numbers.size(); ++i) released[plan[i].size_class] = numbers[i];
+    return released;
+}
+
+std::map<int, std::int64_t> Regulator::release_by_shares(const App& app, const RegulatedApp& wish,
+                                                         const ReleasePlaces& places, std::vector<Release>& plan) {
+    std::map<int, double> reserve;
+    bool first = true;
+    const auto released = store_.release_queues(app.id, [&](const std::vector<ClassQueue>& queues) {
+        const std::vector<Release> wanted = wanted_by_shares(app.size_classes(), wish.marks, queues, places);
+        if (std::exchange(first, false)) plan = wanted;
+        reserve = watched(app.name).reserve;
+        return plan_by_shares(wanted, queues, {places, settings_.share_floor}, reserve);
+    });
+    watched(app.name).reserve = reserve;
+    return released;
 }
 
 void Regulator::report(const App& app, const Release& r, std::int64_t released) {

@@ -30,9 +30,10 @@ class Regulator {
         Periodic poll;
         Periodic orphan_look{600};
         int classes = 0;
-        std::int64_t orphans = 0;  ///< as reported
-        bool gone = false;         ///< reported
-        std::set<int> dry = {};    ///< classes that were reported as having no INACTIVE job left
+        std::int64_t orphans = 0;            ///< as reported
+        bool gone = false;                   ///< reported
+        std::map<int, double> reserve = {};  ///< by class: jobs that are due by share_floor, less than 1
+        std::set<int> dry = {};              ///< classes that were reported as having no INACTIVE job left
     };
 
     /// "" or what is wrong with one.
@@ -40,6 +41,10 @@ class Regulator {
     Watched& watched(const std::string& app) { return watched_.at(app); }
     void note_classes(const App& app);
     std::int64_t regulate(const App& app, const RegulatedApp& wish, bool& again);
+    bool by_shares(const RegulatedApp& wish) const { return settings_.by_shares && wish.order == ReleaseOrder::kNone; }
+    std::map<int, std::int64_t> release(const App& app, const RegulatedApp& wish, std::vector<Release>& plan);
+    std::map<int, std::int64_t> release_by_shares(const App& app, const RegulatedApp& wish, const ReleasePlaces& places,
+                                                  std::vector<Release>& plan);
     void report(const App& app, const Release& r, std::int64_t released);
     /// Counts over the app's whole queue: only at the start, when the number of classes changed, and now and then.
     void look_after_orphans(const App& app);

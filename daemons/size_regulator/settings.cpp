@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "config/config_element.h"
+#include "config/project_config.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
@@ -115,6 +116,11 @@ std::string RegulatorOptions::take(const DaemonStart& start, RegulatorSettings& 
         s.apps.push_back(std::move(app));
     }
     return "";
+}
+
+void take_shares(const ProjectConfig& config, RegulatorSettings& settings) {
+    settings.by_shares = config.share_rule != ShareOrder::kOff;
+    settings.share_floor = config.share_rule == ShareOrder::kSettled ? config.share_floor : 0;  // the seed has no draw
 }
 
 std::vector<RegulatedApp> regulated_apps(std::string_view config_xml, const std::string& file) {

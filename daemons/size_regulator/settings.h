@@ -20,6 +20,9 @@ struct RegulatedApp {
 struct RegulatorSettings {
     std::vector<RegulatedApp> apps;
     bool dry_run = false, reclassify = false, one_pass = false;
+    /// With <share_rule>, an app for which no order was asked is released by users' shares.
+    bool by_shares = false;
+    double share_floor = 0;  ///< part of the jobs released that is reserved for those who have fewest UNSENT ones
 };
 
 /// The command line of size_regulator.
@@ -35,6 +38,10 @@ class RegulatorOptions {
     bool reclassify_ = false;
     int debug_level_ = 0;
 };
+
+struct ProjectConfig;
+/// What config.xml says of shares.
+void take_shares(const ProjectConfig& config, RegulatorSettings& settings);
 
 /// The apps of <boinc><size_regulator>; none if there is no such section. Throws ConfigError.
 std::vector<RegulatedApp> regulated_apps(std::string_view config_xml, const std::string& file);

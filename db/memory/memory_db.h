@@ -159,6 +159,7 @@ struct MemoryDb {
     Table<Id, std::pair<int, int>> gang_hosts{};                 ///< sluice_gang_host: leases kept, and not kept
     std::int64_t gang_version = 1;                               ///< sluice_gang_version
     std::unordered_map<Id, BatchShare> batch_shares;  ///< sluice_share_batch and _stream, as the feeder hands them out
+    std::unordered_map<Id, double> stream_heads;      ///< sluice_share_stream.head
     Table<Id, MemoryMessage> from_host, to_host;
     Table<Id, std::pair<std::int64_t, std::int64_t>> account_trickles{};  ///< user: day, bytes
 

@@ -203,6 +203,7 @@ void MemoryShareStore::publish() {
         return found == quotas.end() ? 0 : found->second;
     };
     db_.batch_shares.clear();
+    db_.stream_heads.clear();
     std::map<Id, double> ends;
     for (const share::BatchTags& b : state_.batches) ends[b.id] = b.end;
     for (const auto& [id, b] : db_.batches.rows()) {
@@ -213,6 +214,7 @@ void MemoryShareStore::publish() {
         } else if (const auto stream = streams_.find(id); b.state == BatchState::kInit && stream != streams_.end()) {
             const double end = quota > 0 ? state_.users[b.user_id].lst + stream->second.head : kLast;
             db_.batch_shares[id] = {b.user_id, end, quota};
+            db_.stream_heads[id] = stream->second.head;
         }
     }
 }

@@ -1,6 +1,7 @@
 #include "db/memory/size_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 namespace sluice {
@@ -57,6 +58,51 @@ std::vector<std::int64_t> MemorySizeRegulatorStore::release(Id appid, ReleaseOrd
             ids.resize(static_cast<std::size_t>(std::max<std::int64_t>(wanted, 0)));
         for (const Id id : ids) db_.results.change(id, [](Result& r) { r.server_state = ServerState::kUnsent; });
         released.push_back(static_cast<std::int64_t>(ids.size()));
+    }
+    return released;
+}
+
+ReleasePlaces MemorySizeRegulatorStore::places(double now) {
+    db_.enter("size_regulator.places");
+    ReleasePlaces places;
+    const BatchPlan* plan = db_.plans.get(1);
+    for (const auto& [batch, share] : db_.batch_shares) {
+        const auto head = db_.stream_heads.find(batch);
+        places[batch] = {share, head == db_.stream_heads.end() ? 0 : head->second,
+                         plan != nullptr && plan->binding(batch, now) != nullptr};
+    }
+    return places;
+}
+
+std::map<int, std::int64_t> MemorySizeRegulatorStore::release_queues(Id appid, const DecideQueues& decide) {
+    db_.enter("size_regulator.release_queues");
+    std::map<std::pair<int, Id>, ClassQueue> queues;
+    std::map<std::pair<int, Id>, std::vector<Id>> inactive;
+    const auto queue_of = [&](const Result& r) -> ClassQueue& {
+        ClassQueue& queue = queues[{r.size_class, r.batch}];
+        queue.size_class = r.size_class, queue.batch = r.batch;
+        return queue;
+    };
+    const ResultIndex& index = db_.results.index();
+    if (const auto mine = index.unsent_of_app.find(appid); mine != index.unsent_of_app.end())
+        for (const Id id : mine->second) ++queue_of(*db_.results.get(id)).unsent;
+    for (auto mine = index.inactive_of_app.lower_bound({appid, std::numeric_limits<int>::min()});
+         mine != index.inactive_of_app.end() && mine->first.first == appid; ++mine)
+        for (const Id id : mine->second) {
+            const Result& r = *db_.results.get(id);
+            ++queue_of(r).inactive;
+            inactive[{r.size_class, r.batch}].push_back(id);
+        }
+    std::vector<ClassQueue> all;
+    for (const auto& [key, queue] : queues) all.push_back(queue);
+    std::map<int, std::int64_t> released;
+    for (const QueueRelease& release : decide(all)) {
+        std::vector<Id>& ids = inactive[{release.size_class, release.batch}];
+        std::sort(ids.begin(), ids.end());
+        if (static_cast<std::int64_t>(ids.size()) > release.wanted)
+            ids.resize(static_cast<std::size_t>(std::max<std::int64_t>(release.wanted, 0)));
+        for (const Id id : ids) db_.results.change(id, [](Result& r) { r.server_state = ServerState::kUnsent; });
+        released[release.size_class] += static_cast<std::int64_t>(ids.size());
     }
     return released;
 }

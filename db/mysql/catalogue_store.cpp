@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 
 #include "db/catalogue_rules.h"
 #include "db/mysql/app_rows.h"
-#include "db/mysql/errors.h"
+#include "db/mysql/batch_shares.h"
 #include "db/mysql/file_groups.h"
 #include "sluice/db/plan_store.h"
 
@@ -32,7 +31,6 @@ class MysqlCatalogueStore final : public CatalogueStore {
     std::map<int, std::int64_t> by_class(Id appid, ServerState state);
     std::vector<double> speeds_of_active_hosts();
     bool has_turnaround_verdicts();
-    std::unordered_map<Id, BatchShare> batch_shares();
     Database& db_;
     FileGroupKeeper file_groups_{db_};
 };
@@ -125,34 +123,6 @@ bool MysqlCatalogueStore::has_turnaround_verdicts() {
     return rows.next();
 }
 
-/// Without any in the clock there are none, whatever batches there are. A stream (a batch in state 0 that has jobs)
-/// stands at its user's logical start time.
-std::unordered_map<Id, BatchShare> MysqlCatalogueStore::batch_shares() {
-    std::unordered_map<Id, BatchShare> shares;
-    const auto read = [&](Rows rows) {
-        while (rows.next())
-            shares[rows.i64(0)] = {rows.i64(1), rows.flag(2) ? rows.f64(3) : std::numeric_limits<double>::infinity(),
-                                   rows.f64(4)};
-    };
-    try {
-        Rows any =
-            db_.query(Sql("SELECT EXISTS (SELECT 1 FROM sluice_share_batch WHERE finished=0) OR EXISTS (SELECT 1 FROM "
-                          "sluice_share_stream)"));
-        if (!any.next() || !any.flag(0)) return shares;
-        read(db_.query(Sql(
-            "SELECT b.id, b.user_id, s.batch_id IS NOT NULL, COALESCE(s.end_tag,0), COALESCE(u.quota,0) FROM batch b LEFT "
-            "JOIN sluice_share_batch s ON s.batch_id=b.id AND s.finished=0 LEFT JOIN user_submit u ON u.user_id=b.user_id "
-            "WHERE b.state=1")));
-        read(db_.query(Sql(
-            "SELECT b.id, b.user_id, COALESCE(u.quota,0)>0, COALESCE(u.logical_start_time,0)+t.head, COALESCE(u.quota,0) "
-            "FROM sluice_share_stream t JOIN batch b ON b.id=t.batch_id LEFT JOIN user_submit u ON u.user_id=b.user_id "
-            "WHERE b.state=0")));
-    } catch (const DbError& e) {
-        if (e.code() != kNoSuchTable) throw;
-    }
-    return shares;
-}
-
 ProjectTables MysqlCatalogueStore::load_tables() {
     ProjectTables tables;
     tables.platforms = platforms();
@@ -161,7 +131,7 @@ ProjectTables MysqlCatalogueStore::load_tables() {
     tables.broadcasts = broadcasts();
     tables.perf = host_perf();
     tables.has_turnaround_verdicts = has_turnaround_verdicts();
-    tables.batch_shares = batch_shares();
+    for (const auto& [batch, place] : read_batch_shares(db_)) tables.batch_shares[batch] = place.share;
     tables.plan = make_plan_store(db_)->plan();
     tables.file_groups = read_file_groups(db_, kMaxFileGroups);
     return tables;

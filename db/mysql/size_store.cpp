@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "db/mysql/app_rows.h"
+#include "db/mysql/batch_shares.h"
 #include "db/mysql/bulk.h"
+#include "db/mysql/inactive_stock.h"
 #include "db/mysql/turns.h"
+#include "sluice/db/plan_store.h"
 
 namespace sluice {
 namespace {
 
 /// Ids of one UPDATE: bounds the time that its row locks are held.
 constexpr std::int64_t kBatch = 2000;
-/// Results with ids up to so many below the highest one may still be in transactions that are open.
-constexpr Id kIdOverlap = 20000;
 /// Results drawn at once in random order: so many times what is wanted, but not more than kMostDrawn.
 constexpr std::int64_t kDrawn = 20, kMostDrawn = 100000;
 constexpr int kRounds = 5;
@@ -47,7 +49,7 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
         std::vector<std::int64_t> released;
         std::map<int, Id> dry;  // kept only if what was found is committed
         // The snapshot that counts is taken in turn.
-        transaction_in_turn(db_, "size_regulator " + std::to_string(appid), [&] {
+        transaction_in_turn(db_, turn_of(appid), [&] {
             released.clear();
             dry.clear();
             for (const auto& [size_class, wanted] : decide(unsent(appid)))
@@ -57,7 +59,45 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
         return released;
     }
 
+    ReleasePlaces places(double now) override {
+        ReleasePlaces places;
+        const auto shares = read_batch_shares(db_);
+        if (shares.empty()) return places;
+        const BatchPlan plan = make_plan_store(db_)->plan();
+        for (const auto& [batch, place] : shares)
+            places[batch] = {place.share, place.head, plan.binding(batch, now) != nullptr};
+        return places;
+    }
+
+    std::map<int, std::int64_t> release_queues(Id appid, const DecideQueues& decide) override {
+        // What is not committed may be missing in it: it is kept only if all went well.
+        auto known = stocks_.extract(appid);
+        InactiveStock stock = known ? std::move(known.mapped()) : InactiveStock(appid);
+        Taken taken;
+        // Most looks find nothing to do: seen without a turn.
+        stock.read(db_);
+        if (decide(stock.queues(db_)).empty()) {
+            stocks_.emplace(appid, std::move(stock));
+            return {};
+        }
+        bool again = false;
+        transaction_in_turn(db_, turn_of(appid), [&] {
+            if (std::exchange(again, true)) stock.forget();
+            taken = {};
+            stock.read(db_);
+            if (release_decided(stock, decide, taken)) return;
+            stock.forget();  // other hands took some
+            taken.jobs.clear();
+            stock.read(db_);
+            release_decided(stock, decide, taken);
+        });
+        for (const auto& [queue, ids] : taken.jobs) stock.remove(queue, ids);
+        stocks_.emplace(appid, std::move(stock));
+        return taken.released;
+    }
+
     void look_everywhere(Id appid) override {
+        stocks_.erase(appid);
         std::erase_if(exhausted_, [&](const auto& e) { return e.first.first == appid; });
         std::erase_if(drawn_, [&](const auto& d) { return d.first.first == appid; });
     }
@@ -95,6 +135,28 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     }
 
   private:
+    static std::string turn_of(Id appid) { return "size_regulator " + std::to_string(appid); }
+
+    struct Taken {
+        std::vector<std::pair<QueueRelease, std::vector<Id>>> jobs;  ///< of the stock
+        std::map<int, std::int64_t> released;                        ///< by class
+    };
+    /// False: some of what was taken was INACTIVE no longer.
+    bool release_decided(const InactiveStock& stock, const DecideQueues& decide, Taken& taken) {
+        std::map<int, std::vector<Id>> of_class;
+        for (const QueueRelease& queue : decide(stock.queues(db_))) {
+            const auto& ids = taken.jobs.emplace_back(queue, stock.first(queue)).second;
+            std::ranges::copy(ids, std::back_inserter(of_class[queue.size_class]));
+        }
+        bool all = true;
+        for (const auto& [size_class, ids] : of_class) {
+            const std::int64_t n = make_unsent(ids, stock.app(), size_class);
+            taken.released[size_class] += n;
+            all = all && n == static_cast<std::int64_t>(ids.size());
+        }
+        return all;
+    }
+
     std::map<int, std::int64_t> by_class(const Sql& sql) {
         std::map<int, std::int64_t> counts;
         Rows r = db_.query(sql);
@@ -187,6 +249,7 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     std::map<std::pair<Id, int>, std::vector<Id>>
         drawn_;                                   ///< (app, class): INACTIVE results in random order, next last
     std::map<std::pair<Id, int>, Id> exhausted_;  ///< (app, class): no INACTIVE result up to this id
+    std::map<Id, InactiveStock> stocks_;          ///< by app
 };
 
 /// Quantiles of so many hosts are as good as those of all.

@@ -72,7 +72,7 @@ struct SimProject::Parts {
           feeder_settings(feeder_options(scenario.feeder, env)),
           templates(p.folder_.path(), p.config_.upload_url, nullptr),
           transitioner({}, transition_params(p.config_), transitions, templates, env),
-          regulation(regulator_settings(scenario)),
+          regulation(regulator_settings(scenario, p.config_)),
           regulator(regulation, sizes, p.clock_),
           stats_settings(stats_settings_of(scenario, p.config_)),
           accel_settings(accel_settings_of(scenario, p.config_)),

@@ -94,8 +94,9 @@ AccelSettings accel_settings_of(const Scenario& scenario, const ProjectConfig& c
     return settings;
 }
 
-RegulatorSettings regulator_settings(const Scenario& scenario) {
+RegulatorSettings regulator_settings(const Scenario& scenario, const ProjectConfig& config) {
     RegulatorSettings settings;
+    take_shares(config, settings);
     if (scenario.regulator_high <= 0) return settings;
     for (const AppSpec& app : scenario.apps)
         if (app.size_classes > 1)

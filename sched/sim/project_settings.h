@@ -18,7 +18,7 @@ namespace sluice::sim {
 ProjectConfig make_config(const Scenario& scenario, const std::filesystem::path& folder);
 /// Of the feeder's command line.
 FeederOptions feeder_options(const std::string& command, Env env);
-RegulatorSettings regulator_settings(const Scenario& scenario);
+RegulatorSettings regulator_settings(const Scenario& scenario, const ProjectConfig& config);
 StatsSettings stats_settings_of(const Scenario& scenario, const ProjectConfig& config);
 AccelSettings accel_settings_of(const Scenario& scenario, const ProjectConfig& config);
 

@@ -5,15 +5,39 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sluice/db/database.h"
+#include "sluice/model/project_tables.h"
 #include "sluice/model/records.h"
 
 namespace sluice {
 
 /// In which order INACTIVE jobs are released; upstream's options.
 enum class ReleaseOrder { kNone, kRandom, kPriorityAscending, kPriorityDescending, kPriorityThenWorkunit };
+
+/// Jobs of an app that are of the same batch and size class.
+struct ClassQueue {
+    int size_class = 0;
+    Id batch = 0;
+    std::int64_t unsent = 0, inactive = 0;
+    friend bool operator==(const ClassQueue&, const ClassQueue&) = default;
+};
+struct QueueRelease {
+    int size_class = 0;
+    Id batch = 0;
+    std::int64_t wanted = 0;  ///< INACTIVE jobs to make UNSENT
+    friend bool operator==(const QueueRelease&, const QueueRelease&) = default;
+};
+
+/// Where a batch stands when INACTIVE jobs are released by their users' shares.
+struct ReleasePlace {
+    BatchShare share;
+    double head = 0;  ///< of a stream: project-seconds of its next job, which `share.end` holds
+    bool planned = false;
+};
+using ReleasePlaces = std::unordered_map<Id, ReleasePlace>;  ///< by batch; empty: there are no shares
 
 class SizeRegulatorStore {
   public:
@@ -26,6 +50,13 @@ class SizeRegulatorStore {
     /// Where a class had fewer than that, only results made since are looked at from then on, however many INACTIVE
     /// ones of other classes there are; until look_everywhere().
     virtual std::vector<std::int64_t> release(Id appid, ReleaseOrder order, const Decide& decide) = 0;
+    virtual ReleasePlaces places(double now) = 0;
+    /// Likewise by batch, of each the least ids first: `decide` gets the queues that have jobs, by class and batch. It
+    /// is asked again where there is something to release: in the transaction, with what is so then. Returns the
+    /// numbers released, by class. Keeps in memory which jobs are INACTIVE, and reads only newer ones each time; until
+    /// look_everywhere().
+    using DecideQueues = std::function<std::vector<QueueRelease>(const std::vector<ClassQueue>&)>;
+    virtual std::map<int, std::int64_t> release_queues(Id appid, const DecideQueues& decide) = 0;
     /// Results may have become INACTIVE, or of another class, by other hands.
     virtual void look_everywhere(Id appid) = 0;
     /// UNSENT jobs by class, for --dry_run.

@@ -95,6 +95,32 @@ TEST_F(SizeStoresContract, ReleasesInEachOrderWhatIsThere) {
         });
 }
 
+TEST_F(SizeStoresContract, ReleasesOfEachBatchTheLeastIds) {
+    for (int i = 0; i < 40; ++i) {
+        job(i % 8 == 7 ? 2 : 1, i % 5 == 0 ? ServerState::kUnsent : ServerState::kInactive, i % 3 - 1, 0, 0);
+        rows.results.rbegin()->second.batch = i % 4;
+    }
+    same_on_both([](const SizeStores& s) {
+        std::string all = fmt::format("{} places\n", s.regulator.places(1e9).size());
+        for (int time = 0; time < 3; ++time) {
+            std::string seen;  // by the last look
+            const auto decide = [&](const std::vector<ClassQueue>& queues) {
+                std::vector<QueueRelease> wanted;
+                seen.clear();
+                for (const ClassQueue& q : queues) {
+                    seen += fmt::format("class {} batch {}: {} {}\n", q.size_class, q.batch, q.unsent, q.inactive);
+                    wanted.push_back({q.size_class, q.batch, q.batch == 2 ? 100 : q.batch == 3 ? 0 : 2});
+                }
+                wanted.push_back({9, 9, 9});
+                return wanted;
+            };
+            for (const auto& [c, n] : s.regulator.release_queues(1, decide)) all += fmt::format("{}: {}, ", c, n);
+            all += seen;
+        }
+        return all;
+    });
+}
+
 TEST_F(SizeStoresContract, OrphansFindTheirClass) {
     for (int i = 0; i < 12; ++i) job(1, i % 2 == 0 ? ServerState::kUnsent : ServerState::kInactive, i % 6 - 1, 0, i);
     for (const int new_class : {1, -1})
