@@ -89,7 +89,8 @@ void read_newest(Database& db, SchemaSurvey& survey) {
             "auto_increment IS NOT NULL"));
     while (counters.next())
         survey.newest[to_lower_ascii(counters.text(0))] = std::max<std::int64_t>(counters.i64(1) - 1, 0);
-    for (auto& [table, newest] : survey.newest) {
+    for (auto& [name, newest] : survey.newest) {
+        const std::string& table = name;  // clang 14 captures no structured binding
         const auto is_id = [&](const SchemaColumn& c) {
             return c.table == table && c.name == "id" && c.rights.find("select") != std::string::npos;
         };
