@@ -113,7 +113,7 @@ class Feeder {
     std::size_t check_from_ = 0;
     std::optional<std::filesystem::file_time_type> hr_info_time_;
     std::string inactive_said_, unreleased_said_, broken_versions_said_;
-    std::size_t unwritable_ = 0;       ///< jobs that were left out since the log named some
+    std::set<Id> unwritable_;          ///< results that were left out since the log named some
     std::string unwritable_examples_;  ///< of these
     Periodic unwritable_report_{60}, pinned_look_{60};
     std::set<std::pair<Id, int>> pinned_said_;        ///< (app, version number)

@@ -19,9 +19,8 @@ constexpr std::size_t kExamples = 300;  ///< bytes, about three jobs
 }  // namespace
 
 void Feeder::note_unwritable(const std::vector<UnwritableJob>& jobs) {
-    unwritable_ += jobs.size();
     for (const UnwritableJob& job : jobs) {
-        if (unwritable_examples_.size() > kExamples) return;
+        if (!unwritable_.insert(job.result).second || unwritable_examples_.size() > kExamples) continue;
         unwritable_examples_ += fmt::format("{}[RESULT#{}] [WU#{}] {}", unwritable_examples_.empty() ? "" : "; ",
                                             job.result, job.workunit, job.why);
     }
@@ -29,12 +28,13 @@ void Feeder::note_unwritable(const std::vector<UnwritableJob>& jobs) {
 
 /// At once, then at most once a minute.
 void Feeder::name_unwritable_jobs(double now) {
-    if (unwritable_ == 0 || !unwritable_report_.take(now)) return;
+    if (unwritable_.empty() || !unwritable_report_.take(now)) return;
     log_critical(
         "{} unsent jobs are left out, for no reply can carry their XML ({}{}): write it anew or cancel their workunits; "
         "the feeder looks again after {:.0f} s, or at once after touch reread_db",
-        unwritable_, unwritable_examples_, unwritable_ > 1 ? "; …" : "", kUnwritableRest);
-    unwritable_ = 0;
+        unwritable_.size(), unwritable_examples_, unwritable_examples_.size() > kExamples ? "; …" : "",
+        kUnwritableRest);
+    unwritable_.clear();
     unwritable_examples_.clear();
 }
 

@@ -16,10 +16,13 @@ constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
 enum class Outer { kOneElement, kAnyNumber };
 
-/// Schedulers copy these into their replies as they are.
-Outer outer_elements_of(const fs::path& file) {
+/// Schedulers copy some into their replies as they are. Output templates are read line by line, by nobody's XML parser.
+Outer outer_elements_of(const fs::path& file, const std::string& text) {
     const std::string name = file.filename().string();
-    return name == "gui_urls.xml" || name == "project_files.xml" ? Outer::kAnyNumber : Outer::kOneElement;
+    const bool output_template =
+        file.parent_path().filename() == "templates" && text.find("<result>") != std::string::npos;
+    return name == "gui_urls.xml" || name == "project_files.xml" || output_template ? Outer::kAnyNumber
+                                                                                    : Outer::kOneElement;
 }
 
 std::string content_of(const fs::path& file) {
@@ -36,8 +39,8 @@ void look_at(const fs::path& file, std::vector<std::string>& lines) {
     const std::string text = content_of(file);
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     if (first == std::string::npos) return;
-    const bool any_number = outer_elements_of(file) == Outer::kAnyNumber;
-    const auto fault = strict_xml_fault(any_number ? "<x>" + text + "</x>" : text);
+    const bool any_number = outer_elements_of(file, text) == Outer::kAnyNumber;
+    const auto fault = strict_xml_fault(any_number && !text.starts_with("<?xml") ? "<x>" + text + "</x>" : text);
     if (fault)
         lines.push_back(fmt::format(
             "{}:{}: strict XML parsers refuse this file, so BOINC's web pages and Python tools can't read it: {}",

@@ -63,6 +63,8 @@ std::optional<XmlFault> strict_xml_fault(std::string_view text) {
     const Parser parser(XML_ParserCreate(nullptr), &XML_ParserFree);
     const auto bytes = static_cast<int>(std::min<std::size_t>(text.size(), std::numeric_limits<int>::max()));
     if (XML_Parse(parser.get(), text.data(), bytes, XML_TRUE) != XML_STATUS_ERROR) return std::nullopt;
+    // Those of PHP and Python know more encodings than expat alone.
+    if (XML_GetErrorCode(parser.get()) == XML_ERROR_UNKNOWN_ENCODING) return std::nullopt;
     const auto at =
         std::min(static_cast<std::size_t>(std::max<XML_Index>(XML_GetCurrentByteIndex(parser.get()), 0)), text.size());
     return XmlFault{XML_GetCurrentLineNumber(parser.get()),

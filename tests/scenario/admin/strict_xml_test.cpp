@@ -123,6 +123,8 @@ TEST_F(StrictXmlFiles, TheCheckNamesThoseThatOurProgramsTakeAndOthersDoNot) {
     dir_.write(name + "gui_urls.xml", "<gui_urls></gui_urls>\n<rss_feeds>?a&b</rss_feeds>");
     dir_.write(name + "project_files.xml", "<a></a>\n<b></b>");  // fine: schedulers copy it
     dir_.write(name + "templates/x_in", "<file_info></file_info>\n<workunit></workunit>");
+    dir_.write(name + "templates/y_out", "<file_info></file_info>\n<result></result>");  // as upstream's samples are
+    dir_.write(name + "cc_config.xml", "<?xml version=\"1.0\" encoding=\"iso-8859-15\"?>\n<a></a>");
     dir_.write(name + "templates/notes", "1 < 2");
     dir_.write(name + "apps/a/1.0/p/version.xml", "<version>\n<file>a & b</file></version>");
     const std::string told = check(project);
@@ -133,7 +135,8 @@ TEST_F(StrictXmlFiles, TheCheckNamesThoseThatOurProgramsTakeAndOthersDoNot) {
           "/plan_class_spec.xml:2: strict", "this is not UTF-8", "/gui_urls.xml:2: strict", "/templates/x_in:2: strict",
           "put one element around all of them", "/apps/a/1.0/p/version.xml:2: strict"})
         EXPECT_THAT(told, HasSubstr(finding));
-    EXPECT_THAT(told, AllOf(Not(HasSubstr("notes")), Not(HasSubstr("project_files.xml"))));
+    EXPECT_THAT(told, AllOf(Not(HasSubstr("notes")), Not(HasSubstr("project_files.xml")), Not(HasSubstr("y_out")),
+                            Not(HasSubstr("cc_config.xml"))));
     EXPECT_THAT(check(dir_.write("new.xml", config)), HasSubstr("new.xml:4: strict"));
 }
 
