@@ -75,8 +75,11 @@ class PhpPages : public testing::TestWithParam<Served> {
             page(name, "<?php $secret = 'passwd';");
         page("ops/index.php", "<?php echo 'managed: ', 6 * 7;");
         page("ops/.htpasswd", "secret");
-        for (const char* name : {"user_profile/images/1.php", "stats/1.php"})
+        for (const char* name :
+             {"user_profile/images/1.php", "stats/1.php", "user/B.PHP", "user/a.php~", "user/a.php.bak"})
             page(name, "<?php echo 1; $secret = 'passwd';");
+        page("user/feed.php", "<?xml version='1.0'?>\n<?php echo 6 * 7; $secret = 'passwd';");
+        dir_.write("tiles/download/1.php", "<?php echo 6 * 7;");
     }
     void page(const std::string& name, const std::string& text) { dir_.write("tiles/html/" + name, text); }
 
@@ -90,7 +93,9 @@ class PhpPages : public testing::TestWithParam<Served> {
             options.more += load_module(module, std::string("mod_") + module + ".so");
         if (GetParam().php == Php::kModule) {
             options.prefork = true;
-            options.more += "LoadModule php_module " + file_of("/usr/lib/apache2/modules/libphp*.so") + "\n";
+            options.more +=
+                "LoadModule php_module " + file_of("/usr/lib/apache2/modules/libphp*.so") +
+                "\n<FilesMatch \".+\\.ph(?:ar|p|tml)$\">\nSetHandler application/x-httpd-php\n</FilesMatch>\n";  // Debian
         }
         if (GetParam().php == Php::kFpm && GetParam().mode != ApacheMode::kProxy)
             options.more += load_module("proxy", "mod_proxy.so") + load_module("proxy_fcgi", "mod_proxy_fcgi.so");
@@ -170,14 +175,31 @@ TEST_P(PhpPages, PagesRunWhereThereIsPhpAndAreRefusedElsewhere) {
     }
     EXPECT_EQ(get("/tiles/nowhere.php").status, has_php() ? 404 : 403);
     EXPECT_THAT(get("/tiles/").body, HasSubstr(has_php() ? "answer 42 of index" : "<scheduler>"));
-    for (const char* path : {"/tiles/", "/tiles/index.php", "/tiles/white.php", "/tiles/white.php/x",
-                             "/tiles/home%2ephp", "/tiles/a.phtml", "/tiles/a.php5", "/tiles/a.phps", "/tiles/late.inc",
-                             "/tiles/.hidden.php", "/tiles/../inc/util.inc", "/tiles_ops/", "/tiles_ops/index.php",
-                             "/tiles_ops/../inc/util.inc", "/tiles_ops/.htpasswd", "/inc/util.inc"})
+    for (const char* path : {"/tiles/",
+                             "/tiles/index.php",
+                             "/tiles/white.php",
+                             "/tiles/white.php/x",
+                             "/tiles/home%2ephp",
+                             "/tiles/a.phtml",
+                             "/tiles/a.php5",
+                             "/tiles/a.phps",
+                             "/tiles/late.inc",
+                             "/tiles/.hidden.php",
+                             "/tiles/B.PHP",
+                             "/tiles/a.php~",
+                             "/tiles/a.php.bak",
+                             "/tiles/feed.php",
+                             "/tiles/../inc/util.inc",
+                             "/tiles_ops/",
+                             "/tiles_ops/index.php",
+                             "/tiles_ops/../inc/util.inc",
+                             "/tiles_ops/.htpasswd",
+                             "/inc/util.inc"})
         EXPECT_THAT(get(path).body, AllOf(Not(HasSubstr("<?php")), Not(HasSubstr("secret")), Not(HasSubstr("managed"))))
             << path;
     for (const char* path : {"/tiles/user_profile/images/1.php", "/tiles/stats/1.php"})
         EXPECT_EQ(get(path).status, 403) << path << ": what is put there is no program";
+    EXPECT_EQ(get("/tiles/download/1.php").body, "<?php echo 6 * 7;") << "an input file is data";
 }
 
 TEST_P(PhpPages, TheAdminsPagesWantAPassword) {
