@@ -94,19 +94,26 @@ std::string read_beginning(StdinBody& body) {
     return text;
 }
 
+/// The whole request is read first: a web server whose program ends before may reset the connection, and the reply is
+/// lost.
+[[noreturn]] void give_up(StdinBody& body, const std::string& why) {
+    while (!body.ended()) body.next();
+    give_up(why);
+}
+
 int relay_request(const std::string& project, char** argv) {
     const bool only = ::access((project + "/" + kRelayOnly).c_str(), F_OK) == 0;
+    StdinBody body;
     Resident resident;
     if (const int error = resident.connect(project); error != 0) {
         if (only)
-            give_up("no resident scheduler answers (" + std::string(std::strerror(error)) +
-                    "; sluice_options --check " + project + " says more), and " + project + "/" + kRelayOnly +
-                    " forbids another");
+            give_up(body, "no resident scheduler answers (" + std::string(std::strerror(error)) +
+                              "; sluice_options --check " + project + " says more), and " + project + "/" + kRelayOnly +
+                              " forbids another");
         // Without a socket nobody wants one.
         if (error != ENOENT) ::setenv(kUnreached, std::to_string(error).c_str(), 1);
         become_scheduler(project, argv);
     }
-    StdinBody body;
     const std::string beginning = read_beginning(body);
     bool sent = resident.send(variables(), beginning);
     while (sent && !body.ended()) sent = resident.send_more(body.next());
@@ -115,10 +122,10 @@ int relay_request(const std::string& project, char** argv) {
         case Resident::Outcome::kAnswered: return 0;
         case Resident::Outcome::kRefused:
             if (!only && body.ended()) become_scheduler(project, argv, beginning, body.broke_off());
-            give_up("the resident scheduler is ending or has no room");
+            give_up(body, "the resident scheduler is ending or has no room");
         case Resident::Outcome::kLost: break;
     }
-    if (!resident.began()) give_up("the resident scheduler gave no reply");
+    if (!resident.began()) give_up(body, "the resident scheduler gave no reply");
     return 0;
 }
 

@@ -192,6 +192,16 @@ TEST_F(Relay, ForbiddenToDoTheWorkItSaysThatItIsToBeTriedLater) {
     EXPECT_EQ(send().out, kReply);
 }
 
+TEST_F(Relay, ForbiddenToDoTheWorkItReadsTheRequestBeforeItSaysSo) {
+    folder_.write("relay_only", "");
+    RunOptions with = options("");
+    with.env.erase("CONTENT_LENGTH");
+    const RunResult result =
+        run({"/bin/bash", "-c", "head -c 1000000 /dev/zero | \"$0\"; exit ${PIPESTATUS[0]}", program()}, with);
+    EXPECT_EQ(result.status, 0) << "who hands the request on would be cut off, as Apache's mod_cgid is";
+    EXPECT_EQ(result.out, relay::kSorryReply);
+}
+
 TEST_F(Relay, ForbiddenToDoTheWorkARefusedRequestIsToBeTriedLater) {
     folder_.write("relay_only", "");
     const std::string refused{0, 0, 0, 0, relay::kOverloaded, 0, 0, 0};
