@@ -6,9 +6,11 @@ A file NAME.experiment.json has
   seeds     of the full form; the short one takes the first
   short     fields that take the place of the scenario's (RFC 7396) and make it a matter of seconds
   variants  {name: fields that take the place of the scenario's}
+  features  {name: the same; beside them app, fields of the first app, and add, lists that are appended}: every pair of features is one more variant, "A and B"
   claims    [{say, figure, variant, at_most and/or at_least, times, form}]: about the median over the seeds of a figure
             (place in result.json, names with / between); times: the bounds are multiples of this variant's figure;
-            form: short or full, the only form that the claim is about
+            form: short or full, the only form that the claim is about; with: in the place of variant, features: the
+            claim is about each pair that has these; but: not about these pairs
   table     [{head, figure, digits, percent}]: columns of docs/fleet_results.md
 NAME.results.json keeps the figures of the full form: {variant: [result.json by seed, without its series]}.
 
@@ -18,6 +20,8 @@ NAME.results.json keeps the figures of the full form: {variant: [result.json by 
 Exit status 1: a claim does not hold, or the page is not that of the results.
 """
 import argparse
+import functools
+import itertools
 import json
 import pathlib
 import statistics
@@ -57,6 +61,39 @@ def results_file(name):
     return HERE / (name + ".results.json")
 
 
+def with_feature(scenario, feature):
+    fields = {name: value for name, value in feature.items() if name not in ("app", "add")}
+    changed = merge(scenario, fields)
+    changed["apps"] = [merge(changed["apps"][0], feature.get("app", {}))] + changed["apps"][1:]
+    for name, items in feature.get("add", {}).items():
+        changed[name] = changed[name] + items
+    return changed
+
+
+def pairs_of(experiment):
+    """{variant: its two features}"""
+    return {a + " and " + b: (a, b) for a, b in itertools.combinations(experiment.get("features", {}), 2)}
+
+
+def scenarios_of(experiment, scenario):
+    """{variant: scenario}"""
+    made = {name: merge(scenario, fields) for name, fields in experiment.get("variants", {}).items()}
+    for name, features in pairs_of(experiment).items():
+        made[name] = functools.reduce(lambda s, f: with_feature(s, experiment["features"][f]), features, scenario)
+    return made
+
+
+def claims_of(experiment):
+    """Each about one variant."""
+    for claim in experiment["claims"]:
+        if "variant" in claim:
+            yield claim
+            continue
+        for name, features in pairs_of(experiment).items():
+            if set(claim["with"]) <= set(features) and name not in claim.get("but", ()):
+                yield {**claim, "variant": name}
+
+
 def figures_of(result):
     """Figures, not the series that a report draws."""
     details = result["details"]
@@ -74,9 +111,9 @@ def run(sim, experiment, form):
         scenario, seeds = merge(scenario, experiment["short"]), seeds[:1]
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        for variant, fields in experiment["variants"].items():
+        for variant, fields in scenarios_of(experiment, scenario).items():
             file = pathlib.Path(folder) / (variant + ".json")
-            file.write_text(json.dumps({**merge(scenario, fields), "name": variant}))
+            file.write_text(json.dumps({**fields, "name": variant}))
             for seed in seeds:
                 command = [sim, "run", str(file), "--seed", str(seed), "--out", folder + "/out"]
                 subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -96,7 +133,7 @@ def median(results, variant, figure):
 
 def broken_claims(experiment, results, form):
     broken = []
-    for claim in experiment["claims"]:
+    for claim in claims_of(experiment):
         if claim.get("form", form) != form:
             continue
         value = median(results, claim["variant"], claim["figure"])
@@ -112,7 +149,7 @@ def broken_claims(experiment, results, form):
 def table(experiment, results):
     columns = experiment["table"]
     lines = ["| | " + " | ".join(c["head"] for c in columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for variant in experiment["variants"]:
+    for variant in [*experiment.get("variants", {}), *pairs_of(experiment)]:
         cells = [variant]
         for c in columns:
             value = median(results, variant, c["figure"]) * (100 if c.get("percent") else 1)
@@ -142,6 +179,13 @@ def check_the_check():
     assert broken_claims({"claims": claims}, results, "short") == [
         "b is small: /n of b is 4, more than 1", "b is great: /n of b is 4, less than 5"]
     assert len(broken_claims({"claims": claims}, results, "full")) == 3
+    pairs = {"features": {"x": {"app": {"n": 1}}, "y": {"e": 2}, "z": {"d": 1, "add": {"work": [{}]}}},
+             "claims": [{"say": "all", "figure": "/n", "with": ["z"], "but": ["x and z"], "at_most": 1}]}
+    assert scenarios_of(pairs, {"apps": [{}, {}], "work": [{"w": 1}]}) == {
+        "x and y": {"apps": [{"n": 1}, {}], "work": [{"w": 1}], "e": 2},
+        "x and z": {"apps": [{"n": 1}, {}], "work": [{"w": 1}, {}], "d": 1},
+        "y and z": {"apps": [{}, {}], "work": [{"w": 1}, {}], "d": 1, "e": 2}}
+    assert broken_claims(pairs, {"y and z": [{"n": 2}]}, "full") == ["all: /n of y and z is 2, more than 1"]
     assert merge({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": None}, "d": [2]}) == {"a": {"c": 2}, "d": [2]}
 
 
