@@ -205,6 +205,8 @@ TemplateValues values_of(const NewProject& project) {
         {"RAW_MATCHMAKING", std::string(project.compat_level > 0 ? template_text("matchmaking.xml") : "")},
         {"RAW_PLATFORMS", platform_entries()},
         {"WEB_USER_NOTE", web_user_note(project)},
+        {"AS_USER", project.user.empty() ? "" : "sudo -u " + project.user + " "},
+        {"CRONTAB", project.user.empty() ? "crontab" : "sudo crontab -u " + project.user},
         {"CRON_ENVIRONMENT", ""},
         {"UNIT_ENVIRONMENT", ""},
         {"WEB_GROUP", project.web_group},

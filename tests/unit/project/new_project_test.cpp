@@ -259,6 +259,19 @@ TEST(NewProjectFiles, WhatTheWebServerNeedsIsSaid) {
     EXPECT_THAT(text_of(project, "tiles.readme"), AllOf(HasSubstr("usermod"), HasSubstr("www-data")));
 }
 
+TEST(NewProjectFiles, TheReadmeNamesTheAccountOfEachCommand) {
+    NewProject project = a_project();
+    project.user = "boincadm";
+    const std::string text = text_of(project, "tiles.readme");
+    EXPECT_THAT(text, HasSubstr("sudo crontab -u boincadm /srv/boinc/tiles/tiles.cronjob"));
+    for (const char* tool :
+         {"xadd", "update_versions", "start", "status", "stage_file", "create_work", "create_account"})
+        EXPECT_THAT(text, HasSubstr(std::string("sudo -u boincadm bin/") + tool));
+    project.user = "";
+    EXPECT_THAT(text_of(project, "tiles.readme"),
+                AllOf(Not(HasSubstr("sudo -u")), HasSubstr("Cron:  crontab /srv/boinc/tiles/tiles.cronjob")));
+}
+
 TEST(NewProjectFiles, SecretsAreNotForEverybody) {
     for (const NewFile& file : files_of(a_project())) {
         const bool password =
