@@ -14,6 +14,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/program.h"
@@ -166,6 +167,7 @@ int create_from_stdin(const Invocation& call, Creator& creator) {
 
 int create(Invocation& call) {
     const fs::path project = call.config_dir.empty() ? find_project_dir() : fs::absolute(call.config_dir);
+    refuse_root_in_project_of_another("bin/create_work", project);
     const ProjectConfig config = load_config_and_warn(project);
     Database db(db_settings(config));
     const auto store = make_work_store(db);

@@ -8,6 +8,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/daemon/program.h"
 
@@ -40,7 +41,9 @@ void check_all(const std::vector<fs::path>& files, const ProjectConfig& config, 
 }
 
 void stage(const std::vector<std::string>& paths, const StageOptions& options, bool consent, bool verbose) {
-    const ProjectConfig config = load_config_and_warn(find_project_dir());
+    const fs::path project = find_project_dir();
+    refuse_root_in_project_of_another("bin/stage_file", project);
+    const ProjectConfig config = load_config_and_warn(project);
     const StagingSettings settings{config.download_dir, config.download_url, config.uldl_dir_fanout,
                                    config.cache_md5_info};
     const std::vector<fs::path> files = files_of(paths);

@@ -40,6 +40,11 @@ void refuse_root(const std::string& command, const std::filesystem::path& projec
     throw Error(text + "; SLUICE_ALLOW_ROOT=1 in the environment permits root");
 }
 
+void refuse_root_in_project_of_another(const std::string& command, const std::filesystem::path& project) {
+    struct stat info {};
+    if (::stat(project.c_str(), &info) == 0 && info.st_uid != 0) refuse_root(command, project);
+}
+
 int open_own_file(const char* path, int flags, mode_t mode) {
     // Not blocked by a pipe that somebody put there.
     const int fd = ::open(path, (flags & ~O_TRUNC) | O_NOFOLLOW | O_NONBLOCK, mode);

@@ -13,6 +13,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
@@ -182,6 +183,7 @@ int run(int argc, const char* const* argv) {
     line.section("EXIT STATUS", "0: done. 1: a version could not be added.");
     if (const auto status = line.parse(argc, argv)) return *status;
     const fs::path project = find_project_dir();
+    refuse_root_in_project_of_another("bin/update_versions", project);
     const ProjectConfig config = load_config_and_warn(project);
     if (config.download_url.empty())
         throw ConfigError("config.xml has no <download_url>: clients could not fetch files");

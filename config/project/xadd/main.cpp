@@ -11,6 +11,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
@@ -27,6 +28,7 @@ int run(int argc, const char* const* argv) {
         "feeder takes the change up at once.");
     if (const auto status = line.parse(argc, argv)) return *status;
     const fs::path project = find_project_dir();
+    refuse_root_in_project_of_another("bin/xadd", project);
     const ProjectConfig config = load_config_and_warn(project);
     const fs::path file = project / "project.xml";
     const auto text = read_file(file);

@@ -13,6 +13,9 @@ namespace sluice {
 /// text names the command to use instead. SLUICE_ALLOW_ROOT=1 in the environment permits it.
 void refuse_root(const std::string& command, const std::filesystem::path& project);
 
+/// The same for a tool that makes files in a project, if that belongs to another account: they would keep it out.
+void refuse_root_in_project_of_another(const std::string& command, const std::filesystem::path& project);
+
 /// open(2) of a file of the project's own in a folder where others may write. -1 and errno (file_problem() has words
 /// for it): ELOOP a symbolic link, EINVAL no regular file, EMLINK a file with a second name, EPERM it belongs to
 /// neither this user nor root. Nothing is truncated before that is known.

@@ -54,6 +54,28 @@ TEST_F(Accounts, RootIsRefusedAndToldWhatToDo) {
     EXPECT_EQ(insisted.status, 0) << insisted.err;
 }
 
+/// What they make would be root's, and keep the project's account out.
+TEST_F(Accounts, ToolsThatMakeFilesRefuseRootInAProjectOfAnotherAccount) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
+    std::ofstream(root_ / "input") << "x";
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"xadd"},
+                                                  {"update_versions", "--noconfirm"},
+                                                  {"stage_file", (root_ / "input").string()},
+                                                  {"create_work", "--appname", "a", "--wu_name", "w", "input"}}) {
+        std::vector<std::string> full = words;
+        full[0] = (root_ / "bin" / words[0]).string();
+        const RunResult refused = as_root(full, false);
+        EXPECT_EQ(refused.status, 1) << words[0];
+        EXPECT_THAT(refused.err, AllOf(HasSubstr("bin/" + words[0] + " does not run as root"),
+                                       HasSubstr("sudo -u games bin/" + words[0])));
+    }
+    EXPECT_TRUE(fs::exists(root_ / "input"));
+    // A project of root's own has nobody to keep out.
+    ASSERT_EQ(::chown(root_.c_str(), 0, 0), 0);
+    EXPECT_EQ(as_root({(root_ / "bin/stage_file").string(), (root_ / "input").string()}, false).status, 0);
+}
+
 TEST_F(Accounts, WhatRootMakesWhenItStopsAProjectKeepsNobodyOut) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
