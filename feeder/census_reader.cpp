@@ -49,6 +49,9 @@ bool CensusReader::changed(const std::vector<App>& apps) const {
         if (app.size_classes() == 0) continue;
         const auto known = stamps_.find(app.name);
         if (known == stamps_.end() || known->second != stamp_of(file_of(app))) return true;
+        // Rights leave no trace in the stamp.
+        const auto last = last_.find(app.name);
+        if (last != last_.end() && last->second.unreadable && !load(app).unreadable) return true;
     }
     return false;
 }
@@ -56,10 +59,10 @@ bool CensusReader::changed(const std::vector<App>& apps) const {
 Quantiles CensusReader::load(const App& app) const {
     try {
         const auto text = read_trusted_file(file_of(app), 1 << 20);
-        if (!text) return {{}, "there is no such file"};
+        if (!text) return {{}, "there is no such file", false};
         return parse_quantiles(*text, app.size_classes());
     } catch (const FileError& e) {
-        return {{}, e.what()};
+        return {{}, e.what(), true};
     }
 }
 
@@ -69,13 +72,21 @@ void CensusReader::read(ProjectTables& tables) {
         if (app.size_classes() == 0) continue;
         stamps_[app.name] = stamp_of(file_of(app));  // before reading: a change in between is seen next time
         Quantiles q = load(app);
+        Quantiles& last = last_[app.name];
+        const bool keeps = q.unreadable && !last.values.empty();
+        if (keeps) q.values = last.values;
         if (q.problem.empty()) {
             if (warned_.erase(app.name) != 0) log_normal("{} is usable again", file_of(app).string());
-            tables.size_quantiles[app.id] = std::move(q.values);
         } else if (std::exchange(warned_[app.name], q.problem) != q.problem) {
-            log_warning("{}: {}; size classes of app {} are not used until size_census has written it",
-                        file_of(app).string(), q.problem, app.name);
+            log_warning("{}: {}; {}", file_of(app).string(), q.problem,
+                        keeps ? "what was read of it before is used"
+                              : "size classes of app " + app.name + " are not used until size_census has written it");
         }
+        if (q.problem.empty() || keeps)
+            tables.size_quantiles[app.id] = q.values;
+        else
+            q.values.clear();
+        last = std::move(q);
     }
 }
 

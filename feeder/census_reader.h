@@ -1,6 +1,7 @@
 #pragma once
 // The quantile files that size_census writes: PROJECT/size_census_APP, one ascending number a line, size classes - 1
-// lines. Read on start and whenever a file changes; an unusable file costs that app its sizes, and nothing else.
+// lines. Read on start and whenever a file changes; an unusable file costs that app its sizes, and nothing else. While
+// a file can't be read, what was read of it last holds.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -14,7 +15,8 @@ namespace sluice {
 
 struct Quantiles {
     std::vector<double> values;
-    std::string problem;  ///< empty: usable
+    std::string problem;      ///< empty: usable
+    bool unreadable = false;  ///< the problem may pass: the file is there
 };
 /// The first `classes` - 1 lines.
 Quantiles parse_quantiles(std::string_view text, int classes);
@@ -42,6 +44,7 @@ class CensusReader {
     std::filesystem::path project_;
     std::unordered_map<std::string, Stamp> stamps_;        ///< by app name, as of the last read()
     std::unordered_map<std::string, std::string> warned_;  ///< by app name: the problem that was reported
+    std::unordered_map<std::string, Quantiles> last_;      ///< by app name: of the last read(); the values usable ones
 };
 
 }  // namespace sluice

@@ -53,6 +53,9 @@ std::map<std::string, VersionFile> files_of_folder(const fs::path& folder) {
     std::map<std::string, VersionFile> files;
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
+        // A version is for ever: a file that is away now would be left out of it.
+        if (entry.is_symlink() && !entry.exists())
+            fail(entry.path(), "is a symbolic link that leads nowhere: is its file system mounted?");
         if (!entry.is_regular_file() || name.starts_with('.') || name == "version.xml" || name.ends_with(".sig"))
             continue;
         VersionFile file;

@@ -1,13 +1,16 @@
 #include "daemons/work/staging.h"
 
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
 
 #include "sluice/base/error.h"
+#include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/text.h"
@@ -16,6 +19,14 @@ namespace sluice {
 namespace {
 
 fs::path beside(const fs::path& file, const char* suffix) { return fs::path(file.string() + suffix); }
+
+/// Throws FileError if that can't be found out: a file behind a closed folder is not missing.
+bool is_there(const fs::path& file) {
+    struct stat info {};
+    if (::stat(file.c_str(), &info) == 0) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    throw FileError("can't look for " + file.string() + ": " + file_problem(errno, file));
+}
 
 /// The cached MD5 and size; false if there is none, it is malformed, or it is older than the file.
 bool read_md5_cache(const fs::path& file, StagedFile& out) {
@@ -90,9 +101,9 @@ StagedFile find_staged(const std::string& name, const StagingSettings& settings)
     if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
     const fs::path file = fanout_path(settings.download_dir, name, settings.fanout);
     std::error_code ec;
-    if (!fs::is_regular_file(file, ec)) {
+    if (!is_there(file) || !fs::is_regular_file(file, ec)) {
         const fs::path top = settings.download_dir / name;
-        if (top == file || !fs::is_regular_file(top, ec))
+        if (top == file || !is_there(top) || !fs::is_regular_file(top, ec))
             throw FileError("input file " + name + " is not in the download hierarchy (" + file.string() +
                             "): stage it first with bin/stage_file");
         make_parent(file);
@@ -116,9 +127,8 @@ StagedFile stage_file(const fs::path& file, const StagingSettings& settings, con
     std::error_code ec;
     if (name.starts_with('-')) throw FileError("'" + name + "' begins with '-': programs would take it for an option");
     if (!is_valid_file_name(name)) throw FileError("'" + name + "' is no valid name for an input file");
-    if (!fs::is_regular_file(file, ec))
-        throw FileError(fs::exists(file, ec) ? file.string() + " is not a regular file"
-                                             : "there is no file " + file.string());
+    if (!is_there(file)) throw FileError("there is no file " + file.string());
+    if (!fs::is_regular_file(file, ec)) throw FileError(file.string() + " is not a regular file");
     const fs::path target = fanout_path(settings.download_dir, name, settings.fanout);
     make_parent(target);
     StagedFile staged;
@@ -126,7 +136,7 @@ StagedFile stage_file(const fs::path& file, const StagingSettings& settings, con
     staged.url = fanout_url(settings.download_url, name, settings.fanout);
     staged.md5 = md5_hex_of_file(file);
     staged.nbytes = fs::file_size(file);
-    if (fs::exists(target, ec)) {
+    if (is_there(target)) {
         if (md5_hex_of_file(target) != staged.md5)
             throw FileError("a file named " + name + " with other content is staged already (" + target.string() +
                             "): names must be unique, rename yours");

@@ -155,6 +155,21 @@ TEST(Version, UnknownElementsAreToldAndSkipped) {
     EXPECT_THAT(warnings, ElementsAre(HasSubstr("<main_progam>")));
 }
 
+/// A version never changes: what is away now would be missing in it for ever.
+TEST(VersionFolders, AFileThatIsAwayIsNotLeftOutOfTheVersion) {
+    for (const char* name : {"data", "version.xml", "program.sig"}) {
+        const TempDir dir;
+        dir.write("program", "p");
+        std::filesystem::create_symlink(dir / "not_mounted/file", dir / name);
+        try {
+            read_version(dir.path());
+            ADD_FAILURE() << name;
+        } catch (const ConfigError& e) {
+            EXPECT_THAT(e.what(), AllOf(HasSubstr((dir / name).string()), HasSubstr("leads nowhere")));
+        }
+    }
+}
+
 TEST(VersionFolders, NamesOfPlatformsMayHoldTheSeparator) {
     const std::vector<std::string> known{"x86_64-pc-freebsd", "x86_64-pc-freebsd__sysv", "windows_x86_64"};
     const auto split = [&](const std::string& name) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <unistd.h>
+
 #include <fstream>
 
 #include "sluice/base/error.h"
@@ -78,6 +80,32 @@ TEST_F(Staging, AFileAtTheTopOfTheDownloadFolderIsCopiedIntoTheHierarchy) {
     write("download/foo", "x");
     EXPECT_EQ(find_staged("foo", settings).nbytes, 1u);
     EXPECT_TRUE(fs::exists(dir.path() / "download/db/foo"));
+}
+
+/// What can't be seen is not missing: it would be replaced.
+TEST_F(Staging, AFileBehindAClosedFolderIsNeitherMissingNorReplaced) {
+    if (::geteuid() == 0) GTEST_SKIP() << "root sees into every folder";
+    stage_file(write("foo", "one"), settings, {});
+    const fs::path folder = dir.path() / "download/db", top = dir.path() / "download/foo";
+    write("download/foo", "two");
+    fs::permissions(folder, fs::perms::none);
+    const auto refusal = [](const auto& action) -> std::string {
+        try {
+            action();
+        } catch (const FileError& e) {
+            return e.what();
+        }
+        return "none";
+    };
+    for (const std::string& why : {refusal([&] { find_staged("foo", settings); }),
+                                   refusal([&] { stage_file(write("foo", "three"), settings, {}); })}) {
+        EXPECT_NE(why.find("can't look for " + (folder / "foo").string() + ": Permission denied"), std::string::npos)
+            << why;
+        EXPECT_EQ(why.find("stage it first"), std::string::npos);
+    }
+    fs::permissions(folder, fs::perms::owner_all);
+    EXPECT_EQ(read_file(folder / "foo"), "one");
+    EXPECT_EQ(find_staged("foo", settings).nbytes, 3u);
 }
 
 TEST_F(Staging, ANameThatLooksLikeAnOptionIsRefused) {
