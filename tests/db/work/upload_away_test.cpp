@@ -119,6 +119,26 @@ TEST_F(UploadAway, ADaemonJudgesThemSoonAfterTheFilesAreBack) {
     EXPECT_LE(times("not judged", validator.err()), 5u) << "back-off: " << validator.err();
 }
 
+TEST_F(UploadAway, ADaemonHoldsTheBrakeSaysSoOnceAMinuteAndGoesOn) {
+    many(20);
+    fs::permissions(upload_, fs::perms::none);
+    const auto start = std::chrono::steady_clock::now();
+    RunOptions options;
+    options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+    Subprocess validator(
+        {std::string(SLUICE_BIN) + "/sample_bitwise_validator", "--app", "a", "--sleep_interval", "0.1"}, options);
+    const auto said = [&] { return times("nothing is judged: the files of 20 of 20 results", validator.err()); };
+    ASSERT_TRUE(eventually([&] { return said() > 0; }, 60)) << validator.err();
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=1 AND validate_state=0")), 20);
+    EXPECT_EQ(count("need_validate=1 AND canonical_resultid=0"), 20);
+    fs::permissions(upload_, fs::perms::owner_all);
+    EXPECT_TRUE(eventually([&] { return valid() == 20; }, 180)) << validator.err();
+    const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(std::chrono::steady_clock::now() - start);
+    EXPECT_LE(said(), 1u + static_cast<std::size_t>(minutes.count())) << validator.err();
+    EXPECT_EQ(times("Validate error", validator.err()), 0u);
+    EXPECT_EQ(times("Invalid", validator.err()), 0u);
+}
+
 TEST_F(UploadAway, OneFileOfManyThatIsLostIsAnErrorWithPathAndReason) {
     make_workunit(2);
     returned(10, 1, 1, "same");
