@@ -9,10 +9,10 @@ namespace sluice {
 namespace {
 
 using Files = OutputCheck::Files;
-constexpr std::int64_t kNow = 2000000000, kDay = 86400;
+constexpr std::int64_t kClock = 2000000000, kDay = 86400;
 
-Look look(Id result, Id whose, Files files, double at = kNow) {
-    return {result, whose, kNow - 60, files, at, at, files == Files::kRead ? "" : "/upload/f: Permission denied"};
+Look look(Id result, Id whose, Files files, double at = kClock) {
+    return {result, whose, kClock - 60, files, at, at, files == Files::kRead ? "" : "/upload/f: Permission denied"};
 }
 
 ReadTally tally(const std::map<Id, std::pair<int, int>>& readable_and_not_by_user, Files not_readable = Files::kShut) {
@@ -28,19 +28,19 @@ ReadTally tally(const std::map<Id, std::pair<int, int>>& readable_and_not_by_use
 struct Memory {
     ReadMemory memory;
     Id next = 1;
-    Memory& found(int n, Files files, double at = kNow, std::int64_t age = 60) {
+    Memory& found(int n, Files files, double at = kClock, std::int64_t age = 60) {
         for (int i = 0; i < n; ++i, ++next) {
             Look l = look(next, next, files, at);
-            l.received = kNow - age;
+            l.received = kClock - age;
             memory.add(l);
         }
         return *this;
     }
     bool vouches(std::int64_t age = 60) {
         Look asked = look(0, 0, Files::kMissing);
-        asked.received = kNow - age;
+        asked.received = kClock - age;
         memory.add(asked);
-        return memory.vouches_against(0, kNow);
+        return memory.vouches_against(0, kClock);
     }
 };
 
@@ -54,18 +54,18 @@ TEST(ReadMemory, AMissingFileIsLostWhenMoreOthersWereRead) {
 }
 
 TEST(ReadMemory, ADayLaterItNeedsThatOthersWereRead) {
-    EXPECT_TRUE(Memory().found(1, Files::kRead).found(7, Files::kMissing, kNow, 2 * kDay).vouches(2 * kDay));
+    EXPECT_TRUE(Memory().found(1, Files::kRead).found(7, Files::kMissing, kClock, 2 * kDay).vouches(2 * kDay));
     for (const std::int64_t age : {kDay + 1, 30 * kDay})
-        EXPECT_FALSE(Memory().found(7, Files::kMissing, kNow, age).vouches(age)) << "an outage over a weekend";
-    EXPECT_FALSE(Memory().found(3, Files::kMissing, kNow, 2 * kDay).vouches(2 * kDay));
-    EXPECT_TRUE(Memory().found(3, Files::kMissing, kNow, 8 * kDay).vouches(8 * kDay)) << "nobody else is there";
+        EXPECT_FALSE(Memory().found(7, Files::kMissing, kClock, age).vouches(age)) << "an outage over a weekend";
+    EXPECT_FALSE(Memory().found(3, Files::kMissing, kClock, 2 * kDay).vouches(2 * kDay));
+    EXPECT_TRUE(Memory().found(3, Files::kMissing, kClock, 8 * kDay).vouches(8 * kDay)) << "nobody else is there";
 }
 
 TEST(ReadMemory, WhatWasReadBeforeItWentMissingSaysNothing) {
-    EXPECT_FALSE(Memory().found(50, Files::kRead, kNow - 1).vouches());
+    EXPECT_FALSE(Memory().found(50, Files::kRead, kClock - 1).vouches());
     Memory later;
-    later.memory.add(look(0, 0, Files::kMissing, kNow - 100));
-    EXPECT_TRUE(later.found(50, Files::kRead, kNow - 1).vouches()) << "it was missing first";
+    later.memory.add(look(0, 0, Files::kMissing, kClock - 100));
+    EXPECT_TRUE(later.found(50, Files::kRead, kClock - 1).vouches()) << "it was missing first";
 }
 
 TEST(ReadMemory, KeepsTheLastLookAtAResult) {
