@@ -68,7 +68,7 @@ class Audit {
 
     /// A file that has a right owner keeps its group, and an installed program that a link leads to its owner, too.
     std::string only_ours(const fs::path& path, const struct stat& info) const {
-        const bool installed = info.st_uid == 0 && (owner_ != 0 || fs::is_symlink(path));
+        const bool installed = info.st_uid == 0 && owner_ != 0;
         const bool right = installed || (info.st_uid == owner_ && owner_ != 0);
         return ownership_command(installed ? "root" : owner_name_, right ? group_name(info.st_gid) : group_for(path),
                                  "go-w", word(path));
@@ -102,10 +102,29 @@ class Audit {
         return name.starts_with("size_census_") || name == "hr_info.txt" || name.starts_with("run_state_");
     }
 
+    /// Where the path leads, if that is out of the project: a link of the project's account must not have root change
+    /// what is another's.
+    fs::path elsewhere(const fs::path& path) const {
+        if (!path.has_filename()) return {};  // the project itself
+        std::error_code ignored;
+        const fs::path real = fs::canonical(path, ignored), root = fs::canonical(project_, ignored);
+        return real == (root / path.lexically_relative(project_)).lexically_normal() ? fs::path() : real;
+    }
+
+    void nobody_else_writes_what_it_leads_to(const fs::path& path, const fs::path& real, const struct stat& info) {
+        const bool known = info.st_uid == owner_ || info.st_uid == 0;
+        if (known && (info.st_mode & 0022) == 0) return;
+        found_.push_back({fmt::format("{} leads to {}, which {}", path.string(), real.string(),
+                                      known ? "others can change" : "belongs to another user"),
+                          known ? "chmod go-w " + word(real) : "rm " + word(path)});
+    }
+
     /// Links may lead to the installed programs: what they lead to counts.
     void nobody_else_writes(const fs::path& path, mode_t others = 0022) {
         struct stat info {};
         if (::stat(path.c_str(), &info) != 0) return;
+        if (const fs::path real = elsewhere(path); !real.empty())
+            return nobody_else_writes_what_it_leads_to(path, real, info);
         if ((info.st_mode & others) != 0)
             found_.push_back({fmt::format("{} can be changed by {}", path.string(),
                                           (info.st_mode & 0002) != 0 ? "everybody" : "its group"),
@@ -119,7 +138,8 @@ class Audit {
         struct stat info {};
         if (::stat(path.c_str(), &info) != 0 || (info.st_mode & bits) == 0) return;
         found_.push_back({fmt::format("{} can be read by {}", path.string(), whom),
-                          ownership_command(owner_name_, group_for(path), mode, word(path))});
+                          elsewhere(path).empty() ? ownership_command(owner_name_, group_for(path), mode, word(path))
+                                                  : "ls -l " + word(path)});
     }
 
     void secrets() {
@@ -162,6 +182,12 @@ class Audit {
             const fs::path folder = project_ / (kind + short_host_name());
             struct stat info {};
             if (::lstat(folder.c_str(), &info) != 0) continue;
+            if (S_ISLNK(info.st_mode)) {
+                found_.push_back(
+                    {folder.string() + " is a symbolic link: root's commands would change what it leads to",
+                     "rm " + word(folder)});
+                continue;
+            }
             roots(folder, run_folder_as_made(folder));
             closed_to_web_server(folder, info);
             for (const fs::path& file : files_in(folder)) {

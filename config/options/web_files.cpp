@@ -52,12 +52,19 @@ std::vector<PermissionFinding> web_file_findings(const WebFilesFacts& facts) {
                              facts.shut.string(), facts.web),
                  "chmod a+x " + shell_quoted(facts.shut.string()), true}};
     std::vector<PermissionFinding> found;
-    for (const WebFile& file : facts.closed)
-        found.push_back({fmt::format("{} can't be {} by {}, the web server's account{}", file.path.string(),
+    for (const WebFile& file : facts.closed) {
+        const std::string word = shell_quoted(file.path.string());
+        // Who wrote the link must not have root give away what it leads to.
+        const bool link = fs::is_symlink(file.path);
+        found.push_back({fmt::format("{}{} can't be {} by {}, the web server's account{}", file.path.string(),
+                                     link ? ", a symbolic link: put a file in its place, it" : "",
                                      file.written ? "written" : "read", facts.web,
                                      file.written ? ": what it has to say is lost" : ": requests and uploads fail"),
-                         ownership_command(facts.project, facts.group, file.mode, shell_quoted(file.path.string())),
+                         !link          ? ownership_command(facts.project, facts.group, file.mode, word)
+                         : file.written ? "rm " + word
+                                        : "ls -l " + word,
                          !file.written});
+    }
     return found;
 }
 

@@ -162,6 +162,24 @@ TEST_F(Permissions, FoldersWhereTheWebServerCouldPutLinksAreFound) {
     EXPECT_THAT(found[2], HasSubstr("| " + fix("2750", pid)));
 }
 
+/// Who has the project's account could otherwise have root give away a file of root's.
+TEST_F(Permissions, NoCommandForRootFollowsALinkOutOfTheProject) {
+    const std::string log = "log_" + short_host_name();
+    test::TempDir other;
+    const fs::path file = other.write("file", "x");
+    ::chmod(file.c_str(), 0666);
+    fs::remove_all(dir / log);
+    fs::create_symlink(other.path(), dir / log);
+    fs::create_symlink(file, dir / "bin/one");
+    fs::remove(dir / "keys/code_sign_private");
+    fs::create_symlink(file, dir / "keys/code_sign_private");
+    const std::string real = fs::canonical(file).string();
+    EXPECT_THAT(findings(), testing::UnorderedElementsAre(testing::EndsWith(" | rm " + log),
+                                                          testing::EndsWith(" | chmod go-w " + real),
+                                                          testing::EndsWith(" | chmod go-w " + real),
+                                                          testing::EndsWith(" | ls -l keys/code_sign_private")));
+}
+
 TEST_F(Permissions, ALinkInTheWayOfADaemonIsRefusedAnOldOneIsOnlyNamed) {
     fs::create_symlink(dir / "elsewhere", dir / ("log_" + short_host_name()) / "feeder.log");
     fs::create_symlink(dir / "elsewhere", dir / ("log_" + short_host_name()) / "latest");
