@@ -42,27 +42,35 @@ wait_for_batch() {
 }
 
 # For a while each scheduler is killed some milliseconds after its start, in the middle of whatever it does, until three were.
+# The entry cgi-bin/cgi tells by its own name which program it becomes, so the script starts that one.
 kill_schedulers() {
     local cgi=$DEMO/project/cgi-bin/cgi list
     list=$folder/killed_schedulers
     : >"$list"
     chmod 666 "$list"
-    mv "$cgi" "$cgi.real"
-    cat >"$cgi.new" <<SCRIPT
+    [ -x "$DEMO/project/sluice/cgi-bin/cgi" ] || fail "no installed cgi"
+    cp -p "$cgi" "$folder/cgi.entry"
+    cat >"$folder/cgi.killed" <<SCRIPT
 #!/bin/bash
-"$cgi.real" <&0 &
+"$DEMO/project/sluice/cgi-bin/cgi" <&0 &
 sleep 0.0\$((RANDOM % 3))\$((RANDOM % 10))
 kill -9 \$! && echo \$! >>"$list"
 wait
 SCRIPT
-    chmod 755 "$cgi.new"
-    mv "$cgi.new" "$cgi"
+    put_cgi "$folder/cgi.killed"
     until [ "$(wc -l <"$list")" -ge 3 ]; do
         kill -0 "$quickstart" 2>/dev/null || fail "quickstart ended before three schedulers were killed"
         sleep 0.2
     done
-    mv -f "$cgi.real" "$cgi"
+    put_cgi "$folder/cgi.entry"
     echo "killed $(wc -l <"$list") schedulers"
+}
+
+# put_cgi FILE: in place of cgi-bin/cgi, at once.
+put_cgi() {
+    rm -f "$DEMO/project/cgi-bin/cgi.new"
+    install -m 555 "$1" "$DEMO/project/cgi-bin/cgi.new"
+    mv -f "$DEMO/project/cgi-bin/cgi.new" "$DEMO/project/cgi-bin/cgi"
 }
 
 # What another user of the machine could try while the demo runs. Its volunteers' account stands for them where root started it.
