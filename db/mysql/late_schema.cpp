@@ -21,8 +21,8 @@ constexpr std::array<LateColumn, 5> kLateColumns = {
      {"workunit", "keywords", "''", true, "varchar(254) NOT NULL DEFAULT ''", "July 2017", 27018, "keywords of jobs"},
      {"workunit", "app_version_num", "0", true, "integer NOT NULL DEFAULT 0", "August 2017", 27019,
       "the version that a job is pinned to"},
-     {"host", "misc", "''", false, "text NOT NULL DEFAULT ('')", "November 2025", 27030,
-      "what clients say of Docker, VirtualBox, WSL and their GPUs"}}};
+     {"host", "misc", "''", false, "text NOT NULL /*M!100201 DEFAULT ('') */ /*!80013 DEFAULT ('') */", "November 2025",
+      27030, "what clients say of Docker, VirtualBox, WSL and their GPUs"}}};
 
 constexpr std::array<LateIndex, 2> kLateIndexes = {{{"result", "res_batch", "batch", "February 2025", 27029},
                                                     {"workunit", "wu_batch", "batch", "February 2025", 27029}}};
