@@ -76,7 +76,9 @@ void put_program(const Program& program, const fs::path& project, bool copy) {
 void block_upgrade(const fs::path& project) {
     for (const char* name : {"cgi.old", "file_upload_handler.old"}) {
         const fs::path folder = project / "cgi-bin" / name;
-        if (!fs::is_directory(fs::symlink_status(folder))) fs::remove(folder);  // what upgrade has left
+        const fs::file_status there = fs::symlink_status(folder);
+        // What upgrade has saved there is kept.
+        if (fs::exists(there) && !fs::is_directory(there)) fs::rename(folder, folder.string() + ".saved");
         fs::create_directory(folder);
         write_file_atomically(folder / "README", kWhyBlocked, 0644);
     }
@@ -96,6 +98,18 @@ void become_owner_of(const fs::path& project) {
     if (::setgroups(0, nullptr) != 0 || ::setresgid(info.st_gid, info.st_gid, info.st_gid) != 0 ||
         ::setresuid(info.st_uid, info.st_uid, info.st_uid) != 0)
         throw FileError(fmt::format("Can't go on as the user of {}: {}", project.string(), std::strerror(errno)));
+}
+
+/// Where a folder in it is another account's, its links would lead us.
+void require_one_owner(const fs::path& project) {
+    struct stat own {
+    }, part{};
+    for (const char* name : {"bin", "cgi-bin"})
+        if (::stat(project.c_str(), &own) != 0 || ::stat((project / name).c_str(), &part) != 0 ||
+            own.st_uid != part.st_uid)
+            throw ConfigError(fmt::format(
+                "{} belongs to another account than {}: sluice_options --check {} prints the command that mends it",
+                (project / name).string(), project.string(), project.string()));
 }
 
 }  // namespace
@@ -123,6 +137,7 @@ void put_programs(const fs::path& project, const InstallSource& source, const st
 
 void renew_programs(const fs::path& project, InstallSource source, const std::vector<std::string>& names) {
     check_prefix(source.prefix);
+    become_owner_of(project);
     if (!fs::exists(project / "config.xml") || !fs::is_directory(project / "bin") ||
         !fs::is_directory(project / "cgi-bin"))
         throw ConfigError(fmt::format("{} is no project: config.xml, bin or cgi-bin is missing", project.string()));
@@ -131,7 +146,7 @@ void renew_programs(const fs::path& project, InstallSource source, const std::ve
             fmt::format("{} is the project itself: run the make_project that is installed, or say with --install_from "
                         "where that is",
                         project.string()));
-    become_owner_of(project);
+    require_one_owner(project);
     const bool made_here = fs::is_symlink(project / kPrefixLink);
     source.copy = source.copy || (!made_here && !names.empty()) || holds_copies(project);
     put_programs(project, source, names);
