@@ -110,9 +110,10 @@ INSTANTIATE_TEST_SUITE_P(Every, OfStoppedProject,
 TEST(SluiceBatch, WithoutACommandNamesThemAndTheHelp) {
     const RunResult r = run({binary_dir() + "/bin/sluice_batch"}, {});
     EXPECT_EQ(r.status, 1);
-    EXPECT_EQ(r.err,
-              "sluice_batch: give one of create, submit, list, show, move, abort, retire (sluice_batch --help tells "
-              "more)\n");
+    EXPECT_EQ(
+        r.err,
+        "sluice_batch: give one of create, submit, list, show, why, move, quota, usage, abort, retire (sluice_batch --help tells "
+        "more)\n");
 }
 
 // Clients are to be told, so it goes on.

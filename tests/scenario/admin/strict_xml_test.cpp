@@ -123,7 +123,7 @@ TEST_F(StrictXmlFiles, TheCheckNamesThoseThatOurProgramsTakeAndOthersDoNot) {
     dir_.write(name + "gui_urls.xml", "<gui_urls></gui_urls>\n<rss_feeds>?a&b</rss_feeds>");
     dir_.write(name + "project_files.xml", "<a></a>\n<b></b>");  // fine: schedulers copy it
     dir_.write(name + "templates/x_in", "<file_info></file_info>\n<workunit></workunit>");
-    dir_.write(name + "templates/y_out", "<file_info></file_info>\n<result></result>");  // as upstream's samples are
+    dir_.write(name + "templates/y_out", "<file_info></file_info>\n<result>\n</result>");  // as upstream's samples are
     dir_.write(name + "cc_config.xml", "<?xml version=\"1.0\" encoding=\"iso-8859-15\"?>\n<a></a>");
     dir_.write(name + "templates/notes", "1 < 2");
     dir_.write(name + "apps/a/1.0/p/version.xml", "<version>\n<file>a & b</file></version>");
