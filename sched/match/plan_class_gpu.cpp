@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <optional>
-#include <utility>
 
 #include "sluice/base/text.h"
 #include "sluice/xml/reader.h"
@@ -23,21 +22,6 @@ std::optional<ProcType> named_type(const std::string& gpu_type) {
     return std::nullopt;
 }
 
-/// The GPUs that clients know under a name that the class's regular expression allows.
-std::array<bool, kProcTypes> matched_types(const PosixRegex& regex) {
-    static constexpr std::pair<const char*, ProcType> kNames[] = {
-        {"NVIDIA", ProcType::kNvidia},  {"nvidia", ProcType::kNvidia},
-        {"CUDA", ProcType::kNvidia},    {"ATI", ProcType::kAmd},
-        {"ati", ProcType::kAmd},        {"AMD", ProcType::kAmd},
-        {"amd", ProcType::kAmd},        {"intel_gpu", ProcType::kIntelGpu},
-        {"INTEL", ProcType::kIntelGpu}, {"apple_gpu", ProcType::kAppleGpu},
-        {"APPLE", ProcType::kAppleGpu}};
-    std::array<bool, kProcTypes> types{};
-    for (const auto& [name, type] : kNames)
-        if (regex.matches(name)) types[static_cast<std::size_t>(type)] = true;
-    return types;
-}
-
 /// Level 0, as upstream: a type in other letters, or by a regular expression, is a coprocessor of another kind.
 std::optional<ProcType> known_type(const PlanClassSpec& s, int compat_level) {
     return named_type(compat_level > 0 ? to_lower_ascii(s.gpu_type) : s.gpu_type);
@@ -46,11 +30,11 @@ std::optional<ProcType> known_type(const PlanClassSpec& s, int compat_level) {
 const Coproc* find_coproc(const HostFacts& host, const PlanClassSpec& s, int compat_level) {
     const auto type = known_type(s, compat_level);
     const bool by_regex = !type && s.gpu_type_regex.given();
-    const auto types = by_regex && compat_level > 0 ? matched_types(s.gpu_type_regex) : std::array<bool, kProcTypes>{};
     for (const Coproc& c : host.coprocs) {
         if (c.count <= 0) continue;
         if (type       ? c.proc_type == *type
-            : by_regex ? types[static_cast<std::size_t>(c.proc_type)] || s.gpu_type_regex.matches(c.type)
+            : by_regex ? (compat_level > 0 && s.gpu_regex_types[static_cast<std::size_t>(c.proc_type)]) ||
+                             s.gpu_type_regex.matches(c.type)
                        : c.type == s.gpu_type)
             return &c;
     }
@@ -185,8 +169,8 @@ std::array<bool, kProcTypes> declared_types(const PlanClassSpec& s, int compat_l
     std::array<bool, kProcTypes> types{};
     if (const auto type = known_type(s, compat_level))
         types[static_cast<std::size_t>(*type)] = true;
-    else if (s.gpu_type_regex.given() && compat_level > 0)
-        types = matched_types(s.gpu_type_regex);
+    else if (compat_level > 0)
+        types = s.gpu_regex_types;
     types[0] = std::ranges::none_of(types, std::identity());
     return types;
 }

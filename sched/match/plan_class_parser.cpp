@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <variant>
 
 #include "sched/match/plan_class_spec.h"
@@ -186,6 +187,21 @@ void read_class(XmlReader& xml, PlanClassSpec& spec, std::string& bad, std::vect
     }
 }
 
+/// The GPUs that clients know under a name that the class's regular expression allows.
+std::array<bool, kProcTypes> matched_types(const PosixRegex& regex) {
+    static constexpr std::pair<const char*, ProcType> kNames[] = {
+        {"NVIDIA", ProcType::kNvidia},  {"nvidia", ProcType::kNvidia},
+        {"CUDA", ProcType::kNvidia},    {"ATI", ProcType::kAmd},
+        {"ati", ProcType::kAmd},        {"AMD", ProcType::kAmd},
+        {"amd", ProcType::kAmd},        {"intel_gpu", ProcType::kIntelGpu},
+        {"INTEL", ProcType::kIntelGpu}, {"apple_gpu", ProcType::kAppleGpu},
+        {"APPLE", ProcType::kAppleGpu}};
+    std::array<bool, kProcTypes> types{};
+    for (const auto& [name, type] : kNames)
+        if (regex.matches(name)) types[static_cast<std::size_t>(type)] = true;
+    return types;
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<PlanClassSpec>> parse_plan_classes(std::string_view text, const std::string& file,
@@ -204,6 +220,7 @@ std::vector<std::unique_ptr<PlanClassSpec>> parse_plan_classes(std::string_view 
         const std::string where = file + ": plan class \"" + in_one_line(spec->name) + "\": ";
         for (const std::string& tag : unknown)
             problems.push_back(where + "unknown tag <" + in_one_line(tag) + ">, ignored");
+        if (spec->gpu_type_regex.given()) spec->gpu_regex_types = matched_types(spec->gpu_type_regex);
         if (bad.empty())
             specs.push_back(std::move(spec));
         else

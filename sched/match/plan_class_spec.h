@@ -59,6 +59,8 @@ struct PlanClassSpec {
     // GPU
     std::string gpu_type;
     PosixRegex gpu_type_regex;
+    /// The GPUs that clients know under a name that it allows; asked of each version at each request, so told here.
+    std::array<bool, kProcTypes> gpu_regex_types{};
     double min_gpu_ram_mb = 0, gpu_ram_used_mb = 0, min_gpu_peak_flops = 0, max_gpu_peak_flops = 0;
     std::int64_t min_driver_version = 0, max_driver_version = 0;
     bool need_ati_libs = false, need_amd_libs = false, without_opencl = false, cal = false;
