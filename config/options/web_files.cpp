@@ -41,6 +41,7 @@ std::vector<WebFile> files_of(const fs::path& project, const ProjectConfig& conf
     const fs::path logs = project / ("log_" + short_host_name());
     for (const char* name : {"scheduler.log", "file_upload_handler.log"}) files.push_back({logs / name, "660", true});
     std::erase_if(files, [&](const WebFile& file) { return !fs::exists(file.path, ignored); });
+    for (WebFile& file : files) file.link = fs::is_symlink(file.path, ignored);
     return files;
 }
 
@@ -54,13 +55,12 @@ std::vector<PermissionFinding> web_file_findings(const WebFilesFacts& facts) {
     std::vector<PermissionFinding> found;
     for (const WebFile& file : facts.closed) {
         const std::string word = shell_quoted(file.path.string());
-        // Who wrote the link must not have root give away what it leads to.
-        const bool link = fs::is_symlink(file.path);
+        // Who wrote a link must not have root give away what it leads to.
         found.push_back({fmt::format("{}{} can't be {} by {}, the web server's account{}", file.path.string(),
-                                     link ? ", a symbolic link: put a file in its place, it" : "",
+                                     file.link ? ", a symbolic link: put a file in its place, it" : "",
                                      file.written ? "written" : "read", facts.web,
                                      file.written ? ": what it has to say is lost" : ": requests and uploads fail"),
-                         !link          ? ownership_command(facts.project, facts.group, file.mode, word)
+                         !file.link     ? ownership_command(facts.project, facts.group, file.mode, word)
                          : file.written ? "rm " + word
                                         : "ls -l " + word,
                          !file.written});

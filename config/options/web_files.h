@@ -16,6 +16,7 @@ struct WebFile {
     std::filesystem::path path;
     std::string mode;  ///< as make_project makes it
     bool written = false;
+    bool link = false;
 };
 
 struct WebFilesFacts {
