@@ -49,6 +49,11 @@ OutputFileList output_files(const std::string& xml_doc_in, const fs::path& uploa
     return found;
 }
 
+OutputCheck check_without_files(const std::string& problem, std::int64_t received, std::int64_t now) {
+    if (received + kLongOutage >= now) return {OutputCheck::Kind::kTransient, "", problem};
+    return {OutputCheck::Kind::kError, "", problem + ", and nobody has mended it for a week"};
+}
+
 OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip) {
     constexpr Ignored kTimeStamp{4, 8};  // of a gzip header
     using Found = OpenedOutput::Kind;

@@ -1,5 +1,6 @@
 #pragma once
 // The output files of a result, and the key that a bitwise comparison uses.
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -23,6 +24,10 @@ struct OutputFileList {
 
 /// From result.xml_doc_in (<file_info> and <file_ref> elements), in their order.
 OutputFileList output_files(const std::string& xml_doc_in, const std::filesystem::path& upload_dir, int fanout);
+
+/// Of a result whose document has that `problem`: kTransient, since an admin may mend the row. After kLongOutage
+/// kError: nobody did, and without a verdict the workunit would wait for ever.
+OutputCheck check_without_files(const std::string& problem, std::int64_t received, std::int64_t now);
 
 /// MD5s of all files to compare. kTransient if one can't be read now, kError if it is lost (upload_tree.h says when);
 /// `received`: when the result was reported. `gzip`: the files are compressed; the time stamp in their header does not

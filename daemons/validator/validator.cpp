@@ -98,7 +98,7 @@ void Validator::doubt_what_is_missing(std::vector<Looked>& page, const UploadTre
     for (Looked& job : page)
         for (std::size_t i = 0; i < job.outputs.size(); ++i) {
             auto& output = job.outputs[i];
-            if (!output || output->kind != OutputCheck::Kind::kError) continue;
+            if (!output || output->kind != OutputCheck::Kind::kError || output->missing.empty()) continue;
             const Id id = job.read->results[i].id;
             // A script may have moved the canonical result's files; who is compared with them has been read.
             const bool sure = id == job.read->wu.canonical_resultid || memory_.vouches_against(id, clock_.now_sec());
@@ -173,7 +173,7 @@ Validator::Outputs Validator::outputs_of(const WorkunitWithResults& read, Upload
         }
         const auto [files, problem] = output_files(r.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
         outputs[i] = problem.empty() ? check_bitwise(files, r.received_time, tree, options_.gzip)
-                                     : OutputCheck{OutputCheck::Kind::kTransient, "", problem};
+                                     : check_without_files(problem, r.received_time, clock_.now_sec());
     }
     return outputs;
 }

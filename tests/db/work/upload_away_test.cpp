@@ -31,6 +31,9 @@ class UploadAway : public WorkChain {
         ASSERT_EQ(run_program({"create_work", "--appname", "a", "--stdin"}, lines).status, 0);
         for (int i = 1; i <= n; ++i) returned(100 + i, i, 1, "x");
         db_.execute(Sql("UPDATE workunit SET need_validate=1"));
+        all_reported_now();
+    }
+    void all_reported_now() {
         db_.execute(Sql("UPDATE result SET received_time=") << static_cast<std::int64_t>(std::time(nullptr)));
     }
     /// As if all that was reported had been reported so many s earlier.
@@ -271,6 +274,40 @@ TEST_F(UploadAway, AResultWhoseDocumentIsNotWholeIsNotJudged) {
     EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE validate_state=1 AND id IN (104,105)")), 2);
     EXPECT_EQ(valid(), 2);
     EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE granted_credit>0 AND id < 104")), 0);
+}
+
+TEST_F(UploadAway, AfterALongOutageADocumentThatIsNotWholeIsAnErrorAndTheQuorumGoesOn) {
+    make_workunit(2);
+    returned(10, 1, 1, "same");
+    returned(11, 1, 2, "same");
+    set_document(11, "<result>\n<file_ref><file_na");
+    all_reported_now();
+    reported_earlier(8 * 86400);
+    const RunResult r = validate();
+    EXPECT_NE(r.err.find("[RESULT#11 w_11] Validate error: result.xml_doc_in: it ends without </result> (27 bytes), "
+                         "and nobody has mended it for a week"),
+              std::string::npos)
+        << r.err;
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "0"}, {"11", "5", "6", "2"}})) << "the good one waits for another";
+    returned(12, 1, 3, "same");
+    db_.execute(Sql("UPDATE workunit SET need_validate=1"));
+    validate();
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "6", "2"}, {"12", "5", "1", "1"}}));
+}
+
+TEST_F(UploadAway, LateResultsDoNotWaitForACanonicalOneWhoseDocumentIsNotWhole) {
+    make_workunit(1);
+    returned(10, 1, 1, "same");
+    validate();
+    set_document(10, "");
+    returned(11, 1, 2, "same");
+    db_.execute(Sql("UPDATE workunit SET need_validate=1"));
+    all_reported_now();
+    validate();
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "0"}}));
+    reported_earlier(8 * 86400);
+    validate();
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "5"}})) << "too late to be compared";
 }
 
 TEST_F(UploadAway, NothingIsAssimilatedWithADocumentThatIsNotWhole) {
