@@ -28,33 +28,48 @@ std::pair<std::int64_t, std::int64_t> voters(const std::map<Id, int>& votes) {
 
 void ReadMemory::add(Look look) {
     if (look.files == Files::kNone) return;
+    tallies_.clear();
     look.first = look.at;
-    if (const auto known = std::ranges::find(looks_, look.result, &Look::result); known != looks_.end()) {
-        if (known->files == Files::kMissing) look.first = known->first;
-        looks_.erase(known);
+    if (const auto known = place_.find(look.result); known != place_.end()) {
+        const auto before = looks_.find(known->second);
+        if (before->second.files == Files::kMissing) look.first = before->second.first;
+        looks_.erase(before);
     }
-    looks_.push_back(std::move(look));
-    if (looks_.size() > kMost) looks_.pop_front();
+    place_[look.result] = ++added_;
+    looks_.emplace(added_, std::move(look));
+    while (looks_.size() > most_) {
+        place_.erase(looks_.begin()->second.result);
+        looks_.erase(looks_.begin());
+    }
 }
 
-bool ReadMemory::vouches_against(Id result, std::int64_t now) const {
-    const auto asked = std::ranges::find(looks_, result, &Look::result);
-    if (asked == looks_.end()) return false;
-    int readable = 0, unreadable = 0, old = 0;
+const ReadMemory::Tally& ReadMemory::tally(double since, std::int64_t now) const {
+    const auto [at, is_new] = tallies_.try_emplace({since, now});
+    if (!is_new) return at->second;
+    Tally& t = at->second;
     std::map<Id, int> votes;
-    for (const Look& look : looks_) {
-        if (look.at < asked->first) continue;
+    for (const auto& [place, look] : looks_) {
+        if (look.at < since) continue;
         if (look.files == Files::kMissing && look.received + kNews < now) {
-            ++old;
+            ++t.old;
             continue;
         }
         const bool read = look.files == Files::kRead;
-        (read ? readable : unreadable) += 1;
+        (read ? t.readable : t.unreadable) += 1;
         votes[look.whose] += read ? 1 : -1;
     }
     const auto [for_tree, against] = voters(votes);
-    if (readable > unreadable || (readable >= kFew && for_tree >= against)) return true;
-    return asked->received + kLongOutage < now && unreadable + old < kFew;
+    t.most_for = for_tree >= against;
+    return t;
+}
+
+bool ReadMemory::vouches_against(Id result, std::int64_t now) const {
+    const auto place = place_.find(result);
+    if (place == place_.end()) return false;
+    const Look& asked = looks_.at(place->second);
+    const Tally& t = tally(asked.first, now);
+    if (t.readable > t.unreadable || (t.readable >= kFew && t.most_for)) return true;
+    return asked.received + kLongOutage < now && t.unreadable + t.old < kFew;
 }
 
 std::string doubt_of(bool sure, const std::string& file, const UploadTree& tree) {

@@ -1,8 +1,11 @@
 #pragma once
 // When most files can't be read, a file system is away or a permission is wrong. Then a missing file is not lost.
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "daemons/validator/plan.h"
 #include "daemons/validator/upload_tree.h"
@@ -25,14 +28,27 @@ struct Look {
 class ReadMemory {
   public:
     void add(Look look);
+    /// So many looks come together: from now on at least twice as many are kept.
+    void make_room(std::size_t looks) { most_ = std::max(most_, 2 * looks); }
     /// True: since the file was first missing, the files of more other results were read than not. One client that
     /// uploads nothing has one vote. After a day a missing file has no vote, but needs that others were read. After a
     /// week a few of them need nobody.
     bool vouches_against(Id result, std::int64_t now) const;
 
   private:
-    static constexpr std::size_t kMost = 1000;
-    std::deque<Look> looks_;  ///< the last one of each result
+    struct Tally {
+        int readable = 0, unreadable = 0;
+        int old = 0;  ///< missing for so long that they have no vote
+        bool most_for = false;
+    };
+    const Tally& tally(double since, std::int64_t now) const;
+
+    std::size_t most_ = 1000;
+    std::uint64_t added_ = 0;
+    std::map<std::uint64_t, Look> looks_;  ///< of each result the last one, in the order in which they came
+    std::map<Id, std::uint64_t> place_;    ///< by result
+    /// Many results of a pass are asked for one after the other.
+    mutable std::map<std::pair<double, std::int64_t>, Tally> tallies_;
 };
 
 /// What makes it doubtful that a missing file is lost; empty: it is lost. `sure`: ReadMemory says so.

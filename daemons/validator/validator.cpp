@@ -93,8 +93,11 @@ std::vector<std::pair<Look, OutputCheck*>> Validator::looks_at(Looked& job) cons
 }
 
 void Validator::doubt_what_is_missing(std::vector<Looked>& page, const UploadTree& tree) {
+    std::vector<Look> looks;
     for (Looked& job : page)
-        for (const auto& [look, output] : looks_at(job)) memory_.add(look);
+        for (auto& [look, output] : looks_at(job)) looks.push_back(std::move(look));
+    memory_.make_room(looks.size());
+    for (Look& look : looks) memory_.add(std::move(look));
     for (Looked& job : page)
         for (std::size_t i = 0; i < job.outputs.size(); ++i) {
             auto& output = job.outputs[i];

@@ -68,6 +68,17 @@ TEST(ReadMemory, WhatWasReadBeforeItWentMissingSaysNothing) {
     EXPECT_TRUE(later.found(50, Files::kRead, kClock - 1).vouches()) << "it was missing first";
 }
 
+TEST(ReadMemory, HoldsAWholePageOfLargeQuorums) {
+    Memory m;
+    m.memory.make_room(3000);
+    m.memory.make_room(2);  // one workunit of the page is looked at again
+    m.memory.add(look(0, 0, Files::kMissing));
+    m.found(2999, Files::kRead);
+    EXPECT_TRUE(m.memory.vouches_against(0, kClock)) << "the first of the page is not forgotten at its end";
+    m.found(3001, Files::kRead);
+    EXPECT_FALSE(m.memory.vouches_against(0, kClock)) << "memory is bounded";
+}
+
 TEST(ReadMemory, KeepsTheLastLookAtAResult) {
     Memory again;
     for (int i = 0; i < 10; ++i) again.memory.add(look(7, 7, Files::kMissing));
