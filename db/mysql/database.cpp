@@ -100,7 +100,7 @@ struct Database::Impl {
     bool lenient = false;          ///< wanted: the transaction is repeated for values that its columns can't hold
     bool session_lenient = false;  ///< what the server was told last
     Lacking lacking;               ///< columns and indexes
-    bool learned = false;          ///< of a packet, half of which may be done: the transaction is to be repeated
+    bool learned = false;          ///< of a packet that failed half-way: the transaction is to be repeated
 
     void connect();
     void connect_to_host();
@@ -110,6 +110,7 @@ struct Database::Impl {
     void disconnect() {
         connection.reset();
         handle = nullptr;
+        lacking = {};
     }
     /// Runs `send` for one statement and turns what it throws into a DbError. Texts that can't be compared with a
     /// column are repeated in ASCII; statements do without what the database lacks.
@@ -237,6 +238,7 @@ auto Database::Impl::guarded(const Sql& given, Send send) -> decltype(send(given
         sql = &adapted;
     };
     bool in_ascii = false;
+    if (first) lacking.forget_old(SteadyClock::now());
     if (!lacking.nothing()) instead(lacking.adapt(*sql));
     for (std::size_t tried = 1;; ++tried) {
         connect();
@@ -256,7 +258,7 @@ auto Database::Impl::guarded(const Sql& given, Send send) -> decltype(send(given
                                            e.what()));
                 continue;
             }
-            if (lacking.learn(e.getErrorCode(), e.what())) {
+            if (lacking.learn(e.getErrorCode(), e.what(), SteadyClock::now())) {
                 learned = is_packet(given);
                 if (!learned) {
                     instead(lacking.adapt(*sql));
@@ -370,7 +372,7 @@ bool Database::Impl::in_one_packet(std::span<const Sql> writes) const {
 /// START TRANSACTION waits for the first statement.
 void Database::Impl::begin() {
     waiting.assign(1, Sql("START TRANSACTION"));
-    opened = false;
+    opened = learned = false;
     in_transaction = true;
 }
 
@@ -558,12 +560,12 @@ void Database::transaction(const std::function<void()>& work, const std::functio
                 ++impl_->commits;
                 return;
             }
-            if (std::exchange(impl_->learned, false)) continue;
+            if (committing && !took_place && is_unclear(e)) throw DbError(DbError::Kind::kLost, e.code(), e.what());
+            if (impl_->learned) continue;
             if (!impl_->lenient && is_unfit(e.code())) {
                 impl_->lenient = true;
                 continue;
             }
-            if (committing && !took_place && is_unclear(e)) throw DbError(DbError::Kind::kLost, e.code(), e.what());
             if (!impl_->worth_repeating(e) || attempt >= attempts) throw;
         } catch (...) {
             impl_->roll_back();

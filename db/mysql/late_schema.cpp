@@ -66,11 +66,12 @@ std::string LateIndex::told() const {
         table, name, since, revision, add());
 }
 
-bool Lacking::learn(int code, std::string_view server_text) {
+bool Lacking::learn(int code, std::string_view server_text, Time now) {
     const std::string name(first_quoted(server_text));
     if (code == kNoSuchIndex) {
         if (name.empty() || std::ranges::find(indexes_, name) != indexes_.end()) return false;
         indexes_.push_back(name);
+        learned_ = now;
         const auto late = std::ranges::find(kLateIndexes, name, &LateIndex::name);
         log_once_a_day(LogLevel::kWarning, late != kLateIndexes.end()
                                                ? late->told()
@@ -81,8 +82,13 @@ bool Lacking::learn(int code, std::string_view server_text) {
     const auto late = std::ranges::find_if(kLateColumns, [&](const auto& c) { return is_named(c, name); });
     if (late == kLateColumns.end() || std::ranges::find(columns_, &*late) != columns_.end()) return false;
     columns_.push_back(&*late);
+    learned_ = now;
     if (!late->must_be_kept) log_once_a_day(LogLevel::kWarning, late->told());  // otherwise nothing is lost in silence
     return true;
+}
+
+void Lacking::forget_old(Time now) {
+    if (!nothing() && now - learned_ > kKept) *this = Lacking();
 }
 
 std::string Lacking::adapt(std::string statement) const {

@@ -257,5 +257,36 @@ TEST_F(RefusedCommit, TheConnectionThatAnswersIsOneThatWaitsForTheOtherNodes) {
     EXPECT_EQ(*(last + 1), "SET SESSION wsrep_sync_wait=1") << "it could be another node's, which has less";
 }
 
+/// A block that fails for a column that the database lacks is repeated with its transaction. Whoever went on without it
+/// is not repeated: its COMMIT may have taken place.
+TEST_F(Commit, WithoutAnAnswerIsNeverRepeatedForAColumnThatWasLackingBefore) {
+    admin.execute(Sql("create table if not exists commits.host (id int not null primary key) engine=InnoDB"));
+    int tries = 0;
+    const auto kind = thrown([&] {
+        db.transaction([&] {
+            ++tries;
+            db.execute(Sql("update t set n=n+1"));
+            db.enqueue(Sql("INSERT INTO host (id,misc) VALUES (1,'')"));
+            EXPECT_TRUE(thrown([&] { db.execute_matching(Sql("update t set n=n+1"), 1); }));
+            kill_connection_of(db);
+        });
+    });
+    EXPECT_EQ(kind, Kind::kLost);
+    EXPECT_EQ(tries, 1);
+    EXPECT_EQ(number_of(db, Sql("select n from t")), 0) << "the server rolled back when the connection ended";
+}
+
+TEST_F(Commit, AColumnThatWasLackingIsFoundByTheNextConnection) {
+    db.execute(Sql("drop table if exists host"));
+    db.execute(Sql("create table host (id int not null primary key) engine=InnoDB"));
+    db.execute(Sql("insert into host values (1)"));
+    const auto misc = [&] { return rows_of(db, Sql("SELECT h.misc FROM host h"), 1)[0][0]; };
+    EXPECT_EQ(misc(), "");
+    admin.execute(Sql("alter table commits.host add misc varchar(9) not null default 'new'"));
+    EXPECT_EQ(misc(), "") << "known for some minutes";
+    db.disconnect();
+    EXPECT_EQ(misc(), "new");
+}
+
 }  // namespace
 }  // namespace sluice::test
