@@ -97,10 +97,15 @@ struct Database::Impl {
     bool opened = false;                                                     ///< the server knows of the transaction
     std::vector<Sql> waiting;  ///< of the transaction, not sent yet; the first one may be its START TRANSACTION
     bool streaming = false;
-    bool lenient = false;          ///< wanted: the transaction is repeated for values that its columns can't hold
-    bool session_lenient = false;  ///< what the server was told last
-    Lacking lacking;               ///< columns and indexes
-    bool learned = false;          ///< of a packet that failed half-way: the transaction is to be repeated
+    struct Mode {
+        bool lenient = false;    ///< with values that its columns can't hold
+        bool unchecked = false;  ///< with rows that break the project's CHECKs
+        friend bool operator==(const Mode&, const Mode&) = default;
+    };
+    Mode mode;             ///< wanted: the transaction is repeated in it
+    Mode session_mode;     ///< what the server was told last
+    Lacking lacking;       ///< columns and indexes
+    bool learned = false;  ///< of a packet that failed half-way: the transaction is to be repeated
 
     void connect();
     void connect_to_host();
@@ -131,6 +136,7 @@ struct Database::Impl {
     void end_session(const Session& old) noexcept;
     bool worth_repeating(const DbError& e) const;
     void set_mode();
+    bool relax(const DbError& e);
     void judge_warnings(std::string_view statement);
     std::unique_ptr<sql::Statement> new_statement() {
         return std::unique_ptr<sql::Statement>(connection->createStatement());
@@ -200,7 +206,7 @@ void Database::Impl::connect_to(sql::ConnectOptionsMap& options) {
             continue;
         }
         handle = setup.handle();
-        session_lenient = false;
+        session_mode = {};
         statements += static_cast<std::uint64_t>(setup.statements());
         if (handle == nullptr)
             throw std::logic_error("sluice_db was linked without its --wrap options (db/CMakeLists.txt)");
@@ -295,15 +301,27 @@ auto Database::Impl::repeated_if_lost(Ask ask) -> decltype(ask()) {
 }
 
 void Database::Impl::set_mode() {
-    if (session_lenient == lenient) return;
+    if (session_mode == mode) return;
+    std::string set("SET ");
+    set += mode.lenient ? kLenientSession : kStrictSession;
+    if (session_mode.unchecked != mode.unchecked)
+        set += std::string(",check_constraint_checks=") + (mode.unchecked ? "0" : "DEFAULT");
     ++statements;
-    new_statement()->executeUpdate("SET " + std::string(lenient ? kLenientSession : kStrictSession));
-    session_lenient = lenient;
+    new_statement()->executeUpdate(set);
+    session_mode = mode;
+}
+
+/// Whether the transaction that failed so may be stored in another mode.
+bool Database::Impl::relax(const DbError& e) {
+    if (!mode.lenient && is_unfit(e.code())) return mode.lenient = true;
+    if (mode.unchecked || e.code() != kCheckFailed || !native_is_mariadb(handle)) return false;
+    log_once_a_day(LogLevel::kWarning, check_ignored(e.what()));
+    return mode.unchecked = true;
 }
 
 /// Of a lenient session: what became of the values.
 void Database::Impl::judge_warnings(std::string_view text) {
-    if (!lenient || native_warnings(handle) == 0) return;
+    if (!mode.lenient || native_warnings(handle) == 0) return;
     ++statements;
     const auto statement = new_statement();
     const std::unique_ptr<sql::ResultSet> rows(statement->executeQuery("SHOW WARNINGS"));
@@ -366,7 +384,7 @@ bool Database::Impl::in_one_packet(std::span<const Sql> writes) const {
     constexpr std::size_t kMost = Database::kBulkBytes / 2;
     std::size_t bytes = 0;
     for (const Sql& sql : writes) bytes += sql.size();
-    return bytes <= kMost && native_is_mariadb(handle) && !lenient;
+    return bytes <= kMost && native_is_mariadb(handle) && !mode.lenient;
 }
 
 /// START TRANSACTION waits for the first statement.
@@ -513,8 +531,7 @@ std::int64_t Database::execute(const Sql& sql) {
         matched = impl_->execute(sql);
         ++impl_->commits;
     } catch (const DbError& e) {
-        if (!is_unfit(e.code())) throw;
-        impl_->lenient = true;
+        if (!impl_->relax(e)) throw;
         transaction([&] { matched = execute(sql); }, {}, 1);
     }
     return matched;
@@ -537,9 +554,9 @@ void Database::transaction(const std::function<void()>& work, const std::functio
         std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(impl_->settings.patience));
     const auto until = impl_->settings.somebody_waits ? SteadyClock::now() + most : SteadyClock::time_point::max();
     struct Strict {
-        bool& lenient;
-        ~Strict() { lenient = false; }
-    } strict_afterwards{impl_->lenient};
+        Impl::Mode& mode;
+        ~Strict() { mode = {}; }
+    } strict_afterwards{impl_->mode};
     for (int attempt = 1;; ++attempt) {
         bool committing = false;
         try {
@@ -562,10 +579,7 @@ void Database::transaction(const std::function<void()>& work, const std::functio
             }
             if (committing && !took_place && is_unclear(e)) throw DbError(DbError::Kind::kLost, e.code(), e.what());
             if (impl_->learned) continue;
-            if (!impl_->lenient && is_unfit(e.code())) {
-                impl_->lenient = true;
-                continue;
-            }
+            if (impl_->relax(e)) continue;
             if (!impl_->worth_repeating(e) || attempt >= attempts) throw;
         } catch (...) {
             impl_->roll_back();

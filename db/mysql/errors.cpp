@@ -68,6 +68,10 @@ const char* advice(int code) {
         case 1142:
         case 1143:
         case 1227: return "; grant the missing right to <db_user> of config.xml";
+        case 3140:
+        case 3819:
+            return "; the project's own CHECK or JSON column refuses what programs store: give it a default that is right, "
+                   "or drop the CHECK";
         case 1153: return "; raise max_allowed_packet on the server to at least 16M";
         case 1021:
         case 1114:

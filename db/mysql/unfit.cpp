@@ -102,8 +102,18 @@ std::string lost_text(const std::string& table, const std::string& column) {
 std::string no_default(const std::string& table, const std::string& column) {
     return fmt::format(
         "{0}.{1}: the project's column has no default, and 0 or '' was stored; each such row costs some statements "
-        "more. ALTER TABLE {0} ALTER COLUMN {1} SET DEFAULT 0 (of a text: '') saves them",
+        "more. ALTER TABLE {0} ALTER COLUMN {1} SET DEFAULT 0 (of a text: '', of JSON: '{{}}') saves them",
         table, column);
+}
+
+/// What stands between backquotes, `n` such words later.
+std::string backquoted(std::string_view text, int n) {
+    for (;; --n) {
+        const auto begin = text.find('`'), end = text.find('`', begin + 1);
+        if (begin == text.npos || end == text.npos) return "?";
+        if (n == 0) return std::string(text.substr(begin + 1, end - begin - 1));
+        text.remove_prefix(end + 1);
+    }
 }
 
 }  // namespace
@@ -116,6 +126,14 @@ bool is_foreign_text(int code) {
 bool is_unfit(int code) {
     constexpr std::array kCodes = {kOutOfRange, kTruncated, kNoDefault, kIncorrectValue, kTooLong};
     return std::ranges::find(kCodes, code) != kCodes.end() || is_foreign_text(code);
+}
+
+std::string check_ignored(std::string_view server_text) {
+    return fmt::format(
+        "table {}: the project's CHECK {} refuses a row that programs store; it was stored all the same, and each write "
+        "to such a row costs some statements more. Give the CHECK's column a default that meets it (of JSON: '{{}}'), "
+        "and the rows that are there such a value",
+        backquoted(server_text, 2), backquoted(server_text, 0));
 }
 
 std::optional<std::string> judge(const ServerWarning& warning, std::string_view statement) {

@@ -3,6 +3,9 @@
 // transaction is repeated in a lenient session: the server stores what the column can hold and warns. A text may lose
 // characters, and a column that our statements do not know gets the default of its type; both are logged once a day. A
 // number may not change, but for those that a client measured.
+//
+// A row may also break a CHECK of the project: MariaDB's JSON columns have one, and '' is no JSON. Then the transaction
+// is repeated without the CHECKs. MySQL can't be told so.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +19,10 @@ inline constexpr std::string_view kLenientSession = "sql_mode='NO_ENGINE_SUBSTIT
 
 /// The error of a strict session that a lenient one may not have.
 bool is_unfit(int code);
+/// MariaDB's error of a CHECK that a row breaks.
+inline constexpr int kCheckFailed = 4025;
+/// What to log of it. `server_text`: "CONSTRAINT `host.doc` failed for `project`.`host`".
+std::string check_ignored(std::string_view server_text);
 /// A text can't be compared with the column, whose character set does not have all its characters.
 bool is_foreign_text(int code);
 
