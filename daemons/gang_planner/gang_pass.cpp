@@ -145,7 +145,7 @@ std::vector<GangWait> GangPass::timed(const GangPlan& plan) {
     return all;
 }
 
-/// What has changed, in one statement; more of it with the next pass.
+/// What has changed; more of it with the next pass. Who waits no more comes first: whoever waits is looked at again.
 void GangPass::note(const std::vector<GangWait>& waits) {
     std::vector<GangWait> changed;
     std::set<GangId> wait;
@@ -154,15 +154,20 @@ void GangPass::note(const std::vector<GangWait>& waits) {
         const auto before = waits_->find(w.gang);
         if (before == waits_->end() || before->second != w) changed.push_back(w);
     }
+    std::ranges::sort(changed, {}, &GangWait::gang);
+    std::ranges::rotate(changed, std::ranges::upper_bound(changed, last_noted_, {}, &GangWait::gang));
+    std::vector<GangWait> all;
     for (const auto& [id, w] : *waits_)
-        if (!wait.contains(id)) changed.push_back({.gang = id});
-    if (changed.size() > kMostNoted) changed.resize(kMostNoted);
-    store_.note_waits(changed);
-    for (const GangWait& w : changed)
+        if (!wait.contains(id)) all.push_back({.gang = id});
+    all.insert(all.end(), changed.begin(), changed.end());
+    if (all.size() > kMostNoted) all.resize(kMostNoted);
+    store_.note_waits(all);
+    for (const GangWait& w : all) {
         if (w.members > 0)
-            waits_->insert_or_assign(w.gang, w);
+            waits_->insert_or_assign(w.gang, w), last_noted_ = w.gang;
         else
             waits_->erase(w.gang);
+    }
 }
 
 std::vector<GangWait> GangPass::look() {

@@ -40,6 +40,7 @@ class GangPass {
     bool prepared_ = false;
     bool quiet_ = false;                               ///< no gangs and no leases: only a gang that comes can make some
     std::optional<std::map<GangId, GangWait>> waits_;  ///< as they are stored; nullopt: not read yet
+    GangId last_noted_{};                              ///< where not all can be noted, the next pass goes on behind it
     double hosts_read_ = 0;                            ///< UNIX s
     std::set<std::string> said_before_;
     /// Hosts that the scheduler did not send what they were given. Who starts anew tries them once more.

@@ -295,7 +295,12 @@ bool MemoryGangLeaseStore::write_leases(std::span<const GangLease> keep, std::sp
 
 void MemoryGangLeaseStore::note_waits(std::span<const GangWait> changed) {
     db_.enter("gang_leases.note_waits");
-    for (const GangWait& w : changed) db_.gang_waits.put(key_of(w.gang), w);
+    for (const GangWait& w : changed) {
+        if (w.members > 0)
+            db_.gang_waits.put(key_of(w.gang), w);
+        else
+            db_.gang_waits.remove(key_of(w.gang));
+    }
 }
 
 std::vector<GangWait> MemoryGangLeaseStore::waits() {

@@ -31,6 +31,7 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
               "batch_id bigint NOT NULL, number bigint NOT NULL, members integer NOT NULL, hosts integer NOT NULL, "
               "since bigint NOT NULL, short_since bigint NOT NULL, PRIMARY KEY (batch_id, number)"}});
         db_.execute(Sql("INSERT IGNORE INTO sluice_gang_version (id, version) VALUES (1, 1)"));
+        db_.execute(Sql("DELETE FROM sluice_gang_wait WHERE members<=0"));  // earlier versions left them
         made_ = true;
     }
 
@@ -104,9 +105,22 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
     }
 
     void note_waits(std::span<const GangWait> changed) override {
-        if (changed.empty()) return;
+        std::vector<GangWait> waiting;
+        std::vector<std::pair<Id, std::int64_t>> over;
+        for (const GangWait& w : changed) {
+            if (w.members > 0)
+                waiting.push_back(w);
+            else
+                over.emplace_back(w.gang.batch, w.gang.number);
+        }
+        if (!over.empty()) {
+            Sql sql("DELETE FROM sluice_gang_wait WHERE ");
+            bulk::pairs(sql, "batch_id", "number", over);
+            db_.execute(sql);
+        }
+        if (waiting.empty()) return;
         Sql sql("REPLACE INTO sluice_gang_wait (batch_id, number, members, hosts, since, short_since) VALUES ");
-        bulk::rows(sql, changed, [&](const GangWait& w) {
+        bulk::rows(sql, waiting, [&](const GangWait& w) {
             sql << w.gang.batch << "," << w.gang.number << "," << w.members << "," << w.hosts << "," << w.since << ","
                 << w.short_since;
         });

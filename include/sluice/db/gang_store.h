@@ -146,7 +146,7 @@ class GangLeaseStore {
     /// leases since they had `version`, nothing was changed.
     virtual bool write_leases(std::span<const GangLease> keep, std::span<const GangLease> end,
                               std::int64_t version) = 0;
-    /// One statement. A gang of which nothing waits any more has 0 members.
+    /// Two statements at most. A gang of which nothing waits any more has 0 members, and is forgotten.
     virtual void note_waits(std::span<const GangWait> changed) = 0;
     virtual std::vector<GangWait> waits() = 0;
     /// These of its workunits that are open are cancelled, and the gang, if it has not ended, will not any more.

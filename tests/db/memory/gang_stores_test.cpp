@@ -197,6 +197,7 @@ TEST_F(GangStoresContract, WhatGangsWaitForIsKeptUntilTheyWaitNoMoreOrTheirBatch
         say();
         const std::vector<GangWait> second{{{1, 1}, 0, 0, 0, 0}, {{2, 0}, 1, 0, 300, 200}};
         s.leases.note_waits(second);
+        EXPECT_EQ(s.leases.waits().size(), 2u);
         say();
         s.gangs.remove(2);
         say();

@@ -120,6 +120,47 @@ TEST(GangPass, WhatAGangWaitsForIsKeptWithTheTimeSinceWhen) {
     EXPECT_TRUE(gangs.waiting(9).empty());
 }
 
+/// A pass writes no more than a thousand rows: who waits no more is not told to wait meanwhile.
+TEST(GangPass, OfManyGangsThoseThatWaitNoMoreAreForgottenFirst) {
+    constexpr int kGangs = 1200, kOver = 100;
+    MemoryDb db;
+    FakeClock clock;
+    Batch b;
+    b.id = 7, b.state = BatchState::kInProgress;
+    db.batches.put(7, b);
+    std::vector<GangJob> jobs;
+    for (Id id = 1; id <= 2 * kGangs; ++id) {
+        Workunit w;
+        w.id = id, w.batch = 7, w.appid = 1, w.name = "w" + std::to_string(id), w.max_total_results = 10;
+        db.workunits.put(id, w);
+        jobs.push_back({{7, (id - 1) / 2}, static_cast<int>((id - 1) % 2), w.name});
+    }
+    MemoryGangStore(db).define(jobs, 2);
+    MemoryGangLeaseStore leases(db);
+    MemoryPlanStore plans(db);
+    GangPass pass(leases, plans, clock, {0, 0, false});
+    pass.run();
+    EXPECT_EQ(db.gang_waits.rows().size(), 1000u);
+    pass.run();
+    ASSERT_EQ(db.gang_waits.rows().size(), std::size_t{kGangs}) << "the rest with the next pass";
+
+    for (Id gang = 0; gang < kGangs; ++gang) {
+        if (gang < kOver) {
+            db.workunits.change(2 * gang + 1, [](Workunit& w) { w.error_mask = kWuTooManyErrors; });
+        } else {
+            Result r;
+            r.id = 10000 + gang, r.workunitid = 2 * gang + 1, r.hostid = 10000 + gang,
+            r.server_state = ServerState::kInProgress, r.name = "r" + std::to_string(gang);
+            db.results.put(r.id, r);
+        }
+    }
+    pass.run();
+    EXPECT_EQ(db.gang_waits.rows().size(), std::size_t{kGangs - kOver});
+    EXPECT_EQ(db.gang_waits.get({7, 0}), nullptr);
+    pass.run();
+    for (const auto& [key, wait] : db.gang_waits.rows()) EXPECT_EQ(wait.members, 1) << key.second;
+}
+
 /// Once a minute.
 TEST(GangPass, AGangAtWorkHasSparesThatAreNoSlower) {
     RunningGang w;
