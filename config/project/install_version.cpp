@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "sluice/base/download_folder.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/hash.h"
@@ -93,6 +94,7 @@ std::vector<FileFacts> sign_and_check(const VersionSpec& spec, const InstallKeys
 }
 
 void copy_files(const VersionSpec& spec, const fs::path& download_dir, std::vector<FileFacts>& facts) {
+    require_download_folder(download_dir);
     for (std::size_t i = 0; i < spec.files.size(); ++i) {
         const VersionFile& file = spec.files[i];
         const std::string content = content_of(file.path);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "sluice/base/download_folder.h"
 #include "sluice/base/error.h"
 #include "sluice/base/file_problem.h"
 #include "sluice/base/files.h"
@@ -70,9 +71,11 @@ void copy_into_place(const fs::path& from, const fs::path& to) {
     }
 }
 
-void make_parent(const fs::path& file) {
+/// The hash folder.
+void make_parent(const fs::path& file, const fs::path& download_dir) {
+    require_download_folder(download_dir);
     std::error_code ec;
-    if (fs::create_directories(file.parent_path(), ec)) let_everybody_read(file.parent_path(), ec);
+    if (fs::create_directory(file.parent_path(), ec)) let_everybody_read(file.parent_path(), ec);
     if (ec) throw FileError("can't make the folder " + file.parent_path().string() + ": " + ec.message());
 }
 
@@ -106,7 +109,7 @@ StagedFile find_staged(const std::string& name, const StagingSettings& settings)
         if (top == file || !is_there(top) || !fs::is_regular_file(top, ec))
             throw FileError("input file " + name + " is not in the download hierarchy (" + file.string() +
                             "): stage it first with bin/stage_file");
-        make_parent(file);
+        make_parent(file, settings.download_dir);
         copy_into_place(top, file);
     }
     StagedFile staged;
@@ -130,7 +133,7 @@ StagedFile stage_file(const fs::path& file, const StagingSettings& settings, con
     if (!is_there(file)) throw FileError("there is no file " + file.string());
     if (!fs::is_regular_file(file, ec)) throw FileError(file.string() + " is not a regular file");
     const fs::path target = fanout_path(settings.download_dir, name, settings.fanout);
-    make_parent(target);
+    make_parent(target, settings.download_dir);
     StagedFile staged;
     staged.name = name;
     staged.url = fanout_url(settings.download_url, name, settings.fanout);

@@ -31,6 +31,7 @@ class WorkChain : public testing::Test {
         fs::create_directories(project_ / "cgi-bin");
         fs::create_directories(project_ / "bin");
         fs::create_directories(project_ / "upload");
+        fs::create_directories(project_ / "download");
         db_.execute(Sql(
             "INSERT INTO app (id, create_time, name, min_version, deprecated, user_friendly_name, homogeneous_redundancy, "
             "weight, beta, target_nresults, min_avg_pfc, host_scale_check, homogeneous_app_version, non_cpu_intensive, "

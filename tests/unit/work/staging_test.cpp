@@ -15,6 +15,7 @@ namespace sluice {
 namespace {
 
 struct Staging : testing::Test {
+    Staging() { fs::create_directory(settings.download_dir); }
     test::TempDir dir;
     StagingSettings settings{dir.path() / "download", "http://h/download", 1024, true};
     fs::path write(const std::string& name, const std::string& text) {
@@ -32,6 +33,25 @@ TEST_F(Staging, MovesIntoTheFanOutAndWritesTheMd5) {
     EXPECT_EQ(staged.url, "http://h/download/db/foo");
     EXPECT_EQ(staged.md5, "b1946ac92492d2347c6235b4d2611184");
     EXPECT_EQ(staged.nbytes, 6u);
+}
+
+/// Below the mount point of a file system that is away nobody could fetch the file.
+TEST_F(Staging, TheDownloadFolderItselfIsNeverMade) {
+    fs::remove(settings.download_dir);
+    const fs::path file = write("foo", "hello\n");
+    for (const int fanout : {0, 1024}) {
+        settings.fanout = fanout;
+        try {
+            stage_file(file, settings, {});
+            ADD_FAILURE() << "staged";
+        } catch (const FileError& e) {
+            EXPECT_NE(std::string(e.what()).find(settings.download_dir.string() + ": No such file or directory"),
+                      std::string::npos)
+                << e.what();
+        }
+    }
+    EXPECT_FALSE(fs::exists(settings.download_dir));
+    EXPECT_EQ(read_file(file), "hello\n") << "it is still there";
 }
 
 TEST_F(Staging, CopyKeepsTheOriginalAndGzipCompresses) {
