@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "config/run/own_programs.h"
+#include "sluice/base/log_folder.h"
 #include "sluice/base/project.h"
 #include "sluice/base/shell_text.h"
 #include "sluice/base/users.h"
@@ -17,7 +18,6 @@ namespace fs = std::filesystem;
 
 /// Of a project that root owns: an account that the command makes.
 constexpr const char* kUsualOwner = "boincadm";
-constexpr const char* kWebLogs[] = {"scheduler.log", "file_upload_handler.log"};
 
 class Audit {
   public:

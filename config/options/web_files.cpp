@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "config/options/as_account.h"
+#include "sluice/base/log_folder.h"
 #include "sluice/base/project.h"
 #include "sluice/base/shell_text.h"
 
@@ -39,7 +40,7 @@ std::vector<WebFile> files_of(const fs::path& project, const ProjectConfig& conf
         if (!config.ignore_upload_certificates) files.push_back({project / "keys/upload_public", "644"});
     }
     const fs::path logs = project / ("log_" + short_host_name());
-    for (const char* name : {"scheduler.log", "file_upload_handler.log"}) files.push_back({logs / name, "660", true});
+    for (const char* name : kWebLogs) files.push_back({logs / name, "660", true});
     std::erase_if(files, [&](const WebFile& file) { return !fs::exists(file.path, ignored); });
     for (WebFile& file : files) file.link = fs::is_symlink(file.path, ignored);
     return files;

@@ -8,6 +8,7 @@
 #include "config/project/templates.h"
 #include "sluice/base/error.h"
 #include "sluice/base/in_one_line.h"
+#include "sluice/base/log_folder.h"
 #include "sluice/base/text.h"
 #include "sluice/xml/strict.h"
 
@@ -264,7 +265,7 @@ std::vector<NewFile> files_of(const NewProject& project) {
     const auto xml = [&](const char* name) { return fill_template(template_text(name), values, Escape::kXml); };
     const auto plain = [&](const char* name) { return fill_template(template_text(name), values, Escape::kNone); };
     const std::string scheduler = project.scheduler_url();
-    return {
+    std::vector<NewFile> files{
         {"config.xml", xml("config.xml"), 0640},  // it holds the database's password
         {"project.xml", xml("project.xml"), 0644},
         {"gui_urls.xml", xml("gui_urls.xml"), 0644},
@@ -284,11 +285,11 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {project.short_name + ".logrotate", plain("logrotate"), 0644},
         {project.short_name + ".scheduler.service", plain("scheduler.service"), 0644},
         {project.short_name + ".readme", plain("readme"), 0644},
-        // The web server may write these two, but make or rename nothing beside them.
-        {"log_" + project.host + "/scheduler.log", "", 0660},
-        {"log_" + project.host + "/file_upload_handler.log", "", 0660},
     };
 }
+    // The web server may write these two, but make or rename nothing beside them.
+    for (const char* name : kWebLogs) files.push_back({"log_" + project.host + "/" + name, "", 0660});
+    return files;
 
 /// Nobody but the project's user writes, but for the two folders of the web server's own: what it could change
 /// elsewhere would be run, signed or believed. Logs hold addresses of volunteers: others do not read them.

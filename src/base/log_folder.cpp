@@ -27,7 +27,7 @@ void make_log_folder(const std::filesystem::path& project, uid_t user) {
 }
 
 void make_web_server_logs(int folder) {
-    for (const char* name : {"scheduler.log", "file_upload_handler.log"}) {
+    for (const char* name : kWebLogs) {
         const OwnedFd log(::openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0660));
         if (log.get() < 0) continue;
         struct stat owner {};

@@ -5,6 +5,9 @@
 
 namespace sluice {
 
+/// Of log_HOST: the logs of the scheduler and of the upload handler, which the web server's account may write.
+inline constexpr const char* kWebLogs[] = {"scheduler.log", "file_upload_handler.log"};
+
 /// Makes PROJECT/log_HOST, if it is missing, for a program of the web server's that runs as `user`. The project's user
 /// makes it as start does: the web server's group (that of upload/) reads, and the two logs that it writes, too, are
 /// there. Where another account may make folders in the project, the project's group can write, so that its daemons
