@@ -269,6 +269,7 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {"config.xml", xml("config.xml"), 0640},  // it holds the database's password
         {"project.xml", xml("project.xml"), 0644},
         {"gui_urls.xml", xml("gui_urls.xml"), 0644},
+        {"bin/keep_result", plain("keep_result"), 0755},
         // What upstream's upgrade_db.php calls db/schema.sql: without it, it offers every update since 2009.
         {"db_revision", "27032\n", 0644},
         {"html/user/index.html", xml("index.html"), 0644},
@@ -286,10 +287,10 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {project.short_name + ".scheduler.service", plain("scheduler.service"), 0644},
         {project.short_name + ".readme", plain("readme"), 0644},
     };
-}
     // The web server may write these two, but make or rename nothing beside them.
     for (const char* name : kWebLogs) files.push_back({"log_" + project.host + "/" + name, "", 0660});
     return files;
+}
 
 /// Nobody but the project's user writes, but for the two folders of the web server's own: what it could change
 /// elsewhere would be run, signed or believed. Logs hold addresses of volunteers: others do not read them.

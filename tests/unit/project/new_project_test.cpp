@@ -4,13 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "config/load.h"
 #include "config/project/project_xml.h"
 #include "config/project/templates.h"
 #include "sluice/base/error.h"
+#include "sluice/base/files.h"
 #include "sluice/base/text.h"
 #include "sluice/match/policies.h"
 #include "sluice/xml/strict.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
 
 namespace sluice {
 namespace {
@@ -201,6 +206,32 @@ TEST(NewProjectFiles, ClientsFindTheScheduler) {
 // upgrade_db.php of the original web pages took revision 0 for granted and offered 49 updates.
 TEST(NewProjectFiles, UpstreamsPagesAreToldWhichSchemaThereIs) {
     EXPECT_EQ(text_of(a_project(), "db_revision"), "27032\n");
+}
+
+TEST(NewProjectFiles, TheAssimilatorsScriptKeepsAResultAndCanBeRepeated) {
+    const test::TempDir dir;
+    NewProject project = a_project();
+    project.root = dir / "a;b";
+    fs::create_directories(project.root / "results");
+    const auto files = files_of(project);
+    const auto file = std::ranges::find(files, "bin/keep_result", &NewFile::name);
+    ASSERT_NE(file, files.end());
+    EXPECT_EQ(file->mode, 0755);
+    const std::string script = dir.write("keep_result", file->text).string(), kept = project.root / "results/tile";
+    const auto keep = [&](const std::vector<std::string>& arguments) {
+        std::vector<std::string> words{"/bin/sh", script};
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        return test::run(words).status;
+    };
+    for (const char* text : {"first", "second"}) {
+        const fs::path output = dir.write(text, text);
+        fs::permissions(output, fs::perms(0444));  // as complete uploads are
+        EXPECT_EQ(keep({"tile", output.string()}), 0);
+        EXPECT_EQ(read_file(kept), text);
+    }
+    EXPECT_NE(keep({"tile", (dir / "none").string()}), 0) << "the assimilator calls it again";
+    EXPECT_EQ(read_file(kept), "second");
+    EXPECT_EQ(keep({"--error", "16", "tile", "1", "0"}), 0);
 }
 
 TEST(NewProjectFiles, ProjectXmlIsWhatXaddReads) {
