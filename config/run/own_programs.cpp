@@ -103,7 +103,7 @@ fs::path installed_program(const fs::path& file) {
     const fs::path self = fs::canonical(file, ignored);
     if (self.empty() || !is_entry(self)) return file;
     const fs::path folder = self.parent_path();
-    return folder.parent_path() / kPrefixLink / folder.filename() / self.filename();
+    return folder.parent_path() / kPrefixLink / folder.filename() / installed_name(self.filename().c_str());
 }
 
 bool is_own_program(const fs::path& file) {

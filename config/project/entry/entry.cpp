@@ -1,6 +1,6 @@
 // What stands in PROJECT/bin and PROJECT/cgi-bin under a program's name: it becomes the installed program of that name,
-// PROJECT/sluice/bin/NAME or PROJECT/sluice/cgi-bin/NAME. A link would do the same, but who copies a file over a link
-// (BOINC's tools/upgrade does) writes into the installation, and so into every project.
+// PROJECT/sluice/bin/NAME or PROJECT/sluice/cgi-bin/NAME (of fcgi: cgi). A link would do the same, but who copies a
+// file over a link (BOINC's tools/upgrade does) writes into the installation, and so into every project.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,7 +22,8 @@ bool installed(char* self, char* path) {
     char* const folder = std::strrchr(self, '/');
     if (folder == nullptr) return false;
     *folder = '\0';
-    return std::snprintf(path, kLongestPath, "%s/sluice/%s/%s", self, folder + 1, name + 1) < kLongestPath;
+    return std::snprintf(path, kLongestPath, "%s/sluice/%s/%s", self, folder + 1, sluice::installed_name(name + 1)) <
+           kLongestPath;
 }
 
 /// A link that leads back to the project would have it become itself for ever.

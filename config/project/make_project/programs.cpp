@@ -65,7 +65,7 @@ void put_program(const Program& program, const fs::path& project, bool copy) {
     if (fs::is_symlink(program.installed) && !fs::read_symlink(program.installed).has_parent_path())
         return put_link(fs::read_symlink(program.installed), file);  // stop -> start
     replace(file, [&](const fs::path& made) {
-        if (copy || program.name == "fcgi")
+        if (copy)
             fs::copy_file(fs::canonical(program.installed), made);
         else if (!(std::ofstream(made, std::ios::binary) << entry_program() << std::flush))
             throw FileError("Can't write " + made.string());

@@ -169,6 +169,20 @@ TEST_F(Upgrade, AProgramThatIsGoneIsNamed) {
     expect_named_and_mended({"cgi-bin/cgi"});
 }
 
+/// A copy would stay what it was when Sluice is updated, and would not find the new feeder's array.
+TEST_F(Upgrade, FcgiIsAnEntryToo) {
+    make();
+    write_file_atomically(root_ / "cgi-bin/fcgi", read_file(prefix_ / "cgi-bin/cgi").value(), 0755);
+    const RunResult renewed = run({(prefix_ / "bin/make_project").string(), "--renew_programs", root_, "fcgi"});
+    ASSERT_EQ(renewed.status, 0) << renewed.err;
+    expect_well();
+    EXPECT_TRUE(read_file(root_ / "cgi-bin/fcgi") == read_file(root_ / "cgi-bin/cgi"));
+    EXPECT_EQ(installed_program(root_ / "cgi-bin/fcgi"), root_ / "sluice/cgi-bin/cgi");
+    fs::remove(prefix_ / "cgi-bin/cgi");
+    fs::permissions(dir_.write("prefix/cgi-bin/cgi", "#!/bin/sh\necho updated\n"), fs::perms(0755));
+    EXPECT_EQ(as_project({(root_ / "cgi-bin/fcgi").string()}).out, "updated\n");
+}
+
 /// As docs/install.md swaps programs: those that share the job array come from one house.
 TEST_F(Upgrade, InAnotherProjectThoseThatShareTheJobArrayMatter) {
     make();
