@@ -106,9 +106,11 @@ fs::path installed_program(const fs::path& file) {
     return folder.parent_path() / kPrefixLink / folder.filename() / installed_name(self.filename().c_str());
 }
 
-bool is_own_program(const fs::path& file) {
-    return program_text(file, kLongestProgram).find(kOwnProgramText) != std::string::npos;
+bool is_own_program_text(std::string_view bytes) {
+    return bytes.starts_with("\177ELF") && bytes.find(kOwnProgramText) != std::string_view::npos;
 }
+
+bool is_own_program(const fs::path& file) { return is_own_program_text(program_text(file, kLongestProgram)); }
 
 fs::path own_prefix() {
     std::error_code ignored;

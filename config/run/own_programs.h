@@ -18,6 +18,7 @@ inline constexpr std::string_view kOwnProgramText = "sluice_options --check asks
 std::filesystem::path installed_program(const std::filesystem::path& file);
 
 /// A whole program of Sluice, no entry.
+bool is_own_program_text(std::string_view bytes);
 bool is_own_program(const std::filesystem::path& file);
 
 /// Where this program is installed.
