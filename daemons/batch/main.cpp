@@ -139,13 +139,6 @@ GangsToMake gangs_of(const BatchCall& call, const ProjectConfig& config, GangSto
     return GangsToMake{store, *call.gang_size, gang_secret(config.key_dir), config.gang_hub};
 }
 
-/// Bytes of the file, for the bar; 0: not known.
-std::uint64_t size_of(const std::string& file) {
-    std::error_code none;
-    const auto size = std::filesystem::file_size(file, none);
-    return none ? 0 : size;
-}
-
 SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatch& batch) {
     const std::string& file = call.words[2];
     std::ifstream opened;
@@ -163,8 +156,12 @@ SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatc
     JobOptions defaults = call.job;
     defaults.batch = batch.row.id;
     Submission submission(maker, *work, defaults, gangs_of(call, open.config, *open.gangs));
+    if (open.config.plan_batches) {
+        open.plans->prepare();
+        submission.note_before_chunks([&] { open.plans->note_submission(batch.row.id, open.clock.now()); });
+    }
     const bool bar = isatty(STDERR_FILENO) != 0;
-    const std::uint64_t size = size_of(file);
+    const std::uint64_t size = bytes_of_file(file);
     const double started = open.clock.now();
     const auto progress = [&](std::uint64_t bytes, std::size_t jobs) {
         if (!bar) return;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -31,6 +32,12 @@ std::string prefix_of(Id batch) { return fmt::format("batch_{}_", batch); }
 
 std::string job_name(Id batch, std::int64_t line, const std::string& text) {
     return prefix_of(batch) + fmt::format("{}_{}", line, md5_hex(trim(text)).substr(0, 8));
+}
+
+std::uint64_t bytes_of_file(const std::string& file) {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(file, none);
+    return none ? 0 : size;
 }
 
 SubmissionOutcome Submission::run(std::istream& in, const std::function<void(std::uint64_t, std::size_t)>& progress) {
@@ -113,6 +120,7 @@ void Submission::flush() {
     const Id batch = defaults_.batch;
     // Before the jobs: a submission that was killed in between is gone on with, and asks then which gangs there are.
     if (gangs_.size > 0 && takes_jobs_) gangs_.store.define(gang_jobs, gangs_.size);
+    if (takes_jobs_ && note_) note_();
     std::optional<BatchChunk> written;
     try {
         const std::size_t expected = of_earlier_runs_ - std::min(of_earlier_runs_, outcome_.present);

@@ -1,6 +1,7 @@
 #pragma once
 // Jobs of a file go into a batch, a thousand in one transaction. May be run again after it was killed: the jobs have
 // names made of the batch, their line's number and the line's content, and those that are there are left alone.
+#include <cstdint>
 #include <functional>
 #include <istream>
 #include <optional>
@@ -22,6 +23,9 @@ struct SubmissionOutcome {
 /// "batch_12_340_1a2b3c4d".
 std::string job_name(Id batch, std::int64_t line, const std::string& text);
 
+/// 0: not known.
+std::uint64_t bytes_of_file(const std::string& file);
+
 /// Each `size` jobs that follow each other are a gang (docs/gangs.md).
 struct GangsToMake {
     GangStore& store;
@@ -39,6 +43,9 @@ class Submission {
     /// `defaults`: what all jobs have in common; its batch is the one to submit into.
     Submission(JobMaker& maker, WorkStore& store, const JobOptions& defaults, GangsToMake gangs)
         : maker_(maker), store_(store), defaults_(defaults), gangs_(std::move(gangs)) {}
+
+    /// `note` is called before each chunk is inserted into a batch that is not in progress yet.
+    void note_before_chunks(std::function<void()> note) { note_ = std::move(note); }
 
     /// `progress` is called after each chunk with the bytes read and the jobs there are. Throws ConfigError, which
     /// names the batch and, where one is wrong, the line; whole chunks before it are in the batch then.
@@ -65,6 +72,7 @@ class Submission {
     SubmissionOutcome outcome_;
     std::size_t of_earlier_runs_ = 0;
     bool takes_jobs_ = false;  ///< the batch is not in progress yet
+    std::function<void()> note_;
 };
 
 }  // namespace sluice

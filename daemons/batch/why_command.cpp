@@ -57,7 +57,7 @@ std::string missing_hosts_now(const WhyStores& stores, const Clock& clock, const
 }
 
 PlanFacts plan_facts(const WhyStores& stores, const ProjectConfig& config, Id batch) {
-    return {config.plan_batches, stores.plans.plan(), stores.gangs.of_batch(batch)};
+    return {config.plan_batches, stores.plans.plan_for_schedulers(), stores.gangs.of_batch(batch)};
 }
 
 BatchAnswer why_of(const BatchView& view, const WhyStores& stores, const ProjectConfig& config,

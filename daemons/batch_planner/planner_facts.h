@@ -11,8 +11,12 @@ struct PlannerPass::Facts {
     Facts(const Facts&) = delete;
     double now;
     NewestIds newest;
-    std::vector<Id> drafts;
-    std::vector<Batch> batches;  ///< in their order
+    std::vector<Batch> batches;    ///< in their order
+    std::vector<Id> ids() const {  ///< of batches
+        std::vector<Id> all;
+        for (const Batch& b : batches) all.push_back(b.id);
+        return all;
+    }
     std::vector<LeftOutHost> left_out;
     FleetReader reader;
     std::vector<BatchDemand> demands;   ///< of those with open workunits, in the batches' order

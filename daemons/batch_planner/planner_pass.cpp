@@ -45,11 +45,9 @@ struct WaitingBatch {
 
 void PlannerPass::read(Facts& facts) {
     facts.newest = stores_.facts.newest();  // before anything else: what comes later is newer
-    facts.drafts = stores_.facts.drafts(facts.newest.batch, static_cast<std::int64_t>(facts.now - kPlanIsAwaited));
     facts.batches = stores_.batches.in_progress(clock_.now_sec());
     put_in_order(facts.batches, settings_.by_logical_end_time);
-    std::vector<Id> ids;
-    for (const Batch& b : facts.batches) ids.push_back(b.id);
+    const std::vector<Id> ids = facts.ids();
     if (ids.empty()) return;
     facts.left_out = stores_.facts.failing_hosts(ids);
     std::erase_if(facts.left_out, [](const LeftOutHost& h) { return !fails_too_often(h); });
@@ -145,7 +143,6 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
     std::sort(plan.batches.begin(), plan.batches.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
     plan.left_out = facts.left_out;
     plan.newest_batch = facts.newest.batch, plan.newest_result = facts.newest.result;
-    plan.awaited = facts.drafts;
     for (const Batch& b : facts.batches)  // nothing is to be done yet
         if (facts.demand(b.id) == nullptr && Facts::find(facts.of_gangs, b.id) == nullptr) plan.awaited.push_back(b.id);
     std::sort(plan.awaited.begin(), plan.awaited.end());
@@ -284,6 +281,7 @@ PlannerOutcome PlannerPass::run() {
         done.copies = make_copies(facts, plan);
         if (settings_.give_up) done.given_up = keep_timers(facts);
         done.version = stores_.plans.publish(plan, completions(facts, plan));
+        stores_.plans.forget_submissions(facts.ids(), facts.now);
         say(facts, plan);
         last_ = plan;
         last_.version = done.version;

@@ -7,6 +7,7 @@
 
 #include "db/catalogue_rules.h"
 #include "db/memory/memory_db.h"
+#include "db/memory/plan_store.h"
 #include "sluice/db/catalogue_store.h"
 
 namespace sluice {
@@ -27,7 +28,7 @@ class MemoryCatalogueStore final : public CatalogueStore {
         tables.perf = perf();
         tables.batch_shares = db_.batch_shares;
         tables.has_turnaround_verdicts = !db_.low_turnaround.rows().empty();
-        if (const BatchPlan* plan = db_.plans.get(1)) tables.plan = *plan;
+        tables.plan = MemoryPlanStore(db_).plan_for_schedulers();  // here batches come whole: nobody notes one
         tables.file_groups = file_groups();
         return tables;
     }

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <set>
 
+#include "db/plan_rules.h"
+
 namespace sluice {
 namespace {
 
 constexpr double kCreditOfLateMonths = 0.1;
+
+NewestIds newest_ids(const MemoryDb& db) { return {db.batches.next_key() - 1, db.results.next_key() - 1}; }
 
 const IdSet* members_of_batch(const std::unordered_map<Id, IdSet>& sets, Id batch) {
     const auto at = sets.find(batch);
@@ -33,21 +37,7 @@ std::vector<Id> MemoryPlanFactsStore::gang_batches(std::span<const Id> batches) 
 
 NewestIds MemoryPlanFactsStore::newest() {
     db_.enter("plan.newest");
-    return {db_.batches.next_key() - 1, db_.results.next_key() - 1};
-}
-
-std::vector<Id> MemoryPlanFactsStore::drafts(Id newest_batch, std::int64_t before) {
-    db_.enter("plan.drafts");
-    std::vector<Id> ids;
-    for (const auto& [id, b] : db_.batches.rows()) {
-        if (b.state != BatchState::kInit || id <= newest_batch - kMostDrafts) continue;
-        const IdSet* results = members_of_batch(db_.results.index().of_batch, id);
-        const bool any = results != nullptr && !results->empty();
-        if (!any || db_.results.get(*std::min_element(results->begin(), results->end()))->create_time >= before)
-            ids.push_back(id);
-    }
-    std::sort(ids.begin(), ids.end());
-    return ids;
+    return newest_ids(db_);
 }
 
 void MemoryPlanFactsStore::hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) {
@@ -141,6 +131,28 @@ BatchPlan MemoryPlanStore::plan() {
     db_.enter("plan.plan");
     const BatchPlan* plan = db_.plans.get(1);
     return plan == nullptr ? BatchPlan{} : *plan;
+}
+
+BatchPlan MemoryPlanStore::plan_for_schedulers() {
+    db_.enter("plan.plan_for_schedulers");
+    const BatchPlan* last = db_.plans.get(1);
+    if (last == nullptr || last->newest_batch == BatchPlan::kUnknown) return last == nullptr ? BatchPlan{} : *last;
+    UnplannedBatches unplanned{newest_ids(db_), {}, {}};
+    std::vector<Id> begun;
+    for (const auto& [id, b] : db_.batches.rows()) {
+        const IdSet* jobs = members_of_batch(db_.workunits.index().of_batch, id);
+        const bool is_new = id > unplanned.newest.batch - kMostDrafts;
+        if (b.state == BatchState::kInit && is_new && (jobs == nullptr || jobs->empty()))
+            unplanned.drafts.push_back(id);
+        if (b.state == BatchState::kInProgress && id > last->newest_batch) begun.push_back(id);
+    }
+    for (const auto& [batch, heard_at] : submissions_) unplanned.submissions.push_back({batch, heard_at});
+    return awaiting(*last, unplanned, begun);
+}
+
+void MemoryPlanStore::forget_submissions(std::span<const Id> batches, double now) {
+    db_.enter("plan.forget_submissions");
+    std::erase_if(submissions_, [&](const auto& s) { return is_to_be_forgotten({s.first, s.second}, batches, now); });
 }
 
 std::int64_t MemoryPlanStore::publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) {

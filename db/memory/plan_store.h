@@ -15,7 +15,6 @@ class MemoryPlanFactsStore final : public PlanFactsStore {
     std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override;
     std::vector<Id> gang_batches(std::span<const Id> batches) override;
     NewestIds newest() override;
-    std::vector<Id> drafts(Id newest_batch, std::int64_t before) override;
 
   private:
     MemoryDb& db_;
@@ -26,6 +25,9 @@ class MemoryPlanStore final : public PlanStore {
     explicit MemoryPlanStore(MemoryDb& db) : db_(db) {}
     void prepare() override {}
     BatchPlan plan() override;
+    BatchPlan plan_for_schedulers() override;
+    void note_submission(Id batch, double now) override { submissions_[batch] = now; }
+    void forget_submissions(std::span<const Id> batches, double now) override;
     std::int64_t publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) override;
     std::vector<ReissueTimer> timers() override;
     void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) override;
@@ -35,7 +37,8 @@ class MemoryPlanStore final : public PlanStore {
 
   private:
     MemoryDb& db_;
-    std::map<Id, Id> copies_;  ///< sluice_plan_copy: workunit -> batch
+    std::map<Id, Id> copies_;           ///< sluice_plan_copy: workunit -> batch
+    std::map<Id, double> submissions_;  ///< sluice_plan_submission: batch -> when it was heard of
 };
 
 }  // namespace sluice

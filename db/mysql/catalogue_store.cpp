@@ -132,7 +132,7 @@ ProjectTables MysqlCatalogueStore::load_tables() {
     tables.perf = host_perf();
     tables.has_turnaround_verdicts = has_turnaround_verdicts();
     for (const auto& [batch, place] : read_batch_shares(db_)) tables.batch_shares[batch] = place.share;
-    tables.plan = make_plan_store(db_)->plan();
+    tables.plan = make_plan_store(db_)->plan_for_schedulers();
     tables.file_groups = read_file_groups(db_, kMaxFileGroups);
     return tables;
 }

@@ -2,6 +2,7 @@
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
+#include "db/mysql/unplanned.h"
 #include "sluice/db/plan_store.h"
 
 namespace sluice {
@@ -80,27 +81,7 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
         return only_failing(std::move(all));
     }
 
-    NewestIds newest() override {
-        NewestIds ids;
-        Rows result = db_.query(Sql("SELECT MAX(id) FROM result"));
-        if (result.next()) ids.result = result.i64(0);
-        Rows batch = db_.query(Sql("SELECT MAX(id) FROM batch"));
-        if (batch.next()) ids.batch = batch.i64(0);
-        return ids;
-    }
-
-    std::vector<Id> drafts(Id newest_batch, std::int64_t before) override {
-        Sql sql("SELECT b.id FROM batch b FORCE INDEX (PRIMARY) WHERE b.id>");
-        sql << newest_batch - kMostDrafts << " AND b.state=" << BatchState::kInit;
-        // Not EXISTS: the server makes of that a table of all batches that have results.
-        sql << " AND COALESCE((SELECT r.create_time FROM result r FORCE INDEX (res_batch) WHERE r.batch=b.id ORDER BY "
-               "r.id LIMIT 1),"
-            << before << ")>=" << before;
-        Rows r = db_.query(sql << " ORDER BY b.id");
-        std::vector<Id> ids;
-        while (r.next()) ids.push_back(r.i64(0));
-        return ids;
-    }
+    NewestIds newest() override { return read_newest_ids(db_); }
 
     std::vector<Id> gang_batches(std::span<const Id> batches) override {
         std::vector<Id> all;

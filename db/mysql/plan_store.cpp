@@ -5,6 +5,7 @@
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
 #include "db/mysql/own_tables.h"
+#include "db/mysql/unplanned.h"
 #include "db/mysql/workunit_columns.h"
 
 namespace sluice {
@@ -35,7 +36,8 @@ class MysqlPlanStore final : public PlanStore {
               "result_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, reissue_at double NOT NULL"},
              {"sluice_plan_copy",
               "workunit_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, result_id bigint NOT NULL, "
-              "made_at bigint NOT NULL, KEY copy_batch (batch_id)"}});
+              "made_at bigint NOT NULL, KEY copy_batch (batch_id)"},
+             {"sluice_plan_submission", "batch_id bigint NOT NULL PRIMARY KEY, heard_at double NOT NULL"}});
     }
 
     BatchPlan plan() override {
@@ -59,6 +61,23 @@ class MysqlPlanStore final : public PlanStore {
         if (plan.batches.size() != batches || plan.left_out.size() != hosts) return {};
         read_seen(plan);
         return plan;
+    }
+
+    BatchPlan plan_for_schedulers() override {
+        if (!is_there()) return {};
+        const UnplannedBatches unplanned = read_unplanned(db_);
+        BatchPlan last = plan();
+        if (last.newest_batch == BatchPlan::kUnknown) return last;
+        return awaiting(std::move(last), unplanned, read_begun_since(db_, last.newest_batch));
+    }
+
+    void note_submission(Id batch, double now) override {
+        Sql sql("INSERT INTO sluice_plan_submission (batch_id, heard_at) VALUES (");
+        db_.execute(sql << batch << "," << now << ") ON DUPLICATE KEY UPDATE heard_at=VALUES(heard_at)");
+    }
+
+    void forget_submissions(std::span<const Id> batches, double now) override {
+        forget_submissions_of(db_, batches, now);
     }
 
     std::int64_t publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) override {
@@ -131,6 +150,16 @@ class MysqlPlanStore final : public PlanStore {
     }
 
   private:
+    /// Where nobody has ever planned, no more is looked at.
+    bool is_there() {
+        try {
+            return db_.query(Sql("SELECT 1 FROM sluice_plan WHERE id=1")).next();
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+            return false;
+        }
+    }
+
     /// Without it, as an earlier batch_planner leaves it, the plan is whole, and nothing waits for the next one.
     void read_seen(BatchPlan& plan) {
         try {

@@ -77,10 +77,6 @@ class PlanFactsStore {
     /// The greatest ids that there are, or were. Results are looked at first: those of a batch that comes in between
     /// are newer.
     virtual NewestIds newest() = 0;
-    /// Of the kMostDrafts newest batches those in state INIT of which no result was made before that time: drafts, and
-    /// what is being submitted. Those with older results are the single jobs of users. In order.
-    virtual std::vector<Id> drafts(Id newest_batch, std::int64_t before) = 0;
-    static constexpr Id kMostDrafts = 10'000;
 };
 std::unique_ptr<PlanFactsStore> make_plan_facts_store(Database& db);
 
@@ -91,6 +87,18 @@ class PlanStore {
     virtual void prepare() = 0;
     /// The plan that was published last; version 0: there is none.
     virtual BatchPlan plan() = 0;
+    /// The same for who hands out jobs, with `newest_batch`, `newest_result` and `awaited` as they are now: nobody's
+    /// job goes out before this has seen its batch. Awaited are, beside those of the plan: batches in progress that are
+    /// newer than the plan; those that are being submitted, or were a moment ago; of the kMostDrafts newest, those in
+    /// state INIT without jobs, for they may be submitted any moment. Any other batch in state INIT is a stream, which
+    /// needs no plan.
+    virtual BatchPlan plan_for_schedulers() = 0;
+    static constexpr Id kMostDrafts = 10'000;
+    /// Jobs of the batch are about to be inserted, and it is to be planned when all are there: none of them is sent
+    /// before. Holds for kPlanIsAwaited, or until it is forgotten. Needs prepare().
+    virtual void note_submission(Id batch, double now) = 0;
+    /// These are decided upon; others go when they are a day old.
+    virtual void forget_submissions(std::span<const Id> batches, double now) = 0;
     /// Takes the place of the plan before, with batch.est_completion_time (batch, UNIX s) of batches in progress; whole
     /// or not at all. Returns its version.
     virtual std::int64_t publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) = 0;

@@ -50,7 +50,6 @@ class MadeUpHosts final : public PlanFactsStore {
     std::vector<LeftOutHost> failing_hosts(std::span<const Id>) override { return {}; }
     std::vector<Id> gang_batches(std::span<const Id>) override { return {}; }
     NewestIds newest() override { return {}; }
-    std::vector<Id> drafts(Id, std::int64_t) override { return {}; }
 
   private:
     std::vector<HostSpeedRow> rows_;

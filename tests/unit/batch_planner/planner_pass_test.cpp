@@ -78,6 +78,8 @@ class PlannerPassTest : public testing::Test {
     }
     PlannerPass planner() { return PlannerPass(settings, {facts, plans, upkeep}, clock); }
     const BatchPlan& published() { return *db.plans.get(1); }
+    /// What a scheduler decides when the feeder reads its tables now.
+    bool awaits(Id of, Id result) { return plans.plan_for_schedulers().awaits(of, result, clock.now()); }
 
     MemoryDb db;
     FakeClock clock;
@@ -112,20 +114,48 @@ TEST_F(PlannerPassTest, WhatItKnowsGoesToItsHostsOrToAnyoneAndWhatIsNewerWaits) 
     clock.advance(kPlanIsAwaited + 1);
     planner().run();
     ASSERT_NE(published().find_batch(3), nullptr);
-    const auto waits = [&](Id of, Id result) { return published().awaits(of, result, clock.now()); };
-    EXPECT_TRUE(waits(6, before)) << "a batch that is new";
-    EXPECT_TRUE(waits(4, before)) << "a draft that was submitted meanwhile";
-    EXPECT_TRUE(waits(5, before)) << "in progress without jobs: they come";
-    for (const Id known : {0, 1, 2, 3}) EXPECT_FALSE(waits(known, before)) << known;
-    EXPECT_FALSE(waits(77, before - 1)) << "a number without a batch was new for the plan before";
+    EXPECT_TRUE(awaits(6, before)) << "a batch that is new";
+    EXPECT_TRUE(awaits(4, before)) << "a draft that may be submitted meanwhile";
+    EXPECT_TRUE(awaits(5, before)) << "in progress without jobs: they come";
+    for (const Id known : {0, 1, 2, 3}) EXPECT_FALSE(awaits(known, before)) << known;
+    EXPECT_FALSE(awaits(77, before - 1)) << "a number without a batch was new for the tables before";
+    batch(6), unsent(6, 1);
+    EXPECT_TRUE(awaits(6, before)) << "it is in progress, and no plan has it";
     clock.advance(kPlanIsAwaited + 1);
-    EXPECT_FALSE(waits(6, before)) << "nobody seems to plan";
+    EXPECT_FALSE(awaits(6, before)) << "nobody seems to plan";
 }
 
 /// Where there was no result and no batch yet nothing is unknown.
 TEST_F(PlannerPassTest, TheFirstBatchOfAProjectWaits) {
     planner().run();
-    EXPECT_TRUE(published().awaits(1, 1, clock.now()));
+    EXPECT_TRUE(awaits(1, 1));
+}
+
+/// The feeder reads its tables when create_work has made the first job of a batch that nobody submits.
+TEST_F(PlannerPassTest, TheFirstJobOfAStreamWaitsForNoPlan) {
+    planner().run();
+    clock.advance(50);
+    batch(1);
+    db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
+    EXPECT_TRUE(awaits(1, 1)) << "the tables of before its first job: it may be submitted any moment";
+    const Id first = job(1, ServerState::kUnsent);
+    EXPECT_FALSE(awaits(1, first));
+    planner().run();
+    EXPECT_FALSE(awaits(1, first));
+}
+
+TEST_F(PlannerPassTest, AKilledSubmissionHoldsItsJobsForFiveMinutes) {
+    batch(1);
+    db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
+    plans.note_submission(1, clock.now());
+    const Id first = job(1, ServerState::kUnsent);
+    const double killed = clock.now();
+    PlannerPass pass = planner();
+    for (pass.run(); awaits(1, first); pass.run()) {
+        clock.advance(10);
+        ASSERT_LT(clock.now() - killed, 3600);
+    }
+    EXPECT_EQ(clock.now() - killed, kPlanIsAwaited + 10);
 }
 
 /// Its first jobs are there long before the batch is in progress: a million jobs take a minute and more.
@@ -135,23 +165,37 @@ TEST_F(PlannerPassTest, ABatchThatIsBeingSubmittedWaitsAndIsNewsWhenItIsInProgre
     clock.advance(60);
     batch(1);
     db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
-    const Id first = job(1, ServerState::kUnsent);
-    db.results.change(first, [&](Result& r) { r.create_time = clock.now_sec(); });
-    for (int minute = 0; minute <= 5; ++minute) {
+    Id first = 0;
+    for (int minute = 0; minute <= 20; ++minute) {
+        plans.note_submission(1, clock.now());
+        const Id result = job(1, ServerState::kUnsent);
+        if (first == 0) first = result;
         pass.run();
-        EXPECT_TRUE(published().awaits(1, first, clock.now())) << minute;
+        EXPECT_TRUE(awaits(1, first)) << minute;
         clock.advance(60);
     }
-    pass.run();
-    EXPECT_FALSE(published().awaits(1, first, clock.now())) << "single jobs of somebody";
     EXPECT_FALSE(pass.has_news());
     db.batches.change(1, [](Batch& b) { b.state = BatchState::kInProgress; });
+    EXPECT_TRUE(awaits(1, first)) << "all jobs are in, and it is not planned";
     EXPECT_TRUE(pass.has_news());
     EXPECT_TRUE(pass.run().news);
     EXPECT_NE(published().find_batch(1), nullptr);
+    EXPECT_FALSE(awaits(1, first));
     EXPECT_FALSE(pass.has_news());
     EXPECT_FALSE(pass.run().news);
     EXPECT_FALSE(planner().has_news()) << "nor for the process after it";
+}
+
+/// It was decided upon: nothing is planned of it, and its jobs go to anyone.
+TEST_F(PlannerPassTest, ABatchThatCantBePlannedWaitsForOnePassOnly) {
+    planner().run();
+    batch(1);
+    plans.note_submission(1, clock.now());
+    unsent(1, 5000);
+    EXPECT_TRUE(awaits(1, 1));
+    planner().run();
+    EXPECT_EQ(published().find_batch(1), nullptr);
+    EXPECT_FALSE(awaits(1, 1));
 }
 
 /// Between the passes of each minute it looks for new batches each ten seconds, and no batch is news twice.
