@@ -4,6 +4,8 @@
 #include <limits>
 #include <queue>
 
+#include "sched/sim/client.h"
+
 namespace sluice::sim {
 namespace {
 
@@ -58,7 +60,7 @@ double first_contact(const HostRecord& host, double arrived, double start) {
     return at == host.contacts.end() ? kNever : start + 3600.0 * static_cast<double>(*at);
 }
 
-/// Hours until `batch.jobs` jobs are done; each core takes the next as soon as it is free.
+/// Hours until `batch.jobs` jobs are done; each core, or GPU, takes the next as soon as it is free.
 double makespan(const std::vector<HostRecord>& hosts, const BatchRecord& batch, std::uint64_t seed, double start,
                 bool at_contact) {
     struct Next {
@@ -72,8 +74,8 @@ double makespan(const std::vector<HostRecord>& hosts, const BatchRecord& batch, 
     for (const HostRecord& h : hosts) {
         const double from = at_contact ? first_contact(h, batch.arrived, start) : std::max(batch.arrived, h.joined);
         if (from >= h.left || from == kNever || (!at_contact && h.joined > batch.arrived + 30 * 86400.0)) continue;
-        const double seconds = batch.mean_flops / (h.spec.speed * 1e9);
-        for (int core = 0; core < h.spec.cores; ++core) {
+        const double seconds = batch.mean_flops / (h.spec.speed * 1e9 * (batch.gpu ? kGpuSpeed : 1));
+        for (int device = 0; device < (batch.gpu ? h.spec.gpus : h.spec.cores); ++device) {
             workers.emplace_back(h, seed, start, from);
             run_time.push_back(seconds);
             const double end = workers.back().run(seconds);

@@ -233,7 +233,7 @@ void Client::list_jobs(SchedulerRequest& r) const {
     r.has_other_results = true;
     for (const ClientJob& j : jobs_) {
         if (!j.over) {
-            r.other_results.emplace_back().name = j.name;
+            r.other_results.push_back({.name = j.name, .plan_class = j.plan_class});
             continue;
         }
         r.results.push_back(report_of(j.name, j.done, {j.abandoned, j.fails, j.wrong, j.cancelled}));
@@ -333,6 +333,7 @@ void Client::accept(const ReplyJob& job, double now, ClientWorld& world) {
     j.deadline = static_cast<double>(job.report_deadline);
     j.immediately = job.report_immediately;
     j.gpu = job.version.usage.proc_type != ProcType::kCpu;
+    j.plan_class = job.version.plan_class;
     j.estimate = job.rsc_fpops_est / std::max(1.0, job.version.usage.projected_flops);
     j.real = world.real_flops(job.workunit_id) / (spec_.speed * 1e9 * (j.gpu ? kGpuSpeed : 1));
     j.fails = rng_.chance(spec_.error_rate);

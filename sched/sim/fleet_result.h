@@ -22,8 +22,9 @@ struct ShareOnDay {
     std::string user;
     /// Of the work (flops, the mean of their kind) of all instances that were reported on that day, 0 to 1.
     double share = 0;
-    double ideal = 0;  ///< of a fluid that is divided by quota among those who have unfinished work, 0 to 1. What
-                       ///< is done when nobody has any (second instances) is the ideal of who got it
+    double ideal = 0;  ///< of a fluid that is divided by quota among those who have unfinished work for the devices
+                       ///< that there are (fluid.h), 0 to 1. What is done when nobody has any (second instances) is the
+                       ///< ideal of who got it
 };
 
 /// What no scheduler can be better than, for the batches of makespans_hours, in the same order.
@@ -80,7 +81,8 @@ struct FleetResult {
     /// was decided, quorum_open, jobs that were not, and stranded, those of them that began two delay bounds ago. For
     /// each line of work, "FIGURE, work[I], USER": longest_gap_hours between two jobs sent of a stream that keeps jobs
     /// waiting; sent_in_R_p50, _max, from a batch's submission until its last job is sent for the first time, and
-    /// done_in_R_p50, _max, until all are over, by its run time on the whole project at the run's mean speed. "share,
+    /// done_in_R_p50, _max, until all are over, by its run time on the whole project at the run's mean speed;
+    /// makespan_hours_p50, _max. "share,
     /// USER", where there are several: of all work of the measured days.
     /// Where jobs have sticky files, downloaded_mb_per_job, of jobs that came to hosts, and file_hits, part of the
     /// files that they needed and the hosts had. Where there are batches, times_contact_bound_p50: makespan by

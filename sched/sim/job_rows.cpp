@@ -9,12 +9,10 @@ namespace sluice::sim {
 Batch batch_row(const Scenario& scenario, const WorkSpec& work, const MemoryDb& db, std::int64_t now, int jobs) {
     const auto user = std::find_if(scenario.users.begin(), scenario.users.end(),
                                    [&](const UserSpec& u) { return u.name == work.user; });
-    const auto app =
-        std::find_if(scenario.apps.begin(), scenario.apps.end(), [&](const AppSpec& a) { return a.name == work.app; });
     Batch batch;
     batch.id = db.batches.next_key();
     batch.user_id = user - scenario.users.begin() + 1;
-    batch.app_id = app - scenario.apps.begin() + 1;
+    batch.app_id = &app_of(scenario, work) - scenario.apps.data() + 1;
     batch.create_time = now;
     batch.njobs = jobs;
     batch.state = jobs > 0 ? BatchState::kInProgress : BatchState::kInit;

@@ -65,7 +65,8 @@ std::size_t Recorder::day(double now) const { return static_cast<std::size_t>(st
 
 void Recorder::submitted(const Workunit& wu, double now) {
     if (measured(now)) ++submitted_;
-    at(new_by_day_[user_.at(scenario_.work[class_of(wu).work].user)], day(now)) += real_work(wu) * wu.min_quorum;
+    const WorkSpec& work = scenario_.work[class_of(wu).work];
+    at(new_by_day_[user_.at(work.user)], day(now))[device_of(work)] += real_work(wu) * wu.min_quorum;
     if (wu.batch != 0 && !batches_.empty() && batches_.back().id == wu.batch)
         batch_index_[wu.batch] = batches_.size() - 1;
 }
@@ -106,7 +107,8 @@ void Recorder::never_sent(const Result& result, const Workunit& wu) {
 }
 
 void Recorder::reported(const Workunit& wu, double now) {
-    at(work_by_day_[user_.at(scenario_.work[class_of(wu).work].user)], day(now)) += real_work(wu);
+    const WorkSpec& work = scenario_.work[class_of(wu).work];
+    at(work_by_day_[user_.at(work.user)], day(now))[device_of(work)] += real_work(wu);
     if (measured(now) && now < start_ + scenario_.days * kDay) work_in_time_ += real_work(wu);
 }
 
@@ -189,46 +191,49 @@ std::vector<BatchRecord> Recorder::measured_batches() const {
     return list;
 }
 
+/// Of PerDevice.
+std::size_t Recorder::device_of(const WorkSpec& work) const { return app_of(scenario_, work).gpu ? 1 : 0; }
+
 /// A stream that keeps jobs waiting has more of them the faster they are taken: to a fluid it is endless.
-bool Recorder::is_endless(std::size_t user, std::size_t day) const {
+bool Recorder::is_endless(std::size_t user, std::size_t device, std::size_t day) const {
     const auto d = static_cast<double>(day);
     return std::any_of(scenario_.work.begin(), scenario_.work.end(), [&](const WorkSpec& w) {
-        return w.user == scenario_.users[user].name && w.kind == WorkSpec::Kind::kStream && w.keep > 0 &&
-               w.from_day < d + 1 && std::min(w.until_day, scenario_.days) > d;
+        return w.user == scenario_.users[user].name && device_of(w) == device && w.kind == WorkSpec::Kind::kStream &&
+               w.keep > 0 && w.from_day < d + 1 && std::min(w.until_day, scenario_.days) > d;
     });
 }
 
-/// Shares of each day beside those of a fluid that serves users by quota as long as they have work.
+/// What users got each day, and what a fluid would have given them that serves them by quota as long as they have work.
 void Recorder::fill_shares(FleetResult& r) const {
     const std::size_t users = scenario_.users.size();
     std::size_t days = 0;
     for (const auto& by_day : work_by_day_) days = std::max(days, by_day.size());
-    std::vector<double> backlog(users), waiting(users), surplus(users);
+    std::vector<PerDevice> backlog(users), waiting(users);
+    std::vector<double> surplus(users), quotas;
+    for (const UserSpec& user : scenario_.users) quotas.push_back(user.quota);
     std::vector<std::vector<double>> got(users, std::vector<double>(days)), ideal = got;
-    const auto value = [](const std::vector<double>& list, std::size_t d) { return d < list.size() ? list[d] : 0.0; };
+    const auto value = [](const std::vector<PerDevice>& list, std::size_t d) {
+        return d < list.size() ? list[d] : PerDevice{};
+    };
     for (std::size_t d = 0; d < days; ++d) {
-        double capacity = 0;
+        PerDevice there{};
         for (std::size_t u = 0; u < users; ++u) {
-            waiting[u] += value(new_by_day_[u], d);
-            backlog[u] = is_endless(u, d)         ? kEndless
-                         : backlog[u] == kEndless ? std::max(waiting[u], 0.0)
-                                                  : backlog[u] + value(new_by_day_[u], d);
-            capacity += got[u][d] = value(work_by_day_[u], d);
-            waiting[u] -= got[u][d];
-        }
-        double left = capacity;
-        for (std::size_t round = 0; round < users && left > 1e-9 * capacity; ++round) {
-            double quotas = 0;
-            for (std::size_t u = 0; u < users; ++u) quotas += backlog[u] > 0 ? scenario_.users[u].quota : 0;
-            if (quotas <= 0) break;
-            double served = 0;
-            for (std::size_t u = 0; u < users; ++u) {
-                if (backlog[u] <= 0) continue;
-                const double part = std::min(backlog[u], left * scenario_.users[u].quota / quotas);
-                ideal[u][d] += part, backlog[u] -= part, served += part;
+            const PerDevice fresh = value(new_by_day_[u], d), done = value(work_by_day_[u], d);
+            for (const std::size_t x : {0u, 1u}) {
+                waiting[u][x] += fresh[x];
+                backlog[u][x] = is_endless(u, x, d)         ? kEndless
+                                : backlog[u][x] == kEndless ? std::max(waiting[u][x], 0.0)
+                                                            : backlog[u][x] + fresh[x];
+                there[x] += done[x], got[u][d] += done[x];
+                waiting[u][x] -= done[x];
             }
-            left -= served;
         }
+        const double capacity = there[0] + there[1];
+        double left = capacity;
+        const std::vector<PerDevice> parts = fluid_of(quotas, backlog, there);
+        for (std::size_t u = 0; u < users; ++u)
+            for (const std::size_t x : {0u, 1u})
+                ideal[u][d] += parts[u][x], backlog[u][x] -= parts[u][x], left -= parts[u][x];
         for (std::size_t u = 0; u < users; ++u) surplus[u] = std::max(0.0, got[u][d] - ideal[u][d]);
         const double over = std::accumulate(surplus.begin(), surplus.end(), 0.0);
         // Nobody had work left: the rest were further instances, which the fluid has to serve, too.
@@ -237,6 +242,13 @@ void Recorder::fill_shares(FleetResult& r) const {
             r.shares_over_time.push_back(
                 {static_cast<int>(d), scenario_.users[u].name, got[u][d] / capacity, ideal[u][d] / capacity});
     }
+    fill_share_error(r, got, ideal);
+}
+
+/// The largest of any user in any 30 days.
+void Recorder::fill_share_error(FleetResult& r, const std::vector<std::vector<double>>& got,
+                                const std::vector<std::vector<double>>& ideal) const {
+    const std::size_t users = got.size(), days = users == 0 ? 0 : got[0].size();
     const auto first = static_cast<std::size_t>(std::ceil(scenario_.warmup_days));
     for (std::size_t from = first; from < days; ++from) {
         const std::size_t to = std::min(days, from + kShareWindow);
@@ -314,11 +326,12 @@ void Recorder::fill_more(FleetResult& r, double now) const {
 void Recorder::fill_users(FleetResult& r) const {
     double all = 0;
     for (const auto& by_day : work_by_day_)
-        for (auto d = static_cast<std::size_t>(r.measured_from_day); d < by_day.size(); ++d) all += by_day[d];
+        for (auto d = static_cast<std::size_t>(r.measured_from_day); d < by_day.size(); ++d)
+            all += by_day[d][0] + by_day[d][1];
     for (std::size_t u = 0; u < scenario_.users.size() && all > 0 && scenario_.users.size() > 1; ++u) {
         double mine = 0;
         for (auto d = static_cast<std::size_t>(r.measured_from_day); d < work_by_day_[u].size(); ++d)
-            mine += work_by_day_[u][d];
+            mine += work_by_day_[u][d][0] + work_by_day_[u][d][1];
         r.more["share, " + scenario_.users[u].name] = mine / all;
     }
     for (std::size_t w = 0; w < scenario_.work.size(); ++w) {
@@ -326,14 +339,19 @@ void Recorder::fill_users(FleetResult& r) const {
             return fmt::format("{}, work[{}], {}", figure, w, scenario_.work[w].user);
         };
         if (last_sent_[w] > 0) r.more[name("longest_gap_hours")] = longest_gap_[w] / kHour;
-        std::vector<double> sent, done;
+        std::vector<double> sent, done, hours;
         for (const BatchRecord& b : measured_batches()) {
-            if (b.work != w || work_in_time_ <= 0) continue;
+            if (b.work != w) continue;
+            hours.push_back((b.ended - b.arrived) / kHour);
+            if (work_in_time_ <= 0) continue;
             const double run_time =
                 b.jobs * b.mean_flops / work_in_time_ * (scenario_.days - scenario_.warmup_days) * kDay;
             sent.push_back((b.last_sent - b.arrived) / run_time);
             done.push_back((b.ended - b.arrived) / run_time);
         }
+        if (hours.empty()) continue;
+        const Spread h = spread_of(std::move(hours));
+        r.more[name("makespan_hours_p50")] = h.p50, r.more[name("makespan_hours_max")] = h.max;
         if (sent.empty()) continue;
         const Spread s = spread_of(std::move(sent)), e = spread_of(std::move(done));
         r.more[name("sent_in_R_p50")] = s.p50, r.more[name("sent_in_R_max")] = s.max;

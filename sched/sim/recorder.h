@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sched/sim/fleet_result.h"
+#include "sched/sim/fluid.h"
 #include "sched/sim/input_files.h"
 #include "sched/sim/project.h"
 
@@ -28,6 +29,7 @@ struct BatchRecord {
     double mean_flops = 0;
     std::size_t work = 0;  ///< of Scenario::work
     double last_sent = 0;  ///< clock: when its last job was sent for the first time
+    bool gpu = false;      ///< its jobs run on GPUs
 };
 
 class Recorder final : public JobWatcher {
@@ -71,8 +73,11 @@ class Recorder final : public JobWatcher {
     bool is_in_band(double hours) const;
     double real_work(const Workunit& wu) const;  ///< flops, the mean of its kind, whatever was estimated
     void note_gap(std::size_t work, double now);
-    bool is_endless(std::size_t user, std::size_t day) const;
+    std::size_t device_of(const WorkSpec& work) const;
+    bool is_endless(std::size_t user, std::size_t device, std::size_t day) const;
     void fill_shares(FleetResult& r) const;
+    void fill_share_error(FleetResult& r, const std::vector<std::vector<double>>& got,
+                          const std::vector<std::vector<double>>& ideal) const;
     void fill_users(FleetResult& r) const;
     void fill_more(FleetResult& r, double now) const;
     void fill_expectations(FleetResult& r) const;
@@ -110,7 +115,7 @@ class Recorder final : public JobWatcher {
     std::vector<double> last_sent_, longest_gap_;  ///< by work, s: of streams of which jobs always wait
     std::vector<std::vector<double>> waits_;       ///< by class, hours
     std::vector<std::vector<std::int64_t>> host_by_job_;
-    std::vector<std::vector<double>> work_by_day_, new_by_day_;  ///< by user, then day: flops
+    std::vector<std::vector<PerDevice>> work_by_day_, new_by_day_;  ///< by user, then day: flops
 };
 
 }  // namespace sluice::sim

@@ -53,7 +53,7 @@ void ReplayedHosts::list_jobs(const Host& host, double now, SchedulerRequest& r)
     r.has_other_results = true;
     for (const Job& job : host.jobs) {
         if (!job.over(now)) {
-            r.other_results.emplace_back().name = job.name;
+            r.other_results.push_back({.name = job.name, .plan_class = job.plan_class});
             if (!r.has_in_progress_results) continue;
             InProgressResult& p = r.in_progress.emplace_back();
             p.name = job.name, p.report_deadline = job.deadline;
@@ -90,6 +90,7 @@ void ReplayedHosts::take(Host& host, const SchedulerReply& reply, double now, Cl
         job.workunit = sent.workunit_id;
         job.deadline = static_cast<double>(sent.report_deadline);
         job.gpu = sent.version.usage.proc_type != ProcType::kCpu;
+        job.plan_class = sent.version.plan_class;
         job.run_time = world.real_flops(job.workunit) / (host.speed * 1e9 * (job.gpu ? kGpuSpeed : 1));
         job.fails = host.rng.chance(fleet_.error_rate);
         job.wrong = host.rng.chance(fleet_.wrong_rate);

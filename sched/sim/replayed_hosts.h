@@ -23,7 +23,7 @@ class ReplayedHosts {
 
   private:
     struct Job {
-        std::string name;
+        std::string name, plan_class;
         Id workunit = 0;
         double deadline = 0;        ///< by the server's clock
         double run_time = 0;        ///< s

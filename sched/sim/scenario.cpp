@@ -295,6 +295,11 @@ void only_known_fields(const Object& o) {
 
 }  // namespace
 
+const AppSpec& app_of(const Scenario& scenario, const WorkSpec& work) {
+    return *std::find_if(scenario.apps.begin(), scenario.apps.end(),
+                         [&](const AppSpec& a) { return a.name == work.app; });
+}
+
 Scenario parse_scenario(const Object& o) {
     only_known_fields(o);
     Scenario s;

@@ -131,6 +131,9 @@ struct Scenario {
                                        "x86_64-apple-darwin"};  ///< each app has a version for each
 };
 
+/// The app whose jobs these are.
+const AppSpec& app_of(const Scenario& scenario, const WorkSpec& work);
+
 /// Throws json::InputError that names the place.
 Scenario parse_scenario(const json::Object& document);
 /// Fields that take the place of a scenario's own: a JSON object, merged into it (RFC 7396: a field of an object is
