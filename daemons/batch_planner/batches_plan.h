@@ -2,6 +2,7 @@
 // T and H of every batch in progress, on a whole fleet (seed 000; A. Legrand's technique): batches in their order, each
 // with what those before it leave of the hosts. Pure. What was found by simulation is kept here: few hosts in H, or a T
 // that nobody reaches, make a batch wait for single hosts; see PlanRules.
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -10,18 +11,40 @@
 
 namespace sluice {
 
-/// Hosts by index; an app's speeds stand in a vector of its own. About 30 bytes a host.
+/// What a job of an app takes of one resource.
+struct ResourceUse {
+    double devices = 0;  ///< processors or GPUs, may be a part of one; 0: there is no version for the resource
+    double cpus = 0;     ///< processors beside GPUs
+    double peak_scale = 1, projected = 1, pfc = 0;  ///< of GPUs: GpuUse, and app_version.pfc_avg (0: not known)
+};
+using AppUse = std::array<ResourceUse, kProcTypes>;
+
+/// A host's devices of one type, as one number.
+inline Id pool_key(Id host, ProcType type) { return host * kProcTypes + static_cast<Id>(type); }
+
+/// Pools by index: a host's processors, and behind them its GPUs, a pool for each type that some batch may use. An
+/// app's speeds stand in a vector of its own. About 35 bytes a pool.
 struct FleetCapacity {
-    std::vector<Id> ids;
-    std::vector<int> cpus;        ///< that take jobs, at least 1
+    std::vector<Id> ids;          ///< of the host
+    std::vector<ProcType> types;  ///< of the pool's devices
+    std::vector<int> cpus;        ///< devices that take jobs, at least 1
     std::vector<double> free_at;  ///< s from now until it can start another job: contact, work that it must do first
     std::vector<float> availability;                       ///< (0, 1]
-    std::vector<float> seconds_per_op;                     ///< where nothing else was measured: by its benchmark
+    std::vector<float> seconds_per_op;                     ///< where nothing else is known: by the benchmark
     std::unordered_map<Id, std::vector<float>> measured;   ///< app -> s of computing per operation, 0: not measured
     std::unordered_map<Id, std::vector<bool>> takes_none;  ///< app -> it is not counted on for jobs of it
+    std::unordered_map<Id, AppUse> uses;                   ///< app -> what a job takes; none: a processor
     std::size_t size() const { return ids.size(); }
     /// s of computing that a job takes.
-    double computing(std::size_t host, Id app, double fpops) const;
+    double computing(std::size_t pool, Id app, double fpops) const;
+    /// Jobs of the app that run at a time; 0: the app has no version for these devices, or a job takes more of them.
+    int at_once(std::size_t pool, Id app) const;
+    /// So many jobs of the app, `seconds` each, are done before anything else. A job on GPUs also takes the time of
+    /// processors, as far as its version does.
+    void occupy(std::size_t pool, Id app, double jobs, double seconds);
+    /// The processors of the pool's host.
+    std::size_t processors(std::size_t pool) const;
+    std::size_t hosts() const;
 };
 
 struct BatchDemand {
@@ -46,12 +69,12 @@ struct BatchTarget {
     std::int64_t hosts = 0;  ///< |H|
 };
 
-/// One for each demand, in that order, which is the batches' order. `fleet.free_at` of the hosts that a batch uses
+/// One for each demand, in that order, which is the batches' order. `fleet.free_at` of the pools that a batch uses
 /// becomes its T.
 std::vector<BatchTarget> plan_batches(FleetCapacity& fleet, const std::vector<BatchDemand>& demands,
                                       const PlanRules& rules);
 
-/// Jobs that a host completes by `finish`, s from now.
-std::int64_t jobs_by(const FleetCapacity& fleet, std::size_t host, double job_seconds, double finish);
+/// Jobs of the app that a pool completes by `finish`, s from now.
+std::int64_t jobs_by(const FleetCapacity& fleet, std::size_t pool, Id app, double job_seconds, double finish);
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "daemons/batch_planner/copies.h"
 #include "daemons/batch_planner/planner_facts.h"
@@ -13,32 +14,41 @@ namespace {
 
 constexpr std::size_t kHostsShown = 10;
 
+/// "4 CPUs", "1 NVIDIA GPU".
+std::string devices_text(const FleetCapacity& fleet, std::size_t pool) {
+    return fmt::format("{} {}{}", fleet.cpus[pool], proc_type_user_name(fleet.types[pool]),
+                       fleet.cpus[pool] == 1 && fleet.types[pool] != ProcType::kCpu ? "" : "s");
+}
+
 std::string hosts_text(const FleetCapacity& fleet, const BatchDemand& demand, const PlanRules& rules, double finish) {
     struct Line {
         std::int64_t jobs;
-        std::size_t host;
+        std::size_t pool;
         double seconds;
     };
     std::vector<Line> in;
-    std::size_t too_late = 0;
-    for (std::size_t h = 0; h < fleet.size(); ++h) {
+    std::set<Id> useful, able;
+    for (std::size_t p = 0; p < fleet.size(); ++p) {
+        if (fleet.at_once(p, demand.app) == 0) continue;
+        able.insert(fleet.ids[p]);
         const double seconds =
-            rules.margin * planned_run_time(fleet.computing(h, demand.app, demand.mean_fpops), fleet.availability[h]);
-        const std::int64_t jobs = jobs_by(fleet, h, seconds, finish);
-        if (jobs > 0)
-            in.push_back({jobs, h, seconds});
-        else
-            ++too_late;
+            rules.margin * planned_run_time(fleet.computing(p, demand.app, demand.mean_fpops), fleet.availability[p]);
+        const std::int64_t jobs = jobs_by(fleet, p, demand.app, seconds, finish);
+        if (jobs == 0) continue;
+        in.push_back({jobs, p, seconds});
+        useful.insert(fleet.ids[p]);
     }
-    std::string text =
-        fmt::format("H: {} of {} hosts; {} can't be done with a job by then\n", in.size(), fleet.size(), too_late);
-    std::sort(in.begin(), in.end(), [&](const Line& a, const Line& b) {
-        return a.jobs != b.jobs ? a.jobs > b.jobs : fleet.ids[a.host] < fleet.ids[b.host];
-    });
+    std::string text = fmt::format("H: {} of {} hosts; {} can't be done with a job by then\n", useful.size(),
+                                   able.size(), able.size() - useful.size());
+    if (able.size() < fleet.hosts())
+        text += fmt::format("{} more hosts have none of the devices that the versions of app {} are for\n",
+                            fleet.hosts() - able.size(), demand.app);
+    std::sort(in.begin(), in.end(),
+              [&](const Line& a, const Line& b) { return a.jobs != b.jobs ? a.jobs > b.jobs : a.pool < b.pool; });
     for (std::size_t i = 0; i < std::min(in.size(), kHostsShown); ++i)
-        text += fmt::format("  host {}: can start in {:.0f} s, {:.0f} s a job, {} CPUs: {} jobs by T\n",
-                            fleet.ids[in[i].host], fleet.free_at[in[i].host], in[i].seconds, fleet.cpus[in[i].host],
-                            in[i].jobs);
+        text +=
+            fmt::format("  host {}: can start in {:.0f} s, {:.0f} s a job, {}: {} jobs by T\n", fleet.ids[in[i].pool],
+                        fleet.free_at[in[i].pool], in[i].seconds, devices_text(fleet, in[i].pool), in[i].jobs);
     return text;
 }
 
@@ -53,7 +63,7 @@ std::string PlannerPass::copies_text(const std::vector<Batch>& batches, Id batch
 }
 
 std::string PlannerPass::explain(Id batch) {
-    Facts facts(gaps_, clock_.now());
+    Facts facts(memory_, clock_.now());
     read(facts);
     const auto at =
         std::find_if(facts.demands.begin(), facts.demands.end(), [&](const auto& d) { return d.batch == batch; });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -13,6 +14,7 @@ constexpr float kGapWeight = 0.2F;                          ///< of the newest
 constexpr double kBenchmark = 1e9;                          ///< flops of a host that has none
 constexpr double kLeastSpeed = 1e6, kGreatestSpeed = 1e15;  ///< flops: whatever it tells
 constexpr int kMostCpus = 4096;
+constexpr double kRequestLasts = 300;  ///< s from a host's rpc_time until all that it said is in the database, at most
 
 double fraction_of_time(double f) { return std::isfinite(f) && f > 0 ? std::clamp(f, 0.1, 1.0) : 1.0; }
 
@@ -34,9 +36,58 @@ double ContactGaps::wait(Id host, std::int64_t rpc_time, double now) const {
     return age < 2 * gap ? gap / 2 : age;
 }
 
-const std::uint32_t* FleetReader::find(Id host) const {
+std::optional<std::size_t> FleetReader::find(Id host, ProcType type) const {
     const auto at = index_.find(host);
-    return at == index_.end() ? nullptr : &at->second;
+    if (at == index_.end()) return std::nullopt;
+    for (std::size_t p = at->second; p < fleet.size() && fleet.ids[p] == host; ++p)
+        if (fleet.types[p] == type) return p;
+    return at->second;
+}
+
+void FleetReader::add_gpus(const HostSpeedRow& row, ProcType type, double speed) {
+    const int gpus = memory_.gpus.count(row.host, type, row.gpus);
+    if (gpus == 0) return;
+    fleet.ids.push_back(row.host);
+    fleet.types.push_back(type);
+    heard_of.push_back(row.rpc_time);
+    fleet.cpus.push_back(gpus);
+    fleet.free_at.push_back(fleet.free_at.back());
+    const bool told = std::isfinite(row.gpu_active_frac) && row.gpu_active_frac > 0;
+    const double active = told ? row.gpu_active_frac : row.active_frac;
+    fleet.availability.push_back(static_cast<float>(fraction_of_time(row.on_frac * active)));
+    fleet.seconds_per_op.push_back(static_cast<float>(1 / (kGpuPerCpu * speed)));
+    const double peak = row.gpu_fpops / std::max(row.gpus, 1);
+    peak_.push_back(std::isfinite(peak) && peak >= kLeastSpeed ? static_cast<float>(std::min(peak, kGreatestSpeed))
+                                                               : 0);
+}
+
+void FleetReader::add_host(const HostSpeedRow& row) {
+    memory_.gaps.note(row.host, row.rpc_time);
+    memory_.gpus.note(row.host, row.misc);
+    fleet.ids.push_back(row.host);
+    fleet.types.push_back(ProcType::kCpu);
+    heard_of.push_back(row.rpc_time);
+    fleet.cpus.push_back(std::clamp(row.cpus, 1, kMostCpus));
+    fleet.free_at.push_back(memory_.gaps.wait(row.host, row.rpc_time, now_));
+    fleet.availability.push_back(static_cast<float>(fraction_of_time(row.on_frac * row.active_frac)));
+    const bool known = std::isfinite(row.p_fpops) && row.p_fpops >= kLeastSpeed;
+    const double speed = known ? std::min(row.p_fpops, kGreatestSpeed) : kBenchmark;
+    fleet.seconds_per_op.push_back(static_cast<float>(1 / speed));
+    peak_.push_back(0);
+    for (std::size_t t = 1; t < wanted_.size(); ++t)
+        if (wanted_[t]) add_gpus(row, static_cast<ProcType>(t), speed);
+}
+
+void FleetReader::add_measured(const HostSpeedRow& row) {
+    if (row.app == 0 || !(row.seconds_per_op > 0) || !std::isfinite(row.seconds_per_op)) return;
+    const ProcType type = type_of(row.version);
+    const auto pool = find(row.host, type);
+    if (!pool || fleet.types[*pool] != type) return;
+    std::vector<float>& of_app = fleet.measured[row.app];
+    of_app.resize(fleet.size());
+    float& known = of_app[*pool];  // the fastest version is the one that it gets
+    const auto seconds = static_cast<float>(row.seconds_per_op);
+    known = known > 0 ? std::min(known, seconds) : seconds;
 }
 
 void FleetReader::add(const HostSpeedRow& row) {
@@ -45,27 +96,42 @@ void FleetReader::add(const HostSpeedRow& row) {
         const bool out = std::binary_search(left_out_.begin(), left_out_.end(), LeftOutHost{row.host, 0, 0},
                                             [](const auto& a, const auto& b) { return a.host < b.host; });
         if (out || !index_.emplace(row.host, static_cast<std::uint32_t>(fleet.size())).second) return;
-        gaps_.note(row.host, row.rpc_time);
-        fleet.ids.push_back(row.host);
-        heard_of.push_back(row.rpc_time);
-        fleet.cpus.push_back(std::clamp(row.cpus, 1, kMostCpus));
-        fleet.free_at.push_back(gaps_.wait(row.host, row.rpc_time, now_));
-        fleet.availability.push_back(static_cast<float>(fraction_of_time(row.on_frac * row.active_frac)));
-        const bool known = std::isfinite(row.p_fpops) && row.p_fpops >= kLeastSpeed;
-        const double speed = known ? std::min(row.p_fpops, kGreatestSpeed) : kBenchmark;
-        fleet.seconds_per_op.push_back(static_cast<float>(1 / speed));
+        add_host(row);
     }
-    if (row.app == 0 || !(row.seconds_per_op > 0) || !std::isfinite(row.seconds_per_op)) return;
-    std::vector<float>& of_app = fleet.measured[row.app];
-    of_app.resize(fleet.size());
-    float& known = of_app.back();  // the fastest version is the one that it gets
-    const auto seconds = static_cast<float>(row.seconds_per_op);
-    known = known > 0 ? std::min(known, seconds) : seconds;
+    add_measured(row);
 }
 
-void FleetReader::read(PlanFactsStore& store) {
-    store.hosts({static_cast<std::int64_t>(now_ - kHeardWithin), kMostRows},
-                [this](const HostSpeedRow& row) { add(row); });
+/// Pools of GPUs on which nobody has measured an app.
+void FleetReader::estimate_gpus() {
+    for (const auto& [app, use] : fleet.uses) {
+        std::vector<float>& speeds = fleet.measured[app];
+        speeds.resize(fleet.size());
+        for (std::size_t p = 0; p < fleet.size(); ++p) {
+            const auto type = static_cast<std::size_t>(fleet.types[p]);
+            if (fleet.types[p] == ProcType::kCpu || speeds[p] > 0 || !(use[type].devices > 0)) continue;
+            const double benchmark = 1 / (kGpuPerCpu * fleet.seconds_per_op[p]);
+            const double speed = unmeasured_speed(use[type], benchmark, peak_[p]);
+            speeds[p] = static_cast<float>(1 / std::clamp(speed, kLeastSpeed, kGreatestSpeed));
+        }
+    }
+}
+
+void FleetReader::read(PlanFactsStore& store, AppUses uses, const std::set<Id>& apps) {
+    uses_ = std::move(uses);
+    bool gpus = false;
+    for (const auto& [app, use] : uses_.of_apps()) {
+        if (!apps.contains(app)) continue;
+        fleet.uses[app] = use;
+        for (std::size_t t = 1; t < wanted_.size(); ++t) {
+            if (!(use[t].devices > 0)) continue;
+            wanted_[t] = gpus = true;
+        }
+    }
+    HostSelection selection{static_cast<std::int64_t>(now_ - kHeardWithin), kMostRows};
+    if (gpus) selection.misc_since = memory_.gpus.known_until();
+    store.hosts(selection, [this](const HostSpeedRow& row) { add(row); });
+    if (gpus) memory_.gpus.set_known_until(static_cast<std::int64_t>(now_ - kRequestLasts));
+    if (gpus) estimate_gpus();
     for (auto& [app, speeds] : fleet.measured) speeds.resize(fleet.size());
 }
 

@@ -1,8 +1,14 @@
 #pragma once
 // A project's hosts as the planner sees them: what they can do, and when they can start.
+#include <array>
+#include <optional>
+#include <set>
 #include <unordered_map>
+#include <vector>
 
+#include "daemons/batch_planner/app_uses.h"
 #include "daemons/batch_planner/batches_plan.h"
+#include "daemons/batch_planner/host_gpus.h"
 #include "sluice/db/plan_store.h"
 
 namespace sluice {
@@ -22,22 +28,38 @@ class ContactGaps {
     std::unordered_map<Id, Contact> contacts_;
 };
 
+/// What is kept from one pass to the next.
+struct FleetMemory {
+    ContactGaps gaps;
+    HostGpus gpus;
+};
+
 /// Hosts that were heard of in the last fifteen days, without those of `left_out`.
 class FleetReader {
   public:
-    FleetReader(const std::vector<LeftOutHost>& left_out, ContactGaps& gaps, double now)
-        : left_out_(left_out), gaps_(gaps), now_(now) {}
-    void read(PlanFactsStore& store);
+    FleetReader(const std::vector<LeftOutHost>& left_out, FleetMemory& memory, double now)
+        : left_out_(left_out), memory_(memory), now_(now) {}
+    /// `apps`: of the batches; GPUs are pools of their own where a version of one of these is for them.
+    void read(PlanFactsStore& store, AppUses uses, const std::set<Id>& apps);
     FleetCapacity fleet;
-    std::vector<std::int64_t> heard_of;  ///< UNIX s: each host's last request
-    /// Index in the fleet; nothing: it is not there.
-    const std::uint32_t* find(Id host) const;
+    std::vector<std::int64_t> heard_of;  ///< UNIX s: the last request of each pool's host
+    /// The pool that computes on `type`: the processors where the host has no such pool; nothing: the host is not
+    /// there.
+    std::optional<std::size_t> find(Id host, ProcType type) const;
+    ProcType type_of(Id version) const { return uses_.type_of(version); }
 
   private:
     void add(const HostSpeedRow& row);
+    void add_host(const HostSpeedRow& row);
+    void add_gpus(const HostSpeedRow& row, ProcType type, double speed);
+    void add_measured(const HostSpeedRow& row);
+    void estimate_gpus();
     const std::vector<LeftOutHost>& left_out_;
-    ContactGaps& gaps_;
+    FleetMemory& memory_;
     double now_;
+    AppUses uses_;
+    std::array<bool, kProcTypes> wanted_{};
+    std::vector<float> peak_;  ///< of one device of each pool, 0: not known
     std::unordered_map<Id, std::uint32_t> index_;
 };
 

@@ -1,12 +1,15 @@
 // batch_planner: by when each batch in progress can be done, and on which hosts (seed 000). Has no counterpart
 // upstream.
 #include <cstdio>
+#include <filesystem>
 
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_planner/planner_pass.h"
 #include "sluice/base/error.h"
+#include "sluice/base/log.h"
 #include "sluice/base/triggers.h"
+#include "sluice/base/watched_files.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
@@ -46,6 +49,15 @@ std::string check_options(const Options& o) {
     return "";
 }
 
+/// Where the file can't be read the classes stay as they are.
+void read_again(PlanClasses& classes, const std::filesystem::path& project) {
+    try {
+        classes = load_plan_classes(project);
+    } catch (const Error& e) {
+        log_critical("{}; plans are made by the plan classes that were read before", e.what());
+    }
+}
+
 int run(DaemonStart& start, Options& o) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     if (o.settings.copies > 0 && !config.one_result_per_host_per_wu && !config.one_result_per_user_per_wu)
@@ -55,12 +67,16 @@ int run(DaemonStart& start, Options& o) {
     o.settings.dry_run = start.dry_run || o.explain;
     o.settings.one_pass = start.settings.one_pass;
     o.settings.give_up = o.settings.give_up || config.plan_batches;
+    o.settings.compat_level = config.compat_level;
     o.settings.by_logical_end_time = config.share_rule != ShareOrder::kOff;
     Database db(db_settings(config));
     const auto facts = make_plan_facts_store(db);
     const auto plans = make_plan_store(db);
     const auto batches = make_batch_upkeep_store(db);
-    PlannerPass pass(o.settings, {*facts, *plans, *batches}, start.env.clock);
+    PlanClasses classes = load_plan_classes(start.settings.project);
+    WatchedFiles class_file;
+    class_file.watch({start.settings.project / "plan_class_spec.xml"});
+    PlannerPass pass(o.settings, {*facts, *plans, *batches}, classes, start.env.clock);
     if (o.explain) {
         std::fputs(pass.explain(*o.explain).c_str(), stdout);
         return 0;
@@ -69,6 +85,7 @@ int run(DaemonStart& start, Options& o) {
     start.settings.sleep_interval = std::min(every, PlannerTurns::kLook);
     PlannerTurns turns(pass, start.env.clock, every);
     return start.loop([&] {
+        if (class_file.changed()) read_again(classes, start.settings.project);
         const auto [pass_made, news] = turns.take();
         // The feeder's tables hold the plan; at level 1 it reads them every minute by itself, and jobs of a new batch
         // wait for it.

@@ -1,13 +1,14 @@
 #pragma once
 // What a pass of batch_planner has read.
 #include <algorithm>
+#include <optional>
 
 #include "daemons/batch_planner/planner_pass.h"
 
 namespace sluice {
 
 struct PlannerPass::Facts {
-    Facts(ContactGaps& gaps, double t) : now(t), reader(left_out, gaps, t) {}
+    Facts(FleetMemory& memory, double t) : now(t), reader(left_out, memory, t) {}
     Facts(const Facts&) = delete;
     double now;
     NewestIds newest;
@@ -29,17 +30,32 @@ struct PlannerPass::Facts {
     const BatchDemand* demand(Id batch) const { return find(demands, batch); }
     /// When it was sent. In the future: the server's clock was ahead then.
     double sent(const OpenPlanResult& r) const { return std::min(static_cast<double>(r.sent_time), now); }
+    /// The devices that it has; nothing: its host is not in the fleet.
+    std::optional<std::size_t> pool_of(const OpenPlanResult& r) const {
+        return reader.find(r.host, reader.type_of(r.version));
+    }
+    /// The same as pool_key().
+    Id pool_key_of(const OpenPlanResult& r) const {
+        const auto pool = pool_of(r);
+        return pool_key(r.host, pool ? reader.fleet.types[*pool] : ProcType::kCpu);
+    }
+    /// 0: its batch is neither planned nor one of gangs.
+    Id app(const OpenPlanResult& r) const {
+        const BatchDemand* d = demand(r.batch);
+        if (d == nullptr) d = find(of_gangs, r.batch);
+        return d == nullptr ? 0 : d->app;
+    }
     /// s of computing on its host.
     double computing(const OpenPlanResult& r) const {
         const BatchDemand* d = demand(r.batch);
         if (d == nullptr) d = find(of_gangs, r.batch);  // a host that computes a member has less time
         if (d == nullptr) return 0;
-        const std::uint32_t* h = reader.find(r.host);
-        return h == nullptr ? d->mean_fpops / 1e9 : reader.fleet.computing(*h, d->app, d->mean_fpops);
+        const auto pool = pool_of(r);
+        return pool ? reader.fleet.computing(*pool, d->app, d->mean_fpops) : d->mean_fpops / 1e9;
     }
     double availability(const OpenPlanResult& r) const {
-        const std::uint32_t* h = reader.find(r.host);
-        return h == nullptr ? 0.5 : reader.fleet.availability[*h];
+        const auto pool = pool_of(r);
+        return pool ? reader.fleet.availability[*pool] : 0.5;
     }
     /// Wall time of its run; a number whatever estimates and hosts say.
     double run_time(const OpenPlanResult& r) const {

@@ -22,8 +22,9 @@ bool fails_too_often(const LeftOutHost& h) { return h.errors > 2 + 0.1 * h.retur
 
 }  // namespace
 
-PlannerPass::PlannerPass(const PlannerSettings& settings, const PlannerStores& stores, const Clock& clock)
-    : settings_(settings), stores_(stores), clock_(clock) {}
+PlannerPass::PlannerPass(const PlannerSettings& settings, const PlannerStores& stores, const PlanClasses& classes,
+                         const Clock& clock)
+    : settings_(settings), stores_(stores), classes_(classes), clock_(clock) {}
 
 namespace {
 
@@ -75,9 +76,15 @@ void PlannerPass::read(Facts& facts) {
         if (w.unsent > 0) d.waited = std::max(0.0, facts.now - std::max(w.oldest, w.last_sent));
         (std::find(gangs.begin(), gangs.end(), b.id) == gangs.end() ? facts.demands : facts.of_gangs).push_back(d);
     }
-    if (!facts.demands.empty()) facts.reader.read(stores_.facts);
+    if (!facts.demands.empty()) read_fleet(facts);
     take_what_hosts_hold(facts);
     leave_out_who_takes_none(facts);
+}
+
+void PlannerPass::read_fleet(Facts& facts) {
+    std::set<Id> apps;
+    for (const BatchDemand& d : facts.demands) apps.insert(d.app);
+    facts.reader.read(stores_.facts, AppUses(stores_.facts.versions(), classes_, settings_.compat_level), apps);
 }
 
 /// It comes before anything else that they get.
@@ -85,15 +92,16 @@ void PlannerPass::take_what_hosts_hold(Facts& facts) {
     FleetCapacity& fleet = facts.reader.fleet;
     std::vector<HostQueues::Held> held;
     for (const OpenPlanResult& r : facts.in_progress) {
-        const std::uint32_t* h = facts.reader.find(r.host);
-        held.push_back({r.id, r.host, facts.sent(r), facts.run_time(r), h == nullptr ? 1 : fleet.cpus[*h]});
+        const auto pool = facts.pool_of(r);
+        const int at_once = pool ? fleet.at_once(*pool, facts.app(r)) : 1;
+        held.push_back({r.id, facts.pool_key_of(r), facts.sent(r), facts.run_time(r), std::max(at_once, 1)});
     }
     queues_.note(std::move(held), facts.now);
     for (const OpenPlanResult& r : facts.in_progress) {
-        const std::uint32_t* h = facts.reader.find(r.host);
-        if (h == nullptr) continue;
+        const auto pool = facts.pool_of(r);
+        if (!pool) continue;
         const double left = facts.run_time(r) - std::max(facts.now - queues_.start(r.id), 0.0);
-        fleet.free_at[*h] += std::max(left, 0.0) / fleet.cpus[*h];
+        fleet.occupy(*pool, facts.app(r), 1, std::max(left, 0.0));
     }
 }
 
@@ -104,14 +112,15 @@ void PlannerPass::leave_out_who_takes_none(Facts& facts) {
         waited = std::max(waited, d.waited);
     }
     for (const OpenPlanResult& r : facts.in_progress)
-        if (const BatchDemand* d = facts.demand(r.batch); d != nullptr) looks[d->app].holders.insert(r.host);
+        if (const BatchDemand* d = facts.demand(r.batch); d != nullptr)
+            looks[d->app].holders.insert(facts.pool_key_of(r));
     FleetCapacity& fleet = facts.reader.fleet;
     for (auto& [app, look] : looks) {
         look.now = facts.now, look.heard_of = facts.reader.heard_of;
         std::vector<bool> none = takers_.take_none(app, fleet, look);
-        const auto left = std::count(none.begin(), none.end(), false);
-        if (!none.empty() && left >= static_cast<std::ptrdiff_t>(settings_.rules.min_hosts))
-            fleet.takes_none[app] = std::move(none);
+        std::size_t left = 0;
+        for (std::size_t p = 0; p < none.size(); ++p) left += !none[p] && fleet.at_once(p, app) > 0;
+        if (!none.empty() && left >= settings_.rules.min_hosts) fleet.takes_none[app] = std::move(none);
     }
 }
 
@@ -122,9 +131,11 @@ void PlannerPass::count_on_hosts(const Facts& facts, const std::vector<BatchTarg
     for (std::size_t i = 0; i < targets.size(); ++i) {
         const BatchDemand& d = facts.demands[i];
         if (!targets[i].planned || d.jobs == 0 || !apps.insert(d.app).second) continue;
-        for (std::size_t h = 0; h < fleet.size(); ++h) {
-            const double time = planned_run_time(fleet.computing(h, d.app, d.mean_fpops), fleet.availability[h]);
-            if (settings_.rules.margin * time <= targets[i].finish) takers_.count_on(d.app, fleet.ids[h], facts.now);
+        for (std::size_t p = 0; p < fleet.size(); ++p) {
+            if (fleet.at_once(p, d.app) == 0) continue;
+            const double time = planned_run_time(fleet.computing(p, d.app, d.mean_fpops), fleet.availability[p]);
+            if (settings_.rules.margin * time <= targets[i].finish)
+                takers_.count_on(d.app, pool_key(fleet.ids[p], fleet.types[p]), facts.now);
         }
     }
 }
@@ -187,10 +198,10 @@ std::set<Id> PlannerPass::past_their_chance(const Facts& facts) const {
         if (!queues_.runs(r.id) || !facts.all_sent(r.batch)) continue;
         if (last_fair_end(queues_.start(r.id), settings_.rules.margin * facts.run_time(r)) > facts.now) continue;
         past.insert(r.id);
-        if (queues_.is_queued(r.id)) silent.insert(r.host);
+        if (queues_.is_queued(r.id)) silent.insert(facts.pool_key_of(r));
     }
     for (const OpenPlanResult& r : facts.in_progress)
-        if (silent.contains(r.host) && facts.all_sent(r.batch)) past.insert(r.id);
+        if (silent.contains(facts.pool_key_of(r)) && facts.all_sent(r.batch)) past.insert(r.id);
     return past;
 }
 
@@ -261,7 +272,7 @@ void PlannerPass::say(const Facts& facts, const BatchPlan& plan) {
 
 PlannerOutcome PlannerPass::run() {
     const double started = clock_.now();
-    Facts facts(gaps_, started);
+    Facts facts(memory_, started);
     if (!settings_.dry_run) {
         stores_.plans.prepare();
         if (last_.version == 0) last_ = stores_.plans.plan();
@@ -271,7 +282,7 @@ PlannerOutcome PlannerPass::run() {
     count_on_hosts(facts, targets);
     const BatchPlan plan = plan_of(facts, targets);
     PlannerOutcome done{
-        facts.batches.size(), plan.batches.size(), facts.reader.fleet.size(), plan.left_out.size(), 0, 0, 0};
+        facts.batches.size(), plan.batches.size(), facts.reader.fleet.hosts(), plan.left_out.size(), 0, 0, 0};
     done.news = std::any_of(facts.batches.begin(), facts.batches.end(), [&](const Batch& b) { return is_news(b.id); });
     if (settings_.dry_run) {
         for (const PlannedBatch& b : plan.batches)

@@ -13,12 +13,14 @@
 #include "sluice/base/timing.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/plan_store.h"
+#include "sluice/match/plan_classes.h"
 
 namespace sluice {
 
 struct PlannerSettings {
     PlanRules rules;
     bool by_logical_end_time = false;  ///< the batches' order; else by creation
+    int compat_level = 0;              ///< plan classes differ by it
     bool give_up = false;              ///< instances that miss the plan, for another one
     double copies = 0;                 ///< of a batch's last jobs: at most this part of its jobs; 0: none
     bool dry_run = false;              ///< prints the plan, writes nothing
@@ -39,8 +41,9 @@ struct PlannerStores {
 
 class PlannerPass {
   public:
-    /// All outlive the pass.
-    PlannerPass(const PlannerSettings& settings, const PlannerStores& stores, const Clock& clock);
+    /// All outlive the pass. The plan classes say which resource an app's versions are for.
+    PlannerPass(const PlannerSettings& settings, const PlannerStores& stores, const PlanClasses& classes,
+                const Clock& clock);
     PlannerOutcome run();
     /// Of one batch: T, and which hosts are in H or why not, for a person. Writes nothing. Throws ConfigError.
     std::string explain(Id batch);
@@ -50,6 +53,7 @@ class PlannerPass {
   private:
     struct Facts;
     void read(Facts& facts);
+    void read_fleet(Facts& facts);
     void take_what_hosts_hold(Facts& facts);
     void leave_out_who_takes_none(Facts& facts);
     void count_on_hosts(const Facts& facts, const std::vector<BatchTarget>& targets);
@@ -66,8 +70,9 @@ class PlannerPass {
 
     const PlannerSettings& settings_;
     PlannerStores stores_;
+    const PlanClasses& classes_;
     const Clock& clock_;
-    ContactGaps gaps_;
+    FleetMemory memory_;
     HostQueues queues_;
     Takers takers_;
     BatchPlan last_;                  ///< what instances that are new now were sent by

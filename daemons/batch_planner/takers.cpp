@@ -16,25 +16,26 @@ std::vector<bool> Takers::take_none(Id app, const FleetCapacity& fleet, const Lo
     App& a = apps_[app];
     std::vector<bool> none(fleet.size());
     for (std::size_t i = 0; i < fleet.size(); ++i) {
-        const auto at = a.hosts.find(fleet.ids[i]);
-        if (at == a.hosts.end()) continue;
-        Host& h = at->second;
-        if (h.counted < a.look) h.since = 0;
-        if (look.holders.contains(fleet.ids[i])) h = {};
-        if (h.since > 0 && static_cast<double>(look.heard_of[i]) > h.since + kPublished)
-            ++h.missed, h.missed_at = look.now, h.since = 0;
-        if (look.now - h.missed_at > kRemembered) h.missed = 0;
-        none[i] = h.missed >= kRequests;
+        const Id key = pool_key(fleet.ids[i], fleet.types[i]);
+        const auto at = a.pools.find(key);
+        if (at == a.pools.end()) continue;
+        Pool& p = at->second;
+        if (p.counted < a.look) p.since = 0;
+        if (look.holders.contains(key)) p = {};
+        if (p.since > 0 && static_cast<double>(look.heard_of[i]) > p.since + kPublished)
+            ++p.missed, p.missed_at = look.now, p.since = 0;
+        if (look.now - p.missed_at > kRemembered) p.missed = 0;
+        none[i] = p.missed >= kRequests;
     }
     a.look = look.now;
     if (look.waited > kStuck) a.stuck = look.now;
     return look.now - a.stuck > kRemembered ? std::vector<bool>{} : none;
 }
 
-void Takers::count_on(Id app, Id host, double now) {
-    Host& h = apps_[app].hosts[host];
-    if (h.since <= 0) h.since = now;
-    h.counted = now;
+void Takers::count_on(Id app, Id pool, double now) {
+    Pool& p = apps_[app].pools[pool];
+    if (p.since <= 0) p.since = now;
+    p.counted = now;
 }
 
 }  // namespace sluice

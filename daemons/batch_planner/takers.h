@@ -17,17 +17,17 @@ class Takers {
     struct Look {
         double now = 0;                    ///< UNIX s
         double waited = 0;                 ///< s: the most that a batch of the app has waited for a job to be sent
-        std::unordered_set<Id> holders{};  ///< hosts that have a job of it
-        std::span<const std::int64_t> heard_of{};  ///< UNIX s: the last request of each host of the fleet
+        std::unordered_set<Id> holders{};  ///< pool_key() of those that have a job of it
+        std::span<const std::int64_t> heard_of{};  ///< UNIX s: the last request of each pool's host
     };
-    /// At each pass: hosts of the fleet that took no job of the app, as FleetCapacity::takes_none has them. Empty while
+    /// At each pass: pools of the fleet that took no job of the app, as FleetCapacity::takes_none has them. Empty while
     /// its jobs are taken: who is busy now may ask a minute later.
     std::vector<bool> take_none(Id app, const FleetCapacity& fleet, const Look& look);
-    /// After it: jobs of the app wait, and this host could be done with one in time if it asked.
-    void count_on(Id app, Id host, double now);
+    /// After it: jobs of the app wait, and these devices (pool_key()) could be done with one in time if they asked.
+    void count_on(Id app, Id pool, double now);
 
   private:
-    struct Host {
+    struct Pool {
         double since = 0;      ///< when it was counted on first, 0: it is not
         double counted = 0;    ///< the last time
         double missed_at = 0;  ///< the last request in which it took none
@@ -35,7 +35,7 @@ class Takers {
     };
     struct App {
         double look = 0, stuck = 0;  ///< the last time
-        std::unordered_map<Id, Host> hosts;
+        std::unordered_map<Id, Pool> pools;
     };
     std::unordered_map<Id, App> apps_;
 };

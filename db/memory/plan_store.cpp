@@ -52,7 +52,9 @@ void MemoryPlanFactsStore::hosts(const HostSelection& selection, const std::func
     for (const auto* list : {&credited, &fresh}) {
         int rows = 0;
         for (const Host* h : *list) {
-            HostSpeedRow r{h->id, h->p_ncpus, h->p_fpops, h->on_frac, h->active_frac, h->rpc_time, 0, 0};
+            HostSpeedRow r{h->id, h->p_ncpus, h->p_fpops, h->on_frac, h->active_frac, h->rpc_time};
+            r.gpus = h->p_ngpus, r.gpu_fpops = h->p_gpu_fpops, r.gpu_active_frac = h->gpu_active_frac;
+            if (h->p_ngpus > 0 && h->rpc_time >= selection.misc_since) r.misc = h->misc;
             bool any = false;
             for (auto v = versions.lower_bound({h->id, 0}); v != versions.end() && v->first.first == h->id; ++v) {
                 if (v->second.et.n <= 10 || v->second.et.avg <= 0 || rows >= selection.most) continue;
@@ -60,6 +62,7 @@ void MemoryPlanFactsStore::hosts(const HostSelection& selection, const std::func
                 const AppVersion* of = db_.versions.get(version);
                 r.app = version >= 1000000 ? version / 1000000 : of != nullptr ? of->appid : 0;
                 r.seconds_per_op = v->second.et.avg;
+                r.version = version;
                 row(r);
                 ++rows;
                 any = true;
@@ -67,6 +70,17 @@ void MemoryPlanFactsStore::hosts(const HostSelection& selection, const std::func
             if (!any && rows++ < selection.most) row(r);
         }
     }
+}
+
+std::vector<AppVersionUse> MemoryPlanFactsStore::versions() {
+    db_.enter("plan.versions");
+    std::vector<AppVersionUse> all;
+    for (const auto& [id, v] : db_.versions.rows()) {
+        const App* app = db_.apps.get(v.appid);
+        const bool sent = !v.deprecated && v.version_num >= (app == nullptr ? 0 : app->min_version);
+        all.push_back({id, v.appid, v.plan_class, sent, v.pfc_n, v.pfc_avg});
+    }
+    return all;
 }
 
 std::vector<BatchDemandRow> MemoryPlanFactsStore::demands(std::span<const Id> batches) {
@@ -102,7 +116,7 @@ void MemoryPlanFactsStore::open_results(std::span<const Id> batches,
             for (const Id id : *ids) {
                 const Result& r = *db_.results.get(id);
                 if (r.server_state == ServerState::kOver) continue;
-                row({id, r.workunitid, batch, r.hostid, r.server_state, r.create_time, r.sent_time});
+                row({id, r.workunitid, batch, r.hostid, r.server_state, r.create_time, r.sent_time, r.app_version_id});
             }
 }
 

@@ -10,6 +10,7 @@ class MemoryPlanFactsStore final : public PlanFactsStore {
   public:
     explicit MemoryPlanFactsStore(MemoryDb& db) : db_(db) {}
     void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) override;
+    std::vector<AppVersionUse> versions() override;
     std::vector<BatchDemandRow> demands(std::span<const Id> batches) override;
     void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override;
     std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string>
 
 #include "db/mysql/bulk.h"
 #include "db/mysql/errors.h"
@@ -15,7 +16,9 @@ constexpr Id kNewestIds = 10000;  ///< ids among which hosts without credit are 
 
 constexpr SqlLiteral kPlanHostColumns{
     "SELECT h.id, h.p_ncpus, h.p_fpops, h.on_frac, h.active_frac, h.rpc_time, IF(hav.app_version_id>=1000000, "
-    "hav.app_version_id DIV 1000000, COALESCE(av.appid,0)), COALESCE(hav.et_avg,0) FROM host h "};
+    "hav.app_version_id DIV 1000000, COALESCE(av.appid,0)), COALESCE(hav.et_avg,0), COALESCE(hav.app_version_id,0), "
+    "h.p_ngpus, h.p_gpu_fpops, h.gpu_active_frac, IF(h.p_ngpus>0 AND h.rpc_time>="};
+constexpr SqlLiteral kPlanHosts{",h.misc,'') FROM host h "};
 constexpr SqlLiteral kMeasuredVersions{
     " LEFT JOIN host_app_version hav FORCE INDEX (hap) ON hav.host_id=h.id AND hav.et_n>10 AND hav.et_avg>0 LEFT JOIN app_version av ON "
     "av.id=hav.app_version_id WHERE "};
@@ -26,20 +29,32 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
 
     void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) override {
         const auto take = [&](const Rows& r) {
-            row({r.i64(0), r.i32(1), r.f64(2), r.f64(3), r.f64(4), r.i64(5), r.i64(6), r.f64(7)});
+            row({r.i64(0), r.i32(1), r.f64(2), r.f64(3), r.f64(4), r.i64(5), r.i64(6), r.f64(7), r.i64(8), r.i32(9),
+                 r.f64(10), r.f64(11), r.text(12)});
         };
         Sql credited(kPlanHostColumns);
-        credited << "FORCE INDEX (host_avg)" << kMeasuredVersions << "h.expavg_credit>" << kLeastCredit
-                 << " AND h.rpc_time>" << selection.heard_since << " ORDER BY h.expavg_credit DESC LIMIT "
-                 << selection.most;
+        credited << selection.misc_since << kPlanHosts << "FORCE INDEX (host_avg)" << kMeasuredVersions
+                 << "h.expavg_credit>" << kLeastCredit << " AND h.rpc_time>" << selection.heard_since
+                 << " ORDER BY h.expavg_credit DESC LIMIT " << selection.most;
         db_.query_streaming(credited, take);
         Rows last = db_.query(Sql("SELECT MAX(id) FROM host"));
         const Id newest = last.next() ? last.i64(0) : 0;
         Sql fresh(kPlanHostColumns);
-        fresh << "FORCE INDEX (PRIMARY)" << kMeasuredVersions << "h.id>" << std::max<Id>(0, newest - kNewestIds)
-              << " AND h.expavg_credit<=" << kLeastCredit << " AND h.rpc_time>" << selection.heard_since
-              << " ORDER BY h.id LIMIT " << selection.most;
+        fresh << selection.misc_since << kPlanHosts << "FORCE INDEX (PRIMARY)" << kMeasuredVersions << "h.id>"
+              << std::max<Id>(0, newest - kNewestIds) << " AND h.expavg_credit<=" << kLeastCredit << " AND h.rpc_time>"
+              << selection.heard_since << " ORDER BY h.id LIMIT " << selection.most;
         db_.query_streaming(fresh, take);
+    }
+
+    std::vector<AppVersionUse> versions() override {
+        std::vector<AppVersionUse> all;
+        db_.query_streaming(
+            Sql("SELECT v.id, v.appid, v.plan_class, v.deprecated=0 AND v.version_num>=COALESCE(a.min_version,0), v.pfc_n, "
+                "v.pfc_avg FROM app_version v LEFT JOIN app a ON a.id=v.appid ORDER BY v.id"),
+            [&](const Rows& r) {
+                all.push_back({r.i64(0), r.i64(1), r.text(2), r.flag(3), r.f64(4), r.f64(5)});
+            });
+        return all;
     }
 
     std::vector<BatchDemandRow> demands(std::span<const Id> batches) override {
@@ -59,11 +74,11 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
     void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override {
         for (const auto part : bulk::parts(batches, kPlanBatchesAtOnce)) {
             Sql sql(
-                "SELECT id, workunitid, batch, hostid, server_state, create_time, sent_time FROM result FORCE INDEX "
-                "(res_batch) WHERE batch IN (");
+                "SELECT id, workunitid, batch, hostid, server_state, create_time, sent_time, app_version_id FROM result FORCE "
+                "INDEX (res_batch) WHERE batch IN (");
             sql.ids(part) << ") AND server_state IN (1,2,4)";
             db_.query_streaming(sql, [&](const Rows& r) {
-                row({r.i64(0), r.i64(1), r.i64(2), r.i64(3), r.code<ServerState>(4), r.i64(5), r.i64(6)});
+                row({r.i64(0), r.i64(1), r.i64(2), r.i64(3), r.code<ServerState>(4), r.i64(5), r.i64(6), r.i64(7)});
             });
         }
     }

@@ -120,7 +120,8 @@ void Picked::add(const MatchContext& c, const Candidate& candidate, double delay
         const std::size_t type = index_of(offer.counted_as);
         ++tight[type], ++tight_new[type], tight_seconds[type] += runtime;
     } else if (delay_bound > 0) {
-        first_due = std::min(first_due, delay_bound);
+        double& due = first_due[index_of(offer.counted_as)];
+        due = std::min(due, delay_bound);
     }
     ++app_in_progress[candidate.app.index][index_of(offer.counted_as)];
     if (offer.quota >= 0) ++quotas[static_cast<std::size_t>(offer.quota)].sent_today;
@@ -153,10 +154,11 @@ Picked initial_picked(const MatchContext& c) {
         if (!job.ours) continue;
         ++p.in_progress[index_of(job.proc_type)];
         ++p.in_progress_total;
+        double& due = p.first_due[index_of(job.proc_type)];
         if (job.tight)
             ++p.tight[index_of(job.proc_type)];
         else if (job.due > c.now)
-            p.first_due = std::min(p.first_due, job.due - c.now);
+            due = std::min(due, job.due - c.now);
         for (std::size_t i = 0; job.appid > 0 && i < c.tables.apps.size(); ++i)
             if (c.tables.apps[i].id == job.appid) ++p.app_in_progress[i][index_of(job.proc_type)];
     }

@@ -38,19 +38,24 @@ class MemoryBeside {
 struct Picked {
     WorkRequest left;
     int jobs = 0, max_jobs = 0;
-    double disk = 0;                                 ///< bytes of the jobs in this reply
-    MemoryBeside memory;                             ///< of the host's jobs and those of this reply
-    std::array<int, kProcTypes> in_progress{};       ///< of this project on the host, this reply included
-    int in_progress_total = 0, max_in_progress = 0;  ///< the volunteer's own limit; 0: none
-    std::array<int, kProcTypes> tight{};             ///< jobs of planned batches on the host, this reply included
-    std::array<int, kProcTypes> tight_new{};         ///< of those, in this reply
-    std::array<double, kProcTypes> tight_seconds{};  ///< run times of these
-    double first_due = std::numeric_limits<double>::infinity();  ///< s from now: of the other jobs of this project
-    std::vector<std::array<int, kProcTypes>> app_in_progress;    ///< by AppFacts::index
+    double disk = 0;                                      ///< bytes of the jobs in this reply
+    MemoryBeside memory;                                  ///< of the host's jobs and those of this reply
+    std::array<int, kProcTypes> in_progress{};            ///< of this project on the host, this reply included
+    int in_progress_total = 0, max_in_progress = 0;       ///< the volunteer's own limit; 0: none
+    std::array<int, kProcTypes> tight{};                  ///< jobs of planned batches on the host, this reply included
+    std::array<int, kProcTypes> tight_new{};              ///< of those, in this reply
+    std::array<double, kProcTypes> tight_seconds{};       ///< run times of these
+    std::array<double, kProcTypes> first_due = no_due();  ///< s from now: of the other jobs of this project
+    std::vector<std::array<int, kProcTypes>> app_in_progress;  ///< by AppFacts::index
     std::vector<Quota> quotas;
     std::vector<Id> workunits;
     EdfSimulation simulation;  ///< empty unless the client sent its workload
 
+    static constexpr std::array<double, kProcTypes> no_due() {
+        std::array<double, kProcTypes> all{};
+        all.fill(std::numeric_limits<double>::infinity());
+        return all;
+    }
     /// Of the reply (max_wus_to_send), and of the volunteer (max_jobs).
     Verdict reply_limit() const {
         return jobs >= max_jobs ? refuse(Reason::kJobsPerRpcLimit, jobs, max_jobs) : feasible();

@@ -163,6 +163,20 @@ ProcType PlanClasses::resource(const std::string& name, int compat_level) const 
     return static_cast<ProcType>(std::ranges::find(types, true) - types.begin());
 }
 
+GpuUse PlanClasses::gpu_use(const std::string& name, int compat_level) const {
+    const PlanClassSpec* s = find(name, compat_level);
+    if (s == nullptr) return {};
+    GpuUse use;
+    use.devices = s->ngpus > 0 ? s->ngpus : 1;
+    // As match::gpu_usage() has it, of a GPU that nobody has measured.
+    const double gpu = s->gpu_peak_flops_scale * use.devices * kGpuPerCpu;
+    const double mix = s->cpu_frac * gpu + 1 - s->cpu_frac;
+    use.cpus = s->avg_ncpus > 0 ? s->avg_ncpus : mix > 0 ? s->cpu_frac * gpu / mix : 0;
+    use.peak_scale = s->built_in ? 1 : s->gpu_peak_flops_scale;
+    use.projected = use.devices * s->gpu_peak_flops_scale * s->projected_flops_scale;
+    return use;
+}
+
 std::string PlanClasses::name_problem(const std::string& name, int compat_level) const {
     const PlanClassSpec* spec = find(name, compat_level);
     if (spec == nullptr) return "";

@@ -36,12 +36,20 @@ inline bool hosts_queue(const PlannedBatch& plan) {
     return plan.hosts >= kManyHosts && plan.jobs > 2 * plan.hosts;
 }
 
+/// Such jobs that run on the host at a time: as many as it has processors, or GPUs of that type, by what a job takes.
+inline int tight_places(const MatchContext& x, const Candidate& c) {
+    const HostUsage& use = c.offer->choice.usage;
+    const bool cpu = c.offer->counted_as == ProcType::kCpu;
+    const double each = cpu ? std::max(use.avg_ncpus, 1.0) : use.gpu_usage > 0 ? std::max(use.gpu_usage, 0.01) : 1;
+    return std::max(static_cast<int>(limit_processors(x.host, c.offer->counted_as) / each + 1e-9), 1);
+}
+
 /// s until a processor is free for one more such job: a host that asks for much work gets as many as it can be done
 /// with in time, and does them one after the other. What the client calls its delay is that of the least busy
 /// processor.
 inline double tight_wait(const MatchContext& x, const Candidate& c, const Picked& picked) {
     const auto type = static_cast<std::size_t>(c.offer->counted_as);
-    const int processors = std::max(limit_processors(x.host, c.offer->counted_as), 1);
+    const int processors = tight_places(x, c);
     const int all = picked.tight[type], here = picked.tight_new[type], before = all - here;
     if (all < processors) return 0;
     const double each = here > 0 ? picked.tight_seconds[type] / here : c.runtime();
@@ -61,11 +69,12 @@ inline double tight_deadline(const MatchContext& x, const Candidate& c, double b
     constexpr double kLeastBuffer = 180;
     return x.params.plan_deadline_factor * c.runtime() + std::max(kLeastBuffer, buffer);
 }
-/// The same after those that it has, earlier than that of every ordinary job of the project on the host: a client that
-/// expects to miss one deadline runs the earliest first, whichever would be missed.
+/// The same after those that it has, earlier than that of every ordinary job of the project on those devices: a client
+/// that expects to miss one deadline runs the earliest first, whichever would be missed.
 inline double tight_deadline(const MatchContext& x, const Candidate& c, const Picked& picked) {
     const double queued = x.params.plan_deadline_factor * tight_wait(x, c, picked);
-    return std::min({queued + tight_deadline(x, c, x.host.work_buf_min), picked.first_due - 1,
+    return std::min({queued + tight_deadline(x, c, x.host.work_buf_min),
+                     picked.first_due[static_cast<std::size_t>(c.offer->counted_as)] - 1,
                      static_cast<double>(c.job.delay_bound)});
 }
 

@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kHostSamples = 10, kVersionSamples = 100;  // statistics count from more than that
 constexpr double kSpeedCap = 250;                           // an estimate is at most that many times the plan class's
-constexpr double kGpuPerCpu = 10;                           // a GPU nobody has measured is taken for ten CPUs
 constexpr int kProven = 10;                                 // valid results in a row
 
 // Upstream grants slower kinds of hosts a longer turnaround.

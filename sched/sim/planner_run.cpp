@@ -10,20 +10,21 @@ PlannerSettings settings_of(const Scenario& scenario) {
     settings.rules.margin = scenario.planner_margin;
     settings.rules.horizon = scenario.planner_horizon_hours * kHour;
     settings.give_up = true;
+    settings.compat_level = scenario.compat_level;
     settings.copies = scenario.planner_copies;
     return settings;
 }
 
 }  // namespace
 
-PlannerRun::PlannerRun(const Scenario& scenario, MemoryDb& db, const Clock& clock)
+PlannerRun::PlannerRun(const Scenario& scenario, MemoryDb& db, const PlanClasses& classes, const Clock& clock)
     : on_(scenario.planner_every_minutes > 0),
       settings_(settings_of(scenario)),
       facts_(db),
       plans_(db),
       batches_(db),
       clock_(clock),
-      pass_(settings_, {facts_, plans_, batches_}, clock_),
+      pass_(settings_, {facts_, plans_, batches_}, classes, clock_),
       turns_(pass_, clock_, 60 * scenario.planner_every_minutes) {}
 
 PlannerTurns::Turn PlannerRun::turn(JobWatcher& watcher) {

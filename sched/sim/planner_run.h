@@ -10,7 +10,8 @@ namespace sluice::sim {
 
 class PlannerRun {
   public:
-    PlannerRun(const Scenario& scenario, MemoryDb& db, const Clock& clock);
+    /// All outlive it.
+    PlannerRun(const Scenario& scenario, MemoryDb& db, const PlanClasses& classes, const Clock& clock);
     /// A pass, where the scenario has a planner and one is due; batches that are done are over then, too.
     PlannerTurns::Turn turn(JobWatcher& watcher);
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,10 +23,24 @@ struct HostSpeedRow {
     std::int64_t rpc_time = 0;
     Id app = 0;                 ///< 0: nothing was measured
     double seconds_per_op = 0;  ///< elapsed, of one rsc_fpops_est operation
+    Id version = 0;             ///< generalized_version_id() of what was measured
+    int gpus = 0;               ///< of all types
+    double gpu_fpops = 0;       ///< peak speed of all of these
+    double gpu_active_frac = 0;
+    std::string misc{};  ///< host.misc, where it was asked for and the host has GPUs
 };
 struct HostSelection {
     std::int64_t heard_since = 0;
-    int most = 0;  ///< rows
+    int most = 0;                      ///< rows
+    std::int64_t misc_since = kNever;  ///< host.misc is read of those that were heard of since then
+};
+
+/// What versions of an app take of a host is said by their plan classes.
+struct AppVersionUse {
+    Id id = 0, app = 0;
+    std::string plan_class;
+    bool sent = true;               ///< neither deprecated nor older than app.min_version
+    double pfc_n = 0, pfc_avg = 0;  ///< peak operations claimed for an operation of rsc_fpops_est
 };
 
 /// What is left of a batch.
@@ -40,6 +55,7 @@ struct OpenPlanResult {
     Id id = 0, workunit = 0, batch = 0, host = 0;
     ServerState state = ServerState::kUnsent;
     std::int64_t create_time = 0, sent_time = 0;
+    Id version = 0;  ///< result.app_version_id: -2 - ProcType where the client has a version of its own
 };
 
 /// When an instance in progress is given up for another: a row of sluice_plan_job.
@@ -65,6 +81,8 @@ class PlanFactsStore {
     virtual ~PlanFactsStore() = default;
     /// Hosts that were heard of since then and have recent credit, those with most of it first, then the newest ones.
     virtual void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) = 0;
+    /// Of all apps.
+    virtual std::vector<AppVersionUse> versions() = 0;
     /// By batch; a batch without open workunits has no row.
     virtual std::vector<BatchDemandRow> demands(std::span<const Id> batches) = 0;
     /// Their instances that are inactive, unsent or in progress.

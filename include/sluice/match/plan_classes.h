@@ -14,6 +14,17 @@ namespace sluice {
 
 struct PlanClassSpec;
 
+/// A GPU that nobody has measured is taken for so many processors.
+inline constexpr double kGpuPerCpu = 10;
+
+/// What a job of a plan class's versions takes of GPUs, whatever the host and the volunteer's preferences.
+struct GpuUse {
+    double devices = 1;     ///< may be a part of one
+    double cpus = 0;        ///< processors beside them
+    double peak_scale = 1;  ///< of a device's peak speed, the part that the basis of credit counts
+    double projected = 1;   ///< versions nobody has measured are compared by it
+};
+
 class PlanClasses {
   public:
     /// The built-in classes.
@@ -35,6 +46,8 @@ class PlanClasses {
     ProcType resource(const std::string& name, int compat_level) const;
     /// All of them: a <gpu_type_regex> may match several.
     std::array<bool, kProcTypes> resources(const std::string& name, int compat_level) const;
+    /// Of a class that is for GPUs.
+    GpuUse gpu_use(const std::string& name, int compat_level) const;
     /// One line about what follows and what to do, of a class whose <gpu_type> is not known, or is at level 0 another
     /// resource than its name says. Else "".
     std::string name_problem(const std::string& name, int compat_level) const;

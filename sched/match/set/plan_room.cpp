@@ -1,5 +1,5 @@
-// Tight jobs run before all others, whatever share a volunteer gave to whom: a host gets one a processor, or where the
-// plan counts on several those that it can be done with by T, and none that its client would not run first.
+// Tight jobs run before all others, whatever share a volunteer gave to whom: a host gets one a processor (or GPU), or
+// where the plan counts on several those that it can be done with by T, and none that its client would not run first.
 #include "sched/match/planned_batch.h"
 #include "sched/match/rows.h"
 
@@ -12,7 +12,7 @@ Verdict check_plan_room(const MatchContext& x, const Candidate& c, const Picked&
     const auto type = static_cast<std::size_t>(c.offer->counted_as);
     const double wait = tight_wait(x, c, picked);
     if (wait > 0 && (!hosts_queue(*plan) || planned_end_after(wait, c, *plan) > plan->finish - x.now))
-        return refuse(Reason::kPlanRoom, picked.tight[type], limit_processors(x.host, c.offer->counted_as));
+        return refuse(Reason::kPlanRoom, picked.tight[type], tight_places(x, c));
     // With less than the least buffer it may not be started in time.
     const double least = x.params.plan_deadline_factor * wait + tight_deadline(x, c, 0);
     const double deadline = tight_deadline(x, c, picked);
@@ -24,5 +24,5 @@ const SetRow kPlanRoomRow{
     .name = "plan_room",
     .check = check_plan_room,
     .doc =
-        "Of planned batches a host has no more jobs than processors (where each of H has to do several, than it can be done with by T), and none whose deadline can't be its earliest."};
+        "Of planned batches a host has no more jobs than processors, or GPUs for jobs of GPUs (where each of H has to do several, than it can be done with by T), and none whose deadline can't be its earliest."};
 }  // namespace sluice::match

@@ -45,6 +45,7 @@ class MadeUpHosts final : public PlanFactsStore {
     void hosts(const HostSelection&, const std::function<void(const HostSpeedRow&)>& row) override {
         for (const HostSpeedRow& r : rows_) row(r);
     }
+    std::vector<AppVersionUse> versions() override { return {}; }
     std::vector<BatchDemandRow> demands(std::span<const Id>) override { return {}; }
     void open_results(std::span<const Id>, const std::function<void(const OpenPlanResult&)>&) override {}
     std::vector<LeftOutHost> failing_hosts(std::span<const Id>) override { return {}; }
@@ -68,7 +69,7 @@ double status_mb(const std::string& name) {
 int main(int argc, char** argv) {
     const int hosts = argc > 1 ? std::atoi(argv[1]) : 100'000, batches = argc > 2 ? std::atoi(argv[2]) : 50;
     MadeUpHosts store(hosts);
-    ContactGaps gaps;
+    FleetMemory memory;
     const std::vector<LeftOutHost> nobody;
     std::vector<BatchDemand> demands;
     for (int b = 0; b < batches; ++b)
@@ -79,8 +80,8 @@ int main(int argc, char** argv) {
     std::size_t planned = 0;
     for (int pass = 0; pass < 5; ++pass) {
         const auto start = std::chrono::steady_clock::now();
-        FleetReader reader(nobody, gaps, 1'000'000);
-        reader.read(store);
+        FleetReader reader(nobody, memory, 1'000'000);
+        reader.read(store, AppUses(), {1, 2});
         const auto targets = plan_batches(reader.fleet, demands, PlanRules{});
         times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
         planned = static_cast<std::size_t>(

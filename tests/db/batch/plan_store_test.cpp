@@ -47,7 +47,13 @@ class BatchPlans : public BatchFixture {
         AppVersion version;
         version.id = 7, version.appid = 1, version.platformid = 1, version.version_num = 100;
         world.versions[7] = version;
+        version.id = 9, version.plan_class = "cuda", version.deprecated = true, version.pfc_n = 5, version.pfc_avg = 2;
+        world.versions[9] = version;
         machine(1, 50, 100), machine(2, 70, 100), machine(3, 0, 100), machine(4, 90, 86400 * 30), machine(5, 0, 50);
+        for (const Id id : {1, 2, 5}) {
+            Host& h = host(id);
+            h.p_ngpus = id == 2 ? 0 : 2, h.p_gpu_fpops = 3e12, h.gpu_active_frac = 0.25, h.misc = "{\"gpus\": []}";
+        }
         measured(1, 7, 20, 1e-9), measured(1, 3'000'002, 15, 2e-9), measured(1, 8, 11, 3e-9), measured(2, 7, 10, 1e-9);
         batch(1), batch(2);
         unsent(1), unsent(1), in_progress(1, 1, 500), in_progress(2, 2, 700);
@@ -75,17 +81,21 @@ std::string plan_text(const BatchPlan& plan) {
 std::string text_of_facts(PlanFactsStore& store, std::int64_t now) {
     std::string out;
     for (const int most : {1000, 1})
-        store.hosts({now - 86400, most}, [&](const HostSpeedRow& h) {
-            out += fmt::format("host {} {} {} {} {} {} app {} {}\n", h.host, h.cpus, h.p_fpops, h.on_frac,
-                               h.active_frac, h.rpc_time, h.app, h.seconds_per_op);
+        store.hosts({now - 86400, most, now - 75}, [&](const HostSpeedRow& h) {
+            out += fmt::format("host {} {} {} {} {} {} app {} {} version {} gpus {} {} {} {}\n", h.host, h.cpus,
+                               h.p_fpops, h.on_frac, h.active_frac, h.rpc_time, h.app, h.seconds_per_op, h.version,
+                               h.gpus, h.gpu_fpops, h.gpu_active_frac, h.misc);
         });
+    for (const AppVersionUse& v : store.versions())
+        out +=
+            fmt::format("version {} app {} {} sent {} {} {}\n", v.id, v.app, v.plan_class, v.sent, v.pfc_n, v.pfc_avg);
     const std::vector<Id> batches{2, 1, 9};
     for (const BatchDemandRow& d : store.demands(batches))
         out += fmt::format("batch {} app {} open {} of {}\n", d.batch, d.app, d.open, d.mean_fpops);
     std::map<Id, std::string> open;
     store.open_results(batches, [&](const OpenPlanResult& r) {
-        open[r.id] = fmt::format("result {} wu {} batch {} host {} state {} {} {}\n", r.id, r.workunit, r.batch, r.host,
-                                 static_cast<int>(r.state), r.create_time, r.sent_time);
+        open[r.id] = fmt::format("result {} wu {} batch {} host {} state {} {} {} version {}\n", r.id, r.workunit,
+                                 r.batch, r.host, static_cast<int>(r.state), r.create_time, r.sent_time, r.version);
     });
     for (const auto& [id, line] : open) out += line;
     for (const LeftOutHost& h : store.failing_hosts(batches))
@@ -107,7 +117,11 @@ TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
     MemoryPlanFactsStore memory(mine);
     const std::string expected = text_of_facts(memory, now);
     EXPECT_EQ(text_of_facts(*make_plan_facts_store(db), now), expected);
-    EXPECT_THAT(expected, HasSubstr(fmt::format("host 1 2 1000000000 0.5 0.8 {} app 3 2e-09\n", now - 100)));
+    EXPECT_THAT(expected, HasSubstr(fmt::format(
+                              "host 1 2 1000000000 0.5 0.8 {} app 3 2e-09 version 3000002 gpus 2 3000000000000 0.25 \n",
+                              now - 100)));
+    EXPECT_THAT(expected, HasSubstr("gpus 2 3000000000000 0.25 {\"gpus\": []}\n")) << "of who came since then";
+    EXPECT_THAT(expected, HasSubstr("version 9 app 1 cuda sent false 5 2\n"));
     EXPECT_THAT(expected, HasSubstr("host 1: 2 of 3 failed\n"));
     EXPECT_THAT(expected, testing::Not(HasSubstr("host 4")));
     EXPECT_THAT(expected, HasSubstr(fmt::format("newest 6 {}\n", world.results.rbegin()->first)));

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "daemons/batch_planner/fleet_plan.h"
 #include "sluice/model/batch_plan.h"
@@ -17,6 +18,7 @@ FleetCapacity fleet_of(const std::vector<double>& speeds, double free_at = 0, in
     FleetCapacity f;
     for (const double speed : speeds) {
         f.ids.push_back(static_cast<Id>(f.ids.size()) + 1);
+        f.types.push_back(ProcType::kCpu);
         f.cpus.push_back(cpus);
         f.free_at.push_back(free_at);
         f.availability.push_back(1);
@@ -39,6 +41,7 @@ TEST(BatchesPlan, OneBatchIsPlannedAsTheExactTechniqueSays) {
             const double delay = 5000 * uniform(), seconds = 50 + 5000 * uniform();
             const int cpus = 1 + static_cast<int>(8 * uniform());
             fleet.ids.push_back(h + 1);
+            fleet.types.push_back(ProcType::kCpu);
             fleet.cpus.push_back(cpus);
             fleet.free_at.push_back(delay);
             fleet.availability.push_back(1);
@@ -52,6 +55,103 @@ TEST(BatchesPlan, OneBatchIsPlannedAsTheExactTechniqueSays) {
         EXPECT_GE(planned[0].finish, exact.finish * 0.9999);
         EXPECT_LE(planned[0].finish, exact.finish * 1.003 + 1);
     }
+}
+
+/// GPUs of the host that was added last.
+void add_gpus(FleetCapacity& f, int count, double speed, double free_at = 0) {
+    f.ids.push_back(f.ids.back());
+    f.types.push_back(ProcType::kNvidia);
+    f.cpus.push_back(count);
+    f.free_at.push_back(free_at);
+    f.availability.push_back(1);
+    f.seconds_per_op.push_back(static_cast<float>(1 / speed));
+}
+AppUse cpu_app() { return {ResourceUse{.devices = 1}}; }
+AppUse gpu_app(double devices = 1, double cpus = 0) {
+    return {ResourceUse{}, ResourceUse{.devices = devices, .cpus = cpus}};
+}
+AppUse both_app() { return {ResourceUse{.devices = 1}, ResourceUse{.devices = 1}}; }
+
+/// Each device of a host, whatever it is, does one job after the other: what can be had is what the exact technique
+/// finds on so many hosts.
+TEST(BatchesPlan, WithGpusABatchIsPlannedAsTheExactTechniqueSaysOfTheDevicesThatItCanUse) {
+    std::mt19937_64 bits(11);
+    const auto uniform = [&] { return std::uniform_real_distribution<double>()(bits); };
+    for (int world = 0; world < 60; ++world) {
+        FleetCapacity fleet;
+        fleet.uses = {{1, cpu_app()}, {2, gpu_app()}, {3, both_app()}, {4, gpu_app(0.5)}};
+        const Id app = 1 + world % 4;
+        std::vector<PlanHost> able;
+        std::set<Id> hosts;
+        const auto add = [&](ProcType type, int count, bool usable, double at_once) {
+            const double delay = 5000 * uniform(), seconds = 50 + 5000 * uniform();
+            fleet.types.push_back(type);
+            fleet.cpus.push_back(count);
+            fleet.free_at.push_back(delay);
+            fleet.availability.push_back(1);
+            fleet.seconds_per_op.push_back(static_cast<float>(seconds / 1e12));
+            if (usable) able.push_back({static_cast<std::int64_t>(at_once), delay, seconds});
+            if (usable) hosts.insert(fleet.ids.back());
+        };
+        const int n = 2 + static_cast<int>(30 * uniform());
+        for (int h = 0; h < n; ++h) {
+            const int cpus = 1 + static_cast<int>(8 * uniform()), gpus = h == 0 || uniform() < 0.4 ? 1 + h % 3 : 0;
+            fleet.ids.push_back(h + 1);
+            add(ProcType::kCpu, cpus, app == 1 || app == 3, cpus);
+            if (gpus == 0) continue;
+            fleet.ids.push_back(h + 1);
+            add(ProcType::kNvidia, gpus, app != 1, app == 4 ? 2 * gpus : gpus);
+        }
+        const auto jobs = 1 + static_cast<std::int64_t>(400 * uniform());
+        const FleetPlan exact = plan_fleet(able, jobs);
+        const auto planned = plan_batches(fleet, {{1, app, jobs, 1e12, 0}}, bare());
+        ASSERT_TRUE(planned[0].planned);
+        EXPECT_GE(planned[0].finish, exact.finish * 0.9999) << app;
+        EXPECT_LE(planned[0].finish, exact.finish * 1.003 + 1) << app;
+        EXPECT_LE(planned[0].hosts, static_cast<std::int64_t>(hosts.size()));
+    }
+}
+
+TEST(BatchesPlan, ABatchOnGpusAndOneOnProcessorsDoNotWaitForEachOther) {
+    FleetCapacity fleet = fleet_of({1e9, 1e9}, 0, 4);
+    add_gpus(fleet, 2, 1e10);
+    fleet.uses = {{1, cpu_app()}, {2, gpu_app(1, 0.1)}};
+    const auto planned = plan_batches(fleet, {{1, 2, 20, 1e13, 0}, {2, 1, 8, 1e12, 0}}, bare());
+    EXPECT_NEAR(planned[0].finish, 10'000, 25) << "ten of a thousand seconds on each GPU";
+    EXPECT_EQ(planned[0].hosts, 1);
+    // The GPUs' jobs take 2 * 0.1 of the second host's four processors, which begin a twentieth of the time later.
+    EXPECT_NEAR(planned[1].finish, 1500, 5);
+    EXPECT_EQ(planned[1].hosts, 2);
+}
+
+TEST(BatchesPlan, WhoHasNoDeviceForAnAppIsNotCountedOn) {
+    FleetCapacity fleet = fleet_of({1e12, 1e9});
+    add_gpus(fleet, 1, 1e10);
+    fleet.uses = {{2, gpu_app()}, {3, gpu_app(2)}};
+    const auto planned = plan_batches(fleet, {{1, 2, 1, 1e12, 0}, {2, 3, 1, 1e12, 0}}, PlanRules{.margin = 1});
+    EXPECT_NEAR(planned[0].finish, 360, 1);
+    EXPECT_EQ(planned[0].hosts, 1);
+    EXPECT_FALSE(planned[1].planned) << "nobody has the two GPUs that a job of it takes";
+    EXPECT_EQ(fleet.free_at[0], 0);
+}
+
+TEST(BatchesPlan, EightHostsInHAreNotEightDevices) {
+    FleetCapacity fleet;
+    for (int h = 0; h < 10; ++h) {
+        const double speed = h < 5 ? 1e10 : 1e9;
+        fleet.ids.push_back(h + 1);
+        fleet.types.push_back(ProcType::kCpu);
+        fleet.cpus.push_back(1);
+        fleet.free_at.push_back(0);
+        fleet.availability.push_back(1);
+        fleet.seconds_per_op.push_back(static_cast<float>(1 / speed));
+        add_gpus(fleet, 1, speed);
+    }
+    fleet.uses = {{3, both_app()}};
+    const auto planned = plan_batches(fleet, {{1, 3, 1, 1e12, 0}}, PlanRules{.margin = 1});
+    EXPECT_NEAR(planned[0].finish, 1000, 3);
+    EXPECT_EQ(planned[0].hosts, 10);
+    EXPECT_EQ(fleet.hosts(), 10U);
 }
 
 TEST(BatchesPlan, TheHostsOfABatchAreThoseThatCompleteAJobByT) {

@@ -8,10 +8,10 @@ namespace {
 
 constexpr double kRun = 600;
 
-/// Jobs `first` … `last` of a host, sent at 1000.
-std::vector<HostQueues::Held> held(Id first, Id last, int cpus = 2, Id host = 5) {
+/// Jobs `first` … `last` of a pool, sent at 1000.
+std::vector<HostQueues::Held> held(Id first, Id last, int at_once = 2, Id pool = 5) {
     std::vector<HostQueues::Held> all;
-    for (Id id = last; id >= first; --id) all.push_back({id, host, 1000, kRun, cpus});
+    for (Id id = last; id >= first; --id) all.push_back({id, pool, 1000, kRun, at_once});
     return all;
 }
 

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "db/memory/batch_store.h"
 #include "db/memory/plan_store.h"
 #include "sluice/base/error.h"
+#include "sluice/match/plan_classes.h"
 #include "tests/support/fake_clock.h"
 
 namespace sluice::test {
@@ -76,13 +79,14 @@ class PlannerPassTest : public testing::Test {
     void unsent(Id of, int n) {
         for (int i = 0; i < n; ++i) job(of, ServerState::kUnsent);
     }
-    PlannerPass planner() { return PlannerPass(settings, {facts, plans, upkeep}, clock); }
+    PlannerPass planner() { return PlannerPass(settings, {facts, plans, upkeep}, classes, clock); }
     const BatchPlan& published() { return *db.plans.get(1); }
     /// What a scheduler decides when the feeder reads its tables now.
     bool awaits(Id of, Id result) { return plans.plan_for_schedulers().awaits(of, result, clock.now()); }
 
     MemoryDb db;
     FakeClock clock;
+    PlanClasses classes;
     PlannerSettings settings;
     MemoryPlanFactsStore facts{db};
     MemoryPlanStore plans{db};
@@ -578,6 +582,113 @@ TEST_F(PlannerPassTest, WhoComesAndTakesNoneIsNotCountedOn) {
     for (Id id = 1; id <= 10; ++id) db.hosts.change(id, [](Host& h) { h.rpc_time = 0; });
     pass.run();
     EXPECT_EQ(published().batches.at(0).hosts, 8) << "where fewer than eight are left, all are counted on";
+}
+
+/// Of ten hosts three have an NVIDIA GPU each, one two; app 2 has a version for these, app 1 one for processors.
+class PlannerGpus : public PlannerPassTest {
+  protected:
+    PlannerGpus() {
+        settings.compat_level = 1;
+        settings.rules = {.margin = 1, .min_hosts = 0, .patience = 0, .least = 0};
+        version(1, 1, ""), version(2, 2, "cuda");
+        for (Id id = 1; id <= 4; ++id) gpus(id, id == 4 ? 2 : 1, "nvidia");
+        gpus(5, 3, "intel");
+    }
+    void version(Id id, Id app, const std::string& plan_class) {
+        AppVersion v;
+        v.id = id, v.appid = app, v.plan_class = plan_class;
+        db.versions.put(id, v);
+    }
+    void gpus(Id host, int n, const std::string& type) {
+        db.hosts.change(host, [&](Host& h) {
+            h.p_ngpus = n;
+            h.gpu_active_frac = 1;
+            h.misc = R"({"gpus": [{"type": ")" + type + R"(", "count": )" + std::to_string(n) + "}]}";
+        });
+    }
+    void of_app_2(Id of) {
+        for (const auto& [id, w] : std::map<Id, Workunit>(db.workunits.rows().begin(), db.workunits.rows().end()))
+            if (w.batch == of) db.workunits.change(id, [](Workunit& x) { x.appid = 2; });
+    }
+    double finish(Id of) { return published().find_batch(of)->finish - kStart; }
+};
+
+constexpr double kGpuJob = 3600 / 10.02;  ///< s of an hour of work: the scheduler takes a GPU for ten processors
+
+TEST_F(PlannerGpus, ABatchForGpusIsPlannedOnThemAndTakesNoProcessorsFromAnother) {
+    batch(1), batch(2, 10);
+    unsent(1, 50), unsent(2, 20);
+    of_app_2(1);
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + 10 * kGpuJob, 0.01 * 3600) << "ten on each of five GPUs";
+    EXPECT_EQ(published().find_batch(1)->hosts, 4);
+    EXPECT_NEAR(finish(2), 1800 + 2 * 3600, 0.1 * 3600) << "but what a GPU's job takes of a processor";
+    EXPECT_EQ(published().find_batch(2)->hosts, 10);
+}
+
+TEST_F(PlannerGpus, AnAppWithBothVersionsIsPlannedOnBoth) {
+    batch(1);
+    unsent(1, 60);
+    version(3, 1, "cuda");
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + 3600, 60) << "ten on each of five GPUs, one on each processor";
+    EXPECT_EQ(published().find_batch(1)->hosts, 10);
+}
+
+TEST_F(PlannerGpus, WhatWasMeasuredOnAGpuSaysNothingOfTheProcessors) {
+    batch(1);
+    unsent(1, 10);
+    version(3, 1, "cuda");
+    db.versions.change(3, [](AppVersion& v) { v.deprecated = true; });
+    HostAppVersion fast;
+    fast.host_id = 1, fast.app_version_id = 3, fast.et = {20, 1e-12, 0, 0};
+    db.host_app_versions.put({1, 3}, fast);
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + 3600, 20);
+}
+
+TEST_F(PlannerGpus, WhatAGpuDoesIsInTheWayOfGpusOnly) {
+    batch(1), batch(2, 10);
+    unsent(1, 5), unsent(2, 10);
+    for (Id host = 1; host <= 3; ++host) {
+        const Id id = job(1, ServerState::kInProgress, host);
+        db.results.change(id, [](Result& r) { r.app_version_id = 2; });
+    }
+    of_app_2(1);
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + 2 * kGpuJob, 20);
+    EXPECT_NEAR(finish(2), 1800 + 3600, 50);
+    const ReissueTimer timer = (planner().run(), plans.timers().at(0));
+    EXPECT_LT(timer.at, kStart + 3600) << "it is waited for as long as a GPU takes";
+}
+
+TEST_F(PlannerGpus, WhichGpusAHostHasIsReadAgainOnlyWhenItHasCome) {
+    batch(1);
+    unsent(1, 50);
+    of_app_2(1);
+    PlannerPass pass = planner();
+    pass.run();
+    clock.advance(3600);
+    pass.run();
+    EXPECT_EQ(published().find_batch(1)->hosts, 4);
+    for (Id id = 1; id <= 3; ++id) gpus(id, 1, "amd");
+    db.hosts.change(3, [&](Host& h) { h.rpc_time = clock.now_sec() - 10; });
+    pass.run();
+    EXPECT_EQ(published().find_batch(1)->hosts, 3);
+    db.hosts.change(4, [&](Host& h) { h.p_ngpus = 0; });
+    pass.run();
+    EXPECT_EQ(published().find_batch(1)->hosts, 2);
+}
+
+TEST_F(PlannerGpus, ExplainNamesTheDevices) {
+    batch(1);
+    unsent(1, 50);
+    of_app_2(1);
+    const std::string text = planner().explain(1);
+    EXPECT_THAT(text, testing::HasSubstr("H: 4 of 4 hosts; 0 can't be done with a job by then\n"
+                                         "6 more hosts have none of the devices that the versions of app 2 are for\n"
+                                         "  host 4: can start in 1800 s, 359 s a job, 2 NVIDIA GPUs: 20 jobs by T\n"
+                                         "  host 1: can start in 1800 s, 359 s a job, 1 NVIDIA GPU: 10 jobs by T\n"));
 }
 
 TEST_F(PlannerPassTest, NothingToPlanPublishesAnEmptyPlan) {

@@ -125,6 +125,56 @@ TEST_F(PlannedBatches, NoMoreThanProcessorsWhateverIsAskedFor) {
     EXPECT_THAT(w.send(again).result_names(), SizeIs(1));
 }
 
+/// The batch's app has a version for NVIDIA GPUs, of which the host has two, each as fast as its processors.
+class PlannedGpuBatches : public PlannedBatches {
+  protected:
+    void version(const std::string& tags) {
+        w.db.versions[1].plan_class = "cuda_x";
+        w.files().write(
+            "plan_class_spec.xml",
+            "<plan_classes><plan_class><name>cuda_x</name><gpu_type>nvidia</gpu_type><avg_ncpus>.1</avg_ncpus>" + tags +
+                "</plan_class></plan_classes>");
+        w.reload_files();
+        w.reload_tables();
+        plan(3 * 3600);
+    }
+    RequestText asks_for_gpus() {
+        RequestText r = request();
+        r.more +=
+            "<cpu_req_secs>0</cpu_req_secs><coprocs><coproc_cuda><type>NVIDIA</type><count>2</count><name>GTX</name>"
+            "<req_secs>1e6</req_secs><req_instances>2</req_instances><estimated_delay>0</estimated_delay>"
+            "<peak_flops>1e12</peak_flops><drvVersion>52000</drvVersion><cudaVersion>12000</cudaVersion>"
+            "<totalGlobalMem>8e9</totalGlobalMem><major>8</major><minor>6</minor></coproc_cuda></coprocs>";
+        return r;
+    }
+};
+
+TEST_F(PlannedGpuBatches, NoMoreThanItsGpusCanRun) {
+    for (const auto& [tags, jobs] : {std::pair{"", 2}, {"<ngpus>.5</ngpus>", 4}, {"<ngpus>2</ngpus>", 1}}) {
+        version(tags);
+        for (int i = 0; i < 7; ++i) job();
+        EXPECT_THAT(w.send(asks_for_gpus()).result_names(), SizeIs(jobs)) << tags;
+        w.db.results.clear(), w.pool.slots.clear();
+    }
+}
+
+TEST_F(PlannedGpuBatches, AJobOfTheProcessorsThatIsDueSoonIsInNoGpusWay) {
+    version("");
+    Result& other = w.add_in_progress(host);
+    other.report_deadline = w.clock.now_sec() + 60;
+    job();
+    const auto sent_beside = [&](const char* plan_class) {
+        RequestText r = asks_for_gpus();
+        r.list_others = false;
+        r.more += fmt::format(
+            "<other_results><other_result><name>{}</name><plan_class>{}</plan_class></other_result></other_results>",
+            other.name, plan_class);
+        return w.send(r).result_names().size();
+    };
+    EXPECT_EQ(sent_beside("cuda_x"), 0U) << "that one is on a GPU, and would be done first";
+    EXPECT_EQ(sent_beside(""), 1U);
+}
+
 TEST_F(PlannedBatches, NoMoreThanProcessorsWhereAPlanHasFewHostsOrFewJobs) {
     for (const auto& [jobs, hosts] : {std::pair{1000, 7}, {16, 8}}) {
         for (int i = 0; i < 20; ++i) job();

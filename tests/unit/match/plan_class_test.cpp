@@ -258,6 +258,20 @@ TEST_F(PlanClass, CpuAndGpuTakeTurns) {
     EXPECT_DOUBLE_EQ(use.gpu_usage, 1);
 }
 
+// batch_planner asks without a host: a GPU is then ten times a processor.
+TEST_F(PlanClass, WhatAJobTakesOfGpusIsKnownWithoutAHost) {
+    w.host = a_host().nvidia(1, 1e10);
+    for (const char* tags :
+         {"", "<cpu_frac>.5</cpu_frac>", "<ngpus>.5</ngpus>", "<ngpus>2</ngpus><avg_ncpus>.25</avg_ncpus>",
+          "<cpu_frac>.01</cpu_frac><gpu_peak_flops_scale>.2</gpu_peak_flops_scale>"}) {
+        const auto on_host = spec(std::string("<gpu_type>nvidia</gpu_type>") + tags).usage;
+        const GpuUse use = w.plan_classes.gpu_use("c", w.params.compat_level);
+        EXPECT_NEAR(use.cpus, on_host.avg_ncpus, 1e-9) << tags;
+        EXPECT_DOUBLE_EQ(use.devices, on_host.gpu_usage) << tags;
+        EXPECT_NEAR(use.devices * use.peak_scale * 1e10 + use.cpus * 1e9, on_host.peak_flops, 1) << tags;
+    }
+}
+
 TEST_F(PlanClass, DevicesByPreferenceAndByMemory) {
     w.host = a_host().nvidia();
     w.user.project_prefs = "<gpu_part>0.25</gpu_part>";

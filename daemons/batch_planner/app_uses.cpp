@@ -1,0 +1,48 @@
+#include "daemons/batch_planner/app_uses.h"
+
+#include <cmath>
+
+namespace sluice {
+namespace {
+
+constexpr double kVersionSamples = 100;  ///< statistics of a version count from more than that, as in the scheduler
+constexpr Id kFirstOfAnonymous = 1'000'000;
+
+ResourceUse use_of(const AppVersionUse& v, ProcType type, const PlanClasses& classes, int level) {
+    if (type == ProcType::kCpu) return {.devices = 1};
+    const GpuUse gpu = classes.gpu_use(v.plan_class, level);
+    const bool known = v.pfc_n > kVersionSamples && std::isfinite(v.pfc_avg) && v.pfc_avg > 0;
+    return {gpu.devices, gpu.cpus, gpu.peak_scale, gpu.projected, known ? v.pfc_avg : 0};
+}
+
+}  // namespace
+
+AppUses::AppUses(const std::vector<AppVersionUse>& versions, const PlanClasses& classes, int compat_level) {
+    for (const AppVersionUse& v : versions) {
+        const auto types = classes.resources(v.plan_class, compat_level);
+        if (const ProcType type = classes.resource(v.plan_class, compat_level); type != ProcType::kCpu)
+            gpu_versions_.emplace(v.id, type);
+        if (!v.sent) continue;
+        AppUse& app = apps_[v.app];
+        for (std::size_t t = 0; t < types.size(); ++t) {
+            if (!types[t]) continue;
+            const ResourceUse use = use_of(v, static_cast<ProcType>(t), classes, compat_level);
+            if (!(app[t].devices > 0) || use.projected > app[t].projected) app[t] = use;
+        }
+    }
+}
+
+ProcType AppUses::type_of(Id version) const {
+    Id type = version < 0 ? -2 - version : -1;
+    if (version >= kFirstOfAnonymous) type = version % kFirstOfAnonymous - 2;
+    if (type >= 0 && type < kProcTypes) return static_cast<ProcType>(type);
+    const auto at = gpu_versions_.find(version);
+    return at == gpu_versions_.end() ? ProcType::kCpu : at->second;
+}
+
+double unmeasured_speed(const ResourceUse& use, double benchmark, double peak) {
+    if (use.pfc > 0 && peak > 0) return (use.devices * use.peak_scale * peak + use.cpus * benchmark) / use.pfc;
+    return benchmark * (use.cpus + kGpuPerCpu * use.devices);
+}
+
+}  // namespace sluice
