@@ -159,12 +159,13 @@ void judge_range(const SchemaColumn& column, double newest, SchemaFindings& foun
     const ColumnRange range = column_range(column.type);
     if (range.kind != ColumnRange::Kind::kWhole || newest <= kAlmost * range.most) return;
     const bool counts = column.name == "id";
+    const bool is_unsigned = column.type.find("unsigned") != std::string::npos;
     const std::string what = counts ? "the newest id" : fmt::format("the newest id of what it refers to");
     found.errors.push_back(fmt::format(
         "{}.{} ({}) is about to overflow: {} is {:.0f}, {:.0f} % of the {:.0f} that it can hold; beyond that no row "
         "can be added: {}",
         column.table, column.name, column.type, what, newest, 100 * newest / range.most, range.most,
-        column.modify(counts ? "bigint NOT NULL AUTO_INCREMENT" : "bigint NOT NULL")));
+        column.modify((is_unsigned ? "bigint unsigned " : "bigint ") + column.definition)));
 }
 
 void ids_that_run_out(const SchemaSurvey& survey, SchemaFindings& found) {

@@ -39,13 +39,24 @@ void add_line(const std::string& table, std::string line, Schema& schema) {
     schema.columns.push_back({table, word, type, definition});
 }
 
+/// What stands behind a column's type: "NOT NULL DEFAULT 0 AUTO_INCREMENT". `given`: the default as
+/// information_schema has it, of a number; MariaDB writes NULL, and MySQL marks an expression by DEFAULT_GENERATED.
+std::string behind_type(bool nullable, const std::string& given, const std::string& extra) {
+    std::string text = nullable ? "NULL" : "NOT NULL";
+    const bool is_expression = extra.find("default_generated") != std::string::npos;
+    if (!given.empty() && given != "NULL") text += " DEFAULT " + (is_expression ? "(" + given + ")" : given);
+    return text + (extra.find("auto_increment") != std::string::npos ? " AUTO_INCREMENT" : "");
+}
+
 void read_columns(Database& db, Schema& found) {
     Rows rows =
-        db.query(Sql("SELECT table_name, column_name, column_type, privileges FROM information_schema.columns WHERE "
+        db.query(Sql("SELECT table_name, column_name, column_type, privileges, is_nullable, "
+                     "COALESCE(column_default,''), extra FROM information_schema.columns WHERE "
                      "table_schema=DATABASE() ORDER BY table_name, ordinal_position"));
     while (rows.next()) {
-        found.columns.push_back({to_lower_ascii(rows.text(0)), to_lower_ascii(rows.text(1)),
-                                 to_lower_ascii(rows.text(2)), "", rows.text(3)});
+        found.columns.push_back(
+            {to_lower_ascii(rows.text(0)), to_lower_ascii(rows.text(1)), to_lower_ascii(rows.text(2)),
+             behind_type(rows.text(4) == "YES", rows.text(5), to_lower_ascii(rows.text(6))), rows.text(3)});
         found.tables[found.columns.back().table];
     }
 }
@@ -80,6 +91,27 @@ bool has_right(Database& db, const std::string& right) {
     Sql global("SELECT COUNT(*) FROM information_schema.user_privileges WHERE privilege_type=");
     Rows of_all = db.query(global << SqlText{right});
     return of_all.next() && of_all.flag(0);
+}
+
+std::set<std::string> tables_with_right(Database& db, const std::string& right) {
+    Sql sql(
+        "SELECT table_name FROM information_schema.table_privileges WHERE table_schema=DATABASE() AND privilege_type=");
+    std::set<std::string> tables;
+    for (Rows rows = db.query(sql << SqlText{right}); rows.next();) tables.insert(to_lower_ascii(rows.text(0)));
+    return tables;
+}
+
+bool is_own_table(const std::string& name) { return name.starts_with("sluice_"); }
+
+/// Rights may be given table by table: all that programs delete from are the assignments and tables of their own.
+void read_rights(Database& db, SchemaSurvey& survey) {
+    const std::set<std::string> granted = tables_with_right(db, "DELETE");
+    const auto may_delete = [&](const auto& table) {
+        return granted.contains(table.first) || !is_own_table(table.first);
+    };
+    survey.may_delete = has_right(db, "DELETE") ||
+                        (granted.contains("assignment") && std::ranges::all_of(survey.found.tables, may_delete));
+    survey.may_create = has_right(db, "CREATE") || std::ranges::any_of(tables_with_right(db, "CREATE"), is_own_table);
 }
 
 /// What AUTO_INCREMENT gave out may be deleted since.
@@ -164,8 +196,7 @@ SchemaSurvey survey_schema(Database& db, const Schema& expected) {
     read_indexes(db, survey.found);
     for (const auto& [table, statement] : expected.tables)
         if (!survey.found.tables.contains(table) && is_hidden(db, table)) survey.hidden.insert(table);
-    survey.may_create = has_right(db, "CREATE");
-    survey.may_delete = has_right(db, "DELETE");
+    read_rights(db, survey);
     read_newest(db, survey);
     return survey;
 }

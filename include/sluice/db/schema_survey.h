@@ -13,7 +13,7 @@ namespace sluice {
 struct SchemaColumn {
     std::string table, name;
     std::string type;        ///< "int(11)", "varchar(191)"
-    std::string definition;  ///< of db/schema.sql: the type and what follows it; empty: as found in a database
+    std::string definition;  ///< of db/schema.sql: the type and what follows it; found in a database: what follows it
     std::string rights{};    ///< found: "select,insert,update,references"
 
     // Statements that mend it, with the definition that it then has.
@@ -37,12 +37,13 @@ struct Schema {
 Schema expected_schema();
 
 struct SchemaSurvey {
-    Schema found;                                ///< its statements are empty
+    Schema found;                                ///< its statements of tables are empty
     std::set<std::string> hidden;                ///< tables of which the account may not even know that they are there
     std::map<std::string, std::int64_t> newest;  ///< by table: the highest id that it has or has given out
     std::string account;                         ///< 'user'@'host', as GRANT takes it
     std::string database;
-    bool may_create = false, may_delete = false;
+    bool may_create = false;  ///< at least tables of Sluice's own
+    bool may_delete = false;  ///< at least from the tables that programs delete from
     bool read_only = false;
     bool takes_text_default = false;  ///< MariaDB, and MySQL since 8.0.13
 };

@@ -116,6 +116,12 @@ TEST_F(CheckWithDatabase, IdsThatRunOutAreErrors) {
         project_.db().execute(sql << mend);
     }
     EXPECT_THAT(check(), Not(HasSubstr("overflow"))) << "bigint holds more";
+    project_.db().execute(Sql("ALTER TABLE result MODIFY workunitid smallint unsigned NOT NULL DEFAULT 7"));
+    project_.db().execute(Sql("ALTER TABLE host MODIFY userid smallint NULL DEFAULT NULL"));
+    project_.db().execute(Sql("ALTER TABLE workunit AUTO_INCREMENT=60000"));
+    project_.db().execute(Sql("ALTER TABLE user AUTO_INCREMENT=60000"));
+    EXPECT_THAT(check(), AllOf(HasSubstr("ALTER TABLE result MODIFY workunitid bigint unsigned NOT NULL DEFAULT 7;"),
+                               HasSubstr("ALTER TABLE host MODIFY userid bigint NULL;")));
 }
 
 TEST_F(CheckWithDatabase, RightsThatAreMissingAreNamed) {
@@ -136,6 +142,15 @@ TEST_F(CheckWithDatabase, RightsThatAreMissingAreNamed) {
     EXPECT_THAT(check(),
                 AllOf(HasSubstr("lacks rights in database checked: SELECT, INSERT, UPDATE, DELETE, CREATE (of"),
                       HasSubstr("workunit"), Not(HasSubstr("has no table workunit"))));
+    for (Rows tables = db.query(Sql("SELECT table_name FROM information_schema.tables WHERE table_schema='checked'"));
+         tables.next();) {
+        Sql grant("GRANT SELECT, INSERT, UPDATE ON checked.");
+        db.execute(grant.identifier(tables.text(0)) << " TO 'few'@'localhost'");
+    }
+    EXPECT_THAT(check(), HasSubstr("lacks rights in database checked: DELETE, CREATE;"));
+    db.execute(Sql("GRANT DELETE ON checked.assignment TO 'few'@'localhost'"));
+    db.execute(Sql("GRANT CREATE, DELETE ON checked.sluice_feeder TO 'few'@'localhost'"));
+    EXPECT_THAT(check(), Not(HasSubstr("lacks rights"))) << "given table by table";
     db.execute(Sql("GRANT ALL ON checked.* TO 'few'@'localhost'"));
     EXPECT_THAT(check(), Not(HasSubstr("lacks rights")));
     db.execute(Sql("DROP USER 'few'@'localhost'"));

@@ -9,6 +9,7 @@
 namespace sluice {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -29,8 +30,8 @@ Schema expected() {
 SchemaSurvey survey() {
     SchemaSurvey s;
     s.found.tables["result"];
-    s.found.columns = {{"result", "id", "int(11)", "", kAll},
-                       {"result", "workunitid", "int(11)", "", kAll},
+    s.found.columns = {{"result", "id", "int(11)", "NOT NULL AUTO_INCREMENT", kAll},
+                       {"result", "workunitid", "int(11)", "NOT NULL DEFAULT 0", kAll},
                        {"result", "name", "varchar(254)", "", kAll},
                        {"result", "xml_doc_in", "mediumblob", "", kAll}};
     s.found.indexes = {{"result", {"workunitid", "outcome"}}};
@@ -65,7 +66,10 @@ TEST(SchemaFindings, OverflowFromFourFifthsOn) {
     EXPECT_THAT(schema_findings(expected(), s).errors, IsEmpty());
     s.newest["workunit"] = 2000000000;
     EXPECT_THAT(schema_findings(expected(), s).errors,
-                ElementsAre(HasSubstr("ALTER TABLE result MODIFY workunitid bigint NOT NULL;")));
+                ElementsAre(HasSubstr("ALTER TABLE result MODIFY workunitid bigint NOT NULL DEFAULT 0;")));
+    s.found.columns[1].type = "smallint(5) unsigned", s.found.columns[1].definition = "NULL";
+    EXPECT_THAT(schema_findings(expected(), s).errors,
+                Contains(HasSubstr("ALTER TABLE result MODIFY workunitid bigint unsigned NULL;")));
 }
 
 TEST(SchemaFindings, RightsInOneStatement) {
