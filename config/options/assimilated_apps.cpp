@@ -36,4 +36,10 @@ bool may_have_assimilator(std::string_view app, const DaemonsAndTasks& entries) 
     return std::ranges::any_of(entries.daemons, is_one) || std::ranges::any_of(entries.tasks, is_one);
 }
 
+bool assimilator_is_off(std::string_view app, const DaemonsAndTasks& entries) {
+    const auto works = [&](const auto& entry) { return !entry.disabled && may_serve("assim", app, entry.cmd); };
+    return may_have_assimilator(app, entries) && std::ranges::none_of(entries.daemons, works) &&
+           std::ranges::none_of(entries.tasks, works);
+}
+
 }  // namespace sluice

@@ -10,6 +10,9 @@ namespace sluice {
 /// some word. It is for the apps that it names, and for all if it has no --app. In doubt the answer is yes.
 bool may_have_assimilator(std::string_view app, const DaemonsAndTasks& entries);
 
+/// It may have one, but each of them is disabled: what it is to assimilate waits until one is switched on.
+bool assimilator_is_off(std::string_view app, const DaemonsAndTasks& entries);
+
 /// A command whose words hold `part` ("assim", "valid"), and that is for the app, as above.
 bool may_serve(std::string_view part, std::string_view app, const std::string& command);
 

@@ -8,8 +8,8 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
-#include "config/options/assimilated_apps.h"
 #include "config/options/missing_daemons.h"
+#include "daemons/batch/app_assimilators.h"
 #include "daemons/batch/batch_commands.h"
 #include "daemons/batch/quota_commands.h"
 #include "daemons/batch/submission.h"
@@ -45,7 +45,7 @@ constexpr const char* kDescription =
     "come after all others. It holds at once. usage: who used what of which kind of processor, in the last --days days.\n\n"
     "retire BATCH: of a complete or aborted one; removes results/BATCH of the project, and lets db_purge take its jobs.\n\n"
     "An app has an assimilator if a daemon or task of config.xml has 'assim' in its command and names the app, or none. "
-    "Without one, abort finishes the jobs that it cancels, and retire finishes all: the transitioner then releases "
+    "Jobs wait for one that is disabled, and a warning says so. Without one, abort finishes the jobs that it cancels, and retire finishes all: the transitioner then releases "
     "their files.";
 
 struct BatchCall {
@@ -262,17 +262,13 @@ int move(const BatchCall& call, Open& open) {
     return 0;
 }
 
-/// As config.xml says. Where it doesn't tell, all may have an assimilator.
-std::vector<Id> unassimilated_apps(Open& open) {
-    const auto file = open.project / "config.xml";
-    std::vector<Id> apps;
-    try {
-        const auto entries = parse_daemons_and_tasks(read_file(file).value_or("<daemons>"), file.string());
-        for (const App& app : open.commands.apps())
-            if (!may_have_assimilator(app.name, entries)) apps.push_back(app.id);
-    } catch (const ConfigError&) {
-    }
-    return apps;
+/// Whose jobs `abort` or `retire` finishes. Says so if the batch's jobs wait for an assimilator that is off.
+std::vector<Id> unassimilated_apps(const BatchCall& call, Open& open) {
+    const AppAssimilators found = app_assimilators(open.project, open.commands.apps());
+    const Id id = batch_of(call);
+    if (const auto line = assimilator_warning(found, id, open.commands.find(id).app_name); !line.empty())
+        fmt::print(stderr, "sluice_batch: warning: {}\n", line);
+    return found.none;
 }
 
 int after_change(const BatchCall& call, Open& open, const char* what) {
@@ -334,12 +330,12 @@ int run(const BatchCall& call) {
         {"usage", 1, [&](Open& open) { return usage(call, open); }},
         {"abort", 2,
          [&](Open& open) {
-             open.commands.abort(batch_of(call), unassimilated_apps(open));
+             open.commands.abort(batch_of(call), unassimilated_apps(call, open));
              return after_change(call, open, "aborted");
          }},
         {"retire", 2,
          [&](Open& open) {
-             open.commands.retire(batch_of(call), open.project, unassimilated_apps(open));
+             open.commands.retire(batch_of(call), open.project, unassimilated_apps(call, open));
              open.gangs->remove(batch_of(call));
              return after_change(call, open, "retired");
          }},

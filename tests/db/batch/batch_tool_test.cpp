@@ -196,8 +196,9 @@ TEST_F(BatchTool, JobsOfAnAssimilatorAreLeftToIt) {
     success(2, 7, 100);
     world.workunits.rbegin()->second.assimilate_state = AssimilateState::kReady;
     store();
-    run_ok({"sluice_batch", "abort", "1"});
-    run_ok({"sluice_batch", "retire", "1"});
+    const std::string off = "the assimilator of app app1 is disabled in config.xml: jobs of the batch wait for it";
+    EXPECT_THAT(run_program({"sluice_batch", "abort", "1"}).err, HasSubstr("sluice_batch: warning: batch 1: " + off));
+    EXPECT_THAT(run_program({"sluice_batch", "retire", "1"}).err, HasSubstr("sluice_batch: warning: batch 1: " + off));
     run_ok({"sluice_batch", "retire", "2"});
     transition();
     EXPECT_EQ(rows(Sql("SELECT assimilate_state, file_delete_state FROM workunit ORDER BY id"), 2),

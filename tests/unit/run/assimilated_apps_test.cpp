@@ -36,5 +36,21 @@ TEST(AssimilatedApps, InDoubtThereIsOne) {
                      "config.xml")));
 }
 
+TEST(AssimilatedApps, AreServedByNobodyIfAllOfTheirsAreDisabled) {
+    const auto off = [](const std::string& daemons) {
+        return assimilator_is_off(
+            "blast", parse_daemons_and_tasks("<boinc><config/><daemons>" + daemons +
+                                                 "</daemons><tasks><task><cmd>other_assimilator --app "
+                                                 "other</cmd><period>1 hour</period></task></tasks></boinc>",
+                                             "config.xml"));
+    };
+    const std::string disabled = "<daemon><cmd>assimilator --app blast</cmd><disabled>1</disabled></daemon>";
+    EXPECT_TRUE(off(disabled));
+    EXPECT_TRUE(off(disabled + disabled + "<daemon><cmd>assimilator --app other</cmd></daemon>"));
+    EXPECT_FALSE(off(disabled + "<daemon><cmd>assimilator --app blast</cmd></daemon>"));
+    EXPECT_FALSE(off(disabled + "<daemon><cmd>assimilator</cmd></daemon>")) << "serves all apps";
+    EXPECT_FALSE(off("")) << "it has none";
+}
+
 }  // namespace
 }  // namespace sluice
