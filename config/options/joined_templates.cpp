@@ -18,12 +18,16 @@ std::vector<std::string> joined_templates(const fs::path& project) {
     for (const auto& entry : fs::directory_iterator(project / "templates", none)) {
         if (!entry.is_regular_file(none)) continue;
         try {
-            const int line = line_of_joined_result(read_file(entry.path(), kLongest).value_or(""));
-            if (line > 0)
+            const std::string text = read_file(entry.path(), kLongest).value_or("");
+            const std::string name = "templates/" + in_one_line(entry.path().filename().string());
+            if (const int line = line_of_joined_result(text); line > 0)
                 findings.push_back(fmt::format(
-                    "templates/{}:{}: something stands behind <result> on its line: BOINC's own scheduler can't send such "
+                    "{}:{}: something stands behind <result> on its line: BOINC's own scheduler can't send such "
                     "jobs; begin a new line there",
-                    in_one_line(entry.path().filename().string()), line));
+                    name, line));
+            if (text.find("<result/>") != std::string::npos)
+                findings.push_back(fmt::format(
+                    "{}: no result can be made of <result/>; write <result> and, on the next line, </result>", name));
         } catch (const FileError& e) {
             findings.emplace_back(e.what());
         }

@@ -1,5 +1,5 @@
 #pragma once
-// Output templates of a project whose jobs BOINC's own scheduler can't send.
+// Output templates of a project of which no result can be made, or whose jobs BOINC's own scheduler can't send.
 #include <filesystem>
 #include <string>
 #include <vector>

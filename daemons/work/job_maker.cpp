@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "daemons/work/file_group.h"
@@ -23,6 +25,8 @@ JobMaker::JobMaker(std::string program, const std::string& app_name, const fs::p
       project_(project),
       store_(store),
       staging_{config.download_dir, config.download_url, config.uldl_dir_fanout, config.cache_md5_info},
+      upload_url_(config.upload_url),
+      key_(config.dont_generate_upload_certificates ? fs::path() : fs::path(config.key_dir) / "upload_private"),
       groups_by_app_(config.compat_level > 0) {
     const auto app = store_.app_by_name(app_name);
     if (!app) throw ConfigError("there is no app named '" + app_name + "': bin/xadd adds those of project.xml");
@@ -49,14 +53,14 @@ Workunit JobMaker::prepare(const JobOptions& options) {
     apply_input_template(
         job.wu_template, template_text(job.wu_template), input,
         [this](const std::string& name) { return find_staged(name, staging_); }, w);
-    if (const std::string why = store_.xml_too_long(w.xml_doc.size()); !why.empty())
+    if (const std::string why = store_.xml_too_long(JobDocument::kWorkunit, w.xml_doc.size()); !why.empty())
         throw ConfigError(job.wu_template + ": the workunit's XML: " + why);
     warn_of_ignored(job, w);
     check_workunit(w);
     warn_of_bound(job, w);
     check_size_class(w, app_);
     if (w.size_class < 0 && app_.size_classes() > 0) w.size_class = size_class_of(w.rsc_fpops_est, typical_sizes());
-    check_result_template(w.result_template_file);
+    check_result_template(w.result_template_file, w.name);
     check_pinned(w.app_version_num);
     w.create_time = SystemClock().now_sec();
     w.transition_time = w.transitioner_flags == TransitionerFlags::kNormal ? w.create_time : kNever;
@@ -72,16 +76,37 @@ JobRows JobMaker::rows_of(const JobOptions& options, const Workunit& workunit) c
     return rows;
 }
 
-void JobMaker::check_result_template(const std::string& path) {
-    if (checked_.contains(path)) return;
-    const auto text = read_file(project_ / path, 1 << 20);
-    if (!text) throw ConfigError("the result template " + (project_ / path).string() + " is missing");
-    checked_.insert(path);
-    if (const int line = line_of_joined_result(*text); line > 0)
-        fmt::print(stderr,
-                   "{}: warning: {}:{}: something stands behind <result> on its line: BOINC's own scheduler can't send "
-                   "such jobs; begin a new line there\n",
-                   program_, path, line);
+const PrivateKey* JobMaker::signer() {
+    if (!signer_ && !key_.empty()) {
+        try {
+            signer_ = PrivateKey::read(key_);
+        } catch (const Error&) {  // the transitioner needs it, and says so
+            key_.clear();
+        }
+    }
+    return signer_ ? &*signer_ : nullptr;
+}
+
+void JobMaker::check_result_template(const std::string& path, const std::string& wu_name) {
+    auto checked = checked_.find(path);
+    if (checked == checked_.end()) {
+        auto text = read_file(project_ / path, 1 << 20);
+        if (!text) throw ConfigError("the result template " + (project_ / path).string() + " is missing");
+        checked = checked_.emplace(path, Checked{*std::move(text), 0}).first;
+        if (const int line = line_of_joined_result(checked->second.text); line > 0)
+            fmt::print(stderr,
+                       "{}: warning: {}:{}: something stands behind <result> on its line: BOINC's own scheduler can't "
+                       "send such jobs; begin a new line there\n",
+                       program_, path, line);
+    }
+    auto& [text, longest_name] = checked->second;
+    if (wu_name.size() <= longest_name) return;
+    // The highest numbers that the transitioner may put into the names of output files.
+    const std::string base = output_file_base(wu_name + "_999", std::numeric_limits<std::int32_t>::max());
+    const std::string xml = expand_result_template(text, path, base, upload_url_, signer());
+    if (const std::string why = store_.xml_too_long(JobDocument::kResult, trim(xml).size()); !why.empty())
+        throw ConfigError(path + ": the XML of a result: " + why);
+    longest_name = wu_name.size();
 }
 
 void JobMaker::check_pinned(int version_num) {

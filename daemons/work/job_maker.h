@@ -9,6 +9,7 @@
 #include "config/project_config.h"
 #include "daemons/work/job_options.h"
 #include "daemons/work/staging.h"
+#include "sluice/base/signing.h"
 #include "sluice/daemon/command_line.h"
 #include "sluice/db/work_store.h"
 
@@ -32,8 +33,10 @@ class JobMaker {
     const App& app() const { return app_; }
 
   private:
-    /// Once for each.
-    void check_result_template(const std::string& path);
+    /// That results can be made of it for a workunit of that name. Throws ConfigError. Warns once for each.
+    void check_result_template(const std::string& path, const std::string& wu_name);
+    /// The key by which output files are signed; null: none is wanted, or this account can't read it.
+    const PrivateKey* signer();
     void check_pinned(int version_num);
     /// Numbers of the command line in whose place the template has its own.
     void warn_of_ignored(const JobOptions& job, const Workunit& w);
@@ -45,11 +48,19 @@ class JobMaker {
     std::filesystem::path project_;
     WorkStore& store_;
     StagingSettings staging_;
+    std::string upload_url_;
+    std::filesystem::path key_;  ///< empty: output files are not signed
+    std::optional<PrivateKey> signer_;
     App app_;
     bool groups_by_app_;  ///< jobs of apps for locality are in the group of their largest sticky file
     std::map<std::string, std::string> templates_;
     std::optional<std::map<int, double>> typical_sizes_;  ///< of this app's classes; read once
-    std::set<std::string> checked_;                       ///< result templates
+    /// Of result templates: text, and the longest name of a workunit that it was checked with.
+    struct Checked {
+        std::string text;
+        std::size_t longest_name = 0;
+    };
+    std::map<std::string, Checked> checked_;
     std::set<int> pins_checked_;
     bool bound_told_ = false;
     std::set<std::string> ignored_told_;

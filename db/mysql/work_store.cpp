@@ -29,7 +29,10 @@ class MysqlWorkStore final : public WorkStore {
 
     std::map<int, double> typical_sizes(Id appid) override { return typical_sizes_of(db_, appid); }
 
-    std::string xml_too_long(std::size_t bytes) override { return why_too_long(db_, {"workunit", "xml_doc"}, bytes); }
+    std::string xml_too_long(JobDocument document, std::size_t bytes) override {
+        const bool of_workunit = document == JobDocument::kWorkunit;
+        return why_too_long(db_, {of_workunit ? "workunit" : "result", of_workunit ? "xml_doc" : "xml_doc_in"}, bytes);
+    }
 
     std::string why_pinned_job_waits(Id appid, int version_num) override {
         return sluice::why_pinned_job_waits(db_, appid, version_num);

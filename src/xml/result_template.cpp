@@ -6,6 +6,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/text.h"
+#include "sluice/base/whole_document.h"
 #include "sluice/xml/reader.h"
 
 namespace sluice {
@@ -78,8 +79,8 @@ std::string output_file_base(std::string_view result_name, std::int64_t random) 
 std::string expand_result_template(std::string_view text, const std::string& template_file, std::string_view base,
                                    std::string_view upload_url, const PrivateKey* signer) {
     std::string xml = with_names(without_wrapper(text), base, upload_url);
-    if (xml.find("<result>") == std::string::npos || xml.find("</result>") == std::string::npos)
-        throw ConfigError(template_file + ": has no <result> element");
+    if (!is_whole(xml, "result"))
+        throw ConfigError(template_file + ": has no <result> element, written as <result> … </result>");
     if (signer != nullptr) xml = with_signatures(xml, template_file, *signer);
     return xml + "\n";
 }

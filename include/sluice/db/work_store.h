@@ -26,6 +26,9 @@ struct BatchChunk {
     std::string taken;     ///< if not empty: this name is a workunit's of another batch, and nothing was inserted
 };
 
+/// The documents that a job has in the database.
+enum class JobDocument { kWorkunit, kResult };
+
 class WorkStore {
   public:
     virtual ~WorkStore() = default;
@@ -33,8 +36,8 @@ class WorkStore {
     /// The geometric mean of rsc_fpops_est by size class, of the app's jobs among the newest workunits; classes without
     /// such jobs, and those that the app does not have, are absent.
     virtual std::map<int, double> typical_sizes(Id appid) = 0;
-    /// Why the workunit's row can't hold so much XML; "": it can.
-    virtual std::string xml_too_long(std::size_t bytes) = 0;
+    /// Why the column of such a document can't hold so much XML; "": it can.
+    virtual std::string xml_too_long(JobDocument document, std::size_t bytes) = 0;
     /// As the function of that name (pinned_versions.h).
     virtual std::string why_pinned_job_waits(Id appid, int version_num) = 0;
     /// nullopt: there is no such batch.

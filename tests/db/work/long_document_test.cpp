@@ -20,6 +20,51 @@ TEST_F(WorkChain, ATooLongDocumentIsRefusedUntilItsColumnHasRoom) {
     db_.execute(Sql("ALTER TABLE workunit MODIFY xml_doc blob"));
 }
 
+/// The transitioner would refuse it for each job again, long after the submitter has gone.
+TEST_F(WorkChain, AnOutputTemplateOfWhichNoResultCanBeMadeIsRefused) {
+    stage("f1");
+    const auto create = [&](const std::string& name = "w") {
+        return run_program({"create_work", "--appname", "a", "--wu_name", name, "f1"});
+    };
+    const auto refused = [&](const std::string& text, const std::string& why) {
+        project_.write("templates/a_out", text);
+        const RunResult r = create();
+        EXPECT_EQ(r.status, 1) << text;
+        EXPECT_NE(r.err.find("templates/a_out: " + why), std::string::npos) << r.err;
+        EXPECT_EQ(count("1"), 0) << "nothing is written";
+    };
+    for (const char* text : {"<output_template>\n<result/>\n</output_template>\n", "</result>\n<result>\n", ""})
+        refused(text, "has no <result> element, written as <result>");
+
+    std::string many = "<output_template>\n", refs;
+    for (int i = 0; i < 1000; ++i) {
+        const std::string out = "<OUTFILE_" + std::to_string(i) + "/>";
+        many += "<file_info>\n<name>" + out + "</name>\n<max_nbytes>10</max_nbytes>\n</file_info>\n";
+        refs += "<file_ref>\n<file_name>" + out + "</file_name>\n<open_name>o</open_name>\n</file_ref>\n";
+    }
+    many += "<result>\n" + refs + "</result>\n</output_template>\n";
+    refused(many, "the XML of a result: ");
+    EXPECT_NE(create().err.find("too long for the column result.xml_doc_in, a blob of at most 65535 bytes"),
+              std::string::npos);
+    db_.execute(Sql("ALTER TABLE result MODIFY xml_doc_in mediumblob"));
+    EXPECT_EQ(create().status, 0);
+    db_.execute(Sql("ALTER TABLE result MODIFY xml_doc_in blob"));
+}
+
+/// The names of output files are made of the job's: what fits one may not fit the next.
+TEST_F(WorkChain, AnOutputTemplateIsCheckedWithTheLongestName) {
+    stage("f1");
+    std::string text = "<output_template>\n<result>\n";
+    for (int i = 0; i < 600; ++i)
+        text += "<file_ref>\n<file_name><OUTFILE_" + std::to_string(i) + "/></file_name>\n</file_ref>\n";
+    project_.write("templates/a_out", text + "</result>\n</output_template>\n");
+    const std::string lines = "--wu_name short f1\n--wu_name " + std::string(100, 'l') + " f1\n";
+    const RunResult r = run_program({"create_work", "--appname", "a", "--stdin", "--continue_on_error"}, lines);
+    EXPECT_NE(r.err.find("line 2: templates/a_out: the XML of a result: "), std::string::npos) << r.err;
+    EXPECT_EQ(count("name='short'"), 1);
+    EXPECT_EQ(count("1"), 1);
+}
+
 TEST_F(WorkChain, JobsNeedColumnsThatOlderReleasesLackOnlyForWhatStandsInThem) {
     stage("f1");
     db_.execute(Sql("ALTER TABLE workunit DROP COLUMN keywords"));

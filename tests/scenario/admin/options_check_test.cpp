@@ -251,3 +251,7 @@ TEST_F(OptionsCheck, OutputTemplatesThatUpstreamCanNotSendAreNamedWithTheirLine)
 
 }  // namespace
 }  // namespace sluice::test
+    dir_.write("templates/bad_out", "<output_template>\n<result/>\n</output_template>\n");
+    EXPECT_THAT(check(dir_.path()).out,
+                HasSubstr("warning: templates/bad_out: no result can be made of <result/>; write <result> and, on the "
+                          "next line, </result>"));

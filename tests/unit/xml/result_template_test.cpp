@@ -64,7 +64,7 @@ TEST(ResultTemplate, EachFileInfoIsSignedOverNameAndSize) {
 TEST(ResultTemplate, WrongTemplatesAreNamed) {
     const KeyPairText keys = generate_key_pair();
     const PrivateKey signer = PrivateKey::from_text(keys.private_key);
-    for (const char* text : {"", "<file_info></file_info>", "<result>"})
+    for (const char* text : {"", "<file_info></file_info>", "<result>", "<result/>", "</result><result>"})
         EXPECT_THROW(expand_result_template(text, "templates/x", "b", "u", nullptr), ConfigError) << text;
     for (const char* text : {"<file_info><name>a</name></file_info><result></result>",
                              "<file_info><name>a</name><max_nbytes>1</max_nbytes><result></result>"})
