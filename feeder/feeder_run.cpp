@@ -6,10 +6,10 @@
 
 #include "config/db_settings.h"
 #include "feeder/dry_run.h"
+#include "feeder/httpd_user.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/project.h"
-#include "sluice/base/users.h"
 #include "sluice/db/account_store.h"
 
 namespace sluice {
@@ -28,16 +28,11 @@ void install_dump_signal() {
     ::sigaction(SIGUSR1, &action, nullptr);  // without SA_RESTART: it ends a wait
 }
 
-/// The accounts that the web server may run under: <httpd_user>, or, if this machine does not know it, the usual ones.
-std::vector<std::string> web_server_accounts(const ProjectConfig& config) {
-    if (find_user(config.httpd_user)) return {config.httpd_user};
-    return usual_web_users();
-}
-
 std::unique_ptr<FeederArray> make_array(const ProjectConfig& config) {
     JobArraySettings settings;
     settings.slots = static_cast<std::uint32_t>(config.shmem_work_items);
     settings.users = web_server_accounts(config);
+    if (const std::string wrong = unknown_httpd_user(config); !wrong.empty()) log_critical("{}", wrong);
     auto array = FeederArray::create(job_array_name(config.shmem_key, config.project_dir), settings);
     log_normal("Job array with {} slots made; it can be used {}", settings.slots, array->access_note());
     return array;

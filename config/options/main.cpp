@@ -33,6 +33,7 @@
 #include "feeder/chain.h"
 #include "feeder/hr_quota.h"
 #include "sched/cgi/relay_protocol.h"
+#include "feeder/httpd_user.h"
 #include "sched/cgi/resident.h"
 #include "sched/cgi/unreached.h"
 #include "sched/handle/project_files.h"
@@ -245,6 +246,7 @@ void check_set_up(const Checked& checked, const ProjectConfig& config, Findings&
 }
 
 /// What lies beside config.xml.
+    if (const std::string wrong = unknown_httpd_user(config); !wrong.empty()) found.errors.push_back(wrong);
 void check_files(const ProjectConfig& config, Findings& found) {
     found.expect([&] {
         const ProjectFiles files = load_project_files(config);

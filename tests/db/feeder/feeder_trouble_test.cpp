@@ -39,6 +39,14 @@ TEST(FeederProgram, WhenItsNameIsGoneANewArrayIsMade) {
     }
 }
 
+TEST(FeederProgram, SaysThatTheWebServersAccountIsUnknown) {
+    FeederProject p(PrivateMariaDb::shared());
+    EXPECT_THAT(p.run_to_end({"--one_pass"}).err, testing::Not(HasSubstr("httpd_user")));
+    p.configure("<httpd_user>no_such_account</httpd_user>", 100);
+    EXPECT_THAT(p.run_to_end({"--one_pass"}).err,
+                HasSubstr("<httpd_user>no_such_account</httpd_user>: this machine has no such account"));
+}
+
 // Nobody can attach to half of an array: one name is as bad as both.
 TEST(FeederProgram, WhenOneOfItsTwoNamesIsGoneANewArrayIsMade) {
     FeederProject p(PrivateMariaDb::shared());

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "sluice/base/files.h"
 #include "sluice/base/project.h"
 #include "sluice/base/signing.h"
 #include "sluice/base/users.h"
@@ -237,6 +238,19 @@ TEST_F(OptionsCheck, OfAnotherFileOnlyWhatStandsInIt) {
     EXPECT_THAT(none.out, HasSubstr("nosuch.xml does not exist"));
 }
 
+TEST_F(OptionsCheck, AnUnknownWebServersAccountIsAnErrorUnlessNobodyNamedIt) {
+    const std::string config = *read_file(dir_ / "config.xml"), own = "<httpd_user>" + user_name(::geteuid()) + "<";
+    const auto with = [&](const std::string& element) {
+        std::string changed = config;
+        changed.replace(changed.find(own), own.size() + std::string("/httpd_user>").size(), element);
+        fs::permissions(dir_.write("config.xml", changed), fs::perms(0640));
+    };
+    with("<httpd_user>no_such_account</httpd_user>");
+    expect_error("<httpd_user>no_such_account</httpd_user>: this machine has no such account");
+    with("");
+    EXPECT_THAT(check(dir_.path()).out, Not(HasSubstr("httpd_user")));
+}
+
 TEST_F(OptionsCheck, OutputTemplatesThatUpstreamCanNotSendAreNamedWithTheirLine) {
     dir_.write(
         "templates/good_out",
@@ -247,11 +261,11 @@ TEST_F(OptionsCheck, OutputTemplatesThatUpstreamCanNotSendAreNamedWithTheirLine)
     const RunResult result = check(dir_.path());
     EXPECT_EQ(result.status, 0) << result.out;
     EXPECT_THAT(result.out, HasSubstr("warning: templates/bad_out:3: something stands behind <result> on its line"));
-}
-
-}  // namespace
-}  // namespace sluice::test
     dir_.write("templates/bad_out", "<output_template>\n<result/>\n</output_template>\n");
     EXPECT_THAT(check(dir_.path()).out,
                 HasSubstr("warning: templates/bad_out: no result can be made of <result/>; write <result> and, on the "
                           "next line, </result>"));
+}
+
+}  // namespace
+}  // namespace sluice::test
