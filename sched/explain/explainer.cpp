@@ -36,7 +36,7 @@ struct Explainer {
     void add_gang_notes(Report& report);
     std::string what_it_waits_for(const GangId& gang);
     void add_scan_notes(Report& report) const;
-    void name_the_pinned(Report& report);
+    void name_the_pinned(const DryJobPool& pool, Report& report);
 
     const ExplainOptions& options;
     LiveProject project;
@@ -174,21 +174,31 @@ void Explainer::add_scan_notes(Report& report) const {
 }
 
 /// Of jobs that are pinned to a version which no host gets: why, and what helps.
-void Explainer::name_the_pinned(Report& report) {
-    const auto why = [&](const Workunit& w) {
-        return w.app_version_num == 0 ? "" : why_pinned_job_waits(project.db, w.appid, w.app_version_num);
-    };
+void Explainer::name_the_pinned(const DryJobPool& pool, Report& report) {
+    constexpr std::size_t kMost = 10;
     if (report.job) {
-        if (const std::string text = why(report.job->job.workunit); !text.empty())
-            report.notes.push_back("the job is pinned (app_version_num): " + text);
+        const Workunit& w = report.job->job.workunit;
+        const std::string why =
+            w.app_version_num == 0 ? "" : why_pinned_job_waits(project.db, w.appid, w.app_version_num);
+        if (!why.empty()) report.notes.push_back("the job is pinned (app_version_num): " + why);
+        return;
     }
-    std::vector<Id> nearest;
-    for (const auto& refused : report.explanation.stats.reasons)
-        if (refused.count > 0) nearest.push_back(refused.nearest_result);
-    std::set<std::string> said;
-    for (const UnsentJob& job : project.feeder_store->load(nearest))
-        if (const std::string text = why(job.workunit); !text.empty() && said.insert(text).second)
-            report.notes.push_back("jobs are pinned (app_version_num): " + text);
+    std::set<std::pair<Id, int>> pins;
+    JobSummary job;
+    SlotRef ref;
+    for (std::uint32_t i = 0; i < pool.size(); ++i)
+        if (pool.read(i, job, ref) == SlotState::kPresent && job.app_version_num != 0)
+            pins.emplace(job.app_id, job.app_version_num);
+    std::size_t named = 0;
+    for (const auto& [app, version] : pins) {
+        const std::string why = why_pinned_job_waits(project.db, app, version);
+        if (why.empty()) continue;
+        if (++named > kMost) {
+            report.notes.emplace_back("jobs are pinned (app_version_num): more versions like these");
+            return;
+        }
+        report.notes.push_back("jobs are pinned (app_version_num): " + why);
+    }
 }
 
 Report Explainer::run() {
@@ -213,7 +223,7 @@ Report Explainer::run() {
     report.explanation = dry_run(services, pool, request);
     add_scan_notes(report);
     name_the_limits(report, project.config);
-    name_the_pinned(report);
+    name_the_pinned(pool, report);
     if (report.explanation.search == Search::kArrayEmpty)
         report.no_jobs = why_no_jobs(*project.feeder_store, project.apps, project.array->stats());
     return report;

@@ -72,6 +72,20 @@ TEST(Explain, OfAPinnedJobANoteSaysWhyNobodyGetsItsVersion) {
     EXPECT_THAT(one.out, HasSubstr("the job is pinned (app_version_num): app up has no version 7"));
 }
 
+TEST(Explain, EachVersionThatJobsArePinnedToIsNamed) {
+    Planted p;
+    p.workunit().app_version_num = 7;
+    p.another_job().app_version_num = 8;
+    p.another_job().app_version_num = 8;
+    for (int version = 101; version < 112; ++version) p.another_job().app_version_num = version;
+    p.store();
+    const std::string out = explain(p, {"--host", "1"}).out;
+    for (const char* version : {"7", "8", "101"})
+        EXPECT_THAT(out, HasSubstr(std::string("(app_version_num): app up has no version ") + version + ","));
+    EXPECT_THAT(out, HasSubstr("more versions like these"));
+    EXPECT_THAT(out, testing::Not(HasSubstr("has no version 111")));
+}
+
 TEST(Explain, AHostsRequestIsMadeOfWhatTheDatabaseKnows) {
     Planted p;
     p.plan_class("<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>6000</min_gpu_ram_mb>", "cuda_x");
