@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
         say_what_is_missing();
         return serve_workers(
             options.listen, [&] { return work(options.scheduler); },
-            write_early_reply(relay::kSorry, relay::kSorryDelay, false));
+            write_early_reply(relay::kSorry, relay::kLeastSorryDelay, false));
     } catch (const Error& e) {
         std::cerr << name << ": " << e.what() << "\n";
         return 1;

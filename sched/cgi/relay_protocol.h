@@ -2,6 +2,7 @@
 // What passes between the relay (sched/relay, a process a request) and the resident scheduler (`scheduler`, `cgi
 // --listen`): FastCGI. Before its request the relay asks with GET_VALUES whether it will be served, so that nothing was
 // said that could be done twice when it has to do the work in another way.
+#include <string>
 #include <string_view>
 
 namespace sluice::relay {
@@ -27,14 +28,14 @@ inline constexpr const char* kUnreached = "SLUICE_UNREACHED";
 inline constexpr const char* kVariables[] = {"REMOTE_ADDR", "HTTP_X_FORWARDED_FOR", "REQUEST_METHOD", "CONTENT_TYPE",
                                              "HTTP_ACCEPT", "HTTP_USER_AGENT",      "CONTENT_LENGTH"};
 
-/// What write_early_reply() says of kSorry for a minute.
 inline constexpr const char* kSorry = "Server error: try again later";
-inline constexpr double kSorryDelay = 60;
-inline constexpr std::string_view kSorryReply =
-    "Content-type: text/plain\n\n<scheduler_reply>\n"
-    "    <message priority=\"low\">Server error: try again later</message>\n"
-    "    <request_delay>60</request_delay>\n"
-    "    <project_is_down/>\n"
-    "</scheduler_reply>\n";
+/// s. Between them each client is told another time: those who came in one minute do not come back in one second.
+inline constexpr int kLeastSorryDelay = 60, kMostSorryDelay = 300;
+/// What write_early_reply() says of kSorry.
+inline std::string sorry_reply(int delay) {
+    return std::string("Content-type: text/plain\n\n<scheduler_reply>\n    <message priority=\"low\">") + kSorry +
+           "</message>\n    <request_delay>" + std::to_string(delay) +
+           "</request_delay>\n    <project_is_down/>\n</scheduler_reply>\n";
+}
 
 }  // namespace sluice::relay

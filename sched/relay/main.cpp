@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,9 +30,16 @@ namespace {
 /// Of a body so much is kept, to be given to a scheduler of our own if the resident one refuses the request.
 constexpr std::size_t kKept = kBeginning;
 
+/// Seconds. Without random numbers all clients are told the least.
+int sorry_delay() {
+    unsigned number = 0;
+    if (::getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) number = 0;
+    return kLeastSorryDelay + static_cast<int>(number % (kMostSorryDelay - kLeastSorryDelay + 1));
+}
+
 [[noreturn]] void give_up(const std::string& why) {
     write_all(STDERR_FILENO, "cgi: " + why + "; the client is told to try again later\n");
-    write_all(STDOUT_FILENO, kSorryReply);
+    write_all(STDOUT_FILENO, sorry_reply(sorry_delay()));
     ::_exit(0);
 }
 

@@ -8,6 +8,8 @@
 #include <array>
 #include <fstream>
 #include <memory>
+#include <regex>
+#include <set>
 
 #include "sched/rpc/reply.h"
 #include "sluice/base/files.h"
@@ -70,6 +72,16 @@ class Relay : public testing::Test {
             texts.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
         }
         return texts;
+    }
+
+    /// The client is told to try again later, and when: within some minutes.
+    static void expect_sorry(const RunResult& result) {
+        std::smatch found;
+        ASSERT_TRUE(std::regex_search(result.out, found, std::regex("<request_delay>([0-9]+)<"))) << result.out;
+        const int delay = std::stoi(found[1]);
+        EXPECT_EQ(result.out, relay::sorry_reply(delay));
+        EXPECT_GE(delay, relay::kLeastSorryDelay);
+        EXPECT_LE(delay, relay::kMostSorryDelay);
     }
 
     TempDir folder_;
@@ -174,22 +186,33 @@ TEST_F(Relay, ARequestThatMayHaveBeenServedIsNotDoneAgain) {
     resident({});  // takes it whole and closes
     const RunResult result = send();
     EXPECT_EQ(result.status, 0);
-    EXPECT_EQ(result.out, relay::kSorryReply);
+    expect_sorry(result);
     EXPECT_THAT(result.err, HasSubstr("gave no reply"));
     EXPECT_THAT(copies(), testing::IsEmpty());
     resident_.reset();
-    EXPECT_EQ(relay::kSorryReply, write_early_reply(relay::kSorry, relay::kSorryDelay, false));
+    EXPECT_EQ(relay::sorry_reply(77), write_early_reply(relay::kSorry, 77, false));
 }
 
 TEST_F(Relay, ForbiddenToDoTheWorkItSaysThatItIsToBeTriedLater) {
     folder_.write("relay_only", "");
     const RunResult result = send();
     EXPECT_EQ(result.status, 0);
-    EXPECT_EQ(result.out, relay::kSorryReply);
+    expect_sorry(result);
     EXPECT_THAT(result.err, HasSubstr("relay_only forbids"));
     EXPECT_THAT(copies(), testing::IsEmpty());
     resident({.reply = fastcgi::answer(1, kReply)});
     EXPECT_EQ(send().out, kReply);
+}
+
+TEST_F(Relay, ThoseWhoAreToTryLaterDoNotComeBackTogether) {
+    folder_.write("relay_only", "");
+    std::set<std::string> replies;
+    for (int i = 0; i < 20; ++i) {
+        const RunResult result = send();
+        expect_sorry(result);
+        replies.insert(result.out);
+    }
+    EXPECT_GT(replies.size(), 10u) << "of 241 times";
 }
 
 TEST_F(Relay, ForbiddenToDoTheWorkItReadsTheRequestBeforeItSaysSo) {
@@ -199,7 +222,7 @@ TEST_F(Relay, ForbiddenToDoTheWorkItReadsTheRequestBeforeItSaysSo) {
     const RunResult result =
         run({"/bin/bash", "-c", "head -c 1000000 /dev/zero | \"$0\"; exit ${PIPESTATUS[0]}", program()}, with);
     EXPECT_EQ(result.status, 0) << "who hands the request on would be cut off, as Apache's mod_cgid is";
-    EXPECT_EQ(result.out, relay::kSorryReply);
+    expect_sorry(result);
 }
 
 TEST_F(Relay, ForbiddenToDoTheWorkARefusedRequestIsToBeTriedLater) {
@@ -207,7 +230,7 @@ TEST_F(Relay, ForbiddenToDoTheWorkARefusedRequestIsToBeTriedLater) {
     const std::string refused{0, 0, 0, 0, relay::kOverloaded, 0, 0, 0};
     resident({.reply = fastcgi::record(fastcgi::kEndRequest, 1, refused)});
     const RunResult result = send();
-    EXPECT_EQ(result.out, relay::kSorryReply);
+    expect_sorry(result);
     EXPECT_EQ(resident_->requests(), 1);
     EXPECT_THAT(copies(), testing::IsEmpty()) << "no scheduler ran in the web server's account";
 }
