@@ -95,4 +95,16 @@ std::vector<int> refusals_of(const MachineAccount& account, const std::vector<Ac
     return refusals;
 }
 
+fs::path first_shut(const MachineAccount& account, const fs::path& folder) {
+    std::vector<AccessWish> way;
+    fs::path at;
+    for (const fs::path& part : folder) {
+        at /= part;
+        way.push_back({at, X_OK});
+    }
+    const std::vector<int> refused = refusals_of(account, way);
+    const auto first = std::ranges::find(refused, EACCES);
+    return first == refused.end() ? fs::path() : way[static_cast<std::size_t>(first - refused.begin())].path;
+}
+
 }  // namespace sluice

@@ -37,6 +37,9 @@ struct AccessWish {
 /// For each wish 0, or the errno that the account would get.
 std::vector<int> refusals_of(const MachineAccount& account, const std::vector<AccessWish>& wishes);
 
+/// The first folder from / to `folder`, itself included, that the account can't enter; empty: it gets there.
+std::filesystem::path first_shut(const MachineAccount& account, const std::filesystem::path& folder);
+
 /// Runs `action` as that account; its result, from 0 to 255. nullopt: this process may not.
 std::optional<int> run_as(const MachineAccount& account, const std::function<int()>& action);
 

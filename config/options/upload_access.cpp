@@ -104,8 +104,17 @@ std::vector<PermissionFinding> upload_findings(const UploadFacts& facts) {
         "2770 {{}} +",
         facts.project + ":" + facts.group, top);
     std::vector<PermissionFinding> found;
+    const auto parent = [&](const fs::path& shut, const std::string& account, const char* role, bool refused) {
+        found.push_back(
+            {fmt::format("{}, above the upload folder, can't be entered by {}, {}", shut.string(), account, role),
+             "chmod a+x " + shell_quoted(shut.string()), refused});
+    };
+    if (!facts.shut_to_project.empty())
+        parent(facts.shut_to_project, facts.project, "the project's account: nobody reads or deletes results", true);
+    if (!facts.shut_to_web.empty())
+        parent(facts.shut_to_web, facts.web, "the web server's account: uploads fail", facts.web_is_named);
     const auto closed = folders_that(facts, [](const auto& folder) { return !folder.project_may_delete; });
-    if (!closed.empty())
+    if (!closed.empty() && facts.shut_to_project.empty())
         found.push_back({fmt::format("{} can't be read and changed by {}, the project's account: its validators and "
                                      "assimilators can't read results there, its file_deleter can't delete them",
                                      named(closed), facts.project),
@@ -125,7 +134,7 @@ std::vector<PermissionFinding> upload_findings(const UploadFacts& facts) {
                          facts.project, facts.web),
              "", true});
     const auto shut = folders_that(facts, [](const auto& folder) { return !folder.web_may_write; });
-    if (!shut.empty())
+    if (!shut.empty() && facts.shut_to_web.empty())
         found.push_back(
             {fmt::format("{} can't be written by {}, the web server's account: uploads fail", named(shut), facts.web),
              as_made, facts.web_is_named});
@@ -153,6 +162,8 @@ std::optional<UploadFacts> read_upload_facts(const fs::path& project, const Proj
     facts.group = group_name(in_group ? info.st_gid : web->user.gid);
     facts.project = account.user.name;
     facts.web = web ? web->user.name : "";
+    facts.shut_to_project = first_shut(account, top.parent_path());
+    if (web) facts.shut_to_web = first_shut(*web, top.parent_path());
     facts.open_to_all = (info.st_mode & S_IXOTH) != 0;
     facts.folders = folders_in(top, config.uldl_dir_fanout);
     const bool complete =

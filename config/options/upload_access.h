@@ -19,7 +19,9 @@ struct UploadFolder {
 };
 
 struct UploadFacts {
-    std::vector<UploadFolder> folders;              ///< the upload folder, then its hash folders
+    std::vector<UploadFolder> folders;  ///< the upload folder, then its hash folders
+    /// The folder above the upload folder that this account can't enter; empty: none.
+    std::filesystem::path shut_to_project, shut_to_web;
     bool open_to_all = false;                       ///< every account of the machine gets into the upload folder
     std::string project, web;                       ///< the accounts; `web` is empty if it is not known
     std::string group;                              ///< what the group of folders and files should be

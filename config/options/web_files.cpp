@@ -16,19 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first folder from / to `folder` that the account can't enter.
-fs::path first_shut(const MachineAccount& web, const fs::path& folder) {
-    std::vector<AccessWish> way;
-    fs::path at;
-    for (const fs::path& part : folder) {
-        at /= part;
-        way.push_back({at, X_OK});
-    }
-    const std::vector<int> refused = refusals_of(web, way);
-    const auto first = std::ranges::find(refused, EACCES);
-    return first == refused.end() ? fs::path() : way[static_cast<std::size_t>(first - refused.begin())].path;
-}
-
 /// Those that are there: what is missing is another matter.
 std::vector<WebFile> files_of(const fs::path& project, const ProjectConfig& config) {
     std::vector<WebFile> files;

@@ -121,6 +121,32 @@ TEST_F(UploadAccounts, StartMakesHashFoldersThatAreMissing) {
     EXPECT_TRUE(validates("wu_4_r") && deletes("wu_4_r"));
 }
 
+/// What is printed for the folders themselves would not help.
+TEST_F(UploadAccounts, AShutFolderAboveUploadsIsNamedAndMended) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
+    make();
+    const fs::path disk = fs::canonical(dir_.path()) / "the disk", uploads = disk / "data/uploads";
+    fs::create_directories(uploads.parent_path());
+    fs::rename(root_ / "upload", uploads);
+    std::string config = read_file(root_ / "config.xml").value();
+    const std::string was = (root_ / "upload").string() + "</upload_dir>";
+    config.replace(config.find(was), was.size(), uploads.string() + "</upload_dir>");
+    std::ofstream(root_ / "config.xml") << config;
+    EXPECT_THAT(upload_problems(root_), testing::IsEmpty());
+    for (const fs::path& shut : {disk, uploads.parent_path()}) {
+        SCOPED_TRACE(shut);
+        fs::permissions(shut, fs::perms(0700));
+        const auto problems = upload_problems(root_);
+        ASSERT_EQ(problems.size(), 2u);
+        for (const PermissionFinding& problem : problems)
+            EXPECT_THAT(problem.what, HasSubstr(shut.string() + ", above the upload folder, can't be entered by "));
+        EXPECT_THAT(problems[0].what, HasSubstr("games, the project's account"));
+        EXPECT_THAT(problems[1].what, HasSubstr("www-data, the web server's account: uploads fail"));
+        EXPECT_EQ(run({"sh", "-c", problems[1].command}).status, 0);
+        EXPECT_THAT(upload_problems(root_), testing::IsEmpty());
+    }
+}
+
 /// `sed -i` as the project's account puts a new config.xml there, with that account's group; a home folder is shut,
 /// say.
 TEST_F(UploadAccounts, AConfigurationThatTheWebServerCantReadIsNamedAndMended) {
