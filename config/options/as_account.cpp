@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <span>
 
 namespace sluice {
@@ -105,6 +106,22 @@ fs::path first_shut(const MachineAccount& account, const fs::path& folder) {
     const std::vector<int> refused = refusals_of(account, way);
     const auto first = std::ranges::find(refused, EACCES);
     return first == refused.end() ? fs::path() : way[static_cast<std::size_t>(first - refused.begin())].path;
+}
+
+ActingAs::ActingAs(const MachineAccount& account) {
+    if (::geteuid() != 0 || account.user.uid == 0) return;
+    group_ = ::getegid();
+    groups_.resize(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+    if (::getgroups(static_cast<int>(groups_.size()), groups_.data()) < 0) return;
+    if (::setgroups(account.groups.size(), account.groups.data()) != 0) return;
+    changed_ = true;
+    if (::setegid(account.user.gid) != 0 || ::seteuid(account.user.uid) != 0) return;  // then it acts as root
+}
+
+ActingAs::~ActingAs() {
+    if (!changed_) return;
+    const bool back = ::seteuid(0) == 0 && ::setegid(group_) == 0 && ::setgroups(groups_.size(), groups_.data()) == 0;
+    if (!back) std::abort();  // nobody knows who this process is
 }
 
 }  // namespace sluice

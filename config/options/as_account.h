@@ -43,4 +43,19 @@ std::filesystem::path first_shut(const MachineAccount& account, const std::files
 /// Runs `action` as that account; its result, from 0 to 255. nullopt: this process may not.
 std::optional<int> run_as(const MachineAccount& account, const std::function<int()>& action);
 
+/// While it lives, root's process opens and connects as that account: a database server that knows accounts of the
+/// system by their sockets sees it. Does nothing for others, or where root may not.
+class ActingAs {
+  public:
+    explicit ActingAs(const MachineAccount& account);
+    ActingAs(const ActingAs&) = delete;
+    ActingAs& operator=(const ActingAs&) = delete;
+    ~ActingAs();
+
+  private:
+    bool changed_ = false;
+    gid_t group_ = 0;
+    std::vector<gid_t> groups_;
+};
+
 }  // namespace sluice

@@ -13,6 +13,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "config/options/as_account.h"
 #include "config/options/daemon_arguments.h"
 #include "config/options/joined_templates.h"
 #include "config/options/missing_daemons.h"
@@ -32,8 +33,8 @@
 #include "daemons/size_regulator/settings.h"
 #include "feeder/chain.h"
 #include "feeder/hr_quota.h"
-#include "sched/cgi/relay_protocol.h"
 #include "feeder/httpd_user.h"
+#include "sched/cgi/relay_protocol.h"
 #include "sched/cgi/resident.h"
 #include "sched/cgi/unreached.h"
 #include "sched/handle/project_files.h"
@@ -213,9 +214,13 @@ void check_rows(Database& db, const ProjectConfig& config, const Entries& entrie
     found.add({}, missing_daemons(config, data_for_daemons(db), entries.list));
 }
 
-/// Whether its tables are as the programs need them, then what they hold.
-void check_database(const ProjectConfig& config, const Entries& entries, Findings& found) {
+/// Whether its tables are as the programs need them, then what they hold. Asked as the project's user: the server may
+/// know that account by its socket, and no password.
+void check_database(const fs::path& project, const ProjectConfig& config, const Entries& entries, Findings& found) {
     if (config.db_name.empty()) return;
+    struct stat owner {};
+    const bool known = ::stat(project.c_str(), &owner) == 0;
+    const ActingAs as_owner(account_of(known ? owner.st_uid : ::geteuid()));
     try {
         DbSettings settings = db_settings(config);
         settings.read_only = true;
@@ -241,12 +246,12 @@ void check_set_up(const Checked& checked, const ProjectConfig& config, Findings&
         found.errors.push_back(fmt::format("<project_user_name>: start runs as user '{}' only, and {} belongs to '{}'",
                                            in_one_line(config.project_user_name), checked.project.string(),
                                            user_name(folder.st_uid)));
+    if (const std::string wrong = unknown_httpd_user(config); !wrong.empty()) found.errors.push_back(wrong);
     if (config.download_url.empty())
         found.errors.emplace_back("<download_url> is missing: update_versions refuses, and clients fetch no files");
 }
 
 /// What lies beside config.xml.
-    if (const std::string wrong = unknown_httpd_user(config); !wrong.empty()) found.errors.push_back(wrong);
 void check_files(const ProjectConfig& config, Findings& found) {
     found.expect([&] {
         const ProjectFiles files = load_project_files(config);
@@ -307,7 +312,7 @@ void check_all(const Checked& checked, Findings& found) {
     if (const ForeignPrograms foreign = foreign_programs(checked.project); !foreign.names.empty())
         found.errors.push_back(foreign.line);
     if (checked.database)
-        check_database(loaded.config, entries, found);
+        check_database(checked.project, loaded.config, entries, found);
     else
         found.notes.emplace_back("the database was not looked at: --no_database");
     found.add(scripts_that_fail(entries.list, run_folders(loaded.config, short_host_name()).bin), {});
