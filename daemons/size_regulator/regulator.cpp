@@ -129,14 +129,19 @@ std::map<int, std::int64_t> Regulator::release(const App& app, const RegulatedAp
 std::map<int, std::int64_t> Regulator::release_by_shares(const App& app, const RegulatedApp& wish,
                                                          const ReleasePlaces& places, std::vector<Release>& plan) {
     std::map<int, double> reserve;
-    bool first = true;
-    const auto released = store_.release_queues(app.id, [&](const std::vector<ClassQueue>& queues) {
+    int calls = 0;
+    std::map<int, std::int64_t> decided;
+    const auto released = store_.release_queues(app.id, wish.marks.high, [&](const std::vector<ClassQueue>& queues) {
         const std::vector<Release> wanted = wanted_by_shares(app.size_classes(), wish.marks, queues, places);
-        if (std::exchange(first, false)) plan = wanted;
+        // The first call was a look. A call after a release wants what is left of it.
+        if (++calls <= 2) decided.clear();
+        for (const Release& r : wanted) decided[r.size_class] = std::max(decided[r.size_class], r.wanted);
         reserve = watched(app.name).reserve;
         return plan_by_shares(wanted, queues, {places, settings_.share_floor}, reserve);
     });
     watched(app.name).reserve = reserve;
+    plan.clear();
+    for (const auto& [size_class, wanted] : decided) plan.push_back({size_class, wanted});
     return released;
 }
 

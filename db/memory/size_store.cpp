@@ -74,7 +74,8 @@ ReleasePlaces MemorySizeRegulatorStore::places(double now) {
     return places;
 }
 
-std::map<int, std::int64_t> MemorySizeRegulatorStore::release_queues(Id appid, const DecideQueues& decide) {
+std::map<int, std::int64_t> MemorySizeRegulatorStore::release_queues(Id appid, std::int64_t /*most*/,
+                                                                     const DecideQueues& decide) {
     db_.enter("size_regulator.release_queues");
     std::map<std::pair<int, Id>, ClassQueue> queues;
     std::map<std::pair<int, Id>, std::vector<Id>> inactive;

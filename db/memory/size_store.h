@@ -11,7 +11,7 @@ class MemorySizeRegulatorStore final : public SizeRegulatorStore {
     std::optional<App> app(const std::string& name) override;
     std::vector<std::int64_t> release(Id appid, ReleaseOrder order, const Decide& decide) override;
     ReleasePlaces places(double now) override;
-    std::map<int, std::int64_t> release_queues(Id appid, const DecideQueues& decide) override;
+    std::map<int, std::int64_t> release_queues(Id appid, std::int64_t most, const DecideQueues& decide) override;
     void look_everywhere(Id) override {}
     std::map<int, std::int64_t> unsent(Id appid) override;
     std::map<int, std::int64_t> orphans(Id appid, int classes) override;

@@ -1,7 +1,6 @@
 #pragma once
-// The INACTIVE results of an app, kept in memory by size class and batch: no index has them so.
+// The INACTIVE results of an app by size class and batch, of each the least ids: no index has them so.
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,10 +13,12 @@ inline constexpr Id kIdOverlap = 20000;
 
 class InactiveStock {
   public:
-    explicit InactiveStock(Id appid) : appid_(appid) {}
+    /// `kept`: ids of a class and batch in memory, 8 bytes each, however many there are.
+    explicit InactiveStock(Id appid, std::size_t kept = 10000) : appid_(appid), kept_(kept) {}
     Id app() const { return appid_; }
-    /// Reads those made since the last time: two statements.
-    void read(Database& db);
+    /// Reads those made since the last time: two statements. Of a class and batch that has fewer than `least` left here
+    /// and more in the table the next ones, too: a statement each, kMostRefills at most.
+    void read(Database& db, std::int64_t least);
     /// The next read() is of all.
     void forget();
     /// What it holds, with what is UNSENT: one statement.
@@ -28,9 +29,20 @@ class InactiveStock {
     void remove(const QueueRelease& queue, const std::vector<Id>& ids);
 
   private:
+    static constexpr int kMostRefills = 20;
     using Key = std::pair<int, Id>;  ///< size class, batch
+    struct Waiting {
+        std::vector<Id> ids;  ///< ascending
+        bool more = false;    ///< there are others, with ids above `end`
+        Id end = 0;
+    };
+    std::size_t most(std::int64_t least) const;
+    static void add(Waiting& queue, Id id, std::size_t most);
+    void refill(Database& db, const Key& key, Waiting& queue, std::size_t most) const;
+
     Id appid_, read_up_to_ = 0;
-    std::map<Key, std::set<Id>> waiting_;
+    std::size_t kept_;
+    std::map<Key, Waiting> waiting_;
 };
 
 }  // namespace sluice

@@ -69,31 +69,21 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
         return places;
     }
 
-    std::map<int, std::int64_t> release_queues(Id appid, const DecideQueues& decide) override {
-        // What is not committed may be missing in it: it is kept only if all went well.
+    std::map<int, std::int64_t> release_queues(Id appid, std::int64_t most, const DecideQueues& decide) override {
+        // If anything goes wrong it is read anew.
         auto known = stocks_.extract(appid);
         InactiveStock stock = known ? std::move(known.mapped()) : InactiveStock(appid);
-        Taken taken;
+        stock.read(db_, most);
+        std::map<int, std::int64_t> released;
         // Most looks find nothing to do: seen without a turn.
-        stock.read(db_);
-        if (decide(stock.queues(db_)).empty()) {
-            stocks_.emplace(appid, std::move(stock));
-            return {};
+        if (!decide(stock.queues(db_)).empty() && !release_in_turn(stock, decide, released)) {
+            // Read outside the transaction: there may be millions.
+            stock.forget();
+            stock.read(db_, most);
+            if (!release_in_turn(stock, decide, released)) return released;
         }
-        bool again = false;
-        transaction_in_turn(db_, turn_of(appid), [&] {
-            if (std::exchange(again, true)) stock.forget();
-            taken = {};
-            stock.read(db_);
-            if (release_decided(stock, decide, taken)) return;
-            stock.forget();  // other hands took some
-            taken.jobs.clear();
-            stock.read(db_);
-            release_decided(stock, decide, taken);
-        });
-        for (const auto& [queue, ids] : taken.jobs) stock.remove(queue, ids);
         stocks_.emplace(appid, std::move(stock));
-        return taken.released;
+        return released;
     }
 
     void look_everywhere(Id appid) override {
@@ -140,21 +130,30 @@ class MysqlSizeRegulatorStore final : public SizeRegulatorStore {
     struct Taken {
         std::vector<std::pair<QueueRelease, std::vector<Id>>> jobs;  ///< of the stock
         std::map<int, std::int64_t> released;                        ///< by class
+        bool all = true;                                             ///< of the jobs were INACTIVE
     };
-    /// False: some of what was taken was INACTIVE no longer.
-    bool release_decided(const InactiveStock& stock, const DecideQueues& decide, Taken& taken) {
+    /// Adds to `released`. False: some of what was taken was INACTIVE no longer.
+    bool release_in_turn(InactiveStock& stock, const DecideQueues& decide, std::map<int, std::int64_t>& released) {
+        Taken taken;
+        transaction_in_turn(db_, turn_of(stock.app()), [&] { taken = release_decided(stock, decide); });
+        for (const auto& [queue, ids] : taken.jobs) stock.remove(queue, ids);
+        for (const auto& [size_class, n] : taken.released) released[size_class] += n;
+        return taken.all;
+    }
+
+    Taken release_decided(const InactiveStock& stock, const DecideQueues& decide) {
+        Taken taken;
         std::map<int, std::vector<Id>> of_class;
         for (const QueueRelease& queue : decide(stock.queues(db_))) {
             const auto& ids = taken.jobs.emplace_back(queue, stock.first(queue)).second;
             std::ranges::copy(ids, std::back_inserter(of_class[queue.size_class]));
         }
-        bool all = true;
         for (const auto& [size_class, ids] : of_class) {
             const std::int64_t n = make_unsent(ids, stock.app(), size_class);
             taken.released[size_class] += n;
-            all = all && n == static_cast<std::int64_t>(ids.size());
+            taken.all = taken.all && n == static_cast<std::int64_t>(ids.size());
         }
-        return all;
+        return taken;
     }
 
     std::map<int, std::int64_t> by_class(const Sql& sql) {

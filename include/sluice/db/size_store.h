@@ -21,7 +21,8 @@ enum class ReleaseOrder { kNone, kRandom, kPriorityAscending, kPriorityDescendin
 struct ClassQueue {
     int size_class = 0;
     Id batch = 0;
-    std::int64_t unsent = 0, inactive = 0;
+    std::int64_t unsent = 0;
+    std::int64_t inactive = 0;  ///< at least so many: all, or as many as may be wanted
     friend bool operator==(const ClassQueue&, const ClassQueue&) = default;
 };
 struct QueueRelease {
@@ -52,11 +53,12 @@ class SizeRegulatorStore {
     virtual std::vector<std::int64_t> release(Id appid, ReleaseOrder order, const Decide& decide) = 0;
     virtual ReleasePlaces places(double now) = 0;
     /// Likewise by batch, of each the least ids first: `decide` gets the queues that have jobs, by class and batch. It
-    /// is asked again where there is something to release: in the transaction, with what is so then. Returns the
-    /// numbers released, by class. Keeps in memory which jobs are INACTIVE, and reads only newer ones each time; until
-    /// look_everywhere().
+    /// is asked again where there is something to release: in the transaction, with what is so then; and once more in
+    /// another one where other hands took some of the jobs. It never wants more than `most` jobs of a queue. Returns
+    /// the numbers released, by class. Keeps in memory which jobs are INACTIVE, of each queue the least ids, and reads
+    /// only newer ones each time; until look_everywhere().
     using DecideQueues = std::function<std::vector<QueueRelease>(const std::vector<ClassQueue>&)>;
-    virtual std::map<int, std::int64_t> release_queues(Id appid, const DecideQueues& decide) = 0;
+    virtual std::map<int, std::int64_t> release_queues(Id appid, std::int64_t most, const DecideQueues& decide) = 0;
     /// Results may have become INACTIVE, or of another class, by other hands.
     virtual void look_everywhere(Id appid) = 0;
     /// UNSENT jobs by class, for --dry_run.

@@ -1,5 +1,7 @@
 // size_regulator as a program where users have shares: whose INACTIVE jobs become sendable.
 #include "sluice/db/size_store.h"
+
+#include "db/mysql/inactive_stock.h"
 #include "tests/db/batch/batch_fixture.h"
 
 namespace sluice::test {
@@ -111,7 +113,7 @@ TEST_F(ShareReleases, WhatIsInactiveNoLongerIsReplacedAndStatementsAreBounded) {
     std::vector<ClassQueue> seen;
     const auto release = [&](const std::vector<QueueRelease>& wanted) {
         int asked = 0;
-        return store->release_queues(1, [&](const std::vector<ClassQueue>& queues) {
+        return store->release_queues(1, 500, [&](const std::vector<ClassQueue>& queues) {
             seen = queues;
             return ++asked <= 2 ? wanted : std::vector<QueueRelease>{{1, 1, 7}};  // a look, in turn, again
         });
@@ -127,6 +129,40 @@ TEST_F(ShareReleases, WhatIsInactiveNoLongerIsReplacedAndStatementsAreBounded) {
     EXPECT_EQ(seen, (std::vector<ClassQueue>{{1, 1, 0, 300}, {1, 2, 150, 0}}));
     EXPECT_LE(statements() - before, 20);
     EXPECT_EQ(in_state(1, 2), 7);
+}
+
+/// However many jobs there are, so many ids of a batch and class are kept, and the next ones are read by an index.
+TEST_F(ShareReleases, TheStockOfABatchIsBoundedAndKeepsItsOrder) {
+    submit(1, 35);
+    submit(2, 12);
+    db.execute(Sql("UPDATE result SET batch=0 WHERE batch=2"));
+    std::vector<Id> all;
+    for (Rows r = db.query(Sql("SELECT id FROM result WHERE batch=1 ORDER BY id")); r.next();) all.push_back(r.i64(0));
+    // Its transaction was open when those behind it were read.
+    Sql late("UPDATE result SET server_state=0 WHERE id=");
+    db.execute(late << all[3]);
+    InactiveStock stock(1, 10);
+    stock.read(db, 5);
+    EXPECT_EQ(stock.queues(db), (std::vector<ClassQueue>{{1, 0, 0, 10}, {1, 1, 0, 10}}));
+    Sql there("UPDATE result SET server_state=1 WHERE id=");
+    db.execute(there << all[3]);
+    std::vector<Id> given;
+    for (int turn = 0; turn < 20; ++turn) {
+        const auto before = db.statements();
+        stock.read(db, 5);
+        EXPECT_LE(db.statements() - before, 4u) << "two, and one for each of two queues";
+        for (const ClassQueue& q : stock.queues(db)) EXPECT_LE(q.inactive, 14);
+        const QueueRelease wanted{1, 1, 4};
+        const std::vector<Id> ids = stock.first(wanted);
+        stock.remove(wanted, ids);
+        for (const Id id : ids) {
+            Sql taken("UPDATE result SET server_state=2 WHERE id=");
+            db.execute(taken << id);
+            given.push_back(id);
+        }
+    }
+    EXPECT_EQ(given, all) << "each once, the least ids first";
+    EXPECT_EQ(stock.first({1, 0, 100}).size(), 10u) << "nobody took any";
 }
 
 }  // namespace
