@@ -48,13 +48,14 @@ class MysqlQuotaStore final : public QuotaStore {
         db_.execute(sql << user << "," << quota << ",0,0,0,0) ON DUPLICATE KEY UPDATE quota=VALUES(quota)");
     }
 
+    /// No index has received_time, and nearly all rows are over: read in their own order they take half the time.
     std::vector<UsageRow> usage(std::int64_t since) override {
         Sql sql(
             "SELECT COALESCE(b.user_id,0), LEAST(r.app_version_id,0), COALESCE(v.plan_class,''), COUNT(*), "
             "SUM(LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)), SUM(LEAST(GREATEST(r.elapsed_time,0),"
             "IF(r.sent_time>0,GREATEST(r.received_time-r.sent_time,0),1e8),1e8)), SUM(");
         sql << kMeasured
-            << "), SUM(r.granted_credit) FROM result r LEFT JOIN batch b ON b.id=r.batch LEFT JOIN host h ON h.id=r.hostid "
+            << "), SUM(r.granted_credit) FROM result r FORCE INDEX (PRIMARY) LEFT JOIN batch b ON b.id=r.batch LEFT JOIN host h ON h.id=r.hostid "
                "LEFT JOIN app_version v ON v.id=r.app_version_id WHERE r.server_state="
             << ServerState::kOver << " AND r.received_time>=" << since;
         Rows r = db_.query(sql << " GROUP BY 1,2,3 ORDER BY 1,2,3");
