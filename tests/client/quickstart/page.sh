@@ -107,13 +107,18 @@ compute() {
     done
     wait_for_assimilated $(($(assimilated) + 2)) "$1"
 }
-# served_by ROLE|nobody: who runs the process that answered the last request; nobody: it has ended with it.
+# served_by ROLE|nobody: who runs the process that answered the last request; nobody: it has ended with it, if not at once.
 served_by() {
-    local pid user
+    local pid user i
     pid=$(grep -oE 'PID=[0-9]+' "$DEMO"/project/log_*/scheduler.log | tail -1)
-    user=$(ps -o user:32= -p "${pid#PID=}" | tr -d ' ') || user=nobody
     [ "$1" = nobody ] || set -- "$(account_of "$1")"
-    [ "$user" = "$1" ] || fail "the last request was answered by a process of $user, not of $1"
+    for ((i = 0; i < 50; i++)); do
+        user=$(ps -o user:32= -p "${pid#PID=}" | tr -d ' ') || user=nobody
+        [ "$user" != "$1" ] || return 0
+        [ "$1" = nobody ] || break
+        sleep 0.2
+    done
+    fail "the last request was answered by a process of $user, not of $1"
 }
 # apache_with FRAGMENT
 apache_with() {
@@ -189,5 +194,10 @@ served_by project
 owners=$(find project/upload -type f -exec stat -c %U {} + | sort -u)
 [ "$owners" = "$(account_of web)" ] || fail "uploads belong to '$owners'"
 end_demo
-left=$(pgrep -f -- "$folder/" || true)
-[ -z "$left" ] || [ "$left" = $$ ] || fail "processes are left: $(ps -o args= -p $left)"
+# Children of what was ended need a moment.
+for ((i = 0; i < 150; i++)); do
+    left=$(pgrep -f -- "$folder/" | grep -vx $$ || true)
+    [ -n "$left" ] || break
+    sleep 0.2
+done
+[ -z "$left" ] || fail "processes are left: $(ps -o args= -p $left)"

@@ -142,5 +142,10 @@ sleep 1
 for pid in $clients; do
     [ -z "$(ipcs -m -p | awk -v pid="$pid" '$3 == pid')" ] || fail "shared memory of client $pid is left"
 done
-left=$(demo_processes)
+# Children of what was ended need a moment.
+for ((i = 0; i < 150; i++)); do
+    left=$(demo_processes)
+    [ -n "$left" ] || break
+    sleep 0.2
+done
 [ -z "$left" ] || fail "processes are left: $(ps -o args= -p $left)"
