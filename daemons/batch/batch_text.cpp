@@ -6,7 +6,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "daemons/batch_shares/eta_band.h"
 #include "sluice/base/in_one_line.h"
 
 namespace sluice {
@@ -40,7 +39,7 @@ std::string eta_in_full(const BatchView& v) {
     const auto eta = v.eta();
     if (!eta) return v.no_eta.empty() ? eta_text(v) : "not known: " + v.no_eta;
     // A plan whose time has passed says no other.
-    return utc_text(*eta) + " (" + (*eta <= v.now ? eta_text(v) : expected_text(v.now, *eta)) + ")";
+    return utc_text(*eta) + " (" + (*eta <= v.now ? eta_text(v) : expected_text(v.now, *eta, v.eta_factors)) + ")";
 }
 
 std::string percent_text(const BatchView& v) {
@@ -67,7 +66,7 @@ Json json_of(const BatchView& v) {
            {"completion_time", b.completion_time > 0 ? Json(b.completion_time) : Json()},
            {"eta", v.eta() ? Json(*v.eta()) : Json()}};
     const auto eta = v.eta();
-    const EtaBand band = eta ? eta_band(v.now, *eta) : EtaBand{};
+    const EtaBand band = eta ? eta_band(v.now, *eta, v.eta_factors) : EtaBand{};
     j["eta_band"] = eta ? Json{band.from, band.until} : Json();
     if (!v.no_eta.empty()) j["why_no_eta"] = v.no_eta;
     if (v.gangs) j["gangs"] = Json::parse(gangs_json(*v.gangs));

@@ -7,6 +7,7 @@
 #include "daemons/batch_shares/batch_words.h"
 #include "sluice/db/batch_owner_store.h"
 #include "sluice/db/gang_store.h"
+#include "sluice/model/eta.h"
 
 namespace sluice {
 
@@ -16,6 +17,7 @@ struct BatchView {
     BatchProgress progress{};                ///< counted from its workunits
     std::optional<BatchCost> cost = {};      ///< of `show` only
     double now = 0;                          ///< when it was looked at
+    EtaFactors eta_factors = {};             ///< how sure an ETA is
     std::string no_eta = {};                 ///< of `show` only: why there is no ETA
     std::optional<GangsOfBatch> gangs = {};  ///< of `show` only
 

@@ -54,7 +54,7 @@ std::string eta_line(const BatchAnswer& why) {
     const std::string reason = why_no_eta(why.view, why.plan);
     if (eta)
         return utc_text(*eta) + " (" +
-               (*eta > why.view.now ? expected_text(why.view.now, *eta) : std::string("overdue")) + ")";
+               (*eta > why.view.now ? expected_text(why.view.now, *eta, why.view.eta_factors) : "overdue") + ")";
     return reason.empty() ? "-" : "not known: " + reason;
 }
 
@@ -152,7 +152,7 @@ std::string why_json(const BatchAnswer& why) {
     const PlannedBatch* p = is_open(v) ? why.plan.plan.find_batch(v.batch.row.id) : nullptr;
     const auto eta = v.eta();
     const std::string no_eta = why_no_eta(v, why.plan);
-    const EtaBand band = eta ? eta_band(v.now, *eta) : EtaBand{};
+    const EtaBand band = eta ? eta_band(v.now, *eta, v.eta_factors) : EtaBand{};
     WhyJson refusals = WhyJson::array();
     for (const auto& r : why.hosts.refusals)
         refusals.push_back({{"reason", r.reason}, {"hosts", r.hosts}, {"advice", r.advice}});

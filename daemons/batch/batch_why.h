@@ -8,6 +8,7 @@
 #include "daemons/batch/batch_text.h"
 #include "sluice/db/share_store.h"
 #include "sluice/model/batch_plan.h"
+#include "sluice/model/eta.h"
 
 namespace sluice {
 
@@ -16,6 +17,7 @@ struct PlanFacts {
     bool plan_batches = false;  ///< <plan_batches>
     BatchPlan plan;
     std::optional<GangsOfBatch> gangs{};  ///< its jobs are gangs
+    EtaFactors eta_factors{};
 };
 /// Why nobody says when the batch will be over; empty: somebody does, or it is over.
 std::string why_no_eta(const BatchView& batch, const PlanFacts& facts);

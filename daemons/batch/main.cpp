@@ -225,6 +225,7 @@ int list(const BatchCall& call, Open& open) {
         fmt::print(stderr, "sluice_batch: only the newest {} are shown: retire what is over, or ask for one --user\n",
                    kMost);
     }
+    for (const EtaFactors factors = open.plans->eta_factors(); BatchView & b : batches) b.eta_factors = factors;
     fmt::print("{}", call.json ? list_json(batches) : list_text(batches));
     return 0;
 }
@@ -233,7 +234,7 @@ int show(const BatchCall& call, Open& open) {
     BatchView batch = open.commands.show(batch_of(call));
     const PlanFacts facts = plan_facts(open.why_stores(), open.config, batch.batch.row.id);
     batch.no_eta = why_no_eta(batch, facts);
-    batch.gangs = facts.gangs;
+    batch.gangs = facts.gangs, batch.eta_factors = facts.eta_factors;
     fmt::print("{}", call.json ? show_json(batch) : show_text(batch));
     return 0;
 }

@@ -57,7 +57,8 @@ std::string missing_hosts_now(const WhyStores& stores, const Clock& clock, const
 }
 
 PlanFacts plan_facts(const WhyStores& stores, const ProjectConfig& config, Id batch) {
-    return {config.plan_batches, stores.plans.plan_for_schedulers(), stores.gangs.of_batch(batch)};
+    return {config.plan_batches, stores.plans.plan_for_schedulers(), stores.gangs.of_batch(batch),
+            stores.plans.eta_factors()};
 }
 
 BatchAnswer why_of(const BatchView& view, const WhyStores& stores, const ProjectConfig& config,
@@ -66,6 +67,7 @@ BatchAnswer why_of(const BatchView& view, const WhyStores& stores, const Project
     why.view = view;
     why.order = order_facts(view, stores.shares, config);
     why.plan = plan_facts(stores, config, view.batch.row.id);
+    why.view.eta_factors = why.plan.eta_factors;
     why.hosts = host_facts_of(why, stores.batches, judge);
     return why;
 }

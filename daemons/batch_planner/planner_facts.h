@@ -23,6 +23,7 @@ struct PlannerPass::Facts {
     std::vector<BatchDemand> demands;   ///< of those with open workunits, in the batches' order
     std::vector<BatchDemand> of_gangs;  ///< not to be planned
     std::vector<OpenPlanResult> in_progress;
+    std::map<Id, double> ratios;  ///< of `demands`: by which mean_fpops was multiplied
     static const BatchDemand* find(const std::vector<BatchDemand>& all, Id batch) {
         const auto at = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d.batch == batch; });
         return at == all.end() ? nullptr : &*at;

@@ -77,6 +77,7 @@ void PlannerPass::read(Facts& facts) {
         (std::find(gangs.begin(), gangs.end(), b.id) == gangs.end() ? facts.demands : facts.of_gangs).push_back(d);
     }
     if (!facts.demands.empty()) read_fleet(facts);
+    learn_run_times(facts);
     take_what_hosts_hold(facts);
     leave_out_who_takes_none(facts);
 }
@@ -85,6 +86,45 @@ void PlannerPass::read_fleet(Facts& facts) {
     std::set<Id> apps;
     for (const BatchDemand& d : facts.demands) apps.insert(d.app);
     facts.reader.read(stores_.facts, AppUses(stores_.facts.versions(), classes_, settings_.compat_level), apps);
+}
+
+/// From here on mean_fpops is what a job really takes, as far as is known, and no longer what its submitter says.
+void PlannerPass::learn_run_times(Facts& facts) {
+    std::map<Id, Id> users;
+    std::set<Id> planned;
+    std::vector<Id> in_progress;
+    for (const Batch& b : facts.batches) users[b.id] = b.user_id;
+    for (const BatchDemand& d : facts.demands) planned.insert(d.batch);
+    for (const OpenPlanResult& r : facts.in_progress) {
+        if (!planned.contains(r.batch)) continue;
+        ratios_.watch(r.id, r.batch, facts.computing(r) / std::max(facts.demand(r.batch)->mean_fpops, 1.0));
+        in_progress.push_back(r.id);
+    }
+    ratios_.keep(planned);
+    const std::vector<Id> gone = ratios_.gone(std::move(in_progress));
+    for (const ReturnedPlanResult& r : stores_.facts.returned(gone)) ratios_.returned(r, users);
+    for (BatchDemand& d : facts.demands) {
+        const double ratio = facts.ratios[d.batch] = ratios_.of(d.batch, users[d.batch]);
+        d.mean_fpops = std::min(d.mean_fpops * ratio, kEndless);
+    }
+}
+
+/// Of a batch that was aborted nothing is learnt.
+void PlannerPass::learn_how_sure(const Facts& facts, const std::vector<std::pair<Id, double>>& completions) {
+    for (const Id id : etas_.open()) {
+        if (std::ranges::find(facts.batches, id, &Batch::id) != facts.batches.end()) continue;
+        const auto batch = stores_.batches.batch(id);
+        if (batch && batch->state == BatchState::kComplete)
+            etas_.ended(id, batch->completion_time > 0 ? static_cast<double>(batch->completion_time) : facts.now);
+        else
+            etas_.forget(id);
+    }
+    for (const auto& [batch, end] : completions)
+        if (end > 0) etas_.expect(batch, facts.now, end);
+    const EtaFactors learnt = etas_.factors();
+    if (learnt == factors_) return;
+    stores_.plans.keep_eta_factors(learnt);
+    factors_ = learnt;
 }
 
 /// It comes before anything else that they get.
@@ -148,8 +188,9 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
         const BatchTarget& t = targets[i];
         ++place;
         if (!t.planned) continue;
-        plan.batches.push_back(
-            {t.batch, facts.now + t.finish, settings_.rules.margin, place, facts.demands[i].jobs, t.hosts});
+        // Schedulers know of a job only what its submitter says.
+        const double margin = settings_.rules.margin * facts.ratios.at(t.batch);
+        plan.batches.push_back({t.batch, facts.now + t.finish, margin, place, facts.demands[i].jobs, t.hosts});
     }
     std::sort(plan.batches.begin(), plan.batches.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
     plan.left_out = facts.left_out;
@@ -276,6 +317,8 @@ PlannerOutcome PlannerPass::run() {
     if (!settings_.dry_run) {
         stores_.plans.prepare();
         if (last_.version == 0) last_ = stores_.plans.plan();
+        if (!started_) etas_.start(factors_ = stores_.plans.eta_factors());
+        started_ = true;
     }
     read(facts);
     const std::vector<BatchTarget> targets = plan_batches(facts.reader.fleet, facts.demands, settings_.rules);
@@ -291,8 +334,10 @@ PlannerOutcome PlannerPass::run() {
     } else {
         done.copies = make_copies(facts, plan);
         if (settings_.give_up) done.given_up = keep_timers(facts);
-        done.version = stores_.plans.publish(plan, completions(facts, plan));
+        const auto expected = completions(facts, plan);
+        done.version = stores_.plans.publish(plan, expected);
         stores_.plans.forget_submissions(facts.ids(), facts.now);
+        learn_how_sure(facts, expected);
         say(facts, plan);
         last_ = plan;
         last_.version = done.version;

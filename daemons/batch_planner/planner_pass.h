@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "daemons/batch_planner/batches_plan.h"
+#include "daemons/batch_planner/eta_record.h"
 #include "daemons/batch_planner/fleet_reader.h"
 #include "daemons/batch_planner/host_queues.h"
+#include "daemons/batch_planner/run_ratios.h"
 #include "daemons/batch_planner/takers.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/timing.h"
@@ -54,6 +56,8 @@ class PlannerPass {
     struct Facts;
     void read(Facts& facts);
     void read_fleet(Facts& facts);
+    void learn_run_times(Facts& facts);
+    void learn_how_sure(const Facts& facts, const std::vector<std::pair<Id, double>>& completions);
     void take_what_hosts_hold(Facts& facts);
     void leave_out_who_takes_none(Facts& facts);
     void count_on_hosts(const Facts& facts, const std::vector<BatchTarget>& targets);
@@ -75,6 +79,10 @@ class PlannerPass {
     FleetMemory memory_;
     HostQueues queues_;
     Takers takers_;
+    RunRatios ratios_;
+    EtaRecord etas_;
+    EtaFactors factors_;  ///< as they are stored
+    bool started_ = false;
     BatchPlan last_;                  ///< what instances that are new now were sent by
     std::map<Id, double> announced_;  ///< batch -> its first T, of those in progress
     std::set<Id> seen_;               ///< batches that were in progress at the last pass

@@ -30,8 +30,8 @@ std::string time_span_text(double seconds) {
     return fmt::format("{:.1f} d", seconds / 86400);
 }
 
-std::string expected_text(double now, double expected) {
-    const EtaBand band = eta_band(now, expected);
+std::string expected_text(double now, double expected, const EtaFactors& factors) {
+    const EtaBand band = eta_band(now, expected, factors);
     return fmt::format("in {}; with 80 % probability in {} to {}", time_span_text(expected - now),
                        time_span_text(band.from - now), time_span_text(band.until - now));
 }

@@ -2,8 +2,8 @@
 // How batches are spoken of, by tools and pages.
 #include <string>
 
-#include "daemons/batch_shares/eta_band.h"
 #include "sluice/model/codes.h"
+#include "sluice/model/eta.h"
 
 namespace sluice {
 
@@ -14,6 +14,6 @@ std::string utc_text(double time);
 /// "45 s", "12 min", "3.2 h", "4.1 d".
 std::string time_span_text(double seconds);
 /// "in 2.0 h; with 80 % probability in 36 min to 4.6 h" of what is expected after `now`.
-std::string expected_text(double now, double expected);
+std::string expected_text(double now, double expected, const EtaFactors& factors);
 
 }  // namespace sluice

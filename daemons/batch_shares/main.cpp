@@ -14,6 +14,7 @@
 #include "sluice/daemon/program.h"
 #include "sluice/db/batch_owner_store.h"
 #include "sluice/db/batch_store.h"
+#include "sluice/db/plan_store.h"
 
 namespace sluice {
 namespace {
@@ -48,6 +49,7 @@ void write_page(const std::filesystem::path& file, const ProjectConfig& config, 
     OwnersPage page;
     page.project = config.long_name;
     page.now = now;
+    page.eta_factors = make_plan_store(db)->eta_factors();
     page.batches = make_batch_owner_store(db)->list({0, false, kBatchesShown});
     count_open(page.batches, *make_batch_upkeep_store(db));
     page.users = store.users();

@@ -30,15 +30,15 @@ std::string number(const std::string& text) { return "<td class=\"n\">" + text +
 /// A name that people gave, which may be one long word.
 std::string name(const std::string& text) { return "<td class=\"t\">" + xml_escape(text) + "</td>"; }
 
-std::string ends_text(const Batch& b, double now) {
+std::string ends_text(const Batch& b, double now, const EtaFactors& factors) {
     if (b.completion_time > 0) return "ended " + utc_text(static_cast<double>(b.completion_time));
     if (b.state != BatchState::kInProgress) return "";
     if (utc_text(b.est_completion_time) == "-") return "not known";
     if (b.est_completion_time <= now) return "overdue since " + utc_text(b.est_completion_time);
-    return utc_text(b.est_completion_time) + " (" + expected_text(now, b.est_completion_time) + ")";
+    return utc_text(b.est_completion_time) + " (" + expected_text(now, b.est_completion_time, factors) + ")";
 }
 
-std::string row(const OwnedBatch& o, double now) {
+std::string row(const OwnedBatch& o, double now, const EtaFactors& factors) {
     const Batch& b = o.row;
     const double part = std::isfinite(b.fraction_done) ? std::clamp(b.fraction_done, 0.0, 1.0) : 0;
     std::string out = "<tr>" + number(std::to_string(b.id)) + name(b.name) +
@@ -47,7 +47,7 @@ std::string row(const OwnedBatch& o, double now) {
     out += fmt::format("<td class=\"n\"><progress max=\"1\" value=\"{0:.4f}\">{1:.1f} %</progress> {1:.1f} %</td>",
                        part, 100 * part);
     out += number(std::to_string(b.njobs)) + number(std::to_string(b.nerror_jobs));
-    return out + cell(ends_text(b, now)) + "</tr>\n";
+    return out + cell(ends_text(b, now, factors)) + "</tr>\n";
 }
 
 std::string table(const OwnersPage& page) {
@@ -55,7 +55,7 @@ std::string table(const OwnersPage& page) {
     std::string out =
         "<table>\n<tr><th class=\"n\">batch</th><th>name</th><th>owner</th><th>app</th><th>state</th>"
         "<th class=\"n\">done</th><th class=\"n\">jobs</th><th class=\"n\">failed</th><th>ends</th></tr>\n";
-    for (auto b = page.batches.rbegin(); b != page.batches.rend(); ++b) out += row(*b, page.now);
+    for (auto b = page.batches.rbegin(); b != page.batches.rend(); ++b) out += row(*b, page.now, page.eta_factors);
     return out + "</table>\n";
 }
 

@@ -6,6 +6,7 @@
 
 #include "sluice/db/batch_owner_store.h"
 #include "sluice/db/share_store.h"
+#include "sluice/model/eta.h"
 
 namespace sluice {
 
@@ -14,6 +15,7 @@ inline constexpr int kDaysShown = 60;
 struct OwnersPage {
     std::string project;  ///< its name
     double now = 0;
+    EtaFactors eta_factors;           ///< how sure the times are by which batches are expected to be done
     std::vector<OwnedBatch> batches;  ///< newest last
     std::vector<ShareUser> users;
     std::vector<DayOfWork> days;

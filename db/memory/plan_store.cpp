@@ -120,6 +120,19 @@ void MemoryPlanFactsStore::open_results(std::span<const Id> batches,
             }
 }
 
+std::vector<ReturnedPlanResult> MemoryPlanFactsStore::returned(std::span<const Id> results) {
+    db_.enter("plan.returned");
+    std::vector<ReturnedPlanResult> all;
+    for (const Id id : results) {
+        const Result* r = db_.results.get(id);
+        if (r == nullptr || r->server_state != ServerState::kOver || r->received_time <= 0) continue;
+        const Workunit* w = db_.workunits.get(r->workunitid);
+        if (w == nullptr) continue;
+        all.push_back({id, r->outcome == Outcome::kSuccess ? r->elapsed_time : 0, w->rsc_fpops_est});
+    }
+    return all;
+}
+
 std::vector<LeftOutHost> MemoryPlanFactsStore::failing_hosts(std::span<const Id> batches) {
     db_.enter("plan.failing_hosts");
     std::map<Id, LeftOutHost> by_host;

@@ -13,6 +13,7 @@ class MemoryPlanFactsStore final : public PlanFactsStore {
     std::vector<AppVersionUse> versions() override;
     std::vector<BatchDemandRow> demands(std::span<const Id> batches) override;
     void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) override;
+    std::vector<ReturnedPlanResult> returned(std::span<const Id> results) override;
     std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override;
     std::vector<Id> gang_batches(std::span<const Id> batches) override;
     NewestIds newest() override;
@@ -30,6 +31,8 @@ class MemoryPlanStore final : public PlanStore {
     void note_submission(Id batch, double now) override { submissions_[batch] = now; }
     void forget_submissions(std::span<const Id> batches, double now) override;
     std::int64_t publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) override;
+    EtaFactors eta_factors() override { return eta_factors_; }
+    void keep_eta_factors(const EtaFactors& factors) override { eta_factors_ = factors; }
     std::vector<ReissueTimer> timers() override;
     void set_timers(std::span<const ReissueTimer> add, std::span<const Id> remove) override;
     std::int64_t give_up(std::span<const OpenPlanResult> results, std::int64_t now, bool also_the_last) override;
@@ -38,6 +41,7 @@ class MemoryPlanStore final : public PlanStore {
 
   private:
     MemoryDb& db_;
+    EtaFactors eta_factors_;
     std::map<Id, Id> copies_;           ///< sluice_plan_copy: workunit -> batch
     std::map<Id, double> submissions_;  ///< sluice_plan_submission: batch -> when it was heard of
 };

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kPlanBatchesAtOnce = 200;
+constexpr std::size_t kPlanBatchesAtOnce = 200, kPlanResultsAtOnce = 2000;
 /// Below that a host has computed nothing for months: credit halves in a week (update_stats).
 constexpr double kLeastCredit = 0.1;
 constexpr Id kNewestIds = 10000;  ///< ids among which hosts without credit are looked for
@@ -81,6 +81,18 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
                 row({r.i64(0), r.i64(1), r.i64(2), r.i64(3), r.code<ServerState>(4), r.i64(5), r.i64(6), r.i64(7)});
             });
         }
+    }
+
+    std::vector<ReturnedPlanResult> returned(std::span<const Id> results) override {
+        std::vector<ReturnedPlanResult> all;
+        for (const auto part : bulk::parts(results, kPlanResultsAtOnce)) {
+            Sql sql(
+                "SELECT r.id, IF(r.outcome=1,r.elapsed_time,0), w.rsc_fpops_est FROM result r JOIN workunit w ON "
+                "w.id=r.workunitid WHERE r.id IN (");
+            Rows r = db_.query(sql.ids(part) << ") AND r.server_state=5 AND r.received_time>0");
+            while (r.next()) all.push_back({r.i64(0), r.f64(1), r.f64(2)});
+        }
+        return all;
     }
 
     std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) override {

@@ -32,6 +32,7 @@ class MysqlPlanStore final : public PlanStore {
              {"sluice_plan_host",
               "version bigint NOT NULL, host_id bigint NOT NULL, errors integer NOT NULL, "
               "returned integer NOT NULL, PRIMARY KEY (version, host_id)"},
+             {"sluice_plan_eta", "id tinyint NOT NULL PRIMARY KEY, least double NOT NULL, most double NOT NULL"},
              {"sluice_plan_job",
               "result_id bigint NOT NULL PRIMARY KEY, batch_id bigint NOT NULL, reissue_at double NOT NULL"},
              {"sluice_plan_copy",
@@ -89,6 +90,22 @@ class MysqlPlanStore final : public PlanStore {
         };
         db_.transaction([&] { version = write_plan(plan, completions); }, took_place);
         return version;
+    }
+
+    EtaFactors eta_factors() override {
+        EtaFactors factors;
+        try {
+            Rows r = db_.query(Sql("SELECT least, most FROM sluice_plan_eta WHERE id=1"));
+            if (r.next()) r.read(factors.least, factors.most);
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+        }
+        return factors;
+    }
+
+    void keep_eta_factors(const EtaFactors& factors) override {
+        Sql sql("REPLACE INTO sluice_plan_eta (id, least, most) VALUES (1,");
+        db_.execute(sql << factors.least << "," << factors.most << ")");
     }
 
     std::vector<ReissueTimer> timers() override {

@@ -54,7 +54,7 @@ std::int64_t by_hosts_clock(const Rpc& rpc, double seconds_from_now) {
 /// what the database waits for is the plan's.
 void tighten(const Rpc& rpc, const PlannedBatch& plan, PlannedJob& job) {
     const double bound = static_cast<double>(job.chosen.delay_bound);
-    const double reissue = reissue_time(rpc.now, plan.finish, job.chosen.estimated_runtime);
+    const double reissue = reissue_time(rpc.now, plan.finish, plan.margin * job.chosen.estimated_runtime);
     const std::int64_t fair = after(rpc.now, bound) + rpc.config.report_grace_period;
     job.db_deadline = std::min(std::max(fair, after(reissue, 0)), kNever);
     job.reply.report_immediately = bound > kDay;

@@ -58,9 +58,10 @@ struct FleetResult {
     std::int64_t empty_replies = 0;  ///< of these, answered without a job
     Spread makespan_hours;           ///< batches: from submission until every job is done or given up; finished ones
     int batches_open = 0;            ///< measured batches that were not finished when the run ended
-    double in_band = 0;      ///< part of the valid results whose elapsed time is within a quarter and four times the
-                             ///< target of the scenario (2 to 32 h of 8 h), 0 to 1
-    double share_error = 0;  ///< largest |share - ideal| of any user over any 30 days (or the whole run), 0 to 1
+    double in_band = 0;  ///< part of the valid results whose elapsed time is within a quarter and four times the
+                         ///< target of the scenario (2 to 32 h of 8 h), 0 to 1
+    double share_error =
+        0;  ///< largest |share - ideal| of any user over any 30 days (or all) in which work comes, 0 to 1
 
     // Details.
     std::vector<double> makespans_hours;                 ///< of each measured batch, in order of submission

@@ -33,8 +33,9 @@ PlannerTurns::Turn PlannerRun::turn(JobWatcher& watcher) {
     const PlannerTurns::Turn turn = turns_.take();
     if (!turn.pass) return turn;
     const BatchPlan plan = plans_.plan();
+    const EtaFactors factors = plans_.eta_factors();
     for (const Batch& b : batches_.in_progress(clock_.now_sec()))
-        if (plan.find_batch(b.id) != nullptr) watcher.expected(b.id, b.est_completion_time);
+        if (plan.find_batch(b.id) != nullptr) watcher.expected(b.id, b.est_completion_time, factors);
     return turn;
 }
 

@@ -17,6 +17,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/rng.h"
+#include "sluice/model/eta.h"
 
 namespace sluice {
 class Feeder;
@@ -78,8 +79,8 @@ class JobWatcher {
     /// A canonical result was found, or the job was given up (error_mask).
     virtual void decided(const Workunit& workunit) = 0;
     virtual void over(const FinishedJob& job) = 0;
-    /// batch_planner expects the batch to be done by then.
-    virtual void expected(Id batch, double time) = 0;
+    /// batch_planner expects the batch to be done by then, and is so sure.
+    virtual void expected(Id batch, double time, const EtaFactors& factors) = 0;
 };
 
 class SimProject {

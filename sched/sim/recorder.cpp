@@ -7,8 +7,6 @@
 #include <limits>
 #include <numeric>
 
-#include "daemons/batch_shares/eta_band.h"
-
 namespace sluice::sim {
 namespace {
 
@@ -250,6 +248,8 @@ void Recorder::fill_share_error(FleetResult& r, const std::vector<std::vector<do
                                 const std::vector<std::vector<double>>& ideal) const {
     const std::size_t users = got.size(), days = users == 0 ? 0 : got[0].size();
     const auto first = static_cast<std::size_t>(std::ceil(scenario_.warmup_days));
+    // After that no work comes: what is left of a stream is no longer one.
+    days = std::min(days, static_cast<std::size_t>(std::ceil(scenario_.days)));
     for (std::size_t from = first; from < days; ++from) {
         const std::size_t to = std::min(days, from + kShareWindow);
         if (to - from < kShareWindow && from > first) break;
@@ -283,8 +283,7 @@ void Recorder::fill_expectations(FleetResult& r) const {
         if (index == batch_index_.end()) continue;
         const BatchRecord& b = batches_[index->second];
         if (!measured(b.arrived) || b.ended <= 0) continue;
-        const EtaBand band = eta_band(e.said, e.end);
-        within += b.ended >= band.from && b.ended <= band.until;
+        within += b.ended >= e.band.from && b.ended <= e.band.until;
         ratios.push_back((b.ended - e.said) / std::max(e.end - e.said, 1.0));
     }
     if (ratios.empty()) return;

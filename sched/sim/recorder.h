@@ -49,7 +49,9 @@ class Recorder final : public JobWatcher {
     void needed(const Download& download, double now);
     void decided(const Workunit& wu) override;
     void over(const FinishedJob& job) override;
-    void expected(Id batch, double time) override { expected_.push_back({batch, now_, time}); }
+    void expected(Id batch, double time, const EtaFactors& factors) override {
+        expected_.push_back({batch, now_, time, eta_band(now_, time, factors)});
+    }
     void set_now(double now) { now_ = now; }
     /// Lines "name,class,created,decided,instances,state" of every job that is over; empty: not wanted.
     std::string* job_lines = nullptr;
@@ -105,6 +107,7 @@ class Recorder final : public JobWatcher {
     struct Expectation {
         Id batch = 0;
         double said = 0, end = 0;  ///< clock
+        EtaBand band;
     };
     std::vector<Expectation> expected_;
     Download downloads_;  ///< of all jobs that came to hosts

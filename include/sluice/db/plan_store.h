@@ -1,7 +1,7 @@
 #pragma once
 // What batch_planner reads of hosts and batches, and the tables of its own: `sluice_plan`, `sluice_plan_batch`,
-// `sluice_plan_seen` and `sluice_plan_host` hold the plan, `sluice_plan_job` when instances of planned batches are
-// given up for another, `sluice_plan_copy` which were given up early, for a copy.
+// `sluice_plan_seen` and `sluice_plan_host` hold the plan, `sluice_plan_eta` how sure its times are, `sluice_plan_job`
+// when instances of planned batches are given up for another, `sluice_plan_copy` which were given up early, for a copy.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +12,7 @@
 
 #include "sluice/db/database.h"
 #include "sluice/model/batch_plan.h"
+#include "sluice/model/eta.h"
 
 namespace sluice {
 
@@ -65,6 +66,13 @@ struct ReissueTimer {
     friend bool operator==(const ReissueTimer&, const ReissueTimer&) = default;
 };
 
+/// An instance that came back.
+struct ReturnedPlanResult {
+    Id id = 0;
+    double elapsed = 0;  ///< s, as its client tells; 0: it failed
+    double fpops = 0;    ///< its job's rsc_fpops_est
+};
+
 /// A row of sluice_plan_copy: the job has a second instance.
 struct CopiedJob {
     Id workunit = 0, batch = 0;
@@ -87,6 +95,8 @@ class PlanFactsStore {
     virtual std::vector<BatchDemandRow> demands(std::span<const Id> batches) = 0;
     /// Their instances that are inactive, unsent or in progress.
     virtual void open_results(std::span<const Id> batches, const std::function<void(const OpenPlanResult&)>& row) = 0;
+    /// Those of these instances that came back.
+    virtual std::vector<ReturnedPlanResult> returned(std::span<const Id> results) = 0;
     /// Hosts of which instances of these batches came back with an error, by host. Neither what was not started in time
     /// nor what was aborted counts as one.
     virtual std::vector<LeftOutHost> failing_hosts(std::span<const Id> batches) = 0;
@@ -120,6 +130,9 @@ class PlanStore {
     /// Takes the place of the plan before, with batch.est_completion_time (batch, UNIX s) of batches in progress; whole
     /// or not at all. Returns its version.
     virtual std::int64_t publish(const BatchPlan& plan, std::span<const std::pair<Id, double>> completions) = 0;
+    /// How sure the times are by which batches are expected to be done; the defaults: nobody has learnt it yet.
+    virtual EtaFactors eta_factors() = 0;
+    virtual void keep_eta_factors(const EtaFactors& factors) = 0;
     /// By result.
     virtual std::vector<ReissueTimer> timers() = 0;
     /// A timer that is there stays as it is.

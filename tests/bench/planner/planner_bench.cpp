@@ -48,6 +48,7 @@ class MadeUpHosts final : public PlanFactsStore {
     std::vector<AppVersionUse> versions() override { return {}; }
     std::vector<BatchDemandRow> demands(std::span<const Id>) override { return {}; }
     void open_results(std::span<const Id>, const std::function<void(const OpenPlanResult&)>&) override {}
+    std::vector<ReturnedPlanResult> returned(std::span<const Id>) override { return {}; }
     std::vector<LeftOutHost> failing_hosts(std::span<const Id>) override { return {}; }
     std::vector<Id> gang_batches(std::span<const Id>) override { return {}; }
     NewestIds newest() override { return {}; }

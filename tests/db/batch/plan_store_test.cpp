@@ -101,6 +101,11 @@ std::string text_of_facts(PlanFactsStore& store, std::int64_t now) {
     for (const LeftOutHost& h : store.failing_hosts(batches))
         out += fmt::format("host {}: {} of {} failed\n", h.host, h.errors, h.returned);
     const NewestIds newest = store.newest();
+    std::vector<Id> all;
+    for (Id id = 1; id <= newest.result + 1; ++id) all.push_back(id);
+    std::map<Id, ReturnedPlanResult> returned;
+    for (const ReturnedPlanResult& r : store.returned(all)) returned[r.id] = r;
+    for (const auto& [id, r] : returned) out += fmt::format("returned {} of {} after {}\n", id, r.fpops, r.elapsed);
     out += fmt::format("newest {} {}\n", newest.batch, newest.result);
     return out;
 }
@@ -110,7 +115,7 @@ TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
     batch(3, 1, BatchState::kInit), batch(4, 1, BatchState::kInit), batch(5, 1, BatchState::kComplete);
     batch(6, 1, BatchState::kInit);
     unsent(4);  // a day ago
-    success(5, 1, 300);
+    success(5, 1, 300).elapsed_time = 250;
     unsent(6).create_time = now;
     store();
     MemoryDb mine = memory_of(world);
@@ -123,6 +128,8 @@ TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
     EXPECT_THAT(expected, HasSubstr("gpus 2 3000000000000 0.25 {\"gpus\": []}\n")) << "of who came since then";
     EXPECT_THAT(expected, HasSubstr("version 9 app 1 cuda sent false 5 2\n"));
     EXPECT_THAT(expected, HasSubstr("host 1: 2 of 3 failed\n"));
+    EXPECT_THAT(expected, HasSubstr(" after 250\n"));
+    EXPECT_THAT(expected, HasSubstr(" after 0\n"));
     EXPECT_THAT(expected, testing::Not(HasSubstr("host 4")));
     EXPECT_THAT(expected, HasSubstr(fmt::format("newest 6 {}\n", world.results.rbegin()->first)));
     EXPECT_THAT(expected, testing::Not(HasSubstr("host 2: ")));
@@ -142,6 +149,11 @@ std::string use_plans(PlanStore& store) {
     const std::vector<Id> gone{3, 99};
     store.set_timers(timers, {});
     store.set_timers(again, gone);
+    const EtaFactors usual = store.eta_factors();
+    store.keep_eta_factors({0.25, 4});
+    store.keep_eta_factors({0.125, 8.5});
+    out += fmt::format("eta {} {}, then {} {}\n", usual.least, usual.most, store.eta_factors().least,
+                       store.eta_factors().most);
     for (const ReissueTimer& t : store.timers()) out += fmt::format("timer {} {} {}\n", t.result, t.batch, t.at);
     return out;
 }
@@ -159,6 +171,7 @@ TEST_F(BatchPlans, PlansAndTimersAreTheSameInMemoryAndInTheDatabase) {
         HasSubstr(
             "plan 1 of 1000.5: [1 2000.25 1.2 2 5 9] [2 3000 1.2 1 0 8] (4 3/5) newest 5 77 awaits 3 awaits 4\n"));
     EXPECT_THAT(expected, HasSubstr("[2 3500 1.3 1 2 8] newest 6 78\n"));
+    EXPECT_THAT(expected, HasSubstr("eta 0.3 2.3, then 0.125 8.5\n"));
     EXPECT_THAT(expected, HasSubstr("timer 7 1 500.5\ntimer 8 1 800\n"));
     const FakeDb after = load_rows(db);
     for (const Id id : {1, 2, 3})

@@ -109,6 +109,52 @@ TEST_F(PlannerPassTest, TIsWhenTheHostsCanHaveDoneIt) {
     EXPECT_EQ(published().version, 2);
 }
 
+/// His next batch, too, is planned by what his jobs took, and schedulers are told.
+TEST_F(PlannerPassTest, WhatJobsTookTakesThePlaceOfEstimates) {
+    batch(1);
+    for (const Id id : {1, 2}) db.batches.change(id, [](Batch& b) { b.user_id = 7; });
+    std::vector<Id> sent;
+    for (Id host = 1; host <= 10; ++host)
+        for (int i = 0; i < 10; ++i) sent.push_back(job(1, ServerState::kInProgress, host, 60));
+    unsent(1, 10);
+    settings.rules.margin = 1;
+    PlannerPass pass = planner();
+    pass.run();
+    EXPECT_EQ(published().batches.at(0).margin, 1);
+    for (const Id id : sent)
+        db.results.change(id, [&](Result& r) {
+            r.server_state = ServerState::kOver, r.outcome = Outcome::kSuccess;
+            r.received_time = clock.now_sec(), r.elapsed_time = 10 * 3600;
+        });
+    pass.run();
+    const double ratio = published().batches.at(0).margin;
+    EXPECT_NEAR(ratio, 10, 2) << "the weight of ten jobs is what was believed before";
+    batch(2);
+    db.batches.change(2, [](Batch& b) { b.user_id = 7; });
+    unsent(2, 10);
+    pass.run();
+    ASSERT_NE(published().find_batch(2), nullptr);
+    EXPECT_GT(published().find_batch(2)->margin, 7);
+    EXPECT_GT(published().find_batch(2)->finish, kStart + 7 * 3600);
+}
+
+/// What an expectation was worth is seen when its batch is over, and the next process begins with it.
+TEST_F(PlannerPassTest, HowSureItIsIsLearntFromBatchesThatEnded) {
+    batch(1), batch(2);
+    unsent(1, 10), unsent(2, 10);
+    PlannerPass pass = planner();
+    pass.run();
+    EXPECT_EQ(plans.eta_factors(), EtaFactors{});
+    const double left = db.batches.get(1)->est_completion_time - clock.now();
+    clock.advance(10 * left);
+    db.batches.change(1, [&](Batch& b) { b.state = BatchState::kComplete, b.completion_time = clock.now_sec(); });
+    db.batches.change(2, [](Batch& b) { b.state = BatchState::kAborted; });
+    pass.run();
+    EXPECT_NEAR(plans.eta_factors().most, std::pow(std::pow(2.3, 5) * 10, 1.0 / 6), 0.01) << "of one of them";
+    planner().run();
+    EXPECT_GT(plans.eta_factors().most, 2.9);
+}
+
 /// Single jobs of a user, a batch that takes longer than the horizon, one that is planned, a draft.
 TEST_F(PlannerPassTest, WhatItKnowsGoesToItsHostsOrToAnyoneAndWhatIsNewerWaits) {
     for (Id id = 1; id <= 5; ++id) batch(id);

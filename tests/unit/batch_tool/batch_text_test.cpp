@@ -4,7 +4,6 @@
 
 #include "daemons/batch/batch_text.h"
 #include "daemons/batch/submission.h"
-#include "daemons/batch_shares/eta_band.h"
 #include "sluice/json/input.h"
 
 namespace sluice {
@@ -56,13 +55,14 @@ TEST(BatchText, ShowSaysHowSureTheTimeIs) {
     EXPECT_THAT(show_text(v), HasSubstr("ETA                     not known\n"));
     EXPECT_THAT(show_json(v), HasSubstr("\"eta_band\": null"));
     v.batch.row.est_completion_time = kLookedAt + 7200;
-    const EtaBand band = eta_band(kLookedAt, kLookedAt + 7200);
+    v.eta_factors = {0.25, 3};
+    const EtaBand band = eta_band(kLookedAt, kLookedAt + 7200, {0.25, 3});
     EXPECT_LT(band.from, kLookedAt + 7200);
     EXPECT_GT(band.until, kLookedAt + 7200);
     EXPECT_THAT(show_text(v), HasSubstr("(in 2.0 h; with 80 % probability in " + time_span_text(band.from - kLookedAt) +
                                         " to " + time_span_text(band.until - kLookedAt) + ")\n"));
     // Of what is overdue only that it is not done is known.
-    const EtaBand late = eta_band(kLookedAt, kLookedAt - 100);
+    const EtaBand late = eta_band(kLookedAt, kLookedAt - 100, {});
     EXPECT_EQ(late.from, kLookedAt);
     EXPECT_GT(late.until, kLookedAt);
     v.batch.row.est_completion_time = kLookedAt - 7200;

@@ -81,7 +81,7 @@ TEST_F(PlannedBatches, TheServerWaitsForThePlanAndNotLessThanTheClientHas) {
     plan(4400);
     const Id close = job();
     w.send(request());
-    EXPECT_NEAR(static_cast<double>(stored(close)), 1.5 * 3600 + 600, 2) << "a fair chance";
+    EXPECT_NEAR(static_cast<double>(stored(close)), 1.5 * 1.2 * 3600 + 600, 2) << "a fair chance";
     const Id buffered = job();
     w.send(request(1));
     EXPECT_NEAR(static_cast<double>(stored(buffered)), kTight + 86400, 2) << "what comes back by its deadline counts";

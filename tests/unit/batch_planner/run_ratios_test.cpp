@@ -1,0 +1,79 @@
+// By what estimates are multiplied: learnt from what came back.
+#include "daemons/batch_planner/run_ratios.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::test {
+namespace {
+
+const std::map<Id, Id> kUsers{{1, 100}, {2, 100}, {3, 200}};
+
+/// A second for each operation.
+void come_back(RunRatios& ratios, Id batch, int jobs, double expected, double elapsed) {
+    for (int i = 0; i < jobs; ++i) {
+        const Id result = 1000 * batch + i;
+        ratios.watch(result, batch, 1);
+        ratios.returned({result, elapsed, expected}, kUsers);
+    }
+}
+
+TEST(RunRatios, EstimatesAreBelievedUntilSomethingComesBack) { EXPECT_EQ(RunRatios().of(1, 100), 1); }
+
+TEST(RunRatios, ALiarsNextBatchIsNotBelievedEither) {
+    RunRatios ratios;
+    come_back(ratios, 1, 5, 100, 1000);
+    EXPECT_NEAR(ratios.of(1, 100), 5.6, 0.1) << "half way between what the owner is known for and what was measured";
+    come_back(ratios, 1, 200, 100, 1000);
+    EXPECT_NEAR(ratios.of(1, 100), 10, 0.6);
+    EXPECT_NEAR(ratios.of(2, 100), 10, 0.6);
+    EXPECT_EQ(ratios.of(3, 200), 1) << "somebody else's";
+}
+
+TEST(RunRatios, WhatFailedAndWhatWasNotWatchedTeachesNothing) {
+    RunRatios ratios;
+    come_back(ratios, 1, 20, 100, 0);
+    ratios.returned({77, 1e6, 1}, kUsers);
+    EXPECT_EQ(ratios.of(1, 100), 1);
+    EXPECT_TRUE(ratios.gone({}).empty());
+}
+
+/// The first that come back say nothing of those that take longer.
+TEST(RunRatios, AJobIsComparedWithItsOwnEstimate) {
+    RunRatios ratios;
+    come_back(ratios, 1, 50, 3600, 3600);
+    come_back(ratios, 2, 50, 4 * 3600, 4 * 3600);
+    EXPECT_NEAR(ratios.of(1, 100), 1, 1e-9);
+    EXPECT_NEAR(ratios.of(2, 100), 1, 1e-9);
+}
+
+TEST(RunRatios, AnEstimateOfNothingIsASecond) {
+    RunRatios ratios;
+    come_back(ratios, 1, 1000, 0, 30);
+    EXPECT_NEAR(ratios.of(1, 100), 30, 1);
+}
+
+TEST(RunRatios, AClientsWordIsBounded) {
+    RunRatios ratios;
+    come_back(ratios, 1, 1, 100, 1e300);
+    EXPECT_LT(ratios.of(1, 100), 5);
+}
+
+TEST(RunRatios, WhatWasGivenUpIsWaitedForWhileItsBatchIsThere) {
+    RunRatios ratios;
+    for (const Id result : {5, 6, 7}) ratios.watch(result, result == 7 ? 2 : 1, 100);
+    EXPECT_EQ(ratios.gone({6}), (std::vector<Id>{5, 7}));
+    EXPECT_EQ(ratios.gone({6}), (std::vector<Id>{5, 7})) << "they may come yet";
+    ratios.keep({1});
+    EXPECT_EQ(ratios.gone({6}), std::vector<Id>{5});
+}
+
+TEST(RunRatios, OfThoseThatNeverComeTheNewestAreKept) {
+    RunRatios ratios;
+    for (Id result = 1; result <= 6000; ++result) ratios.watch(result, 1, 100);
+    const std::vector<Id> gone = ratios.gone({});
+    EXPECT_EQ(gone.size(), 5000u);
+    EXPECT_EQ(gone.front(), 1001);
+}
+
+}  // namespace
+}  // namespace sluice::test
