@@ -5,6 +5,7 @@
 
 #include "daemons/batch_accel/accel_pass.h"
 #include "daemons/batch_stats/state_file.h"
+#include "daemons/census/hr_census.h"
 #include "daemons/size_census/size_census.h"
 #include "daemons/size_regulator/regulator.h"
 #include "daemons/transitioner/config_params.h"
@@ -13,6 +14,7 @@
 #include "db/memory/batch_store.h"
 #include "db/memory/catalogue_store.h"
 #include "db/memory/feeder_store.h"
+#include "db/memory/hr_census_store.h"
 #include "db/memory/rpc_stores.h"
 #include "db/memory/size_store.h"
 #include "db/memory/transition_store.h"
@@ -59,6 +61,7 @@ struct SimProject::Parts {
           validation(p.db_),
           sizes(p.db_),
           census_store(p.db_),
+          hr_census(p.db_),
           stats_store(p.db_),
           ltt_store(p.db_),
           accel_store(p.db_),
@@ -83,6 +86,8 @@ struct SimProject::Parts {
         for (std::size_t u = 0; u < scenario.users.size(); ++u)
             feeder_store.quota_of[static_cast<Id>(u) + 1] = scenario.users[u].quota;
         files.code_sign_key = kSignKey;
+        // As an admin runs it before the first start.
+        if (p.config_.hr_allocate_slots) write_hr_census(hr_census, p.folder_.path(), p.config_.compat_level);
         feeder =
             std::make_unique<Feeder>(p.config_, feeder_settings, FeederParts{*array, feeder_store, catalogue}, env);
         for (const AppSpec& app : scenario.apps) {
@@ -103,6 +108,7 @@ struct SimProject::Parts {
     MemoryValidateStore validation;
     MemorySizeRegulatorStore sizes;
     MemorySizeCensusStore census_store;
+    MemoryHrCensusStore hr_census;
     MemoryBatchStatsStore stats_store;
     MemoryHostLttStore ltt_store;
     MemoryBatchAccelStore accel_store;
@@ -214,6 +220,7 @@ void SimProject::make_app(Id id, const AppSpec& spec) {
     app.n_size_classes = spec.size_classes;
     app.locality_scheduling = spec.locality;
     app.homogeneous_redundancy = static_cast<HrType>(spec.homogeneous_redundancy);
+    app.homogeneous_app_version = spec.homogeneous_app_version;
     db_.apps.put(app.id, app);
     for (const auto& [platform, row] : db_.platforms.rows()) {
         AppVersion v;
@@ -286,6 +293,7 @@ void SimProject::take_census(double now) {
     const bool sizes = std::any_of(scenario_.apps.begin(), scenario_.apps.end(),
                                    [](const AppSpec& app) { return app.size_classes > 1; });
     if (sizes) parts_->census.run();
+    if (config_.hr_allocate_slots) write_hr_census(parts_->hr_census, folder_.path(), config_.compat_level);
 }
 
 /// An assimilator that takes everything.

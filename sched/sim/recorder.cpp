@@ -169,6 +169,7 @@ void Recorder::over(const FinishedJob& job) {
         if (counts) (valid ? useful_ : wasted_) += hours;
         if (!valid) at(wasted_by_day_, day(now_)) += hours;
         if (!valid || !counts) continue;
+        mixed_ += job.workunit.app_version_id > 0 && r->app_version_id != job.workunit.app_version_id;
         ++valid_;
         in_band_ += is_in_band(hours);
     }
@@ -246,10 +247,10 @@ void Recorder::fill_shares(FleetResult& r) const {
 /// The largest of any user in any 30 days.
 void Recorder::fill_share_error(FleetResult& r, const std::vector<std::vector<double>>& got,
                                 const std::vector<std::vector<double>>& ideal) const {
-    const std::size_t users = got.size(), days = users == 0 ? 0 : got[0].size();
-    const auto first = static_cast<std::size_t>(std::ceil(scenario_.warmup_days));
-    // After that no work comes: what is left of a stream is no longer one.
-    days = std::min(days, static_cast<std::size_t>(std::ceil(scenario_.days)));
+    const auto whole = [](double days) { return static_cast<std::size_t>(std::ceil(days)); };
+    // After the last day no work comes: what is left of a stream is no longer one.
+    const std::size_t users = got.size(), first = whole(scenario_.warmup_days);
+    const std::size_t days = users == 0 ? 0 : std::min(got[0].size(), whole(scenario_.days));
     for (std::size_t from = first; from < days; ++from) {
         const std::size_t to = std::min(days, from + kShareWindow);
         if (to - from < kShareWindow && from > first) break;
@@ -304,6 +305,7 @@ void Recorder::fill_more(FleetResult& r, double now) const {
     for (std::size_t c = 0; c < done_in_time_of_.size(); ++c)
         r.more["throughput_per_day " + classes_[c].name] =
             static_cast<double>(done_in_time_of_[c]) / (scenario_.days - scenario_.warmup_days);
+    r.more["other_versions"] = static_cast<double>(mixed_);
     if (downloads_.files > 0) {
         const double files = downloads_.files;
         r.more["downloaded_mb_per_job"] = downloads_.bytes / 1e6 / files;  // a job has one file

@@ -95,6 +95,7 @@ class Recorder final : public JobWatcher {
     std::map<Id, double> decided_at_;  ///< of jobs with instances that are not over yet
     std::int64_t submitted_ = 0, done_ = 0, done_in_time_ = 0, errors_ = 0, missed_ = 0, sent_ = 0, finished_ = 0;
     std::int64_t requests_ = 0, work_requests_ = 0, empty_ = 0, valid_ = 0, in_band_ = 0;
+    std::int64_t mixed_ = 0;  ///< valid results of another version than the one that the job was committed to
     std::int64_t first_sent_ = 0, sent_in_band_ = 0;
     struct Begun {
         double at = 0;  ///< clock: the first instance was sent

@@ -93,11 +93,13 @@ Fleet parse_fleet(const Object& o) {
 }
 
 AppSpec parse_app(const Object& o) {
-    o.only({"name", "size_classes", "homogeneous_redundancy", "gpu", "locality", "file_groups"});
+    o.only({"name", "size_classes", "homogeneous_redundancy", "homogeneous_app_version", "gpu", "locality",
+            "file_groups"});
     AppSpec a;
     a.name = o.text("name");
     take(o, "size_classes", a.size_classes, 0, 100);
     take(o, "homogeneous_redundancy", a.homogeneous_redundancy, 0, 2);
+    take(o, "homogeneous_app_version", a.homogeneous_app_version);
     take(o, "gpu", a.gpu);
     take(o, "locality", a.locality, 0, 1);
     take(o, "file_groups", a.file_groups);

@@ -43,9 +43,10 @@ struct AppSpec {
     std::string name = "app";
     int size_classes = 0;            ///< app.n_size_classes; 1: accelerable
     int homogeneous_redundancy = 0;  ///< 0 none, 1 fine, 2 coarse
-    bool gpu = false;                ///< its version needs an NVIDIA GPU
-    int locality = 0;                ///< app.locality_scheduling; 1: jobs are chosen by their files,
-    bool file_groups = true;         ///< also those that are not in the array (docs/locality.md)
+    bool homogeneous_app_version = false;
+    bool gpu = false;         ///< its version needs an NVIDIA GPU
+    int locality = 0;         ///< app.locality_scheduling; 1: jobs are chosen by their files,
+    bool file_groups = true;  ///< also those that are not in the array (docs/locality.md)
 };
 
 struct UserSpec {

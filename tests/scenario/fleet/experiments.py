@@ -6,7 +6,7 @@ A file NAME.experiment.json has
   seeds     of the full form; the short one takes the first
   short     fields that take the place of the scenario's (RFC 7396) and make it a matter of seconds
   variants  {name: fields that take the place of the scenario's}
-  features  {name: the same; beside them app, fields of the first app, and add, lists that are appended}: every pair of features is one more variant, "A and B"
+  features  {name: the same; beside them app, fields of the first app, feeder, more options, and add, lists that are appended}: every pair of features is one more variant, "A and B"
   claims    [{say, figure, variant, at_most and/or at_least, times, form}]: about the median over the seeds of a figure
             (place in result.json, names with / between); times: the bounds are multiples of this variant's figure;
             form: short or full, the only form that the claim is about; with: in the place of variant, features: the
@@ -62,8 +62,10 @@ def results_file(name):
 
 
 def with_feature(scenario, feature):
-    fields = {name: value for name, value in feature.items() if name not in ("app", "add")}
+    fields = {name: value for name, value in feature.items() if name not in ("app", "add", "feeder")}
     changed = merge(scenario, fields)
+    if "feeder" in feature:
+        changed["feeder"] = (scenario.get("feeder", "") + " " + feature["feeder"]).strip()
     changed["apps"] = [merge(changed["apps"][0], feature.get("app", {}))] + changed["apps"][1:]
     for name, items in feature.get("add", {}).items():
         changed[name] = changed[name] + items
