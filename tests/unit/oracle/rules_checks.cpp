@@ -144,10 +144,13 @@ double Rules::score(const App& app, const World::Slot& slot, const Version& v) c
     }
     if (app.locality_scheduling == 1 && any_here)
         points += weight("locality_lite", 10, 10) * (ours_ ? here / bytes : 1);
-    if (const int host = size_class(app, v); host >= 0) {
+    const bool sizes = p_.size_classes && !w_.tables.size_quantiles.empty();
+    const int host = size_class(app, v);
+    if (ours_ && sizes && (host < 0 || job.size_class < 0)) {
+        points += weight("size_class", 5, 5);  // upstream: such a job is smaller than any, or has no points
+    } else if (host >= 0) {
         const double value = job.size_class == host ? 1 : job.size_class < host ? -.2 : -.4;
-        const bool unknown = ours_ && job.size_class < 0;  // upstream: smaller than any
-        if (!unknown) points += weight("size_class", 5, 5) * value;
+        points += weight("size_class", 5, 5) * value;
     }
     int yes = 0;
     for (int i = 0; p_.keyword_sched && i < job.n_keywords; ++i)
