@@ -92,9 +92,20 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
             path = path_;
         }
         if (!path.empty()) {
-            if (moved_away(fd_, path)) open(path);
+            if (moved_away(fd_, path)) open_instead(path);
         } else if (!stderr_path_.empty() && moved_away(STDERR_FILENO, stderr_path_)) {
             move_stderr();
+        }
+    }
+    /// A line in a file that was moved is better than none. One in a file without a name is none.
+    void open_instead(const std::string& path) {
+        try {
+            open(path);
+        } catch (const FileError&) {
+            std::lock_guard lock(mutex_);
+            struct stat old {};
+            if (::fstat(fd_, &old) != 0 || old.st_nlink == 0) close_file();
+            throw;
         }
     }
     void start_copy() {

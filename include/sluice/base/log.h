@@ -24,7 +24,8 @@ LogLevel log_level();
 /// For log rotation: closes the file and opens the same path again.
 void log_reopen();
 /// The same if the file (stderr's too, if it is one) was moved away or removed meanwhile; for programs that nobody
-/// signals. Never throws: the old file stays in use if a new one can't be opened.
+/// signals. Never throws: if a new one can't be opened, the old file stays in use, or, where that was removed, stderr
+/// is.
 void log_follow_rotation();
 /// From now on lines are kept in memory too, until log_take_copy() hands them over.
 void log_start_copy();

@@ -174,9 +174,29 @@ TEST_F(Log, NoticesThatItsFileWasMoved) {
     log_normal("after");
     EXPECT_THAT(*read_file(file + ".1"), testing::HasSubstr("same file"));
     EXPECT_EQ(behind_time(text()), " after\n");
-    fs::remove_all(dir.path());
-    log_follow_rotation();  // can't be opened: goes on
-    log_normal("nobody reads this");
+}
+
+// As in log_HOST, where the web server's account makes no files.
+TEST_F(Log, WhereItsFileWasRemovedAndNoneCanBeMadeItGoesOnOnStderr) {
+    log_open({.file = file});
+    log_normal("before");
+    fs::rename(file, file + ".1");
+    fs::create_directory(file);  // nobody, root neither, can open a file of that name
+    testing::internal::CaptureStderr();
+    log_follow_rotation();
+    log_normal("into the file that was moved");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    EXPECT_THAT(*read_file(file + ".1"), testing::HasSubstr("into the file that was moved"));
+    fs::remove(file + ".1");
+    testing::internal::CaptureStderr();
+    log_follow_rotation();
+    log_normal("nobody could read this in a file");
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, testing::HasSubstr("nobody could read this in a file"));
+    fs::remove(file);
+    log_follow_rotation();
+    log_normal("found again");
+    EXPECT_EQ(behind_time(text()), " found again\n");
 }
 
 TEST_F(Log, KeepsACopyInMemory) {
