@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "tests/support/accounts.h"
 #include "tests/support/paths.h"
 
 namespace sluice::test {
@@ -25,12 +26,16 @@ bool can_reach(const std::string& folder) { return ::eaccess(folder.c_str(), R_O
 
 }  // namespace
 
-void leave_root(char** argv, bool keep) {
+void leave_root(char** argv, GoesOnAs whose) {
     const char* allowed = std::getenv("SLUICE_ALLOW_ROOT");
     if (::geteuid() != 0 || (allowed != nullptr && std::strcmp(allowed, "1") == 0)) return;
+    if (whose == GoesOnAs::kAccounts && set_accounts_apart()) {
+        ::setenv("HOME", "/nonexistent", 1);
+        return;
+    }
     const passwd* account = ::getpwnam("sluice-test");
     if (account == nullptr) account = ::getpwnam("nobody");
-    if (keep || account == nullptr) {
+    if (whose == GoesOnAs::kRoot || account == nullptr) {
         ::setenv("SLUICE_ALLOW_ROOT", "1", 1);
         return;
     }

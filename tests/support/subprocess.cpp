@@ -78,16 +78,18 @@ struct Child {
     const char* cwd;
     int in, out, err, status_fd;
     pid_t parent;
+    Role role;
     bool own_group;
 
     [[noreturn]] void run() const {
         if (own_group) ::setpgid(0, 0);
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const bool is_that_account = become(role);
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // after a change of accounts, which undoes it
         sigset_t none;
         sigemptyset(&none);
         ::sigprocmask(SIG_SETMASK, &none, nullptr);
-        const bool ready = ::getppid() == parent && ::dup2(in, 0) >= 0 && ::dup2(out, 1) >= 0 && ::dup2(err, 2) >= 0 &&
-                           (cwd == nullptr || ::chdir(cwd) == 0);
+        const bool ready = is_that_account && ::getppid() == parent && ::dup2(in, 0) >= 0 && ::dup2(out, 1) >= 0 &&
+                           ::dup2(err, 2) >= 0 && (cwd == nullptr || ::chdir(cwd) == 0);
         if (ready) ::execvpe(args[0], args.data(), env.data());
         const int error = errno;
         const ssize_t ignored = ::write(status_fd, &error, sizeof error);
@@ -116,6 +118,7 @@ Subprocess::Subprocess(const std::vector<std::string>& args, const RunOptions& o
                       err_fd_,
                       status_pipe[1],
                       ::getpid(),
+                      options.run_as,
                       options.own_group};
     pid_ = ::fork();
     if (pid_ == 0) child.run();

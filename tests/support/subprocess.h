@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/accounts.h"
+
 namespace sluice::test {
 
 struct RunOptions {
@@ -20,6 +22,7 @@ struct RunOptions {
     std::string stdin_text{};
     int stdin_fd = -1;  ///< instead of stdin_text; the caller closes it
     std::filesystem::path cwd{};
+    Role run_as = Role::kProject;
     bool own_group = false;  ///< leads a process group of its own, which a GroupGuard can end
 };
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "tests/support/accounts.h"
+
 namespace sluice::test {
 
 /// A folder of its own for one test, removed with all in it.
@@ -20,6 +22,7 @@ class TempDir {
     TempDir(const TempDir&) = delete;
     TempDir& operator=(const TempDir&) = delete;
     ~TempDir() {
+        const RightsToAllFiles rights;
         std::error_code ignored;
         std::filesystem::remove_all(path_, ignored);
     }
