@@ -96,12 +96,13 @@ set(SLUICE_TEST_WEIGHT 6)
 # Only what hangs is ended: on a machine that others keep busy a test of a minute has needed a quarter of an hour.
 set(SLUICE_TEST_LIMIT 2400)
 
-# sluice_test(NAME [KEEPS_ROOT|ACCOUNTS] [SANITIZED|NOT_SANITIZED] LABEL label [TIMEOUT s] SOURCES ... LIBS ...): one GoogleTest
+# sluice_test(NAME [KEEPS_ROOT|ACCOUNTS|ONE_ACCOUNT] [SANITIZED|NOT_SANITIZED] LABEL label [TIMEOUT s] SOURCES ... LIBS ...): one GoogleTest
 # program = one ctest entry. Started by root, database, web server, project and clients of a test have an account each
-# (tests/support/accounts.h): with ACCOUNTS; KEEPS_ROOT: it stays root's, and changes accounts itself. SANITIZED: tests/sanitizers runs it, too (unit, property and shmem tests
+# (tests/support/accounts.h): with ACCOUNTS, which the labels apache and client imply, unless ONE_ACCOUNT says that by its nature it
+# has one; KEEPS_ROOT: it stays root's, and changes accounts itself. SANITIZED: tests/sanitizers runs it, too (unit, property and shmem tests
 # anyway; not what needs a database or many programs).
 function(sluice_test name)
-  cmake_parse_arguments(A "KEEPS_ROOT;ACCOUNTS;SANITIZED;NOT_SANITIZED" "LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
+  cmake_parse_arguments(A "KEEPS_ROOT;ACCOUNTS;ONE_ACCOUNT;SANITIZED;NOT_SANITIZED" "LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT ${SLUICE_TEST_LIMIT})
   endif()
@@ -109,7 +110,7 @@ function(sluice_test name)
   set(main sluice_test_main)
   if(A_KEEPS_ROOT)
     set(main sluice_test_main_as_root)
-  elseif(A_ACCOUNTS)
+  elseif(A_ACCOUNTS OR (A_LABEL MATCHES "^(apache|client)$" AND NOT A_ONE_ACCOUNT))
     set(main sluice_test_main_with_accounts)
   endif()
   target_link_libraries(${name} PRIVATE sluice_flags ${A_LIBS} ${main} sluice_test_paths GTest::gmock)

@@ -12,14 +12,19 @@ std::vector<int> shared_memory_made_by(pid_t process) {
     const int highest = shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&in_use));
     for (int index = 0; index <= highest; ++index) {
         shmid_ds segment{};
-        const int id = shmctl(index, SHM_STAT, &segment);
+        const int id = shmctl(index, SHM_STAT_ANY, &segment);
         if (id >= 0 && segment.shm_cpid == process && (segment.shm_perm.mode & SHM_DEST) == 0) all.push_back(id);
     }
     return all;
 }
 
 void remove_shared_memory_made_by(pid_t process) {
-    for (const int id : shared_memory_made_by(process)) shmctl(id, IPC_RMID, nullptr);
+    for (const int id : shared_memory_made_by(process)) {
+        if (accounts_apart())
+            run({"ipcrm", "--shmem-id", std::to_string(id)}, {.run_as = Role::kClient});
+        else
+            shmctl(id, IPC_RMID, nullptr);
+    }
 }
 
 BoincClient::BoincClient(const std::string& config) {
@@ -33,6 +38,7 @@ BoincClient::BoincClient(const std::string& config) {
 }
 
 void BoincClient::want_work_for(double days, double turn) const {
+    const RightsToAllFiles rights;
     folder_.write(
         "global_prefs_override.xml",
         "<global_preferences><run_on_batteries>1</run_on_batteries><run_if_user_active>1</run_if_user_active>"
@@ -64,8 +70,12 @@ void BoincClient::start(const std::vector<std::string>& more_arguments) {
                                   "2"};
     if (!alone_) args.insert(args.end(), {"--allow_multiple_clients", "--suppress_net_info"});
     args.insert(args.end(), more_arguments.begin(), more_arguments.end());
+    const RightsToAllFiles rights;  // from the second start on the folder is the client's
+    if (accounts_apart()) std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+    give(folder_.path(), Role::kClient);
     RunOptions options;
     options.cwd = folder_.path();
+    options.run_as = Role::kClient;
     process_ = std::make_unique<Subprocess>(args, options);
 }
 
@@ -102,6 +112,7 @@ std::string BoincClient::command(const std::vector<std::string>& arguments) cons
     args.insert(args.end(), arguments.begin(), arguments.end());
     RunOptions options;
     options.cwd = folder_.path();
+    options.run_as = Role::kClient;
     const RunResult r = run(args, options);
     return r.out + r.err;
 }
@@ -109,6 +120,7 @@ std::string BoincClient::command(const std::vector<std::string>& arguments) cons
 void BoincClient::update(const std::string& master_url) const { command({"--project", master_url, "update"}); }
 
 void BoincClient::forget_jobs() const {
+    const RightsToAllFiles rights;
     std::string text = state();
     for (const std::string block : {"result", "workunit", "active_task"}) {
         const std::string begin = "<" + block + ">", end = "</" + block + ">";
@@ -122,6 +134,7 @@ void BoincClient::forget_jobs() const {
 
 void BoincClient::copy_folder_of(const BoincClient& other) const {
     namespace fs = std::filesystem;
+    const RightsToAllFiles rights;
     for (const auto& entry : fs::directory_iterator(other.folder_.path())) {
         if (entry.is_socket() || entry.path().filename() == "lockfile") continue;
         fs::copy(entry.path(), folder_ / entry.path().filename(),
@@ -136,6 +149,7 @@ bool BoincClient::logs(const std::string& text, double timeout) const {
 }
 
 std::string BoincClient::state() const {
+    const RightsToAllFiles rights;
     std::ifstream in(folder_ / "client_state.xml");
     return {std::istreambuf_iterator<char>(in), {}};
 }

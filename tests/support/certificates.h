@@ -8,7 +8,7 @@
 
 namespace sluice::test {
 
-/// An authority and a certificate of its for 127.0.0.1, made with openssl(1).
+/// An authority and a certificate of its for a database server at 127.0.0.1, made with openssl(1).
 class Certificates {
   public:
     Certificates() {
@@ -21,6 +21,8 @@ class Certificates {
                  "/CN=127.0.0.1", "-keyout", file("server.key"), "-out", file("server.csr")});
         openssl({"x509", "-req", "-in", file("server.csr"), "-CA", file("ca.pem"), "-CAkey", file("ca.key"),
                  "-set_serial", "1", "-days", "2", "-extfile", file("ext"), "-out", file("server.pem")});
+        if (accounts_apart()) std::filesystem::permissions(dir_.path(), std::filesystem::perms(0711));
+        give(file("server.key"), Role::kDatabase);
     }
     std::string file(const std::string& name) const { return (dir_ / name).string(); }
 

@@ -49,6 +49,7 @@ GaleraCluster::GaleraCluster(const std::vector<std::string>& more) : more_(more)
     std::string script = kHandOver;
     script.replace(script.find('@'), 1, folder_.path().string());
     std::filesystem::permissions(folder_.write("scripts/wsrep_sst_handover", script), std::filesystem::perms(0700));
+    give(folder_.path(), Role::kDatabase);
     std::set<int> taken;  // the system may name a port again that nobody listens at yet
     for (auto* ports : {&sql_, &group_, &transfer_})
         for (int& port : *ports) do
@@ -59,6 +60,7 @@ GaleraCluster::GaleraCluster(const std::vector<std::string>& more) : more_(more)
     seed_ = std::make_unique<PrivateMariaDb>(first);
     await_synced(-1);
     seed_->stop();
+    const RightsToAllFiles rights;
     std::filesystem::remove(seed_->data() / "galera.cache");
     for (int i = 0; i < kNodes; ++i) {
         MariaDbOptions o = options(i);

@@ -70,6 +70,7 @@ PrivateApache::PrivateApache(ApacheOptions options) : options_(std::move(options
     std::filesystem::permissions(folder_ / "fcgid", std::filesystem::perms(0777));
     port_ = options_.port != 0 ? options_.port : free_port();
     write_configuration();
+    give(folder_.path(), Role::kWeb);
     start();
 }
 
@@ -95,6 +96,7 @@ void PrivateApache::write_configuration() const {
 void PrivateApache::start() {
     RunOptions run_options;
     run_options.env = options_.env;
+    run_options.run_as = Role::kWeb;
     run_options.own_group = true;
     server_ =
         std::make_unique<Subprocess>(std::vector<std::string>{"/usr/sbin/apache2", "-d", folder_.path().string(), "-f",
@@ -127,6 +129,7 @@ void PrivateApache::stop() {
 void PrivateApache::restart_gracefully() { server_->send_signal(SIGUSR1); }
 
 std::string PrivateApache::error_log() const {
+    const RightsToAllFiles rights;
     std::ifstream in(folder_ / "error.log");
     return {std::istreambuf_iterator<char>(in), {}};
 }

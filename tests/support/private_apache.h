@@ -1,6 +1,7 @@
 #pragma once
 // An Apache of a test's own on a free loopback port: own configuration, pid file and socket in a temporary folder,
-// ended by pid. Started as root it serves as www-data, as Debian's does; else as the test's user.
+// ended by pid. Where accounts are apart (tests/support/accounts.h) it is the web server's account from the beginning;
+// started as root it serves as www-data, as Debian's does; else as the test's user.
 #include <filesystem>
 #include <memory>
 #include <string>

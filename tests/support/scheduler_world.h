@@ -44,11 +44,14 @@ class SchedulerWorld {
     JobArrayName array_name() const;
     int slots(SlotState state);
 
-    /// Runs the program once. `env` is added.
+    /// Runs the program once, as the web server does. `env` is added.
     ReplyText send(const RequestText& request, std::map<std::string, std::string> env = {});
     ReplyText send_raw(const std::string& body, std::map<std::string, std::string> env = {});
     std::unique_ptr<Subprocess> start(const RequestText& request, std::map<std::string, std::string> env = {});
     RunOptions run_options(const std::string& body, std::map<std::string, std::string> env) const;
+    RunOptions as_web_server(const std::string& body, std::map<std::string, std::string> env) const;
+    /// A file that a program of any account makes where SLUICE_PAUSE_AT has it wait.
+    std::filesystem::path gate(const std::string& name = "gate") const { return folder_ / "gates" / name; }
     static std::string program();
     std::string log() const;
 

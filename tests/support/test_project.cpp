@@ -8,6 +8,7 @@
 #include "sluice/base/signing.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/paths.h"
+#include "tests/support/project_layout.h"
 
 namespace sluice::test {
 namespace {
@@ -56,8 +57,9 @@ TestProject::TestProject(PrivateMariaDb& server, const std::string& name, const 
                          const DbSettings& database)
     : server_(server), name_(name), options_(options), db_(database) {
     namespace fs = std::filesystem;
-    // The web server's user reads the project, writes logs and uploads, and connects to the database.
-    fs::permissions(folder_.path(), fs::perms(0777));
+    // The web server's user reads the project, writes logs and uploads, and connects to the database. Where accounts
+    // are apart it writes what make_project lets it write, and nothing else.
+    fs::permissions(folder_.path(), fs::perms(accounts_apart() ? 0755 : 0777));
     server.admit_web_server();
     for (const char* sub : {
              "bin",
@@ -73,8 +75,9 @@ TestProject::TestProject(PrivateMariaDb& server, const std::string& name, const 
         folder_.write(std::string("keys/") + key + "_private", keys().private_key);
         folder_.write(std::string("keys/") + key + "_public", keys().public_key);
     }
-    fs::permissions(folder_ / "upload", fs::perms(0777));
+    if (!accounts_apart()) fs::permissions(folder_ / "upload", fs::perms(0777));
     write_config();
+    lay_out_for_web_server(folder_.path());
     fill_rows(rows_);
 }
 
@@ -87,10 +90,11 @@ void TestProject::write_config() const {
             "<boinc>\n<config>\n{0}"
             "<master_url>{1}</master_url>\n<long_name>Test project</long_name>\n<shmem_key>0x{2:x}</shmem_key>\n<key_dir>{3}/keys</key_dir>\n"
             "<download_url>{1}download</download_url>\n<download_dir>{3}/download</download_dir>\n<upload_url>{4}_cgi/file_upload_handler</upload_url>\n"
-            "<upload_dir>{3}/upload</upload_dir>\n<uldl_dir_fanout>1024</uldl_dir_fanout>\n<daily_result_quota>500</daily_result_quota>\n"
+            "<upload_dir>{3}/upload</upload_dir>\n<uldl_dir_fanout>{6}</uldl_dir_fanout>\n<daily_result_quota>500</daily_result_quota>\n"
             "<cache_md5_info>1</cache_md5_info>\n{5}\n</config>\n</boinc>\n",
-            server_.config_elements(name_), url_, 0x10000000u + static_cast<unsigned>(::getpid()),
-            folder_.path().string(), url_.substr(0, url_.size() - 1), options_));
+            server_.config_elements(name_) + httpd_user_element(), url_,
+            0x10000000u + static_cast<unsigned>(::getpid()), folder_.path().string(), url_.substr(0, url_.size() - 1),
+            options_, kTestFanout));
 }
 
 void TestProject::set_port(int port) {
@@ -169,6 +173,7 @@ RunResult TestProject::rpc(const std::string& request) {
     options.env["REQUEST_METHOD"] = "POST";
     options.env["CONTENT_LENGTH"] = std::to_string(request.size());
     options.env["REMOTE_ADDR"] = "127.0.0.1";
+    options.run_as = Role::kWeb;
     return run({sluice::test::binary_dir() + "/cgi-bin/cgi"}, options);
 }
 

@@ -326,7 +326,7 @@ TEST_F(FrontDoor, TheSocketIsNotForAll) {
 }
 
 TEST_F(FrontDoor, WorkersComeWithWorkUpToTheirNumber) {
-    const fs::path gate = world_.folder() / "gate";
+    const fs::path gate = world_.gate();
     world_.add_jobs(20);
     std::vector<Id> hosts;
     for (int i = 0; i < 4; ++i) hosts.push_back(world_.add_host());

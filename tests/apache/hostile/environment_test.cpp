@@ -164,6 +164,7 @@ TEST_P(Logs, AFullOrForbiddenLogStopsNobody) {
     World world;
     const fs::path folder = world.project.scheduler_log_file().parent_path();
     fs::create_directories(folder);
+    fs::remove(folder / "scheduler.log");
     fs::create_symlink("/dev/full", folder / "scheduler.log");
     fs::permissions(folder, fs::perms(0755));
     {

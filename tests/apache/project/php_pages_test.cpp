@@ -56,9 +56,19 @@ class PhpPages : public testing::TestWithParam<Served> {
         const fs::path root = dir / "tiles";
         if (fs::exists(root)) return dir;
         fs::permissions(dir.path(), fs::perms(0755));
-        const RunResult made = run({binary_dir() + "/bin/make_project", "--no_db", "--copy", "--name", "tiles",
-                                    "--root", root.string(), "--url_base", "http://127.0.0.1", "--install_from",
-                                    binary_dir(), "--web_user", ::geteuid() == 0 ? "www-data" : ""});
+        std::vector<std::string> words = {binary_dir() + "/bin/make_project",
+                                          "--no_db",
+                                          "--copy",
+                                          "--name",
+                                          "tiles",
+                                          "--root",
+                                          root.string(),
+                                          "--url_base",
+                                          "http://127.0.0.1",
+                                          "--install_from",
+                                          binary_dir()};
+        for (const std::string& word : make_project_accounts()) words.push_back(word);
+        const RunResult made = run(words, {.run_as = Role::kRoot});
         if (made.status != 0) throw std::runtime_error(made.err);
         fs::copy(root / "html", dir / "html", fs::copy_options::recursive);
         return dir;
@@ -107,7 +117,7 @@ class PhpPages : public testing::TestWithParam<Served> {
         const std::string line = "#Define tiles_php_fpm \"proxy:unix:/run/php/php-fpm.sock|";
         if (GetParam().php == Php::kFpm)
             text.replace(text.find(line), line.size(),
-                         "Define tiles_php_fpm \"proxy:unix:" + (dir_ / "fpm.sock").string() + "|");
+                         "Define tiles_php_fpm \"proxy:unix:" + fpm_socket().string() + "|");
         return text;
     }
     /// The commands of docs/setting_up_a_project.md on files; passwords and tables are not looked at here.
@@ -121,25 +131,35 @@ class PhpPages : public testing::TestWithParam<Served> {
         };
         replace("BOINC_SOURCE", fs::absolute(html / "x").lexically_normal().parent_path().parent_path().string());
         replace("PROJECT", root_.string());
-        replace("boincadm:", user_name(::geteuid()) + ":");
-        if (::geteuid() != 0) replace("www-data", group_name(::getegid()));
-        const RunResult done = run({"/bin/sh", "-ec", commands});
+        replace("boincadm:", account_name(Role::kProject) + ":");
+        if (accounts_apart())
+            replace("www-data", account_name(Role::kWeb));
+        else if (::geteuid() != 0)
+            replace("www-data", group_name(::getegid()));
+        const RunResult done = run({"/bin/sh", "-ec", commands}, {.run_as = Role::kRoot});
         ASSERT_EQ(done.status, 0) << commands << done.err;
     }
     static std::string read(const fs::path& file) {
         std::ifstream in(file);
         return {std::istreambuf_iterator<char>(in), {}};
     }
+    fs::path fpm_socket() const { return dir_ / "fpm/socket"; }
     void start_fpm() {
         const std::string user = ::geteuid() == 0 ? "user = www-data\ngroup = www-data\nlisten.owner = www-data\n" : "";
-        const fs::path config = dir_.write(
-            "fpm.conf", "[global]\nerror_log = " + (dir_ / "fpm.log").string() + "\n[tiles]\n" + user +
-                            "listen = " + (dir_ / "fpm.sock").string() + "\npm = static\npm.max_children = 1\n");
-        fs::remove(dir_ / "fpm.sock");
+        fs::create_directories(dir_ / "fpm");
+        give(dir_ / "fpm", Role::kWeb);
+        const fs::path config =
+            dir_.write("fpm.conf", "[global]\nerror_log = " + (dir_ / "fpm/log").string() + "\n[tiles]\n" + user +
+                                       "listen = " + fpm_socket().string() + "\npm = static\npm.max_children = 1\n");
+        {
+            const RightsToAllFiles rights;
+            fs::remove(fpm_socket());
+        }
         fpm_ = std::make_unique<Subprocess>(
-            std::vector<std::string>{file_of("/usr/sbin/php-fpm*"), "--nodaemonize", "--fpm-config", config.string()});
-        if (!eventually([&] { return !fpm_->running() || fs::exists(dir_ / "fpm.sock"); }) || !fpm_->running())
-            throw std::runtime_error("PHP-FPM does not start: " + fpm_->err() + read(dir_ / "fpm.log"));
+            std::vector<std::string>{file_of("/usr/sbin/php-fpm*"), "--nodaemonize", "--fpm-config", config.string()},
+            RunOptions{.run_as = Role::kWeb});
+        if (!eventually([&] { return !fpm_->running() || fs::exists(fpm_socket()); }) || !fpm_->running())
+            throw std::runtime_error("PHP-FPM does not start: " + fpm_->err() + read(dir_ / "fpm/log"));
     }
     HttpReply get(const std::string& path) { return http(apache_->port(), path); }
     HttpReply get_as(const std::string& path, const std::string& credentials) {

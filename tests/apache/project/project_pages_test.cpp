@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include "sluice/base/project.h"
+#include "tests/support/paths.h"
 #include "tests/support/private_apache.h"
 
 namespace sluice::test {
@@ -26,9 +25,19 @@ class ProjectPages : public testing::TestWithParam<Variant> {
     ProjectPages() : root_(dir_ / "Kacheln-Größe&(1)~") {
         // The web server's user must get through; copies of programs, since it may not see the build folder.
         fs::permissions(dir_.path(), fs::perms(0755));
-        const RunResult made = run({SLUICE_BUILD "/bin/make_project", "--no_db", "--copy", "--name", "tiles", "--root",
-                                    root_.string(), "--url_base", "http://127.0.0.1", "--install_from", SLUICE_BUILD,
-                                    "--web_user", ::geteuid() == 0 ? "www-data" : ""});
+        std::vector<std::string> words = {binary_dir() + "/bin/make_project",
+                                          "--no_db",
+                                          "--copy",
+                                          "--name",
+                                          "tiles",
+                                          "--root",
+                                          root_.string(),
+                                          "--url_base",
+                                          "http://127.0.0.1",
+                                          "--install_from",
+                                          binary_dir()};
+        for (const std::string& word : make_project_accounts()) words.push_back(word);
+        const RunResult made = run(words, {.run_as = Role::kRoot});
         if (made.status != 0) throw std::runtime_error(made.err);
         dir_.write("Kacheln-Größe&(1)~/download/data.php", "<?php not run ?>");
         dir_.write("Kacheln-Größe&(1)~/upload/secret", "secret");

@@ -61,6 +61,8 @@ ClientWorld::ClientWorld(std::shared_ptr<PrivateMariaDb> server, std::string dat
       database_(std::move(database)) {
     // The web server's user must get through, and connect to the database.
     fs::permissions(folder_.path(), fs::perms(0755));
+    fs::create_directories(folder_ / "control");
+    fs::permissions(folder_ / "control", fs::perms(0777));  // jobs write there, too
     url_ = fmt::format("http://127.0.0.1:{}/demo/", port_);
     server_->admit_web_server();
     install_programs();
@@ -111,32 +113,32 @@ std::string ClientWorld::in_project(const std::vector<std::string>& words, const
 
 void ClientWorld::make_project() {
     // Copies of the programs: the web server's user may not see the build folder.
-    const RunResult made = run({sluice::test::binary_dir() + "/bin/make_project",
-                                "--copy",
-                                "--compat_level",
-                                "0",  // what real clients are told is compared with upstream's rules
-                                "--name",
-                                "demo",
-                                "--long_name",
-                                "Real " + database_,
-                                "--root",
-                                root_.string(),
-                                "--url_base",
-                                fmt::format("http://127.0.0.1:{}", port_),
-                                "--install_from",
-                                (folder_ / "prefix").string(),
-                                "--db_name",
-                                database_,
-                                "--db_user",
-                                "root",
-                                "--db_passwd",
-                                server_->settings().password,
-                                "--db_host",
-                                "localhost",
-                                "--db_socket",
-                                server_->socket().string(),
-                                "--web_user",
-                                ::geteuid() == 0 ? "www-data" : ""});
+    std::vector<std::string> words = {sluice::test::binary_dir() + "/bin/make_project",
+                                      "--copy",
+                                      "--compat_level",
+                                      "0",  // what real clients are told is compared with upstream's rules
+                                      "--name",
+                                      "demo",
+                                      "--long_name",
+                                      "Real " + database_,
+                                      "--root",
+                                      root_.string(),
+                                      "--url_base",
+                                      fmt::format("http://127.0.0.1:{}", port_),
+                                      "--install_from",
+                                      (folder_ / "prefix").string(),
+                                      "--db_name",
+                                      database_,
+                                      "--db_user",
+                                      "root",
+                                      "--db_passwd",
+                                      server_->settings().password,
+                                      "--db_host",
+                                      "localhost",
+                                      "--db_socket",
+                                      server_->socket().string()};
+    for (const std::string& word : make_project_accounts()) words.push_back(word);
+    const RunResult made = run(words, {.run_as = Role::kRoot});
     if (made.status != 0) throw std::runtime_error("make_project: " + made.out + made.err);
     option("min_sendwork_interval", "0");
     option("next_rpc_delay", "86400");

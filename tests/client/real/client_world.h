@@ -59,8 +59,8 @@ class ClientWorld {
     std::string text(const Sql& query);  ///< the first column of the first row; "" if there is none
     std::string scheduler_log() const;
     /// A name for a file that jobs wait for or write.
-    std::string control_file(const std::string& name) const { return (folder_ / ("control_" + name)).string(); }
-    void release(const std::string& name) const { folder_.write("control_" + name, "go"); }
+    std::string control_file(const std::string& name) const { return (folder_ / "control" / name).string(); }
+    void release(const std::string& name) const { folder_.write("control/" + name, "go"); }
 
   private:
     ClientWorld(std::shared_ptr<PrivateMariaDb> server, std::string database);

@@ -23,6 +23,7 @@ constexpr double kBuffer = 0.13;
 const std::vector<std::string> kThree{"1", "2", "3"}, kFour{"1", "2", "3", "4"};
 
 std::vector<long> numbers_in(const std::string& file) {
+    const RightsToAllFiles rights;
     std::ifstream in(file);
     std::vector<long> all;
     for (long n; in >> n;) all.push_back(n);

@@ -29,8 +29,13 @@ class Prefs : public RealClient {
         return world_.text(Sql("SELECT global_prefs FROM user WHERE id=") << world_.user_id(name_));
     }
     static std::string in_client(Volunteer& v, const char* file = "global_prefs.xml") {
+        const RightsToAllFiles rights;
         std::ifstream in(v.client().folder() / file);
         return {std::istreambuf_iterator<char>(in), {}};
+    }
+    static void give_client(Volunteer& v, const std::string& text) {
+        const RightsToAllFiles rights;
+        std::ofstream(v.client().folder() / "global_prefs.xml") << text;
     }
     static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
     void set_project_prefs(const std::string& text) {
@@ -59,7 +64,7 @@ TEST_F(Prefs, WhatTheClientHasNewerReachesTheDatabase) {
     v.attach();
     v.client().stop();
     // As after the volunteer changed them on the site of another project with the same address.
-    std::ofstream(v.client().folder() / "global_prefs.xml") << preferences(now_ - 500, 62);
+    give_client(v, preferences(now_ - 500, 62));
     v.start();
     EXPECT_TRUE(v.update_until([&] { return has(in_database(), "<max_ncpus_pct>62"); })) << in_database() << v.log();
     EXPECT_THAT(in_database(), HasSubstr(fmt::format("<mod_time>{}", now_ - 500)));
@@ -71,7 +76,7 @@ TEST_F(Prefs, WhatTheClientHasOlderDoesNot) {
     Volunteer v(world_, key_);
     v.attach();
     v.client().stop();
-    std::ofstream(v.client().folder() / "global_prefs.xml") << preferences(now_ - 1000, 72);
+    give_client(v, preferences(now_ - 1000, 72));
     v.start();
     EXPECT_TRUE(v.update_until([&] { return has(in_client(v), "<max_ncpus_pct>71"); })) << in_client(v) << v.log();
     EXPECT_EQ(in_database(), preferences(now_ - 500, 71));
@@ -84,7 +89,7 @@ TEST_F(Prefs, AnotherAccountsPreferencesStayThere) {
     v.client().stop();
     std::string elsewhere = preferences(now_ - 500, 82);
     elsewhere.replace(elsewhere.find(world_.url()), world_.url().size(), "http://other.example.org/");
-    std::ofstream(v.client().folder() / "global_prefs.xml") << elsewhere;
+    give_client(v, elsewhere);
     v.start();
     ASSERT_TRUE(v.one_more_rpc());
     ASSERT_TRUE(v.one_more_rpc());

@@ -90,6 +90,7 @@ TEST_F(Work, TricklesGoBothWays) {
     world_.release("heard-it");
     std::string heard;
     EXPECT_TRUE(v.update_until([&] {
+        const RightsToAllFiles rights;
         std::ifstream in(world_.control_file("ear"));
         heard.assign(std::istreambuf_iterator<char>(in), {});
         return !heard.empty();

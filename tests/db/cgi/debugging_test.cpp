@@ -17,6 +17,7 @@ using ::testing::Not;
 TEST(Debugging, RequestReplyAndLogAreKept) {
     SchedulerWorld world;
     fs::create_directories(world.folder() / "kept");
+    share_with_web_server(world.folder() / "kept", 02770);
     world.config("<debug_req_reply_dir>" + (world.folder() / "kept").string() + "</debug_req_reply_dir>");
     world.start_feeder(5);
     const ReplyText reply = world.send(RequestText{});
@@ -51,6 +52,7 @@ TEST(Debugging, ATriggerFileLeavesPairsInTheCurrentFolder) {
     EXPECT_EQ(read_file(world.folder() / "cgi-bin/sched_request_000001_000012"), r.text());
     EXPECT_EQ(fs::status(world.folder() / "cgi-bin/sched_request_000001_000012").permissions(), fs::perms(0640));
     fs::create_directories(world.folder() / "kept");
+    share_with_web_server(world.folder() / "kept", 02770);
     world.config("<debug_req_reply_dir>" + (world.folder() / "kept").string() + "</debug_req_reply_dir>");
     r.seqno = 13;
     const ReplyText other = world.send(r);

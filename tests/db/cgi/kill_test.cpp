@@ -70,7 +70,7 @@ TEST(KillDatabase, InTheMiddleOfARequest) {
     r.hostid = host;
     r.seqno = 1;
     r.work_seconds = 15;
-    const std::string gate = (world.folder() / "gate").string();
+    const std::string gate = world.gate().string();
     auto rpc = world.start(r, {{"SLUICE_PAUSE_AT", "before_commit:" + gate}});
     ASSERT_TRUE(eventually([&] { return std::filesystem::exists(gate); }));
     server.kill();

@@ -29,7 +29,7 @@ RequestText asking(Id host, double seconds, int seqno = 1) {
 /// Starts an RPC, waits until it stands at `point`, does `meanwhile`, lets it go on.
 ReplyText interrupted(SchedulerWorld& world, const RequestText& request, const std::string& point,
                       const std::function<void()>& meanwhile) {
-    const std::string gate = (world.folder() / "gate").string();
+    const std::string gate = world.gate().string();
     auto rpc = world.start(request, {{"SLUICE_PAUSE_AT", point + ":" + gate}});
     EXPECT_TRUE(eventually([&] { return std::filesystem::exists(gate) || !rpc->running(); })) << "never got there";
     EXPECT_TRUE(rpc->running()) << rpc->err() << world.log();
@@ -209,6 +209,7 @@ TEST(Race, TenIdenticalRequestsGetNoMoreThanTheQuota) {
 TEST(Race, TheHostLockFileExcludesUpstreamsScheduler) {
     SchedulerWorld world;
     std::filesystem::create_directories(world.folder() / "locks");
+    share_with_web_server(world.folder() / "locks", 02770);
     world.config("<sched_lockfile_dir>" + (world.folder() / "locks").string() + "</sched_lockfile_dir>");
     const Id host = world.add_host();
     world.start_feeder(10);
@@ -240,6 +241,7 @@ TEST(Race, TheHostLockFileExcludesUpstreamsScheduler) {
 TEST(Race, TheHostLockFile) {
     SchedulerWorld world;
     std::filesystem::create_directories(world.folder() / "locks");
+    share_with_web_server(world.folder() / "locks", 02770);
     world.config("<sched_lockfile_dir>" + (world.folder() / "locks").string() + "</sched_lockfile_dir>");
     const Id host = world.add_host();
     world.start_feeder(10);

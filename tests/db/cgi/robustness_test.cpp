@@ -313,7 +313,7 @@ TEST_F(Batch, ALengthInTheEnvironmentSaysNothingOfAStream) {
 }
 
 TEST_F(Batch, AConfigurationThatChangesWhileItIsReadIsReadAgain) {
-    const fs::path gate = world_.folder() / "gate", config = world_.folder() / "config.xml";
+    const fs::path gate = world_.gate(), config = world_.folder() / "config.xml";
     start({{"SLUICE_PAUSE_AT", "config_read:" + gate.string()}});
     write(request(1));
     ASSERT_TRUE(eventually([&] { return fs::exists(gate); }));

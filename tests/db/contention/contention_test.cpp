@@ -69,6 +69,7 @@ void run_schedulers(TestProject& project, Schedulers& run) {
         RunOptions options = project.run_options();
         options.stdin_text = requests_of_host(i);
         options.unset = {"REQUEST_METHOD", "GATEWAY_INTERFACE"};
+        options.run_as = Role::kWeb;
         run.processes.push_back(std::make_unique<Subprocess>(
             std::vector<std::string>{sluice::test::binary_dir() + "/cgi-bin/cgi", "--batch"}, options));
     }

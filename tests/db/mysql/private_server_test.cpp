@@ -28,9 +28,12 @@ std::string refusal(const DbSettings& settings) {
     return "connected";
 }
 
-TEST(PrivateServer, ItsSocketLiesInAFolderThatNobodyElseEnters) {
+TEST(PrivateServer, ItsSocketOrItsDataLieInAFolderThatNobodyElseEnters) {
     PrivateMariaDb server;
-    EXPECT_EQ(mode_of(server.socket().parent_path()), 0700);
+    EXPECT_EQ(mode_of(server.socket().parent_path()), accounts_apart() ? 0711 : 0700);
+    EXPECT_EQ(mode_of(server.data()), 0700);
+    for (const Role role : {Role::kProject, Role::kWeb, Role::kClient})
+        EXPECT_EQ(run({"ls", server.data().string()}, {.run_as = role}).status == 0, !accounts_apart());
     EXPECT_EQ(mode_of(server.socket().parent_path() / "client.cnf"), 0600);
     EXPECT_EQ(mode_of(server.socket().parent_path() / "accounts.sql"), 0600);
 }

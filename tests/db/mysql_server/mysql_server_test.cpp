@@ -24,8 +24,10 @@ class MySql : public testing::Test {
     }
     void TearDown() override { ::unsetenv("SLUICE_TEST_MYSQL"); }
     static void expect_passed(const std::string& program, const std::string& filter) {
+        // Started by root it has an account for each server itself.
         const RunResult result =
-            run({binary_dir() + "/tests/" + program, "--gtest_brief=1", "--gtest_filter=" + filter}, {}, 600);
+            run({binary_dir() + "/tests/" + program, "--gtest_brief=1", "--gtest_filter=" + filter},
+                {.run_as = Role::kRoot}, 600);
         EXPECT_EQ(result.status, 0) << result.out << result.err;
         EXPECT_NE(result.out.find("[  PASSED  ]"), std::string::npos) << result.out << result.err;
         EXPECT_EQ(result.out.find("[  PASSED  ] 0 tests"), std::string::npos) << program << " has none of " << filter;
