@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kMostSaid = 64;      ///< of a batch
 constexpr std::size_t kMostBatches = 200;  ///< that are remembered
 constexpr double kStoredWeight = 5;        ///< batches
+constexpr double kMoment = 60;             ///< s
 constexpr double kTail = 0.05;             ///< outside on each side: a tenth, and some for what is learnt from few
 constexpr double kLeastFactor = 0.01, kMostFactor = 100;
 
@@ -22,6 +23,7 @@ double blend(double stored, double learnt, double batches) {
 }  // namespace
 
 void EtaRecord::expect(Id batch, double now, double end) {
+    if (end - now < kMoment) return;
     Open& o = open_[batch];
     if (o.passes++ % o.every != 0) return;
     o.said.push_back({now, end});

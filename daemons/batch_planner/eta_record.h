@@ -14,7 +14,8 @@ class EtaRecord {
   public:
     /// `stored`: what an earlier process has learnt. It counts like five batches.
     void start(const EtaFactors& stored) { stored_ = stored; }
-    /// At each pass: the batch is expected to end then, UNIX s.
+    /// At each pass: the batch is expected to end then, UNIX s. What is expected within a minute teaches nothing: it
+    /// may wait for its validator.
     void expect(Id batch, double now, double end);
     /// The batches of which something is expected, in order.
     std::vector<Id> open() const;

@@ -100,9 +100,13 @@ void PlannerPass::learn_run_times(Facts& facts) {
         ratios_.watch(r.id, r.batch, facts.computing(r) / std::max(facts.demand(r.batch)->mean_fpops, 1.0));
         in_progress.push_back(r.id);
     }
-    ratios_.keep(planned);
+    if (!started_ratios_)  // believed anew, estimates of a tenth would make it give up what runs well
+        for (const PlannedBatch& b : (last_.version == 0 ? stores_.plans.plan() : last_).batches)
+            if (users.contains(b.batch)) ratios_.start(b.batch, users[b.batch], b.margin / settings_.rules.margin);
+    started_ratios_ = true;
     const std::vector<Id> gone = ratios_.gone(std::move(in_progress));
     for (const ReturnedPlanResult& r : stores_.facts.returned(gone)) ratios_.returned(r, users);
+    ratios_.keep(planned);
     for (BatchDemand& d : facts.demands) {
         const double ratio = facts.ratios[d.batch] = ratios_.of(d.batch, users[d.batch]);
         d.mean_fpops = std::min(d.mean_fpops * ratio, kEndless);

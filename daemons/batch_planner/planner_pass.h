@@ -82,7 +82,7 @@ class PlannerPass {
     RunRatios ratios_;
     EtaRecord etas_;
     EtaFactors factors_;  ///< as they are stored
-    bool started_ = false;
+    bool started_ = false, started_ratios_ = false;
     BatchPlan last_;                  ///< what instances that are new now were sent by
     std::map<Id, double> announced_;  ///< batch -> its first T, of those in progress
     std::set<Id> seen_;               ///< batches that were in progress at the last pass

@@ -6,11 +6,16 @@
 namespace sluice {
 namespace {
 
-constexpr double kPriorJobs = 5;         ///< weight of what was known before
-constexpr double kMostJobs = 1000;       ///< what is older counts half
+constexpr std::size_t kPriorJobs = 5;    ///< weight of what was known before
+constexpr std::size_t kMostJobs = 50;    ///< the last ones: what is expected of a host changes, too
 constexpr double kLeastRun = 1;          ///< s
 constexpr double kMostTimes = 100;       ///< what a client tells is bounded
 constexpr std::size_t kMostGone = 5000;  ///< that are waited for, the newest
+
+void add(std::vector<float>& ratios, double times) {
+    if (ratios.size() >= kMostJobs) ratios.erase(ratios.begin());
+    ratios.push_back(static_cast<float>(times));
+}
 
 }  // namespace
 
@@ -36,11 +41,13 @@ void RunRatios::returned(const ReturnedPlanResult& result, const std::map<Id, Id
     const double expected = std::max(per_op * result.fpops, kLeastRun);
     if (!(result.elapsed > 0) || !std::isfinite(expected) || user == users.end()) return;
     const double times = std::clamp(result.elapsed / expected, 1 / kMostTimes, kMostTimes);
-    for (Sum* sum : {&of_batch_[batch], &of_user_[user->second]}) {
-        if (sum->jobs >= kMostJobs) sum->jobs /= 2, sum->logarithms /= 2;
-        sum->logarithms += std::log(times);
-        ++sum->jobs;
-    }
+    for (Ratios* ratios : {&of_batch_[batch], &of_user_[user->second]}) add(*ratios, times);
+}
+
+void RunRatios::start(Id batch, Id user, double ratio) {
+    if (!(ratio >= 1 / kMostTimes && ratio <= kMostTimes)) return;
+    for (Ratios* ratios : {&of_batch_[batch], &of_user_[user]})
+        for (std::size_t i = 0; i <= 2 * kPriorJobs; ++i) add(*ratios, ratio);
 }
 
 void RunRatios::keep(const std::set<Id>& batches) {
@@ -48,8 +55,12 @@ void RunRatios::keep(const std::set<Id>& batches) {
     std::erase_if(of_batch_, [&](const auto& b) { return !batches.contains(b.first); });
 }
 
-double RunRatios::ratio(const Sum& sum, double before) {
-    return std::exp((sum.logarithms + kPriorJobs * std::log(before)) / (sum.jobs + kPriorJobs));
+double RunRatios::ratio(const Ratios& ratios, double before) {
+    Ratios all(kPriorJobs, static_cast<float>(before));
+    all.insert(all.end(), ratios.begin(), ratios.end());
+    const auto middle = all.begin() + std::ssize(all) / 2;
+    std::nth_element(all.begin(), middle, all.end());
+    return *middle;
 }
 
 double RunRatios::of(Id batch, Id user) const {

@@ -1,7 +1,7 @@
 #pragma once
 // How long jobs of a batch take, by what the plan expected of them. Estimates may be wildly wrong, perhaps
 // intentionally (seed 000): a plan that believes them gives up instances that are well on their way. Learnt from one
-// pass to the next; what is lost with the process costs accuracy only.
+// pass to the next; a new process begins with what the plan before holds.
 #include <map>
 #include <set>
 #include <vector>
@@ -21,21 +21,21 @@ class RunRatios {
     void returned(const ReturnedPlanResult& result, const std::map<Id, Id>& users);
     /// Forgets all of batches that are none of these.
     void keep(const std::set<Id>& batches);
-    /// By which estimates of the batch's jobs are to be multiplied. Until some are back, that of its owner's batches.
+    /// By which estimates of the batch's jobs are to be multiplied: the median of the last ones that came back, so that
+    /// few clients can't bend it. Until some are back, that of its owner's batches.
     double of(Id batch, Id user) const;
+    /// What an earlier process multiplied them by.
+    void start(Id batch, Id user, double ratio);
 
   private:
     struct Watched {
         Id batch = 0;
         double per_op = 0;
     };
-    struct Sum {
-        double logarithms = 0;  ///< of measured by expected
-        double jobs = 0;
-    };
-    static double ratio(const Sum& sum, double before);
+    using Ratios = std::vector<float>;  ///< measured by expected, of the last jobs; the newest last
+    static double ratio(const Ratios& ratios, double before);
     std::map<Id, Watched> watched_;
-    std::map<Id, Sum> of_batch_, of_user_;
+    std::map<Id, Ratios> of_batch_, of_user_;
 };
 
 }  // namespace sluice

@@ -45,6 +45,17 @@ TEST(EtaRecord, OnlyTheLastTwoHundredBatchesCount) {
     EXPECT_LT(record.factors().most, 1.2);
 }
 
+/// All came back, and the batch waits for its validator: "now" is no expectation.
+TEST(EtaRecord, WhatIsExpectedWithinAMinuteTeachesNothing) {
+    EtaRecord record;
+    for (Id batch = 1; batch <= 50; ++batch) {
+        for (int i = 0; i < 60; ++i) record.expect(batch, 60.0 * i, 3600);
+        for (int i = 60; i < 70; ++i) record.expect(batch, 60.0 * i, 60.0 * i);
+        record.ended(batch, 60.0 * 70);
+    }
+    EXPECT_LT(record.factors().most, 7);
+}
+
 TEST(EtaRecord, OfAnAbortedBatchNothingIsLearnt) {
     EtaRecord record;
     record.expect(3, 0, 60), record.expect(9, 0, 60);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace sluice::test {
 namespace {
 
@@ -22,10 +24,9 @@ TEST(RunRatios, EstimatesAreBelievedUntilSomethingComesBack) { EXPECT_EQ(RunRati
 TEST(RunRatios, ALiarsNextBatchIsNotBelievedEither) {
     RunRatios ratios;
     come_back(ratios, 1, 5, 100, 1000);
-    EXPECT_NEAR(ratios.of(1, 100), 5.6, 0.1) << "half way between what the owner is known for and what was measured";
-    come_back(ratios, 1, 200, 100, 1000);
-    EXPECT_NEAR(ratios.of(1, 100), 10, 0.6);
-    EXPECT_NEAR(ratios.of(2, 100), 10, 0.6);
+    come_back(ratios, 1, 1, 100, 1000);
+    EXPECT_EQ(ratios.of(1, 100), 10);
+    EXPECT_EQ(ratios.of(2, 100), 10);
     EXPECT_EQ(ratios.of(3, 200), 1) << "somebody else's";
 }
 
@@ -42,20 +43,40 @@ TEST(RunRatios, AJobIsComparedWithItsOwnEstimate) {
     RunRatios ratios;
     come_back(ratios, 1, 50, 3600, 3600);
     come_back(ratios, 2, 50, 4 * 3600, 4 * 3600);
-    EXPECT_NEAR(ratios.of(1, 100), 1, 1e-9);
-    EXPECT_NEAR(ratios.of(2, 100), 1, 1e-9);
+    EXPECT_EQ(ratios.of(1, 100), 1);
+    EXPECT_EQ(ratios.of(2, 100), 1);
 }
 
 TEST(RunRatios, AnEstimateOfNothingIsASecond) {
     RunRatios ratios;
     come_back(ratios, 1, 1000, 0, 30);
-    EXPECT_NEAR(ratios.of(1, 100), 30, 1);
+    EXPECT_EQ(ratios.of(1, 100), 30);
 }
 
-TEST(RunRatios, AClientsWordIsBounded) {
+TEST(RunRatios, FewClientsCantBendIt) {
     RunRatios ratios;
-    come_back(ratios, 1, 1, 100, 1e300);
-    EXPECT_LT(ratios.of(1, 100), 5);
+    come_back(ratios, 1, 5, 100, 100);
+    come_back(ratios, 1, 4, 100, 1e300);
+    EXPECT_EQ(ratios.of(1, 100), 1);
+    come_back(ratios, 1, 50, 100, 1e300);
+    EXPECT_EQ(ratios.of(1, 100), 100) << "what a client tells is bounded";
+}
+
+/// What is expected of a host follows what its jobs took: then estimates are right again.
+TEST(RunRatios, WhatIsLongAgoIsForgotten) {
+    RunRatios ratios;
+    come_back(ratios, 1, 900, 100, 1000);
+    come_back(ratios, 2, 30, 100, 100);
+    EXPECT_EQ(ratios.of(2, 100), 1);
+}
+
+TEST(RunRatios, ANewProcessBeginsWithWhatTheOneBeforeMultipliedBy) {
+    RunRatios ratios;
+    ratios.start(1, 100, 10);
+    EXPECT_EQ(ratios.of(1, 100), 10);
+    EXPECT_EQ(ratios.of(2, 100), 10) << "his next batch";
+    ratios.start(3, 200, HUGE_VAL), ratios.start(3, 200, NAN), ratios.start(3, 200, 0);
+    EXPECT_EQ(ratios.of(3, 200), 1);
 }
 
 TEST(RunRatios, WhatWasGivenUpIsWaitedForWhileItsBatchIsThere) {
