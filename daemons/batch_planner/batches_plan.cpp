@@ -134,8 +134,13 @@ int FleetCapacity::at_once(std::size_t pool, Id app) const {
     return each > 0 ? static_cast<int>(cpus[pool] / std::max(each, kLeastPart) + kRounding) : 0;
 }
 
+int FleetCapacity::held_at_once(std::size_t pool, Id app) const {
+    const int now = at_once(pool, app);
+    return now > 0 ? now : std::max(cpus[pool], 1);
+}
+
 void FleetCapacity::occupy(std::size_t pool, Id app, double jobs, double seconds) {
-    free_at[pool] += jobs * seconds / std::max(at_once(pool, app), 1);
+    free_at[pool] += jobs * seconds / held_at_once(pool, app);
     const auto of_app = uses.find(app);
     if (types[pool] == ProcType::kCpu || of_app == uses.end()) return;
     const std::size_t cpu = processors(pool);

@@ -39,6 +39,8 @@ struct FleetCapacity {
     double computing(std::size_t pool, Id app, double fpops) const;
     /// Jobs of the app that run at a time; 0: the app has no version for these devices, or a job takes more of them.
     int at_once(std::size_t pool, Id app) const;
+    /// The same of jobs that it has: where there is no version any more, one a device.
+    int held_at_once(std::size_t pool, Id app) const;
     /// So many jobs of the app, `seconds` each, are done before anything else. A job on GPUs also takes the time of
     /// processors, as far as its version does.
     void occupy(std::size_t pool, Id app, double jobs, double seconds);

@@ -63,7 +63,6 @@ void FleetReader::add_gpus(const HostSpeedRow& row, ProcType type, double speed)
 
 void FleetReader::add_host(const HostSpeedRow& row) {
     memory_.gaps.note(row.host, row.rpc_time);
-    memory_.gpus.note(row.host, row.misc);
     fleet.ids.push_back(row.host);
     fleet.types.push_back(ProcType::kCpu);
     heard_of.push_back(row.rpc_time);
@@ -93,6 +92,7 @@ void FleetReader::add_measured(const HostSpeedRow& row) {
 void FleetReader::add(const HostSpeedRow& row) {
     const bool again = !fleet.ids.empty() && fleet.ids.back() == row.host;
     if (!again) {
+        memory_.gpus.note(row.host, row.misc);  // of hosts that are left out, too: it is told once
         const bool out = std::binary_search(left_out_.begin(), left_out_.end(), LeftOutHost{row.host, 0, 0},
                                             [](const auto& a, const auto& b) { return a.host < b.host; });
         if (out || !index_.emplace(row.host, static_cast<std::uint32_t>(fleet.size())).second) return;

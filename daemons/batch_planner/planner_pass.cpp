@@ -137,8 +137,8 @@ void PlannerPass::take_what_hosts_hold(Facts& facts) {
     std::vector<HostQueues::Held> held;
     for (const OpenPlanResult& r : facts.in_progress) {
         const auto pool = facts.pool_of(r);
-        const int at_once = pool ? fleet.at_once(*pool, facts.app(r)) : 1;
-        held.push_back({r.id, facts.pool_key_of(r), facts.sent(r), facts.run_time(r), std::max(at_once, 1)});
+        const int at_once = pool ? fleet.held_at_once(*pool, facts.app(r)) : 1;
+        held.push_back({r.id, facts.pool_key_of(r), facts.sent(r), facts.run_time(r), at_once});
     }
     queues_.note(std::move(held), facts.now);
     for (const OpenPlanResult& r : facts.in_progress) {
@@ -162,9 +162,10 @@ void PlannerPass::leave_out_who_takes_none(Facts& facts) {
     for (auto& [app, look] : looks) {
         look.now = facts.now, look.heard_of = facts.reader.heard_of;
         std::vector<bool> none = takers_.take_none(app, fleet, look);
-        std::size_t left = 0;
-        for (std::size_t p = 0; p < none.size(); ++p) left += !none[p] && fleet.at_once(p, app) > 0;
-        if (!none.empty() && left >= settings_.rules.min_hosts) fleet.takes_none[app] = std::move(none);
+        std::set<Id> left;
+        for (std::size_t p = 0; p < none.size() && left.size() < settings_.rules.min_hosts; ++p)
+            if (!none[p] && fleet.at_once(p, app) > 0) left.insert(fleet.ids[p]);
+        if (!none.empty() && left.size() >= settings_.rules.min_hosts) fleet.takes_none[app] = std::move(none);
     }
 }
 

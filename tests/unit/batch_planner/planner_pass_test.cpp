@@ -675,6 +675,24 @@ TEST_F(PlannerGpus, ABatchForGpusIsPlannedOnThemAndTakesNoProcessorsFromAnother)
     EXPECT_EQ(published().find_batch(2)->hosts, 10);
 }
 
+/// Its processors' version is gone: what runs with it runs on a processor each all the same.
+TEST_F(PlannerGpus, WhatIsHeldOfAVersionThatIsGoneIsInTheWayAsBefore) {
+    db.hosts.change(1, [](Host& h) { h.p_ncpus = 16; });
+    batch(1), batch(2, 10);
+    for (int i = 0; i < 16; ++i) job(1, ServerState::kInProgress, 1, 1800);
+    unsent(1, 1), unsent(2, 20);
+    of_app_2(1);
+    planner().run();
+    EXPECT_LT(finish(2), 2 * 3600 + 1800) << "host 1 has done them in half an hour, and the others take what is left";
+    clock.advance(4000);
+    planner().run();
+    for (const auto& [id, r] : db.results.rows()) {
+        if (r.hostid == 1) {
+            EXPECT_EQ(r.server_state, ServerState::kInProgress) << id;
+        }
+    }
+}
+
 TEST_F(PlannerGpus, AnAppWithBothVersionsIsPlannedOnBoth) {
     batch(1);
     unsent(1, 60);
