@@ -200,8 +200,12 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
     std::sort(plan.batches.begin(), plan.batches.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
     plan.left_out = facts.left_out;
     plan.newest_batch = facts.newest.batch, plan.newest_result = facts.newest.result;
-    for (const Batch& b : facts.batches)  // nothing is to be done yet
-        if (facts.demand(b.id) == nullptr && Facts::find(facts.of_gangs, b.id) == nullptr) plan.awaited.push_back(b.id);
+    plan.awaited.push_back(seen_and_free(0));
+    for (const Batch& b : facts.batches) {
+        const bool waits = facts.demand(b.id) == nullptr && Facts::find(facts.of_gangs, b.id) == nullptr;
+        if (waits) plan.awaited.push_back(b.id);  // nothing is to be done yet
+        if (!waits && plan.find_batch(b.id) == nullptr) plan.awaited.push_back(seen_and_free(b.id));
+    }
     std::sort(plan.awaited.begin(), plan.awaited.end());
     return plan;
 }

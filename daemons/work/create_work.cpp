@@ -18,7 +18,6 @@
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
-#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/work_store.h"
 
@@ -42,7 +41,6 @@ class Creator {
         : call_(call), store_(store), maker_("create_work", call.app_name, project, config, store) {
         if (call.job.batch <= 0) return;
         const auto state = store_.batch_state(call.job.batch);
-        if (config.plan_batches && state == BatchState::kInit && !store_.has_jobs(call.job.batch)) begins_in_ = project;
         if (!state)
             fmt::print(
                 stderr,
@@ -86,20 +84,11 @@ class Creator {
             if (!call_.continue_on_error) refuse_taken(workunits, e);
             insert_each(workunits, rows);
         }
-        tell_feeder();
     }
     std::size_t refused() const { return refused_; }  ///< by flush(), because of their names
     std::size_t created() const { return created_; }
 
   private:
-    /// Until it has looked, a batch without jobs may be one that is to be planned, and its first job waits.
-    void tell_feeder() {
-        if (!begins_in_) return;
-        try {
-            ask_feeder_to_reread(*std::exchange(begins_in_, std::nullopt));
-        } catch (const FileError&) {  // the job is there, and the feeder looks by itself now and then
-        }
-    }
     [[noreturn]] static void refuse_taken(const std::vector<Workunit>& workunits, const DbError& why) {
         if (workunits.size() == 1) throw ConfigError("there is a workunit named '" + workunits[0].name + "' already");
         const std::string text = why.what();
@@ -124,7 +113,6 @@ class Creator {
     JobMaker maker_;
     std::vector<Workunit> workunits_;
     std::vector<JobRows> rows_;
-    std::optional<fs::path> begins_in_;  ///< the batch is a stream as soon as it has a job; in which project
     std::size_t created_ = 0, refused_ = 0;
 };
 

@@ -169,9 +169,10 @@ BatchPlan MemoryPlanStore::plan_for_schedulers() {
     for (const auto& [id, b] : db_.batches.rows()) {
         const IdSet* jobs = members_of_batch(db_.workunits.index().of_batch, id);
         const bool is_new = id > unplanned.newest.batch - kMostDrafts;
-        if (b.state == BatchState::kInit && is_new && (jobs == nullptr || jobs->empty()))
-            unplanned.drafts.push_back(id);
-        if (b.state == BatchState::kInProgress && id > last->newest_batch) begun.push_back(id);
+        if (b.state == BatchState::kInit && is_new)
+            unplanned.drafts.push_back(
+                {id, jobs == nullptr || jobs->empty() ? 0 : db_.workunits.get(*jobs->begin())->create_time});
+        if (b.state == BatchState::kInProgress && id > begun_after(*last)) begun.push_back(id);
     }
     for (const auto& [batch, heard_at] : submissions_) unplanned.submissions.push_back({batch, heard_at});
     return awaiting(*last, unplanned, begun);

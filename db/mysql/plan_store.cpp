@@ -69,7 +69,8 @@ class MysqlPlanStore final : public PlanStore {
         const UnplannedBatches unplanned = read_unplanned(db_);
         BatchPlan last = plan();
         if (last.newest_batch == BatchPlan::kUnknown) return last;
-        return awaiting(std::move(last), unplanned, read_begun_since(db_, last.newest_batch));
+        const std::vector<Id> begun = read_begun_since(db_, begun_after(last));
+        return awaiting(std::move(last), unplanned, begun);
     }
 
     void note_submission(Id batch, double now) override {

@@ -17,12 +17,23 @@ Id highest_id(Database& db, SqlLiteral table) {
     return r.next() ? r.i64(0) : 0;
 }
 
-std::vector<Id> read_drafts(Database& db, Id newest) {
-    Sql sql("SELECT b.id FROM batch b FORCE INDEX (PRIMARY) WHERE b.id>");
-    sql << newest - PlanStore::kMostDrafts << " AND b.id<=" << newest << " AND b.state=" << BatchState::kInit;
-    // Not EXISTS: the server makes of that a table of all batches that have jobs.
-    return ids_read(
-        db, sql << " AND (SELECT w.id FROM workunit w FORCE INDEX (wu_batch) WHERE w.batch=b.id LIMIT 1) IS NULL");
+/// A schema of before February 2025 has no such index: each batch would cost a look at all workunits.
+bool knows_jobs_of_batches(Database& db) {
+    return db
+        .query(Sql("SELECT 1 FROM information_schema.statistics WHERE table_schema=DATABASE() AND "
+                   "table_name='workunit' AND index_name='wu_batch' LIMIT 1"))
+        .next();
+}
+
+std::vector<NewBatch> read_drafts(Database& db, Id newest) {
+    std::vector<NewBatch> drafts;
+    if (!knows_jobs_of_batches(db)) return drafts;
+    Sql sql(
+        "SELECT b.id, COALESCE((SELECT w.create_time FROM workunit w FORCE INDEX (wu_batch) WHERE w.batch=b.id ORDER BY "
+        "w.id LIMIT 1),0) FROM batch b FORCE INDEX (PRIMARY) WHERE b.id>");
+    sql << newest - PlanStore::kMostDrafts << " AND b.id<=" << newest << " AND b.state=";
+    for (Rows r = db.query(sql << BatchState::kInit); r.next();) drafts.push_back({r.i64(0), r.i64(1)});
+    return drafts;
 }
 
 std::vector<NotedSubmission> read_submissions(Database& db) {

@@ -45,11 +45,6 @@ class MysqlWorkStore final : public WorkStore {
         return r.code<BatchState>(0);
     }
 
-    bool has_jobs(Id batch) override {
-        Sql sql("SELECT 1 FROM workunit FORCE INDEX (wu_batch) WHERE batch=");
-        return db_.query(sql << batch << " LIMIT 1").next();
-    }
-
     void insert(std::span<Workunit> workunits, std::span<const JobRows> rows) override {
         if (workunits.empty()) return;
         const auto write = [&] {

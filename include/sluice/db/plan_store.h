@@ -108,6 +108,10 @@ class PlanFactsStore {
 };
 std::unique_ptr<PlanFactsStore> make_plan_facts_store(Database& db);
 
+/// In BatchPlan::awaited, as a plan is published: it has seen this batch in progress, and its jobs go to anyone. That
+/// of batch 0 stands in each plan that tells of all such batches. Schedulers get none of these.
+inline Id seen_and_free(Id batch) { return -1 - batch; }
+
 class PlanStore {
   public:
     virtual ~PlanStore() = default;
@@ -116,14 +120,15 @@ class PlanStore {
     /// The plan that was published last; version 0: there is none.
     virtual BatchPlan plan() = 0;
     /// The same for who hands out jobs, with `newest_batch`, `newest_result` and `awaited` as they are now: nobody's
-    /// job goes out before this has seen its batch. Awaited are, beside those of the plan: batches in progress that are
-    /// newer than the plan; those that are being submitted, or were a moment ago; of the kMostDrafts newest, those in
-    /// state INIT without jobs, for they may be submitted any moment. Any other batch in state INIT is a stream, which
-    /// needs no plan.
+    /// job goes out before this has seen its batch. Awaited are, beside those of the plan: batches in progress that
+    /// the plan has not seen so; those that are being submitted, or were a moment ago; of the kMostDrafts newest, those
+    /// in state INIT without jobs, or whose first job was made less than a minute before the plan: they may be
+    /// submitted any moment. Any other batch in state INIT is a stream, which needs no plan.
     virtual BatchPlan plan_for_schedulers() = 0;
     static constexpr Id kMostDrafts = 10'000;
     /// Jobs of the batch are about to be inserted, and it is to be planned when all are there: none of them is sent
-    /// before. Holds for kPlanIsAwaited, or until it is forgotten. Needs prepare().
+    /// before. Holds for kPlanIsAwaited, or until it is forgotten. Nothing is noted where the tables are
+    /// missing: no planner has run, and nothing waits for one.
     virtual void note_submission(Id batch, double now) = 0;
     /// These are decided upon; others go when they are a day old.
     virtual void forget_submissions(std::span<const Id> batches, double now) = 0;

@@ -42,8 +42,6 @@ class WorkStore {
     virtual std::string why_pinned_job_waits(Id appid, int version_num) = 0;
     /// nullopt: there is no such batch.
     virtual std::optional<BatchState> batch_state(Id batch) = 0;
-    /// Workunits, whatever became of them.
-    virtual bool has_jobs(Id batch) = 0;
     /// Inserts the workunits and (same index) what belongs to them: all or nothing. Sets their ids. Throws
     /// DbError(kDuplicate) if a name exists.
     virtual void insert(std::span<Workunit> workunits, std::span<const JobRows> rows) = 0;

@@ -1,5 +1,5 @@
-// With batch_planner: the first job of a new stream goes out with the next request, and no job of a batch that
-// sluice_batch submit is filling goes out before the batch is planned. Every program is real; a host is played.
+// With batch_planner: the first job of a new stream goes out within minutes, and no job of a batch that sluice_batch
+// submit is filling goes out before the batch is planned. Every program is real; a host is played.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,13 +59,13 @@ class NewStream : public testing::Test {
 };
 
 // It was six minutes: a batch that is new counted as one that is being submitted.
-TEST_F(NewStream, ItsFirstJobGoesOutWithTheNextRequest) {
+TEST_F(NewStream, ItsFirstJobGoesOutWithinThreeMinutes) {
     const Id stream = make_batch();
     const auto begun = std::chrono::steady_clock::now();
     ok("create_work", {"--appname", "up", "--batch", std::to_string(stream)});
-    ASSERT_TRUE(eventually([&] { return jobs_of_a_request() > 0; }, 120));
+    ASSERT_TRUE(eventually([&] { return jobs_of_a_request() > 0; }, 300));
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begun;
-    EXPECT_LT(waited.count(), 30) << "the transitioner's second, the feeder's, and the programs'";
+    EXPECT_LT(waited.count(), 210) << "a minute, the plan's, the feeder's, and what the programs take";
     RecordProperty("seconds", static_cast<int>(waited.count()));
     std::printf("the first job of a stream went out after %.1f s\n", waited.count());
 }

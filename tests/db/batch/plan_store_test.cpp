@@ -192,16 +192,28 @@ std::string plans_to_hand_out(PlanStore& store) {
     out += plan_text(store.plan_for_schedulers());
     store.forget_submissions({}, 90000);
     out += plan_text(store.plan_for_schedulers());
+    for (const std::vector<Id>& seen :
+         {std::vector<Id>{seen_and_free(0), 9}, {seen_and_free(2), seen_and_free(0), 9}}) {
+        store.publish({0, 1000, {{1, 2000, 1.2, 1, 5, 9}}, {}, 6, 1, seen}, {});
+        out += plan_text(store.plan_for_schedulers());
+    }
     store.publish({0, 1000, {}, {}}, {});
     return out + plan_text(store.plan_for_schedulers());
 }
 
-/// Batch 1 is planned, 2 newer than the plan; 3 is a draft, 4 and 5 have jobs in state INIT, 6 is over.
+/// Batch 1 is planned, 2 newer than the plan; 3 is a draft, 4 and 5 have jobs in state INIT, 6 is over. The first
+/// jobs of 10 and 11 were made half a minute and a minute before the plan. A plan that tells which batches it has seen
+/// in progress has seen no other, whatever their numbers are.
 TEST_F(BatchPlans, WhatSchedulersGetIsTheSameInMemoryAndInTheDatabase) {
     fill();
     for (const Id id : {3, 4, 5}) batch(id, 1, BatchState::kInit);
     unsent(4), unsent(5);
     batch(6, 1, BatchState::kComplete);
+    for (const auto& [id, first_job] : {std::pair<Id, std::int64_t>{10, 970}, {11, 940}}) {
+        batch(id, 1, BatchState::kInit);
+        world.workunits[unsent(id).workunitid].create_time = first_job;
+        world.workunits[unsent(id).workunitid].create_time = 990;
+    }
     store();
     db.execute(Sql("DROP TABLE IF EXISTS sluice_plan, sluice_plan_submission"));
     MemoryDb mine = memory_of(world);
@@ -209,12 +221,14 @@ TEST_F(BatchPlans, WhatSchedulersGetIsTheSameInMemoryAndInTheDatabase) {
     const std::string expected = plans_to_hand_out(memory);
     EXPECT_EQ(plans_to_hand_out(*make_plan_store(db)), expected);
     const Id newest = world.results.rbegin()->first;
-    const auto line = [&](const char* awaited) {
-        return fmt::format("plan 1 of 1000: [1 2000 1.2 1 5 9] newest 6 {}{}\n", newest, awaited);
+    const auto line = [&](int version, const char* awaited) {
+        return fmt::format("plan {} of 1000: [1 2000 1.2 1 5 9] newest 11 {}{}\n", version, newest, awaited);
     };
-    EXPECT_EQ(expected, "plan 0 of 0:\nplan 0 of 0:\n" + line(" awaits 2 awaits 3 awaits 4 awaits 8 awaits 9") +
-                            line(" awaits 2 awaits 3 awaits 8 awaits 9") + line(" awaits 2 awaits 3 awaits 9") +
-                            "plan 2 of 1000:\n");
+    EXPECT_EQ(expected,
+              "plan 0 of 0:\nplan 0 of 0:\n" + line(1, " awaits 2 awaits 3 awaits 4 awaits 8 awaits 9 awaits 10") +
+                  line(1, " awaits 2 awaits 3 awaits 8 awaits 9 awaits 10") +
+                  line(1, " awaits 2 awaits 3 awaits 9 awaits 10") + line(2, " awaits 2 awaits 3 awaits 9 awaits 10") +
+                  line(3, " awaits 3 awaits 9 awaits 10") + "plan 4 of 1000:\n");
 }
 
 /// By a batch_planner that did not say what it had seen.

@@ -51,6 +51,7 @@ class PlannerPassTest : public testing::Test {
         w.min_quorum = w.target_nresults = 1;
         w.max_total_results = 3;
         w.transition_time = kNever;
+        w.create_time = static_cast<std::int64_t>(clock.now());
         Result r;
         r.id = db.results.next_key();
         r.workunitid = w.id;
@@ -184,16 +185,43 @@ TEST_F(PlannerPassTest, TheFirstBatchOfAProjectWaits) {
     EXPECT_TRUE(awaits(1, 1));
 }
 
-/// The feeder reads its tables when create_work has made the first job of a batch that nobody submits.
-TEST_F(PlannerPassTest, TheFirstJobOfAStreamWaitsForNoPlan) {
+/// A batch that nobody submits.
+TEST_F(PlannerPassTest, TheFirstJobOfAStreamWaitsForAMinute) {
     planner().run();
     clock.advance(50);
     batch(1);
     db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
     EXPECT_TRUE(awaits(1, 1)) << "the tables of before its first job: it may be submitted any moment";
     const Id first = job(1, ServerState::kUnsent);
-    EXPECT_FALSE(awaits(1, first));
+    clock.advance(50);
     planner().run();
+    EXPECT_TRUE(awaits(1, first));
+    clock.advance(10);
+    planner().run();
+    EXPECT_FALSE(awaits(1, first));
+    EXPECT_FALSE(awaits(1, job(1, ServerState::kUnsent))) << "it is a stream";
+}
+
+/// BOINC's pages call create_work for each kind of job, and then set the batch in progress: nothing of it went to
+/// anyone only if it is awaited until it is planned.
+TEST_F(PlannerPassTest, ABatchThatBoincsPagesFillWaitsUntilItIsPlanned) {
+    batch(1), batch(2);
+    db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
+    planner().run();  // it has seen the batch as a draft
+    Id first = 0;
+    for (int call = 0; call < 5; ++call) {
+        const Id result = job(1, ServerState::kUnsent);
+        if (call == 0) first = result;
+        EXPECT_TRUE(awaits(1, first)) << call;
+        clock.advance(10);
+        if (call == 2) planner().run();
+    }
+    db.batches.change(1, [](Batch& b) { b.state = BatchState::kInProgress; });
+    EXPECT_TRUE(awaits(1, first)) << "a plan of after its number has not seen its jobs";
+    clock.advance(60);
+    EXPECT_TRUE(awaits(1, first)) << "nor has any other";
+    planner().run();
+    EXPECT_NE(published().find_batch(1), nullptr);
     EXPECT_FALSE(awaits(1, first));
 }
 
