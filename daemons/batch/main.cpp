@@ -13,6 +13,7 @@
 #include "daemons/batch/batch_commands.h"
 #include "daemons/batch/quota_commands.h"
 #include "daemons/batch/submission.h"
+#include "daemons/batch/submission_note.h"
 #include "daemons/batch/why_command.h"
 #include "daemons/batch_shares/share_config.h"
 #include "sched/explain/batch_refusals.h"
@@ -156,10 +157,12 @@ SubmissionOutcome submit_file(const BatchCall& call, Open& open, const OwnedBatc
     JobOptions defaults = call.job;
     defaults.batch = batch.row.id;
     Submission submission(maker, *work, defaults, gangs_of(call, open.config, *open.gangs));
-    if (open.config.plan_batches) {
-        open.plans->prepare();
-        submission.note_before_chunks([&] { open.plans->note_submission(batch.row.id, open.clock.now()); });
-    }
+    SubmissionNote note(*open.plans, open.clock, batch.row.id);
+    const auto renew = [&] {
+        // Since an earlier run was killed the feeder may take it for a stream.
+        if (note.renew() && work->jobs_named(batch.row.id, "") > 0) open.tell_feeder();
+    };
+    if (open.config.plan_batches) submission.note_jobs_to_come(renew);
     const bool bar = isatty(STDERR_FILENO) != 0;
     const std::uint64_t size = bytes_of_file(file);
     const double started = open.clock.now();

@@ -61,6 +61,7 @@ SubmissionOutcome Submission::run(std::istream& in, const std::function<void(std
 }
 
 void Submission::add(const std::string& text, std::int64_t line) {
+    if (takes_jobs_ && note_) note_();
     try {
         if (text.size() > kLongestLine)
             throw ConfigError(fmt::format("it is longer than {} bytes: give it an input file", kLongestLine));

@@ -44,8 +44,9 @@ class Submission {
     Submission(JobMaker& maker, WorkStore& store, const JobOptions& defaults, GangsToMake gangs)
         : maker_(maker), store_(store), defaults_(defaults), gangs_(std::move(gangs)) {}
 
-    /// `note` is called before each chunk is inserted into a batch that is not in progress yet.
-    void note_before_chunks(std::function<void()> note) { note_ = std::move(note); }
+    /// `note` is called before each job is prepared, and before each chunk is inserted, for a batch that is not in
+    /// progress yet.
+    void note_jobs_to_come(std::function<void()> note) { note_ = std::move(note); }
 
     /// `progress` is called after each chunk with the bytes read and the jobs there are. Throws ConfigError, which
     /// names the batch and, where one is wrong, the line; whole chunks before it are in the batch then.

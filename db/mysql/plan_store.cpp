@@ -75,7 +75,11 @@ class MysqlPlanStore final : public PlanStore {
 
     void note_submission(Id batch, double now) override {
         Sql sql("INSERT INTO sluice_plan_submission (batch_id, heard_at) VALUES (");
-        db_.execute(sql << batch << "," << now << ") ON DUPLICATE KEY UPDATE heard_at=VALUES(heard_at)");
+        try {
+            db_.execute(sql << batch << "," << now << ") ON DUPLICATE KEY UPDATE heard_at=VALUES(heard_at)");
+        } catch (const DbError& e) {
+            if (e.code() != kNoSuchTable) throw;
+        }
     }
 
     void forget_submissions(std::span<const Id> batches, double now) override {

@@ -1,4 +1,8 @@
 // sluice_batch: a batch from its making to its retirement, what goes wrong on the way, and a submission that is killed.
+#include <sys/stat.h>
+
+#include <fstream>
+
 #include "sluice/json/input.h"
 #include "tests/db/batch/batch_fixture.h"
 #include "tests/db/batch/killed_program.h"
@@ -69,6 +73,40 @@ TEST_F(BatchTool, SubmitNamesTheDaemonsThatAreMissing) {
         "<plan_batches>1</plan_batches></config><daemons><daemon><cmd>batch_upkeep</cmd></daemon><daemon><cmd>"
         "batch_planner</cmd></daemon></daemons><config>");
     EXPECT_EQ(submitted(), "");
+}
+
+// An account without CREATE could submit until then.
+TEST_F(BatchTool, SubmitMakesNoTablesWhereNoPlannerHasRun) {
+    store();
+    config("<plan_batches>1</plan_batches>");
+    db.execute(Sql("DROP TABLE IF EXISTS sluice_plan, sluice_plan_submission"));
+    run_ok({"sluice_batch", "submit", std::to_string(create()), jobs_file(2)});
+    EXPECT_EQ(
+        number(Sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=DATABASE() AND table_name IN "
+                   "('sluice_plan','sluice_plan_submission')")),
+        0);
+}
+
+// Of a thousand jobs that take long to be prepared nothing was said until all of them were.
+TEST_F(BatchTool, ASubmissionIsNotedWhileItsFirstJobsArePrepared) {
+    store();
+    config("<plan_batches>1</plan_batches>");
+    db.execute(Sql("DROP TABLE IF EXISTS sluice_plan_submission"));
+    db.execute(
+        Sql("CREATE TABLE sluice_plan_submission (batch_id bigint NOT NULL PRIMARY KEY, heard_at double NOT NULL)"));
+    const Id id = create();
+    const std::string path = (project / "slow").string();
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    ASSERT_EQ(chmod(path.c_str(), 0666), 0) << "whoever runs it";
+    Subprocess submit = start_program({"sluice_batch", "submit", std::to_string(id), path});
+    {
+        std::fstream jobs(path, std::ios::in | std::ios::out);  // does not wait for who reads it
+        jobs << "--rsc_fpops_est 1e12" << std::endl;
+        EXPECT_TRUE(eventually([&] { return number(Sql("SELECT COUNT(*) FROM sluice_plan_submission")) == 1; }));
+        EXPECT_EQ(this->jobs(), 0) << "it goes on";
+    }
+    EXPECT_TRUE(eventually([&] { return state(id) == "1"; }));
+    db.execute(Sql("DROP TABLE sluice_plan_submission"));
 }
 
 TEST_F(BatchTool, ABatchFromItsMakingToItsRetirement) {
