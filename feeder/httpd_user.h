@@ -10,7 +10,8 @@ namespace sluice {
 /// usual ones.
 std::vector<std::string> web_server_accounts(const ProjectConfig& config);
 
-/// What is wrong if config.xml names an account that this machine does not have; else "". The default is nobody's word.
+/// What is wrong if config.xml names an account that this machine does not have; else "". An account
+/// that config.xml does not name is not looked for.
 std::string unknown_httpd_user(const ProjectConfig& config);
 
 }  // namespace sluice

@@ -131,8 +131,8 @@ bool is_unfit(int code) {
 std::string check_ignored(std::string_view server_text) {
     return fmt::format(
         "table {}: the project's CHECK {} refuses a row that programs store; it was stored all the same, and each write "
-        "to such a row costs some statements more. Give the CHECK's column a default that meets it (of JSON: '{{}}'), "
-        "and the rows that are there such a value",
+        "to such a row costs some statements more. Give the CHECK's column a default that meets it, for "
+        "JSON '{{}}'. Set that value in all rows that do not meet the CHECK",
         backquoted(server_text, 2), backquoted(server_text, 0));
 }
 

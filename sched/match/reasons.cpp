@@ -119,7 +119,7 @@ constexpr ReasonRow kRows[] = {
      .advice = "Jobs of planned batches fail on this host too often; it gets other work, and theirs when the batches in progress are done.",
      .phrase = [](const Verdict& v) { return fmt::format("{:g} of its {:g} jobs of batches failed", v.value, v.required); }},
     {.reason = Reason::kPlanAwaited, .name = "plan_awaited", .progress = Progress::kLastChecks,
-     .advice = "The batch is newer than the plan, or not all of its jobs are in: they wait for the next plan, due within a minute or two. Where sluice_batch submit was killed, its jobs go to anyone after five minutes, or submit the file again."},
+     .advice = "The batch is newer than the plan, or not all of its jobs are in: they wait for the next plan, due within a minute or two. If sluice_batch submit was killed, submit the same file again. Otherwise the jobs that are in go to any host after five minutes."},
     {.reason = Reason::kPlanTooLate, .name = "plan_too_late", .unit = "s", .progress = Progress::kLastChecks,
      .advice = "The batch is planned, and the host can't be done with a job of it by its T: batch_planner --explain BATCH says which hosts can.",
      .phrase = too_late_for_plan},
