@@ -103,7 +103,7 @@ std::int64_t Regulator::regulate(const App& app, const RegulatedApp& wish, bool&
         const auto found = released.find(r.size_class);
         const std::int64_t n = found == released.end() ? 0 : found->second;
         total += n;
-        again = again || (n > 0 && n == r.wanted);
+        again = again || (n > 0 && n >= r.wanted);
         report(app, r, n);
     }
     return total;
@@ -133,7 +133,8 @@ std::map<int, std::int64_t> Regulator::release_by_shares(const App& app, const R
     std::map<int, std::int64_t> decided;
     const auto released = store_.release_queues(app.id, wish.marks.high, [&](const std::vector<ClassQueue>& queues) {
         const std::vector<Release> wanted = wanted_by_shares(app.size_classes(), wish.marks, queues, places);
-        // The first call was a look. A call after a release wants what is left of it.
+        // The first call was a look. A call after a release wants what is left of it, and what others sent meanwhile:
+        // more may be released than any call wanted.
         if (++calls <= 2) decided.clear();
         for (const Release& r : wanted) decided[r.size_class] = std::max(decided[r.size_class], r.wanted);
         reserve = watched(app.name).reserve;
@@ -154,7 +155,7 @@ void Regulator::report(const App& app, const Release& r, std::int64_t released) 
     if (released < r.wanted && dry.insert(r.size_class).second)
         log_normal("{} class {}: {} more were wanted, no INACTIVE job of that size is left", app.name, r.size_class,
                    r.wanted - released);
-    else if (released == r.wanted)
+    else if (released >= r.wanted)
         dry.erase(r.size_class);
 }
 
