@@ -1,14 +1,17 @@
 #include "daemons/work/staging.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/shell_text.h"
+#include "sluice/base/users.h"
 #include "tests/support/temp_dir.h"
 
 namespace sluice {
@@ -52,6 +55,33 @@ TEST_F(Staging, TheDownloadFolderItselfIsNeverMade) {
     }
     EXPECT_FALSE(fs::exists(settings.download_dir));
     EXPECT_EQ(read_file(file), "hello\n") << "it is still there";
+}
+
+TEST_F(Staging, WhoeverMakesTheDownloadFolderIsToldItsOwner) {
+    fs::remove(settings.download_dir);
+    const fs::path file = write("foo", "hello\n"), project = dir.path() / "project", disk = dir.path() / "disk";
+    fs::create_directory(project);
+    std::ofstream(project / "config.xml") << "<boinc></boinc>";
+    const bool root = ::geteuid() == 0;
+    ASSERT_TRUE(!root || ::chown(project.c_str(), 54321, 54321) == 0);
+    ::setenv("BOINC_PROJECT_DIR", project.c_str(), 1);
+    const auto command = [&](const fs::path& made) {
+        const std::string owner = root ? "54321" : user_name(::geteuid());
+        return "mkdir -m 755 " + shell_quoted(made.string()) + " && chown " + owner + " " + shell_quoted(made.string());
+    };
+    const auto told = [&]() -> std::string {
+        try {
+            stage_file(file, settings, {});
+        } catch (const FileError& e) {
+            return e.what();
+        }
+        return "staged";
+    };
+    EXPECT_THAT(told(), testing::EndsWith(command(settings.download_dir)));
+    fs::create_symlink(disk, settings.download_dir);
+    EXPECT_THAT(told(), testing::HasSubstr("it is a symbolic link to " + disk.string() + ", which is not there"));
+    EXPECT_THAT(told(), testing::EndsWith(command(disk))) << "mkdir makes nothing in place of a link";
+    ::unsetenv("BOINC_PROJECT_DIR");
 }
 
 TEST_F(Staging, CopyKeepsTheOriginalAndGzipCompresses) {
