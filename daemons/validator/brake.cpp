@@ -74,6 +74,7 @@ bool ReadMemory::vouches_against(Id result, std::int64_t now) const {
 
 std::string doubt_of(bool sure, const std::string& file, const UploadTree& tree) {
     if (!sure) return "too few files of other results can be read to call it lost";
+    if (file.empty()) return "";
     if (const auto there = tree.elsewhere(file))
         return "it lies in " + there->string() + ": was <uldl_dir_fanout> changed?";
     return "";

@@ -51,7 +51,8 @@ class ReadMemory {
     mutable std::map<std::pair<double, std::int64_t>, Tally> tallies_;
 };
 
-/// What makes it doubtful that a missing file is lost; empty: it is lost. `sure`: ReadMemory says so.
+/// What makes it doubtful that a missing file is lost; empty: it is lost. `sure`: ReadMemory says so. `file`: its path,
+/// or empty if it is not known.
 std::string doubt_of(bool sure, const std::string& file, const UploadTree& tree);
 
 /// What was found of the files of a page.

@@ -49,9 +49,13 @@ OutputFileList output_files(const std::string& xml_doc_in, const fs::path& uploa
     return found;
 }
 
-OutputCheck check_without_files(const std::string& problem, std::int64_t received, std::int64_t now) {
-    if (received + kLongOutage >= now) return {OutputCheck::Kind::kTransient, "", problem};
-    return {OutputCheck::Kind::kError, "", problem + ", and nobody has mended it for a week"};
+OutputCheck check_without_files(const std::string& problem, std::int64_t received, std::int64_t found,
+                                std::int64_t now) {
+    constexpr std::int64_t kWarning = 86400;
+    constexpr auto kFiles = OutputCheck::Files::kMissing;  // where most are so, the brake holds
+    if (received + kLongOutage >= now || found + kWarning >= now)
+        return {OutputCheck::Kind::kTransient, "", problem, kFiles};
+    return {OutputCheck::Kind::kError, "", problem + ", and nobody has mended it", kFiles};
 }
 
 OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip) {

@@ -25,9 +25,11 @@ struct OutputFileList {
 /// From result.xml_doc_in (<file_info> and <file_ref> elements), in their order.
 OutputFileList output_files(const std::string& xml_doc_in, const std::filesystem::path& upload_dir, int fanout);
 
-/// Of a result whose document has that `problem`: kTransient, since an admin may mend the row. After kLongOutage
-/// kError: nobody did, and without a verdict the workunit would wait for ever.
-OutputCheck check_without_files(const std::string& problem, std::int64_t received, std::int64_t now);
+/// Of a result whose document has that `problem`: kTransient, since an admin may mend the row. kLongOutage after the
+/// report kError: nobody did, and without a verdict the workunit would wait for ever. But no sooner than a day after
+/// this program `found` the problem and said so: what cut the document may have come long after the report.
+OutputCheck check_without_files(const std::string& problem, std::int64_t received, std::int64_t found,
+                                std::int64_t now);
 
 /// MD5s of all files to compare. kTransient if one can't be read now, kError if it is lost (upload_tree.h says when);
 /// `received`: when the result was reported. `gzip`: the files are compressed; the time stamp in their header does not

@@ -22,7 +22,7 @@ struct OutputCheck {
     std::string key;       ///< equal keys = results agree
     std::string why = {};  ///< if not good: which file, and the system's words
     Files files = Files::kNone;
-    std::string missing = {};  ///< if kError: the file's path; empty: it is not known which files there were
+    std::string missing = {};  ///< if kMissing: the file's path; empty: it is not known which files there were
 };
 
 struct ValidateFacts {

@@ -16,6 +16,8 @@ constexpr int kAttempts = 5;
 constexpr std::int64_t kLookAgainAfter = 300;
 /// s that a workunit is kept in mind after the last look at it.
 constexpr double kRemembered = 7200;
+/// s after which a problem of a result's document counts as a new one. Long before, the result has its verdict.
+constexpr std::int64_t kForgotten = 3 * kLongOutage;
 /// s that the transitioner lets a workunit rest whose files could not be read for an hour or two. Upstream's.
 constexpr std::int64_t kRest = 6 * 3600;
 /// So many workunits failing one after the other are no broken workunits: the database or its schema is.
@@ -31,6 +33,7 @@ PassResult Validator::pass() {
     seen_ = valid_ = handled_ = held_pages_ = 0;
     if (brake_.on(clock_.now())) return PassResult::kIdle;
     std::erase_if(set_aside_, [this](const auto& w) { return w.second.until + kRemembered <= clock_.now(); });
+    std::erase_if(found_, [this](const auto& f) { return f.second + kForgotten <= clock_.now_sec(); });
     UploadTree tree(config_.upload_dir, clock_.now_sec());
     began_ = clock_.now();
     Id after = 0;
@@ -101,7 +104,8 @@ void Validator::doubt_what_is_missing(std::vector<Looked>& page, const UploadTre
     for (Looked& job : page)
         for (std::size_t i = 0; i < job.outputs.size(); ++i) {
             auto& output = job.outputs[i];
-            if (!output || output->kind != OutputCheck::Kind::kError || output->missing.empty()) continue;
+            if (!output || output->kind != OutputCheck::Kind::kError || output->files != OutputCheck::Files::kMissing)
+                continue;
             const Id id = job.read->results[i].id;
             // A script may have moved the canonical result's files; who is compared with them has been read.
             const bool sure = id == job.read->wu.canonical_resultid || memory_.vouches_against(id, clock_.now_sec());
@@ -163,7 +167,12 @@ void Validator::validate(const App& app, const Looked& job, const Records& recor
     if (outcome == Validated::kGone) log_debug("[WU#{} {}] another validator was quicker", wu.id, wu.name);
 }
 
-Validator::Outputs Validator::outputs_of(const WorkunitWithResults& read, UploadTree& tree) const {
+OutputCheck Validator::without_files(const Result& r, const std::string& problem) {
+    const std::int64_t now = clock_.now_sec();
+    return check_without_files(problem, r.received_time, found_.try_emplace(r.id, now).first->second, now);
+}
+
+Validator::Outputs Validator::outputs_of(const WorkunitWithResults& read, UploadTree& tree) {
     Outputs outputs(read.results.size());
     if (read.wu.error_mask != 0) return outputs;
     const auto needed = needs_output(read.wu, read.results);
@@ -175,8 +184,8 @@ Validator::Outputs Validator::outputs_of(const WorkunitWithResults& read, Upload
             continue;
         }
         const auto [files, problem] = output_files(r.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
-        outputs[i] = problem.empty() ? check_bitwise(files, r.received_time, tree, options_.gzip)
-                                     : check_without_files(problem, r.received_time, clock_.now_sec());
+        outputs[i] =
+            problem.empty() ? check_bitwise(files, r.received_time, tree, options_.gzip) : without_files(r, problem);
     }
     return outputs;
 }

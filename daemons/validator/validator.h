@@ -68,7 +68,8 @@ class Validator {
     /// One workunit that can't be handled must not keep the others waiting.
     void set_aside(const Workunit& wu, const char* why);
     void validate(const App& app, const Looked& job, const Records& records, UploadTree& tree);
-    Outputs outputs_of(const WorkunitWithResults& read, UploadTree& tree) const;
+    Outputs outputs_of(const WorkunitWithResults& read, UploadTree& tree);
+    OutputCheck without_files(const Result& r, const std::string& problem);
     Validated decide_and_write(const App& app, const Looked& job, const Records& records);
     /// How long a workunit of which an output can't be read waits; says of each such result why.
     double put_off(const ValidateFacts& facts);
@@ -93,6 +94,7 @@ class Validator {
     };
     std::int64_t seen_ = 0, valid_ = 0, handled_ = 0, total_ = 0;
     std::map<Id, Aside> set_aside_;
+    std::map<Id, std::int64_t> found_;  ///< when a result's document was first seen to be cut
     ReadMemory memory_;
     Brake brake_;
     double began_ = 0;    ///< this pass

@@ -59,9 +59,6 @@ class UploadAway : public WorkChain {
         std::ofstream(old) << "x";
         fs::last_write_time(old, fs::last_write_time(old) - std::chrono::hours(1000));
     }
-    void set_document(Id result, const std::string& document) {
-        db_.execute(Sql("UPDATE result SET xml_doc_in=") << SqlBlob{document} << " WHERE id=" << result);
-    }
     std::int64_t valid() { return number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE validate_state=1")); }
     void add_script() {
         project_.write("bin/collect", "#!/bin/sh\necho \"$@\" >> " + (project_ / "calls").string() + "\n");
@@ -258,68 +255,6 @@ TEST_F(UploadAway, VolunteersWhoUploadNothingHoldUpNobodyElse) {
     validate();
     EXPECT_EQ(valid(), 13);
     EXPECT_EQ(lost(), 7) << "most files can be read again";
-}
-
-TEST_F(UploadAway, AResultWhoseDocumentIsNotWholeIsNotJudged) {
-    many(5);
-    set_document(101, "");
-    set_document(102, "<file_info>\n<name>f</name>\n</file_info>\n<result>\n<file_ref><file_na");
-    set_document(103, "<result><file_ref><file_name>../f</file_name></file_ref></result>");
-    set_document(104, "<result>\n</result>\n");
-    const RunResult r = validate();
-    for (const char* line : {"[RESULT#101 w_101] not judged: result.xml_doc_in: it is empty",
-                             "[RESULT#102 w_102] not judged: result.xml_doc_in: it ends without </result> (",
-                             "[RESULT#103 w_103] not judged: result.xml_doc_in: '../f' is no name of an output file"})
-        EXPECT_NE(r.err.find(line), std::string::npos) << r.err;
-    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE validate_state=1 AND id IN (104,105)")), 2);
-    EXPECT_EQ(valid(), 2);
-    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE granted_credit>0 AND id < 104")), 0);
-}
-
-TEST_F(UploadAway, AfterALongOutageADocumentThatIsNotWholeIsAnErrorAndTheQuorumGoesOn) {
-    make_workunit(2);
-    returned(10, 1, 1, "same");
-    returned(11, 1, 2, "same");
-    set_document(11, "<result>\n<file_ref><file_na");
-    all_reported_now();
-    reported_earlier(8 * 86400);
-    const RunResult r = validate();
-    EXPECT_NE(r.err.find("[RESULT#11 w_11] Validate error: result.xml_doc_in: it ends without </result> (27 bytes), "
-                         "and nobody has mended it for a week"),
-              std::string::npos)
-        << r.err;
-    EXPECT_EQ(results(), (Table{{"10", "5", "1", "0"}, {"11", "5", "6", "2"}})) << "the good one waits for another";
-    returned(12, 1, 3, "same");
-    db_.execute(Sql("UPDATE workunit SET need_validate=1"));
-    validate();
-    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "6", "2"}, {"12", "5", "1", "1"}}));
-}
-
-TEST_F(UploadAway, LateResultsDoNotWaitForACanonicalOneWhoseDocumentIsNotWhole) {
-    make_workunit(1);
-    returned(10, 1, 1, "same");
-    validate();
-    set_document(10, "");
-    returned(11, 1, 2, "same");
-    db_.execute(Sql("UPDATE workunit SET need_validate=1"));
-    all_reported_now();
-    validate();
-    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "0"}}));
-    reported_earlier(8 * 86400);
-    validate();
-    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "5"}})) << "too late to be compared";
-}
-
-TEST_F(UploadAway, NothingIsAssimilatedWithADocumentThatIsNotWhole) {
-    make_workunit(1);
-    returned(10, 1, 1, "x");
-    validate();
-    add_script();
-    set_document(10, "");
-    EXPECT_NE(assimilate().err.find("[WU#1 w] result.xml_doc_in: it is empty: collect is not called"),
-              std::string::npos);
-    EXPECT_FALSE(fs::exists(project_ / "calls"));
-    EXPECT_EQ(count("assimilate_state=1"), 1);
 }
 
 TEST_F(UploadAway, TheAssimilatorCallsNoScriptForFilesThatAreAway) {

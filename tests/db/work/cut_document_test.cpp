@@ -1,0 +1,139 @@
+// Results whose xml_doc_in is cut or empty, so that nobody knows their output files: an admin may mend the rows.
+#include <ctime>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "daemons/validator/validator.h"
+#include "tests/db/work/work_chain.h"
+#include "tests/support/fake_clock.h"
+
+namespace sluice::test {
+namespace {
+
+using Table = std::vector<std::vector<std::string>>;
+
+class CutDocument : public WorkChain {
+  protected:
+    RunResult validate() { return run_program({"sample_bitwise_validator", "--app", "a", "--one_pass"}); }
+    /// `n` jobs of one instance each, with ids from 1 and from 101, each returned by its own user.
+    void many(int n) {
+        stage("many");
+        std::string lines;
+        for (int i = 1; i <= n; ++i) lines += "--wu_name m" + std::to_string(i) + " many\n";
+        ASSERT_EQ(run_program({"create_work", "--appname", "a", "--stdin"}, lines).status, 0);
+        for (int i = 1; i <= n; ++i) returned(100 + i, i, 1, "x");
+        db_.execute(Sql("UPDATE workunit SET need_validate=1"));
+        db_.execute(Sql("UPDATE result SET userid=id"));
+        all_reported(0);
+    }
+    /// So many s ago.
+    void all_reported(std::int64_t ago) {
+        db_.execute(Sql("UPDATE result SET received_time=") << static_cast<std::int64_t>(std::time(nullptr)) - ago);
+    }
+    void set_document(Id result, const std::string& document) {
+        db_.execute(Sql("UPDATE result SET xml_doc_in=") << SqlBlob{document} << " WHERE id=" << result);
+    }
+    std::int64_t valid() { return number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE validate_state=1")); }
+    std::int64_t lost() { return number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE outcome=6")); }
+};
+
+/// A validator that goes on from pass to pass, with a clock of its own.
+struct LastingValidator {
+    LastingValidator(const fs::path& project, Database& db)
+        : config(load_config(project).config), store(make_validate_store(db)) {
+        options.app_name = "a";
+    }
+    void pass_after(double seconds) {
+        clock.set(clock.now() + seconds);
+        validator.pass();
+    }
+
+    static constexpr double kDay = 86401;
+    ProjectConfig config;
+    ValidatorOptions options;
+    std::unique_ptr<ValidateStore> store;
+    FakeClock clock{static_cast<double>(std::time(nullptr))};
+    Validator validator{options, config, *store, clock};
+};
+
+TEST_F(CutDocument, AResultWhoseDocumentIsNotWholeIsNotJudged) {
+    many(5);
+    set_document(101, "");
+    set_document(102, "<file_info>\n<name>f</name>\n</file_info>\n<result>\n<file_ref><file_na");
+    set_document(103, "<result><file_ref><file_name>../f</file_name></file_ref></result>");
+    set_document(104, "<result>\n</result>\n");
+    const RunResult r = validate();
+    for (const char* line : {"[RESULT#101 w_101] not judged: result.xml_doc_in: it is empty",
+                             "[RESULT#102 w_102] not judged: result.xml_doc_in: it ends without </result> (",
+                             "[RESULT#103 w_103] not judged: result.xml_doc_in: '../f' is no name of an output file"})
+        EXPECT_NE(r.err.find(line), std::string::npos) << r.err;
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE validate_state=1 AND id IN (104,105)")), 2);
+    EXPECT_EQ(valid(), 2);
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE granted_credit>0 AND id < 104")), 0);
+}
+
+TEST_F(CutDocument, AfterALongOutageADocumentThatIsNotWholeIsAnErrorAndTheQuorumGoesOn) {
+    make_workunit(2);
+    returned(10, 1, 1, "same");
+    returned(11, 1, 2, "same");
+    set_document(11, "<result>\n<file_ref><file_na");
+    all_reported(8 * 86400);
+    LastingValidator lasting(project_.path(), db_);
+    lasting.pass_after(0);
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "0"}, {"11", "5", "1", "0"}})) << "it may have been cut just now";
+    lasting.pass_after(LastingValidator::kDay);
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "0"}, {"11", "5", "6", "2"}})) << "the good one waits for another";
+    returned(12, 1, 3, "same");
+    db_.execute(Sql("UPDATE workunit SET need_validate=1"));
+    lasting.pass_after(LastingValidator::kDay);
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "6", "2"}, {"12", "5", "1", "1"}}));
+}
+
+TEST_F(CutDocument, DocumentsThatWereCutTogetherAreNotGivenUpWhileNothingElseCanBeRead) {
+    many(10);
+    db_.execute(Sql("UPDATE result SET xml_doc_in=REPLACE(xml_doc_in, '</result>', '')"));
+    all_reported(8 * 86400);
+    LastingValidator lasting(project_.path(), db_);
+    lasting.pass_after(0);
+    lasting.pass_after(LastingValidator::kDay);
+    EXPECT_EQ(lost(), 0);
+    EXPECT_EQ(count("need_validate=1 AND canonical_resultid=0"), 10);
+    db_.execute(Sql("UPDATE result SET xml_doc_in=CONCAT(xml_doc_in, '</result>')"));
+    lasting.pass_after(LastingValidator::kDay);
+    EXPECT_EQ(valid(), 10) << "somebody mended them";
+}
+
+TEST_F(CutDocument, LateResultsDoNotWaitForACanonicalOneWhoseDocumentIsNotWhole) {
+    make_workunit(1);
+    returned(10, 1, 1, "same");
+    validate();
+    set_document(10, "");
+    returned(11, 1, 2, "same");
+    db_.execute(Sql("UPDATE workunit SET need_validate=1"));
+    all_reported(8 * 86400);
+    LastingValidator lasting(project_.path(), db_);
+    lasting.pass_after(0);
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "0"}}));
+    lasting.pass_after(LastingValidator::kDay);
+    EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "5"}})) << "too late to be compared";
+}
+
+TEST_F(CutDocument, NothingIsAssimilatedWithADocumentThatIsNotWhole) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    validate();
+    project_.write("bin/collect", "#!/bin/sh\necho \"$@\" >> " + (project_ / "calls").string() + "\n");
+    fs::permissions(project_ / "bin/collect", fs::perms::owner_all);
+    set_document(10, "");
+    const RunResult assimilated =
+        run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "collect wu_name files"});
+    EXPECT_NE(assimilated.err.find("[WU#1 w] result.xml_doc_in: it is empty: collect is not called"),
+              std::string::npos);
+    EXPECT_FALSE(fs::exists(project_ / "calls"));
+    EXPECT_EQ(count("assimilate_state=1"), 1);
+}
+
+}  // namespace
+}  // namespace sluice::test
