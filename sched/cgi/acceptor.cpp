@@ -55,7 +55,7 @@ struct Acceptor::Sink final : fastcgi::RecordSink {
     Connection& connection;
 };
 
-Acceptor::Acceptor(int listener, WorkerPool& workers, AcceptorLimits limits, std::string sorry)
+Acceptor::Acceptor(int listener, WorkerPool& workers, AcceptorLimits limits, std::function<std::string()> sorry)
     : listener_(listener),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       workers_(workers),
@@ -236,7 +236,7 @@ void Acceptor::on_worker(WorkerPool::Worker& worker) {
     const Serial serial = worker.serves;
     if (n <= 0) {
         workers_.drop(fd);
-        if (serial >= 0) on_reply(serial, sorry_);
+        if (serial >= 0) on_reply(serial, sorry_());
         return;
     }
     worker.reply.append(bytes, static_cast<std::size_t>(n));

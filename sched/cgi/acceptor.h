@@ -28,8 +28,9 @@ struct AcceptorLimits {
 class Acceptor {
   public:
     using Clock = std::chrono::steady_clock;
-    /// `listener`: non-blocking. `sorry`: the reply where no worker gave one.
-    Acceptor(int listener, WorkerPool& workers, AcceptorLimits limits, std::string sorry);
+    /// `listener`: non-blocking. `sorry` makes the reply where no worker gave one: each client is told
+    /// another time to come back.
+    Acceptor(int listener, WorkerPool& workers, AcceptorLimits limits, std::function<std::string()> sorry);
     ~Acceptor();
     Acceptor(const Acceptor&) = delete;
     Acceptor& operator=(const Acceptor&) = delete;
@@ -85,7 +86,7 @@ class Acceptor {
     OwnedFd epoll_;
     WorkerPool& workers_;
     AcceptorLimits limits_;
-    std::string sorry_;
+    std::function<std::string()> sorry_;
     std::unordered_map<Serial, std::unique_ptr<Connection>> connections_;
     Serial last_ = 0;
     std::deque<Serial> queue_;  ///< who wants a worker (some may be gone)

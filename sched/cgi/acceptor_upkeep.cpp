@@ -89,7 +89,7 @@ void Acceptor::close_late() {
     for (Connection* c : late) refuse(*c);
     for (Connection* c : unanswered) {
         c->keep = false;  // a worker may still answer what was asked of it; nobody else's request may get that
-        answer(*c, sorry_);
+        answer(*c, sorry_());
     }
 }
 

@@ -151,7 +151,8 @@ std::string place_for_relays(const std::filesystem::path& project) {
     return "../" + folder.filename().string() + "/" + relay::kSocket;  // paths of sockets are short
 }
 
-int serve_workers(const ListenOptions& options, const std::function<int()>& worker, const std::string& sorry) {
+int serve_workers(const ListenOptions& options, const std::function<int()>& worker,
+                  const std::function<std::string()>& sorry) {
     const bool path = options.address.find('/') != std::string::npos;
     const OwnedFd socket(path ? listen_on_path(options.address) : listen_on_port(options.address));
     sigset_t signals, outside;

@@ -19,9 +19,10 @@ struct ListenOptions {
 /// current folder, as it is for a program that the web server starts. Throws Error.
 std::string place_for_relays(const std::filesystem::path& project);
 
-/// Runs `worker` in each of the processes, with a WorkerGateway's channel as standard input. `sorry`: the reply to a
-/// request whose worker died. Returns after SIGTERM, SIGINT or SIGHUP, when requests that had come whole have their
-/// replies: the exit status. Throws Error if the address can't be used.
-int serve_workers(const ListenOptions& options, const std::function<int()>& worker, const std::string& sorry);
+/// Runs `worker` in each of the processes, with a WorkerGateway's channel as standard input. `sorry` makes the
+/// reply to a request whose worker died. Returns after SIGTERM, SIGINT or SIGHUP, when requests that had come whole
+/// have their replies: the exit status. Throws Error if the address can't be used.
+int serve_workers(const ListenOptions& options, const std::function<int()>& worker,
+                  const std::function<std::string()>& sorry);
 
 }  // namespace sluice

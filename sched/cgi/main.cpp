@@ -19,6 +19,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
+#include "sluice/base/rng.h"
 #include "sluice/base/text.h"
 #include "sluice/daemon/command_line.h"
 
@@ -124,6 +125,12 @@ int work(const SchedulerOptions& options) {
     return serve(gateway, options);
 }
 
+/// Those who were in one worker's way do not come back in one second.
+std::string sorry(Rng& rng) {
+    constexpr int kTimes = relay::kMostSorryDelay - relay::kLeastSorryDelay + 1;
+    return write_early_reply(relay::kSorry, relay::kLeastSorryDelay + static_cast<int>(rng.below(kTimes)), false);
+}
+
 /// A server goes on where config.xml can't be used, for clients are to be told; whoever started it learns it at once.
 void say_what_is_missing() {
     try {
@@ -151,9 +158,9 @@ int main(int argc, char** argv) {
             options.listen.address = place_for_relays(project);
         }
         say_what_is_missing();
+        const auto rng = make_system_rng();
         return serve_workers(
-            options.listen, [&] { return work(options.scheduler); },
-            write_early_reply(relay::kSorry, relay::kLeastSorryDelay, false));
+            options.listen, [&] { return work(options.scheduler); }, [&] { return sorry(*rng); });
     } catch (const Error& e) {
         std::cerr << name << ": " << e.what() << "\n";
         return 1;

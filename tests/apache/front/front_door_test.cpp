@@ -294,7 +294,7 @@ TEST_F(FrontDoor, WhoeverIsServedByADyingWorkerIsToldToComeBack) {
         const std::string reply = ask(r.text());
         EXPECT_THAT(reply, HasSubstr("Server error: try again later"));
         EXPECT_THAT(reply, HasSubstr("</scheduler_reply>"));
-        EXPECT_THAT(reply, HasSubstr("<request_delay>60</request_delay>"));
+        EXPECT_THAT(reply, testing::ContainsRegex("<request_delay>[0-9]+</request_delay>"));
     }
     end_server();
 }

@@ -100,7 +100,9 @@ class FrontDoorLimits : public testing::Test {
         limits.keep_idle = limits.patience = 3600s;
         return limits;
     }
-    void open(const AcceptorLimits& limits) { door_.emplace(listener_.get(), workers_, limits, "come back"); }
+    void open(const AcceptorLimits& limits) {
+        door_.emplace(listener_.get(), workers_, limits, [this] { return "come back " + std::to_string(++sorries_); });
+    }
     Client& client() { return clients_.emplace_back(at_); }
     /// Lets the door work until all that was sent has been read, or its sender turned away.
     void let_in() {
@@ -125,6 +127,7 @@ class FrontDoorLimits : public testing::Test {
     sockaddr_un at_{};
     OwnedFd listener_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     WorkerPool workers_{{0, 0}, [] { return 0; }, outside_};
+    int sorries_ = 0;
     std::optional<Acceptor> door_;
     std::list<Client> clients_;
 };
@@ -247,6 +250,7 @@ TEST_F(FrontDoorLimits, WhoeverNobodyServesIsToldToComeBack) {
     EXPECT_TRUE(eventually([&] { return waiting.closed() && asking.closed(); }));
     EXPECT_THAT(waiting.said(), HasSubstr("come back"));
     EXPECT_THAT(asking.said(), HasSubstr("come back"));
+    EXPECT_EQ(sorries_, 2) << "each is told another time";
     EXPECT_FALSE(reading.closed() || idle.closed());
     EXPECT_FALSE(door_->busy());
 }
@@ -255,7 +259,7 @@ TEST_F(FrontDoorLimits, WhatWasWrittenToAClientThatReadsNothingIsGivenUp) {
     AcceptorLimits limits = generous();
     limits.patience = limits.keep_idle = 0s;
     const std::string large(4 << 20, 'y');
-    door_.emplace(listener_.get(), workers_, limits, large);
+    door_.emplace(listener_.get(), workers_, limits, [&] { return large; });
     Client& waiting = client();
     waiting.whole();
     EXPECT_TRUE(eventually([&] { return door_->busy(); })) << "it is to get the reply";
