@@ -53,14 +53,14 @@ TEST(OutputFileList, SaysWhyItMayNotBeWhole) {
     EXPECT_EQ(problem(kDoc), "result.xml_doc_in: '../../keys/upload_private' is no name of an output file");
 }
 TEST(OutputFileList, AProblemOfWhichNobodyTakesCareIsAnErrorAfterALongOutageAndADayOfWarning) {
-    using Kind = OutputCheck::Kind;
     constexpr std::int64_t kDay = 86400, kLongAgo = kReadAt - kLongOutage - 1;
     const OutputCheck waits = check_without_files("cut", kLongAgo + 1, 0, kReadAt);
-    EXPECT_EQ(waits.kind, Kind::kTransient);
+    EXPECT_EQ(waits.kind, OutputCheck::Kind::kTransient);
     EXPECT_EQ(waits.why, "cut");
-    EXPECT_EQ(check_without_files("cut", kLongAgo, kReadAt - kDay, kReadAt).kind, Kind::kTransient) << "just found";
+    EXPECT_EQ(check_without_files("cut", kLongAgo, kReadAt - kDay, kReadAt).kind, OutputCheck::Kind::kTransient)
+        << "just found";
     const OutputCheck given_up = check_without_files("cut", kLongAgo, kReadAt - kDay - 1, kReadAt);
-    EXPECT_EQ(given_up.kind, Kind::kError);
+    EXPECT_EQ(given_up.kind, OutputCheck::Kind::kError);
     EXPECT_EQ(given_up.why, "cut, and nobody has mended it");
     EXPECT_EQ(given_up.missing, "") << "no file of it is known to be missing";
     EXPECT_EQ(given_up.files, OutputCheck::Files::kMissing) << "for the brake";
