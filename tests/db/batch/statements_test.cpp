@@ -94,6 +94,7 @@ class Statements : public BatchFixture {
                                                                  {"h", "host"},
                                                                  {"hav", "host_app_version"},
                                                                  {"av", "app_version"},
+                                                                 {"a", "app"},
                                                                  {"b", "batch"},
                                                                  {"g", "sluice_gang"},
                                                                  {"j", "sluice_gang_job"},
