@@ -196,7 +196,7 @@ TEST_F(OwnColumns, OfMariaDbCostNoStatementEither) {
                                              {"int as (userid + 1) persistent", "own=1"}});
     EXPECT_EQ(number_of(db, Sql("select @@check_constraint_checks")), 1);
     EXPECT_NE(log().find("table host: the project's CHECK host.own refuses a row"), std::string::npos) << log();
-    EXPECT_NE(log().find("of JSON: '{}'"), std::string::npos) << log();
+    EXPECT_NE(log().find("for JSON '{}'"), std::string::npos) << log();
 }
 
 /// Whoever breaks a CHECK is stored; what breaks none is not stored without a word because of another's.
