@@ -155,7 +155,7 @@ void GangPass::note(const std::vector<GangWait>& waits) {
         if (before == waits_->end() || before->second != w) changed.push_back(w);
     }
     std::ranges::sort(changed, {}, &GangWait::gang);
-    std::ranges::rotate(changed, std::ranges::upper_bound(changed, last_noted_, {}, &GangWait::gang));
+    std::rotate(changed.begin(), std::ranges::upper_bound(changed, last_noted_, {}, &GangWait::gang), changed.end());
     std::vector<GangWait> all;
     for (const auto& [id, w] : *waits_)
         if (!wait.contains(id)) all.push_back({.gang = id});
