@@ -209,6 +209,8 @@ constexpr OptionRow kMatchmaking[] = {
      "settled: seconds of the whole project's work that a user who was away may get ahead of the others."},
     {OPTION(share_floor), "0.05", "0.05", {0, 1}, "cgi",
      "settled: part of the requests that go to a user drawn by quota instead of the one whose turn it is: nobody waits for long."},
+    {OPTION(jobs_without_batch), "free", "free", kText, "feeder, cgi, create_work, sluice_batch, batch_shares",
+     "Where share_rule is on, jobs without a batch are: free (charged to nobody, before all others), refuse (not sent), or those of a user, by number or e-mail address."},
     {OPTION(max_request_bytes), "67108864", "67108864", {4096, 1e12}, "cgi",
      "A longer request is read to its end and refused."},
     {OPTION(max_trickle_bytes_per_day), "16777216", "16777216", kBytes, "cgi",

@@ -7,7 +7,9 @@
 #include <array>
 
 #include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
 #include "sluice/base/project.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
 namespace {
@@ -66,6 +68,32 @@ void resolve_memory(const fs::path& project, LoadedConfig& loaded) {
     if (config.max_process_memory == 0) config.max_process_memory = enough;
 }
 
+/// "free", "refuse", the number of a user or his e-mail address.
+bool says_whose_jobs_are(const std::string& text) {
+    if (text == "free" || text == "refuse" || text.find('@') != std::string::npos) return true;
+    const auto number = parse_int(text);
+    return number && *number >= 1 && *number <= 2147483647;
+}
+
+/// Without shares nobody is charged, and nothing comes first.
+void resolve_jobs_without_batch(const fs::path& project, LoadedConfig& loaded) {
+    ProjectConfig& config = loaded.config;
+    std::string& given = config.jobs_without_batch;
+    const std::string named = fmt::format("{}: <jobs_without_batch>{}</jobs_without_batch>",
+                                          (project / "config.xml").string(), in_one_line(given));
+    if (!says_whose_jobs_are(given)) {
+        loaded.errors.push_back(named +
+                                " must be free, refuse, or the number or e-mail address of a user: ignored, "
+                                "free is used");
+        given = "free";
+    } else if (given != "free" && config.share_rule == ShareOrder::kOff) {
+        loaded.warnings.push_back(named +
+                                  " has no effect, for <share_rule> is off: set it to settled, or take the "
+                                  "option out");
+        given = "free";
+    }
+}
+
 void resolve_limits(ProjectConfig& config) {
     JobLimits& limits = config.max_jobs_in_progress.project;
     if (limits.cpu.jobs == 0 && config.max_wus_in_progress > 0) limits.cpu = {config.max_wus_in_progress, true};
@@ -79,6 +107,7 @@ void resolve_config(const fs::path& project, LoadedConfig& loaded) {
     resolve_folders(project, loaded);
     resolve_limits(config);
     resolve_memory(project, loaded);
+    resolve_jobs_without_batch(project, loaded);
     if (is_this_host(config.db_host)) config.db_host = "localhost";
     default_to(config.replica_db_name, config.db_name);
     default_to(config.replica_db_user, config.db_user);

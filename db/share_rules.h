@@ -18,6 +18,17 @@ inline double next_settled(double until, double now) {
     return until > now ? now - kSettledAfter : std::max(until, now - kSettledAfter);
 }
 
+/// ShareStore::work_without_batch() of one that nothing is stored of, before its rows are read.
+inline BatchWork stream_without_batch(Id owner, double now) {
+    BatchWork w;
+    w.id = kWithoutBatch;
+    w.user_id = owner;
+    w.state = BatchState::kInit;
+    w.stream.emplace();
+    w.stream->until = now - kSettledAfter;
+    return w;
+}
+
 /// A quota of user_submit as shares are made of it; 0: the user has none.
 inline double usable_quota(double quota) {
     return quota > 0 ? std::clamp(quota, share::kLeastQuota, share::kMostQuota) : 0;

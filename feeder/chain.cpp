@@ -17,6 +17,7 @@ EnumeratorSettings settings_of(const ProjectConfig& config, const FeederOptions&
     EnumeratorSettings s;
     s.options = options;
     s.hr_quotas = config.hr_allocate_slots;
+    s.needs_batch = config.refuses_jobs_without_batch();
     s.slots = static_cast<std::size_t>(config.shmem_work_items);
     s.head = std::max(1, config.feeder_query_size);
     return s;

@@ -8,7 +8,8 @@ namespace sluice {
 
 std::string feeder_dry_run(const ProjectConfig& config, const FeederOptions& options, FeederStore& store,
                            CatalogueStore& catalogue, Env env) {
-    const ProjectTables tables = catalogue.load_tables();
+    ProjectTables tables = catalogue.load_tables();
+    if (!config.gives_an_owner_to_jobs_without_batch()) tables.batch_shares.erase(kWithoutBatch);
     const ArrayMirror empty(static_cast<std::size_t>(config.shmem_work_items));
     Chain chain(config, options, store, env, [](Id) { return false; });
     chain.set_apps(tables.apps);

@@ -98,6 +98,13 @@ void Enumerator::learn_owners(const std::vector<UnsentRow>& rows) {
     for (const auto& [batch, user] : store_.batch_owners(batches)) owner_of_batch_[batch] = user;
 }
 
+bool Enumerator::leaves_out(const UnsentRow& row) {
+    if (!settings_.needs_batch || row.batch != 0) return false;
+    if (left_out_.results.empty()) left_out_.first = row;
+    if (left_out_.results.size() < kMostLeftOut) left_out_.results.insert(row.id);
+    return true;
+}
+
 bool Enumerator::take_in(const UnsentRow& row) {
     if (held_(row.id)) return true;
     if (const QueuedJob* known = backlog_.find(row.id)) {
@@ -105,7 +112,7 @@ bool Enumerator::take_in(const UnsentRow& row) {
             return true;
         backlog_.remove(row.id);  // it changed its place
     }
-    if (apps_.count(row.app_id) == 0 || is_resting(row)) return false;
+    if (apps_.count(row.app_id) == 0 || leaves_out(row) || is_resting(row)) return false;
     const QueuedJob c = queued_job_of(row);
     const auto& users = settings_.options.users;
     if (!users.empty() && std::find(users.begin(), users.end(), c.stream.user) == users.end()) return false;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "feeder/backlog.h"
@@ -22,7 +23,8 @@ namespace sluice {
 
 struct EnumeratorSettings {
     FeederOptions options;
-    bool hr_quotas = false;  ///< queued jobs are kept apart by HR class
+    bool hr_quotas = false;    ///< queued jobs are kept apart by HR class
+    bool needs_batch = false;  ///< jobs without a batch are left out
     std::size_t slots = 100;
     int page = 5000;       ///< rows a query before the first fill, and while jobs for empty slots are looked for
     int small_page = 200;  ///< otherwise: a refill waits for the query, 20 us a row that is not in the server's memory
@@ -71,6 +73,13 @@ class Enumerator {
     bool goes_deeper() const {
         return std::any_of(walkers_.begin(), walkers_.end(), [](const Walker& w) { return w.deep.begun; });
     }
+    /// What was left out for want of a batch since the last call.
+    struct LeftOut {
+        std::unordered_set<Id> results;  ///< at most kMostLeftOut
+        UnsentRow first;
+    };
+    static constexpr std::size_t kMostLeftOut = 100'000;
+    LeftOut take_left_out() { return std::exchange(left_out_, {}); }
     std::uint64_t rows_read() const { return rows_read_; }
 
   private:
@@ -95,6 +104,8 @@ class Enumerator {
     /// Whether the row is of use now (in the array or backlog already counts).
     bool take_in(const UnsentRow& row);
     bool is_resting(const UnsentRow& row) const;
+    /// It needs a batch and has none.
+    bool leaves_out(const UnsentRow& row);
     void learn_owners(const std::vector<UnsentRow>& rows);
     bool full_cycle_is_due() const;
     bool cycle_is_due() const;
@@ -131,6 +142,7 @@ class Enumerator {
     double cycle_ended_ = 0, full_cycle_ended_ = 0, next_peek_ = 0, next_deep_ = 0;
     std::uint64_t rows_read_ = 0, rows_at_cycle_start_ = 0, rows_of_cycle_ = 0, rows_of_full_cycle_ = 0;
     std::size_t deep_walker_ = 0;  ///< whose turn it is
+    LeftOut left_out_;
 };
 
 }  // namespace sluice

@@ -99,6 +99,7 @@ void Feeder::work(double now) {
     report_starvation(now);
     name_unwritable_jobs(now);
     name_pinned_jobs(now);
+    name_jobs_without_batch(now);
 }
 
 void Feeder::fill(double now) {

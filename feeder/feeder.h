@@ -68,6 +68,7 @@ class Feeder {
     void name_unwritable_jobs(double now);
     void name_broken_versions();
     void name_pinned_jobs(double now);
+    void name_jobs_without_batch(double now);
     std::string text_of(const CatalogueStore::Inactive& jobs) const;
     void fill(double now);
     void fill_empty_slots(double now);
@@ -115,7 +116,8 @@ class Feeder {
     std::string inactive_said_, unreleased_said_, broken_versions_said_;
     std::set<Id> unwritable_;          ///< results that were left out since the log named some
     std::string unwritable_examples_;  ///< of these
-    Periodic unwritable_report_{60}, pinned_look_{60};
+    Periodic unwritable_report_{60}, pinned_look_{60}, without_batch_look_{60};
+    std::size_t without_batch_said_ = 0;              ///< how many
     std::set<std::pair<Id, int>> pinned_said_;        ///< (app, version number)
     std::set<std::pair<Id, int>> unreleased_before_;  ///< (app, class) at the look before
     struct Tally {

@@ -91,4 +91,16 @@ void Feeder::name_pinned_jobs(double now) {
         text);
 }
 
+/// Said when there are more or fewer: a walk has seen all that it has seen before within the minute.
+void Feeder::name_jobs_without_batch(double now) {
+    if (!ready_ || !without_batch_look_.take(now)) return;
+    const Enumerator::LeftOut out = chain_->enumerator.take_left_out();
+    const std::size_t n = out.results.size();
+    if (std::exchange(without_batch_said_, n) == n || n == 0) return;
+    log_critical(
+        "{}{} unsent jobs have no batch, and <jobs_without_batch> refuses them (the first: [RESULT#{}] [WU#{}]): no host "
+        "gets them. Put a user's number there, who is charged for them, or cancel their workunits",
+        n < Enumerator::kMostLeftOut ? "" : "at least ", n, out.first.id, out.first.workunit_id);
+}
+
 }  // namespace sluice

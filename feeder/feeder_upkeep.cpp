@@ -42,6 +42,7 @@ void Feeder::publish_tables(double now) {
         for (App& app : tables_.apps) app.non_cpu_intensive = true;
     census_.read(tables_);
     if (config_.share_rule == ShareOrder::kOff) tables_.batch_shares.clear();  // what is stored of them is of the past
+    if (!config_.gives_an_owner_to_jobs_without_batch()) tables_.batch_shares.erase(kWithoutBatch);
     if (config_.share_rule == ShareOrder::kSeed)
         for (auto& [id, share] : tables_.batch_shares) share.quota = 0;  // the seed has no draw
     if (chain_) chain_->set_batches(tables_.batch_shares);

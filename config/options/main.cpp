@@ -30,6 +30,7 @@
 #include "config/run/jobs.h"
 #include "config/run/own_programs.h"
 #include "config/run/run_state.h"
+#include "daemons/batch_shares/without_batch_check.h"
 #include "daemons/size_regulator/settings.h"
 #include "feeder/chain.h"
 #include "feeder/hr_quota.h"
@@ -51,6 +52,7 @@
 #include "sluice/db/catalogue_store.h"
 #include "sluice/db/gang_store.h"
 #include "sluice/db/project_setup_store.h"
+#include "sluice/db/quota_store.h"
 #include "sluice/db/schema_survey.h"
 #include "sluice/db/size_store.h"
 #include "sluice/match/policies.h"
@@ -212,6 +214,7 @@ void check_rows(Database& db, const ProjectConfig& config, const Entries& entrie
                             divides_slots_among_apps(entries.list), strict);
     if (!wrong.empty()) found.errors.push_back(wrong);
     found.add({}, missing_daemons(config, data_for_daemons(db), entries.list));
+    found.add({}, findings_without_batch(config, *make_quota_store(db), *make_batch_owner_store(db)));
 }
 
 /// Whether its tables are as the programs need them, then what they hold. Asked as the project's user: the server may

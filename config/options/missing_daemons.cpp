@@ -24,7 +24,8 @@ bool runs(const std::vector<std::string>& words, std::string_view program) {
 
 std::vector<std::string> missing_daemons(const ProjectConfig& config, const DataForDaemons& data,
                                          const DaemonsAndTasks& entries) {
-    const bool shares = data.batches && config.share_rule != ShareOrder::kOff;
+    const bool owned = config.gives_an_owner_to_jobs_without_batch();
+    const bool shares = (data.batches || owned) && config.share_rule != ShareOrder::kOff;
     const bool plans = data.batches && config.plan_batches;
     const bool gangs = data.gangs || !config.gang_hub.empty();
     struct Need {
@@ -33,8 +34,9 @@ std::vector<std::string> missing_daemons(const ProjectConfig& config, const Data
     };
     const Need needs[] = {
         {"batch_upkeep", "there are batches", "counts of batches are late and finished batches stay open",
-         shares || plans},
-        {"batch_shares", "<share_rule> is on and there are batches",
+         data.batches && (shares || plans)},
+        {"batch_shares",
+         data.batches ? "<share_rule> is on and there are batches" : "<jobs_without_batch> names a user",
          "streams are not charged, and batches that other programs make have no place in the order", shares},
         {"batch_planner", "<plan_batches> is on and there are batches", "no batch is planned", plans},
         {"gang_planner", data.gangs ? "there are gangs" : "<gang_hub> is set", "no job of a gang is ever sent", gangs},

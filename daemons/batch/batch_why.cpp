@@ -33,8 +33,9 @@ std::string place_text(const BatchAnswer& why) {
                             : "none yet: batch_shares gives it one with its next pass";
     std::string text = fmt::format("{} of {}", o.place->number, o.place->of);
     if (o.place->first == v.batch.row.id || o.place->lag <= 0) return text + ", behind nobody";
-    return text +
-           fmt::format(", {} of the whole project behind batch {}", time_span_text(o.place->lag), o.place->first);
+    return text + fmt::format(", {} of the whole project behind {}", time_span_text(o.place->lag),
+                              o.place->first == kWithoutBatch ? "the jobs without a batch"
+                                                              : fmt::format("batch {}", o.place->first));
 }
 
 std::string plan_text(const BatchAnswer& why) {

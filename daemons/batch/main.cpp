@@ -88,8 +88,9 @@ struct Open {
           commands(*store, *counts, in_use(), clock) {}
 
     std::optional<SharesInUse> in_use() {
-        const auto settings = share_settings(config);
+        auto settings = share_settings(config);
         if (!settings) return std::nullopt;
+        if (const auto owner = owner_without_batch(config, *quotas).user) settings->owner_without_batch = owner->id;
         return SharesInUse{*shares, *settings};
     }
     WhyStores why_stores() const { return {*store, *shares, *plans, *gangs, *leases}; }
@@ -292,8 +293,8 @@ int quota(const BatchCall& call, Open& open) {
     if (call.quota) {
         if (!user) throw ConfigError("quota --set needs --user: whose quota?");
         set_quota(*open.quotas, *user, *call.quota);
-        if (const auto settings = share_settings(open.config))
-            reorder_batches(*open.shares, *settings, open.clock.now());
+        if (const auto in_use = open.in_use())
+            reorder_batches(in_use->store, in_use->settings, open.clock.now());
         else
             fmt::print(stderr, "sluice_batch: warning: <share_rule> is off in config.xml: quotas decide nothing\n");
         open.tell_feeder();
@@ -309,6 +310,7 @@ int usage(const BatchCall& call, Open& open) {
     const auto user = user_of(call, open);
     const PlanClasses classes = load_plan_classes(open.project);
     UsageView view = usage_of(*open.quotas, {classes, open.config.compat_level}, open.clock.now(), call.days);
+    if (const auto owner = owner_without_batch(open.config, *open.quotas).user) view.give_to(*owner);
     const auto only = user ? std::optional(user->id) : std::nullopt;
     if (user) view.names[user->id] = user->name;
     fmt::print("{}", call.json ? usage_json(view, only) : usage_text(view, only));

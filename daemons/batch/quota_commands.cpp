@@ -53,7 +53,7 @@ void set_quota(QuotaStore& store, const NamedUser& user, double quota) {
 void reorder_batches(ShareStore& store, const ShareSettings& settings, double now) {
     store.prepare();
     const double flops = flops_of(store.project_speed(now), now);
-    const auto works = store.works(now);
+    const auto works = all_works(store, settings, now);
     store.change(settings, now, [&](ShareBook& book) { settle_all(book, works, flops, now); });
 }
 
@@ -76,11 +76,10 @@ UsageView usage_of(QuotaStore& store, const ResourceOf& resource, double now, in
     view.days = days;
     for (const UsageRow& row : store.usage(static_cast<std::int64_t>(now - days * 86400.0))) {
         const ProcType type = resource(row);
-        UsageView::Used& used = view.used[row.user_id][type];
-        used.instances += row.instances;
-        used.seconds += type == ProcType::kCpu ? row.processor_seconds : row.device_seconds;
-        used.operations += finite_or_zero(row.operations);
-        used.credit += finite_or_zero(row.credit);
+        const UsageView::Used used{row.instances, type == ProcType::kCpu ? row.processor_seconds : row.device_seconds,
+                                   finite_or_zero(row.operations), finite_or_zero(row.credit)};
+        view.used[std::max<Id>(row.user_id, 0)][type] += used;
+        if (row.user_id == 0) view.without_batch[type] += used;
     }
     for (const auto& [id, types] : view.used)
         if (id != 0 && !view.names.contains(id))

@@ -58,6 +58,15 @@ double operations_of_all(const UsageView& view) {
     return sum;
 }
 
+/// Whose the jobs without a batch are, if that is a matter of what is shown.
+std::string without_batch_text(const UsageView& view, std::optional<Id> only) {
+    if (!view.owner || (only && *only != view.owner->id)) return "";
+    std::int64_t jobs = 0;
+    for (const auto& [type, used] : view.without_batch) jobs += used.instances;
+    return fmt::format("Jobs without a batch are those of {} (<jobs_without_batch>): {} of the user's jobs had none",
+                       name_and_id(view.owner->name, view.owner->id), jobs);
+}
+
 const std::map<ProcType, UsageView::Used>& used_by(const UsageView& view, Id id) {
     static const std::map<ProcType, UsageView::Used> nothing;
     const auto found = view.used.find(id);
@@ -65,6 +74,17 @@ const std::map<ProcType, UsageView::Used>& used_by(const UsageView& view, Id id)
 }
 
 }  // namespace
+
+void UsageView::give_to(const NamedUser& user) {
+    owner = user;
+    names[user.id] = user.name;
+    for (const auto& [type, part] : without_batch) {
+        used[user.id][type] += part;
+        used[0][type] -= part;
+        if (used[0][type].instances == 0) used[0].erase(type);
+    }
+    if (used.contains(0) && used[0].empty()) used.erase(0);
+}
 
 double part_of_quotas(const std::vector<QuotaRow>& rows, Id user) {
     double sum = 0, own = 0;
@@ -120,7 +140,8 @@ std::string usage_text(const UsageView& view, std::optional<Id> only) {
         row.resize(table[0].size(), "-");
         table.push_back(row);
     }
-    const std::string head = fmt::format("Work that came back in the last {} days\n", view.days);
+    std::string head = fmt::format("Work that came back in the last {} days\n", view.days);
+    if (const std::string text = without_batch_text(view, only); !text.empty()) head += text + "\n";
     if (table.size() == 1) return head + "Nobody has a quota, and no work came back.\n";
     return head + text_table(table, {false, true, true, false, true, true, true, true});
 }
@@ -147,6 +168,7 @@ std::string usage_json(const UsageView& view, std::optional<Id> only) {
     return document({{"days", view.days},
                      {"from", static_cast<std::int64_t>(view.until - view.days * 86400.0)},
                      {"until", static_cast<std::int64_t>(view.until)},
+                     {"owner_without_batch", view.owner ? QuotaJson(view.owner->id) : QuotaJson()},
                      {"users", std::move(users)}});
 }
 

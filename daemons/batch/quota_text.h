@@ -19,12 +19,22 @@ struct UsageView {
     struct Used {
         std::int64_t instances = 0;
         double seconds = 0, operations = 0, credit = 0;
+        Used& operator+=(const Used& u) {
+            instances += u.instances, seconds += u.seconds, operations += u.operations, credit += u.credit;
+            return *this;
+        }
+        Used& operator-=(const Used& u) { return *this += {-u.instances, -u.seconds, -u.operations, -u.credit}; }
     };
     std::vector<QuotaRow> quotas;
-    std::map<Id, std::map<ProcType, Used>> used;  ///< by user; 0: jobs without a batch
-    std::map<Id, std::string> names;              ///< of users in `used`
+    /// By user; 0: jobs without a batch, or of one that is gone.
+    std::map<Id, std::map<ProcType, Used>> used;
+    std::map<ProcType, Used> without_batch;  ///< part of used[0]
+    std::optional<NamedUser> owner;          ///< of these, after give_to()
+    std::map<Id, std::string> names;         ///< of users in `used`
     double until = 0;
     int days = 0;
+    /// The jobs without a batch are this user's.
+    void give_to(const NamedUser& user);
 };
 std::string usage_text(const UsageView& view, std::optional<Id> only);
 std::string usage_json(const UsageView& view, std::optional<Id> only);

@@ -24,6 +24,7 @@ constexpr const char* kDescription =
     "<share_rule>; jobs of the batch with the least logical end time go first. Batches of sluice_batch have theirs when they "
     "are submitted; others (create_work --batch, web pages) get them here. With rule settled, what was measured takes the "
     "place of what was estimated, errors and extra instances included. Without a quota a batch comes after all others. "
+    "Jobs without a batch are those of the user whom <jobs_without_batch> names, if it does. "
     "--dry_run says what a pass would charge, settle and place; it may run beside the daemon.";
 
 /// Those that are not retired, the newest.
@@ -59,13 +60,16 @@ void write_page(const std::filesystem::path& file, const ProjectConfig& config, 
 
 int run(DaemonStart& start, const std::string& page) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
-    const auto settings = share_settings(config);
+    auto settings = share_settings(config);
     if (!settings) {
         log_critical("<share_rule> is off: set it to settled or seed in config.xml, or take batch_shares out of it");
         return 1;
     }
     Database db(db_settings(config));
     const auto store = make_share_store(db);
+    const OwnerWithoutBatch owner = owner_without_batch(config, *make_quota_store(db));
+    if (!owner.problem.empty()) log_warning("{}", owner.problem);
+    settings->owner_without_batch = owner.user ? owner.user->id : 0;
     if (start.dry_run)
         return start.loop([&] {
             for (const std::string& line : shares_preview(*store, *settings, start.env.clock)) fmt::print("{}\n", line);

@@ -54,7 +54,9 @@ double charged_run_time(const ShareBook& book, BatchWork work, double project_fl
 /// True: its user was charged, or it began or stopped to wait.
 bool settle_stream(ShareBook& book, const BatchWork& w, double project_flops, double now) {
     const StreamWork& work = *w.stream;
-    StreamCharge& kept = book.streams[w.id];
+    const auto [at, is_new] = book.streams.try_emplace(w.id);
+    StreamCharge& kept = at->second;
+    if (is_new && w.id == kWithoutBatch) kept.until = work.until, book.measured[w.id] = 0;
     if (kept.until != work.until) return false;  // another pass was quicker: what was measured is counted already
     const StreamCharge before = kept;
     const double corrected = correction(w);
@@ -87,6 +89,7 @@ int settle_streams(ShareBook& book, const std::vector<BatchWork>& works, double 
         streams.insert(w.id);
         changed += settle_stream(book, w, project_flops, now);
     }
+    if (!streams.contains(kWithoutBatch)) book.streams.erase(kWithoutBatch);  // nobody's: charges stay as they are
     for (auto& [batch, kept] : book.streams) {
         if (streams.count(batch) == 0) kept.waits = false;
         if (kept.waits) waiting_users.insert(kept.user_id);
@@ -187,6 +190,12 @@ void finish(ShareBook& book, const BatchWork& work, double project_flops) {
     // Of one that is purged nothing: what it measures when it comes back is new.
     const auto stream = book.streams.find(work.id);
     book.charged[work.id] = used(work) - (stream == book.streams.end() ? 0 : stream->second.charged);
+}
+
+std::vector<BatchWork> all_works(ShareStore& store, const ShareSettings& settings, double now) {
+    std::vector<BatchWork> all = store.works(now);
+    if (settings.owner_without_batch != 0) all.push_back(store.work_without_batch(now, settings.owner_without_batch));
+    return all;
 }
 
 ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now) {

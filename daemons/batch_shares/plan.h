@@ -1,7 +1,6 @@
 #pragma once
 // What becomes of the tags of batches while their results come in (seed 000: estimates may be wildly wrong, perhaps
 // intentionally): who is admitted to the logical clock, with which R, and what measured work makes of it.
-#include <string>
 #include <vector>
 
 #include "sluice/db/share_store.h"
@@ -36,8 +35,10 @@ bool admit(ShareBook& book, const BatchWork& work, double project_flops, double 
 ShareOutcome admit_all(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now);
 /// A batch that is over: it is charged for what was measured.
 void finish(ShareBook& book, const BatchWork& work, double project_flops);
+/// What a pass is about: ShareStore::works(), and the jobs without a batch if they have an owner.
+std::vector<BatchWork> all_works(ShareStore& store, const ShareSettings& settings, double now);
 /// All that a pass changes: charges streams, admits, adopts what upstream has charged, settles, finishes, and lets
-/// users go whose quota is gone.
+/// users go whose quota is gone. `works` are all_works().
 ShareOutcome settle_all(ShareBook& book, const std::vector<BatchWork>& works, double project_flops, double now);
 
 }  // namespace sluice

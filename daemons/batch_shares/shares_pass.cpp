@@ -40,7 +40,7 @@ std::vector<std::string> changes(const share::ClockState& before, const share::C
 
 std::vector<std::string> shares_preview(ShareStore& store, const ShareSettings& settings, const Clock& clock) {
     const double now = clock.now(), flops = flops_of(store.project_speed(now), now);
-    const auto works = store.works(now);
+    const auto works = all_works(store, settings, now);
     std::vector<std::string> lines;
     store.look(settings, now, [&](ShareBook& book) {
         const share::ClockState before = book.clock.state();
@@ -57,7 +57,7 @@ ShareOutcome shares_pass(ShareStore& store, const ShareSettings& settings, const
     store.prepare();
     const double flops = flops_of(store.project_speed(started), started);
     // Results are read before the clock is locked: a pass over millions of them keeps no submission waiting.
-    const auto works = store.works(started);
+    const auto works = all_works(store, settings, started);
     ShareOutcome done;
     store.change(settings, started, [&](ShareBook& book) { done = settle_all(book, works, flops, started); });
     for (const Id batch : done.without_quota)

@@ -38,9 +38,13 @@ struct Invocation {
 class Creator {
   public:
     Creator(const Invocation& call, const fs::path& project, const ProjectConfig& config, WorkStore& store)
-        : call_(call), store_(store), maker_("create_work", call.app_name, project, config, store) {
+        : call_(call),
+          store_(store),
+          maker_("create_work", call.app_name, project, config, store),
+          needs_batch_(config.refuses_jobs_without_batch()) {
         if (call.job.batch <= 0) return;
         const auto state = store_.batch_state(call.job.batch);
+        if (!state && needs_batch_) refuse_without_batch(fmt::format("there is no batch {}", call.job.batch));
         if (!state)
             fmt::print(
                 stderr,
@@ -58,6 +62,7 @@ class Creator {
     /// The workunit with XML and checks done; not in the database yet.
     Workunit prepare(const JobOptions& job) {
         Workunit w = maker_.prepare(job);
+        if (needs_batch_ && w.batch == 0 && call_.wu_id == 0) refuse_without_batch("the job has no batch");
         if (job.wu_name.empty()) fmt::print("workunit name: {}\n", w.name);
         return w;
     }
@@ -89,6 +94,11 @@ class Creator {
     std::size_t created() const { return created_; }
 
   private:
+    [[noreturn]] static void refuse_without_batch(const std::string& why) {
+        throw ConfigError(why +
+                          ", and <jobs_without_batch> of config.xml refuses jobs without one: give --batch; "
+                          "sluice_batch create --user USER --app APP makes one");
+    }
     [[noreturn]] static void refuse_taken(const std::vector<Workunit>& workunits, const DbError& why) {
         if (workunits.size() == 1) throw ConfigError("there is a workunit named '" + workunits[0].name + "' already");
         const std::string text = why.what();
@@ -111,6 +121,7 @@ class Creator {
     const Invocation& call_;
     WorkStore& store_;
     JobMaker maker_;
+    bool needs_batch_;
     std::vector<Workunit> workunits_;
     std::vector<JobRows> rows_;
     std::size_t created_ = 0, refused_ = 0;

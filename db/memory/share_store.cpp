@@ -8,10 +8,17 @@
 namespace sluice {
 namespace {
 
-const IdSet& of_batch(const std::unordered_map<Id, IdSet>& sets, Id batch) {
-    static const IdSet none;
-    const auto at = sets.find(batch);
-    return at == sets.end() ? none : at->second;
+/// Of the batch. Those without one are in no index.
+template <typename Rows, typename Visit>
+void for_each_of_batch(const Rows& rows, Id batch, Visit visit) {
+    if (batch == kWithoutBatch) {
+        for (const auto& [id, row] : rows.rows())
+            if (row.batch == kWithoutBatch) visit(row);
+        return;
+    }
+    const auto at = rows.index().of_batch.find(batch);
+    if (at == rows.index().of_batch.end()) return;
+    for (const Id id : at->second) visit(*rows.get(id));
 }
 
 bool never_came_back(const Result& r) {
@@ -64,24 +71,22 @@ double MemoryShareStore::advance(Id user, double now, double delta, bool write) 
 
 void MemoryShareStore::read_workunits(BatchWork& work) const {
     work.purged = true;
-    for (const Id id : of_batch(db_.workunits.index().of_batch, work.id)) {
-        const Workunit& w = *db_.workunits.get(id);
+    for_each_of_batch(db_.workunits, work.id, [&](const Workunit& w) {
         work.purged = false;
-        if (w.canonical_resultid != 0 || w.error_mask != 0) continue;
+        if (w.canonical_resultid != 0 || w.error_mask != 0) return;
         work.open += usable_estimate(w.rsc_fpops_est) * w.target_nresults;
         if (work.stream) ++work.stream->open_jobs;
-    }
+    });
 }
 
 void MemoryShareStore::read_results(BatchWork& work) const {
-    for (const Id id : of_batch(db_.results.index().of_batch, work.id)) {
-        const Result& r = *db_.results.get(id);
+    for_each_of_batch(db_.results, work.id, [&](const Result& r) {
         const Workunit* const w = db_.workunits.get(r.workunitid);
         const double estimate = w == nullptr ? 0 : usable_estimate(w->rsc_fpops_est);
         const double flops = measured(r, db_.hosts.get(r.hostid));
         work.waits |= r.server_state == ServerState::kInactive || r.server_state == ServerState::kUnsent;
         if (work.stream) add_to_stream(*work.stream, r, flops, estimate);
-        if (r.server_state != ServerState::kOver) continue;
+        if (r.server_state != ServerState::kOver) return;
         work.measured += flops;
         if (never_came_back(r)) work.lost += estimate;
         if (r.outcome == Outcome::kSuccess) {
@@ -89,7 +94,7 @@ void MemoryShareStore::read_results(BatchWork& work) const {
             work.estimated_successes += estimate;
             ++work.successes;
         }
-    }
+    });
 }
 
 std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> only) {
@@ -124,6 +129,16 @@ std::vector<BatchWork> MemoryShareStore::works(double now, std::optional<Id> onl
         all.push_back(w);
     }
     return all;
+}
+
+BatchWork MemoryShareStore::work_without_batch(double now, Id owner) {
+    db_.enter("share.work_without_batch");
+    BatchWork w = stream_without_batch(owner, now);
+    if (const auto kept = streams_.find(w.id); kept != streams_.end()) w.stream->until = kept->second.until;
+    w.stream->next_until = next_settled(w.stream->until, now);
+    read_workunits(w);
+    read_results(w);
+    return w;
 }
 
 std::vector<Id> MemoryShareStore::without_place() {
@@ -216,6 +231,13 @@ void MemoryShareStore::publish() {
             db_.batch_shares[id] = {b.user_id, end, quota};
             db_.stream_heads[id] = stream->second.head;
         }
+    }
+    if (const auto stream = streams_.find(kWithoutBatch); stream != streams_.end()) {
+        const Id owner = stream->second.user_id;
+        const double quota = quota_of(owner);
+        db_.batch_shares[kWithoutBatch] = {owner, quota > 0 ? state_.users[owner].lst + stream->second.head : kLast,
+                                           quota};
+        db_.stream_heads[kWithoutBatch] = stream->second.head;
     }
 }
 

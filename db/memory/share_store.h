@@ -19,6 +19,7 @@ class MemoryShareStore final : public ShareStore {
     std::optional<UserQuota> quota(Id user) override;
     double advance(Id user, double now, double delta, bool write) override;
     std::vector<BatchWork> works(double now, std::optional<Id> only = {}) override;
+    BatchWork work_without_batch(double now, Id owner) override;
     std::vector<Id> without_place() override;
     std::vector<DayOfWork> work_by_day(std::int64_t from_day) override;
     std::vector<ShareUser> users() override;

@@ -27,6 +27,10 @@ std::unordered_map<Id, SharePlace> read_batch_shares(Database& db) {
             "SELECT b.id, b.user_id, COALESCE(u.quota,0)>0, COALESCE(u.logical_start_time,0)+t.head, COALESCE(u.quota,0), "
             "t.head FROM sluice_share_stream t JOIN batch b ON b.id=t.batch_id LEFT JOIN user_submit u ON "
             "u.user_id=b.user_id WHERE b.state=0")));
+        read(db.query(Sql(
+            "SELECT t.batch_id, t.user_id, COALESCE(u.quota,0)>0, COALESCE(u.logical_start_time,0)+t.head, "
+            "COALESCE(u.quota,0), t.head FROM sluice_share_stream t LEFT JOIN user_submit u ON u.user_id=t.user_id WHERE "
+            "t.batch_id=0")));
     } catch (const DbError& e) {
         if (e.code() != kNoSuchTable) throw;
     }

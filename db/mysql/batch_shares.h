@@ -12,7 +12,8 @@ struct SharePlace {
 };
 
 /// By batch: where it stands in the order of its users' shares. Without any batch in the clock there are none, whatever
-/// batches there are. A stream (a batch in state 0 that has jobs) stands at its user's logical start time.
+/// batches there are. A stream (a batch in state 0 that has jobs, or kWithoutBatch) stands at its user's logical start
+/// time.
 std::unordered_map<Id, SharePlace> read_batch_shares(Database& db);
 
 }  // namespace sluice

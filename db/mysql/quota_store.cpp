@@ -51,7 +51,7 @@ class MysqlQuotaStore final : public QuotaStore {
     /// No index has received_time, and nearly all rows are over: read in their own order they take half the time.
     std::vector<UsageRow> usage(std::int64_t since) override {
         Sql sql(
-            "SELECT COALESCE(b.user_id,0), LEAST(r.app_version_id,0), COALESCE(v.plan_class,''), COUNT(*), "
+            "SELECT IF(r.batch=0,0,COALESCE(b.user_id,-1)), LEAST(r.app_version_id,0), COALESCE(v.plan_class,''), COUNT(*), "
             "SUM(LEAST(GREATEST(r.elapsed_time,r.cpu_time,0),1e8)), SUM(LEAST(GREATEST(r.elapsed_time,0),"
             "IF(r.sent_time>0,GREATEST(r.received_time-r.sent_time,0),1e8),1e8)), SUM(");
         sql << kMeasured

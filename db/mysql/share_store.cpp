@@ -105,6 +105,19 @@ class MysqlShareStore final : public ShareStore {
         return all;
     }
 
+    BatchWork work_without_batch(double now, Id owner) override {
+        BatchWork w = stream_without_batch(owner, now);
+        if (are_made()) {
+            Rows r = db_.query(Sql("SELECT until_time FROM sluice_share_stream WHERE batch_id=0"));
+            if (r.next()) w.stream->until = r.f64(0);
+        }
+        w.stream->next_until = next_settled(w.stream->until, now);
+        read_work(db_, std::span(&w, 1));
+        read_stream(db_, w.id, *w.stream);
+        w.waits = w.stream->waiting > 0;
+        return w;
+    }
+
     std::vector<Id> without_place() override {
         Sql sql("SELECT b.id FROM batch b FORCE INDEX (PRIMARY) JOIN user_submit u ON u.user_id=b.user_id LEFT JOIN ");
         sql << places() << " s ON s.batch_id=b.id AND s.finished=0 WHERE b.id>(SELECT GREATEST(MAX(id),"
@@ -264,8 +277,8 @@ class MysqlShareStore final : public ShareStore {
             if (user != s.state.users.end() && user->second.quota > 0) user->second.streaming |= t.waits;
         }
         Rows measured = db_.query(Sql(
-            "SELECT m.batch_id, m.operations FROM sluice_share_measured m JOIN batch b ON b.id=m.batch_id LEFT JOIN "
-            "sluice_share_batch s ON s.batch_id=b.id WHERE b.state IN (0,1) OR s.finished=0"));
+            "SELECT m.batch_id, m.operations FROM sluice_share_measured m LEFT JOIN batch b ON b.id=m.batch_id LEFT JOIN "
+            "sluice_share_batch s ON s.batch_id=b.id WHERE m.batch_id=0 OR b.state IN (0,1) OR s.finished=0"));
         while (measured.next()) s.measured[measured.i64(0)] = measured.f64(1);
         Rows speed = db_.query(Sql("SELECT flops FROM sluice_share_speed WHERE id=1"));
         if (speed.next()) s.flops = speed.f64(0);
@@ -288,6 +301,8 @@ class MysqlShareStore final : public ShareStore {
             save_own_lst(before, book, id, user.lst);
         }
         for (const auto& [id, stream] : book.streams) save_stream(before, id, stream);
+        for (const auto& [id, stream] : before.streams)
+            if (!book.streams.contains(id)) remove_stream(id);
         std::map<Id, const BatchTags*> old;
         for (const BatchTags& b : before.state.batches) old[b.id] = &b;
         std::int64_t place = before.next_place;
@@ -347,6 +362,11 @@ class MysqlShareStore final : public ShareStore {
                 << (t.waits ? 1 : 0)
                 << ") ON DUPLICATE KEY UPDATE user_id=VALUES(user_id), kept=VALUES(kept), "
                    "until_time=VALUES(until_time), charged=VALUES(charged), head=VALUES(head), waits=VALUES(waits)");
+    }
+
+    void remove_stream(Id id) {
+        Sql sql("DELETE FROM sluice_share_stream WHERE batch_id=");
+        db_.execute(sql << id);
     }
 
     void save_batch(const BatchTags& b, std::int64_t place, std::optional<double> charged) {

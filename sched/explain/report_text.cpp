@@ -73,7 +73,8 @@ std::string logical_time_text(double time) {
 std::string batch_text(const JudgedJob& j) {
     if (!j.batch_place) return "";
     const BatchPlace& p = *j.batch_place;
-    std::string text = fmt::format(", batch {} of USER#{}", j.job.batch, p.user_id);
+    std::string text = j.job.batch == kWithoutBatch ? fmt::format(", without a batch, so of USER#{}", p.user_id)
+                                                    : fmt::format(", batch {} of USER#{}", j.job.batch, p.user_id);
     if (std::isinf(p.end)) return text + ", who has no quota: after all others";
     text += ", LET " + logical_time_text(p.end);
     return text + (p.lag > 0 ? fmt::format(", {} behind the least", duration_text(p.lag)) : ", the least");

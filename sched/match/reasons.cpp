@@ -93,6 +93,8 @@ constexpr ReasonRow kRows[] = {
     {.reason = Reason::kUserFilter, .name = "user_filter",
      .advice = "<user_filter> makes workunit.batch the id of the only user allowed; unset it or submit the job with batch 0.",
      .phrase = [](const Verdict& v) { return fmt::format("for user {:g}, this is user {:g}", v.required, v.value); }},
+    {.reason = Reason::kJobWithoutBatch, .name = "without_batch",
+     .advice = "The job has no batch, and <jobs_without_batch> refuses such jobs: make it a user's number or e-mail address, who is charged for them, or cancel the workunit and submit the job into a batch."},
     {.reason = Reason::kHrClassUnknown, .name = "hr_class_unknown", .told = Told::kHostClass,
      .advice = "Homogeneous redundancy can't place this host; compat_level 1 knows more systems, coarse classes (type 2) more hosts."},
     {.reason = Reason::kHrClassMismatch, .name = "hr_class_mismatch", .told = Told::kCommitted,

@@ -79,6 +79,7 @@ struct ScoreRow {
     ROW(kHrUnknownRow) \
     /* the job */ \
     ROW(kUserFilterRow) \
+    ROW(kWithoutBatchRow) \
     ROW(kHrMismatchRow) \
     ROW(kKeywordRefusalRow) \
     ROW(kPlanLeftOutRow) \

@@ -9,6 +9,7 @@
 #include "db/memory/batch_store.h"
 #include "db/memory/share_store.h"
 #include "sluice/base/error.h"
+#include "sluice/base/text.h"
 
 namespace sluice::sim {
 
@@ -33,8 +34,10 @@ struct ShareDaemon::Parts {
 
 ShareDaemon::ShareDaemon(const Scenario& scenario, const ProjectConfig& config, MemoryDb& db, const Clock& clock) {
     if (scenario.shares_every_minutes <= 0) return;
-    const auto settings = share_settings(config);
+    auto settings = share_settings(config);
     if (!settings) throw ConfigError("batch_shares: <share_rule> is off: set it to settled or seed");
+    if (config.gives_an_owner_to_jobs_without_batch())
+        settings->owner_without_batch = parse_int(config.jobs_without_batch).value_or(0);
     parts_ = std::make_unique<Parts>(*settings, db, clock, 60 * scenario.shares_every_minutes);
     for (std::size_t u = 0; u < scenario.users.size(); ++u) {
         double from = 1e9;

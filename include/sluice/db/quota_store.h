@@ -27,7 +27,8 @@ struct QuotaRow {
 
 /// What instances that came back used, of one user and one kind of app version.
 struct UsageRow {
-    Id user_id = 0;  ///< 0: jobs of no batch, or of a batch that is gone
+    Id user_id = 0;  ///< 0: jobs without a batch; kOfABatchThatIsGone
+    static constexpr Id kOfABatchThatIsGone = -1;
     Id version = 0;  ///< below 0: anonymous platform; else only the plan class tells
     std::string plan_class;
     std::int64_t instances = 0;

@@ -13,13 +13,15 @@
 
 #include "sluice/db/database.h"
 #include "sluice/model/codes.h"
+#include "sluice/model/project_tables.h"
 #include "sluice/share/logical_clock.h"
 
 namespace sluice {
 
 struct ShareSettings {
     share::ShareRule rule = share::ShareRule::kSettled;
-    double clamp = 86400;  ///< project-seconds
+    double clamp = 86400;        ///< project-seconds
+    Id owner_without_batch = 0;  ///< whose the jobs without a batch are; 0: nobody's
 };
 
 /// What is stored of a stream. Results are added to `kept` an hour after they are over, when everything about them is
@@ -118,6 +120,9 @@ class ShareStore {
     /// Batches in progress, streams, and batches that the clock takes for unfinished, by id; or `only` one, whatever
     /// its state.
     virtual std::vector<BatchWork> works(double now, std::optional<Id> only = {}) = 0;
+    /// The jobs without a batch as a stream of `owner` with the id kWithoutBatch. The first time it begins an hour ago:
+    /// what came back before was nobody's.
+    virtual BatchWork work_without_batch(double now, Id owner) = 0;
     /// Of the kMostLookedAt newest batches those in progress whose users have a quota and that the clock has no place
     /// for, by id. Cheap.
     virtual std::vector<Id> without_place() = 0;

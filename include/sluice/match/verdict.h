@@ -13,6 +13,7 @@ enum class Reason : std::uint8_t {
     kAppNotSelected,
     kBetaNotAllowed,
     kUserFilter,
+    kJobWithoutBatch,
     kHrClassUnknown,
     kHrClassMismatch,
     kAppVersionMismatch,

@@ -45,11 +45,16 @@ struct MatchParams {
     MaxJobsInProgress max_jobs_in_progress;
     int reliable_max_avg_turnaround{};  ///< s
     double reliable_reduced_delay_bound{};
-    double share_floor{};           ///< part of the requests whose first user is drawn by quota
-    bool plan_batches{};            ///< jobs of planned batches go to hosts in H only, with tight deadlines
-    double plan_deadline_factor{};  ///< times the run time that the client expects
-    int ltt_reserve_timeout{};      ///< s after which a job reserved for LTT hosts goes to any host; 0: never
+    std::string jobs_without_batch;  ///< "free" (nobody's), "refuse", or whose they are: a number or an e-mail address
+    double share_floor{};            ///< part of the requests whose first user is drawn by quota
+    bool plan_batches{};             ///< jobs of planned batches go to hosts in H only, with tight deadlines
+    double plan_deadline_factor{};   ///< times the run time that the client expects
+    int ltt_reserve_timeout{};       ///< s after which a job reserved for LTT hosts goes to any host; 0: never
 
+    bool refuses_jobs_without_batch() const { return jobs_without_batch == "refuse"; }
+    bool gives_an_owner_to_jobs_without_batch() const {
+        return !jobs_without_batch.empty() && jobs_without_batch != "free" && !refuses_jobs_without_batch();
+    }
     HrType project_hr() const { return static_cast<HrType>(homogeneous_redundancy); }
 };
 

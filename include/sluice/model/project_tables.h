@@ -38,6 +38,9 @@ struct FileGroup {
     friend bool operator==(const FileGroup&, const FileGroup&) = default;
 };
 
+/// workunit.batch of jobs that nobody submitted into a batch. A user may own them all the same.
+inline constexpr Id kWithoutBatch = 0;
+
 struct ProjectTables {
     std::vector<Platform> platforms;     ///< not deprecated, by id
     std::vector<App> apps;               ///< not deprecated, by id
@@ -45,7 +48,7 @@ struct ProjectTables {
     std::vector<Assignment> broadcasts;  ///< assignments with multi != 0
     /// size_census quantiles by app id (ascending, size_classes()-1 values); no entry: sizes unknown.
     std::unordered_map<Id, std::vector<double>> size_quantiles;
-    std::unordered_map<Id, BatchShare> batch_shares;  ///< by batch id; empty: there are no shares
+    std::unordered_map<Id, BatchShare> batch_shares;  ///< by batch; empty: there are no shares
     BatchPlan plan;                                   ///< of batch_planner; version 0: there is none
     std::vector<FileGroup> file_groups;               ///< by name
     HostPerfInfo perf;

@@ -18,6 +18,6 @@ const ScoreRow kShareLagRow{.name = "share_lag",
                             .doc =
                                 "Within a band of the order of shares (above): how far the batch's logical end time is "
                                 "behind the least of the band, -1 for 6 hours of the whole project (seed 000). 0 "
-                                "without share_rule, and for jobs without a batch.",
+                                "without share_rule, and for jobs without a batch that nobody owns.",
                             .applies = applies_share_lag};
 }  // namespace sluice::match

@@ -178,6 +178,31 @@ TEST_F(ShareStoreContract, WhatBatchesAndStreamsHaveUsed) {
     same_on_both([](ShareStore& s) { return works(s) + "of one\n" + works(s, 2) + works(s, 99); });
 }
 
+TEST_F(ShareStoreContract, JobsWithoutABatchAreAStreamThatBeginsAnHourAgo) {
+    for (int kind = 0; kind < 12; ++kind) job(0, kind);
+    same_on_both([](ShareStore& s) {
+        std::string out = text(s.work_without_batch(kNow, kAda));
+        EXPECT_NE(out.find("0 of 1 state 0 "), out.npos) << out;
+        EXPECT_NE(out.find(fmt::format("stream {0} {0}:", kNow - 3600)), out.npos) << out;
+        change(s, kNow, [](ShareBook& book) {
+            book.streams[0] = {
+                .user_id = kAda, .kept = 5e12, .until = kNow - 9000, .charged = 7e12, .head = 3, .waits = true};
+            book.clock.stream(kNow, kAda, true);
+            book.measured[0] = 7;
+        });
+        out += text(s.work_without_batch(kNow, kBob));
+        EXPECT_NE(out.find(fmt::format("stream {} {}:", kNow - 9000, kNow - 3600)), out.npos) << out;
+        out += change(s, kNow, [](ShareBook& book) {
+            book.clock.stream(kNow, kAda, false);
+            book.streams.erase(0);
+        });
+        EXPECT_NE(out.find("measured 0 7\n"), out.npos) << out;
+        out += text(s.work_without_batch(kNow + 60, kBob)) + change(s, kNow);
+        EXPECT_TRUE(out.find("stream 0 of") == out.rfind("stream 0 of")) << out;
+        return out;
+    });
+}
+
 TEST_F(ShareStoreContract, WhichBatchesHaveNoPlace) {
     const auto add = [&](Id id, Id user, BatchState state) {
         Batch b;

@@ -62,6 +62,7 @@ const Case kCases[] = {
      [](Planted& p) { p.user().project_prefs = "<project_preferences><project_specific><app_id>2</app_id></project_specific></project_preferences>"; }},
     {Reason::kBetaNotAllowed, [](Planted& p) { p.app().beta = true; }},
     {Reason::kUserFilter, [](Planted& p) { p.config = "<user_filter/>"; p.workunit().batch = 77; }},
+    {Reason::kJobWithoutBatch, [](Planted& p) { p.config = "<share_rule>settled</share_rule><jobs_without_batch>refuse</jobs_without_batch>"; }},
     {Reason::kHrClassUnknown, [](Planted& p) { hr(p); p.edits = {{"Linux Debian", "Plan 9"}}; }},
     {Reason::kHrClassMismatch, [](Planted& p) { hr(p); p.workunit().hr_class = 999; }},
     {Reason::kAppVersionMismatch, [](Planted& p) { p.workunit().app_version_num = 200; }},

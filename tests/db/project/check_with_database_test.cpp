@@ -66,6 +66,40 @@ TEST_F(CheckWithDatabase, DaemonsThatBatchesNeedAreNamed) {
                                HasSubstr("add <daemon><cmd>batch_planner</cmd></daemon>")));
 }
 
+TEST_F(CheckWithDatabase, JobsWithoutABatchThatNobodyPaysForOrGetsAreNamed) {
+    const auto option = [&](const std::string& whose, const std::string& rule = "settled") {
+        project_.set_options("<share_rule>" + rule + "</share_rule><jobs_without_batch>" + whose +
+                             "</jobs_without_batch>");
+    };
+    const auto execute = [&](const Sql& sql) { project_.db().execute(sql); };
+    for (const char* whose : {"free", "refuse"}) {
+        option(whose);
+        EXPECT_THAT(check(), Not(HasSubstr("have no batch"))) << "there are none";
+    }
+    project_.add_unsent_jobs(1);
+    EXPECT_THAT(check(), HasSubstr("warning: 1 unsent jobs have no batch, and <jobs_without_batch> refuses them"));
+    option("free");
+    EXPECT_THAT(check(), Not(HasSubstr("have no batch"))) << "nobody has a quota";
+    execute(
+        Sql("INSERT INTO user_submit (user_id, quota, logical_start_time, submit_all, manage_all, "
+            "max_jobs_in_progress) VALUES (99,1,0,0,0,0)"));
+    EXPECT_THAT(check(), AllOf(HasSubstr("warning: 1 unsent jobs have no batch: nobody is charged"),
+                               HasSubstr("<jobs_without_batch>USER</jobs_without_batch>")));
+    project_.set_options("<compat_level>1</compat_level>");
+    EXPECT_THAT(check(), HasSubstr("warning: 1 unsent jobs have no batch: nobody is charged"));
+    option("free", "off");
+    EXPECT_THAT(check(), Not(HasSubstr("have no batch")));
+    option("nobody@example.org");
+    EXPECT_THAT(check(), AllOf(HasSubstr("warning: <jobs_without_batch> of config.xml is nobody@example.org, and there "
+                                         "is no such user"),
+                               HasSubstr("<jobs_without_batch> names a user, but batch_shares is not among")));
+    const std::int64_t user = number_of(project_.db(), Sql("SELECT MIN(id) FROM user"));
+    option(std::to_string(user));
+    EXPECT_THAT(check(), HasSubstr("owns the jobs without a batch (<jobs_without_batch>) and has no quota"));
+    execute(Sql("UPDATE user_submit SET user_id=") << user);
+    EXPECT_THAT(check(), Not(HasSubstr("without a batch")));
+}
+
 TEST_F(CheckWithDatabase, AWrongPasswordOrDatabaseIsAnErrorThatNamesTheOption) {
     EXPECT_THAT(check(), Not(testing::AnyOf(HasSubstr("db_"), HasSubstr("the apps were not looked at"))));
     replace("<db_name>checked<", "<db_name>no_such_database<");

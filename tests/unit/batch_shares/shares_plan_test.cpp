@@ -213,6 +213,32 @@ TEST(SharePlan, SingleJobsAreChargedWhenTheyAreSentAndPutRightWhenTheyAreBack) {
     EXPECT_FALSE(book.clock.users().at(kAnn).streaming);
 }
 
+/// All that waits, and what was sent: nothing has come back.
+BatchWork without_batch(Id owner, double until, double now, double sent) {
+    return a_stream(kWithoutBatch, owner, {until, now - 3600, 0, 0, 0, 0, sent});
+}
+
+TEST(SharePlan, JobsWithoutABatchAreChargedToWhoOwnsThem) {
+    ShareBook book = a_book();
+    const double ann = lst(book, kAnn), bob = lst(book, kBob);
+    settle_all(book, {without_batch(kAnn, kNow - 3600, kNow, 2e15)}, kFlops, kNow);
+    EXPECT_NEAR(lst(book, kAnn) - ann, 2000 / 0.25, 1e-3);
+    EXPECT_TRUE(book.clock.users().at(kAnn).streaming);
+    EXPECT_EQ(book.streams.at(kWithoutBatch).user_id, kAnn);
+    // Bob's from now on: what more there is is his.
+    settle_all(book, {without_batch(kBob, kNow - 3600, kNow + 300, 5e15)}, kFlops, kNow + 300);
+    EXPECT_NEAR(lst(book, kAnn) - ann, 2000 / 0.25, 1e-3);
+    EXPECT_NEAR(lst(book, kBob) - bob, 3000 / 0.75, 1e-3);
+    EXPECT_FALSE(book.clock.users().at(kAnn).streaming);
+    // Nobody's: what was charged stays.
+    settle_all(book, {}, kFlops, kNow + 600);
+    EXPECT_FALSE(book.streams.contains(kWithoutBatch));
+    EXPECT_FALSE(book.clock.users().at(kBob).streaming);
+    EXPECT_NEAR(lst(book, kBob) - bob, 3000 / 0.75, 1e-3);
+    EXPECT_EQ(settle_all(book, {without_batch(kBob, kNow + 5400, kNow + 9000, 1e15)}, kFlops, kNow + 9000).streams, 1);
+    EXPECT_NEAR(lst(book, kBob) - bob, 4000 / 0.75, 1e-3) << "it begins anew";
+}
+
 TEST(SharePlan, OfTwoPassesAtOnceOneCountsAStream) {
     ShareBook book = a_book();
     const BatchWork w = a_stream(7, kAnn, {-1, kNow, 1e15, 0, 0, 0, 0});

@@ -10,16 +10,16 @@ namespace {
 
 using testing::HasSubstr;
 
-DaemonsAndTasks parse(const std::string& text) {
+DaemonsAndTasks parse_list(const std::string& text) {
     return parse_daemons_and_tasks("<boinc><config><host>h</host><daemons_like/></config>" + text + "</boinc>",
                                    "config.xml");
 }
 TaskEntry task_with(const std::string& children) {
-    return parse("<tasks><task><cmd>t</cmd>" + children + "</task></tasks>").tasks.at(0);
+    return parse_list("<tasks><task><cmd>t</cmd>" + children + "</task></tasks>").tasks.at(0);
 }
 
 TEST(Daemons, EveryChildIsRead) {
-    const DaemonsAndTasks found = parse(R"(
+    const DaemonsAndTasks found = parse_list(R"(
 <daemons>
   <daemon><cmd> feeder -d 3 --sql "a &amp; b" </cmd></daemon>
   <!-- <daemon><cmd>commented out</cmd></daemon> -->
@@ -75,19 +75,19 @@ TEST(Tasks, ABadPeriodOrNoCommandCostsThatEntry) {
     for (const char* period :
          {"", "<period></period>", "<period>soon</period>", "<period>0</period>", "<period>-5 min</period>",
           "<period>5 fortnights</period>", "<period>1.2.3 h</period>"}) {
-        const DaemonsAndTasks found = parse(std::string("<tasks><task><cmd>t</cmd>") + period + "</task></tasks>");
+        const DaemonsAndTasks found = parse_list(std::string("<tasks><task><cmd>t</cmd>") + period + "</task></tasks>");
         EXPECT_EQ(found.tasks.at(0).period, 0) << period;
         EXPECT_THAT(found.errors, testing::ElementsAre(testing::AllOf(HasSubstr("config.xml"),
                                                                       HasSubstr("<cmd>t</cmd>"), HasSubstr("period"))))
             << period;
     }
-    const DaemonsAndTasks found = parse(
+    const DaemonsAndTasks found = parse_list(
         "<daemons><daemon><output>x</output></daemon><daemon><cmd>fine</cmd></daemon></daemons>"
         "<tasks><task><cmd></cmd><period>1</period></task><task><cmd>fine</cmd><period>1 h</period></task></tasks>");
     EXPECT_THAT(found.errors, testing::ElementsAre(HasSubstr("<daemon> with <cmd></cmd>: has no <cmd>"),
                                                    HasSubstr("<task> with <cmd></cmd>: has no <cmd>")));
     EXPECT_EQ(found.daemons.size() + found.tasks.size(), 4U);
-    EXPECT_THROW(parse("<daemons><daemon><cmd>x</daemon></daemons>"), ConfigError);
+    EXPECT_THROW(parse_list("<daemons><daemon><cmd>x</daemon></daemons>"), ConfigError);
 }
 
 TEST(Tasks, FlagsAndPlacesAreRead) {
@@ -102,7 +102,7 @@ TEST(Tasks, FlagsAndPlacesAreRead) {
 }
 
 TEST(Daemons, UnknownElementsAreNamed) {
-    const DaemonsAndTasks found = parse("<daemons><deamon><cmd>x</cmd></deamon></daemons>");
+    const DaemonsAndTasks found = parse_list("<daemons><deamon><cmd>x</cmd></deamon></daemons>");
     EXPECT_TRUE(found.daemons.empty());
     EXPECT_THAT(found.warnings, testing::ElementsAre(HasSubstr("<deamon>")));
 }

@@ -66,6 +66,18 @@ TEST_F(SharesOrder, EachUserHasAsManySlotsAndHisLeastBatchFirst) {
         << "whoever has too many gets more when there is nothing else";
 }
 
+TEST_F(SharesOrder, JobsWithoutABatchAreTheirOwners) {
+    for (Id id = 1; id <= 5; ++id) job(id, 7);    // user 1
+    for (Id id = 6; id <= 10; ++id) job(id, 9);   // user 2
+    for (Id id = 11; id <= 15; ++id) job(id, 0);  // user 2's, behind his batch
+    enumerator_.set_apps({1});
+    picker_.set_batches({{7, {1, 500, 1}}, {9, {2, 200, 1}}, {0, {2, 300, 1}}});
+    enumerator_.keep_batches_apart(true);
+    enumerator_.turn(1000, false);
+    EXPECT_THAT(take(1, {{9, 2}, {7, 3}, {0, 2}}), ElementsAre(1)) << "user 2 has four";
+    EXPECT_THAT(take(6, {{7, 20}}), ElementsAre(6, 7, 8, 9, 10, 11));
+}
+
 TEST_F(SharesOrder, WithinARefillUsersTakeTurns) {
     for (Id id = 1; id <= 5; ++id) job(id, 7);   // user 1
     for (Id id = 6; id <= 10; ++id) job(id, 9);  // user 2, whose batch ends first

@@ -55,6 +55,18 @@ TEST(ShareOrder, TheLeastIsThatOfJobsThatCanGoToThisHost) {
     EXPECT_EQ(w.trace.of(1)->share_band, 0u);
 }
 
+TEST(ShareOrder, JobsWithoutABatchWaitForTheirOwnersTurn) {
+    for (const bool owned : {false, true}) {
+        MatchWorld w = batches_behind({8});
+        w.pool.add(a_job(2));
+        w.want(ProcType::kCpu, 1, 0);
+        if (owned) w.tables.batch_shares[kWithoutBatch] = {2, kFirstEnd + 30 * kHour, 1};
+        w.match();
+        EXPECT_EQ(w.trace.of(1)->share_band, 0u);
+        EXPECT_EQ(w.trace.of(2)->share_band, owned ? 1u : 0u);
+    }
+}
+
 TEST(ShareOrder, IsNotThereWithoutShares) {
     MatchWorld w = batches_behind({116, 8});
     w.tables.batch_shares.clear();

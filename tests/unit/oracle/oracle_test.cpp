@@ -103,8 +103,7 @@ std::string rest_differs(const MatchResult& result, const Decision& expected) {
 constexpr int kWorlds = 10000;
 
 TEST(Oracle, TheMatcherDecidesByTheRules) {
-    int sent = 0, with_jobs = 0, differ = 0;
-    int later_bands = 0;
+    int sent = 0, with_jobs = 0, differ = 0, later_bands = 0;
     std::map<Reason, int> reasons;
     for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
         const World world = oracle::random_world(seed);
@@ -131,6 +130,7 @@ TEST(Oracle, TheMatcherDecidesByTheRules) {
                            Reason::kAppNotSelected,
                            Reason::kBetaNotAllowed,
                            Reason::kUserFilter,
+                           Reason::kJobWithoutBatch,
                            Reason::kHrClassUnknown,
                            Reason::kHrClassMismatch,
                            Reason::kAppVersionMismatch,

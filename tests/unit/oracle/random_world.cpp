@@ -91,6 +91,7 @@ class Maker {
         p.one_result_per_user_per_wu = one_in(3);
         p.one_result_per_host_per_wu = one_in(3);
         p.user_filter = one_in(6);
+        if (one_in(12)) p.jobs_without_batch = "refuse";
         p.workload_sim = one_in(2);
         p.ignore_delay_bound = one_in(8);
         p.prefer_primary_platform = one_in(4);

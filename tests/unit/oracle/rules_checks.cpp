@@ -30,6 +30,7 @@ Reason Rules::app_check(const App& app) const {
 
 Reason Rules::job_check(const App& app, const JobSummary& job) const {
     if (p_.user_filter && job.batch != 0 && job.batch != w_.user.id) return Reason::kUserFilter;
+    if (p_.jobs_without_batch == "refuse" && job.batch == 0) return Reason::kJobWithoutBatch;
     if (hr_type(p_, app) != 0 && job.hr_class != 0 && job.hr_class != host_hr_class(w_, app))
         return Reason::kHrClassMismatch;
     for (int i = 0; p_.keyword_sched && i < job.n_keywords; ++i)
