@@ -29,11 +29,11 @@ struct ClaimMean {
 
 bool differs(double a, double b) { return std::abs(a - b) > 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
-std::optional<double> measure_of(const App& app, const std::vector<AppVersion>& versions) {
+std::optional<double> measure_of(const App& app, const std::vector<AppVersion>& versions, const ResourceOf& resource) {
     ClaimMean cpu, gpu;
     for (const AppVersion& v : versions) {
         if (v.deprecated || v.appid != app.id || v.pfc_n <= kMinVersionSamples) continue;
-        (proc_type_of_plan_class(v.plan_class.c_str()) == ProcType::kCpu ? cpu : gpu).add(v);
+        (resource(v.plan_class) == ProcType::kCpu ? cpu : gpu).add(v);
     }
     std::optional<double> measure;
     if (cpu.versions > 0 && gpu.versions > 0) {
@@ -79,10 +79,11 @@ std::vector<AppVersion> usable_versions(std::vector<AppVersion> versions, const 
 
 std::int64_t percentile_index(std::int64_t n, int percent) { return std::min(n * percent / 100, n - 1); }
 
-CreditScales new_credit_scales(const std::vector<App>& apps, const std::vector<AppVersion>& versions) {
+CreditScales new_credit_scales(const std::vector<App>& apps, const std::vector<AppVersion>& versions,
+                               const ResourceOf& resource) {
     CreditScales scales;
     for (const App& app : apps) {
-        const std::optional<double> measure = measure_of(app, versions);
+        const std::optional<double> measure = measure_of(app, versions, resource);
         if (!measure) continue;
         if (differs(app.min_avg_pfc, *measure)) {
             scales.apps.push_back(app);

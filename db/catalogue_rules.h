@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sluice/model/project_tables.h"
+#include "sluice/model/resource_of.h"
 
 namespace sluice {
 
@@ -30,6 +31,7 @@ struct CreditScales {
 /// and GPU both measured: the lower of the two means. Only CPU, at least two versions: their mean. Only GPU: a tenth
 /// of theirs (GPU peak speed overstates what an app gets). Otherwise the app keeps what it has.
 /// Only rows whose value changes by more than rounding are in the answer.
-CreditScales new_credit_scales(const std::vector<App>& apps, const std::vector<AppVersion>& versions);
+CreditScales new_credit_scales(const std::vector<App>& apps, const std::vector<AppVersion>& versions,
+                               const ResourceOf& resource);
 
 }  // namespace sluice

@@ -61,6 +61,7 @@ class Feeder {
     bool renew_plan();
     bool hr_info_changed();
     void refresh_credit_scales(double now);
+    int update_credit_scales();
     void keep_file_groups(double now);
     void name_inactive_jobs();
     void name_unreleased_jobs();

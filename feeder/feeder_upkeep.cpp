@@ -12,6 +12,7 @@
 #include "feeder/seen_trigger.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/match/plan_classes.h"
 
 namespace sluice {
 namespace {
@@ -54,7 +55,7 @@ void Feeder::publish_tables(double now) {
 void Feeder::set_up(double now) {
     std::error_code ignored;
     std::filesystem::remove(reread_trigger(), ignored);  // everything is about to be read anyway
-    if (options_.is_main_feeder()) catalogue_.update_credit_scales();
+    if (options_.is_main_feeder()) update_credit_scales();
     ProjectTables loaded = catalogue_.load_tables();
     hr_info_changed();
     auto chain = std::make_unique<Chain>(config_, options_, store_, env_, [this](Id id) { return mirror_.holds(id); });
@@ -150,12 +151,24 @@ void Feeder::share_with_others(double now) {
         if (mirror_.at(slot).held && !part.has(mirror_.at(slot).queued.row.id)) withdraw(slot);
 }
 
+/// Which versions are for GPUs plan_class_spec.xml says, which may change: without it nothing is recomputed.
+int Feeder::update_credit_scales() {
+    try {
+        const PlanClasses classes = load_plan_classes(config_.project_dir);
+        return catalogue_.update_credit_scales(
+            [&](const std::string& plan_class) { return classes.resource(plan_class, config_.compat_level); });
+    } catch (const FileError& e) {
+        log_critical("credit scales stay as they are: {}", e.what());
+        return 0;
+    }
+}
+
 /// Upstream: update_av_scales, by the main feeder only. The tables are loaded anew as a whole, so that what was derived
 /// while loading (versions that are not the latest, version numbers) is not lost.
 void Feeder::refresh_credit_scales(double now) {
     if (!credit_scales_.take(now)) return;
     if (options_.is_main_feeder()) {
-        const int changed = catalogue_.update_credit_scales();
+        const int changed = update_credit_scales();
         if (changed > 0) log_normal("Credit scales: {} rows of apps and versions changed", changed);
     }
     reload(now);

@@ -33,7 +33,8 @@ int run(CensusOptions& options, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     Database db(replica_db_settings(config));
     const auto store = make_size_census_store(db);
-    SizeCensus census(options, start.settings.project, config.compat_level, *store, start.env.clock);
+    const PlanClasses classes = load_plan_classes(start.settings.project);
+    SizeCensus census(options, start.settings.project, config.compat_level, *store, classes, start.env.clock);
     return start.loop([&] { return census.run() ? PassResult::kFinished : PassResult::kFailed; });
 }
 

@@ -12,17 +12,16 @@ double fraction(double v) { return v > 0 ? std::min(v, 1.0) : 0; }  // NaN compa
 
 }  // namespace
 
-double availability(const SpeedRecord& r) {
-    const ProcType type =
-        r.anonymous_type >= 0 ? static_cast<ProcType>(r.anonymous_type) : proc_type_of_plan_class(r.plan_class.c_str());
+double availability(const SpeedRecord& r, const ResourceOf& resource) {
+    const ProcType type = r.anonymous_type >= 0 ? static_cast<ProcType>(r.anonymous_type) : resource(r.plan_class);
     const double active =
         type == ProcType::kCpu || fraction(r.gpu_active_frac) == 0 ? r.active_frac : r.gpu_active_frac;
     return fraction(r.on_frac) * fraction(active);
 }
 
-double effective_speed(const SpeedRecord& r) {
+double effective_speed(const SpeedRecord& r, const ResourceOf& resource) {
     if (!(r.et_avg > 0)) return 0;
-    const double speed = availability(r) / r.et_avg;
+    const double speed = availability(r, resource) / r.et_avg;
     return std::isfinite(speed) ? speed : 0;
 }
 

@@ -5,16 +5,17 @@
 #include <vector>
 
 #include "sluice/db/size_store.h"
+#include "sluice/model/resource_of.h"
 
 namespace sluice {
 
 /// Fraction of the time that the device computes: on_frac * active_frac for CPU versions; for GPU versions on_frac *
 /// gpu_active_frac, or active_frac where the client does not tell the GPU's. Bad values (negative, over 1, not a
 /// number) count as 0 or 1.
-double availability(const SpeedRecord& record);
+double availability(const SpeedRecord& record, const ResourceOf& resource);
 
 /// Flops per second of wall time: availability / et_avg. 0 if that is no usable number.
-double effective_speed(const SpeedRecord& record);
+double effective_speed(const SpeedRecord& record, const ResourceOf& resource);
 
 /// The classes - 1 points that cut the speeds into `classes` groups: point i is element floor(i * n / classes) of the
 /// ascending speeds; with `between` half way to the next slower one, if there is one: upstream's borders are speeds of

@@ -47,9 +47,10 @@ std::size_t SizeCensus::census_or_complaint(const App& app) {
 
 std::size_t SizeCensus::census(const App& app) {
     std::vector<double> speeds;
+    const auto resource = [this](const std::string& plan_class) { return classes_.resource(plan_class, level_); };
     store_.speeds(app.id, level_ >= 1 ? -1 : kMinRecentCredit, level_ >= 1, [&](const SpeedRecord& r) {
         if (stop_requested()) throw Stopped();
-        speeds.push_back(effective_speed(r));
+        speeds.push_back(effective_speed(r, resource));
     });
     if (options_.advise) {
         advise_on(app, speeds);

@@ -7,6 +7,7 @@
 #include "daemons/size_census/advise.h"
 #include "sluice/base/clock.h"
 #include "sluice/db/size_store.h"
+#include "sluice/match/plan_classes.h"
 
 namespace sluice {
 
@@ -20,9 +21,15 @@ struct CensusOptions {
 
 class SizeCensus {
   public:
+    /// All but the folder's name outlive it.
     SizeCensus(const CensusOptions& options, std::filesystem::path project, int compat_level, SizeCensusStore& store,
-               const Clock& clock)
-        : options_(options), project_(std::move(project)), level_(compat_level), store_(store), clock_(clock) {}
+               const PlanClasses& classes, const Clock& clock)
+        : options_(options),
+          project_(std::move(project)),
+          level_(compat_level),
+          store_(store),
+          classes_(classes),
+          clock_(clock) {}
 
     /// All apps; false if some file could not be written (logged, the others are). Ends early on a stop.
     bool run();
@@ -38,6 +45,7 @@ class SizeCensus {
     std::filesystem::path project_;
     int level_;
     SizeCensusStore& store_;
+    const PlanClasses& classes_;
     const Clock& clock_;
     bool several_ = false, failed_ = false;
 };

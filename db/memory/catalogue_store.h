@@ -58,9 +58,9 @@ class MemoryCatalogueStore final : public CatalogueStore {
         return file_groups();
     }
 
-    int update_credit_scales() override {
+    int update_credit_scales(const ResourceOf& resource) override {
         db_.enter("catalogue.update_credit_scales");
-        const CreditScales scales = new_credit_scales(apps(), versions());
+        const CreditScales scales = new_credit_scales(apps(), versions(), resource);
         for (const AppVersion& v : scales.versions)
             db_.versions.change(v.id, [&](AppVersion& row) { row.pfc_scale = v.pfc_scale; });
         for (const App& app : scales.apps)

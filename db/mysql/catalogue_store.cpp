@@ -19,7 +19,7 @@ class MysqlCatalogueStore final : public CatalogueStore {
     explicit MysqlCatalogueStore(Database& db) : db_(db) {}
     ProjectTables load_tables() override;
     std::vector<FileGroup> keep_file_groups(std::int64_t now) override;
-    int update_credit_scales() override;
+    int update_credit_scales(const ResourceOf& resource) override;
     std::vector<Inactive> inactive_for_ever() override;
     std::vector<Inactive> inactive_and_none_unsent() override;
 
@@ -142,8 +142,8 @@ std::vector<FileGroup> MysqlCatalogueStore::keep_file_groups(std::int64_t now) {
     return read_file_groups(db_, kMaxFileGroups);
 }
 
-int MysqlCatalogueStore::update_credit_scales() {
-    const CreditScales scales = new_credit_scales(all_apps(db_, " WHERE deprecated=0"), versions(false));
+int MysqlCatalogueStore::update_credit_scales(const ResourceOf& resource) {
+    const CreditScales scales = new_credit_scales(all_apps(db_, " WHERE deprecated=0"), versions(false), resource);
     if (scales.versions.empty() && scales.apps.empty()) return 0;
     // Always in order of id, as every writer of these tables does.
     db_.transaction([&] {

@@ -54,7 +54,7 @@ struct Builder {
     void gpus(const Json& misc, const Wish& wish);
     void software(const Json& misc);
     void platforms(const HostState& state, const ProjectTables& tables);
-    void jobs(const std::vector<KnownResult>& in_progress, const ProjectTables& tables);
+    void jobs(const std::vector<KnownResult>& in_progress, const ProjectTables& tables, const ResourceOf& resource);
     void assume(std::string line) { out.assumed.push_back(std::move(line)); }
 };
 
@@ -176,7 +176,8 @@ void Builder::platforms(const HostState& state, const ProjectTables& tables) {
     r.alt_platforms.assign(names.begin() + 1, names.end());
 }
 
-void Builder::jobs(const std::vector<KnownResult>& in_progress, const ProjectTables& tables) {
+void Builder::jobs(const std::vector<KnownResult>& in_progress, const ProjectTables& tables,
+                   const ResourceOf& resource) {
     r.has_other_results = true;
     for (const KnownResult& job : in_progress) {
         OtherResult other;
@@ -189,7 +190,7 @@ void Builder::jobs(const std::vector<KnownResult>& in_progress, const ProjectTab
             said.platform = platform != nullptr ? platform->name : "";
             said.plan_class = other.plan_class = v->plan_class;
             said.version_num = v->version_num;
-            if (const ProcType type = proc_type_of_plan_class(v->plan_class.c_str()); type != ProcType::kCpu) {
+            if (const ProcType type = resource(v->plan_class); type != ProcType::kCpu) {
                 said.coproc_type = proc_type_name(type);
                 said.coproc_count = 1;
             }
@@ -224,7 +225,7 @@ std::vector<std::string> platforms_of_machine(const Host& h) {
 
 HostRequest request_of_host(const HostAndAccount& found, const HostState& state,
                             const std::vector<KnownResult>& in_progress, const ProjectTables& tables,
-                            const Wish& wish) {
+                            const ResourceOf& resource, const Wish& wish) {
     Builder b{found.host};
     Json misc = Json::parse(found.host.misc, nullptr, false);
     if (!misc.is_object()) misc = Json::object();
@@ -237,7 +238,7 @@ HostRequest request_of_host(const HostAndAccount& found, const HostState& state,
     b.gpus(misc, wish);
     b.software(misc);
     b.platforms(state, tables);
-    b.jobs(in_progress, tables);
+    b.jobs(in_progress, tables, resource);
     const int cpus = std::max(found.host.p_ncpus, 1);
     r.work_req_seconds = r.cpu_req_secs = wish.seconds * cpus;
     r.cpu_req_instances = cpus;

@@ -9,6 +9,7 @@
 #include "sluice/db/host_state_store.h"
 #include "sluice/db/rpc_result_store.h"
 #include "sluice/model/project_tables.h"
+#include "sluice/model/resource_of.h"
 
 namespace sluice {
 
@@ -24,7 +25,8 @@ struct Wish {
 
 /// `in_progress`: the host's jobs.
 HostRequest request_of_host(const HostAndAccount& found, const HostState& state,
-                            const std::vector<KnownResult>& in_progress, const ProjectTables& tables, const Wish& wish);
+                            const std::vector<KnownResult>& in_progress, const ProjectTables& tables,
+                            const ResourceOf& resource, const Wish& wish);
 
 /// Names of platforms as clients on such a machine have them, the primary one first; empty: not known.
 std::vector<std::string> platforms_of_machine(const Host& host);

@@ -75,6 +75,11 @@ LiveProject::LiveProject(const std::filesystem::path& project, const DecideBy& b
       tables(array->tables()),
       apps{make_project_setup_store(db)->apps(), tables.get()} {}
 
+ResourceOf LiveProject::resource_of() const {
+    return
+        [this](const std::string& plan_class) { return files.plan_classes.resource(plan_class, config.compat_level); };
+}
+
 HostRequest LiveProject::request_of(Id host, const Wish& wish) {
     const RpcStores s = stores.stores();
     const auto found = s.accounts.host_and_account(host);
@@ -85,7 +90,8 @@ HostRequest LiveProject::request_of(Id host, const Wish& wish) {
     if (!found->account) throw Error(fmt::format("the account (USER#{}) of HOST#{} is gone", found->host.userid, host));
     ResultQuery query;
     query.in_progress_on_host = host;
-    HostRequest made = request_of_host(*found, s.host_states.load(host, false), s.results.load(query), *tables, wish);
+    HostRequest made =
+        request_of_host(*found, s.host_states.load(host, false), s.results.load(query), *tables, resource_of(), wish);
     made.request.code_sign_key = files.code_sign_key;
     return made;
 }

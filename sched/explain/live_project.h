@@ -28,6 +28,8 @@ struct LiveProject {
 
     /// A request as HOST#id would send it now. Throws Error if there is no such host, or nobody owns it.
     HostRequest request_of(Id host, const Wish& wish);
+    /// As plan_class_spec.xml says.
+    ResourceOf resource_of() const;
 
     const LoadedConfig live_read, read;
     const ProjectConfig &live, &config;  ///< the project's own; the one that decides

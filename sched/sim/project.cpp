@@ -82,7 +82,7 @@ struct SimProject::Parts {
           stats(stats_settings, stats_store, ltt_store, p.clock_),
           accel(accel_settings, accel_store, upkeep_store, p.clock_),
           planner(scenario, p.db_, files.plan_classes, p.clock_),
-          census(census_options, p.folder_.path(), p.config_.compat_level, census_store, p.clock_) {
+          census(census_options, p.folder_.path(), p.config_.compat_level, census_store, files.plan_classes, p.clock_) {
         for (std::size_t u = 0; u < scenario.users.size(); ++u)
             feeder_store.quota_of[static_cast<Id>(u) + 1] = scenario.users[u].quota;
         files.code_sign_key = kSignKey;

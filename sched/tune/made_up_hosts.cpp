@@ -54,10 +54,10 @@ void hardware_of(Host& h, Rng& rng) {
 }
 
 /// A card of a kind that the project has versions for, in every second host.
-void card_of(const ProjectTables& tables, Host& h, Rng& rng) {
+void card_of(const ProjectTables& tables, const ResourceOf& resource, Host& h, Rng& rng) {
     static constexpr int kRamMb[] = {2048, 4096, 8192, 12288, 24576};
     for (const AppVersion& v : tables.versions) {
-        const ProcType type = proc_type_of_plan_class(v.plan_class.c_str());
+        const ProcType type = resource(v.plan_class);
         const char* name = type == ProcType::kNvidia     ? "nvidia"
                            : type == ProcType::kAmd      ? "amd"
                            : type == ProcType::kIntelGpu ? "intel"
@@ -100,7 +100,8 @@ void history_of(const ProjectTables& tables, MadeUpHost& made, Rng& rng) {
 
 }  // namespace
 
-MadeUpHosts make_up_hosts(int count, const ProjectTables& tables, std::int64_t now, Rng& rng) {
+MadeUpHosts make_up_hosts(int count, const ProjectTables& tables, const ResourceOf& resource, std::int64_t now,
+                          Rng& rng) {
     std::vector<std::string> platforms;  // as often as there are versions for them
     for (const AppVersion& v : tables.versions)
         if (const Platform* p = tables.platform(v.platformid); p != nullptr && !v.deprecated)
@@ -118,7 +119,7 @@ MadeUpHosts make_up_hosts(int count, const ProjectTables& tables, std::int64_t n
         h.rpc_time = now - 3600;
         machine_of(made.platform, h);
         hardware_of(h, rng);
-        card_of(tables, h, rng);
+        card_of(tables, resource, h, rng);
         Account account;
         account.user.id = id;
         account.user.name = "made up";

@@ -7,6 +7,7 @@
 #include "sluice/db/account_store.h"
 #include "sluice/db/host_state_store.h"
 #include "sluice/model/project_tables.h"
+#include "sluice/model/resource_of.h"
 
 namespace sluice {
 
@@ -19,7 +20,8 @@ struct MadeUpHost {
 using MadeUpHosts = std::map<Id, MadeUpHost>;
 
 /// The same hosts for the same seed and tables. Throws Error if the project has no app version.
-MadeUpHosts make_up_hosts(int count, const ProjectTables& tables, std::int64_t now, Rng& rng);
+MadeUpHosts make_up_hosts(int count, const ProjectTables& tables, const ResourceOf& resource, std::int64_t now,
+                          Rng& rng);
 
 /// The stores of a dry run, with the made-up hosts among the stored ones. Writes are refused.
 class AccountsWithMadeUp final : public AccountStore {

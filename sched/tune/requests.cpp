@@ -87,11 +87,11 @@ void add_logged(const std::string& file, KnownHosts& hosts, TuneRequests& all) {
 
 void add_made_up(const LiveProject& project, const RequestSources& sources, TuneRequests& all) {
     const auto rng = make_seeded_rng(sources.seed);
-    all.made_up = make_up_hosts(sources.made_up, *project.tables, std::time(nullptr), *rng);
+    all.made_up = make_up_hosts(sources.made_up, *project.tables, project.resource_of(), std::time(nullptr), *rng);
     for (const auto& [id, host] : all.made_up) {
         Wish wish;
         wish.seconds = sources.seconds > 0 ? sources.seconds : kDay * (0.05 + 0.95 * rng->uniform());
-        HostRequest made = request_of_host(host.found, host.state, {}, *project.tables, wish);
+        HostRequest made = request_of_host(host.found, host.state, {}, *project.tables, project.resource_of(), wish);
         made.request.code_sign_key = project.files.code_sign_key;
         made.request.platform_name = host.platform;
         made.request.alt_platforms.clear();

@@ -45,9 +45,9 @@ class FakeCatalogueStore final : public CatalogueStore {
         return file_groups();
     }
 
-    int update_credit_scales() override {
+    int update_credit_scales(const ResourceOf& resource) override {
         db_.enter("catalogue.update_credit_scales");
-        const CreditScales scales = new_credit_scales(apps(), versions());
+        const CreditScales scales = new_credit_scales(apps(), versions(), resource);
         for (const AppVersion& v : scales.versions) db_.versions.at(v.id).pfc_scale = v.pfc_scale;
         for (const App& app : scales.apps) db_.apps.at(app.id).min_avg_pfc = app.min_avg_pfc;
         return static_cast<int>(scales.versions.size() + scales.apps.size());

@@ -7,6 +7,7 @@
 
 #include "sluice/db/database.h"
 #include "sluice/model/project_tables.h"
+#include "sluice/model/resource_of.h"
 
 namespace sluice {
 
@@ -26,7 +27,7 @@ class CatalogueStore {
 
     /// Recomputes app_version.pfc_scale and app.min_avg_pfc from the claimed credit of the versions and writes what
     /// changed. Returns the number of rows written. Tables loaded before keep their old values: load again.
-    virtual int update_credit_scales() = 0;
+    virtual int update_credit_scales(const ResourceOf& resource) = 0;
 
     /// INACTIVE results of apps that are not deprecated and have no size classes: nobody will release them. At most
     /// kInactiveLookedAt of an app are counted.

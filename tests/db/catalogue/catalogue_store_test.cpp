@@ -80,6 +80,9 @@ INSTANTIATE_TEST_SUITE_P(On, Catalogue, testing::Values(Kind::kFake, Kind::kMemo
                                                                    : "MariaDb";
                          });
 
+/// What level 0 goes by.
+ProcType by_name(const std::string& plan_class) { return proc_type_of_plan_class(plan_class.c_str()); }
+
 TEST_P(Catalogue, EmptyProject) {
     const ProjectTables tables = store().load_tables();
     EXPECT_THAT(tables.platforms, IsEmpty());
@@ -88,7 +91,7 @@ TEST_P(Catalogue, EmptyProject) {
     EXPECT_THAT(tables.broadcasts, IsEmpty());
     EXPECT_EQ(tables.perf.mean, 2.2e9);
     EXPECT_EQ(tables.perf.percentile95, 3.3e9);
-    EXPECT_EQ(store().update_credit_scales(), 0);
+    EXPECT_EQ(store().update_credit_scales(by_name), 0);
 }
 
 /// Of group 1 two workunits are not done, of 2 none is, 3 has been without work for long.
@@ -376,7 +379,7 @@ TEST_P(Catalogue, CreditScales) {
             row.pfc_n = v.n, row.pfc_avg = v.avg, row.pfc_scale = 0;
         }
     }
-    EXPECT_GT(store().update_credit_scales(), 0);
+    EXPECT_GT(store().update_credit_scales(by_name), 0);
     const FakeDb result = after();
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const ScaleCase& c = cases[i];
@@ -388,7 +391,24 @@ TEST_P(Catalogue, CreditScales) {
             EXPECT_DOUBLE_EQ(v.pfc_scale, scale) << c.name;
         }
     }
-    EXPECT_EQ(store().update_credit_scales(), 0) << "nothing left to change";
+    EXPECT_EQ(store().update_credit_scales(by_name), 0) << "nothing left to change";
+}
+
+// A class that is for a GPU may be called as one likes.
+TEST_P(Catalogue, WhichClaimsAreThoseOfGpusIsNotForTheNameToSay) {
+    platform(1);
+    for (const Id id : {1, 2}) {
+        app(id);
+        AppVersion& v = version(id, id, 1, 100, id == 1 ? "fast" : "cuda_on_cpu");
+        v.pfc_n = 200, v.pfc_avg = 4, v.pfc_scale = 0;
+    }
+    const auto resource = [](const std::string& plan_class) {
+        return plan_class == "fast" ? ProcType::kNvidia : ProcType::kCpu;
+    };
+    EXPECT_EQ(store().update_credit_scales(resource), 2);
+    const FakeDb result = after();
+    EXPECT_DOUBLE_EQ(result.apps.at(1).min_avg_pfc, 0.4) << "GPU alone: a tenth";
+    EXPECT_DOUBLE_EQ(result.apps.at(2).min_avg_pfc, 1) << "one CPU version alone is no measure";
 }
 
 TEST_P(Catalogue, ARefreshOfScalesKeepsWhatLoadingDecided) {
@@ -398,7 +418,7 @@ TEST_P(Catalogue, ARefreshOfScalesKeepsWhatLoadingDecided) {
     old.pfc_n = 200, old.pfc_avg = 1, old.min_core_version = 716;
     AppVersion& young = version(2, 1, 1, 200, "mt");
     young.pfc_n = 200, young.pfc_avg = 3;
-    EXPECT_EQ(store().update_credit_scales(), 3);
+    EXPECT_EQ(store().update_credit_scales(by_name), 3);
     const ProjectTables tables = store().load_tables();
     ASSERT_EQ(tables.versions.size(), 2u);
     EXPECT_TRUE(tables.versions[0].deprecated);

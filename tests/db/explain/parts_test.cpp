@@ -11,6 +11,8 @@
 #include "sched/explain/host_request.h"
 #include "sched/explain/report.h"
 #include "sched/handle/decision.h"
+#include "sched/tune/made_up_hosts.h"
+#include "sluice/base/rng.h"
 #include "sluice/match/reasons.h"
 #include "tests/support/paths.h"
 
@@ -46,6 +48,41 @@ TEST(HostRequest, PlatformsOfMachines) {
     EXPECT_TRUE(platforms_of_machine(Host{}).empty());
 }
 
+ProcType by_name(const std::string& plan_class) { return proc_type_of_plan_class(plan_class.c_str()); }
+
+TEST(HostRequest, AJobThatItHasIsOnTheDeviceOfItsClassAndNotOfTheClassesName) {
+    HostAndAccount found;
+    found.host.id = 1;
+    ProjectTables tables;
+    tables.versions.resize(1);
+    tables.versions[0].id = 7, tables.versions[0].plan_class = "fast";
+    KnownResult job;
+    job.name = "j", job.app_version_id = 7;
+    const auto said = [&](const ResourceOf& resource) {
+        return request_of_host(found, HostState{}, {job}, tables, resource, Wish{}).request.app_versions.at(0);
+    };
+    EXPECT_EQ(said([](const std::string&) { return ProcType::kNvidia; }).coproc_type, "NVIDIA");
+    EXPECT_EQ(said(by_name).coproc_type, "");
+}
+
+TEST(MadeUpHosts, HaveCardsThatTheProjectsPlanClassesAreFor) {
+    ProjectTables tables;
+    tables.platforms = {{1, "linux", "linux", false}};
+    tables.apps.resize(1);
+    tables.versions.resize(1);
+    tables.apps[0].id = tables.versions[0].appid = tables.versions[0].platformid = 1;
+    tables.versions[0].plan_class = "fast";
+    const auto cards = [&](const ResourceOf& resource) {
+        const auto rng = make_seeded_rng(1);
+        int n = 0;
+        for (const auto& [id, made] : make_up_hosts(40, tables, resource, 1'700'000'000, *rng))
+            n += made.found.host.misc.find("\"nvidia\"") != std::string::npos;
+        return n;
+    };
+    EXPECT_GT(cards([](const std::string&) { return ProcType::kNvidia; }), 5);
+    EXPECT_EQ(cards(by_name), 0);
+}
+
 TEST(HostRequest, WhateverHostMiscHolds) {
     for (
         const char* misc :
@@ -58,7 +95,7 @@ TEST(HostRequest, WhateverHostMiscHolds) {
         found.host.p_ncpus = -3;
         found.host.os_name = "Linux";
         found.host.misc = misc;
-        const HostRequest made = request_of_host(found, HostState{}, {}, ProjectTables{}, Wish{});
+        const HostRequest made = request_of_host(found, HostState{}, {}, ProjectTables{}, by_name, Wish{});
         EXPECT_EQ(made.request.hostid, 1);
         EXPECT_EQ(made.request.cpu_req_instances, 1);
         for (const Coproc& c : made.request.coprocs) {

@@ -14,21 +14,31 @@ SpeedRecord record(double et, double on, double active, double gpu, const char* 
     return {et, on, active, gpu, plan_class, -1};
 }
 
+/// What level 0 goes by.
+ProcType by_name(const std::string& plan_class) { return proc_type_of_plan_class(plan_class.c_str()); }
+
 TEST(EffectiveSpeed, CpuAndGpuHaveTheirOwnAvailability) {
-    EXPECT_DOUBLE_EQ(effective_speed(record(1e-9, 0.5, 0.8, 0.1)), 0.4e9);
-    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0.1, "cuda_fermi")), 0.05e12);
-    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0, "opencl_ati_101")), 0.4e12)
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-9, 0.5, 0.8, 0.1), by_name), 0.4e9);
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0.1, "cuda_fermi"), by_name), 0.05e12);
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0, "opencl_ati_101"), by_name), 0.4e12)
         << "client without gpu_active_frac";
     SpeedRecord anonymous = record(1e-12, 0.5, 0.8, 0.1);
     anonymous.anonymous_type = 1;
-    EXPECT_DOUBLE_EQ(effective_speed(anonymous), 0.05e12);
+    EXPECT_DOUBLE_EQ(effective_speed(anonymous, by_name), 0.05e12);
 }
+
+TEST(EffectiveSpeed, AGpuVersionIsOneWhateverItsClassIsCalled) {
+    const auto all_gpus = [](const std::string&) { return ProcType::kNvidia; };
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0.1, "fast"), all_gpus), 0.05e12);
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0.1, "fast"), by_name), 0.4e12);
+}
+
 TEST(EffectiveSpeed, BadNumbersDoNotSpoilTheCensus) {
-    EXPECT_EQ(effective_speed(record(1e-9, std::nan(""), 1, 1)), 0);
-    EXPECT_EQ(effective_speed(record(1e-9, -1, 1, 1)), 0);
-    EXPECT_DOUBLE_EQ(effective_speed(record(1e-9, 7, 1, 1)), 1e9);
-    EXPECT_EQ(effective_speed(record(0, 1, 1, 1)), 0);
-    EXPECT_EQ(effective_speed(record(1e-320, 1, 1, 1)), 0) << "would be infinite";
+    EXPECT_EQ(effective_speed(record(1e-9, std::nan(""), 1, 1), by_name), 0);
+    EXPECT_EQ(effective_speed(record(1e-9, -1, 1, 1), by_name), 0);
+    EXPECT_DOUBLE_EQ(effective_speed(record(1e-9, 7, 1, 1), by_name), 1e9);
+    EXPECT_EQ(effective_speed(record(0, 1, 1, 1), by_name), 0);
+    EXPECT_EQ(effective_speed(record(1e-320, 1, 1, 1), by_name), 0) << "would be infinite";
 }
 
 TEST(Quantiles, OfSmallSamples) {
