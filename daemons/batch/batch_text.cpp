@@ -132,6 +132,12 @@ std::string gangs_text(const GangsOfBatch& g) {
     std::string text =
         fmt::format("{} of {} members: {} ended, {} wait for hosts", g.gangs, g.size, g.ended, g.waits.size());
     if (g.given_up > 0) text += fmt::format(", {} given up", g.given_up);
+    if (!g.cut.empty())
+        text += fmt::format(
+            "; no reply can carry the XML of {} workunits, which is not whole ({}{}): their gangs are "
+            "given to no hosts. Write it anew, or abort the batch",
+            g.cut.size(), fmt::join(std::span(g.cut).first(std::min<std::size_t>(g.cut.size(), 5)), ", "),
+            g.cut.size() > 5 ? ", …" : "");
     if (g.waits.empty()) return text;
     const MissingHosts missing = missing_hosts(g);
     if (missing.hosts > 0)
@@ -147,6 +153,7 @@ std::string gangs_json(const GangsOfBatch& g) {
                 {"ended", g.ended},
                 {"given_up", g.given_up},
                 {"waiting", g.waits.size()},
+                {"workunits_with_cut_xml", g.cut},
                 {"hosts_missing", missing.hosts},
                 {"missing_since", missing.since > 0 ? Json(missing.since) : Json()}}
         .dump();

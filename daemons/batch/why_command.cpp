@@ -53,7 +53,7 @@ std::string missing_hosts_now(const WhyStores& stores, const Clock& clock, const
     if (!gangs) return "";
     gangs->waits = pass.look();
     std::erase_if(gangs->waits, [&](const GangWait& w) { return w.gang.batch != batch || w.missing() == 0; });
-    return gangs->waits.empty() ? "" : gangs_text(*gangs);
+    return gangs->waits.empty() && gangs->cut.empty() ? "" : gangs_text(*gangs);
 }
 
 PlanFacts plan_facts(const WhyStores& stores, const ProjectConfig& config, Id batch) {

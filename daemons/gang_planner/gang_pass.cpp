@@ -1,6 +1,6 @@
 #include "daemons/gang_planner/gang_pass.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -26,7 +26,7 @@ GangsToLookAt gangs_of(const std::vector<GangMemberRow>& members) {
         gang.size = members[i].size;
         const bool ended = members[i].ended;
         int there = 0, failed = 0;
-        std::vector<Id> open;
+        std::vector<Id> open, cut;
         for (; i < members.size() && members[i].gang == gang.id; ++i, ++there) {
             const GangMemberRow& m = members[i];
             gang.fpops = std::max(gang.fpops, m.fpops);
@@ -34,6 +34,7 @@ GangsToLookAt gangs_of(const std::vector<GangMemberRow>& members) {
             failed += m.failed ? 1 : 0;
             if (!m.failed) open.push_back(m.workunit);
             if (!m.busy && !m.failed) gang.missing.push_back(m.workunit);
+            if (!m.busy && !m.failed && m.cut) cut.push_back(m.workunit);
         }
         const std::string name = fmt::format("gang {}.{}", gang.id.batch, gang.id.number);
         if (ended) {
@@ -43,6 +44,11 @@ GangsToLookAt gangs_of(const std::vector<GangMemberRow>& members) {
                     {gang.id, gang.missing,
                      fmt::format("{}: has ended, and the results of {} members are lost: they are cancelled", name,
                                  gang.missing.size())});
+        } else if (failed == 0 && there == gang.size && !cut.empty()) {
+            found.cut.push_back(fmt::format(
+                "{}: no host is asked to come for it: no reply can carry the XML of its workunits {}, which is not whole. "
+                "Write it anew (sluice_batch show {} names them, too), or abort the batch",
+                name, fmt::join(cut, ", "), gang.id.batch));
         } else if (failed == 0 && there == gang.size) {
             found.gangs.push_back(std::move(gang));
         } else {
@@ -60,6 +66,7 @@ GangFactsNow GangPass::read(std::vector<std::string>& said) {
     const std::vector<GangMemberRow> members = store_.open_members(kMostMembers);
     GangsToLookAt found = gangs_of(members);
     facts.gangs = std::move(found.gangs);
+    said.insert(said.end(), found.cut.begin(), found.cut.end());
     for (const HopelessGang& gang : found.hopeless) {
         if (!settings_.dry_run) store_.give_up(gang.id, gang.workunits, clock_.now_sec());
         said.push_back(gang.why);

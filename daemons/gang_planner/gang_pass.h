@@ -55,6 +55,7 @@ struct HopelessGang {
 struct GangsToLookAt {
     std::vector<GangWork> gangs;
     std::vector<HopelessGang> hopeless;
+    std::vector<std::string> cut;  ///< a line of each gang that no reply can carry: it is not planned
 };
 GangsToLookAt gangs_of(const std::vector<GangMemberRow>& members);
 

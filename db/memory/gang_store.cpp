@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sluice/base/whole_document.h"
+
 namespace sluice {
 namespace {
 
@@ -120,6 +122,16 @@ std::optional<GangsOfBatch> MemoryGangStore::of_batch(Id batch) {
     if (all.gangs == 0) return std::nullopt;
     for (const auto& [key, wait] : db_.gang_waits.rows())
         if (key.first == batch && wait.members > 0) all.waits.push_back(wait);
+    const auto by_name = workunits_of(db_, batch);
+    for (const auto& [key, gang] : db_.gangs.rows()) {
+        if (key.first != batch || gang.ended != 0) continue;
+        for (const auto& [member, name] : gang.jobs) {
+            const auto at = by_name.find(name);
+            if (at != by_name.end() && is_open(*at->second) && !is_whole(at->second->xml_doc, "workunit"))
+                all.cut.push_back(at->second->id);
+        }
+    }
+    std::sort(all.cut.begin(), all.cut.end());
     return all;
 }
 
@@ -184,6 +196,7 @@ void MemoryGangLeaseStore::add_members(const GangId& id, const MemoryGang& gang,
         m.failed = w.error_mask != 0;
         m.busy = is_busy(w);
         m.ended = gang.ended != 0;
+        m.cut = !is_whole(w.xml_doc, "workunit");
     }
 }
 

@@ -52,8 +52,10 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
                "result r WHERE r.workunitid=t.id AND (r.server_state<="
             << ServerState::kInProgress << " OR (r.outcome=" << Outcome::kSuccess << " AND r.validate_state<>"
             << ValidateState::kInvalid
-            << "))), t.ended<>0 FROM (SELECT g.batch_id, g.number, g.size, g.ended, j.member, b.logical_end_time, w.id, "
-               "w.appid, w.rsc_fpops_est, w.error_mask, w.canonical_resultid FROM sluice_gang g JOIN batch b ON "
+            << "))), t.ended<>0, t.cut FROM (SELECT g.batch_id, g.number, g.size, g.ended, j.member, b.logical_end_time, w.id, "
+               "w.appid, w.rsc_fpops_est, w.error_mask, w.canonical_resultid, "
+            << kCutWorkunit
+            << " AS cut FROM sluice_gang g JOIN batch b ON "
                "b.id=g.batch_id JOIN sluice_gang_job j ON j.batch_id=g.batch_id AND j.number=g.number JOIN workunit w ON "
                "w.name=j.workunit_name WHERE (g.ended=0 OR w.canonical_resultid=0 AND w.error_mask=0) AND b.state="
             << BatchState::kInProgress << " ORDER BY b.logical_end_time, g.batch_id, g.number, j.member LIMIT " << most
@@ -62,8 +64,8 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
         if_made([&] {
             for (Rows r = db_.query(sql); r.next();) {
                 GangMemberRow& m = all.emplace_back();
-                r.read(m.gang.batch, m.gang.number, m.size, m.workunit, m.platforms, m.fpops, m.failed, m.busy,
-                       m.ended);
+                r.read(m.gang.batch, m.gang.number, m.size, m.workunit, m.platforms, m.fpops, m.failed, m.busy, m.ended,
+                       m.cut);
             }
         });
         if (static_cast<int>(all.size()) < most) return all;

@@ -107,6 +107,11 @@ class MysqlGangStore final : public GangStore {
         if (all.gangs == 0) return std::nullopt;
         Sql waits("members>0 AND batch_id=");
         all.waits = read_gang_waits(db_, waits << batch << " ORDER BY number");
+        Sql cut(
+            "SELECT w.id FROM sluice_gang g JOIN sluice_gang_job j ON j.batch_id=g.batch_id AND j.number=g.number JOIN "
+            "workunit w ON w.name=j.workunit_name WHERE g.ended=0 AND w.canonical_resultid=0 AND w.error_mask=0 AND ");
+        Rows w = db_.query(cut << kCutWorkunit << " AND g.batch_id=" << batch << " ORDER BY w.id");
+        while (w.next()) all.cut.push_back(w.i64(0));
         return all;
     }
 

@@ -68,6 +68,7 @@ struct GangMemberRow {
     bool failed = false;  ///< its workunit has an error
     bool busy = false;    ///< it has an instance that runs or was successful
     bool ended = false;   ///< its gang
+    bool cut = false;     ///< its workunit's XML is not whole: no reply can carry it
 };
 
 /// An instance of a member that a host has or had.
@@ -97,6 +98,8 @@ struct GangsOfBatch {
     int size = 0;  ///< of each
     std::int64_t gangs = 0, ended = 0, given_up = 0;
     std::vector<GangWait> waits{};  ///< of which members wait for hosts, in order
+    /// Open workunits of gangs that go on whose XML is not whole, in order: no reply can carry them.
+    std::vector<Id> cut{};
 };
 
 class GangStore {

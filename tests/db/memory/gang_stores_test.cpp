@@ -53,6 +53,7 @@ class GangStoresContract : public BothDatabases {
     void job(Id batch, int j) {
         Workunit& w = rows.workunits[workunit(batch, j)];
         w.id = workunit(batch, j), w.appid = 1, w.batch = batch, w.name = job_name(batch, j);
+        w.xml_doc = j == 1 ? "<file_info></file_info><workunit><file_ref>" : "<workunit></workunit>";
         w.rsc_fpops_est = 1e12 * (j + 1), w.transition_time = kNever;
     }
     Result& instance(Id workunit, Id host, ServerState state) {
@@ -107,8 +108,8 @@ class GangStoresContract : public BothDatabases {
 std::string text(std::vector<GangMemberRow> members) {
     std::string all;
     for (const GangMemberRow& m : members)
-        all += fmt::format("gang {} of {} workunit {} platforms {} {} failed {} busy {} ended {}\n", name(m.gang),
-                           m.size, m.workunit, m.platforms, m.fpops, m.failed, m.busy, m.ended);
+        all += fmt::format("gang {} of {} workunit {} platforms {} {} failed {} busy {} ended {} cut {}\n",
+                           name(m.gang), m.size, m.workunit, m.platforms, m.fpops, m.failed, m.busy, m.ended, m.cut);
     return all + "--\n";
 }
 std::string text(const GangLease& l) {
@@ -183,6 +184,7 @@ TEST_F(GangStoresContract, WhatGangsWaitForIsKeptUntilTheyWaitNoMoreOrTheirBatch
             for (const Id batch : {1, 2, 9})
                 if (const auto g = s.gangs.of_batch(batch)) {
                     all += fmt::format("batch {}: {} {} {} {}: ", batch, g->size, g->gangs, g->ended, g->given_up);
+                    all += fmt::format("cut {} ", fmt::join(g->cut, ","));
                     add(g->waits);
                 }
             all += "\n";

@@ -133,6 +133,9 @@ TEST(BatchWhy, GangsSayHowManyHostsAreMissingAndSinceWhen) {
     EXPECT_THAT(gangs_json(g), HasSubstr("\"missing_since\":null"));
     g.waits.clear();
     EXPECT_EQ(gangs_text(g), "3 of 4 members: 1 ended, 0 wait for hosts");
+    g.cut = {5, 6, 7, 8, 9, 10};
+    EXPECT_THAT(gangs_text(g), HasSubstr("the XML of 6 workunits, which is not whole (5, 6, 7, 8, 9, …): their gangs"));
+    EXPECT_THAT(gangs_json(g), HasSubstr(R"("workunits_with_cut_xml":[5,6,7,8,9,10])"));
     BatchView v = a_question().view;
     v.gangs = g;
     EXPECT_THAT(show_text(v), HasSubstr("gangs                   3 of 4 members"));
