@@ -1,6 +1,7 @@
 #include "daemons/batch/batch_text.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -3,10 +3,10 @@
 
 namespace sluice::match {
 namespace {
-Verdict check_without_batch(const MatchContext&, const Candidate& c) {
-    return c.job.batch == 0 ? refuse(Reason::kJobWithoutBatch) : feasible();
-}
 bool applies_without_batch(const MatchContext& x) { return x.params.refuses_jobs_without_batch(); }
+Verdict check_without_batch(const MatchContext& x, const Candidate& c) {
+    return c.job.batch == 0 && applies_without_batch(x) ? refuse(Reason::kJobWithoutBatch) : feasible();
+}
 }  // namespace
 const FastRow kWithoutBatchRow{.name = "without_batch",
                                .scope = Scope::kJob,
