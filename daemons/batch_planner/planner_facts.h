@@ -29,6 +29,11 @@ struct PlannerPass::Facts {
         return at == all.end() ? nullptr : &*at;
     }
     const BatchDemand* demand(Id batch) const { return find(demands, batch); }
+    /// Of one that is planned, or of gangs: a host that computes a member has less time.
+    const BatchDemand* any_demand(Id batch) const {
+        const BatchDemand* planned = demand(batch);
+        return planned != nullptr ? planned : find(of_gangs, batch);
+    }
     /// When it was sent. In the future: the server's clock was ahead then.
     double sent(const OpenPlanResult& r) const { return std::min(static_cast<double>(r.sent_time), now); }
     /// The devices that it has; nothing: its host is not in the fleet.
@@ -42,14 +47,12 @@ struct PlannerPass::Facts {
     }
     /// 0: its batch is neither planned nor one of gangs.
     Id app(const OpenPlanResult& r) const {
-        const BatchDemand* d = demand(r.batch);
-        if (d == nullptr) d = find(of_gangs, r.batch);
+        const BatchDemand* d = any_demand(r.batch);
         return d == nullptr ? 0 : d->app;
     }
     /// s of computing on its host.
     double computing(const OpenPlanResult& r) const {
-        const BatchDemand* d = demand(r.batch);
-        if (d == nullptr) d = find(of_gangs, r.batch);  // a host that computes a member has less time
+        const BatchDemand* d = any_demand(r.batch);
         if (d == nullptr) return 0;
         const auto pool = pool_of(r);
         return pool ? reader.fleet.computing(*pool, d->app, d->mean_fpops) : d->mean_fpops / 1e9;

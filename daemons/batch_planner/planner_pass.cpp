@@ -96,14 +96,15 @@ void PlannerPass::learn_run_times(Facts& facts) {
     for (const Batch& b : facts.batches) users[b.id] = b.user_id;
     for (const BatchDemand& d : facts.demands) planned.insert(d.batch);
     for (const OpenPlanResult& r : facts.in_progress) {
-        if (!planned.contains(r.batch)) continue;
-        ratios_.watch(r.id, r.batch, facts.computing(r) / std::max(facts.demand(r.batch)->mean_fpops, 1.0));
+        const BatchDemand* d = facts.demand(r.batch);
+        if (d == nullptr) continue;
+        ratios_.watch(r.id, r.batch, facts.computing(r) / std::max(d->mean_fpops, 1.0));
         in_progress.push_back(r.id);
     }
-    if (!started_ratios_)  // believed anew, estimates of a tenth would make it give up what runs well
+    if (!started_)  // believed anew, estimates of a tenth would make it give up what runs well
         for (const PlannedBatch& b : (last_.version == 0 ? stores_.plans.plan() : last_).batches)
             if (users.contains(b.batch)) ratios_.start(b.batch, users[b.batch], b.margin / settings_.rules.margin);
-    started_ratios_ = true;
+    started_ = true;
     const std::vector<Id> gone = ratios_.gone(std::move(in_progress));
     for (const ReturnedPlanResult& r : stores_.facts.returned(gone)) ratios_.returned(r, users);
     ratios_.keep(planned);
@@ -202,7 +203,7 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
     plan.newest_batch = facts.newest.batch, plan.newest_result = facts.newest.result;
     plan.awaited.push_back(seen_and_free(0));
     for (const Batch& b : facts.batches) {
-        const bool waits = facts.demand(b.id) == nullptr && Facts::find(facts.of_gangs, b.id) == nullptr;
+        const bool waits = facts.any_demand(b.id) == nullptr;
         if (waits) plan.awaited.push_back(b.id);  // nothing is to be done yet
         if (!waits && plan.find_batch(b.id) == nullptr) plan.awaited.push_back(seen_and_free(b.id));
     }
@@ -320,14 +321,19 @@ void PlannerPass::say(const Facts& facts, const BatchPlan& plan) {
     announced_ = std::move(announced);
 }
 
+/// What another process has published and learnt.
+void PlannerPass::take_over() {
+    if (last_.version != 0) return;
+    last_ = stores_.plans.plan();
+    etas_.start(factors_ = stores_.plans.eta_factors());
+}
+
 PlannerOutcome PlannerPass::run() {
     const double started = clock_.now();
     Facts facts(memory_, started);
     if (!settings_.dry_run) {
         stores_.plans.prepare();
-        if (last_.version == 0) last_ = stores_.plans.plan();
-        if (!started_) etas_.start(factors_ = stores_.plans.eta_factors());
-        started_ = true;
+        take_over();
     }
     read(facts);
     const std::vector<BatchTarget> targets = plan_batches(facts.reader.fleet, facts.demands, settings_.rules);
@@ -364,7 +370,7 @@ PlannerOutcome PlannerPass::run() {
 bool PlannerPass::is_news(Id batch) const { return !seen_.contains(batch) && last_.find_batch(batch) == nullptr; }
 
 bool PlannerPass::has_news() {
-    if (last_.version == 0) last_ = stores_.plans.plan();  // another process's: no news, either
+    take_over();  // what another process knows is no news, either
     const std::vector<Batch> now = stores_.batches.in_progress(clock_.now_sec());
     return std::any_of(now.begin(), now.end(), [&](const Batch& b) { return is_news(b.id); });
 }

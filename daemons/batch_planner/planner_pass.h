@@ -56,6 +56,7 @@ class PlannerPass {
     struct Facts;
     void read(Facts& facts);
     void read_fleet(Facts& facts);
+    void take_over();
     void learn_run_times(Facts& facts);
     void learn_how_sure(const Facts& facts, const std::vector<std::pair<Id, double>>& completions);
     void take_what_hosts_hold(Facts& facts);
@@ -81,8 +82,8 @@ class PlannerPass {
     Takers takers_;
     RunRatios ratios_;
     EtaRecord etas_;
-    EtaFactors factors_;  ///< as they are stored
-    bool started_ = false, started_ratios_ = false;
+    EtaFactors factors_;              ///< as they are stored
+    bool started_ = false;            ///< ratios_
     BatchPlan last_;                  ///< what instances that are new now were sent by
     std::map<Id, double> announced_;  ///< batch -> its first T, of those in progress
     std::set<Id> seen_;               ///< batches that were in progress at the last pass
