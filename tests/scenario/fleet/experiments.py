@@ -20,6 +20,7 @@ NAME.results.json keeps the figures of the full form: {variant: [result.json by 
 Exit status 1: a claim does not hold, or the page is not that of the results.
 """
 import argparse
+import concurrent.futures
 import functools
 import itertools
 import json
@@ -108,29 +109,44 @@ def figures_of(result):
 
 
 def run(sim, experiment, form):
+    """Two runs at a time: {variant: [figures by seed]}."""
     scenario, seeds = experiment["scenario"], experiment["seeds"]
     if form == "short":
         scenario, seeds = merge(scenario, experiment["short"]), seeds[:1]
-    results = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for variant, fields in scenarios_of(experiment, scenario).items():
-            file = pathlib.Path(folder) / (variant + ".json")
-            file.write_text(json.dumps({**fields, "name": variant}))
-            for seed in seeds:
-                command = [sim, "run", str(file), "--seed", str(seed), "--out", folder + "/out"]
-                subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                result = json.loads((pathlib.Path(folder) / "out" / "result.json").read_text())
-                results.setdefault(variant, []).append(figures_of(result))
-    return results
+    scenarios = scenarios_of(experiment, scenario)
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as runs:
+        def figures(task):
+            variant, seed = task
+            place = pathlib.Path(folder) / "{} {}".format(variant, seed)
+            place.mkdir()
+            (place / "scenario.json").write_text(json.dumps({**scenarios[variant], "name": variant}))
+            command = [sim, "run", str(place / "scenario.json"), "--seed", str(seed), "--out", str(place)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            return figures_of(json.loads((place / "result.json").read_text()))
+
+        results = {}
+        tasks = [(variant, seed) for variant in scenarios for seed in seeds]
+        for (variant, _), made in zip(tasks, runs.map(figures, tasks)):
+            results.setdefault(variant, []).append(made)
+        return results
+
+
+def figure_in(result, figure):
+    """None: the result doesn't have it, as the ETA where no batch_planner runs."""
+    for step in figure.strip("/").split("/"):
+        if isinstance(result, list):
+            result = result[int(step)]
+        elif step in result:
+            result = result[step]
+        else:
+            return None
+    return result
 
 
 def median(results, variant, figure):
-    values = []
-    for value in results[variant]:
-        for step in figure.strip("/").split("/"):
-            value = value[int(step)] if isinstance(value, list) else value[step]
-        values.append(value)
-    return statistics.median(values)
+    """None: not every result has the figure."""
+    values = [figure_in(result, figure) for result in results[variant]]
+    return None if None in values else statistics.median(values)
 
 
 def broken_claims(experiment, results, form):
@@ -140,6 +156,9 @@ def broken_claims(experiment, results, form):
             continue
         value = median(results, claim["variant"], claim["figure"])
         unit = median(results, claim["times"], claim["figure"]) if "times" in claim else 1
+        if value is None or unit is None:
+            broken.append("{}: there is no {} of {}".format(claim["say"], claim["figure"], claim["variant"]))
+            continue
         told = "{}: {} of {} is {:.4g},".format(claim["say"], claim["figure"], claim["variant"], value)
         if "at_most" in claim and not value <= claim["at_most"] * unit:
             broken.append("{} more than {:.4g}".format(told, claim["at_most"] * unit))
@@ -154,8 +173,8 @@ def table(experiment, results):
     for variant in [*experiment.get("variants", {}), *pairs_of(experiment)]:
         cells = [variant]
         for c in columns:
-            value = median(results, variant, c["figure"]) * (100 if c.get("percent") else 1)
-            cells.append("{:.{}f}".format(value, c.get("digits", 0)))
+            value, factor = median(results, variant, c["figure"]), 100 if c.get("percent") else 1
+            cells.append("-" if value is None else "{:.{}f}".format(value * factor, c.get("digits", 0)))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -181,6 +200,10 @@ def check_the_check():
     assert broken_claims({"claims": claims}, results, "short") == [
         "b is small: /n of b is 4, more than 1", "b is great: /n of b is 4, less than 5"]
     assert len(broken_claims({"claims": claims}, results, "full")) == 3
+    absent = {"say": "b has it", "figure": "/more/absent", "variant": "b", "at_most": 1}
+    assert broken_claims({"claims": [absent]}, results, "full") == ["b has it: there is no /more/absent of b"]
+    columns = {"variants": {"a": {}}, "table": [{"head": "n", "figure": "/n"}, {"head": "m", "figure": "/m"}]}
+    assert table(columns, results).endswith("\n| a | 2 | - |\n")
     pairs = {"features": {"x": {"app": {"n": 1}}, "y": {"e": 2}, "z": {"d": 1, "add": {"work": [{}]}}},
              "claims": [{"say": "all", "figure": "/n", "with": ["z"], "but": ["x and z"], "at_most": 1}]}
     assert scenarios_of(pairs, {"apps": [{}, {}], "work": [{"w": 1}]}) == {
