@@ -21,6 +21,7 @@ PassResult Assimilator::pass() {
     filter.appid = *app;
     done_ = failed_ = held_pages_ = 0;
     if (brake_.on(clock_.now())) return PassResult::kIdle;
+    cut_documents_.forget_old(clock_.now_sec());
     UploadTree tree(config_.upload_dir, clock_.now_sec());
     began_ = clock_.now();
     Id after = 0;
@@ -55,7 +56,7 @@ bool Assimilator::assimilate_page(const std::vector<Assimilable>& page, UploadTr
     return true;
 }
 
-Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree) const {
+Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree) {
     using Found = OpenedOutput::Kind;
     using Says = OutputCheck::Files;
     Ready ready{&job, {}, "", ""};
@@ -64,7 +65,13 @@ Assimilator::Ready Assimilator::look_at(const Assimilable& job, UploadTree& tree
     ready.files = std::move(named.files);
     const bool files_are_given =
         std::ranges::any_of(script_, [](const auto& s) { return s == "files" || s == "files2"; });
-    if (files_are_given) ready.unreadable = std::move(named.problem);
+    if (files_are_given && !named.problem.empty()) {
+        const OutputCheck check = cut_documents_.check(*job.canonical, named.problem, clock_.now_sec());
+        ready.has_document = false;
+        ready.says = check.files;
+        (check.kind == OutputCheck::Kind::kError ? ready.lost : ready.unreadable) = check.why;
+        return ready;
+    }
     for (const OutputFile& f : ready.files) {
         OpenedOutput opened = tree.open(f.path, job.canonical->received_time);
         // A script that asks for no files may run where there is no upload folder.
@@ -91,7 +98,7 @@ void Assimilator::doubt_what_is_missing(std::vector<Ready>& page, const UploadTr
     for (const Ready& r : page)
         if (r.job->canonical) memory_.add(look_of(r));
     for (Ready& r : page) {
-        if (r.missing.empty() || !r.unreadable.empty()) continue;
+        if (r.lost.empty() || !r.unreadable.empty()) continue;
         const bool sure = memory_.vouches_against(r.job->canonical->id, clock_.now_sec());
         if (const std::string doubt = doubt_of(sure, r.missing, tree); !doubt.empty())
             r.unreadable = r.lost + "; " + doubt;
@@ -124,7 +131,23 @@ double Assimilator::fails(Id wu) {
 int Assimilator::call_script(const Ready& ready, int error_mask) const {
     Assimilable called = *ready.job;
     called.wu.error_mask |= error_mask;
+    if (!ready.has_document) called.canonical.reset();
     return run_script(script_arguments(script_, bin_, called, ready.files));
+}
+
+int Assimilator::error_of(const Ready& ready) const {
+    const Workunit& wu = ready.job->wu;
+    if (!ready.has_document) {
+        log_critical("[WU#{} {}] {}: {} is called with --error, as for a failed workunit", wu.id, wu.name, ready.lost,
+                     script_.front());
+        return kWuNoCanonical;
+    }
+    if (!ready.lost.empty())
+        log_warning("[WU#{} {}] {}: {} is called all the same", wu.id, wu.name, ready.lost, script_.front());
+    if (ready.job->canonical || wu.error_mask != 0) return 0;
+    log_critical("[WU#{} {}] is ready for assimilation without canonical result or error; marked as error 32", wu.id,
+                 wu.name);
+    return kWuNoCanonical;
 }
 
 void Assimilator::assimilate(const Ready& ready) {
@@ -134,14 +157,7 @@ void Assimilator::assimilate(const Ready& ready) {
                     script_.front(), fails(wu.id));
         return;
     }
-    if (!ready.lost.empty())
-        log_warning("[WU#{} {}] {}: {} is called all the same", wu.id, wu.name, ready.lost, script_.front());
-    int error_mask = 0;
-    if (!ready.job->canonical && wu.error_mask == 0) {
-        log_critical("[WU#{} {}] is ready for assimilation without canonical result or error; marked as error 32",
-                     wu.id, wu.name);
-        error_mask = kWuNoCanonical;
-    }
+    const int error_mask = error_of(ready);
     if (const int status = call_script(ready, error_mask); status != 0) {
         const std::string hint =
             status != 127 ? ""

@@ -2,6 +2,7 @@
 // Calls the script for each workunit that is ready. The workunit is marked only after the script returned 0: a script
 // may be called again for a workunit after a crash, so it must bear that. A script that fails does not end the daemon
 // (upstream's does): the workunit is tried again after a while, the others go on. So is one whose files can't be read.
+// If nobody mends the document that names them, the workunit has failed (output_files.h says when).
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -52,13 +53,14 @@ class Assimilator {
         const Assimilable* job;
         std::vector<OutputFile> files;
         std::string unreadable;    ///< the first that can't be read, and why; empty: the script is called
-        std::string lost;          ///< the first that is lost, and why
+        std::string lost;          ///< the first that is lost, and why; or why nobody will know the files
         std::string missing = {};  ///< the path of that one
         OutputCheck::Files says = OutputCheck::Files::kNone;
+        bool has_document = true;  ///< the canonical result's: false where the script is called as for a failed job
     };
     /// False: the pass ends.
     bool assimilate_page(const std::vector<Assimilable>& page, UploadTree& tree);
-    Ready look_at(const Assimilable& job, UploadTree& tree) const;
+    Ready look_at(const Assimilable& job, UploadTree& tree);
     Look look_of(const Ready& ready) const;
     /// No missing file is lost where too few others can be read.
     void doubt_what_is_missing(std::vector<Ready>& page, const UploadTree& tree);
@@ -68,6 +70,8 @@ class Assimilator {
     /// The workunit waits for its next turn.
     double fails(Id wu);
     int call_script(const Ready& ready, int error_mask) const;
+    /// What is to be added to the workunit's, with a line that says why.
+    int error_of(const Ready& ready) const;
 
     const AssimilatorOptions& options_;
     std::filesystem::path bin_;
@@ -78,6 +82,7 @@ class Assimilator {
     std::map<Id, Failure> failures_;
     std::int64_t total_ = 0;
     int done_ = 0, failed_ = 0, held_pages_ = 0;  ///< of this pass
+    CutDocuments cut_documents_;
     ReadMemory memory_;
     Brake brake_;
     double began_ = 0;  ///< this pass

@@ -11,6 +11,8 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kMaxName = 255;
+/// s after which a document's problem counts as a new one. Long before, the result has its verdict.
+constexpr std::int64_t kForgotten = 3 * kLongOutage;
 
 OutputFile read_reference(XmlReader& xml) {
     OutputFile f;
@@ -56,6 +58,14 @@ OutputCheck check_without_files(const std::string& problem, std::int64_t receive
     if (received + kLongOutage >= now || found + kWarning >= now)
         return {OutputCheck::Kind::kTransient, "", problem, kFiles};
     return {OutputCheck::Kind::kError, "", problem + ", and nobody has mended it", kFiles};
+}
+
+OutputCheck CutDocuments::check(const Result& result, const std::string& problem, std::int64_t now) {
+    return check_without_files(problem, result.received_time, found_.try_emplace(result.id, now).first->second, now);
+}
+
+void CutDocuments::forget_old(std::int64_t now) {
+    std::erase_if(found_, [now](const auto& f) { return f.second + kForgotten <= now; });
 }
 
 OutputCheck check_bitwise(const std::vector<OutputFile>& files, std::int64_t received, UploadTree& tree, bool gzip) {

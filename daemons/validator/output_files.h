@@ -2,6 +2,7 @@
 // The output files of a result, and the key that a bitwise comparison uses.
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,17 @@ OutputFileList output_files(const std::string& xml_doc_in, const std::filesystem
 /// this program `found` the problem and said so: what cut the document may have come long after the report.
 OutputCheck check_without_files(const std::string& problem, std::int64_t received, std::int64_t found,
                                 std::int64_t now);
+
+/// Remembers since when this program has known of a result's document that it is not whole.
+class CutDocuments {
+  public:
+    OutputCheck check(const Result& result, const std::string& problem, std::int64_t now);
+    /// Once a pass.
+    void forget_old(std::int64_t now);
+
+  private:
+    std::map<Id, std::int64_t> found_;
+};
 
 /// MD5s of all files to compare. kTransient if one can't be read now, kError if it is lost (upload_tree.h says when);
 /// `received`: when the result was reported. `gzip`: the files are compressed; the time stamp in their header does not

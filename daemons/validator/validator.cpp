@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "daemons/validator/output_files.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 
@@ -16,8 +15,6 @@ constexpr int kAttempts = 5;
 constexpr std::int64_t kLookAgainAfter = 300;
 /// s that a workunit is kept in mind after the last look at it.
 constexpr double kRemembered = 7200;
-/// s after which a problem of a result's document counts as a new one. Long before, the result has its verdict.
-constexpr std::int64_t kForgotten = 3 * kLongOutage;
 /// s that the transitioner lets a workunit rest whose files could not be read for an hour or two. Upstream's.
 constexpr std::int64_t kRest = 6 * 3600;
 /// So many workunits failing one after the other are no broken workunits: the database or its schema is.
@@ -33,7 +30,7 @@ PassResult Validator::pass() {
     seen_ = valid_ = handled_ = held_pages_ = 0;
     if (brake_.on(clock_.now())) return PassResult::kIdle;
     std::erase_if(set_aside_, [this](const auto& w) { return w.second.until + kRemembered <= clock_.now(); });
-    std::erase_if(found_, [this](const auto& f) { return f.second + kForgotten <= clock_.now_sec(); });
+    cut_documents_.forget_old(clock_.now_sec());
     UploadTree tree(config_.upload_dir, clock_.now_sec());
     began_ = clock_.now();
     Id after = 0;
@@ -167,11 +164,6 @@ void Validator::validate(const App& app, const Looked& job, const Records& recor
     if (outcome == Validated::kGone) log_debug("[WU#{} {}] another validator was quicker", wu.id, wu.name);
 }
 
-OutputCheck Validator::without_files(const Result& r, const std::string& problem) {
-    const std::int64_t now = clock_.now_sec();
-    return check_without_files(problem, r.received_time, found_.try_emplace(r.id, now).first->second, now);
-}
-
 Validator::Outputs Validator::outputs_of(const WorkunitWithResults& read, UploadTree& tree) {
     Outputs outputs(read.results.size());
     if (read.wu.error_mask != 0) return outputs;
@@ -184,8 +176,8 @@ Validator::Outputs Validator::outputs_of(const WorkunitWithResults& read, Upload
             continue;
         }
         const auto [files, problem] = output_files(r.xml_doc_in, config_.upload_dir, config_.uldl_dir_fanout);
-        outputs[i] =
-            problem.empty() ? check_bitwise(files, r.received_time, tree, options_.gzip) : without_files(r, problem);
+        outputs[i] = problem.empty() ? check_bitwise(files, r.received_time, tree, options_.gzip)
+                                     : cut_documents_.check(r, problem, clock_.now_sec());
     }
     return outputs;
 }

@@ -12,6 +12,7 @@
 #include "config/project_config.h"
 #include "daemons/validator/brake.h"
 #include "daemons/validator/credit.h"
+#include "daemons/validator/output_files.h"
 #include "daemons/validator/plan.h"
 #include "daemons/validator/upload_tree.h"
 #include "sluice/base/clock.h"
@@ -69,7 +70,6 @@ class Validator {
     void set_aside(const Workunit& wu, const char* why);
     void validate(const App& app, const Looked& job, const Records& records, UploadTree& tree);
     Outputs outputs_of(const WorkunitWithResults& read, UploadTree& tree);
-    OutputCheck without_files(const Result& r, const std::string& problem);
     Validated decide_and_write(const App& app, const Looked& job, const Records& records);
     /// How long a workunit of which an output can't be read waits; says of each such result why.
     double put_off(const ValidateFacts& facts);
@@ -94,7 +94,7 @@ class Validator {
     };
     std::int64_t seen_ = 0, valid_ = 0, handled_ = 0, total_ = 0;
     std::map<Id, Aside> set_aside_;
-    std::map<Id, std::int64_t> found_;  ///< when a result's document was first seen to be cut
+    CutDocuments cut_documents_;
     ReadMemory memory_;
     Brake brake_;
     double began_ = 0;    ///< this pass

@@ -1,10 +1,12 @@
 // Results whose xml_doc_in is cut or empty, so that nobody knows their output files: an admin may mend the rows.
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/load.h"
+#include "daemons/assimilator/assimilator.h"
 #include "daemons/validator/validator.h"
 #include "tests/db/work/work_chain.h"
 #include "tests/support/fake_clock.h"
@@ -31,6 +33,11 @@ class CutDocument : public WorkChain {
     /// So many s ago.
     void all_reported(std::int64_t ago) {
         db_.execute(Sql("UPDATE result SET received_time=") << static_cast<std::int64_t>(std::time(nullptr)) - ago);
+    }
+    /// bin/collect: a script that writes its arguments into `calls`.
+    void write_collector() {
+        project_.write("bin/collect", "#!/bin/sh\necho \"$@\" >> " + (project_ / "calls").string() + "\n");
+        fs::permissions(project_ / "bin/collect", fs::perms::owner_all);
     }
     void set_document(Id result, const std::string& document) {
         db_.execute(Sql("UPDATE result SET xml_doc_in=") << SqlBlob{document} << " WHERE id=" << result);
@@ -124,8 +131,7 @@ TEST_F(CutDocument, NothingIsAssimilatedWithADocumentThatIsNotWhole) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     validate();
-    project_.write("bin/collect", "#!/bin/sh\necho \"$@\" >> " + (project_ / "calls").string() + "\n");
-    fs::permissions(project_ / "bin/collect", fs::perms::owner_all);
+    write_collector();
     set_document(10, "");
     const RunResult assimilated =
         run_program({"script_assimilator", "--app", "a", "--one_pass", "--script", "collect wu_name files"});
@@ -133,6 +139,71 @@ TEST_F(CutDocument, NothingIsAssimilatedWithADocumentThatIsNotWhole) {
               std::string::npos);
     EXPECT_FALSE(fs::exists(project_ / "calls"));
     EXPECT_EQ(count("assimilate_state=1"), 1);
+}
+
+/// An assimilator that goes on from pass to pass, with a clock of its own.
+struct LastingAssimilator {
+    LastingAssimilator(const fs::path& project, Database& db, const std::string& script)
+        : config(load_config(project).config), store(make_assimilate_store(db)) {
+        options.app_name = "a";
+        options.script = script;
+        assimilator.emplace(options, project, config, *store, clock);
+    }
+    void pass_after(double seconds) {
+        clock.set(clock.now() + seconds);
+        assimilator->pass();
+    }
+
+    ProjectConfig config;
+    AssimilatorOptions options;
+    std::unique_ptr<AssimilateStore> store;
+    FakeClock clock{static_cast<double>(std::time(nullptr))};
+    std::optional<Assimilator> assimilator;
+};
+
+TEST_F(CutDocument, TheScriptHearsOfAnErrorWhenNobodyMendsTheCanonicalResult) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    validate();
+    write_collector();
+    set_document(10, "<result>\n<file_ref><file_na");
+    all_reported(8 * 86400);
+    LastingAssimilator lasting(project_.path(), db_, "collect wu_name files");
+    lasting.pass_after(0);
+    EXPECT_FALSE(fs::exists(project_ / "calls")) << "it may have been cut just now";
+    EXPECT_EQ(count("assimilate_state=1 AND error_mask=0"), 1);
+    lasting.pass_after(LastingValidator::kDay);
+    EXPECT_EQ(read_file(project_ / "calls").value_or(""), "--error 32 w 1 0\n");
+    EXPECT_EQ(count("assimilate_state=2 AND error_mask=32 AND canonical_resultid=10"), 1);
+}
+
+TEST_F(CutDocument, CanonicalResultsThatWereCutTogetherAreNotGivenUp) {
+    many(10);
+    validate();
+    EXPECT_EQ(valid(), 10);
+    write_collector();
+    db_.execute(Sql("UPDATE result SET xml_doc_in=REPLACE(xml_doc_in, '</result>', '')"));
+    all_reported(8 * 86400);
+    LastingAssimilator lasting(project_.path(), db_, "collect wu_name files");
+    lasting.pass_after(0);
+    lasting.pass_after(LastingValidator::kDay);
+    EXPECT_EQ(count("assimilate_state=1 AND error_mask=0"), 10);
+    db_.execute(Sql("UPDATE result SET xml_doc_in=CONCAT(xml_doc_in, '</result>')"));
+    lasting.pass_after(LastingValidator::kDay);
+    EXPECT_EQ(count("assimilate_state=2 AND error_mask=0"), 10) << "somebody mended them";
+    EXPECT_EQ(read_file(project_ / "calls").value_or("").find("--error"), std::string::npos);
+}
+
+TEST_F(CutDocument, AScriptThatWantsNoFilesNeedsNoDocument) {
+    make_workunit(1);
+    returned(10, 1, 1, "x");
+    validate();
+    write_collector();
+    set_document(10, "");
+    LastingAssimilator lasting(project_.path(), db_, "collect wu_name");
+    lasting.pass_after(0);
+    EXPECT_EQ(read_file(project_ / "calls").value_or(""), "w\n");
+    EXPECT_EQ(count("assimilate_state=2 AND error_mask=0"), 1);
 }
 
 }  // namespace
