@@ -25,9 +25,10 @@ std::vector<std::string> joined_templates(const fs::path& project) {
                     "{}:{}: something stands behind <result> on its line: BOINC's own scheduler can't send such "
                     "jobs; begin a new line there",
                     name, line));
-            if (text.find("<result/>") != std::string::npos)
-                findings.push_back(fmt::format(
-                    "{}: no result can be made of <result/>; write <result> and, on the next line, </result>", name));
+            for (const char* tag : {"<result/>", "<result />"})
+                if (find_outside_comments(text, tag) != text.npos)
+                    findings.push_back(fmt::format(
+                        "{}: no result can be made of {}; write <result> and, on the next line, </result>", name, tag));
         } catch (const FileError& e) {
             findings.emplace_back(e.what());
         }

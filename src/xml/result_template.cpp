@@ -14,8 +14,25 @@ namespace {
 
 constexpr std::string_view kOutfile = "<OUTFILE_", kUploadUrl = "<UPLOAD_URL/>", kEnd = "</file_info>";
 
-std::string without_wrapper(std::string_view text) {
-    std::string out(text);
+constexpr std::string_view kComment = "<!--", kEndOfComment = "-->";
+
+/// Behind the comment that begins at `begin`.
+std::size_t end_of_comment(std::string_view text, std::size_t begin) {
+    const auto end = text.find(kEndOfComment, begin + kComment.size());
+    return end == text.npos ? text.size() : end + kEndOfComment.size();
+}
+
+/// A tag in a comment would be taken for one of the job's.
+std::string without_comments(std::string_view text) {
+    std::string out;
+    for (auto begin = text.find(kComment); begin != text.npos; begin = text.find(kComment)) {
+        out += text.substr(0, begin);
+        text.remove_prefix(end_of_comment(text, begin));
+    }
+    return out.append(text);
+}
+
+std::string without_wrapper(std::string out) {
     replace_all(out, "<output_template>", "");
     replace_all(out, "</output_template>", "");
     return std::string(trim(out));
@@ -78,16 +95,24 @@ std::string output_file_base(std::string_view result_name, std::int64_t random) 
 
 std::string expand_result_template(std::string_view text, const std::string& template_file, std::string_view base,
                                    std::string_view upload_url, const PrivateKey* signer) {
-    std::string xml = with_names(without_wrapper(text), base, upload_url);
+    std::string xml = with_names(without_wrapper(without_comments(text)), base, upload_url);
     if (!is_whole(xml, "result"))
         throw ConfigError(template_file + ": has no <result> element, written as <result> … </result>");
     if (signer != nullptr) xml = with_signatures(xml, template_file, *signer);
     return xml + "\n";
 }
 
+std::size_t find_outside_comments(std::string_view text, std::string_view what) {
+    for (std::size_t from = 0;;) {
+        const auto at = text.find(what, from), comment = text.find(kComment, from);
+        if (at <= comment) return at;
+        from = end_of_comment(text, comment);
+    }
+}
+
 int line_of_joined_result(std::string_view text) {
     constexpr std::string_view kTag = "<result>";
-    const auto at = text.find(kTag);
+    const auto at = find_outside_comments(text, kTag);
     if (at == text.npos || text.substr(at + kTag.size()).starts_with('\n')) return 0;
     return 1 + static_cast<int>(std::ranges::count(text.substr(0, at), '\n'));
 }

@@ -256,15 +256,18 @@ TEST_F(OptionsCheck, OutputTemplatesThatUpstreamCanNotSendAreNamedWithTheirLine)
         "templates/good_out",
         "<output_template>\n<file_info>\n</file_info>\n<result>\n<file_ref></file_ref></result>\n</output_template>\n");
     dir_.write("templates/good_in", "<input_template><workunit></workunit></input_template>");
+    dir_.write("templates/comment_out",
+               "<!-- <result> or <result/>: the files\nof a job -->\n<result>\n<!-- <result /> -->\n</result>\n");
     EXPECT_THAT(check(dir_.path()).out, Not(HasSubstr("templates/")));
     dir_.write("templates/bad_out", "<file_info>\n</file_info>\n<result><file_ref></file_ref></result>\n");
     const RunResult result = check(dir_.path());
     EXPECT_EQ(result.status, 0) << result.out;
     EXPECT_THAT(result.out, HasSubstr("warning: templates/bad_out:3: something stands behind <result> on its line"));
-    dir_.write("templates/bad_out", "<output_template>\n<result/>\n</output_template>\n");
-    EXPECT_THAT(check(dir_.path()).out,
-                HasSubstr("warning: templates/bad_out: no result can be made of <result/>; write <result> and, on the "
-                          "next line, </result>"));
+    for (const std::string tag : {"<result/>", "<result />"}) {
+        dir_.write("templates/bad_out", "<output_template>\n" + tag + "\n</output_template>\n");
+        EXPECT_THAT(check(dir_.path()).out, HasSubstr("warning: templates/bad_out: no result can be made of " + tag +
+                                                      "; write <result> and, on the next line, </result>"));
+    }
 }
 
 }  // namespace

@@ -71,5 +71,24 @@ TEST(ResultTemplate, WrongTemplatesAreNamed) {
         EXPECT_THROW(expand_result_template(text, "templates/x", "b", "u", &signer), ConfigError) << text;
 }
 
+TEST(ResultTemplate, TagsInCommentsDoNotCount) {
+    const KeyPairText keys = generate_key_pair();
+    const PrivateKey signer = PrivateKey::from_text(keys.private_key);
+    EXPECT_EQ(
+        expand_result_template("<!-- <result> and <file_info> -->\n<result>\n<!-- </result> -->\n</result>\n<!---->",
+                               "t", "b", "u", &signer),
+        "<result>\n\n</result>\n");
+    for (const char* text : {"<!-- <result></result> -->", "<result><!-- </result> -->", "<!-- <result></result>"})
+        EXPECT_THROW(expand_result_template(text, "templates/x", "b", "u", nullptr), ConfigError) << text;
+}
+
+TEST(ResultTemplate, TheLineOfAJoinedResult) {
+    EXPECT_EQ(line_of_joined_result("<result>\n</result>"), 0);
+    EXPECT_EQ(line_of_joined_result("a\n<result><file_ref>"), 2);
+    EXPECT_EQ(line_of_joined_result("<!-- each <result> has\none file -->\n<result>\n</result>"), 0);
+    EXPECT_EQ(line_of_joined_result("<!-- each <result> has\none file -->\n<result> </result>"), 3);
+    EXPECT_EQ(line_of_joined_result("<!-- <result> "), 0) << "a comment without an end";
+}
+
 }  // namespace
 }  // namespace sluice
