@@ -1,8 +1,4 @@
 // batch_shares: keeps the order of users' batches by their quotas (seed 000) while batches come and results come in.
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/batch_shares/owners_page.h"
@@ -10,7 +6,6 @@
 #include "daemons/batch_shares/shares_pass.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/triggers.h"
 #include "sluice/daemon/program.h"
 #include "sluice/db/batch_owner_store.h"
 #include "sluice/db/batch_store.h"
@@ -60,8 +55,8 @@ void write_page(const std::filesystem::path& file, const ProjectConfig& config, 
 
 int run(DaemonStart& start, const std::string& page) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
-    auto settings = share_settings(config);
-    if (!settings) {
+    const auto rules = share_settings(config);
+    if (!rules) {
         log_critical("<share_rule> is off: set it to settled or seed in config.xml, or take batch_shares out of it");
         return 1;
     }
@@ -69,23 +64,13 @@ int run(DaemonStart& start, const std::string& page) {
     const auto store = make_share_store(db);
     const OwnerWithoutBatch owner = owner_without_batch(config, *make_quota_store(db));
     if (!owner.problem.empty()) log_warning("{}", owner.problem);
-    settings->owner_without_batch = owner.user ? owner.user->id : 0;
-    if (start.dry_run)
-        return start.loop([&] {
-            for (const std::string& line : shares_preview(*store, *settings, start.env.clock)) fmt::print("{}\n", line);
-            return PassResult::kIdle;
-        });
-    const double every = start.settings.sleep_interval;
-    start.settings.sleep_interval = std::min(every, SharesTurns::kLook);
-    SharesTurns turns(*store, *settings, start.env.clock, every);
-    return start.loop([&] {
-        const auto [pass, done] = turns.take();
-        // At level 1 the feeder looks every minute by itself; a batch that is new has no minute to lose.
-        if (done.admitted + done.adopted > 0 || (done.any() && config.compat_level == 0))
-            ask_feeder_to_reread(start.settings.project);
-        if (pass && !page.empty()) write_page(start.settings.project / page, config, db, *store, start.env.clock.now());
-        return PassResult::kIdle;
-    });
+    SharesOptions options{start.settings.sleep_interval, *rules, config.compat_level, start.dry_run};
+    options.rules.owner_without_batch = owner.user ? owner.user->id : 0;
+    if (!page.empty())
+        options.after_pass = [&](double now) { write_page(start.settings.project / page, config, db, *store, now); };
+    TriggerNotices notices(start.settings.project);
+    SharesService service(options, *store, start.env.clock, notices);
+    return start.run(service);
 }
 
 }  // namespace

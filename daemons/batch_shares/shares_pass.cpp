@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 #include "daemons/batch_shares/batch_words.h"
@@ -87,14 +88,27 @@ ShareOutcome admission_pass(ShareStore& store, const ShareSettings& settings, co
     return done;
 }
 
-SharesTurns::Turn SharesTurns::take() {
+SharesService::SharesService(const SharesOptions& options, ShareStore& store, const Clock& clock, Notices& notices)
+    : Service(std::min(options.every, kLook)),
+      options_(options),
+      store_(store),
+      clock_(clock),
+      notices_(notices),
+      passes_(options.every) {}
+
+Turn SharesService::turn() {
+    if (options_.dry_run) {
+        for (const std::string& line : shares_preview(store_, options_.rules, clock_)) fmt::print("{}\n", line);
+        return idle();
+    }
     const double now = clock_.now();
-    Turn turn{passes_.due(now), {}};
-    if (!turn.pass && !looks_.due(now)) return turn;
-    turn.done = (turn.pass ? shares_pass : admission_pass)(store_, settings_, clock_);
-    if (turn.pass) passes_.restart(now);
-    looks_.restart(now);
-    return turn;
+    const bool pass = passes_.due(now);
+    const ShareOutcome done = (pass ? shares_pass : admission_pass)(store_, options_.rules, clock_);
+    if (pass) passes_.restart(now);
+    // At level 1 the feeder looks every minute by itself; a batch that is new has no minute to lose.
+    if (done.admitted + done.adopted > 0 || (done.any() && options_.compat_level == 0)) notices_.reread_tables();
+    if (pass && options_.after_pass) options_.after_pass(clock_.now());
+    return idle();
 }
 
 }  // namespace sluice

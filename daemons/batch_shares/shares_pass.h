@@ -1,10 +1,12 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "daemons/batch_shares/plan.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/timing.h"
+#include "sluice/daemon/service.h"
 
 namespace sluice {
 
@@ -17,28 +19,31 @@ std::vector<std::string> shares_preview(ShareStore& store, const ShareSettings& 
 /// Gives batches that came since the last pass their places; nothing else. There was a pass before.
 ShareOutcome admission_pass(ShareStore& store, const ShareSettings& settings, const Clock& clock);
 
-/// What is due when: a pass looks at every job of every batch, and a short batch has no time to wait for it. Until it
-/// has a place, its jobs are nobody's.
-class SharesTurns {
+struct SharesOptions {
+    double every = 300;  ///< s between two passes
+    ShareSettings rules = {};
+    int compat_level = 0;
+    bool dry_run = false;                             ///< a turn prints what a pass would change, and writes nothing
+    std::function<void(double now)> after_pass = {};  ///< may be empty
+};
+
+/// batch_shares. A pass looks at every job of every batch, and a short batch has no time to wait for it: until it has a
+/// place, its jobs are nobody's. So new batches are looked for between two passes.
+class SharesService final : public Service {
   public:
     /// s between two looks for new batches.
     static constexpr double kLook = 10;
-    /// `every`: s between two passes. All outlive it.
-    SharesTurns(ShareStore& store, const ShareSettings& settings, const Clock& clock, double every)
-        : store_(store), settings_(settings), clock_(clock), passes_(every) {}
-    struct Turn {
-        bool pass = false;  ///< all was settled, not only what is new admitted
-        ShareOutcome done;
-    };
+    /// All outlive it.
+    SharesService(const SharesOptions& options, ShareStore& store, const Clock& clock, Notices& notices);
     bool pass_is_due() const { return passes_.due(clock_.now()); }
-    /// To be called every kLook s, or more often.
-    Turn take();
+    Turn turn() override;
 
   private:
+    const SharesOptions& options_;
     ShareStore& store_;
-    const ShareSettings& settings_;
     const Clock& clock_;
-    Periodic passes_, looks_{kLook};
+    Notices& notices_;
+    Periodic passes_;
 };
 
 }  // namespace sluice

@@ -23,26 +23,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Turn { kOurs, kTaken, kNoPlace };
+enum class WhoseTurn { kOurs, kTaken, kNoPlace };
 
 /// The time of a file is that of the last line. Nobody waits for its lock: who has it writes the line.
-Turn take_turn(const fs::path& file, std::time_t now) {
+WhoseTurn take_turn(const fs::path& file, std::time_t now) {
     constexpr std::time_t kHour = 3600;
     const OwnedFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0660));
     struct stat info {};
-    if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return Turn::kNoPlace;
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(fd.get(), &info) != 0) return Turn::kTaken;
+    if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return WhoseTurn::kNoPlace;
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(fd.get(), &info) != 0) return WhoseTurn::kTaken;
     const bool is_new = info.st_size == 0;
-    if (!is_new && info.st_mtime <= now && now - info.st_mtime < kHour) return Turn::kTaken;
+    if (!is_new && info.st_mtime <= now && now - info.st_mtime < kHour) return WhoseTurn::kTaken;
     // A byte, not futimens(): that is for the owner, and the web server's account may be another one by now.
-    return ::pwrite(fd.get(), "x", 1, 0) == 1 ? Turn::kOurs : Turn::kNoPlace;
+    return ::pwrite(fd.get(), "x", 1, 0) == 1 ? WhoseTurn::kOurs : WhoseTurn::kNoPlace;
 }
 
 /// Where the web server's account may make a file.
-Turn take_turn(const fs::path& project) {
-    Turn turn = Turn::kNoPlace;
+WhoseTurn take_turn(const fs::path& project) {
+    WhoseTurn turn = WhoseTurn::kNoPlace;
     for (const fs::path& folder : {project / "html/cache", log_dir(project)})
-        if (turn == Turn::kNoPlace) turn = take_turn(folder / "scheduler_unreached", std::time(nullptr));
+        if (turn == WhoseTurn::kNoPlace) turn = take_turn(folder / "scheduler_unreached", std::time(nullptr));
     return turn;
 }
 
@@ -86,12 +86,12 @@ void report_unreached(const fs::path& project) {
     const int error = static_cast<int>(parse_int(said == nullptr ? "" : said).value_or(0));
     ::unsetenv(relay::kUnreached);
     if (error <= 0) return;
-    const Turn turn = take_turn(project);
-    if (turn == Turn::kTaken) return;
+    const WhoseTurn turn = take_turn(project);
+    if (turn == WhoseTurn::kTaken) return;
     const Unreached problem = unreached(project, error, {user_name(::geteuid()), ::geteuid(), ::getegid()});
     const std::string line =
         problem.what + ", so that each request starts a scheduler of its own; as root: " + problem.command;
-    if (turn == Turn::kOurs)
+    if (turn == WhoseTurn::kOurs)
         log_warning("{}", line);
     else
         log_once_a_day(LogLevel::kWarning, line);

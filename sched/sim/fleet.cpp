@@ -39,6 +39,7 @@ class FleetRun final : public ClientWorld {
           recorder_(scenario, classes_, kStart),
           gangs_(project_.db(), project_.config(), clock_) {
         recorder_.job_lines = options.job_lines;
+        if (options.watcher != nullptr) project_.on_reread = options.watcher->reread;
         end_of_work_ = kStart + scenario.days * kDay;
         end_ = end_of_work_ + scenario.drain_days * kDay;
         options.replay != nullptr ? replay_hosts() : make_hosts();

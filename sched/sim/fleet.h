@@ -18,12 +18,13 @@ namespace sluice::sim {
 
 struct Recording;
 
-/// Is told what happens, as it happens; all are given.
+/// Is told what happens, as it happens; all are given, but for `reread`.
 struct RunWatcher {
     std::function<void(const MemoryDb&)>
         starts;  ///< with the rows that are there before the first event, until the end
     std::function<void(const Workunit&)> submitted;
     std::function<void(double now)> looked;  ///< daemons did what was due
+    std::function<void()> reread;            ///< a daemon asked the feeder to read its tables again
     std::function<void(double now, const SchedulerRequest&, const SchedulerReply&)> answered;
 };
 

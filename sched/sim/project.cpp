@@ -4,7 +4,9 @@
 #include <cstdlib>
 
 #include "daemons/batch_accel/accel_pass.h"
+#include "daemons/batch_shares/shares_pass.h"
 #include "daemons/batch_stats/state_file.h"
+#include "daemons/batch_upkeep/upkeep_pass.h"
 #include "daemons/census/hr_census.h"
 #include "daemons/size_census/size_census.h"
 #include "daemons/size_regulator/regulator.h"
@@ -16,6 +18,7 @@
 #include "db/memory/feeder_store.h"
 #include "db/memory/hr_census_store.h"
 #include "db/memory/rpc_stores.h"
+#include "db/memory/share_store.h"
 #include "db/memory/size_store.h"
 #include "db/memory/transition_store.h"
 #include "db/memory/validate_store.h"
@@ -24,10 +27,10 @@
 #include "sched/handle/shmem_job_pool.h"
 #include "sched/sim/planner_run.h"
 #include "sched/sim/project_settings.h"
+#include "sched/sim/timetable.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
-#include "sluice/base/triggers.h"
 #include "sluice/shmem/scheduler_array.h"
 
 namespace sluice::sim {
@@ -47,6 +50,73 @@ class OwnArray {
 
   private:
     std::unique_ptr<FeederArray> array_;
+};
+
+/// What is modelled, at each look.
+class AtEachLook final : public Service {
+  public:
+    explicit AtEachLook(std::function<void()> work) : Service(0), work_(std::move(work)) {}
+    Turn turn() override { return work_(), idle(); }
+
+  private:
+    std::function<void()> work_;
+};
+
+/// As in a project, and whoever wants to know hears of it.
+class HeardNotices final : public Notices {
+  public:
+    HeardNotices(const std::filesystem::path& project, const std::function<void()>& on_reread)
+        : triggers_(project), on_reread_(on_reread) {}
+    void reread_tables() override {
+        triggers_.reread_tables();
+        if (on_reread_) on_reread_();
+    }
+
+  private:
+    TriggerNotices triggers_;
+    const std::function<void()>& on_reread_;
+};
+
+/// batch_shares, and batch_upkeep before each of its passes.
+class BatchShares {
+  public:
+    BatchShares(const Scenario& scenario, const ProjectConfig& config, MemoryDb& db, const Clock& clock,
+                Notices& notices)
+        : options_(shares_options_of(scenario, config)),
+          upkeep_(db),
+          store_(db),
+          clock_(clock),
+          service_(options_, store_, clock, notices) {
+        store_.since = clock.now();
+        for (std::size_t u = 0; u < scenario.users.size(); ++u) {
+            double from = 1e9;
+            for (const WorkSpec& work : scenario.work)
+                if (work.user == scenario.users[u].name) from = std::min(from, work.from_day);
+            quotas_.push_back({clock.now() + from * kDay, static_cast<Id>(u) + 1, scenario.users[u].quota});
+        }
+    }
+    /// A user who is not there yet has no quota: nobody's share is the smaller for him.
+    void admit_users() {
+        for (const Quota& q : quotas_)
+            if (q.from <= clock_.now()) store_.quotas[q.user] = q.quota;
+    }
+    void keep_up() {
+        if (service_.pass_is_due()) upkeep_pass(upkeep_, {}, clock_);
+    }
+    Service& service() { return service_; }
+
+  private:
+    struct Quota {
+        double from;
+        Id user;
+        double quota;
+    };
+    SharesOptions options_;
+    MemoryBatchUpkeepStore upkeep_;
+    MemoryShareStore store_;
+    const Clock& clock_;
+    std::vector<Quota> quotas_;
+    SharesService service_;
 };
 
 }  // namespace
@@ -82,7 +152,9 @@ struct SimProject::Parts {
           stats(stats_settings, stats_store, ltt_store, p.clock_),
           accel(accel_settings, accel_store, upkeep_store, p.clock_),
           planner(scenario, p.db_, files.plan_classes, p.clock_),
-          census(census_options, p.folder_.path(), p.config_.compat_level, census_store, files.plan_classes, p.clock_) {
+          census(census_options, p.folder_.path(), p.config_.compat_level, census_store, files.plan_classes, p.clock_),
+          notices(p.folder_.path(), p.on_reread),
+          timetable(p.clock_) {
         for (std::size_t u = 0; u < scenario.users.size(); ++u)
             feeder_store.quota_of[static_cast<Id>(u) + 1] = scenario.users[u].quota;
         files.code_sign_key = kSignKey;
@@ -99,6 +171,12 @@ struct SimProject::Parts {
             };
             validators.push_back(std::make_unique<Validator>(options, p.config_, validation, p.clock_));
         }
+        if (scenario.shares_every_minutes > 0)
+            shares = std::make_unique<BatchShares>(scenario, p.config_, p.db_, p.clock_, notices);
+    }
+    void at_each_look(std::function<void()> work) {
+        models.push_back(std::make_unique<AtEachLook>(std::move(work)));
+        timetable.add_daemon(*models.back());
     }
 
     MemoryRpcStores rpc_stores;
@@ -137,6 +215,10 @@ struct SimProject::Parts {
     std::unique_ptr<Feeder> feeder;
     FeederTurns feeder_turns;
     double next_census = 0, next_acceleration = 0;
+    HeardNotices notices;
+    std::unique_ptr<BatchShares> shares;  ///< null: the scenario has no batch_shares
+    std::vector<std::unique_ptr<AtEachLook>> models;
+    Timetable timetable;
 };
 
 void FeederTurns::take(const std::function<double()>& turn, double now) {
@@ -168,7 +250,7 @@ SimProject::SimProject(const Scenario& scenario, VirtualClock& clock, Rng& rng)
     make_rows(scenario);
     write_file_atomically(folder_.path() / "out", kOutputTemplate);
     parts_ = std::make_unique<Parts>(*this, scenario);
-    shares_ = std::make_unique<ShareDaemon>(scenario, config_, db_, clock_);
+    make_timetable();
 }
 
 SimProject::~SimProject() {
@@ -255,25 +337,37 @@ SchedulerReply SimProject::rpc(const SchedulerRequest& request) {
 void SimProject::run_daemons(JobWatcher& watcher) {
     if (database_away()) return;
     db_.before = nullptr;
+    watcher_ = &watcher;
+    parts_->timetable.take_turns();
+}
+
+void SimProject::make_timetable() {
     Parts& p = *parts_;
-    const double now = clock_.now();
-    const auto due = [&] {
+    p.at_each_look([this, &p] {
         const auto& queue = db_.workunits.index().due;
-        return !queue.empty() && queue.begin()->first < clock_.now_sec();
-    };
-    if (due()) p.transitioner.pass();
-    if (!db_.workunits.index().to_validate.empty())
+        if (!queue.empty() && queue.begin()->first < clock_.now_sec()) p.transitioner.pass();
+    });
+    p.at_each_look([this, &p] {
+        if (db_.workunits.index().to_validate.empty()) return;
         for (const auto& validator : p.validators) validator->pass();
-    assimilate(watcher);
-    if (!p.regulation.apps.empty() && p.regulator.due()) p.regulator.pass();
-    take_census(now);
-    accelerate(now);
-    if (shares_->run()) ask_feeder_to_reread(folder_.path());
-    // As the program does: the feeder of level 1 looks by itself.
-    const auto [planned, of_news] = p.planner.turn(watcher);
-    if (planned && (of_news || config_.compat_level == 0)) ask_feeder_to_reread(folder_.path());
-    clean_up(watcher);
-    purge(now);
+    });
+    p.at_each_look([this] { assimilate(); });
+    p.at_each_look([&p] {
+        if (!p.regulation.apps.empty() && p.regulator.due()) p.regulator.pass();
+    });
+    p.at_each_look([this] { take_census(clock_.now()); });
+    p.at_each_look([this] { accelerate(clock_.now()); });
+    if (BatchShares* shares = p.shares.get()) {
+        p.at_each_look([shares] { shares->admit_users(), shares->keep_up(); });
+        p.timetable.add_daemon(shares->service());
+    }
+    p.at_each_look([this, &p] {
+        // As the program does: the feeder of level 1 looks by itself.
+        const auto [planned, of_news] = p.planner.turn(*watcher_);
+        if (planned && (of_news || config_.compat_level == 0)) p.notices.reread_tables();
+    });
+    p.at_each_look([this] { clean_up(); });
+    p.at_each_look([this] { purge(); });
 }
 
 void SimProject::accelerate(double now) {
@@ -297,12 +391,12 @@ void SimProject::take_census(double now) {
 }
 
 /// An assimilator that takes everything.
-void SimProject::assimilate(JobWatcher& watcher) {
+void SimProject::assimilate() {
     std::vector<Id> ready;
     for (const auto& [app, ids] : db_.workunits.index().to_assimilate)
         ready.insert(ready.end(), ids.begin(), ids.end());
     for (const Id id : ready) {
-        watcher.decided(*db_.workunits.get(id));
+        watcher_->decided(*db_.workunits.get(id));
         db_.workunits.change(id, [this](Workunit& w) {
             w.assimilate_state = AssimilateState::kDone;
             w.transition_time = clock_.now_sec();
@@ -311,7 +405,7 @@ void SimProject::assimilate(JobWatcher& watcher) {
 }
 
 /// The file deleter; db_purge, too, where nothing is kept.
-void SimProject::clean_up(JobWatcher& watcher) {
+void SimProject::clean_up() {
     std::vector<Id> ready(db_.workunits.index().to_delete.begin(), db_.workunits.index().to_delete.end());
     for (const Id id : ready) {
         const Workunit wu = *db_.workunits.get(id);
@@ -323,7 +417,7 @@ void SimProject::clean_up(JobWatcher& watcher) {
             over &= results.back()->server_state == ServerState::kOver;
         }
         if (!over) continue;
-        watcher.over({wu, results});
+        watcher_->over({wu, results});
         for (const Result* r : results) wrong_.erase(r->name);
         if (scenario_.keep_days <= 0) {
             remove(id);
@@ -350,7 +444,8 @@ void SimProject::remove(Id workunit) {
 }
 
 /// db_purge: batches are measured and accelerated by what became of their jobs, which stay until the batch is over.
-void SimProject::purge(double now) {
+void SimProject::purge() {
+    const double now = clock_.now();
     while (!to_purge_.empty() && to_purge_.front().first + scenario_.keep_days * kDay <= now) {
         const Id id = to_purge_.front().second;
         to_purge_.pop_front();

@@ -13,7 +13,6 @@
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
 #include "sched/sim/scenario.h"
-#include "sched/sim/share_daemon.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/rng.h"
@@ -105,14 +104,17 @@ class SimProject {
     /// Results with a wrong output, by name: the validator finds them to differ from all others.
     std::unordered_set<std::string>& wrong_results() { return wrong_; }
     std::uint64_t rpc_verbs() const { return rpc_verbs_; }  ///< store verbs that requests called
+    /// Is told of each wish of a daemon that the feeder read its tables again; may be empty.
+    std::function<void()> on_reread;
 
   private:
     struct Parts;
     void make_rows(const Scenario& scenario);
     void make_app(Id id, const AppSpec& spec);
-    void assimilate(JobWatcher& watcher);
-    void clean_up(JobWatcher& watcher);
-    void purge(double now);
+    void make_timetable();
+    void assimilate();
+    void clean_up();
+    void purge();
     void remove(Id workunit);
     void take_census(double now);
     void accelerate(double now);
@@ -129,7 +131,7 @@ class SimProject {
     double away_until_ = 0;
     std::uint64_t rpc_verbs_ = 0;
     std::unique_ptr<Parts> parts_;
-    std::unique_ptr<ShareDaemon> shares_;
+    JobWatcher* watcher_ = nullptr;  ///< of this call of run_daemons()
 };
 
 }  // namespace sluice::sim

@@ -4,10 +4,12 @@
 
 #include "config/load.h"
 #include "daemons/batch_accel/accel_options.h"
+#include "daemons/batch_shares/share_config.h"
 #include "daemons/batch_stats/stats_options.h"
 #include "feeder/command.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice::sim {
@@ -92,6 +94,15 @@ AccelSettings accel_settings_of(const Scenario& scenario, const ProjectConfig& c
     settings.compat_level = config.compat_level;
     settings.rules = options_of<AccelOptions>("batch_accel", scenario.accel_options).rules(config.compat_level);
     return settings;
+}
+
+SharesOptions shares_options_of(const Scenario& scenario, const ProjectConfig& config) {
+    const auto rules = share_settings(config);
+    if (!rules) throw ConfigError("batch_shares: <share_rule> is off: set it to settled or seed");
+    SharesOptions options{60 * scenario.shares_every_minutes, *rules, config.compat_level};
+    if (config.gives_an_owner_to_jobs_without_batch())
+        options.rules.owner_without_batch = parse_int(config.jobs_without_batch).value_or(0);
+    return options;
 }
 
 RegulatorSettings regulator_settings(const Scenario& scenario, const ProjectConfig& config) {

@@ -5,6 +5,7 @@
 
 #include "config/project_config.h"
 #include "daemons/batch_accel/accel_pass.h"
+#include "daemons/batch_shares/shares_pass.h"
 #include "daemons/batch_stats/stats_pass.h"
 #include "daemons/size_regulator/regulator.h"
 #include "daemons/transitioner/transitioner.h"
@@ -21,5 +22,7 @@ FeederOptions feeder_options(const std::string& command, Env env);
 RegulatorSettings regulator_settings(const Scenario& scenario, const ProjectConfig& config);
 StatsSettings stats_settings_of(const Scenario& scenario, const ProjectConfig& config);
 AccelSettings accel_settings_of(const Scenario& scenario, const ProjectConfig& config);
+/// The scenario has batch_shares.
+SharesOptions shares_options_of(const Scenario& scenario, const ProjectConfig& config);
 
 }  // namespace sluice::sim

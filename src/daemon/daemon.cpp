@@ -13,6 +13,7 @@
 #include "sluice/base/privileges.h"
 #include "sluice/base/project.h"
 #include "sluice/base/timing.h"
+#include "sluice/base/triggers.h"
 #include "sluice/base/write_all.h"
 #include "src/daemon/stop.h"
 
@@ -23,34 +24,44 @@ constexpr double kFirstWait = 1, kLongestWait = 60;
 constexpr int kOnePassRetries = 3;
 constexpr double kOnePassPatience = 60;  ///< s that a server which went away in mid-pass is waited for
 
-/// What became of a pass.
-struct PassOutcome {
-    PassResult result = PassResult::kIdle;
+/// What became of a turn.
+struct TurnOutcome {
+    Turn turn;
     std::string error;      ///< empty: it went well
     bool database = false;  ///< the error is of the kind that passes
     bool reachable = true;  ///< false: no connection could be made at all
 };
 
-PassOutcome try_pass(const std::function<PassResult()>& pass) {
+TurnOutcome try_turn(Service& service) {
     try {
-        return {pass(), "", false, true};
+        return {service.turn(), "", false, true};
     } catch (const DbError& e) {
         const bool passing = e.kind() == DbError::Kind::kCantConnect || e.kind() == DbError::Kind::kLost ||
                              e.kind() == DbError::Kind::kRetry;
-        return {PassResult::kIdle, e.what(), passing, e.kind() != DbError::Kind::kCantConnect};
+        return {{}, e.what(), passing, e.kind() != DbError::Kind::kCantConnect};
     } catch (const std::exception& e) {
-        return {PassResult::kIdle, e.what(), false, true};
+        return {{}, e.what(), false, true};
     }
 }
 
+class Passes final : public Service {
+  public:
+    Passes(const std::function<PassResult()>& pass, double interval) : Service(interval), pass_(pass) {}
+    Turn turn() override { return {pass_(), interval()}; }
+
+  private:
+    const std::function<PassResult()>& pass_;
+};
+
 class Loop {
   public:
-    Loop(const DaemonSettings& settings, Env env) : settings_(settings), clock_(env.clock) {}
+    Loop(const DaemonSettings& settings, Env env, Service& service)
+        : settings_(settings), clock_(env.clock), service_(service) {}
 
-    int run(const std::function<PassResult()>& pass) {
+    int run() {
         while (!stop_requested()) {
-            const PassOutcome outcome = try_pass(pass);
-            const auto status = outcome.error.empty() ? after_success(outcome.result) : after_error(outcome);
+            const TurnOutcome outcome = try_turn(service_);
+            const auto status = outcome.error.empty() ? after_success(outcome.turn) : after_error(outcome);
             if (status) return *status;
         }
         log_normal("Quitting because {}", stop_reason());
@@ -58,20 +69,20 @@ class Loop {
     }
 
   private:
-    std::optional<int> after_success(PassResult result) {
+    std::optional<int> after_success(const Turn& turn) {
         trouble_.over();
         wait_.reset();
         waited_ = 0;
         failures_ = 0;
-        if (result == PassResult::kFinished) return 0;
-        if (result == PassResult::kFailed) return 1;
-        if (result == PassResult::kWorked) return std::nullopt;
+        if (turn.result == PassResult::kFinished) return 0;
+        if (turn.result == PassResult::kFailed) return 1;
+        if (turn.result == PassResult::kWorked) return std::nullopt;
         if (settings_.one_pass) return 0;
-        sleep(settings_.sleep_interval, true);
+        sleep(turn.wait, true);
         return std::nullopt;
     }
 
-    std::optional<int> after_error(const PassOutcome& outcome) {
+    std::optional<int> after_error(const TurnOutcome& outcome) {
         // Unreachable from the start: the one who started the program should know. Gone while it worked: a restart.
         const bool retry = outcome.database && (outcome.reachable ? failures_++ < kOnePassRetries
                                                                   : failures_ > 0 && waited_ < kOnePassPatience);
@@ -86,7 +97,7 @@ class Loop {
             waited_ += wait;
         } else {
             trouble_.report({outcome.error, "trying again after every sleep interval"}, clock_.now());
-            sleep(std::max(settings_.sleep_interval, kFirstWait), false);
+            sleep(std::max(service_.interval(), kFirstWait), false);
         }
         return std::nullopt;
     }
@@ -101,6 +112,7 @@ class Loop {
 
     const DaemonSettings& settings_;
     const Clock& clock_;
+    Service& service_;
     TroubleLog trouble_;
     BackOff wait_{kFirstWait, kLongestWait};
     double waited_ = 0;
@@ -130,7 +142,15 @@ std::optional<FileLock> take_lock(const DaemonSettings& settings) {
 
 }  // namespace
 
+TriggerNotices::TriggerNotices(fs::path project) : project_(std::move(project)) {}
+void TriggerNotices::reread_tables() { ask_feeder_to_reread(project_); }
+
 int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass) {
+    Passes service(pass, settings.sleep_interval);
+    return run_daemon(settings, env, service);
+}
+
+int run_daemon(const DaemonSettings& settings, Env env, Service& service) {
     try {
         refuse_root(settings.name, settings.project);
         std::optional<FileLock> lock;
@@ -140,7 +160,7 @@ int run_daemon(const DaemonSettings& settings, Env env, const std::function<Pass
         }
         const StopWatch watch(settings.one_pass && settings.one_pass_while_stopped ? fs::path()
                                                                                    : settings.project / "stop_daemons");
-        return Loop(settings, env).run(pass);
+        return Loop(settings, env, service).run();
     } catch (const std::exception& e) {
         log_critical("{}", e.what());
         return 1;

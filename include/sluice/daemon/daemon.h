@@ -1,28 +1,22 @@
 #pragma once
 // The loop that every daemon shares: signals, trigger files, sleeping, back-off when the database is away,
-// one summary line a pass. A daemon is: facts -> plan (pure) -> apply, inside `pass`.
+// one summary line a pass. A daemon is a Service whose turn is: facts -> plan (pure) -> apply.
 #include <filesystem>
 #include <functional>
 #include <string>
 
 #include "sluice/base/env.h"
+#include "sluice/daemon/service.h"
 
 namespace sluice {
-
-enum class PassResult {
-    kIdle,      ///< nothing to do: sleep, then again
-    kWorked,    ///< did something: again at once
-    kFinished,  ///< leave the loop, exit status 0
-    kFailed     ///< leave the loop, exit status 1; why has been logged
-};
 
 struct DaemonSettings {
     std::string name;                      ///< "transitioner"
     std::filesystem::path project = {};    ///< project root
-    double sleep_interval = 5;             ///< s between idle passes
+    double sleep_interval = 5;             ///< s between idle passes, as main() hands it to the service
     std::function<bool()> also_wake = {};  ///< true ends the sleep between passes; may be empty
     double wake_poll = 0.25;               ///< s between looks at `also_wake`
-    /// Run until a pass is not kWorked, then exit (0; 1 if the pass failed).
+    /// Run until a turn does not leave kWorked, then exit (0; 1 if it failed).
     bool one_pass = false;
     /// With one_pass: stop_daemons is not looked at. For a dry run, which writes nothing, and for what stands for
     /// programs of upstream that don't look either.
@@ -47,13 +41,15 @@ struct Stopped {};
 /// polled every `poll` seconds: true ends the sleep.
 bool interruptible_sleep(double seconds, const std::function<bool()>& also_wake = {}, double poll = 1.0);
 
-/// Installs the signal handlers (and puts back the old ones at the end), runs `pass` until stopped, returns
-/// the exit status (0 on any stop). SIGUSR1 and SIGPIPE do not end the program; a program that uses SIGUSR1
-/// installs its handler before. DbError kCantConnect/kLost/kRetry from a pass: logged once per state change,
+/// Installs the signal handlers (and puts back the old ones at the end), gives `service` its turns until stopped,
+/// returns the exit status (0 on any stop). SIGUSR1 and SIGPIPE do not end the program; a program that uses SIGUSR1
+/// installs its handler before. DbError kCantConnect/kLost/kRetry from a turn: logged once per state change,
 /// retried with back-off 1 s … 60 s, never fatal; in one_pass kLost and kRetry are retried three times,
 /// a server that went away in mid-pass is waited for for a minute, then 1. Any other exception: logged; fatal (1) in
-/// one_pass, retried after `sleep_interval` (at least 1 s) otherwise. An error that stays is logged again every ten
-/// minutes.
+/// one_pass, retried after the service's interval (at least 1 s) otherwise. An error that stays is logged again every
+/// ten minutes.
+int run_daemon(const DaemonSettings& settings, Env env, Service& service);
+/// The same for a daemon that is no Service yet: `pass` every `sleep_interval`.
 int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass);
 
 }  // namespace sluice

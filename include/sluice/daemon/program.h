@@ -25,7 +25,9 @@ struct DaemonStart {
     bool dry_run = false;     ///< --dry_run; one_pass is set then, and no lock is taken
     Env env;
 
-    /// Passes until it is to end; the exit status.
+    /// Turns of `service` until it is to end; the exit status.
+    int run(Service& service) const { return run_daemon(settings, env, service); }
+    /// The same with passes of a daemon that is no Service yet.
     int loop(const std::function<PassResult()>& pass) const { return run_daemon(settings, env, pass); }
 };
 
@@ -38,7 +40,8 @@ struct DaemonProgram {
     std::function<void(CommandLine&)> options = {};
     /// "" or what is wrong with the values of its options. May be empty.
     std::function<std::string(DaemonStart&)> check = {};
-    /// Makes what a pass needs (config, database, store) and returns start.loop(pass). What it throws is logged (1).
+    /// Makes the service and what it needs (config, database, store), and returns start.run(service). What it throws is
+    /// logged (1).
     std::function<int(DaemonStart&)> run = {};
 };
 

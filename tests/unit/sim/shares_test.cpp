@@ -3,6 +3,10 @@
 // larger ones.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <unordered_map>
+
+#include "db/memory/memory_db.h"
 #include "sched/sim/fleet.h"
 
 namespace sluice::sim {
@@ -69,6 +73,36 @@ TEST(SharesInTheFleet, WhoComesLateGetsHisShareAndNobodyStandsStill) {
     EXPECT_NEAR(share_of(r, "ada", 3, 5), 3 / 8.0, 0.06);
     ASSERT_EQ(r.more.count("longest_gap_hours, work[0], ada"), 1u);
     EXPECT_LT(r.more.at("longest_gap_hours, work[0], ada"), 6);
+}
+
+/// At level 0 the feeder reads its tables when it is told to: settled shares reach no scheduler otherwise.
+TEST(SharesInTheFleet, AtLevel0WhatWasSettledReachesTheSchedulerAtOnce) {
+    Scenario s = two_streams();
+    s.compat_level = 0, s.days = 2;
+    s.config_xml += "<share_rule>settled</share_rule>";
+    const auto same = [](const auto& a, const auto& b) {
+        return a.user_id == b.user_id && a.end == b.end && a.quota == b.quota;
+    };
+    const MemoryDb* db = nullptr;
+    std::unordered_map<Id, BatchShare> shares;
+    int changes = 0, rereads = 0;
+    RunWatcher watcher;
+    watcher.starts = [&](const MemoryDb& rows) { db = &rows; };
+    watcher.submitted = [](const Workunit&) {};
+    watcher.answered = [](double, const SchedulerRequest&, const SchedulerReply&) {};
+    watcher.reread = [&] { ++rereads; };
+    watcher.looked = [&](double) {
+        const bool changed = std::ranges::any_of(db->batch_shares, [&](const auto& b) {
+            const auto before = shares.find(b.first);
+            return before == shares.end() || !same(before->second, b.second);
+        });
+        changes += changed;
+        if (changed) shares = db->batch_shares;
+    };
+    run_fleet(s, {.watcher = &watcher});
+    EXPECT_GT(changes, 400) << "of 576 passes";
+    EXPECT_GE(rereads, changes);
+    EXPECT_LE(rereads, 576);
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+#pragma once
+#include "sluice/daemon/service.h"
+
+namespace sluice::test {
+
+class CountedNotices final : public Notices {
+  public:
+    void reread_tables() override { ++rereads; }
+    int rereads = 0;
+};
+
+}  // namespace sluice::test
