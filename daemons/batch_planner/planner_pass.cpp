@@ -212,15 +212,23 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
 }
 
 /// The later of T and of what is in progress; of what is late, another instance.
+/// The last jobs make the batch late: each is waited for as long as it may take, no longer by that of the slowest. But
+/// while jobs of any batch wait, a second instance would take a host from them: then nobody is given up so soon.
+double PlannerPass::chance_ends(const Facts& facts, const OpenPlanResult& r) const {
+    const bool jobs_wait = std::ranges::any_of(facts.demands, [](const BatchDemand& d) { return d.jobs > 0; });
+    return fair_end(queues_.start(r.id), settings_.rules.margin * facts.run_time(r),
+                    jobs_wait ? kPatientRuns : kLastRuns);
+}
+
 std::vector<std::pair<Id, double>> PlannerPass::completions(const Facts& facts, const BatchPlan& plan) const {
     std::map<Id, double> by_batch;
     for (const PlannedBatch& b : plan.batches) by_batch[b.batch] = b.jobs > 0 ? b.finish : facts.now;
     for (const OpenPlanResult& r : facts.in_progress) {
         const auto at = by_batch.find(r.batch);
         if (at == by_batch.end()) continue;
-        const double sent = facts.sent(r), time = settings_.rules.margin * facts.run_time(r);
+        const double time = settings_.rules.margin * facts.run_time(r);
         double end = queues_.start(r.id) + time;
-        if (end < facts.now) end = std::max(facts.now, reissue_time(sent, end, time)) + settings_.rules.least + time;
+        if (end < facts.now) end = std::max(facts.now, chance_ends(facts, r)) + settings_.rules.least + time;
         at->second = std::max(at->second, end);
     }
     // What was expected of a batch that can't be planned any more holds no more.
@@ -242,12 +250,10 @@ std::vector<ReissueTimer> PlannerPass::new_timers(const Facts& facts) const {
     return timers;
 }
 
-/// The last jobs make the batch late: each is waited for as long as it may take, no longer by that of the slowest.
 std::set<Id> PlannerPass::past_their_chance(const Facts& facts) const {
     std::set<Id> past, silent;
     for (const OpenPlanResult& r : facts.in_progress) {
-        if (!queues_.runs(r.id) || !facts.all_sent(r.batch)) continue;
-        if (last_fair_end(queues_.start(r.id), settings_.rules.margin * facts.run_time(r)) > facts.now) continue;
+        if (!queues_.runs(r.id) || !facts.all_sent(r.batch) || chance_ends(facts, r) > facts.now) continue;
         past.insert(r.id);
         if (queues_.is_queued(r.id)) silent.insert(facts.pool_key_of(r));
     }

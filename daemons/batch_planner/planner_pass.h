@@ -64,6 +64,8 @@ class PlannerPass {
     void count_on_hosts(const Facts& facts, const std::vector<BatchTarget>& targets);
     std::vector<ReissueTimer> new_timers(const Facts& facts) const;
     std::int64_t keep_timers(const Facts& facts);
+    /// When another instance may be made of a job of which this one is in progress.
+    double chance_ends(const Facts& facts, const OpenPlanResult& r) const;
     /// Of its batch all is sent, and it has had its chance, or its host had it with the jobs before it.
     std::set<Id> past_their_chance(const Facts& facts) const;
     std::int64_t make_copies(const Facts& facts, const BatchPlan& plan);

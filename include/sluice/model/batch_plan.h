@@ -74,18 +74,20 @@ inline double planned_run_time(double computing, double availability) {
     return computing * (1 + (1 / availability - 1) * std::min(1.0, computing / kSession));
 }
 
+/// So many run times an instance is waited for before another is made of its job. An instance that is given up too
+/// early comes back all the same, and its host has computed for nothing: while jobs wait for hosts, that costs more
+/// than it gains. Of the last jobs, which make their batch late, few run for so long.
+inline constexpr double kPatientRuns = 3, kLastRuns = 1.2;
 /// When a client that was sent a job has had its chance: `run_time` is the wall time of it with the margin of the plan,
 /// as planned_run_time() has it. (What the client itself expects counts the whole of its pauses: hosts that are seldom
 /// on would be waited for through the next of them. They may go on: the deadline stays.)
-inline double fair_end(double sent, double run_time, double run_factor = 1.5) {
+inline double fair_end(double sent, double run_time, double runs = kPatientRuns) {
     constexpr double kTransfers = 600;
-    return sent + run_factor * run_time + kTransfers;
+    return sent + runs * run_time + kTransfers;
 }
-/// Of a batch's last jobs, which make it late: few of them run for so long, and what comes back is taken all the same.
-inline double last_fair_end(double sent, double run_time) { return fair_end(sent, run_time, 1.2); }
 /// An instance is given up for another when T has been missed by this factor of the time that there was, but not before
 /// the client has had its chance.
-inline constexpr double kReissueFactor = 1.2;
+inline constexpr double kReissueFactor = 2;
 inline double reissue_time(double sent, double finish, double run_time) {
     return std::max(sent + kReissueFactor * (finish - sent), fair_end(sent, run_time));
 }

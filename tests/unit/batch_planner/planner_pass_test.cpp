@@ -368,7 +368,7 @@ TEST_F(PlannerPassTest, AnInstanceThatMissesThePlanIsGivenUpAndItsDeadlineStays)
     clock.set(kStart + 120);
     EXPECT_EQ(pass.run().given_up, 0);
     const double at = plans.timers().at(0).at;
-    EXPECT_NEAR(at, kStart + 60 + kReissueFactor * (finish - kStart - 60), 1);
+    EXPECT_NEAR(at, reissue_time(kStart + 60, finish, settings.rules.margin * 3600), 1);
     clock.set(at - 1);
     EXPECT_EQ(pass.run().given_up, 0) << "the client has its chance";
     clock.set(at + 1);
@@ -384,7 +384,7 @@ TEST_F(PlannerPassTest, AnInstanceThatMissesThePlanIsGivenUpAndItsDeadlineStays)
 
 TEST_F(PlannerPassTest, NoTimerIsShorterThanTheClientsChance) {
     for (const double finish : {0.0, 100.0, 1e5})
-        EXPECT_GE(reissue_time(1000, 1000 + finish, 3600), 1000 + 1.5 * 3600 + 600) << finish;
+        EXPECT_GE(reissue_time(1000, 1000 + finish, 3600), 1000 + kPatientRuns * 3600 + 600) << finish;
 }
 
 // T of a batch of many jobs is far away; the last of them need not be waited for until then.
@@ -405,7 +405,7 @@ TEST_F(PlannerPassTest, WhenAllIsSentAnInstanceIsGivenUpByItsOwnTime) {
         });
     };
     give(ids[0]);
-    const double fair = kStart + 60 + 1.2 * settings.rules.margin * 3600 + 600;
+    const double fair = kStart + 60 + kLastRuns * settings.rules.margin * 3600 + 600;
     clock.set(fair + 60);
     EXPECT_EQ(pass.run().given_up, 0) << "others wait for a host, too: nothing would be won";
     for (const Id id : ids) give(id);
@@ -413,6 +413,34 @@ TEST_F(PlannerPassTest, WhenAllIsSentAnInstanceIsGivenUpByItsOwnTime) {
     EXPECT_EQ(pass.run().given_up, 0) << "the client has its chance";
     clock.set(fair + 60);
     EXPECT_EQ(pass.run().given_up, static_cast<std::int64_t>(ids.size()));
+}
+
+// A second instance would take a host from jobs that wait, and the first one mostly comes back.
+TEST_F(PlannerPassTest, WhileJobsOfAnotherBatchWaitTheLastAreGivenUpLater) {
+    batch(1);
+    unsent(1, 1);
+    const Id last = db.results.rows().begin()->first;
+    PlannerPass pass = planner();
+    pass.run();
+    db.results.change(last, [](Result& r) {
+        r.server_state = ServerState::kInProgress;
+        r.hostid = 4;
+        r.sent_time = static_cast<std::int64_t>(kStart) + 60;
+        r.report_deadline = r.sent_time + 86400;
+    });
+    batch(2);
+    unsent(2, 1);
+    const double run_time = settings.rules.margin * 3600;
+    clock.set(kStart + 120);
+    pass.run();
+    const double late = kStart + 60 + kLastRuns * run_time + 660;
+    clock.set(late);
+    EXPECT_EQ(pass.run().given_up, 0);
+    EXPECT_GT(db.batches.get(1)->est_completion_time, kStart + 60 + (kPatientRuns + 1) * run_time + 600);
+    clock.set(kStart + 60 + kPatientRuns * run_time + 540);
+    EXPECT_EQ(pass.run().given_up, 0);
+    clock.set(kStart + 60 + kPatientRuns * run_time + 660);
+    EXPECT_EQ(pass.run().given_up, 1);
 }
 
 // A host of one processor that was given five jobs does one after the other; the last ones need not be given up for
@@ -754,7 +782,7 @@ TEST_F(PlannerGpus, WhatAGpuDoesIsInTheWayOfGpusOnly) {
     EXPECT_NEAR(finish(1), 1800 + 2 * kGpuJob, 20);
     EXPECT_NEAR(finish(2), 1800 + 3600, 50);
     const ReissueTimer timer = (planner().run(), plans.timers().at(0));
-    EXPECT_LT(timer.at, kStart + 3600) << "it is waited for as long as a GPU takes";
+    EXPECT_LT(timer.at, kStart + kPatientRuns * 3600) << "it is waited for as long as a GPU takes";
 }
 
 TEST_F(PlannerGpus, WhichGpusAHostHasIsReadAgainOnlyWhenItHasCome) {
