@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <map>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "config/options/column_range.h"
 #include "sluice/base/text.h"
@@ -184,34 +188,63 @@ void ids_that_run_out(const SchemaSurvey& survey, SchemaFindings& found) {
         judge_range(*column, std::max(newest_of("app_version"), 1e6 * newest_of("app")), found);
 }
 
-/// Rights of columns: those of tables, of the database and of roles count, too.
-void missing_rights(const Schema& expected, const SchemaSurvey& survey, SchemaFindings& found) {
-    std::vector<std::string> rights, tables(survey.hidden.begin(), survey.hidden.end());
-    const auto lacks = [&](std::string right) {
-        if (std::ranges::find(rights, right) == rights.end()) rights.push_back(std::move(right));
-    };
-    if (!tables.empty()) lacks("SELECT"), lacks("INSERT"), lacks("UPDATE");
-    for (const char* right : {"select", "insert", "update"}) {
-        for (const SchemaColumn& column : expected.columns) {
-            const SchemaColumn* there = find(survey.found, column.table, column.name);
-            if (there == nullptr || is_of_pages(column.table) || there->rights.find(right) != std::string::npos)
-                continue;
-            std::string upper(right);
-            std::ranges::transform(upper, upper.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-            lacks(upper);
-            if (std::ranges::find(tables, column.table) == tables.end()) tables.push_back(column.table);
-        }
+/// By right: the tables in which it is missing.
+using Lacking = std::map<std::string, std::set<std::string>>;
+
+/// Of a table that is there. Its columns know what is granted to them, to the table, to all tables, and to roles.
+void add_lacking(const std::string& table, const SchemaSurvey& survey, const Schema* expected, Lacking& lacking) {
+    static constexpr std::pair<const char*, const char*> kOfColumns[] = {
+        {"select", "SELECT"}, {"insert", "INSERT"}, {"update", "UPDATE"}};
+    for (const SchemaColumn& column : survey.found.columns) {
+        if (column.table != table || (expected != nullptr && !find(*expected, table, column.name))) continue;
+        for (const auto& [in_columns, right] : kOfColumns)
+            if (column.rights.find(in_columns) == std::string::npos) lacking[right].insert(table);
     }
-    if (!survey.may_delete) lacks("DELETE");
-    if (!survey.may_create) lacks("CREATE");
-    if (rights.empty()) return;
-    const bool only_create = rights == std::vector<std::string>{"CREATE"};
-    const std::string of = tables.empty() ? "" : fmt::format(" (of {})", fmt::join(tables, ", "));
+}
+
+/// Programs delete from the assignments and from tables of their own; these they make, if they are not there.
+Lacking lacking_rights(const Schema& expected, const SchemaSurvey& survey) {
+    Lacking lacking;
+    const auto need = [&](const std::string& table, std::initializer_list<const char*> rights) {
+        for (const char* right : rights)
+            if (!survey.grants.has(table, right)) lacking[right].insert(table);
+    };
+    for (const std::string& table : survey.hidden)
+        for (const char* right : {"SELECT", "INSERT", "UPDATE"}) lacking[right].insert(table);
+    for (const auto& [table, statement] : expected.tables)
+        if (survey.found.tables.contains(table) && !is_of_pages(table)) add_lacking(table, survey, &expected, lacking);
+    need("assignment", {"DELETE"});
+    for (const std::string_view name : own_tables()) {
+        const std::string table(name);
+        if (survey.found.tables.contains(table))
+            add_lacking(table, survey, nullptr, lacking), need(table, {"DELETE"});
+        else
+            need(table, {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"});
+    }
+    return lacking;
+}
+
+/// "SELECT, INSERT (of host, user), DELETE (of assignment)".
+std::string text_of(Lacking lacking) {
+    std::string text;
+    for (const char* right : {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"}) {
+        if (lacking[right].empty()) continue;
+        const std::string tables = fmt::format(" (of {})", fmt::join(lacking[right], ", "));
+        if (text.ends_with(tables)) text.resize(text.size() - tables.size());
+        text += (text.empty() ? "" : ", ") + std::string(right) + tables;
+    }
+    return text;
+}
+
+void missing_rights(const Schema& expected, const SchemaSurvey& survey, SchemaFindings& found) {
+    const Lacking lacking = lacking_rights(expected, survey);
+    if (lacking.empty()) return;
+    const bool only_create = lacking.begin()->first == "CREATE" && lacking.size() == 1;
     (only_create ? found.warnings : found.errors)
         .push_back(fmt::format(
-            "{} lacks rights in database {}: {}{}; {}; as the server's root: GRANT SELECT, INSERT, UPDATE, DELETE, "
+            "{} lacks rights in database {}: {}; {}; as the server's root: GRANT SELECT, INSERT, UPDATE, DELETE, "
             "CREATE, ALTER ON `{}`.* TO {};",
-            survey.account, survey.database, fmt::join(rights, ", "), of,
+            survey.account, survey.database, text_of(lacking),
             only_create ? "feeder and scheduler do without their own tables, the programs for batches and gangs do not"
                         : "programs stop at it",
             survey.database, survey.account));

@@ -82,36 +82,72 @@ bool is_hidden(Database& db, const std::string& table) {
     return false;
 }
 
-/// Of the whole database, or of all databases; through a role, too.
-bool has_right(Database& db, const std::string& right) {
-    Sql sql(
-        "SELECT COUNT(*) FROM information_schema.schema_privileges WHERE DATABASE() LIKE table_schema AND privilege_type=");
-    Rows of_database = db.query(sql << SqlText{right});
-    if (of_database.next() && of_database.flag(0)) return true;
-    Sql global("SELECT COUNT(*) FROM information_schema.user_privileges WHERE privilege_type=");
-    Rows of_all = db.query(global << SqlText{right});
-    return of_all.next() && of_all.flag(0);
+constexpr const char* kAllRights = "ALL PRIVILEGES";
+
+/// "SELECT (`a`, `b`), DELETE": those of columns are left out.
+std::vector<std::string> whole_rights(std::string_view text) {
+    std::vector<std::string> rights;
+    int depth = 0;
+    std::string right;
+    for (const char c : std::string(text) + ",") {
+        depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+        if (c != ',' || depth > 0) {
+            right += c;
+            continue;
+        }
+        if (right.find('(') == right.npos) rights.emplace_back(trim(right));
+        right.clear();
+    }
+    return rights;
 }
 
-std::set<std::string> tables_with_right(Database& db, const std::string& right) {
-    Sql sql(
-        "SELECT table_name FROM information_schema.table_privileges WHERE table_schema=DATABASE() AND privilege_type=");
-    std::set<std::string> tables;
-    for (Rows rows = db.query(sql << SqlText{right}); rows.next();) tables.insert(to_lower_ascii(rows.text(0)));
-    return tables;
+/// "`name` and what follows": the name without its quotes, which `text` loses.
+std::string take_name(std::string_view& text) {
+    std::string name;
+    if (text.starts_with('*')) text.remove_prefix(1), name = "*";
+    if (!text.starts_with('`')) return name;
+    for (text.remove_prefix(1); !text.empty(); text.remove_prefix(1)) {
+        if (text.front() == '`') {
+            text.remove_prefix(1);
+            if (!text.starts_with('`')) break;
+        }
+        name += text.front();
+    }
+    return name;
 }
 
-bool is_own_table(const std::string& name) { return name.starts_with("sluice_"); }
+/// A grant's database is a pattern if it is granted whole.
+bool is_this_database(Database& db, const std::string& name, bool whole) {
+    if (name == "*") return true;
+    Sql pattern("SELECT DATABASE() LIKE "), one("SELECT DATABASE()=");
+    Rows rows = db.query((whole ? pattern : one) << SqlText{name});
+    return rows.next() && rows.flag(0);
+}
 
-/// Rights may be given table by table: all that programs delete from are the assignments and tables of their own.
-void read_rights(Database& db, SchemaSurvey& survey) {
-    const std::set<std::string> granted = tables_with_right(db, "DELETE");
-    const auto may_delete = [&](const auto& table) {
-        return granted.contains(table.first) || !is_own_table(table.first);
-    };
-    survey.may_delete = has_right(db, "DELETE") ||
-                        (granted.contains("assignment") && std::ranges::all_of(survey.found.tables, may_delete));
-    survey.may_create = has_right(db, "CREATE") || std::ranges::any_of(tables_with_right(db, "CREATE"), is_own_table);
+/// SHOW GRANTS tells of roles and of PUBLIC, too; information_schema does not, and to some it tells of all accounts.
+Grants read_grants(Database& db) {
+    std::vector<std::string> lines;
+    Grants grants;
+    try {
+        for (Rows rows = db.query(Sql("SHOW GRANTS")); rows.next();) lines.push_back(rows.text(0));
+    } catch (const DbError& e) {
+        if (e.kind() != DbError::Kind::kOther) throw;
+        grants.add("", kAllRights);  // the server runs without accounts
+    }
+    for (const std::string& line : lines) {
+        constexpr std::string_view kGrant = "GRANT ", kOn = " ON ";
+        const auto on = line.find(kOn);
+        if (!line.starts_with(kGrant) || on == line.npos) continue;  // a role is granted
+        std::string_view object = std::string_view(line).substr(on + kOn.size());
+        const std::string database = take_name(object);
+        if (database.empty() || !object.starts_with('.')) continue;  // a procedure, say
+        object.remove_prefix(1);
+        const std::string table = take_name(object);
+        if (!is_this_database(db, database, table == "*")) continue;
+        for (std::string& right : whole_rights(std::string_view(line).substr(kGrant.size(), on - kGrant.size())))
+            grants.add(table == "*" ? "" : to_lower_ascii(table), std::move(right));
+    }
+    return grants;
 }
 
 /// What AUTO_INCREMENT gave out may be deleted since.
@@ -150,6 +186,15 @@ void read_server(Database& db, SchemaSurvey& survey) {
 }
 
 }  // namespace
+
+void Grants::add(const std::string& table, std::string right) { rights_[table].insert(std::move(right)); }
+
+bool Grants::has(const std::string& table, const std::string& right) const {
+    return std::ranges::any_of(std::initializer_list<std::string>{"", table}, [&](const std::string& where) {
+        const auto at = rights_.find(where);
+        return at != rights_.end() && (at->second.contains(right) || at->second.contains(kAllRights));
+    });
+}
 
 std::string SchemaColumn::add(const std::string& wanted) const {
     return fmt::format("ALTER TABLE {} ADD COLUMN {} {};", table, name, wanted);
@@ -196,7 +241,7 @@ SchemaSurvey survey_schema(Database& db, const Schema& expected) {
     read_indexes(db, survey.found);
     for (const auto& [table, statement] : expected.tables)
         if (!survey.found.tables.contains(table) && is_hidden(db, table)) survey.hidden.insert(table);
-    read_rights(db, survey);
+    survey.grants = read_grants(db);
     read_newest(db, survey);
     return survey;
 }

@@ -10,6 +10,8 @@ WITHOUT_DATABASE = "tests/scenario/admin/no_database_test.cpp"
 PROGRAM = re.compile(r"\bsluice_program\((\w+)(?: NO_MAN)? DESTINATION \w+ SOURCES (\S+)")
 VERB = re.compile(r"\bvirtual\b[^;{]*?\b(\w+)\([^;{]*\)(?: const)? = 0;")
 PARSED = re.compile(r'^\s*(?:constexpr [^{\n]*|\}[^{\n]*)?\{+"(\w+)", |name\(\) == "(\w+)"', re.M)
+OWN_TABLES = "db/mysql/own_tables.cpp"
+MADE = re.compile(r'(?:CREATE TABLE IF NOT EXISTS |\{")(sluice_\w+)[ "]')
 WRITTEN = re.compile(r'\(out, "(\w+)"|"<(\w+)')
 
 
@@ -81,5 +83,15 @@ def check_elements(tree):
                 yield Finding(path, line_of(text, match.start()), f"no test of tests/unit/rpc knows <{name}>")
 
 
+def check_own_tables(tree):
+    """--check judges the rights of the tables in the list: those that programs make."""
+    if not tree.exists(OWN_TABLES):
+        return
+    text = tree.text(OWN_TABLES)
+    listed, made = set(re.findall(r'"(sluice_\w+)"', text)), set(MADE.findall(texts(tree, "db/mysql/", (".cpp",)).replace(text, "")))
+    for name in sorted(listed ^ made):
+        yield Finding(OWN_TABLES, 1, f"{name} is made by no source of db/mysql" if name in listed else f"own_tables() lacks {name}")
+
+
 def check(tree):
-    return [finding for part in (check_built, check_programs, check_verbs, check_elements) for finding in part(tree)]
+    return [finding for part in (check_built, check_programs, check_verbs, check_elements, check_own_tables) for finding in part(tree)]

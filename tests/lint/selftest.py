@@ -299,6 +299,13 @@ class Recipes(RuleTest):
             self.assert_clean(rule_recipes.check, {**code, "tests/unit/rpc/a.h": "<speed>1</speed>"})
 
 
+    def test_own_tables_are_listed(self):
+        made = {"db/CMakeLists.txt": "own_tables.cpp a.cpp", "db/mysql/a.cpp": 'Sql("CREATE TABLE IF NOT EXISTS sluice_a (x int)");\n{"sluice_b", "x int"}'}
+        self.assert_clean(rule_recipes.check, {**made, rule_recipes.OWN_TABLES: '{"sluice_a", "sluice_b"}'})
+        self.assert_found(rule_recipes.check, {**made, rule_recipes.OWN_TABLES: '{"sluice_a"}'}, "own_tables() lacks sluice_b")
+        self.assert_found(rule_recipes.check, {**made, rule_recipes.OWN_TABLES: '{"sluice_a", "sluice_b", "sluice_c"}'}, "sluice_c is made by no")
+
+
 class Format(RuleTest):
     STYLE = "BasedOnStyle: Google\nIndentWidth: 4\nAllowShortFunctionsOnASingleLine: None\n"
 

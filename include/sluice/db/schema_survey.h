@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/db/database.h"
@@ -36,14 +38,27 @@ struct Schema {
 /// db/schema.sql, as it was when this program was built.
 Schema expected_schema();
 
+/// The tables that upstream's schema lacks: each is made by the program that fills it.
+std::span<const std::string_view> own_tables();
+
+/// What an account may do, by itself, by its active roles and by what everybody may (MariaDB's PUBLIC).
+class Grants {
+  public:
+    void add(const std::string& table, std::string right);  ///< empty: in all tables of the database
+    /// On the whole table. SELECT, INSERT and UPDATE may be granted by column, too: SchemaColumn::rights tells.
+    bool has(const std::string& table, const std::string& right) const;
+
+  private:
+    std::map<std::string, std::set<std::string>> rights_;
+};
+
 struct SchemaSurvey {
     Schema found;                                ///< its statements of tables are empty
     std::set<std::string> hidden;                ///< tables of which the account may not even know that they are there
     std::map<std::string, std::int64_t> newest;  ///< by table: the highest id that it has or has given out
     std::string account;                         ///< 'user'@'host', as GRANT takes it
     std::string database;
-    bool may_create = false;  ///< at least tables of Sluice's own
-    bool may_delete = false;  ///< at least from the tables that programs delete from
+    Grants grants;
     bool read_only = false;
     bool takes_text_default = false;  ///< MariaDB, and MySQL since 8.0.13
 };

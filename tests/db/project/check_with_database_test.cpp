@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/base/files.h"
+#include "sluice/db/schema_survey.h"
 #include "tests/support/test_project.h"
 
 namespace sluice::test {
@@ -158,36 +159,97 @@ TEST_F(CheckWithDatabase, IdsThatRunOutAreErrors) {
                                HasSubstr("ALTER TABLE host MODIFY userid bigint NULL;")));
 }
 
-TEST_F(CheckWithDatabase, RightsThatAreMissingAreNamed) {
-    auto& db = project_.db();
-    db.execute(Sql("CREATE USER IF NOT EXISTS 'few'@'localhost' IDENTIFIED BY 'few_passwd'"));
-    db.execute(Sql("GRANT SELECT, INSERT, UPDATE, DELETE ON checked.* TO 'few'@'localhost'"));
-    std::string config = *read_file(project_.folder() / "config.xml");
-    const auto put = [&](const std::string& tag, const std::string& value) {
-        const auto at = config.find("<" + tag + ">") + tag.size() + 2;
-        config.replace(at, config.find("</" + tag + ">") - at, value);
-    };
-    put("db_user", "few"), put("db_passwd", "few_passwd");
-    write_file_atomically(project_.folder() / "config.xml", config);
-    EXPECT_THAT(check(), AllOf(HasSubstr("warning: 'few'@'localhost' lacks rights in database checked: CREATE;"),
-                               HasSubstr("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE")));
-    db.execute(Sql("REVOKE ALL ON checked.* FROM 'few'@'localhost'"));
-    db.execute(Sql("GRANT SELECT ON checked.host TO 'few'@'localhost'"));
-    EXPECT_THAT(check(),
-                AllOf(HasSubstr("lacks rights in database checked: SELECT, INSERT, UPDATE, DELETE, CREATE (of"),
-                      HasSubstr("workunit"), Not(HasSubstr("has no table workunit"))));
-    for (Rows tables = db.query(Sql("SELECT table_name FROM information_schema.tables WHERE table_schema='checked'"));
-         tables.next();) {
-        Sql grant("GRANT SELECT, INSERT, UPDATE ON checked.");
-        db.execute(grant.identifier(tables.text(0)) << " TO 'few'@'localhost'");
+/// The programs connect as an account that has no right yet.
+class CheckOfRights : public CheckWithDatabase {
+  protected:
+    CheckOfRights() {
+        execute(Sql("CREATE OR REPLACE USER 'few'@'localhost' IDENTIFIED BY 'few_passwd'"));
+        std::string config = *read_file(project_.folder() / "config.xml");
+        const auto put = [&](const std::string& tag, const std::string& value) {
+            const auto at = config.find("<" + tag + ">") + tag.size() + 2;
+            config.replace(at, config.find("</" + tag + ">") - at, value);
+        };
+        put("db_user", "few"), put("db_passwd", "few_passwd");
+        write_file_atomically(project_.folder() / "config.xml", config);
     }
-    EXPECT_THAT(check(), HasSubstr("lacks rights in database checked: DELETE, CREATE;"));
-    db.execute(Sql("GRANT DELETE ON checked.assignment TO 'few'@'localhost'"));
-    db.execute(Sql("GRANT CREATE, DELETE ON checked.sluice_feeder TO 'few'@'localhost'"));
-    EXPECT_THAT(check(), Not(HasSubstr("lacks rights"))) << "given table by table";
-    db.execute(Sql("GRANT ALL ON checked.* TO 'few'@'localhost'"));
+    ~CheckOfRights() override { execute(Sql("DROP USER 'few'@'localhost'")); }
+
+    void execute(const Sql& sql) { project_.db().execute(sql); }
+    void grant(SqlLiteral rights, const std::string& table) {
+        Sql sql("GRANT ");
+        sql << rights << " ON checked.";
+        execute(sql.identifier(table) << " TO 'few'@'localhost'");
+    }
+    void grant_in_each_table(SqlLiteral rights) {
+        for (Rows tables = project_.db().query(
+                 Sql("SELECT table_name FROM information_schema.tables WHERE table_schema='checked'"));
+             tables.next();)
+            grant(rights, tables.text(0));
+    }
+};
+
+constexpr const char* kGrantAll =
+    "as the server's root: GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER ON `checked`.* TO 'few'@'localhost';";
+
+TEST_F(CheckOfRights, RightsThatAreMissingAreNamed) {
+    execute(Sql("GRANT SELECT, INSERT, UPDATE, DELETE ON checked.* TO 'few'@'localhost'"));
+    EXPECT_THAT(check(), AllOf(HasSubstr("warning: 'few'@'localhost' lacks rights in database checked: CREATE (of "
+                                         "sluice_accel_job, "),
+                               HasSubstr("feeder and scheduler do without"), HasSubstr(kGrantAll)));
+    execute(Sql("REVOKE ALL ON checked.* FROM 'few'@'localhost'"));
+    grant("SELECT", "host");
+    EXPECT_THAT(check(), AllOf(HasSubstr("error: 'few'@'localhost' lacks rights in database checked: SELECT (of "),
+                               HasSubstr("workunit"), Not(HasSubstr("has no table workunit")), HasSubstr(kGrantAll)));
+    grant_in_each_table("SELECT, INSERT, UPDATE");
+    EXPECT_THAT(check(), HasSubstr("DELETE (of assignment, sluice_"));
+    execute(Sql("GRANT ALL ON checked.* TO 'few'@'localhost'"));
     EXPECT_THAT(check(), Not(HasSubstr("lacks rights")));
-    db.execute(Sql("DROP USER 'few'@'localhost'"));
+}
+
+TEST_F(CheckOfRights, TheRightToMakeOneTableIsNoRightToMakeTheOthers) {
+    execute(Sql("GRANT SELECT, INSERT, UPDATE, DELETE ON checked.* TO 'few'@'localhost'"));
+    grant("CREATE", "sluice_feeder");
+    EXPECT_THAT(check(), AllOf(HasSubstr("lacks rights in database checked: CREATE (of sluice_accel_job, "),
+                               HasSubstr("sluice_host_rpc, "), Not(HasSubstr("sluice_feeder"))));
+}
+
+TEST_F(CheckOfRights, RightsOfAnotherAccountDoNotCount) {
+    execute(Sql("CREATE OR REPLACE USER 'all'@'localhost' IDENTIFIED BY 'all_passwd'"));
+    execute(Sql("GRANT ALL ON checked.* TO 'all'@'localhost'"));
+    execute(Sql("GRANT SELECT ON mysql.* TO 'few'@'localhost'"));  // who may see the other's
+    execute(Sql("GRANT ALL ON `checke_`.* TO 'few'@'localhost'"));
+    EXPECT_THAT(check(), Not(HasSubstr("lacks rights"))) << "a pattern";
+    execute(Sql("REVOKE ALL ON `checke_`.* FROM 'few'@'localhost'"));
+    execute(Sql("GRANT SELECT, INSERT, UPDATE ON checked.* TO 'few'@'localhost'"));
+    EXPECT_THAT(check(),
+                HasSubstr("error: 'few'@'localhost' lacks rights in database checked: DELETE (of assignment, "));
+    execute(Sql("DROP USER 'all'@'localhost'"));
+}
+
+TEST_F(CheckOfRights, RightsOfARoleWithinARoleCount) {
+    execute(Sql("CREATE OR REPLACE ROLE staff"));
+    execute(Sql("CREATE OR REPLACE ROLE boinc"));
+    execute(Sql("GRANT ALL ON checked.* TO boinc"));
+    execute(Sql("GRANT boinc TO staff"));
+    execute(Sql("GRANT staff TO 'few'@'localhost'"));
+    EXPECT_THAT(check(), HasSubstr("error: ")) << "no program takes the role on";
+    execute(Sql("SET DEFAULT ROLE staff FOR 'few'@'localhost'"));
+    EXPECT_THAT(check(), AllOf(Not(HasSubstr("lacks rights")), Not(HasSubstr("error: "))));
+    execute(Sql("DROP ROLE boinc"));
+    execute(Sql("DROP ROLE staff"));
+}
+
+TEST_F(CheckOfRights, NobodyNeedsToMakeTablesThatAreThere) {
+    for (const std::string_view table : own_tables()) {
+        Sql sql("CREATE TABLE IF NOT EXISTS ");
+        execute(sql.identifier(std::string(table)) << " (id integer)");
+    }
+    grant_in_each_table("SELECT, INSERT, UPDATE, DELETE");
+    EXPECT_THAT(check(), Not(HasSubstr("lacks rights"))) << "given table by table";
+    execute(Sql("REVOKE DELETE ON checked.sluice_gang FROM 'few'@'localhost'"));
+    execute(Sql("REVOKE INSERT ON checked.result FROM 'few'@'localhost'"));
+    EXPECT_THAT(check(), HasSubstr("error: 'few'@'localhost' lacks rights in database checked: INSERT (of result), "
+                                   "DELETE (of sluice_gang); programs stop at it; as the server's root: GRANT "));
 }
 
 TEST_F(CheckWithDatabase, AServerThatDoesNotAnswerIsAnErrorUnlessNobodyAsks) {

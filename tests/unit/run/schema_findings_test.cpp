@@ -36,7 +36,8 @@ SchemaSurvey survey() {
                        {"result", "xml_doc_in", "mediumblob", "", kAll}};
     s.found.indexes = {{"result", {"workunitid", "outcome"}}};
     s.account = "'boincadm'@'localhost'", s.database = "p";
-    s.may_create = s.may_delete = s.takes_text_default = true;
+    s.takes_text_default = true;
+    for (const char* right : {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"}) s.grants.add("", right);
     return s;
 }
 
@@ -74,11 +75,15 @@ TEST(SchemaFindings, OverflowFromFourFifthsOn) {
 
 TEST(SchemaFindings, RightsInOneStatement) {
     SchemaSurvey s = survey();
-    s.may_delete = false;
+    s.grants = {};
+    for (const std::string_view table : own_tables())
+        for (const char* right : {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"})
+            s.grants.add(std::string(table), right);
     s.found.columns[1].rights = "select";
     EXPECT_THAT(schema_findings(expected(), s).errors,
-                ElementsAre(testing::AllOf(HasSubstr("lacks rights in database p: INSERT, UPDATE, DELETE (of result)"),
-                                           HasSubstr("ON `p`.* TO 'boincadm'@'localhost';"))));
+                ElementsAre(testing::AllOf(
+                    HasSubstr("lacks rights in database p: INSERT, UPDATE (of result), DELETE (of assignment); "),
+                    HasSubstr("ON `p`.* TO 'boincadm'@'localhost';"))));
     s = survey(), s.read_only = true;
     EXPECT_THAT(schema_findings(expected(), s).errors, ElementsAre(HasSubstr("read-only")));
 }
