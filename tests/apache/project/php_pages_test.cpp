@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "sluice/base/users.h"
+#include "tests/support/group_guard.h"
 #include "tests/support/paths.h"
 #include "tests/support/private_apache.h"
 
@@ -157,7 +158,8 @@ class PhpPages : public testing::TestWithParam<Served> {
         }
         fpm_ = std::make_unique<Subprocess>(
             std::vector<std::string>{file_of("/usr/sbin/php-fpm*"), "--nodaemonize", "--fpm-config", config.string()},
-            RunOptions{.run_as = Role::kWeb});
+            RunOptions{.run_as = Role::kWeb, .own_group = true});
+        fpm_group_ = std::make_unique<GroupGuard>(fpm_->pid());
         if (!eventually([&] { return !fpm_->running() || fs::exists(fpm_socket()); }) || !fpm_->running())
             throw std::runtime_error("PHP-FPM does not start: " + fpm_->err() + read(dir_ / "fpm/log"));
     }
@@ -171,8 +173,30 @@ class PhpPages : public testing::TestWithParam<Served> {
     TempDir& dir_ = project();
     fs::path root_ = dir_ / "tiles";
     std::unique_ptr<Subprocess> fpm_;
+    std::unique_ptr<GroupGuard> fpm_group_;  ///< its workers, too, which outlive a master that is killed
     std::unique_ptr<PrivateApache> apache_;
 };
+
+class PhpFpm : public PhpPages {
+  protected:
+    /// A worker of it; 0: none.
+    pid_t worker() const {
+        const std::string pid = std::to_string(fpm_->pid());
+        pid_t child = 0;
+        std::ifstream("/proc/" + pid + "/task/" + pid + "/children") >> child;
+        return child;
+    }
+};
+
+TEST_F(PhpFpm, NoWorkerOutlivesTheTest) {
+    start_fpm();
+    ASSERT_TRUE(eventually([this] { return worker() != 0; }));
+    const fs::path command = "/proc/" + std::to_string(worker()) + "/cmdline";  // empty when it has ended
+    fpm_.reset();  // as by SIGKILL: it ends no worker
+    EXPECT_FALSE(read(command).empty());
+    fpm_group_.reset();
+    EXPECT_TRUE(eventually([&] { return read(command).empty(); }));
+}
 
 TEST_P(PhpPages, TheStaticAnswersStayXml) {
     serve();
