@@ -192,7 +192,7 @@ TEST_F(PhpFpm, NoWorkerOutlivesTheTest) {
     start_fpm();
     ASSERT_TRUE(eventually([this] { return worker() != 0; }));
     const fs::path command = "/proc/" + std::to_string(worker()) + "/cmdline";  // empty when it has ended
-    fpm_.reset();  // as by SIGKILL: it ends no worker
+    fpm_.reset();                                                               // as by SIGKILL: it ends no worker
     EXPECT_FALSE(read(command).empty());
     fpm_group_.reset();
     EXPECT_TRUE(eventually([&] { return read(command).empty(); }));
