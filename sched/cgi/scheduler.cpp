@@ -22,6 +22,7 @@
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/log_folder.h"
+#include "sluice/base/log_hourly.h"
 #include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"
@@ -121,7 +122,7 @@ void Scheduler::open_log() {
     } catch (const Error& e) {
         log.file.clear();
         log_open(log);
-        log_critical("{}; logging to stderr", e.what());
+        log_once_an_hour(LogLevel::kCritical, fmt::format("{}; logging to stderr", e.what()));
     }
 }
 
@@ -276,9 +277,12 @@ std::string Scheduler::answer(const Gateway& gateway, const RequestText& request
     try {
         return answer_with_jobs(gateway, request);
     } catch (const ShmemError& e) {
-        log_critical("{}", e.what());
-        array_.reset();
         const bool absent = dynamic_cast<const FeederNotRunning*>(&e) != nullptr;
+        if (absent)
+            log_critical("{}", e.what());
+        else  // a wrong <httpd_user>, say: no request is served until somebody mends it
+            log_once_an_hour(LogLevel::kCritical, e.what());
+        array_.reset();
         return early(absent ? messages::kFeederNotRunning : messages::kCantAttachShmem);
     } catch (const std::exception& e) {
         return cant_answer(e);

@@ -19,13 +19,16 @@
 #include <ctime>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "sluice/base/error.h"
 #include "sluice/base/in_one_line.h"
+#include "sluice/base/log_hourly.h"
 #include "sluice/base/owned_fd.h"
 #include "sluice/base/write_all.h"
 
@@ -113,7 +116,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         copy_.emplace();
     }
     /// Whether the end of the file has a line of that day with this text. What can't be read has none.
-    bool has_lately(std::string_view day, std::string_view text) {
+    bool has_lately(std::string_view period, std::string_view text) {
         constexpr off_t kPages = 256 << 10;
         std::lock_guard lock(mutex_);
         const std::string& path = path_.empty() ? stderr_path_ : path_;
@@ -126,7 +129,7 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
         const auto at = end.rfind(text);
         if (at == end.npos) return false;
         const auto line = end.rfind('\n', at);
-        return std::string_view(end).substr(line == end.npos ? 0 : line + 1).starts_with(day);
+        return std::string_view(end).substr(line == end.npos ? 0 : line + 1).starts_with(period);
     }
     std::string take_copy() {
         std::lock_guard lock(mutex_);
@@ -278,19 +281,27 @@ void log_line(LogLevel level, std::string_view text) {
     }
 }
 
-void log_once_a_day(LogLevel level, const std::string& text) {
-    constexpr std::size_t kMost = 1000;  // texts that one day can have
+/// `period`: how a line of the log begins within it.
+static void log_once_in(const std::string& period, LogLevel level, const std::string& text) {
+    constexpr std::size_t kMost = 1000;  // texts that one period can have
     static std::mutex mutex;
-    static std::string said_on;
-    static std::set<std::string> said;
+    static std::map<std::size_t, std::pair<std::string, std::set<std::string>>> said_in;  // by the length of a period
     if (!log_enabled(level)) return;
-    const std::string day = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
     const std::lock_guard lock(mutex);
-    if (said_on != day) said.clear(), said_on = day;
+    auto& [said_on, said] = said_in[period.size()];
+    if (said_on != period) said.clear(), said_on = period;
     if (said.size() >= kMost || !said.insert(text).second) return;
     std::string line;
     append_visible(line, text);
-    if (!the_log().sink.has_lately(day, line)) log_line(level, text);
+    if (!the_log().sink.has_lately(period, line)) log_line(level, text);
+}
+
+void log_once_a_day(LogLevel level, const std::string& text) {
+    log_once_in(fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))), level, text);
+}
+
+void log_once_an_hour(LogLevel level, const std::string& text) {
+    log_once_in(fmt::format("{:%Y-%m-%d %H:}", fmt::gmtime(std::time(nullptr))), level, text);
 }
 
 }  // namespace sluice

@@ -2,7 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "sluice/base/files.h"
+#include "sluice/base/project.h"
 #include "sluice/base/signing.h"
+#include "sluice/shmem/job_array.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_dir.h"
@@ -127,6 +132,38 @@ TEST(ResidentWithoutDatabase, SaysWhatIsMissingBeforeTheFirstRequest) {
     EXPECT_TRUE(scheduler.wait_for_output("listening on ")) << scheduler.err();
     EXPECT_THAT(scheduler.err(), testing::HasSubstr("config.xml: <db_name> is missing"));
     EXPECT_TRUE(scheduler.running());
+}
+
+// As a job array that the web server's account may not use, since nobody knows it by <httpd_user>: it stops all
+// requests.
+TEST(SchedulerWithoutArray, SaysOnceAnHourWhyItServesNobody) {
+    TempDir project;
+    project.write("config.xml", "<boinc><config><db_name>d</db_name></config></boinc>");
+    const KeyPairText keys = generate_key_pair();
+    project.write("keys/code_sign_public", keys.public_key);
+    project.write("keys/upload_private", keys.private_key);
+    fs::create_directory(job_array_name(0, project.path()).publication);
+    RunOptions request;
+    request.cwd = project.path();
+    request.stdin_text = "<scheduler_request>\n</scheduler_request>\n";
+    request.env = {{"BOINC_PROJECT_DIR", project.path().string()},
+                   {"REQUEST_METHOD", "POST"},
+                   {"CONTENT_LENGTH", std::to_string(request.stdin_text.size())}};
+    const fs::path log = log_dir(project.path()) / "scheduler.log";
+    const auto serve = [&] {
+        const RunResult reply = run({binary_dir() + "/bin/scheduler"}, request);
+        EXPECT_THAT(reply.out, testing::HasSubstr("can't attach shared memory"));
+    };
+    serve();
+    const std::string once = read_file(log).value_or("");
+    EXPECT_THAT(once, testing::HasSubstr("[CRITICAL] "));
+    for (int i = 0; i < 3; ++i) serve();
+    // A test at the end of an hour sees the line of the next one, too.
+    const std::string all = read_file(log).value_or("");
+    EXPECT_LE(std::count(all.begin(), all.end(), '\n'), 2) << all;
+    write_file_atomically(log, "2001-01-01" + once.substr(10));
+    serve();
+    EXPECT_THAT(read_file(log).value_or(""), testing::HasSubstr("\n" + once.substr(0, 13)));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
+#include "sluice/base/log_hourly.h"
 #include "sluice/base/text.h"
 #include "tests/support/temp_dir.h"
 
@@ -53,6 +54,22 @@ TEST_F(Log, ThePidFieldIsPaddedToFive) {
     std::string pid = std::to_string(::getpid());
     pid.resize(std::max<std::size_t>(pid.size(), 5), ' ');
     EXPECT_EQ(behind_time(text()), " [PID=" + pid + "] hello\n");
+}
+
+TEST_F(Log, OnceAnHourWhateverOtherProcessesSaid) {
+    log_open({.file = file});
+    log_once_an_hour(LogLevel::kCritical, "said by nobody");
+    log_once_an_hour(LogLevel::kCritical, "said by nobody");
+    const std::string line = text();
+    EXPECT_EQ(line.find("said by nobody"), line.rfind("said by nobody"));
+    // What another process said in this hour, and what one said in another hour of this day.
+    const std::string day = line.substr(0, 11), hour = line.substr(11, 2), other = hour == "00" ? "01" : "00";
+    write_file_atomically(file, day + other + ":00:00 of old\n" + day + hour + ":00:00 of this hour\n");
+    log_reopen();
+    log_once_an_hour(LogLevel::kCritical, "of this hour");
+    log_once_an_hour(LogLevel::kCritical, "of old");
+    EXPECT_EQ(text().find("of this hour"), text().rfind("of this hour"));
+    EXPECT_NE(text().find("of old"), text().rfind("of old"));
 }
 
 TEST_F(Log, TimesAreUtcWhateverTzSays) {
