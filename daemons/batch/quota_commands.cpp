@@ -8,6 +8,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/in_one_line.h"
 #include "sluice/base/text.h"
+#include "sluice/model/anonymous_version.h"
 
 namespace sluice {
 namespace {
@@ -65,7 +66,7 @@ std::vector<QuotaRow> quotas_with(QuotaStore& store, const std::optional<NamedUs
 }
 
 ProcType ResourceOf::operator()(const UsageRow& row) const {
-    if (row.version <= -2 && row.version > -2 - kProcTypes) return static_cast<ProcType>(-2 - row.version);
+    if (const auto type = anonymous_type(row.version)) return *type;
     return classes.resource(row.plan_class, compat_level);
 }
 

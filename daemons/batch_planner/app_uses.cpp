@@ -2,11 +2,12 @@
 
 #include <cmath>
 
+#include "sluice/model/anonymous_version.h"
+
 namespace sluice {
 namespace {
 
 constexpr double kVersionSamples = 100;  ///< statistics of a version count from more than that, as in the scheduler
-constexpr Id kFirstOfAnonymous = 1'000'000;
 
 ResourceUse use_of(const AppVersionUse& v, ProcType type, const PlanClasses& classes, int level) {
     if (type == ProcType::kCpu) return {.devices = 1};
@@ -33,9 +34,8 @@ AppUses::AppUses(const std::vector<AppVersionUse>& versions, const PlanClasses& 
 }
 
 ProcType AppUses::type_of(Id version) const {
-    Id type = version < 0 ? -2 - version : -1;
-    if (version >= kFirstOfAnonymous) type = version % kFirstOfAnonymous - 2;
-    if (type >= 0 && type < kProcTypes) return static_cast<ProcType>(type);
+    if (const auto type = anonymous_type(version)) return *type;
+    if (const auto own = anonymous_version(version)) return own->type;
     const auto at = gpu_versions_.find(version);
     return at == gpu_versions_.end() ? ProcType::kCpu : at->second;
 }

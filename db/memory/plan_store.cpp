@@ -4,6 +4,7 @@
 #include <set>
 
 #include "db/plan_rules.h"
+#include "sluice/model/anonymous_version.h"
 
 namespace sluice {
 namespace {
@@ -60,7 +61,8 @@ void MemoryPlanFactsStore::hosts(const HostSelection& selection, const std::func
                 if (v->second.et.n <= 10 || v->second.et.avg <= 0 || rows >= selection.most) continue;
                 const Id version = v->first.second;
                 const AppVersion* of = db_.versions.get(version);
-                r.app = version >= 1000000 ? version / 1000000 : of != nullptr ? of->appid : 0;
+                const auto own = anonymous_version(version);
+                r.app = own ? own->appid : of != nullptr ? of->appid : 0;
                 r.seconds_per_op = v->second.et.avg;
                 r.version = version;
                 row(r);

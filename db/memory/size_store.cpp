@@ -4,6 +4,8 @@
 #include <limits>
 #include <tuple>
 
+#include "sluice/model/anonymous_version.h"
+
 namespace sluice {
 namespace {
 
@@ -171,9 +173,9 @@ void MemorySizeCensusStore::speeds(Id appid, double min_expavg_credit, bool anon
                 if (version->appid != appid) continue;
                 record.plan_class = version->plan_class;
             } else {
-                // An anonymous platform's version: 1000000 * app + 2 + its processor type.
-                if (!anonymous || v.app_version_id / 1000000 != appid) continue;
-                record.anonymous_type = static_cast<int>(v.app_version_id % 1000000) - 2;
+                const auto own = anonymous_version(v.app_version_id);
+                if (!anonymous || !own || own->appid != appid) continue;
+                record.anonymous_type = static_cast<int>(own->type);
             }
             row(record);
         }

@@ -1,11 +1,10 @@
 #include "db/mysql/host_version_rows.h"
 
 #include "db/mysql/bulk.h"
+#include "sluice/model/anonymous_version.h"
 
 namespace sluice {
 namespace {
-
-constexpr Id kFirstAnonymous = 1000000;  ///< generalized ids from here on are of the anonymous platform
 
 HostAppVersion read_row(const Rows& r) {
     HostAppVersion v;
@@ -34,7 +33,7 @@ std::map<HostVersionKey, HostAppVersion> lock_host_versions(Database& db, const 
 
 HostAppVersion adopted_host_version(Database& db, HostVersionKey key, const std::set<HostVersionKey>& in_use) {
     const auto [host, version] = key;
-    if (version < kFirstAnonymous) {
+    if (!anonymous_version(version)) {
         Sql sql(
             "SELECT hav.host_id, hav.app_version_id, hav.max_jobs_per_day, hav.turnaround_n, hav.turnaround_avg, "
             "hav.turnaround_var, hav.turnaround_q, hav.consecutive_valid FROM app_version mine "

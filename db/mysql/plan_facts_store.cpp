@@ -5,6 +5,7 @@
 #include "db/mysql/errors.h"
 #include "db/mysql/unplanned.h"
 #include "sluice/db/plan_store.h"
+#include "sluice/model/anonymous_version.h"
 
 namespace sluice {
 namespace {
@@ -15,9 +16,8 @@ constexpr double kLeastCredit = 0.1;
 constexpr Id kNewestIds = 10000;  ///< ids among which hosts without credit are looked for
 
 constexpr SqlLiteral kPlanHostColumns{
-    "SELECT h.id, h.p_ncpus, h.p_fpops, h.on_frac, h.active_frac, h.rpc_time, IF(hav.app_version_id>=1000000, "
-    "hav.app_version_id DIV 1000000, COALESCE(av.appid,0)), COALESCE(hav.et_avg,0), COALESCE(hav.app_version_id,0), "
-    "h.p_ngpus, h.p_gpu_fpops, h.gpu_active_frac, IF(h.p_ngpus>0 AND h.rpc_time>="};
+    "SELECT h.id, h.p_ncpus, h.p_fpops, h.on_frac, h.active_frac, h.rpc_time, COALESCE(av.appid,0), "
+    "COALESCE(hav.et_avg,0), COALESCE(hav.app_version_id,0), h.p_ngpus, h.p_gpu_fpops, h.gpu_active_frac, IF(h.p_ngpus>0 AND h.rpc_time>="};
 constexpr SqlLiteral kPlanHosts{",h.misc,'') FROM host h "};
 constexpr SqlLiteral kMeasuredVersions{
     " LEFT JOIN host_app_version hav FORCE INDEX (hap) ON hav.host_id=h.id AND hav.et_n>10 AND hav.et_avg>0 LEFT JOIN app_version av ON "
@@ -29,8 +29,9 @@ class MysqlPlanFactsStore final : public PlanFactsStore {
 
     void hosts(const HostSelection& selection, const std::function<void(const HostSpeedRow&)>& row) override {
         const auto take = [&](const Rows& r) {
-            row({r.i64(0), r.i32(1), r.f64(2), r.f64(3), r.f64(4), r.i64(5), r.i64(6), r.f64(7), r.i64(8), r.i32(9),
-                 r.f64(10), r.f64(11), r.text(12)});
+            const auto own = anonymous_version(r.i64(8));
+            row({r.i64(0), r.i32(1), r.f64(2), r.f64(3), r.f64(4), r.i64(5), own ? own->appid : r.i64(6), r.f64(7),
+                 r.i64(8), r.i32(9), r.f64(10), r.f64(11), r.text(12)});
         };
         Sql credited(kPlanHostColumns);
         credited << selection.misc_since << kPlanHosts << "FORCE INDEX (host_avg)" << kMeasuredVersions

@@ -11,6 +11,7 @@
 #include "db/mysql/inactive_stock.h"
 #include "db/mysql/turns.h"
 #include "sluice/db/plan_store.h"
+#include "sluice/model/anonymous_version.h"
 
 namespace sluice {
 namespace {
@@ -267,7 +268,8 @@ class MysqlSizeCensusStore final : public SizeCensusStore {
                 const std::function<void(const SpeedRecord&)>& row) override {
         std::map<Id, SpeedRecord> versions = versions_of(appid);
         for (int type = 0; anonymous && type < kProcTypes; ++type)
-            versions[generalized_version_id(appid, -2 - type)].anonymous_type = type;
+            versions[generalized_version_id(appid, anonymous_version_id(static_cast<ProcType>(type)))].anonymous_type =
+                type;
         if (versions.empty()) return;
         std::vector<Id> ids;
         for (const auto& [id, version] : versions) ids.push_back(id);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/text.h"
+#include "sluice/model/anonymous_version.h"
 
 namespace sluice {
 namespace {
@@ -158,10 +159,8 @@ void Builder::platforms(const HostState& state, const ProjectTables& tables) {
     const bool from_machine = !names.empty();
     bool anonymous = false;
     for (const HostAppVersion& v : state.versions) {
-        const Id kind = v.app_version_id % 1000000;
-        anonymous |= v.app_version_id >= 1000000 && kind >= 2 && kind < 2 + kProcTypes &&
-                     tables.version(v.app_version_id) == nullptr;
         const AppVersion* version = tables.version(v.app_version_id);
+        anonymous |= version == nullptr && anonymous_version(v.app_version_id);
         const Platform* platform = version != nullptr ? tables.platform(version->platformid) : nullptr;
         if (platform != nullptr) add_once(names, platform->name);
     }

@@ -6,15 +6,15 @@
 
 #include "sluice/base/text.h"
 #include "sluice/base/whole_document.h"
+#include "sluice/model/anonymous_version.h"
 #include "sluice/model/gang_instance.h"
 #include "sluice/model/gang_times.h"
 
 namespace sluice {
 namespace {
 
-/// result.app_version_id of anonymous platform: -2 CPU, -3 NVIDIA …
 Id stored_version_id(const AppChoice& v) {
-    return v.anonymous ? -2 - static_cast<int>(v.usage.proc_type) : v.app_version_id;
+    return v.anonymous ? anonymous_version_id(v.usage.proc_type) : v.app_version_id;
 }
 
 std::int64_t after(double now, double seconds) {

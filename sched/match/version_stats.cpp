@@ -6,6 +6,7 @@
 #include "sched/match/app_versions.h"
 #include "sluice/base/text.h"
 #include "sluice/match/plan_classes.h"
+#include "sluice/model/anonymous_version.h"
 
 namespace sluice::match {
 namespace {
@@ -88,10 +89,7 @@ Quota daily_quota(const MatchContext& x, const HostAppVersion& row) {
 }
 
 ProcType proc_type_of_row(const MatchContext& x, Id generalized_id) {
-    if (generalized_id >= 1000000) {  // 1000000 * app + 2 … 6: a version of the client's own
-        const Id type = generalized_id % 1000000 - 2;
-        if (type >= 0 && type < kProcTypes) return static_cast<ProcType>(type);
-    }
+    if (const auto own = anonymous_version(generalized_id)) return own->type;
     const AppVersion* version = x.tables.version(generalized_id);
     return version ? x.plan_classes.resource(version->plan_class, x.params.compat_level) : ProcType::kCpu;
 }

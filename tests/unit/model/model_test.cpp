@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "sluice/model/anonymous_version.h"
 #include "sluice/model/codes.h"
 #include "sluice/model/job_summary.h"
 #include "sluice/model/project_tables.h"
@@ -38,6 +39,25 @@ TEST(GeneralizedVersionId, AnonymousVersionsStandBelowTheirApp) {
     EXPECT_EQ(generalized_version_id(7, 0), 0);
     EXPECT_EQ(generalized_version_id(7, -2), 7000002);  // CPU
     EXPECT_EQ(generalized_version_id(7, -3), 7000003);  // NVIDIA
+}
+
+TEST(GeneralizedVersionId, AnonymousVersionsAreFoundBack) {
+    for (int t = 0; t < kProcTypes; ++t) {
+        const auto type = static_cast<ProcType>(t);
+        EXPECT_EQ(anonymous_type(anonymous_version_id(type)), type);
+        for (const Id app : {1, 7, 2100}) {
+            const auto own = anonymous_version(generalized_version_id(app, anonymous_version_id(type)));
+            ASSERT_TRUE(own) << t << " of app " << app;
+            EXPECT_EQ(own->appid, app);
+            EXPECT_EQ(own->type, type);
+        }
+    }
+}
+
+TEST(GeneralizedVersionId, VersionsOfTheProjectAreNotTakenForAnonymousOnes) {
+    for (const Id id : {Id{0}, Id{1}, Id{2}, Id{6}, Id{-1}, Id{-7}}) EXPECT_FALSE(anonymous_type(id)) << id;
+    for (const Id id : {Id{-2}, Id{0}, Id{2}, Id{999'999}, Id{1'000'000}, Id{1'000'001}, Id{1'000'007}, Id{1'999'998}})
+        EXPECT_FALSE(anonymous_version(id)) << id;
 }
 
 TEST(App, TheTwoMeaningsOfSizeClasses) {
