@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <span>
 
 #include "db/catalogue_rules.h"
 #include "db/mysql/app_rows.h"
@@ -11,14 +13,16 @@
 namespace sluice {
 namespace {
 
-/// Of one app, deprecated ones, too. `tables` gets the platforms that are in use.
-std::vector<AppVersion> versions_of(Database& db, Id appid, ProjectTables& tables) {
+using VersionsOfApps = std::map<Id, std::vector<AppVersion>>;
+
+/// Deprecated ones, too. `tables` gets the platforms that are in use.
+VersionsOfApps versions_of(Database& db, std::span<const Id> apps, ProjectTables& tables) {
     Sql sql(
         "SELECT v.id, v.appid, v.platformid, v.version_num, v.plan_class, v.deprecated, IFNULL(p.deprecated,1) FROM "
-        "app_version v LEFT JOIN platform p ON p.id=v.platformid WHERE v.appid=");
-    std::vector<AppVersion> all;
-    for (Rows rows = db.query(sql << appid); rows.next();) {
-        AppVersion& v = all.emplace_back();
+        "app_version v LEFT JOIN platform p ON p.id=v.platformid WHERE v.appid IN (");
+    VersionsOfApps all;
+    for (Rows rows = db.query(sql.ids(apps) << ") ORDER BY v.id"); rows.next();) {
+        AppVersion& v = all[rows.i64(1)].emplace_back();
         rows.read(v.id, v.appid, v.platformid, v.version_num, v.plan_class, v.deprecated);
         if (!rows.flag(6) && tables.platform(v.platformid) == nullptr)
             tables.platforms.push_back({v.platformid, "", ""});
@@ -39,10 +43,9 @@ std::string numbers_of(const std::vector<AppVersion>& versions) {
     return text.empty() ? "none" : text;
 }
 
-std::string why_the_feeder_drops(Database& db, const App& app, int version_num) {
-    ProjectTables tables;
-    tables.apps = {app};
-    const std::vector<AppVersion> all = versions_of(db, app.id, tables), usable = usable_versions(all, tables);
+std::string why_the_feeder_drops(const App& app, const std::vector<AppVersion>& all, int version_num,
+                                 const ProjectTables& tables) {
+    const std::vector<AppVersion> usable = usable_versions(all, tables);
     const auto is_it = [&](const AppVersion& v) { return v.version_num == version_num; };
     if (std::ranges::any_of(usable, is_it)) return "";
     if (std::ranges::none_of(all, is_it))
@@ -70,10 +73,26 @@ std::string why_the_feeder_drops(Database& db, const App& app, int version_num) 
 
 }  // namespace
 
+std::vector<std::string> why_pinned_jobs_wait(Database& db, const std::set<PinnedVersion>& pins) {
+    if (pins.empty()) return {};
+    ProjectTables tables;
+    tables.apps = all_apps(db, "");
+    std::vector<Id> ids;
+    for (const auto& [app, number] : pins)
+        if (ids.empty() || ids.back() != app) ids.push_back(app);
+    VersionsOfApps versions = versions_of(db, ids, tables);
+    std::vector<std::string> lines;
+    for (const auto& [id, number] : pins) {
+        const App* app = tables.app(id);
+        std::string why = app == nullptr ? "" : why_the_feeder_drops(*app, versions[id], number, tables);
+        if (!why.empty()) lines.push_back(std::move(why));
+    }
+    return lines;
+}
+
 std::string why_pinned_job_waits(Database& db, Id appid, int version_num) {
-    for (const App& app : all_apps(db, ""))
-        if (app.id == appid) return why_the_feeder_drops(db, app, version_num);
-    return "";
+    const auto lines = why_pinned_jobs_wait(db, {{appid, version_num}});
+    return lines.empty() ? "" : lines.front();
 }
 
 }  // namespace sluice

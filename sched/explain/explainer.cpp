@@ -183,22 +183,16 @@ void Explainer::name_the_pinned(const DryJobPool& pool, Report& report) {
         if (!why.empty()) report.notes.push_back("the job is pinned (app_version_num): " + why);
         return;
     }
-    std::set<std::pair<Id, int>> pins;
+    std::set<PinnedVersion> pins;
     JobSummary job;
     SlotRef ref;
     for (std::uint32_t i = 0; i < pool.size(); ++i)
         if (pool.read(i, job, ref) == SlotState::kPresent && job.app_version_num != 0)
             pins.emplace(job.app_id, job.app_version_num);
-    std::size_t named = 0;
-    for (const auto& [app, version] : pins) {
-        const std::string why = why_pinned_job_waits(project.db, app, version);
-        if (why.empty()) continue;
-        if (++named > kMost) {
-            report.notes.emplace_back("jobs are pinned (app_version_num): more versions like these");
-            return;
-        }
-        report.notes.push_back("jobs are pinned (app_version_num): " + why);
-    }
+    const std::vector<std::string> lines = why_pinned_jobs_wait(project.db, pins);
+    for (std::size_t i = 0; i < std::min(lines.size(), kMost + 1); ++i)
+        report.notes.push_back("jobs are pinned (app_version_num): " +
+                               (i < kMost ? lines[i] : "more versions like these"));
 }
 
 Report Explainer::run() {

@@ -2,6 +2,7 @@
 // database and on disk afterwards.
 #include <gmock/gmock.h>
 
+#include "sluice/db/pinned_versions.h"
 #include "tests/db/work/work_chain.h"
 
 namespace sluice::test {
@@ -71,6 +72,27 @@ TEST_F(WorkChain, CreateWorkRefusesVersionsThatCanNotBeSent) {
     db_.execute(Sql("UPDATE app SET min_version=0, homogeneous_app_version=1"));
     EXPECT_EQ(pinned_to("100"), "") << "the feeder keeps all of such apps";
     EXPECT_EQ(pinned_to("105"), "");
+}
+
+// sched_explain asks for all that jobs of the array are pinned to.
+TEST_F(WorkChain, WhyPinnedJobsWaitTakesTwoStatementsHoweverManyVersionsAreAskedFor) {
+    db_.execute(
+        Sql("INSERT INTO app (id, name, user_friendly_name, create_time) VALUES (71,'b','B',1), (72,'c','C',1)"));
+    std::set<PinnedVersion> pins;
+    for (const Id app : {1, 71, 72, 99})
+        for (int number = 1; number <= 20; ++number) pins.emplace(app, number);
+    const auto asked = [&](const std::set<PinnedVersion>& of) {
+        const auto before = db_.statements();
+        const auto lines = why_pinned_jobs_wait(db_, of);
+        return std::pair(lines, db_.statements() - before);
+    };
+    const auto [lines, statements] = asked(pins);
+    EXPECT_EQ(statements, 2U);
+    ASSERT_EQ(lines.size(), 60U) << "nothing of an app that there is not";
+    EXPECT_THAT(lines[0], testing::HasSubstr("app a has no version 1,"));
+    EXPECT_THAT(lines[20], testing::HasSubstr("app b has no version 1,"));
+    EXPECT_THAT(lines[59], testing::HasSubstr("app c has no version 20,"));
+    EXPECT_EQ(asked({}).second, 0U);
 }
 
 TEST_F(WorkChain, CreateWorkSaysWhatIsWrongAndInsertsNothing) {
