@@ -27,6 +27,7 @@
 #include "config/options/web_account.h"
 #include "config/options/web_files.h"
 #include "config/options_doc.h"
+#include "config/project/download_files.h"
 #include "config/run/jobs.h"
 #include "config/run/own_programs.h"
 #include "config/run/run_state.h"
@@ -207,7 +208,10 @@ DataForDaemons data_for_daemons(Database& db) {
 /// What only rows tell: whether an app has size classes, or homogeneous redundancy, and whether there are batches.
 void check_rows(Database& db, const ProjectConfig& config, const Entries& entries, Findings& found) {
     found.add({}, unattended_apps(make_size_census_store(db)->apps(false), entries.list, entries.regulated));
-    found.add({}, unserved_apps(make_project_setup_store(db)->apps(), entries.list));
+    const auto setup = make_project_setup_store(db);
+    found.add({}, unserved_apps(setup->apps(), entries.list));
+    if (const std::string away = missing_download_files(config, *setup); !away.empty())
+        found.warnings.push_back(away + "; clients can't fetch them");
     const bool strict = config.compat_level == 0 || config.hr_allocate_slots;
     const std::string wrong =
         hr_misconfiguration(make_catalogue_store(db)->load_tables().apps, config.homogeneous_redundancy,

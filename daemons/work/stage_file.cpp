@@ -3,8 +3,11 @@
 
 #include <cstdio>
 
+#include "config/db_settings.h"
 #include "config/load.h"
+#include "config/project/download_files.h"
 #include "daemons/work/staging.h"
+#include "sluice/base/download_folder.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
@@ -40,6 +43,18 @@ void check_all(const std::vector<fs::path>& files, const ProjectConfig& config, 
     }
 }
 
+/// Only an empty folder makes the database worth asking; where that can't tell, a new project is to be filled.
+void require_mounted(const ProjectConfig& config) {
+    if (config.db_name.empty() || has_files(config.download_dir)) return;
+    std::string away;
+    try {
+        Database db(db_settings(config));
+        away = missing_download_files(config, *make_project_setup_store(db));
+    } catch (const DbError&) {
+    }
+    if (!away.empty()) throw FileError(away);
+}
+
 void stage(const std::vector<std::string>& paths, const StageOptions& options, bool consent, bool verbose) {
     const fs::path project = find_project_dir();
     refuse_root_in_project_of_another("bin/stage_file", project);
@@ -48,6 +63,7 @@ void stage(const std::vector<std::string>& paths, const StageOptions& options, b
                                    config.cache_md5_info};
     const std::vector<fs::path> files = files_of(paths);
     check_all(files, config, consent);
+    require_mounted(config);
     for (const fs::path& file : files) {
         const StagedFile staged = stage_file(file, settings, options);
         fmt::print("published {} as {}\n", file.string(), staged.url);

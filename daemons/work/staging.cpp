@@ -79,6 +79,16 @@ void make_parent(const fs::path& file, const fs::path& download_dir) {
     if (ec) throw FileError("can't make the folder " + file.parent_path().string() + ": " + ec.message());
 }
 
+/// To stage it again would be wrong while its file system is away.
+FileError not_staged(const std::string& name, const fs::path& file, const StagingSettings& settings) {
+    require_download_folder(settings.download_dir);
+    return FileError("input file " + name + " is not in the download hierarchy (" + file.string() + ")" +
+                     (has_files(settings.download_dir)
+                          ? ": stage it first with bin/stage_file"
+                          : ", nor is any other file below " + settings.download_dir.string() +
+                                ": is a file system not mounted? Otherwise stage it first with bin/stage_file"));
+}
+
 void gzip_file(const fs::path& file) {
     const fs::path temporary = beside(file, ".gz.new");
     std::ifstream in(file, std::ios::binary);
@@ -106,9 +116,7 @@ StagedFile find_staged(const std::string& name, const StagingSettings& settings)
     std::error_code ec;
     if (!is_there(file) || !fs::is_regular_file(file, ec)) {
         const fs::path top = settings.download_dir / name;
-        if (top == file || !is_there(top) || !fs::is_regular_file(top, ec))
-            throw FileError("input file " + name + " is not in the download hierarchy (" + file.string() +
-                            "): stage it first with bin/stage_file");
+        if (top == file || !is_there(top) || !fs::is_regular_file(top, ec)) throw not_staged(name, file, settings);
         make_parent(file, settings.download_dir);
         copy_into_place(top, file);
     }

@@ -104,6 +104,14 @@ class MysqlProjectSetupStore final : public ProjectSetupStore {
         return insert(sql);
     }
 
+    bool names_files_at(const std::string& download_url) override {
+        Sql versions("SELECT 1 FROM app_version WHERE LOCATE(");
+        if (db_.query(versions << SqlBlob{download_url} << ", xml_doc)>0 LIMIT 1").next()) return true;
+        Sql jobs(
+            "SELECT 1 FROM workunit WHERE id>(SELECT MAX(id) FROM workunit)-1000 AND file_delete_state<2 AND LOCATE(");
+        return db_.query(jobs << SqlBlob{download_url} << ", xml_doc)>0 LIMIT 1").next();
+    }
+
     std::optional<User> user_by_email(const std::string& email) override {
         Sql sql(
             "SELECT id, create_time, email_addr, name, authenticator, passwd_hash FROM user WHERE "

@@ -38,7 +38,28 @@ std::string owner_of_new() {
     return user_name(::geteuid());
 }
 
+template <typename Is>
+bool any_entry(const fs::path& folder, Is is) {
+    std::error_code failed;
+    for (auto at = fs::directory_iterator(folder, failed); !failed && at != fs::directory_iterator();
+         at.increment(failed))
+        if (is(*at)) return true;
+    return false;
+}
+
+bool is_file(const fs::directory_entry& entry) {
+    std::error_code unknown;
+    return entry.is_regular_file(unknown) && !entry.path().filename().string().starts_with('.');
+}
+
 }  // namespace
+
+bool has_files(const fs::path& folder) {
+    return any_entry(folder, is_file) || any_entry(folder, [](const fs::directory_entry& entry) {
+               std::error_code unknown;
+               return entry.is_directory(unknown) && any_entry(entry.path(), is_file);
+           });
+}
 
 void require_download_folder(const std::filesystem::path& folder) {
     struct stat info {};

@@ -9,6 +9,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "config/project/download_files.h"
 #include "config/project/install_version.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
@@ -76,6 +77,7 @@ class Updater {
         }
         VersionSpec spec = read_and_warn(folder.path);
         if (spec.api_version.empty()) spec.api_version = api_version_of(spec);
+        if (const std::string away = missing_download_files(config_, *store_); !away.empty()) throw FileError(away);
         std::vector<FileFacts> facts = sign_and_check(spec, keys_, config_.download_dir);
         describe(folder, spec);
         warn_of_plan_class(folder);

@@ -29,6 +29,8 @@ class ProjectSetupStore {
     /// The id of the version with the same app, platform, number and plan class.
     virtual std::optional<Id> find_version(const AppVersion& version) = 0;
     virtual Id add_version(const AppVersion& version, std::int64_t now) = 0;
+    /// Documents of app versions, or of workunits among the newest whose files nobody has deleted, name files there.
+    virtual bool names_files_at(const std::string& download_url) = 0;
     virtual std::optional<User> user_by_email(const std::string& email) = 0;
     /// An account as the web site would make it: no team, no venue, no preferences, e-mail not validated.
     virtual Id add_user(const User& user) = 0;

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "sluice/base/files.h"
 #include "sluice/db/schema_survey.h"
 #include "tests/support/test_project.h"
@@ -157,6 +160,31 @@ TEST_F(CheckWithDatabase, IdsThatRunOutAreErrors) {
     project_.db().execute(Sql("ALTER TABLE user AUTO_INCREMENT=60000"));
     EXPECT_THAT(check(), AllOf(HasSubstr("ALTER TABLE result MODIFY workunitid bigint unsigned NOT NULL DEFAULT 7;"),
                                HasSubstr("ALTER TABLE host MODIFY userid bigint NULL;")));
+}
+
+TEST_F(CheckWithDatabase, ADownloadFolderWhoseFileSystemMayBeAwayIsNamedAndNotFilled) {
+    const fs::path download = project_.folder() / "download", input = project_.folder() / "input";
+    const std::string away = "the download folder " + download.string() + " has no file, and app versions or jobs have";
+    fs::remove_all(download);
+    fs::create_directories(download / "1f");
+    std::ofstream(input) << "x";
+    const auto stage = [&] { return project_.run_program("stage_file", {"--copy", input.string()}); };
+    project_.db().execute(Sql("UPDATE app_version SET xml_doc=''"));
+    EXPECT_THAT(check(), Not(HasSubstr(away))) << "nobody needs it";
+    project_.add_unsent_jobs(1);
+    Sql job("UPDATE workunit SET xml_doc=");
+    project_.db().execute(job << SqlBlob{"<url>" + project_.url() + "download/1f/x</url>"});
+    EXPECT_THAT(check(), AllOf(HasSubstr("warning: " + away), HasSubstr("is a file system not mounted?")));
+    EXPECT_THAT(stage().err, HasSubstr(away));
+    EXPECT_FALSE(fs::exists(download / "1f" / "input")) << "nothing is written below a mount point";
+    std::ofstream(download / "README") << "x";
+    EXPECT_EQ(stage().status, 0);
+    fs::remove(download / "README");
+    EXPECT_THAT(check(), Not(HasSubstr(away)));
+    fs::remove_all(download);
+    fs::create_directory(download);
+    project_.db().execute(Sql("UPDATE workunit SET file_delete_state=2"));
+    EXPECT_EQ(stage().status, 0) << "somebody has deleted the files";
 }
 
 /// The programs connect as an account that has no right yet.

@@ -408,6 +408,12 @@ TEST_F(AppVersions, ABrokenOneDoesNotStopTheOthers) {
     lay_out("1.1/x86_64-pc-linux-gnu/render_1.0", "changed");
     EXPECT_THAT(in_project({"update_versions", "--noconfirm"}).err, HasSubstr("another name"));
     EXPECT_EQ(text_of(root_ / "download/render_1.0"), "good");
+    // Below the mount point of a file system that is away nobody finds it.
+    fs::rename(root_ / "download", root_ / "away");
+    fs::create_directory(root_ / "download");
+    lay_out("1.2/x86_64-pc-linux-gnu/render_1.2", "new");
+    EXPECT_THAT(in_project({"update_versions", "--noconfirm"}).err, HasSubstr("is a file system not mounted?"));
+    EXPECT_FALSE(fs::exists(root_ / "download/render_1.2"));
 }
 
 TEST_F(AppVersions, FilesOfSubfoldersKeepTheirNames) {

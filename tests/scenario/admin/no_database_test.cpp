@@ -121,6 +121,23 @@ TEST(SluiceBatch, WithoutACommandNamesThemAndTheHelp) {
         "more)\n");
 }
 
+// A folder of downloads that is empty makes it ask the database whether it should be. Nobody needs to answer.
+TEST(StagingWithoutDatabase, WorksAllTheSame) {
+    for (const std::string database : {"", "<db_host>127.0.0.1:1</db_host><db_name>d</db_name><db_user>u</db_user>"}) {
+        TempDir project;
+        project.write("config.xml",
+                      "<boinc><config><download_url>http://h/d</download_url>" + database + "</config></boinc>");
+        project.write("input", "x");
+        fs::create_directory(project.path() / "download");
+        RunOptions options;
+        options.cwd = project.path();
+        options.env["BOINC_PROJECT_DIR"] = project.path().string();
+        const RunResult r = run({binary_dir() + "/bin/" + "stage_file", "input"}, options);
+        EXPECT_EQ(r.status, 0) << r.err;
+        EXPECT_FALSE(fs::exists(project.path() / "input"));
+    }
+}
+
 // Clients are to be told, so it goes on.
 TEST(ResidentWithoutDatabase, SaysWhatIsMissingBeforeTheFirstRequest) {
     TempDir project;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "sluice/base/download_folder.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/shell_text.h"
@@ -130,6 +131,28 @@ TEST_F(Staging, AFileAtTheTopOfTheDownloadFolderIsCopiedIntoTheHierarchy) {
     write("download/foo", "x");
     EXPECT_EQ(find_staged("foo", settings).nbytes, 1u);
     EXPECT_TRUE(fs::exists(dir.path() / "download/db/foo"));
+}
+
+/// To stage it again, as a file that nobody staged, would put it below the mount point.
+TEST_F(Staging, AFileSystemThatMayBeAwayIsSaid) {
+    const auto told = [&]() -> std::string {
+        try {
+            find_staged("foo", settings);
+        } catch (const FileError& e) {
+            return e.what();
+        }
+        return "found";
+    };
+    EXPECT_THAT(told(), testing::HasSubstr("is a file system not mounted?")) << "an empty mount point";
+    fs::create_directory(settings.download_dir / "db");
+    write("download/.hidden", "x");
+    EXPECT_FALSE(has_files(settings.download_dir)) << "folders say nothing";
+    write("download/db/bar", "x");
+    EXPECT_TRUE(has_files(settings.download_dir));
+    EXPECT_THAT(told(), testing::AllOf(testing::HasSubstr("stage it first with bin/stage_file"),
+                                       testing::Not(testing::HasSubstr("mounted"))));
+    fs::remove_all(settings.download_dir);
+    EXPECT_THAT(told(), testing::HasSubstr("the download folder can't be used: "));
 }
 
 /// What can't be seen is not missing: it would be replaced.
