@@ -45,7 +45,8 @@ class MysqlShareStore final : public ShareStore {
              {"sluice_share_speed", "id tinyint NOT NULL PRIMARY KEY, flops double NOT NULL"},
              {"sluice_share_lst", "user_id integer NOT NULL PRIMARY KEY, lst double NOT NULL"}});
         db_.execute(Sql("INSERT IGNORE INTO sluice_share_clock (id, virtual_time, started) VALUES (1,0,0)"));
-        made_ = true;
+        make_marks(db_);
+        made_ = writes_ = true;
     }
 
     ProjectSpeed project_speed(double now) override {
@@ -98,10 +99,13 @@ class MysqlShareStore final : public ShareStore {
             }
             all.push_back(w);
         }
-        for (std::size_t first = 0; first < all.size(); first += kBatchesAtOnce)
-            read_work(db_, std::span(all).subspan(first, std::min(kBatchesAtOnce, all.size() - first)));
-        for (BatchWork& w : all)
-            if (w.stream) read_stream(db_, w.id, *w.stream);
+        const auto others_begin =
+            std::stable_partition(all.begin(), all.end(), [](const BatchWork& w) { return w.stream.has_value(); });
+        const std::span<BatchWork> streams(all.begin(), others_begin), others(others_begin, all.end());
+        read_streams(db_, streams, writes_);
+        for (std::size_t first = 0; first < others.size(); first += kBatchesAtOnce)
+            read_work(db_, others.subspan(first, std::min(kBatchesAtOnce, others.size() - first)));
+        std::ranges::sort(all, {}, &BatchWork::id);
         return all;
     }
 
@@ -112,9 +116,7 @@ class MysqlShareStore final : public ShareStore {
             if (r.next()) w.stream->until = r.f64(0);
         }
         w.stream->next_until = next_settled(w.stream->until, now);
-        read_work(db_, std::span(&w, 1));
-        read_stream(db_, w.id, *w.stream);
-        w.waits = w.stream->waiting > 0;
+        read_streams(db_, std::span(&w, 1), writes_);
         return w;
     }
 
@@ -384,7 +386,8 @@ class MysqlShareStore final : public ShareStore {
     }
 
     Database& db_;
-    bool made_ = false;  ///< the tables are there
+    bool writes_ = false;  ///< prepare() was called
+    bool made_ = false;    ///< the tables are there
 };
 
 }  // namespace

@@ -1,34 +1,52 @@
 #include "db/mysql/share_work.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
+#include "db/mysql/errors.h"
 #include "db/mysql/measured_work.h"
+#include "sluice/base/text.h"
 
 namespace sluice {
+
+namespace {
+
+/// Of instances that are over.
+Sql ended_sums() {
+    constexpr SqlLiteral kOver{"SUM(IF(r.server_state=5 AND "};
+    constexpr SqlLiteral kNeverBack{"(r.outcome=7 OR (r.outcome=4 AND r.received_time=0)),"};
+    Sql sql("SUM(IF(r.server_state=5,");
+    sql << kMeasured << ",0)), " << kOver << "r.outcome=1," << kMeasured << ",0)), " << kOver << "r.outcome=1,"
+        << kEstimate << ",0)), " << kOver << kNeverBack << kEstimate << ",0)), SUM(r.server_state=5 AND r.outcome=1)";
+    return sql;
+}
+
+Sql open_jobs(const std::vector<Id>& batches) {
+    Sql sql("SELECT batch, SUM(IF(canonical_resultid=0 AND error_mask=0,");
+    sql << kEstimate
+        << "*target_nresults,0)), SUM(canonical_resultid=0 AND error_mask=0) FROM workunit w FORCE INDEX (wu_batch) WHERE "
+           "batch IN (";
+    return sql.ids(batches) << ")";
+}
+
+}  // namespace
 
 void read_work(Database& db, std::span<BatchWork> works) {
     std::map<Id, BatchWork*> by_id;
     std::vector<Id> ids;
     for (BatchWork& w : works) by_id[w.id] = &w, ids.push_back(w.id), w.purged = true;
-    Sql open("SELECT batch, SUM(IF(canonical_resultid=0 AND error_mask=0,");
-    open << kEstimate
-         << "*target_nresults,0)), SUM(canonical_resultid=0 AND error_mask=0) FROM workunit w FORCE INDEX (wu_batch) "
-            "WHERE batch IN (";
-    Rows w = db.query(open.ids(ids) << ") GROUP BY batch");
+    Rows w = db.query(open_jobs(ids) << " GROUP BY batch");
     while (w.next()) {
         BatchWork& b = *by_id[w.i64(0)];
         b.purged = false;
         b.open = w.f64(1);
-        if (b.stream) b.stream->open_jobs = w.i64(2);
     }
-    Sql ended("SELECT r.batch, SUM(");
-    ended
-        << kMeasured << "), SUM(IF(r.outcome=1," << kMeasured << ",0)), SUM(IF(r.outcome=1," << kEstimate
-        << ",0)), SUM(IF(r.outcome=7 OR (r.outcome=4 AND r.received_time=0)," << kEstimate
-        << ",0)), "
-           "SUM(r.outcome=1) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid LEFT JOIN host "
-           "h ON h.id=r.hostid WHERE r.server_state=5 AND r.batch IN (";
+    Sql ended("SELECT r.batch, ");
+    ended << ended_sums()
+          << " FROM result r FORCE INDEX (res_batch) JOIN workunit w ON w.id=r.workunitid LEFT JOIN host h ON "
+             "h.id=r.hostid WHERE r.server_state=5 AND r.batch IN (";
     Rows r = db.query(ended.ids(ids) << ") GROUP BY r.batch");
     while (r.next()) {
         BatchWork& b = *by_id[r.i64(0)];
@@ -41,7 +59,14 @@ void read_work(Database& db, std::span<BatchWork> works) {
     for (Rows some = db.query(waiting.ids(ids) << ")"); some.next();) by_id[some.i64(0)]->waits = true;
 }
 
-void read_stream(Database& db, Id batch, StreamWork& work) {
+namespace {
+
+/// s. What comes back longer after it was given up is not looked at any more: its estimate stays charged.
+constexpr double kLookedAt = 86400;
+
+/// Looks at results from `first` on. From which on the next pass has to look.
+Id read_stream(Database& db, BatchWork& stream, Id first) {
+    StreamWork& work = *stream.stream;
     // When it was over, as far as a row tells.
     constexpr SqlLiteral kOverAt{"IF(r.received_time>0,r.received_time,r.report_deadline)"};
     // Lost at its deadline, known an hour later, whether or not the transitioner has seen it by then; what comes
@@ -63,11 +88,53 @@ void read_stream(Database& db, Id batch, StreamWork& work) {
             << kLate << " AND " << at(kOverAt, before) << ",1,0))), ";
     }
     sql << "SUM(IF(r.server_state=4 AND r.report_deadline>" << work.next_until << "," << kEstimate
-        << ",0)), SUM(r.server_state IN (1,2)) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON "
+        << ",0)), SUM(r.server_state IN (1,2)), " << ended_sums() << ", MIN(IF(r.server_state=5 AND " << kOverAt
+        << "<=" << from - kLookedAt
+        << ",NULL,r.id)), MAX(r.id), MIN(r.workunitid) FROM result r FORCE INDEX (res_batch) JOIN workunit w ON "
            "w.id=r.workunitid LEFT JOIN host h ON h.id=r.hostid WHERE r.batch=";
-    Rows r = db.query(sql << batch);
-    if (!r.next()) return;
-    r.read(work.settled, work.settled_lost, work.recent, work.recent_lost, work.running, work.waiting);
+    Rows r = db.query(sql << stream.id << " AND r.id>=" << first);
+    if (!r.next()) return first;
+    r.read(work.settled, work.settled_lost, work.recent, work.recent_lost, work.running, work.waiting, stream.measured,
+           stream.measured_successes, stream.estimated_successes, stream.lost, stream.successes);
+    const Id needed = r.i64(11), last = r.i64(12), first_job = first == 0 ? 0 : r.i64(13);
+    stream.waits = work.waiting > 0;
+    if (first > 0 && last == 0) return first;  // nothing has happened for long
+    Rows w = db.query(open_jobs({stream.id}) << " AND w.id>=" << first_job << " GROUP BY batch");
+    stream.purged = !w.next();
+    if (!stream.purged) w.read_from(1, stream.open, work.open_jobs);
+    if (needed > 0) return needed;
+    return last > 0 ? last + 1 : first;
+}
+
+/// By batch: from which result on a pass has to look, as the last one that wrote has found.
+std::map<Id, Id> first_results(Database& db) {
+    constexpr std::string_view kName = "stream ";
+    std::map<Id, Id> firsts;
+    try {
+        // Rows of an older database may have been loaded, whose ids are lower.
+        Rows r = db.query(Sql(
+            "SELECT name, IF(value>(SELECT COALESCE(MAX(id),0)+1 FROM result),0,value) FROM sluice_marks WHERE name "
+            "LIKE 'stream %'"));
+        while (r.next()) firsts[parse_int(r.text(0).substr(kName.size())).value_or(0)] = r.i64(1);
+    } catch (const DbError& e) {
+        if (e.code() != kNoSuchTable) throw;
+    }
+    return firsts;
+}
+
+}  // namespace
+
+void read_streams(Database& db, std::span<BatchWork> streams, bool writes) {
+    if (streams.empty()) return;
+    std::map<Id, Id> firsts = first_results(db);
+    for (BatchWork& w : streams) {
+        // Nothing is settled of a stream without a row: it is new, or somebody has dropped the tables.
+        const Id first = w.stream->until < 0 ? 0 : firsts[w.id], next = read_stream(db, w, first);
+        if (!writes || next == first) continue;
+        Sql sql("INSERT INTO sluice_marks (name, value) VALUES (");
+        sql << SqlText{fmt::format("stream {}", w.id), 40} << "," << next;
+        db.execute(sql << ") ON DUPLICATE KEY UPDATE value=VALUES(value)");
+    }
 }
 
 }  // namespace sluice

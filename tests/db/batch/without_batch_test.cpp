@@ -106,6 +106,49 @@ TEST_F(WithoutBatch, AnOwnersJobsGetHisShareAndNoMore) {
         10, 1);
 }
 
+/// Jobs without a batch are a stream that never ends: its results are all that the project ever made. Another stream
+/// may live for long, too.
+TEST_F(WithoutBatch, APassReadsAStreamFromItsFirstResultThatIsNotOverForGood) {
+    jobs_without_batch("1");
+    for (const SqlLiteral batch : {SqlLiteral("0"), SqlLiteral("1")}) {
+        Sql jobs(
+            "SET STATEMENT sql_mode='' FOR INSERT INTO workunit (create_time, appid, name, batch, rsc_fpops_est, canonical_resultid, "
+            "transition_time, keywords) SELECT 1, 1, CONCAT('old ',");
+        jobs << batch << ",' ',seq), " << batch << ", 1e15, 1, 2147483647, '' FROM seq_1_to_3000";
+        db.execute(jobs);
+    }
+    db.execute(Sql(
+        "SET STATEMENT sql_mode='' FOR INSERT INTO result (create_time, workunitid, name, batch, appid, server_state, outcome, hostid, sent_time, "
+        "received_time, report_deadline, elapsed_time) SELECT 1, id, name, batch, 1, 5, 1, 5, 1000, 2000, 3000, 1e6 "
+        "FROM workunit"));
+    make_jobs(4, 0), make_jobs(4, 1);
+    compute_one(0), compute_one(1);
+    pass(), pass();  // of a new stream the first one settles all
+    const auto stored = [&] {
+        return rows(Sql("SELECT batch_id, ROUND(charged/1e15), waits FROM sluice_share_stream ORDER BY batch_id"), 3);
+    };
+    const auto before = stored();
+    EXPECT_EQ(before.size(), 2u);
+    const auto reads = [&] {
+        return number(
+            Sql("SELECT SUM(variable_value) FROM information_schema.global_status WHERE variable_name LIKE "
+                "'Handler_read%' OR variable_name='Handler_icp_attempts'"));
+    };
+    const std::int64_t reads_before = reads();
+    pass();
+    EXPECT_LE(reads() - reads_before, 2000);
+    EXPECT_EQ(stored(), before) << "and comes to the same";
+    compute_one(0), compute_one(1);
+    pass();
+    EXPECT_NE(stored(), before);
+    EXPECT_EQ(stored().at(0).at(1), "2");
+    // Rows of a backup, whose ids are lower than what was noted.
+    db.execute(Sql("UPDATE sluice_marks SET value=value+100000 WHERE name LIKE 'stream %'"));
+    compute_one(0);
+    pass();
+    EXPECT_EQ(stored().at(0).at(1), "3");
+}
+
 TEST_F(WithoutBatch, FreeJobsAreChargedToNobodyAndHaveNoPlace) {
     jobs_without_batch("free");
     make_jobs(2, 0), make_jobs(1, 1);
