@@ -20,12 +20,25 @@ inline const PlannedBatch* plan_for(const MatchContext& x, const JobSummary& job
     return binding_plan(x.params, x.tables, job.batch, x.now);
 }
 
-/// s from now until this host would be done with the job: ordinary jobs ahead of it give way, so only what the client
-/// itself calls its delay counts.
-inline double planned_end(const MatchContext& x, const Candidate& c, const PlannedBatch& plan) {
+/// What a host does before one more such job. Ordinary jobs give way.
+struct TightQueue {
+    double told = 0;  ///< s: what its client calls its delay, which is that of the least busy processor
+    double here = 0;  ///< s after that: run times of the jobs in this reply that it does before
+    double all = 0;   ///< s: run times of all that it has; not every client tells its delay
+    double wait() const { return std::max(told + here, all); }
+};
+
+/// s from now until this host would be done with one more: the rule of H. The margin is that of our run times, and not
+/// of what the client says itself.
+inline double planned_end(const Candidate& c, const PlannedBatch& plan, const TightQueue& queue) {
     const double available = c.offer->choice.availability;
-    const double wait = x.wanted.estimated_delay[static_cast<std::size_t>(c.offer->counted_as)];
-    return wait + plan.margin * planned_run_time(c.runtime() * available, available);
+    const auto done = [&](double before) {
+        return plan.margin * planned_run_time((before + c.runtime()) * available, available);
+    };
+    return std::max(queue.told + done(queue.here), done(queue.all));
+}
+inline double planned_end(const MatchContext& x, const Candidate& c, const PlannedBatch& plan) {
+    return planned_end(c, plan, {.told = x.wanted.estimated_delay[static_cast<std::size_t>(c.offer->counted_as)]});
 }
 
 /// There are so many jobs that each host of H has to do several: it gets them at a time, for it may not come again
@@ -44,24 +57,16 @@ inline int tight_places(const MatchContext& x, const Candidate& c) {
     return std::max(static_cast<int>(limit_processors(x.host, c.offer->counted_as) / each + 1e-9), 1);
 }
 
-/// s until a processor is free for one more such job: a host that asks for much work gets as many as it can be done
-/// with in time, and does them one after the other. What the client calls its delay is that of the least busy
-/// processor.
-inline double tight_wait(const MatchContext& x, const Candidate& c, const Picked& picked) {
+/// Nothing where a processor is free for one more such job. A host that asks for much work gets as many as it can be
+/// done with in time, and does them one after the other.
+inline TightQueue tight_queue(const MatchContext& x, const Candidate& c, const Picked& picked) {
     const auto type = static_cast<std::size_t>(c.offer->counted_as);
     const int processors = tight_places(x, c);
     const int all = picked.tight[type], here = picked.tight_new[type], before = all - here;
-    if (all < processors) return 0;
+    if (all < processors) return {};
     const double each = here > 0 ? picked.tight_seconds[type] / here : c.runtime();
     const int rounds_here = (before >= processors ? here : all) / processors, rounds = all / processors;
-    // Not every client tells its delay.
-    return std::max(x.wanted.estimated_delay[type] + rounds_here * each, rounds * each);
-}
-
-/// s from now until it would be done with one more, after `wait` s, in which it does those that it has.
-inline double planned_end_after(double wait, const Candidate& c, const PlannedBatch& plan) {
-    const double available = c.offer->choice.availability;
-    return plan.margin * planned_run_time((wait + c.runtime()) * available, available);
+    return {x.wanted.estimated_delay[type], rounds_here * each, rounds * each};
 }
 
 /// s from now: k times the run time as the client expects it, and its minimum buffer, which is 180 s at least.
@@ -72,7 +77,7 @@ inline double tight_deadline(const MatchContext& x, const Candidate& c, double b
 /// The same after those that it has, earlier than that of every ordinary job of the project on those devices: a client
 /// that expects to miss one deadline runs the earliest first, whichever would be missed.
 inline double tight_deadline(const MatchContext& x, const Candidate& c, const Picked& picked) {
-    const double queued = x.params.plan_deadline_factor * tight_wait(x, c, picked);
+    const double queued = x.params.plan_deadline_factor * tight_queue(x, c, picked).wait();
     return std::min({queued + tight_deadline(x, c, x.host.work_buf_min),
                      picked.first_due[static_cast<std::size_t>(c.offer->counted_as)] - 1,
                      static_cast<double>(c.job.delay_bound)});

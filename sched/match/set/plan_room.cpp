@@ -10,8 +10,9 @@ Verdict check_plan_room(const MatchContext& x, const Candidate& c, const Picked&
     const PlannedBatch* plan = plan_for(x, c.job);
     if (plan == nullptr) return feasible();
     const auto type = static_cast<std::size_t>(c.offer->counted_as);
-    const double wait = tight_wait(x, c, picked);
-    if (wait > 0 && (!hosts_queue(*plan) || planned_end_after(wait, c, *plan) > plan->finish - x.now))
+    const TightQueue queue = tight_queue(x, c, picked);
+    const double wait = queue.wait();
+    if (wait > 0 && (!hosts_queue(*plan) || planned_end(c, *plan, queue) > plan->finish - x.now))
         return refuse(Reason::kPlanRoom, picked.tight[type], tight_places(x, c));
     // With less than the least buffer it may not be started in time.
     const double least = x.params.plan_deadline_factor * wait + tight_deadline(x, c, 0);

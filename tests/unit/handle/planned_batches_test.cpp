@@ -212,6 +212,21 @@ TEST_F(PlannedBatches, OfManyJobsAHostGetsThoseThatItCanDoByT) {
     EXPECT_THAT(w.send(again).result_names(), IsEmpty()) << "those on the host count, whatever delay it tells";
 }
 
+// Twice counted, the queue of a host that is told late would cost it work that it could be done with.
+TEST_F(PlannedBatches, TheMarginIsThatOfRunTimesAndNotOfTheDelayThatAClientTells) {
+    for (int i = 0; i < 5; ++i) job();
+    RequestText r = request();
+    r.work_seconds = 1e6;
+    ASSERT_THAT(w.send(r).result_names(), SizeIs(4)) << "a job for each processor";
+    for (const auto& [id, result] : w.db.results)
+        if (result.server_state == ServerState::kInProgress) r.others.push_back(result.name);
+    r.more += "<estimated_delay>7000</estimated_delay>";
+    plan(7000 + 4320 - 10, 100, 40);
+    EXPECT_THAT(w.send(r).result_names(), IsEmpty());
+    plan(7000 + 4320 + 10, 100, 40);
+    EXPECT_THAT(w.send(r).result_names(), SizeIs(1));
+}
+
 TEST_F(PlannedBatches, ALostOneIsSentAgainWithADeadlineMadeAnewWhileTCanBeReached) {
     w.config.resend_lost_results = true;
     plan(4 * 3600);
