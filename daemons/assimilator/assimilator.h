@@ -25,13 +25,15 @@ struct AssimilatorOptions {
     WorkunitFilter filter;
     std::int64_t one_pass_n_wu = 0;  ///< the program ends after so many workunits; 0: no such end
     bool dont_update_db = false;     ///< run the scripts, mark nothing
+    double every = 10;               ///< s between two passes that found nothing
 };
 
-class Assimilator {
+class Assimilator final : public Service {
   public:
     Assimilator(const AssimilatorOptions& options, const std::filesystem::path& project, const ProjectConfig& config,
                 AssimilateStore& store, const Clock& clock)
-        : options_(options),
+        : Service(options.every),
+          options_(options),
           bin_(project / "bin"),
           config_(config),
           store_(store),
@@ -39,6 +41,7 @@ class Assimilator {
           script_(parse_script_option(options.script)) {}
 
     PassResult pass();
+    Turn turn() override { return {pass(), interval()}; }
 
   private:
     struct Failure {

@@ -20,6 +20,7 @@ void define_options(CommandLine& line, AssimilatorOptions& o) {
 
 std::string take(AssimilatorOptions& o, DaemonStart& start) {
     o.filter.share = start.share;
+    o.every = start.settings.sleep_interval;
     if (o.dont_update_db) start.settings.one_pass = true;
     return o.app_name.empty() || o.script.empty() ? "--app and --script are required" : "";
 }
@@ -29,7 +30,7 @@ int run(const AssimilatorOptions& options, DaemonStart& start) {
     Database db(db_settings(config));
     const auto store = make_assimilate_store(db);
     Assimilator assimilator(options, start.settings.project, config, *store, start.env.clock);
-    return start.loop([&] { return assimilator.pass(); });
+    return start.run(assimilator);
 }
 
 }  // namespace

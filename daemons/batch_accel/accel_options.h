@@ -14,6 +14,8 @@ struct AccelOptions {
     std::optional<Id> explain;  ///< print every decision on this batch, write nothing
     double stats_age = 3000;    ///< s for which batch_stats' results are used
     bool no_stats = false;
+    bool dry_run = false;
+    double every = 3600;  ///< s between two runs, if it is no task
 
     void define(CommandLine& line);
     /// "" or what is wrong with the values.

@@ -1,7 +1,9 @@
 // batch_accel: finds batches that are almost done and speeds up their last jobs: high priority, and one instance more
 // where the running ones take too long. Stands for upstream's batch_accel.php.
+#include "config/db_settings.h"
 #include "config/load.h"
-#include "daemons/batch_accel/accel_run.h"
+#include "daemons/batch_accel/accel_service.h"
+#include "daemons/batch_stats/stats_options.h"
 #include "sluice/daemon/program.h"
 
 namespace sluice {
@@ -17,7 +19,9 @@ constexpr const char* kDescription =
     "never ran while the flags of apps are set (somebody else keeps them then), or --no_stats is given.\n\n"
     "It runs once and exits, unless --sleep_interval is given.";
 
-std::string check(const AccelOptions& options, DaemonStart& start) {
+std::string check(AccelOptions& options, DaemonStart& start) {
+    options.dry_run = start.dry_run;
+    options.every = start.settings.sleep_interval;
     if (options.explain) {
         start.settings.one_pass = true;
         start.settings.lock_name.clear();  // it writes nothing
@@ -27,11 +31,13 @@ std::string check(const AccelOptions& options, DaemonStart& start) {
 
 int run(const AccelOptions& options, DaemonStart& start) {
     const ProjectConfig config = load_config_and_warn(start.settings.project);
-    AccelRun accel(options, config, start.dry_run, start.env.clock);
-    return start.loop([&] {
-        accel.pass();
-        return PassResult::kIdle;
-    });
+    Database db(db_settings(config)), replica(replica_settings(config));
+    const auto accel = make_batch_accel_store(db);
+    const auto upkeep = make_batch_upkeep_store(db);
+    const auto stats = make_batch_stats_store(db, has_replica(config) ? replica : db);
+    const auto versions = make_host_ltt_store(db);
+    AccelService service(options, config, {*accel, *upkeep, *stats, *versions}, start.env.clock);
+    return start.run(service);
 }
 
 }  // namespace

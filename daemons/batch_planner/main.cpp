@@ -8,7 +8,6 @@
 #include "daemons/batch_planner/planner_pass.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/triggers.h"
 #include "sluice/base/watched_files.h"
 #include "sluice/daemon/program.h"
 
@@ -76,23 +75,19 @@ int run(DaemonStart& start, Options& o) {
     PlanClasses classes = load_plan_classes(start.settings.project);
     WatchedFiles class_file;
     class_file.watch({start.settings.project / "plan_class_spec.xml"});
+    o.settings.every = start.settings.sleep_interval;
+    o.settings.used = config.plan_batches;
+    o.settings.before_turn = [&] {
+        if (class_file.changed()) read_again(classes, start.settings.project);
+    };
     PlannerPass pass(o.settings, {*facts, *plans, *batches}, classes, start.env.clock);
     if (o.explain) {
         std::fputs(pass.explain(*o.explain).c_str(), stdout);
         return 0;
     }
-    const double every = start.settings.sleep_interval;
-    start.settings.sleep_interval = std::min(every, PlannerTurns::kLook);
-    PlannerTurns turns(pass, start.env.clock, every);
-    return start.loop([&] {
-        if (class_file.changed()) read_again(classes, start.settings.project);
-        const auto [pass_made, news] = turns.take();
-        // The feeder's tables hold the plan; at level 1 it reads them every minute by itself, and jobs of a new batch
-        // wait for it.
-        if (config.plan_batches && !o.settings.dry_run && pass_made && (news || config.compat_level == 0))
-            ask_feeder_to_reread(start.settings.project);
-        return PassResult::kIdle;
-    });
+    TriggerNotices notices(start.settings.project);
+    PlannerService service(o.settings, pass, start.env.clock, notices);
+    return start.run(service);
 }
 
 }  // namespace

@@ -381,16 +381,24 @@ bool PlannerPass::has_news() {
     return std::any_of(now.begin(), now.end(), [&](const Batch& b) { return is_news(b.id); });
 }
 
-PlannerTurns::Turn PlannerTurns::take() {
+PlannerService::PlannerService(const PlannerSettings& settings, PlannerPass& pass, const Clock& clock, Notices& notices)
+    : Service(std::min(settings.every, kLook)),
+      settings_(settings),
+      pass_(pass),
+      clock_(clock),
+      notices_(notices),
+      passes_(settings.every) {}
+
+Turn PlannerService::turn() {
+    if (settings_.before_turn) settings_.before_turn();
     const double now = clock_.now();
-    Turn turn{passes_.due(now), false};
-    if (!turn.pass && !looks_.due(now)) return turn;
-    looks_.restart(now);
-    turn.pass |= pass_.has_news();
-    if (!turn.pass) return turn;
-    turn.news = pass_.run().news;
+    if (!passes_.due(now) && !pass_.has_news()) return idle();
+    const bool news = pass_.run().news;
     passes_.restart(now);
-    return turn;
+    // Schedulers have the plan from the feeder's tables; at level 1 the feeder reads them every minute by itself, and
+    // jobs of a new batch wait for it.
+    if (settings_.used && !settings_.dry_run && (news || settings_.compat_level == 0)) notices_.reread_tables();
+    return idle();
 }
 
 }  // namespace sluice

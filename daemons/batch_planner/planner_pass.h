@@ -1,5 +1,6 @@
 #pragma once
 // One pass of batch_planner: reads hosts and batches, plans, publishes, and gives up instances that missed the plan.
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include "daemons/batch_planner/takers.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/timing.h"
+#include "sluice/daemon/service.h"
 #include "sluice/db/batch_store.h"
 #include "sluice/db/plan_store.h"
 #include "sluice/match/plan_classes.h"
@@ -21,12 +23,15 @@ namespace sluice {
 
 struct PlannerSettings {
     PlanRules rules;
-    bool by_logical_end_time = false;  ///< the batches' order; else by creation
-    int compat_level = 0;              ///< plan classes differ by it
-    bool give_up = false;              ///< instances that miss the plan, for another one
-    double copies = 0;                 ///< of a batch's last jobs: at most this part of its jobs; 0: none
-    bool dry_run = false;              ///< prints the plan, writes nothing
-    bool one_pass = false;             ///< a pass that changes nothing says so, too
+    bool by_logical_end_time = false;        ///< the batches' order; else by creation
+    int compat_level = 0;                    ///< plan classes differ by it
+    bool give_up = false;                    ///< instances that miss the plan, for another one
+    double copies = 0;                       ///< of a batch's last jobs: at most this part of its jobs; 0: none
+    bool dry_run = false;                    ///< prints the plan, writes nothing
+    bool one_pass = false;                   ///< a pass that changes nothing says so, too
+    double every = 60;                       ///< s between two passes
+    bool used = false;                       ///< <plan_batches>: schedulers go by the plan
+    std::function<void()> before_turn = {};  ///< may be empty
 };
 
 struct PlannerOutcome {
@@ -91,25 +96,23 @@ class PlannerPass {
     std::set<Id> seen_;               ///< batches that were in progress at the last pass
 };
 
-/// What is due when: a pass reads every instance of every batch, and jobs of a batch that is new wait for one.
-class PlannerTurns {
+/// batch_planner. A pass reads every instance of every batch, and jobs of a batch that is new wait for one: so it looks
+/// for new batches between two passes.
+class PlannerService final : public Service {
   public:
     /// s between two looks for new batches.
     static constexpr double kLook = 10;
-    /// `every`: s between two passes. All outlive it.
-    PlannerTurns(PlannerPass& pass, const Clock& clock, double every) : pass_(pass), clock_(clock), passes_(every) {}
-    struct Turn {
-        bool pass = false;  ///< one was made
-        bool news = false;  ///< of a batch that none before had seen
-    };
+    /// All outlive it.
+    PlannerService(const PlannerSettings& settings, PlannerPass& pass, const Clock& clock, Notices& notices);
     bool pass_is_due() const { return passes_.due(clock_.now()); }
-    /// To be called every kLook s, or more often.
-    Turn take();
+    Turn turn() override;
 
   private:
+    const PlannerSettings& settings_;
     PlannerPass& pass_;
     const Clock& clock_;
-    Periodic passes_, looks_{kLook};
+    Notices& notices_;
+    Periodic passes_;
 };
 
 }  // namespace sluice

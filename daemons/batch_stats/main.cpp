@@ -47,14 +47,12 @@ int run(const StatsCall& o, DaemonStart& start) {
     settings.full = o.full;
     settings.cheap_full = o.incremental_above;
     settings.dry_run = start.dry_run;
+    settings.every = start.settings.sleep_interval;
     Database db(db_settings(config)), replica(replica_settings(config));
     const auto store = make_batch_stats_store(db, has_replica(config) ? replica : db);
     const auto versions = make_host_ltt_store(db);
     StatsPass pass(settings, *store, *versions, start.env.clock);
-    return start.loop([&] {
-        pass.run();
-        return PassResult::kIdle;
-    });
+    return start.run(pass);
 }
 
 }  // namespace

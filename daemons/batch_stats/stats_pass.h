@@ -5,6 +5,7 @@
 #include "daemons/batch_stats/collect.h"
 #include "daemons/batch_stats/plan.h"
 #include "sluice/base/clock.h"
+#include "sluice/daemon/service.h"
 
 namespace sluice {
 
@@ -17,12 +18,14 @@ struct StatsSettings {
     /// A full pass that took less than so many seconds is repeated: it sees changes made by hand, too. Else it is
     /// repeated once a day.
     double cheap_full = 1;
+    double every = 3600;  ///< s between two runs, if it is no task
 };
 
-class StatsPass {
+class StatsPass final : public Service {
   public:
     StatsPass(const StatsSettings& settings, BatchStatsStore& store, HostLttStore& versions, Clock& clock)
-        : settings_(settings), store_(store), versions_(versions), clock_(clock) {}
+        : Service(settings.every), settings_(settings), store_(store), versions_(versions), clock_(clock) {}
+    Turn turn() override { return run(), idle(); }
     /// False if a stop was asked for: nothing was written.
     bool run();
 

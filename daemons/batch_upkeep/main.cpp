@@ -25,11 +25,9 @@ int run(DaemonStart& start, std::optional<Id> only) {
     start.settings.one_pass = start.settings.one_pass || only;
     Database db(db_settings(load_config_and_warn(start.settings.project)));
     const auto store = make_batch_upkeep_store(db);
-    const UpkeepOptions options{only, start.dry_run, start.settings.one_pass};
-    return start.loop([&] {
-        upkeep_pass(*store, options, start.env.clock);
-        return PassResult::kIdle;
-    });
+    UpkeepService service(*store, {only, start.dry_run, start.settings.one_pass, start.settings.sleep_interval},
+                          start.env.clock);
+    return start.run(service);
 }
 
 }  // namespace

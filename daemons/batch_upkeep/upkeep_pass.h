@@ -5,6 +5,7 @@
 
 #include "daemons/batch_upkeep/plan.h"
 #include "sluice/base/clock.h"
+#include "sluice/daemon/service.h"
 
 namespace sluice {
 
@@ -23,8 +24,23 @@ struct UpkeepOptions {
     std::optional<Id> only;  ///< this batch, whatever its state; else those in progress
     bool dry_run = false;
     bool one_pass = false;  ///< a pass that changes nothing says so, too
+    double every = 60;      ///< s between two passes
 };
 /// One pass of batch_upkeep, with its summary line. Throws ConfigError if there is no batch `only`.
 void upkeep_pass(BatchUpkeepStore& store, const UpkeepOptions& options, const Clock& clock);
+
+/// batch_upkeep.
+class UpkeepService final : public Service {
+  public:
+    /// Both outlive it.
+    UpkeepService(BatchUpkeepStore& store, const UpkeepOptions& options, const Clock& clock)
+        : Service(options.every), store_(store), options_(options), clock_(clock) {}
+    Turn turn() override { return upkeep_pass(store_, options_, clock_), idle(); }
+
+  private:
+    BatchUpkeepStore& store_;
+    UpkeepOptions options_;
+    const Clock& clock_;
+};
 
 }  // namespace sluice

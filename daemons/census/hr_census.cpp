@@ -2,6 +2,7 @@
 
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
+#include "sluice/daemon/daemon.h"
 #include "sluice/match/matcher.h"
 #include "sluice/model/hr_info.h"
 

@@ -23,7 +23,8 @@ int run(DaemonStart& start) {
     settings.read_uncommitted = true;
     Database db(settings);
     const auto store = make_hr_census_store(db);
-    return start.loop([&] { return write_hr_census(*store, start.settings.project, config.compat_level); });
+    HrCensusTask task(*store, start.settings.project, config.compat_level);
+    return start.run(task);
 }
 
 }  // namespace

@@ -7,19 +7,22 @@
 
 #include "daemons/gang_planner/plan.h"
 #include "sluice/base/clock.h"
+#include "sluice/daemon/service.h"
 #include "sluice/db/plan_store.h"
 
 namespace sluice {
 
-class GangPass {
+class GangPass final : public Service {
   public:
     struct Settings {
         double contact = 0;  ///< s between two requests of any host (<next_rpc_delay>); 0: nobody knows
         int quota = 0;       ///< <daily_result_quota>
         bool dry_run = false;
+        double every = 10;  ///< s between two passes
     };
     GangPass(GangLeaseStore& store, PlanStore& plans, const Clock& clock, const Settings& settings)
-        : store_(store), plans_(plans), clock_(clock), settings_(settings) {}
+        : Service(settings.every), store_(store), plans_(plans), clock_(clock), settings_(settings) {}
+    Turn turn() override { return run(), idle(); }
     /// What there is to say of each gang; what is not the same as in the pass before is logged.
     std::vector<std::string> run();
     /// What gangs would wait for after a pass, those that wait for nothing left out. Writes nothing, makes no table.

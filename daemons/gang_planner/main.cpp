@@ -4,7 +4,6 @@
 #include "config/load.h"
 #include "daemons/gang_planner/gang_pass.h"
 #include "sluice/daemon/program.h"
-#include "sluice/db/account_store.h"
 
 namespace sluice {
 namespace {
@@ -21,14 +20,9 @@ int run(DaemonStart& start) {
     Database db(db_settings(config));
     const auto store = make_gang_lease_store(db);
     const auto plans = make_plan_store(db);
-    GangPass pass(*store, *plans, start.env.clock, {config.next_rpc_delay, config.daily_result_quota, start.dry_run});
-    bool prepared = false;
-    return start.loop([&] {
-        if (!prepared && !start.dry_run) prepare_host_attempts(db);
-        prepared = true;
-        pass.run();
-        return PassResult::kIdle;
-    });
+    GangPass pass(*store, *plans, start.env.clock,
+                  {config.next_rpc_delay, config.daily_result_quota, start.dry_run, start.settings.sleep_interval});
+    return start.run(pass);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ int run(CensusOptions& options, DaemonStart& start) {
     const auto store = make_size_census_store(db);
     const PlanClasses classes = load_plan_classes(start.settings.project);
     SizeCensus census(options, start.settings.project, config.compat_level, *store, classes, start.env.clock);
-    return start.loop([&] { return census.run() ? PassResult::kFinished : PassResult::kFailed; });
+    return start.run(census);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "daemons/size_census/advise.h"
 #include "sluice/base/clock.h"
+#include "sluice/daemon/service.h"
 #include "sluice/db/size_store.h"
 #include "sluice/match/plan_classes.h"
 
@@ -19,12 +20,13 @@ struct CensusOptions {
     AdviceWish wish;
 };
 
-class SizeCensus {
+class SizeCensus final : public Service {
   public:
     /// All but the folder's name outlive it.
     SizeCensus(const CensusOptions& options, std::filesystem::path project, int compat_level, SizeCensusStore& store,
                const PlanClasses& classes, const Clock& clock)
-        : options_(options),
+        : Service(0),
+          options_(options),
           project_(std::move(project)),
           level_(compat_level),
           store_(store),
@@ -33,6 +35,7 @@ class SizeCensus {
 
     /// All apps; false if some file could not be written (logged, the others are). Ends early on a stop.
     bool run();
+    Turn turn() override { return {run() ? PassResult::kFinished : PassResult::kFailed}; }
 
   private:
     std::size_t census_or_complaint(const App& app);

@@ -1,7 +1,5 @@
 // size_regulator: keeps the number of sendable jobs of each size class between two water marks, by making INACTIVE
 // results UNSENT. Upstream's program of that name; several apps in one process; two at once never exceed the marks.
-#include <algorithm>
-
 #include "config/db_settings.h"
 #include "config/load.h"
 #include "daemons/size_regulator/regulator.h"
@@ -22,17 +20,12 @@ int run(RegulatorSettings& settings, DaemonStart& start) {
     if (settings.apps.empty())
         throw ConfigError(
             "--app_name is required, or <size_regulator> in config.xml (size_regulator --help tells more)");
-    for (const RegulatedApp& app : settings.apps) {
-        start.settings.sleep_interval = std::max(start.settings.sleep_interval, app.sleep_time);
-        start.settings.wake_poll = std::min(start.settings.wake_poll, app.sleep_time);
-    }
     const ProjectConfig config = load_config_and_warn(start.settings.project);
     take_shares(config, settings);
     Database db(db_settings(config));
     const auto store = make_size_regulator_store(db);
     Regulator regulator(settings, *store, start.env.clock);
-    start.settings.also_wake = [&] { return regulator.due(); };  // some apps are due earlier
-    return start.loop([&] { return regulator.pass(); });
+    return start.run(regulator);
 }
 
 }  // namespace

@@ -12,8 +12,21 @@ namespace sluice {
 namespace {
 
 constexpr int kReclassifyBatch = 1000;
+constexpr double kSleep = 5;  ///< s, at least, after a failure
+
+/// Where only some apps are due earlier the program goes on with them; after an error all may wait.
+double longest_sleep(const std::vector<RegulatedApp>& apps) {
+    double longest = kSleep;
+    for (const RegulatedApp& app : apps) longest = std::max(longest, app.sleep_time);
+    return longest;
+}
 
 }  // namespace
+
+Regulator::Regulator(const RegulatorSettings& settings, SizeRegulatorStore& store, const Clock& clock)
+    : Service(longest_sleep(settings.apps)), settings_(settings), store_(store), clock_(clock) {
+    for (const RegulatedApp& app : settings.apps) watched_.emplace(app.name, Watched{Periodic(app.sleep_time)});
+}
 
 std::string Regulator::check_apps() {
     for (const RegulatedApp& regulated : settings_.apps) {
@@ -48,7 +61,7 @@ PassResult Regulator::pass() {
         if (!app) {
             if (!std::exchange(state.gone, true))
                 log_warning("app {} is gone from the database; the others go on", regulated.name);
-            state.poll.restart(clock_.now());
+            state.poll.restart(state.polled = clock_.now());
             continue;
         }
         state.gone = false;
@@ -57,7 +70,7 @@ PassResult Regulator::pass() {
         released += regulate(*app, regulated, again_here);
         look_after_orphans(*app);
         // What was released to the last job wanted may have been cut short by a limit: looked at again at once.
-        again_here ? state.poll.make_due() : state.poll.restart(clock_.now());
+        again_here ? state.poll.make_due() : state.poll.restart(state.polled = clock_.now());
         again = again || again_here;
     }
     // A poll that finds enough of every class is no news, except to the admin who asked for one.
@@ -68,9 +81,12 @@ PassResult Regulator::pass() {
     return again && !settings_.dry_run ? PassResult::kWorked : PassResult::kIdle;
 }
 
-bool Regulator::due() const {
+double Regulator::wait() const {
     const double now = clock_.now();
-    return std::ranges::any_of(watched_, [now](const auto& app) { return app.second.poll.due(now); });
+    double least = interval();
+    for (const auto& [name, app] : watched_)
+        least = std::min(least, app.poll.due(now) ? 0 : app.polled + app.poll.interval() - now);
+    return least;
 }
 
 void Regulator::note_classes(const App& app) {

@@ -12,22 +12,19 @@
 
 namespace sluice {
 
-class Regulator {
+class Regulator final : public Service {
   public:
-    Regulator(const RegulatorSettings& settings, SizeRegulatorStore& store, const Clock& clock)
-        : settings_(settings), store_(store), clock_(clock) {
-        for (const RegulatedApp& app : settings.apps) watched_.emplace(app.name, Watched{Periodic(app.sleep_time)});
-    }
+    Regulator(const RegulatorSettings& settings, SizeRegulatorStore& store, const Clock& clock);
+    Turn turn() override { return {pass(), wait()}; }
 
     /// Ends the program at its first pass if an app is missing or has no classes, as upstream.
     PassResult pass();
-    /// An app's next poll has come.
-    bool due() const;
 
   private:
     /// What is remembered of an app.
     struct Watched {
         Periodic poll;
+        double polled = 0;
         Periodic orphan_look{600};
         int classes = 0;
         std::int64_t orphans = 0;            ///< as reported
@@ -36,6 +33,8 @@ class Regulator {
         std::set<int> dry = {};              ///< classes that were reported as having no INACTIVE job left
     };
 
+    /// s until the next poll of an app.
+    double wait() const;
     /// "" or what is wrong with one.
     std::string check_apps();
     Watched& watched(const std::string& app) { return watched_.at(app); }

@@ -28,9 +28,10 @@ int run(DaemonStart& start, std::optional<Id> wu_id) {
     Database db(db_settings(config));
     templates.set_limit([&db](std::size_t bytes) { return why_too_long(db, {"result", "xml_doc_in"}, bytes); });
     const auto store = make_transition_store(db);
-    const TransitionerOptions options{{start.share, wu_id}, start.dry_run, start.settings.one_pass};
+    const TransitionerOptions options{
+        {start.share, wu_id}, start.dry_run, start.settings.one_pass, start.settings.sleep_interval};
     Transitioner transitioner(options, transition_params(config), *store, templates, start.env);
-    return start.loop([&] { return transitioner.pass(); });
+    return start.run(transitioner);
 }
 
 }  // namespace

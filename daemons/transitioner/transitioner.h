@@ -41,9 +41,10 @@ struct TransitionerOptions {
     TransitionScope scope;
     bool dry_run = false;
     bool told = false;  ///< a run that finds nothing to do says so
+    double every = 5;   ///< s between two passes that found nothing
 };
 
-class Transitioner {
+class Transitioner final : public Service {
   public:
     /// Workunits a transaction. More would be no faster, and schedulers that send or take a result of one of them wait
     /// for the transaction to end.
@@ -55,7 +56,8 @@ class Transitioner {
 
     Transitioner(const TransitionerOptions& options, const TransitionParams& params, TransitionStore& store,
                  ResultTemplates& templates, Env env)
-        : options_(options), params_(params), store_(store), templates_(templates), env_(env) {}
+        : Service(options.every), options_(options), params_(params), store_(store), templates_(templates), env_(env) {}
+    Turn turn() override { return {pass(), interval()}; }
 
     /// Everything that is due now.
     PassResult pass();

@@ -35,6 +35,7 @@ std::string take(ValidatorWords& t, DaemonStart& start) {
     if (t.none) o.credit = CreditMode::kNone;
     o.filter.share = start.share;
     o.dry_run = start.dry_run;
+    o.every = start.settings.sleep_interval;
     if (o.filter.wu_id != 0) start.settings.one_pass = true;
     return "";
 }
@@ -44,7 +45,7 @@ int run(const ValidatorOptions& options, DaemonStart& start) {
     Database db(db_settings(config));
     const auto store = make_validate_store(db);
     Validator validator(options, config, *store, start.env.clock);
-    return start.loop([&] { return validator.pass(); });
+    return start.run(validator);
 }
 
 }  // namespace

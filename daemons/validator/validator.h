@@ -30,16 +30,18 @@ struct ValidatorOptions {
     bool gzip = false;                     ///< output files are compressed
     bool dry_run = false;                  ///< decides and says so, writes nothing
     std::int64_t one_pass_n_wu = 0;        ///< the program ends after so many workunits; 0: no such end
+    double every = 5;                      ///< s between two passes that found nothing
     /// What a result's output says; empty: its files are compared byte by byte.
     std::function<OutputCheck(const Result&)> output{};
 };
 
-class Validator {
+class Validator final : public Service {
   public:
     Validator(const ValidatorOptions& options, const ProjectConfig& config, ValidateStore& store, const Clock& clock)
-        : options_(options), config_(config), store_(store), clock_(clock) {}
+        : Service(options.every), options_(options), config_(config), store_(store), clock_(clock) {}
 
     PassResult pass();
+    Turn turn() override { return {pass(), interval()}; }
 
   private:
     /// What claims of credit are scaled by.

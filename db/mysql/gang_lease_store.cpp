@@ -4,6 +4,7 @@
 #include "db/mysql/errors.h"
 #include "db/mysql/gang_waits.h"
 #include "db/mysql/own_tables.h"
+#include "sluice/db/account_store.h"
 #include "sluice/db/gang_store.h"
 
 namespace sluice {
@@ -19,6 +20,7 @@ class MysqlGangLeaseStore final : public GangLeaseStore {
 
     void prepare() override {
         make_gang_store(db_)->prepare();
+        prepare_host_attempts(db_);  // which hosts are on
         make_tables(
             db_,
             {{"sluice_gang_lease",

@@ -37,7 +37,7 @@ class FleetRun final : public ClientWorld {
           classes_(job_classes(scenario)),
           project_(scenario, clock_, server_rng_),
           recorder_(scenario, classes_, kStart),
-          gangs_(project_.db(), project_.config(), clock_) {
+          gangs_(project_.db(), clock_) {
         recorder_.job_lines = options.job_lines;
         if (options.watcher != nullptr) project_.on_reread = options.watcher->reread;
         end_of_work_ = kStart + scenario.days * kDay;
@@ -227,15 +227,15 @@ void FleetRun::make_jobs(std::size_t w, int jobs) {
     recorder_.batch_came({batch, clock_.now(), jobs, jobs, 0, hours * kHour * kBaseFlops, w, 0, gpu});
     const Id first = project_.db().workunits.next_key();
     for (int i = 0; i < jobs; ++i) make_job(w, batch);
-    if (scenario_.work[w].gang.size > 0)
-        gangs_.submit(batch, first, scenario_.work[w], clock_.now() >= kStart + scenario_.warmup_days * kDay);
+    if (scenario_.work[w].gang.size <= 0) return;
+    gangs_.submit(batch, first, scenario_.work[w], clock_.now() >= kStart + scenario_.warmup_days * kDay);
+    project_.start_gang_planner();
 }
 
 /// The daemons, and the members of gangs.
 void FleetRun::look(double now) {
     project_.run_daemons(recorder_);
     if (!project_.database_away()) {
-        gangs_.plan();
         gangs_.hall().look(now);
         for (const std::size_t slot : gangs_.hall().take_hosts_to_wake()) push_host(now, slot);
     }

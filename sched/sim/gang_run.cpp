@@ -3,20 +3,9 @@
 #include "sched/sim/fleet_result.h"
 
 namespace sluice::sim {
-namespace {
 
-constexpr double kPlannerSleep = 10;  ///< s, gang_planner's
-
-}  // namespace
-
-GangRun::GangRun(MemoryDb& db, const ProjectConfig& config, const Clock& clock)
-    : db_(db),
-      clock_(clock),
-      gangs_(db),
-      leases_(db),
-      plans_(db),
-      pass_(leases_, plans_, clock_, {config.next_rpc_delay, config.daily_result_quota, false}),
-      hall_(gangs_, plans_) {}
+GangRun::GangRun(MemoryDb& db, const Clock& clock)
+    : db_(db), clock_(clock), gangs_(db), plans_(db), hall_(gangs_, plans_) {}
 
 void GangRun::submit(Id batch, Id first, const WorkSpec& work, bool measured) {
     any_ = true;
@@ -30,12 +19,6 @@ void GangRun::submit(Id batch, Id first, const WorkSpec& work, bool measured) {
         hall_.add(gang);
     }
     gangs_.define(jobs, work.gang.size);
-}
-
-void GangRun::plan() {
-    if (!any_ || clock_.now() < next_) return;
-    next_ = clock_.now() + kPlannerSleep;
-    pass_.run();
 }
 
 void GangRun::tell(std::map<std::string, double>& more) const {

@@ -1,11 +1,8 @@
 #pragma once
-// Gangs in a simulated project: they are submitted as sluice_batch does it, gang_planner brings hosts together, and
-// their members meet in a GangHall.
+// Gangs in a simulated project: they are submitted as sluice_batch does it, and their members meet in a GangHall.
 #include <map>
 #include <string>
 
-#include "config/project_config.h"
-#include "daemons/gang_planner/gang_pass.h"
 #include "db/memory/gang_store.h"
 #include "db/memory/plan_store.h"
 #include "sched/sim/gang_hall.h"
@@ -16,12 +13,10 @@ namespace sluice::sim {
 
 class GangRun {
   public:
-    GangRun(MemoryDb& db, const ProjectConfig& config, const Clock& clock);
+    GangRun(MemoryDb& db, const Clock& clock);
 
     /// The jobs of a batch, from `first` on: whole gangs, that are in the database.
     void submit(Id batch, Id first, const WorkSpec& work, bool measured);
-    /// What gang_planner has to do, if it is its time.
-    void plan();
     GangHall& hall() { return hall_; }
     /// The figures of FleetResult::more.
     void tell(std::map<std::string, double>& more) const;
@@ -30,11 +25,8 @@ class GangRun {
     MemoryDb& db_;
     const Clock& clock_;
     MemoryGangStore gangs_;
-    MemoryGangLeaseStore leases_;
     MemoryPlanStore plans_;
-    GangPass pass_;
     GangHall hall_;
-    double next_ = 0;
     bool any_ = false;
 };
 

@@ -3,31 +3,14 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "daemons/batch_accel/accel_pass.h"
-#include "daemons/batch_shares/shares_pass.h"
-#include "daemons/batch_stats/state_file.h"
-#include "daemons/batch_upkeep/upkeep_pass.h"
-#include "daemons/census/hr_census.h"
-#include "daemons/size_census/size_census.h"
-#include "daemons/size_regulator/regulator.h"
-#include "daemons/transitioner/config_params.h"
-#include "daemons/transitioner/transitioner.h"
-#include "daemons/validator/validator.h"
-#include "db/memory/batch_store.h"
 #include "db/memory/catalogue_store.h"
 #include "db/memory/feeder_store.h"
-#include "db/memory/hr_census_store.h"
 #include "db/memory/rpc_stores.h"
-#include "db/memory/share_store.h"
-#include "db/memory/size_store.h"
-#include "db/memory/transition_store.h"
-#include "db/memory/validate_store.h"
 #include "feeder/feeder.h"
 #include "sched/handle/pipeline.h"
 #include "sched/handle/shmem_job_pool.h"
-#include "sched/sim/planner_run.h"
+#include "sched/sim/project_services.h"
 #include "sched/sim/project_settings.h"
-#include "sched/sim/timetable.h"
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
@@ -52,73 +35,6 @@ class OwnArray {
     std::unique_ptr<FeederArray> array_;
 };
 
-/// What is modelled, at each look.
-class AtEachLook final : public Service {
-  public:
-    explicit AtEachLook(std::function<void()> work) : Service(0), work_(std::move(work)) {}
-    Turn turn() override { return work_(), idle(); }
-
-  private:
-    std::function<void()> work_;
-};
-
-/// As in a project, and whoever wants to know hears of it.
-class HeardNotices final : public Notices {
-  public:
-    HeardNotices(const std::filesystem::path& project, const std::function<void()>& on_reread)
-        : triggers_(project), on_reread_(on_reread) {}
-    void reread_tables() override {
-        triggers_.reread_tables();
-        if (on_reread_) on_reread_();
-    }
-
-  private:
-    TriggerNotices triggers_;
-    const std::function<void()>& on_reread_;
-};
-
-/// batch_shares, and batch_upkeep before each of its passes.
-class BatchShares {
-  public:
-    BatchShares(const Scenario& scenario, const ProjectConfig& config, MemoryDb& db, const Clock& clock,
-                Notices& notices)
-        : options_(shares_options_of(scenario, config)),
-          upkeep_(db),
-          store_(db),
-          clock_(clock),
-          service_(options_, store_, clock, notices) {
-        store_.since = clock.now();
-        for (std::size_t u = 0; u < scenario.users.size(); ++u) {
-            double from = 1e9;
-            for (const WorkSpec& work : scenario.work)
-                if (work.user == scenario.users[u].name) from = std::min(from, work.from_day);
-            quotas_.push_back({clock.now() + from * kDay, static_cast<Id>(u) + 1, scenario.users[u].quota});
-        }
-    }
-    /// A user who is not there yet has no quota: nobody's share is the smaller for him.
-    void admit_users() {
-        for (const Quota& q : quotas_)
-            if (q.from <= clock_.now()) store_.quotas[q.user] = q.quota;
-    }
-    void keep_up() {
-        if (service_.pass_is_due()) upkeep_pass(upkeep_, {}, clock_);
-    }
-    Service& service() { return service_; }
-
-  private:
-    struct Quota {
-        double from;
-        Id user;
-        double quota;
-    };
-    SharesOptions options_;
-    MemoryBatchUpkeepStore upkeep_;
-    MemoryShareStore store_;
-    const Clock& clock_;
-    std::vector<Quota> quotas_;
-    SharesService service_;
-};
-
 }  // namespace
 
 /// Programs and what they work on, in the order in which they are made.
@@ -127,15 +43,6 @@ struct SimProject::Parts {
         : rpc_stores(p.db_),
           feeder_store(p.db_),
           catalogue(p.db_),
-          transitions(p.db_),
-          validation(p.db_),
-          sizes(p.db_),
-          census_store(p.db_),
-          hr_census(p.db_),
-          stats_store(p.db_),
-          ltt_store(p.db_),
-          accel_store(p.db_),
-          upkeep_store(p.db_),
           array(p.config_),
           scheduler(SchedulerArray::attach(job_array_name(p.config_.shmem_key, p.config_.project_dir))),
           pool(*scheduler),
@@ -143,54 +50,16 @@ struct SimProject::Parts {
           limits(request_limits(p.config_)),
           env{p.clock_, p.rng_},
           feeder_settings(feeder_options(scenario.feeder, env)),
-          templates(p.folder_.path(), p.config_.upload_url, nullptr),
-          transitioner({}, transition_params(p.config_), transitions, templates, env),
-          regulation(regulator_settings(scenario, p.config_)),
-          regulator(regulation, sizes, p.clock_),
-          stats_settings(stats_settings_of(scenario, p.config_)),
-          accel_settings(accel_settings_of(scenario, p.config_)),
-          stats(stats_settings, stats_store, ltt_store, p.clock_),
-          accel(accel_settings, accel_store, upkeep_store, p.clock_),
-          planner(scenario, p.db_, files.plan_classes, p.clock_),
-          census(census_options, p.folder_.path(), p.config_.compat_level, census_store, files.plan_classes, p.clock_),
-          notices(p.folder_.path(), p.on_reread),
-          timetable(p.clock_) {
+          services(p.service_world(env, files.plan_classes)),
+          feeder(p.config_, feeder_settings, FeederParts{*array, feeder_store, catalogue}, env) {
         for (std::size_t u = 0; u < scenario.users.size(); ++u)
             feeder_store.quota_of[static_cast<Id>(u) + 1] = scenario.users[u].quota;
         files.code_sign_key = kSignKey;
-        // As an admin runs it before the first start.
-        if (p.config_.hr_allocate_slots) write_hr_census(hr_census, p.folder_.path(), p.config_.compat_level);
-        feeder =
-            std::make_unique<Feeder>(p.config_, feeder_settings, FeederParts{*array, feeder_store, catalogue}, env);
-        for (const AppSpec& app : scenario.apps) {
-            auto& options = *validator_options.emplace_back(std::make_unique<ValidatorOptions>());
-            options.app_name = app.name;
-            options.output = [&p](const Result& r) {
-                const bool wrong = p.wrong_.contains(r.name);
-                return OutputCheck{OutputCheck::Kind::kGood, wrong ? r.name : "right"};
-            };
-            validators.push_back(std::make_unique<Validator>(options, p.config_, validation, p.clock_));
-        }
-        if (scenario.shares_every_minutes > 0)
-            shares = std::make_unique<BatchShares>(scenario, p.config_, p.db_, p.clock_, notices);
-    }
-    void at_each_look(std::function<void()> work) {
-        models.push_back(std::make_unique<AtEachLook>(std::move(work)));
-        timetable.add_daemon(*models.back());
     }
 
     MemoryRpcStores rpc_stores;
     MemoryFeederStore feeder_store;
     MemoryCatalogueStore catalogue;
-    MemoryTransitionStore transitions;
-    MemoryValidateStore validation;
-    MemorySizeRegulatorStore sizes;
-    MemorySizeCensusStore census_store;
-    MemoryHrCensusStore hr_census;
-    MemoryBatchStatsStore stats_store;
-    MemoryHostLttStore ltt_store;
-    MemoryBatchAccelStore accel_store;
-    MemoryBatchUpkeepStore upkeep_store;
     OwnArray array;
     std::unique_ptr<SchedulerArray> scheduler;
     ShmemJobPool pool;
@@ -199,26 +68,9 @@ struct SimProject::Parts {
     ProjectFiles files;
     Env env;
     FeederOptions feeder_settings;
-    ResultTemplates templates;
-    Transitioner transitioner;
-    std::vector<std::unique_ptr<ValidatorOptions>> validator_options;
-    std::vector<std::unique_ptr<Validator>> validators;
-    RegulatorSettings regulation;
-    Regulator regulator;
-    StatsSettings stats_settings;
-    AccelSettings accel_settings;
-    StatsPass stats;
-    AccelPass accel;
-    PlannerRun planner;
-    CensusOptions census_options;
-    SizeCensus census;
-    std::unique_ptr<Feeder> feeder;
+    ProjectServices services;
+    Feeder feeder;
     FeederTurns feeder_turns;
-    double next_census = 0, next_acceleration = 0;
-    HeardNotices notices;
-    std::unique_ptr<BatchShares> shares;  ///< null: the scenario has no batch_shares
-    std::vector<std::unique_ptr<AtEachLook>> models;
-    Timetable timetable;
 };
 
 void FeederTurns::take(const std::function<double()>& turn, double now) {
@@ -250,7 +102,6 @@ SimProject::SimProject(const Scenario& scenario, VirtualClock& clock, Rng& rng)
     make_rows(scenario);
     write_file_atomically(folder_.path() / "out", kOutputTemplate);
     parts_ = std::make_unique<Parts>(*this, scenario);
-    make_timetable();
 }
 
 SimProject::~SimProject() {
@@ -321,10 +172,10 @@ SchedulerReply SimProject::rpc(const SchedulerRequest& request) {
     Parts& p = *parts_;
     if (!database_away()) {
         db_.before = nullptr;
-        p.feeder_turns.take([&p] { return p.feeder->turn(); }, clock_.now());
+        p.feeder_turns.take([&p] { return p.feeder.turn(); }, clock_.now());
     }
     const auto tables = p.scheduler->tables();
-    if (!tables) throw Error("the feeder has published no tables: " + p.feeder->trouble());
+    if (!tables) throw Error("the feeder has published no tables: " + p.feeder.trouble());
     RpcServices services{config_, p.files, p.params, *tables, p.pool, p.rpc_stores.stores(), p.env, p.limits};
     services.log = RpcLog(log_line);
     services.remote_address = "127.0.0.1";
@@ -338,56 +189,26 @@ void SimProject::run_daemons(JobWatcher& watcher) {
     if (database_away()) return;
     db_.before = nullptr;
     watcher_ = &watcher;
-    parts_->timetable.take_turns();
+    parts_->services.take_turns();
 }
 
-void SimProject::make_timetable() {
-    Parts& p = *parts_;
-    p.at_each_look([this, &p] {
-        const auto& queue = db_.workunits.index().due;
-        if (!queue.empty() && queue.begin()->first < clock_.now_sec()) p.transitioner.pass();
-    });
-    p.at_each_look([this, &p] {
-        if (db_.workunits.index().to_validate.empty()) return;
-        for (const auto& validator : p.validators) validator->pass();
-    });
-    p.at_each_look([this] { assimilate(); });
-    p.at_each_look([&p] {
-        if (!p.regulation.apps.empty() && p.regulator.due()) p.regulator.pass();
-    });
-    p.at_each_look([this] { take_census(clock_.now()); });
-    p.at_each_look([this] { accelerate(clock_.now()); });
-    if (BatchShares* shares = p.shares.get()) {
-        p.at_each_look([shares] { shares->admit_users(), shares->keep_up(); });
-        p.timetable.add_daemon(shares->service());
-    }
-    p.at_each_look([this, &p] {
-        // As the program does: the feeder of level 1 looks by itself.
-        const auto [planned, of_news] = p.planner.turn(*watcher_);
-        if (planned && (of_news || config_.compat_level == 0)) p.notices.reread_tables();
-    });
-    p.at_each_look([this] { clean_up(); });
-    p.at_each_look([this] { purge(); });
-}
+void SimProject::start_gang_planner() { parts_->services.start_gang_planner(); }
 
-void SimProject::accelerate(double now) {
-    Parts& p = *parts_;
-    if (scenario_.accel_every_hours <= 0 || now < p.next_acceleration) return;
-    p.next_acceleration = now + 3600 * scenario_.accel_every_hours;
-    p.stats.run();
-    std::string why;
-    if (const auto known = StateReader::open(p.stats_settings.state_file, why))
-        p.accel_settings.verdicts = known->summary().apps;
-    p.accel.run();
-}
-
-void SimProject::take_census(double now) {
-    if (now < parts_->next_census) return;
-    parts_->next_census = now + 3600 * scenario_.census_every_hours;
-    const bool sizes = std::any_of(scenario_.apps.begin(), scenario_.apps.end(),
-                                   [](const AppSpec& app) { return app.size_classes > 1; });
-    if (sizes) parts_->census.run();
-    if (config_.hr_allocate_slots) write_hr_census(parts_->hr_census, folder_.path(), config_.compat_level);
+ServiceWorld SimProject::service_world(Env env, const PlanClasses& plan_classes) {
+    return {.scenario = scenario_,
+            .config = config_,
+            .db = db_,
+            .env = env,
+            .plan_classes = plan_classes,
+            .wrong_results = wrong_,
+            .assimilate = [this] { assimilate(); },
+            .clean_up = [this] { clean_up(), purge(); },
+            .expected = [this](Id batch, double time,
+                               const EtaFactors& factors) { watcher_->expected(batch, time, factors); },
+            .reread =
+                [this] {
+                    if (on_reread) on_reread();
+                }};
 }
 
 /// An assimilator that takes everything.

@@ -12,6 +12,7 @@
 #include "db/memory/memory_db.h"
 #include "sched/rpc/reply.h"
 #include "sched/rpc/request.h"
+#include "sched/sim/project_services.h"
 #include "sched/sim/scenario.h"
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
@@ -103,6 +104,8 @@ class SimProject {
     bool database_away() const;
     /// Results with a wrong output, by name: the validator finds them to differ from all others.
     std::unordered_set<std::string>& wrong_results() { return wrong_; }
+    /// The project has gangs from now on.
+    void start_gang_planner();
     std::uint64_t rpc_verbs() const { return rpc_verbs_; }  ///< store verbs that requests called
     /// Is told of each wish of a daemon that the feeder read its tables again; may be empty.
     std::function<void()> on_reread;
@@ -111,13 +114,11 @@ class SimProject {
     struct Parts;
     void make_rows(const Scenario& scenario);
     void make_app(Id id, const AppSpec& spec);
-    void make_timetable();
+    ServiceWorld service_world(Env env, const PlanClasses& plan_classes);
     void assimilate();
     void clean_up();
     void purge();
     void remove(Id workunit);
-    void take_census(double now);
-    void accelerate(double now);
 
     const Scenario& scenario_;
     VirtualClock& clock_;

@@ -3,7 +3,6 @@
 #include <sstream>
 
 #include "config/load.h"
-#include "daemons/batch_accel/accel_options.h"
 #include "daemons/batch_shares/share_config.h"
 #include "daemons/batch_stats/stats_options.h"
 #include "feeder/command.h"
@@ -89,10 +88,19 @@ StatsSettings stats_settings_of(const Scenario& scenario, const ProjectConfig& c
     return settings;
 }
 
-AccelSettings accel_settings_of(const Scenario& scenario, const ProjectConfig& config) {
-    AccelSettings settings;
-    settings.compat_level = config.compat_level;
-    settings.rules = options_of<AccelOptions>("batch_accel", scenario.accel_options).rules(config.compat_level);
+AccelOptions accel_options_of(const Scenario& scenario) {
+    return options_of<AccelOptions>("batch_accel", scenario.accel_options);
+}
+
+PlannerSettings planner_settings_of(const Scenario& scenario, const ProjectConfig& config) {
+    PlannerSettings settings;
+    settings.rules.margin = scenario.planner_margin;
+    settings.rules.horizon = scenario.planner_horizon_hours * kHour;
+    settings.give_up = true;
+    settings.compat_level = scenario.compat_level;
+    settings.copies = scenario.planner_copies;
+    settings.every = 60 * scenario.planner_every_minutes;
+    settings.used = config.plan_batches;
     return settings;
 }
 

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "config/project_config.h"
-#include "daemons/batch_accel/accel_pass.h"
+#include "daemons/batch_accel/accel_options.h"
+#include "daemons/batch_planner/planner_pass.h"
 #include "daemons/batch_shares/shares_pass.h"
 #include "daemons/batch_stats/stats_pass.h"
 #include "daemons/size_regulator/regulator.h"
@@ -21,7 +22,8 @@ ProjectConfig make_config(const Scenario& scenario, const std::filesystem::path&
 FeederOptions feeder_options(const std::string& command, Env env);
 RegulatorSettings regulator_settings(const Scenario& scenario, const ProjectConfig& config);
 StatsSettings stats_settings_of(const Scenario& scenario, const ProjectConfig& config);
-AccelSettings accel_settings_of(const Scenario& scenario, const ProjectConfig& config);
+AccelOptions accel_options_of(const Scenario& scenario);
+PlannerSettings planner_settings_of(const Scenario& scenario, const ProjectConfig& config);
 /// The scenario has batch_shares.
 SharesOptions shares_options_of(const Scenario& scenario, const ProjectConfig& config);
 

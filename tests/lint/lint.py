@@ -16,6 +16,7 @@ import rule_log_lines
 import rule_options
 import rule_policies
 import rule_recipes
+import rule_simulator
 import rule_sizes
 import rule_texts
 import rule_type_names
@@ -29,6 +30,7 @@ RULES = {
     "sizes": rule_sizes.check,
     "policies": rule_policies.check,
     "recipes": rule_recipes.check,
+    "simulator": rule_simulator.check,
     "options": rule_options.check,
     "forbidden": rule_texts.check_forbidden,
     "format": rule_format.check,

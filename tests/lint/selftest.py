@@ -14,6 +14,7 @@ import rule_layers
 import rule_options
 import rule_policies
 import rule_recipes
+import rule_simulator
 import rule_sizes
 import rule_texts
 import rule_type_names
@@ -46,6 +47,24 @@ class RuleTest(unittest.TestCase):
 
     def assert_clean(self, rule, files):
         self.assertEqual(self.findings(rule, files), [])
+
+
+class Simulator(RuleTest):
+    def test_a_daemon_of_a_run_decides_in_its_service(self):
+        for text, what in (("if (now >= next_) planner.turn();", "only timetable.cpp"),
+                           ("if (due()) p.transitioner.pass();", "only timetable.cpp"),
+                           ("for (auto& v : all()) v->pass();", "only timetable.cpp"),
+                           ("upkeep_pass(store, {}, clock);", "made by its service"),
+                           ("Periodic looks_{10};", "decided by the service"),
+                           ("if (planned) ask_feeder_to_reread(folder);", "by Notices")):
+            self.assert_found(rule_simulator.check, {"sched/sim/a.cpp": text + "\n"}, "sched/sim/a.cpp:1", what)
+
+    def test_who_calls_and_who_runs_no_daemon_may(self):
+        self.assert_clean(rule_simulator.check, {
+            "sched/sim/timetable.cpp": "if (e.next <= now) e.next = next_of(e, e.service->turn());\n",
+            "sched/sim/project.cpp": "turns.take([&p] { return p.feeder.turn(); }, now);\n",
+            "sched/sim/a.cpp": "// Until its turn() it waits for a pass().\nservices.take_turns();\n",
+            "daemons/a/a.cpp": "Periodic looks_{10};\nupkeep_pass(store, {}, clock);\n"})
 
 
 class Options(RuleTest):

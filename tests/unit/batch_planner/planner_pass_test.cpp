@@ -10,6 +10,7 @@
 #include "db/memory/plan_store.h"
 #include "sluice/base/error.h"
 #include "sluice/match/plan_classes.h"
+#include "tests/support/counted_notices.h"
 #include "tests/support/fake_clock.h"
 
 namespace sluice::test {
@@ -284,22 +285,30 @@ TEST_F(PlannerPassTest, ANewBatchIsPlannedAtOnce) {
     batch(1);
     unsent(1, 2);
     PlannerPass pass = planner();
-    PlannerTurns turns(pass, clock, 60);
+    settings.used = true, settings.compat_level = 1;
+    CountedNotices notices;
+    PlannerService service(settings, pass, clock, notices);
+    // Whether a pass was made, and the feeder was asked to hand its plan out at once.
     const auto after = [&](double seconds) {
         clock.advance(seconds);
-        const auto [made, news] = turns.take();
-        return std::pair(made, news);
+        const auto version = plans.plan().version;
+        const int rereads = notices.rereads;
+        EXPECT_EQ(service.turn().wait, PlannerService::kLook);
+        return std::pair(plans.plan().version != version, notices.rereads != rereads);
     };
     EXPECT_EQ(after(0), std::pair(true, true));
     EXPECT_EQ(after(10), std::pair(false, false));
     batch(2);
-    EXPECT_EQ(after(5), std::pair(false, false)) << "it has just looked";
-    EXPECT_EQ(after(5), std::pair(true, true));
+    EXPECT_EQ(after(10), std::pair(true, true));
     EXPECT_EQ(published().find_batch(2), nullptr) << "there is nothing to be done yet";
     unsent(2, 3);
     EXPECT_EQ(after(10), std::pair(false, false));
     EXPECT_EQ(after(50), std::pair(true, false)) << "a minute after the last pass";
     EXPECT_NE(published().find_batch(2), nullptr);
+    settings.compat_level = 0;
+    EXPECT_EQ(after(60), std::pair(true, true)) << "the feeder does not look by itself";
+    settings.used = false;
+    EXPECT_EQ(after(60), std::pair(true, false)) << "nobody goes by the plan";
 }
 
 TEST_F(PlannerPassTest, BatchesAreInOrderOfCreationOrOfLogicalEndTime) {

@@ -55,6 +55,17 @@ TEST_F(RegulatorRun, AFullReleaseIsLookedAtAgainAtOnce) {
     store.released = 9;
     EXPECT_EQ(pass(), PassResult::kIdle) << "no more are INACTIVE";
 }
+TEST_F(RegulatorRun, EachAppIsPolledAtItsOwnPace) {
+    settings.apps = {{"a", {5, 10}, 60, ReleaseOrder::kNone}, {"b", {5, 10}, 25, ReleaseOrder::kNone}};
+    store.unsent_found = {10};
+    Regulator regulator(settings, store, clock);
+    std::vector<double> waits;
+    for (int turn = 0; turn < 5; ++turn) {
+        waits.push_back(regulator.turn().wait);
+        clock.advance(waits.back());
+    }
+    EXPECT_EQ(waits, (std::vector<double>{25, 25, 10, 15, 25}));
+}
 TEST_F(RegulatorRun, SoIsOneOfTwoPartsThatIsMoreThanEitherWanted) {
     store.unsent_found = {0, 0, 4};  // six were released, and two of them sent before the second part
     store.released = 12;

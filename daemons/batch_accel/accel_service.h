@@ -1,21 +1,27 @@
 #pragma once
 // What batch_accel does in a pass: batch_stats' computation first, if it is its turn, then its own.
-#include <memory>
 #include <optional>
 
 #include "config/project_config.h"
 #include "daemons/batch_accel/accel_options.h"
 #include "daemons/batch_accel/accel_pass.h"
 #include "daemons/batch_stats/state_file.h"
-#include "sluice/db/database.h"
+#include "sluice/daemon/service.h"
 
 namespace sluice {
 
-class AccelRun {
+struct AccelStores {
+    BatchAccelStore& accel;
+    BatchUpkeepStore& upkeep;
+    BatchStatsStore& stats;
+    HostLttStore& versions;
+};
+
+class AccelService final : public Service {
   public:
     /// All outlive it.
-    AccelRun(const AccelOptions& options, const ProjectConfig& config, bool dry_run, Clock& clock);
-    void pass();
+    AccelService(const AccelOptions& options, const ProjectConfig& config, const AccelStores& stores, Clock& clock);
+    Turn turn() override;
 
   private:
     std::optional<StatsSummary> last_statistics() const;
@@ -24,9 +30,7 @@ class AccelRun {
 
     const AccelOptions& options_;
     const ProjectConfig& config_;
-    Database db_, replica_;
-    std::unique_ptr<BatchAccelStore> accel_store_;
-    std::unique_ptr<BatchUpkeepStore> upkeep_store_;
+    AccelStores stores_;
     Clock& clock_;
     AccelSettings settings_;
 };

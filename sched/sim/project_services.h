@@ -1,0 +1,51 @@
+#pragma once
+// The project's daemons and tasks in a run: the services of the programs, as they are, on a database in memory. The
+// scenario says which of them run and with which options (project_settings.h); when each acts it says itself.
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+#include "config/project_config.h"
+#include "db/memory/memory_db.h"
+#include "sched/sim/scenario.h"
+#include "sluice/base/env.h"
+#include "sluice/match/plan_classes.h"
+#include "sluice/model/eta.h"
+
+namespace sluice::sim {
+
+/// What services work on, and whom they tell. All outlives them.
+struct ServiceWorld {
+    const Scenario& scenario;
+    const ProjectConfig& config;
+    MemoryDb& db;
+    Env env;
+    const PlanClasses& plan_classes;
+    /// Results with a wrong output, by name.
+    const std::unordered_set<std::string>& wrong_results;
+    // What is modelled. It has its turn at each look.
+    std::function<void()> assimilate, clean_up;
+    /// batch_planner expects a batch to be done by then, and is so sure.
+    std::function<void(Id batch, double time, const EtaFactors& factors)> expected;
+    /// A daemon has asked the feeder to read its tables again.
+    std::function<void()> reread;
+};
+
+class ProjectServices {
+  public:
+    /// Makes the file of census, too, as an admin does before the first start. Throws ConfigError: options that can't
+    /// work.
+    explicit ProjectServices(const ServiceWorld& world);
+    ~ProjectServices();
+    /// To be called every few seconds: whoever is due has a turn. Throws Error: a daemon gave up.
+    void take_turns();
+    /// The project has gangs from now on, and runs gang_planner.
+    void start_gang_planner();
+
+  private:
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace sluice::sim
