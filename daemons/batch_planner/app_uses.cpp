@@ -1,5 +1,6 @@
 #include "daemons/batch_planner/app_uses.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sluice/model/anonymous_version.h"
@@ -16,14 +17,19 @@ ResourceUse use_of(const AppVersionUse& v, ProcType type, const PlanClasses& cla
     return {gpu.devices, gpu.cpus, gpu.peak_scale, gpu.projected, known ? v.pfc_avg : 0};
 }
 
+bool is_threaded(const CpuUse& use) { return use.fixed > 1 || (use.fixed <= 0 && use.most > 1) || use.least > 1; }
+
 }  // namespace
 
 AppUses::AppUses(const std::vector<AppVersionUse>& versions, const PlanClasses& classes, int compat_level) {
     for (const AppVersionUse& v : versions) {
         const auto types = classes.resources(v.plan_class, compat_level);
-        if (const ProcType type = classes.resource(v.plan_class, compat_level); type != ProcType::kCpu)
-            gpu_versions_.emplace(v.id, type);
+        const ProcType type = classes.resource(v.plan_class, compat_level);
+        const CpuUse cpus = type == ProcType::kCpu ? sluice::cpu_use(classes, v.plan_class, compat_level) : CpuUse{};
+        if (type != ProcType::kCpu) gpu_versions_.emplace(v.id, type);
+        if (cpus != CpuUse{}) cpu_versions_.emplace(v.id, cpus);
         if (!v.sent) continue;
+        if (type == ProcType::kCpu) threads_[v.app].push_back(cpus);
         AppUse& app = apps_[v.app];
         for (std::size_t t = 0; t < types.size(); ++t) {
             if (!types[t]) continue;
@@ -31,6 +37,17 @@ AppUses::AppUses(const std::vector<AppVersionUse>& versions, const PlanClasses& 
             if (!(app[t].devices > 0) || use.projected > app[t].projected) app[t] = use;
         }
     }
+    std::erase_if(threads_, [](const auto& of) { return std::ranges::none_of(of.second, is_threaded); });
+}
+
+const std::vector<CpuUse>* AppUses::threads_of_app(Id app) const {
+    const auto at = threads_.find(app);
+    return at == threads_.end() ? nullptr : &at->second;
+}
+
+CpuUse AppUses::cpu_use(Id version) const {
+    const auto at = cpu_versions_.find(version);
+    return at == cpu_versions_.end() ? CpuUse{} : at->second;
 }
 
 ProcType AppUses::type_of(Id version) const {

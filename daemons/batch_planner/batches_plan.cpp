@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sluice/match/cpu_use.h"
 #include "sluice/model/batch_plan.h"
 
 namespace sluice {
@@ -11,7 +12,6 @@ namespace {
 constexpr double kLeastJob = 1;      ///< s: an estimate of 0 is no reason to expect a batch at once
 constexpr double kExactTo = 0.002;   ///< of T; a plan is as good as its estimates
 constexpr float kNeverDone = 1e30F;  ///< s
-constexpr double kLeastPart = 0.01;  ///< of a device that a job takes
 
 /// What the pools do for one batch.
 struct Doers {
@@ -111,7 +111,7 @@ BatchTarget plan_one(FleetCapacity& fleet, const BatchDemand& demand, const Plan
         target.hosts += fleet.ids[p] != last;
         last = fleet.ids[p];
         if (demand.jobs == 0) continue;
-        fleet.occupy(p, demand.app, doers.at_once[p], room);
+        fleet.occupy(p, demand.app, 1, room);
         fleet.free_at[p] = target.finish;  // later batches get what is left
     }
     return target;
@@ -127,11 +127,14 @@ double FleetCapacity::computing(std::size_t pool, Id app, double fpops) const {
 }
 
 int FleetCapacity::at_once(std::size_t pool, Id app) const {
-    constexpr double kRounding = 1e-9;
     const auto of_app = uses.find(app);
-    if (of_app == uses.end()) return types[pool] == ProcType::kCpu ? cpus[pool] : 0;
-    const double each = of_app->second[static_cast<std::size_t>(types[pool])].devices;
-    return each > 0 ? static_cast<int>(cpus[pool] / std::max(each, kLeastPart) + kRounding) : 0;
+    const bool on_processors = types[pool] == ProcType::kCpu;
+    if (of_app == uses.end()) return on_processors ? cpus[pool] : 0;
+    double each = of_app->second[static_cast<std::size_t>(types[pool])].devices;
+    if (!(each > 0)) return 0;
+    if (!on_processors) return planned_at_once(cpus[pool], each);
+    if (const auto several = threads.find(app); several != threads.end()) each = several->second[pool];
+    return each > 0 ? planned_at_once_on_processors(cpus[pool], each) : 0;
 }
 
 int FleetCapacity::held_at_once(std::size_t pool, Id app) const {
@@ -139,11 +142,12 @@ int FleetCapacity::held_at_once(std::size_t pool, Id app) const {
     return now > 0 ? now : std::max(cpus[pool], 1);
 }
 
-void FleetCapacity::occupy(std::size_t pool, Id app, double jobs, double seconds) {
-    free_at[pool] += jobs * seconds / held_at_once(pool, app);
+void FleetCapacity::occupy(std::size_t pool, Id app, double part, double seconds) {
+    free_at[pool] += part * seconds;
     const auto of_app = uses.find(app);
     if (types[pool] == ProcType::kCpu || of_app == uses.end()) return;
     const std::size_t cpu = processors(pool);
+    const double jobs = part * held_at_once(pool, app);
     free_at[cpu] += jobs * seconds * of_app->second[static_cast<std::size_t>(types[pool])].cpus / cpus[cpu];
 }
 

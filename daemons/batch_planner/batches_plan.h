@@ -34,6 +34,8 @@ struct FleetCapacity {
     std::unordered_map<Id, std::vector<float>> measured;   ///< app -> s of computing per operation, 0: not measured
     std::unordered_map<Id, std::vector<bool>> takes_none;  ///< app -> it is not counted on for jobs of it
     std::unordered_map<Id, AppUse> uses;                   ///< app -> what a job takes; none: a processor
+    /// app -> processors that a job takes of each pool of them, 0: none of its versions runs there; none: one each.
+    std::unordered_map<Id, std::vector<float>> threads;
     std::size_t size() const { return ids.size(); }
     /// s of computing that a job takes.
     double computing(std::size_t pool, Id app, double fpops) const;
@@ -41,9 +43,9 @@ struct FleetCapacity {
     int at_once(std::size_t pool, Id app) const;
     /// The same of jobs that it has: where there is no version any more, one a device.
     int held_at_once(std::size_t pool, Id app) const;
-    /// So many jobs of the app, `seconds` each, are done before anything else. A job on GPUs also takes the time of
-    /// processors, as far as its version does.
-    void occupy(std::size_t pool, Id app, double jobs, double seconds);
+    /// This part of the pool's devices does jobs of the app for so long before anything else. Jobs on GPUs also take
+    /// the time of processors, as far as their version does.
+    void occupy(std::size_t pool, Id app, double part, double seconds);
     /// The processors of the pool's host.
     std::size_t processors(std::size_t pool) const;
     std::size_t hosts() const;

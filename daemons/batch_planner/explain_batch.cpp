@@ -14,10 +14,13 @@ namespace {
 
 constexpr std::size_t kHostsShown = 10;
 
-/// "4 CPUs", "1 NVIDIA GPU".
-std::string devices_text(const FleetCapacity& fleet, std::size_t pool) {
-    return fmt::format("{} {}{}", fleet.cpus[pool], proc_type_user_name(fleet.types[pool]),
-                       fleet.cpus[pool] == 1 && fleet.types[pool] != ProcType::kCpu ? "" : "s");
+/// "4 CPUs", "8 CPUs (4 a job)", "1 NVIDIA GPU".
+std::string devices_text(const FleetCapacity& fleet, std::size_t pool, Id app) {
+    const auto of_app = fleet.threads.find(app);
+    const bool cpu = fleet.types[pool] == ProcType::kCpu;
+    const float each = cpu && of_app != fleet.threads.end() ? of_app->second[pool] : 1;
+    return fmt::format("{} {}{}{}", fleet.cpus[pool], proc_type_user_name(fleet.types[pool]),
+                       fleet.cpus[pool] == 1 && !cpu ? "" : "s", each > 1 ? fmt::format(" ({:g} a job)", each) : "");
 }
 
 std::string hosts_text(const FleetCapacity& fleet, const BatchDemand& demand, const PlanRules& rules, double finish) {
@@ -41,14 +44,14 @@ std::string hosts_text(const FleetCapacity& fleet, const BatchDemand& demand, co
     std::string text = fmt::format("H: {} of {} hosts; {} can't be done with a job by then\n", useful.size(),
                                    able.size(), able.size() - useful.size());
     if (able.size() < fleet.hosts())
-        text += fmt::format("{} more hosts have none of the devices that the versions of app {} are for\n",
+        text += fmt::format("{} more hosts lack the devices that the versions of app {} take\n",
                             fleet.hosts() - able.size(), demand.app);
     std::sort(in.begin(), in.end(),
               [&](const Line& a, const Line& b) { return a.jobs != b.jobs ? a.jobs > b.jobs : a.pool < b.pool; });
     for (std::size_t i = 0; i < std::min(in.size(), kHostsShown); ++i)
-        text +=
-            fmt::format("  host {}: can start in {:.0f} s, {:.0f} s a job, {}: {} jobs by T\n", fleet.ids[in[i].pool],
-                        fleet.free_at[in[i].pool], in[i].seconds, devices_text(fleet, in[i].pool), in[i].jobs);
+        text += fmt::format("  host {}: can start in {:.0f} s, {:.0f} s a job, {}: {} jobs by T\n",
+                            fleet.ids[in[i].pool], fleet.free_at[in[i].pool], in[i].seconds,
+                            devices_text(fleet, in[i].pool, demand.app), in[i].jobs);
     return text;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sluice/model/anonymous_version.h"
+
 namespace sluice {
 namespace {
 
@@ -82,11 +84,22 @@ void FleetReader::add_measured(const HostSpeedRow& row) {
     const ProcType type = type_of(row.version);
     const auto pool = find(row.host, type);
     if (!pool || fleet.types[*pool] != type) return;
+    const CpuUse use = uses_.cpu_use(row.version);
+    const double cpus = use.processors(fleet.cpus[*pool]);
+    const auto* versions = type == ProcType::kCpu ? uses_.threads_of_app(row.app) : nullptr;
+    // What a job of a version that is not sent any more does on several processors, says nothing of those that are.
+    if (versions == nullptr && type == ProcType::kCpu && cpus > 1) return;
+    if (versions != nullptr && !anonymous_version(row.version) && !std::ranges::count(*versions, use)) return;
     std::vector<float>& of_app = fleet.measured[row.app];
     of_app.resize(fleet.size());
     float& known = of_app[*pool];  // the fastest version is the one that it gets
     const auto seconds = static_cast<float>(row.seconds_per_op);
-    known = known > 0 ? std::min(known, seconds) : seconds;
+    if (known > 0 && known <= seconds) return;
+    known = seconds;
+    if (versions == nullptr) return;
+    std::vector<float>& threads = fleet.threads[row.app];
+    threads.resize(fleet.size());
+    threads[*pool] = static_cast<float>(cpus);
 }
 
 void FleetReader::add(const HostSpeedRow& row) {
@@ -116,6 +129,30 @@ void FleetReader::estimate_gpus() {
     }
 }
 
+/// Where no version of it was measured: the one that the scheduler expects to be the fastest, as fast as its
+/// processors.
+void FleetReader::choose_threads(Id app, const std::vector<CpuUse>& versions) {
+    std::vector<float>&speeds = fleet.measured[app], &threads = fleet.threads[app];
+    speeds.resize(fleet.size());
+    threads.resize(fleet.size());
+    for (std::size_t p = 0; p < fleet.size(); ++p) {
+        if (fleet.types[p] != ProcType::kCpu || speeds[p] > 0) continue;
+        double best = 0;
+        for (const CpuUse& use : versions) {
+            const double cpus = use.processors(fleet.cpus[p]);
+            if (fleet.cpus[p] < use.least || cpus * use.projected <= best) continue;
+            best = cpus * use.projected;
+            threads[p] = static_cast<float>(cpus);
+        }
+        if (threads[p] > 1) speeds[p] = fleet.seconds_per_op[p] / threads[p];
+    }
+}
+
+int FleetReader::held_at_once(std::size_t pool, Id app, Id version) const {
+    if (fleet.types[pool] != ProcType::kCpu) return fleet.held_at_once(pool, app);
+    return planned_at_once_on_processors(fleet.cpus[pool], uses_.cpu_use(version).processors(fleet.cpus[pool]));
+}
+
 void FleetReader::read(PlanFactsStore& store, AppUses uses, const std::set<Id>& apps) {
     uses_ = std::move(uses);
     bool gpus = false;
@@ -132,6 +169,9 @@ void FleetReader::read(PlanFactsStore& store, AppUses uses, const std::set<Id>& 
     store.hosts(selection, [this](const HostSpeedRow& row) { add(row); });
     if (gpus) memory_.gpus.set_known_until(static_cast<std::int64_t>(now_ - kRequestLasts));
     if (gpus) estimate_gpus();
+    for (const Id app : apps)
+        if (const auto* versions = uses_.threads_of_app(app); versions != nullptr) choose_threads(app, *versions);
+    for (auto& [app, threads] : fleet.threads) threads.resize(fleet.size());
     for (auto& [app, speeds] : fleet.measured) speeds.resize(fleet.size());
 }
 

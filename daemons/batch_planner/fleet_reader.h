@@ -47,6 +47,8 @@ class FleetReader {
     /// there.
     std::optional<std::size_t> find(Id host, ProcType type) const;
     ProcType type_of(Id version) const { return uses_.type_of(version); }
+    /// Jobs of a version of the app that run on a pool at a time, though it may not be sent any more.
+    int held_at_once(std::size_t pool, Id app, Id version) const;
 
   private:
     void add(const HostSpeedRow& row);
@@ -54,6 +56,7 @@ class FleetReader {
     void add_gpus(const HostSpeedRow& row, ProcType type, double speed);
     void add_measured(const HostSpeedRow& row);
     void estimate_gpus();
+    void choose_threads(Id app, const std::vector<CpuUse>& versions);
     const std::vector<LeftOutHost>& left_out_;
     FleetMemory& memory_;
     double now_;

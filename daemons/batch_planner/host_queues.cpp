@@ -1,10 +1,24 @@
 #include "daemons/batch_planner/host_queues.h"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 
 namespace sluice {
+namespace {
+
+/// Of a pool's jobs in their order, the last that must end before this one has its devices; null: it has them.
+const HostQueues::Held* in_the_way_of(std::span<const HostQueues::Held> jobs, std::size_t place) {
+    constexpr double kRounding = 1e-9;
+    const auto part = [&](std::size_t i) { return 1.0 / std::max(jobs[i].at_once, 1); };
+    double taken = part(place);
+    for (std::size_t i = place; i > 0; --i)
+        if ((taken += part(i - 1)) > 1 + kRounding) return &jobs[i - 1];
+    return nullptr;
+}
+
+}  // namespace
 
 void HostQueues::note(std::vector<Held> held, double now) {
     std::sort(held.begin(), held.end(), [](const Held& a, const Held& b) {
@@ -14,7 +28,6 @@ void HostQueues::note(std::vector<Held> held, double now) {
     jobs_.clear();
     for (auto first = held.begin(); first != held.end();) {
         const auto end = std::find_if(first, held.end(), [&](const Held& h) { return h.pool != first->pool; });
-        const auto at_once = static_cast<std::size_t>(std::max(first->at_once, 1));
         Pool& pool = pools_[first->pool];
         for (auto h = first; h != end; ++h) pool.jobs.push_back(h->result);
         std::sort(pool.jobs.begin(), pool.jobs.end());
@@ -26,21 +39,17 @@ void HostQueues::note(std::vector<Held> held, double now) {
             };
             if (b.queue && std::any_of(b.jobs.begin(), b.jobs.end(), gone)) pool.progress = now;
         }
-        if (pool.jobs.size() > at_once) {
+        if (in_the_way_of({first, end}, pool.jobs.size() - 1) != nullptr) {
             if (first_pass_) pool.progress = now;  // who knows since when
             pool.queue = true;
         }
         for (auto h = first; h != end; ++h) {
-            const auto place = static_cast<std::size_t>(h - first);
+            const Held* const ahead = in_the_way_of({first, end}, static_cast<std::size_t>(h - first));
             Job& job = jobs_[h->result];
             job.pool = h->pool;
-            job.runs = place < at_once;
-            if (job.runs) {
-                job.start = std::max(h->sent, pool.progress);
-            } else {
-                const Held& ahead = *(h - static_cast<std::ptrdiff_t>(at_once));
-                job.start = std::max(now, jobs_[ahead.result].start + ahead.run_time);
-            }
+            job.runs = ahead == nullptr;
+            job.start = job.runs ? std::max(h->sent, pool.progress)
+                                 : std::max(now, jobs_[ahead->result].start + ahead->run_time);
         }
         first = end;
     }

@@ -16,7 +16,7 @@ class HostQueues {
         Id pool = 0;  ///< pool_key() of its host and device
         double sent = 0;
         double run_time = 0;  ///< wall time
-        int at_once = 1;      ///< jobs that run there at a time
+        int at_once = 1;      ///< jobs like this one that run there at a time
     };
     /// All that is in progress, at each pass.
     void note(std::vector<Held> held, double now);

@@ -138,7 +138,7 @@ void PlannerPass::take_what_hosts_hold(Facts& facts) {
     std::vector<HostQueues::Held> held;
     for (const OpenPlanResult& r : facts.in_progress) {
         const auto pool = facts.pool_of(r);
-        const int at_once = pool ? fleet.held_at_once(*pool, facts.app(r)) : 1;
+        const int at_once = pool ? facts.reader.held_at_once(*pool, facts.app(r), r.version) : 1;
         held.push_back({r.id, facts.pool_key_of(r), facts.sent(r), facts.run_time(r), at_once});
     }
     queues_.note(std::move(held), facts.now);
@@ -146,7 +146,8 @@ void PlannerPass::take_what_hosts_hold(Facts& facts) {
         const auto pool = facts.pool_of(r);
         if (!pool) continue;
         const double left = facts.run_time(r) - std::max(facts.now - queues_.start(r.id), 0.0);
-        fleet.occupy(*pool, facts.app(r), 1, std::max(left, 0.0));
+        const int at_once = facts.reader.held_at_once(*pool, facts.app(r), r.version);
+        fleet.occupy(*pool, facts.app(r), 1.0 / at_once, std::max(left, 0.0));
     }
 }
 

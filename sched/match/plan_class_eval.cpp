@@ -7,6 +7,7 @@
 #include "sched/match/plan_class_gpu.h"
 #include "sched/match/plan_class_spec.h"
 #include "sluice/base/text.h"
+#include "sluice/match/cpu_use.h"
 #include "sluice/xml/reader.h"
 
 namespace sluice::match {
@@ -185,17 +186,13 @@ Verdict cpu_usage(const MatchContext& x, const PlanClassSpec& s, HostUsage& usag
         return feasible();
     }
     const bool multicore = !s.virtualbox || s.max_threads <= 1 || vm_acceleration(x.host);
-    usage.avg_ncpus = 1;
-    if (s.avg_ncpus > 0)
-        usage.avg_ncpus = s.avg_ncpus;
-    else if (multicore)
-        usage.avg_ncpus =
-            std::min(static_cast<double>(s.max_threads), static_cast<double>(std::max(x.host.usable_cpus, 1)));
-    if (s.avg_ncpus <= 0 && multicore && s.mem_usage_per_cpu_mb > 0)
+    const CpuUse use = cpu_use(s);
+    usage.avg_ncpus = use.processors(multicore ? x.host.usable_cpus : 1);
+    if (use.fixed <= 0 && multicore && s.mem_usage_per_cpu_mb > 0)
         if (Verdict v = threads_by_memory(x, s, usage); !v) return v;
     if (s.nthreads_cmdline) usage.cmdline += " --nthreads " + std::to_string(static_cast<int>(usage.avg_ncpus));
     usage.peak_flops = f * usage.avg_ncpus;
-    usage.projected_flops = usage.peak_flops * s.projected_flops_scale;
+    usage.projected_flops = usage.peak_flops * use.projected;
     return feasible();
 }
 

@@ -8,6 +8,7 @@
 #include "sched/match/plan_class_spec.h"
 #include "sluice/base/files.h"
 #include "sluice/base/text.h"
+#include "sluice/match/cpu_use.h"
 
 namespace sluice {
 namespace {
@@ -161,6 +162,16 @@ std::array<bool, kProcTypes> PlanClasses::resources(const std::string& name, int
 ProcType PlanClasses::resource(const std::string& name, int compat_level) const {
     const auto types = resources(name, compat_level);
     return static_cast<ProcType>(std::ranges::find(types, true) - types.begin());
+}
+
+CpuUse cpu_use(const PlanClassSpec& s) {
+    if (s.is_free) return {.fixed = .01, .projected = 101};
+    return {s.avg_ncpus, static_cast<double>(s.max_threads), s.min_ncpus, s.projected_flops_scale};
+}
+
+CpuUse cpu_use(const PlanClasses& classes, const std::string& name, int compat_level) {
+    const PlanClassSpec* s = classes.find(name, compat_level);
+    return s == nullptr ? CpuUse{} : cpu_use(*s);
 }
 
 GpuUse PlanClasses::gpu_use(const std::string& name, int compat_level) const {

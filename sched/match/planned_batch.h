@@ -6,6 +6,7 @@
 
 #include "sched/match/candidate.h"
 #include "sched/match/picked.h"
+#include "sluice/match/cpu_use.h"
 
 namespace sluice::match {
 
@@ -52,9 +53,9 @@ inline bool hosts_queue(const PlannedBatch& plan) {
 /// Such jobs that run on the host at a time: as many as it has processors, or GPUs of that type, by what a job takes.
 inline int tight_places(const MatchContext& x, const Candidate& c) {
     const HostUsage& use = c.offer->choice.usage;
-    const bool cpu = c.offer->counted_as == ProcType::kCpu;
-    const double each = cpu ? std::max(use.avg_ncpus, 1.0) : use.gpu_usage > 0 ? std::max(use.gpu_usage, 0.01) : 1;
-    return std::max(static_cast<int>(limit_processors(x.host, c.offer->counted_as) / each + 1e-9), 1);
+    const int devices = limit_processors(x.host, c.offer->counted_as);
+    if (c.offer->counted_as == ProcType::kCpu) return planned_at_once_on_processors(devices, use.avg_ncpus);
+    return std::max(planned_at_once(devices, use.gpu_usage > 0 ? use.gpu_usage : 1), 1);
 }
 
 /// Nothing where a processor is free for one more such job. A host that asks for much work gets as many as it can be

@@ -112,6 +112,43 @@ TEST(BatchesPlan, WithGpusABatchIsPlannedAsTheExactTechniqueSaysOfTheDevicesThat
     }
 }
 
+/// A job takes several processors, as many as its version uses on each host: at least one runs at a time, and none
+/// where no version runs.
+TEST(BatchesPlan, JobsOfSeveralThreadsArePlannedAsTheExactTechniqueSaysOfThoseThatRunAtATime) {
+    std::mt19937_64 bits(13);
+    const auto uniform = [&] { return std::uniform_real_distribution<double>()(bits); };
+    for (int world = 0; world < 60; ++world) {
+        FleetCapacity fleet;
+        fleet.uses = {{1, both_app()}};
+        std::vector<PlanHost> able;
+        const int n = 2 + static_cast<int>(30 * uniform());
+        for (int h = 0; h < n; ++h) {
+            const int cpus = 1 + static_cast<int>(16 * uniform());
+            const int threads = h == 0 ? 3 : static_cast<int>(6 * uniform()), gpus = h % 4 == 1 ? 2 : 0;
+            for (const auto& [type, count] : {std::pair{ProcType::kCpu, cpus}, {ProcType::kNvidia, gpus}}) {
+                if (count == 0) continue;
+                const double delay = 5000 * uniform(), seconds = 50 + 5000 * uniform();
+                fleet.ids.push_back(h + 1);
+                fleet.types.push_back(type);
+                fleet.cpus.push_back(count);
+                fleet.free_at.push_back(delay);
+                fleet.availability.push_back(1);
+                fleet.seconds_per_op.push_back(static_cast<float>(seconds / 1e12));
+                const bool cpu = type == ProcType::kCpu;
+                fleet.threads[1].push_back(cpu ? static_cast<float>(threads) : 0);
+                if (!cpu) able.push_back({count, delay, seconds});
+                if (cpu && threads > 0) able.push_back({std::max(cpus / threads, 1), delay, seconds});
+            }
+        }
+        const auto jobs = 1 + static_cast<std::int64_t>(400 * uniform());
+        const FleetPlan exact = plan_fleet(able, jobs);
+        const auto planned = plan_batches(fleet, {{1, 1, jobs, 1e12, 0}}, bare());
+        ASSERT_TRUE(planned[0].planned);
+        EXPECT_GE(planned[0].finish, exact.finish * 0.9999) << world;
+        EXPECT_LE(planned[0].finish, exact.finish * 1.003 + 1) << world;
+    }
+}
+
 TEST(BatchesPlan, ABatchOnGpusAndOneOnProcessorsDoNotWaitForEachOther) {
     FleetCapacity fleet = fleet_of({1e9, 1e9}, 0, 4);
     add_gpus(fleet, 2, 1e10);

@@ -74,6 +74,36 @@ TEST(AppUses, ClassesSayWhatAJobTakes) {
     EXPECT_EQ(uses.type_of(99), ProcType::kCpu);
 }
 
+TEST(AppUses, AClassOfSeveralThreadsTakesAsManyProcessorsAsTheHostHas) {
+    const PlanClasses built_in;
+    const AppUses uses({{1, 1, "", true},
+                        {2, 2, "mt", true},
+                        {3, 3, "mt", true},
+                        {4, 3, "", true},
+                        {5, 4, "mt", false},
+                        {6, 4, "sse3", true},
+                        {7, 5, "vbox64", true}},
+                       built_in, 0);
+    for (const Id app : {1, 4, 5, 99}) EXPECT_EQ(uses.threads_of_app(app), nullptr) << app;
+    ASSERT_NE(uses.threads_of_app(2), nullptr);
+    ASSERT_NE(uses.threads_of_app(3), nullptr);
+    EXPECT_EQ(uses.threads_of_app(2)->size(), 1U);
+    EXPECT_EQ(uses.threads_of_app(3)->size(), 2U) << "both are sent";
+    const CpuUse mt = uses.cpu_use(5);
+    EXPECT_EQ(mt, uses.cpu_use(2)) << "also of one that is not sent any more";
+    EXPECT_EQ(mt.processors(8), 8);
+    EXPECT_EQ(mt.processors(128), 64);
+    EXPECT_EQ(mt.least, 2);
+    for (const Id version : {Id{1}, Id{7}, Id{-2}, Id{3'000'002}, Id{99}})
+        EXPECT_EQ(uses.cpu_use(version), CpuUse{}) << version;
+    const PlanClasses own = PlanClasses::from_spec(
+        "<plan_classes><plan_class><name>four</name><avg_ncpus>4</avg_ncpus></plan_class></plan_classes>", "f");
+    const CpuUse four = AppUses({{1, 1, "four", true}}, own, 1).cpu_use(1);
+    EXPECT_EQ(four.processors(2), 4);
+    EXPECT_EQ(planned_at_once_on_processors(2, four.processors(2)), 1) << "it runs alone";
+    EXPECT_EQ(planned_at_once_on_processors(11, four.processors(11)), 2);
+}
+
 TEST(AppUses, AtLevelZeroTheNameOfAClassSaysWhatItIsFor) {
     const PlanClasses classes = PlanClasses::from_spec(kClasses, "f");
     const AppUses uses({{1, 1, "fast", true}, {2, 2, "cuda_x", true}}, classes, 0);

@@ -57,6 +57,20 @@ TEST(HostQueues, WhereOneIsDoneTheNextHasItsTime) {
     EXPECT_EQ(q.start(9), 1000);
 }
 
+TEST(HostQueues, AJobThatTakesAllProcessorsWaitsForAllBeforeItAndIsInTheWayOfAllAfterIt) {
+    HostQueues q;
+    q.note({}, 900);
+    auto all = held(1, 3, 4);
+    all.push_back({4, 5, 1000, 2 * kRun, 1});
+    for (const auto& h : held(5, 6, 4)) all.push_back(h);
+    q.note(all, 1060);
+    EXPECT_TRUE(q.runs(1) && q.runs(2) && q.runs(3));
+    EXPECT_FALSE(q.runs(4) || q.runs(5) || q.runs(6));
+    EXPECT_EQ(q.start(4), 1000 + kRun);
+    EXPECT_EQ(q.start(5), 1000 + 3 * kRun);
+    EXPECT_EQ(q.start(6), 1000 + 3 * kRun);
+}
+
 TEST(HostQueues, AHostsJobsDoNotWaitForThoseOfOthers) {
     HostQueues q;
     q.note({}, 900);

@@ -818,9 +818,81 @@ TEST_F(PlannerGpus, ExplainNamesTheDevices) {
     of_app_2(1);
     const std::string text = planner().explain(1);
     EXPECT_THAT(text, testing::HasSubstr("H: 4 of 4 hosts; 0 can't be done with a job by then\n"
-                                         "6 more hosts have none of the devices that the versions of app 2 are for\n"
+                                         "6 more hosts lack the devices that the versions of app 2 take\n"
                                          "  host 4: can start in 1800 s, 359 s a job, 2 NVIDIA GPUs: 20 jobs by T\n"
                                          "  host 1: can start in 1800 s, 359 s a job, 1 NVIDIA GPU: 10 jobs by T\n"));
+}
+
+/// Hosts 1 to 8 have four processors, 9 and 10 one; app 1 has a version that uses all, and wants two at least.
+class PlannerThreads : public PlannerGpus {
+  protected:
+    PlannerThreads() {
+        version(1, 1, "mt");
+        for (Id id = 1; id <= 8; ++id) db.hosts.change(id, [](Host& h) { h.p_ncpus = 4; });
+    }
+    void measured(Id host, Id of_version, double speed) {
+        HostAppVersion v;
+        v.host_id = host, v.app_version_id = of_version, v.et = {20, 1 / speed, 0, 0};
+        db.host_app_versions.put({host, of_version}, v);
+    }
+};
+
+constexpr double kThreads = 900;  ///< s of an hour of work on four processors
+
+TEST_F(PlannerThreads, AJobTakesAllProcessorsAndIsDoneTheSooner) {
+    batch(1);
+    unsent(1, 16);
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + 2 * kThreads, 20) << "two on each host, one after the other";
+    EXPECT_EQ(published().find_batch(1)->hosts, 8) << "the others have too few processors";
+}
+
+TEST_F(PlannerThreads, WhatWasMeasuredIsTheSpeedOfOneOnAllProcessors) {
+    for (Id host = 1; host <= 8; ++host) measured(host, 1, 4e9);
+    batch(1);
+    unsent(1, 16);
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + 2 * kThreads, 20);
+}
+
+TEST_F(PlannerThreads, WhatAHostHoldsHasAllItsProcessors) {
+    batch(1);
+    for (Id host = 1; host <= 8; ++host) {
+        const Id id = job(1, ServerState::kInProgress, host);
+        db.results.change(id, [](Result& r) { r.app_version_id = 1; });
+    }
+    unsent(1, 8);
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + 2 * kThreads, 20);
+}
+
+TEST_F(PlannerThreads, OfSeveralVersionsAHostGetsTheOneThatIsFastestThere) {
+    version(3, 1, "");
+    batch(1);
+    unsent(1, 8 + 8 * 3);
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + 4 * kThreads, 20) << "one on each single processor, four on the others";
+    EXPECT_EQ(published().find_batch(1)->hosts, 10);
+    // Where only the other one was measured, its jobs run one a processor.
+    for (Id host = 1; host <= 8; ++host) measured(host, 3, 2e9);
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + kThreads * 2, 20) << "four at a time, each in half an hour";
+    for (Id host = 1; host <= 8; ++host) measured(host, 1, 4e9);
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + 4 * kThreads, 20);
+    // A version that is not sent any more says nothing of those that are.
+    db.versions.change(1, [](AppVersion& v) { v.deprecated = true; });
+    planner().run();
+    EXPECT_NEAR(finish(1), 1800 + kThreads * 2, 20);
+}
+
+TEST_F(PlannerThreads, ExplainNamesTheProcessorsOfAJob) {
+    batch(1);
+    unsent(1, 16);
+    EXPECT_THAT(planner().explain(1),
+                testing::HasSubstr("H: 8 of 8 hosts; 0 can't be done with a job by then\n"
+                                   "2 more hosts lack the devices that the versions of app 1 take\n"
+                                   "  host 1: can start in 1800 s, 900 s a job, 4 CPUs (4 a job): 2 jobs by T\n"));
 }
 
 TEST_F(PlannerPassTest, NothingToPlanPublishesAnEmptyPlan) {
