@@ -127,7 +127,7 @@ void visit(V& v, Batch& r) {
     v.fixed("project_state"), v.text_fixed("description");
 }
 template <typename V>
-void visit(V& v, FakeMessage& r) {
+void visit(V& v, MemoryMessage& r) {
     v("id", r.id), v("hostid", r.hostid), v("create_time", r.create_time), v("variety", r.variety);
     v.blob("xml", r.xml), v("handled", r.handled);
 }
@@ -223,9 +223,12 @@ std::vector<Row> load(Database& db, SqlLiteral table) {
     return all;
 }
 
-template <typename Row>
-void load_by_id(Database& db, SqlLiteral table, std::map<Id, Row>& into) {
-    for (Row& row : load<Row>(db, table)) into[row.id] = std::move(row);
+template <typename Row, typename Index>
+void load_by_id(Database& db, SqlLiteral table, FakeTable<Table<Id, Row, Index>>& into) {
+    for (Row& row : load<Row>(db, table)) {
+        const Id id = row.id;
+        into.put(id, std::move(row));
+    }
 }
 
 }  // namespace
@@ -238,9 +241,9 @@ static void store_file_groups(Database& db, const FakeDb& rows) {
         Sql sql("INSERT INTO sluice_file_group (id, name, idle_since) VALUES (");
         db.execute(sql << id << "," << SqlBlob{group.name} << "," << group.idle_since << ")");
     }
-    for (const auto& [group, workunit] : rows.group_workunits) {
+    for (const auto& [member, there] : rows.group_workunits) {
         Sql sql("INSERT INTO sluice_file_group_wu (group_id, workunitid) VALUES (");
-        db.execute(sql << group << "," << workunit << ")");
+        db.execute(sql << member.first << "," << member.second << ")");
     }
 }
 
@@ -272,7 +275,7 @@ FakeDb load_rows(Database& db) {
     load_by_id(db, "team", rows.teams);
     load_by_id(db, "host", rows.hosts);
     for (HostAppVersion& row : load<HostAppVersion>(db, "host_app_version"))
-        rows.host_app_versions[{row.host_id, row.app_version_id}] = row;
+        rows.host_app_versions.put({row.host_id, row.app_version_id}, row);
     load_by_id(db, "workunit", rows.workunits);
     load_by_id(db, "result", rows.results);
     load_by_id(db, "assignment", rows.assignments);

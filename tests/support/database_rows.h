@@ -1,6 +1,6 @@
 #pragma once
-// The rows of a FakeDb in a real database, and back: a contract suite prepares a FakeDb, runs a verb on the fake and on
-// MariaDB, and compares the rows that are there afterwards.
+// The rows of a FakeDb in a real database, and back: a contract suite prepares a FakeDb, runs a verb on a copy of it
+// and on MariaDB, and compares the rows that are there afterwards.
 #include "sluice/db/database.h"
 #include "tests/support/fake_db.h"
 

@@ -1,5 +1,6 @@
 #include "tests/support/rpc_world.h"
 
+#include "db/memory/catalogue_store.h"
 #include "sluice/base/signing.h"
 #include "tests/support/project_rows.h"
 
@@ -32,13 +33,13 @@ RpcWorld::RpcWorld(const std::string& more_config, int compat_level) {
 }
 
 void RpcWorld::reload_tables() {
-    tables = FakeCatalogueStore(db).load_tables();
+    tables = MemoryCatalogueStore(db.memory).load_tables();
     db.verbs = 0;
 }
 
 Id RpcWorld::add_host(Id userid) {
     Host h;
-    h.id = FakeDb::next_id(db.hosts);
+    h.id = db.hosts.next_key();
     h.create_time = clock.now_sec() - 10000;
     h.userid = userid;
     h.rpc_time = clock.now_sec() - 1000;
@@ -49,14 +50,14 @@ Id RpcWorld::add_host(Id userid) {
 }
 
 User& RpcWorld::add_user(const std::string& name, const std::string& key) {
-    const Id id = FakeDb::next_id(db.users);
+    const Id id = db.users.next_key();
     return db.users[id] = a_user(id, name, key);
 }
 
 Id RpcWorld::add_job(const std::function<void(Workunit&)>& change) {
-    Workunit w = a_workunit(FakeDb::next_id(db.workunits), clock.now_sec());
+    Workunit w = a_workunit(db.workunits.next_key(), clock.now_sec());
     if (change) change(w);
-    const Result r = a_result(FakeDb::next_id(db.results), w, 0);
+    const Result r = a_result(db.results.next_key(), w, 0);
     db.workunits[w.id] = w;
     db.results[r.id] = r;
     pool.slots.push_back({summary_of_rows(w, r), {w.name, w.xml_doc, w.keywords, r.name}, SlotState::kPresent});
@@ -64,8 +65,8 @@ Id RpcWorld::add_job(const std::function<void(Workunit&)>& change) {
 }
 
 Result& RpcWorld::add_in_progress(Id hostid, Id userid) {
-    const Workunit w = a_workunit(FakeDb::next_id(db.workunits), clock.now_sec());
-    Result r = a_result(FakeDb::next_id(db.results), w, 0);
+    const Workunit w = a_workunit(db.workunits.next_key(), clock.now_sec());
+    Result r = a_result(db.results.next_key(), w, 0);
     r.server_state = ServerState::kInProgress;
     r.hostid = hostid;
     r.userid = userid;

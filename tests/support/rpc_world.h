@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "config/load.h"
+#include "db/memory/rpc_stores.h"
 #include "sched/handle/pipeline.h"
-#include "tests/support/fake_catalogue_store.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/fake_rpc_stores.h"
+#include "tests/support/fake_db.h"
 #include "tests/support/fixed_rng.h"
 #include "tests/support/reply_text.h"
 #include "tests/support/request_text.h"
@@ -101,7 +101,7 @@ class RpcWorld {
 
   private:
     TempDir folder_;
-    FakeRpcStores stores_{db};
+    MemoryRpcStores stores_{db.memory};
     ProjectFiles files_loaded_;
 };
 

@@ -34,7 +34,7 @@ class BatchAccel : public BatchFixture {
                 have += r.workunitid == id && (r.server_state != ServerState::kOver || r.outcome == Outcome::kSuccess);
             for (; have < wu.target_nresults; ++have) {
                 Result r;
-                r.id = std::max(FakeDb::next_id(rows_now.results), FakeDb::next_id(made.results));
+                r.id = std::max(rows_now.results.next_key(), made.results.next_key());
                 r.workunitid = id;
                 r.batch = wu.batch;
                 r.appid = wu.appid;

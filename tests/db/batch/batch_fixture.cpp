@@ -53,7 +53,7 @@ Batch& BatchFixture::batch(Id id, Id app_id, BatchState state) {
 }
 
 Workunit& BatchFixture::job(Id batch_id) {
-    const Id id = FakeDb::next_id(world.workunits);
+    const Id id = world.workunits.next_key();
     Workunit& w = world.workunits[id];
     w.id = id;
     w.name = "wu_" + std::to_string(id);

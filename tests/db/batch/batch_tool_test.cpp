@@ -192,13 +192,13 @@ TEST_F(BatchTool, JobsThatNobodyAssimilatesAreFinished) {
     };
     batch(1), batch(2, 1, BatchState::kComplete);
     success(1, 7, 100);
-    world.workunits.rbegin()->second.assimilate_state = AssimilateState::kReady;
+    world.workunits.last().second.assimilate_state = AssimilateState::kReady;
     unsent(1);
-    world.workunits.rbegin()->second.max_total_results = 1;
+    world.workunits.last().second.max_total_results = 1;
     in_progress(1, 8, 10);
     success(2, 7, 100);
-    world.workunits.rbegin()->second.assimilate_state = AssimilateState::kReady;
-    instance(world.workunits.rbegin()->second, ServerState::kInProgress, 9).report_deadline = now + 5000;
+    world.workunits.last().second.assimilate_state = AssimilateState::kReady;
+    instance(world.workunits.last().second, ServerState::kInProgress, 9).report_deadline = now + 5000;
     job(2).error_mask = kWuTooManyErrors;
     Workunit& failed = job(2);
     failed.error_mask = kWuTooManyErrors;
@@ -232,7 +232,7 @@ TEST_F(BatchTool, JobsOfAnAssimilatorAreLeftToIt) {
     batch(1), batch(2, 1, BatchState::kComplete);
     unsent(1);
     success(2, 7, 100);
-    world.workunits.rbegin()->second.assimilate_state = AssimilateState::kReady;
+    world.workunits.last().second.assimilate_state = AssimilateState::kReady;
     store();
     const std::string off = "the assimilator of app app1 is disabled in config.xml: jobs of the batch wait for it";
     EXPECT_THAT(run_program({"sluice_batch", "abort", "1"}).err, HasSubstr("sluice_batch: warning: batch 1: " + off));

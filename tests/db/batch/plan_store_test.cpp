@@ -10,7 +10,6 @@
 #include "sluice/db/gang_store.h"
 #include "sluice/db/plan_store.h"
 #include "tests/db/batch/batch_fixture.h"
-#include "tests/support/memory_rows.h"
 
 namespace sluice::test {
 namespace {
@@ -118,8 +117,8 @@ TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
     success(5, 1, 300).elapsed_time = 250;
     unsent(6).create_time = now;
     store();
-    MemoryDb mine = memory_of(world);
-    MemoryPlanFactsStore memory(mine);
+    FakeDb mine = world;
+    MemoryPlanFactsStore memory(mine.memory);
     const std::string expected = text_of_facts(memory, now);
     EXPECT_EQ(text_of_facts(*make_plan_facts_store(db), now), expected);
     EXPECT_THAT(expected, HasSubstr(fmt::format(
@@ -131,7 +130,7 @@ TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
     EXPECT_THAT(expected, HasSubstr(" after 250\n"));
     EXPECT_THAT(expected, HasSubstr(" after 0\n"));
     EXPECT_THAT(expected, testing::Not(HasSubstr("host 4")));
-    EXPECT_THAT(expected, HasSubstr(fmt::format("newest 6 {}\n", world.results.rbegin()->first)));
+    EXPECT_THAT(expected, HasSubstr(fmt::format("newest 6 {}\n", world.results.last().first)));
     EXPECT_THAT(expected, testing::Not(HasSubstr("host 2: ")));
 }
 
@@ -162,8 +161,8 @@ TEST_F(BatchPlans, PlansAndTimersAreTheSameInMemoryAndInTheDatabase) {
     fill();
     batch(3, 1, BatchState::kComplete);
     store();
-    MemoryDb mine = memory_of(world);
-    MemoryPlanStore memory(mine);
+    FakeDb mine = world;
+    MemoryPlanStore memory(mine.memory);
     const std::string expected = use_plans(memory);
     EXPECT_EQ(use_plans(*make_plan_store(db)), expected);
     EXPECT_THAT(
@@ -175,7 +174,7 @@ TEST_F(BatchPlans, PlansAndTimersAreTheSameInMemoryAndInTheDatabase) {
     EXPECT_THAT(expected, HasSubstr("timer 7 1 500.5\ntimer 8 1 800\n"));
     const FakeDb after = load_rows(db);
     for (const Id id : {1, 2, 3})
-        EXPECT_EQ(after.batches.at(id).est_completion_time, mine.batches.get(id)->est_completion_time);
+        EXPECT_EQ(after.batches.at(id).est_completion_time, mine.batches.at(id).est_completion_time);
     EXPECT_EQ(after.batches.at(3).est_completion_time, 0) << "it is over";
 }
 
@@ -216,11 +215,11 @@ TEST_F(BatchPlans, WhatSchedulersGetIsTheSameInMemoryAndInTheDatabase) {
     }
     store();
     db.execute(Sql("DROP TABLE IF EXISTS sluice_plan, sluice_plan_submission"));
-    MemoryDb mine = memory_of(world);
-    MemoryPlanStore memory(mine);
+    FakeDb mine = world;
+    MemoryPlanStore memory(mine.memory);
     const std::string expected = plans_to_hand_out(memory);
     EXPECT_EQ(plans_to_hand_out(*make_plan_store(db)), expected);
-    const Id newest = world.results.rbegin()->first;
+    const Id newest = world.results.last().first;
     const auto line = [&](int version, const char* awaited) {
         return fmt::format("plan {} of 1000: [1 2000 1.2 1 5 9] newest 11 {}{}\n", version, newest, awaited);
     };
@@ -262,8 +261,8 @@ TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
     std::vector<OpenPlanResult> all;
     for (const auto& [id, r] : world.results)
         all.push_back({id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time});
-    MemoryDb mine = memory_of(world);
-    MemoryPlanStore memory(mine);
+    FakeDb mine = world;
+    MemoryPlanStore memory(mine.memory);
     const auto real = make_plan_store(db);
     EXPECT_EQ(memory.give_up(all, now, false), 2);
     EXPECT_EQ(real->give_up(all, now, false), 2);
@@ -271,12 +270,12 @@ TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
     for (PlanStore* store : std::initializer_list<PlanStore*>{&memory, real.get()})
         EXPECT_EQ(store->give_up(all, now, true), 1) << "the only instance that its job may have";
     const FakeDb after = load_rows(db);
-    for (const auto& [id, r] : mine.results.rows()) {
+    for (const auto& [id, r] : mine.results) {
         EXPECT_EQ(after.results.at(id).server_state, r.server_state) << id;
         EXPECT_EQ(after.results.at(id).outcome, r.outcome) << id;
         EXPECT_EQ(after.results.at(id).report_deadline, r.report_deadline) << id;
     }
-    for (const auto& [id, w] : mine.workunits.rows())
+    for (const auto& [id, w] : mine.workunits)
         EXPECT_EQ(after.workunits.at(id).transition_time, w.transition_time) << id;
 }
 
@@ -333,13 +332,13 @@ TEST_F(BatchPlans, CopiesAreTheSameInMemoryAndInTheDatabase) {
     std::vector<OpenPlanResult> all;
     for (const auto& [id, r] : world.results)
         all.push_back({id, r.workunitid, r.batch, r.hostid, r.server_state, r.create_time, r.sent_time});
-    MemoryDb mine = memory_of(world);
-    MemoryPlanStore memory(mine);
+    FakeDb mine = world;
+    MemoryPlanStore memory(mine.memory);
     const std::string expected = use_copies(memory, all, now);
     EXPECT_EQ(use_copies(*make_plan_store(db), all, now), expected);
     EXPECT_THAT(expected, HasSubstr("0 before\n3 copies\n0 copies\n"));
     const FakeDb after = load_rows(db);
-    for (const auto& [id, r] : mine.results.rows()) {
+    for (const auto& [id, r] : mine.results) {
         EXPECT_EQ(after.results.at(id).server_state, r.server_state) << id;
         EXPECT_EQ(after.results.at(id).outcome, r.outcome) << id;
     }

@@ -91,7 +91,7 @@ TEST_F(QuotaTool, AQuotaHoldsAtOnceAndWithoutARuleItIsSaidThatItDecidesNothing) 
     config("<share_rule>settled</share_rule>");
     batch(1).user_id = 1;
     unsent(1);
-    world.workunits.rbegin()->second.rsc_fpops_est = 1e12;
+    world.workunits.last().second.rsc_fpops_est = 1e12;
     store();
     EXPECT_EQ(end_of(1), 0);
     run_ok({"sluice_batch", "quota", "--user", "1", "--set", "1"});

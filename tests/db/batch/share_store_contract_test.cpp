@@ -6,7 +6,6 @@
 
 #include "db/memory/share_store.h"
 #include "tests/support/database_rows.h"
-#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -98,8 +97,8 @@ class ShareStoreContract : public testing::Test {
     }
 
     void same_on_both(const std::function<std::string(ShareStore&)>& verbs) {
-        MemoryDb mine = memory_of(rows);
-        MemoryShareStore memory(mine);
+        FakeDb mine = rows;
+        MemoryShareStore memory(mine.memory);
         memory.quotas = quotas;
         const std::string expected = verbs(memory);
         truncate_all_tables(database());
@@ -113,7 +112,7 @@ class ShareStoreContract : public testing::Test {
         const auto real = make_share_store(database());
         real->prepare();
         EXPECT_EQ(expected, verbs(*real));
-        EXPECT_EQ(tags(rows_of(mine)), tags(load_rows(database())));
+        EXPECT_EQ(tags(mine), tags(load_rows(database())));
     }
 
     static std::string tags(const FakeDb& db) {

@@ -5,7 +5,6 @@
 
 #include "db/memory/batch_store.h"
 #include "tests/support/database_rows.h"
-#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -113,11 +112,11 @@ class BatchStoresContract : public testing::Test {
     }
 
     void same_on_both(const std::function<std::string(const BatchStores&)>& verbs) {
-        MemoryDb mine = memory_of(rows);
-        MemoryBatchUpkeepStore upkeep(mine);
-        MemoryBatchStatsStore stats(mine);
-        MemoryHostLttStore ltt(mine);
-        MemoryBatchAccelStore accel(mine);
+        FakeDb mine = rows;
+        MemoryBatchUpkeepStore upkeep(mine.memory);
+        MemoryBatchStatsStore stats(mine.memory);
+        MemoryHostLttStore ltt(mine.memory);
+        MemoryBatchAccelStore accel(mine.memory);
         const std::string expected = verbs({upkeep, stats, ltt, accel});
         truncate_all_tables(database());
         store_rows(database(), rows);
@@ -126,7 +125,7 @@ class BatchStoresContract : public testing::Test {
         const auto real_ltt = make_host_ltt_store(database());
         const auto real_accel = make_batch_accel_store(database());
         EXPECT_EQ(expected, verbs({*real_upkeep, *real_stats, *real_ltt, *real_accel}));
-        EXPECT_EQ(rows_text(rows_of(mine)), rows_text(load_rows(database())));
+        EXPECT_EQ(rows_text(mine), rows_text(load_rows(database())));
         EXPECT_FALSE(expected.empty());
     }
 

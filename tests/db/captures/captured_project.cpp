@@ -134,17 +134,17 @@ void CapturedProject::versions() {
             v.xml_doc = text.substr(0, text.find("    <platform>")) + "</app_version>\n";
             if (!known.insert(platform + " " + v.plan_class + v.xml_doc).second) continue;
             if (!platforms.contains(platform)) {
-                const Id id = FakeDb::next_id(db.platforms);
+                const Id id = db.platforms.next_key();
                 db.platforms[id] = {id, platform, platform, false};
                 platforms[platform] = id;
             }
             v.platformid = platforms[platform];
-            v.id = FakeDb::next_id(db.versions);
+            v.id = db.versions.next_key();
             db.versions[v.id] = v;
         }
     }
     AppVersion ati = db.versions.begin()->second;  // no capture shows it, but its client is told that there is one
-    ati.id = FakeDb::next_id(db.versions);
+    ati.id = db.versions.next_key();
     ati.plan_class = "opencl_ati_101";
     db.versions[ati.id] = ati;
     world.reload_tables();

@@ -1,11 +1,9 @@
-// One suite for the fake and for MariaDB.
+// One suite for the store in memory and for MariaDB.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "db/memory/catalogue_store.h"
 #include "tests/support/database_rows.h"
-#include "tests/support/fake_catalogue_store.h"
-#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -14,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-enum class Kind { kFake, kMemory, kMariaDb };
+enum class Kind { kMemory, kMariaDb };
 
 class Catalogue : public testing::TestWithParam<Kind> {
   protected:
@@ -25,11 +23,8 @@ class Catalogue : public testing::TestWithParam<Kind> {
 
     CatalogueStore& store() {
         if (!store_) {
-            if (GetParam() == Kind::kFake) {
-                store_ = std::make_unique<FakeCatalogueStore>(rows);
-            } else if (GetParam() == Kind::kMemory) {
-                memory_ = memory_of(rows);
-                store_ = std::make_unique<MemoryCatalogueStore>(memory_);
+            if (GetParam() == Kind::kMemory) {
+                store_ = std::make_unique<MemoryCatalogueStore>(rows.memory);
             } else {
                 store_rows(db_, rows);
                 store_ = make_catalogue_store(db_);
@@ -37,10 +32,7 @@ class Catalogue : public testing::TestWithParam<Kind> {
         }
         return *store_;
     }
-    FakeDb after() {
-        if (GetParam() == Kind::kMemory) return rows_of(memory_);
-        return GetParam() == Kind::kFake ? rows : load_rows(db_);
-    }
+    FakeDb after() { return GetParam() == Kind::kMemory ? rows : load_rows(db_); }
 
     void app(Id id, int min_version = 0) {
         rows.apps[id] = {
@@ -68,17 +60,12 @@ class Catalogue : public testing::TestWithParam<Kind> {
     FakeDb rows;
 
   private:
-    MemoryDb memory_;
     Database db_{PrivateMariaDb::shared().settings("catalogue")};
     std::unique_ptr<CatalogueStore> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(On, Catalogue, testing::Values(Kind::kFake, Kind::kMemory, Kind::kMariaDb),
-                         [](const auto& which) {
-                             return which.param == Kind::kFake     ? "Fake"
-                                    : which.param == Kind::kMemory ? "Memory"
-                                                                   : "MariaDb";
-                         });
+INSTANTIATE_TEST_SUITE_P(On, Catalogue, testing::Values(Kind::kMemory, Kind::kMariaDb),
+                         [](const auto& which) { return which.param == Kind::kMemory ? "Memory" : "MariaDb"; });
 
 /// What level 0 goes by.
 ProcType by_name(const std::string& plan_class) { return proc_type_of_plan_class(plan_class.c_str()); }
@@ -105,7 +92,7 @@ TEST_P(Catalogue, FileGroupsAreKept) {
     rows.file_groups[1] = {.name = "z\xff'", .id = 1};
     rows.file_groups[2] = {.name = "A", .id = 2};
     rows.file_groups[3] = {.name = "a", .id = 3, .idle_since = kNow - 90 * kDay - 1};
-    rows.group_workunits = {{1, 4}, {1, 6}, {1, 7}, {2, 8}};  // 8 was purged
+    rows.group_workunits = {{{1, 4}, true}, {{1, 6}, true}, {{1, 7}, true}, {{2, 8}, true}};  // 8 was purged
     const auto text = [](const std::vector<FileGroup>& groups) {
         std::string all;
         for (const FileGroup& g : groups)
@@ -127,7 +114,7 @@ TEST_P(Catalogue, FileGroupsAreKept) {
 TEST_P(Catalogue, AFileGroupWithWorkIsNotIdleWhateverWasNoted) {
     rows.workunits[4].id = 4;
     rows.file_groups[1] = {.name = "a", .id = 1, .idle_since = 1};
-    rows.group_workunits = {{1, 4}};
+    rows.group_workunits = {{{1, 4}, true}};
     EXPECT_EQ(store().load_tables().file_groups.at(0).idle_since, 0);
     EXPECT_EQ(store().keep_file_groups(100 * 86400).at(0).idle_since, 0) << "and it is not forgotten";
 }

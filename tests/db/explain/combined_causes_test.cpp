@@ -30,7 +30,7 @@ App& second_app(Planted& p) {
 
 Workunit& job_of_second_app(Planted& p) {
     Workunit& w = p.another_job();
-    w.appid = p.rows.results.rbegin()->second.appid = 2;
+    w.appid = p.rows.results.last().second.appid = 2;
     return w;
 }
 

@@ -155,10 +155,10 @@ void Planted::nvidia(bool opencl, double seconds) {
 
 Result& Planted::in_progress(Id hostid, Id wu) {
     if (wu == 0) {
-        wu = FakeDb::next_id(rows.workunits);
+        wu = rows.workunits.next_key();
         rows.workunits[wu] = a_workunit(wu);
     }
-    const Id id = FakeDb::next_id(rows.results);
+    const Id id = rows.results.next_key();
     Result& r = rows.results[id] = a_result(id, rows.workunits[wu]);
     r.server_state = ServerState::kInProgress;
     r.hostid = hostid;
@@ -171,12 +171,12 @@ Result& Planted::in_progress(Id hostid, Id wu) {
 }
 
 Workunit& Planted::another_job() {
-    const Id id = FakeDb::next_id(rows.workunits);
+    const Id id = rows.workunits.next_key();
     Workunit w = workunit();
     w.id = id;
     w.name = fmt::format("wu_{}", id);
     rows.workunits[id] = w;
-    const Id rid = FakeDb::next_id(rows.results);
+    const Id rid = rows.results.next_key();
     rows.results[rid] = a_result(rid, w);
     return rows.workunits[id];
 }

@@ -24,7 +24,7 @@ using Action = SqlProxy::Action;
 constexpr Id kHosts = 96;
 
 Workunit& add_workunit(FakeDb& rows, Id appid, Id batch = 0) {
-    const Id id = FakeDb::next_id(rows.workunits);
+    const Id id = rows.workunits.next_key();
     Workunit w = a_workunit(id, std::time(nullptr));
     w.appid = appid;
     w.batch = batch;
@@ -34,7 +34,7 @@ Workunit& add_workunit(FakeDb& rows, Id appid, Id batch = 0) {
     return rows.workunits[id] = w;
 }
 Result& add_result(FakeDb& rows, const Workunit& w, ServerState state, Id hostid) {
-    const Id id = FakeDb::next_id(rows.results);
+    const Id id = rows.results.next_key();
     int instance = 0;
     for (const auto& [other, r] : rows.results) instance += r.workunitid == w.id ? 1 : 0;
     Result r = a_result(id, w, instance);
@@ -265,7 +265,7 @@ class ProgramFaults : public ::testing::TestWithParam<Scenario> {
         plan.made_at = static_cast<double>(std::time(nullptr)) - 60;
         plan.batches.push_back({1, plan.made_at, 1, 1, 1, kHosts});
         plans->publish(plan, {});
-        const ReissueTimer timer{first.results.rbegin()->first, 1, plan.made_at};
+        const ReissueTimer timer{first.results.last().first, 1, plan.made_at};
         plans->set_timers({&timer, 1}, {});
     }
     /// Of the three last workunits: one waits for a host, of the gang of the others a member is missing.
@@ -273,9 +273,10 @@ class ProgramFaults : public ::testing::TestWithParam<Scenario> {
         prepare_host_attempts(project.db());
         make_gang_lease_store(project.db())->prepare();
         const auto gangs = make_gang_store(project.db());
-        auto last = first.workunits.rbegin();
-        const GangJob alone{{1, 0}, 0, (last++)->second.name};
-        const std::vector<GangJob> lonely{{{1, 1}, 0, (last++)->second.name}, {{1, 1}, 1, (last++)->second.name}};
+        const Id last = first.workunits.last().first;
+        const auto name = [&](Id workunit) { return first.workunits.at(workunit).name; };
+        const GangJob alone{{1, 0}, 0, name(last)};
+        const std::vector<GangJob> lonely{{{1, 1}, 0, name(last - 1)}, {{1, 1}, 1, name(last - 2)}};
         gangs->define({&alone, 1}, 1);
         gangs->define(lonely, 3);
     }

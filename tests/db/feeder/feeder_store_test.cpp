@@ -1,12 +1,10 @@
-// One suite for the fake and for MariaDB.
+// One suite for the store in memory and for MariaDB.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "db/memory/feeder_store.h"
 #include "sluice/base/rng.h"
 #include "tests/support/database_rows.h"
-#include "tests/support/fake_feeder_store.h"
-#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -16,7 +14,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-enum class Kind { kFake, kMemory, kMariaDb };
+enum class Kind { kMemory, kMariaDb };
 
 class FeederStoreTest : public testing::TestWithParam<Kind> {
   protected:
@@ -27,13 +25,8 @@ class FeederStoreTest : public testing::TestWithParam<Kind> {
     /// After the rows are set up.
     FeederStore& store() {
         if (!store_) {
-            if (GetParam() == Kind::kFake) {
-                auto fake = std::make_unique<FakeFeederStore>(rows);
-                fake->quota_of = quotas_;
-                store_ = std::move(fake);
-            } else if (GetParam() == Kind::kMemory) {
-                memory_ = memory_of(rows);
-                auto memory = std::make_unique<MemoryFeederStore>(memory_);
+            if (GetParam() == Kind::kMemory) {
+                auto memory = std::make_unique<MemoryFeederStore>(rows.memory);
                 memory->quota_of = quotas_;
                 store_ = std::move(memory);
             } else {
@@ -48,10 +41,7 @@ class FeederStoreTest : public testing::TestWithParam<Kind> {
         }
         return *store_;
     }
-    FakeDb after() {
-        if (GetParam() == Kind::kMemory) return rows_of(memory_);
-        return GetParam() == Kind::kFake ? rows : load_rows(db_);
-    }
+    FakeDb after() { return GetParam() == Kind::kMemory ? rows : load_rows(db_); }
 
     Result& result(Id id, Id workunit, std::int64_t priority = 0, Id app = 1) {
         Result& r = rows.results[id];
@@ -81,7 +71,6 @@ class FeederStoreTest : public testing::TestWithParam<Kind> {
     std::map<Id, double> quotas_;
 
   private:
-    MemoryDb memory_;
     Database db_{PrivateMariaDb::shared().settings("feeder_store")};
     std::unique_ptr<FeederStore> store_;
 };
@@ -312,12 +301,8 @@ TEST_P(FeederStoreTest, HostsThatFit) {
     EXPECT_EQ(store().hosts_that_fit(1, 1, 5000).value().hosts, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, FeederStoreTest, testing::Values(Kind::kFake, Kind::kMemory, Kind::kMariaDb),
-                         [](const auto& kind) {
-                             return kind.param == Kind::kFake     ? "Fake"
-                                    : kind.param == Kind::kMemory ? "Memory"
-                                                                  : "MariaDb";
-                         });
+INSTANTIATE_TEST_SUITE_P(Both, FeederStoreTest, testing::Values(Kind::kMemory, Kind::kMariaDb),
+                         [](const auto& kind) { return kind.param == Kind::kMemory ? "Memory" : "MariaDb"; });
 
 /// Few unsent results, many ids: by the index of states the server would lock unsent results that are not meant.
 void expect_marking_waits_for_nobody(Database& db, FeederStore& store) {

@@ -19,7 +19,6 @@
 #include "sluice/db/mysql_rpc_stores.h"
 #include "sluice/shmem/scheduler_array.h"
 #include "tests/support/database_rows.h"
-#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/temp_dir.h"
 
@@ -41,7 +40,7 @@ class RealProject {
     }
     void start(const MemoryDb& rows) {
         truncate_all_tables(db_);
-        store_rows(db_, rows_of(rows));
+        store_rows(db_, FakeDb(rows));
         const JobArrayName name = job_array_name(config_.shmem_key, config_.project_dir);
         JobArraySettings settings;
         settings.slots = static_cast<std::uint32_t>(config_.shmem_work_items);
@@ -197,7 +196,7 @@ TEST_P(SameAnswers, OnMariaDbAsInTheSimulator) {
         real.run_daemons(now);
         if (now < compared + sim::kHour / 2) return;
         compared = now;
-        EXPECT_EQ(states(rows_of(*simulated)), states(real.rows())) << "at " << now - sim::kStart;
+        EXPECT_EQ(states(FakeDb(*simulated)), states(real.rows())) << "at " << now - sim::kStart;
     };
     watcher.answered = [&](double now, const SchedulerRequest& request, const SchedulerReply& reply) {
         if (testing::Test::HasFailure()) return;

@@ -33,7 +33,7 @@ class GoingBack : public testing::Test {
         rows_.apps[id] = app;
     }
     Workunit& workunit(Id app) {
-        const Id id = FakeDb::next_id(rows_.workunits);
+        const Id id = rows_.workunits.next_key();
         Workunit w;
         w.id = id;
         w.appid = app;
@@ -44,7 +44,7 @@ class GoingBack : public testing::Test {
         return rows_.workunits[id] = w;
     }
     Result& result(Id workunit, ServerState state) {
-        const Id id = FakeDb::next_id(rows_.results);
+        const Id id = rows_.results.next_key();
         Result r;
         r.id = id;
         r.workunitid = workunit;
@@ -175,7 +175,7 @@ TEST_F(GoingBack, TheProjectsHrTypeIsGivenByTheAdmin) {
 TEST_F(GoingBack, WhatIsNotDoneOfGangsIsCancelled) {
     for (int i = 0; i < 4; ++i) {
         workunit(1).transitioner_flags = TransitionerFlags::kNoNewResults;
-        rows_.workunits.rbegin()->second.transition_time = kNever;
+        rows_.workunits.last().second.transition_time = kNever;
     }
     rows_.workunits[1].canonical_resultid = 9;
     rows_.workunits[2].error_mask = 1;

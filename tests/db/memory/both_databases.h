@@ -6,7 +6,6 @@
 #include <string>
 
 #include "tests/support/database_rows.h"
-#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -21,12 +20,12 @@ class BothDatabases : public testing::Test {
     void same_on_both(const std::function<std::string(MemoryDb&)>& in_memory,
                       const std::function<std::string(Database&)>& on_mariadb,
                       const std::function<std::string(const FakeDb&)>& text) {
-        MemoryDb mine = memory_of(rows);
+        FakeDb mine = rows;
         truncate_all_tables(database());
         store_rows(database(), rows);
-        const std::string said = in_memory(mine);
+        const std::string said = in_memory(mine.memory);
         EXPECT_EQ(said, on_mariadb(database()));
-        EXPECT_EQ(text(rows_of(mine)), text(load_rows(database())));
+        EXPECT_EQ(text(mine), text(load_rows(database())));
         EXPECT_FALSE(said.empty());
     }
 

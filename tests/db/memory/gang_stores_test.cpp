@@ -57,7 +57,7 @@ class GangStoresContract : public BothDatabases {
         w.rsc_fpops_est = 1e12 * (j + 1), w.transition_time = kNever;
     }
     Result& instance(Id workunit, Id host, ServerState state) {
-        const Id id = FakeDb::next_id(rows.results);
+        const Id id = rows.results.next_key();
         Result& r = rows.results[id];
         r.id = id, r.workunitid = workunit, r.hostid = host, r.server_state = state, r.appid = 1;
         r.name = fmt::format("r{}", id);

@@ -28,7 +28,7 @@ class SizeStoresContract : public BothDatabases {
         }
     }
     void job(Id app, ServerState state, int size_class, std::int64_t priority, int random) {
-        const Id id = FakeDb::next_id(rows.workunits);
+        const Id id = rows.workunits.next_key();
         Workunit& w = rows.workunits[id];
         w.id = id, w.appid = app, w.size_class = size_class, w.name = fmt::format("w{}", id);
         Result& r = rows.results[10 * id];
@@ -98,7 +98,7 @@ TEST_F(SizeStoresContract, ReleasesInEachOrderWhatIsThere) {
 TEST_F(SizeStoresContract, ReleasesOfEachBatchTheLeastIds) {
     for (int i = 0; i < 40; ++i) {
         job(i % 8 == 7 ? 2 : 1, i % 5 == 0 ? ServerState::kUnsent : ServerState::kInactive, i % 3 - 1, 0, 0);
-        rows.results.rbegin()->second.batch = i % 4;
+        rows.results.last().second.batch = i % 4;
     }
     same_on_both([](const SizeStores& s) {
         std::string all = fmt::format("{} places\n", s.regulator.places(1e9).size());

@@ -5,7 +5,7 @@
 
 namespace sluice::test {
 
-/// Every row that a scheduler RPC may touch, one line each: for comparing a fake database with a real one.
+/// Every row that a scheduler RPC may touch, one line each: for comparing a database in memory with a real one.
 std::string rows_text(const FakeDb& db);
 
 }  // namespace sluice::test

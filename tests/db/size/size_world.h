@@ -49,7 +49,7 @@ class SizePrograms : public testing::Test {
     void add_jobs(int n, ServerState state, int size_class, std::int64_t first_priority = 0) {
         for (int i = 0; i < n; ++i) {
             Workunit w;
-            w.id = FakeDb::next_id(rows_.workunits);
+            w.id = rows_.workunits.next_key();
             w.appid = 1;
             w.name = "w" + std::to_string(w.id);
             w.size_class = size_class;

@@ -1,4 +1,4 @@
-// The whole shell on random projects: the fake and MariaDB hold the same rows afterwards, pass after pass.
+// The whole shell on random projects: memory and MariaDB hold the same rows afterwards, pass after pass.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,9 +8,7 @@
 #include "sluice/base/log.h"
 #include "tests/support/database_rows.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/fake_transition_store.h"
 #include "tests/support/fixed_rng.h"
-#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -58,7 +56,7 @@ class RandomProject {
         for (int i = 0; i < n; ++i) add_result(wu, i);
     }
     void add_result(Workunit& wu, int i) {
-        const Id id = FakeDb::next_id(db.results);
+        const Id id = db.results.next_key();
         Result& r = db.results[id];
         r.id = id, r.workunitid = wu.id, r.appid = 1, r.name = wu.name + "_" + std::to_string(i * 2);
         r.server_state = one_of({ServerState::kInactive, ServerState::kUnsent, ServerState::kInProgress,
@@ -108,9 +106,7 @@ TEST(TransitionerInMemoryAndOnMariaDb, LeavesTheSameRows) {
         FakeClock clock;
         RandomProject random(seed, clock.now_sec());
         store_rows(db, random.db);
-        FakeTransitionStore fake(random.db);
-        MemoryDb memory_rows = memory_of(random.db);
-        MemoryTransitionStore memory(memory_rows);
+        MemoryTransitionStore memory(random.db.memory);
         const auto real = make_transition_store(db);
         TransitionParams params{.compat_level = static_cast<int>(seed % 2),
                                 .priority_on_over = seed % 3 == 0 ? 10 : 0,
@@ -119,17 +115,15 @@ TEST(TransitionerInMemoryAndOnMariaDb, LeavesTheSameRows) {
                                 .hr_class_static = seed % 5 == 0,
                                 .daily_result_quota = 100};
         for (int pass = 0; pass < 4; ++pass) {
-            for (TransitionStore* store :
-                 {static_cast<TransitionStore*>(&fake), static_cast<TransitionStore*>(&memory), real.get()}) {
+            for (TransitionStore* store : {static_cast<TransitionStore*>(&memory), real.get()}) {
                 ResultTemplates templates(project.path(), "http://x", nullptr);
                 FixedRng rng(seed * 100 + static_cast<std::uint64_t>(pass));
                 Transitioner(TransitionerOptions{}, params, *store, templates, {clock, rng}).pass();
             }
-            const auto real_rows = described(load_rows(db)), fake_rows = described(random.db);
-            ASSERT_EQ(real_rows, described(rows_of(memory_rows))) << "seed " << seed << ", pass " << pass;
-            ASSERT_EQ(real_rows.size(), fake_rows.size()) << "seed " << seed << ", pass " << pass;
+            const auto real_rows = described(load_rows(db)), memory_rows = described(random.db);
+            ASSERT_EQ(real_rows.size(), memory_rows.size()) << "seed " << seed << ", pass " << pass;
             for (std::size_t i = 0; i < real_rows.size(); ++i)
-                ASSERT_EQ(real_rows[i], fake_rows[i]) << "seed " << seed << ", pass " << pass;
+                ASSERT_EQ(real_rows[i], memory_rows[i]) << "seed " << seed << ", pass " << pass;
             clock.advance(40 * (pass + 1) * (pass + 1));
         }
     }

@@ -1,11 +1,9 @@
-// What the store promises, on the fake and on MariaDB; then what only a real server can show.
+// What the store promises, in memory and on MariaDB; then what only a real server can show.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "db/memory/transition_store.h"
 #include "tests/support/database_rows.h"
-#include "tests/support/fake_transition_store.h"
-#include "tests/support/memory_rows.h"
 #include "tests/support/private_mariadb.h"
 
 namespace sluice::test {
@@ -15,7 +13,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr std::int64_t kNow = 1'700'000'000;
-enum class On { kFake, kMemory, kMariaDb };
+enum class On { kMemory, kMariaDb };
 
 class Store : public testing::TestWithParam<On> {
   protected:
@@ -25,11 +23,8 @@ class Store : public testing::TestWithParam<On> {
     }
     TransitionStore& store() {
         if (!store_) {
-            if (GetParam() == On::kFake) {
-                store_ = std::make_unique<FakeTransitionStore>(rows);
-            } else if (GetParam() == On::kMemory) {
-                memory_ = memory_of(rows);
-                store_ = std::make_unique<MemoryTransitionStore>(memory_);
+            if (GetParam() == On::kMemory) {
+                store_ = std::make_unique<MemoryTransitionStore>(rows.memory);
             } else {
                 store_rows(db, rows);
                 store_ = make_transition_store(db);
@@ -37,10 +32,7 @@ class Store : public testing::TestWithParam<On> {
         }
         return *store_;
     }
-    FakeDb after() {
-        if (GetParam() == On::kMemory) return rows_of(memory_);
-        return GetParam() == On::kFake ? rows : load_rows(db);
-    }
+    FakeDb after() { return GetParam() == On::kMemory ? rows : load_rows(db); }
     Workunit& workunit(Id id, std::int64_t transition_time = kNow - 10) {
         Workunit& wu = rows.workunits[id];
         wu.id = id, wu.name = "wu" + std::to_string(id), wu.appid = 1, wu.transition_time = transition_time;
@@ -73,13 +65,11 @@ class Store : public testing::TestWithParam<On> {
     Database db{PrivateMariaDb::shared().settings("transition")};
 
   private:
-    MemoryDb memory_;
     std::unique_ptr<TransitionStore> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(With, Store, testing::Values(On::kFake, On::kMemory, On::kMariaDb), [](const auto& which) {
-    return which.param == On::kFake ? "Fake" : which.param == On::kMemory ? "Memory" : "MariaDb";
-});
+INSTANTIATE_TEST_SUITE_P(With, Store, testing::Values(On::kMemory, On::kMariaDb),
+                         [](const auto& which) { return which.param == On::kMemory ? "Memory" : "MariaDb"; });
 
 TEST_P(Store, AppsWithSizeClassesAreThoseOfTwoAndMore) {
     for (const int classes : {0, 1, 2, 5}) {

@@ -49,7 +49,7 @@ class Project {
     void tables() {
         FakeDb& db = world_.db;
         for (const char* name : {"windows_intelx86", "windows_x86_64", "arm64-apple-darwin", "arm-android-linux-gnu"}) {
-            const Id id = FakeDb::next_id(db.platforms);
+            const Id id = db.platforms.next_key();
             db.platforms[id] = {id, name, name, false};
         }
         for (Id id : {2, 3, 4}) db.apps[id] = db.apps[1], db.apps[id].id = id;
@@ -66,7 +66,7 @@ class Project {
                 for (const char* plan_class :
                      {"", "mt", "cuda", "opencl_nvidia_101", "opencl_apple_gpu_101", "vbox64"}) {
                     if (platform == 2 || (app != 2 && *plan_class != 0)) continue;
-                    v.id = FakeDb::next_id(db.versions);
+                    v.id = db.versions.next_key();
                     v.platformid = platform;
                     v.appid = app;
                     v.plan_class = plan_class;
@@ -106,7 +106,7 @@ class Project {
         world_.add_in_progress(13);
         for (int i = 0; i < 2; ++i) world_.add_in_progress(kBobsHost, kBob);
         for (Id id : {1, 2}) {  // a targeted and a broadcast job
-            const Workunit w = a_workunit(FakeDb::next_id(world_.db.workunits), world_.clock.now_sec());
+            const Workunit w = a_workunit(world_.db.workunits.next_key(), world_.clock.now_sec());
             world_.db.workunits[w.id] = w;
             Assignment a;
             a.id = id;

@@ -11,11 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "db/memory/catalogue_store.h"
+#include "db/memory/feeder_store.h"
 #include "feeder/feeder.h"
 #include "sluice/shmem/scheduler_array.h"
-#include "tests/support/fake_catalogue_store.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/fake_feeder_store.h"
+#include "tests/support/fake_db.h"
 #include "tests/support/fixed_rng.h"
 #include "tests/support/segment_files.h"
 #include "tests/support/temp_dir.h"
@@ -50,13 +51,18 @@ class FeederTurns : public testing::Test {
     }
     JobArrayName name() const { return job_array_name(7, dir_.path()); }
     void job(Id id, std::int64_t priority = 0, Id app = 1) {
-        Result& r = db_.results[id];
-        r.id = id, r.workunitid = id, r.appid = app, r.priority = priority, r.server_state = ServerState::kUnsent;
-        Workunit& w = db_.workunits[id];
-        w.id = id, w.appid = app, w.priority = priority, w.target_nresults = 1, w.rsc_memory_bound = 4e9,
-        w.rsc_disk_bound = 1e9;
-        w.name = "wu_" + std::to_string(id);
+        Result r;
+        r.workunitid = id, r.appid = app, r.priority = priority, r.server_state = ServerState::kUnsent;
+        r.xml_doc_in = "<result>\n</result>\n";
+        db_.results.put(id, std::move(r));
+        Workunit w;
+        w.appid = app, w.priority = priority, w.target_nresults = 1, w.rsc_memory_bound = 4e9;
+        w.rsc_disk_bound = 1e9, w.name = "wu_" + std::to_string(id);
         w.xml_doc = "<workunit>\n</workunit>\n";
+        db_.workunits.put(id, std::move(w));
+    }
+    void goes_out(Id result) {
+        db_.results.change(result, [](Result& r) { r.server_state = ServerState::kInProgress; });
     }
     Feeder& start() {
         JobArraySettings settings;
@@ -93,7 +99,7 @@ class FeederTurns : public testing::Test {
             SlotRef ref;
             if (scheduler->read(i, j, ref) != SlotState::kPresent || (wanted && !wanted(j))) continue;
             auto claim = scheduler->claim(ref);
-            db_.results.at(j.result_id).server_state = ServerState::kInProgress;
+            goes_out(j.result_id);
             claim->consume();
             ids.push_back(j.result_id);
         }
@@ -119,7 +125,7 @@ class FeederTurns : public testing::Test {
         good.resize(std::min(n, good.size()));
         std::vector<Id> ids;
         for (const auto& [j, ref] : good) {
-            db_.results.at(j.result_id).server_state = ServerState::kInProgress;
+            goes_out(j.result_id);
             scheduler->claim(ref)->consume();
             ids.push_back(j.result_id);
         }
@@ -130,8 +136,8 @@ class FeederTurns : public testing::Test {
     ProjectConfig config_;
     FeederOptions options_;
     FakeDb db_;
-    FakeFeederStore store_{db_};
-    FakeCatalogueStore catalogue_{db_};
+    MemoryFeederStore store_{db_.memory};
+    MemoryCatalogueStore catalogue_{db_.memory};
     FakeClock clock_;
     FixedRng rng_ = FixedRng(3);
     std::unique_ptr<FeederArray> array_;

@@ -214,7 +214,7 @@ TEST_F(FeederTurns, FileGroupsArePublishedEveryMinute) {
     start();
     EXPECT_TRUE(array_->tables()->file_groups.empty());
     db_.file_groups[5] = {.name = "big", .id = 5};
-    db_.group_workunits = {{5, 1}};
+    db_.group_workunits = {{{5, 1}, true}};
     run(61);
     auto tables = array_->tables();
     const FileGroup* group = tables->file_group("big");

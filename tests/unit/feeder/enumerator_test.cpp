@@ -4,9 +4,10 @@
 
 #include <unordered_set>
 
+#include "db/memory/feeder_store.h"
 #include "feeder/enumerator.h"
 #include "feeder/picker.h"
-#include "tests/support/fake_feeder_store.h"
+#include "tests/support/fake_db.h"
 #include "tests/support/fixed_rng.h"
 
 namespace sluice::test {
@@ -62,7 +63,7 @@ class EnumeratorTest : public testing::Test {
     }
 
     FakeDb db_;
-    FakeFeederStore store_{db_};
+    MemoryFeederStore store_{db_.memory};
     FixedRng rng_ = FixedRng(5);
     EnumeratorSettings settings_;
     std::unordered_set<Id> held_;

@@ -5,11 +5,12 @@
 #include <unordered_map>
 
 #include "config/project_config.h"
+#include "db/memory/feeder_store.h"
 #include "feeder/array_mirror.h"
 #include "feeder/enumerator.h"
 #include "feeder/picker.h"
 #include "feeder/slot_filler.h"
-#include "tests/support/fake_feeder_store.h"
+#include "tests/support/fake_db.h"
 #include "tests/support/fixed_rng.h"
 
 namespace sluice::test {
@@ -28,6 +29,7 @@ class SharesOrder : public testing::Test {
         Result& r = db_.results[id];
         r.id = r.workunitid = id, r.appid = 1, r.batch = batch, r.priority = priority;
         r.server_state = ServerState::kUnsent;
+        r.xml_doc_in = "<result>\n</result>\n";
         db_.workunits[id].id = id, db_.workunits[id].appid = 1;
         db_.workunits[id].xml_doc = "<workunit>\n</workunit>\n";
     }
@@ -44,7 +46,7 @@ class SharesOrder : public testing::Test {
     }
 
     FakeDb db_;
-    FakeFeederStore store_{db_};
+    MemoryFeederStore store_{db_.memory};
     FixedRng rng_ = FixedRng(5);
     Enumerator enumerator_{{.options = by_shares()}, store_, rng_, [](Id) { return false; }};
     Picker picker_{by_shares(), {}, rng_};

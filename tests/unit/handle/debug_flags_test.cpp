@@ -39,7 +39,7 @@ std::string log_with(const std::string& flags) {
     r.seqno = 2;
     r.reported.clear();  // and lists nothing: what it was just sent is lost
     EXPECT_TRUE(w.send(r).has("Resent lost task"));
-    const Workunit job = a_workunit(FakeDb::next_id(w.db.workunits), w.clock.now_sec());
+    const Workunit job = a_workunit(w.db.workunits.next_key(), w.clock.now_sec());
     w.db.workunits[job.id] = job;
     w.db.assignments[1] = {};
     w.db.assignments[1].id = 1;

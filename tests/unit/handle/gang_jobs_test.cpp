@@ -51,7 +51,7 @@ TEST_F(GangJobs, AHostIsToldWhenToComeAndAsksOftenWhenItIsThere) {
 }
 
 TEST_F(GangJobs, ItGetsTheJobThatItIsGivenWhetherItAsksForWorkOrNot) {
-    w.db.gang_leases[host] = member;
+    w.db.gang_leases[host].workunit = member;
     EXPECT_THAT(w.send(request(0)).result_names(), IsEmpty()) << "it is not to come";
     come_at(w.clock.now() + 300);
     EXPECT_THAT(w.send(request(10)).result_names(), IsEmpty()) << "not yet";
@@ -82,7 +82,7 @@ TEST_F(GangJobs, TheClientGetsATokenOfItsInstanceAlsoWhenItIsSentAgain) {
     wu.batch = 7, wu.transitioner_flags = TransitionerFlags::kNoNewResults;
     wu.xml_doc =
         "<workunit>\n<command_line>--gang 7.0 --gang_token " + place + " --gang_hub h:1</command_line>\n</workunit>\n";
-    w.db.gang_leases[host] = member;
+    w.db.gang_leases[host].workunit = member;
     come_at(w.clock.now() - 10);
     const std::string first = w.send(request(0)).text();
     ASSERT_THAT(w.db.results, SizeIs(1));
@@ -118,7 +118,7 @@ TEST_F(GangJobs, OnlyMembersHaveTheirTokensChanged) {
 }
 
 TEST_F(GangJobs, WhatIsCancelledMeanwhileIsNotSent) {
-    w.db.gang_leases[host] = member;
+    w.db.gang_leases[host].workunit = member;
     come_at(w.clock.now());
     w.db.workunits[member].error_mask = kWuCancelled;
     EXPECT_THAT(w.send(request(0)).result_names(), IsEmpty());
@@ -126,7 +126,7 @@ TEST_F(GangJobs, WhatIsCancelledMeanwhileIsNotSent) {
 }
 
 TEST_F(GangJobs, OnlyHostsThatAreToComeNowCostAStatement) {
-    w.db.gang_leases[host] = member;
+    w.db.gang_leases[host].workunit = member;
     int asked = 0;
     w.db.before = [&](const std::string& verb) { asked += verb == "assignments.load" ? 1 : 0; };
     w.send(request(0));

@@ -35,7 +35,7 @@ class Locality : public ::testing::Test {
             w.xml_doc = "<file_info>\n<name>big</name>\n<nbytes>1000</nbytes>\n<sticky/>\n</file_info>\n" + w.xml_doc;
             w.batch = batch;
         });
-        world.db.group_workunits.emplace(kGroup, world.db.results[result].workunitid);
+        world.db.group_workunits.put({kGroup, world.db.results[result].workunitid}, true);
         if (!in_array) world.pool.slots.pop_back();
         return result;
     }

@@ -21,7 +21,7 @@ Id assigned_workunit(RpcWorld& w, AssignTarget type, Id target, bool multi = fal
     const Id wu = w.db.results[result].workunitid;
     w.db.results.erase(result);  // made by the scheduler when it is sent
     w.pool.slots.clear();
-    const Id id = FakeDb::next_id(w.db.assignments);
+    const Id id = w.db.assignments.next_key();
     w.db.assignments[id] = {id, target, type, multi, wu, 0};
     w.reload_tables();
     return wu;

@@ -10,10 +10,11 @@
 
 #include "config/option_table.h"
 #include "daemons/batch_shares/share_config.h"
+#include "db/memory/feeder_store.h"
 #include "feeder/chain.h"
 #include "sluice/base/log.h"
 #include "sluice/share/logical_clock.h"
-#include "tests/support/fake_feeder_store.h"
+#include "tests/support/fake_db.h"
 #include "tests/support/match_world.h"
 #include "tests/support/rpc_world.h"
 
@@ -127,7 +128,7 @@ std::string first_of_the_feeder(RpcWorld& w) {
     const Id first = w.add_job(), second = w.add_job();
     w.db.results[first].batch = 7;
     w.db.results[second].batch = 8;
-    FakeFeederStore store(w.db);
+    MemoryFeederStore store(w.db.memory);
     Chain chain(w.config, {}, store, {w.clock, w.rng}, [](Id) { return false; });
     chain.set_apps({w.db.apps[1]});
     chain.set_batches(shares);

@@ -102,7 +102,7 @@ TEST_F(PlannedBatches, ItIsEarlierThanEveryOtherJobOfTheProjectThere) {
     r.others = {other.name};
     EXPECT_EQ(told(w.send(r)), 5999);
     // One that is due too soon: the client would run that first, and might not start this one in time.
-    w.db.results.erase(w.db.results.rbegin()->first);
+    w.db.results.erase(w.db.results.last().first);
     w.pool.slots.clear();
     job();
     other.report_deadline = w.clock.now_sec() + kTight + 100;

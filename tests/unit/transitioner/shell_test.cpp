@@ -1,14 +1,15 @@
-// The shell on the fake store: pages, broken workunits, lost races.
+// The shell on the store in memory: pages, broken workunits, lost races.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "daemons/transitioner/transitioner.h"
+#include "db/memory/transition_store.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/fake_transition_store.h"
+#include "tests/support/fake_db.h"
 #include "tests/support/fixed_rng.h"
 #include "tests/support/temp_dir.h"
 
@@ -30,7 +31,7 @@ class Shell : public testing::Test {
         return wu;
     }
     Result& result(Id wu, const std::string& name, ServerState state) {
-        const Id id = FakeDb::next_id(db.results);
+        const Id id = db.results.next_key();
         Result& r = db.results[id];
         r.id = id, r.workunitid = wu, r.name = name, r.server_state = state;
         return r;
@@ -47,7 +48,7 @@ class Shell : public testing::Test {
 
     TempDir project;
     FakeDb db;
-    FakeTransitionStore store{db};
+    MemoryTransitionStore store{db.memory};
     FakeClock clock;
     FixedRng rng = FixedRng(1);
     TransitionerOptions options;

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
+#include "db/memory/feeder_store.h"
 #include "sluice/match/job_summary_of.h"
-#include "tests/support/fake_feeder_store.h"
+#include "tests/support/fake_db.h"
 
 namespace sluice::test {
 
@@ -46,7 +47,7 @@ std::string commitments_of(const FakeDb& rows) {
 CaseReplay::CaseReplay(std::uint64_t seed) : world_(make_case_world(seed, kNow)) {
     // The slots hold the rows as they are now, whatever is committed later.
     const RpcWorld rpc(world_.options);
-    FakeFeederStore feeder(world_.rows);
+    MemoryFeederStore feeder(world_.rows.memory);
     std::vector<Id> unsent;
     for (const auto& [id, r] : world_.rows.results)
         if (r.server_state == ServerState::kUnsent) unsent.push_back(id);
