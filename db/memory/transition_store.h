@@ -30,7 +30,9 @@ class MemoryTransitionStore final : public TransitionStore {
         const int classes = app == nullptr ? 0 : app->size_classes();
         std::map<int, std::pair<double, int>> sums;
         const auto& rows = db_.workunits.rows();
-        for (auto at = rows.upper_bound(db_.workunits.next_key() - 10001); at != rows.end(); ++at) {
+        Id newest = db_.workunits.next_key() - 1;
+        while (!rows.empty() && !rows.contains(newest)) --newest;  // the newest ones were purged
+        for (auto at = rows.upper_bound(newest - 10000); at != rows.end(); ++at) {
             const Workunit& wu = at->second;
             if (wu.appid != appid || wu.rsc_fpops_est <= 0) continue;
             if (wu.size_class < 0 || wu.size_class >= classes) continue;

@@ -97,6 +97,18 @@ TEST_P(Store, TypicalSizesAreTheGeometricMeansOfRecentJobs) {
     EXPECT_THAT(store().typical_sizes(3), IsEmpty()) << "there is no such app";
 }
 
+TEST_P(Store, TypicalSizesGoByTheNewestJobThatIsThere) {
+    rows.apps[1].n_size_classes = 2;
+    for (const Id id : {1, 2, 10'002, 20'003}) {
+        Workunit& wu = workunit(id);
+        wu.size_class = static_cast<int>(id % 2), wu.rsc_fpops_est = static_cast<double>(id);
+    }
+    rows.workunits.erase(20'003);  // purged
+    const auto sizes = store().typical_sizes(1);
+    ASSERT_EQ(sizes.size(), 1u) << "job 2 is 10,000 jobs ago";
+    EXPECT_NEAR(sizes.at(0), 10'002, 1e-6);
+}
+
 TEST_P(Store, DueWorkunitsOldestFirst) {
     workunit(1, kNow - 5);
     workunit(2, kNow - 50);
