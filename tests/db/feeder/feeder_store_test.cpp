@@ -155,6 +155,18 @@ TEST_P(FeederStoreTest, RowsCarryWhatAnOrderNeeds) {
     EXPECT_EQ(store().unsent_page(filter, WalkOrder::kById, {}, 10).at(0).hr_class, 258);
 }
 
+TEST_P(FeederStoreTest, LoadSaysWhichResultsXmlIsWhole) {
+    const std::vector<std::pair<std::string, bool>> documents{
+        {"", false}, {"<result>\n</result>\n", true}, {"<result>\n<file_ref>", false}, {"</result><result>", false}};
+    for (Id id = 1; const auto& document : documents) result(id++, 90).xml_doc_in = document.first;
+    const auto jobs = store().load(std::vector<Id>{1, 2, 3, 4});
+    ASSERT_EQ(jobs.size(), documents.size());
+    for (const UnsentJob& job : jobs) {
+        const auto& [xml, whole] = documents[static_cast<std::size_t>(job.result.id) - 1];
+        EXPECT_EQ(job.result_is_whole, whole) << xml;
+    }
+}
+
 TEST_P(FeederStoreTest, LoadGivesAllThatAJobIs) {
     Result& r = result(9, 90, 12, 3);
     r.report_deadline = 5, r.create_time = 6;

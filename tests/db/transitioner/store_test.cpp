@@ -255,7 +255,7 @@ TEST_P(Store, TimeOutsWeighOnTheHostsVersion) {
 TEST_P(Store, PostponingNeverBringsForward) {
     workunit(1);
     workunit(2, kNow + 1000);
-    const std::vector<Id> ids = {2, 1};
+    const std::vector<Id> ids = {2, 1, 77};
     store().postpone(ids, kNow + 300);
     const FakeDb now = after();
     EXPECT_EQ(now.workunits.at(1).transition_time, kNow + 300);
