@@ -106,7 +106,9 @@ Turn SharesService::turn() {
     const ShareOutcome done = (pass ? shares_pass : admission_pass)(store_, options_.rules, clock_);
     if (pass) passes_.restart(now);
     // At level 1 the feeder looks every minute by itself; a batch that is new has no minute to lose.
-    if (done.admitted + done.adopted > 0 || (done.any() && options_.compat_level == 0)) notices_.reread_tables();
+    is_to_tell_ |= done.admitted + done.adopted > 0 || (done.any() && options_.compat_level == 0);
+    if (is_to_tell_) notices_.reread_tables();
+    is_to_tell_ = false;
     if (pass && options_.after_pass) options_.after_pass(clock_.now());
     return idle();
 }

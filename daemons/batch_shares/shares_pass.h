@@ -44,6 +44,7 @@ class SharesService final : public Service {
     const Clock& clock_;
     Notices& notices_;
     Periodic passes_;
+    bool is_to_tell_ = false;  ///< what was written; the feeder has not been told yet
 };
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 
 #include "daemons/batch_shares/shares_pass.h"
 #include "db/memory/share_store.h"
+#include "sluice/base/error.h"
 #include "tests/support/counted_notices.h"
 #include "tests/support/fake_clock.h"
 
@@ -96,6 +97,25 @@ TEST_F(SharesServiceTest, WhatAPassSettlesIsToldAtLevel0Only) {
         db_.batches.change(id, [](Batch& b) { b.state = BatchState::kComplete; });
         turn((level + 1) * kEvery);
         EXPECT_EQ(notices_.rereads - before, level == 0 ? 1 : 0) << "level " << level;
+    }
+}
+
+/// A full disk, say: the batch has its place, and the next look finds nothing new.
+TEST_F(SharesServiceTest, WhatCouldNotBeToldIsToldAtTheNextTurn) {
+    class Failing final : public Notices {
+      public:
+        void reread_tables() override {
+            if (++calls == 1) throw FileError("no space left");
+        }
+        int calls = 0;
+    } notices;
+    SharesService service(options_, store_, clock_, notices);
+    batch(1, kAnn);
+    EXPECT_THROW(service.turn(), FileError);
+    for (const int looks : {1, 2}) {
+        clock_.set(kNow + looks * SharesService::kLook);
+        service.turn();
+        EXPECT_EQ(notices.calls, 2) << "again, and then no more";
     }
 }
 
