@@ -212,7 +212,6 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
     return plan;
 }
 
-/// The later of T and of what is in progress; of what is late, another instance.
 /// The last jobs make the batch late: each is waited for as long as it may take, no longer by that of the slowest. But
 /// while jobs of any batch wait, a second instance would take a host from them: then nobody is given up so soon.
 double PlannerPass::chance_ends(const Facts& facts, const OpenPlanResult& r) const {
@@ -221,6 +220,7 @@ double PlannerPass::chance_ends(const Facts& facts, const OpenPlanResult& r) con
                     jobs_wait ? kPatientRuns : kLastRuns);
 }
 
+/// The later of T and of what is in progress; of what is late, another instance.
 std::vector<std::pair<Id, double>> PlannerPass::completions(const Facts& facts, const BatchPlan& plan) const {
     std::map<Id, double> by_batch;
     for (const PlannedBatch& b : plan.batches) by_batch[b.batch] = b.jobs > 0 ? b.finish : facts.now;
