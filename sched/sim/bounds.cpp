@@ -74,8 +74,10 @@ double makespan(const std::vector<HostRecord>& hosts, const BatchRecord& batch, 
     for (const HostRecord& h : hosts) {
         const double from = at_contact ? first_contact(h, batch.arrived, start) : std::max(batch.arrived, h.joined);
         if (from >= h.left || from == kNever || (!at_contact && h.joined > batch.arrived + 30 * 86400.0)) continue;
-        const double seconds = batch.mean_flops / (h.spec.speed * 1e9 * (batch.gpu ? kGpuSpeed : 1));
-        for (int device = 0; device < (batch.gpu ? h.spec.gpus : h.spec.cores); ++device) {
+        if (batch.threads && h.spec.cores < 2) continue;
+        const double each = batch.gpu ? kGpuSpeed : batch.threads ? h.spec.cores : 1;
+        const double seconds = batch.mean_flops / (h.spec.speed * 1e9 * each);
+        for (int device = 0; device < (batch.gpu ? h.spec.gpus : batch.threads ? 1 : h.spec.cores); ++device) {
             workers.emplace_back(h, seed, start, from);
             run_time.push_back(seconds);
             const double end = workers.back().run(seconds);

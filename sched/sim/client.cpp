@@ -114,6 +114,7 @@ client::Job Client::as_the_client_sees_it(const ClientJob& j) const {
     const double real = j.gang ? j.estimate : j.real;
     const double left = (1 - part) * (part * real + (1 - part) * j.estimate);
     return {.type = j.gpu ? 1u : 0u,
+            .instances = j.gpu ? 1 : j.cpus,
             .cpus = j.gpu ? 0.1 : 0,
             .remaining = left,
             .deadline = j.deadline,
@@ -335,7 +336,8 @@ void Client::accept(const ReplyJob& job, double now, ClientWorld& world) {
     j.gpu = job.version.usage.proc_type != ProcType::kCpu;
     j.plan_class = job.version.plan_class;
     j.estimate = job.rsc_fpops_est / std::max(1.0, job.version.usage.projected_flops);
-    j.real = world.real_flops(job.workunit_id) / (spec_.speed * 1e9 * (j.gpu ? kGpuSpeed : 1));
+    if (!j.gpu) j.cpus = std::max(job.version.usage.avg_ncpus, 1.0);
+    j.real = world.real_flops(job.workunit_id) / (spec_.speed * 1e9 * (j.gpu ? kGpuSpeed : j.cpus));
     j.fails = rng_.chance(spec_.error_rate);
     j.wrong = rng_.chance(spec_.wrong_rate);
     const double failed_at = rng_.uniform();

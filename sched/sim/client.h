@@ -24,6 +24,7 @@ struct ClientJob {
     double real = 0;      ///< s of run time until it ends, well or not
     double done = 0;      ///< s of run time up to now
     bool gpu = false;
+    double cpus = 1;           ///< that it uses, where it does not use a GPU
     std::string plan_class;    ///< of its version
     bool immediately = false;  ///< to be reported as soon as it is over
     bool fails = false, wrong = false;

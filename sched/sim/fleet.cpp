@@ -223,8 +223,8 @@ void FleetRun::make_jobs(std::size_t w, int jobs) {
     double hours = 0;
     for (const double h : scenario_.work[w].size_hours) hours += h;
     hours /= static_cast<double>(scenario_.work[w].size_hours.size());
-    const bool gpu = app_of(scenario_, scenario_.work[w]).gpu;
-    recorder_.batch_came({batch, clock_.now(), jobs, jobs, 0, hours * kHour * kBaseFlops, w, 0, gpu});
+    const AppSpec& app = app_of(scenario_, scenario_.work[w]);
+    recorder_.batch_came({batch, clock_.now(), jobs, jobs, 0, hours * kHour * kBaseFlops, w, 0, app.gpu, app.threads});
     const Id first = project_.db().workunits.next_key();
     for (int i = 0; i < jobs; ++i) make_job(w, batch);
     if (scenario_.work[w].gang.size <= 0) return;

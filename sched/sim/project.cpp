@@ -162,7 +162,7 @@ void SimProject::make_app(Id id, const AppSpec& spec) {
         v.platformid = platform;
         v.version_num = 100;
         // Upstream's class cuda ends below compute capability 2.0.
-        v.plan_class = !spec.gpu ? "" : config_.compat_level > 0 ? "cuda" : "cuda_fermi";
+        v.plan_class = spec.threads ? "mt" : !spec.gpu ? "" : config_.compat_level > 0 ? "cuda" : "cuda_fermi";
         v.xml_doc = "<app_version><app_name>" + spec.name + "</app_name><version_num>100</version_num></app_version>";
         db_.versions.put(v.id, v);
     }

@@ -30,6 +30,7 @@ struct BatchRecord {
     std::size_t work = 0;  ///< of Scenario::work
     double last_sent = 0;  ///< clock: when its last job was sent for the first time
     bool gpu = false;      ///< its jobs run on GPUs
+    bool threads = false;  ///< they use all processors
 };
 
 class Recorder final : public JobWatcher {

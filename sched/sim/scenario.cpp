@@ -93,7 +93,7 @@ Fleet parse_fleet(const Object& o) {
 }
 
 AppSpec parse_app(const Object& o) {
-    o.only({"name", "size_classes", "homogeneous_redundancy", "homogeneous_app_version", "gpu", "locality",
+    o.only({"name", "size_classes", "homogeneous_redundancy", "homogeneous_app_version", "gpu", "threads", "locality",
             "file_groups"});
     AppSpec a;
     a.name = o.text("name");
@@ -101,6 +101,8 @@ AppSpec parse_app(const Object& o) {
     take(o, "homogeneous_redundancy", a.homogeneous_redundancy, 0, 2);
     take(o, "homogeneous_app_version", a.homogeneous_app_version);
     take(o, "gpu", a.gpu);
+    take(o, "threads", a.threads);
+    if (a.gpu && a.threads) throw InputError(o.place("threads"), "is for apps without \"gpu\"");
     take(o, "locality", a.locality, 0, 1);
     take(o, "file_groups", a.file_groups);
     return a;

@@ -45,6 +45,7 @@ struct AppSpec {
     int homogeneous_redundancy = 0;  ///< 0 none, 1 fine, 2 coarse
     bool homogeneous_app_version = false;
     bool gpu = false;         ///< its version needs an NVIDIA GPU
+    bool threads = false;     ///< its version uses all processors of a host, two at least
     int locality = 0;         ///< app.locality_scheduling; 1: jobs are chosen by their files,
     bool file_groups = true;  ///< also those that are not in the array (docs/locality.md)
 };

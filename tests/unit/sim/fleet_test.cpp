@@ -152,6 +152,20 @@ TEST(Fleet, TheBoundsHeedOtherProjectsAndWhenHostsAsk) {
     EXPECT_GT(r.bounds.real_contacts_hours[0], r.bounds.idle_fleet_hours[0]) << "no host asks at once";
 }
 
+TEST(Fleet, AJobOfSeveralThreadsHasAllProcessorsOfItsHost) {
+    Scenario s = perfect(2, 2);
+    s.apps[0].threads = true;
+    s.work[0].size_hours = {8};
+    s.fleet.trace = "hosts.csv";
+    s.fleet.trace_text = "speed,cores,habit\n1,4,never_off\n10,1,never_off\n";
+    const FleetResult r = run_fleet(s, {});
+    EXPECT_EQ(r.jobs_done, 2);
+    ASSERT_EQ(r.bounds.idle_fleet_hours.size(), 1u);
+    EXPECT_NEAR(r.bounds.idle_fleet_hours[0], 4, 1e-6) << "two hours each, one after the other; none on one processor";
+    EXPECT_GE(r.makespans_hours.at(0), 4);
+    EXPECT_LT(r.makespans_hours.at(0), 6);
+}
+
 TEST(Fleet, ADayWithoutTheDatabaseLosesNoJob) {
     Scenario s = perfect(20, 200);
     s.events.push_back({0.1, EventSpec::What::kDatabaseAway, 0, 24});

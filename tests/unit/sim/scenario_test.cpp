@@ -32,6 +32,8 @@ TEST(Scenario, ComplaintsNameThePlace) {
     EXPECT_THAT(complaint(R"({"work": [{"kind": "stream", "keep": 1, "user": "eve"}]})"), HasSubstr("work[0].user"));
     EXPECT_THAT(complaint(R"({"work": [], "days": 2, "warmup_days": 2})"), HasSubstr("warmup_days"));
     EXPECT_THAT(complaint(R"({"work": [], "events": [{"at_day": 1, "what": "flood"}]})"), HasSubstr("events[0].what"));
+    EXPECT_THAT(complaint(R"({"work": [], "apps": [{"name": "a", "gpu": true, "threads": true}]})"),
+                HasSubstr("apps[0].threads: is for apps without"));
     EXPECT_EQ(complaint(R"({"work": []})"), "");
 }
 
