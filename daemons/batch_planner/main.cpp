@@ -5,6 +5,7 @@
 
 #include "config/db_settings.h"
 #include "config/load.h"
+#include "daemons/batch_planner/planner_config.h"
 #include "daemons/batch_planner/planner_pass.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
@@ -65,9 +66,7 @@ int run(DaemonStart& start, Options& o) {
             "to the host that has the job");
     o.settings.dry_run = start.dry_run || o.explain;
     o.settings.one_pass = start.settings.one_pass;
-    o.settings.give_up = o.settings.give_up || config.plan_batches;
-    o.settings.compat_level = config.compat_level;
-    o.settings.by_logical_end_time = config.share_rule != ShareOrder::kOff;
+    take_config(o.settings, config);
     Database db(db_settings(config));
     const auto facts = make_plan_facts_store(db);
     const auto plans = make_plan_store(db);
@@ -76,7 +75,6 @@ int run(DaemonStart& start, Options& o) {
     WatchedFiles class_file;
     class_file.watch({start.settings.project / "plan_class_spec.xml"});
     o.settings.every = start.settings.sleep_interval;
-    o.settings.used = config.plan_batches;
     o.settings.before_turn = [&] {
         if (class_file.changed()) read_again(classes, start.settings.project);
     };

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "config/load.h"
+#include "daemons/batch_planner/planner_config.h"
 #include "daemons/batch_shares/share_config.h"
 #include "daemons/batch_stats/stats_options.h"
 #include "feeder/command.h"
@@ -97,10 +98,9 @@ PlannerSettings planner_settings_of(const Scenario& scenario, const ProjectConfi
     settings.rules.margin = scenario.planner_margin;
     settings.rules.horizon = scenario.planner_horizon_hours * kHour;
     settings.give_up = true;
-    settings.compat_level = scenario.compat_level;
+    take_config(settings, config);
     settings.copies = scenario.planner_copies;
     settings.every = 60 * scenario.planner_every_minutes;
-    settings.used = config.plan_batches;
     return settings;
 }
 

@@ -8,6 +8,7 @@
 
 #include "db/memory/memory_db.h"
 #include "sched/sim/fleet.h"
+#include "sched/sim/project_settings.h"
 
 namespace sluice::sim {
 namespace {
@@ -103,6 +104,15 @@ TEST(SharesInTheFleet, AtLevel0WhatWasSettledReachesTheSchedulerAtOnce) {
     EXPECT_GT(changes, 400) << "of 576 passes";
     EXPECT_GE(rereads, changes);
     EXPECT_LE(rereads, 576);
+}
+
+// The program plans batches in the order of their logical end times; a simulated one planned the oldest first.
+TEST(SharesInTheFleet, ASimulatedPlannerHasTheProgramsOrderOfBatches) {
+    ProjectConfig config;
+    config.share_rule = ShareOrder::kSettled;
+    EXPECT_TRUE(planner_settings_of(two_streams(), config).by_logical_end_time);
+    config.share_rule = ShareOrder::kOff;
+    EXPECT_FALSE(planner_settings_of(two_streams(), config).by_logical_end_time);
 }
 
 }  // namespace
