@@ -22,6 +22,7 @@ struct PlannerPass::Facts {
     FleetReader reader;
     std::vector<BatchDemand> demands;   ///< of those with open workunits, in the batches' order
     std::vector<BatchDemand> of_gangs;  ///< not to be planned
+    bool jobs_wait = false;             ///< of a planned batch, for hosts that take them
     std::vector<OpenPlanResult> in_progress;
     std::map<Id, double> ratios;  ///< of `demands`: by which mean_fpops was multiplied
     static const BatchDemand* find(const std::vector<BatchDemand>& all, Id batch) {

@@ -37,6 +37,8 @@ void put_in_order(std::vector<Batch>& batches, bool by_logical_end_time) {
     std::sort(batches.begin(), batches.end(), [&](const Batch& a, const Batch& b) { return key(a) < key(b); });
 }
 
+constexpr double kTaken = 6 * 3600;  ///< s: a batch of which no job was sent for so long waits for no host that there is
+
 struct WaitingBatch {
     std::int64_t unsent = 0, open = 0;
     double oldest = HUGE_VAL, last_sent = 0;
@@ -74,7 +76,9 @@ void PlannerPass::read(Facts& facts) {
         BatchDemand d{b.id, row->app, w.unsent + std::max<std::int64_t>(0, row->open - w.open), row->mean_fpops, 0};
         if (!std::isfinite(d.mean_fpops)) d.mean_fpops = kEndless;
         if (w.unsent > 0) d.waited = std::max(0.0, facts.now - std::max(w.oldest, w.last_sent));
-        (std::find(gangs.begin(), gangs.end(), b.id) == gangs.end() ? facts.demands : facts.of_gangs).push_back(d);
+        const bool is_gang = std::find(gangs.begin(), gangs.end(), b.id) != gangs.end();
+        facts.jobs_wait |= !is_gang && w.unsent > 0 && d.waited < kTaken;
+        (is_gang ? facts.of_gangs : facts.demands).push_back(d);
     }
     if (!facts.demands.empty()) read_fleet(facts);
     learn_run_times(facts);
@@ -213,11 +217,10 @@ BatchPlan PlannerPass::plan_of(const Facts& facts, const std::vector<BatchTarget
 }
 
 /// The last jobs make the batch late: each is waited for as long as it may take, no longer by that of the slowest. But
-/// while jobs of any batch wait, a second instance would take a host from them: then nobody is given up so soon.
+/// while jobs of a planned batch wait, a second instance would take a host from them: then nobody is given up so soon.
 double PlannerPass::chance_ends(const Facts& facts, const OpenPlanResult& r) const {
-    const bool jobs_wait = std::ranges::any_of(facts.demands, [](const BatchDemand& d) { return d.jobs > 0; });
     return fair_end(queues_.start(r.id), settings_.rules.margin * facts.run_time(r),
-                    jobs_wait ? kPatientRuns : kLastRuns);
+                    facts.jobs_wait ? kPatientRuns : kLastRuns);
 }
 
 /// The later of T and of what is in progress; of what is late, another instance.

@@ -452,6 +452,21 @@ TEST_F(PlannerPassTest, WhileJobsOfAnotherBatchWaitTheLastAreGivenUpLater) {
     EXPECT_EQ(pass.run().given_up, 1);
 }
 
+// One job that no host can take must not change the rule for all others for ever.
+TEST_F(PlannerPassTest, AJobThatNobodyTakesKeepsNoLastJobWaiting) {
+    batch(1), batch(2);
+    job(2, ServerState::kUnsent);
+    PlannerPass pass = planner();
+    clock.set(kStart + 7 * 3600);
+    job(1, ServerState::kInProgress, 4, 60);
+    pass.run();
+    const double run_time = settings.rules.margin * 3600;
+    clock.set(kStart + 7 * 3600 - 60 + kLastRuns * run_time + 540);
+    EXPECT_EQ(pass.run().given_up, 0);
+    clock.set(kStart + 7 * 3600 - 60 + kLastRuns * run_time + 660);
+    EXPECT_EQ(pass.run().given_up, 1);
+}
+
 // A host of one processor that was given five jobs does one after the other; the last ones need not be given up for
 // that.
 TEST_F(PlannerPassTest, AQueueIsWaitedForAsLongAsItsHostGetsOn) {
