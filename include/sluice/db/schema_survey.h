@@ -41,7 +41,7 @@ Schema expected_schema();
 /// The tables that upstream's schema lacks: each is made by the program that fills it.
 std::span<const std::string_view> own_tables();
 
-/// What an account may do, by itself, by its active roles and by what everybody may (MariaDB's PUBLIC).
+/// What the server lets an account do in the tables of which columns do not tell all.
 class Grants {
   public:
     void add(const std::string& table, std::string right);  ///< empty: in all tables of the database

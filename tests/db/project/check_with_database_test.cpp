@@ -254,6 +254,28 @@ TEST_F(CheckOfRights, RightsOfAnotherAccountDoNotCount) {
     execute(Sql("DROP USER 'all'@'localhost'"));
 }
 
+// As the server judges it: SHOW GRANTS names only what is granted to 'few'@'localhost'.
+TEST_F(CheckOfRights, RightsOfTheSameNameFromAnyHostCount) {
+    execute(Sql("CREATE OR REPLACE USER 'few'@'%' IDENTIFIED BY 'other_passwd'"));
+    execute(Sql("GRANT ALL ON checked.* TO 'few'@'%'"));
+    EXPECT_THAT(check(), Not(HasSubstr("lacks rights")));
+    execute(Sql("DROP USER 'few'@'%'"));
+}
+
+TEST_F(CheckOfRights, OfTwoGrantsTheNarrowerPatternCounts) {
+    execute(Sql("GRANT ALL ON `checke_`.* TO 'few'@'localhost'"));
+    execute(Sql("GRANT SELECT, INSERT, UPDATE ON checked.* TO 'few'@'localhost'"));
+    EXPECT_THAT(check(), HasSubstr("error: 'few'@'localhost' lacks rights in database checked: DELETE (of assignment"));
+    execute(Sql("REVOKE ALL ON `checke_`.* FROM 'few'@'localhost'"));
+}
+
+TEST_F(CheckOfRights, AServerThatQuotesNoNamesIsUnderstood) {
+    execute(Sql("GRANT ALL ON checked.* TO 'few'@'localhost'"));
+    execute(Sql("SET GLOBAL sql_quote_show_create=0"));
+    EXPECT_THAT(check(), Not(HasSubstr("lacks rights")));
+    execute(Sql("SET GLOBAL sql_quote_show_create=1"));
+}
+
 TEST_F(CheckOfRights, RightsOfARoleWithinARoleCount) {
     execute(Sql("CREATE OR REPLACE ROLE staff"));
     execute(Sql("CREATE OR REPLACE ROLE boinc"));
