@@ -86,7 +86,7 @@ constexpr int kDatabaseDenied = 1044, kTableDenied = 1142;
 
 /// Whether the server lets the account do this. PREPARE judges the rights and does nothing.
 bool may(Database& db, const Sql& statement) {
-    const std::string text = statement.str();
+    const std::string& text = statement.str();
     try {
         Sql prepare("PREPARE sluice_asks FROM ");
         db.execute(prepare << SqlText{text});
