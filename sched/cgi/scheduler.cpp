@@ -22,7 +22,6 @@
 #include "sluice/base/files.h"
 #include "sluice/base/log.h"
 #include "sluice/base/log_folder.h"
-#include "sluice/base/log_hourly.h"
 #include "sluice/base/process.h"
 #include "sluice/base/project.h"
 #include "sluice/base/text.h"

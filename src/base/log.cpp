@@ -28,7 +28,6 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/in_one_line.h"
-#include "sluice/base/log_hourly.h"
 #include "sluice/base/owned_fd.h"
 #include "sluice/base/write_all.h"
 

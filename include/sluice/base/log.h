@@ -35,6 +35,8 @@ void log_line(LogLevel level, std::string_view text);
 /// The same, once a UTC day: not if this program said it today, or the last pages of its log file have it of today. For
 /// what each request would say again; as CGI each of them is a program of its own.
 void log_once_a_day(LogLevel level, const std::string& text);
+/// The same in each hour of the day anew: of what keeps all requests from being served.
+void log_once_an_hour(LogLevel level, const std::string& text);
 
 inline bool log_enabled(LogLevel level) { return static_cast<int>(level) <= static_cast<int>(log_level()); }
 

@@ -14,7 +14,6 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files.h"
-#include "sluice/base/log_hourly.h"
 #include "sluice/base/text.h"
 #include "tests/support/temp_dir.h"
 
