@@ -98,24 +98,27 @@ bool may(Database& db, const Sql& statement) {
 }
 
 /// Grants alone don't tell: those to 'x'@'%' may count for 'x'@'localhost', of two patterns of a database's name the
-/// narrower one counts, and there are roles, PUBLIC and partial revokes. The server knows.
-Grants read_grants(Database& db) {
+/// narrower one counts, and there are roles, PUBLIC and partial revokes. The server knows. Of a table that is there its
+/// columns tell the rest.
+Grants read_grants(Database& db, const Schema& found) {
+    constexpr std::string_view kDelete = "DELETE";
     struct Question {
-        const char* right;
+        std::string_view right;
         SqlLiteral before, behind;
     };
     constexpr Question kQuestions[] = {{"SELECT", "SELECT 1 FROM ", ""},
                                        {"INSERT", "INSERT INTO ", " VALUES ()"},
                                        {"UPDATE", "UPDATE ", " SET id=0 WHERE 0"},
-                                       {"DELETE", "DELETE FROM ", " WHERE 0"},
+                                       {kDelete, "DELETE FROM ", " WHERE 0"},
                                        {"CREATE", "CREATE TABLE IF NOT EXISTS ", " (id int)"}};
     std::vector<std::string> tables{"assignment"};
     for (const std::string_view own : own_tables()) tables.emplace_back(own);
     Grants grants;
     for (const std::string& table : tables)
         for (const Question& q : kQuestions) {
+            if (found.tables.contains(table) && q.right != kDelete) continue;
             Sql statement(q.before);
-            if (may(db, statement.identifier(table) << q.behind)) grants.add(table, q.right);
+            if (may(db, statement.identifier(table) << q.behind)) grants.add(table, std::string(q.right));
         }
     return grants;
 }
@@ -157,14 +160,8 @@ void read_server(Database& db, SchemaSurvey& survey) {
 
 }  // namespace
 
-void Grants::add(const std::string& table, std::string right) { rights_[table].insert(std::move(right)); }
-
-bool Grants::has(const std::string& table, const std::string& right) const {
-    return std::ranges::any_of(std::initializer_list<std::string>{"", table}, [&](const std::string& where) {
-        const auto at = rights_.find(where);
-        return at != rights_.end() && at->second.contains(right);
-    });
-}
+void Grants::add(const std::string& table, const std::string& right) { rights_.emplace(table, right); }
+bool Grants::has(const std::string& table, const std::string& right) const { return rights_.contains({table, right}); }
 
 std::string SchemaColumn::add(const std::string& wanted) const {
     return fmt::format("ALTER TABLE {} ADD COLUMN {} {};", table, name, wanted);
@@ -211,7 +208,7 @@ SchemaSurvey survey_schema(Database& db, const Schema& expected) {
     read_indexes(db, survey.found);
     for (const auto& [table, statement] : expected.tables)
         if (!survey.found.tables.contains(table) && is_hidden(db, table)) survey.hidden.insert(table);
-    survey.grants = read_grants(db);
+    survey.grants = read_grants(db, survey.found);
     read_newest(db, survey);
     return survey;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/db/database.h"
@@ -44,12 +45,12 @@ std::span<const std::string_view> own_tables();
 /// What the server lets an account do in the tables of which columns do not tell all.
 class Grants {
   public:
-    void add(const std::string& table, std::string right);  ///< empty: in all tables of the database
+    void add(const std::string& table, const std::string& right);
     /// On the whole table. SELECT, INSERT and UPDATE may be granted by column, too: SchemaColumn::rights tells.
     bool has(const std::string& table, const std::string& right) const;
 
   private:
-    std::map<std::string, std::set<std::string>> rights_;
+    std::set<std::pair<std::string, std::string>> rights_;  ///< table, right
 };
 
 struct SchemaSurvey {

@@ -27,6 +27,14 @@ Schema expected() {
     return schema;
 }
 
+Grants all_rights_in_own_tables() {
+    Grants grants;
+    for (const std::string_view table : own_tables())
+        for (const char* right : {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"})
+            grants.add(std::string(table), right);
+    return grants;
+}
+
 SchemaSurvey survey() {
     SchemaSurvey s;
     s.found.tables["result"];
@@ -37,7 +45,8 @@ SchemaSurvey survey() {
     s.found.indexes = {{"result", {"workunitid", "outcome"}}};
     s.account = "'boincadm'@'localhost'", s.database = "p";
     s.takes_text_default = true;
-    for (const char* right : {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"}) s.grants.add("", right);
+    s.grants = all_rights_in_own_tables();
+    s.grants.add("assignment", "DELETE");
     return s;
 }
 
@@ -75,10 +84,7 @@ TEST(SchemaFindings, OverflowFromFourFifthsOn) {
 
 TEST(SchemaFindings, RightsInOneStatement) {
     SchemaSurvey s = survey();
-    s.grants = {};
-    for (const std::string_view table : own_tables())
-        for (const char* right : {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"})
-            s.grants.add(std::string(table), right);
+    s.grants = all_rights_in_own_tables();
     s.found.columns[1].rights = "select";
     EXPECT_THAT(schema_findings(expected(), s).errors,
                 ElementsAre(testing::AllOf(
