@@ -112,8 +112,7 @@ class MysqlBatchUpkeepStore final : public BatchUpkeepStore {
     }
     void write_mark(Id value) {
         make_marks(db_);
-        Sql sql("INSERT INTO sluice_marks (name, value) VALUES ('batch_floor',");
-        db_.execute(sql << value << ") ON DUPLICATE KEY UPDATE value=VALUES(value)");
+        set_mark(db_, "batch_floor", value);
     }
 
     Database& db_;

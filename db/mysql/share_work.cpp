@@ -7,6 +7,7 @@
 
 #include "db/mysql/errors.h"
 #include "db/mysql/measured_work.h"
+#include "db/mysql/turns.h"
 #include "sluice/base/text.h"
 
 namespace sluice {
@@ -130,10 +131,7 @@ void read_streams(Database& db, std::span<BatchWork> streams, bool writes) {
     for (BatchWork& w : streams) {
         // Nothing is settled of a stream without a row: it is new, or somebody has dropped the tables.
         const Id first = w.stream->until < 0 ? 0 : firsts[w.id], next = read_stream(db, w, first);
-        if (!writes || next == first) continue;
-        Sql sql("INSERT INTO sluice_marks (name, value) VALUES (");
-        sql << SqlText{fmt::format("stream {}", w.id), 40} << "," << next;
-        db.execute(sql << ") ON DUPLICATE KEY UPDATE value=VALUES(value)");
+        if (writes && next != first) set_mark(db, fmt::format("stream {}", w.id), next);
     }
 }
 

@@ -9,6 +9,11 @@ void make_marks(Database& db) {
     make_tables(db, {{"sluice_marks", "name varchar(40) NOT NULL PRIMARY KEY, value bigint NOT NULL"}});
 }
 
+void set_mark(Database& db, const std::string& name, Id value) {
+    Sql sql("INSERT INTO sluice_marks (name, value) VALUES (");
+    db.execute(sql << SqlText{name, 40} << "," << value << ") ON DUPLICATE KEY UPDATE value=VALUES(value)");
+}
+
 void transaction_in_turn(Database& db, const std::string& name, const std::function<void()>& work) {
     bool in_turn = false;
     const auto transaction = [&] {

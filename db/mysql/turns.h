@@ -16,5 +16,7 @@ void transaction_in_turn(Database& db, const std::string& name, const std::funct
 
 /// Makes `sluice_marks`. Not within a transaction.
 void make_marks(Database& db);
+/// Its row `name` (at most 40 characters) has this value from now on. The table is there.
+void set_mark(Database& db, const std::string& name, Id value);
 
 }  // namespace sluice
