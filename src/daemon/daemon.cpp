@@ -78,7 +78,7 @@ class Loop {
         if (turn.result == PassResult::kFailed) return 1;
         if (turn.result == PassResult::kWorked) return std::nullopt;
         if (settings_.one_pass) return 0;
-        sleep(turn.wait, true);
+        sleep(turn.wait);
         return std::nullopt;
     }
 
@@ -93,21 +93,20 @@ class Loop {
         if (outcome.database) {
             trouble_.report({outcome.error, "trying again until it works, at least once a minute", true}, clock_.now());
             const double wait = wait_.next();
-            sleep(wait, false);
+            sleep(wait);
             waited_ += wait;
         } else {
             trouble_.report({outcome.error, "trying again after every sleep interval"}, clock_.now());
-            sleep(std::max(service_.interval(), kFirstWait), false);
+            sleep(std::max(service_.interval(), kFirstWait));
         }
         return std::nullopt;
     }
 
-    void sleep(double seconds, bool may_wake) {
-        if (settings_.sleep) {
+    void sleep(double seconds) {
+        if (settings_.sleep)
             settings_.sleep(seconds);
-        } else {
-            interruptible_sleep(seconds, may_wake ? settings_.also_wake : nullptr, settings_.wake_poll);
-        }
+        else
+            interruptible_sleep(seconds);
     }
 
     const DaemonSettings& settings_;

@@ -11,11 +11,9 @@
 namespace sluice {
 
 struct DaemonSettings {
-    std::string name;                      ///< "transitioner"
-    std::filesystem::path project = {};    ///< project root
-    double sleep_interval = 5;             ///< s between idle passes, as main() hands it to the service
-    std::function<bool()> also_wake = {};  ///< true ends the sleep between passes; may be empty
-    double wake_poll = 0.25;               ///< s between looks at `also_wake`
+    std::string name;                    ///< "transitioner"
+    std::filesystem::path project = {};  ///< project root
+    double sleep_interval = 5;           ///< s between idle passes, as main() hands it to the service
     /// Run until a turn does not leave kWorked, then exit (0; 1 if it failed).
     bool one_pass = false;
     /// With one_pass: stop_daemons is not looked at. For a dry run, which writes nothing, and for what stands for
@@ -49,7 +47,7 @@ bool interruptible_sleep(double seconds, const std::function<bool()>& also_wake 
 /// one_pass, retried after the service's interval (at least 1 s) otherwise. An error that stays is logged again every
 /// ten minutes.
 int run_daemon(const DaemonSettings& settings, Env env, Service& service);
-/// The same for a daemon that is no Service yet: `pass` every `sleep_interval`.
+/// The same for a daemon that waits within its pass: `pass` every `sleep_interval`.
 int run_daemon(const DaemonSettings& settings, Env env, const std::function<PassResult()>& pass);
 
 }  // namespace sluice

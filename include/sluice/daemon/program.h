@@ -27,7 +27,7 @@ struct DaemonStart {
 
     /// Turns of `service` until it is to end; the exit status.
     int run(Service& service) const { return run_daemon(settings, env, service); }
-    /// The same with passes of a daemon that is no Service yet.
+    /// The same with passes of a daemon that waits within them.
     int loop(const std::function<PassResult()>& pass) const { return run_daemon(settings, env, pass); }
 };
 

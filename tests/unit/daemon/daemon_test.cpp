@@ -217,9 +217,12 @@ TEST_F(DaemonTest, ALogThatWasMovedAwayIsLeft) {
         fs::rename(dir / "log", dir / "log.1");
         return PassResult::kIdle;
     };
-    settings.sleep = {};  // the true one: the log is looked at where the trigger file is, once a second
+    // The log is looked at where the trigger file is, once a second.
+    settings.sleep = [&](double s) {
+        return interruptible_sleep(
+            s, [&] { return fs::exists(dir / "log"); }, 0.25);
+    };
     settings.sleep_interval = 60;
-    settings.also_wake = [&] { return fs::exists(dir / "log"); };
     const int status =
         run_daemon(settings, {clock, rng}, [&] { return passes++ == 0 ? move_log() : PassResult::kFinished; });
     EXPECT_EQ(status, 0);
@@ -280,14 +283,13 @@ double seconds_of(const std::function<void()>& work) {
 }
 
 TEST_F(DaemonTest, ARealSleepEndsAtOnceOnASignal) {
-    settings.sleep = nullptr;
     settings.sleep_interval = 100;
-    settings.wake_poll = 0.01;
     int looks = 0;
-    settings.also_wake = [&looks] {
+    const auto look = [&looks] {
         if (++looks == 2) ::raise(SIGTERM);
         return false;
     };
+    settings.sleep = [&](double s) { return interruptible_sleep(s, look, 0.01); };
     EXPECT_LT(seconds_of([&] { EXPECT_EQ(run_daemon(settings, {clock, rng}, gives(PassResult::kIdle)), 0); }), 50);
     EXPECT_EQ(looks, 2);
 }
