@@ -37,8 +37,8 @@ void put_in_order(std::vector<Batch>& batches, bool by_logical_end_time) {
     std::sort(batches.begin(), batches.end(), [&](const Batch& a, const Batch& b) { return key(a) < key(b); });
 }
 
-constexpr double kTaken =
-    6 * 3600;  ///< s: a batch of which no job was sent for so long waits for no host that there is
+/// s: a batch of which no job was sent for so long waits for no host that there is.
+constexpr double kTaken = 6 * 3600;
 
 struct WaitingBatch {
     std::int64_t unsent = 0, open = 0;
