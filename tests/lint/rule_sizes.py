@@ -1,10 +1,10 @@
-"""Files of at most 400 lines, functions of at most 60. Longer ones stand, with their reason, in allowed_sizes.txt."""
+"""Files of at most 600 lines, functions of at most 60. Longer ones stand, with their reason, in allowed_sizes.txt."""
 import os
 import re
 
 from tree import Finding, blanked, line_of
 
-MAX_FILE, MAX_FUNCTION = 400, 60
+MAX_FILE, MAX_FUNCTION = 600, 60
 ALLOW_LIST = "tests/lint/allowed_sizes.txt"
 
 # What stands in front of a function's brace: name(…) and what may follow the parameters.

@@ -216,8 +216,8 @@ def function(lines, head="int f(int a)"):
 
 class Sizes(RuleTest):
     def test_files(self):
-        self.assert_clean(rule_sizes.check, {"src/base/a.cpp": "\n" * 400})
-        self.assert_found(rule_sizes.check, {"src/base/a.cpp": "\n" * 401}, "401 lines")
+        self.assert_clean(rule_sizes.check, {"src/base/a.cpp": "\n" * 600})
+        self.assert_found(rule_sizes.check, {"src/base/a.cpp": "\n" * 601}, "601 lines")
 
     def test_functions(self):
         for head in ("int f(int a)", "void A::f() const", "A::A(int x) : a_(x), b_{x}", "auto f() -> int", "TEST(A, f)",
