@@ -41,21 +41,23 @@ TEST_P(NoDatabase, IsAnErrorThatSaysWhatIsMissing) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Every, NoDatabase,
-    testing::Values(
-        std::vector<std::string>{"feeder"}, std::vector<std::string>{"transitioner"},
-        std::vector<std::string>{"size_regulator", "--app_name", "a", "--lo", "1", "--hi", "2", "--sleep_time", "1"},
-        std::vector<std::string>{"size_census"}, std::vector<std::string>{"batch_stats"},
-        std::vector<std::string>{"batch_accel"}, std::vector<std::string>{"batch_upkeep"},
-        std::vector<std::string>{"batch_planner"}, std::vector<std::string>{"batch_shares"},
-        std::vector<std::string>{"gang_hub"}, std::vector<std::string>{"gang_planner"},
-        std::vector<std::string>{"census"}, std::vector<std::string>{"sample_bitwise_validator", "--app", "a"},
-        std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x"},
-        std::vector<std::string>{"create_work", "--appname", "a"}, std::vector<std::string>{"sluice_batch", "list"},
-        std::vector<std::string>{"adjust_user_priority", "--user", "1", "--flops", "1", "--app", "a"},
-        std::vector<std::string>{"sched_explain", "--host", "1"},
-        std::vector<std::string>{"sluice_tune", "--synthesise", "1"}, std::vector<std::string>{"xadd"},
-        std::vector<std::string>{"app_settings", "a"}, std::vector<std::string>{"update_versions"},
-        std::vector<std::string>{"create_account", "--email", "a@example.org"}),
+    testing::Values(std::vector<std::string>{"feeder"}, std::vector<std::string>{"transitioner"},
+                    std::vector<std::string>{"size_regulator", "--app_name", "a", "--lo", "1", "--hi", "2",
+                                             "--sleep_time", "1"},
+                    std::vector<std::string>{"size_census"}, std::vector<std::string>{"batch_stats"},
+                    std::vector<std::string>{"batch_accel"}, std::vector<std::string>{"batch_upkeep"},
+                    std::vector<std::string>{"batch_planner"}, std::vector<std::string>{"batch_shares"},
+                    std::vector<std::string>{"gang_hub"}, std::vector<std::string>{"gang_planner"},
+                    std::vector<std::string>{"census"}, std::vector<std::string>{"update_stats"},
+                    std::vector<std::string>{"sample_bitwise_validator", "--app", "a"},
+                    std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x"},
+                    std::vector<std::string>{"create_work", "--appname", "a"},
+                    std::vector<std::string>{"sluice_batch", "list"},
+                    std::vector<std::string>{"adjust_user_priority", "--user", "1", "--flops", "1", "--app", "a"},
+                    std::vector<std::string>{"sched_explain", "--host", "1"},
+                    std::vector<std::string>{"sluice_tune", "--synthesise", "1"}, std::vector<std::string>{"xadd"},
+                    std::vector<std::string>{"app_settings", "a"}, std::vector<std::string>{"update_versions"},
+                    std::vector<std::string>{"create_account", "--email", "a@example.org"}),
     [](const auto& each) { return each.param[0]; });
 
 class StoppedProject : public testing::TestWithParam<std::vector<std::string>> {

@@ -1,0 +1,67 @@
+// update_stats: recent average credit of users, hosts, teams and app versions fades, and teams know their size. Runs
+// once (a <task> of config.xml). Upstream's program of that name.
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "daemons/statistics/update_stats.h"
+#include "sluice/daemon/program.h"
+
+namespace sluice {
+namespace {
+
+struct CommandLineOptions {
+    bool users = false, hosts = false, teams = false, versions = false;
+    int min_age = 86400;
+
+    UpdateStatsOptions chosen(bool dry_run) const {
+        UpdateStatsOptions options{.min_age = min_age, .dry_run = dry_run};
+        if (!(users || hosts || teams || versions)) return options;
+        options.tables.clear();
+        if (users) options.tables.push_back(CreditTable::kUser);
+        if (hosts) options.tables.push_back(CreditTable::kHost);
+        if (teams) options.tables.push_back(CreditTable::kTeam);
+        if (versions) options.tables.push_back(CreditTable::kAppVersion);
+        return options;
+    }
+};
+
+void define_options(CommandLine& line, CommandLineOptions& given) {
+    line.flag("--update_users", given.users, "only users, and what else is named");
+    line.flag("--update_hosts", given.hosts, "only hosts, and what else is named");
+    line.flag("--update_teams", given.teams, "only teams, and what else is named");
+    line.flag("--update_avs", given.versions, "only app versions, and what else is named");
+    line.option("--min_age", given.min_age, "leave averages alone that are younger than S seconds; default 86400", "S");
+    line.section("EXAMPLES",
+                 "Once a day, as a task of config.xml:\n<task><cmd>update_stats</cmd><period>1 days</period></task>");
+}
+
+int run(DaemonStart& start, const CommandLineOptions& given) {
+    DbSettings settings = db_settings(load_config_and_warn(start.settings.project));
+    settings.read_uncommitted = true;
+    settings.read_only = start.dry_run;
+    Database db(settings);
+    const auto store = make_statistics_store(db);
+    UpdateStats task(*store, given.chosen(start.dry_run), start.env.clock);
+    return start.run(task);
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    using namespace sluice;
+    CommandLineOptions given;
+    const DaemonProgram program{
+        .summary = "let recent average credit fade, and count the members of teams",
+        .description =
+            "Recent average credit (expavg_credit) halves each week in which nothing is granted. The validator does that "
+            "when it grants credit; this program does it for users, hosts, teams and app versions that get none. It also "
+            "counts the members of teams (nusers). Run it once a day, as a <task> in config.xml. It works in small "
+            "statements, and may be stopped and run again at any time.",
+        .settings = {.name = "update_stats", .lock_name = "update_stats"},
+        .runs = Runs::kAlwaysOnce,
+        .has_dry_run = true,
+        .options = [&](CommandLine& line) { define_options(line, given); },
+        .check = [&](DaemonStart&) { return given.min_age < 0 ? "--min_age is below 0" : ""; },
+        .run = [&](DaemonStart& start) { return run(start, given); }};
+    return daemon_main(program, argc, argv);
+}
