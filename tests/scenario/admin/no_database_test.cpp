@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"sample_bitwise_validator", "--app", "a"},
                     std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x"},
                     std::vector<std::string>{"create_work", "--appname", "a"},
-                    std::vector<std::string>{"sluice_batch", "list"},
+                    std::vector<std::string>{"cancel_jobs", "1", "2"}, std::vector<std::string>{"sluice_batch", "list"},
                     std::vector<std::string>{"adjust_user_priority", "--user", "1", "--flops", "1", "--app", "a"},
                     std::vector<std::string>{"sched_explain", "--host", "1"},
                     std::vector<std::string>{"sluice_tune", "--synthesise", "1"}, std::vector<std::string>{"xadd"},
