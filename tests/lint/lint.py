@@ -18,6 +18,7 @@ import rule_policies
 import rule_recipes
 import rule_simulator
 import rule_sizes
+import rule_test_names
 import rule_texts
 import rule_type_names
 import rule_unity
@@ -38,6 +39,7 @@ RULES = {
     "architecture": rule_architecture.check,
     "unity": rule_unity.check,
     "type_names": rule_type_names.check,
+    "test_names": rule_test_names.check,
 }
 
 

@@ -16,6 +16,7 @@ import rule_policies
 import rule_recipes
 import rule_simulator
 import rule_sizes
+import rule_test_names
 import rule_texts
 import rule_type_names
 import rule_unity
@@ -413,6 +414,15 @@ class TypeNames(RuleTest):
     def test_announced_nested_and_implementing_types(self):
         self.assert_clean(rule_type_names.check, {"src/base/a.h": self.ONE, "src/base/a.cpp": "struct Job::Impl {\n};\nclass Job;\n",
                                                   "feeder/b.h": self.ONE.replace("Job", "Slot"), "tests/unit/c.cpp": self.ONE})
+
+
+class TestNames(RuleTest):
+    def test_words(self):
+        for right in ("AHostThatFailsTwiceGetsNoMore", "Level1HalfOfTheJobs", "A64BitJobIsRefusedWithItsFigure"):
+            self.assert_clean(rule_test_names.check, {"tests/unit/a_test.cpp": f"TEST(Suite, {right}) {{\n}}\n"})
+        for macro in ("TEST", "TEST_F", "TEST_P", "TYPED_TEST"):
+            self.assert_found(rule_test_names.check, {"tests/unit/a_test.cpp": f"\n{macro}(Suite, AHostThatHasFailedTwiceGetsNoMoreWork) {{\n}}\n"},
+                              "tests/unit/a_test.cpp:2:", "has 10 words")
 
 
 if __name__ == "__main__":

@@ -245,7 +245,7 @@ TEST_F(FrontDoor, OfAStrangersRequestTheBeginningIsKept) {
     end_server();
 }
 
-TEST_F(FrontDoor, AKnownAccountsReportTakesTwiceItsSizeAtMost) {
+TEST_F(FrontDoor, ReportMayTakeTwiceItsSizeInMemory) {
     serve("1");
     ASSERT_THAT(ask(request().text()), HasSubstr("<userid>1</userid>"));
     const std::string log = world_.log();
@@ -286,7 +286,7 @@ TEST_F(FrontDoor, KeptConnectionsHoldNothingUp) {
     end_server();
 }
 
-TEST_F(FrontDoor, WhoeverIsServedByADyingWorkerIsToldToComeBack) {
+TEST_F(FrontDoor, ADyingWorkersClientsComeBack) {
     world_.add_jobs(3);
     serve("1-2", {{"SLUICE_KILL_AT", "before_commit"}});
     RequestText r = request();

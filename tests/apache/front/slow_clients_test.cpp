@@ -94,7 +94,7 @@ class SlowClients : public testing::Test {
     int seqno_ = 1;
 };
 
-TEST_F(SlowClients, HundredsThatSendNothingDoNotKeepOthersOut) {
+TEST_F(SlowClients, HundredsThatSendNothingDoesntKeepOthersOut) {
     constexpr int kSlow = 300;  // Apache serves 400 at a time as it comes
     SchedulerServer served(project_, Served::kListen, request_timeouts(30));
     attach(served);
@@ -111,7 +111,7 @@ TEST_F(SlowClients, HundredsThatSendNothingDoNotKeepOthersOut) {
                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
-TEST_F(SlowClients, WhoSendsNothingIsSentAwayAndASlowLineIsServed) {
+TEST_F(SlowClients, SilentClientsAreClosedAndSlowOnesServed) {
     constexpr int kGrace = 2, kBytesPerSecond = 5000, kSeconds = 8;
     SchedulerServer served(project_, Served::kListen, request_timeouts(kGrace));
     attach(served);

@@ -113,7 +113,7 @@ struct Case {
 
 class Environment : public testing::TestWithParam<Case> {};
 
-TEST_P(Environment, ClientsComeBackAndTheLogSaysWhatToDo) {
+TEST_P(Environment, ClientsComeBackAndTheLogSaysWhy) {
     const Breakage& b = breakages().at(GetParam().breakage);
     World world;
     SchedulerServer served(world.project, GetParam().how);

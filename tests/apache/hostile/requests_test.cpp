@@ -124,7 +124,7 @@ TEST_P(HostileRequests, GetAWellFormedReplyAndChangeNothing) {
     expect_served();
 }
 
-TEST_P(HostileRequests, AskedLikeAPageItAnswersLikeAScheduler) {
+TEST_P(HostileRequests, AskedLikePageItAnswersLikeScheduler) {
     const auto before = database();
     for (const char* head :
          {"GET /test_cgi/cgi HTTP/1.0\r\n\r\n", "GET /test_cgi/cgi?--debug_log HTTP/1.0\r\n\r\n",

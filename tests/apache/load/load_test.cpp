@@ -33,7 +33,7 @@ class Load : public testing::Test {
     TestProject project_{server_, "load"};
 };
 
-TEST_F(Load, WithOneHundredSlotsFewerThanOneInAHundredRequestsFindNoJob) {
+TEST_F(Load, With100SlotsUnderOnePercentFindNoJob) {
     project_.add_unsent_jobs(100000);
     project_.start_feeder();
     const auto apache = serve(ApacheMode::kCgid);
@@ -92,7 +92,7 @@ TEST_F(Load, AFastCgiServerNoticesARestartedFeeder) {
 }
 
 /// What it has of the job array counts, too: the request looks at each slot.
-TEST_F(Load, AWorkerHoldsLittleMemoryWithTenThousandSlots) {
+TEST_F(Load, WorkerHoldsLittleMemoryWithTenThousandSlots) {
     project_.set_options(
         "<shmem_work_items>10000</shmem_work_items><feeder_query_size>20000</feeder_query_size>"
         "<mm_min_slots>10000</mm_min_slots><mm_max_slots>10000</mm_max_slots>");

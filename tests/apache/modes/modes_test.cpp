@@ -145,7 +145,7 @@ TEST_P(Modes, ARotatedLogIsFollowed) {
     })) << served_->logs();
 }
 
-TEST_P(Modes, FiftyMegabytesToAStoppedProjectAreReadAndAnswered) {
+TEST_P(Modes, AStoppedProjectAnswersFiftyMegabytes) {
     std::ofstream(project_.folder() / "stop_sched") << "";
     const std::string body = "<scheduler_request>\n" + std::string(50 << 20, 'x') + "</scheduler_request>\n";
     const HttpReply reply = served_->post(body, 120);
@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(All, Modes,
 /// FastCGI servers that Apache has not started end by themselves.
 class Ending : public Modes {};
 
-TEST_P(Ending, ToldToEndItServesWhatItHasBegun) {
+TEST_P(Ending, AskedToEndItFinishesItsRequest) {
     LoadPlan plan;
     plan.port = served_->port();
     plan.clients = 4;

@@ -209,7 +209,7 @@ TEST_P(PhpPages, TheStaticAnswersStayXml) {
     EXPECT_THAT(get("/tiles/").body, HasSubstr("<scheduler>"));
 }
 
-TEST_P(PhpPages, PagesRunWhereThereIsPhpAndAreRefusedElsewhere) {
+TEST_P(PhpPages, PhpRunsOnlyWhereThePagesAre) {
     install_pages();
     serve();
     for (const char* name : {"index", "home", "get_project_config", "lookup_account", "create_account"}) {

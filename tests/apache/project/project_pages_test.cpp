@@ -90,7 +90,7 @@ TEST_P(ProjectPages, SchedulerAndUploadHandlerAnswer) {
 }
 
 /// Upstream's pages over html/, without PHP: three of them were served as text.
-TEST_P(ProjectPages, TheTextOfAPhpPageIsShownToNobody) {
+TEST_P(ProjectPages, TextOfPhpPageIsShownToNobody) {
     const std::string root = "Kacheln-Größe&(1)~/";
     for (const char* page :
          {"user/get_project_config.php", "user/lookup_account.php", "user/create_account.php", "user/index.php",
@@ -106,7 +106,7 @@ TEST_P(ProjectPages, TheTextOfAPhpPageIsShownToNobody) {
     }
 }
 
-TEST_P(ProjectPages, AMissingModuleIsToldInsteadOfServingPrograms) {
+TEST_P(ProjectPages, MissingModuleIsToldInsteadOfServingPrograms) {
     ApacheOptions options;
     options.mode = ApacheMode::kProxy;  // no CGI
     options.include = root_ / GetParam().fragment;

@@ -300,7 +300,7 @@ TEST_P(Uploads, NamesDoNotLeaveTheFolder) {
 }
 
 // Whoever writes a file holds it, whatever started the handlers.
-TEST_P(Uploads, AFileThatAnotherHandlerWritesIsLeftToIt) {
+TEST_P(Uploads, AFileOfAnotherHandlerIsLeftAlone) {
     const Upload u{"held", some_bytes(1 << 20)};
     EXPECT_EQ(upload({"held", u.data.substr(0, 1000), 0, u.max_nbytes, std::to_string(u.data.size())}).substr(0, 1),
               "1");

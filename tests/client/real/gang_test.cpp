@@ -114,7 +114,7 @@ class Gang : public RealClient {
     std::unique_ptr<Subprocess> hub_, planner_;
 };
 
-TEST_F(Gang, FourClientsComputeTogetherAndGoOnWhenOneOfThemWasLost) {
+TEST_F(Gang, FourClientsGoOnAfterOneIsLost) {
     ASSERT_TRUE(hub_->wait_for_output("listening on port")) << hub_->err();
     const Id batch = submit();
     std::deque<Volunteer> volunteers;

@@ -21,7 +21,7 @@ class Identity : public RealClient {
     }
 };
 
-TEST_F(Identity, DetachedAndAttachedAgainItIsTheSameHostAndItsJobsAreGone) {
+TEST_F(Identity, AttachingAgainKeepsHostAndEndsItsJobs) {
     Volunteer v(world_, key_);
     v.client().alone_on_computer();
     v.attach();
@@ -37,7 +37,7 @@ TEST_F(Identity, DetachedAndAttachedAgainItIsTheSameHostAndItsJobsAreGone) {
     world_.release("detached");
 }
 
-TEST_F(Identity, OneOfSeveralClientsThatIsAttachedAgainGetsItsJobsBack) {
+TEST_F(Identity, OneOfSeveralClientsGetsItsJobsBack) {
     Volunteer v(world_, key_);
     v.attach();
     const Id host = v.host_id(), job = running_job(v, "attached-again");
@@ -51,7 +51,7 @@ TEST_F(Identity, OneOfSeveralClientsThatIsAttachedAgainGetsItsJobsBack) {
     EXPECT_TRUE(v.update_until([&] { return outcome(job) == 1; })) << v.log();
 }
 
-TEST_F(Identity, ANewlyInstalledClientOfTheSameComputerIsTheSameHost) {
+TEST_F(Identity, ANewInstallationIsTheSameHost) {
     Volunteer before(world_, key_);
     before.client().alone_on_computer();
     before.attach();
@@ -78,7 +78,7 @@ TEST_F(Identity, SeveralClientsOfOneComputerAreSeveralHosts) {
     EXPECT_TRUE(one.update_until([&] { return outcome(job) == 1; })) << one.log();
 }
 
-TEST_F(Identity, ACopyOfAClientBecomesAHostOfItsOwn) {
+TEST_F(Identity, CopyOfClientBecomesHostOfItsOwn) {
     Volunteer original(world_, key_), copy(world_, key_);
     original.attach();
     const Id host = original.host_id();
@@ -97,7 +97,7 @@ TEST_F(Identity, ACopyOfAClientBecomesAHostOfItsOwn) {
     EXPECT_EQ(hosts(), 2);
 }
 
-TEST_F(Identity, HostsThatWereMergedOnTheWebAreOne) {
+TEST_F(Identity, HostsThatWereMergedOnWebAreOne) {
     Volunteer v(world_, key_), other(world_, key_);
     v.attach();
     other.attach();

@@ -31,7 +31,7 @@ TEST_F(LostJobs, JobsThatTheServerGaveUpAreAborted) {
     EXPECT_EQ(v.complaints(), "");
 }
 
-TEST_F(LostJobs, ARunningJobWhoseWorkunitIsDoneMayEnd) {
+TEST_F(LostJobs, RunningJobWhoseWorkunitIsDoneMayEnd) {
     const Id job = world_.add_job("wait " + world_.control_file("assimilated"));
     Volunteer v(world_, key_);
     v.attach();
@@ -67,7 +67,7 @@ TEST_F(LostJobs, LostJobsAreSentAgain) {
     EXPECT_EQ(world_.number(Sql("SELECT COUNT(*) FROM result WHERE workunitid=") << job), 1);
 }
 
-TEST_F(LostJobs, JobsWhoseStateTheClientLostAreSentAgain) {
+TEST_F(LostJobs, JobsWhoseStateClientLostAreSentAgain) {
     const Id job = world_.add_job("wait " + world_.control_file("state-lost"));
     Volunteer v(world_, key_);
     v.attach();

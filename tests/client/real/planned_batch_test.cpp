@@ -182,7 +182,7 @@ void PlannedBatch::expect_report_at_once(const Volunteer& v, Id batch, std::size
     }
 }
 
-TEST_F(PlannedBatch, OvertakesFullQueuesAndWhatGaveWayGoesOn) {
+TEST_F(PlannedBatch, OvertakesFullQueuesAndTheOthersGoOn) {
     const std::string options = "<report_results_immediately>0</report_results_immediately>";
     Volunteer a(world_, key_, options), b(world_, key_, options);
     for (auto* v : {&a, &b}) v->client().want_work_for(kBuffer);
@@ -232,7 +232,7 @@ TEST_F(PlannedBatch, OvertakesFullQueuesAndWhatGaveWayGoesOn) {
 
 /// A batch that counts on several jobs of each of its hosts: a client that asks for minutes of work gets them at once,
 /// with deadlines one after the other, and does them in that order before its own queue.
-TEST_F(PlannedBatch, AQueueOfTightJobsIsDoneInItsOrderBeforeAllElse) {
+TEST_F(PlannedBatch, TightJobsRunInOrderBeforeAllElse) {
     Volunteer v(world_, key_);
     v.client().want_work_for(kBuffer);
     fill(v, "q");

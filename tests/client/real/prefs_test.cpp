@@ -46,7 +46,7 @@ class Prefs : public RealClient {
     const std::int64_t now_ = std::time(nullptr);
 };
 
-TEST_F(Prefs, WhatIsChangedOnTheWebReachesTheClient) {
+TEST_F(Prefs, WhatIsChangedOnWebReachesClient) {
     change_on_web(preferences(now_ - 1000, 51));
     Volunteer v(world_, key_);
     v.attach();
@@ -96,7 +96,7 @@ TEST_F(Prefs, AnotherAccountsPreferencesStayThere) {
     EXPECT_EQ(in_database(), preferences(now_ - 1000, 81));
 }
 
-TEST_F(Prefs, VenueAndProjectPreferencesReachTheClientAndRuleTheWork) {
+TEST_F(Prefs, VenueAndProjectPreferencesReachTheClient) {
     const Id user = world_.user_id(name_);
     world_.db().execute(Sql("UPDATE user SET venue='home' WHERE id=") << user);
     set_project_prefs(

@@ -55,7 +55,7 @@ TEST_F(Work, AWrongKeyIsTold) {
     EXPECT_EQ(world_.number(Sql("SELECT COUNT(*) FROM host")), hosts);
 }
 
-TEST_F(Work, AFailedJobIsReportedWithItsStatusAndItsWords) {
+TEST_F(Work, AFailedJobReportsStatusAndMessage) {
     const Id job = world_.add_job("fail 17");
     Volunteer v(world_, key_);
     v.attach();

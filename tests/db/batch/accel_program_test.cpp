@@ -64,7 +64,7 @@ TEST_F(BatchAccel, MarksOpenWorkunitsAndTheirUnsentResults) {
     EXPECT_EQ(rows(Sql("SELECT njobs, nerror_jobs, state FROM batch"), 3), (Table{{"98", "1", "1"}}));
 }
 
-TEST_F(BatchAccel, OneInstanceMoreWhereTheRunningOnesAreOldAndNotOneARun) {
+TEST_F(BatchAccel, OneMoreInstanceOfOldOnesPerJob) {
     const Result old = in_progress(1, 200, 5000);
     store();
     run_ok({"batch_accel"});
@@ -83,7 +83,7 @@ TEST_F(BatchAccel, OneInstanceMoreWhereTheRunningOnesAreOldAndNotOneARun) {
     EXPECT_EQ(workunit(old.workunitid), (Table{{"1", "3", "5", "1"}}));
 }
 
-TEST_F(BatchAccel, StaysWithinMaxTotalResultsAndDoesNotRiskTheJobAtTheLimit) {
+TEST_F(BatchAccel, StaysBelowMaxTotalResults) {
     const Result old = in_progress(1, 200, 5000);
     world.workunits[old.workunitid].max_total_results = 2;
     store();
@@ -96,7 +96,7 @@ TEST_F(BatchAccel, StaysWithinMaxTotalResultsAndDoesNotRiskTheJobAtTheLimit) {
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM result WHERE workunitid=") << old.workunitid), 2);
 }
 
-TEST_F(BatchAccel, PrioritiesComeBackWhenTheAppIsNotAccelerable) {
+TEST_F(BatchAccel, PrioritiesComeBackWhenAppIsNotAccelerable) {
     config("", 1);
     const Result waiting = unsent(1), own = unsent(1), let = unsent(1), old = in_progress(1, 200, 5000);
     world.workunits[own.workunitid].priority = world.results[own.id].priority = 7;
@@ -222,7 +222,7 @@ TEST_F(BatchAccel, RunsTheStatisticsFirstLikeUpstream) {
     EXPECT_EQ(priority(waiting), 1);
 }
 
-TEST_F(BatchAccel, AtLevelOneAnAppWithSizeClassesNeedsQuickHostsToo) {
+TEST_F(BatchAccel, Level1SizeClassesNeedQuickHostsToo) {
     config("", 1);
     app(1, 3);
     const Result waiting = unsent(1);

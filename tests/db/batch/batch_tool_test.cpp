@@ -76,7 +76,7 @@ TEST_F(BatchTool, SubmitNamesTheDaemonsThatAreMissing) {
 }
 
 // An account without CREATE could submit until then.
-TEST_F(BatchTool, SubmitMakesNoTablesWhereNoPlannerHasRun) {
+TEST_F(BatchTool, SubmitMakesNoPlannerTables) {
     store();
     config("<plan_batches>1</plan_batches>");
     db.execute(Sql("DROP TABLE IF EXISTS sluice_plan, sluice_plan_submission"));
@@ -88,7 +88,7 @@ TEST_F(BatchTool, SubmitMakesNoTablesWhereNoPlannerHasRun) {
 }
 
 // Of a thousand jobs that take long to be prepared nothing was said until all of them were.
-TEST_F(BatchTool, ASubmissionIsNotedWhileItsFirstJobsArePrepared) {
+TEST_F(BatchTool, ASubmissionIsNotedWhileItIsPrepared) {
     store();
     config("<plan_batches>1</plan_batches>");
     db.execute(Sql("DROP TABLE IF EXISTS sluice_plan_submission"));
@@ -250,7 +250,7 @@ TEST_F(BatchTool, JobsOfAnAssimilatorAreLeftToIt) {
               (Table{{"2", "1"}, {"2", "1"}}));
 }
 
-TEST_F(BatchTool, WrongCommandsNameTheBatchAndWhatToDo) {
+TEST_F(BatchTool, WrongCommandsNameBatchAndWhatToDo) {
     batch(4, 1, BatchState::kInit).user_id = 1;
     batch(5, 9, BatchState::kInit);
     store();
@@ -296,7 +296,7 @@ TEST_F(BatchTool, AListThatIsNotWholeSaysSo) {
     EXPECT_EQ(json::parse("{\"all\": " + listed.out + "}", "list").objects("all").size(), 1000u);
 }
 
-TEST_F(BatchTool, SubmittedAgainItGoesOnAndAnotherFileIsRefused) {
+TEST_F(BatchTool, SubmittingAgainContinuesAndRefusesAnotherFile) {
     store();
     create();
     // Line 1002 is wrong: the thousand before it are in.
@@ -376,7 +376,7 @@ TEST_F(BatchTool, AnotherFileAtTheSameTimeIsRefused) {
     EXPECT_EQ(jobs(), 1000);
 }
 
-TEST_F(BatchTool, ASubmissionThatIsKilledAtAnyStatementIsDoneByTheNext) {
+TEST_F(BatchTool, TheNextSubmissionFinishesAKilledOne) {
     const std::vector<std::string> command{binary_dir() + "/bin/sluice_batch", "submit", "1", jobs_file(1002)};
     store();
     const int killed = killed_at_each_statement(

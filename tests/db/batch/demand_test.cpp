@@ -43,7 +43,7 @@ class Demand : public BatchFixture {
     std::map<int, int> in_array_;
 };
 
-TEST_F(Demand, ATenfoldDemandForOneClassDriesUpNoClass) {
+TEST_F(Demand, TenfoldDemandOfOneClassDriesNoneUp) {
     project.write(
         "config.xml",
         "<boinc><config>" + PrivateMariaDb::shared().config_elements("batches") + "<shmem_key>" + std::to_string(kKey) +

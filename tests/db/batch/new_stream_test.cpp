@@ -70,7 +70,7 @@ TEST_F(NewStream, ItsFirstJobGoesOutWithinThreeMinutes) {
     std::printf("the first job of a stream went out after %.1f s\n", waited.count());
 }
 
-TEST_F(NewStream, ABatchThatIsBeingSubmittedIsSpreadToNobody) {
+TEST_F(NewStream, BatchBeingSubmittedIsSpreadToNobody) {
     const Id batch = make_batch();
     std::string lines;
     for (int i = 0; i < 1000; ++i) lines += "--rsc_fpops_est 1e12\n";

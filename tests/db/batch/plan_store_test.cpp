@@ -109,7 +109,7 @@ std::string text_of_facts(PlanFactsStore& store, std::int64_t now) {
     return out;
 }
 
-TEST_F(BatchPlans, FactsAreTheSameInMemoryAndInTheDatabase) {
+TEST_F(BatchPlans, FactsAreSameInMemoryAndInDatabase) {
     fill();
     batch(3, 1, BatchState::kInit), batch(4, 1, BatchState::kInit), batch(5, 1, BatchState::kComplete);
     batch(6, 1, BatchState::kInit);
@@ -157,7 +157,7 @@ std::string use_plans(PlanStore& store) {
     return out;
 }
 
-TEST_F(BatchPlans, PlansAndTimersAreTheSameInMemoryAndInTheDatabase) {
+TEST_F(BatchPlans, PlansAndTimersAreSameInBothStores) {
     fill();
     batch(3, 1, BatchState::kComplete);
     store();
@@ -203,7 +203,7 @@ std::string plans_to_hand_out(PlanStore& store) {
 /// Batch 1 is planned, 2 newer than the plan; 3 is a draft, 4 and 5 have jobs in state INIT, 6 is over. The first
 /// jobs of 10 and 11 were made half a minute and a minute before the plan. A plan that tells which batches it has seen
 /// in progress has seen no other, whatever their numbers are.
-TEST_F(BatchPlans, WhatSchedulersGetIsTheSameInMemoryAndInTheDatabase) {
+TEST_F(BatchPlans, WhatSchedulersGetIsSameInBothStores) {
     fill();
     for (const Id id : {3, 4, 5}) batch(id, 1, BatchState::kInit);
     unsent(4), unsent(5);
@@ -231,7 +231,7 @@ TEST_F(BatchPlans, WhatSchedulersGetIsTheSameInMemoryAndInTheDatabase) {
 }
 
 /// By a batch_planner that did not say what it had seen.
-TEST_F(BatchPlans, AnOlderPlanIsWholeAndNothingWaitsForTheNext) {
+TEST_F(BatchPlans, AnOlderPlanIsWholeAndBlocksNothing) {
     const auto plans = make_plan_store(db);
     plans->prepare();
     plans->publish({0, 1000, {{1, 2000, 1.2, 1, 5, 9}}, {}, 5, 77, {3}}, {});
@@ -253,7 +253,7 @@ TEST_F(BatchPlans, RowsOfVersionsToComeAreForgotten) {
     EXPECT_EQ(plan_text(plans->plan()), "plan 3 of 1000: [1 2000 1.2 1 5 9] (4 3/5) newest 5 77 awaits 3\n");
 }
 
-TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
+TEST_F(BatchPlans, CancelledInstancesAreTheSameInBothStores) {
     fill();
     world.workunits[in_progress(1, 3, 900).workunitid].canonical_resultid = 77;
     world.workunits[in_progress(1, 3, 900).workunitid].max_total_results = 1;
@@ -279,7 +279,7 @@ TEST_F(BatchPlans, WhatIsGivenUpIsTheSameInMemoryAndInTheDatabase) {
         EXPECT_EQ(after.workunits.at(id).transition_time, w.transition_time) << id;
 }
 
-TEST_F(BatchPlans, AnInstanceThatIsMadeMeanwhileIsCountedAmongThoseThatAJobMayHave) {
+TEST_F(BatchPlans, AnInstanceMadeMeanwhileCountsAgainstItsLimit) {
     batch(1);
     const Id first = in_progress(1, 1, 500).workunitid, last = in_progress(1, 2, 500).workunitid;
     const Id one_more = unsuccessful(1, 3, Outcome::kClientError).id;
@@ -318,7 +318,7 @@ std::string use_copies(PlanStore& store, std::span<const OpenPlanResult> all, st
     return out;
 }
 
-TEST_F(BatchPlans, CopiesAreTheSameInMemoryAndInTheDatabase) {
+TEST_F(BatchPlans, CopiesAreSameInMemoryAndInDatabase) {
     fill();
     // Two instances of one job, a job that may have no more, one that is done.
     const Result& first = in_progress(1, 3, 900);
@@ -380,7 +380,7 @@ TEST_F(BatchPlans, TheProgramMakesCopiesIfToldTo) {
     EXPECT_THAT(run_ok({"sluice_batch", "show", "1", "--json"}), HasSubstr("\"copies_wasted_core_hours\": 1.0"));
 }
 
-TEST_F(BatchPlans, ADirtyReaderFindsAWholePlanWhileTheNextOneIsWritten) {
+TEST_F(BatchPlans, ADirtyReaderFindsAWholePlan) {
     batch(1);
     store();
     const auto writer = make_plan_store(db);
@@ -428,7 +428,7 @@ TEST_F(BatchPlans, TheProgramPlansAndSaysWhy) {
     EXPECT_EQ(run_program({"batch_planner", "--margin", "0.5"}).status, 1);
 }
 
-TEST_F(BatchPlans, BatchesOfGangsAreNotPlannedAndTheirMembersTakeTheTimeOfHosts) {
+TEST_F(BatchPlans, GangBatchesAreNotPlannedButUseHosts) {
     config("", 1);
     fill();
     store();
@@ -448,7 +448,7 @@ TEST_F(BatchPlans, BatchesOfGangsAreNotPlannedAndTheirMembersTakeTheTimeOfHosts)
     EXPECT_THAT(why.err, HasSubstr("batch 2: its jobs are gangs: gang_planner --dry_run says"));
 }
 
-TEST_F(BatchPlans, TheProgramTakesBatchesByTheirLogicalEndWhereSharesAreOn) {
+TEST_F(BatchPlans, SharesOrderBatchesByLogicalEnd) {
     fill();
     world.batches[1].logical_end_time = 2e9, world.batches[2].logical_end_time = 1.9e9;
     store();
@@ -466,7 +466,7 @@ TEST_F(BatchPlans, TheProgramTakesBatchesByTheirLogicalEndWhereSharesAreOn) {
 
 // At level 1 the feeder reads its tables every minute, and is told of batches that are new; at level 0 of each plan
 // that may bind.
-TEST_F(BatchPlans, TheFeederOfLevel0IsToldOfAPlanThatBinds) {
+TEST_F(BatchPlans, FeederLevel0IsToldOfPlanThatBinds) {
     struct Case {
         const char* more;
         int level;

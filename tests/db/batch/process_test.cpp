@@ -104,7 +104,7 @@ class Operation : public BatchFixture, public testing::WithParamInterface<Obstac
     }
 };
 
-TEST_P(Operation, KilledAtAnyStatementItLeavesNothingHalfDone) {
+TEST_P(Operation, KillAtAnyStatementLeavesNothingHalfDone) {
     fill();
     const Table expected = undisturbed(), before = state_of_all();
     const Obstacle& o = GetParam();
@@ -156,7 +156,7 @@ TEST_P(Operation, TheServerIsRestartedUnderIt) {
 }
 
 TEST_P(Operation, ASecondCopyGivesWay) {
-    if (!GetParam().alone) return;  // SizePrograms.TwoRegulatorsAtOnceNeverExceedTheHighMark
+    if (!GetParam().alone) return;  // SizePrograms.TwoRegulatorsAtOnceNeverExceedHighMark
     fill();
     const Table expected = undisturbed();
     const Obstacle& o = GetParam();
@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(At, Operation, testing::ValuesIn(kObstacles),
 
 using Stats = BatchFixture;
 
-TEST_F(Stats, ThereIsNoMomentInWhichNoHostIsLtt) {
+TEST_F(Stats, AtAllTimesSomeHostIsLtt) {
     // Hosts 1 to 200 are LTT; then the jobs of hosts 201 to 400 make those LTT instead.
     batch(1);
     for (int i = 1; i <= 200; ++i) success(1, i, 100), success(1, 1000 + i, 1000), success(1, 2000 + i, 1000);

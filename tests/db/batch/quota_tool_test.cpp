@@ -39,7 +39,7 @@ class QuotaTool : public BatchFixture {
     }
 };
 
-TEST_F(QuotaTool, AUserIsFoundByNumberAddressAndName) {
+TEST_F(QuotaTool, UserIsFoundByNumberAddressAndName) {
     store();
     config("<share_rule>settled</share_rule>");
     run_ok({"sluice_batch", "quota", "--user", "1", "--set", "2"});
@@ -59,7 +59,7 @@ TEST_F(QuotaTool, AUserIsFoundByNumberAddressAndName) {
     EXPECT_EQ(quotas().size(), 4u);
 }
 
-TEST_F(QuotaTool, SetIsIdempotentKeepsOtherColumnsAndRefusesWhatIsNoQuota) {
+TEST_F(QuotaTool, SetIsIdempotentAndRefusesBadQuotas) {
     store();
     config("<share_rule>settled</share_rule>");
     db.execute(
@@ -87,7 +87,7 @@ TEST_F(QuotaTool, SetIsIdempotentKeepsOtherColumnsAndRefusesWhatIsNoQuota) {
 }
 
 // A batch that was submitted before its user had a quota had no place until batch_shares ran.
-TEST_F(QuotaTool, AQuotaHoldsAtOnceAndWithoutARuleItIsSaidThatItDecidesNothing) {
+TEST_F(QuotaTool, QuotaHoldsAtOnceAndNamesMissingRule) {
     config("<share_rule>settled</share_rule>");
     batch(1).user_id = 1;
     unsent(1);
@@ -105,7 +105,7 @@ TEST_F(QuotaTool, AQuotaHoldsAtOnceAndWithoutARuleItIsSaidThatItDecidesNothing) 
     EXPECT_THAT(r.err, HasSubstr("<share_rule> is off in config.xml: quotas decide nothing"));
 }
 
-TEST_F(QuotaTool, ABatchOfAUserWithoutAQuotaSaysWhatToDo) {
+TEST_F(QuotaTool, WithoutQuotaBatchSaysWhatToDo) {
     config("<share_rule>settled</share_rule><dont_generate_upload_certificates>1</dont_generate_upload_certificates>");
     store();
     run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"});
@@ -178,7 +178,7 @@ TEST_F(QuotaTool, UsageIsByUserAndResource) {
 }
 
 // There was none, and three pages recommend to try a daemon with it.
-TEST_F(QuotaTool, ADryRunOfBatchSharesSaysWhatAPassWouldDoAndWritesNothing) {
+TEST_F(QuotaTool, DryRunOfSharesSaysAllWritesNothing) {
     config("<share_rule>settled</share_rule>");
     batch(1).user_id = 1, batch(2).user_id = 2;
     unsent(1), unsent(2);

@@ -81,7 +81,7 @@ TEST_F(ShareReleases, ABatchDoesNotWaitBehindAnothersStock) {
     EXPECT_EQ(daemon.wait()->status, 0);
 }
 
-TEST_F(ShareReleases, AnOrderThatWasAskedForStaysAndSoDoesThatWithoutShares) {
+TEST_F(ShareReleases, OrderStaysAsConfiguredAndWithoutShares) {
     submit(1, 60);
     submit(2, 50);
     quotas();
@@ -103,7 +103,7 @@ TEST_F(ShareReleases, AnOrderThatWasAskedForStaysAndSoDoesThatWithoutShares) {
 
 /// What others took away since it was read (an aborted batch) is replaced in the same pass, and costs a bounded number
 /// of statements however many jobs there are.
-TEST_F(ShareReleases, WhatIsInactiveNoLongerIsReplacedAndStatementsAreBounded) {
+TEST_F(ShareReleases, InactiveStockIsReplacedInBoundedStatements) {
     submit(1, 300);
     submit(2, 200);
     quotas();
@@ -132,7 +132,7 @@ TEST_F(ShareReleases, WhatIsInactiveNoLongerIsReplacedAndStatementsAreBounded) {
 }
 
 /// However many jobs there are, so many ids of a batch and class are kept, and the next ones are read by an index.
-TEST_F(ShareReleases, TheStockOfABatchIsBoundedAndKeepsItsOrder) {
+TEST_F(ShareReleases, ABatchsStockIsBoundedAndOrdered) {
     submit(1, 35);
     submit(2, 12);
     db.execute(Sql("UPDATE result SET batch=0 WHERE batch=2"));

@@ -177,7 +177,7 @@ TEST_F(ShareStoreContract, WhatBatchesAndStreamsHaveUsed) {
     same_on_both([](ShareStore& s) { return works(s) + "of one\n" + works(s, 2) + works(s, 99); });
 }
 
-TEST_F(ShareStoreContract, JobsWithoutABatchAreAStreamThatBeginsAnHourAgo) {
+TEST_F(ShareStoreContract, JobsWithoutABatchBeginAnHourAgo) {
     for (int kind = 0; kind < 12; ++kind) job(0, kind);
     same_on_both([](ShareStore& s) {
         std::string out = text(s.work_without_batch(kNow, kAda));
@@ -228,7 +228,7 @@ TEST_F(ShareStoreContract, WhichBatchesHaveNoPlace) {
 }
 
 // The table has no index on state: what is older is found by the pass over all of them.
-TEST_F(ShareStoreContract, OnlyTheNewestBatchesAreLookedThroughForThoseWithoutAPlace) {
+TEST_F(ShareStoreContract, OnlyTheNewestBatchesAreSearched) {
     Batch newest = rows.batches[5];
     newest.id = ShareStore::kMostLookedAt + 4;
     rows.batches[newest.id] = newest;
@@ -240,7 +240,7 @@ TEST_F(ShareStoreContract, OnlyTheNewestBatchesAreLookedThroughForThoseWithoutAP
     });
 }
 
-TEST_F(ShareStoreContract, AProjectIsAsOldAsItsOldestVersion) {
+TEST_F(ShareStoreContract, ProjectIsAsOldAsItsOldestVersion) {
     same_on_both([](ShareStore& s) { return fmt::format("{}\n", s.project_speed(kNow).since); });
     database().execute(Sql("UPDATE app_version SET create_time=7000-id"));
     const ProjectSpeed speed = make_share_store(database())->project_speed(kNow);
@@ -264,7 +264,7 @@ TEST_F(ShareStoreContract, SpeedUsersAndQuotas) {
     });
 }
 
-TEST_F(ShareStoreContract, WhoLooksFindsTheClockAndLeavesItAsItWas) {
+TEST_F(ShareStoreContract, ReadingLeavesTheClockUnchanged) {
     same_on_both([](ShareStore& s) {
         s.change({}, kNow, [](ShareBook& book) { book.clock.submit(kNow, kAda, 1, 1000); });
         std::string out;
@@ -294,7 +294,7 @@ TEST_F(ShareStoreContract, WhoLooksFindsTheClockAndLeavesItAsItWas) {
               0);
 }
 
-TEST_F(ShareStoreContract, WhatAChangeLeavesIsThereForTheNextOne) {
+TEST_F(ShareStoreContract, WhatChangeLeavesIsThereForNextOne) {
     same_on_both([](ShareStore& s) {
         std::string out = change(s, kNow, [](ShareBook& book) {
             book.clock.submit(kNow, kAda, 1, 1000);

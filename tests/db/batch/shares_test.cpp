@@ -160,7 +160,7 @@ TEST_F(Shares, SubmissionStoresTheTagsOfTheSeed) {
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM workunit WHERE priority<>0")), 0) << "never in a priority";
 }
 
-TEST_F(Shares, MovingInheritsTheTagAndWrongMovesAreRefused) {
+TEST_F(Shares, MovingInheritsTagAndWrongMovesAreRefused) {
     const Id one = submitted(), two = submitted(), bobs = submitted(2);
     run_ok({"sluice_batch", "move", std::to_string(two), "--before", std::to_string(one)});
     EXPECT_EQ(start(two), 0);
@@ -180,7 +180,7 @@ TEST_F(Shares, MovingInheritsTheTagAndWrongMovesAreRefused) {
     EXPECT_THAT(fails({"sluice_batch", "move", "1", "--before", "2"}), HasSubstr("<share_rule> is off"));
 }
 
-TEST_F(Shares, MeasuredWorkIsChargedWhileItComesInAndAtTheEnd) {
+TEST_F(Shares, WorkIsChargedAsMeasuredAndAtEnd) {
     config("<share_rule>settled</share_rule>");
     const Id one = submitted(), two = submitted();
     const double first = start(one);
@@ -242,7 +242,7 @@ TEST_F(Shares, BatchesOfOthersToolsAreServedLikeOurs) {
 }
 
 /// adjust_user_priority makes a start time the present at least; by rule settled all others' may be far from it.
-TEST_F(Shares, BatchesOfWebPagesEnterAsOursByRuleSettled) {
+TEST_F(Shares, WebPageBatchesEnterByTheSettledRule) {
     config("<share_rule>settled</share_rule><share_clamp>50</share_clamp>");
     run_ok({"batch_shares", "--one_pass"});
     for (const double others : {kFuture, 1e9}) {
@@ -273,7 +273,7 @@ TEST_F(Shares, BatchesOfWebPagesEnterAsOursByRuleSettled) {
     }
 }
 
-TEST_F(Shares, TheFeederHearsOfNewBatchesAtLevelOneToo) {
+TEST_F(Shares, FeederHearsOfNewBatchesLevel1Too) {
     config("<share_rule>settled</share_rule>", 1);
     const std::filesystem::path trigger = project / "reread_db";
     const Id one = submitted();
@@ -285,7 +285,7 @@ TEST_F(Shares, TheFeederHearsOfNewBatchesAtLevelOneToo) {
     EXPECT_TRUE(std::filesystem::exists(trigger));
 }
 
-TEST_F(Shares, SingleJobsAreAStreamOfBatchesOfOne) {
+TEST_F(Shares, SingleJobsAreStreamOfBatchesOfOne) {
     // A batch that stays new, fed job by job.
     EXPECT_EQ(run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1", "--name", "single jobs"}), "1\n");
     for (int job = 0; job < 3; ++job)
@@ -312,7 +312,7 @@ TEST_F(Shares, SingleJobsAreAStreamOfBatchesOfOne) {
     EXPECT_TRUE(std::isinf(order().end));
 }
 
-TEST_F(Shares, WhatComesBackLateIsChargedOnceAndAHostWithoutASpeedCounts) {
+TEST_F(Shares, LateResultsAreChargedOnceEvenWithoutSpeed) {
     run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"});
     for (int job = 0; job < 2; ++job)
         run_ok({"create_work", "--appname", "app1", "--batch", "1", "--rsc_fpops_est", "1e15", "--rsc_fpops_bound",
@@ -395,7 +395,7 @@ TEST_F(Shares, AbsurdQuotasAndEstimatesLeaveNumbers) {
     EXPECT_EQ(end(bobs), bob);
 }
 
-TEST_F(Shares, AServersClockThatWasYearsAheadLosesNothing) {
+TEST_F(Shares, ServersClockThatWasYearsAheadLosesNothing) {
     run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"});
     run_ok(
         {"create_work", "--appname", "app1", "--batch", "1", "--rsc_fpops_est", "1e15", "--rsc_fpops_bound", "1e18"});
@@ -409,7 +409,7 @@ TEST_F(Shares, AServersClockThatWasYearsAheadLosesNothing) {
     }
 }
 
-TEST_F(Shares, WhatWasChargedBeforeTheProjectsSpeedWasKnownWeighsNoMore) {
+TEST_F(Shares, EarlyChargesWeighNoMoreThanLaterOnes) {
     config("<share_rule>settled</share_rule>");
     db.execute(Sql("UPDATE app_version SET expavg_credit=2e3"));  // 1e10 operations a second
     const Id one = submitted(), two = submitted();
@@ -448,7 +448,7 @@ TEST_F(Shares, OffThereAreNone) {
 }
 
 // A pass looks at millions of results before it locks the clock: what is done meanwhile is not done again.
-TEST_F(Shares, WhatBeginsOrEndsDuringAPassIsChargedOnce) {
+TEST_F(Shares, WhatChangesDuringAPassIsChargedOnce) {
     const Id ends = submitted();
     const std::string stream = run_ok({"sluice_batch", "create", "--user", "2", "--app", "app1"});
     const Id begins = std::stoll(stream);
@@ -480,7 +480,7 @@ TEST_F(Shares, WhatBeginsOrEndsDuringAPassIsChargedOnce) {
     }
 }
 
-TEST_F(Shares, AKillAtAnyStatementNeitherLosesNorDoublesACharge) {
+TEST_F(Shares, KillAtAnyStatementLosesNorDoublesCharge) {
     const Id one = submitted(), two = submitted();
     ASSERT_EQ(two, 2);
     done(1, 2e6);

@@ -199,7 +199,7 @@ class Statements : public BatchFixture {
     int tables_seen_ = 0;
 };
 
-TEST_F(Statements, NoWholeTableThatGrowsWithHistoryIsRead) {
+TEST_F(Statements, NoGrowingTableIsReadWhole) {
     config("", 1);
     app(1, 1);
     for (Id b = 1; b <= 20; ++b) {
@@ -271,7 +271,7 @@ TEST_F(Statements, NorByFeederTransitionerAndSizeDaemons) {
     check_plans({"size_census"});
 }
 
-TEST_F(Statements, FewRowsAreLookedAtHoweverLongTheHistory) {
+TEST_F(Statements, FewRowsAreLookedAtHoweverLongHistory) {
     config("<dont_generate_upload_certificates>1</dont_generate_upload_certificates>", 1);
     app(1, 1), app(2, 3);
     for (Id id = 1; id <= 300; ++id) host(id);
@@ -326,7 +326,7 @@ TEST_F(Statements, FewRowsAreLookedAtHoweverLongTheHistory) {
     check_rows({"script_assimilator", "--app", "app1", "--one_pass", "--script", "collect wu_name"});
 }
 
-TEST_F(Statements, AnIncrementalPassReadsFewRowsAndComesToTheSame) {
+TEST_F(Statements, AnIncrementalPassFindsTheSame) {
     config("", 1);
     for (Id b = 1; b <= 20; ++b) {
         batch(b);
@@ -359,7 +359,7 @@ TEST_F(Statements, AnIncrementalPassReadsFewRowsAndComesToTheSame) {
 
 // On a cluster a statement that makes a table stops all nodes, and a node that dies within it needs a copy of
 // everything: none is sent where the tables are.
-TEST_F(Statements, OnceTheTablesAreThereNoStatementMakesOne) {
+TEST_F(Statements, OnceTablesAreThereNoStatementMakesOne) {
     config("<share_rule>settled</share_rule><plan_batches>1</plan_batches>", 1);
     app(1);
     world.users[1] = a_user(1, "alice", "key");

@@ -27,7 +27,7 @@ TEST_F(BatchStats, MarksHostsAppsAndMedians) {
     EXPECT_EQ(n_size_classes(1), 1);
 }
 
-TEST_F(BatchStats, TimedOutJobsCountTenAndMakeAHostSlow) {
+TEST_F(BatchStats, TimeoutsCountTenAndMakeAHostSlow) {
     measured_batch(1, 1, 120);
     unsuccessful(1, 1, Outcome::kNoReply);      // (0.5 + 10) / 2
     unsuccessful(1, 3, Outcome::kClientError);  // not at level 0
@@ -37,7 +37,7 @@ TEST_F(BatchStats, TimedOutJobsCountTenAndMakeAHostSlow) {
     EXPECT_EQ(number(Sql("SELECT error_rate FROM host WHERE id=3")), 1);
 }
 
-TEST_F(BatchStats, ABatchWithFewSuccessesHasNoMedianAndSaysNothing) {
+TEST_F(BatchStats, TooFewSuccessesGiveNoMedian) {
     batch(1).expire_time = 777;
     for (int i = 0; i < 99; ++i) success(1, 5, 10);
     store();
@@ -71,7 +71,7 @@ TEST_F(BatchStats, OldAndAbortedBatchesDoNotCount) {
     EXPECT_EQ(median(3), "1000");
 }
 
-TEST_F(BatchStats, AnAppNeedsMoreThanAHundredHostsAndAQuarterLtt) {
+TEST_F(BatchStats, NeedsAHundredHostsAndAQuarterLtt) {
     struct Case {
         int hosts, ltt;
         int accelerable;
@@ -130,7 +130,7 @@ TEST_F(BatchStats, FlagsThatOthersChangedComeBackInTurns) {
     EXPECT_THAT(run_ok({"batch_stats", "--full"}), HasSubstr("60 LTT (+60 -0)"));
 }
 
-TEST_F(BatchStats, AnIncrementalPassWithALongerAgeFindsOlderBatchesToo) {
+TEST_F(BatchStats, ALongerAgeFindsOlderBatchesToo) {
     measured_batch(1, 1, 120);
     measured_batch(20000, 1, 120);
     store();
@@ -141,7 +141,7 @@ TEST_F(BatchStats, AnIncrementalPassWithALongerAgeFindsOlderBatchesToo) {
     EXPECT_EQ(median(1), "1000");
 }
 
-TEST_F(BatchStats, AStateThatCantBeKeptCostsFullPassesAndNothingElse) {
+TEST_F(BatchStats, AnUnwritableStateOnlyCostsFullPasses) {
     measured_batch(1, 1, 120);
     store();
     std::filesystem::create_directories(project / "batch_stats.state");
@@ -190,7 +190,7 @@ TEST_F(BatchStats, DryRunWritesNothing) {
     EXPECT_FALSE(std::filesystem::exists(project / "batch_stats.state"));
 }
 
-TEST_F(BatchStats, LevelOneCountsFailuresRunningJobsAndWantsMoreThanOneJob) {
+TEST_F(BatchStats, Level1CountsFailuresAndWantsSeveralJobs) {
     config("", 1);
     batch(1);
     for (int h = 1; h <= 6; ++h)

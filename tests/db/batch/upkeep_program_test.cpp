@@ -11,7 +11,7 @@ namespace {
 
 using BatchUpkeep = BatchFixture;
 
-TEST_F(BatchUpkeep, CountsStatesAndFractionAreAsUpstreamKeepsThem) {
+TEST_F(BatchUpkeep, CountsAndFractionsAreUpstreams) {
     batch(1);  // 2 done, 1 failed, 1 open
     success(1, 1, 10), success(1, 1, 10);
     job(1).error_mask = 2;
@@ -62,7 +62,7 @@ TEST_F(BatchUpkeep, DryRunAndUnknownBatch) {
 }
 
 // People ask the dry run while the daemon works.
-TEST_F(BatchUpkeep, DryRunsRunBesideTheirDaemonsAndLeaveNothingBehind) {
+TEST_F(BatchUpkeep, DryRunsRunBesideTheirDaemons) {
     batch(1);
     success(1, 1, 10);
     store();
@@ -87,7 +87,7 @@ TEST_F(BatchUpkeep, DryRunsRunBesideTheirDaemonsAndLeaveNothingBehind) {
     EXPECT_EQ(number(Sql("SELECT state FROM batch WHERE id=1")), 1);
 }
 
-TEST_F(BatchUpkeep, ManyBatchesInFewStatementsAndOldOnesAreNotReadAgain) {
+TEST_F(BatchUpkeep, ManyBatchesTakeFewStatements) {
     for (Id id = 1; id <= 1200; ++id) {
         batch(id, 1, BatchState::kInProgress);
         success(id, 1, 10);

@@ -81,7 +81,7 @@ class WithoutBatch : public BatchFixture {
 };
 
 /// Who is next is computed: of forty jobs Ada, with a quarter of the quotas, gets ten.
-TEST_F(WithoutBatch, AnOwnersJobsGetHisShareAndNoMore) {
+TEST_F(WithoutBatch, OwnersJobsGetHisShareAndNoMore) {
     for (const char* rule : {"settled", "seed"}) {
         SCOPED_TRACE(rule);
         jobs_without_batch("Ada@example.org", rule);
@@ -108,7 +108,7 @@ TEST_F(WithoutBatch, AnOwnersJobsGetHisShareAndNoMore) {
 
 /// Jobs without a batch are a stream that never ends: its results are all that the project ever made. Another stream
 /// may live for long, too.
-TEST_F(WithoutBatch, APassReadsAStreamFromItsFirstResultThatIsNotOverForGood) {
+TEST_F(WithoutBatch, StreamIsReadFromItsFirstOpenResult) {
     jobs_without_batch("1");
     for (const SqlLiteral batch : {SqlLiteral("0"), SqlLiteral("1")}) {
         Sql jobs(
@@ -149,7 +149,7 @@ TEST_F(WithoutBatch, APassReadsAStreamFromItsFirstResultThatIsNotOverForGood) {
     EXPECT_EQ(stored().at(0).at(1), "3");
 }
 
-TEST_F(WithoutBatch, FreeJobsAreChargedToNobodyAndHaveNoPlace) {
+TEST_F(WithoutBatch, FreeJobsAreChargedToNobody) {
     jobs_without_batch("free");
     make_jobs(2, 0), make_jobs(1, 1);
     compute_one(0);
@@ -159,7 +159,7 @@ TEST_F(WithoutBatch, FreeJobsAreChargedToNobodyAndHaveNoPlace) {
     EXPECT_TRUE(order().contains(1));
 }
 
-TEST_F(WithoutBatch, AnOwnerPaysFromTheDayOnWhichHeIsNamedUntilAnotherIs) {
+TEST_F(WithoutBatch, AnOwnerPaysWhileNamed) {
     jobs_without_batch("free");
     make_jobs(9, 0);
     compute_one(0);
@@ -193,7 +193,7 @@ TEST_F(WithoutBatch, AnOwnerPaysFromTheDayOnWhichHeIsNamedUntilAnotherIs) {
     EXPECT_EQ(number(Sql("SELECT ROUND(SUM(operations)/1e15) FROM sluice_share_day")), 2);
 }
 
-TEST_F(WithoutBatch, AnOwnerWhoIsNotThereIsNamedAndOneWithoutAQuotaComesLast) {
+TEST_F(WithoutBatch, MissingOwnerIsNamedNoQuotaComesLast) {
     jobs_without_batch("nobody@example.org");
     make_jobs(2, 0);
     EXPECT_THAT(run_ok({"batch_shares", "--one_pass"}), HasSubstr("there is no such user"));

@@ -111,7 +111,7 @@ TEST_P(Catalogue, FileGroupsAreKept) {
 }
 
 /// Two nodes of a cluster: one noted that there is no work while jobs came on the other.
-TEST_P(Catalogue, AFileGroupWithWorkIsNotIdleWhateverWasNoted) {
+TEST_P(Catalogue, AFileGroupWithWorkIsNotIdle) {
     rows.workunits[4].id = 4;
     rows.file_groups[1] = {.name = "a", .id = 1, .idle_since = 1};
     rows.group_workunits = {{{1, 4}, true}};
@@ -197,7 +197,7 @@ TEST_P(Catalogue, InactiveJobsOfAppsWithoutSizeClasses) {
     EXPECT_THAT(found, ElementsAre(std::tuple(1, -1, 1), std::tuple(1, 2, 2)));
 }
 
-TEST_P(Catalogue, InactiveJobsOfClassesThatHaveNoUnsentOnes) {
+TEST_P(Catalogue, InactiveJobsOfClassesWithoutUnsentOnes) {
     for (Id id = 1; id <= 4; ++id) app(id);
     rows.apps[1].n_size_classes = 3, rows.apps[2].n_size_classes = 2, rows.apps[3].n_size_classes = 2;
     rows.apps[3].deprecated = true;  // app 4 has no classes
@@ -215,7 +215,7 @@ TEST_P(Catalogue, InactiveJobsOfClassesThatHaveNoUnsentOnes) {
     EXPECT_THAT(found, ElementsAre(std::tuple(1, -1, 1), std::tuple(1, 0, 2)));
 }
 
-TEST_P(Catalogue, WithoutMinVersionOnlyTheNewestOfEachPlanClass) {
+TEST_P(Catalogue, WithoutMinVersionOnlyTheNewestPerClass) {
     platform(1);
     platform(2);
     app(1);
@@ -229,7 +229,7 @@ TEST_P(Catalogue, WithoutMinVersionOnlyTheNewestOfEachPlanClass) {
     for (const auto& v : tables.versions) EXPECT_FALSE(v.deprecated);
 }
 
-TEST_P(Catalogue, ANewerVersionThatIsNotWholeTakesNoWorkFromAnOlderOne) {
+TEST_P(Catalogue, CutNewVersionLeavesOlderOnesTheirWork) {
     platform(1);
     app(1);
     version(1, 1, 1, 100).xml_doc = "<app_version>\n</app_version>\n";
@@ -382,7 +382,7 @@ TEST_P(Catalogue, CreditScales) {
 }
 
 // A class that is for a GPU may be called as one likes.
-TEST_P(Catalogue, WhichClaimsAreThoseOfGpusIsNotForTheNameToSay) {
+TEST_P(Catalogue, ANameDoesNotMakeAGpuVersion) {
     platform(1);
     for (const Id id : {1, 2}) {
         app(id);

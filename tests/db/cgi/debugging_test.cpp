@@ -38,7 +38,7 @@ TEST(Debugging, RequestReplyAndLogAreKept) {
     EXPECT_THAT(world.log(), HasSubstr("[CRITICAL] debug_req_reply_dir: "));
 }
 
-TEST(Debugging, ATriggerFileLeavesPairsInTheCurrentFolder) {
+TEST(Debugging, TriggerFileLeavesPairsInCurrentFolder) {
     SchedulerWorld world;
     world.start_feeder(5);
     RequestText r;
@@ -76,7 +76,7 @@ TEST(Debugging, HeadersAndProcesses) {
     EXPECT_THAT(world.log(), HasSubstr("[fcgi] serving request 1"));
 }
 
-TEST(Debugging, UnknownOptionsAreToldForAnHourAfterConfigXmlChanged) {
+TEST(Debugging, UnknownOptionsAreNamedForAnHour) {
     SchedulerWorld world("<frobnicate>1</frobnicate>");
     world.start_feeder(5);
     const std::string told = "config.xml: unknown option <frobnicate> is ignored";

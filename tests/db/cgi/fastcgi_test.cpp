@@ -47,7 +47,7 @@ TEST_F(FastCgi, ConnectionsToTheDatabaseAndTheArrayStay) {
         << "this test's own and one of the program";
 }
 
-TEST_F(FastCgi, ARestartedFeederIsFoundAndAStoppedOneNoticed) {
+TEST_F(FastCgi, RestartedFeederIsFoundAndStoppedOneNoticed) {
     world.add_jobs(2);
     world.start_feeder(10);
     EXPECT_EQ(post(of_host(1, 5)).result_names().size(), 1u);
@@ -57,7 +57,7 @@ TEST_F(FastCgi, ARestartedFeederIsFoundAndAStoppedOneNoticed) {
     EXPECT_EQ(post(of_host(3, 5)).result_names().size(), 1u) << world.log();
 }
 
-TEST_F(FastCgi, AConnectionThatTheWebServerKeepsDoesNotHoldUpItsEnd) {
+TEST_F(FastCgi, AKeptConnectionDoesNotDelayTheEnd) {
     world.start_feeder(10);
     const std::string body = of_host(1).text();
     const int kept = live_.socket().kept_connection(
@@ -70,7 +70,7 @@ TEST_F(FastCgi, AConnectionThatTheWebServerKeepsDoesNotHoldUpItsEnd) {
     EXPECT_EQ(result->status, 0);
 }
 
-TEST_F(FastCgi, TheRequestThatComesWhenItIsToEndIsServed) {
+TEST_F(FastCgi, TheLastRequestBeforeTheEndIsServed) {
     world.start_feeder(10);
     const std::string body = of_host(1).text(), beginning = body.substr(0, body.size() / 2);
     const int connection = live_.socket().begin_request(
@@ -88,7 +88,7 @@ TEST_F(FastCgi, TheRequestThatComesWhenItIsToEndIsServed) {
     EXPECT_EQ(result->status, 0);
 }
 
-TEST_F(FastCgi, ConfigurationIsReadAgainAndAWrongOneIsNot) {
+TEST_F(FastCgi, ConfigurationIsRereadUnlessItIsWrong) {
     world.start_feeder(10);
     EXPECT_FALSE(post(of_host(1)).has("<next_rpc_delay>"));
     world.config("<next_rpc_delay>1000</next_rpc_delay>");
@@ -150,7 +150,7 @@ TEST_F(FastCgi, VariantsAndOldKeysAreReadAgain) {
     EXPECT_TRUE(with_gpu_and_key(3).has("<no_rsc_apps>NVIDIA</no_rsc_apps>")) << "changed in place";
 }
 
-TEST_F(FastCgi, TheLogIsReopenedWhenItWasMovedAndSighupIsHarmless) {
+TEST_F(FastCgi, AMovedLogIsReopenedSighupIsHarmless) {
     world.start_feeder(10);
     post(of_host(1));
     const fs::path log = log_dir(world.folder()) / "scheduler.log";
@@ -171,7 +171,7 @@ TEST_F(FastCgi, TheDatabaseRestartsUnderIt) {
     EXPECT_TRUE(post(of_host(3)).has("<userid>1</userid>")) << world.log();
 }
 
-TEST_F(FastCgi, WhatIsTooMuchForItsMemoryIsToldAndItGoesOn) {
+TEST_F(FastCgi, AnOversizeRequestIsRefusedAndServiceContinues) {
     world.config("<max_process_memory>50000000</max_process_memory>");
     world.start_feeder(10);
     EXPECT_TRUE(post(of_host(1)).has("<userid>1</userid>"));

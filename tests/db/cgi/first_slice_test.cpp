@@ -7,7 +7,7 @@
 namespace sluice::test {
 namespace {
 
-TEST(FirstSlice, ARealClientGetsAJobAndReportsIt) {
+TEST(FirstSlice, RealClientGetsJobAndReportsIt) {
     SchedulerWorld world;
     world.add_jobs(3);
     world.start_feeder(10);

@@ -108,7 +108,7 @@ TEST_P(Hostile, TextInEveryField) {
 
 INSTANTIATE_TEST_SUITE_P(Texts, Hostile, ::testing::ValuesIn(kTexts));
 
-TEST(ForgedHostId, GivesAHostOfOnesOwnAndChangesNothing) {
+TEST(ForgedHostId, GivesHostOfOnesOwnAndChangesNothing) {
     SchedulerWorld w("<resend_lost_results>1</resend_lost_results><msg_to_host>1</msg_to_host>");
     w.add_user("bob", "bobs_key");
     const Id victim = w.add_host(1);

@@ -64,7 +64,7 @@ TEST(Race, TwoSchedulersWantTheSameJob) {
     EXPECT_EQ(world.number(Sql("SELECT hostid FROM result")), a);
 }
 
-TEST(Race, AJobThatIsCancelledWhileItIsBeingSent) {
+TEST(Race, JobCancelledWhileItIsBeingSent) {
     SchedulerWorld world;
     world.db().execute(Sql("UPDATE app SET homogeneous_redundancy=2"));
     const Id host = world.add_host();
@@ -92,7 +92,7 @@ TEST(Race, OneInstancePerUserHoldsAcrossHosts) {
     EXPECT_EQ(world.slots(SlotState::kClaimed), 0);
 }
 
-TEST(Race, OneInstancePerUserWaitsForAnOpenTransaction) {
+TEST(Race, OneInstancePerUserWaitsForOpenTransaction) {
     SchedulerWorld world("<one_result_per_user_per_wu>1</one_result_per_user_per_wu>");
     const Id a = world.add_host(), b = world.add_host();
     world.add_jobs(1, 2);
@@ -108,7 +108,7 @@ TEST(Race, OneInstancePerUserWaitsForAnOpenTransaction) {
     EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 1);
 }
 
-TEST(Race, WhatARequestClaimedOthersCanHaveWhileItWaitsForALock) {
+TEST(Race, ClaimedJobsReturnWhileARequestWaits) {
     SchedulerWorld world;
     const Id other_user = world.add_user("bob", "bobs_key");
     const Id a = world.add_host(), b = world.add_host(other_user);
@@ -159,7 +159,7 @@ TEST(Race, TwoRequestsOfOneHost) {
 }
 
 /// Both are of one second, with one number: what the first one read still seems to stand there when it writes.
-TEST(Race, TwoRequestsOfOneHostInOneSecondNeverCommitOnOneState) {
+TEST(Race, SimultaneousRequestsNeverCommitOnOneState) {
     SchedulerWorld world;
     const Id host = world.add_host(1, 1);
     world.add_jobs(4);
@@ -182,7 +182,7 @@ TEST(Race, TwoRequestsOfOneHostInOneSecondNeverCommitOnOneState) {
     EXPECT_EQ(world.number(Sql("SELECT n_jobs_today FROM host_app_version")), 2);
 }
 
-TEST(Race, TenIdenticalRequestsGetNoMoreThanTheQuota) {
+TEST(Race, TenIdenticalRequestsGetNoMoreThanQuota) {
     SchedulerWorld world;
     const Id host = world.add_host(1, 1);
     world.add_jobs(20);
@@ -275,7 +275,7 @@ TEST(Race, TwoFirstContactsInsideTheirTransactions) {
     EXPECT_EQ(world.number(Sql("SELECT COUNT(*) FROM host")), 1);
 }
 
-TEST(Race, TheTransitionerTimesAResultOutWhileItIsReported) {
+TEST(Race, TransitionerTimesResultOutWhileItIsReported) {
     SchedulerWorld world;
     const Id host = world.add_host();
     const auto names = world.add_in_progress(host, 2);

@@ -67,7 +67,7 @@ TEST(Malformed, ABrowserAsks) {
     EXPECT_TRUE(reply.has("Error in request message"));
 }
 
-TEST(Malformed, AWrongContentLengthDoesNotCutTheRequest) {
+TEST(Malformed, WrongContentLengthDoesNotCutRequest) {
     SchedulerWorld world;
     world.start_feeder(5);
     for (const char* length : {"-1", "abc", "", "10"}) {
@@ -78,7 +78,7 @@ TEST(Malformed, AWrongContentLengthDoesNotCutTheRequest) {
 }
 
 /// Its client has gone: jobs and a host id would be given to nobody, though all of what came is a request.
-TEST(Malformed, OfARequestThatBreaksOffNothingIsDone) {
+TEST(Malformed, OfRequestThatBreaksOffNothingIsDone) {
     SchedulerWorld world;
     world.start_feeder(5);
     const std::string body = RequestText{}.text();
@@ -302,7 +302,7 @@ TEST_F(Batch, EachRequestIsAnsweredBeforeTheNextComes) {
     EXPECT_EQ(world_.number(Sql("SELECT rpc_seqno FROM host")), 1);
 }
 
-TEST_F(Batch, ALengthInTheEnvironmentSaysNothingOfAStream) {
+TEST_F(Batch, LengthInEnvironmentSaysNothingOfStream) {
     const std::string first = request(1);
     start({{"CONTENT_LENGTH", std::to_string(first.size())}});
     write(first);
@@ -312,7 +312,7 @@ TEST_F(Batch, ALengthInTheEnvironmentSaysNothingOfAStream) {
     EXPECT_EQ(end_input().count("<scheduler_reply>"), 2);
 }
 
-TEST_F(Batch, AConfigurationThatChangesWhileItIsReadIsReadAgain) {
+TEST_F(Batch, AConfigurationChangedWhileReadIsReread) {
     const fs::path gate = world_.gate(), config = world_.folder() / "config.xml";
     start({{"SLUICE_PAUSE_AT", "config_read:" + gate.string()}});
     write(request(1));
@@ -329,7 +329,7 @@ TEST_F(Batch, AConfigurationThatChangesWhileItIsReadIsReadAgain) {
     EXPECT_EQ(end_input().count("<next_rpc_delay>4711"), 1);
 }
 
-TEST_F(Batch, WhatIsLeftWithoutAnEndTagIsAnsweredOnce) {
+TEST_F(Batch, WithoutAnEndTagItIsAnsweredOnce) {
     start();
     write(request(1) + "\n\n" + request(2) + "\n<scheduler_request>\n<hostid>");
     const ReplyText reply = end_input();

@@ -150,7 +150,7 @@ TEST_P(Sends, CostTheSameWhateverTheirNumber) {
     expect_sent(c.reply);
     EXPECT_LE(c.statements, at_most(6, 9));
 }
-TEST_P(Sends, CostAsCgiTheSetUpAndQuitBesides) {
+TEST_P(Sends, CostAsCgiSetUpAndQuitBesides) {
     const RequestText r = request();
     const Costs c = cost_as_cgi(r);
     expect_sent(c.reply);

@@ -39,7 +39,7 @@ class Turnaround : public ::testing::TestWithParam<Case> {
     Id host = 0;
 };
 
-TEST_P(Turnaround, AVerdictOnTheVersionCountsMoreThanTheFlag) {
+TEST_P(Turnaround, VerdictOnVersionCountsMoreThanFlag) {
     Sql sql("UPDATE host SET error_rate=");
     world.db().execute(sql << GetParam().flag);
     if (GetParam().verdict) verdict(*GetParam().verdict);

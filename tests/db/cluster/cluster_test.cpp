@@ -23,7 +23,7 @@ TEST(Cluster, ThreeNodesCountInStepsOfThree) {
     }
 }
 
-TEST(Cluster, JobsAreHandedOutFromAllNodesAtOnce) {
+TEST(Cluster, JobsAreHandedOutFromAllNodesTogether) {
     ClusterWorld world("<one_result_per_user_per_wu>1</one_result_per_user_per_wu>");
     world.add_jobs(150, 4);
     world.start_all();
@@ -62,7 +62,7 @@ class Hosts : public testing::Test {
     }
 };
 
-TEST_F(Hosts, OneThatIsAwayIsLeftForTheNext) {
+TEST_F(Hosts, OneThatIsAwayIsLeftForNext) {
     const std::string away = "127.0.0.1:" + std::to_string(nobody);
     Database db(at(away + "," + cluster.address(1)));
     EXPECT_EQ(node_of(db), "node1");
@@ -76,7 +76,7 @@ TEST_F(Hosts, OneThatIsAwayIsLeftForTheNext) {
     }
 }
 
-TEST_F(Hosts, OneThatIsNotReadyIsLeftForTheNext) {
+TEST_F(Hosts, OneNotReadyIsLeftForNext) {
     Database first(at(cluster.hosts(0))), second(at(cluster.hosts(0)));
     EXPECT_EQ(node_of(first), "node0");
     second.connect();
@@ -94,7 +94,7 @@ TEST_F(Hosts, OneThatIsNotReadyIsLeftForTheNext) {
     EXPECT_EQ(node_of(second), "node1") << "it stays where it is";
 }
 
-TEST_F(Hosts, WhetherACommitTookPlaceIsAskedOfANodeThatKnows) {
+TEST_F(Hosts, NodeThatKnowsIsAskedAboutCommit) {
     std::atomic<bool> over{false};
     SqlProxy proxy(cluster.node(0).socket(), [&](const std::string& text, int) {
         if (over) return SqlProxy::Action::kCutBefore;  // that node can't be reached any more
@@ -175,7 +175,7 @@ TEST_F(TwoNodes, OneInstancePerUserHolds) {
     EXPECT_EQ(world.number(2, Sql("SELECT COUNT(*) FROM result WHERE server_state=4")), 1);
 }
 
-TEST_F(TwoNodes, ATransitionDoesNotMissWhatIsReportedInTheSameSecondOnAnotherNode) {
+TEST_F(TwoNodes, TransitionsSeeReportsOfOtherNodes) {
     world.add_jobs(1, 2);
     const std::int64_t now = 1000;
     here.execute(Sql("UPDATE workunit SET transition_time=1000"));  // another result of it was reported in this second

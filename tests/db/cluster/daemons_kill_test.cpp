@@ -130,7 +130,7 @@ class DaemonsKilled : public testing::Test {
     Id last_ = 0;
 };
 
-TEST_F(DaemonsKilled, EachResultIsJudgedPaidAssimilatedAndChargedOnce) {
+TEST_F(DaemonsKilled, EachResultIsJudgedPaidAndChargedOnce) {
     for (int k = 0; k < kills; ++k) {
         const int dies = k % ClusterWorld::kMachines, stays = (k + 1) % ClusterWorld::kMachines;
         const Id before = last_;

@@ -12,7 +12,7 @@
 namespace sluice::test {
 namespace {
 
-TEST(Kill, ANodeThatDiesUnderLoadLosesNothingAndDoublesNothing) {
+TEST(Kill, ANodesDeathUnderLoadLosesNothing) {
     const int kills = kills_wanted(1);
     ClusterWorld world("<one_result_per_user_per_wu>1</one_result_per_user_per_wu>");
     world.add_jobs(kills * 400, 4);

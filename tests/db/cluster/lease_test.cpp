@@ -25,7 +25,7 @@ bool share_all(ClusterWorld& world, const std::vector<int>& machines) {
     return all.size() == kJobs && offers == kJobs;
 }
 
-TEST(Leases, FeedersOfferDifferentJobsAndTakeOverThoseOfOneThatDied) {
+TEST(Leases, FeedersDivideJobsAndInheritThoseOfDead) {
     ClusterWorld world;
     world.add_jobs(kJobs, 1);
     Subprocess& first = world.start_feeder(0);

@@ -55,7 +55,7 @@ class Partition : public testing::Test {
     bool cut_off_ = false;
 };
 
-TEST_F(Partition, ACommitOnANodeThatIsCutOffTakesPlaceOnce) {
+TEST_F(Partition, CommitOnNodeCutOffTakesPlaceOnce) {
     Database db(at(cluster.hosts(0)));
     EXPECT_EQ(node_of(db), "node0");
     int tries = 0, asked = 0;
@@ -121,7 +121,7 @@ class HaProxy : public Partition {
     std::unique_ptr<Subprocess> proxy;
 };
 
-TEST_F(HaProxy, ANodeThatLostTheOthersIsLeftAndComesBack) {
+TEST_F(HaProxy, AnIsolatedNodeIsLeftAndComesBack) {
     Database db(at(address));
     ASSERT_TRUE(leads_to(db, "node0")) << proxy->err();
     cut_off();

@@ -90,7 +90,7 @@ TEST_F(TwoOfAKind, TransitionersMakeEachInstanceOnce) {
     EXPECT_EQ(world.number(2, Sql("SELECT COUNT(*) FROM result WHERE name LIKE '%here'")), 1);
 }
 
-TEST_F(TwoOfAKind, AcceleratorsLendOneInstanceAndTakeItBackOnce) {
+TEST_F(TwoOfAKind, TwoAcceleratorsLendOneInstanceOnce) {
     world.add_jobs(1, 2);
     const auto a = make_batch_accel_store(here), b = make_batch_accel_store(there);
     a->prepare();
@@ -111,7 +111,7 @@ TEST_F(TwoOfAKind, AcceleratorsLendOneInstanceAndTakeItBackOnce) {
     EXPECT_EQ(world.number(2, Sql("SELECT lent FROM sluice_accel_job")), 0);
 }
 
-TEST_F(TwoOfAKind, NoJobsGetIntoABatchThatIsAbortedMeanwhile) {
+TEST_F(TwoOfAKind, NoJobsGetIntoBatchAbortedMeanwhile) {
     here.execute(
         Sql("INSERT INTO batch (id,user_id,create_time,logical_start_time,logical_end_time,est_completion_time,njobs,"
             "fraction_done,nerror_jobs,state,completion_time,credit_estimate,credit_canonical,credit_total,name,app_id,"
@@ -144,7 +144,7 @@ TEST_F(TwoOfAKind, NoJobsGetIntoABatchThatIsAbortedMeanwhile) {
     EXPECT_EQ(world.number(2, Sql("SELECT COUNT(*) FROM workunit WHERE batch=5")), 0);
 }
 
-TEST_F(TwoOfAKind, TheClockOfSharesIsReadAgainAfterTheOthersChange) {
+TEST_F(TwoOfAKind, AnothersChangeMakesItReadTheClockAgain) {
     here.execute(Sql("INSERT INTO user_submit VALUES (1,1,0,1,1,0),(2,1,0,1,1,0)"));
     const auto a = make_share_store(here), b = make_share_store(there);
     a->prepare();

@@ -34,7 +34,7 @@ Workunit& job_of_second_app(Planted& p) {
     return w;
 }
 
-TEST(Combined, AppleSiliconHasAClassAtLevelOneOnly) {
+TEST(Combined, AppleSiliconHasClassAtLevelOneOnly) {
     for (const int level : {0, 1}) {
         SCOPED_TRACE(level);
         Planted p;
@@ -74,7 +74,7 @@ TEST(Combined, MoreThanTenSizeClasses) {
     }
 }
 
-TEST(Combined, AReservedJobSaysHowLongItStillWaits) {
+TEST(Combined, ReservedJobSaysHowLongItStillWaits) {
     Planted p;
     p.config = "<compat_level>1</compat_level><batch_accel/><ltt_reserve_timeout>7200</ltt_reserve_timeout>";
     p.app().n_size_classes = 1;
@@ -96,7 +96,7 @@ TEST(Combined, AReservedJobSaysHowLongItStillWaits) {
     EXPECT_EQ(quick["jobs"][0]["terms"]["ltt_match"]["points"], 10);
 }
 
-TEST(Combined, AGpuThatFailsAndACpuThatWouldNearlyDo) {
+TEST(Combined, AFailingGpuAndANearlySufficientCpu) {
     Planted p;
     p.plan_class("<gpu_type>nvidia</gpu_type><min_driver_version>99900</min_driver_version>", "cuda_x");
     AppVersion cpu = p.version();
@@ -131,7 +131,7 @@ TEST(Combined, ALimitPerProcessorIsToldScaled) {
     EXPECT_EQ(j["summary"][0]["nearest"]["required"], 4) << j.dump(1);
 }
 
-TEST(Combined, AUsedUpQuotaOfOneAppDoesNotHideWhatKeepsTheOther) {
+TEST(Combined, OneAppsQuotaDoesNotHideOthersReason) {
     Planted p;
     second_app(p);
     job_of_second_app(p).rsc_disk_bound = 1e14;
@@ -191,7 +191,7 @@ TEST(Combined, DockerByTheStoredHost) {
     EXPECT_EQ(explain_json(p, {"--host", "1"})["binding"], "docker");
 }
 
-TEST(Combined, AVersionCommittedElsewhereAndAnOldOneThatServesIt) {
+TEST(Combined, CommittedVersionAndOldOneThatFits) {
     Planted p;
     p.app().homogeneous_app_version = true;
     AppVersion old = p.version();

@@ -101,7 +101,7 @@ TEST_F(DecisionLog, SizeClassesOfJobAndHostAreRecorded) {
     EXPECT_EQ(sent[0]["host_size_class"], 1);
 }
 
-TEST_F(DecisionLog, NoWorkRecordsOnlyWhoWantedWorkAndGotNone) {
+TEST_F(DecisionLog, NoWorkRecordsOnlyRequestsThatGotNone) {
     store("nowork");
     send();
     EXPECT_TRUE(records(p).empty());
@@ -226,7 +226,7 @@ TEST_F(DecisionLog, APipeInItsPlaceKeepsNobodyWaiting) {
 }
 
 /// L of seed 002, and M, in the real program and in what explains it.
-TEST(LockedSlots, AreWarnedOfWithTheNumbersAndSaidByTheExplanation) {
+TEST(LockedSlots, AreNamedWithNumbersInLogAndExplanation) {
     Planted p;
     p.config = "<mm_max_locked>3</mm_max_locked>";
     for (int i = 0; i < 4; ++i) p.another_job();

@@ -39,7 +39,7 @@ TEST(Explain, ChangesNothingInDatabaseSegmentAndFolder) {
     EXPECT_TRUE(before == state_of(p));
 }
 
-TEST(Explain, TheTextNamesTheBindingConstraintFirstWithItsNearestMiss) {
+TEST(Explain, TextBeginsWithTheBindingConstraint) {
     Planted p;
     p.host().m_nbytes = 1.6e9;
     p.edits = {{"<m_nbytes>8e9", "<m_nbytes>1.6e9"}};
@@ -61,7 +61,7 @@ TEST(Explain, TheTextNamesTheBindingConstraintFirstWithItsNearestMiss) {
     }
 }
 
-TEST(Explain, OfAPinnedJobANoteSaysWhyNobodyGetsItsVersion) {
+TEST(Explain, APinnedJobSaysWhyNobodyGetsIt) {
     Planted p;
     p.workunit().app_version_num = 7;
     p.store();
@@ -72,7 +72,7 @@ TEST(Explain, OfAPinnedJobANoteSaysWhyNobodyGetsItsVersion) {
     EXPECT_THAT(one.out, HasSubstr("the job is pinned (app_version_num): app up has no version 7"));
 }
 
-TEST(Explain, EachVersionThatJobsArePinnedToIsNamed) {
+TEST(Explain, EachPinnedVersionIsNamed) {
     Planted p;
     p.workunit().app_version_num = 7;
     p.another_job().app_version_num = 8;
@@ -86,7 +86,7 @@ TEST(Explain, EachVersionThatJobsArePinnedToIsNamed) {
     EXPECT_THAT(out, testing::Not(HasSubstr("has no version 111")));
 }
 
-TEST(Explain, AHostsRequestIsMadeOfWhatTheDatabaseKnows) {
+TEST(Explain, HostsRequestIsMadeOfWhatDatabaseKnows) {
     Planted p;
     p.plan_class("<gpu_type>nvidia</gpu_type><min_gpu_ram_mb>6000</min_gpu_ram_mb>", "cuda_x");
     p.host().misc =
@@ -122,7 +122,7 @@ TEST(Explain, AVersionsHistoryOnTheHostCounts) {
     EXPECT_EQ(explain_json(p, {"--host", "1"})["binding"], "daily_quota");
 }
 
-TEST(Explain, ASizeClassWithoutHistoryIsMarkedAsAGuess) {
+TEST(Explain, SizeClassWithoutHistoryIsMarkedAsGuess) {
     Planted p;
     p.config = "<size_classes/>";
     p.app().n_size_classes = 3;
@@ -147,7 +147,7 @@ TEST(Explain, ASizeClassWithoutHistoryIsMarkedAsAGuess) {
     EXPECT_THAT(explain(p, {"--request", "request.xml"}).out, Not(HasSubstr("a guess")));
 }
 
-TEST(Explain, WhatTheHostHoldsCountsAgainstItsMemoryAtLevel1) {
+TEST(Explain, WhatHostHoldsCountsAgainstItsMemoryLevel1) {
     for (const int level : {0, 1}) {
         Planted p;
         p.config = fmt::format("<compat_level>{}</compat_level>", level);
@@ -202,7 +202,7 @@ TEST(Explain, AnotherConfigurationIsTriedWithoutBeingDeployed) {
     EXPECT_THAT(bad["notes"].dump(), HasSubstr("there is no such term: ignored"));
 }
 
-TEST(Explain, ARealScanLooksAtNoMoreThanARequestWould) {
+TEST(Explain, RealScanLooksAtAtMostRequestWould) {
     Planted p;
     p.request.work_seconds = 1;
     for (int i = 0; i < 9; ++i) p.another_job();
@@ -283,7 +283,7 @@ TEST(Explain, WhatStandsBeforeTheSearchIsNamed) {
     }
 }
 
-TEST(Explain, WhoAsksForAGpuOnlyWhereThereAreOnlyCpuVersionsIsToldSo) {
+TEST(Explain, AskingForGpuWithoutGpuVersionsIsTold) {
     Planted p;
     p.nvidia();
     p.request.work_seconds = 0;

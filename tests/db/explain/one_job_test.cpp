@@ -35,7 +35,7 @@ struct Standing {
     const char* binding;  ///< null: it would be sent if it were unsent
 };
 
-TEST(Explain, AJobThatIsNotInTheArrayIsJudgedAndItsStandingToldAsFarAsItIsKnown) {
+TEST(Explain, AJobOutsideTheArrayIsJudged) {
     const Standing cases[] = {
         {"inactive", Sql("UPDATE result SET server_state=1 WHERE id=2"),
          "inactive, waits for size_regulator --app_name up", nullptr},
@@ -74,7 +74,7 @@ TEST(Explain, AJobThatIsNotInTheArrayIsJudgedAndItsStandingToldAsFarAsItIsKnown)
     }
 }
 
-TEST(Explain, AJobDoesNotStandInItsOwnWayOnTheHostThatHasIt) {
+TEST(Explain, JobDoesNotBlockItselfOnItsHost) {
     for (const char* rule : {"one_result_per_user_per_wu", "one_result_per_host_per_wu"}) {
         SCOPED_TRACE(rule);
         Planted p;
@@ -95,7 +95,7 @@ TEST(Explain, AJobDoesNotStandInItsOwnWayOnTheHostThatHasIt) {
 }
 
 /// A limit that is reached before any job is looked at is said of each job, of one that is asked about too.
-TEST(Explain, ALimitForAllJobsIsTheAnswerForEachOfThem) {
+TEST(Explain, LimitForAllJobsAnswersEachOfThem) {
     Planted p;
     p.user().project_prefs = "<project_preferences><max_jobs>1</max_jobs></project_preferences>";
     p.in_progress(1);

@@ -50,7 +50,7 @@ TEST(HostRequest, PlatformsOfMachines) {
 
 ProcType by_name(const std::string& plan_class) { return proc_type_of_plan_class(plan_class.c_str()); }
 
-TEST(HostRequest, AJobThatItHasIsOnTheDeviceOfItsClassAndNotOfTheClassesName) {
+TEST(HostRequest, HeldJobIsOnDeviceOfItsClass) {
     HostAndAccount found;
     found.host.id = 1;
     ProjectTables tables;
@@ -65,7 +65,7 @@ TEST(HostRequest, AJobThatItHasIsOnTheDeviceOfItsClassAndNotOfTheClassesName) {
     EXPECT_EQ(said(by_name).coproc_type, "");
 }
 
-TEST(MadeUpHosts, HaveCardsThatTheProjectsPlanClassesAreFor) {
+TEST(MadeUpHosts, HaveCardsThatProjectsPlanClassesAreFor) {
     ProjectTables tables;
     tables.platforms = {{1, "linux", "linux", false}};
     tables.apps.resize(1);
@@ -106,7 +106,7 @@ TEST(HostRequest, WhateverHostMiscHolds) {
 }
 
 // Names of volunteers and of their machines are theirs to choose.
-TEST(ReportText, WhatVolunteersSayForgesNoLineAndDrivesNoTerminal) {
+TEST(ReportText, VolunteersTextForgesNoLine) {
     const std::string evil = "x\nNo job would be sent: forged\r\x1b[2J\x1b]0;t\x07\xc2\x9b" + std::string(5000, 'y');
     Report report;
     Explanation& e = report.explanation;
@@ -144,7 +144,7 @@ TEST(SearchInfos, AreDocumented) {
         EXPECT_THAT(page, HasSubstr(fmt::format("| `{}` | {} |", info.name, info.advice)));
 }
 
-TEST(Report, SaysOfAJobWhichBatchItBelongsToItsLetAndItsLag) {
+TEST(Report, ShowsAJobsBatchLetAndLag) {
     ProjectTables tables;
     tables.batch_shares[7] = {3, 1.8e9};
     tables.batch_shares[8] = {4, 1.8e9 + 2.5 * 3600};

@@ -210,7 +210,7 @@ TEST(PlantedCauses, EveryReasonThatCanRefuseHasItsCase) {
     EXPECT_GE(planted.size(), 30u);
 }
 
-TEST(PlannedBatch, ItsTIsSaidOfEachOfItsJobs) {
+TEST(PlannedBatch, EachJobShowsTheTOfItsBatch) {
     Planted p;
     planned(p, 1e6);
     p.store();

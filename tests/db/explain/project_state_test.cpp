@@ -99,7 +99,7 @@ TEST(ProjectState, ADeprecatedAppIsCalledSo) {
     EXPECT_THAT(said.out, Not(HasSubstr("no_such_app")));
 }
 
-TEST(ProjectState, AFeederThatWorksWithAnotherKeyIsNamed) {
+TEST(ProjectState, FeederThatWorksWithAnotherKeyIsNamed) {
     Planted p;
     p.store();
     const std::filesystem::path file = p.world().folder() / "config.xml";
@@ -120,7 +120,7 @@ TEST(ProjectState, AFeederThatWorksWithAnotherKeyIsNamed) {
                 HasSubstr(fmt::format("but a feeder runs with shmem_key 0x{:08x}", old_key)));
 }
 
-TEST(ProjectState, TheOptionThatRefusesTheClientIsTheOneThatWasSet) {
+TEST(ProjectState, NamesTheOptionThatRefusesTheClient) {
     const struct {
         const char* search;
         const char* config;
@@ -138,7 +138,7 @@ TEST(ProjectState, TheOptionThatRefusesTheClientIsTheOneThatWasSet) {
     }
 }
 
-TEST(ProjectState, EachJobThatALimitRefusesIsCountedAndTheOptionThatSetItIsNamed) {
+TEST(ProjectState, JobsBehindALimitAreCountedAndNamed) {
     const struct {
         const char *config, *aux, *reason, *names;
     } cases[] = {

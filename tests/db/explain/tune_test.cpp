@@ -50,7 +50,7 @@ json point(const json& j, int n, int m) {
     return {};
 }
 
-TEST(Tune, BoundsOfTheScanCostScoreAndAFullScanCostsNone) {
+TEST(Tune, BoundsCostScoreAFullScanCostsNone) {
     Planted p = sixty_jobs();
     p.store();
     const json j =
@@ -75,7 +75,7 @@ TEST(Tune, BoundsOfTheScanCostScoreAndAFullScanCostsNone) {
     EXPECT_NEAR(j["weights"][0]["values"]["result_priority"].get<double>(), 1, 1e-9);
 }
 
-TEST(Tune, WhatRequestsOfTheSameMomentGetIsLockedForTheOthers) {
+TEST(Tune, SimultaneousRequestsLockJobsForEachOther) {
     Planted p;
     p.config = "<compat_level>1</compat_level><mm_max_locked>2</mm_max_locked>";
     p.request.work_seconds = 1;
@@ -117,7 +117,7 @@ TEST(Tune, WeightsAreTriedEachWithEach) {
     }
 }
 
-TEST(Tune, HostsOfTheDecisionLogAskForWhatTheyAskedFor) {
+TEST(Tune, HostsOfTheLogAskAsTheyAsked) {
     Planted p = sixty_jobs();
     p.store();
     std::ofstream(p.world().folder() / "decisions.jsonl")

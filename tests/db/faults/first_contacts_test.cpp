@@ -9,7 +9,7 @@
 namespace sluice::test {
 namespace {
 
-TEST(FirstContacts, FiveHundredAtOnceGetAHostIdEach) {
+TEST(FirstContacts, FiveHundredAtOnceGetHostIdEach) {
     constexpr int kMachines = 500;
     SchedulerWorld world;
     world.start_feeder(10);
@@ -33,7 +33,7 @@ TEST(FirstContacts, FiveHundredAtOnceGetAHostIdEach) {
 }
 
 /// Twenty machines whose client asks five times at once (a volunteer's script).
-TEST(FirstContacts, TheSameMachineSeveralTimesAtOnceIsOneHost) {
+TEST(FirstContacts, SameMachineSeveralTimesTogetherIsOneHost) {
     constexpr int kMachines = 20, kTimes = 5;
     SchedulerWorld world;
     world.start_feeder(10);

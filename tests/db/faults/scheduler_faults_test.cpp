@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Cut, SchedulerFaults, ::testing::Values(Action::kCutBef
                          [](const auto& p) { return p.param == Action::kCutBefore ? "Before" : "After"; });
 
 /// The network is gone, the server does not know it: the old transaction holds its locks until somebody ends it.
-TEST_F(SchedulerFaults, AConnectionThatHangsAtTheServerWithItsLocksHeld) {
+TEST_F(SchedulerFaults, AHangingConnectionHoldsItsLocks) {
     SqlProxy proxy(server, [hung = false](const std::string& text, int) mutable {
         return text == "COMMIT" && !std::exchange(hung, true) ? Action::kHang : Action::kPass;
     });
@@ -155,7 +155,7 @@ TEST_F(SchedulerFaults, AConnectionThatHangsAtTheServerWithItsLocksHeld) {
 }
 
 /// It accepts connections, since the system does that for it, and says nothing at all. Nobody waits for ever.
-TEST_F(SchedulerFaults, AServerThatHangsInTheMiddleOfARequest) {
+TEST_F(SchedulerFaults, ServerThatHangsInMiddleOfRequest) {
     const pid_t pid = PrivateMariaDb::shared().pid();
     bool stopped = false;
     SqlProxy proxy(server, [&](const std::string& text, int) {
@@ -173,7 +173,7 @@ TEST_F(SchedulerFaults, AServerThatHangsInTheMiddleOfARequest) {
 }
 
 /// Whether the COMMIT takes place is known when it goes on: it does, and the client gets what it was thought to have.
-TEST_F(SchedulerFaults, AServerThatHangsWhenItIsToCommit) {
+TEST_F(SchedulerFaults, ServerThatHangsWhenItIsToCommit) {
     std::optional<StoppedServer> stopped;
     SqlProxy proxy(server, [&](const std::string& text, int) {
         if (!stopped && text == "COMMIT") stopped.emplace(PrivateMariaDb::shared());

@@ -27,7 +27,7 @@ std::vector<Id> range(Id first, Id n) {
     return ids;
 }
 
-TEST(FeederProgram, IsReadyAfterTheFirstFillAlsoWithoutJobs) {
+TEST(FeederProgram, IsReadyAfterFirstFillAlsoWithoutJobs) {
     auto p = make_project();
     auto feeder = p.start();
     ASSERT_TRUE(p.wait_ready()) << feeder.err();
@@ -152,7 +152,7 @@ TEST(FeederProgram, StartsBeforeTheDatabase) {
     EXPECT_EQ(p.jobs(), range(1, 5));
 }
 
-TEST(FeederProgram, RereadDbSwapsTheTablesAndKeepsTheJobs) {
+TEST(FeederProgram, RereadDbSwapsTablesAndKeepsJobs) {
     auto p = make_project();
     p.add_jobs(1, 20, 0, 1), p.add_jobs(50, 10, 0, 2);
     auto feeder = p.start();
@@ -265,7 +265,7 @@ TEST(FeederProgram, ARaisedPriorityOfAnOldJobCounts) {
         12));
 }
 
-TEST(FeederProgram, AJobThatWasPutBackIsNotLost) {
+TEST(FeederProgram, JobThatWasPutBackIsNotLost) {
     auto p = make_project();
     p.add_jobs(1, 3);
     auto feeder = p.start();
@@ -337,7 +337,7 @@ TEST(FeederProgram, Sigusr1DumpsTheState) {
     EXPECT_TRUE(feeder.running());
 }
 
-TEST(FeederProgram, DontSendJobsLeavesTheArrayEmptyButReady) {
+TEST(FeederProgram, DontSendJobsLeavesArrayEmptyButReady) {
     auto p = make_project("<dont_send_jobs>1</dont_send_jobs>");
     p.add_jobs(1, 30);
     auto feeder = p.start();

@@ -75,7 +75,7 @@ class FeederStoreTest : public testing::TestWithParam<Kind> {
     std::unique_ptr<FeederStore> store_;
 };
 
-TEST_P(FeederStoreTest, AWalkSeesEachUnsentResultOnceInOrder) {
+TEST_P(FeederStoreTest, WalkSeesEachUnsentResultOnceInOrder) {
     result(1, 10, 5), result(2, 11, 0), result(3, 12, 5), result(4, 13, -7), result(5, 14, 0);
     result(6, 15, 9).server_state = ServerState::kInProgress;
     result(7, 16, 9).server_state = ServerState::kInactive;
@@ -123,7 +123,7 @@ TEST_P(FeederStoreTest, FiltersApplyTogether) {
     EXPECT_EQ(walk(filter, WalkOrder::kPriorityDown, 7), right);
 }
 
-TEST_P(FeederStoreTest, APartIsTheSameForTheServerAndHere) {
+TEST_P(FeederStoreTest, PartIsSameForServerAndHere) {
     for (Id n = 0; n < 60; ++n) result(n < 40 ? 3 * n + 1 : 2000000000 + 7 * n, 1000 + n, 0, 1).create_time = n;
     for (int i = 0; i < 3; ++i) {
         UnsentFilter filter;
@@ -237,7 +237,7 @@ TEST_P(FeederStoreTest, LookAtSaysWhatMayHaveChanged) {
     EXPECT_THAT(store().look_at({}), IsEmpty());
 }
 
-TEST_P(FeederStoreTest, OnlyUnsentResultsAreMarkedAndTheirWorkunitsBecomeDue) {
+TEST_P(FeederStoreTest, OnlyUnsentResultsAreMarked) {
     result(1, 10), result(2, 11).server_state = ServerState::kInProgress;
     result(3, 12);
     rows.workunits[12].transition_time = 5;

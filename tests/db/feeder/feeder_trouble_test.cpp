@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-TEST(FeederProgram, WhenItsNameIsGoneANewArrayIsMade) {
+TEST(FeederProgram, ALostNameMakesANewArray) {
     FeederProject p(PrivateMariaDb::shared());
     p.add_jobs(1, 150);
     for (const std::vector<std::string>& args : {std::vector<std::string>{}, {"--sleep_interval", "3600"}}) {
@@ -48,7 +48,7 @@ TEST(FeederProgram, SaysThatTheWebServersAccountIsUnknown) {
 }
 
 // Nobody can attach to half of an array: one name is as bad as both.
-TEST(FeederProgram, WhenOneOfItsTwoNamesIsGoneANewArrayIsMade) {
+TEST(FeederProgram, OneLostNameOfTwoMakesNewArray) {
     FeederProject p(PrivateMariaDb::shared());
     p.add_jobs(1, 10);
     auto feeder = p.start({});
@@ -68,7 +68,7 @@ TEST(FeederProgram, WhenOneOfItsTwoNamesIsGoneANewArrayIsMade) {
 }
 
 /// It ended, and only cron started it again, five minutes later.
-TEST(FeederProgram, WhereSharedMemoryIsFullItWaitsAndSaysSo) {
+TEST(FeederProgram, FullShmMakesItWaitAndSaySo) {
     FeederProject p(PrivateMariaDb::shared());
     p.add_jobs(1, 10);
     const auto full = p.dir.write("full", "");

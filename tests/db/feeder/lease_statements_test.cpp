@@ -60,7 +60,7 @@ class LoneFeeder : public testing::Test {
     std::unique_ptr<CatalogueStore> catalogue_ = make_catalogue_store(db_);
 };
 
-TEST_F(LoneFeeder, ALeaseCostsTwoStatementsARenewalAndNoneOfTheTurnsBetween) {
+TEST_F(LoneFeeder, ALeaseCostsTwoStatementsARenewal) {
     constexpr int kTurns = 240, kRenewals = static_cast<int>(kTurns * kTurn / LiveFeeders::kRenewal);
     const auto leases = make_feeder_lease_store(db_);
     leases->renew("here", "a kind that nobody has");  // makes the table

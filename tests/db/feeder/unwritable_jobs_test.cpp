@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(UnwritableJobs, AreLeftOutAndNamedUntilTheyAreMended) {
+TEST(UnwritableJobs, AreSkippedAndNamedUntilMended) {
     FeederProject p(PrivateMariaDb::shared(), "", 5);
     p.add_jobs(1, 20, 9), p.add_jobs(100, 10);
     p.execute("update workunit set xml_doc = left(xml_doc, 200) where id <= 10");

@@ -75,7 +75,7 @@ TEST_F(ProjectFleet, IsATraceWithoutNames) {
 }
 
 // One client that says nonsense must not take the fleet of thousands from the admin.
-TEST_F(ProjectFleet, AbsurdHostsLeaveATraceThatCanBeRead) {
+TEST_F(ProjectFleet, AbsurdHostsLeaveTraceThatCanBeRead) {
     Host& most = host(5, 1e300, 2'000'000'000, kNow);
     most.m_nbytes = most.d_free = 1e300;
     most.on_frac = most.avg_turnaround = 1e300;

@@ -91,7 +91,7 @@ class GangHosts : public testing::Test {
     std::int64_t seqno = 10;
 };
 
-TEST_F(GangHosts, AllMembersAreSentAtOnceToHostsThatHaveCome) {
+TEST_F(GangHosts, AllMembersAreSentAtOnce) {
     submit();
     run_ok("transitioner", {"--one_pass"});
     EXPECT_EQ(results(), 0) << "nobody makes an instance that any host could get";
@@ -151,7 +151,7 @@ TEST_F(GangHosts, DryRunSaysWhyAndWritesNothing) {
 }
 
 // Of 25 hosts no gang of 21 began, and only a line of the log told it.
-TEST_F(GangHosts, HowManyHostsAreMissingAndSinceWhenIsSaidAndKept) {
+TEST_F(GangHosts, MissingHostsAreCountedAndKept) {
     contact(1);
     db().execute(Sql("UPDATE host SET on_frac=0.01 WHERE id>2"));
     run_ok("sluice_batch", {"create", "--user", "1", "--app", "up"});
@@ -189,7 +189,7 @@ TEST_F(GangHosts, HowManyHostsAreMissingAndSinceWhenIsSaidAndKept) {
     EXPECT_THAT(run_ok("sluice_batch", {"show", "1"}), HasSubstr("0 wait for hosts"));
 }
 
-TEST_F(GangHosts, AHostThatComputesAMemberOfOneGangIsNotAskedForAnother) {
+TEST_F(GangHosts, MembersHostIsNotAskedForAnotherGang) {
     send_a_gang();
     submit();
     EXPECT_THAT(plan(), HasSubstr("gang 2.0: 1 more hosts are to come in ")) << "of six";
@@ -198,7 +198,7 @@ TEST_F(GangHosts, AHostThatComputesAMemberOfOneGangIsNotAskedForAnother) {
               0);
 }
 
-TEST_F(GangHosts, ABatchEndsThoughAMemberCantBeHadAnyMore) {
+TEST_F(GangHosts, ABatchEndsWithoutAnImpossibleMember) {
     send_a_gang();
     db().execute(Sql("UPDATE result SET server_state=5, outcome=3 WHERE workunitid=2"));
     db().execute(Sql("UPDATE workunit SET error_mask=2 WHERE id=2"));
@@ -211,7 +211,7 @@ TEST_F(GangHosts, ABatchEndsThoughAMemberCantBeHadAnyMore) {
     EXPECT_EQ(plan().find("can't go on"), std::string::npos) << "once";
 }
 
-TEST_F(GangHosts, AResultThatIsLostAfterTheEndOfItsGangIsNotWaitedForForever) {
+TEST_F(GangHosts, LostResultAfterEndIsNotAwaited) {
     send_a_gang();
     db().execute(Sql("UPDATE sluice_gang SET ended=UNIX_TIMESTAMP()"));
     db().execute(Sql("UPDATE result SET server_state=5, outcome=1 WHERE workunitid<>3"));
@@ -224,7 +224,7 @@ TEST_F(GangHosts, AResultThatIsLostAfterTheEndOfItsGangIsNotWaitedForForever) {
     EXPECT_EQ(count(Sql("SELECT COUNT(*) FROM sluice_gang WHERE ended>0")), 1);
 }
 
-TEST_F(GangHosts, HostsOfAPlatformWithoutAVersionAreNotAsked) {
+TEST_F(GangHosts, HostsOfPlatformWithoutVersionAreNotAsked) {
     db().execute(
         Sql("INSERT INTO platform (id, create_time, name, user_friendly_name, deprecated) VALUES "
             "(2, 0, 'windows_x86_64', 'Windows', 0)"));
@@ -266,7 +266,7 @@ TEST_F(GangHosts, SinceWhenAClientRunsIsKept) {
     EXPECT_EQ(since(), 0);
 }
 
-TEST_F(GangHosts, SchedExplainSaysWhatAHostAndAJobWaitFor) {
+TEST_F(GangHosts, SchedExplainSaysWhatHostAndJobAwait) {
     const auto explained = [&](const std::vector<std::string>& words) {
         const RunResult r = project.run_program("sched_explain", words);
         return r.out + r.err;
@@ -297,7 +297,7 @@ TEST_F(GangHosts, SchedExplainSaysWhatAHostAndAJobWaitFor) {
     EXPECT_EQ(results(), 0);
 }
 
-TEST_F(GangHosts, OfTwoPlannersThatReadTheSameOneCounts) {
+TEST_F(GangHosts, OfTwoPlannersThatReadSameOneCounts) {
     submit();
     const auto a = make_gang_lease_store(db()), b = make_gang_lease_store(db());
     a->prepare();
@@ -320,7 +320,7 @@ TEST_F(GangHosts, OfTwoPlannersThatReadTheSameOneCounts) {
     EXPECT_EQ(given(), 0);
 }
 
-TEST_F(GangHosts, AKillAtAnyStatementNeitherLosesNorDoublesALease) {
+TEST_F(GangHosts, KillAtAnyStatementLosesNorDoublesLease) {
     submit();
     const std::vector<std::string> words{binary_dir() + "/bin/gang_planner", "--one_pass"};
     const auto cwd = project.folder() / "bin";

@@ -168,7 +168,7 @@ class GangPrograms : public BatchFixture {
     std::deque<Subprocess> hubs, members;
 };
 
-TEST_F(GangPrograms, FourProcessesOneOfThemKilledAndTheHubTooComeToTheRightSum) {
+TEST_F(GangPrograms, FourProcessesSurviveKillsOfMemberAndHub) {
     const Id batch = submit(4);
     const GangId gang{batch, 0};
     start_hub();
@@ -201,7 +201,7 @@ TEST_F(GangPrograms, FourProcessesOneOfThemKilledAndTheHubTooComeToTheRightSum) 
 }
 
 /// Exit status 202, which counts against nobody.
-TEST_F(GangPrograms, AnInstanceThatTheProjectHasGivenUpEndsAsAbortedByTheProject) {
+TEST_F(GangPrograms, ACancelledInstanceEndsAsAbortedByProject) {
     const GangId gang{submit(4), 0};
     start_hub();
     words(gang, 2);
@@ -234,7 +234,7 @@ TEST_F(GangPrograms, StrangersAreRefusedWhileAGangWorks) {
               "REFUSED a line may have 4096 bytes\n");
 }
 
-TEST_F(GangPrograms, AMemberThatReadsNothingIsGivenUpAndCostsABoundedMemory) {
+TEST_F(GangPrograms, AMemberThatReadsNothingIsCancelled) {
     const Id batch = submit(4);
     start_hub({"--max_line", "4096", "--max_queue", "20000"});
     std::vector<OwnedFd> links;
@@ -257,7 +257,7 @@ TEST_F(GangPrograms, AMemberThatReadsNothingIsGivenUpAndCostsABoundedMemory) {
 }
 
 /// In the time in which a HELLO waits for the database in vain the members of another gang do not notice anything.
-TEST_F(GangPrograms, AHungDatabaseStopsNoMessageAndAnswersHellosWhenItGoesOn) {
+TEST_F(GangPrograms, AHungDatabaseStopsNoMessage) {
     const Id batch = submit(8);
     start_hub();
     const auto hello = [&](int gang, int i) {
@@ -344,7 +344,7 @@ TEST_F(GangPrograms, GangsAreSubmittedWholeAndOnce) {
     EXPECT_EQ(number(Sql("SELECT COUNT(*) FROM sluice_gang")) + number(Sql("SELECT COUNT(*) FROM sluice_gang_job")), 0);
 }
 
-TEST_F(GangPrograms, AnInterruptedSubmissionIsGoneOnWithInTheSameGangsOrNotAtAll) {
+TEST_F(GangPrograms, AnInterruptedSubmissionKeepsItsGangs) {
     const Id again = std::stoll(run_ok({"sluice_batch", "create", "--user", "1", "--app", "app1"}));
     std::string four;
     for (const char* name : {"w", "x", "y", "z"}) four += std::string("--command_line a --wu_name ") + name + "\n";

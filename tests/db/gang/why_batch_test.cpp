@@ -59,7 +59,7 @@ class WhyBatch : public testing::Test {
     TestProject project;
 };
 
-TEST_F(WhyBatch, ABatchInProgressHasAPlaceAPlanAndHostsThatAreRefused) {
+TEST_F(WhyBatch, ShowsPlacePlanAndRefusedHosts) {
     run_ok("sluice_batch", {"quota", "--user", "1", "--set", "1"});
     const std::string id = submit();
     EXPECT_THAT(run_ok("sluice_batch", {"why", id}), HasSubstr("batch_planner has not made a plan yet"));

@@ -146,7 +146,7 @@ TEST_F(GoingBack, WorkunitsOfClassesThatUpstreamLacksAreFreed) {
     EXPECT_EQ(freed, lacking);
 }
 
-TEST_F(GoingBack, WorkunitsWithAResultOfSuchAHostAreNamedAndKeepTheirClass) {
+TEST_F(GoingBack, WorkunitsOfSuchHostsKeepTheirClass) {
     constexpr int kAppleSilicon = 4 * 128 + 23;
     for (int i = 0; i < 5; ++i) workunit(2).hr_class = kAppleSilicon;
     result(1, ServerState::kInProgress);
@@ -163,7 +163,7 @@ TEST_F(GoingBack, WorkunitsWithAResultOfSuchAHostAreNamedAndKeepTheirClass) {
               (Table{{"535"}, {"535"}, {"0"}, {"0"}, {"0"}}));
 }
 
-TEST_F(GoingBack, TheProjectsHrTypeIsGivenByTheAdmin) {
+TEST_F(GoingBack, ProjectsHrTypeIsGivenByAdmin) {
     workunit(1).hr_class = 6 * 128 + 22;  // Android, coarse
     store_rows(db_, rows_);
     run_file();

@@ -85,7 +85,7 @@ TEST_F(LocalityOnMariaDb, TwoHostsNeverGetTheSameJob) {
     EXPECT_EQ(local_jobs_on(one) + local_jobs_on(other), 1);
 }
 
-TEST_F(LocalityOnMariaDb, FilesOfAGroupThatIsOverAreToBeDeleted) {
+TEST_F(LocalityOnMariaDb, FilesOfGroupOverAreToBeDeleted) {
     world.db().execute(Sql("DELETE FROM sluice_file_group_wu"));
     world.db().execute(Sql("UPDATE sluice_file_group SET idle_since=UNIX_TIMESTAMP()-3601"));
     publish();

@@ -139,7 +139,7 @@ std::string text(std::vector<GangMemberInstance> instances) {
     return all + "--\n";
 }
 
-TEST_F(GangStoresContract, GangsAreDefinedOnceEndOnceAndGoWithTheirBatch) {
+TEST_F(GangStoresContract, GangsEndOnceAndGoWithTheirBatch) {
     same_on_both([](const GangStores& s) {
         std::string all;
         const auto say = [&] {
@@ -171,7 +171,7 @@ TEST_F(GangStoresContract, GangsAreDefinedOnceEndOnceAndGoWithTheirBatch) {
     });
 }
 
-TEST_F(GangStoresContract, WhatGangsWaitForIsKeptUntilTheyWaitNoMoreOrTheirBatchIsGone) {
+TEST_F(GangStoresContract, GangWaitsAreKeptUntilTheyEnd) {
     same_on_both([](const GangStores& s) {
         std::string all;
         const auto say = [&] {
@@ -208,7 +208,7 @@ TEST_F(GangStoresContract, WhatGangsWaitForIsKeptUntilTheyWaitNoMoreOrTheirBatch
     });
 }
 
-TEST_F(GangStoresContract, MembersThatAreOpenInTheOrderOfTheirBatches) {
+TEST_F(GangStoresContract, MembersOpenInOrderOfTheirBatches) {
     instance(workunit(1, 0), 1, ServerState::kInProgress);
     instance(workunit(1, 1), 1, ServerState::kOver).outcome = Outcome::kClientError;
     Result& well = instance(workunit(1, 2), 2, ServerState::kOver);
@@ -238,7 +238,7 @@ TEST_F(GangStoresContract, MembersThatAreOpenInTheOrderOfTheirBatches) {
     });
 }
 
-TEST_F(GangStoresContract, HostsWithoutALeaseThatWereHeardOfTheLastOnesFirst) {
+TEST_F(GangStoresContract, HostsWithoutALeaseNewestFirst) {
     const auto version = [this](Id host, Id id, double done, int in_a_row, int quota) {
         HostAppVersion& v = rows.host_app_versions[{host, id}];
         v.host_id = host, v.app_version_id = id, v.et.n = done, v.consecutive_valid = in_a_row;
@@ -260,7 +260,7 @@ TEST_F(GangStoresContract, HostsWithoutALeaseThatWereHeardOfTheLastOnesFirst) {
 }
 
 /// The scheduler sees with the host's row when it is to come, and gets the job that it is given.
-TEST_F(GangStoresContract, LeasesAreWrittenByWhoHasReadTheLast) {
+TEST_F(GangStoresContract, LeasesAreWrittenByWhoHasReadLast) {
     instance(workunit(1, 1), 2, ServerState::kInProgress);
     same_on_both([](const GangStores& s) {
         define(s, 1);

@@ -27,7 +27,7 @@ std::string census(HrCensusStore& store) {
 }
 
 /// Host 1 has no version, 2 one of each platform, 3 a newer one whose platform is gone, 4 one of its own.
-TEST_F(BothDatabases, CensusSeesHostsWithCreditAndTheirNewestPlatform) {
+TEST_F(BothDatabases, CensusSeesHostsWithCreditAndNewestPlatform) {
     for (Id id = 1; id <= 4; ++id) {
         Host& h = rows.hosts[id];
         h.os_name = fmt::format("os{}'", id), h.p_vendor = "vendor", h.p_model = "model";

@@ -132,7 +132,7 @@ TEST_F(SizeStoresContract, OrphansFindTheirClass) {
         });
 }
 
-TEST_F(SizeStoresContract, SpeedsOfMeasuredVersionsOnTheHostsThatCount) {
+TEST_F(SizeStoresContract, SpeedsOfMeasuredVersionsOnHostsThatCount) {
     for (Id v = 1; v <= 3; ++v) {
         AppVersion& version = rows.versions[v];
         version.id = v, version.appid = v == 3 ? 2 : 1, version.plan_class = v == 2 ? "cuda" : "";

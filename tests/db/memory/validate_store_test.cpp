@@ -162,7 +162,7 @@ TEST_F(ValidateStoreContract, WhatWasReadMustStillStand) {
         });
 }
 
-TEST_F(ValidateStoreContract, ATransitionThatSomebodyAskedForIsNotPutOff) {
+TEST_F(ValidateStoreContract, ARequestedTransitionIsNotPutOff) {
     same_on_both([](ValidateStore& s) {
         WorkunitWithResults read = s.page({1}, 0, 1).at(0);
         read.wu.transition_time = 8000;  // it was that when it was read; now it is 9000

@@ -46,7 +46,7 @@ class Commit : public testing::Test {
     Database db{server.settings("commits")};
 };
 
-TEST_F(Commit, WhereSomebodyWaitsALockIsWaitedForOnce) {
+TEST_F(Commit, WhereSomebodyWaitsLockIsWaitedForOnce) {
     Database impatient(impatiently());
     int tries = 0;
     db.transaction([&] {
@@ -64,7 +64,7 @@ TEST_F(Commit, WhereSomebodyWaitsALockIsWaitedForOnce) {
     EXPECT_EQ(number_of(db, Sql("select n from t")), 1);
 }
 
-TEST_F(Commit, WhereSomebodyWaitsNeitherATableLockNorAServerThatIsCopiedIsWaitedForLong) {
+TEST_F(Commit, InteractiveWaitsAreShort) {
     Database impatient(impatiently());
     int asked = 0;
     const auto write = [&](const std::function<void()>& before_commit) {
@@ -87,7 +87,7 @@ TEST_F(Commit, WhereSomebodyWaitsNeitherATableLockNorAServerThatIsCopiedIsWaited
     EXPECT_EQ(write([] {}), std::nullopt);
 }
 
-TEST_F(Commit, WhereSomebodyWaitsATransactionHasOnePatienceForAllItsStatements) {
+TEST_F(Commit, InteractiveTransactionsHaveOnePatience) {
     DbSettings settings = impatiently();
     settings.patience = 0.2;
     Database impatient(settings);
@@ -108,7 +108,7 @@ TEST_F(Commit, WhereSomebodyWaitsATransactionHasOnePatienceForAllItsStatements) 
     EXPECT_EQ(number_of(db, Sql("select n from t")), 7);
 }
 
-TEST_F(Commit, OneOfWhichNothingIsHeardIsAskedAfter) {
+TEST_F(Commit, AnUnansweredCommitIsCheckedAfterwards) {
     int asked = 0;
     const auto cut_off = [&](const std::function<bool()>& took_place) {
         db.transaction(
@@ -136,7 +136,7 @@ TEST_F(Commit, OneOfWhichNothingIsHeardIsAskedAfter) {
               Kind::kOther);
 }
 
-TEST_F(Commit, AServerThatIsStoppedIsNotWaitedForByADaemonEither) {
+TEST_F(Commit, AStoppedServerDoesNotBlockADaemon) {
     DbSettings settings = server.settings("commits");
     settings.silence = 0.1;
     Database daemon(settings);
@@ -157,7 +157,7 @@ TEST_F(Commit, AServerThatIsStoppedIsNotWaitedForByADaemonEither) {
     EXPECT_EQ(number_of(db, Sql("select n from t for update")), 1);
 }
 
-TEST_F(Commit, AServerThatWorksOnALongStatementIsWaitedFor) {
+TEST_F(Commit, ALongStatementIsAwaited) {
     DbSettings settings = server.settings("commits");
     settings.silence = 0.05;
     const auto connections = [&] {
@@ -214,7 +214,7 @@ TEST_F(RefusedCommit, AnotherNodeWasQuicker) {
     EXPECT_EQ(tries, 2);
 }
 
-TEST_F(RefusedCommit, OneThatMayHaveTakenPlaceIsAskedAfter) {
+TEST_F(RefusedCommit, ADoubtfulCommitIsCheckedAfterwards) {
     for (const int code : {1047, 1180}) {
         SCOPED_TRACE(code);
         EXPECT_EQ(add_one(code, SqlProxy::Action::kRefuse, is_there), 1);
@@ -226,7 +226,7 @@ TEST_F(RefusedCommit, OneThatMayHaveTakenPlaceIsAskedAfter) {
     }
 }
 
-TEST_F(RefusedCommit, OneThatMayHaveTakenPlaceIsNotRepeatedWhereNobodyCanSay) {
+TEST_F(RefusedCommit, ADoubtfulCommitIsNotRepeatedUnchecked) {
     for (const int code : {1047, 1180}) {
         SCOPED_TRACE(code);
         EXPECT_EQ(add_one(code, SqlProxy::Action::kRefuseAfter, {}), 1) << "not twice";
@@ -235,7 +235,7 @@ TEST_F(RefusedCommit, OneThatMayHaveTakenPlaceIsNotRepeatedWhereNobodyCanSay) {
     }
 }
 
-TEST_F(RefusedCommit, TheConnectionThatAnswersIsOneThatWaitsForTheOtherNodes) {
+TEST_F(RefusedCommit, TheCheckWaitsForTheOtherNodes) {
     std::vector<std::string> seen;
     bool cut = false;
     SqlProxy proxy(server.socket(), [&](const std::string& text, int) {
@@ -259,7 +259,7 @@ TEST_F(RefusedCommit, TheConnectionThatAnswersIsOneThatWaitsForTheOtherNodes) {
 
 /// A block that fails for a column that the database lacks is repeated with its transaction. Whoever went on without it
 /// is not repeated: its COMMIT may have taken place.
-TEST_F(Commit, WithoutAnAnswerIsNeverRepeatedForAColumnThatWasLackingBefore) {
+TEST_F(Commit, UnansweredOneIsNotRepeatedForColumn) {
     admin.execute(Sql("create table if not exists commits.host (id int not null primary key) engine=InnoDB"));
     int tries = 0;
     const auto kind = thrown([&] {
@@ -276,7 +276,7 @@ TEST_F(Commit, WithoutAnAnswerIsNeverRepeatedForAColumnThatWasLackingBefore) {
     EXPECT_EQ(number_of(db, Sql("select n from t")), 0) << "the server rolled back when the connection ended";
 }
 
-TEST_F(Commit, AColumnThatWasLackingIsFoundByTheNextConnection) {
+TEST_F(Commit, TheNextConnectionFindsAnAddedColumn) {
     db.execute(Sql("drop table if exists host"));
     db.execute(Sql("create table host (id int not null primary key) engine=InnoDB"));
     db.execute(Sql("insert into host values (1)"));

@@ -70,7 +70,7 @@ TEST_F(Db, AffectedRowsAreRowsMatched) {
     EXPECT_EQ(db.execute(Sql("delete from t")), 5);
 }
 
-TEST_F(Db, StatementsAreLoggedAtTheDebugLevelWithoutAccountKeys) {
+TEST_F(Db, DebugLevelLogsStatementsWithoutKeys) {
     const TempDir dir;
     log_open({.file = (dir / "log").string(), .level = LogLevel::kDebug});
     db.query(Sql("SELECT x.id FROM (SELECT 1 id,'k' authenticator) x WHERE x.authenticator=")
@@ -84,7 +84,7 @@ TEST_F(Db, StatementsAreLoggedAtTheDebugLevelWithoutAccountKeys) {
     EXPECT_THAT(log, testing::Not(testing::HasSubstr("SELECT 18")));
 }
 
-TEST_F(Db, LastInsertIdIsTheFirstOfTheStatement) {
+TEST_F(Db, LastInsertIdIsFirstOfStatement) {
     insert("a");
     EXPECT_EQ(db.last_insert_id(), 1);
     db.execute(Sql("insert into t (s) values ('x'),('y')"));
@@ -106,7 +106,7 @@ TEST_F(Db, EveryByteOfABlobComesBack) {
     EXPECT_EQ(rows.i64(1), static_cast<std::int64_t>(bytes.size()));
 }
 
-TEST_F(Db, TextOfAnyBytesIsStoredInStrictMode) {
+TEST_F(Db, StrictModeStoresTextOfAnyBytes) {
     const std::vector<std::pair<std::string, std::string>> cases = {
         {"it's \\ ok", "it's \\ ok"},
         {"日本🚀", "日本🚀"},
@@ -236,7 +236,7 @@ TEST_F(Db, StreamingKeepsMemoryBounded) {
     EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 8192);
 }
 
-TEST_F(Db, AnErrorAmongTheRowsOfAStreamIsNotTheirEnd) {
+TEST_F(Db, AnErrorAmongStreamedRowsIsNoEnd) {
     int rows = 0;
     try {
         db.query_streaming(
@@ -251,7 +251,7 @@ TEST_F(Db, AnErrorAmongTheRowsOfAStreamIsNotTheirEnd) {
     EXPECT_EQ(number_of(db, Sql("SELECT 7")), 7) << "the connection is usable";
 }
 
-TEST_F(Db, AStreamThatIsBrokenOffLeavesTheConnectionUsable) {
+TEST_F(Db, StreamThatIsBrokenOffLeavesConnectionUsable) {
     db.execute(Sql("insert into t (s) values ('a'),('b'),('c')"));
     int seen = 0;
     EXPECT_THROW(db.query_streaming(Sql("select s from t"),
@@ -291,7 +291,7 @@ TEST_F(Db, TransactionsCommitOrLeaveNothing) {
     EXPECT_FALSE(db.in_transaction());
 }
 
-TEST_F(Db, WritesThatWaitGoWithTheNextStatementInOnePacket) {
+TEST_F(Db, WaitingWritesGoWithTheNextStatement) {
     insert("a");
     const auto text_of = [](const char* what) {
         Sql sql("insert into t (s) values (");
@@ -313,7 +313,7 @@ TEST_F(Db, WritesThatWaitGoWithTheNextStatementInOnePacket) {
     EXPECT_EQ(number_of(admin, Sql("select count(*) from t")), 6) << "outside a transaction at once";
 }
 
-TEST_F(Db, WritesOfMoreThanAMegabyteGoOneByOne) {
+TEST_F(Db, WritesAboveAMegabyteGoOneByOne) {
     const Sql last("update t set n=n+1");
     const auto statements_of = [&](std::size_t bytes) {
         Sql first("insert into t (b) values (");
@@ -336,7 +336,7 @@ TEST_F(Db, WritesOfMoreThanAMegabyteGoOneByOne) {
     EXPECT_EQ(statements_of(most + last.size() + 1), 4u) << "BEGIN, two writes, COMMIT";
 }
 
-TEST_F(Db, FewerRowsThanExpectedAreFoundWithAndWithoutAPacket) {
+TEST_F(Db, FewerRowsThanExpectedAreNoticed) {
     insert("a");
     insert("b");
     const auto two_rows = [&] { return db.execute_matching(Sql("update t set n=n"), 2); };
@@ -373,7 +373,7 @@ TEST_F(Db, AnErrorOfWhatWaitsEndsTheTransaction) {
     EXPECT_FALSE(db.in_transaction());
 }
 
-TEST_F(Db, TheFirstPacketOfATransactionIsRepeatedOnABrokenConnection) {
+TEST_F(Db, ATransactionsFirstPacketIsRepeated) {
     insert("a");
     kill_connection_of(db);
     db.transaction([&] {
@@ -433,7 +433,7 @@ TEST_F(Db, RetriesAreBounded) {
     EXPECT_FALSE(db.in_transaction());
 }
 
-TEST_F(Db, AQueryOnABrokenConnectionIsRepeatedOnce) {
+TEST_F(Db, QueryOnBrokenConnectionIsRepeatedOnce) {
     insert("a");
     kill_connection_of(db);
     EXPECT_EQ(number_of(db, Sql("select count(*) from t")), 1);

@@ -28,7 +28,7 @@ std::string refusal(const DbSettings& settings) {
     return "connected";
 }
 
-TEST(PrivateServer, ItsSocketOrItsDataLieInAFolderThatNobodyElseEnters) {
+TEST(PrivateServer, ItsFolderIsClosedToOthers) {
     PrivateMariaDb server;
     EXPECT_EQ(mode_of(server.socket().parent_path()), accounts_apart() ? 0711 : 0700);
     EXPECT_EQ(mode_of(server.data()), 0700);

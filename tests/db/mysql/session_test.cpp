@@ -65,7 +65,7 @@ TEST_F(Session, WaitsForLocksAFewSecondsAtMost) {
     EXPECT_EQ(limits(settings), (std::vector<std::string>{"2", "2", "10"}));
 }
 
-TEST_F(Session, IsUtf8UtcStrictAndKeepsTheServersIsolation) {
+TEST_F(Session, IsUtf8UtcStrictAndKeepsServersIsolation) {
     admin.execute(
         Sql("set global time_zone='+05:00', global sql_mode='NO_BACKSLASH_ESCAPES', global autocommit=0, "
             "global tx_isolation='READ-COMMITTED'"));
@@ -145,7 +145,7 @@ double keepalive_due_in(int port) {
     return -1;
 }
 
-TEST_F(Session, AMachineThatLostItsPowerIsNoticedWhereThereIsAnother) {
+TEST_F(Session, AMachineWithoutPowerIsNoticed) {
     PrivateMariaDb tcp({.tcp = true});
     DbSettings settings = tcp.settings();
     settings.host = fmt::format("127.0.0.1:{0},127.0.0.1:{0}", tcp.port());

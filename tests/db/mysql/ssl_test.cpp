@@ -78,7 +78,7 @@ TEST(DatabaseSsl, AConnectionThatBreaksIsALostOne) {
     }
 }
 
-TEST(DatabaseSsl, AServerThatIsStoppedIsNotWaitedForForEver) {
+TEST(DatabaseSsl, ServerStoppedIsNotWaitedForForEver) {
     const Certificates made;
     PrivateMariaDb server(
         {.tcp = true, .more = {"--ssl-cert=" + made.file("server.pem"), "--ssl-key=" + made.file("server.key")}});

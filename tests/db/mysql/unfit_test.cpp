@@ -51,7 +51,7 @@ class Unfit : public testing::Test {
     Database db{PrivateMariaDb::shared().settings()};
 };
 
-TEST_F(Unfit, TextsAreStoredAsFarAsTheirColumnCanHoldThem) {
+TEST_F(Unfit, TextsAreStoredAsTheColumnCan) {
     set("domain_name", text("中-pc"));
     EXPECT_EQ(stored("domain_name"), "?-pc");
     set("domain_name", text("Łódź"));
@@ -115,7 +115,7 @@ TEST_F(Unfit, NumbersThatClientsMeasureAre) {
     EXPECT_NE(log().find("host.p_ncpus: a client's number"), std::string::npos) << log();
 }
 
-TEST_F(Unfit, NamesAndTextsForProgramsAreStoredWholeOrNotAtAll) {
+TEST_F(Unfit, NamesForProgramsAreStoredWholeOrNot) {
     EXPECT_THROW(set("name", text("中")), DbError);
     Sql xml;
     xml << SqlBlob{std::string(70000, 'x')};
@@ -125,7 +125,7 @@ TEST_F(Unfit, NamesAndTextsForProgramsAreStoredWholeOrNotAtAll) {
     EXPECT_EQ(stored("stderr_out").size(), 65535u);
 }
 
-TEST_F(Unfit, AColumnOfTheProjectWithoutADefaultGetsThatOfItsType) {
+TEST_F(Unfit, AColumnWithoutDefaultGetsItsTypes) {
     db.execute(
         Sql("alter table host add grid_site varchar(20) not null, add weight int not null, add note text not null"));
     insert("second");
@@ -200,7 +200,7 @@ TEST_F(OwnColumns, OfMariaDbCostNoStatementEither) {
 }
 
 /// Whoever breaks a CHECK is stored; what breaks none is not stored without a word because of another's.
-TEST_F(OwnColumns, OfMariaDbThatBreakACheckChangeNothingOfValues) {
+TEST_F(OwnColumns, MariaDbChecksThatBreakChangeNoValues) {
     db.execute(Sql("alter table host add own int not null default 0 check (own > 5)"));
     const auto before = db.statements();
     db.execute(Sql("UPDATE host SET userid=7"));
@@ -213,7 +213,7 @@ TEST_F(OwnColumns, OfMariaDbThatBreakACheckChangeNothingOfValues) {
     EXPECT_EQ(stored("domain_name"), "?");
 }
 
-TEST_F(Unfit, ATextThatCanNotBeComparedFindsWhatItWasStoredAs) {
+TEST_F(Unfit, AnIncomparableTextFindsWhatWasStored) {
     set("domain_name", text("中-pc"));
     const auto found = [&](const char* name) {
         Sql sql("SELECT COUNT(*) FROM host WHERE domain_name=");
@@ -242,7 +242,7 @@ TEST_F(Unfit, EachColumnIsLoggedOnceADay) {
     EXPECT_EQ(log().find("中"), std::string::npos) << "no text of a client";
 }
 
-TEST(LogOnceADay, LooksIntoTheLogFileForWhatOtherProcessesSaid) {
+TEST(LogOnceADay, LooksIntoTheLogForOtherProcesses) {
     const TempDir dir;
     log_open({.file = (dir / "log").string()});
     log_once_a_day(LogLevel::kWarning, "said by nobody");

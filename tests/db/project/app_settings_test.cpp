@@ -57,7 +57,7 @@ TEST_F(AppSettings, AreShownAndChanged) {
 }
 
 // Without a regulator the jobs of an app with size classes are never sent: --check looks at the apps that there are.
-TEST_F(AppSettings, SizeClassesThatNoProgramLooksAfterAreFoundByCheck) {
+TEST_F(AppSettings, CheckFindsUnattendedSizeClasses) {
     const auto check = [&] {
         return project_.run_program("sluice_options", {"--check", project_.folder().string()}).out;
     };

@@ -70,7 +70,7 @@ TEST_F(CheckWithDatabase, DaemonsThatBatchesNeedAreNamed) {
                                HasSubstr("add <daemon><cmd>batch_planner</cmd></daemon>")));
 }
 
-TEST_F(CheckWithDatabase, JobsWithoutABatchThatNobodyPaysForOrGetsAreNamed) {
+TEST_F(CheckWithDatabase, JobsWithoutBatchAndPayerAreNamed) {
     const auto option = [&](const std::string& whose, const std::string& rule = "settled") {
         project_.set_options("<share_rule>" + rule + "</share_rule><jobs_without_batch>" + whose +
                              "</jobs_without_batch>");
@@ -104,7 +104,7 @@ TEST_F(CheckWithDatabase, JobsWithoutABatchThatNobodyPaysForOrGetsAreNamed) {
     EXPECT_THAT(check(), Not(HasSubstr("without a batch")));
 }
 
-TEST_F(CheckWithDatabase, AWrongPasswordOrDatabaseIsAnErrorThatNamesTheOption) {
+TEST_F(CheckWithDatabase, AWrongPasswordNamesTheOption) {
     EXPECT_THAT(check(), Not(testing::AnyOf(HasSubstr("db_"), HasSubstr("the apps were not looked at"))));
     replace("<db_name>checked<", "<db_name>no_such_database<");
     EXPECT_THAT(check(), AllOf(HasSubstr("error: "), HasSubstr("no_such_database"), HasSubstr("<db_name>"),
@@ -114,7 +114,7 @@ TEST_F(CheckWithDatabase, AWrongPasswordOrDatabaseIsAnErrorThatNamesTheOption) {
     EXPECT_THAT(check(), AllOf(HasSubstr("error: "), HasSubstr("<db_passwd>"), Not(HasSubstr("can be used"))));
 }
 
-TEST_F(CheckWithDatabase, WhatAnOlderSchemaLacksIsNamedWithTheStatementThatAddsIt) {
+TEST_F(CheckWithDatabase, ALackingColumnIsNamedWithItsStatement) {
     EXPECT_THAT(check(), Not(testing::AnyOf(HasSubstr("in the database"), HasSubstr("ALTER TABLE")))) << "our own";
     project_.db().execute(Sql("ALTER TABLE host DROP COLUMN misc"));
     project_.db().execute(Sql("ALTER TABLE user DROP COLUMN login_token"));
@@ -162,7 +162,7 @@ TEST_F(CheckWithDatabase, IdsThatRunOutAreErrors) {
                                HasSubstr("ALTER TABLE host MODIFY userid bigint NULL;")));
 }
 
-TEST_F(CheckWithDatabase, ADownloadFolderWhoseFileSystemMayBeAwayIsNamedAndNotFilled) {
+TEST_F(CheckWithDatabase, AnUnmountedDownloadFolderIsNamed) {
     const fs::path download = project_.folder() / "download", input = project_.folder() / "input";
     const std::string away = "the download folder " + download.string() + " has no file, and app versions or jobs have";
     fs::remove_all(download);
@@ -234,7 +234,7 @@ TEST_F(CheckOfRights, RightsThatAreMissingAreNamed) {
     EXPECT_THAT(check(), Not(HasSubstr("lacks rights")));
 }
 
-TEST_F(CheckOfRights, TheRightToMakeOneTableIsNoRightToMakeTheOthers) {
+TEST_F(CheckOfRights, RightToOneTableIsForOneTable) {
     execute(Sql("GRANT SELECT, INSERT, UPDATE, DELETE ON checked.* TO 'few'@'localhost'"));
     grant("CREATE", "sluice_feeder");
     EXPECT_THAT(check(), AllOf(HasSubstr("lacks rights in database checked: CREATE (of sluice_accel_job, "),
@@ -255,7 +255,7 @@ TEST_F(CheckOfRights, RightsOfAnotherAccountDoNotCount) {
 }
 
 // As the server judges it: SHOW GRANTS names only what is granted to 'few'@'localhost'.
-TEST_F(CheckOfRights, RightsOfTheSameNameFromAnyHostCount) {
+TEST_F(CheckOfRights, RightsOfSameNameFromAnyHostCount) {
     execute(Sql("CREATE OR REPLACE USER 'few'@'%' IDENTIFIED BY 'other_passwd'"));
     execute(Sql("GRANT ALL ON checked.* TO 'few'@'%'"));
     EXPECT_THAT(check(), Not(HasSubstr("lacks rights")));
@@ -302,7 +302,7 @@ TEST_F(CheckOfRights, NobodyNeedsToMakeTablesThatAreThere) {
                                    "DELETE (of sluice_gang); programs stop at it; as the server's root: GRANT "));
 }
 
-TEST_F(CheckWithDatabase, AServerThatDoesNotAnswerIsAnErrorUnlessNobodyAsks) {
+TEST_F(CheckWithDatabase, AnUnreachableServerIsAnErrorUnlessExcluded) {
     replace("<db_host>localhost<", "<db_host>127.0.0.1:1<");
     const std::string folder = project_.folder().string();
     const RunResult asked = project_.run_program("sluice_options", {"--check", folder});

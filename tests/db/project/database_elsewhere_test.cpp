@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(DatabaseElsewhere, TheConnectionIsEncryptedIfItsAuthorityIsNamed) {
+TEST(DatabaseElsewhere, ConnectionIsEncryptedIfItsAuthorityIsNamed) {
     const TempDir dir;
     const std::filesystem::path root = dir / "tiles";
     std::filesystem::create_directories(dir / "prefix/cgi-bin");

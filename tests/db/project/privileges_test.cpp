@@ -55,7 +55,7 @@ TEST_F(Accounts, RootIsRefusedAndToldWhatToDo) {
 }
 
 /// What they make would be root's, and keep the project's account out.
-TEST_F(Accounts, ToolsThatMakeFilesRefuseRootInAProjectOfAnotherAccount) {
+TEST_F(Accounts, ToolsRefuseRootInAnothersProject) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
     std::ofstream(root_ / "input") << "x";
@@ -76,7 +76,7 @@ TEST_F(Accounts, ToolsThatMakeFilesRefuseRootInAProjectOfAnotherAccount) {
     EXPECT_EQ(as_root({(root_ / "bin/stage_file").string(), (root_ / "input").string()}, false).status, 0);
 }
 
-TEST_F(Accounts, WhatRootMakesWhenItStopsAProjectKeepsNobodyOut) {
+TEST_F(Accounts, RootStoppingAProjectKeepsNobodyOut) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
     for (const char* kind : {"log_", "pid_", "tmp_"}) fs::remove_all(root_ / (kind + short_host_name()));
@@ -129,7 +129,7 @@ TEST_F(Accounts, RootMakesProjectsForSomebodyElseOnly) {
     EXPECT_FALSE(fs::exists(root_));
 }
 
-TEST_F(Accounts, TheWebServerWritesOnlyInFoldersOfItsOwn) {
+TEST_F(Accounts, WebServerWritesOnlyInFoldersOwn) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     const RunResult made = make_project({"--user", "games", "--web_user", "www-data"});
     ASSERT_EQ(made.status, 0) << made.err;
@@ -182,7 +182,7 @@ TEST_F(Accounts, TheWebServerWritesOnlyInFoldersOfItsOwn) {
 }
 
 /// docs/security.md, "A scheduler with an account of its own".
-TEST_F(Accounts, TheSchedulerMayBeAnAccountThatOwnsNothingAndNeedsNoSigningKey) {
+TEST_F(Accounts, TheSchedulerNeedsNoSigningKey) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
     fs::remove(root_ / "keys/code_sign_private");
@@ -201,7 +201,7 @@ TEST_F(Accounts, TheSchedulerMayBeAnAccountThatOwnsNothingAndNeedsNoSigningKey) 
 }
 
 /// NAME.scheduler.service, as systemd runs it, with another account's name and another folder for the socket.
-TEST_F(Accounts, TheSchedulersServerMayBeAnAccountOfItsOwn) {
+TEST_F(Accounts, SchedulersServerMayBeAccountOfItsOwn) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
     const std::string unit = read_file(root_ / "tiles.scheduler.service").value();
@@ -248,7 +248,7 @@ TEST_F(Accounts, TheSchedulersServerMayBeAnAccountOfItsOwn) {
 }
 
 /// The web server's account can open the folder of the resident scheduler's socket, and so lock it.
-TEST_F(Accounts, ALockOfTheWebServersAccountDoesNotKeepTheSchedulerFromListening) {
+TEST_F(Accounts, AForeignLockDoesNotStopTheScheduler) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
     const std::string folder = (root_ / ("pid_" + short_host_name())).string();
@@ -313,7 +313,7 @@ TEST_F(Accounts, LogsAreRotatedByTheShippedFile) {
 }
 
 /// With the resident scheduler and PROJECT/relay_only the web server's account hands requests on and can read nothing.
-TEST_F(Accounts, TheWebServersAccountNeedsNoPasswordWhereTheSchedulerIsResident) {
+TEST_F(Accounts, ResidentSchedulerSparesWebServerPassword) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     ASSERT_EQ(make_project({"--user", "games", "--web_user", "www-data"}).status, 0);
     std::ofstream(root_ / "relay_only") << "";

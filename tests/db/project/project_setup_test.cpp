@@ -82,7 +82,7 @@ class ProjectSetup : public testing::Test {
     fs::path root_;
 };
 
-TEST_F(ProjectSetup, MakesAProjectThatProgramsFindTheirWayIn) {
+TEST_F(ProjectSetup, MakesProjectThatProgramsFindTheirWayIn) {
     const RunResult made = make_project({"--long_name", "Tiles & more"});
     ASSERT_EQ(made.status, 0) << made.err;
     const LoadedConfig loaded = load_config(root_);
@@ -159,7 +159,7 @@ TEST_F(ProjectSetup, AFailureLeavesNothingBehind) {
     EXPECT_EQ(number_of(db, Sql("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name='tiles'")), 0);
 }
 
-TEST_F(ProjectSetup, AnAdminAccountMakesTheDatabaseAndItsUser) {
+TEST_F(ProjectSetup, AdminAccountMakesDatabaseAndItsUser) {
     const RunResult made = make_project({"--db_admin", "root", "--db_admin_passwd", server_.settings().password,
                                          "--db_user", "tiler", "--db_passwd", ""});
     ASSERT_EQ(made.status, 0) << made.err;
@@ -173,7 +173,7 @@ TEST_F(ProjectSetup, AnAdminAccountMakesTheDatabaseAndItsUser) {
     EXPECT_THROW(db.query(Sql("SELECT COUNT(*) FROM mysql.user")), DbError);
 }
 
-TEST_F(ProjectSetup, PasswordsMayStandInFilesInsteadOfTheCommandLine) {
+TEST_F(ProjectSetup, PasswordsMayStandInFiles) {
     const auto admin = dir_.write("admin", server_.settings().password + "\n"),
                user = dir_.write("user", "pass word\n");
     const RunResult made = make_project({"--db_admin", "root", "--db_admin_passwd_file", admin.string(), "--db_user",
@@ -245,7 +245,7 @@ TEST_F(ProjectSetup, XaddKeepsNamesAndMinVersionInStep) {
     EXPECT_EQ(rows(apps, 3), (Table{{"It's \\ better", "105", "2"}}));
 }
 
-TEST_F(ProjectSetup, XaddRefusesAnAppThatIsListedTwiceOtherwise) {
+TEST_F(ProjectSetup, XaddRefusesAppThatIsListedTwiceOtherwise) {
     ASSERT_EQ(make_project().status, 0);
     add_app();
     ASSERT_EQ(in_project({"xadd"}).status, 0);
@@ -317,7 +317,7 @@ TEST_F(AppVersions, AreSignedCopiedAndAddedOnce) {
     EXPECT_EQ(rows(Sql("SELECT COUNT(*) FROM app_version"), 1), (Table{{"2"}}));
 }
 
-TEST_F(AppVersions, OfAPlanClassThatNobodyKnowsAreAddedWithAWarning) {
+TEST_F(AppVersions, AnUnknownPlanClassGetsAWarning) {
     lay_out("1.0/x86_64-pc-linux-gnu__mt/render_1.0_mt", "parallel");
     lay_out("1.0/x86_64-pc-linux-gnu__cuda_femri/render_1.0_cuda", "gpu");
     RunResult result = in_project({"update_versions", "--noconfirm"});
@@ -339,7 +339,7 @@ TEST_F(AppVersions, OfAPlanClassThatNobodyKnowsAreAddedWithAWarning) {
                       Not(HasSubstr("plan class 'wide'"))));
 }
 
-TEST_F(AppVersions, AVersionOfManyFilesNeedsRoomInItsColumn) {
+TEST_F(AppVersions, AVersionOfManyFilesNeedsRoom) {
     Database db(server_.settings("tiles"));
     db.execute(Sql("ALTER TABLE app_version MODIFY xml_doc blob"));
     const std::string folder = "1.0/x86_64-pc-linux-gnu/";
@@ -364,7 +364,7 @@ TEST_F(AppVersions, AVersionOfManyFilesNeedsRoomInItsColumn) {
     EXPECT_TRUE(doc.ends_with("</app_version>\n"));
 }
 
-TEST_F(AppVersions, OfAClassWhoseNameSaysAnotherGpuAreAddedWithAWarningAtLevelZero) {
+TEST_F(AppVersions, Level0WarnsOfAForeignGpuClass) {
     dir_.write("tiles/plan_class_spec.xml",
                "<plan_classes><plan_class><name>fastgpu</name><gpu_type>nvidia</gpu_type></plan_class></plan_classes>");
     lay_out("1.0/x86_64-pc-linux-gnu__fastgpu/render_1.0_gpu", "gpu");

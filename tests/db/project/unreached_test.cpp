@@ -72,7 +72,7 @@ class UnreachedSocket : public Accounts {
     fs::path folder_, socket_;
 };
 
-TEST_F(UnreachedSocket, IsSaidOnceAnHourWhateverTheNumberOfRequests) {
+TEST_F(UnreachedSocket, IsSaidOnceHourWhateverNumberOfRequests) {
     request();
     EXPECT_THAT(lines(), testing::IsEmpty()) << "without a socket nobody wants one";
     auto scheduler = resident();
@@ -106,7 +106,7 @@ TEST_F(UnreachedSocket, IsSaidOnceAnHourWhateverTheNumberOfRequests) {
     end(*scheduler);
 }
 
-TEST_F(UnreachedSocket, CheckTriesItAsTheWebServersAccountAndItsCommandMendsIt) {
+TEST_F(UnreachedSocket, CheckTriesItAsTheWebServersAccount) {
     auto scheduler = resident();
     ASSERT_EQ(::chown(folder_.c_str(), ::getpwnam("games")->pw_uid, ::getpwnam("games")->pw_gid), 0);
     fs::permissions(folder_, fs::perms(02750));

@@ -138,7 +138,7 @@ TEST_F(Upgrade, ByTheProjectsAccountReplacesNoProgram) {
     }
 }
 
-TEST_F(Upgrade, ByRootReplacesTheProjectsOwnStartAtMost) {
+TEST_F(Upgrade, ByRootReplacesProjectsOwnStartAtMost) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     make();
     const RunResult ended = run(upgrade(false));
@@ -148,7 +148,7 @@ TEST_F(Upgrade, ByRootReplacesTheProjectsOwnStartAtMost) {
     expect_named_and_mended({"bin/start", "bin/stop", "bin/status"});
 }
 
-TEST_F(Upgrade, WhatItReplacesAllTheSameIsNamedAndComesBackByThePrintedCommand) {
+TEST_F(Upgrade, ReplacedFilesAreNamedAndCanComeBack) {
     for (const char* how : {"--compat_level=1", "--copy"}) {
         SCOPED_TRACE(how);
         make({how});
@@ -184,7 +184,7 @@ TEST_F(Upgrade, FcgiIsAnEntryToo) {
 }
 
 /// As docs/install.md swaps programs: those that share the job array come from one house.
-TEST_F(Upgrade, InAnotherProjectThoseThatShareTheJobArrayMatter) {
+TEST_F(Upgrade, ProjectsThatShareTheArrayMatter) {
     make();
     fs::remove(root_ / kPrefixLink);
     for (const char* name : {"bin/start", "bin/feeder", "cgi-bin/cgi"}) {
@@ -228,7 +228,7 @@ TEST_F(Upgrade, WhatCantBeRenewedIsSaid) {
     expect_well();
 }
 
-TEST_F(Upgrade, AnEntryWithoutAnInstallationSaysWhereItLooked) {
+TEST_F(Upgrade, EntryWithoutInstallationSaysWhereItLooked) {
     make();
     fs::rename(prefix_, dir_ / "elsewhere");
     const RunResult lost = as_project({(root_ / "bin/status").string()});

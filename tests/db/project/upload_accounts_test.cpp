@@ -63,7 +63,7 @@ class UploadAccounts : public Accounts {
     }
 };
 
-TEST_F(UploadAccounts, TheProjectsAccountReadsAndDeletesWhatTheWebServersWrites) {
+TEST_F(UploadAccounts, TheProjectReadsAndDeletesUploads) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     make();
     EXPECT_THAT(upload_problems(root_), testing::IsEmpty());
@@ -78,7 +78,7 @@ TEST_F(UploadAccounts, TheProjectsAccountReadsAndDeletesWhatTheWebServersWrites)
     EXPECT_THAT(upload_problems(root_), testing::IsEmpty());
 }
 
-TEST_F(UploadAccounts, AHashFolderThatTheHandlerMakesIsTheProjectsToo) {
+TEST_F(UploadAccounts, HashFolderThatHandlerMakesIsProjectsToo) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     make();
     fs::remove(place("wu_2_r").parent_path());
@@ -122,7 +122,7 @@ TEST_F(UploadAccounts, StartMakesHashFoldersThatAreMissing) {
 }
 
 /// What is printed for the folders themselves would not help.
-TEST_F(UploadAccounts, AShutFolderAboveUploadsIsNamedAndMended) {
+TEST_F(UploadAccounts, ShutFolderAboveUploadsIsNamedAndMended) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     make();
     const fs::path disk = fs::canonical(dir_.path()) / "the disk", uploads = disk / "data/uploads";
@@ -149,7 +149,7 @@ TEST_F(UploadAccounts, AShutFolderAboveUploadsIsNamedAndMended) {
 
 /// `sed -i` as the project's account puts a new config.xml there, with that account's group; a home folder is shut,
 /// say.
-TEST_F(UploadAccounts, AConfigurationThatTheWebServerCantReadIsNamedAndMended) {
+TEST_F(UploadAccounts, AnUnreadableConfigurationIsNamedAndMended) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     make();
     const auto problems = [&] { return web_file_findings(*read_web_files(root_, load_config(root_).config)); };
@@ -186,7 +186,7 @@ TEST_F(UploadAccounts, AConfigurationThatTheWebServerCantReadIsNamedAndMended) {
 }
 
 /// As the upload handler of earlier versions, and the original one, made them.
-TEST_F(UploadAccounts, FoldersOfTheWebServersAreNamedAndMendedByThePrintedCommands) {
+TEST_F(UploadAccounts, TheWebServersFoldersAreNamedAndMended) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     make();
     const passwd web = *::getpwnam("www-data");
@@ -218,7 +218,7 @@ TEST_F(UploadAccounts, FoldersOfTheWebServersAreNamedAndMendedByThePrintedComman
     }
 }
 
-TEST_F(UploadAccounts, FilesThatAreShutAndFoldersThatTheWebServerCantWriteAreNamed) {
+TEST_F(UploadAccounts, ClosedFilesAndFoldersAreNamed) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     make();
     upload("wu_6_r");
@@ -255,7 +255,7 @@ TEST_F(UploadAccounts, FilesThatAreShutAndFoldersThatTheWebServerCantWriteAreNam
     EXPECT_THAT(upload_problems(root_).back().what, HasSubstr("can be changed by everybody"));
 }
 
-TEST_F(UploadAccounts, FoldersThatAreMissingAreMadeByThePrintedCommands) {
+TEST_F(UploadAccounts, FoldersMissingAreMadeByPrintedCommands) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to change accounts";
     make();
     const auto missing = [&] { return missing_folders(load_config(root_).config); };

@@ -229,7 +229,7 @@ TEST_F(RpcStoresContract, TrickleBytesAreKeptBesideTheAttempt) {
     });
 }
 
-TEST_F(RpcStoresContract, TrickleBytesOfAnAccountAreOfOneDay) {
+TEST_F(RpcStoresContract, TrickleBytesOfAccountAreOfOneDay) {
     same_on_both([](RpcStores s) {
         std::string out;
         s.accounts.host_and_account(1);  // makes the table
@@ -244,7 +244,7 @@ TEST_F(RpcStoresContract, TrickleBytesOfAnAccountAreOfOneDay) {
     });
 }
 
-TEST_F(RpcStoresContract, ATableOfAnOlderSluiceGetsItsColumn) {
+TEST_F(RpcStoresContract, TableOfOlderSluiceGetsItsColumn) {
     Database& db = database();
     truncate_all_tables(db);
     store_rows(db, rows);
@@ -261,7 +261,7 @@ TEST_F(RpcStoresContract, ATableOfAnOlderSluiceGetsItsColumn) {
     }
 }
 
-TEST_F(RpcStoresContract, VersionsComeWithTheirHostAsTheyAreStored) {
+TEST_F(RpcStoresContract, VersionsComeWithTheirHost) {
     rows.host_app_versions.clear();
     rows.host_app_versions[{1, 7}] = {1, 7, 1.0 / 3, 1e-300, {1e308, 0.1, -2.5e-9, 5e-324}, -1, 2147483647, {}, 3};
     rows.host_app_versions[{1, 9000002}] = {1, 9000002, 0, 1e15, {}, 5, 6, {1e16, 123456789012345678.0, 7, 8}, 0};
@@ -511,7 +511,7 @@ TEST_F(RpcStoresContract, SendingTakesOnlyWhatMayBeSent) {
     });
 }
 
-TEST_F(RpcStoresContract, OneInstancePerUserOrHostIsCheckedWhileSending) {
+TEST_F(RpcStoresContract, OneInstancePerUserIsCheckedAtSending) {
     in_progress(20, 2, 1);
     rows.results.at(20).workunitid = 1;  // user 1 has an instance of workunit 1, on host 2
     const FakeDb before = rows;

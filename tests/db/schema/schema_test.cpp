@@ -120,7 +120,7 @@ TEST_F(Schema, ConsentTypesAreLoaded) {
                 testing::ElementsAre("ENROLL | 0 | 0 | 0", "STATSEXPORT | 0 | 0 | 1"));
 }
 
-TEST_F(Schema, LatestConsentShowsTheNewestRowOfEachKind) {
+TEST_F(Schema, LatestConsentShowsNewestRowOfEachKind) {
     db.execute(Sql("delete from consent"));
     db.execute(Sql(
         "insert into consent (userid, consent_type_id, consent_time, consent_flag, consent_not_required, source) "

@@ -68,7 +68,7 @@ TEST_F(HrCensus, PlatformsTellAndroidFromLinuxAtLevelOne) {
     EXPECT_EQ(credit(1, kAndroidArm), 10);
 }
 
-TEST_F(HrCensus, WithoutHostsAllClassesAreEmptyAndWithoutADatabaseTheFileStays) {
+TEST_F(HrCensus, WithoutHostsClassesAreEmpty) {
     ASSERT_EQ(run_program({"census"}).status, 0);
     const std::string zeros = read_file(project_ / "hr_info.txt").value_or("");
     EXPECT_NO_THROW(parse_hr_info(zeros, "hr_info.txt"));

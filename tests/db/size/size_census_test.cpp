@@ -14,7 +14,7 @@ TEST_F(SizePrograms, CensusWritesQuantilesOfActiveHosts) {
     EXPECT_FALSE(fs::exists(project_ / "size_census_plain"));
 }
 
-TEST_F(SizePrograms, CensusAtLevelOneSeesNewHostsAnonymousOnesAndGpus) {
+TEST_F(SizePrograms, CensusLevel1SeesNewAnonymousAndGpuHosts) {
     write_config(1);
     measure(1, 1e-9, 0);
     measure(2, 1e-12, 0, "cuda");
@@ -28,7 +28,7 @@ TEST_F(SizePrograms, CensusAtLevelOneSeesNewHostsAnonymousOnesAndGpus) {
     EXPECT_EQ(read_file(project_ / "size_census_multi"), "2.750000e+9\n1.275000e+11\n") << "between the devices";
 }
 
-TEST_F(SizePrograms, CensusWithoutMeasuredHostsLeavesAGoodFileAlone) {
+TEST_F(SizePrograms, CensusWithoutMeasuredHostsLeavesGoodFileAlone) {
     store();
     auto r = run_program({"size_census"});
     EXPECT_EQ(r.status, 0);
@@ -73,7 +73,7 @@ TEST_F(SizePrograms, CensusReadsTheReplica) {
     }
 }
 
-TEST_F(SizePrograms, CensusOutlivesARestartAndAKillLeavesTheOldFile) {
+TEST_F(SizePrograms, CensusOutlivesRestartAndKillLeavesOldFile) {
     const std::string shared_socket = PrivateMariaDb::shared().socket().string();
     PrivateMariaDb own({.flush_log_at_trx_commit = 1});
     own.create_project_database("size");
@@ -125,7 +125,7 @@ TEST_F(SizePrograms, CensusOutlivesARestartAndAKillLeavesTheOldFile) {
     ::setenv("MYSQL_UNIX_PORT", shared_socket.c_str(), 1);
 }
 
-TEST_F(SizePrograms, ACensusFileThatCantBeWrittenStopsNoOtherApp) {
+TEST_F(SizePrograms, AnUnwritableCensusFileStopsNoOtherApp) {
     for (Id h = 1; h <= 9; ++h) measure(h, 1e-9 / static_cast<double>(h), 100);
     rows_.apps[2].n_size_classes = 2;
     rows_.versions[13] = rows_.versions[11];

@@ -80,7 +80,7 @@ TEST_F(SizePrograms, RandomOrderHoldsOverSeveralReleases) {
     EXPECT_THAT(release(5), ElementsAre(2));
 }
 
-TEST_F(SizePrograms, TwoRegulatorsAtOnceNeverExceedTheHighMark) {
+TEST_F(SizePrograms, TwoRegulatorsAtOnceNeverExceedHighMark) {
     add_jobs(400, ServerState::kInactive, 0);
     add_jobs(400, ServerState::kInactive, 1);
     store();
@@ -101,7 +101,7 @@ TEST_F(SizePrograms, TwoRegulatorsAtOnceNeverExceedTheHighMark) {
     }
 }
 
-TEST_F(SizePrograms, RegulatorNoticesAChangeOfTheNumberOfClasses) {
+TEST_F(SizePrograms, RegulatorNoticesChangeOfNumberOfClasses) {
     add_jobs(5, ServerState::kInactive, 3);
     add_jobs(2, ServerState::kInactive, -1);
     add_jobs(1, ServerState::kUnsent, -1);  // it needs nobody to release it
@@ -167,7 +167,7 @@ TEST_F(SizePrograms, SeveralAppsInOneProcess) {
               (Table{{"1", "2"}, {"2", "1"}}));
 }
 
-TEST_F(SizePrograms, AClassThatRanDryDoesNotCostAScanOfTheOthersAtEachPoll) {
+TEST_F(SizePrograms, ADryClassCausesNoRepeatedScans) {
     add_jobs(5, ServerState::kUnsent, 0);
     add_jobs(10, ServerState::kInactive, 2, 7);
     store();
@@ -210,7 +210,7 @@ TEST_F(SizePrograms, AClassThatRanDryDoesNotCostAScanOfTheOthersAtEachPoll) {
     }
 }
 
-TEST_F(SizePrograms, AppsWithTheirOwnMarksOrderAndIntervalInConfigXml) {
+TEST_F(SizePrograms, AppsMayHaveTheirOwnMarksAndInterval) {
     rows_.apps[2].n_size_classes = 2;
     add_jobs(20, ServerState::kInactive, 0, 1);
     for (auto& [id, r] : rows_.results)

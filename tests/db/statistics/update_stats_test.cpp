@@ -130,7 +130,7 @@ TEST_F(UpdateStatsTest, TeamsAreCountedWhileTheyHaveCredit) {
     EXPECT_EQ(number_of(db_, Sql("SELECT nusers FROM team WHERE id=3")), 0);
 }
 
-TEST_F(UpdateStatsTest, OnlyTheNamedTablesAndNoneInADryRun) {
+TEST_F(UpdateStatsTest, OnlyNamedTablesAndNoneInDryRun) {
     user(1, 100, kNow - 604800), host(1, 100, kNow - 604800), team(1, 100, kNow - 604800, 7);
     update({.dry_run = true});
     update({.tables = {CreditTable::kHost}});
@@ -140,7 +140,7 @@ TEST_F(UpdateStatsTest, OnlyTheNamedTablesAndNoneInADryRun) {
     EXPECT_EQ(number_of(db_, Sql("SELECT nusers FROM team")), 7);
 }
 
-TEST_F(UpdateStatsTest, TheProgramRunsOnceAndNeedsNoSecondRun) {
+TEST_F(UpdateStatsTest, ProgramRunsOnceAndNeedsNoSecondRun) {
     TempDir project;
     project.write("config.xml",
                   "<boinc><config>" + PrivateMariaDb::shared().config_elements("statistics") + "</config></boinc>");

@@ -76,7 +76,7 @@ class Process : public testing::Test {
     Database db;
 };
 
-TEST_F(Process, OnePassDoesAllThatIsDueAndExits) {
+TEST_F(Process, OnePassDoesAllDueAndExits) {
     add_workunits(2500, 1);
     const RunResult result = transitioner({"--one_pass"});
     EXPECT_EQ(result.status, 0) << result.err;
@@ -158,7 +158,7 @@ TEST_F(Process, OneWorkunitOnly) {
     EXPECT_EQ(results(), 1);
 }
 
-TEST_F(Process, KilledAtAnyMomentItLosesAndDoublesNothing) {
+TEST_F(Process, AKillAtAnyMomentLosesNothing) {
     add_workunits(6000, 1);
     for (int round = 1; round <= 5; ++round) {
         auto process = start({"--sleep_interval", "1"});
@@ -193,7 +193,7 @@ TEST_F(Process, ADatabaseThatDiesAndComesBack) {
 
 // A reporter of upstream's kind (every statement its own commit, the result before the workunit) against overdue
 // results: whoever is first wins, and nobody's word is overwritten.
-TEST_F(Process, ReportsAndTimeOutsDoNotOverwriteEachOther) {
+TEST_F(Process, ReportsAndTimeOutsDoesntOverwriteEachOther) {
     add_workunits(1500, 1);
     ASSERT_EQ(transitioner({"--one_pass"}).status, 0);
     db.execute(Sql(

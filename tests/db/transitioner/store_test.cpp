@@ -71,7 +71,7 @@ class Store : public testing::TestWithParam<On> {
 INSTANTIATE_TEST_SUITE_P(With, Store, testing::Values(On::kMemory, On::kMariaDb),
                          [](const auto& which) { return which.param == On::kMemory ? "Memory" : "MariaDb"; });
 
-TEST_P(Store, AppsWithSizeClassesAreThoseOfTwoAndMore) {
+TEST_P(Store, SizeClassesMeanTwoOrMore) {
     for (const int classes : {0, 1, 2, 5}) {
         App& app = rows.apps[10 + classes];
         app.id = 10 + classes, app.name = "app" + std::to_string(classes), app.n_size_classes = classes;
@@ -79,7 +79,7 @@ TEST_P(Store, AppsWithSizeClassesAreThoseOfTwoAndMore) {
     EXPECT_EQ(store().apps_with_size_classes(), (std::set<Id>{12, 15}));
 }
 
-TEST_P(Store, TypicalSizesAreTheGeometricMeansOfRecentJobs) {
+TEST_P(Store, TypicalSizesAreGeometricMeansOfRecentJobs) {
     for (const Id id : {1, 2})
         rows.apps[id].id = id, rows.apps[id].name = std::to_string(id), rows.apps[id].n_size_classes = 2;
     Id next = 1;
@@ -97,7 +97,7 @@ TEST_P(Store, TypicalSizesAreTheGeometricMeansOfRecentJobs) {
     EXPECT_THAT(store().typical_sizes(3), IsEmpty()) << "there is no such app";
 }
 
-TEST_P(Store, TypicalSizesGoByTheNewestJobThatIsThere) {
+TEST_P(Store, TypicalSizesGoByNewestJobThere) {
     rows.apps[1].n_size_classes = 2;
     for (const Id id : {1, 2, 10'002, 20'003}) {
         Workunit& wu = workunit(id);
@@ -313,7 +313,7 @@ TEST_P(RealStore, ReadingDoesNotGrowWithHistory) {
     EXPECT_LT(rows_read(db) - before, 1000) << "of 40,000 rows";
 }
 
-TEST_P(RealStore, AResultThatChangesMeanwhileIsDecidedOnAgain) {
+TEST_P(RealStore, ResultThatChangesMeanwhileIsDecidedOnAgain) {
     workunit(1);
     result(10, 1, ServerState::kInProgress).report_deadline = kNow - 5;
     Database reporter(PrivateMariaDb::shared().settings("transition"));
@@ -380,7 +380,7 @@ TEST_P(RealStore, OnlyThePagesWorkunitsAreLocked) {
         << "those of the page are";
 }
 
-TEST_P(RealStore, APageOfNewWorkunitsCostsAHandfulOfStatements) {
+TEST_P(RealStore, PageOfNewWorkunitsCostsHandfulOfStatements) {
     std::vector<Id> ids;
     for (Id id = 1; id <= 300; ++id) workunit(id), ids.push_back(id);
     store();

@@ -65,7 +65,7 @@ struct LastingValidator {
     Validator validator{options, config, *store, clock};
 };
 
-TEST_F(CutDocument, AResultWhoseDocumentIsNotWholeIsNotJudged) {
+TEST_F(CutDocument, ACutDocumentIsNotJudged) {
     many(5);
     set_document(101, "");
     set_document(102, "<file_info>\n<name>f</name>\n</file_info>\n<result>\n<file_ref><file_na");
@@ -81,7 +81,7 @@ TEST_F(CutDocument, AResultWhoseDocumentIsNotWholeIsNotJudged) {
     EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE granted_credit>0 AND id < 104")), 0);
 }
 
-TEST_F(CutDocument, AfterALongOutageADocumentThatIsNotWholeIsAnErrorAndTheQuorumGoesOn) {
+TEST_F(CutDocument, AfterWeekCutDocumentIsError) {
     make_workunit(2);
     returned(10, 1, 1, "same");
     returned(11, 1, 2, "same");
@@ -98,7 +98,7 @@ TEST_F(CutDocument, AfterALongOutageADocumentThatIsNotWholeIsAnErrorAndTheQuorum
     EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "6", "2"}, {"12", "5", "1", "1"}}));
 }
 
-TEST_F(CutDocument, DocumentsThatWereCutTogetherAreNotGivenUpWhileNothingElseCanBeRead) {
+TEST_F(CutDocument, DocumentsCutTogetherWaitForReadableOnes) {
     many(10);
     db_.execute(Sql("UPDATE result SET xml_doc_in=REPLACE(xml_doc_in, '</result>', '')"));
     all_reported(8 * 86400);
@@ -112,7 +112,7 @@ TEST_F(CutDocument, DocumentsThatWereCutTogetherAreNotGivenUpWhileNothingElseCan
     EXPECT_EQ(valid(), 10) << "somebody mended them";
 }
 
-TEST_F(CutDocument, LateResultsDoNotWaitForACanonicalOneWhoseDocumentIsNotWhole) {
+TEST_F(CutDocument, LateResultsDoNotWaitForCutCanonical) {
     make_workunit(1);
     returned(10, 1, 1, "same");
     validate();
@@ -127,7 +127,7 @@ TEST_F(CutDocument, LateResultsDoNotWaitForACanonicalOneWhoseDocumentIsNotWhole)
     EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "5"}})) << "too late to be compared";
 }
 
-TEST_F(CutDocument, NothingIsAssimilatedWithADocumentThatIsNotWhole) {
+TEST_F(CutDocument, NothingIsAssimilatedWithDocumentNotWhole) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     validate();
@@ -161,7 +161,7 @@ struct LastingAssimilator {
     std::optional<Assimilator> assimilator;
 };
 
-TEST_F(CutDocument, TheScriptHearsOfAnErrorWhenNobodyMendsTheCanonicalResult) {
+TEST_F(CutDocument, TheScriptHearsOfAnUnmendedCanonical) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     validate();
@@ -177,7 +177,7 @@ TEST_F(CutDocument, TheScriptHearsOfAnErrorWhenNobodyMendsTheCanonicalResult) {
     EXPECT_EQ(count("assimilate_state=2 AND error_mask=32 AND canonical_resultid=10"), 1);
 }
 
-TEST_F(CutDocument, CanonicalResultsThatWereCutTogetherAreNotGivenUp) {
+TEST_F(CutDocument, CanonicalResultsCutTogetherAreKept) {
     many(10);
     validate();
     EXPECT_EQ(valid(), 10);
@@ -194,7 +194,7 @@ TEST_F(CutDocument, CanonicalResultsThatWereCutTogetherAreNotGivenUp) {
     EXPECT_EQ(read_file(project_ / "calls").value_or("").find("--error"), std::string::npos);
 }
 
-TEST_F(CutDocument, AScriptThatWantsNoFilesNeedsNoDocument) {
+TEST_F(CutDocument, ScriptThatWantsNoFilesNeedsNoDocument) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     validate();

@@ -50,7 +50,7 @@ class FileGroups : public WorkChain {
     }
 };
 
-TEST_F(FileGroups, ByTheAppAtLevel1TheLargestStickyFile) {
+TEST_F(FileGroups, ByAppAtLevel1LargestStickyFile) {
     EXPECT_EQ(create("w0").status, 0);
     EXPECT_THAT(groups(), IsEmpty()) << "upstream's level";
     level_1();
@@ -73,7 +73,7 @@ TEST_F(FileGroups, ByTheOptionAtBothLevels) {
               (Table{{"w0", "small", "0"}, {"w1", "small", "0"}, {"w2", "large", "0"}, {"w3", "large", "0"}}));
 }
 
-TEST_F(FileGroups, NewWorkEndsTheIdleTimeOfAGroup) {
+TEST_F(FileGroups, NewWorkEndsIdleTimeOfGroup) {
     EXPECT_EQ(create("w0", {"--file_group", "small"}).status, 0);
     db_.execute(Sql("UPDATE sluice_file_group SET idle_since=77"));
     EXPECT_EQ(create("w1", {"--file_group", "small"}).status, 0);

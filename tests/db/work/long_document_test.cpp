@@ -4,7 +4,7 @@
 namespace sluice::test {
 namespace {
 
-TEST_F(WorkChain, ATooLongDocumentIsRefusedUntilItsColumnHasRoom) {
+TEST_F(WorkChain, TooLongADocumentIsRefused) {
     stage("f1");
     const std::string words(70000, 'w');
     const auto create = [&] { return run_program({"create_work", "--appname", "a", "--command_line", words, "f1"}); };
@@ -21,7 +21,7 @@ TEST_F(WorkChain, ATooLongDocumentIsRefusedUntilItsColumnHasRoom) {
 }
 
 /// The transitioner would refuse it for each job again, long after the submitter has gone.
-TEST_F(WorkChain, AnOutputTemplateOfWhichNoResultCanBeMadeIsRefused) {
+TEST_F(WorkChain, AnUnusableOutputTemplateIsRefused) {
     stage("f1");
     const auto create = [&](const std::string& name = "w") {
         return run_program({"create_work", "--appname", "a", "--wu_name", name, "f1"});
@@ -52,7 +52,7 @@ TEST_F(WorkChain, AnOutputTemplateOfWhichNoResultCanBeMadeIsRefused) {
 }
 
 /// The names of output files are made of the job's: what fits one may not fit the next.
-TEST_F(WorkChain, AnOutputTemplateIsCheckedWithTheLongestName) {
+TEST_F(WorkChain, OutputTemplateIsCheckedWithLongestName) {
     stage("f1");
     std::string text = "<output_template>\n<result>\n";
     for (int i = 0; i < 600; ++i)
@@ -65,7 +65,7 @@ TEST_F(WorkChain, AnOutputTemplateIsCheckedWithTheLongestName) {
     EXPECT_EQ(count("1"), 1);
 }
 
-TEST_F(WorkChain, JobsNeedColumnsThatOlderReleasesLackOnlyForWhatStandsInThem) {
+TEST_F(WorkChain, LackingColumnsMatterOnlyWhenUsed) {
     stage("f1");
     db_.execute(Sql("ALTER TABLE workunit DROP COLUMN keywords"));
     const auto create = [&](std::vector<std::string> more) {

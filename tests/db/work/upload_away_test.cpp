@@ -72,7 +72,7 @@ std::size_t times(const std::string& what, const std::string& text) {
     return n;
 }
 
-TEST_F(UploadAway, ResultsStayToBeJudgedAndGetTheirCredit) {
+TEST_F(UploadAway, ResultsStayAndGetTheirCredit) {
     make_workunit(2);
     returned(10, 1, 1, "same");
     returned(11, 1, 2, "same");
@@ -105,7 +105,7 @@ TEST_F(UploadAway, ResultsStayToBeJudgedAndGetTheirCredit) {
     EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE granted_credit>0")), 2);
 }
 
-TEST_F(UploadAway, ADaemonJudgesThemSoonAfterTheFilesAreBack) {
+TEST_F(UploadAway, DaemonJudgesThemSoonAfterFilesAreBack) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     fs::permissions(upload_, fs::perms::none);
@@ -119,7 +119,7 @@ TEST_F(UploadAway, ADaemonJudgesThemSoonAfterTheFilesAreBack) {
     EXPECT_LE(times("not judged", validator.err()), 5u) << "back-off: " << validator.err();
 }
 
-TEST_F(UploadAway, ADaemonHoldsTheBrakeSaysSoOnceAMinuteAndGoesOn) {
+TEST_F(UploadAway, BrakeHoldsAndIsNamedOnceMinute) {
     many(20);
     fs::permissions(upload_, fs::perms::none);
     const auto start = std::chrono::steady_clock::now();
@@ -139,7 +139,7 @@ TEST_F(UploadAway, ADaemonHoldsTheBrakeSaysSoOnceAMinuteAndGoesOn) {
     EXPECT_EQ(times("Invalid", validator.err()), 0u);
 }
 
-TEST_F(UploadAway, OneFileOfManyThatIsLostIsAnErrorWithPathAndReason) {
+TEST_F(UploadAway, OneLostFileOfManyIsAnError) {
     make_workunit(2);
     returned(10, 1, 1, "same");
     returned(11, 1, 2, "same");
@@ -152,7 +152,7 @@ TEST_F(UploadAway, OneFileOfManyThatIsLostIsAnErrorWithPathAndReason) {
     EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "6", "2"}, {"12", "5", "1", "1"}}));
 }
 
-TEST_F(UploadAway, WhenMostFilesCanNotBeReadNothingIsJudgedAndOneLineSaysSo) {
+TEST_F(UploadAway, WhenMostFilesFailNothingIsJudged) {
     many(20);
     for (int i = 1; i <= 12; ++i) fs::permissions(output(100 + i), fs::perms::none);
     const RunResult r = validate();
@@ -170,7 +170,7 @@ TEST_F(UploadAway, WhenMostFilesCanNotBeReadNothingIsJudgedAndOneLineSaysSo) {
 }
 
 // A snapshot of yesterday in place of the file system: the folders are there, the new files are not.
-TEST_F(UploadAway, FilesThatWentMissingTogetherAreNotJudgedEither) {
+TEST_F(UploadAway, FilesMissingTogetherAreNotJudged) {
     many(20);
     for (int i = 1; i <= 15; ++i) fs::remove(output(100 + i));
     EXPECT_NE(validate().err.find("only what can be read is judged: the files of 15 of 20 results"), std::string::npos);
@@ -198,7 +198,7 @@ TEST_F(UploadAway, ALongOutageLosesNothing) {
     }
 }
 
-TEST_F(UploadAway, NoTrickleOfResultsIsLostWithAFanoutThatWasChanged) {
+TEST_F(UploadAway, AChangedFanoutLosesNoResult) {
     std::string config = read_file(project_ / "config.xml").value();
     const std::string was = "<uldl_dir_fanout>1024<";
     project_.write("config.xml", config.replace(config.find(was), was.size(), "<uldl_dir_fanout>512<"));
@@ -225,7 +225,7 @@ TEST_F(UploadAway, NoTrickleOfResultsIsLostWithAFanoutThatWasChanged) {
 }
 
 /// start makes a hash folder that is missing.
-TEST_F(UploadAway, AHashFolderThatIsMadeAnewIsNotTheOldOne) {
+TEST_F(UploadAway, HashFolderMadeAnewIsNotOldOne) {
     many(9);
     const fs::path folder = output(101).parent_path();
     fs::remove_all(folder);
@@ -257,7 +257,7 @@ TEST_F(UploadAway, VolunteersWhoUploadNothingHoldUpNobodyElse) {
     EXPECT_EQ(lost(), 7) << "most files can be read again";
 }
 
-TEST_F(UploadAway, TheAssimilatorCallsNoScriptForFilesThatAreAway) {
+TEST_F(UploadAway, AssimilatorCallsNoScriptForFilesAway) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     validate();
@@ -288,7 +288,7 @@ TEST_F(UploadAway, TheAssimilatorCallsNoScriptForFilesThatAreAway) {
     EXPECT_EQ(count("assimilate_state=2"), 2);
 }
 
-TEST_F(UploadAway, AScriptThatMovedItsFilesIsCalledAgain) {
+TEST_F(UploadAway, ScriptThatMovedItsFilesIsCalledAgain) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     returned(20, 2, 1, "of another job");
@@ -302,7 +302,7 @@ TEST_F(UploadAway, AScriptThatMovedItsFilesIsCalledAgain) {
     EXPECT_EQ(count("assimilate_state=2"), 1);
 }
 
-TEST_F(UploadAway, AScriptThatAsksForNoFilesIsCalledWithoutThem) {
+TEST_F(UploadAway, AScriptWithoutFilesIsStillCalled) {
     many(12);
     validate();
     ASSERT_EQ(valid(), 12);
@@ -314,7 +314,7 @@ TEST_F(UploadAway, AScriptThatAsksForNoFilesIsCalledWithoutThem) {
     EXPECT_EQ(times("\n", read_file(project_ / "calls").value_or("")), 12u);
 }
 
-TEST_F(UploadAway, TheAssimilatorHoldsBackWhenMostFilesAreMissing) {
+TEST_F(UploadAway, AssimilatorHoldsBackWhenMostFilesAreMissing) {
     many(12);
     validate();
     ASSERT_EQ(valid(), 12);

@@ -61,21 +61,21 @@ class ValidatorRace : public WorkChain {
 };
 using Table = std::vector<std::vector<std::string>>;
 
-TEST_F(ValidatorRace, AResultReportedMeanwhileIsCountedAndNotLeftWaitingForTenDays) {
+TEST_F(ValidatorRace, AResultReportedMeanwhileIsCounted) {
     two_of_three("same", "other");
     validate_while([&](Database& db) { report_third(db); });
     EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "2"}, {"12", "5", "1", "1"}})) << log_;
     EXPECT_EQ(workunit(), (Table{{"10", "0", "0"}}));
 }
 
-TEST_F(ValidatorRace, TheSameBesideACanonicalResultThoughTheTransitionTimeIsWhatItWas) {
+TEST_F(ValidatorRace, TheSameBesideACanonicalResult) {
     two_of_three("same", "same");
     validate_while([&](Database& db) { report_third(db); });
     EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "1"}, {"12", "5", "1", "1"}})) << log_;
     EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM result WHERE granted_credit>0")), 3);
 }
 
-TEST_F(ValidatorRace, AVerdictOfAnotherValidatorIsReadBeforeOneIsWritten) {
+TEST_F(ValidatorRace, AnotherValidatorsVerdictIsReadFirst) {
     two_of_three("same", "same");
     validate_while([&](Database& db) { db.execute(Sql("UPDATE result SET validate_state=3 WHERE id IN (10,11)")); });
     EXPECT_EQ(results(), (Table{{"10", "5", "1", "1"}, {"11", "5", "1", "1"}, {"12", "4", "0", "0"}})) << log_;
@@ -84,7 +84,7 @@ TEST_F(ValidatorRace, AVerdictOfAnotherValidatorIsReadBeforeOneIsWritten) {
     EXPECT_EQ(number_of(db_, Sql("SELECT SUM(et_n) FROM host_app_version")), 2);
 }
 
-TEST_F(ValidatorRace, ProgramsThatTakeNoLockOfTheWorkunitAreNoticedAtTheResult) {
+TEST_F(ValidatorRace, ProgramsWithoutLocksAreNoticed) {
     two_of_three("same", "same");
     // As upstream's validator does it: the results first, the workunit (never locked) last.
     validate_while([](Database& db) { db.execute(Sql("UPDATE result SET validate_state=3 WHERE id IN (10,11)")); },
@@ -94,7 +94,7 @@ TEST_F(ValidatorRace, ProgramsThatTakeNoLockOfTheWorkunitAreNoticedAtTheResult) 
     EXPECT_EQ(number_of(db_, Sql("SELECT SUM(et_n) FROM host_app_version")), 2) << "credit of the first try came back";
 }
 
-TEST_F(ValidatorRace, AWorkunitThatIsCancelledMeanwhileGetsNoCanonicalResult) {
+TEST_F(ValidatorRace, WorkunitCancelledMeanwhileGetsNoCanonicalResult) {
     two_of_three("same", "same");
     validate_while([](Database& db) { db.execute(Sql("UPDATE workunit SET error_mask=16, transition_time=7")); });
     EXPECT_EQ(results(), (Table{{"10", "5", "1", "0"}, {"11", "5", "1", "0"}, {"12", "4", "0", "0"}})) << log_;
@@ -112,14 +112,14 @@ TEST_F(ValidatorRace, AQuorumThatFallsApartMeanwhileIsNone) {
     EXPECT_EQ(workunit(), (Table{{"0", "0", "0"}}));
 }
 
-TEST_F(ValidatorRace, ATargetThatIsRaisedMeanwhileIsNotLowered) {
+TEST_F(ValidatorRace, TargetThatIsRaisedMeanwhileIsNotLowered) {
     two_of_three("same", "other");
     db_.execute(Sql("UPDATE workunit SET target_nresults=2"));
     validate_while([](Database& db) { db.execute(Sql("UPDATE workunit SET target_nresults=4")); });
     EXPECT_EQ(number_of(db_, Sql("SELECT target_nresults FROM workunit")), 4);
 }
 
-TEST_F(ValidatorRace, OneWorkunitThatCantBeWrittenDoesNotStopTheOthers) {
+TEST_F(ValidatorRace, OneUnwritableWorkunitStopsNoOther) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     // The server refuses to write its result: the number is out of the column's range.

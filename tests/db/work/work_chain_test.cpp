@@ -38,7 +38,7 @@ TEST_F(WorkChain, CreateWorkWarnsOfADeprecatedApp) {
     EXPECT_NE(r.err.find("app a is deprecated: its jobs are stored, but not sent until"), std::string::npos) << r.err;
 }
 
-TEST_F(WorkChain, CreateWorkRefusesVersionsThatCanNotBeSent) {
+TEST_F(WorkChain, CreateWorkRefusesVersionsThatCannotBeSent) {
     stage("f1");
     db_.execute(
         Sql("INSERT IGNORE INTO platform (id, create_time, name, user_friendly_name, deprecated) VALUES "
@@ -75,7 +75,7 @@ TEST_F(WorkChain, CreateWorkRefusesVersionsThatCanNotBeSent) {
 }
 
 // sched_explain asks for all that jobs of the array are pinned to.
-TEST_F(WorkChain, WhyPinnedJobsWaitTakesTwoStatementsHoweverManyVersionsAreAskedFor) {
+TEST_F(WorkChain, PinnedJobsTakeTwoStatements) {
     db_.execute(
         Sql("INSERT INTO app (id, name, user_friendly_name, create_time) VALUES (71,'b','B',1), (72,'c','C',1)"));
     std::set<PinnedVersion> pins;
@@ -95,7 +95,7 @@ TEST_F(WorkChain, WhyPinnedJobsWaitTakesTwoStatementsHoweverManyVersionsAreAsked
     EXPECT_EQ(asked({}).second, 0U);
 }
 
-TEST_F(WorkChain, CreateWorkSaysWhatIsWrongAndInsertsNothing) {
+TEST_F(WorkChain, CreateWorkNamesTheErrorAndInsertsNothing) {
     stage("f1");
     EXPECT_NE(run_program({"create_work", "--appname", "nosuch", "f1"}).err.find("no app named 'nosuch'"),
               std::string::npos);
@@ -111,7 +111,7 @@ TEST_F(WorkChain, CreateWorkSaysWhatIsWrongAndInsertsNothing) {
     EXPECT_EQ(count("1"), 1);
 }
 
-TEST_F(WorkChain, EveryJobOfAnAppWithSizeClassesHasOneAndNoOther) {
+TEST_F(WorkChain, EachJobOfSizedAppHasClass) {
     stage("f1");
     const auto create = [&](const std::string& name, std::vector<std::string> more) {
         std::vector<std::string> args{"create_work", "--appname", "a", "--wu_name", name};
@@ -207,7 +207,7 @@ TEST_F(WorkChain, CreateWorkFromStdinInBulkAndTargets) {
 }
 
 /// As in clusters, where each node counts in steps of their number.
-TEST_F(WorkChain, AssignmentsNameTheirWorkunitsWhereIdsComeInSteps) {
+TEST_F(WorkChain, AssignmentsNameTheirWorkunitsWithIdSteps) {
     stage("f1");
     std::string lines;
     for (const std::string name : {"zoe", "al", "mia", "bo"}) lines += "--wu_name " + name + " --target_user 12 f1\n";
@@ -222,7 +222,7 @@ TEST_F(WorkChain, AssignmentsNameTheirWorkunitsWhereIdsComeInSteps) {
               (Table{{"zoe", "12"}, {"al", "12"}, {"mia", "12"}, {"bo", "12"}}));
 }
 
-TEST_F(WorkChain, CreateWorkSaysWhichNameIsTakenAndGoesOnIfAskedTo) {
+TEST_F(WorkChain, CreateWorkNamesATakenName) {
     stage("f1");
     ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "taken", "f1"}).status, 0);
     const auto again = run_program({"create_work", "--appname", "a", "--wu_name", "taken", "f1"});
@@ -244,7 +244,7 @@ TEST_F(WorkChain, CreateWorkSaysWhichNameIsTakenAndGoesOnIfAskedTo) {
     EXPECT_NE(rest.err.find("1502 jobs created, 1 lines wrong"), std::string::npos) << rest.err;
 }
 
-TEST_F(WorkChain, CreateWorkWithLittleSaidMakesJobsThatCanBeDone) {
+TEST_F(WorkChain, CreateWorksDefaultsMakeFeasibleJobs) {
     stage("f1");
     EXPECT_EQ(run_program({"create_work", "--appname", "a", "--wu_name", "q", "--min_quorum", "2", "f1"}).status, 0);
     EXPECT_EQ(count("name='q' AND min_quorum=2 AND target_nresults=2 AND max_total_results>=2"), 1);
@@ -283,7 +283,7 @@ TEST_F(WorkChain, CreateWorkSaysWhichOptionsTheTemplateOverrules) {
     EXPECT_NE(low.find("give a higher --rsc_fpops_bound, or a lower rsc_fpops_est\n"), std::string::npos) << low;
 }
 
-TEST_F(WorkChain, CreateWorkWarnsOfAnOutputTemplateThatUpstreamCanNotSend) {
+TEST_F(WorkChain, CreateWorkWarnsOfTemplatesUpstreamCannotSend) {
     stage("f1");
     const auto said = [&](const std::string& text) {
         project_.write("templates/a_out", text);
@@ -302,7 +302,7 @@ TEST_F(WorkChain, CreateWorkWarnsOfAnOutputTemplateThatUpstreamCanNotSend) {
     EXPECT_EQ(said(info + "    <result>\n" + ref + "</result>\n</output_template>"), "");
 }
 
-TEST_F(WorkChain, QuorumOfTwoIsValidatedCreditedAndAssimilatedOnce) {
+TEST_F(WorkChain, AQuorumOfTwoIsCreditedOnce) {
     make_workunit(2);
     for (const Id host : {1, 2, 3})
         db_.execute(
@@ -363,7 +363,7 @@ TEST_F(WorkChain, QuorumOfTwoIsValidatedCreditedAndAssimilatedOnce) {
               (Table{{"2", "1"}}));
 }
 
-TEST_F(WorkChain, AReportThatComesWhileValidatingIsNotLost) {
+TEST_F(WorkChain, ReportThatComesWhileValidatingIsNotLost) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     db_.execute(Sql("UPDATE workunit SET transition_time=5"));  // as the validator reads it …
@@ -403,7 +403,7 @@ TEST_F(WorkChain, TwoValidatorsGrantCreditOnce) {
     EXPECT_EQ(number_of(db_, Sql("SELECT et_n FROM host_app_version")), 1);
 }
 
-TEST_F(WorkChain, AHostWithoutARecordOfTheVersionGetsNoneFromTheValidator) {
+TEST_F(WorkChain, AMissingVersionRecordStaysMissing) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     db_.execute(Sql("DELETE FROM host_app_version"));
@@ -437,7 +437,7 @@ TEST_F(WorkChain, DebugCreditTellsWhatIsClaimed) {
     EXPECT_NE(log().find("[credit] [RESULT#10] raw credit: 0.46 (100.00 sec, 2.00 est GFLOPS)"), std::string::npos);
 }
 
-TEST_F(WorkChain, CreditOfTheWorkunitIsWhereUpstreamKeepsIt) {
+TEST_F(WorkChain, CreditOfWorkunitIsWhereUpstreamKeepsIt) {
     stage("in1");
     ASSERT_EQ(run_program({"create_work", "--appname", "a", "--wu_template", "templates/a_in", "--result_template",
                            "templates/a_out", "--credit", "12.5", "in1"})
@@ -452,7 +452,7 @@ TEST_F(WorkChain, CreditOfTheWorkunitIsWhereUpstreamKeepsIt) {
         << "an unreplicated project trusts too";
 }
 
-TEST_F(WorkChain, AFailingScriptIsCalledAgainLaterAndDoesNotStopTheOthers) {
+TEST_F(WorkChain, AFailingScriptIsRetriedAndStopsNobody) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     stage("g");
@@ -473,7 +473,7 @@ TEST_F(WorkChain, AFailingScriptIsCalledAgainLaterAndDoesNotStopTheOthers) {
 }
 
 // A cron task must not write during maintenance.
-TEST_F(WorkChain, ValidatorAndAssimilatorDoNothingWhileStopDaemonsIsThere) {
+TEST_F(WorkChain, StopDaemonsHoldsValidatorAndAssimilator) {
     make_workunit(1);
     returned(10, 1, 1, "x");
     stage("g");

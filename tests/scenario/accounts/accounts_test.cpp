@@ -30,7 +30,7 @@ std::string said_by(Role role, const std::vector<std::string>& words) {
 
 bool readable(const fs::path& file) { return std::ifstream(file).good(); }
 
-TEST(TestAccounts, EachRoleIsItsAccountWithoutGroupsOrRightsOfOthers) {
+TEST(TestAccounts, EachRoleHasItsAccountAlone) {
     std::set<std::string> users, groups;
     for (const Role role : kAll) {
         const std::string user = said_by(role, {"id", "-un"});
@@ -49,7 +49,7 @@ TEST(TestAccounts, EachRoleIsItsAccountWithoutGroupsOrRightsOfOthers) {
     EXPECT_EQ(said_by(Role::kProject, {"id", "-u"}), std::to_string(::geteuid()) + "\n") << "as the test program";
 }
 
-TEST(TestAccounts, ATestSeesAnothersFilesOnlyWhereItSaysSo) {
+TEST(TestAccounts, ATestSeesOthersFilesOnlyWhenDeclared) {
     const TempDir folder;
     const fs::path file = folder.write("web/file", "text");
     fs::permissions(file, fs::perms(0600));
@@ -92,7 +92,7 @@ TEST(TestAccounts, WhatOthersMadeIsClearedAway) {
     EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(TestAccounts, AProgramOfAnyAccountEndsWithTheTestThatStartedIt) {
+TEST(TestAccounts, ATestsProgramsEndWithIt) {
     for (const Role role : kAll) {
         int ends[2];
         ASSERT_EQ(::pipe(ends), 0);

@@ -59,7 +59,7 @@ class OptionsCheck : public testing::Test {
     TempDir dir_;
 };
 
-TEST_F(OptionsCheck, AHealthyProjectPassesByItsFolderAndByItsFile) {
+TEST_F(OptionsCheck, AHealthyProjectPasses) {
     for (const fs::path& what : {dir_.path(), dir_ / "config.xml", fs::path("."), fs::path("config.xml")}) {
         const RunResult result = check(what);
         EXPECT_EQ(result.status, 0) << result.out;
@@ -94,14 +94,14 @@ TEST_F(OptionsCheck, WrongValuesAreErrors) {
     }
 }
 
-TEST_F(OptionsCheck, AServerThatCanNotBeReachedIsAnError) {
+TEST_F(OptionsCheck, ServerThatCanNotBeReachedIsError) {
     config("<db_host>127.0.0.1:99999</db_host>");
     expect_error("the port in <db_host>127.0.0.1:99999</db_host>", true);
     config("<db_host>127.0.0.1:1</db_host>");
     expect_error("can't reach the database server at 127.0.0.1:1", true);
 }
 
-TEST_F(OptionsCheck, DaemonsAndTasksThatStartWouldRefuseAreErrors) {
+TEST_F(OptionsCheck, UnstartableDaemonsAndTasksAreErrors) {
     const std::map<std::string, std::string> wrong{
         {"<tasks><task><cmd>feeder</cmd></task></tasks>", "period"},
         {"<daemons><daemon><output>x</output></daemon></daemons>", "<cmd>"},
@@ -122,7 +122,7 @@ TEST_F(OptionsCheck, DaemonsAndTasksThatStartWouldRefuseAreErrors) {
     expect_error("perhaps");
 }
 
-TEST_F(OptionsCheck, ArgumentsThatADaemonWouldRefuseAreErrorsThatNameIt) {
+TEST_F(OptionsCheck, RefusedArgumentsNameTheirDaemon) {
     for (const char* program : {"transitioner", "size_regulator", "create_work"})
         fs::create_symlink(fs::path(binary_dir()) / "bin" / program, dir_ / "bin" / program);
     const auto daemon = [](const std::string& cmd) {
@@ -146,7 +146,7 @@ TEST_F(OptionsCheck, ArgumentsThatADaemonWouldRefuseAreErrorsThatNameIt) {
     }
 }
 
-TEST_F(OptionsCheck, OfCommandsForTheShellItSaysWhatCanBeKnown) {
+TEST_F(OptionsCheck, ShellCommandsAreJudgedAsFarAsKnown) {
     fs::create_symlink(fs::path(binary_dir()) / "bin" / "transitioner", dir_ / "bin" / "transitioner");
     const auto daemon = [this](const std::string& cmd) {
         config("",
@@ -193,7 +193,7 @@ TEST_F(OptionsCheck, NoProgramTakesTheQuestionForAValue) {
     EXPECT_FALSE(fs::exists(dir_ / "made"));
 }
 
-TEST_F(OptionsCheck, ACallerThatIgnoresTheEndOfChildrenIsToldOfWrongArguments) {
+TEST_F(OptionsCheck, ACallerIgnoringSigchldHearsOfErrors) {
     fs::create_symlink(fs::path(binary_dir()) / "bin/transitioner", dir_ / "bin/transitioner");
     config("", "<daemons><daemon><cmd>transitioner --no_such_option</cmd><output>o</output></daemon></daemons>");
     const RunResult result = run({"/usr/bin/env", "--ignore-signal=CHLD", binary_dir() + "/bin/sluice_options",
@@ -238,7 +238,7 @@ TEST_F(OptionsCheck, OfAnotherFileOnlyWhatStandsInIt) {
     EXPECT_THAT(none.out, HasSubstr("nosuch.xml does not exist"));
 }
 
-TEST_F(OptionsCheck, AnUnknownWebServersAccountIsAnErrorUnlessNobodyNamedIt) {
+TEST_F(OptionsCheck, UnknownWebAccountIsErrorIfNamed) {
     const std::string config = *read_file(dir_ / "config.xml"), own = "<httpd_user>" + user_name(::geteuid()) + "<";
     const auto with = [&](const std::string& element) {
         std::string changed = config;
@@ -251,7 +251,7 @@ TEST_F(OptionsCheck, AnUnknownWebServersAccountIsAnErrorUnlessNobodyNamedIt) {
     EXPECT_THAT(check(dir_.path()).out, Not(HasSubstr("httpd_user")));
 }
 
-TEST_F(OptionsCheck, OutputTemplatesThatUpstreamCanNotSendAreNamedWithTheirLine) {
+TEST_F(OptionsCheck, OutputTemplatesUpstreamCannotSendAreNamed) {
     dir_.write(
         "templates/good_out",
         "<output_template>\n<file_info>\n</file_info>\n<result>\n<file_ref></file_ref></result>\n</output_template>\n");

@@ -44,7 +44,7 @@ TEST_F(StageFile, SaysWhatWasPublishedWhere) {
     EXPECT_EQ(stage({"foo"}, project_.path()).err, "stage_file: there is no file foo\n") << "it was moved";
 }
 
-TEST_F(StageFile, FolderUrlAndFanOutAreThoseOfTheConfiguration) {
+TEST_F(StageFile, FolderUrlAndFanOutFollowTheConfiguration) {
     for (const auto& [fan_out, folder] : std::map<std::string, std::string>{{"1024", "db"}, {"16", "b"}}) {
         const fs::path downloads = elsewhere_ / ("of_" + fan_out);
         fs::create_directories(downloads);
@@ -59,7 +59,7 @@ TEST_F(StageFile, FolderUrlAndFanOutAreThoseOfTheConfiguration) {
     }
 }
 
-TEST_F(StageFile, AFileThatIsNotThereIsCalledSo) {
+TEST_F(StageFile, FileThatIsNotThereIsCalledSo) {
     for (const char* name : {"nofile", "./nofile", "no/such/nofile"}) {
         const RunResult result = stage({name}, project_.path());
         EXPECT_EQ(result.status, 1);
@@ -68,7 +68,7 @@ TEST_F(StageFile, AFileThatIsNotThereIsCalledSo) {
 }
 
 // `stage_file /etc/passwd` published it, and said nothing.
-TEST_F(StageFile, AFileFromElsewhereNeedsAWordOfConsent) {
+TEST_F(StageFile, FileFromElsewhereNeedsWordOfConsent) {
     const fs::path foo = elsewhere_.write("foo", "secret\n");
     project_.write("fine", "x");
     const RunResult refused = stage({"fine", foo.string()}, project_.path());
@@ -89,7 +89,7 @@ TEST_F(StageFile, AFileFromElsewhereNeedsAWordOfConsent) {
 }
 
 // With BOINC_PROJECT_DIR set, `stage_file NAME` in any folder published what lay there.
-TEST_F(StageFile, TheCurrentFolderIsNoConsentUnlessItLiesInTheProject) {
+TEST_F(StageFile, TheCurrentFolderMustLieInAProject) {
     elsewhere_.write("inputs/foo", "x");
     for (const char* name : {"inputs", "inputs/foo"}) {
         const RunResult result = stage({name}, elsewhere_.path());

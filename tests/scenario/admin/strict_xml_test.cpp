@@ -93,7 +93,7 @@ TEST_F(StrictXmlFiles, OfEachNewProject) {
         EXPECT_THAT(check(root(name)), Not(HasSubstr("strict XML parsers"))) << name;
 }
 
-TEST_F(StrictXmlFiles, WhatCantStandInXmlIsRefusedBeforeAnythingIsMade) {
+TEST_F(StrictXmlFiles, UnwritableXmlIsRefusedFirst) {
     for (const char* password : {"a\x01", "Gr\xf6\xdf"}) {
         const RunResult refused = make_project("bad", {"--name", "bad", "--db_passwd", password});
         EXPECT_EQ(refused.status, 1);
@@ -108,7 +108,7 @@ TEST_F(StrictXmlFiles, OfSamplesAndPages) {
     EXPECT_GE(strictly_parsed({sources / "docs"}), 7);
 }
 
-TEST_F(StrictXmlFiles, TheCheckNamesThoseThatOurProgramsTakeAndOthersDoNot) {
+TEST_F(StrictXmlFiles, CheckNamesXmlThatOtherParsersRefuse) {
     ASSERT_EQ(make_project("p", {"--name", "p", "--url_base", "http://127.0.0.1"}).status, 0);
     const fs::path project = root("p");
     const std::string name = "projects/p/";

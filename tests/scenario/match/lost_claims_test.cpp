@@ -17,7 +17,7 @@ struct LostClaims : testing::Test {
 
 // Seed 002 locks a job before it joins x; here claims come at the end, and those that other schedulers were quicker
 // with are made up for.
-TEST_F(LostClaims, JobsLostToOtherSchedulersAreMadeUpForBehindN) {
+TEST_F(LostClaims, JobsLostToOthersAreReplacedBehindN) {
     w.params.mm_min_slots = 100;
     w.want(ProcType::kCpu, 2 * 3600, 2);
     fill(1000);
@@ -38,7 +38,7 @@ TEST_F(LostClaims, JobsLostToOtherSchedulersAreMadeUpForBehindN) {
     EXPECT_LE(w.facts.loads, Matcher::kMaxLoads);
 }
 
-TEST_F(LostClaims, WhereEveryClaimIsLostMEndsTheScanOrTheBoundOfStatements) {
+TEST_F(LostClaims, MEndsAScanThatLosesEveryClaim) {
     w.params.mm_min_slots = 100;
     fill(1000);
     for (int i = 1; i <= 1000; ++i) w.pool.lost.insert(i);

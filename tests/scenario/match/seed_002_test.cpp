@@ -36,7 +36,7 @@ TEST_F(Seed002, OneScanInsteadOfOnePerPolicy) {
     EXPECT_LT(w.pool.reads, 50u + 60u);
 }
 
-TEST_F(Seed002, ReliabilityIsOneTermAmongOthersNotAScanOfItsOwn) {
+TEST_F(Seed002, ReliabilityIsOneTermAmongOthers) {
     HostAppVersion v;
     v.app_version_id = 11;
     v.consecutive_valid = 20;
@@ -77,7 +77,7 @@ TEST_F(Seed002, FilesOnTheHostRaiseTheValue) {
     EXPECT_THAT(w.sent(), ElementsAre(2));
 }
 
-TEST_F(Seed002, ARetryIsWorthMoreOnAReliableHost) {
+TEST_F(Seed002, RetryIsWorthMoreOnReliableHost) {
     HostAppVersion v;
     v.app_version_id = 11;
     v.consecutive_valid = 20;
@@ -134,7 +134,7 @@ TEST_F(Seed002, SetFeasibilityDeadlineCrude) {
     EXPECT_EQ(w.trace.of(1)->fate, Reason::kDeadline);
 }
 
-TEST_F(Seed002, TheHostsOwnQueueIsPartOfTheSet) {
+TEST_F(Seed002, HostsOwnQueueIsPartOfSet) {
     w.params.workload_sim = true;
     w.host = a_host().cpus(1).holds({"running", 1, ProcType::kCpu, w.now + 2000, 1000, 1, 0, 0, true});
     w.want(ProcType::kCpu, 1e6, 1);
@@ -144,7 +144,7 @@ TEST_F(Seed002, TheHostsOwnQueueIsPartOfTheSet) {
     EXPECT_EQ(w.trace.of(1)->fate, Reason::kDeadlineOthers);
 }
 
-TEST_F(Seed002, OneResultPerUserOrHostWithoutTheDatabase) {
+TEST_F(Seed002, OneResultPerUserOrHostWithoutDatabase) {
     w.want(ProcType::kCpu, 1e6, 2);
     w.pool.add(a_job(1).workunit(7));
     w.pool.add(a_job(2).workunit(7));
@@ -179,7 +179,7 @@ TEST_F(Seed002, ASecondShortlistTakesAllItCan) {
 }
 
 // A request that wants more goes on, shortlist after shortlist.
-TEST_F(Seed002, JobsThatSlowChecksRefuseDoNotEndTheSearch) {
+TEST_F(Seed002, JobsThatSlowChecksRefuseDoesntEndSearch) {
     w.params.one_result_per_user_per_wu = true;
     constexpr int kJobs = 5000;
     for (int i = 1; i <= kJobs; ++i) {
@@ -193,7 +193,7 @@ TEST_F(Seed002, JobsThatSlowChecksRefuseDoNotEndTheSearch) {
 }
 
 // A load is one statement, so there are not many: what is left is not "satisfied by jobs of more value".
-TEST_F(Seed002, LookUpsAreBoundedAndTheRestIsToldSo) {
+TEST_F(Seed002, LookUpsAreBoundedAndSaidSo) {
     w.params.one_result_per_user_per_wu = true;
     constexpr int kJobs = Matcher::kMaxLoads * static_cast<int>(Matcher::kMaxShortlist) + 1;
     for (int i = 1; i <= kJobs; ++i) {
@@ -219,13 +219,13 @@ TEST_F(Seed002, CommittedElsewhereMeanwhile) {
     EXPECT_THAT(w.sent(), ElementsAre(2));
 }
 
-TEST_F(Seed002, NStopsTheScanWhenTheRequestIsSatisfied) {
+TEST_F(Seed002, NStopsScanWhenRequestIsSatisfied) {
     fill(1000);
     w.params.mm_min_slots = 100;
     EXPECT_EQ(w.match().stats.slots_scanned, 100u);
 }
 
-TEST_F(Seed002, NDoesNotStopAScanThatHasNotFoundEnough) {
+TEST_F(Seed002, NDoesNotStopAnUnsatisfiedScan) {
     for (int i = 1; i <= 400; ++i) w.pool.add(a_job(i).ram(i % 100 == 0 ? 1 : 1e12));
     w.params.mm_min_slots = 10;
     w.want(ProcType::kCpu, 3 * 3600, 3);
@@ -247,7 +247,7 @@ TEST_F(Seed002, NCountsTheWholeSetNotItsMembers) {
 
 // "if (!job_feasible_slow(j)) … continue": a job that fails its slow check is not in x, so that the scan does not end
 // at N with it, but goes on from the next slot.
-TEST_F(Seed002, NDoesNotStopAScanWhoseSetFailsItsSlowChecks) {
+TEST_F(Seed002, NWaitsForTheSlowChecks) {
     w.params.one_result_per_user_per_wu = true;
     w.params.mm_min_slots = 100;
     fill(3000);
@@ -263,7 +263,7 @@ TEST_F(Seed002, NDoesNotStopAScanWhoseSetFailsItsSlowChecks) {
     EXPECT_LE(w.facts.loads, Matcher::kMaxLoads);
 }
 
-TEST_F(Seed002, NWithASetThatFailsItsSlowChecksIsBoundedByM) {
+TEST_F(Seed002, MBoundsASetThatFailsSlowChecks) {
     w.params.one_result_per_user_per_wu = true;
     w.params.mm_min_slots = 100;
     w.params.mm_max_slots = 700;
@@ -308,7 +308,7 @@ TEST_F(Seed002, LWarnsWhenManySlotsAreLocked) {
     EXPECT_FALSE(w.match().stats.locked_over_limit) << "0: never";
 }
 
-TEST_F(Seed002, LMinusOneIsATenthOfTheArray) {
+TEST_F(Seed002, LMinusOneIsTenthOfArray) {
     fill(36);
     for (int i = 0; i < 4; ++i) w.pool.add_locked();
     w.params.mm_max_locked = -1;
@@ -355,7 +355,7 @@ TEST_F(Seed002, AnInfeasibleSetShedsItsLeastValuableMember) {
     EXPECT_THAT(w.sent(), ElementsAre(3, 2));
 }
 
-TEST_F(Seed002, AJobThatFailsTheSlowCheckIsUnlocked) {
+TEST_F(Seed002, JobThatFailsSlowCheckIsUnlocked) {
     w.params.one_result_per_host_per_wu = true;
     fill(1);
     w.facts.at(1).results_of_host = 1;

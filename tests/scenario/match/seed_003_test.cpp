@@ -25,7 +25,7 @@ struct Seed003 : testing::Test {
     }
 };
 
-TEST_F(Seed003, JobsOfClassIGoToDevicesOfTheIthQuantile) {
+TEST_F(Seed003, ClassIJobsGoToTheIthQuantile) {
     const double speeds[] = {5e8, 5e9, 5e10};
     for (int c = 0; c < 3; ++c) {
         MatchWorld m;
@@ -51,7 +51,7 @@ TEST_F(Seed003, SpeedIsMeasuredNotPromised) {
     EXPECT_FALSE(w.trace.of(2)->size_is_guess);
 }
 
-TEST_F(Seed003, AHostWithoutHistoryGetsAClassFromItsBenchmarkMarkedAsAGuess) {
+TEST_F(Seed003, WithoutHistoryTheBenchmarkGivesTheClass) {
     w.host = a_host().speed(5e9);
     one_of_each();
     EXPECT_THAT(w.sent(), ElementsAre(1));
@@ -80,7 +80,7 @@ TEST_F(Seed003, ALargerJobIsBetterThanNone) {
     EXPECT_THAT(w.sent(), ElementsAre(1));
 }
 
-TEST_F(Seed003, EachResourceHasItsOwnPassAndItsOwnClass) {
+TEST_F(Seed003, EachResourceHasItsPassAndClass) {
     w.host = a_host().speed(5e8).nvidia(1, 1e14);
     w.tables.versions.push_back(a_version(12, 1, "cuda_fermi"));
     measured(5e10, 12);
@@ -100,7 +100,7 @@ TEST_F(Seed003, TheBestVersionPerAppDecidesTheClass) {
     EXPECT_THAT(w.sent(), ElementsAre(1)) << "8 threads of 0.5 GFLOPS";
 }
 
-TEST_F(Seed003, TheListIsMadeOfJobsForWhichAVersionIsAvailable) {
+TEST_F(Seed003, TheListHoldsJobsWithAnAvailableVersion) {
     w.app(2);
     w.tables.versions.back().platformid = 3;  // Windows only
     w.pool.add(a_job(1).app(2).priority(1000));
@@ -123,7 +123,7 @@ TEST_F(Seed003, TheLoopEndsWhenTheRequestIsSatisfied) {
     EXPECT_EQ(w.match().jobs.size(), 3u);
 }
 
-TEST_F(Seed003, TheLoopSendsNothingWhenDiskIsUsedUp) {
+TEST_F(Seed003, LoopSendsNothingWhenDiskIsUsedUp) {
     w.host = a_host().disk(5);
     for (int i = 1; i <= 50; ++i) w.pool.add(a_job(i).size_class(0).disk(2));
     w.want(ProcType::kCpu, 1e9, 10);
@@ -140,14 +140,14 @@ TEST_F(Seed003, MoreClassesThanUpstreamsTen) {
     EXPECT_THAT(w.sent(), ElementsAre(135));
 }
 
-TEST_F(Seed003, WithoutACensusSizesAreUnknownAndNothingElseChanges) {
+TEST_F(Seed003, WithoutACensusNothingElseChanges) {
     w.tables.size_quantiles.clear();
     w.pool.add(a_job(1).size_class(2));
     EXPECT_THAT(w.sent(), ElementsAre(1));
     EXPECT_EQ(w.trace.of(1)->host_size_class, -1);
 }
 
-TEST_F(Seed003, AtLevel1AnOldJobOutweighsANewOneOfEqualSize) {
+TEST_F(Seed003, Level1AnOldJobOutweighsANewOne) {
     w.params.compat_level = 1;
     w.pool.add(a_job(1).size_class(0).created(static_cast<int>(w.now) - 60));
     w.pool.add(a_job(2).size_class(0).created(static_cast<int>(w.now) - 6 * 86400));
@@ -165,7 +165,7 @@ TEST_F(Seed003, JobsPassedOverAreCounted) {
 }
 
 // Rotation goes by it, too: what is known late counts as well, but neither what is sent nor what no host may have.
-TEST_F(Seed003, JobsThatTheHostCantDoInTimeOrHasHadAreCountedAndOthersAreNot) {
+TEST_F(Seed003, OnlyFeasibleJobsAreNotCounted) {
     w.params.one_result_per_host_per_wu = true;
     w.host = a_host().speed(1e9);
     w.pool.add(a_job(1).flops(1e15).delay_bound(3600));

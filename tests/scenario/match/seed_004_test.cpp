@@ -57,7 +57,7 @@ struct Level1 : Seed004 {
     }
 };
 
-TEST_F(Level1, ATailDoesNotStarveWhenNoLowTurnaroundHostCalls) {
+TEST_F(Level1, TheTailDoesNotStarveWithoutLttHosts) {
     w.params.ltt_reserve_timeout = 3600;
     w.pool.add(a_job(1).wu_priority(1).time_added(static_cast<int>(w.now) - 3599));
     EXPECT_THAT(w.sent(), IsEmpty());
@@ -65,7 +65,7 @@ TEST_F(Level1, ATailDoesNotStarveWhenNoLowTurnaroundHostCalls) {
     EXPECT_THAT(w.sent(), ElementsAre(1));
 }
 
-TEST_F(Seed004, ATimeOutThatIsSetHoldsAtLevelZeroToo) {
+TEST_F(Seed004, TimeOutThatIsSetHoldsLevel0Too) {
     w.params.ltt_reserve_timeout = 3600;
     w.pool.add(a_job(1).wu_priority(1).time_added(static_cast<int>(w.now) - 3599));
     EXPECT_THAT(w.sent(), IsEmpty());
@@ -91,7 +91,7 @@ TEST_F(Level1, ButItGetsNoBonusEither) {
     EXPECT_EQ(w.trace.of(1)->points.at("ltt_match"), 0);
 }
 
-TEST_F(Level1, AVersionThatTheHostReturnsQuicklyCountsWhateverItsOthersDo) {
+TEST_F(Level1, AQuicklyReturnedVersionCounts) {
     w.host.low_turnaround_versions[11] = true;
     w.pool.add(a_job(1));
     w.pool.add(a_job(2).wu_priority(1));
@@ -99,7 +99,7 @@ TEST_F(Level1, AVersionThatTheHostReturnsQuicklyCountsWhateverItsOthersDo) {
     EXPECT_EQ(w.trace.of(2)->points.at("ltt_match"), 10);
 }
 
-TEST_F(Level1, AVersionThatTheHostReturnsLateDoesNotWhateverItsOthersDo) {
+TEST_F(Level1, ALateReturnedVersionDoesNotCount) {
     w.host.row.error_rate = 1;
     w.host.low_turnaround_versions = {{11, false}, {99, true}};
     w.pool.add(a_job(1).wu_priority(1));
@@ -108,7 +108,7 @@ TEST_F(Level1, AVersionThatTheHostReturnsLateDoesNotWhateverItsOthersDo) {
 }
 
 /// "a host succeeds with CPU versions but fails with GPU versions": the same job, by the resource that asks.
-TEST_F(Level1, QuickOnTheCpuAndBadOnTheGpu) {
+TEST_F(Level1, QuickOnCpuAndBadOnGpu) {
     w.host = a_host().nvidia().low_turnaround();
     w.tables.versions.push_back(a_version(12, 1, "cuda"));
     w.host.low_turnaround_versions = {{11, true}, {12, false}};

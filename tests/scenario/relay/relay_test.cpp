@@ -103,7 +103,7 @@ TEST_F(Relay, CopiedAloneItIsTheScheduler) {
     EXPECT_THAT(run({(folder_ / "cgi-bin/cgi").string(), "--help"}, o).out, HasSubstr("--listen"));
 }
 
-TEST_F(Relay, HandsOnTheRequestAndNothingElseOfItsEnvironment) {
+TEST_F(Relay, HandsOnTheRequestOnly) {
     resident({.reply = fastcgi::answer(1, kReply)});
     const std::string body = "<scheduler_request>" + std::string(3000, 'x') + "</scheduler_request>";
     const RunResult result = send(body);
@@ -128,7 +128,7 @@ TEST_F(Relay, ARequestFromAShellHasNoVariables) {
     EXPECT_EQ(resident_->ends_of_params(), 1);
 }
 
-TEST_F(Relay, AProjectsPathMayBeLongerThanThatOfASocket) {
+TEST_F(Relay, AProjectPathMayExceedASockets) {
     const fs::path project = folder_ / std::string(120, 'p');
     fs::create_directory(project);
     resident_ = std::make_unique<FakeResident>(project, FakeResident::Behaviour{.reply = fastcgi::answer(1, kReply)});
@@ -149,13 +149,13 @@ TEST_F(Relay, LongRequestsAndRepliesPassWhole) {
     EXPECT_TRUE(result.out == reply);
 }
 
-TEST_F(Relay, AResidentOneOfAnotherVersionIsLeftAlone) {
+TEST_F(Relay, ResidentOneOfAnotherVersionIsLeftAlone) {
     resident({.version = "0"});
     EXPECT_THAT(send().out, HasSubstr(kStopped));
     EXPECT_EQ(resident_->requests(), 0);
 }
 
-TEST_F(Relay, AResidentOneThatSaysNothingIsNotWaitedForLong) {
+TEST_F(Relay, ASilentResidentIsNotAwaited) {
     resident({.answers = false});
     EXPECT_THAT(send().out, HasSubstr(kStopped));
     EXPECT_EQ(resident_->requests(), 0);
@@ -171,7 +171,7 @@ TEST_F(Relay, ARefusedRequestIsDoneHereWhole) {
     EXPECT_TRUE(copies() == std::vector<std::string>{body});
 }
 
-TEST_F(Relay, ARefusedRequestThatBrokeOffIsDoneHereAsOne) {
+TEST_F(Relay, ARefusedBrokenRequestIsDoneHere) {
     const std::string refused{0, 0, 0, 0, relay::kOverloaded, 0, 0, 0};
     resident({.reply = fastcgi::record(fastcgi::kEndRequest, 1, refused)});
     RunOptions short_one = options("<scheduler_request></scheduler_request>");
@@ -182,7 +182,7 @@ TEST_F(Relay, ARefusedRequestThatBrokeOffIsDoneHereAsOne) {
     EXPECT_THAT(read_file(log).value_or(""), HasSubstr("broke off")) << log << result.err;
 }
 
-TEST_F(Relay, ARequestThatMayHaveBeenServedIsNotDoneAgain) {
+TEST_F(Relay, ARequestPerhapsServedIsNotRepeated) {
     resident({});  // takes it whole and closes
     const RunResult result = send();
     EXPECT_EQ(result.status, 0);
@@ -193,7 +193,7 @@ TEST_F(Relay, ARequestThatMayHaveBeenServedIsNotDoneAgain) {
     EXPECT_EQ(relay::sorry_reply(77), write_early_reply(relay::kSorry, 77, false));
 }
 
-TEST_F(Relay, ForbiddenToDoTheWorkItSaysThatItIsToBeTriedLater) {
+TEST_F(Relay, AStoppedProjectSaysComeBackLater) {
     folder_.write("relay_only", "");
     const RunResult result = send();
     EXPECT_EQ(result.status, 0);
@@ -204,7 +204,7 @@ TEST_F(Relay, ForbiddenToDoTheWorkItSaysThatItIsToBeTriedLater) {
     EXPECT_EQ(send().out, kReply);
 }
 
-TEST_F(Relay, ThoseWhoAreToTryLaterDoNotComeBackTogether) {
+TEST_F(Relay, ThoseToTryLaterDoesntComeBackTogether) {
     folder_.write("relay_only", "");
     std::set<std::string> replies;
     for (int i = 0; i < 20; ++i) {
@@ -215,7 +215,7 @@ TEST_F(Relay, ThoseWhoAreToTryLaterDoNotComeBackTogether) {
     EXPECT_GT(replies.size(), 10u) << "of 241 times";
 }
 
-TEST_F(Relay, ForbiddenToDoTheWorkItReadsTheRequestBeforeItSaysSo) {
+TEST_F(Relay, AStoppedProjectReadsTheRequestFirst) {
     folder_.write("relay_only", "");
     RunOptions with = options("");
     with.env.erase("CONTENT_LENGTH");
@@ -225,7 +225,7 @@ TEST_F(Relay, ForbiddenToDoTheWorkItReadsTheRequestBeforeItSaysSo) {
     expect_sorry(result);
 }
 
-TEST_F(Relay, ForbiddenToDoTheWorkARefusedRequestIsToBeTriedLater) {
+TEST_F(Relay, AStoppedProjectDefersARefusedRequest) {
     folder_.write("relay_only", "");
     const std::string refused{0, 0, 0, 0, relay::kOverloaded, 0, 0, 0};
     resident({.reply = fastcgi::record(fastcgi::kEndRequest, 1, refused)});
@@ -235,7 +235,7 @@ TEST_F(Relay, ForbiddenToDoTheWorkARefusedRequestIsToBeTriedLater) {
     EXPECT_THAT(copies(), testing::IsEmpty()) << "no scheduler ran in the web server's account";
 }
 
-TEST_F(Relay, ASocketThatAKilledOneLeftIsInNobodysWay) {
+TEST_F(Relay, ALeftOverSocketIsInNobodysWay) {
     resident({});
     const fs::path socket = folder_ / ("pid_" + short_host_name()) / relay::kSocket;
     resident_.reset();

@@ -112,7 +112,7 @@ TEST_F(CronTest, CronTasksStartsNoDaemons) {
     EXPECT_EQ(holder("napper.lock"), 0);
 }
 
-TEST_F(CronTest, ATaskThatStillRunsIsNotStartedTwiceNorSkippedForAPeriod) {
+TEST_F(CronTest, ARunningTaskIsNotStartedTwice) {
     script("long_chore", "echo began; exec sleep 1000");
     config("<tasks><task><cmd>long_chore</cmd><period>1 day</period></task></tasks>");
     set_state(true, {{"long_chore", now() - 90000}});
@@ -133,7 +133,7 @@ TEST_F(CronTest, ATaskThatStillRunsIsNotStartedTwiceNorSkippedForAPeriod) {
     ::kill(first, SIGKILL);
 }
 
-TEST_F(CronTest, ABrokenTaskDoesNotKeepOthersFromRunning) {
+TEST_F(CronTest, BrokenTaskDoesNotKeepOthersFromRunning) {
     script("chore", "echo did");
     config(
         "<tasks><task><cmd>no_such_chore</cmd><period>1</period></task>"

@@ -11,7 +11,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 // As CGI the scheduler writes its log as the web server's account, as a FastCGI server as the project's.
-TEST_F(StartTest, LogsThatTheWebServerWritesTooAreMadeByTheProject) {
+TEST_F(StartTest, TheProjectMakesSharedLogs) {
     config("");
     dir_.write("log_" + host_ + "/file_upload_handler.log", "kept\n");
     EXPECT_EQ(run_program("start").status, 0);
@@ -19,7 +19,7 @@ TEST_F(StartTest, LogsThatTheWebServerWritesTooAreMadeByTheProject) {
     EXPECT_EQ(text_of(log_dir() / "file_upload_handler.log"), "kept\n");
 }
 
-TEST_F(StartTest, MissingFoldersAreMadeAsMakeProjectMakesThem) {
+TEST_F(StartTest, MissingFoldersAreMade) {
     config("");
     for (const char* folder : {"log_", "pid_", "tmp_"}) fs::remove_all(dir_ / (folder + host_));
     EXPECT_EQ(run_program("start").status, 0);

@@ -65,7 +65,7 @@ TEST_F(StartTest, ASecondStartLeavesARunningDaemonAlone) {
     EXPECT_EQ(run_program("stop").status, 0);
 }
 
-TEST_F(StartTest, StopWaitsForADaemonThatTakesItsTime) {
+TEST_F(StartTest, StopWaitsForDaemonThatTakesItsTime) {
     script("slow", "trap 'sleep 1; echo finished; exit 0' HUP; while true; do sleep 0.05; done");
     config("<daemons><daemon><cmd>slow</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
@@ -76,7 +76,7 @@ TEST_F(StartTest, StopWaitsForADaemonThatTakesItsTime) {
     EXPECT_FALSE(fs::exists(pid_dir() / "slow.pid"));
 }
 
-TEST_F(StartTest, ADaemonThatDoesNotListenIsNamedAndKeepsItsPidFile) {
+TEST_F(StartTest, AnUnresponsiveDaemonKeepsItsPidFile) {
     script("deaf", "trap '' HUP; while true; do sleep 0.05; done");
     config("<daemons><daemon><cmd>deaf</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
@@ -92,7 +92,7 @@ TEST_F(StartTest, ADaemonThatDoesNotListenIsNamedAndKeepsItsPidFile) {
 }
 
 // `nohup bin/start`, or a caller that blocks signals: both are inherited, and bin/stop would wait in vain.
-TEST_F(StartTest, WhatTheCallerIgnoresDoesNotMakeADaemonDeaf) {
+TEST_F(StartTest, WhatCallerIgnoresDoesNotMakeDaemonDeaf) {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
     for (const std::string deaf : {"--ignore-signal=HUP", "--block-signal=HUP"}) {
@@ -153,7 +153,7 @@ TEST_F(StartTest, DisabledOnesDoNotStart) {
     EXPECT_THAT(run_program("status").out, HasSubstr("yes       napper"));
 }
 
-TEST_F(StartTest, AMissingProgramIsToldAndLeavesNothingBehind) {
+TEST_F(StartTest, MissingProgramIsToldAndLeavesNothingBehind) {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>no_such_daemon</cmd></daemon><daemon><cmd>napper</cmd></daemon></daemons>");
     const RunResult started = run_program("start");
@@ -177,7 +177,7 @@ TEST_F(StartTest, AShellAndWhatItRunsEndTogether) {
     EXPECT_EQ(group_members(shell), 0);
 }
 
-TEST_F(StartTest, DaemonsNoLongerInTheConfigAreStoppedToo) {
+TEST_F(StartTest, DaemonsNoLongerInConfigAreStoppedToo) {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
@@ -271,7 +271,7 @@ TEST_F(StartTest, WrongCommandLinesAndConfigs) {
 }
 
 // Each was refused by stop and status, too, before: the project could not be stopped.
-TEST_F(StartTest, StopAndStatusDoTheirWorkWhateverStandsInConfigXml) {
+TEST_F(StartTest, StopAndStatusIgnoreABadConfigXml) {
     script("napper", kSleeper);
     const std::string daemons = "<daemons><daemon><cmd>napper</cmd></daemon></daemons>";
     const std::string fine = "<boinc><config><db_name>d</db_name></config>" + daemons + "</boinc>";
@@ -298,7 +298,7 @@ TEST_F(StartTest, StopAndStatusDoTheirWorkWhateverStandsInConfigXml) {
     }
 }
 
-TEST_F(StartTest, ADamagedRunStateDoesNotKeepAProjectFromBeingStopped) {
+TEST_F(StartTest, ADamagedRunStateDoesNotPreventStop) {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
@@ -312,7 +312,7 @@ TEST_F(StartTest, ADamagedRunStateDoesNotKeepAProjectFromBeingStopped) {
     EXPECT_THAT(run_program("status").out, HasSubstr("BOINC is DISABLED"));
 }
 
-TEST_F(StartTest, AWrongValueIsToldAndCostsItsOptionOnly) {
+TEST_F(StartTest, AWrongValueCostsItsOptionOnly) {
     script("napper", kSleeper);
     config(
         "<daemons><daemon><cmd>napper</cmd></daemon></daemons>"
@@ -341,7 +341,7 @@ TEST_F(StartTest, WithoutADatabaseNothingIsStarted) {
 }
 
 // A second complete set of daemons ran before, and stop knew neither.
-TEST_F(StartTest, DaemonsWhosePidFolderWasDeletedAreNeitherDoubledNorForgotten) {
+TEST_F(StartTest, ADeletedPidFolderDoublesNoDaemon) {
     script("napper", kSleeper);
     config(
         "<daemons><daemon><cmd>napper 1</cmd></daemon><daemon><cmd>napper 2</cmd><output>n2.log</output></daemon>"
@@ -371,7 +371,7 @@ TEST_F(StartTest, DaemonsWhosePidFolderWasDeletedAreNeitherDoubledNorForgotten) 
 }
 
 // One rm of all that looks like run-time files took the guard with it.
-TEST_F(StartTest, DaemonsWhoseGuardWasDeletedWithThePidFolderAreNeitherDoubledNorForgotten) {
+TEST_F(StartTest, DeletedGuardsDoubleNoDaemon) {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>napper 1</cmd></daemon></daemons>");
     ASSERT_EQ(run_program("start").status, 0);
@@ -402,7 +402,7 @@ TEST_F(StartTest, DaemonsWhoseGuardWasDeletedWithThePidFolderAreNeitherDoubledNo
 }
 
 // Where the web server's account may make files: an open() of a FIFO waits for its other end.
-TEST_F(StartTest, AFifoInTheWayOfALockKeepsNobodyWaiting) {
+TEST_F(StartTest, FifoInWayOfLockKeepsNobodyWaiting) {
     const pid_t pid = start_napper();
     ASSERT_GT(pid, 0);
     const fs::path guard = dir_ / ("run_lock_" + host_);
@@ -419,7 +419,7 @@ TEST_F(StartTest, AFifoInTheWayOfALockKeepsNobodyWaiting) {
 }
 
 // start can't know what was wanted; who looks and who stops goes on without.
-TEST_F(StartTest, AFifoInTheWayOfTheRunStateKeepsNobodyWaiting) {
+TEST_F(StartTest, AFifoAsRunStateBlocksNobody) {
     const pid_t pid = start_napper();
     ASSERT_GT(pid, 0);
     const fs::path file = dir_ / ("run_state_" + host_ + ".xml");
@@ -436,7 +436,7 @@ TEST_F(StartTest, AFifoInTheWayOfTheRunStateKeepsNobodyWaiting) {
 }
 
 // A lock file of another account, which ours may not read.
-TEST_F(StartTest, ALockThatCantBeReadDoesNotKeepTheOthersFromBeingStopped) {
+TEST_F(StartTest, AnUnreadableLockStopsNoOtherStop) {
     const pid_t pid = start_napper();
     ASSERT_GT(pid, 0);
     fs::create_symlink("other.lock", pid_dir() / "other.lock");  // no user can read that, not even root
@@ -448,7 +448,7 @@ TEST_F(StartTest, ALockThatCantBeReadDoesNotKeepTheOthersFromBeingStopped) {
     EXPECT_THAT(stopped.err, AllOf(HasSubstr("other.lock"), HasSubstr("Going on without it")));
 }
 
-TEST_F(StartTest, WithoutAConfigStopEndsWhatRunsAndStatusNamesIt) {
+TEST_F(StartTest, WithoutConfigStopEndsWhatRuns) {
     script("napper", kSleeper);
     config("<daemons><daemon><cmd>napper</cmd></daemon></daemons>");
     RunOptions elsewhere;

@@ -99,7 +99,7 @@ TEST_F(Project, UploadThenSize) {
     EXPECT_THAT(log(), HasSubstr("[PID="));
 }
 
-TEST_F(Project, AMissingLogFolderIsMadeAsStartMakesIt) {
+TEST_F(Project, AMissingLogFolderIsMade) {
     post(size_query("foo"));
     const std::filesystem::path folder = dir / ("log_" + short_host_name());
     EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms(02750));
@@ -238,7 +238,7 @@ TEST_F(Project, KilledAnywhereItResumes) {
     EXPECT_TRUE(read_file(stored("foo")) == data);
 }
 
-TEST_F(Project, TermEndsItWithAnAnswerAndKeepsThePrefix) {
+TEST_F(Project, TermEndsItWithAnswerAndKeepsPrefix) {
     Slow slow(*this, options(""), head("foo", 1000000) + std::string(300000, 'x'));
     ASSERT_TRUE(eventually([&] {
         return std::filesystem::exists(stored("foo")) && std::filesystem::file_size(stored("foo")) >= 256 * 1024;
@@ -294,7 +294,7 @@ TEST_F(Project, LargeFilesAreStreamed) {
     EXPECT_EQ(std::filesystem::file_size(stored("foo")), size);
 }
 
-TEST_F(Project, AConnectionThatTheWebServerKeepsDoesNotHoldUpTheEnd) {
+TEST_F(Project, AKeptConnectionDoesNotDelayTheEnd) {
     const FastcgiSocket socket((dir / "socket").string());
     Subprocess program({kProgram}, behind(socket));
     const std::string body = size_query("foo");
@@ -307,7 +307,7 @@ TEST_F(Project, AConnectionThatTheWebServerKeepsDoesNotHoldUpTheEnd) {
 }
 
 // What ends a body comes after it, and may be read only when the next request is waited for.
-TEST_F(Project, WaitingForTheRestOfAnEndItCanBeEnded) {
+TEST_F(Project, ItCanBeEndedWhileReadingTheRest) {
     const FastcgiSocket socket((dir / "socket").string());
     Subprocess program({kProgram}, behind(socket));
     const std::string body = size_query("foo");
@@ -386,7 +386,7 @@ TEST_F(Project, FastCgi) {
     EXPECT_EQ(result->status, 0);
 }
 
-TEST_F(Project, FoldersKeysAndFanOutAreThoseOfTheConfiguration) {
+TEST_F(Project, FoldersKeysAndFanOutFollowTheConfiguration) {
     dir.write("other_keys/upload_public", generate_key_pair().public_key);
     std::filesystem::create_directory(dir / "elsewhere");
     const auto configure = [&](const std::string& key_dir, const std::string& more) {

@@ -57,7 +57,7 @@ std::map<long, int> listed(const std::filesystem::path& file) {
     return rights;
 }
 
-TEST_F(Access, TheWebServersAccountMayReadAllAndWriteClaimsOnly) {
+TEST_F(Access, TheWebServerWritesClaimsOnly) {
     const auto feeder = create_for_web();
     EXPECT_THAT(feeder->access_note(), HasSubstr("access control list"));
     const std::map<long, int> reads{{web_.pw_uid, 4}, {-1, 0}}, writes{{web_.pw_uid, 6}, {-1, 0}};
@@ -65,7 +65,7 @@ TEST_F(Access, TheWebServersAccountMayReadAllAndWriteClaimsOnly) {
     EXPECT_EQ(listed(claims()), writes);
 }
 
-TEST_F(Access, WithoutAWebServersAccountTheFilesAreTheGroups) {
+TEST_F(Access, WithoutWebServersAccountFilesAreGroups) {
     const auto feeder = create(1);
     struct stat info {};
     ASSERT_EQ(::stat(content().c_str(), &info), 0);
@@ -84,7 +84,7 @@ std::map<std::string, int> mappings_of(const std::filesystem::path& file) {
 }
 
 /// What a scheduler has mapped of the content it can't write, be its code ever so wrong.
-TEST_F(Access, ASchedulersMappingOfTheContentIsReadOnly) {
+TEST_F(Access, SchedulersMappingOfContentIsReadOnly) {
     const auto feeder = create_for_web();
     const int of_feeder = mappings_of(content())["rw-s"];
     EXPECT_GT(of_feeder, 0);
@@ -145,7 +145,7 @@ TEST_F(Access, ASquattersSegmentIsNotAttached) {
     EXPECT_THROW(SchedulerArray::attach(name_), FeederNotRunning) << "the project's folder names none";
 }
 
-TEST_F(Access, APublicationThatOthersMayWriteIsNotBelieved) {
+TEST_F(Access, PublicationThatOthersMayWriteIsNotBelieved) {
     const auto feeder = create(1);
     std::filesystem::permissions(name_.publication, std::filesystem::perms(0664));
     EXPECT_THAT([&] { SchedulerArray::attach(name_); },
@@ -186,7 +186,7 @@ TEST_F(Access, ClaimsOfAnotherSegmentAreRefused) {
 }
 
 /// Deleted lock files (the folder pid_HOST) let no second feeder in.
-TEST_F(Access, ALivingFeedersSegmentIsNotTakenOverWithoutItsLock) {
+TEST_F(Access, ALivingFeedersSegmentIsNotTakenOver) {
     int up[2], down[2];
     ASSERT_EQ(::pipe(up) + ::pipe(down), 0);
     const pid_t pid = in_child([&] {

@@ -31,7 +31,7 @@ static_assert(Publishes<FeederArray> && !Claims<FeederArray>);
 static_assert(Claims<SchedulerArray> && !Publishes<SchedulerArray>);
 static_assert(!Publishes<JobArray> && !Claims<JobArray>);
 
-TEST_F(ArrayTest, ASlotGoesFromEmptyToPresentToClaimedAndBack) {
+TEST_F(ArrayTest, SlotGoesFromEmptyToClaimedAndBack) {
     const auto feeder = create(3);
     const auto scheduler = SchedulerArray::attach(name_);
     JobSummary job;
@@ -128,7 +128,7 @@ TEST_F(ArrayTest, ColdDataOfAnyLengthComeBackWhole) {
     EXPECT_LT(stats.doc_bytes_total, 3 * stats.doc_bytes_used) << "the pool may not waste much";
 }
 
-TEST_F(ArrayTest, FourThousandSlotsTakeOneTwentiethOfUpstreamsMemory) {
+TEST_F(ArrayTest, MemoryIsATwentiethOfUpstreams) {
     const auto feeder = create(4000);
     for (Id id = 1; id <= 4000; ++id) {
         ASSERT_TRUE(feeder->publish(static_cast<std::uint32_t>(id - 1), job_of(id), doc_of(id, 2048)));
@@ -144,7 +144,7 @@ TEST_F(ArrayTest, FourThousandSlotsTakeOneTwentiethOfUpstreamsMemory) {
     EXPECT_LT(static_cast<double>(feeder->stats().segment_bytes), allowed);
 }
 
-TEST_F(ArrayTest, WhatIsRemovedTakesNoMemoryThoughAnIdleSchedulerHasItMapped) {
+TEST_F(ArrayTest, RemovedJobsFreeMemoryInIdleSchedulers) {
     const auto scheduler_of = [&] { return SchedulerArray::attach(name_); };
     for (const bool killed : {false, true}) {
         auto feeder = create(100);
@@ -294,14 +294,14 @@ TEST_F(ArrayTest, AnotherLayoutNamesBothSides) {
                     ::testing::AllOf(HasSubstr("layout 77"), HasSubstr("layout 6 "), HasSubstr("restart the feeder"))));
 }
 
-TEST_F(ArrayTest, TooLittleMemoryIsAnErrorNotASignal) {
+TEST_F(ArrayTest, TooLittleMemoryIsErrorNotSignal) {
     EXPECT_THAT([&] { create(4000000000u); },
                 ThrowsMessage<ShmemError>(::testing::AllOf(HasSubstr("/dev/shm"), HasSubstr("MB free"))));
     EXPECT_THAT(leftovers(), ::testing::IsEmpty());
     EXPECT_NO_THROW(create(10)) << "the lock was given back";
 }
 
-TEST_F(ArrayTest, ReadOnlyNeedsNoWritePermissionAndChangesNothing) {
+TEST_F(ArrayTest, ReadOnlyAccessChangesNothing) {
     const auto feeder = create(1);
     ASSERT_TRUE(feeder->publish(0, job_of(9), doc_of(9)));
     const auto viewer = JobArray::attach_read_only(name_);

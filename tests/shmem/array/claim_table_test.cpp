@@ -49,7 +49,7 @@ class ClaimTableTest : public ::testing::Test {
 const ProcessId kFirst{10, 1}, kSecond{20, 2};
 
 /// Proved dead, but it had left before, and a living process has entered since: its claims are not the dead one's.
-TEST_F(ClaimTableTest, AnEntryThatChangedHandsBetweenLookAndProofIsLeftAlone) {
+TEST_F(ClaimTableTest, AnEntryThatChangedHandsIsLeftAlone) {
     const auto first = table_.enter(kFirst);
     ASSERT_TRUE(first);
     const int given_back = table_.give_back([&](const ProcessId& owner) {
@@ -65,7 +65,7 @@ TEST_F(ClaimTableTest, AnEntryThatChangedHandsBetweenLookAndProofIsLeftAlone) {
     EXPECT_TRUE(release(3, *first));
 }
 
-TEST_F(ClaimTableTest, WhoLeavesLateDoesNotPutOutWhoCameSince) {
+TEST_F(ClaimTableTest, LeavingLateEvictsNoSuccessor) {
     const auto entry = table_.enter(kFirst);
     EXPECT_EQ(table_.give_back([](const ProcessId&) { return true; }), 0);  // taken for dead
     EXPECT_EQ(table_.enter(kSecond), entry);
@@ -73,7 +73,7 @@ TEST_F(ClaimTableTest, WhoLeavesLateDoesNotPutOutWhoCameSince) {
     EXPECT_EQ(table_.owner(*entry), pack_owner(kSecond));
 }
 
-TEST_F(ClaimTableTest, ASlotThatAFreeEntryHoldsIsGivenBack) {
+TEST_F(ClaimTableTest, SlotThatFreeEntryHoldsIsGivenBack) {
     table_.slot(5).word = claimed(5, 0);
     ASSERT_EQ(table_.owner(0), 0u);
     EXPECT_EQ(table_.give_back([](const ProcessId&) { return false; }), 1);
@@ -92,7 +92,7 @@ TEST_F(ClaimTableTest, OnlyTheDeadOnesClaimsAreGivenBack) {
 }
 
 /// An entry that says "being freed" though no feeder frees it: nobody could ever enter.
-TEST_F(ClaimTableTest, AnEntryThatIsFreedByNobodyBecomesFree) {
+TEST_F(ClaimTableTest, EntryThatIsFreedByNobodyBecomesFree) {
     std::atomic<std::uint64_t>* entry =
         reinterpret_cast<std::atomic<std::uint64_t>*>(reinterpret_cast<char*>(&table_.counters()) + owners_offset());
     *entry = kBeingFreed;
@@ -161,7 +161,7 @@ class Crowd {
     int claims_ = 0;
 };
 
-TEST_F(ClaimTableTest, NoLivingOwnersClaimIsTakenWhateverTheOrder) {
+TEST_F(ClaimTableTest, NoLivingOwnersClaimIsTakenWhateverOrder) {
     make(2);
     Crowd crowd(table_, 11);
     for (int turn = 0; turn < 20000; ++turn) {

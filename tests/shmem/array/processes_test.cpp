@@ -123,7 +123,7 @@ void feed_all(FeederArray& feeder, Crowd& crowd, Id jobs) {
     }
 }
 
-TEST_F(ArrayTest, TenSchedulersAndAFeederSendEveryJobOnce) {
+TEST_F(ArrayTest, TenSchedulersAndFeederSendEveryJobOnce) {
     constexpr Id kJobs = 30000;
     Ledger ledger(kJobs);
     const auto feeder = create(100);
@@ -236,7 +236,7 @@ TEST_F(ArrayTest, OwnerEntriesAreUsedAgain) {
     }
 }
 
-TEST_F(ArrayTest, AChildOfAClaimantDoesNotEndTheClaim) {
+TEST_F(ArrayTest, ChildOfClaimantDoesNotEndClaim) {
     const auto feeder = create(1);
     ASSERT_TRUE(feeder->publish(0, job_of(1), doc_of(1)));
     const auto array = SchedulerArray::attach(name_);
@@ -253,7 +253,7 @@ TEST_F(ArrayTest, AChildOfAClaimantDoesNotEndTheClaim) {
     EXPECT_EQ(feeder->stats().claimed, 1u);
 }
 
-TEST_F(ArrayTest, AFeederKilledWhilePublishingLeavesAnEmptySlotAndItsSuccessorCleansUp) {
+TEST_F(ArrayTest, FeederKilledWhilePublishingLeavesEmptySlot) {
     for (const std::string point : {"created", "sized", "publish.payload", "published", "tables.written"}) {
         const pid_t pid = in_child([&] {
             const auto feeder = create(4, [&](const char* at) {

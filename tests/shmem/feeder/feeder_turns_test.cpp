@@ -53,7 +53,7 @@ TEST_F(FeederTurns, BatchAccelKeepsBothKindsOfEachApp) {
     EXPECT_EQ(jobs(), before) << "no job is moved to and fro";
 }
 
-TEST_F(FeederTurns, PurgeStaleFreesHrClassesAsUpstreamAtLevel0) {
+TEST_F(FeederTurns, PurgeStaleFreesHrClassesAsUpstreamLevel0) {
     options_.purge_stale = 60;
     options_.rotate_after = 0;
     for (Id id = 1; id <= 4; ++id) job(id);
@@ -96,7 +96,7 @@ TEST_F(FeederTurns, BatchAccelKeepsBothKindsWhateverIsTaken) {
     }
 }
 
-TEST_F(FeederTurns, BatchAccelMakesRoomWhenTheOtherKindArrivesLate) {
+TEST_F(FeederTurns, BatchAccelMakesRoomForALateKind) {
     options_.order = FeederOrder::kBatchAccel;
     for (Id id = 1; id <= 50; ++id) job(id, 1);
     start();
@@ -121,7 +121,7 @@ TEST_F(FeederTurns, AppsShareTheArrayByWeight) {
     EXPECT_EQ(by_app[1] + by_app[2], 100) << "no dead slot";
 }
 
-TEST_F(FeederTurns, AppsThatAreNotAskedForGetNoSlots) {
+TEST_F(FeederTurns, AppsNotAskedForGetNoSlots) {
     options_.allapps = true;
     options_.appids = {1, 3, 99};
     for (Id id = 1; id <= 30; ++id) job(id, 0, 1 + id % 3);
@@ -154,7 +154,7 @@ TEST_F(FeederTurns, AllowsNewWeightsWithRereadDb) {
     EXPECT_FALSE(std::filesystem::exists(dir_ / "reread_db"));
 }
 
-TEST_F(FeederTurns, ATriggerMadeWhileTheTablesAreReadIsSeen) {
+TEST_F(FeederTurns, TriggerMadeWhileTablesAreReadIsSeen) {
     start();
     int loads = 0;
     db_.before = [&](const std::string& verb) {
@@ -170,7 +170,7 @@ TEST_F(FeederTurns, ATriggerMadeWhileTheTablesAreReadIsSeen) {
     EXPECT_FALSE(std::filesystem::exists(dir_ / "reread_db"));
 }
 
-TEST_F(FeederTurns, ATriggerTouchedWhileTheTablesAreReadIsSeen) {
+TEST_F(FeederTurns, TriggerTouchedWhileTablesAreReadIsSeen) {
     start();
     int loads = 0;
     db_.before = [&](const std::string& verb) {
@@ -194,7 +194,7 @@ TEST_F(FeederTurns, TheTriggerStaysUntilTheTablesWereRead) {
     EXPECT_FALSE(std::filesystem::exists(dir_ / "reread_db"));
 }
 
-TEST_F(FeederTurns, AWishToRereadOutlivesAFailureOfTheDatabase) {
+TEST_F(FeederTurns, WishToRereadOutlivesFailureOfDatabase) {
     start();
     int failures = 0, loads = 0;
     db_.before = [&](const std::string& verb) {
@@ -231,7 +231,7 @@ TEST_F(FeederTurns, FileGroupsArePublishedEveryMinute) {
     EXPECT_TRUE(db_.group_workunits.empty());
 }
 
-TEST_F(FeederTurns, AProjectOfNonCpuIntensiveWorkMarksAllItsApps) {
+TEST_F(FeederTurns, NonCpuIntensiveProjectsMarkAllApps) {
     config_.non_cpu_intensive = true;
     start();
     for (const App& app : array_->tables()->apps) EXPECT_TRUE(app.non_cpu_intensive) << app.name;

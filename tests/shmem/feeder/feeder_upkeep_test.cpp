@@ -92,7 +92,7 @@ TEST_F(FeederTurns, ChangesOfAppsTakeEffectByThemselves) {
     }
 }
 
-TEST_F(FeederTurns, AJobThatGaveWayIsAsOldAsItIsUntilItIsAccelerated) {
+TEST_F(FeederTurns, ADisplacedJobKeepsItsAge) {
     options_.rotate_after = 100;
     for (Id id = 1; id <= 30; ++id) job(id, 0);
     start();
@@ -167,7 +167,7 @@ TEST_F(FeederTurns, JobsThatNobodyWillReleaseAreNamed) {
     EXPECT_EQ(log.find("for their apps have no size classes (app app2"), std::string::npos);
 }
 
-TEST_F(FeederTurns, JobsThatARegulatorShouldHaveReleasedAreNamed) {
+TEST_F(FeederTurns, JobsThatRegulatorShouldHaveReleasedAreNamed) {
     db_.apps[1].n_size_classes = db_.apps[2].n_size_classes = 2;
     for (Id id = 1; id <= 7; ++id) {
         job(id, 0, id <= 4 ? 1 : 2);

@@ -12,7 +12,7 @@ using testing::UnorderedElementsAre;
 const auto kNone = [](const JobSummary&) { return false; };
 const auto kLow = [](const JobSummary& j) { return j.priority == 0; };
 
-TEST_F(FeederTurns, FullOfJobsThatNobodyTakesTheyGiveWayBounded) {
+TEST_F(FeederTurns, UntakenJobsGiveWayInBounds) {
     options_.rotate_after = 100;
     for (Id id = 1; id <= 10; ++id) job(id, 5);  // nobody can take these
     for (Id id = 11; id <= 30; ++id) job(id, 0);
@@ -63,7 +63,7 @@ TEST_F(FeederTurns, JobsThatAreTakenStopTheRotation) {
     EXPECT_EQ(sent, 390u) << "the clogged array blocks nobody";
 }
 
-TEST_F(FeederTurns, HalfOfACloggedArrayStaysWithTheHighestPriorities) {
+TEST_F(FeederTurns, HalfOfCloggedArrayStaysWithHighestPriorities) {
     config_.shmem_work_items = 100;
     for (Id id = 1; id <= 100; ++id) job(id, 1000 - id);
     for (Id id = 1001; id <= 2000; ++id) job(id, 0);
@@ -74,7 +74,7 @@ TEST_F(FeederTurns, HalfOfACloggedArrayStaysWithTheHighestPriorities) {
     EXPECT_EQ(std::count_if(ids.begin(), ids.end(), [](Id id) { return id > 1000; }), 50);
 }
 
-TEST_F(FeederTurns, AnAppWithoutJobsDoesNotKeepOthersFromTakingTurns) {
+TEST_F(FeederTurns, AnAppWithoutJobsSkipsItsTurn) {
     options_.allapps = true;
     options_.rotate_after = 100;
     db_.apps[3].weight = 0;                     // apps 1 and 2 have five slots each, and app 2 has no jobs
@@ -92,7 +92,7 @@ TEST_F(FeederTurns, AnAppWithoutJobsDoesNotKeepOthersFromTakingTurns) {
     EXPECT_THAT(jobs(), SizeIs(5)) << "but then, for nobody else wants the slots";
 }
 
-TEST_F(FeederTurns, JobsOfAnHrClassGiveWayToOthersOfIt) {
+TEST_F(FeederTurns, HrClassJobsGiveWayToTheirOthers) {
     config_.shmem_work_items = 40;
     config_.homogeneous_redundancy = 1;
     config_.hr_allocate_slots = true;
@@ -157,7 +157,7 @@ TEST_P(SlowTraffic, HighestPrioritiesGoFirstForDays) {
     }
 }
 
-TEST_P(SlowTraffic, JobsForRareHostsWaitForThemWithoutClogging) {
+TEST_P(SlowTraffic, JobsForRareHostsDoNotClog) {
     // 60 jobs of the highest priority are for a kind of host that asks once in a hundred minutes.
     for (Id id = 1; id <= 60; ++id) job(id, 100);
     for (Id id = 101; id <= 1500; ++id) job(id, id % 7);
@@ -192,7 +192,7 @@ TEST_P(SlowTraffic, ACloggedArrayRecovers) {
     EXPECT_GE(on_the_second_day, 288 * 9 / 10) << "nearly every host gets its job";
 }
 
-TEST_P(SlowTraffic, AHostThatAsksForMuchFindsRoomInACloggedArray) {
+TEST_P(SlowTraffic, LargeRequestFindsRoomInCloggedArray) {
     for (Id id = 1; id <= 149; ++id) job(id, 100);  // nobody can have these; the array has room for 100
     for (Id id = 1001; id <= 3000; ++id) job(id, 0);
     start();

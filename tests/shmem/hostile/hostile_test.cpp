@@ -146,7 +146,7 @@ TEST_F(Hostile, ArbitraryWordsInTheClaimsHurtNobody) {
 }
 
 /// Each kind of wrong state word, one at a time: the feeder empties the slot and goes on.
-TEST_F(Hostile, AStateWordThatFollowsFromNothingIsSetToEmpty) {
+TEST_F(Hostile, AnImpossibleStateWordBecomesEmpty) {
     using namespace shm;
     const auto feeder = create(3);
     const auto scheduler = SchedulerArray::attach(name_);
@@ -213,7 +213,7 @@ TEST_F(Hostile, AForgedStateWordMakesNoTornCopy) {
     }
 }
 
-TEST_F(Hostile, AClaimsFileThatIsCutOrLengthenedKillsNobody) {
+TEST_F(Hostile, ClaimsFileCutOrLengthenedKillsNobody) {
     for (const std::uint64_t bytes : {0ul, 64ul, 4096ul, 8192ul, 1ul << 20}) {
         const auto feeder = create(300);
         turn(*feeder);

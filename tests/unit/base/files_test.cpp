@@ -77,7 +77,7 @@ TEST(WriteFile, ReplacesAtOnceWithTheModeAskedFor) {
     EXPECT_EQ(entries(dir.path()), 1);
 }
 
-TEST(WriteFile, AFailureLeavesTheOldTextAndNoRubbish) {
+TEST(WriteFile, FailureLeavesOldTextAndNoRubbish) {
     const test::TempDir dir;
     fs::create_directories(dir / "f" / "inside");  // a folder in the way: the rename fails
     EXPECT_THROW(write_file_atomically(dir / "f", "new"), FileError);
@@ -118,7 +118,7 @@ TEST(FileLock, OneHolderAtATime) {
     EXPECT_THROW(FileLock::try_lock(dir / "none" / "lock"), FileError);
 }
 
-TEST(FileLock, TheKernelReleasesItWhenItsHolderIsKilled) {
+TEST(FileLock, KernelReleasesItWhenItsHolderIsKilled) {
     const test::TempDir dir;
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
@@ -152,7 +152,7 @@ bool free_for_upstream(const fs::path& file) {
     return status == 0;
 }
 
-TEST(FileLock, ExcludesUpstreamsProgramsAndStaysWhenTheFileIsOpenedOnceMore) {
+TEST(FileLock, ExcludesUpstreamsProgramsAndSurvivesAnotherOpen) {
     const test::TempDir dir;
     auto lock = FileLock::try_lock(dir / "lock");
     ASSERT_TRUE(lock);

@@ -111,7 +111,7 @@ TEST_F(Log, StderrThatIsAFileFollowsItsName) {
 }
 
 // `sudo -u boincadm bin/census 2>/root/note`: the account can't look there.
-TEST_F(Log, StderrInAFolderThatIsClosedToTheUserWasNotMoved) {
+TEST_F(Log, StderrInAClosedFolderWasNotMoved) {
     const fs::path closed = dir.path() / "closed";
     fs::create_directory(closed);
     const std::string there = (closed / "note").string();
@@ -130,7 +130,7 @@ TEST_F(Log, StderrInAFolderThatIsClosedToTheUserWasNotMoved) {
     EXPECT_EQ(read_file(there).value_or("?"), "");
 }
 
-TEST_F(Log, ANewFileCanBeWrittenByItsFoldersGroupWhateverTheUmask) {
+TEST_F(Log, TheFoldersGroupCanWriteNewLogs) {
     const mode_t old = ::umask(0077);
     log_open({.file = file});
     ::umask(old);
@@ -193,7 +193,7 @@ TEST_F(Log, NoticesThatItsFileWasMoved) {
 }
 
 // As in log_HOST, where the web server's account makes no files.
-TEST_F(Log, WhereItsFileWasRemovedAndNoneCanBeMadeItGoesOnOnStderr) {
+TEST_F(Log, WithoutALogFileStderrIsUsed) {
     log_open({.file = file});
     log_normal("before");
     fs::rename(file, file + ".1");
@@ -237,7 +237,7 @@ TEST_F(Log, AppendsAndIsReadableForTheGroup) {
     EXPECT_EQ(fs::status(file + "2").permissions(), fs::perms(0664));
 }
 
-TEST_F(Log, AMissingFolderIsAnErrorAndStderrStaysUsable) {
+TEST_F(Log, MissingFolderIsErrorAndStderrStaysUsable) {
     EXPECT_THROW(log_open({.file = (dir / "none" / "log").string()}), FileError);
     testing::internal::CaptureStderr();
     log_normal("to stderr");

@@ -18,7 +18,7 @@ TEST(Process, ThisOneIsAlive) {
     EXPECT_EQ(self, this_process());
 }
 
-TEST(Process, AnotherStartTimeMeansThatThePidWasUsedAgain) {
+TEST(Process, AnotherStartTimeMeansAReusedPid) {
     ProcessId other = this_process();
     --other.start_ticks;
     EXPECT_FALSE(is_alive(other));
@@ -30,7 +30,7 @@ TEST(Process, InvalidPidsAreDead) {
     EXPECT_FALSE(is_alive({2147483647, 5}));
 }
 
-TEST(Process, AZombieIsDeadEvenBeforeItIsReaped) {
+TEST(Process, ZombieIsDeadEvenBeforeItIsReaped) {
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
     const pid_t child = ::fork();

@@ -66,7 +66,7 @@ TEST(HostName, IsShort) {
 }
 
 // A log folder that was deleted, made anew by a scheduler, kept the daemons or the web server out.
-TEST(LogFolder, IsMadeAnewForTheOwnerAsStartMakesItAndForOthersWithTheProjectsGroup) {
+TEST(LogFolder, IsMadeForOwnerAndProjectsGroup) {
     const test::TempDir project;
     fs::create_directory(project / "upload");
     struct stat root {

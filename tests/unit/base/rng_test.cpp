@@ -37,7 +37,7 @@ TEST(Rng, BelowIsInRangeAndEven) {
     EXPECT_EQ(rng.below(1), 0u);
 }
 
-TEST(Rng, BelowDrawsAgainWhereTheRangeDoesNotDivide) {
+TEST(Rng, BelowDrawsAgainWhereRangeDoesNotDivide) {
     // 2^64 mod 3 = 1: the value 0 is one too many.
     test::FixedRng rng{0, 5};
     EXPECT_EQ(rng.below(3), 2u);

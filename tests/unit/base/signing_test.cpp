@@ -104,7 +104,7 @@ TEST(Signing, ASignatureMadeByBareArithmeticIsAccepted) {
     EXPECT_FALSE(key.verify("abd", signature));
 }
 
-TEST(Signing, UpstreamsKeyAndSignatureAreOfTheSameKind) {
+TEST(Signing, UpstreamsKeyAndSignatureAreOfSameKind) {
     const std::string recovered = power(digits(kUpstreamSignature, 0, 128), "010001", modulus(kUpstreamPublicKey));
     EXPECT_EQ(recovered.substr(0, 192), "0001" + std::string(2 * 93, 'f') + "00");
     EXPECT_FALSE(PublicKey::from_text(kUpstreamPublicKey).verify("some other file", kUpstreamSignature));

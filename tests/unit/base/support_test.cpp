@@ -37,7 +37,7 @@ TEST(Subprocess, ADescriptorAsStdin) {
     ::close(ends[0]);
 }
 
-TEST(Subprocess, AProgramThatIsNotThereIsAnError) {
+TEST(Subprocess, ProgramThatIsNotThereIsError) {
     EXPECT_THROW(run({"/no/such/program"}), std::system_error);
     EXPECT_THROW(run({"/bin/true"}, {.cwd = "/no/such/folder"}), std::system_error);
 }
@@ -64,7 +64,7 @@ TEST(Subprocess, SignalsAndTheirStatus) {
     EXPECT_FALSE(process.running());
 }
 
-TEST(Subprocess, WaitsForOutputAndGivesUpWhenTheProgramEnds) {
+TEST(Subprocess, EndsWaitingWhenTheProgramEnds) {
     Subprocess process({"/bin/sh", "-c", "echo ready >&2; read line; echo last words"});
     EXPECT_TRUE(process.wait_for_output("ready"));
     EXPECT_TRUE(process.wait_for_output("last words"));
@@ -108,7 +108,7 @@ bool runs(pid_t pid) {
     return state != std::string::npos && stat.at(state + 2) != 'Z';
 }
 
-TEST(GroupGuard, WhatAServerStartedEndsWithAKilledTest) {
+TEST(GroupGuard, WhatServerStartedEndsWithKilledTest) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     const pid_t killed_test = ::fork();

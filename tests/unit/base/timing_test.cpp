@@ -22,7 +22,7 @@ TEST(MonotonicClock, CountsSecondsAndNeverGoesBack) {
     EXPECT_LT(waited, 19) << "milliseconds?";
 }
 
-TEST(Periodic, IsDueAtOnceAndThenEverySoOften) {
+TEST(Periodic, IsDueTogetherAndThenEverySoOften) {
     Periodic minutely(60);
     EXPECT_TRUE(minutely.take(1000));
     EXPECT_FALSE(minutely.take(1000));
@@ -36,7 +36,7 @@ TEST(Periodic, IsDueAtOnceAndThenEverySoOften) {
     EXPECT_TRUE(minutely.take(1201));
 }
 
-TEST(Periodic, AClockThatIsSetBackDoesNotStopIt) {
+TEST(Periodic, ClockThatIsSetBackDoesntStopIt) {
     Periodic minutely(60);
     EXPECT_TRUE(minutely.take(1e9));
     EXPECT_TRUE(minutely.take(5e8));
@@ -68,7 +68,7 @@ class TroubleLogTest : public testing::Test {
     TroubleLog trouble;
 };
 
-TEST_F(TroubleLogTest, ADatabaseThatIsAwayIsOneStateWhateverItsMessages) {
+TEST_F(TroubleLogTest, DatabaseAwayIsOneStateWhateverItsMessages) {
     trouble.report({"can't connect", "trying again", true}, 1000);
     trouble.report({"timed out", "trying again", true}, 1100);
     EXPECT_EQ(lines_with("can't connect; trying again"), 1);
@@ -92,7 +92,7 @@ TEST_F(TroubleLogTest, AnotherErrorIsAnotherState) {
     EXPECT_EQ(lines_with("no file; waiting"), 2) << "it is news again";
 }
 
-TEST_F(TroubleLogTest, AClockThatIsSetBackDoesNotSilenceIt) {
+TEST_F(TroubleLogTest, ClockThatIsSetBackDoesntSilenceIt) {
     trouble.report({"no key", "waiting"}, 1e9);
     trouble.report({"no key", "waiting"}, 5e8);
     EXPECT_EQ(lines_with("no key; waiting"), 2);

@@ -84,7 +84,7 @@ TEST(AccelBatch, LateJobsCountAsDoneAtLevelOne) {
     EXPECT_FALSE(late_jobs_matter(facts(150, 126, false), rules));
 }
 
-TEST(AccelBatch, AJobIsLateFromThreeTurnaroundsAfterItWasFirstSent) {
+TEST(AccelBatch, AJobIsLateAfterThreeTurnarounds) {
     const AccelRules rules = accel_rules(1);
     BatchFacts f = facts(150, 126);
     const auto late = [&](const OpenJob& job) { return is_late(job, f, rules, kAccelTime); };

@@ -158,7 +158,7 @@ TEST_F(Collect, LateReportsAreSeenWithinTwelvePasses) {
     EXPECT_EQ(*incremental(), full());
 }
 
-TEST_F(Collect, BatchesThatComeAreReadWholeAndThoseThatGoAreDropped) {
+TEST_F(Collect, NewBatchesAreReadWholeOldOnesDropped) {
     batches.resize(4);
     for (int i = 0; i < 100; ++i) add(1 + i % 8);
     keep(full());

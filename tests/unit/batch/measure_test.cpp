@@ -78,7 +78,7 @@ TEST(Observe, KindsByOutcome) {
     }
 }
 
-TEST(Observe, TimesOutOfOrderAreATurnaroundOfZero) {
+TEST(Observe, TimesOutOfOrderAreTurnaroundOfZero) {
     ResultTimes r;
     r.server_state = ServerState::kOver;
     r.outcome = Outcome::kSuccess;
@@ -87,7 +87,7 @@ TEST(Observe, TimesOutOfOrderAreATurnaroundOfZero) {
     EXPECT_EQ(observe(r).turnaround(), 0);
 }
 
-TEST(Median, IsElementFloorOfHalfAsAnIndependentSortSaysIt) {
+TEST(Median, IsTheLowerMiddleElement) {
     std::mt19937 random(1);
     const StatsRules rules = small_rules(0);
     for (int round = 0; round < 300; ++round) {
@@ -121,7 +121,7 @@ TEST(Median, NeedsSuccesses) {
     EXPECT_EQ(measure(zero, a_batch(), small_rules(0)).median, std::nullopt) << "a median of 0 measures nothing";
 }
 
-TEST(Median, LevelOneWantsHalfOfTheJobsNotOfTheResults) {
+TEST(Median, Level1WantsHalfOfTheJobs) {
     StatsRules rules = small_rules(1);
     rules.min_success_frac = 0.5;
     std::vector<Observation> all{done(1, 50), done(2, 50)};
@@ -177,7 +177,7 @@ TEST(Verdict, RatiosAtBothLevels) {
         }
 }
 
-TEST(Verdict, AFailedJobCountsAsTenMediansAtMostForARunningOne) {
+TEST(Verdict, AFailedJobCountsAsTenMedians) {
     const StatsRules rules = small_rules(1);
     Scores scores(rules, kNow);
     BatchMeasure m;
@@ -246,7 +246,7 @@ TEST(Verdict, VersionsOfAHostAreToldApart) {
     EXPECT_TRUE(level0.versions().empty());
 }
 
-TEST(Verdict, AnAppNeedsMoreThanAHundredHostsAndMoreThanAQuarterLtt) {
+TEST(Verdict, AnAppNeedsAHundredHostsQuarterLtt) {
     struct Case {
         int hosts, ltt;
         bool accelerable;

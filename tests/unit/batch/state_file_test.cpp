@@ -110,7 +110,7 @@ TEST(StateFile, MissingIsNoComplaintAnyDamageIs) {
     }
 }
 
-TEST(StateFile, AnOldOneStaysUntilTheNewOneIsWhole) {
+TEST(StateFile, OldOneStaysUntilNewOneIsWhole) {
     const test::TempDir dir;
     {
         StateWriter writer(dir / "s");

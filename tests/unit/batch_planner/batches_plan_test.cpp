@@ -30,7 +30,7 @@ FleetCapacity fleet_of(const std::vector<double>& speeds, double free_at = 0, in
 /// The seed's technique alone.
 PlanRules bare() { return {.margin = 1, .min_hosts = 0, .patience = 0, .least = 0, .horizon = 1e9}; }
 
-TEST(BatchesPlan, OneBatchIsPlannedAsTheExactTechniqueSays) {
+TEST(BatchesPlan, OneBatchIsPlannedAsExactTechniqueSays) {
     std::mt19937_64 bits(7);
     const auto uniform = [&] { return std::uniform_real_distribution<double>()(bits); };
     for (int world = 0; world < 40; ++world) {
@@ -74,7 +74,7 @@ AppUse both_app() { return {ResourceUse{.devices = 1}, ResourceUse{.devices = 1}
 
 /// Each device of a host, whatever it is, does one job after the other: what can be had is what the exact technique
 /// finds on so many hosts.
-TEST(BatchesPlan, WithGpusABatchIsPlannedAsTheExactTechniqueSaysOfTheDevicesThatItCanUse) {
+TEST(BatchesPlan, GpuBatchesArePlannedAsTheReference) {
     std::mt19937_64 bits(11);
     const auto uniform = [&] { return std::uniform_real_distribution<double>()(bits); };
     for (int world = 0; world < 60; ++world) {
@@ -114,7 +114,7 @@ TEST(BatchesPlan, WithGpusABatchIsPlannedAsTheExactTechniqueSaysOfTheDevicesThat
 
 /// A job takes several processors, as many as its version uses on each host: at least one runs at a time, and none
 /// where no version runs.
-TEST(BatchesPlan, JobsOfSeveralThreadsArePlannedAsTheExactTechniqueSaysOfThoseThatRunAtATime) {
+TEST(BatchesPlan, ThreadedJobsArePlannedAsTheReference) {
     std::mt19937_64 bits(13);
     const auto uniform = [&] { return std::uniform_real_distribution<double>()(bits); };
     for (int world = 0; world < 60; ++world) {
@@ -149,7 +149,7 @@ TEST(BatchesPlan, JobsOfSeveralThreadsArePlannedAsTheExactTechniqueSaysOfThoseTh
     }
 }
 
-TEST(BatchesPlan, ABatchOnGpusAndOneOnProcessorsDoNotWaitForEachOther) {
+TEST(BatchesPlan, GpuAndCpuBatchesAreIndependent) {
     FleetCapacity fleet = fleet_of({1e9, 1e9}, 0, 4);
     add_gpus(fleet, 2, 1e10);
     fleet.uses = {{1, cpu_app()}, {2, gpu_app(1, 0.1)}};
@@ -161,7 +161,7 @@ TEST(BatchesPlan, ABatchOnGpusAndOneOnProcessorsDoNotWaitForEachOther) {
     EXPECT_EQ(planned[1].hosts, 2);
 }
 
-TEST(BatchesPlan, WhoHasNoDeviceForAnAppIsNotCountedOn) {
+TEST(BatchesPlan, HostsWithoutADeviceAreNotCounted) {
     FleetCapacity fleet = fleet_of({1e12, 1e9});
     add_gpus(fleet, 1, 1e10);
     fleet.uses = {{2, gpu_app()}, {3, gpu_app(2)}};
@@ -191,7 +191,7 @@ TEST(BatchesPlan, EightHostsInHAreNotEightDevices) {
     EXPECT_EQ(fleet.hosts(), 10U);
 }
 
-TEST(BatchesPlan, TheHostsOfABatchAreThoseThatCompleteAJobByT) {
+TEST(BatchesPlan, ItsHostsAreThoseInTimeForT) {
     FleetCapacity fleet = fleet_of({1e9, 1e9, 1e8});  // 1000 s, 1000 s, 10,000 s a job
     fleet.free_at[1] = 500;
     const auto planned = plan_batches(fleet, {{1, 1, 3, 1e12, 0}}, bare());
@@ -209,7 +209,7 @@ TEST(BatchesPlan, LaterBatchesGetWhatIsLeft) {
     EXPECT_NEAR(planned[1].finish, 2000, 10);
 }
 
-TEST(BatchesPlan, ABatchWhoseJobsAreAllOnHostsTakesNothingFromOthers) {
+TEST(BatchesPlan, ABatchAlreadySentTakesNothing) {
     FleetCapacity fleet = fleet_of({1e9, 1e9});
     const auto planned =
         plan_batches(fleet, {{1, 1, 0, 1e12, 0}, {2, 1, 2, 1e12, 0}}, PlanRules{.margin = 1, .min_hosts = 2});
@@ -246,7 +246,7 @@ TEST(BatchesPlan, AtLeastEightHostsAreInH) {
 }
 
 // Of few hosts one tells an absurd speed, or is a thousand times slower: the others are planned without it.
-TEST(BatchesPlan, AHostThatNeverEndsAJobKeepsNoSmallFleetFromBeingPlanned) {
+TEST(BatchesPlan, EndlessHostDoesNotBlockSmallFleet) {
     for (const double speed : {1e-30, 1e3}) {
         FleetCapacity fleet = fleet_of({1e9, 1e9, speed});
         const BatchTarget planned = plan_batches(fleet, {{1, 1, 4, 1e12, 0}}, PlanRules{.margin = 1})[0];
@@ -273,7 +273,7 @@ TEST(BatchesPlan, ShortBatchesHaveMinutesToBeTaken) {
     EXPECT_GE(plan_batches(fleet, {{1, 1, 5, 1e12, 0}}, PlanRules{})[0].finish, 360);
 }
 
-TEST(BatchesPlan, WhatTakesLongerThanTheHorizonIsNotPlannedAndTakesNothing) {
+TEST(BatchesPlan, WhatExceedsTheHorizonIsNotPlanned) {
     FleetCapacity fleet = fleet_of(std::vector<double>(10, 1e9));
     const auto planned = plan_batches(fleet, {{1, 1, 1'000'000, 1e12, 0}, {2, 1, 10, 1e12, 0}},
                                       PlanRules{.margin = 1, .horizon = 86400});

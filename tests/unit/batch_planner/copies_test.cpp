@@ -19,7 +19,7 @@ std::vector<Id> chosen(const std::vector<LastInstance>& last, double another, st
     return ids;
 }
 
-TEST(Copies, TheCapIsAPartOfTheJobsRoundedDown) {
+TEST(Copies, CapIsPartOfJobsRoundedDown) {
     EXPECT_EQ(copies_left(0, 1000, 0), 0);
     EXPECT_EQ(copies_left(0.05, 19, 0), 0);
     EXPECT_EQ(copies_left(0.05, 20, 0), 1) << "not one less because .05 is no binary number";
@@ -28,7 +28,7 @@ TEST(Copies, TheCapIsAPartOfTheJobsRoundedDown) {
     EXPECT_EQ(copies_left(0.5, -7, 0), 0);
 }
 
-TEST(Copies, OfWhatEndsLaterThanAnotherHostTheLatestFirst) {
+TEST(Copies, OfWhatEndsLastFirst) {
     const std::vector<LastInstance> last{instance(1, 11, 500), instance(2, 12, 900), instance(3, 13, 501),
                                          instance(4, 14, HUGE_VAL), instance(5, 15, 700)};
     EXPECT_EQ(chosen(last, 500, 10), (std::vector<Id>{4, 2, 5, 3}));
@@ -37,7 +37,7 @@ TEST(Copies, OfWhatEndsLaterThanAnotherHostTheLatestFirst) {
     EXPECT_EQ(chosen({instance(1, 11, NAN)}, 500, 5), std::vector<Id>{}) << "nobody knows";
 }
 
-TEST(Copies, OfOverdueOnesTheOldestFirstAndOneOfAJob) {
+TEST(Copies, OfOverdueOnesOldestFirstOncePerJob) {
     EXPECT_EQ(chosen({instance(1, 11, HUGE_VAL, 300), instance(2, 12, HUGE_VAL, 200)}, 500, 5),
               (std::vector<Id>{2, 1}));
     EXPECT_EQ(chosen({instance(1, 11, 600), instance(2, 11, 800), instance(3, 12, 700)}, 500, 5),

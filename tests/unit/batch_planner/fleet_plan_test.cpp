@@ -46,7 +46,7 @@ TEST(FleetPlan, EqualsTryingEveryMoment) {
     }
 }
 
-TEST(FleetPlan, AHostThatCannotEndAJobInTimeIsNotOfH) {
+TEST(FleetPlan, AHostTooSlowIsNotInH) {
     // Two hosts need 100 s a job, the third 1000 s: four jobs take 200 s without it.
     const FleetPlan plan = plan_fleet({{1, 0, 100}, {1, 0, 100}, {1, 0, 1000}}, 4);
     EXPECT_EQ(plan.finish, 200);

@@ -24,7 +24,7 @@ TEST(HostGpus, TheirCountsAreReadFromHostMisc) {
               (Counts{0, 1, 1, 0, 0}));
 }
 
-TEST(HostGpus, WhatAHostSaidIsKeptAndWhatItHasNoMoreIsNotCounted) {
+TEST(HostGpus, GpusAreKeptAndRemovedOnesNotCounted) {
     HostGpus gpus;
     EXPECT_EQ(gpus.count(5, ProcType::kNvidia, 3), 3) << "they may be of this type";
     gpus.note(5, R"({"gpus": [{"type": "nvidia", "count": 2}, {"type": "intel", "count": 1}]})");
@@ -74,7 +74,7 @@ TEST(AppUses, ClassesSayWhatAJobTakes) {
     EXPECT_EQ(uses.type_of(99), ProcType::kCpu);
 }
 
-TEST(AppUses, AClassOfSeveralThreadsTakesAsManyProcessorsAsTheHostHas) {
+TEST(AppUses, AThreadedClassTakesAllTheHostsProcessors) {
     const PlanClasses built_in;
     const AppUses uses({{1, 1, "", true},
                         {2, 2, "mt", true},
@@ -104,7 +104,7 @@ TEST(AppUses, AClassOfSeveralThreadsTakesAsManyProcessorsAsTheHostHas) {
     EXPECT_EQ(planned_at_once_on_processors(11, four.processors(11)), 2);
 }
 
-TEST(AppUses, AtLevelZeroTheNameOfAClassSaysWhatItIsFor) {
+TEST(AppUses, Level0TheClassNameSaysTheResource) {
     const PlanClasses classes = PlanClasses::from_spec(kClasses, "f");
     const AppUses uses({{1, 1, "fast", true}, {2, 2, "cuda_x", true}}, classes, 0);
     EXPECT_EQ(uses.of_apps().at(1)[0].devices, 1);
@@ -113,7 +113,7 @@ TEST(AppUses, AtLevelZeroTheNameOfAClassSaysWhatItIsFor) {
 }
 
 // The scheduler's figures: ten processors a GPU, or peak speed by what the version claims.
-TEST(AppUses, AGpuNobodyMeasuredIsTakenForWhatTheSchedulerTakesItFor) {
+TEST(AppUses, UnmeasuredGpuIsTakenAsSchedulerDoes) {
     EXPECT_DOUBLE_EQ(unmeasured_speed({.devices = 2, .cpus = .5}, 1e9, 1e13), 20.5e9);
     const ResourceUse known{.devices = 2, .cpus = .5, .peak_scale = .2, .projected = 1, .pfc = 4};
     EXPECT_DOUBLE_EQ(unmeasured_speed(known, 1e9, 1e13), (2 * .2 * 1e13 + .5e9) / 4);

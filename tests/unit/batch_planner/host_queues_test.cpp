@@ -15,7 +15,7 @@ std::vector<HostQueues::Held> held(Id first, Id last, int at_once = 2, Id pool =
     return all;
 }
 
-TEST(HostQueues, WhatHasAProcessorBeganWhenItWasSent) {
+TEST(HostQueues, WhatHasProcessorBeganWhenItWasSent) {
     HostQueues q;
     q.note({}, 900);
     q.note(held(1, 2), 1060);
@@ -41,7 +41,7 @@ TEST(HostQueues, TheOthersComeAfterThem) {
     EXPECT_EQ(q.start(5), 3000 + kRun);
 }
 
-TEST(HostQueues, WhereOneIsDoneTheNextHasItsTime) {
+TEST(HostQueues, WhereOneIsDoneNextHasItsTime) {
     HostQueues q;
     q.note({}, 900);
     q.note(held(1, 3, 1), 1060);
@@ -57,7 +57,7 @@ TEST(HostQueues, WhereOneIsDoneTheNextHasItsTime) {
     EXPECT_EQ(q.start(9), 1000);
 }
 
-TEST(HostQueues, AJobThatTakesAllProcessorsWaitsForAllBeforeItAndIsInTheWayOfAllAfterIt) {
+TEST(HostQueues, JobOfAllProcessorsWaitsForAllBefore) {
     HostQueues q;
     q.note({}, 900);
     auto all = held(1, 3, 4);
@@ -71,7 +71,7 @@ TEST(HostQueues, AJobThatTakesAllProcessorsWaitsForAllBeforeItAndIsInTheWayOfAll
     EXPECT_EQ(q.start(6), 1000 + 3 * kRun);
 }
 
-TEST(HostQueues, AHostsJobsDoNotWaitForThoseOfOthers) {
+TEST(HostQueues, HostsJobsDoesntWaitForThoseOfOthers) {
     HostQueues q;
     q.note({}, 900);
     auto all = held(1, 1, 1, 5);
@@ -80,7 +80,7 @@ TEST(HostQueues, AHostsJobsDoNotWaitForThoseOfOthers) {
     EXPECT_TRUE(q.runs(1) && q.runs(2));
 }
 
-TEST(HostQueues, ANewPlannerGivesAQueueThatItFindsItsTime) {
+TEST(HostQueues, ANewPlannerGivesAFoundQueueTime) {
     HostQueues q;
     q.note(held(4, 6, 1), 9000);
     EXPECT_EQ(q.start(4), 9000);

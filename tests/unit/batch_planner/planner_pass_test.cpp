@@ -95,7 +95,7 @@ class PlannerPassTest : public testing::Test {
     MemoryBatchUpkeepStore upkeep{db};
 };
 
-TEST_F(PlannerPassTest, TIsWhenTheHostsCanHaveDoneIt) {
+TEST_F(PlannerPassTest, TIsWhenHostsCanHaveDoneIt) {
     batch(1);
     unsent(1, 20);
     settings.rules.margin = 1;
@@ -144,7 +144,7 @@ TEST_F(PlannerPassTest, WhatJobsTookTakesThePlaceOfEstimates) {
 }
 
 /// What an expectation was worth is seen when its batch is over, and the next process begins with it.
-TEST_F(PlannerPassTest, HowSureItIsIsLearntFromBatchesThatEnded) {
+TEST_F(PlannerPassTest, ConfidenceIsLearntFromEndedBatches) {
     batch(1), batch(2);
     unsent(1, 10), unsent(2, 10);
     PlannerPass pass = planner();
@@ -161,7 +161,7 @@ TEST_F(PlannerPassTest, HowSureItIsIsLearntFromBatchesThatEnded) {
 }
 
 /// Single jobs of a user, a batch that takes longer than the horizon, one that is planned, a draft.
-TEST_F(PlannerPassTest, WhatItKnowsGoesToItsHostsOrToAnyoneAndWhatIsNewerWaits) {
+TEST_F(PlannerPassTest, WhatIsKnownGoesToItsHosts) {
     for (Id id = 1; id <= 5; ++id) batch(id);
     for (const Id id : {1, 4}) db.batches.change(id, [](Batch& b) { b.state = BatchState::kInit; });
     unsent(1, 1), unsent(2, 5000), unsent(3, 2);
@@ -187,7 +187,7 @@ TEST_F(PlannerPassTest, TheFirstBatchOfAProjectWaits) {
 }
 
 /// A batch that nobody submits.
-TEST_F(PlannerPassTest, TheFirstJobOfAStreamWaitsForAMinute) {
+TEST_F(PlannerPassTest, FirstJobOfStreamWaitsForMinute) {
     planner().run();
     clock.advance(50);
     batch(1);
@@ -205,7 +205,7 @@ TEST_F(PlannerPassTest, TheFirstJobOfAStreamWaitsForAMinute) {
 
 /// BOINC's pages call create_work for each kind of job, and then set the batch in progress: nothing of it went to
 /// anyone only if it is awaited until it is planned.
-TEST_F(PlannerPassTest, ABatchThatBoincsPagesFillWaitsUntilItIsPlanned) {
+TEST_F(PlannerPassTest, ABatchFilledByWebPagesWaits) {
     batch(1), batch(2);
     db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
     planner().run();  // it has seen the batch as a draft
@@ -226,7 +226,7 @@ TEST_F(PlannerPassTest, ABatchThatBoincsPagesFillWaitsUntilItIsPlanned) {
     EXPECT_FALSE(awaits(1, first));
 }
 
-TEST_F(PlannerPassTest, AKilledSubmissionHoldsItsJobsForFiveMinutes) {
+TEST_F(PlannerPassTest, KilledSubmissionHoldsItsJobsForFiveMinutes) {
     batch(1);
     db.batches.change(1, [](Batch& b) { b.state = BatchState::kInit; });
     plans.note_submission(1, clock.now());
@@ -241,7 +241,7 @@ TEST_F(PlannerPassTest, AKilledSubmissionHoldsItsJobsForFiveMinutes) {
 }
 
 /// Its first jobs are there long before the batch is in progress: a million jobs take a minute and more.
-TEST_F(PlannerPassTest, ABatchThatIsBeingSubmittedWaitsAndIsNewsWhenItIsInProgress) {
+TEST_F(PlannerPassTest, ABatchBeingSubmittedWaits) {
     PlannerPass pass = planner();
     pass.run();
     clock.advance(60);
@@ -269,7 +269,7 @@ TEST_F(PlannerPassTest, ABatchThatIsBeingSubmittedWaitsAndIsNewsWhenItIsInProgre
 }
 
 /// It was decided upon: nothing is planned of it, and its jobs go to anyone.
-TEST_F(PlannerPassTest, ABatchThatCantBePlannedWaitsForOnePassOnly) {
+TEST_F(PlannerPassTest, AnUnplannableBatchWaitsOnePass) {
     planner().run();
     batch(1);
     plans.note_submission(1, clock.now());
@@ -311,7 +311,7 @@ TEST_F(PlannerPassTest, ANewBatchIsPlannedAtOnce) {
     EXPECT_EQ(after(60), std::pair(true, false)) << "nobody goes by the plan";
 }
 
-TEST_F(PlannerPassTest, BatchesAreInOrderOfCreationOrOfLogicalEndTime) {
+TEST_F(PlannerPassTest, BatchesAreOrderedByCreationOrLogicalEnd) {
     batch(1, 0, 2e9), batch(2, 10, 1.9e9), batch(3, 20, 0);
     for (Id b = 1; b <= 3; ++b) unsent(b, 10);
     const auto places = [&] {
@@ -327,7 +327,7 @@ TEST_F(PlannerPassTest, BatchesAreInOrderOfCreationOrOfLogicalEndTime) {
     EXPECT_LT(published().batches[0].finish, published().batches[2].finish);
 }
 
-TEST_F(PlannerPassTest, HostsThatFailAreLeftOutButNotThoseThatAreLate) {
+TEST_F(PlannerPassTest, FailingHostsAreLeftOutLateOnesNot) {
     batch(1);
     unsent(1, 10);
     for (int i = 0; i < 3; ++i) over(1, 1, Outcome::kClientError);
@@ -361,7 +361,7 @@ TEST_F(PlannerPassTest, WhatIsLateIsExpectedFromAnotherInstance) {
     EXPECT_NEAR(db.batches.get(1)->est_completion_time, kStart + 360 + 1.2 * 3600, 5);
 }
 
-TEST_F(PlannerPassTest, AnInstanceThatMissesThePlanIsGivenUpAndItsDeadlineStays) {
+TEST_F(PlannerPassTest, AnInstanceThatMissesThePlanIsCancelled) {
     batch(1);
     unsent(1, 10);
     PlannerPass pass = planner();
@@ -397,7 +397,7 @@ TEST_F(PlannerPassTest, NoTimerIsShorterThanTheClientsChance) {
 }
 
 // T of a batch of many jobs is far away; the last of them need not be waited for until then.
-TEST_F(PlannerPassTest, WhenAllIsSentAnInstanceIsGivenUpByItsOwnTime) {
+TEST_F(PlannerPassTest, WhenAllIsSentItsOwnTimeCounts) {
     batch(1);
     unsent(1, 100);
     PlannerPass pass = planner();
@@ -425,7 +425,7 @@ TEST_F(PlannerPassTest, WhenAllIsSentAnInstanceIsGivenUpByItsOwnTime) {
 }
 
 // A second instance would take a host from jobs that wait, and the first one mostly comes back.
-TEST_F(PlannerPassTest, WhileJobsOfAnotherBatchWaitTheLastAreGivenUpLater) {
+TEST_F(PlannerPassTest, WhileAnotherBatchWaitsCancellingIsLater) {
     batch(1);
     unsent(1, 1);
     const Id last = db.results.rows().begin()->first;
@@ -453,7 +453,7 @@ TEST_F(PlannerPassTest, WhileJobsOfAnotherBatchWaitTheLastAreGivenUpLater) {
 }
 
 // One job that no host can take must not change the rule for all others for ever.
-TEST_F(PlannerPassTest, AJobThatNobodyTakesKeepsNoLastJobWaiting) {
+TEST_F(PlannerPassTest, AnUntakenJobKeepsNoLastJobWaiting) {
     batch(1), batch(2);
     job(2, ServerState::kUnsent);
     PlannerPass pass = planner();
@@ -469,7 +469,7 @@ TEST_F(PlannerPassTest, AJobThatNobodyTakesKeepsNoLastJobWaiting) {
 
 // A host of one processor that was given five jobs does one after the other; the last ones need not be given up for
 // that.
-TEST_F(PlannerPassTest, AQueueIsWaitedForAsLongAsItsHostGetsOn) {
+TEST_F(PlannerPassTest, QueueIsAwaitedWhileItsHostIsOn) {
     batch(1);
     PlannerPass pass = planner();
     unsent(1, 40);
@@ -503,7 +503,7 @@ TEST_F(PlannerPassTest, AQueueIsWaitedForAsLongAsItsHostGetsOn) {
 }
 
 // A client that is on for an hour in five believes that an hour's job takes it five.
-TEST_F(PlannerPassTest, AHostThatIsSeldomOnIsNotWaitedForThroughItsPauses) {
+TEST_F(PlannerPassTest, PausesOfARareHostAreNotAwaited) {
     batch(1);
     const Id id = job(1, ServerState::kInProgress, 4);
     db.hosts.change(4, [](Host& h) { h.on_frac = 0.2; });
@@ -518,7 +518,7 @@ TEST_F(PlannerPassTest, AHostThatIsSeldomOnIsNotWaitedForThroughItsPauses) {
     EXPECT_EQ(db.results.get(id)->outcome, Outcome::kNoReply);
 }
 
-TEST_F(PlannerPassTest, AJobThatMayHaveNoOtherInstanceIsNotGivenUp) {
+TEST_F(PlannerPassTest, AJobWithoutFurtherInstancesIsNotCancelled) {
     batch(1);
     unsent(1, 3);
     const Id last = job(1, ServerState::kInProgress, 3, 10);
@@ -556,7 +556,7 @@ TEST_F(PlannerPassTest, AKilledPlannerIsContinued) {
 }
 
 // Of twenty jobs all are sent; hosts 9 and 10 are slow, the others would have done a job again long before them.
-TEST_F(PlannerPassTest, CopiesAreMadeOfTheLastJobsUpToTheCap) {
+TEST_F(PlannerPassTest, LastJobsGetCopiesUpToTheCap) {
     batch(1);
     db.batches.change(1, [](Batch& b) { b.njobs = 20; });
     for (const Id slow : {9, 10}) db.hosts.change(slow, [](Host& h) { h.p_fpops = 1e8; });
@@ -586,7 +586,7 @@ TEST_F(PlannerPassTest, CopiesAreMadeOfTheLastJobsUpToTheCap) {
     EXPECT_EQ(state(quick), ServerState::kInProgress) << "nobody is sooner";
 }
 
-TEST_F(PlannerPassTest, NoCopiesWhileJobsWaitNorOfWhatMayHaveNoOtherInstance) {
+TEST_F(PlannerPassTest, NoCopiesWhileJobsWait) {
     batch(1);
     db.batches.change(1, [](Batch& b) { b.njobs = 20; });
     settings.copies = 0.5;
@@ -621,7 +621,7 @@ TEST_F(PlannerPassTest, ExplainSaysWhoIsInH) {
 }
 
 // The server's clock was a year ahead when a job was sent to each host.
-TEST_F(PlannerPassTest, WhatWasSentInTheFutureRunsSinceNow) {
+TEST_F(PlannerPassTest, WhatWasSentInFutureRunsSinceNow) {
     batch(1);
     unsent(1, 10);
     for (Id host = 1; host <= 10; ++host) job(1, ServerState::kInProgress, host, -365 * 86400.0);
@@ -644,7 +644,7 @@ TEST_F(PlannerPassTest, EstimatesBeyondNumbersAreNotPlannedAsNothing) {
 }
 
 // Its owner is not told of a time that nothing is done to keep.
-TEST_F(PlannerPassTest, ABatchThatCannotBePlannedAnyMoreHasNoExpectedEnd) {
+TEST_F(PlannerPassTest, AnUnplannableBatchHasNoExpectedEnd) {
     batch(1), batch(2);
     unsent(1, 10), unsent(2, 10);
     PlannerPass pass = planner();
@@ -657,7 +657,7 @@ TEST_F(PlannerPassTest, ABatchThatCannotBePlannedAnyMoreHasNoExpectedEnd) {
 }
 
 // A volunteer's client tells an absurd speed when it has its job.
-TEST_F(PlannerPassTest, AHostsSpeedIsANumberWhateverItTells) {
+TEST_F(PlannerPassTest, HostsSpeedIsNumberWhateverItTells) {
     for (const double fpops : {kHourOfWork, 0.0}) {
         batch(1);
         const Id id = job(1, ServerState::kInProgress, 4);
@@ -680,7 +680,7 @@ TEST_F(PlannerPassTest, AHostsSpeedIsANumberWhateverItTells) {
 
 // The quickest hosts have no version of the app, or are nobody's: they come each four minutes, and T that they could
 // keep is one that no other reaches.
-TEST_F(PlannerPassTest, WhoComesAndTakesNoneIsNotCountedOn) {
+TEST_F(PlannerPassTest, AHostThatTakesNoneIsNotCounted) {
     batch(1);
     unsent(1, 40);
     const auto come = [&](Id first, Id last, double speed) {
@@ -744,7 +744,7 @@ class PlannerGpus : public PlannerPassTest {
 
 constexpr double kGpuJob = 3600 / 10.02;  ///< s of an hour of work: the scheduler takes a GPU for ten processors
 
-TEST_F(PlannerGpus, ABatchForGpusIsPlannedOnThemAndTakesNoProcessorsFromAnother) {
+TEST_F(PlannerGpus, GpuBatchesTakeNoProcessorsFromOthers) {
     batch(1), batch(2, 10);
     unsent(1, 50), unsent(2, 20);
     of_app_2(1);
@@ -756,7 +756,7 @@ TEST_F(PlannerGpus, ABatchForGpusIsPlannedOnThemAndTakesNoProcessorsFromAnother)
 }
 
 /// Its processors' version is gone: what runs with it runs on a processor each all the same.
-TEST_F(PlannerGpus, WhatIsHeldOfAVersionThatIsGoneIsInTheWayAsBefore) {
+TEST_F(PlannerGpus, JobsOfAGoneVersionStillBlock) {
     db.hosts.change(1, [](Host& h) { h.p_ncpus = 16; });
     batch(1), batch(2, 10);
     for (int i = 0; i < 16; ++i) job(1, ServerState::kInProgress, 1, 1800);
@@ -773,7 +773,7 @@ TEST_F(PlannerGpus, WhatIsHeldOfAVersionThatIsGoneIsInTheWayAsBefore) {
     }
 }
 
-TEST_F(PlannerGpus, AnAppWithBothVersionsIsPlannedOnBoth) {
+TEST_F(PlannerGpus, AppWithBothVersionsIsPlannedOnBoth) {
     batch(1);
     unsent(1, 60);
     version(3, 1, "cuda");
@@ -782,7 +782,7 @@ TEST_F(PlannerGpus, AnAppWithBothVersionsIsPlannedOnBoth) {
     EXPECT_EQ(published().find_batch(1)->hosts, 10);
 }
 
-TEST_F(PlannerGpus, WhatWasMeasuredOnAGpuSaysNothingOfTheProcessors) {
+TEST_F(PlannerGpus, GpuMeasurementsSayNothingOfProcessors) {
     batch(1);
     unsent(1, 10);
     version(3, 1, "cuda");
@@ -794,7 +794,7 @@ TEST_F(PlannerGpus, WhatWasMeasuredOnAGpuSaysNothingOfTheProcessors) {
     EXPECT_NEAR(finish(1), 1800 + 3600, 20);
 }
 
-TEST_F(PlannerGpus, WhatAGpuDoesIsInTheWayOfGpusOnly) {
+TEST_F(PlannerGpus, GpuWorkBlocksGpusOnly) {
     batch(1), batch(2, 10);
     unsent(1, 5), unsent(2, 10);
     for (Id host = 1; host <= 3; ++host) {
@@ -809,7 +809,7 @@ TEST_F(PlannerGpus, WhatAGpuDoesIsInTheWayOfGpusOnly) {
     EXPECT_LT(timer.at, kStart + kPatientRuns * 3600) << "it is waited for as long as a GPU takes";
 }
 
-TEST_F(PlannerGpus, WhichGpusAHostHasIsReadAgainOnlyWhenItHasCome) {
+TEST_F(PlannerGpus, AHostsGpusAreRereadAfterItCame) {
     batch(1);
     unsent(1, 50);
     of_app_2(1);
@@ -854,7 +854,7 @@ class PlannerThreads : public PlannerGpus {
 
 constexpr double kThreads = 900;  ///< s of an hour of work on four processors
 
-TEST_F(PlannerThreads, AJobTakesAllProcessorsAndIsDoneTheSooner) {
+TEST_F(PlannerThreads, JobTakesAllProcessorsAndIsDoneSooner) {
     batch(1);
     unsent(1, 16);
     planner().run();
@@ -862,7 +862,7 @@ TEST_F(PlannerThreads, AJobTakesAllProcessorsAndIsDoneTheSooner) {
     EXPECT_EQ(published().find_batch(1)->hosts, 8) << "the others have too few processors";
 }
 
-TEST_F(PlannerThreads, WhatWasMeasuredIsTheSpeedOfOneOnAllProcessors) {
+TEST_F(PlannerThreads, MeasuredSpeedIsThatOfAllProcessors) {
     for (Id host = 1; host <= 8; ++host) measured(host, 1, 4e9);
     batch(1);
     unsent(1, 16);
@@ -881,7 +881,7 @@ TEST_F(PlannerThreads, WhatAHostHoldsHasAllItsProcessors) {
     EXPECT_NEAR(finish(1), 1800 + 2 * kThreads, 20);
 }
 
-TEST_F(PlannerThreads, OfSeveralVersionsAHostGetsTheOneThatIsFastestThere) {
+TEST_F(PlannerThreads, OfSeveralVersionsHostGetsOneFastestThere) {
     version(3, 1, "");
     batch(1);
     unsent(1, 8 + 8 * 3);

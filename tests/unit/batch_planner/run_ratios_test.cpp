@@ -30,7 +30,7 @@ TEST(RunRatios, ALiarsNextBatchIsNotBelievedEither) {
     EXPECT_EQ(ratios.of(3, 200), 1) << "somebody else's";
 }
 
-TEST(RunRatios, WhatFailedAndWhatWasNotWatchedTeachesNothing) {
+TEST(RunRatios, FailedAndUnwatchedRunsTeachNothing) {
     RunRatios ratios;
     come_back(ratios, 1, 20, 100, 0);
     ratios.returned({77, 1e6, 1}, kUsers);
@@ -70,7 +70,7 @@ TEST(RunRatios, WhatIsLongAgoIsForgotten) {
     EXPECT_EQ(ratios.of(2, 100), 1);
 }
 
-TEST(RunRatios, ANewProcessBeginsWithWhatTheOneBeforeMultipliedBy) {
+TEST(RunRatios, ANewProcessContinuesWithTheOldFactor) {
     RunRatios ratios;
     ratios.start(1, 100, 10);
     EXPECT_EQ(ratios.of(1, 100), 10);
@@ -79,7 +79,7 @@ TEST(RunRatios, ANewProcessBeginsWithWhatTheOneBeforeMultipliedBy) {
     EXPECT_EQ(ratios.of(3, 200), 1);
 }
 
-TEST(RunRatios, WhatWasGivenUpIsWaitedForWhileItsBatchIsThere) {
+TEST(RunRatios, CancelledInstancesAreAwaitedDuringTheirBatch) {
     RunRatios ratios;
     for (const Id result : {5, 6, 7}) ratios.watch(result, result == 7 ? 2 : 1, 100);
     EXPECT_EQ(ratios.gone({6}), (std::vector<Id>{5, 7}));
@@ -88,7 +88,7 @@ TEST(RunRatios, WhatWasGivenUpIsWaitedForWhileItsBatchIsThere) {
     EXPECT_EQ(ratios.gone({6}), std::vector<Id>{5});
 }
 
-TEST(RunRatios, OfThoseThatNeverComeTheNewestAreKept) {
+TEST(RunRatios, OfThoseThatNeverComeNewestAreKept) {
     RunRatios ratios;
     for (Id result = 1; result <= 6000; ++result) ratios.watch(result, 1, 100);
     const std::vector<Id> gone = ratios.gone({});

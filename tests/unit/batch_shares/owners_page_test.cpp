@@ -37,7 +37,7 @@ OwnersPage a_page() {
     return page;
 }
 
-TEST(OwnersPage, SaysHowFarBatchesAreAndWhenTheyEnd) {
+TEST(OwnersPage, ShowsProgressAndEndOfBatches) {
     const std::string page = owners_page(a_page());
     EXPECT_THAT(page, HasSubstr("<progress max=\"1\" value=\"0.4170\">41.7 %</progress>"));
     EXPECT_THAT(page, HasSubstr("(in 2.0 h; with 80 % probability in 36 min to 4.6 h)"));
@@ -89,7 +89,7 @@ const wide = document.documentElement.scrollWidth > document.documentElement.cli
 document.body.setAttribute('data-found', bars.join(' ') + '; ' + found.join(', ') + (wide ? '; too wide' : '') + (broken ? '; broken words' : ''));
 </script></body>)";
 
-TEST(OwnersPage, InABrowserTheBarsAndLinesStandWhereTheyShould) {
+TEST(OwnersPage, ChartsStandRightInABrowser) {
     test::TempDir folder;
     std::string page = owners_page(a_page());
     page.replace(page.rfind("</body>"), 7, kInspection);

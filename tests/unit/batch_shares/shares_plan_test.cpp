@@ -72,7 +72,7 @@ TEST(RunTime, IsBoundedWhateverIsSaid) {
 }
 
 // Half-life of a week: a steady speed of 1 is said to be .5 after a week, .094 after a day.
-TEST(RunTime, AYoungProjectIsAsFastAsItsAveragesAreToBecome) {
+TEST(RunTime, AYoungProjectsSpeedIsExtrapolated) {
     const double since = kNow - 100 * 86400.0;
     const auto said_after = [](double days) { return 1 - std::exp2(-days / 7); };
     for (const double days : {1.0, 2.0, 7.0, 30.0})
@@ -83,7 +83,7 @@ TEST(RunTime, AYoungProjectIsAsFastAsItsAveragesAreToBecome) {
     EXPECT_EQ(flops_of({}, kNow), 0);
 }
 
-TEST(SharePlan, APassTellsTheClockWhatIsAllSent) {
+TEST(SharePlan, PassTellsClockWhatIsAllSent) {
     const auto newcomer = [](bool waits) {
         ShareBook book = a_book();
         BatchWork first = ten_jobs(1, kAnn), second = ten_jobs(2, kBob);
@@ -103,7 +103,7 @@ TEST(SharePlan, APassTellsTheClockWhatIsAllSent) {
     EXPECT_DOUBLE_EQ(lst_after, same - 86400) << "it is all sent: now Bob's waits for longest";
 }
 
-TEST(SharePlan, ABatchIsAdmittedOnceAndChargedByItsUsersShare) {
+TEST(SharePlan, ABatchIsAdmittedOnceAtItsShare) {
     ShareBook book = a_book(share::ShareRule::kSeed);
     EXPECT_TRUE(admit(book, ten_jobs(7, kAnn), kFlops, kNow));
     EXPECT_TRUE(admit(book, ten_jobs(7, kAnn), kFlops, kNow + 50));
@@ -152,7 +152,7 @@ TEST(SharePlan, LyingAboutEstimatesGainsNothing) {
     }
 }
 
-TEST(SharePlan, WhoLosesHisQuotaPaysForWhatWasDoneAndWhoReturnsForTheRest) {
+TEST(SharePlan, LosingAQuotaSettlesReturningPaysTheRest) {
     ShareBook book = a_book();
     settle_all(book, {ten_jobs(7, kAnn)}, kFlops, kNow);
     const double before = book.clock.batch(7).start;
@@ -187,7 +187,7 @@ BatchWork a_stream(Id id, Id user, const StreamWork& work) {
     return w;
 }
 
-TEST(SharePlan, SingleJobsAreChargedWhenTheyAreSentAndPutRightWhenTheyAreBack) {
+TEST(SharePlan, SingleJobsAreChargedAtSendingAndCorrected) {
     ShareBook book = a_book();
     const double before = lst(book, kAnn);
     BatchWork w = a_stream(7, kAnn, {-1, kNow - 3600, 0, 0, 0, 0, 2e15});
@@ -218,7 +218,7 @@ BatchWork without_batch(Id owner, double until, double now, double sent) {
     return a_stream(kWithoutBatch, owner, {until, now - 3600, 0, 0, 0, 0, sent});
 }
 
-TEST(SharePlan, JobsWithoutABatchAreChargedToWhoOwnsThem) {
+TEST(SharePlan, JobsWithoutBatchAreChargedToTheirOwner) {
     ShareBook book = a_book();
     const double ann = lst(book, kAnn), bob = lst(book, kBob);
     settle_all(book, {without_batch(kAnn, kNow - 3600, kNow, 2e15)}, kFlops, kNow);
@@ -239,7 +239,7 @@ TEST(SharePlan, JobsWithoutABatchAreChargedToWhoOwnsThem) {
     EXPECT_NEAR(lst(book, kBob) - bob, 4000 / 0.75, 1e-3) << "it begins anew";
 }
 
-TEST(SharePlan, OfTwoPassesAtOnceOneCountsAStream) {
+TEST(SharePlan, OfTwoPassesAtOnceOneCountsStream) {
     ShareBook book = a_book();
     const BatchWork w = a_stream(7, kAnn, {-1, kNow, 1e15, 0, 0, 0, 0});
     EXPECT_EQ(settle_all(book, {w}, kFlops, kNow).streams, 1);
@@ -257,7 +257,7 @@ TEST(SharePlan, PurgedJobsTakeNothingFromADay) {
     EXPECT_EQ(book.given, (std::map<Id, double>{{kAnn, 5e15}}));
 }
 
-TEST(SharePlan, ABatchPaysOnceForWhatWasSentWhileItWasBeingFilled) {
+TEST(SharePlan, ABatchPaysOnceForWhatWasSent) {
     ShareBook book = a_book();
     const double before = lst(book, kAnn);
     settle_all(book, {a_stream(7, kAnn, {-1, kNow, 1e15, 0, 0, 0, 1e15})}, kFlops, kNow);
@@ -272,14 +272,14 @@ TEST(SharePlan, ABatchPaysOnceForWhatWasSentWhileItWasBeingFilled) {
     EXPECT_FALSE(book.clock.users().at(kAnn).streaming);
 }
 
-TEST(SharePlan, SingleJobsOfWhoHasNoQuotaAreNotCharged) {
+TEST(SharePlan, SingleJobsWithoutQuotaAreFree) {
     ShareBook book = a_book();
     settle_all(book, {a_stream(7, 99, {-1, kNow, 1e15, 0, 0, 0, 1e15})}, kFlops, kNow);
     EXPECT_FALSE(book.clock.users().contains(99));
     EXPECT_EQ(book.streams.at(7).charged, 2e15) << "nor later, should he get one";
 }
 
-TEST(SharePlan, ABatchWhoseJobsArePurgedKeepsItsCharge) {
+TEST(SharePlan, BatchWhoseJobsArePurgedKeepsItsCharge) {
     ShareBook book = a_book();
     settle_all(book, {ten_jobs(7, kAnn)}, kFlops, kNow);
     const double charged = lst(book, kAnn);
@@ -289,7 +289,7 @@ TEST(SharePlan, ABatchWhoseJobsArePurgedKeepsItsCharge) {
     EXPECT_EQ(lst(book, kAnn), charged) << "no refund for what can't be measured any more";
 }
 
-TEST(SharePlan, APurgedBatchThatComesBackPaysForItsNewJobs) {
+TEST(SharePlan, APurgedBatchPaysForNewJobs) {
     ShareBook book = a_book();
     BatchWork w;
     w.id = 7, w.user_id = kAnn, w.known = true, w.open = 6e15, w.charged = 4e15;  // it was here before

@@ -46,7 +46,7 @@ class SharesServiceTest : public testing::Test {
     SharesService service_{options_, store_, clock_, notices_};
 };
 
-TEST_F(SharesServiceTest, ANewBatchHasItsPlaceLongBeforeTheNextPass) {
+TEST_F(SharesServiceTest, NewBatchIsPlacedBeforeNextPass) {
     constexpr double kLook = SharesService::kLook;
     batch(1, kAnn);
     EXPECT_TRUE(service_.pass_is_due());
@@ -70,7 +70,7 @@ TEST_F(SharesServiceTest, PassesThatComeOftenerThanLooksAreMade) {
     EXPECT_EQ(service.turn().wait, 4);
 }
 
-TEST_F(SharesServiceTest, WhoHasNoQuotaIsNotLookedAtEachTime) {
+TEST_F(SharesServiceTest, UsersWithoutQuotaAreNotRereadEachTime) {
     turn(0);
     batch(1, 77);
     const std::uint64_t before = db_.verbs;
@@ -80,14 +80,14 @@ TEST_F(SharesServiceTest, WhoHasNoQuotaIsNotLookedAtEachTime) {
     EXPECT_EQ(end(1), 0);
 }
 
-TEST_F(SharesServiceTest, APassIsDueWhenTheClockWasPutBack) {
+TEST_F(SharesServiceTest, PassIsDueWhenClockWasPutBack) {
     turn(0);
     EXPECT_FALSE(pass_is_due(1));
     EXPECT_TRUE(pass_is_due(-86400)) << "by a day";
 }
 
 /// At level 1 the feeder reads its tables every minute by itself.
-TEST_F(SharesServiceTest, WhatAPassSettlesIsToldAtLevel0Only) {
+TEST_F(SharesServiceTest, WhatPassSettlesIsToldAtLevel0Only) {
     for (const int level : {0, 1}) {
         options_.compat_level = level;
         const Id id = 10 + level;
@@ -101,7 +101,7 @@ TEST_F(SharesServiceTest, WhatAPassSettlesIsToldAtLevel0Only) {
 }
 
 /// A full disk, say: the batch has its place, and the next look finds nothing new.
-TEST_F(SharesServiceTest, WhatCouldNotBeToldIsToldAtTheNextTurn) {
+TEST_F(SharesServiceTest, AFailedNoticeIsRepeatedNextTurn) {
     class Failing final : public Notices {
       public:
         void reread_tables() override {

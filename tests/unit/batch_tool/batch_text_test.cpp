@@ -27,7 +27,7 @@ BatchView a_batch(Id id, const std::string& name) {
     return v;
 }
 
-TEST(BatchText, ListIsATableWithTheHeadAboveItsColumns) {
+TEST(BatchText, ListIsTableWithHeadAboveItsColumns) {
     BatchView eta = a_batch(12, "caf\xc3\xa9\n");
     eta.batch.row.est_completion_time = kLookedAt + 7200;
     EXPECT_EQ(

@@ -98,7 +98,7 @@ TEST(BatchWhy, WhoHasNoPlaceIsToldWhy) {
     EXPECT_THAT(why_text(w), HasSubstr("1 of 5, behind nobody"));
 }
 
-TEST(BatchWhy, HostsThatCameAreCountedWithWhatRefusedThem) {
+TEST(BatchWhy, HostsAreCountedByRefusal) {
     BatchAnswer w = a_question();
     w.hosts.asked = 150;
     w.hosts.instances = {60, 40, 30, 20};
@@ -116,7 +116,7 @@ TEST(BatchWhy, HostsThatCameAreCountedWithWhatRefusedThem) {
 }
 
 // They starved, and nobody said so.
-TEST(BatchWhy, GangsSayHowManyHostsAreMissingAndSinceWhen) {
+TEST(BatchWhy, GangsNameTheirMissingHosts) {
     GangsOfBatch g{.size = 4, .gangs = 3, .ended = 1};
     g.waits = {{{12, 1}, 4, 2, 1793340000, 1793344000}, {{12, 2}, 4, 1, 1793340000, 1793343000}};
     EXPECT_EQ(
@@ -142,7 +142,7 @@ TEST(BatchWhy, GangsSayHowManyHostsAreMissingAndSinceWhen) {
     EXPECT_EQ(json::parse(show_json(v), "show").object("gangs").number("size"), 4);
 }
 
-TEST(BatchWhy, ThePlaceIsAmongBatchesAndStreamsThatWait) {
+TEST(BatchWhy, PlaceIsAmongBatchesAndStreamsThatWait) {
     ShareBook book{share::LogicalClock(share::ShareRule::kSettled, 86400), {}, {}};
     book.clock.set_quota(0, 1, 1);
     book.clock.set_quota(0, 2, 1);

@@ -163,7 +163,7 @@ TEST_F(FrontDoorLimits, QuestionsOfFiveHundredAndTwelveBytes) {
     EXPECT_TRUE(in_pieces.closed());
 }
 
-TEST_F(FrontDoorLimits, BeyondTheNumberOfConnectionsTheSlowestIsClosedForEachNewOne) {
+TEST_F(FrontDoorLimits, TheSlowestConnectionMakesRoom) {
     AcceptorLimits limits = generous();
     limits.connections = 3;
     open(limits);
@@ -178,7 +178,7 @@ TEST_F(FrontDoorLimits, BeyondTheNumberOfConnectionsTheSlowestIsClosedForEachNew
     EXPECT_EQ(std::count_if(clients_.begin(), clients_.end(), [](Client& c) { return c.closed(); }), 1);
 }
 
-TEST_F(FrontDoorLimits, WhoeverWaitsForAReplyIsNotClosedForANewConnection) {
+TEST_F(FrontDoorLimits, AWaitingClientIsNotClosed) {
     AcceptorLimits limits = generous();
     limits.connections = 2;
     open(limits);
@@ -192,7 +192,7 @@ TEST_F(FrontDoorLimits, WhoeverWaitsForAReplyIsNotClosedForANewConnection) {
     EXPECT_TRUE(reading.closed());
 }
 
-TEST_F(FrontDoorLimits, OfUnfinishedRequestsThatAreTooMuchTheLongestIsClosed) {
+TEST_F(FrontDoorLimits, OfUnfinishedRequestsTooMuchLongestIsClosed) {
     AcceptorLimits limits = generous();
     limits.held_bytes = 100'000;
     open(limits);
@@ -214,7 +214,7 @@ TEST_F(FrontDoorLimits, OfUnfinishedRequestsThatAreTooMuchTheLongestIsClosed) {
 }
 
 // In the four tests below one connection has to go: when it is gone, the others have been looked at, too.
-TEST_F(FrontDoorLimits, AConnectionWithoutARequestIsKeptForAWhile) {
+TEST_F(FrontDoorLimits, ConnectionWithoutRequestIsKeptForWhile) {
     AcceptorLimits limits = generous();
     limits.keep_idle = 0s;
     open(limits);
@@ -255,7 +255,7 @@ TEST_F(FrontDoorLimits, WhoeverNobodyServesIsToldToComeBack) {
     EXPECT_FALSE(door_->busy());
 }
 
-TEST_F(FrontDoorLimits, WhatWasWrittenToAClientThatReadsNothingIsGivenUp) {
+TEST_F(FrontDoorLimits, RepliesToSilentReadersAreDropped) {
     AcceptorLimits limits = generous();
     limits.patience = limits.keep_idle = 0s;
     const std::string large(4 << 20, 'y');

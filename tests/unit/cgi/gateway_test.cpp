@@ -65,7 +65,7 @@ TEST(Drain, NobodyIsAskedForAShortRequest) {
     EXPECT_EQ(asked.times, 0);
 }
 
-TEST(Drain, OfAStrangersLongRequestTheBeginningIsKeptAndTheRestRead) {
+TEST(Drain, ALongRequestKeepsItsBeginning) {
     FakeGateway gateway(20 * kMegabyte);
     Asked asked;
     const Body body = drain(gateway, rules(asked, false));
@@ -77,7 +77,7 @@ TEST(Drain, OfAStrangersLongRequestTheBeginningIsKeptAndTheRestRead) {
     EXPECT_EQ(gateway.left(), 0u);
 }
 
-TEST(Drain, AnAccountsRequestIsKeptUpToTheLimit) {
+TEST(Drain, AccountsRequestIsKeptUpToLimit) {
     Asked asked;
     FakeGateway long_one(60 * kMegabyte), too_long(70 * kMegabyte);
     const Body body = drain(long_one, rules(asked, true));
@@ -217,7 +217,7 @@ TEST(ClientAddress, Ranges) {
 }
 
 /// systemd signals every process of a unit: what a worker has begun, and may commit, is answered all the same.
-TEST(Worker, ToldToEndGivesTheReplyThatItWorksAt) {
+TEST(Worker, AskedToEndItFinishesItsReply) {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const pid_t worker = ::fork();

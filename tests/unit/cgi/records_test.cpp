@@ -46,7 +46,7 @@ TEST(Records, OtherBytesAreRefused) {
     EXPECT_FALSE(other.feed(kStream, sink));
 }
 
-TEST(Records, VariablesAreFoundAndLiesAboutLengthsAreNot) {
+TEST(Records, VariablesAreFoundAndFalseLengthsRefused) {
     const std::string long_value(300, 'v');
     const std::string params = "\4\3NAMEval"s + "\4\200\0\1\54LONG"s + long_value + "\1\0E"s;
     EXPECT_EQ(variable(params, "NAME"), "val");

@@ -17,7 +17,7 @@ TEST(Priority, IsRecOverShareBothNormalised) {
     EXPECT_LT(sp[2], sp[0]) << "no share: after all others";
 }
 
-TEST(Rec, HalvesInTenDaysAndGrowsByWhatIsDone) {
+TEST(Rec, HalvesInTenDays) {
     EXPECT_NEAR(rec_after(100, 10 * 86400, 0), 50, 1e-9);
     EXPECT_NEAR(rec_after(100, 20 * 86400, 0), 25, 1e-9);
     EXPECT_NEAR(rec_after(0, 10 * 86400, 10 * 7), 3.5, 1e-9) << "seven a day for ten days";
@@ -51,7 +51,7 @@ TEST(JobOrder, DangerFirstThenGpusThenCpus) {
     }
 }
 
-TEST(JobOrder, WhatGpusRunIsChargedBeforeTheCpuChooses) {
+TEST(JobOrder, WhatGpusRunIsChargedBeforeCpuChooses) {
     for (const Rules rules : {Rules::kClient, Rules::kSeed}) {
         State s = gpu_state(1, 1, rules);
         s.projects = {Project{100, 10, true, {}}, Project{100, 10, true, {}}};
@@ -60,7 +60,7 @@ TEST(JobOrder, WhatGpusRunIsChargedBeforeTheCpuChooses) {
     }
 }
 
-TEST(JobOrder, TheClientRunsTheEarliestDeadlinesOfAProjectThatMisses) {
+TEST(JobOrder, ClientRunsEarliestDeadlinesOfProjectThatMisses) {
     State s = cpu_state(1);
     // As measured: ordinary jobs due at 540, one tight job due at 560 that alone misses.
     s.work_buf_min = 180;
@@ -80,7 +80,7 @@ TEST(JobOrder, TheClientGoesOnWithWhatHasStarted) {
     EXPECT_EQ(order_of(s), Order{1});
 }
 
-TEST(JobOrder, AJobOfSeveralCpusComesBeforeThoseOfOne) {
+TEST(JobOrder, ThreadedJobsComeBeforeSingleOnes) {
     State s = cpu_state(4);
     s.jobs = {a_job(100), a_job(100), a_job(100)};
     s.jobs[1].instances = 4;
@@ -89,7 +89,7 @@ TEST(JobOrder, AJobOfSeveralCpusComesBeforeThoseOfOne) {
     EXPECT_EQ(order_of(s), (Order{0, 2})) << "what does not fit is passed over";
 }
 
-TEST(JobOrder, TheClientStartsAJobOfSeveralCpusWhereOneIsFree) {
+TEST(JobOrder, AThreadedJobStartsWithOneFreeCpu) {
     State s = cpu_state(2);
     s.jobs = {a_job(100), a_job(100, 0)};
     s.jobs[0].instances = 2;
@@ -98,7 +98,7 @@ TEST(JobOrder, TheClientStartsAJobOfSeveralCpusWhereOneIsFree) {
     EXPECT_EQ(order_of(s), Order{1});
 }
 
-TEST(TimeSlice, AJobKeepsItsPlaceUntilTheSliceIsOverAndItHasACheckpoint) {
+TEST(TimeSlice, AJobRunsUntilSliceAndCheckpoint) {
     State s = cpu_state(1);
     s.projects = {Project{100, 90, true, {0}}, Project{100, 10, true, {0}}};
     s.jobs = {a_job(9000, kWeek, 0), a_job(9000, kWeek, 1)};
@@ -112,7 +112,7 @@ TEST(TimeSlice, AJobKeepsItsPlaceUntilTheSliceIsOverAndItHasACheckpoint) {
     EXPECT_EQ(order_of(s), Order{1});
 }
 
-TEST(TimeSlice, AJobInDangerDoesNotWaitForIt) {
+TEST(TimeSlice, JobInDangerDoesNotWaitForIt) {
     State s = cpu_state(1);
     s.jobs = {a_job(9000), a_job(60, 500)};
     s.jobs[0].started = s.jobs[0].running = true;
@@ -124,7 +124,7 @@ TEST(TimeSlice, AJobInDangerDoesNotWaitForIt) {
     EXPECT_EQ(stopped[0].job, 0u);
 }
 
-TEST(Preemption, WhatIsRemovedFromMemoryGoesOnFromItsCheckpoint) {
+TEST(Preemption, RemovedFromMemoryItResumesAtItsCheckpoint) {
     State s = gpu_state(1, 1);
     s.jobs = {a_job(9000), a_gpu_job(9000)};
     for (Job& j : s.jobs) j.started = j.running = true, j.running_since = s.now - 500, j.checkpointed = s.now - 40;
@@ -152,7 +152,7 @@ TEST(Memory, JobsThatLeaveTooLittleArePassedOver) {
     EXPECT_EQ(order_of(s), (Order{0, 2}));
 }
 
-TEST(LateJobs, AreGivenUpOnlyWhenTheyHaveNotStarted) {
+TEST(LateJobs, OnlyUnstartedOnesAreAborted) {
     Job late = a_job(100, 0);
     EXPECT_TRUE(is_abandoned(late, 1e6));
     EXPECT_FALSE(is_abandoned(late, 1e6 - 1));
@@ -167,7 +167,7 @@ TEST(Report, AtOnceWhenTheDeadlineIsNear) {
     EXPECT_EQ(report_by(1000, 1000 + 2 * 86400, 3 * 86400), 1000) << "a minimum buffer of more than a day";
 }
 
-TEST(Report, OfManyOrAtOnceOrWhenOneIsDue) {
+TEST(Report, ComesWithManyOrWhenOneIsDue) {
     const Finished week{1000, 1000 + 7 * 86400};
     EXPECT_FALSE(must_report({week}, 1000, 180));
     EXPECT_TRUE(must_report({week}, 1000 + 3600, 180));

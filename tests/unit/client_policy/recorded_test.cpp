@@ -51,7 +51,7 @@ std::set<std::string> tests_in(const std::filesystem::path& folder) {
     return names;
 }
 
-TEST(SeedOfTheClient, ThePageNamesTestsThatExistAndAllOfThePolicies) {
+TEST(SeedOfTheClient, ThePageNamesExistingTests) {
     const std::string page = text_of("docs/seeds_client.md");
     std::set<std::string> tests = tests_in("tests/unit/client_policy"), named;
     const std::set<std::string> policies = tests;
@@ -72,7 +72,7 @@ TEST(SeedOfTheClient, ThePageNamesTestsThatExistAndAllOfThePolicies) {
     }
 }
 
-TEST(RecordedStates, AreFortyAndMoreAndTheirExceptionsAreOnThePage) {
+TEST(RecordedStates, AreFortyAndMoreWithExceptionsNamed) {
     EXPECT_GE(states().size(), 40u);
     const std::string page = text_of("docs/seeds_client.md");
     for (const Json& entry : states()) {

@@ -33,7 +33,7 @@ struct ListSchedule {
     }
 };
 
-TEST(RoundRobin, OneProjectIsAListScheduleInOrderOfArrival) {
+TEST(RoundRobin, OneProjectIsAListSchedule) {
     std::mt19937 random(3);
     for (int round = 0; round < 2000; ++round) {
         State s = cpu_state(1 + random() % 6, round % 2 == 0 ? Rules::kClient : Rules::kSeed);
@@ -92,7 +92,7 @@ TEST(RoundRobin, GpuJobsUseCpusToo) {
     EXPECT_EQ(forecast.types[0].idle_instances, 0);
 }
 
-TEST(RoundRobin, IdleAreTheInstancesThatNoJobUsesNow) {
+TEST(RoundRobin, IdleAreInstancesThatNoJobUsesNow) {
     State s = gpu_state(5, 3);
     s.jobs = {a_gpu_job(500, 1, 0.5), a_gpu_job(500, 0.5, 0.5), a_job(500)};
     s.jobs[2].instances = 2;
@@ -101,13 +101,13 @@ TEST(RoundRobin, IdleAreTheInstancesThatNoJobUsesNow) {
     EXPECT_EQ(forecast.types[1].idle_instances, 1.5);
 }
 
-TEST(RoundRobin, AFractionOfACpuBesideAGpuKeepsNoJobFromStarting) {
+TEST(RoundRobin, AGpusCpuFractionBlocksNoJob) {
     State s = gpu_state(1, 1);
     s.jobs = {a_gpu_job(500, 1, 0.2), a_job(100)};
     EXPECT_EQ(round_robin(s).finish[1], 100);
 }
 
-TEST(RoundRobin, BySeedAJobWaitsUntilNoPartOfItsCpusIsUsed) {
+TEST(RoundRobin, AJobWaitsForAllItsCpus) {
     State s = cpu_state(2, Rules::kSeed);
     s.jobs = {a_job(100), a_job(100), a_job(100)};
     s.jobs[0].instances = 0.6;
@@ -131,7 +131,7 @@ TEST(RoundRobin, BySeedSharesHoldOverTheSimulatedTime) {
     EXPECT_NEAR(second, 10, 1);
 }
 
-TEST(DeadlineMiss, TheClientKeepsItsMinimumBufferAwayFromDeadlines) {
+TEST(DeadlineMiss, ClientKeepsItsMinimumBufferAwayFromDeadlines) {
     for (const auto& [due_in, client, seed] :
          {std::tuple(599.0, true, true), {601.0, true, false}, {1599.0, true, false}, {1601.0, false, false}}) {
         State s = cpu_state(1);

@@ -101,7 +101,7 @@ TEST_F(StateFile, GivesWhatThePoliciesNeed) {
     EXPECT_EQ(s.projects[1].backoff_until, (std::vector<double>{1000700, 0}));
 }
 
-TEST_F(StateFile, HasTheJobsThatCanRunInTheOrderOfTheirArrival) {
+TEST_F(StateFile, KeepsRunnableJobsInOrder) {
     const ClientFile file = read();
     EXPECT_EQ(file.jobs, (std::vector<std::string>{"first", "second"}));
     const client::Job &gpu = file.state.jobs[0], &cpu = file.state.jobs[1];
@@ -118,7 +118,7 @@ TEST_F(StateFile, HasTheJobsThatCanRunInTheOrderOfTheirArrival) {
     EXPECT_DOUBLE_EQ(cpu.remaining, 0.5 * 1000 + 0.5 * 2000 - 500);
 }
 
-TEST_F(StateFile, PreferencesAreTheOverridesThenTheVenuesThenTheGeneralOnes) {
+TEST_F(StateFile, PreferencesAreOverridesThenVenuesThenGeneralOnes) {
     EXPECT_EQ(read().state.work_buf_min, 0.1 * kDay) << "the client's default";
     EXPECT_EQ(read().state.work_buf_additional, 0.5 * kDay);
     folder_.write("global_prefs.xml",

@@ -6,7 +6,7 @@ namespace {
 
 std::optional<FetchRequest> fetch(const State& s) { return work_to_fetch(s, round_robin(s)); }
 
-TEST(WorkFetch, StartsBelowTheMinimumAndAsksForAllThatIsMissing) {
+TEST(WorkFetch, StartsBelowMinimumAndAsksForAllMissing) {
     State s = cpu_state(2);
     s.jobs = {a_job(999), a_job(1500)};
     const auto request = fetch(s);
@@ -25,7 +25,7 @@ TEST(WorkFetch, IdleInstancesAreToBeFilled) {
     EXPECT_EQ(fetch(s)->types[0].instances, 3);
 }
 
-TEST(WorkFetch, TheProjectWithTheGreatestPriorityAdjustedByItsQueue) {
+TEST(WorkFetch, ProjectWithGreatestPriorityAdjustedByItsQueue) {
     State s = cpu_state(1);
     s.projects = {Project{100, 20, true, {0}}, Project{100, 10, true, {0}}};
     EXPECT_EQ(fetch(s)->project, 1u);
@@ -39,7 +39,7 @@ TEST(WorkFetch, TheProjectWithTheGreatestPriorityAdjustedByItsQueue) {
     EXPECT_FALSE(fetch(s));
 }
 
-TEST(WorkFetch, ABackedOffTypeStartsNoRequestButIsAskedForBesideAnother) {
+TEST(WorkFetch, ABackedOffTypeComesBesideAnother) {
     State s = gpu_state(1, 1);
     s.projects[0].backoff_until = {0, s.now + 100};
     s.jobs = {a_job(5000)};
@@ -54,7 +54,7 @@ TEST(WorkFetch, ABackedOffTypeStartsNoRequestButIsAskedForBesideAnother) {
     EXPECT_EQ(fetch(s)->types[1].seconds, 2000);
 }
 
-TEST(WorkFetch, AnotherTypeIsLeftToAProjectWithGreaterPriority) {
+TEST(WorkFetch, AnotherTypeIsLeftToHigherPriority) {
     State s = gpu_state(1, 1);
     s.projects = {Project{100, 10, true, {s.now + 100, 0}}, Project{100, 90, true, {0, 0}}};
     s.jobs = {a_gpu_job(1500)};  // the GPU is not low, but has room
@@ -65,7 +65,7 @@ TEST(WorkFetch, AnotherTypeIsLeftToAProjectWithGreaterPriority) {
     EXPECT_EQ(request->types[1].seconds, 0) << "the first project could be asked for it";
 }
 
-TEST(WorkFetch, TheClientAsksForItsShareOfTheInstances) {
+TEST(WorkFetch, ClientAsksForItsShareOfInstances) {
     State s = cpu_state(4);
     s.projects = {Project{100, 0, true, {0}}, Project{100, 1, true, {0}}};
     for (int i = 0; i < 4; ++i) s.jobs.push_back(a_job(500, kWeek, 1));
@@ -74,7 +74,7 @@ TEST(WorkFetch, TheClientAsksForItsShareOfTheInstances) {
     EXPECT_EQ(fetch(s)->types[0].instances, 0);
 }
 
-TEST(WorkFetch, AProjectWithoutAShareIsAskedForIdleInstancesOnly) {
+TEST(WorkFetch, WithoutAShareOnlyIdleInstancesAsk) {
     State s = cpu_state(2);
     s.projects[0].resource_share = 0;
     EXPECT_EQ(fetch(s)->types[0].seconds, 1);
@@ -83,7 +83,7 @@ TEST(WorkFetch, AProjectWithoutAShareIsAskedForIdleInstancesOnly) {
     EXPECT_FALSE(fetch(s));
 }
 
-TEST(WorkFetch, TheClientFetchesBelowThreeMinutesWhateverTheMinimum) {
+TEST(WorkFetch, ClientFetchesBelowThreeMinutesWhateverMinimum) {
     State s = cpu_state(1);
     s.work_buf_min = 0;
     s.jobs = {a_job(170)};
@@ -106,7 +106,7 @@ TEST(WorkFetch, AThousandJobsAreEnoughOfOneProject) {
     EXPECT_TRUE(fetch(s));
 }
 
-TEST(Piggyback, OfTheProjectWithTheGreatestPriorityForTheType) {
+TEST(Piggyback, OfProjectWithGreatestPriorityForType) {
     State s = cpu_state(1);
     s.projects = {Project{100, 10, true, {0}}, Project{100, 90, true, {0}}};
     s.jobs = {a_job(1500)};  // not low, so that nothing is fetched for its own sake
@@ -121,7 +121,7 @@ TEST(Piggyback, OfTheProjectWithTheGreatestPriorityForTheType) {
     EXPECT_FALSE(work_to_piggyback(s, round_robin(s), 1)) << "the buffer is full";
 }
 
-TEST(Piggyback, OfABackedOffTypeOnlyByTheRealClient) {
+TEST(Piggyback, OfBackedOffTypeOnlyByRealClient) {
     State s = cpu_state(1);
     s.projects[0].backoff_until = {s.now + 100};
     EXPECT_EQ(work_to_piggyback(s, round_robin(s), 0)->types[0].seconds, 2000);
@@ -129,7 +129,7 @@ TEST(Piggyback, OfABackedOffTypeOnlyByTheRealClient) {
     EXPECT_FALSE(work_to_piggyback(s, round_robin(s), 0));
 }
 
-TEST(Backoff, DoublesToADayAndIsClearedByAJob) {
+TEST(Backoff, DoublesToDayAndIsClearedByJob) {
     Backoff b;
     double now = 1000;
     for (const double interval : {600, 1200, 2400, 4800, 9600, 19200, 38400, 76800, 86400, 86400}) {

@@ -86,7 +86,7 @@ TEST_F(ProjectFolder, FoldersAreNeverEmpty) {
     EXPECT_EQ(config.host, short_host_name());
 }
 
-TEST_F(ProjectFolder, AProjectDirThatIsGoneGivesAWarning) {
+TEST_F(ProjectFolder, ProjectDirThatIsGoneGivesWarning) {
     write("config.xml", "<boinc><config><project_dir>/nowhere/p</project_dir></config></boinc>");
     const LoadedConfig loaded = load_config(root_);
     EXPECT_EQ(loaded.config.project_dir, root_.string());

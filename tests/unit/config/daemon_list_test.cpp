@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Units, Period,
                                          PeriodCase{"2 Weeks", 1209600}, PeriodCase{"1.5 h", 5400},
                                          PeriodCase{"1 month", 2592000}));
 
-TEST(Tasks, ABadPeriodOrNoCommandCostsThatEntry) {
+TEST(Tasks, BadPeriodOrNoCommandCostsThatEntry) {
     for (const char* period :
          {"", "<period></period>", "<period>soon</period>", "<period>0</period>", "<period>-5 min</period>",
           "<period>5 fortnights</period>", "<period>1.2.3 h</period>"}) {

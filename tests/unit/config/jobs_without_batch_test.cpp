@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-TEST(JobsWithoutBatch, HaveAnOwnerOrAreRefusedWhereThereAreShares) {
+TEST(JobsWithoutBatch, NeedAnOwnerWhereSharesAreOn) {
     const auto given = [](const std::string& value, const std::string& rule) {
         return parse("<jobs_without_batch>" + value + "</jobs_without_batch><share_rule>" + rule + "</share_rule>");
     };

@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, FlagText,
                                          BoolCase{"<size_classes></size_classes>", false},
                                          BoolCase{"<size_classes/><size_classes>0</size_classes>", false}));
 
-TEST(Load, AnEmptyPairOfAFlagDoesNotHideWhatFollows) {
+TEST(Load, EmptyPairOfFlagDoesntHideWhatFollows) {
     EXPECT_EQ(parse("<msg_to_host></msg_to_host>\n<report_max>7</report_max>").config.report_max, 7);
 }
 
@@ -76,7 +76,7 @@ TEST(Load, NumbersFollowStrtod) {
 }
 
 // <x/> of a number says nothing at all (upstream); <x></x> is 0.
-TEST(Load, AClosedElementOfANumberLeavesTheDefault) {
+TEST(Load, ClosedElementOfNumberLeavesDefault) {
     const ProjectConfig closed =
         parse(
             "<max_wus_to_send/><maintenance_delay/><default_disk_min_free_gb /><sched_debug_level/>"
@@ -115,7 +115,7 @@ struct BadCase {
     const char* allowed;
 };
 class BadValue : public testing::TestWithParam<BadCase> {};
-TEST_P(BadValue, CostsItsOptionAndIsToldInOneLine) {
+TEST_P(BadValue, CostsItsOptionAndOneLine) {
     const LoadedConfig loaded = parse(std::string(GetParam().xml) + "<max_wus_to_send>7</max_wus_to_send>");
     EXPECT_THAT(loaded.errors, ElementsAre(AllOf(HasSubstr("config.xml"), HasSubstr(GetParam().value),
                                                  HasSubstr(GetParam().allowed), HasSubstr("ignored"))));
@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadCase{"<ltt_reserve_timeout>1h</ltt_reserve_timeout>", "1h", "whole number"}));
 
 // With a default in their place a program would work on other rows or files than the project's.
-TEST(Load, WhatRowsAndFilesAreFoundByStopsAProgramWhenItIsWrong) {
+TEST(Load, WrongPathsAndKeysStopTheProgram) {
     for (const char* wrong : {"<uldl_dir_fanout>many</uldl_dir_fanout>", "<uldl_dir_fanout>-1</uldl_dir_fanout>",
                               "<db_name><x/></db_name>", "<db_user><x/></db_user>", "<db_passwd><x/></db_passwd>",
                               "<db_host><x/></db_host>", "<project_dir><x/></project_dir>", "<key_dir><x/></key_dir>",
@@ -177,7 +177,7 @@ TEST(Load, OneWrongWeightLeavesTheOthers) {
     EXPECT_THAT(loaded.errors, ElementsAre(HasSubstr("<score_weights><size_class>big</size_class>")));
 }
 
-TEST(Load, WithoutADatabaseEveryProgramThatNeedsItSaysWhatIsMissing) {
+TEST(Load, WithoutADatabaseProgramsNameWhatIsMissing) {
     for (const char* options : {"", "<db_user>u</db_user>", "<db_name></db_name>", "<db_name/>"}) {
         const ProjectConfig config = parse(options).config;
         for (DbSettings (*settings)(const ProjectConfig&) : {db_settings, replica_db_settings}) {
@@ -192,7 +192,7 @@ TEST(Load, WithoutADatabaseEveryProgramThatNeedsItSaysWhatIsMissing) {
     EXPECT_EQ(db_settings(parse("<db_name>d</db_name>").config).name, "d");
 }
 
-TEST(Load, UnknownTagsGiveOneWarningEachThatNamesThem) {
+TEST(Load, UnknownTagsAreNamedOnce) {
     const LoadedConfig loaded = parse(
         "<no_such_option>5</no_such_option>\n<other><deep><deeper/></deep>&x;</other>\n"
         "<no_such_option/>\n<report_max>3</report_max>");
@@ -274,7 +274,7 @@ TEST(Load, AnEmptyBanBansNobody) {
     EXPECT_THAT(loaded.config.ban_cpu, IsEmpty());
 }
 
-TEST(Load, AProxyThatIsNoAddressIsNotBelieved) {
+TEST(Load, ProxyThatIsNoAddressIsNotBelieved) {
     const LoadedConfig loaded = parse(
         "<trusted_proxy>proxy.example.org</trusted_proxy><trusted_proxy> 10.0.0.0/8 </trusted_proxy>"
         "<trusted_proxy>10.0.0.0/</trusted_proxy>");
@@ -320,7 +320,7 @@ TEST(Load, ReplicaDefaultsToTheDatabase) {
     EXPECT_FALSE(db_settings(config).read_uncommitted);
 }
 
-TEST(Load, AReplicaMayHaveItsOwnNameAndAccount) {
+TEST(Load, ReplicaMayHaveItsOwnNameAndAccount) {
     const DbSettings replica =
         replica_db_settings(parse("<db_name>d</db_name><db_user>u</db_user><db_passwd>p</db_passwd>"
                                   "<replica_db_name>copy</replica_db_name><replica_db_user>reader</replica_db_user>"
@@ -355,7 +355,7 @@ TEST(Load, WeightsAreNumbersByName) {
     EXPECT_DOUBLE_EQ(config.score_weights.at("keyword"), -1);
 }
 
-TEST(Load, WeightsOfTermsThatDoNotExistAreDroppedAndTold) {
+TEST(Load, WeightsOfUnknownTermsAreDropped) {
     LoadedConfig loaded =
         parse("<score_weights><hardnes>3</hardnes><share>9</share><keyword>2</keyword></score_weights>");
     drop_unknown_weights(loaded, std::vector<std::string_view>{"hardness", "keyword"});

@@ -74,7 +74,7 @@ TEST(OptionTable, EveryOptionRoundTrips) {
     EXPECT_GT(tried, 120);
 }
 
-TEST(OptionTable, MemoryThatNoProgramCanStartWithIsRefused) {
+TEST(OptionTable, UnusableMemorySizesAreRefused) {
     const LoadedConfig loaded = parse_config(config_with("max_process_memory", "16777215"), "config.xml");
     EXPECT_EQ(loaded.config.max_process_memory,
               parse_config(config_with("ended", "0"), "config.xml").config.max_process_memory)
@@ -82,7 +82,7 @@ TEST(OptionTable, MemoryThatNoProgramCanStartWithIsRefused) {
     EXPECT_THAT(loaded.errors, testing::ElementsAre(testing::HasSubstr("must be 0 or at least 16777216")));
 }
 
-TEST(OptionTable, TheStructsOwnDefaultsAreThoseOfLevelZero) {
+TEST(OptionTable, StructsOwnDefaultsAreThoseOfLevelZero) {
     const ProjectConfig from_struct, from_table = default_config(0);
     for (const OptionRow* row : all_rows()) {
         EXPECT_EQ(option_values(*row, from_struct), option_values(*row, from_table)) << row->tag;
@@ -106,7 +106,7 @@ TEST(OptionTable, RowsAreCompleteAndUnique) {
     EXPECT_EQ(find_option("no_such_option"), nullptr);
 }
 
-TEST(OptionTable, NumbersOutsideTheirRangeAreRefusedAndChangeNothing) {
+TEST(OptionTable, NumbersOutOfRangeAreRefused) {
     int tried = 0;
     for (const OptionRow* row : all_rows()) {
         const bool number = std::holds_alternative<int ProjectConfig::*>(row->member) ||

@@ -163,7 +163,7 @@ TEST(CommandLine, HelpAndVersionGoToStdout) {
     }
 }
 
-TEST(CommandLine, HelpIsAlsoShownWithOtherMistakesOnTheLine) {
+TEST(CommandLine, HelpIsShownDespiteOtherMistakes) {
     Program p;
     EXPECT_EQ(p.parse({"--help", "--nonsense"}), 0);
 }
@@ -194,7 +194,7 @@ TEST(CommandLine, DebugLevelIsForcedIntoItsRange) {
     log_set_level(LogLevel::kNormal);
 }
 
-TEST(CommandLine, FailIsOneLineThatPointsToTheHelp) {
+TEST(CommandLine, FailIsOneLineThatPointsToHelp) {
     Program p;
     testing::internal::CaptureStderr();
     EXPECT_EQ(p.line.fail("--lo is above --hi"), 1);

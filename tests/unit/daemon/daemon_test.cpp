@@ -97,7 +97,7 @@ TEST_F(DaemonTest, OnePassRunsUntilNothingIsLeft) {
     EXPECT_TRUE(slept.empty());
 }
 
-TEST_F(DaemonTest, EverySignalThatAsksToStopGivesStatusZero) {
+TEST_F(DaemonTest, EachStopSignalGivesStatusZero) {
     for (const int signal : {SIGHUP, SIGTERM, SIGINT}) {
         int n = 0;
         const int status = run_daemon(settings, {clock, rng}, [&] {
@@ -142,7 +142,7 @@ TEST_F(DaemonTest, AProgramKeepsItsOwnSigusr1Handler) {
     EXPECT_EQ(caught, 1);
 }
 
-TEST_F(DaemonTest, StopFileOfBeforeMeansNoPassAtAll) {
+TEST_F(DaemonTest, AnOldStopFileMeansNoPass) {
     dir.write("stop_daemons", "<stop/>");
     EXPECT_EQ(run({gives(PassResult::kWorked)}), 0);
     EXPECT_EQ(passes, 0u);
@@ -163,7 +163,7 @@ TEST(StopWatch, AFileThatAppearsEndsASleep) {
     EXPECT_THAT(stop_reason(), testing::HasSubstr("stop_daemons is present"));
 }
 
-TEST(StopWatch, TheFileIsNotLookedForAtEveryQuestion) {
+TEST(StopWatch, FileIsNotLookedForAtEveryQuestion) {
     const test::TempDir dir;
     const StopWatch watch(dir / "stop_daemons", 100);
     EXPECT_FALSE(stop_requested());
@@ -171,7 +171,7 @@ TEST(StopWatch, TheFileIsNotLookedForAtEveryQuestion) {
     EXPECT_FALSE(stop_requested());
 }
 
-TEST_F(DaemonTest, DatabaseTroubleIsRetriedWithBackOffAndSaidOnce) {
+TEST_F(DaemonTest, DatabaseTroubleIsRetriedAndSaidOnce) {
     std::vector<Step> steps;
     for (int i = 0; i < 9; ++i) steps.push_back(fails(i % 2 == 0 ? DbError::Kind::kCantConnect : DbError::Kind::kLost));
     steps.push_back(gives(PassResult::kWorked));
@@ -201,7 +201,7 @@ TEST_F(DaemonTest, OtherErrorsAreRetriedAfterTheSleepInterval) {
 }
 
 // A cron task must not write during maintenance. Upstream's transitioner does.
-TEST_F(DaemonTest, OnePassHeedsTheStopFileUnlessTheProgramChoosesNotTo) {
+TEST_F(DaemonTest, OnePassHeedsTheStopFile) {
     settings.one_pass = true;
     dir.write("stop_daemons", "");
     EXPECT_EQ(run({gives(PassResult::kIdle)}), 0);
@@ -239,7 +239,7 @@ TEST_F(DaemonTest, OnePassFailsWithStatusOne) {
     EXPECT_TRUE(slept.empty());
 }
 
-TEST_F(DaemonTest, OnePassSurvivesALostConnectionButNotForEver) {
+TEST_F(DaemonTest, OnePassSurvivesALostConnection) {
     settings.one_pass = true;
     EXPECT_EQ(run({fails(DbError::Kind::kLost), fails(DbError::Kind::kRetry), gives(PassResult::kIdle)}), 0);
     EXPECT_EQ(slept, (std::vector<double>{1, 2}));
@@ -248,7 +248,7 @@ TEST_F(DaemonTest, OnePassSurvivesALostConnectionButNotForEver) {
     EXPECT_EQ(passes, 4u);
 }
 
-TEST_F(DaemonTest, OnePassWaitsForAServerThatRestartsInMidPass) {
+TEST_F(DaemonTest, OnePassWaitsForARestartingServer) {
     settings.one_pass = true;
     std::vector<Step> steps{fails(DbError::Kind::kLost)};
     steps.resize(5, fails(DbError::Kind::kCantConnect));
@@ -282,7 +282,7 @@ double seconds_of(const std::function<void()>& work) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-TEST_F(DaemonTest, ARealSleepEndsAtOnceOnASignal) {
+TEST_F(DaemonTest, RealSleepEndsAtOnceOnSignal) {
     settings.sleep_interval = 100;
     int looks = 0;
     const auto look = [&looks] {

@@ -61,7 +61,7 @@ class ProgramTest : public testing::Test {
     std::string out, err;
 };
 
-TEST_F(ProgramTest, ItsArgumentsCanBeCheckedWithoutRunningItOrAProject) {
+TEST_F(ProgramTest, ArgumentsAreCheckedWithoutRunning) {
     int level = 1;
     program.options = [&](CommandLine& line) { line.option("--level", level, "How far."); };
     program.check = [&](DaemonStart&) { return std::string(level > 3 ? "--level is 3 at most" : ""); };
@@ -73,7 +73,7 @@ TEST_F(ProgramTest, ItsArgumentsCanBeCheckedWithoutRunningItOrAProject) {
     EXPECT_FALSE(started);
 }
 
-TEST_F(ProgramTest, ItRunsInTheProjectWithTheSharedOptions) {
+TEST_F(ProgramTest, ItRunsInProjectWithSharedOptions) {
     program.has_mod = program.has_dry_run = true;
     program.settings.sleep_interval = 60;
     EXPECT_EQ(main({}), 0) << err;
@@ -120,7 +120,7 @@ TEST_F(ProgramTest, OptionsThatItHasNotAreRefused) {
     EXPECT_FALSE(started);
 }
 
-TEST_F(ProgramTest, WrongValuesAreRefusedBeforeAProjectIsLookedFor) {
+TEST_F(ProgramTest, WrongValuesAreRefusedFirst) {
     ::setenv("BOINC_PROJECT_DIR", "/nowhere", 1);
     EXPECT_EQ(main({"--sleep_interval", "-1"}), 1);
     EXPECT_EQ(err, "tidier: --sleep_interval can't be negative (tidier --help tells more)\n");
@@ -190,7 +190,7 @@ std::pair<int, std::string> prints_to(const OwnedFd& out, const std::string& tex
 }
 
 // A script that keeps what a tool prints must not take half of it for the whole.
-TEST(Tool, WhatCantBeWrittenIsAnErrorShortOrLong) {
+TEST(Tool, FailedOutputIsAnError) {
     for (const std::size_t length : {1, 100000}) {
         const OwnedFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
         const auto [status, said] = prints_to(full, std::string(length, 'x'));

@@ -42,7 +42,7 @@ TEST(Endpoint, FollowsDbHost) {
         EXPECT_THROW(endpoint_of(on(bad)), DbError) << bad;
 }
 
-TEST(Hosts, AreTriedInTheOrderGivenThisMachinesOwnFirst) {
+TEST(Hosts, AreTriedInOrderThisMachineFirst) {
     char own[256] = {};
     gethostname(own, sizeof own - 1);
     using List = std::vector<std::string>;
@@ -77,7 +77,7 @@ TEST(StatementError, WhatPassesIfItIsRepeated) {
         EXPECT_EQ(statement_error(on(""), code, "x", "COMMIT").kind(), DbError::Kind::kOther) << code;
 }
 
-TEST(ConnectError, OneThatSaysThatThereIsNoRoomNow) {
+TEST(ConnectError, NamesAFullServer) {
     EXPECT_TRUE(server_is_busy(1040, "Too many connections"));
     EXPECT_TRUE(server_is_busy(2002, "Can't connect to local server through socket '/run/s' (11)"));
     EXPECT_TRUE(
@@ -126,7 +126,7 @@ TEST(StatementError, IsSortedByWhatTheCallerCanDo) {
         EXPECT_EQ(statement_error(on(""), c.code, "x", "select 1").kind(), c.kind) << c.code;
 }
 
-TEST(StatementError, SaysWhatToDoOnOneLineWithoutValues) {
+TEST(StatementError, SaysWhatToDoInOneLine) {
     const DbError error = statement_error(on(""), 1146, "Table 'proj.user'\ndoesn't exist",
                                           "select id\nfrom user where authenticator='0123'");
     EXPECT_THAT(error.what(), AllOf(HasSubstr("proj.user"), HasSubstr("load db/schema.sql"), Not(HasSubstr("0123")),

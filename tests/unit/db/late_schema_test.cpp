@@ -28,7 +28,7 @@ TEST(WithoutColumn, IsReadAsItsDefault) {
               "SELECT r.app_version_num, 0 FROM result r JOIN workunit w ON w.id=1");
 }
 
-TEST(WithoutColumn, ColumnsOfOtherTablesAndTextsAreLeftAlone) {
+TEST(WithoutColumn, OtherTablesAndTextsAreLeftAlone) {
     for (const char* statement : {"SELECT misc FROM user", "UPDATE result SET app_version_num=7 WHERE id=1",
                                   "SELECT g.misc FROM host h", "INSERT INTO result (id,app_version_num) VALUES (1,7)",
                                   "UPDATE host SET os_name='h.misc=1, \\', misc=2 WHERE' WHERE id=1"}) {
@@ -64,7 +64,7 @@ TEST(WithoutColumn, EachStatementOfAPacketByItself) {
         "ON u.id=1 SET h.rpc_time=1 WHERE h.id=1;IF ROW_COUNT()<1 THEN SIGNAL;END IF;END");
 }
 
-TEST(WithoutColumn, AValueThatMustBeKeptIsNotLost) {
+TEST(WithoutColumn, ValueThatMustBeKeptIsNotLost) {
     EXPECT_EQ(without("INSERT INTO workunit (id, app_version_num) VALUES (1,0),(2,0)", kVersion),
               "INSERT INTO workunit (id) VALUES (1),(2)");
     EXPECT_EQ(without("INSERT INTO workunit (id, app_version_num) VALUES (1,0),(2,3)", kVersion), "lost");
@@ -114,7 +114,7 @@ TEST(Lacking, IsForgottenAfterSomeMinutes) {
     EXPECT_TRUE(lacking.learn(1054, "Unknown column 'h.misc' in 'field list'", later)) << "if it still lacks that";
 }
 
-TEST(Lacking, WhatCantBeStoredIsRefusedWithTheStatementThatHelps) {
+TEST(Lacking, RefusesWithTheStatementThatHelps) {
     Lacking lacking;
     ASSERT_TRUE(lacking.learn(1054, "Unknown column 'keywords' in 'field list'", kNow));
     try {

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// Rights leave no trace in a file's time; a folder in its place can't be read by root either.
-TEST(CensusReader, WhatWasReadHoldsWhileTheFileCanNotBeRead) {
+TEST(CensusReader, WhatWasReadHoldsWhileUnreadable) {
     TempDir dir;
     ProjectTables tables;
     tables.apps.resize(1);

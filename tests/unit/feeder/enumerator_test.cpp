@@ -78,7 +78,7 @@ FeederOptions ordered(FeederOrder order) {
     return o;
 }
 
-TEST_F(EnumeratorTest, SlotsThatStayEmptyForAnAppDoNotMakeItReadTheOthersAgainAndAgain) {
+TEST_F(EnumeratorTest, EmptySlotsOfAnAppRereadNoOthers) {
     for (Id id = 1; id <= 1000; ++id) job(id, 0, 1);
     FeederOptions o;
     o.allapps = true;
@@ -99,7 +99,7 @@ TEST_F(EnumeratorTest, SlotsThatStayEmptyForAnAppDoNotMakeItReadTheOthersAgainAn
     EXPECT_NE(e.backlog().find(2000), nullptr);
 }
 
-TEST_F(EnumeratorTest, JobsOfAnotherPartComeWhereSlotsStayEmptyAndTheyHaveWaited) {
+TEST_F(EnumeratorTest, OtherPartsFillSlotsAfterWaiting) {
     for (Id id = 1; id <= 40; ++id) {
         job(id);
         db_.results[id].create_time = id <= 20 ? 0 : 100000;
@@ -239,7 +239,7 @@ TEST_F(EnumeratorTest, UnknownAppsAndRestingJobsStayOut) {
     EXPECT_THAT(take(9), UnorderedElementsAre(1, 3));
 }
 
-TEST_F(EnumeratorTest, ANewJobOfHighPriorityComesToTheFrontWithinASecond) {
+TEST_F(EnumeratorTest, ANewPriorityJobComesWithinASecond) {
     for (Id id = 1; id <= 500; ++id) job(id);
     start();
     run(0.5);
@@ -282,7 +282,7 @@ TEST_F(EnumeratorTest, OnceJobsAreThereATurnReadsLittle) {
 }
 
 /// An app without any job leaves its slots empty for ever. Looking for it must not make the others' refills wait.
-TEST_F(EnumeratorTest, NorDoesAnAppWithoutJobsMakeTurnsLong) {
+TEST_F(EnumeratorTest, NorDoesAppWithoutJobsMakeTurnsLong) {
     for (Id id = 1; id <= 6000; ++id) job(id, 0, 1);
     FeederOptions o;
     o.allapps = true;
@@ -302,7 +302,7 @@ TEST_F(EnumeratorTest, NorDoesAnAppWithoutJobsMakeTurnsLong) {
 }
 
 // With millions of jobs waiting, each row before the first fill is a look at another page of a table.
-TEST_F(EnumeratorTest, TheFirstFillWaitsForFewRowsWhereTheBestComeFirst) {
+TEST_F(EnumeratorTest, TheFirstFillWaitsForFewRows) {
     settings_.slots = 100;
     settings_.page = 50;
     settings_.small_page = 50;
@@ -326,7 +326,7 @@ TEST_F(EnumeratorTest, TheFirstFillWaitsForFewRowsWhereTheBestComeFirst) {
 }
 
 /// More jobs than the backlog keeps: the cycles see the head only, the slow walk the rest.
-TEST_F(EnumeratorTest, ARetryOfAnOldWorkunitIsFoundBehindALongQueue) {
+TEST_F(EnumeratorTest, ARetryIsFoundBehindALongQueue) {
     settings_.slots = 10;
     settings_.page = 50;
     settings_.backlog = 100;

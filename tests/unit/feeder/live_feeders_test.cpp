@@ -14,7 +14,7 @@ TEST(LiveFeeders, OneAloneHasAll) {
     EXPECT_TRUE(live.part({{"b", 2}}, 103).has(17));
 }
 
-TEST(LiveFeeders, ThreeHaveAThirdEachWhateverTheStepOfTheIds) {
+TEST(LiveFeeders, ThreeHaveThirdEachWhateverStepOfIds) {
     LiveFeeders a("a"), b("b"), c("c");
     const Leases leases = {{"a", 5}, {"b", 9}, {"c", 1}};
     const FeederPart parts[] = {a.part(leases, 100), b.part(leases, 50), c.part(leases, 7)};
@@ -30,7 +30,7 @@ TEST(LiveFeeders, ThreeHaveAThirdEachWhateverTheStepOfTheIds) {
     }
 }
 
-TEST(LiveFeeders, OneWhoseLeaseDoesNotChangeIsDeadAfterAWhile) {
+TEST(LiveFeeders, AnUnchangedLeaseIsDead) {
     LiveFeeders live("a");
     EXPECT_EQ(live.part({{"a", 1}, {"b", 7}}, 100).n, 2) << "it may live";
     EXPECT_EQ(live.part({{"a", 2}, {"b", 8}}, 112).n, 2);

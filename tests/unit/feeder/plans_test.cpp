@@ -78,7 +78,7 @@ std::string hr_info_text(const std::map<int, double>& fine, const std::map<int, 
     return text;
 }
 
-TEST(HrQuota, HalfIsForTheUncommittedTheRestByCreditAtLeastOneEach) {
+TEST(HrQuota, HalfIsUncommittedRestByCredit) {
     const HrInfo info = parse_hr_info(hr_info_text({{258, 300}, {386, 100}}), "hr_info.txt");
     HrQuota quota(info, {0, 81, 0});
     EXPECT_EQ(quota.limit(1, 0), 40) << "floor of the half";
@@ -230,7 +230,7 @@ TEST(Reclaim, StaleSlots) {
     EXPECT_THAT(stale_slots(mirror, 1000, 0), IsEmpty()) << "off";
 }
 
-TEST(Reclaim, RotationTakesTheWorstOfWhatHostsLookedAtInVain) {
+TEST(Reclaim, TheWorstOfVainlySeenJobsGo) {
     ArrayMirror mirror(30);
     for (std::uint32_t i = 0; i < 30; ++i) mirror.set(i, held(i + 1, 100 - i));
     Rotation r;

@@ -52,7 +52,7 @@ class SharesOrder : public testing::Test {
     Picker picker_{by_shares(), {}, rng_};
 };
 
-TEST_F(SharesOrder, EachUserHasAsManySlotsAndHisLeastBatchFirst) {
+TEST_F(SharesOrder, UsersGetEqualSlotsLeastBatchFirst) {
     for (Id id = 1; id <= 20; ++id) job(id, 7);            // user 1
     for (Id id = 21; id <= 30; ++id) job(id, id % 2 + 8);  // user 2: batches 8 and 9, 9 is first
     job(31, 0);
@@ -91,7 +91,7 @@ TEST_F(SharesOrder, WithinARefillUsersTakeTurns) {
 }
 
 // What a refill costs must not grow with the batches that wait: an array of 100,000 slots is filled at one go.
-TEST_F(SharesOrder, WhoIsNextIsFoundWithoutALookAtEachBatch) {
+TEST_F(SharesOrder, NextIsFoundWithoutLookAtEachBatch) {
     constexpr int kBatches = 300, kUsers = 30;
     std::unordered_map<Id, BatchShare> batches;
     for (Id b = 1; b <= kBatches; ++b) {
@@ -116,7 +116,7 @@ TEST_F(SharesOrder, WhoIsNextIsFoundWithoutALookAtEachBatch) {
     EXPECT_LE(asked, 4 * kBatches);
 }
 
-TEST_F(SharesOrder, WhileNothingIsKnownOfSharesJobsComeInTheDefaultOrder) {
+TEST_F(SharesOrder, WithoutKnownSharesOrderIsDefault) {
     job(1, 7), job(2, 8), job(3, 9, 5);
     enumerator_.set_apps({1});
     enumerator_.turn(1000, false);
@@ -130,7 +130,7 @@ TEST_F(SharesOrder, WhileNothingIsKnownOfSharesJobsComeInTheDefaultOrder) {
 
 // A request need not look at the whole array: jobs of a batch that came when a part of the slots was empty must not lie
 // side by side, or whoever looks at another part finds none of them.
-TEST_F(SharesOrder, AnyPartOfTheArrayHoldsItsPartOfABatch) {
+TEST_F(SharesOrder, EachPartOfTheArrayHoldsItsShare) {
     const std::size_t kSlots = 1000, kStream = 800, kBatch = 200;
     ProjectConfig config;
     App app;

@@ -85,7 +85,7 @@ TEST(DatabaseDesk, AskingNeverWaitsAndAnswersComeInOrder) {
     EXPECT_EQ(take_all(desk).size(), 1u);
 }
 
-TEST(DatabaseDesk, WhenTheDatabaseIsAwayTheOthersDoNotEachWaitForIt) {
+TEST(DatabaseDesk, WithoutADatabaseOthersDoNotWait) {
     HungDirectory gangs;
     gangs.away = true;
     DatabaseDesk desk(gangs, 100);

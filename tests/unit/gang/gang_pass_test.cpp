@@ -51,7 +51,7 @@ struct RunningGang {
     FakeClock clock;
 };
 
-TEST(GangPass, AHostThatDoesNotComeWhenAllDoLosesItsMember) {
+TEST(GangPass, AnAbsentHostLosesItsMember) {
     RunningGang w;
     w.pass(0);
     w.pass(3600);
@@ -76,7 +76,7 @@ class CountedLeases final : public MemoryGangLeaseStore {
     int asked = 0;
 };
 
-TEST(GangPass, WithoutGangsItAsksOneQuestionUntilOneComes) {
+TEST(GangPass, WithoutGangsItAsksOneQuestion) {
     RunningGang with;
     MemoryDb db;
     CountedLeases leases(db);
@@ -98,7 +98,7 @@ TEST(GangPass, WithoutGangsItAsksOneQuestionUntilOneComes) {
 }
 
 // Hosts came for it in vain, again and again.
-TEST(GangPass, AGangWhoseXmlIsCutIsNotPlannedAndNamed) {
+TEST(GangPass, AGangWithCutXmlIsNamed) {
     RunningGang w;
     w.db.results.change(12, [](Result& r) { r.server_state = ServerState::kOver, r.outcome = Outcome::kClientError; });
     w.pass(3600);
@@ -117,7 +117,7 @@ TEST(GangPass, AGangWhoseXmlIsCutIsNotPlannedAndNamed) {
 }
 
 // It was logged only.
-TEST(GangPass, WhatAGangWaitsForIsKeptWithTheTimeSinceWhen) {
+TEST(GangPass, WaitsAreKeptWithTheirStart) {
     RunningGang w;
     w.pass(0);
     EXPECT_TRUE(w.db.gang_waits.rows().empty()) << "it is at work";
@@ -142,7 +142,7 @@ TEST(GangPass, WhatAGangWaitsForIsKeptWithTheTimeSinceWhen) {
 }
 
 /// A pass writes no more than a thousand rows: who waits no more is not told to wait meanwhile.
-TEST(GangPass, OfManyGangsThoseThatWaitNoMoreAreForgottenFirst) {
+TEST(GangPass, FinishedWaitsAreForgottenFirst) {
     constexpr int kGangs = 1200, kOver = 100;
     MemoryDb db;
     FakeClock clock;
@@ -184,7 +184,7 @@ TEST(GangPass, OfManyGangsThoseThatWaitNoMoreAreForgottenFirst) {
 }
 
 /// Once a minute.
-TEST(GangPass, AGangAtWorkHasSparesThatAreNoSlower) {
+TEST(GangPass, GangAtWorkHasSparesNoSlower) {
     RunningGang w;
     for (Id id = 1; id <= 5; ++id) {
         Host h;
@@ -203,7 +203,7 @@ TEST(GangPass, AGangAtWorkHasSparesThatAreNoSlower) {
 }
 
 /// What the hub says of members of whom others wait.
-TEST(MissedMembers, AreGivenUpIfTheyWereThereOrHadTimeToCome) {
+TEST(MissedMembers, AbsentOnesAreCancelledAfterTheirTime) {
     const auto still_runs = [](const std::string& last_there, bool long_since, std::int64_t sent_before) {
         RunningGang w;
         MemoryGangStore gangs(w.db);

@@ -36,7 +36,7 @@ TEST(GangPlan, HowLikelyAHostStaysOn) {
     EXPECT_NEAR(least_stay_on(32), 0.953, 0.001);
 }
 
-TEST(GangPlan, TwiceAsManyHostsAreAskedToComeInTenMinutes) {
+TEST(GangPlan, TwiceAsManyHostsAreAsked) {
     GangWorld w(20);
     w.pass();
     EXPECT_THAT(w.facts.leases, SizeIs(10)) << "four and a spare, twice";
@@ -51,7 +51,7 @@ TEST(GangPlan, TwiceAsManyHostsAreAskedToComeInTenMinutes) {
     EXPECT_EQ(w.facts.leases, before) << "nothing new";
 }
 
-TEST(GangPlan, WhenEnoughAreThereEachGetsAMemberOnce) {
+TEST(GangPlan, WhenEnoughAreThereEachGetsMemberOnce) {
     GangWorld w;
     w.pass();
     w.now += 100;
@@ -98,7 +98,7 @@ TEST(GangPlan, WhoHasBeenOnForLongStaysOn) {
     EXPECT_NEAR(stay_on(h, 58.8 * 3600, kNow), std::exp(-0.1), 1e-6) << "who does not say is as the others are";
 }
 
-TEST(GangPlan, TooFewComeAgainTenMinutesLaterAndWhoDoesNotComeThreeTimesIsDropped) {
+TEST(GangPlan, TooFewComeAgainTwice) {
     GangWorld w(4);
     w.pass();
     EXPECT_THAT(w.facts.leases, SizeIs(4));
@@ -135,7 +135,7 @@ TEST(GangPlan, WhoNeverHeardOfItIsNotBlamed) {
     for (const GangLease& l : w.plan.end) EXPECT_FALSE(l.blamed);
 }
 
-TEST(GangPlan, ASpareTakesTheMemberThatIsNotFetched) {
+TEST(GangPlan, SpareTakesMemberThatIsNotFetched) {
     GangWorld w(5);
     w.pass();
     w.now += 5;
@@ -161,7 +161,7 @@ TEST(GangPlan, ASpareTakesTheMemberThatIsNotFetched) {
     }
 }
 
-TEST(GangPlan, OnlyHostsThatStayLongEnoughAndHaveNotTriedIt) {
+TEST(GangPlan, OnlySteadyUntriedHosts) {
     GangWorld w(0);
     for (Id id = 1; id <= 8; ++id) {
         GangHost h = steady(id);
@@ -176,7 +176,7 @@ TEST(GangPlan, OnlyHostsThatStayLongEnoughAndHaveNotTriedIt) {
                     "waits for hosts of its app's platforms that stay on with a probability of 0.62: 3 of 5")));
 }
 
-TEST(GangPlan, TheFirstGangChoosesFirstAndAHostHasOneLease) {
+TEST(GangPlan, TheFirstGangChoosesOneLeaseAHost) {
     GangWorld w(13);
     w.facts.gangs = {four(20), four(12)};
     w.pass();
@@ -195,7 +195,7 @@ TEST(GangPlan, LeasesOfAGangThatIsOverEnd) {
     for (const GangLease& l : w.plan.end) EXPECT_FALSE(l.blamed);
 }
 
-TEST(GangPlan, AGangWithoutAMemberIsGivenUpSoThatItsBatchEnds) {
+TEST(GangPlan, AGangWithoutAMemberIsCancelled) {
     std::vector<GangMemberRow> rows;
     for (Id id = 1; id <= 11; ++id)
         rows.push_back({{12, (id - 1) / 4}, 4, id, kAnyPlatform, 1e12, id == 6, id == 2, false});
@@ -210,7 +210,7 @@ TEST(GangPlan, AGangWithoutAMemberIsGivenUpSoThatItsBatchEnds) {
               "gang 12.2: can't go on: of 4 members 0 have failed, 1 are not there: it is cancelled");
 }
 
-TEST(GangPlan, OfAGangThatHasEndedALostResultIsGivenUpAndOneThatIsOnItsWayIsNot) {
+TEST(GangPlan, AnEndedGangsLostResultIsCancelled) {
     const std::vector<GangMemberRow> rows{{{12, 0}, 4, 1, kAnyPlatform, 1e12, false, true, true},
                                           {{12, 0}, 4, 3, kAnyPlatform, 1e12, false, false, true},
                                           {{12, 1}, 4, 5, kAnyPlatform, 1e12, false, true, true}};
@@ -220,7 +220,7 @@ TEST(GangPlan, OfAGangThatHasEndedALostResultIsGivenUpAndOneThatIsOnItsWayIsNot)
     EXPECT_THAT(found.hopeless[0].workunits, testing::ElementsAre(3));
 }
 
-TEST(GangPlan, HostsThatAreAskedLaterComeAtTheTimesOfTheFirst) {
+TEST(GangPlan, HostsAskedLaterComeAtTimesOfFirst) {
     GangWorld w(3);
     w.pass();
     const double told = w.now += 500;
@@ -237,7 +237,7 @@ TEST(GangPlan, HostsThatAreAskedLaterComeAtTheTimesOfTheFirst) {
     EXPECT_THAT(w.given(), SizeIs(4)) << "they are never there at the same time";
 }
 
-TEST(GangPlan, ASpareHasTimeToFetchWhatItIsGiven) {
+TEST(GangPlan, ASpareHasTimeToFetch) {
     GangWorld w(5);
     w.pass();
     w.now += 5;
@@ -263,7 +263,7 @@ TEST(GangPlan, ASpareHasTimeToFetchWhatItIsGiven) {
     }
 }
 
-TEST(GangPlan, WhoWasGivenAMemberAndIsAboutToFetchItGetsNoOtherOne) {
+TEST(GangPlan, AHostAboutToFetchGetsNoOther) {
     GangWorld w(4);
     w.pass();
     w.now += 5;
@@ -288,7 +288,7 @@ TEST(GangPlan, WhoWasGivenAMemberAndIsAboutToFetchItGetsNoOtherOne) {
     }
 }
 
-TEST(GangPlan, WhoComesAndIsNotSentItsMemberIsNotAskedAgain) {
+TEST(GangPlan, AHostNotServedIsNotAskedAgain) {
     GangWorld w(5);
     w.pass();
     w.now += 5;
@@ -328,7 +328,7 @@ TEST(GangPlan, AHostHasOneMemberOfAGang) {
     EXPECT_EQ(w.all(), (std::set<Id>{5}));
 }
 
-TEST(GangPlan, AMemberThatIsReadAsMissingAndWasSentMeanwhileGoesToNobodyElse) {
+TEST(GangPlan, ASentMemberGoesToNobodyElse) {
     GangWorld w(5);
     w.pass();
     w.now += 5;
@@ -344,7 +344,7 @@ TEST(GangPlan, AMemberThatIsReadAsMissingAndWasSentMeanwhileGoesToNobodyElse) {
     EXPECT_THAT(w.given(), IsEmpty());
 }
 
-TEST(GangPlan, OnlyHostsOfAPlatformForWhichTheAppHasAVersion) {
+TEST(GangPlan, OnlyHostsOfAPlatformWithAVersion) {
     GangWorld w(6);
     w.facts.gangs[0].platforms = platform_bit(2) | platform_bit(3);
     for (GangHost& h : w.facts.hosts) h.platforms = h.id <= 3 ? platform_bit(h.id) : platform_bit(1);
@@ -358,7 +358,7 @@ TEST(GangPlan, OnlyHostsOfAPlatformForWhichTheAppHasAVersion) {
 }
 
 /// All get on as fast as the slowest: one that is ten times slower would cost the others nine tenths of their time.
-TEST(GangPlan, HostsOfOnePaceAreAskedTheFastestOfWhichThereAreEnough) {
+TEST(GangPlan, TheFastestEqualHostsAreAsked) {
     GangWorld w(0);
     for (Id id = 1; id <= 10; ++id) w.facts.hosts.push_back(of_speed(id, 1e9));
     for (Id id = 11; id <= 16; ++id) w.facts.hosts.push_back(of_speed(id, 4e9));
@@ -375,7 +375,7 @@ TEST(GangPlan, HostsOfOnePaceAreAskedTheFastestOfWhichThereAreEnough) {
 }
 
 /// Whom a slow pace keeps for too long is not there at the end.
-TEST(GangPlan, WhoStaysOnLongEnoughDependsOnTheSlowest) {
+TEST(GangPlan, WhoStaysOnLongEnoughDependsOnSlowest) {
     GangWorld w(0);
     for (Id id = 1; id <= 5; ++id) w.facts.hosts.push_back(of_speed(id, 1e8));  // ten hours
     for (Id id = 11; id <= 14; ++id) {

@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST_F(GangHubTest, MessagesPassWhileTheDatabaseHangsAndHellosAreAnsweredAfterwards) {
+TEST_F(GangHubTest, MessagesPassWhileTheDatabaseHangs) {
     const LinkId m = meet();
     desk.hung = true;
     const LinkId a = come({12, 1}, 0), b = come({12, 1}, 1);
@@ -28,7 +28,7 @@ TEST_F(GangHubTest, MessagesPassWhileTheDatabaseHangsAndHellosAreAnsweredAfterwa
     EXPECT_EQ(told(b), "START 2 0");
 }
 
-TEST_F(GangHubTest, WhoIsAskedAboutIsAskedAboutOnceAndTheLastLinkIsTheOneThatCounts) {
+TEST_F(GangHubTest, OneQuestionPerMemberLastLinkCounts) {
     desk.hung = true;
     std::vector<LinkId> all;
     for (int i = 0; i < 100; ++i) all.push_back(come({12, 1}, 0, i));
@@ -50,7 +50,7 @@ TEST_F(GangHubTest, WhoIsAskedAboutIsAskedAboutOnceAndTheLastLinkIsTheOneThatCou
     EXPECT_EQ(hub.gangs(), 1u);
 }
 
-TEST_F(GangHubTest, WhoWaitsForTheDatabaseMaySayAliveOnlyAndMustSayIt) {
+TEST_F(GangHubTest, WaitingMembersMustSayAlive) {
     desk.hung = true;
     const LinkId loud = come({12, 1}, 0);
     EXPECT_EQ(hub.line_limit(loud), 65536u) << "it is a member";
@@ -68,7 +68,7 @@ TEST_F(GangHubTest, WhoWaitsForTheDatabaseMaySayAliveOnlyAndMustSayIt) {
     EXPECT_EQ(hub.gangs(), 0u);
 }
 
-TEST_F(GangHubTest, WhenTooManyQuestionsWaitMembersAreToldToComeAgain) {
+TEST_F(GangHubTest, TooManyQuestionsDeferMembers) {
     desk.hung = true;
     desk.most = 2;
     const LinkId m = come({12, 0}, 0);
@@ -81,7 +81,7 @@ TEST_F(GangHubTest, WhenTooManyQuestionsWaitMembersAreToldToComeAgain) {
     EXPECT_EQ(told(m), "START 4 0");
 }
 
-TEST_F(GangHubTest, NobodyHearsOfTheEndBeforeTheDatabaseKnowsIt) {
+TEST_F(GangHubTest, NobodyHearsOfEndBeforeDatabaseKnowsIt) {
     const LinkId m = meet();
     desk.hung = true;
     for (LinkId i = 0; i < 4; ++i) hub.line(m + i, "DONE", now);

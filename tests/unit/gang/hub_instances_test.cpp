@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST_F(GangHubTest, WhatWasGivenUpIsToldSoAndMakesRoomForTheNext) {
+TEST_F(GangHubTest, ACancelledMemberIsToldAndMakesRoom) {
     const LinkId m = meet({300, 300, 300, 300});
     gangs.seats[{{12, 0}, 2}] = {{gang_tag("a"), false}, {gang_tag("b"), true}};
     // It is at work and has been heard of a moment ago, but the project has given its place to another one.
@@ -30,7 +30,7 @@ TEST_F(GangHubTest, WhatWasGivenUpIsToldSoAndMakesRoomForTheNext) {
 }
 
 /// END would let it exit with 0 and no result, which counts against its host.
-TEST_F(GangHubTest, WhatWasGivenUpIsToldSoAlsoWhenItsGangHasEnded) {
+TEST_F(GangHubTest, CancelledMemberIsToldAfterEndToo) {
     gangs.gangs.at({12, 0}).ended = true;
     gangs.seats[{{12, 0}, 2}] = {{gang_tag("a"), false}, {gang_tag("b"), true}};
     EXPECT_EQ(refused(hello({12, 0}, 2, 300)), "GIVEN_UP another host computes this member");
@@ -39,7 +39,7 @@ TEST_F(GangHubTest, WhatWasGivenUpIsToldSoAlsoWhenItsGangHasEnded) {
     EXPECT_EQ(refused(hello({12, 0}, 2, 300)), "END") << "its rows are purged";
 }
 
-TEST_F(GangHubTest, OfTwoInstancesThatTheProjectWaitsForTheOneAtWorkStays) {
+TEST_F(GangHubTest, OfTwoInstancesTheWorkingOneStays) {
     const LinkId m = meet();
     gangs.seats[{{12, 0}, 2}] = {{gang_tag("a"), true}, {gang_tag("b"), true}};
     EXPECT_THAT(told(come({12, 0}, 2, 0, "b")), HasSubstr("RETRY another process is at work"));
@@ -48,7 +48,7 @@ TEST_F(GangHubTest, OfTwoInstancesThatTheProjectWaitsForTheOneAtWorkStays) {
     EXPECT_EQ(told(m + 2), "");
 }
 
-TEST_F(GangHubTest, WhoWasThereAndDoesNotComeAgainIsGivenUp) {
+TEST_F(GangHubTest, AMemberThatStaysAwayIsCancelled) {
     const LinkId m = meet();
     hub.drop(m + 2, "its link is broken", now);
     std::vector<LinkId> waiting;
@@ -71,7 +71,7 @@ TEST_F(GangHubTest, WhoWasThereAndDoesNotComeAgainIsGivenUp) {
 }
 
 /// All come at the same quarter of an hour, a little after each other; one has waited for them alone.
-TEST_F(GangHubTest, WhoIsStillOnItsWayIsNotGivenUp) {
+TEST_F(GangHubTest, StillOnItsWayIsNotGivenUp) {
     gangs.gangs[{14, 0}] = {8};
     std::vector<LinkId> here;
     const auto comes = [&](int member) { here.push_back(come({14, 0}, member)); };
@@ -88,7 +88,7 @@ TEST_F(GangHubTest, WhoIsStillOnItsWayIsNotGivenUp) {
 }
 
 /// The link of the server was away: half come back at once, half sleep until the quarter, as they are to.
-TEST_F(GangHubTest, WhereManyAreAwayTheyHaveAQuarterOfAnHour) {
+TEST_F(GangHubTest, ManyAbsentOnesHaveAQuarterHour) {
     const LinkId m = meet();
     for (LinkId i = 0; i < 4; ++i) hub.drop(m + i, "its link is broken", now);
     std::vector<LinkId> here;
@@ -105,7 +105,7 @@ TEST_F(GangHubTest, WhereManyAreAwayTheyHaveAQuarterOfAnHour) {
 }
 
 /// It was started a moment ago, and the others sleep until the quarter.
-TEST_F(GangHubTest, WhereManyAreAwayNobodyOfWhomItNeverHeardIsGivenUp) {
+TEST_F(GangHubTest, AmongManyAbsentUnheardOnesAreKept) {
     const LinkId a = come({12, 0}, 0), b = come({12, 0}, 1);
     for (int i = 0; i < 30; ++i) {
         now += 10;
@@ -116,7 +116,7 @@ TEST_F(GangHubTest, WhereManyAreAwayNobodyOfWhomItNeverHeardIsGivenUp) {
     EXPECT_THAT(gangs.given_up, ElementsAre());
 }
 
-TEST_F(GangHubTest, WhoFoundNoRoomIsNotGivenUpForIt) {
+TEST_F(GangHubTest, ThoseWithoutRoomAreNotCancelled) {
     const LinkId m = meet();
     hub.drop(m + 2, "its link is broken", now);
     std::vector<LinkId> here{come({12, 0}, 0), come({12, 0}, 1), come({12, 0}, 3)};
@@ -130,7 +130,7 @@ TEST_F(GangHubTest, WhoFoundNoRoomIsNotGivenUpForIt) {
     EXPECT_THAT(gangs.given_up, ElementsAre("12.0 2a"));
 }
 
-TEST_F(GangHubTest, WhoWasToldToComeAgainIsNotGivenUpForIt) {
+TEST_F(GangHubTest, DeferredMembersAreNotCancelled) {
     const LinkId m = meet();
     hub.drop(m + 2, "its link is broken", now);
     std::vector<LinkId> here{come({12, 0}, 0), come({12, 0}, 1), come({12, 0}, 3)};

@@ -86,7 +86,7 @@ class HubServerTest : public testing::Test {
     std::vector<OwnedFd> fds;
 };
 
-TEST_F(HubServerTest, StrangersWhoAreRefusedAndDoNotGoKeepNoMemberOut) {
+TEST_F(HubServerTest, LingeringStrangersKeepNoMemberOut) {
     HubLimits limits;
     limits.connections = 8;
     serve(limits);
@@ -101,7 +101,7 @@ TEST_F(HubServerTest, StrangersWhoAreRefusedAndDoNotGoKeepNoMemberOut) {
     EXPECT_EQ(heard(b), "START 2 0\n");
 }
 
-TEST_F(HubServerTest, WhoReadsIsNotGivenUpForWhatAllOthersSayAtOnce) {
+TEST_F(HubServerTest, AReaderIsNotCancelledForManyMessages) {
     HubLimits limits;
     limits.queue = 65536;
     gangs.size = 6;

@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-TEST_F(GangHubTest, AllMembersAreThereBeforeAnyStartsAndTheLeastCheckpointCounts) {
+TEST_F(GangHubTest, AllStartAtTheLeastCheckpoint) {
     const LinkId a = come({12, 0}, 2, 300), b = come({12, 0}, 0, 200), c = come({12, 0}, 3, 300);
     EXPECT_TRUE(links.lines.empty());
     const LinkId d = come({12, 0}, 1, 200);
@@ -16,7 +16,7 @@ TEST_F(GangHubTest, AllMembersAreThereBeforeAnyStartsAndTheLeastCheckpointCounts
     EXPECT_EQ(gangs.asked, 4) << "the database is asked once a HELLO";
 }
 
-TEST_F(GangHubTest, MessagesGoToOneOrToAllOthersInOrder) {
+TEST_F(GangHubTest, MessagesGoToOneOrAllInOrder) {
     const LinkId m = meet();
     EXPECT_THAT(started, ElementsAre("START 4 0"));
     hub.line(m, "MESSAGE 3 for you  only ", now);
@@ -27,7 +27,7 @@ TEST_F(GangHubTest, MessagesGoToOneOrToAllOthersInOrder) {
     EXPECT_THAT(links.lines[m + 3], ElementsAre("MESSAGE 0 for you  only ", "MESSAGE 1 17 4.5"));
 }
 
-TEST_F(GangHubTest, ABarrierAndACheckpointAreToldWhenAllAreThere) {
+TEST_F(GangHubTest, BarriersAndCheckpointsEndWithAll) {
     const LinkId m = meet();
     for (int round = 0; round < 2; ++round) {
         for (LinkId i = 0; i < 4; ++i) {
@@ -46,7 +46,7 @@ TEST_F(GangHubTest, ABarrierAndACheckpointAreToldWhenAllAreThere) {
     }
 }
 
-TEST_F(GangHubTest, ABrokenLinkSendsAllBackToTheLastCommonCheckpoint) {
+TEST_F(GangHubTest, ABrokenLinkSendsAllBack) {
     const LinkId m = meet({500, 400, 500, 500});
     EXPECT_THAT(started, ElementsAre("START 4 400"));
     for (LinkId i = 0; i < 4; ++i) hub.line(m + i, "CHECKPOINT 500", now);
@@ -65,7 +65,7 @@ TEST_F(GangHubTest, ABrokenLinkSendsAllBackToTheLastCommonCheckpoint) {
     EXPECT_THAT(started, ElementsAre("START 4 0")) << "one lost all that it had";
 }
 
-TEST_F(GangHubTest, AHubThatWasKilledNeedsToRememberNothing) {
+TEST_F(GangHubTest, HubThatWasKilledNeedsToRememberNothing) {
     LinkId m = meet();
     for (LinkId i = 0; i < 4; ++i) hub.line(m + i, "CHECKPOINT 100", now);
     // COMMON 100 reached nobody; two have gone on to 200.
@@ -80,7 +80,7 @@ TEST_F(GangHubTest, AHubThatWasKilledNeedsToRememberNothing) {
     EXPECT_EQ(told(100), "START 4 100");
 }
 
-TEST_F(GangHubTest, ItEndsWhenAllAreDoneAndWhoComesLateIsToldSo) {
+TEST_F(GangHubTest, ItEndsWithAllAndTellsLateOnes) {
     const LinkId m = meet();
     for (LinkId i = 0; i < 3; ++i) hub.line(m + i, "DONE", now);
     EXPECT_FALSE(gangs.gangs.at({12, 0}).ended);
@@ -91,7 +91,7 @@ TEST_F(GangHubTest, ItEndsWhenAllAreDoneAndWhoComesLateIsToldSo) {
     EXPECT_EQ(told(come({12, 0}, 2, 1000)), "END");
 }
 
-TEST_F(GangHubTest, AnEndThatCantBeStoredIsNoEnd) {
+TEST_F(GangHubTest, EndThatCantBeStoredIsNoEnd) {
     const LinkId m = meet();
     for (LinkId i = 0; i < 3; ++i) hub.line(m + i, "DONE", now);
     gangs.away = true;
@@ -105,7 +105,7 @@ TEST_F(GangHubTest, AnEndThatCantBeStoredIsNoEnd) {
     EXPECT_THAT(started, ElementsAre("START 4 0"));
 }
 
-TEST_F(GangHubTest, WhoeverCantProveToBeAMemberIsRefusedInOneLine) {
+TEST_F(GangHubTest, UnprovenMembersAreRefused) {
     const std::string token = GangHubTest::token({{12, 0}, 1});
     for (const std::string& line :
          Lines{"", "GET / HTTP/1.0", "HELLO", "HELLO 12.0 1 " + token, "HELLO 12.0 1  0",
@@ -120,7 +120,7 @@ TEST_F(GangHubTest, WhoeverCantProveToBeAMemberIsRefusedInOneLine) {
     EXPECT_EQ(refused(hello({12, 1}, 2, 0)), "REFUSED gang 12.1 has 2 members");
 }
 
-TEST_F(GangHubTest, WhatAMemberMayNotSayEndsItsGang) {
+TEST_F(GangHubTest, WhatMemberMayNotSayEndsItsGang) {
     const std::pair<const char*, const char*> cases[] = {
         {"SHUTDOWN", "'SHUTDOWN' is not one of"},
         {"BARRIER 3", "is not one of"},
@@ -155,7 +155,7 @@ TEST_F(GangHubTest, WhatAMemberMayNotSayEndsItsGang) {
     EXPECT_EQ(told(early), "REFUSED only ALIVE may come before START");
 }
 
-TEST_F(GangHubTest, WhoComesAnewTakesThePlaceOfALinkThatIsDead) {
+TEST_F(GangHubTest, WhoComesAnewTakesPlaceOfLinkDead) {
     const LinkId waiting = come({12, 1}, 0);
     const LinkId early = come({12, 1}, 0);
     EXPECT_THAT(told(early), HasSubstr("RETRY another process is at work"));
@@ -201,7 +201,7 @@ TEST_F(GangHubTest, WaitingHasAnEnd) {
     EXPECT_EQ(hub.gangs(), 0u);
 }
 
-TEST_F(GangHubTest, StrangersDoNotKeepMembersOutAndTheHubFillsOnce) {
+TEST_F(GangHubTest, StrangersFillTheHubOnce) {
     const LinkId m = meet();
     const LinkId first = open();
     for (int i = 0; i < 3; ++i) open();
@@ -222,7 +222,7 @@ TEST_F(GangHubTest, StrangersDoNotKeepMembersOutAndTheHubFillsOnce) {
     EXPECT_EQ(told(m), "");
 }
 
-TEST_F(GangHubTest, AGangThatWasGivenUpMeetsNoMore) {
+TEST_F(GangHubTest, GangThatWasGivenUpMeetsNoMore) {
     gangs.gangs[{12, 0}].given_up = true;
     EXPECT_EQ(refused(hello({12, 0}, 1, 300)), "GIVEN_UP gang 12.0: a member can't be had any more");
     EXPECT_EQ(hub.gangs(), 0u);

@@ -43,7 +43,7 @@ struct AtWork : GangWorld {
     int came = 0;
 };
 
-TEST(GangPlan, ASpareStandsByAndHasALostMemberAtOnce) {
+TEST(GangPlan, SpareStandsByAndHasLostMemberTogether) {
     AtWork w;
     ASSERT_EQ(w.all(), (std::set<Id>{5}));
     w.run(3600);
@@ -64,7 +64,7 @@ TEST(GangPlan, ASpareStandsByAndHasALostMemberAtOnce) {
     EXPECT_THAT(w.facts.leases, IsEmpty());
 }
 
-TEST(GangPlan, ASpareThatDoesNotComeHasASuccessor) {
+TEST(GangPlan, SpareThatDoesNotComeHasSuccessor) {
     AtWork w;
     for (Id id = 11; id <= 20; ++id) w.facts.hosts.push_back(steady(id));
     for (int i = 0; i < 200 && w.all().contains(5); ++i) {
@@ -83,7 +83,7 @@ TEST(GangPlan, ASpareThatDoesNotComeHasASuccessor) {
     EXPECT_THAT(w.facts.leases, IsEmpty());
 }
 
-TEST(GangPlan, ASpareThatComesLateNowAndThenStays) {
+TEST(GangPlan, SpareThatComesLateNowAndThenStays) {
     AtWork w;
     for (int i = 0; i < 12; ++i) {
         w.told[5] = w.now + 300;  // it was busy
@@ -93,7 +93,7 @@ TEST(GangPlan, ASpareThatComesLateNowAndThenStays) {
 }
 
 /// It polls a moment after it was given a member, before its time has come, and is switched off.
-TEST(GangPlan, WhoDidNotComeForItsMemberIsNotUnfit) {
+TEST(GangPlan, AnAbsentHostIsNotUnfit) {
     AtWork w;
     w.run(130);
     ASSERT_EQ(w.all(), (std::set<Id>{5}));
@@ -109,7 +109,7 @@ TEST(GangPlan, WhoDidNotComeForItsMemberIsNotUnfit) {
     EXPECT_THAT(w.plan.end, IsEmpty());
 }
 
-TEST(GangPlan, ASpareGoesToAGangThatLacksAHost) {
+TEST(GangPlan, SpareGoesToGangThatLacksHost) {
     AtWork w;
     w.facts.gangs.push_back(four(13));
     w.facts.gangs[1].missing = {201, 202, 203, 204};
@@ -127,7 +127,7 @@ TEST(GangPlan, ASpareGoesToAGangThatLacksAHost) {
     EXPECT_LE(w.now - kNow, 620 + 700);
 }
 
-TEST(GangPlan, ASpareIsFreeForOtherGangsAfterTenMinutes) {
+TEST(GangPlan, ASpareIsFreeAfterTenMinutes) {
     AtWork w;
     w.facts.gangs.push_back(four(13));
     w.facts.leases[0].since = static_cast<std::int64_t>(w.now) - 590;
@@ -149,7 +149,7 @@ TEST(GangPlan, MembersThatAreMissingComeBeforeSpares) {
     EXPECT_THAT(w.all(), SizeIs(4));
 }
 
-TEST(GangPlan, HostsThatFailedLatelyAreAskedOnlyWhereThereAreNotEnoughOthers) {
+TEST(GangPlan, RecentlyFailedHostsComeLast) {
     GangWorld w(0);
     for (Id id = 1; id <= 12; ++id) {
         GangHost h = steady(id);
@@ -169,7 +169,7 @@ TEST(GangPlan, HostsThatFailedLatelyAreAskedOnlyWhereThereAreNotEnoughOthers) {
 }
 
 /// Their pace is the slowest host's that is asked already.
-TEST(GangPlan, WhoIsAskedLaterIsNotMoreThanTwiceAsFastAsTheOthers) {
+TEST(GangPlan, LateHostsAreTwiceAsFastAtMost) {
     GangWorld w(0);
     for (Id id = 1; id <= 3; ++id) w.facts.hosts.push_back(of_speed(id, 1e9));
     w.pass();
@@ -182,7 +182,7 @@ TEST(GangPlan, WhoIsAskedLaterIsNotMoreThanTwiceAsFastAsTheOthers) {
 }
 
 /// Who is asked while others are at work.
-TEST(GangPlan, WhoTakesThePlaceOfALostMemberIsNoSlowerThanTheOthers) {
+TEST(GangPlan, AReplacementIsNoSlowerThanOthers) {
     GangWorld w(0);
     w.facts.gangs[0].missing = {102};
     w.facts.gangs[0].slowest = 2e9;

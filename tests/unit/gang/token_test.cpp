@@ -32,7 +32,7 @@ const std::string kInstance =
     "db007d6a923c2909"
     "c79ffdcc10a50601c42b02a2606f31187790941a34cd143f1e75230f2225904c";
 
-TEST(GangToken, OfAnInstanceProvesThePlaceAndTheInstance) {
+TEST(GangToken, OfInstanceProvesPlaceAndInstance) {
     EXPECT_EQ(gang_instance_token(kPlace, gang_tag("w_1")), kInstance);
     const auto proven = [](const GangSeat& seat, const std::string& token) {
         return proven_gang_tag(well_known_secret(), seat, token);
@@ -47,7 +47,7 @@ TEST(GangToken, OfAnInstanceProvesThePlaceAndTheInstance) {
         EXPECT_FALSE(proven({{12, 0}, 3}, wrong)) << wrong;
 }
 
-TEST(GangToken, TheClientGetsThatOfItsInstanceAndNotThatOfThePlace) {
+TEST(GangToken, TheTokenIsThatOfTheInstance) {
     const auto document = [](const std::string& token) {
         return "<workunit>\n<command_line>--x 1 --gang 12.0 --gang_member 3 --gang_size 4 --gang_token " + token +
                " --gang_hub h.org:8077</command_line>\n</workunit>\n";
@@ -63,7 +63,7 @@ TEST(GangToken, TheClientGetsThatOfItsInstanceAndNotThatOfThePlace) {
         EXPECT_EQ(with_gang_instance(other, "w_1"), other);
 }
 
-TEST(GangToken, TheSecretIsMadeOnceAndForItsOwnerOnly) {
+TEST(GangToken, TheSecretIsMadeOnceForItsOwner) {
     const TempDir keys;
     const std::string secret = gang_secret(keys.path());
     EXPECT_EQ(secret.size(), 64u);

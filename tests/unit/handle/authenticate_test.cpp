@@ -19,7 +19,7 @@ RequestText of_host(Id host, int seqno = 5) {
     return r;
 }
 
-TEST(Authenticate, FirstContactMakesAHostWithItsUsersVenue) {
+TEST(Authenticate, FirstContactMakesHostWithItsUsersVenue) {
     RpcWorld w;
     w.db.users[1].venue = "home";
     const ReplyText reply = w.send(RequestText{});
@@ -61,7 +61,7 @@ TEST(Authenticate, WrongKeys) {
     EXPECT_EQ(w.commits(), 0);
 }
 
-TEST(Authenticate, AWeakKeyIsNotAnsweredWithTheStrongOne) {
+TEST(Authenticate, WeakKeyIsNotAnsweredWithStrongOne) {
     RpcWorld w;
     w.files().write("gui_urls.xml",
                     "<gui_urls><gui_url><url>http://m/login?key=<authenticator/></url></gui_url></gui_urls>");
@@ -75,7 +75,7 @@ TEST(Authenticate, AWeakKeyIsNotAnsweredWithTheStrongOne) {
     EXPECT_FALSE(reply.has(kKey));
 }
 
-TEST(Authenticate, WeakKeysMayWorkButNotChangeTheAccount) {
+TEST(Authenticate, WeakKeysMayWorkButNotChangeAccount) {
     RpcWorld w;
     w.db.users[1].passwd_hash = "pw";
     const Id host = w.add_host();
@@ -131,7 +131,7 @@ TEST(Authenticate, ACircleOfMergedHostsEnds) {
     EXPECT_EQ(reply.value("hostid"), "9");
 }
 
-TEST(Authenticate, AForgedHostIdGivesAHostOfOnesOwn) {
+TEST(Authenticate, ForgedHostIdGivesHostOfOnesOwn) {
     RpcWorld w;
     w.add_user("bob", "bobs_key");
     const Id victim = w.add_host(1);
@@ -144,7 +144,7 @@ TEST(Authenticate, AForgedHostIdGivesAHostOfOnesOwn) {
     EXPECT_EQ(w.db.hosts[victim].rpc_time, w.clock.now_sec() - 1000);
 }
 
-TEST(Authenticate, ASequenceNumberThatWentBackIsAnotherMachine) {
+TEST(Authenticate, SequenceNumberThatWentBackIsAnotherMachine) {
     RpcWorld w;
     const Id host = w.add_host();
     w.db.hosts[host].rpc_seqno = 10;
@@ -157,7 +157,7 @@ TEST(Authenticate, ASequenceNumberThatWentBackIsAnotherMachine) {
     EXPECT_FALSE(w.send(of_host(host, 1)).has("<hostid>")) << "--batch";
 }
 
-TEST(Authenticate, AReattachedMachineGetsItsHostBackAndItsJobsAreGivenUp) {
+TEST(Authenticate, AReattachedHostsJobsAreCancelled) {
     for (const bool by_cpid : {true, false}) {
         RpcWorld w;
         w.send(RequestText{});
@@ -208,7 +208,7 @@ TEST(Authenticate, AReattachedMachineKeepsJobsItStillLists) {
     EXPECT_EQ(w.db.results[kept.id].server_state, ServerState::kInProgress);
 }
 
-TEST(Authenticate, ManyClientsOnOneMachineHaveAHostEach) {
+TEST(Authenticate, ManyClientsOnOneMachineHaveHostEach) {
     RpcWorld w;
     RequestText r;
     r.more = "<allow_multiple_clients>1</allow_multiple_clients>";
@@ -240,7 +240,7 @@ TEST(Authenticate, ABannedHost) {
     EXPECT_NE(w.db.users[1].cross_project_id, "another") << "upstream stores that before it looks at the host";
 }
 
-TEST(Authenticate, TwoFirstContactsOfAMachineMakeOneHost) {
+TEST(Authenticate, TwoFirstContactsOfMachineMakeOneHost) {
     RpcWorld w;
     // The other RPC registers the machine between our look and our insert.
     w.at_point = [&, done = false](const char* point) mutable {

@@ -114,7 +114,7 @@ TEST(DebugFlags, NoneIsForgotten) {
     EXPECT_EQ(known, tested);
 }
 
-TEST(Logged, ARequestAndItsReplyWithTheHostsNumberNewHostsToo) {
+TEST(Logged, RequestAndReplyUnderTheHostsNumber) {
     RpcWorld w;
     w.add_job();
     log_start_copy();

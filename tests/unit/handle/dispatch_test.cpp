@@ -18,7 +18,7 @@ void meanwhile(RpcWorld& w, const std::function<void()>& change) {
     };
 }
 
-TEST(Dispatch, AJobThatIsGoneIsDroppedAndTheOthersAreSent) {
+TEST(Dispatch, JobGoneIsDroppedAndOthersAreSent) {
     RpcWorld w;
     w.db.apps[1].homogeneous_redundancy = HrType::kCoarse;
     w.reload_tables();
@@ -143,7 +143,7 @@ TEST(Dispatch, AnotherRpcOfTheHostMeansDecidingAgain) {
 }
 
 /// Of the same second, and with the same number: its row looks as before.
-TEST(Dispatch, AnotherRpcOfTheHostInTheSameSecondIsNoticed) {
+TEST(Dispatch, AnotherRpcInTheSameSecondIsNoticed) {
     RpcWorld w;
     const Id host = w.add_host();
     w.add_job();
@@ -158,7 +158,7 @@ TEST(Dispatch, AnotherRpcOfTheHostInTheSameSecondIsNoticed) {
     EXPECT_NE(w.db.host_attempts[host], 7);
 }
 
-TEST(Dispatch, ACommitWhoseAnswerIsLostIsNotRepeated) {
+TEST(Dispatch, CommitWhoseAnswerIsLostIsNotRepeated) {
     RpcWorld w;
     const Id host = w.add_host();
     w.add_job();
@@ -171,7 +171,7 @@ TEST(Dispatch, ACommitWhoseAnswerIsLostIsNotRepeated) {
     EXPECT_EQ(w.pool.present(), 0);
 }
 
-TEST(Dispatch, AHostThatIsOvertakenForEverIsToldToComeBack) {
+TEST(Dispatch, AnOvertakenHostIsToldToComeBack) {
     RpcWorld w;
     const Id host = w.add_host();
     w.add_job();

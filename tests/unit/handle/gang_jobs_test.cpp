@@ -35,7 +35,7 @@ class GangJobs : public testing::Test {
     Id host, member = 0;
 };
 
-TEST_F(GangJobs, AHostIsToldWhenToComeAndAsksOftenWhenItIsThere) {
+TEST_F(GangJobs, AHostIsToldWhenToCome) {
     EXPECT_EQ(told(w.send(request(0))), "");
     come_at(w.clock.now() + 480);
     const ReplyText early = w.send(request(0));
@@ -50,7 +50,7 @@ TEST_F(GangJobs, AHostIsToldWhenToComeAndAsksOftenWhenItIsThere) {
     EXPECT_NEAR(std::stod(told(w.send(request(0)))), 100, 1) << "the sooner of the two";
 }
 
-TEST_F(GangJobs, ItGetsTheJobThatItIsGivenWhetherItAsksForWorkOrNot) {
+TEST_F(GangJobs, ItGetsItsJobWithoutAskingToo) {
     w.db.gang_leases[host].workunit = member;
     EXPECT_THAT(w.send(request(0)).result_names(), IsEmpty()) << "it is not to come";
     come_at(w.clock.now() + 300);
@@ -76,7 +76,7 @@ TEST_F(GangJobs, ItGetsTheJobThatItIsGivenWhetherItAsksForWorkOrNot) {
 }
 
 /// A process proves to the hub which instance it is: one that was given up can't pass for the next.
-TEST_F(GangJobs, TheClientGetsATokenOfItsInstanceAlsoWhenItIsSentAgain) {
+TEST_F(GangJobs, AResentInstanceHasItsToken) {
     const std::string place(64, 'a');
     Workunit& wu = w.db.workunits[member];
     wu.batch = 7, wu.transitioner_flags = TransitionerFlags::kNoNewResults;
@@ -125,7 +125,7 @@ TEST_F(GangJobs, WhatIsCancelledMeanwhileIsNotSent) {
     EXPECT_THAT(w.db.results, IsEmpty());
 }
 
-TEST_F(GangJobs, OnlyHostsThatAreToComeNowCostAStatement) {
+TEST_F(GangJobs, OnlyHostsToComeNowCostStatement) {
     w.db.gang_leases[host].workunit = member;
     int asked = 0;
     w.db.before = [&](const std::string& verb) { asked += verb == "assignments.load" ? 1 : 0; };

@@ -80,7 +80,7 @@ class Locality : public ::testing::Test {
     int seqno_ = 0;
 };
 
-TEST_F(Locality, AHostWithTheFileGetsAJobThatTheArrayDoesNotHold) {
+TEST_F(Locality, AHostWithTheFileGetsItsJobs) {
     other_job();
     const Id local = local_job(false);
     const ReplyText reply = send({"big"});
@@ -112,7 +112,7 @@ TEST_F(Locality, IsSwitchedOffByTheAppsColumn) {
 }
 
 /// The file of a group is an input of two apps' jobs, of which one is not distributed by its files.
-TEST_F(Locality, JobsOfAnotherAppOfTheGroupGoOutByTheArrayOnly) {
+TEST_F(Locality, AnotherAppsJobsGoByTheArrayOnly) {
     world.db.apps[2] = world.db.apps[1];
     world.db.apps[2].id = 2, world.db.apps[2].name = "other", world.db.apps[2].locality_scheduling = 0;
     world.db.versions[2] = world.db.versions[1];
@@ -123,7 +123,7 @@ TEST_F(Locality, JobsOfAnotherAppOfTheGroupGoOutByTheArrayOnly) {
     EXPECT_THAT(send({"big"}, 1e5).result_names(), ::testing::UnorderedElementsAre(name(in_array), name(local)));
 }
 
-TEST_F(Locality, AGroupThatTheArrayHoldsEnoughOfCostsNothing) {
+TEST_F(Locality, GroupThatArrayHoldsEnoughOfCostsNothing) {
     for (int i = 0; i < 31; ++i) local_job(true);
     EXPECT_THAT(send({"big"}).result_names(), SizeIs(1));
     EXPECT_EQ(asked, 1) << "30 are too few to choose from";
@@ -132,7 +132,7 @@ TEST_F(Locality, AGroupThatTheArrayHoldsEnoughOfCostsNothing) {
     EXPECT_EQ(asked, 1);
 }
 
-TEST_F(Locality, AJobOfTheArrayIsNotThereTwice) {
+TEST_F(Locality, JobOfArrayIsNotThereTwice) {
     const Id a = local_job(true), b = local_job(false);
     const auto sent = send({"big"}, 1e5).result_names();
     EXPECT_THAT(sent, ::testing::UnorderedElementsAre(name(a), name(b)));
@@ -151,14 +151,14 @@ TEST_F(Locality, AJobThatSomebodyElseSentIsDropped) {
     EXPECT_EQ(world.db.results[taken].hostid, 0);
 }
 
-TEST_F(Locality, AreLookedAtWhateverPartOfTheArrayIsScanned) {
+TEST_F(Locality, AllPartsOfTheArrayAreSeen) {
     world.config.mm_max_slots = 1;
     for (int i = 0; i < 20; ++i) other_job();
     const Id local = local_job(false);
     EXPECT_THAT(send({"big"}).result_names(), ElementsAre(name(local)));
 }
 
-TEST_F(Locality, JobsThatNoHostMayHaveAreNotSent) {
+TEST_F(Locality, JobsForNobodyAreNotSent) {
     const Id failed = local_job(false), done = local_job(false), held = local_job(false);
     other_job();
     world.db.workunits[world.db.results[failed].workunitid].error_mask = 16;
@@ -187,7 +187,7 @@ TEST_P(LocalityAndShares, AHitWinsWithinTauAndNotBeyond) {
 }
 /// A stream (3), a batch (2) and locality (1), one job of each: whoever's end time is least goes first, in whatever
 /// order they stand, if the others are more than tau behind.
-TEST_P(LocalityAndShares, KindsGoByTheLeastEndTimeThatCanGoToTheHost) {
+TEST_P(LocalityAndShares, KindsGoByTheirLeastEndTime) {
     local_job(false, 1), other_job(2), other_job(3);
     std::vector<Id> order{1, 2, 3};
     do {
@@ -204,7 +204,7 @@ TEST_P(LocalityAndShares, KindsGoByTheLeastEndTimeThatCanGoToTheHost) {
 }
 
 /// The seed allowed one user to use locality, because nobody was charged for it.
-TEST_P(LocalityAndShares, TwoOwnersOfOneFileAreServedByTheirTags) {
+TEST_P(LocalityAndShares, TwoOwnersOfAFileGoByTags) {
     local_job(false, 1);
     const Id least = local_job(false, 2);
     other_job(1);
@@ -228,7 +228,7 @@ TEST_F(PastGroups, TheirFilesAreToBeDeleted) {
     EXPECT_FALSE(send({}).has("<delete_file_info>")) << "the host has none";
 }
 
-TEST_F(PastGroups, WorkThatComesWithinTheHourFindsTheFile) {
+TEST_F(PastGroups, WorkThatComesWithinHourFindsFile) {
     idle(3500);  // and a minute passes
     EXPECT_FALSE(send({"big"}).has("<delete_file_info>"));
 }

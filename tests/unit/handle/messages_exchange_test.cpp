@@ -35,7 +35,7 @@ std::string messages_of_1000(int n) {
     return out;
 }
 
-TEST(TricklesOfADay, WhatIsTooMuchTodayWaitsOnTheHostAndIsTakenTomorrow) {
+TEST(TricklesOfADay, TodaysExcessIsTakenTomorrow) {
     RpcWorld w("<max_trickle_bytes_per_day>10000</max_trickle_bytes_per_day>");
     RequestText r;
     r.hostid = w.add_host();
@@ -60,7 +60,7 @@ TEST(TricklesOfADay, WhatIsTooMuchTodayWaitsOnTheHostAndIsTakenTomorrow) {
     EXPECT_FALSE(send(1).has("<message_ack/>"));
 }
 
-TEST(TricklesOfADay, OfARequestThatIsTooLargeForAnyDayTheBeginningIsTakenAndTheRestTold) {
+TEST(TricklesOfADay, ATooLargeRequestIsCutAndTold) {
     RpcWorld w("<max_trickle_bytes_per_day>10000</max_trickle_bytes_per_day>");
     RequestText r;
     r.hostid = w.add_host();
@@ -135,7 +135,7 @@ TEST(TricklesOfAnAccount, ItsHostsShareADay) {
     EXPECT_FALSE(send(first, 1).has("<message_ack/>"));
 }
 
-TEST(TricklesOfAnAccount, OneRequestThatIsTooLargeForADayIsTaken) {
+TEST(TricklesOfAnAccount, OneRequestTooLargeForDayIsTaken) {
     RpcWorld w("<max_account_trickle_bytes_per_day>10000</max_account_trickle_bytes_per_day>");
     RequestText r;
     r.hostid = w.add_host();
@@ -164,7 +164,7 @@ TEST(Trickle, DownIsMarkedWithTheReply) {
     EXPECT_TRUE(w.db.to_host[1].handled);
 }
 
-TEST(Trickle, NothingIsMarkedOrStoredIfTheCommitFails) {
+TEST(Trickle, NothingIsMarkedOrStoredIfCommitFails) {
     RpcWorld w("<msg_to_host>1</msg_to_host>");
     RequestText r;
     r.hostid = w.add_host();
@@ -228,7 +228,7 @@ TEST(Reply, AccountTeamAndProject) {
     EXPECT_TRUE(reply.has("<project_files>\n</project_files>"));
 }
 
-TEST(HostRow, WhatTheClientSaysAndNotWhatItDoesNot) {
+TEST(HostRow, WhatClientSaysAndNotWhatItDoesnt) {
     RpcWorld w;
     const Id host = w.add_host();
     w.db.hosts[host].last_ip_addr = "10.0.0.1";
@@ -305,7 +305,7 @@ int logged(const std::string& part, const Action& action) {
     return ReplyText{{0, 0, testing::internal::GetCapturedStderr(), ""}}.count(part);
 }
 
-TEST(Log, AClientThatMakesUpNamesDoesNotFillIt) {
+TEST(Log, ClientThatMakesUpNamesDoesntFillIt) {
     RpcWorld w;
     RequestText r;
     r.hostid = w.add_host();

@@ -197,7 +197,7 @@ TEST(Anonymous, WrongVersionsAreNamed) {
     EXPECT_TRUE(w.send(r).has("Unknown app name nosuch in app_info.xml"));
 }
 
-TEST(Preferences, TheAccountsAreSentIfNewerAndBindIfTheClientHasNone) {
+TEST(Preferences, AccountPreferencesAreSentIfNewer) {
     RpcWorld w;
     w.db.users[1].global_prefs =
         "<global_preferences>\n<mod_time>500</mod_time>\n<disk_max_used_pct>50"

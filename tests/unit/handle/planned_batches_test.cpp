@@ -51,7 +51,7 @@ class PlannedBatches : public testing::Test {
 
 constexpr int kTight = 4320;  ///< 1.2 times the run time
 
-TEST_F(PlannedBatches, TheDeadlineIsTheRunTimeAndTheBufferWhichIs180SecondsAtLeast) {
+TEST_F(PlannedBatches, TheDeadlineIsRunTimeAndBuffer) {
     job();
     EXPECT_NEAR(static_cast<double>(told(w.send(request()))), kTight + 180, 2);
     job();
@@ -73,7 +73,7 @@ TEST_F(PlannedBatches, TheHostsOwnClockJudgesIt) {
     EXPECT_GT(stored(slow), 0);
 }
 
-TEST_F(PlannedBatches, TheServerWaitsForThePlanAndNotLessThanTheClientHas) {
+TEST_F(PlannedBatches, TheServerWaitsForThePlan) {
     const Id id = job();
     w.send(request());
     EXPECT_NEAR(static_cast<double>(stored(id)), 2 * 3 * 3600, 2) << "twice the time until T";
@@ -87,14 +87,14 @@ TEST_F(PlannedBatches, TheServerWaitsForThePlanAndNotLessThanTheClientHas) {
     EXPECT_NEAR(static_cast<double>(stored(buffered)), kTight + 86400, 2) << "what comes back by its deadline counts";
 }
 
-TEST_F(PlannedBatches, WhatIsDueLaterThanADayIsToBeReportedAtOnce) {
+TEST_F(PlannedBatches, WhatIsDueLaterIsReportedTogether) {
     job();
     EXPECT_FALSE(w.send(request(0.1)).has("<report_immediately/>"));
     job();
     EXPECT_TRUE(w.send(request(2)).has("<report_immediately/>"));
 }
 
-TEST_F(PlannedBatches, ItIsEarlierThanEveryOtherJobOfTheProjectThere) {
+TEST_F(PlannedBatches, ItIsBeforeAllOtherJobsThere) {
     Result& other = w.add_in_progress(host);
     other.report_deadline = w.clock.now_sec() + 6000;
     job();
@@ -158,7 +158,7 @@ TEST_F(PlannedGpuBatches, NoMoreThanItsGpusCanRun) {
     }
 }
 
-TEST_F(PlannedGpuBatches, AJobOfTheProcessorsThatIsDueSoonIsInNoGpusWay) {
+TEST_F(PlannedGpuBatches, CpuJobsDueSoonBlockNoGpu) {
     version("");
     Result& other = w.add_in_progress(host);
     other.report_deadline = w.clock.now_sec() + 60;
@@ -175,7 +175,7 @@ TEST_F(PlannedGpuBatches, AJobOfTheProcessorsThatIsDueSoonIsInNoGpusWay) {
     EXPECT_EQ(sent_beside(""), 1U);
 }
 
-TEST_F(PlannedBatches, NoMoreThanProcessorsWhereAPlanHasFewHostsOrFewJobs) {
+TEST_F(PlannedBatches, AtMostTheProcessorsForSmallPlans) {
     for (const auto& [jobs, hosts] : {std::pair{1000, 7}, {16, 8}}) {
         for (int i = 0; i < 20; ++i) job();
         plan(3 * 4320 + 100, jobs, hosts);
@@ -187,7 +187,7 @@ TEST_F(PlannedBatches, NoMoreThanProcessorsWhereAPlanHasFewHostsOrFewJobs) {
 }
 
 // Hosts with days of other work don't come again soon: who asks for much gets what the plan counts on.
-TEST_F(PlannedBatches, OfManyJobsAHostGetsThoseThatItCanDoByT) {
+TEST_F(PlannedBatches, HostGetsWhatItCanDoByT) {
     for (int i = 0; i < 20; ++i) job();
     plan(3 * 4320 + 100, 100, 40);
     RequestText r = request();
@@ -213,7 +213,7 @@ TEST_F(PlannedBatches, OfManyJobsAHostGetsThoseThatItCanDoByT) {
 }
 
 // Twice counted, the queue of a host that is told late would cost it work that it could be done with.
-TEST_F(PlannedBatches, TheMarginIsThatOfRunTimesAndNotOfTheDelayThatAClientTells) {
+TEST_F(PlannedBatches, TheMarginIsOfRunTimesOnly) {
     for (int i = 0; i < 5; ++i) job();
     RequestText r = request();
     r.work_seconds = 1e6;
@@ -227,7 +227,7 @@ TEST_F(PlannedBatches, TheMarginIsThatOfRunTimesAndNotOfTheDelayThatAClientTells
     EXPECT_THAT(w.send(r).result_names(), SizeIs(1));
 }
 
-TEST_F(PlannedBatches, ALostOneIsSentAgainWithADeadlineMadeAnewWhileTCanBeReached) {
+TEST_F(PlannedBatches, LostOneIsResentWithNewDeadline) {
     w.config.resend_lost_results = true;
     plan(4 * 3600);
     const Id id = job();
@@ -267,7 +267,7 @@ TEST_F(PlannedBatches, TheirHostsMayReportEachAsItEnds) {
     EXPECT_LE(delay(w.send(report)), 7);
 }
 
-TEST_F(PlannedBatches, AHostThatSaysItsTightWorkTakesTooLongGetsNone) {
+TEST_F(PlannedBatches, HostWithTooMuchTightWorkGetsNone) {
     job();
     RequestText r = request();
     r.more += "<estimated_delay>7000</estimated_delay>";

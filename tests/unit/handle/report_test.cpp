@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return std::string(tested.param.what); });
 
 // A client that the project has told to abort a job says so; of a job that nobody has given up it is an error.
-TEST(Report, AbortedByTheProjectIsBelievedOfWhatItHasGivenUpOnly) {
+TEST(Report, AnAbortIsBelievedOfCancelledJobsOnly) {
     for (const int level : {0, 1})
         for (const bool given_up : {false, true}) {
             RpcWorld w("", level);
@@ -181,7 +181,7 @@ TEST(Report, ErrorsAreStoredAsInvalid) {
     EXPECT_EQ(after.peak_disk_usage, 7e7);
 }
 
-TEST(Report, WithoutAQuotaAnErrorDoesNotStopTheHost) {
+TEST(Report, WithoutQuotaErrorDoesNotStopHost) {
     RpcWorld w("<daily_result_quota>0</daily_result_quota>");
     const Id host = w.add_host();
     const Result r = w.add_in_progress(host);
@@ -215,7 +215,7 @@ TEST(Report, StderrOfSuccessMayBeDropped) {
     EXPECT_EQ(w.db.results[r.id].stderr_out, "");
 }
 
-TEST(Report, UnknownNamesAreAcknowledgedSoThatTheClientForgetsThem) {
+TEST(Report, UnknownNamesAreAcknowledged) {
     RpcWorld w;
     RequestText request;
     request.hostid = w.add_host();
@@ -223,7 +223,7 @@ TEST(Report, UnknownNamesAreAcknowledgedSoThatTheClientForgetsThem) {
     EXPECT_EQ(w.send(request).count("<result_ack>"), 2);
 }
 
-TEST(Report, ANewDayOfJobsStartsAtZeroEvenAYearLater) {
+TEST(Report, ANewDayStartsAtZero) {
     RpcWorld w;
     const Id host = w.add_host();
     w.db.hosts[host].rpc_time = w.clock.now_sec() - 365 * 86400;  // the same day of the year

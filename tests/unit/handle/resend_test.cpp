@@ -14,7 +14,7 @@ using ::testing::Not;
 
 const char* const kResend = "<resend_lost_results>1</resend_lost_results>";
 
-TEST(Resend, ALostJobIsSentAgainAndNothingNew) {
+TEST(Resend, LostJobIsSentAgainAndNothingNew) {
     RpcWorld w(kResend);
     const Id host = w.add_host();
     const Result lost = w.add_in_progress(host), there = w.add_in_progress(host);
@@ -48,7 +48,7 @@ TEST(Resend, TheGracePeriodIsAddedOnceHoweverOften) {
     }
 }
 
-TEST(Resend, ALateJobKeepsItsDeadlineAndAtLevelOneGetsHalfItsTimeAgain) {
+TEST(Resend, ALateJobKeepsItsDeadline) {
     for (const int level : {0, 1}) {
         RpcWorld w(kResend, level);
         const Id host = w.add_host();
@@ -60,7 +60,7 @@ TEST(Resend, ALateJobKeepsItsDeadlineAndAtLevelOneGetsHalfItsTimeAgain) {
     }
 }
 
-TEST(Resend, OneThatCantMeetItsDeadlineGetsItsWholeTimeIfThatIsEnough) {
+TEST(Resend, AHopelessOneGetsItsWholeTime) {
     RpcWorld w(kResend);
     const Id host = w.add_host();
     Result& lost = w.add_in_progress(host);
@@ -73,7 +73,7 @@ TEST(Resend, OneThatCantMeetItsDeadlineGetsItsWholeTimeIfThatIsEnough) {
     EXPECT_EQ(w.db.results[lost.id].report_deadline, w.clock.now_sec() + 7 * 86400);
 }
 
-TEST(Resend, ALostJobThatNoReplyCanCarryTimesOutAndKeepsNoOtherBack) {
+TEST(Resend, AnUnsendableLostJobTimesOut) {
     RpcWorld w(kResend);
     const Id host = w.add_host();
     const Result good = w.add_in_progress(host), bad = w.add_in_progress(host);
@@ -107,7 +107,7 @@ TEST(Resend, NonCpuIntensiveJobsToo) {
         << "no deadline is checked for what runs beside other jobs: it gets its time anew, as upstream";
 }
 
-TEST(Resend, WhomAJobIsReservedForNoLongerMatters) {
+TEST(Resend, WhomJobIsReservedForNoLongerMatters) {
     RpcWorld w(std::string(kResend) + "<batch_accel>1</batch_accel>");
     w.db.apps[1].n_size_classes = 1;
     w.reload_tables();
@@ -210,7 +210,7 @@ TEST(Resend, AtLevelOneAllWhateverIsAskedFor) {
     }
 }
 
-TEST(Resend, ARepeatedReportMeansThatTheLastReplyWasLost) {
+TEST(Resend, RepeatedReportMeansThatLastReplyWasLost) {
     RpcWorld w;  // not configured
     const Id host = w.add_host();
     const Result lost = w.add_in_progress(host);
@@ -278,7 +278,7 @@ TEST(Abort, OnlyIfConfigured) {
 }
 
 // Upstream chooses a version that its app's limits allow, or none.
-TEST(Resend, TheLimitOfAnAppHoldsForLostJobsToo) {
+TEST(Resend, LimitOfAppHoldsForLostJobsToo) {
     RpcWorld w(kResend);
     w.config.max_jobs_in_progress.apps = {{"up", {{1, false}, {}, {}}}};
     const Id host = w.add_host();

@@ -81,7 +81,7 @@ TEST(Screening, NoWorkSkipDoesNotSwallowReports) {
 }
 
 // Upstream takes a request with idle processors and no seconds for none.
-TEST(Screening, IdleProcessorsAloneAreARequestAtLevelOne) {
+TEST(Screening, IdleProcessorsAloneAreRequestAtLevelOne) {
     for (const int level : {0, 1}) {
         RpcWorld w("", level);
         w.add_job();
@@ -118,7 +118,7 @@ TEST(Screening, AnUpgradeIsAnnounced) {
     }
 }
 
-TEST(Screening, FilesThatMatchThePatternsAreToBeDeleted) {
+TEST(Screening, FilesThatMatchPatternsAreToBeDeleted) {
     RpcWorld w;
     w.files().write("file_delete_regex", "^old_.*\\.dat$\n[bad\n");
     w.reload_files();
@@ -130,7 +130,7 @@ TEST(Screening, FilesThatMatchThePatternsAreToBeDeleted) {
     EXPECT_FALSE(reply.has("<delete_file_info>new_1.dat"));
 }
 
-TEST(Screening, AnUnknownPlatformGetsNoWorkButItsReportsAndMessagesCount) {
+TEST(Screening, AnUnknownPlatformsReportsCount) {
     RpcWorld w;
     w.add_job();
     RequestText r;
@@ -160,7 +160,7 @@ TEST(Screening, MalformedRequestsGetOneMessageAndTouchNothing) {
 }
 
 // In whatever way the request ends (upstream says it while it parses).
-TEST(Screening, UnknownAppsOfAppInfoAreNamedEvenIfTheRequestEndsEarly) {
+TEST(Screening, UnknownAppsAreNamedEvenEarly) {
     const char* const kUnknown = "Unknown app name nosuch in app_info.xml";
     RequestText r;
     r.platform = "anonymous";
@@ -181,7 +181,7 @@ TEST(Screening, UnknownAppsOfAppInfoAreNamedEvenIfTheRequestEndsEarly) {
     EXPECT_EQ(std::count(said.begin(), said.end(), kUnknown), 1);
 }
 
-TEST(Screening, NoWorkIsSaidOnceWhereTheDatabaseIsAskedAllTheSame) {
+TEST(Screening, NoWorkIsSaidOnce) {
     RpcWorld w("<nowork_skip>1</nowork_skip><msg_to_host>1</msg_to_host>");
     const auto said = w.send(asking(w.add_host(), 100)).messages();
     EXPECT_THAT(said, testing::ElementsAre("Project has no tasks available"));

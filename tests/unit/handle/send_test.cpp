@@ -36,7 +36,7 @@ TEST(Send, OneJobInReplyAndRows) {
     EXPECT_THAT(w.pool.held, IsEmpty());
 }
 
-TEST(Send, AsManyAsFillTheRequestAndNoMore) {
+TEST(Send, AsManyAsFillRequestAndNoMore) {
     RpcWorld w;
     const Id host = w.add_host();
     for (int i = 0; i < 20; ++i) w.add_job();  // 10 s each
@@ -191,7 +191,7 @@ TEST(Send, AdaptiveReplicationOfUntrustedHosts) {
     }
 }
 
-TEST(Send, TheFirstInstanceCommitsItsWorkunitToAClass) {
+TEST(Send, FirstInstanceCommitsItsWorkunitToClass) {
     RpcWorld w;
     w.db.apps[1].homogeneous_redundancy = HrType::kCoarse;
     w.db.apps[1].homogeneous_app_version = true;
@@ -203,7 +203,7 @@ TEST(Send, TheFirstInstanceCommitsItsWorkunitToAClass) {
     EXPECT_EQ(wu.app_version_id, 1);
 }
 
-TEST(Send, ADocumentThatCantBeSentIsHeldBack) {
+TEST(Send, DocumentThatCantBeSentIsHeldBack) {
     RpcWorld w;
     const Id host = w.add_host();
     const Id bad = w.add_job(), good = w.add_job();
@@ -229,7 +229,7 @@ void add_cut_jobs(RpcWorld& w, int bad, int good) {
     }
 }
 
-TEST(Send, JobsThatNoReplyCanCarryGiveWayToTheNextBest) {
+TEST(Send, UnsendableJobsGiveWay) {
     for (const char* config : {"", "<mm_min_slots>1</mm_min_slots>", "<mm_min_slots>5</mm_min_slots>"})
         for (const int level : {0, 1}) {
             RpcWorld w(config, level);
@@ -244,7 +244,7 @@ TEST(Send, JobsThatNoReplyCanCarryGiveWayToTheNextBest) {
         }
 }
 
-TEST(Send, AVersionThatNoReplyCanCarryLeavesTheJobsToAnother) {
+TEST(Send, AnUnsendableVersionLeavesItsJobs) {
     RpcWorld w;
     AppVersion newer = w.db.versions[1];
     newer.id = 2;
@@ -283,7 +283,7 @@ TEST(Send, OfNonCpuIntensiveAppsToo) {
     EXPECT_EQ(w.pool.present(), 0);
 }
 
-TEST(Send, NonCpuIntensiveAppsGiveOneJobWithoutBeingAsked) {
+TEST(Send, NonCpuIntensiveAppsGiveOneJobUnasked) {
     RpcWorld w;
     w.db.apps[1].non_cpu_intensive = true;
     w.reload_tables();

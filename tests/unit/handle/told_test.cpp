@@ -44,7 +44,7 @@ void plan_class(RpcWorld& w, const std::string& name, const std::string& tags) {
     w.reload_tables();
 }
 
-TEST(Told, MemoryAndDiskOnceForEachAppAndAmount) {
+TEST(Told, MemoryAndDiskOncePerAppAndAmount) {
     RpcWorld w;
     second_app(w);
     w.reload_tables();
@@ -63,7 +63,7 @@ TEST(Told, MemoryAndDiskOnceForEachAppAndAmount) {
     EXPECT_EQ(std::count_if(said.begin(), said.end(), [](const auto& m) { return m.find(" needs ") != m.npos; }), 3);
 }
 
-TEST(Told, AGigabyteOfPreferencesIsTwoToTheThirty) {
+TEST(Told, GigabyteOfPreferencesIsTwoToThirty) {
     RpcWorld w;
     const Id host = w.add_host();
     w.add_job([](Workunit& wu) { wu.rsc_disk_bound = 1e11; });
@@ -97,7 +97,7 @@ TEST(Told, WhatAPlanClassAsksOfTheVolunteer) {
     }
 }
 
-TEST(Told, AVersionForNewerClientsAsksForNothingAndDelaysNobody) {
+TEST(Told, ANewerClientsVersionDelaysNobody) {
     RpcWorld w;
     w.db.versions[1].min_core_version = 90000;
     w.reload_tables();
@@ -164,7 +164,7 @@ TEST(Told, WhichDatabaseTroubleItIs) {
     }
 }
 
-TEST(Told, WhileTheProjectIsDownHostsComeBackSoonAtLevelOneAndNotAllAtOnce) {
+TEST(Told, Level1StoppedProjectsSpreadReturns) {
     std::set<std::string> delays;
     for (int i = 0; i < 40; ++i) {
         RpcWorld w("", 1);
@@ -179,7 +179,7 @@ TEST(Told, WhileTheProjectIsDownHostsComeBackSoonAtLevelOneAndNotAllAtOnce) {
     EXPECT_GT(delays.size(), 20u);
 }
 
-TEST(Told, AGpuClassIsKnownByItsNameAtLevelZeroAndByItsTypeAtLevelOne) {
+TEST(Told, Level1GpuTypesLevel0ClassNames) {
     for (const char* name : {"fastgpu", "opencl_intel", "c"})
         for (const int level : {0, 1})
             for (const bool cpu_too : {false, true}) {
@@ -197,7 +197,7 @@ TEST(Told, AGpuClassIsKnownByItsNameAtLevelZeroAndByItsTypeAtLevelOne) {
             }
 }
 
-TEST(Told, WhatGpuIsRequiredWhateverTheClassIsCalled) {
+TEST(Told, WhatGpuIsRequiredWhateverClassIsCalled) {
     for (const int level : {0, 1}) {
         RpcWorld w("", level);
         plan_class(w, "fastgpu", "<gpu_type>nvidia</gpu_type>");
@@ -207,7 +207,7 @@ TEST(Told, WhatGpuIsRequiredWhateverTheClassIsCalled) {
 }
 
 // Upstream names the figure for one processor in the second line.
-TEST(Told, TheDailyQuotaIsOneFigureInBothLines) {
+TEST(Told, DailyQuotaIsOneFigureInBothLines) {
     RpcWorld w("<daily_result_quota>100</daily_result_quota>");
     const Id host = w.add_host();
     w.db.hosts[host].rpc_time = w.clock.now_sec() - 10;
@@ -246,7 +246,7 @@ TEST(Told, AnonymousPlatformWithoutAVersionOfTheApp) {
     EXPECT_THAT(w.send(r).messages(), Contains(HasSubstr("have a usable version of\") Upcase.")));
 }
 
-TEST(Told, AClientsOwnGpuVersionIsItsOwnChoice) {
+TEST(Told, ClientsOwnGpuVersionIsItsOwnChoice) {
     for (const int level : {0, 1}) {
         RpcWorld w("", level);
         w.db.platforms[9] = {.id = 9, .name = "anonymous", .user_friendly_name = "anonymous"};
@@ -264,7 +264,7 @@ TEST(Told, AClientsOwnGpuVersionIsItsOwnChoice) {
     }
 }
 
-TEST(Told, AVersionThatOnlyPinnedJobsMayUseIsNoVersionForTheDevice) {
+TEST(Told, APinnedVersionIsNoneForTheDevice) {
     for (const bool deprecated : {false, true}) {
         RpcWorld w;
         w.db.apps[1].homogeneous_app_version = true;
@@ -301,7 +301,7 @@ TEST(Told, ThereIsNoVersionForThePlatform) {
                     "No tasks sent", "No application of this project runs on this type of computer (windows_x86_64)"));
 }
 
-TEST(Told, ThereIsNoVersionForWhatIsAskedFor) {
+TEST(Told, NoVersionForTheRequestedDevice) {
     RpcWorld w;
     second_app(w);
     w.db.versions.erase(1);  // of the app that has jobs
@@ -313,7 +313,7 @@ TEST(Told, ThereIsNoVersionForWhatIsAskedFor) {
                     "The tasks that wait have no application for this computer and the resources it asks work for"));
 }
 
-TEST(Told, ThereAreOnlyTasksForWhatIsNotAskedFor) {
+TEST(Told, TasksOnlyForOtherDevices) {
     RpcWorld w;
     second_app(w);
     w.db.versions[2].plan_class = "cuda";  // there might be tasks for the GPU, but there are none
@@ -327,7 +327,7 @@ TEST(Told, ThereAreOnlyTasksForWhatIsNotAskedFor) {
                     "The tasks that wait have no application for this computer and the resources it asks work for"));
 }
 
-TEST(Told, ThatSelectedAppsHaveNoTasksIsSaidOnce) {
+TEST(Told, SelectedAppsWithoutTasksAreNamedOnce) {
     RpcWorld w("", 1);
     second_app(w);
     prefer(w, "<app_id>2</app_id><app_id>2</app_id>");
@@ -338,7 +338,7 @@ TEST(Told, ThatSelectedAppsHaveNoTasksIsSaidOnce) {
 }
 
 // Upstream asks whether a job is for reliable hosts before it looks at the HR class.
-TEST(Told, JobsForReliableHostsOfAnotherClassAreNoTasksOfTheApp) {
+TEST(Told, ReliableJobsOfAnotherClassAreNone) {
     for (const bool reliable_only : {false, true}) {
         RpcWorld w;
         prefer(w, "<app_id>1</app_id>");

@@ -84,7 +84,7 @@ std::string fault_of(const std::string& said) {
 
 class RandomWords : public testing::TestWithParam<fs::path> {};
 
-TEST_P(RandomWords, AreAnsweredInOneLineThatSaysWhatToDo) {
+TEST_P(RandomWords, AreAnsweredInOneLine) {
     std::mt19937 random(static_cast<unsigned>(GetParam().filename().string().size()));
     const auto any = [&](const auto& of) { return of[random() % of.size()]; };
     std::vector<std::string> options = options_of(GetParam());

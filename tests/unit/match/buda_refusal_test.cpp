@@ -14,9 +14,9 @@ struct BudaRefusal : testing::Test {
     Reason why() { return w.why(a_job().buda("sci")); }
 };
 
-TEST_F(BudaRefusal, AGpuThatTheHostHasNotIsMissing) { EXPECT_EQ(why(), Reason::kGpuMissing); }
+TEST_F(BudaRefusal, GpuThatHostHasNotIsMissing) { EXPECT_EQ(why(), Reason::kGpuMissing); }
 
-TEST_F(BudaRefusal, AGpuThatTheHostHasIsNotAskedFor) {
+TEST_F(BudaRefusal, GpuThatHostHasIsNotAskedFor) {
     w.host = a_host().nvidia();
     EXPECT_EQ(why(), Reason::kResourceNotWanted);
 }
@@ -32,7 +32,7 @@ TEST_F(BudaRefusal, WhatSpeaksAgainstTheWrapperIsTheReason) {
     EXPECT_EQ(why(), Reason::kClientTooOld);
 }
 
-TEST_F(BudaRefusal, AnAppWithoutVariantsForTheProcessorHasNoVersion) {
+TEST_F(BudaRefusal, AppWithoutVariantsForProcessorHasNoVersion) {
     offer({{"arm", "arm", "", "", ""}});
     EXPECT_EQ(why(), Reason::kNoAppVersion);
 }

@@ -77,7 +77,7 @@ TEST_P(ByValueOrder, IsThatOfSortingAllBandByBand) { expect_the_order_of_sorting
 INSTANTIATE_TEST_SUITE_P(Match, ByValueOrder, testing::ValuesIn(kOrders),
                          [](const auto& row) { return std::string(row.param.name); });
 
-TEST(ByValue, AWeightThatMakesNoNumberOfAScoreDoesNotStopTheRest) {
+TEST(ByValue, AnUnusableWeightKeepsTheOthers) {
     MatchWorld w;
     w.params.score_weights["result_priority"] = HUGE_VAL;  // 0 times that is no number
     for (int i = 1; i <= 300; ++i) w.pool.add(a_job(i).priority(i == 200 ? 1 : 0));
@@ -88,7 +88,7 @@ TEST(ByValue, AWeightThatMakesNoNumberOfAScoreDoesNotStopTheRest) {
 }
 
 // What one job was refused for is not told of the next.
-TEST(ByValue, EachJobThatNeeds64BitsIsRefusedWithItsOwnFigure) {
+TEST(ByValue, A64BitJobIsRefusedWithItsFigure) {
     MatchWorld w;
     w.host.platforms = {"i686-pc-linux-gnu"};
     w.host.usable_ram = 1e12;

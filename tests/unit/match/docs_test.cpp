@@ -98,7 +98,7 @@ TEST(Docs, EveryPolicyIsOneFileWithItsRow) {
     EXPECT_EQ(rows, files);
 }
 
-TEST(Docs, EveryReasonOfAPolicyIsPlantedInATest) {
+TEST(Docs, EveryReasonOfPolicyIsPlantedInTest) {
     const std::string tests = all_tests();
     std::set<std::string> reasons;
     const std::regex name("Reason::(k[A-Za-z]+)");
@@ -112,7 +112,7 @@ TEST(Docs, EveryReasonOfAPolicyIsPlantedInATest) {
         EXPECT_TRUE(std::regex_search(tests, std::regex("Reason::" + r + "\\b"))) << r << " occurs in no test";
 }
 
-TEST(Docs, SentencesOfTheSeedsPointToTestsThatExist) {
+TEST(Docs, SentencesOfSeedsPointToTestsThatExist) {
     const std::string page = text_of(kSource / "docs/seeds_match.md"),
                       tests = all_tests() + text_of(kSource / "tests/db/explain/starvation_test.cpp");
     std::set<std::string> named;

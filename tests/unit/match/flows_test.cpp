@@ -104,7 +104,7 @@ TEST_F(Flows, OldRequestsAskForSecondsOfAnyResource) {
     EXPECT_DOUBLE_EQ(r.left.total_seconds, -0.5 * 3600);
 }
 
-TEST_F(Flows, AnIdleHostAlwaysGetsAJobAtLevel0) {
+TEST_F(Flows, IdleHostAlwaysGetsJobAtLevel0) {
     w.pool.add(a_job(1).delay_bound(10));
     EXPECT_THAT(w.sent(), ElementsAre(1));
     w.pool.slots[0].state = SlotState::kPresent;
@@ -117,7 +117,7 @@ TEST_F(Flows, AnIdleHostAlwaysGetsAJobAtLevel0) {
     EXPECT_THAT(w.sent(), ElementsAre(1));
 }
 
-TEST_F(Flows, HardAppsNeedAProvenHostAndMoreTime) {
+TEST_F(Flows, HardAppsNeedProvenHostAndMoreTime) {
     w.app(1).weight = -1;
     w.pool.add(a_job(1).delay_bound(4000));  // runs 3600 s, counted as 4680
     EXPECT_THAT(w.sent(), IsEmpty());
@@ -183,7 +183,7 @@ TEST_F(Flows, MemoryBesideWhatRunsAtLevel1) {
     EXPECT_THAT(w.sent(), ElementsAre(1));
 }
 
-TEST_F(Flows, ThePlanClassesMemoryReplacesTheBoundAtLevel1) {
+TEST_F(Flows, PlanClassesMemoryReplacesBoundAtLevel1) {
     w.plan_classes = PlanClasses::from_spec(
         "<plan_classes><plan_class><name>m</name><max_threads>4</max_threads><mem_usage_base_mb>100</mem_usage_base_mb>"
         "<mem_usage_per_cpu_mb>100</mem_usage_per_cpu_mb></plan_class></plan_classes>",
@@ -230,7 +230,7 @@ TEST_F(Flows, TargetedJobsAreCheckedAtLevel1Only) {
     EXPECT_EQ(matcher()->consider(a_job(1).ram(1e12), JobOrigin::kTargeted, job).reason, Reason::kMemory);
 }
 
-TEST_F(Flows, AClaimLostToAnotherSchedulerIsAFateNotARefusal) {
+TEST_F(Flows, ALostClaimIsNoRefusal) {
     w.pool.add(a_job(1));
     w.pool.lost = {1};
     const MatchResult r = w.match();
@@ -343,7 +343,7 @@ TEST_F(Flows, EveryCandidateHasOneRowWithItsFate) {
 }
 
 // Fifty jobs for Windows say nothing to a Linux host's owner; the one limit that held back the rest does.
-TEST_F(Flows, TheBindingReasonComesFirstHoweverMuchNoiseThereIs) {
+TEST_F(Flows, TheBindingReasonComesFirst) {
     w.app(2);
     w.tables.versions.back().platformid = 3;
     for (int i = 1; i <= 50; ++i) w.pool.add(a_job(i).app(2));

@@ -7,7 +7,7 @@
 namespace sluice::test {
 namespace {
 
-TEST(HiddenVersion, OneThatIsNotWholeIsForNobodyAndLeavesTheOthers) {
+TEST(HiddenVersion, ACutOneIsForNobody) {
     MatchWorld w;
     w.tables.versions.push_back(a_version(12, 1, "mt"));
     w.tables.versions[1].xml_doc = "<app_version>\n<file_ref>";  // a column that is too small cut it
@@ -21,7 +21,7 @@ TEST(HiddenVersion, OneThatIsNotWholeIsForNobodyAndLeavesTheOthers) {
     EXPECT_EQ(none.why(a_job()), Reason::kVersionDocument);
 }
 
-TEST(HiddenVersion, AtLevelZeroAClassWhoseNameHidesItsGpuIsTold) {
+TEST(HiddenVersion, Level0AClassHidingItsGpuIsNamed) {
     MatchWorld w;
     w.plan_classes = PlanClasses::from_spec(
         "<plan_classes><plan_class><name>fastgpu</name><gpu_type>nvidia</gpu_type></plan_class></plan_classes>", "f");
@@ -42,7 +42,7 @@ TEST(HiddenVersion, AtLevelZeroAClassWhoseNameHidesItsGpuIsTold) {
     EXPECT_EQ(sent.jobs[0].version.usage.proc_type, ProcType::kNvidia);
 }
 
-TEST(HiddenVersion, AtLevelOneATypeInOtherLettersOrByARegexIsForThatGpuOnly) {
+TEST(HiddenVersion, Level1ARegexTypeIsForThatGpu) {
     for (const char* tag : {"<gpu_type>NVIDIA</gpu_type>", "<gpu_type_regex>NVIDIA|CUDA</gpu_type_regex>"}) {
         MatchWorld w;
         w.plan_classes = PlanClasses::from_spec(
@@ -60,7 +60,7 @@ TEST(HiddenVersion, AtLevelOneATypeInOtherLettersOrByARegexIsForThatGpuOnly) {
     }
 }
 
-TEST(HiddenVersion, ARegexOfSeveralGpusIsForEachOfThem) {
+TEST(HiddenVersion, ARegexOfSeveralGpusIsForEach) {
     MatchWorld w;
     w.plan_classes = PlanClasses::from_spec(
         "<plan_classes><plan_class><name>any</name><gpu_type_regex>NVIDIA|ATI</gpu_type_regex></plan_class></plan_classes>",

@@ -29,7 +29,7 @@ TEST_P(HrClass, IsUpstreamsAndAtLevel1Ours) {
 }
 
 // Some Android clients say "Linux"; their processors' vendors are many.
-TEST(HrClass, AndroidThatCallsItselfLinuxIsToldByItsPlatformAtLevelOne) {
+TEST(HrClass, Level1AndroidIsToldByItsPlatform) {
     const std::vector<std::string> phone{"aarch64-android-linux-gnu", "arm-android-linux-gnu"},
         tablet{"x86_64-android-linux-gnu"}, board{"aarch64-unknown-linux-gnu"}, desktop{"x86_64-pc-linux-gnu"};
     Host h;
@@ -127,7 +127,7 @@ TEST(Edf, EarlierDeadlinesGoFirst) {
     EXPECT_FALSE(sim.try_job({99, 60, 1, ProcType::kCpu, 0}).feasible);
 }
 
-TEST(Edf, AJobThatWasInTimeMayNotBecomeLate) {
+TEST(Edf, AJobInTimeMayNotBecomeLate) {
     const EdfSimulation sim = queue(1, {{100, 60, 1, ProcType::kCpu, 0}});
     const auto answer = sim.try_job({50, 50, 1, ProcType::kCpu, 0});
     EXPECT_FALSE(answer.feasible);
@@ -156,7 +156,7 @@ TEST(Edf, GpuJobsRunOnGpus) {
         << "upstream simulates everything on CPUs";
 }
 
-TEST(Edf, TwoJobsShareAGpuAtHalfADeviceEach) {
+TEST(Edf, TwoJobsShareGpuAtHalfDeviceEach) {
     const EdfSimulation sim = queue(1, {{100, 100, 0.5, ProcType::kNvidia, 0}}, true, 1);
     EXPECT_TRUE(sim.try_job({100, 100, 0.5, ProcType::kNvidia, 0}).feasible);
     EXPECT_FALSE(sim.try_job({100, 100, 0.75, ProcType::kNvidia, 0}).feasible);

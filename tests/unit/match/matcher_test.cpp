@@ -8,7 +8,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-TEST(Matcher, SendsNothingFromAnEmptyPoolAndSaysSo) {
+TEST(Matcher, SendsNothingFromEmptyPoolAndSaysSo) {
     MatchWorld w;
     w.pool.add_empty();
     const MatchResult r = w.match();
@@ -30,7 +30,7 @@ TEST(Matcher, AJobCarriesWhatTheReplyNeeds) {
     EXPECT_EQ(w.pool.claimed.size(), 1u);
 }
 
-TEST(Matcher, AJobThatIsBoundToAnOldVersionIsSentThoughItsResourceHasNoOther) {
+TEST(Matcher, JobBoundToOldVersionIsSent) {
     MatchWorld w;
     w.app(1);
     for (AppVersion& v : w.tables.versions) v.deprecated = true;
@@ -47,7 +47,7 @@ TEST(Matcher, TakesTheMostValuableJobs) {
     EXPECT_THAT(w.sent(), ElementsAre(3, 5));
 }
 
-TEST(Matcher, AnAppAtItsLimitDoesNotEndTheSearchForOthers) {
+TEST(Matcher, AnAppAtItsLimitEndsNoSearch) {
     MatchWorld w;
     w.app(2);
     w.params.max_jobs_in_progress.apps["app1"].total.jobs = 1;
@@ -57,7 +57,7 @@ TEST(Matcher, AnAppAtItsLimitDoesNotEndTheSearchForOthers) {
     EXPECT_THAT(w.sent(), ElementsAre(1, 4));
 }
 
-TEST(Matcher, AVersionOverItsQuotaDoesNotEndTheSearchForOthers) {
+TEST(Matcher, AVersionOverQuotaEndsNoSearch) {
     MatchWorld w;
     w.app(2);
     w.params.daily_result_quota = 1;
@@ -71,7 +71,7 @@ TEST(Matcher, AVersionOverItsQuotaDoesNotEndTheSearchForOthers) {
     EXPECT_THAT(w.sent(), ElementsAre(1, 4));
 }
 
-TEST(Matcher, WhatFailsASlowCheckIsReplacedByTheNext) {
+TEST(Matcher, WhatFailsSlowCheckIsReplacedByNext) {
     MatchWorld w;
     w.params.one_result_per_user_per_wu = true;
     for (int i = 1; i <= 3; ++i) w.pool.add(a_job(i).priority(10 - i));
@@ -81,7 +81,7 @@ TEST(Matcher, WhatFailsASlowCheckIsReplacedByTheNext) {
     EXPECT_EQ(w.facts.loads, 1);
 }
 
-TEST(Matcher, AJobThatNoHostMayHaveIsDiscarded) {
+TEST(Matcher, JobThatNoHostMayHaveIsDiscarded) {
     MatchWorld w;
     w.pool.add(a_job(1));
     w.facts.at(1).error_mask = 16;
@@ -89,7 +89,7 @@ TEST(Matcher, AJobThatNoHostMayHaveIsDiscarded) {
     EXPECT_TRUE(w.pool.slots[0].discarded);
 }
 
-TEST(Matcher, GpuJobsFirstAndOneScanForAllResources) {
+TEST(Matcher, GpuJobsFirstInOneScan) {
     MatchWorld w;
     w.host = a_host().nvidia().get();
     w.tables.versions.push_back(a_version(12, 1, "cuda_fermi"));
@@ -112,7 +112,7 @@ MatchWorld two_resources() {
     return w;
 }
 
-TEST(Matcher, AJobThatNoHostMayHaveIsLookedAtForOneResource) {
+TEST(Matcher, AJobForNobodyIsSeenOnce) {
     MatchWorld w = two_resources();
     w.pool.add(a_job(1).flops(1e13));
     w.facts.at(1).error_mask = 16;
@@ -132,7 +132,7 @@ struct SlotLeavesMeanwhile final : FactsSource {
     MatchWorld& w;
 };
 
-TEST(Matcher, ASlotThatChangesWhileTheDatabaseIsAskedIsALostClaim) {
+TEST(Matcher, ASlotChangedDuringTheQueryIsLost) {
     MatchWorld w;
     w.want(ProcType::kCpu, 1e9, 9);
     for (int i = 1; i <= 3; ++i) w.pool.add(a_job(i).priority(10 - i));
@@ -158,7 +158,7 @@ struct LeavesBeforeItsFactsAreLoaded final : JobPool {
     MemoryPool& pool;
 };
 
-TEST(Matcher, ASlotThatChangesBeforeTheDatabaseIsAskedIsALostClaim) {
+TEST(Matcher, ASlotChangedBeforeTheQueryIsLost) {
     MatchWorld w;
     w.pool.add(a_job(1));
     LeavesBeforeItsFactsAreLoaded pool(w.pool);
@@ -167,7 +167,7 @@ TEST(Matcher, ASlotThatChangesBeforeTheDatabaseIsAskedIsALostClaim) {
     EXPECT_EQ(w.trace.of(1)->fate, Reason::kClaimLost);
 }
 
-TEST(Matcher, OneJobForTwoResourcesIsNoReasonToAskTheDatabase) {
+TEST(Matcher, OneJobForTwoResourcesAsksOnce) {
     MatchWorld w = two_resources();
     w.params.mm_min_slots = 1;
     for (int i = 1; i <= 2; ++i) w.pool.add(a_job(i).flops(1e13));
@@ -177,7 +177,7 @@ TEST(Matcher, OneJobForTwoResourcesIsNoReasonToAskTheDatabase) {
 }
 
 // Of any two neighbours the database refuses one: the other does for one resource.
-TEST(Matcher, OneJobThatTheDatabaseAllowsDoesNotEndTheScanForTwoResources) {
+TEST(Matcher, OneAllowedJobDoesNotEndTheScan) {
     MatchWorld w = two_resources();
     w.params.mm_min_slots = 2;
     for (int i = 1; i <= 4; ++i) w.pool.add(a_job(i).flops(1e13));
@@ -202,7 +202,7 @@ TEST(Matcher, TheDatabaseIsAskedOnceAboutAJob) {
 }
 
 // A load when 1, 2, 4 … slots were looked at.
-TEST(Matcher, TheScanEndsWhereNothingMayBeAskedAnyMore) {
+TEST(Matcher, TheScanEndsWithTheLastQuery) {
     MatchWorld w;
     w.params.one_result_per_user_per_wu = true;
     w.params.mm_min_slots = 1;
@@ -240,7 +240,7 @@ TEST(Matcher, AJobIsCountedUnderOneReason) {
     EXPECT_EQ(r.stats.reasons[static_cast<std::size_t>(Reason::kInProgressLimit)].count, 3u);
 }
 
-TEST(Reasons, ABetaVersionStandsInTheWayOnItsOwnResource) {
+TEST(Reasons, ABetaVersionBlocksItsResourceOnly) {
     MatchWorld w;
     w.host = a_host().nvidia();
     w.want(ProcType::kCpu, 0).want(ProcType::kNvidia, 100, 1);

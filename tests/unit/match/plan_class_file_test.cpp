@@ -53,7 +53,7 @@ TEST(SpecFile, UnknownTagsAreToldAndIgnored) {
     EXPECT_THAT(c.problems()[0], testing::HasSubstr("<min_ncpu>"));
 }
 
-TEST(SpecFile, AClassIsForTheGpuOfItsNameAtLevelZeroAndOfItsTypeAtLevelOne) {
+TEST(SpecFile, Level1GpuTypesLevel0ClassNames) {
     struct {
         const char *name, *tags;
         ProcType by_name, by_type;
@@ -85,7 +85,7 @@ TEST(SpecFile, AClassIsForTheGpuOfItsNameAtLevelZeroAndOfItsTypeAtLevelOne) {
         << "no such class: its name is all there is";
 }
 
-TEST(SpecFile, AFileWithoutClassesRefusesAllAndSaysSo) {
+TEST(SpecFile, FileWithoutClassesRefusesAllAndSaysSo) {
     const PlanClasses c = PlanClasses::from_spec("not xml at all", "f");
     EXPECT_FALSE(c.built_in());
     EXPECT_FALSE(c.find("mt", 0)) << "a spec file replaces the built-in classes";

@@ -259,7 +259,7 @@ TEST_F(PlanClass, CpuAndGpuTakeTurns) {
 }
 
 // batch_planner asks without a host: a GPU is then ten times a processor.
-TEST_F(PlanClass, WhatAJobTakesOfGpusIsKnownWithoutAHost) {
+TEST_F(PlanClass, AJobsGpuUseNeedsNoHost) {
     w.host = a_host().nvidia(1, 1e10);
     for (const char* tags :
          {"", "<cpu_frac>.5</cpu_frac>", "<ngpus>.5</ngpus>", "<ngpus>2</ngpus><avg_ncpus>.25</avg_ncpus>",
@@ -291,7 +291,7 @@ TEST_F(PlanClass, DevicesByPreferenceAndByMemory) {
         << "upstream's formula";
 }
 
-TEST_F(PlanClass, AnotherKindOfGpuIsNamedInTheUsage) {
+TEST_F(PlanClass, AnotherKindOfGpuIsNamedInUsage) {
     other_gpu(w.host);
     EXPECT_EQ(spec("<gpu_type_regex>Mali</gpu_type_regex>").usage.custom_coproc_type, "Mali-G78");
     apple(w.host);
@@ -376,7 +376,7 @@ TEST_F(PlanClass, BuiltInVirtualBox) {
 }
 
 // A refused GPU class is a refusal in the GPU pass, with its cause, not "resource not wanted".
-TEST_F(PlanClass, TheCauseIsToldInThePassOfTheGpu) {
+TEST_F(PlanClass, CauseIsToldInPassOfGpu) {
     w.host = a_host().nvidia();
     w.host.coprocs[0].driver_version = 100;
     w.tables.versions[0].plan_class = "cuda_fermi";

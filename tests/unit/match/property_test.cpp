@@ -237,7 +237,7 @@ class WatchedPool final : public JobPool {
 };
 
 // Where claims are lost the scan goes on, and each time the choice is that over the slots that are new.
-TEST(MatcherProperty, WhereClaimsAreLostTheScanGoesOnAndChoosesAmongTheNewSlots) {
+TEST(MatcherProperty, LostClaimsContinueTheScan) {
     int went_on = 0, sent = 0;
     for (int seed = 1; seed <= 1500; ++seed) {
         const auto world = [&] {
@@ -269,7 +269,7 @@ TEST(MatcherProperty, WhereClaimsAreLostTheScanGoesOnAndChoosesAmongTheNewSlots)
 }
 
 // N: the choice is that over the slots seen; the scan ends early only when the request is satisfied or the reply full.
-TEST(MatcherProperty, StoppingAtNIsChoosingAmongTheSlotsSeen) {
+TEST(MatcherProperty, StoppingAtNIsChoosingAmongSlotsSeen) {
     int stopped_early = 0;
     for (int seed = 1; seed <= 3000; ++seed) {
         MatchWorld w = RandomWorld(static_cast<std::uint64_t>(seed) + 700000).make();

@@ -36,7 +36,7 @@ TEST(ShareFloor, PartOfTheRequestsAreDrawnByQuota) {
     EXPECT_EQ(part_of_the_one_behind(w, 200), 0);
 }
 
-TEST(ShareFloor, WhoHasNoQuotaIsNeverDrawnAndWithoutQuotasTheLeastGoesFirst) {
+TEST(ShareFloor, WithoutQuotaNobodyIsDrawn) {
     MatchWorld w = two_users(0, 3);
     w.params.share_floor = 1;
     EXPECT_EQ(part_of_the_one_behind(w, 100), 0);
@@ -45,7 +45,7 @@ TEST(ShareFloor, WhoHasNoQuotaIsNeverDrawnAndWithoutQuotasTheLeastGoesFirst) {
 }
 
 /// Whoever is drawn, his own batches keep their order, and those of the others theirs.
-TEST(ShareFloor, TheDrawnUsersBatchesComeFirstAndAllKeepTheirOrder) {
+TEST(ShareFloor, TheDrawnUsersBatchesComeFirst) {
     const BatchShare first{1, 1.8e9, 1}, second{1, 1.8e9 + 86400, 1}, other{2, 1.7e9, 0}, later{2, 1.8e9, 0};
     const match::ShareBands order({&second, nullptr, &first, &later, &other}, 0.5);
     EXPECT_EQ(order.place(&first).band, 0u);

@@ -22,7 +22,7 @@ MatchWorld batches_behind(const std::vector<double>& hours) {
 }
 
 /// Seen before: 116 h behind and 8 h behind were worth the same, so that the rest of the score decided.
-TEST(ShareOrder, WhoIsEightHoursBehindGoesBeforeWhoIsAHundredBehind) {
+TEST(ShareOrder, EightHoursBehindGoesBeforeHundredBehind) {
     for (const int level : {0, 1}) {
         MatchWorld w = batches_behind({116, 8});
         w.params.compat_level = level;
@@ -47,7 +47,7 @@ TEST(ShareOrder, HasNoEnd) {
 }
 
 /// A host that can't run the least batch's job is not kept waiting for it.
-TEST(ShareOrder, TheLeastIsThatOfJobsThatCanGoToThisHost) {
+TEST(ShareOrder, TheLeastIsOfJobsForThisHost) {
     MatchWorld w = batches_behind({9, 0});
     w.pool.slots[1].job.rsc_memory_bound = 1e15;
     w.match();
@@ -55,7 +55,7 @@ TEST(ShareOrder, TheLeastIsThatOfJobsThatCanGoToThisHost) {
     EXPECT_EQ(w.trace.of(1)->share_band, 0u);
 }
 
-TEST(ShareOrder, JobsWithoutABatchWaitForTheirOwnersTurn) {
+TEST(ShareOrder, JobsWithoutBatchWaitForTheirOwnersTurn) {
     for (const bool owned : {false, true}) {
         MatchWorld w = batches_behind({8});
         w.pool.add(a_job(2));
@@ -77,7 +77,7 @@ TEST(ShareOrder, IsNotThereWithoutShares) {
 }
 
 /// What is left when a band is empty is ordered as if that band had never been there.
-TEST(ShareBands, BeginWithTheLeastOfWhatTheBandsBeforeLeft) {
+TEST(ShareBands, BeginWithLeastOfWhatBandsBeforeLeft) {
     const std::vector<BatchShare> of{{1, kFirstEnd, 1},
                                      {2, kFirstEnd + 6 * kHour, 1},
                                      {3, kFirstEnd + 7 * kHour, 1},
@@ -94,7 +94,7 @@ TEST(ShareBands, BeginWithTheLeastOfWhatTheBandsBeforeLeft) {
     EXPECT_NEAR(all.place(&of[3]).lag, 5 / 6.0, 1e-9);
 }
 
-TEST(ShareBands, OneWithoutQuotaIsBehindAllOthersAndBesideHisLike) {
+TEST(ShareBands, WithoutQuotaItIsLast) {
     const BatchShare first{1, kFirstEnd, 1}, none{2, HUGE_VAL, 0}, other{3, HUGE_VAL, 0};
     const match::ShareBands order({&none, &first, &other}, -1);
     EXPECT_EQ(order.place(&first).band, 0u);

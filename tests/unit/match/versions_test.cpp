@@ -30,7 +30,7 @@ struct Choosing : testing::Test {
     }
 };
 
-TEST_F(Choosing, PlainVersionRunsOnOneCpuAtBenchmarkSpeed) {
+TEST_F(Choosing, APlainVersionRunsOnOneCpu) {
     const AppChoice c = choose();
     ASSERT_TRUE(c.found);
     EXPECT_EQ(c.app_version_id, 11);
@@ -43,7 +43,7 @@ TEST_F(Choosing, PlainVersionRunsOnOneCpuAtBenchmarkSpeed) {
     EXPECT_FALSE(c.reliable);
 }
 
-TEST_F(Choosing, SpeedComesFromTheHostsHistoryAfterTenSamples) {
+TEST_F(Choosing, SpeedComesFromHostsHistoryAfterTenSamples) {
     w.tables.versions.push_back(a_version(12, 1, "mt"));
     history(11).et = {11, 1e-10, 0, 0};  // 10 GFLOPS: ten times the benchmark, and more than four threads
     history(11).pfc_n = 0;
@@ -57,7 +57,7 @@ TEST_F(Choosing, SpeedComesFromTheHostsHistoryAfterTenSamples) {
     EXPECT_DOUBLE_EQ(choose().usage.projected_flops, 4e9) << "ten samples are not enough: the threads win";
 }
 
-TEST_F(Choosing, AnEstimateIsCappedAt250TimesThePlanClass) {
+TEST_F(Choosing, EstimateIsCappedAt250TimesPlanClass) {
     history().et = {11, 1e-15, 0, 0};
     EXPECT_DOUBLE_EQ(choose().usage.projected_flops, 250e9);
 }
@@ -125,7 +125,7 @@ TEST_F(Choosing, TheRandomFactorLetsEveryVersionBeTried) {
     EXPECT_GT(times[12], 200);
 }
 
-TEST_F(Choosing, AVersionThatOnlyFailedIsTriedOnceInAHundred) {
+TEST_F(Choosing, FailedVersionIsTriedOnceInHundred) {
     w.tables.versions.push_back(a_version(12, 1, "", 1, 100));
     HostAppVersion& bad = history(11);
     bad.max_jobs_per_day = 1;
@@ -176,7 +176,7 @@ TEST_F(Choosing, CommittedVersionOfAHomogeneousApp) {
     EXPECT_EQ(why.reason, Reason::kCpuRefusedByPrefs);
 }
 
-TEST_F(Choosing, ACommittedWorkunitKeepsItsVersionWhenNewerOnesCome) {
+TEST_F(Choosing, ACommittedWorkunitKeepsItsVersion) {
     w.app(1).homogeneous_app_version = true;
     w.tables.versions[0].deprecated = true;  // as the catalogue flags those that are not the newest
     w.tables.versions.push_back(a_version(12, 1));
@@ -248,7 +248,7 @@ TEST_F(Choosing, DailyQuotaScalesWithProcessors) {
     EXPECT_LT(match::daily_quota(w.context(), v).allowed, 0);
 }
 
-TEST_F(Choosing, SizeClassIsTheFirstQuantileAboveTheSpeed) {
+TEST_F(Choosing, SizeClassIsFirstQuantileAboveSpeed) {
     std::vector<double> q = {1, 2, 3};
     EXPECT_EQ(match::size_class_of(&q, 0.5), 0);
     EXPECT_EQ(match::size_class_of(&q, 1), 1);
@@ -361,7 +361,7 @@ TEST_F(Buda, GpuVariantForAGpuRequest) {
     EXPECT_LE(r.left.instances[1], 0);
 }
 
-TEST_F(Buda, LimitsCountTheWrapperAtLevel0AndTheVariantAtLevel1) {
+TEST_F(Buda, LimitsCountWrapperAtLevel0AndVariantLevel1) {
     w.want(ProcType::kCpu, 0).want(ProcType::kNvidia, 1e9, 2);
     w.params.max_jobs_in_progress.project.gpu = {1, false};
     w.pool.add(a_job(1).buda("sci"));
@@ -382,7 +382,7 @@ TEST_F(Buda, AarchIsArm) {
     EXPECT_TRUE(buda_cpu_matches("", "anything"));
 }
 
-TEST_F(Buda, AnUnknownAppOrOneNamedInTheXml) {
+TEST_F(Buda, UnknownAppOrOneNamedInXml) {
     w.pool.add(a_job(1).buda("other"));
     EXPECT_TRUE(w.match().jobs.empty());
     JobSummary j = a_job(2);

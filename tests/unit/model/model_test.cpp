@@ -54,7 +54,7 @@ TEST(GeneralizedVersionId, AnonymousVersionsAreFoundBack) {
     }
 }
 
-TEST(GeneralizedVersionId, VersionsOfTheProjectAreNotTakenForAnonymousOnes) {
+TEST(GeneralizedVersionId, ProjectVersionsAreNotAnonymous) {
     for (const Id id : {Id{0}, Id{1}, Id{2}, Id{6}, Id{-1}, Id{-7}}) EXPECT_FALSE(anonymous_type(id)) << id;
     for (const Id id : {Id{-2}, Id{0}, Id{2}, Id{999'999}, Id{1'000'000}, Id{1'000'001}, Id{1'000'007}, Id{1'999'998}})
         EXPECT_FALSE(anonymous_version(id)) << id;

@@ -165,7 +165,7 @@ TEST(Oracle, TheMatcherDecidesByTheRules) {
 
 // N: the scan ends early only if what it saw satisfies the request, or fills the reply; and then the choice is that
 // among the slots that it saw.
-TEST(Oracle, TheScanEndsAtNOnlyWhereTheRequestIsSatisfied) {
+TEST(Oracle, TheScanEndsAtNOnlyWhenSatisfied) {
     int stopped = 0;
     for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
         World world = oracle::random_world(1000000 + seed);

@@ -156,7 +156,7 @@ TEST(Version, UnknownElementsAreToldAndSkipped) {
 }
 
 /// A version never changes: what is away now would be missing in it for ever.
-TEST(VersionFolders, AFileThatIsAwayIsNotLeftOutOfTheVersion) {
+TEST(VersionFolders, FileAwayIsNotLeftOutOfVersion) {
     for (const char* name : {"data", "version.xml", "program.sig"}) {
         const TempDir dir;
         dir.write("program", "p");

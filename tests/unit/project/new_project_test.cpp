@@ -47,7 +47,7 @@ std::string text_of(const NewProject& project, const std::string& name) {
     return "";
 }
 
-TEST(NewProjectFiles, TheDatabasesAuthorityIsNamedIfThereIsOne) {
+TEST(NewProjectFiles, DatabasesAuthorityIsNamedIfThereIsOne) {
     NewProject project = a_project();
     EXPECT_EQ(text_of(project, "config.xml").find("db_ssl_ca"), std::string::npos);
     project.db_ssl_ca = "/etc/a&b.pem";
@@ -98,7 +98,7 @@ std::vector<std::string> daemons_of(const NewProject& project) {
 }
 
 // The rules were on, and no program carried them out.
-TEST(NewProjectFiles, WhereTheRulesOfBatchesAreOnTheirDaemonsRun) {
+TEST(NewProjectFiles, RulesOfBatchesRunTheirDaemons) {
     NewProject project = a_project();
     EXPECT_THAT(daemons_of(project),
                 testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "batch_upkeep", "batch_shares",
@@ -148,7 +148,7 @@ TEST(NewProjectFiles, WhateverIsSaidTheXmlIsWellFormed) {
     EXPECT_EQ(config.long_name, odd.long_name);
 }
 
-TEST(NewProjectFiles, DefaultsAreOursAndStandThereToBeChanged) {
+TEST(NewProjectFiles, DefaultsAreOursAndShown) {
     const std::string text = text_of(a_project(), "config.xml");
     const ProjectConfig config = parse_config(text, "config.xml").config;
     const ProjectConfig ours = default_config(1);
@@ -176,7 +176,7 @@ TEST(NewProjectFiles, DefaultsAreOursAndStandThereToBeChanged) {
     for (const auto& [name, weight] : weights) EXPECT_TRUE(has_comment(name)) << name;
 }
 
-TEST(NewProjectFiles, AtLevelZeroNothingIsSaidThatUpstreamDoesNotKnow) {
+TEST(NewProjectFiles, Level0NothingIsSaidThatUpstreamDoesntKnow) {
     NewProject project = a_project();
     project.compat_level = 0;
     const std::string text = text_of(project, "config.xml");
@@ -212,7 +212,7 @@ TEST(NewProjectFiles, UpstreamsPagesAreToldWhichSchemaThereIs) {
     EXPECT_EQ(text_of(a_project(), "db_revision"), "27032\n");
 }
 
-TEST(NewProjectFiles, TheAssimilatorsScriptKeepsAResultAndCanBeRepeated) {
+TEST(NewProjectFiles, AssimilatorsScriptKeepsResultAndCanBeRepeated) {
     const test::TempDir dir;
     NewProject project = a_project();
     project.root = dir / "a;b";
@@ -260,7 +260,7 @@ TEST(NewProjectFiles, LogsAreRotatedAsTheirOwner) {
                             HasSubstr("    create\n"), Not(HasSubstr("postrotate"))));
 }
 
-TEST(NewProjectFiles, AUnitRunsTheSchedulerAsAnAccountThatCantReadTheSigningKey) {
+TEST(NewProjectFiles, TheUnitsAccountCannotReadTheKey) {
     NewProject project = a_project();
     project.web_group = "http";
     const std::string text = text_of(project, "tiles.scheduler.service");
@@ -273,7 +273,7 @@ TEST(NewProjectFiles, AUnitRunsTheSchedulerAsAnAccountThatCantReadTheSigningKey)
     EXPECT_THAT(text, Not(HasSubstr("@")));
 }
 
-TEST(NewProjectFiles, LettersOfAllLanguagesMayBeInTheFoldersName) {
+TEST(NewProjectFiles, FolderNamesMayHaveAllLetters) {
     NewProject project = a_project();
     project.root = "/srv/Größe&(1)/tiles";
     EXPECT_NO_THROW(check_new_project(project));

@@ -104,7 +104,7 @@ TEST_F(Job, Workunit) {
                 HasSubstr("    <app_name>up</app_name>\n    <job_keyword_ids>4 7</job_keyword_ids>\n"));
 }
 
-TEST_F(Job, MemoryOfThePlanClassAndSpeedOfAnonymousVersions) {
+TEST_F(Job, MemoryOfPlanClassesAndAnonymousSpeeds) {
     job.version.usage.mem_usage = 777;
     job.version.fpops_scale = 2;
     EXPECT_THAT(workunit_text(), HasSubstr("<rsc_memory_bound>777.000000</rsc_memory_bound>"));
@@ -236,7 +236,7 @@ TEST(Mirrors, Replacement) {
     EXPECT_TRUE(rpc::replace_download_urls(long_document, mirrors).starts_with("<url>http://a/d/x</url>"));
 }
 
-TEST_F(Job, MirrorsAreUsedForVersionsAndWorkunitsAndLimited) {
+TEST_F(Job, MirrorsAreUsedAndLimited) {
     version.xml_doc = "<url>http://main/v</url><app_version>\n</app_version>";
     job.wu_xml = "<url>http://main/w</url><workunit>\n</workunit>";
     job.result_xml = "<url>http://main/r</url><result>\n</result>";

@@ -103,7 +103,7 @@ TEST(Hostile, LongTag) {
     EXPECT_EQ(parsed("<" + std::string(4000, 'x') + "/><hostid>5</hostid>").hostid, 5);
 }
 
-TEST(Hostile, ABlockThatNeverEndsDoesNotTakeTheRoot) {
+TEST(Hostile, BlockThatNeverEndsDoesNotTakeRoot) {
     for (const char* tag : {"host_info", "result", "coprocs", "time_stats", "app_versions", "other_results",
                             "in_progress_results", "file_info", "user_keywords", "alt_platform", "disk_usage"}) {
         const ParsedRequest r = parse_request(

@@ -33,7 +33,7 @@ TEST(Root, ErrorsHaveUpstreamsWords) {
     }
 }
 
-TEST(Root, WhatIsReadOfALongRequestNeedNotStay) {
+TEST(Root, ReadDocumentsMayGo) {
     std::string text = "<scheduler_request>\n";
     for (int i = 0; i < 50; ++i)
         text += "<result><name>r" + std::to_string(i) + "</name><stderr_out>" + std::string(60'000, 'e') +
@@ -250,7 +250,7 @@ TEST(RawDocuments, GlobalPreferences) {
     EXPECT_EQ(parsed("<global_preferences/><hostid>3</hostid>").hostid, 3);
 }
 
-TEST(RawDocuments, TooLongOnesAreLeftOutAndTheRestIsRead) {
+TEST(RawDocuments, TooLongOnesAreLeftOut) {
     const std::string big = std::string(70000, 'x');
     const SchedulerRequest r = parsed(element("global_preferences", big) + element("working_global_preferences", big) +
                                       element("code_sign_key", big) + element("hostid", "5"));

@@ -30,7 +30,7 @@ TEST(Result, EveryElement) {
 }
 
 // Upstream takes a missing status for 0, which with state 5 is a success.
-TEST(Result, AMissingExitStatusIsKnownToBeMissing) {
+TEST(Result, MissingExitStatusIsKnownToBeMissing) {
     EXPECT_FALSE(result_of("<state>5</state>").exit_status_given);
     EXPECT_FALSE(result_of("<state>5</state><exit_status></exit_status>").exit_status_given);
     EXPECT_FALSE(result_of("<state>5</state><exit_status/>").exit_status_given);
@@ -151,7 +151,7 @@ TEST(Trickle, OddOnes) {
     EXPECT_EQ(parsed(element("msg_from_host", "caf\xE9")).trickles.at(0).xml, "caf\xC3\xA9");
 }
 
-TEST(Trickle, TheBeginningIsKeptAsFarAsTheBytesGo) {
+TEST(Trickle, BeginningIsKeptAsFarAsBytesGo) {
     std::string many;
     for (int i = 0; i < 5000; ++i) many += "<msg_from_host>x</msg_from_host>";
     EXPECT_EQ(parsed(many).trickles.size(), 5000u) << "collected while there was no network";

@@ -36,7 +36,7 @@ TEST(AssimilatedApps, InDoubtThereIsOne) {
                      "config.xml")));
 }
 
-TEST(AssimilatedApps, AreServedByNobodyIfAllOfTheirsAreDisabled) {
+TEST(AssimilatedApps, DisabledOnesServeNobody) {
     const auto off = [](const std::string& daemons) {
         return assimilator_is_off(
             "blast", parse_daemons_and_tasks("<boinc><config/><daemons>" + daemons +

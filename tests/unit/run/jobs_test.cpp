@@ -64,7 +64,7 @@ TEST(JobFiles, FoldersMayBeMoved) {
     EXPECT_EQ(folders.pid, "/p/pid_node7");
 }
 
-TEST(Collisions, TheSecondDaemonOfAProgramIsRefusedWithAReason) {
+TEST(Collisions, SecondDaemonOfProgramIsRefusedWithReason) {
     const RunList jobs =
         jobs_of("<daemons>" + daemon("transitioner --mod 2 0") + daemon("transitioner --mod 2 1") + "</daemons>");
     EXPECT_EQ(jobs.daemons[0].problem, "");
@@ -118,7 +118,7 @@ TEST(Hosts, OnlyJobsOfThisHostAreListed) {
     EXPECT_EQ(on_node7.tasks.size(), 1U);
 }
 
-TEST(Hosts, NamesOfThisMachineAreNotAskedBySsh) {
+TEST(Hosts, ThisMachinesNamesNeedNoSsh) {
     for (const char* own : {"localhost", "LocalHost", "127.0.0.1", "::1", "localhost.localdomain", "MAIN", "main",
                             "main.example.org", "Main.Example.Org"}) {
         const RunList jobs = jobs_of("<daemons>" + daemon("a", std::string("<host>") + own + "</host>") + "</daemons>");
@@ -129,7 +129,7 @@ TEST(Hosts, NamesOfThisMachineAreNotAskedBySsh) {
     EXPECT_TRUE(jobs_of(of_main, "node7").daemons.empty()) << "the main machine's, not each one's";
 }
 
-TEST(Hosts, AreTheSameByNameNotByAddressesThatBeginAlike) {
+TEST(Hosts, AreTheSameByName) {
     EXPECT_TRUE(same_host("node7", "NODE7.example.org"));
     EXPECT_TRUE(same_host("node7.example.org", "node7"));
     EXPECT_FALSE(same_host("node7.example.org", "node7.example.com"));

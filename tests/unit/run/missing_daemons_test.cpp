@@ -51,7 +51,7 @@ TEST(MissingDaemons, OnlyEffectiveValuesCount) {
     EXPECT_THAT(told(config, {}), ElementsAre(names("gang_planner"), names("gang_hub")));
 }
 
-TEST(MissingDaemons, WhatRunsInAnyWayCountsAndWhatDoesNotRunDoesNot) {
+TEST(MissingDaemons, AnyWayOfRunningCounts) {
     const ProjectConfig config = default_config(1);
     EXPECT_THAT(told(config, kGangs,
                      daemons({"batch_upkeep", "../bin/batch_shares --page x.html", "nice -n 5 batch_planner",

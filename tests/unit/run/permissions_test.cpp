@@ -42,7 +42,7 @@ TEST(OwnFile, IsMadeOrEmptied) {
 }
 
 /// What the web server's account can put where a daemon writes.
-TEST(OwnFile, WhatLeadsElsewhereIsNotFollowedAndNotEmptied) {
+TEST(OwnFile, LinksAreNotFollowed) {
     const test::TempDir dir;
     const fs::path key = dir.write("keys/code_sign_private", "the key");
     fs::create_symlink(key, dir / "link");
@@ -114,9 +114,9 @@ class Permissions : public testing::Test {
     test::TempDir dir;
 };
 
-TEST_F(Permissions, AProjectAsMakeProjectMakesItHasNone) { EXPECT_THAT(findings(), testing::IsEmpty()); }
+TEST_F(Permissions, ProjectAsMakeProjectMakesItHasNone) { EXPECT_THAT(findings(), testing::IsEmpty()); }
 
-TEST_F(Permissions, WhatOthersCanChangeIsFoundWithTheCommandThatMendsIt) {
+TEST_F(Permissions, WhatOthersCanChangeIsFound) {
     set("bin", 0775);
     set("bin/start", 0777);
     set("keys", 0775);
@@ -149,7 +149,7 @@ TEST_F(Permissions, SecretsThatOthersReadAreFound) {
 }
 
 /// As upstream's projects are: the web server's group writes in the folders of the daemons.
-TEST_F(Permissions, FoldersWhereTheWebServerCouldPutLinksAreFound) {
+TEST_F(Permissions, FoldersOpenForLinksAreFound) {
     const std::string log = "log_" + short_host_name(), pid = "pid_" + short_host_name();
     set(log, 02775);
     set(pid, 02770);
@@ -163,7 +163,7 @@ TEST_F(Permissions, FoldersWhereTheWebServerCouldPutLinksAreFound) {
 }
 
 /// Who has the project's account could otherwise have root give away a file of root's.
-TEST_F(Permissions, NoCommandForRootFollowsALinkOutOfTheProject) {
+TEST_F(Permissions, RootsCommandsFollowNoLinkOut) {
     const std::string log = "log_" + short_host_name();
     test::TempDir other;
     const fs::path file = other.write("file", "x");
@@ -180,7 +180,7 @@ TEST_F(Permissions, NoCommandForRootFollowsALinkOutOfTheProject) {
                                                           testing::EndsWith(" | ls -l keys/code_sign_private")));
 }
 
-TEST_F(Permissions, ALinkInTheWayOfADaemonIsRefusedAnOldOneIsOnlyNamed) {
+TEST_F(Permissions, ALinkInADaemonsWayIsRefused) {
     fs::create_symlink(dir / "elsewhere", dir / ("log_" + short_host_name()) / "feeder.log");
     fs::create_symlink(dir / "elsewhere", dir / ("log_" + short_host_name()) / "latest");
     std::vector<bool> refused;

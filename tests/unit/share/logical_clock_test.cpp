@@ -46,7 +46,7 @@ TEST(SeedRule, ShortBeforeLong) {
     EXPECT_EQ(clock.order(), (std::vector<BatchId>{2, 1}));
 }
 
-TEST(SeedRule, MovingGivesTheTagAndMovesBackWhatIsBetween) {
+TEST(SeedRule, MovingGivesTheTagAndShiftsOthers) {
     LogicalClock clock = seed_clock();
     clock.submit(0, kAnn, 1, 100);  // S 0
     clock.submit(0, kAnn, 2, 20);   // S 400
@@ -93,7 +93,7 @@ LogicalClock settled_clock(double clamp) {
 }
 
 /// What the lab measured as weeks of starvation: the others used idle capacity for two months before the newcomer came.
-TEST(SettledRule, WhoseSingleJobsWaitHasUnfinishedWorkAtHisStartTime) {
+TEST(SettledRule, WaitingSingleJobsAreUnfinishedWork) {
     LogicalClock clock = settled_clock(100);
     clock.stream(1000, kAnn, true);
     const double entered = clock.users().at(kAnn).lst;
@@ -133,7 +133,7 @@ TEST(SettledRule, ANewcomerHasCreditForTheClampOnly) {
 }
 
 // The last jobs of a batch may be out for days. Who comes then must not be let in where the batch began.
-TEST(SettledRule, ABatchThatIsAllSentHoldsNoDoorOpenForNewcomers) {
+TEST(SettledRule, ASentBatchHoldsNoDoorOpen) {
     const auto start_of_newcomer = [](bool sent) {
         LogicalClock clock(ShareRule::kSettled, 100);
         clock.set_quota(0, kAnn, 1);
@@ -196,7 +196,7 @@ TEST(SettledRule, LyingChangesNoAccount) {
     EXPECT_NEAR(account(10), account(1), 1e-6);
 }
 
-TEST(SettledRule, UnusedReservationsComeBackAtThePriceThatWasPaid) {
+TEST(SettledRule, UnusedReservationsReturnAtTheirPrice) {
     LogicalClock clock(ShareRule::kSettled, 0);
     clock.set_quota(0, kAnn, 1);
     clock.submit(0, kAnn, 1, 1000);  // alone: charged 1000
@@ -213,7 +213,7 @@ TEST(SettledRule, AQuotaRescalesTheDebt) {
     EXPECT_DOUBLE_EQ(clock.users().at(kAnn).lst, 200 * 0.5 / 0.75);
 }
 
-TEST(SettledRule, AnotherSpeedOfTheProjectChangesSecondsNotWork) {
+TEST(SettledRule, AnotherSpeedOfProjectChangesSecondsNotWork) {
     LogicalClock clock = settled_clock(0);
     clock.submit(0, kBob, 1, 10);
     clock.finish(1, 10);
@@ -242,7 +242,7 @@ TEST(SettledRule, MovingKeepsTheUsersTotal) {
     EXPECT_EQ(clock.users().at(kAnn).lst, 220);
 }
 
-TEST(LogicalClock, LeavingGivesTheShareToTheOthersAndIsRemembered) {
+TEST(LogicalClock, LeavingGivesShareToOthersAndIsRemembered) {
     LogicalClock clock = seed_clock();
     clock.submit(0, kAnn, 1, 100);
     clock.leave(10, kAnn);
@@ -312,7 +312,7 @@ bool random_event(LogicalClock& clock, double now, std::minstd_rand& rng, BatchI
 }
 
 // A program that is killed after any event and started again goes on from what was stored, finished batches left out.
-TEST(LogicalClock, GoesOnFromItsStoredStateAsIfNothingHadHappened) {
+TEST(LogicalClock, ContinuesFromItsStoredState) {
     for (const ShareRule rule : {ShareRule::kSeed, ShareRule::kSettled}) {
         for (unsigned seed = 1; seed <= 20; ++seed) {
             std::minstd_rand events(seed), deaths(seed + 100);

@@ -31,7 +31,7 @@ void wake_until_asked(Client& client, EmptyProject& world, double& now, std::siz
 }
 
 // A real client (captures/01_client_attach_first_contact) asks for 1 s and no instances, with its host_cpid.
-TEST(SimulatedClient, AsksForASecondUntilItKnowsItsHostId) {
+TEST(SimulatedClient, AsksBrieflyUntilItHasAnId) {
     HostSpec spec;
     spec.cores = 4;
     spec.speed = 1;

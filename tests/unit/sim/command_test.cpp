@@ -41,7 +41,7 @@ class SimCommand : public testing::Test {
     TempDir folder;
 };
 
-TEST_F(SimCommand, FieldsOfAnOverrideCountInOneRunOnly) {
+TEST_F(SimCommand, FieldsOfOverrideCountInOneRunOnly) {
     folder.write("a.json", "{}");
     folder.write("b.json", R"({"fleet": {"hosts": 40}})");
     const RunResult r = sim({"compare", "a.json", "b.json", "s.json", "--seeds", "4", "--out", "d"});
@@ -62,7 +62,7 @@ TEST_F(SimCommand, TheSameFileTwiceDiffersInNothing) {
     EXPECT_THAT(r.out, Not(ContainsRegex("\n[a-z].* \\+[1-9]")));
 }
 
-TEST_F(SimCommand, AListInAnOverrideReplacesTheWholeOne) {
+TEST_F(SimCommand, ListInOverrideReplacesWholeOne) {
     folder.write("a.json", "{}");
     folder.write("b.json", R"({"work": []})");
     const RunResult r = sim({"compare", "a.json", "b.json", "s.json", "--seeds", "2"});
@@ -133,7 +133,7 @@ std::string seen_on_terminal(std::vector<std::string> args) {
     return seen;
 }
 
-TEST_F(SimCommand, ATerminalGetsABarWithTheTimeLeftWhichIsGoneAtTheEnd) {
+TEST_F(SimCommand, TerminalGetsBarWithTimeLeftGoneLast) {
     const std::string seen =
         seen_on_terminal({binary_dir() + "/bin/sluice_sim", "run", (folder / "s.json").string(), "--seed", "1"});
     EXPECT_THAT(seen, StartsWith("\r[."));
@@ -142,14 +142,14 @@ TEST_F(SimCommand, ATerminalGetsABarWithTheTimeLeftWhichIsGoneAtTheEnd) {
     EXPECT_LT(std::count(seen.begin(), seen.end(), '\r'), 110) << "a hundred steps, not one for each event";
 }
 
-TEST_F(SimCommand, AFileThatCannotBeWrittenIsFoundBeforeTheRun) {
+TEST_F(SimCommand, AnUnwritableFileIsFoundFirst) {
     const RunResult r = sim({"run", "s.json", "--jobs", "nowhere/jobs.csv"});
     EXPECT_EQ(r.status, 2);
     EXPECT_THAT(r.err, HasSubstr("--jobs nowhere/jobs.csv: there is no folder nowhere"));
     EXPECT_EQ(r.out, "") << "nothing was run";
 }
 
-TEST_F(SimCommand, ASignalEndsItWhileItWaitsForItsScenario) {
+TEST_F(SimCommand, ASignalEndsItBeforeItsScenario) {
     const std::string pipe = (folder / "pipe").string();
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
     Subprocess sim({binary_dir() + "/bin/sluice_sim", "run", pipe});

@@ -34,7 +34,7 @@ std::int64_t sum(const std::vector<std::int64_t>& list) {
     return std::accumulate(list.begin(), list.end(), std::int64_t{0});
 }
 
-TEST(Fleet, ABatchOnHostsThatNeverFailIsDoneOnce) {
+TEST(Fleet, ABatchOnPerfectHostsIsDoneOnce) {
     const FleetResult r = run_fleet(perfect(20, 60), {});
     EXPECT_EQ(r.jobs_submitted, 60);
     EXPECT_EQ(r.jobs_done, 60);
@@ -51,7 +51,7 @@ TEST(Fleet, ABatchOnHostsThatNeverFailIsDoneOnce) {
 }
 
 /// Turns made when there is nothing to do cost a simulated request more than all the rest of it.
-TEST(FeederTurns, AnIdleFeederTakesOneTurnAndAWalkGoesOnAsFarAsTimeAllows) {
+TEST(FeederTurns, AnIdleFeederTakesOneTurn) {
     FeederTurns turns;
     int made = 0;
     double wait = 2 * Feeder::kWalkWait;
@@ -78,7 +78,7 @@ TEST(Fleet, TheSameSeedGivesTheSameBytes) {
 }
 
 /// A second instance of each, of which most wait when the first comes back: their hosts cancel and report them.
-TEST(Fleet, CopiesThatNobodyNeedsAnyMoreMissNoDeadline) {
+TEST(Fleet, UnneededCopiesMissNoDeadline) {
     Scenario s = perfect(10, 100);
     s.work[0].target = 2;
     const FleetResult r = run_fleet(s, {});
@@ -108,7 +108,7 @@ TEST(Fleet, HostsThatOnlyFailEndInErrors) {
     EXPECT_EQ(r.useful_core_hours, 0);
 }
 
-TEST(Fleet, HostsThatFailFromSomeDayOnEndInErrors) {
+TEST(Fleet, LaterFailingHostsEndInErrors) {
     Scenario s = perfect(10, 5);
     s.days = 30;
     s.events.push_back({0, EventSpec::What::kHostsFail, 1, 0});
@@ -143,7 +143,7 @@ TEST(Fleet, WrongResultsNeverAgree) {
     EXPECT_GT(r.wasted_core_hours, 10) << "two results of each job are there, and a third was asked for";
 }
 
-TEST(Fleet, TheBoundsHeedOtherProjectsAndWhenHostsAsk) {
+TEST(Fleet, BoundsHeedOtherProjectsAndWhenHostsAsk) {
     Scenario s = perfect(1, 1);
     s.fleet.other_share = 0.5;
     const FleetResult r = run_fleet(s, {});
@@ -152,7 +152,7 @@ TEST(Fleet, TheBoundsHeedOtherProjectsAndWhenHostsAsk) {
     EXPECT_GT(r.bounds.real_contacts_hours[0], r.bounds.idle_fleet_hours[0]) << "no host asks at once";
 }
 
-TEST(Fleet, AJobOfSeveralThreadsHasAllProcessorsOfItsHost) {
+TEST(Fleet, AThreadedJobTakesItsHost) {
     Scenario s = perfect(2, 2);
     s.apps[0].threads = true;
     s.work[0].size_hours = {8};
@@ -183,7 +183,7 @@ TEST(Fleet, EveryJobHasALineOfCsv) {
     EXPECT_NE(lines.find(",1,done\n"), std::string::npos);
 }
 
-TEST(Fleet, TwoLinesOfWorkAlikeHaveFiguresOfTheirOwn) {
+TEST(Fleet, TwoLinesOfWorkAlikeHaveFiguresOwn) {
     Scenario s = perfect(20, 30);
     s.work.push_back(s.work[0]);
     s.work[1].jobs = 10;
@@ -207,7 +207,7 @@ TEST(Fleet, JobsThatAreSentAgainCountOnce) {
     EXPECT_EQ(sent, std::llround(r.instances_per_job * 12 * 30));
 }
 
-TEST(Fleet, LostRepliesCostTheJobsOfFirstContactsOnly) {
+TEST(Fleet, LostRepliesCostJobsOfFirstContactsOnly) {
     Scenario s = perfect(10, 360);
     s.days = 3, s.drain_days = 20;
     s.fleet.lost_rate = 0.5;
@@ -227,7 +227,7 @@ TEST(Fleet, LostRepliesCostTheJobsOfFirstContactsOnly) {
     for (const double all : ideal) EXPECT_TRUE(all == 0 || std::abs(all - 1) < 1e-9) << all << ": a report counts once";
 }
 
-TEST(Fleet, ThroughputIsOfTheDaysThatWorkComesIn) {
+TEST(Fleet, ThroughputIsOfDaysThatWorkComesIn) {
     Scenario s = perfect(1, 3);
     s.days = 0.4, s.drain_days = 5;
     s.work[0].size_hours = {12};
@@ -245,7 +245,7 @@ Scenario with_lost_jobs() {
     return s;
 }
 
-TEST(Fleet, BatchAccelSpeedsUpTheLastJobsOfABatch) {
+TEST(Fleet, BatchAccelSpeedsUpLastJobsOfBatch) {
     Scenario s = with_lost_jobs();
     const FleetResult slow = run_fleet(s, {});
     EXPECT_EQ(slow.jobs_done, 200);
@@ -261,7 +261,7 @@ TEST(Fleet, BatchAccelSpeedsUpTheLastJobsOfABatch) {
     EXPECT_EQ(to_json(run_fleet(s, {})), to_json(fast));
 }
 
-TEST(Fleet, WrongCommandLinesOfProgramsAreOneLineThatNamesThem) {
+TEST(Fleet, WrongCommandLinesOfProgramsAreNamed) {
     const auto complaint = [](std::string Scenario::*field) {
         Scenario s = perfect(1, 1);
         s.*field = "--no_such_option";

@@ -18,7 +18,7 @@ void expect(const std::vector<PerDevice>& parts, const std::vector<PerDevice>& w
         for (const std::size_t d : {0u, 1u}) EXPECT_NEAR(parts[u][d], wanted[u][d], 1e-5) << u << " " << d;
 }
 
-TEST(Fluid, WhoHasWorkForTheSameDevicesGetsByQuota) {
+TEST(Fluid, EqualDevicesAreSharedByQuota) {
     expect(fluid_of({1, 3}, {{kAlways, 0}, {kAlways, 0}}, {100, 0}), {{25, 0}, {75, 0}});
     expect(fluid_of({1, 3}, {{kAlways, 0}, {30, 0}}, {100, 0}), {{70, 0}, {30, 0}});
     expect(fluid_of({1, 0}, {{kAlways, 0}, {kAlways, 0}}, {100, 0}), {{100, 0}, {0, 0}});
@@ -26,7 +26,7 @@ TEST(Fluid, WhoHasWorkForTheSameDevicesGetsByQuota) {
 }
 
 // It was thought that who has work for processors only could be given GPUs.
-TEST(Fluid, NobodyGetsMoreThanThereIsOfTheDevicesThatHeCanUse) {
+TEST(Fluid, NobodyGetsMoreThanUsableDevices) {
     expect(fluid_of({1, 1}, {{kAlways, 0}, {0, kAlways}}, {40, 60}), {{40, 0}, {0, 60}});
     expect(fluid_of({1, 1, 1}, {{kAlways, 0}, {5, 0}, {0, kAlways}}, {40, 60}), {{35, 0}, {5, 0}, {0, 60}});
 }

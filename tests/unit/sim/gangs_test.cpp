@@ -68,7 +68,7 @@ class Hall : public testing::Test {
     double now = kStart;
 };
 
-TEST_F(Hall, FourThatAreAllThereComputeFromBeginningToEnd) {
+TEST_F(Hall, FourAllThereComputeFromBeginningToEnd) {
     EXPECT_FALSE(hall.begin(99, "r", 1, 0)) << "no member's job";
     make();
     all_come();
@@ -91,7 +91,7 @@ TEST_F(Hall, FourThatAreAllThereComputeFromBeginningToEnd) {
 }
 
 /// Off after 25 minutes, back four minutes later: ten minutes behind the checkpoint are lost, three wait for four.
-TEST_F(Hall, WhenOneGoesAllGoBackToTheCheckpoint) {
+TEST_F(Hall, WhenOneGoesAllGoBackToCheckpoint) {
     make();
     all_come();
     pass(1500);
@@ -112,7 +112,7 @@ TEST_F(Hall, WhenOneGoesAllGoBackToTheCheckpoint) {
     EXPECT_LE(figures().hours.at(0) * 3600, 1500 + 240 + 2700 + 90) << "they try again every minute at least";
 }
 
-TEST_F(Hall, WhoWaitsInVainLeavesTheProcessorToOthers) {
+TEST_F(Hall, WhoWaitsInVainLeavesProcessorToOthers) {
     make();
     for (const Id w : {11, 12, 13}) come(w);
     pass(295);
@@ -133,7 +133,7 @@ TEST_F(Hall, WhoWaitsInVainLeavesTheProcessorToOthers) {
 }
 
 /// A host is lost after half an hour; its member begins on another one.
-TEST_F(Hall, AMemberOnANewHostGoesOnOrAllBeginAnew) {
+TEST_F(Hall, AMemberMovesOrAllBeginAgain) {
     for (const bool restart : {false, true}) {
         MemoryDb other;
         MemoryGangStore its_store(other);
@@ -167,7 +167,7 @@ TEST_F(Hall, AllAreAsFastAsTheSlowest) {
     EXPECT_NEAR(figures().uneven, 3, 8 * kMember) << "three wait for half of the two hours";
 }
 
-TEST_F(Hall, AMemberThatFailsStopsTheOthersAtOnce) {
+TEST_F(Hall, MemberThatFailsStopsOthersAtOnce) {
     make();
     come(11), come(12), come(13);
     const auto bad = come(14, 1, 0.399);  // after 24 minutes: one checkpoint, and nine minutes
@@ -179,7 +179,7 @@ TEST_F(Hall, AMemberThatFailsStopsTheOthersAtOnce) {
 }
 
 /// Its host is off for four minutes: by then another one has its member, and the old one ends.
-TEST_F(Hall, WhoIsMissedForTwoMinutesIsGivenUpAndDoesNotComeBack) {
+TEST_F(Hall, AfterTwoMinutesItIsCancelled) {
     make();
     all_come();
     pass(1000);
@@ -201,7 +201,7 @@ TEST_F(Hall, WhoIsMissedForTwoMinutesIsGivenUpAndDoesNotComeBack) {
 }
 
 /// An instance that was given up comes back, while another one has its member.
-TEST_F(Hall, OfTwoProcessesOfAMemberTheOneAtWorkStays) {
+TEST_F(Hall, OfTwoProcessesTheWorkingOneStays) {
     make();
     all_come();
     pass(60);
@@ -218,7 +218,7 @@ TEST_F(Hall, OfTwoProcessesOfAMemberTheOneAtWorkStays) {
 }
 
 /// The whole: six hosts that are always on, of speed 1, with other work; gang_planner and the scheduler as they are.
-TEST(SimulatedGangs, HostsThatAreAlwaysOnComputeAGangAtOnce) {
+TEST(SimulatedGangs, HostsThatAreAlwaysOnComputeGangTogether) {
     Scenario s;
     s.days = 1;
     s.fleet.hosts = 6;

@@ -22,7 +22,7 @@ std::vector<std::string> names_on(const FilesOnHost& host) {
     return names;
 }
 
-TEST(FilesOnHost, AreDownloadedOnceAndGoWhenTheRoomIsNeeded) {
+TEST(FilesOnHost, AreDownloadedOnceAndEvictedForRoom) {
     FilesOnHost host(100);
     EXPECT_EQ(host.take(document("a", 40)).bytes, 40);
     EXPECT_EQ(host.take(document("b", 40)).there, 0);
@@ -40,7 +40,7 @@ TEST(FilesOnHost, AreDownloadedOnceAndGoWhenTheRoomIsNeeded) {
     EXPECT_EQ(host.take("<workunit></workunit>").files, 0);
 }
 
-TEST(FileSource, GivesOpenFilesInTurnAndThenNewOnes) {
+TEST(FileSource, GivesOpenFilesInTurnThenNew) {
     MemoryDb db;
     FileSource source({.open = 2, .jobs = 2, .megabytes = 3}, 7);
     const AppSpec app{.locality = 1};

@@ -98,7 +98,7 @@ TEST(Recording, RequestsByTimeAndHost) {
     EXPECT_EQ(r.requests[0].request.authenticator, "") << "keys are nobody's business here";
 }
 
-TEST(Recording, AHostWithoutAnIdIsTheOneThatTheMachineBecame) {
+TEST(Recording, HostWithoutIdIsOneThatMachineBecame) {
     Folder folder;
     RequestText first = asks(7, 0, 100);
     first.hostid = 0;
@@ -125,7 +125,7 @@ TEST(Recording, WhatClientsReallySentIsRead) {
     EXPECT_THAT(r.platforms, testing::Contains("windows_x86_64"));
 }
 
-TEST(Recording, WhatIsNoRequestIsLeftOutAndNamed) {
+TEST(Recording, OtherFilesAreLeftOutAndNamed) {
     Folder folder;
     folder.keep(0, asks(7, 1, 100));
     folder.keep("5_5", 5, "GET / HTTP/1.1");
@@ -150,13 +150,13 @@ TEST(Recording, FoldersThatAreNoneAreNamed) {
     }
 }
 
-TEST(Recording, TimesThatAreNotThoseOfTheRequestsAreRefused) {
+TEST(Recording, TimesNotThoseOfRequestsAreRefused) {
     Folder folder;
     for (int seqno = 1; seqno <= 10; ++seqno) folder.keep(100 - seqno, asks(7, seqno, 100));
     EXPECT_THAT(complaint(folder), HasSubstr("cp -p"));
 }
 
-TEST(Replay, RequestsComeWhenTheyCameAndJobsAreReportedWithTheNext) {
+TEST(Replay, RequestsAndReportsComeAsRecorded) {
     Folder folder;
     // Enough for one job of an hour; after half an hour it is not done, after two it is.
     folder.keep(0, asks(7, 1, 100));
@@ -179,7 +179,7 @@ TEST(Replay, ACoreDoesOneJobAfterTheOther) {
     EXPECT_EQ(replay(folder, hours()).jobs_done, 2);
 }
 
-TEST(Replay, TheSameSeedGivesTheSameBytesAndTheScenarioDecidesWhatIsSent) {
+TEST(Replay, TheSameSeedGivesTheSameBytes) {
     Folder folder;
     for (int i = 0; i < 40; ++i) folder.keep(600 * i, asks(1 + i % 5, 1 + i / 5, 5000));
     Scenario s = hours();
@@ -207,7 +207,7 @@ TEST(Replay, EventsThatNeedAFleetAreRefused) {
     EXPECT_THROW(for_replay(s, recording), Error);
 }
 
-TEST(Replay, AppsHaveVersionsForThePlatformsOfTheRecording) {
+TEST(Replay, AppsHaveVersionsForPlatformsOfRecording) {
     Folder folder;
     RequestText r = asks(7, 1, 100);
     r.platform = "riscv64-unknown-linux-gnu";

@@ -46,7 +46,7 @@ FleetResult a_month() {
     return r;
 }
 
-TEST(Report, HasAChartForEachSeriesAndLoadsNothing) {
+TEST(Report, HasChartForEachSeriesAndLoadsNothing) {
     const std::string page = report_html(a_month());
     for (const char* title :
          {"Makespan of batches", "Throughput", "Wait until sent", "Jobs sent, by class of host and job",
@@ -64,7 +64,7 @@ TEST(Report, TextOfScenariosIsEscaped) {
     EXPECT_THAT(page, HasSubstr("stranded &lt;workunits&gt;"));
 }
 
-TEST(Report, OfAnEmptyRunSaysThatThereIsNothing) {
+TEST(Report, OfEmptyRunSaysThatThereIsNothing) {
     const std::string page = report_html({});
     EXPECT_THAT(page, HasSubstr("nothing to show"));
     for (const char* bad : {"nan", "inf"}) EXPECT_THAT(page, Not(HasSubstr(bad)));

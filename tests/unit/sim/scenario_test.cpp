@@ -38,7 +38,7 @@ TEST(Scenario, ComplaintsNameThePlace) {
 }
 
 /// Of two that say the same thing one would not count.
-TEST(Scenario, WhatStandsTwiceAndWhatBreaksConfigXmlIsRefused) {
+TEST(Scenario, DuplicatesAndBrokenXmlAreRefused) {
     EXPECT_THAT(complaint(R"({"work": [], "users": [{"name": "ann"}, {"name": "ann"}]})"),
                 HasSubstr("users: 'ann' stands twice"));
     EXPECT_THAT(complaint(R"({"work": [], "apps": [{"name": "a"}, {"name": "a"}]})"),
@@ -73,7 +73,7 @@ TEST(Scenario, WhatNoRunCouldHoldIsRefused) {
     EXPECT_EQ(complaint(R"({"work": [], "fleet": {"lifetime_days": 0}})"), "");
 }
 
-TEST(Scenario, FieldsOfAnOverrideTakeThePlaceOfItsOwn) {
+TEST(Scenario, FieldsOfOverrideTakePlaceOfItsOwn) {
     const Scenario own = load_scenario("demo");
     const Scenario s = load_scenario(
         "demo", {"b.json", R"({"days": 3, "fleet": {"hosts": 10}, "batch_accel": {"options": "--no_stats"}})"});
@@ -95,7 +95,7 @@ TEST(Scenario, FieldsOfAnOverrideTakeThePlaceOfItsOwn) {
     }
 }
 
-TEST(Scenario, OptionsOfConfigXmlAreTakenAsTheyAre) {
+TEST(Scenario, ConfigXmlOptionsAreTakenAsTheyAre) {
     const Scenario s =
         parse_scenario(json::parse(R"({"work": [], "config": {"mm_min_slots": 30, "long_name": "A name"}})", "test"));
     EXPECT_THAT(s.config_xml, HasSubstr("<mm_min_slots>30</mm_min_slots>"));

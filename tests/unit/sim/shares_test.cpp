@@ -45,7 +45,7 @@ double share_of(const FleetResult& r, const std::string& user, int from_day, int
     return sum / (until_day - from_day);
 }
 
-TEST(SharesInTheFleet, QuotasHoldAndTheSameSeedGivesTheSameBytes) {
+TEST(SharesInTheFleet, QuotasHoldAndSameSeedGivesSameBytes) {
     const FleetResult r = run_fleet(two_streams(), {});
     EXPECT_NEAR(share_of(r, "ada", 1, 5), 0.75, 0.04);
     EXPECT_LE(r.share_error, 0.04);
@@ -54,7 +54,7 @@ TEST(SharesInTheFleet, QuotasHoldAndTheSameSeedGivesTheSameBytes) {
 
 /// Bob, who has no batches' order to help him, gets as many slots as Ada, that is half. A fluid would give him jobs
 /// that were never made, since none of his were taken: his stream counts as endless.
-TEST(SharesInTheFleet, TheErrorIsSeenWhereNobodyLooksAtQuotas) {
+TEST(SharesInTheFleet, ErrorIsSeenWhereNobodyLooksAtQuotas) {
     Scenario off = two_streams();
     off.shares_every_minutes = 0, off.days = 3;
     const FleetResult r = run_fleet(off, {});
@@ -63,7 +63,7 @@ TEST(SharesInTheFleet, TheErrorIsSeenWhereNobodyLooksAtQuotas) {
 }
 
 /// Eve comes late: neither does she shut the others out, nor they her.
-TEST(SharesInTheFleet, WhoComesLateGetsHisShareAndNobodyStandsStill) {
+TEST(SharesInTheFleet, ALatecomerGetsItsShare) {
     Scenario s = two_streams();
     s.users.push_back({"eve", 4});
     s.work.push_back(stream_of("eve", 2));
@@ -77,7 +77,7 @@ TEST(SharesInTheFleet, WhoComesLateGetsHisShareAndNobodyStandsStill) {
 }
 
 /// At level 0 the feeder reads its tables when it is told to: settled shares reach no scheduler otherwise.
-TEST(SharesInTheFleet, AtLevel0WhatWasSettledReachesTheSchedulerAtOnce) {
+TEST(SharesInTheFleet, Level0WhatWasSettledReachesSchedulerAtOnce) {
     Scenario s = two_streams();
     s.compat_level = 0, s.days = 2;
     s.config_xml += "<share_rule>settled</share_rule>";
@@ -107,7 +107,7 @@ TEST(SharesInTheFleet, AtLevel0WhatWasSettledReachesTheSchedulerAtOnce) {
 }
 
 // The program plans batches in the order of their logical end times; a simulated one planned the oldest first.
-TEST(SharesInTheFleet, ASimulatedPlannerHasTheProgramsOrderOfBatches) {
+TEST(SharesInTheFleet, SimulatedPlannerHasProgramsOrderOfBatches) {
     ProjectConfig config;
     config.share_rule = ShareOrder::kSettled;
     EXPECT_TRUE(planner_settings_of(two_streams(), config).by_logical_end_time);

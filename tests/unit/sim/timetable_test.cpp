@@ -27,13 +27,13 @@ class TimetableTest : public testing::Test {
     Timetable table{clock};
 };
 
-TEST_F(TimetableTest, ADaemonComesAgainWhenItsWaitIsOver) {
+TEST_F(TimetableTest, DaemonComesAgainWhenItsWaitIsOver) {
     Recorded daemon({PassResult::kIdle, 20});
     table.add_daemon(daemon);
     EXPECT_EQ(turns_of(daemon), 3);
 }
 
-TEST_F(TimetableTest, OneThatHasMoreToDoComesAtEachLook) {
+TEST_F(TimetableTest, OneWithMoreToDoComesEachTime) {
     Recorded daemon({PassResult::kWorked});
     table.add_daemon(daemon);
     EXPECT_EQ(turns_of(daemon), 12);

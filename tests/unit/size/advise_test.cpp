@@ -15,7 +15,7 @@ TEST(Advise, EqualHostsNeedOneClass) {
     EXPECT_DOUBLE_EQ(a.classes[0].job_flops, 2e9 * 3600);
     EXPECT_DOUBLE_EQ(a.classes[0].runtime_p10, 3600);
 }
-TEST(Advise, TwoPopulationsNeedTwoClassesWithTheRightRatio) {
+TEST(Advise, TwoPopulationsNeedTwoClassesWithRightRatio) {
     std::vector<double> speeds(100, 1e9);
     speeds.insert(speeds.end(), 100, 1e12);
     const auto a = advise(speeds, {3600, 2, 0.9, 10});
@@ -23,7 +23,7 @@ TEST(Advise, TwoPopulationsNeedTwoClassesWithTheRightRatio) {
     EXPECT_DOUBLE_EQ(a.classes[1].relative, 1000);
     EXPECT_DOUBLE_EQ(a.in_band, 1);
 }
-TEST(Advise, AWideSpreadThatTenClassesCanNotCoverIsSaid) {
+TEST(Advise, TooWideASpreadIsNamed) {
     std::vector<double> speeds;
     for (int i = 0; i < 1000; ++i) speeds.push_back(std::pow(10.0, i / 20.0));
     const auto a = advise(speeds, {3600, 2, 0.99, 4});

@@ -27,7 +27,7 @@ TEST(EffectiveSpeed, CpuAndGpuHaveTheirOwnAvailability) {
     EXPECT_DOUBLE_EQ(effective_speed(anonymous, by_name), 0.05e12);
 }
 
-TEST(EffectiveSpeed, AGpuVersionIsOneWhateverItsClassIsCalled) {
+TEST(EffectiveSpeed, AGpuVersionIsOneWhateverItsClass) {
     const auto all_gpus = [](const std::string&) { return ProcType::kNvidia; };
     EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0.1, "fast"), all_gpus), 0.05e12);
     EXPECT_DOUBLE_EQ(effective_speed(record(1e-12, 0.5, 0.8, 0.1, "fast"), by_name), 0.4e12);
@@ -49,7 +49,7 @@ TEST(Quantiles, OfSmallSamples) {
     EXPECT_EQ(quantiles(four, 1), std::vector<double>{});
 }
 
-TEST(Quantiles, AtLevelOneNoDeviceStandsOnABorder) {
+TEST(Quantiles, AtLevelOneNoDeviceStandsOnBorder) {
     std::vector<double> one{5}, two{8, 2}, three{4, 1, 8}, six{6, 5, 4, 3, 2, 1}, many{7, 7, 7, 1, 9, 9, 9, 9};
     EXPECT_EQ(quantiles(one, 3, true), (std::vector<double>{5, 5}));
     EXPECT_EQ(quantiles(two, 2, true), (std::vector<double>{5}));

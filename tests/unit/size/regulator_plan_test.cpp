@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-TEST(PlanRelease, FillsEachClassThatIsBelowItsLowMark) {
+TEST(PlanRelease, FillsEachClassBelowItsLowMark) {
     const auto plan = plan_release(4, {{0, 9}, {1, 10}, {3, 0}, {7, 1}}, {10, 25});
     ASSERT_EQ(plan.size(), 3u);
     EXPECT_EQ(plan[0].size_class, 0);

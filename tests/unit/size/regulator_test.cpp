@@ -48,7 +48,7 @@ struct RegulatorRun : testing::Test {
     PassResult pass() { return Regulator(settings, store, clock).pass(); }
 };
 
-TEST_F(RegulatorRun, AFullReleaseIsLookedAtAgainAtOnce) {
+TEST_F(RegulatorRun, FullReleaseIsLookedAtAgainAtOnce) {
     store.unsent_found = {0, 0};
     store.released = 10;
     EXPECT_EQ(pass(), PassResult::kWorked);
@@ -66,7 +66,7 @@ TEST_F(RegulatorRun, EachAppIsPolledAtItsOwnPace) {
     }
     EXPECT_EQ(waits, (std::vector<double>{25, 25, 10, 15, 25}));
 }
-TEST_F(RegulatorRun, SoIsOneOfTwoPartsThatIsMoreThanEitherWanted) {
+TEST_F(RegulatorRun, AnExcessOfOnePartIsCut) {
     store.unsent_found = {0, 0, 4};  // six were released, and two of them sent before the second part
     store.released = 12;
     EXPECT_EQ(pass(), PassResult::kWorked);

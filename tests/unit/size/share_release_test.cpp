@@ -37,7 +37,7 @@ TEST(ShareRelease, PlannedBatchesGoBeforeAllOthers) {
                 ElementsAre(QueueRelease{0, 1, 1}, QueueRelease{0, 2, 5}, QueueRelease{0, 3, 4}));
 }
 
-TEST(ShareRelease, ABatchIsReleasedOfEachClassThatWantsJobs) {
+TEST(ShareRelease, EachWantingClassIsReleased) {
     const ReleasePlaces places{{1, of(1, 10)}, {2, of(2, 20)}};
     std::map<int, double> reserve;
     EXPECT_THAT(plan_by_shares({{0, 3}, {2, 4}}, {{0, 1, 0, 2}, {0, 2, 0, 9}, {1, 1, 0, 9}, {2, 2, 0, 9}}, {places, 0},
@@ -47,7 +47,7 @@ TEST(ShareRelease, ABatchIsReleasedOfEachClassThatWantsJobs) {
 
 /// A stream's user is charged for each of its jobs when it is sent: jobs that wait to be sent count as sent. Of two
 /// users with equal quotas a job of 10 s moves the next one by 20.
-TEST(ShareRelease, EachJobOfAStreamMovesTheNextOne) {
+TEST(ShareRelease, EachJobOfStreamMovesNextOne) {
     ReleasePlaces places{{1, of(1, 110)}, {2, of(2, 185)}};
     places[1].head = 10;
     EXPECT_THAT(released(6, {{0, 1, 0, 99}, {0, 2, 0, 99}}, places),
@@ -59,7 +59,7 @@ TEST(ShareRelease, EachJobOfAStreamMovesTheNextOne) {
                 ElementsAre(QueueRelease{0, 1, 4}, QueueRelease{0, 2, 4}));
 }
 
-TEST(ShareRelease, JobsWithoutAPlaceStandBesideTheLeastAndOnesWithoutQuotaAreLast) {
+TEST(ShareRelease, WithoutPlaceBesideTheLeast) {
     const ReleasePlaces places{{1, of(1, 500)}, {2, of(2, 900)}, {3, of(3, HUGE_VAL, 0)}};
     EXPECT_THAT(released(8, {{0, 0, 0, 99}, {0, 1, 0, 99}, {0, 2, 0, 99}, {0, 3, 0, 99}}, places),
                 ElementsAre(QueueRelease{0, 0, 4}, QueueRelease{0, 1, 4}));
@@ -69,7 +69,7 @@ TEST(ShareRelease, JobsWithoutAPlaceStandBesideTheLeastAndOnesWithoutQuotaAreLas
 }
 
 /// Hosts whose user is drawn by quota must find jobs of all.
-TEST(ShareRelease, AFloorIsReservedForThoseWhoHaveTheFewestUnsentByQuota) {
+TEST(ShareRelease, TheFloorIsForThoseWithFewest) {
     const ReleasePlaces places{{1, of(1, 10, 1)}, {2, of(2, 900, 3)}, {3, of(3, 950, 1)}};
     const std::vector<ClassQueue> queues{{0, 1, 0, 999}, {0, 2, 2, 999}, {0, 3, 0, 999}};
     std::map<int, double> reserve;
@@ -83,7 +83,7 @@ TEST(ShareRelease, AFloorIsReservedForThoseWhoHaveTheFewestUnsentByQuota) {
                 ElementsAre(QueueRelease{0, 1, 95}, QueueRelease{0, 2, 3}, QueueRelease{0, 3, 2}));
 }
 
-TEST(ShareRelease, GivesAllThatIsWantedIfItIsThereAndNeverMore) {
+TEST(ShareRelease, GivesWhatIsWantedAndThere) {
     std::mt19937 rng(11);
     for (int i = 0; i < 3000; ++i) {
         ReleasePlaces places;
@@ -125,7 +125,7 @@ std::vector<std::pair<int, std::int64_t>> wanted(const std::vector<ClassQueue>& 
 }
 
 /// A batch that is first and has nothing to send does not wait for the low mark; nobody ever passes the high one.
-TEST(ShareRelease, ABatchThatIsFirstAndHasNoneGetsTheRoomThatThereIs) {
+TEST(ShareRelease, AnEmptyFirstBatchGetsRoom) {
     using Wanted = std::vector<std::pair<int, std::int64_t>>;
     const ReleasePlaces places{{1, of(1, 5000)}, {2, of(2, 50)}};
     EXPECT_EQ(wanted({{0, 1, 30, 5000}, {0, 2, 0, 50}, {1, 1, 19, 9}}, places), (Wanted{{0, 10}, {1, 21}}));

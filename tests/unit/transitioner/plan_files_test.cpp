@@ -29,7 +29,7 @@ TEST(PlanFiles, AssimilationWaitsUntilAllIsOver) {
 }
 
 // 17, 19: input files.
-TEST(PlanFiles, InputFilesGoWhenAllIsOverAndValidated) {
+TEST(PlanFiles, InputFilesGoAfterValidation) {
     struct Case {
         std::string name;
         AWorkunit wu;
@@ -88,7 +88,7 @@ TEST(PlanFiles, OutputFilesByOutcome) {
     }
 }
 
-TEST(PlanFiles, TheCanonicalOutputStaysWhileSomethingMayBeComparedWithIt) {
+TEST(PlanFiles, CanonicalOutputStaysWhileComparable) {
     AWorkunit wu = done().success(V::kInvalid).in_progress(kNow + 9);
     EXPECT_EQ(wu.after(0).file_delete_state, F::kInit);
     EXPECT_EQ(wu.after(1).file_delete_state, F::kReady);
@@ -110,7 +110,7 @@ TEST(PlanFiles, TheDeleteDelayCountsFromTheLastReport) {
 
 // A result given up while its deadline is still ahead may be reported: the files wait for that moment, and the
 // workunit is looked at again then. With nothing else to wake it, "never" would keep the files for ever.
-TEST(PlanFiles, FilesWaitForALateReportAndThenGo) {
+TEST(PlanFiles, FilesWaitForLateReportAndThenGo) {
     AWorkunit wu = done().over(Outcome::kNoReply);
     wu.facts.results[1].report_deadline = kNow + 50;
     EXPECT_EQ(wu.plan().workunit.file_delete_state, F::kInit);

@@ -23,7 +23,7 @@ TEST(Plan, ANewWorkunitGetsTargetNresultsResults) {
     EXPECT_EQ(plan.workunit.transition_time, kNow + 864000);
 }
 
-TEST(Plan, JobsOfASizeClassAreMadeInactiveWhereTheirAppHasThem) {
+TEST(Plan, SizedJobsAreMadeInactive) {
     for (const int size_class : {-1, 0, 2}) {
         AWorkunit wu;
         wu.facts.wu.size_class = size_class;
@@ -35,7 +35,7 @@ TEST(Plan, JobsOfASizeClassAreMadeInactiveWhereTheirAppHasThem) {
 }
 
 // Upstream's submit tools and work generators know nothing of size classes.
-TEST(Plan, AtLevelOneANewJobWithoutASizeClassGetsOneByItsSize) {
+TEST(Plan, Level1ANewJobGetsASizeClass) {
     AWorkunit wu;
     wu.params.apps_with_size_classes = {wu.facts.wu.appid};
     wu.params.typical_sizes[wu.facts.wu.appid] = {{0, 1e12}, {2, 1e15}};
@@ -89,7 +89,7 @@ TEST(Plan, AnOverdueResultTimesOut) {
     EXPECT_EQ(plan.create.count, 1) << "its replacement";
 }
 
-TEST(Plan, ADeadlineOfThisSecondIsNotYetOver) {
+TEST(Plan, DeadlineOfThisSecondIsNotYetOver) {
     AWorkunit wu;
     wu.in_progress(kNow);
     EXPECT_THAT(wu.plan().results, IsEmpty());
@@ -97,7 +97,7 @@ TEST(Plan, ADeadlineOfThisSecondIsNotYetOver) {
     EXPECT_EQ(wu.plan().workunit.transition_time, kNow);
 }
 
-TEST(Plan, AnonymousVersionsAreTimedOutUnderTheirGeneralizedId) {
+TEST(Plan, AnonymousTimeoutsUseTheGeneralizedId) {
     AWorkunit wu;
     wu.in_progress(kNow - 1);
     wu.facts.results[0].app_version_id = -3;
@@ -152,7 +152,7 @@ TEST(Plan, AnAskedForValidationStaysAskedFor) {
     EXPECT_TRUE(wu.plan().workunit.need_validate);
 }
 
-TEST(Plan, WithTheCanonicalFilesGoneItIsTooLate) {
+TEST(Plan, WithCanonicalFilesGoneItIsTooLate) {
     AWorkunit wu;
     wu.canonical(100).assimilated().success(ValidateState::kValid).success();
     EXPECT_TRUE(wu.plan().workunit.need_validate);
@@ -189,7 +189,7 @@ TEST(Plan, OutcomesAndTheirReplacements) {
 
 // What could not be started in time was not run; upstream counts it against the job, and so does level 0 without plans
 // and gangs. That the project has aborted it anybody may say.
-TEST(Plan, WhatWasNotStartedInTimeIsNobodysError) {
+TEST(Plan, AnUnstartedTimeoutIsNobodysError) {
     ProjectConfig level0, level1, planned, gangs;
     level1.compat_level = 1;
     planned.plan_batches = true;
@@ -296,7 +296,7 @@ TEST(Plan, ACancelledJobHasNoTooManyResults) {
     }
 }
 
-TEST(Plan, ADoneJobIsNoErrorForLackOfResultsAtLevel1) {
+TEST(Plan, Level1ADoneJobIsNoError) {
     AWorkunit wu;
     wu.quorum(2).canonical(100).success(ValidateState::kValid).over(Outcome::kNoReply).over(Outcome::kNoReply);
     wu.facts.wu.max_total_results = 3;
@@ -306,7 +306,7 @@ TEST(Plan, ADoneJobIsNoErrorForLackOfResultsAtLevel1) {
 }
 
 // 15
-TEST(Plan, AnErrorEndsWhatWaitsAndLeavesWhatRuns) {
+TEST(Plan, ErrorEndsWhatWaitsAndLeavesWhatRuns) {
     AWorkunit wu;
     wu.facts.wu.error_mask = kWuCancelled;
     wu.inactive().unsent().in_progress(kNow + 100).success().success(ValidateState::kInconclusive);
@@ -364,7 +364,7 @@ TEST(Plan, PriorityOfRetries) {
 }
 
 // Upstream's validator cancels UNSENT results only: an INACTIVE one kept the workunit open for ever.
-TEST(Plan, WhatWaitsIsCancelledOnceThereIsACanonicalResult) {
+TEST(Plan, WaitingOnesAreCancelledByACanonicalResult) {
     for (const int level : {0, 1}) {
         AWorkunit wu;
         wu.params.compat_level = level;
@@ -398,7 +398,7 @@ TEST(Plan, NextTransition) {
     }
 }
 
-TEST(Plan, ANextTransitionInThePastIsMovedAheadBoundedly) {
+TEST(Plan, NextTransitionInPastIsMovedAheadBoundedly) {
     AWorkunit wu;  // no deadline lies in the past here: those time out. A delay bound below zero makes one
     wu.facts.wu.delay_bound = -5;
     wu.unsent();

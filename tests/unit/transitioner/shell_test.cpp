@@ -121,7 +121,7 @@ TEST_F(Shell, ResultsAreMadeFromTheTemplate) {
     EXPECT_EQ(pass(), PassResult::kIdle);
 }
 
-TEST_F(Shell, AtLevelOneTheSizeOfAJobWithoutASizeClassIsComparedWithTheAppsOtherJobs) {
+TEST_F(Shell, Level1SizesAreComparedWithinTheApp) {
     params.compat_level = 1;
     db.apps[1].id = 1, db.apps[1].n_size_classes = 3;
     for (const int size_class : {0, 1, 2, 3}) {
@@ -185,7 +185,7 @@ TEST_F(Shell, AMissingTemplateStopsNobodyElse) {
     EXPECT_EQ(results_of(1), 1) << "once it is there";
 }
 
-TEST_F(Shell, AResultNameThatIsTakenStopsNobodyElse) {
+TEST_F(Shell, ResultNameThatIsTakenStopsNobodyElse) {
     for (Id id = 1; id <= 5; ++id) workunit(id);
     result(99, "wu3_0", ServerState::kUnsent);
     pass();
@@ -194,7 +194,7 @@ TEST_F(Shell, AResultNameThatIsTakenStopsNobodyElse) {
     EXPECT_EQ(db.workunits.at(3).transition_time, now() + Transitioner::kRetryDelay);
 }
 
-TEST_F(Shell, ADatabaseThatRefusesEverythingIsNotBlamedOnTheWorkunits) {
+TEST_F(Shell, ARefusingDatabaseBlamesNoWorkunit) {
     for (Id id = 1; id <= 100; ++id) workunit(id);
     db.before = [](const std::string& verb) {
         if (verb == "transition.transition") throw DbError(DbError::Kind::kOther, 1146, "no table");
@@ -216,7 +216,7 @@ TEST_F(Shell, ALostConnectionEndsThePass) {
     for (Id id = 1; id <= 1000; ++id) EXPECT_EQ(results_of(id), 1);
 }
 
-TEST_F(Shell, AReportThatComesInBetweenIsNotOverwritten) {
+TEST_F(Shell, ReportThatComesInBetweenIsNotOverwritten) {
     workunit(1);
     const Id id = result(1, "wu1_0", ServerState::kInProgress).id;
     db.results[id].report_deadline = now() - 5;

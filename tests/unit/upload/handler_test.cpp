@@ -128,7 +128,7 @@ TEST_F(Handler, AnOlderLongerFile) {
     EXPECT_EQ(content(), "0123456789") << "upstream leaves the tail";
 }
 
-TEST_F(Handler, ARepeatedUploadDoesNotHurtACompleteFile) {
+TEST_F(Handler, RepeatedUploadDoesNotHurtCompleteFile) {
     dir.write("wu_0_r1_0", "0123456789");
     Request again;
     again.data = "0123";

@@ -93,7 +93,7 @@ TEST_F(HidingHandler, NamesOfAnyLengthCanBeUploaded) {
 }
 
 /// A client that finds all its bytes there sends no more of them: the file must have its name by then.
-TEST_F(HidingHandler, AFileWithAllItsBytesHasItsName) {
+TEST_F(HidingHandler, FileWithAllItsBytesHasItsName) {
     Request r;
     const std::string text = r.text();
     handle(text.substr(0, text.size() - 1));
@@ -160,7 +160,7 @@ TEST_F(HidingHandler, OnlyWhatOneHasWrittenGetsTheName) {
     EXPECT_EQ(content(), "whole");
 }
 
-TEST_F(HidingHandler, OfTwoWritersTheSlowerOneLeavesTheCompleteFileAlone) {
+TEST_F(HidingHandler, TheSlowerWriterLeavesACompleteFile) {
     upload::UploadFile slow = open();
     expect({}, kDone, "");
     EXPECT_FALSE(slow.lock());
@@ -182,7 +182,7 @@ TEST_F(HidingHandler, OfTwoWritersTheSlowerOneLeavesTheCompleteFileAlone) {
 }
 
 /// It looked when nothing was there yet; before it came to its lock, another one's file got the name.
-TEST_F(HidingHandler, WhoBeganAMomentTooLateLeavesNothingBehind) {
+TEST_F(HidingHandler, WhoBeganMomentTooLateLeavesNothingBehind) {
     auto late = upload::open_upload_file(dir.path(), "wu_0_r1_0", upload::UploadFile::Access::kWriteBeside, 0664);
     ASSERT_TRUE(late.file);
     std::filesystem::permissions(dir.write("wu_0_r1_0", "0123456789"), std::filesystem::perms::owner_read);
@@ -192,7 +192,7 @@ TEST_F(HidingHandler, WhoBeganAMomentTooLateLeavesNothingBehind) {
 }
 
 /// Another account began it, and made it read-only: nothing without its name is complete.
-TEST_F(HidingHandler, APartThatMayNotBeWrittenIsBegunAnew) {
+TEST_F(HidingHandler, AnUnwritablePartIsBegunAnew) {
     const auto file = dir.write(upload::part_name("wu_0_r1_0"), "0123");
     std::filesystem::permissions(file, std::filesystem::perms::owner_read);
     expect({}, kDone, "");
@@ -201,7 +201,7 @@ TEST_F(HidingHandler, APartThatMayNotBeWrittenIsBegunAnew) {
 }
 
 /// A client that finds all bytes there sends none, and reports: a file that can get no name must not have them all.
-TEST_F(HidingHandler, WhatCanGetNoNameLacksItsLastBytes) {
+TEST_F(HidingHandler, AnUnnameableFileLacksItsLastBytes) {
     const std::string text = Request().text();
     std::size_t at = 0;
     upload::BodyReader body(

@@ -40,7 +40,7 @@ TEST_F(Upload, ReadingCreatesNothing) {
     EXPECT_FALSE(std::filesystem::exists(dir / "3f"));
 }
 
-TEST_F(Upload, PutAppendsOverwritesAndCutsAtTheFirstDifference) {
+TEST_F(Upload, PutAppendsOverwritesAndCutsAtFirstDifference) {
     dir.write("a", "0123456789");
     UploadFile file = writable("a");
     EXPECT_FALSE(file.put(2, "2345"));
@@ -84,7 +84,7 @@ TEST_F(Upload, FinishCutsTheTailAndSealSetsPermissions) {
     EXPECT_FALSE(writable("b").completed());
 }
 
-TEST_F(Upload, WhoWaitedForTheLockSeesThatTheFileIsComplete) {
+TEST_F(Upload, ALockWaiterSeesTheCompleteFile) {
     UploadFile late = writable("a");
     {
         UploadFile first = writable("a");
@@ -114,7 +114,7 @@ TEST_F(Upload, SymbolicLinksAreNotFollowed) {
     EXPECT_FALSE(std::filesystem::exists(outside / "new"));
 }
 
-TEST_F(Upload, WhatIsNotAFileIsRefusedWithoutWaiting) {
+TEST_F(Upload, WhatIsNotFileIsRefusedWithoutWaiting) {
     std::filesystem::create_directory(dir / "folder");
     ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0666), 0);
     for (const char* path : {"folder", "fifo", ".", ".."}) {

@@ -44,7 +44,7 @@ struct Memory {
     }
 };
 
-TEST(ReadMemory, AMissingFileIsLostWhenMoreOthersWereRead) {
+TEST(ReadMemory, MissingFileIsLostAfterOthersWereRead) {
     EXPECT_FALSE(Memory().vouches()) << "nothing else was looked at";
     EXPECT_FALSE(Memory().found(1, Files::kRead).vouches());
     EXPECT_TRUE(Memory().found(2, Files::kRead).vouches());
@@ -53,7 +53,7 @@ TEST(ReadMemory, AMissingFileIsLostWhenMoreOthersWereRead) {
     EXPECT_FALSE(Memory().found(2, Files::kNone).vouches()) << "results without files say nothing";
 }
 
-TEST(ReadMemory, ADayLaterItNeedsThatOthersWereRead) {
+TEST(ReadMemory, DayLaterItNeedsThatOthersWereRead) {
     EXPECT_TRUE(Memory().found(1, Files::kRead).found(7, Files::kMissing, kClock, 2 * kDay).vouches(2 * kDay));
     for (const std::int64_t age : {kDay + 1, 30 * kDay})
         EXPECT_FALSE(Memory().found(7, Files::kMissing, kClock, age).vouches(age)) << "an outage over a weekend";
@@ -61,7 +61,7 @@ TEST(ReadMemory, ADayLaterItNeedsThatOthersWereRead) {
     EXPECT_TRUE(Memory().found(3, Files::kMissing, kClock, 8 * kDay).vouches(8 * kDay)) << "nobody else is there";
 }
 
-TEST(ReadMemory, WhatWasReadBeforeItWentMissingSaysNothing) {
+TEST(ReadMemory, EarlierReadsSayNothing) {
     EXPECT_FALSE(Memory().found(50, Files::kRead, kClock - 1).vouches());
     Memory later;
     later.memory.add(look(0, 0, Files::kMissing, kClock - 100));
@@ -104,7 +104,7 @@ TEST(Brake, HoldsWhenMostCanNotBeRead) {
     EXPECT_FALSE(tally({}).most_unreadable());
 }
 
-TEST(Brake, OneVolunteerWhoUploadsNothingDoesNotHoldIt) {
+TEST(Brake, OneVolunteerWhoUploadsNothingDoesntHoldIt) {
     EXPECT_FALSE(tally({{1, {0, 150}}, {2, {10, 0}}}).most_unreadable());
     EXPECT_FALSE(tally({{1, {0, 150}}, {2, {10, 0}}, {3, {5, 1}}}).most_unreadable());
 }

@@ -56,7 +56,7 @@ TEST_F(Credit, HostScaleIsCappedAtTen) {
     const auto h = hav(20, 0.1);
     EXPECT_DOUBLE_EQ(claim_of(r, &h, &v, in()).pfc, 2e13);
 }
-TEST_F(Credit, HostScaleCheckWantsTenValidInARow) {
+TEST_F(Credit, HostScaleCheckWantsTenValidInRow) {
     app.host_scale_check = true;
     const auto v = version(200, 0.5, 1);
     auto h = hav(20, 0.25, 9);
@@ -64,14 +64,14 @@ TEST_F(Credit, HostScaleCheckWantsTenValidInARow) {
     h.consecutive_valid = 10;
     EXPECT_EQ(claim_of(r, &h, &v, in()).kind, CreditClaim::Kind::kNormal);
 }
-TEST_F(Credit, AnonymousPlatformUsesTheEstimateUntilTheHostIsKnown) {
+TEST_F(Credit, AnonymousPlatformUsesEstimateUntilHostIsKnown) {
     r.app_version_id = -2;
     app.min_avg_pfc = 0.5;
     EXPECT_DOUBLE_EQ(claim_of(r, nullptr, nullptr, in()).pfc, 5e12);
     const auto h = hav(10, 0.1);
     EXPECT_DOUBLE_EQ(claim_of(r, &h, nullptr, in()).pfc, 2e12 * 0.5 / 0.1);
 }
-TEST_F(Credit, AHostThatWasNeverBenchmarkedIsAnOutlier) {
+TEST_F(Credit, HostThatWasNeverBenchmarkedIsOutlier) {
     r.flops_estimate = 1e9;
     const auto v = version(0, 0, 0);
     const auto c = claim_of(r, &fresh, &v, in());
@@ -79,7 +79,7 @@ TEST_F(Credit, AHostThatWasNeverBenchmarkedIsAnOutlier) {
     EXPECT_DOUBLE_EQ(c.raw_pfc, 4.3e12);
     EXPECT_LT(c.pfc_sample, 0);
 }
-TEST_F(Credit, WithoutARowOfTheHostTheClaimIsTheEstimateAndNoSample) {
+TEST_F(Credit, WithoutARowTheClaimIsAnEstimate) {
     const auto v = version(200, 0.5, 1);
     for (const AppVersion* version : {&v, static_cast<const AppVersion*>(nullptr)}) {
         const auto c = claim_of(r, nullptr, version, in());
@@ -91,7 +91,7 @@ TEST_F(Credit, WithoutARowOfTheHostTheClaimIsTheEstimateAndNoSample) {
     EXPECT_DOUBLE_EQ(claim_of(r, nullptr, nullptr, in()).pfc, 1e13)
         << "an app without statistics is no reason for no credit";
 }
-TEST_F(Credit, WhatTheProjectCallsAnOutlierIsNoSample) {
+TEST_F(Credit, WhatProjectCallsOutlierIsNoSample) {
     const auto v = version(0, 0, 0);
     r.runtime_outlier = true;
     const auto c = claim_of(r, &fresh, &v, in());
@@ -104,7 +104,7 @@ TEST_F(Credit, OldClientsReportCpuTimeOnly) {
     r.cpu_time = 500, r.elapsed_time = 0;
     EXPECT_DOUBLE_EQ(claim_of(r, &fresh, &v, in()).et_sample, 500 / wu.rsc_fpops_est);
 }
-TEST_F(Credit, ClaimsAreBoundedByTheJobsBoundAndTheCap) {
+TEST_F(Credit, ClaimsAreBoundedByJobsBoundAndCap) {
     r.elapsed_time = 1e9;
     const auto v = version(0, 0, 0);
     EXPECT_DOUBLE_EQ(claim_of(r, &fresh, &v, in()).pfc, 1e16);

@@ -52,7 +52,7 @@ TEST(OutputFileList, SaysWhyItMayNotBeWhole) {
               "result.xml_doc_in: '' is no name of an output file");
     EXPECT_EQ(problem(kDoc), "result.xml_doc_in: '../../keys/upload_private' is no name of an output file");
 }
-TEST(OutputFileList, AProblemOfWhichNobodyTakesCareIsAnErrorAfterALongOutageAndADayOfWarning) {
+TEST(OutputFileList, AnUnattendedProblemEndsInAnError) {
     constexpr std::int64_t kDay = 86400, kLongAgo = kReadAt - kLongOutage - 1;
     const OutputCheck waits = check_without_files("cut", kLongAgo + 1, 0, kReadAt);
     EXPECT_EQ(waits.kind, OutputCheck::Kind::kTransient);
@@ -76,7 +76,7 @@ TEST_F(OutputFiles, KeysAgreeExactlyWhenTheValidatedFilesDo) {
     write("w_0_r1_0", "Same");
     EXPECT_NE(a.key, check().key);
 }
-TEST_F(OutputFiles, AMissingFileAmongOthersIsAnErrorAnOptionalOneIsNone) {
+TEST_F(OutputFiles, OneMissingFileIsAnErrorUnlessOptional) {
     write("of_somebody_else", "x");
     EXPECT_EQ(check().kind, OutputCheck::Kind::kError);
     EXPECT_EQ(check().why, (dir / "w_0_r1_0").string() + ": No such file or directory");
@@ -84,14 +84,14 @@ TEST_F(OutputFiles, AMissingFileAmongOthersIsAnErrorAnOptionalOneIsNone) {
     EXPECT_EQ(check().kind, OutputCheck::Kind::kGood);
     EXPECT_NE(check().key.find("extra=none"), std::string::npos) << check().key;
 }
-TEST_F(OutputFiles, WithoutItsFolderAnOptionalFileIsNoneIfFilesOfOthersAreThere) {
+TEST_F(OutputFiles, WithoutAFolderAnOptionalFileIsNone) {
     files = output_files(kDoc, dir.path(), 1024).files;
     fs::create_directories(files[0].path.parent_path());
     write(fs::relative(files[0].path, dir.path()).string(), "there");
     ASSERT_FALSE(fs::exists(files[2].path.parent_path()));
     EXPECT_EQ(check().kind, OutputCheck::Kind::kGood);
 }
-TEST_F(OutputFiles, LinksAndPipesThatTheWebServerCouldPlantAreNotRead) {
+TEST_F(OutputFiles, PlantedLinksAndPipesAreNotRead) {
     write("w_0_r1_0", "uploaded");
     ASSERT_EQ(check().kind, OutputCheck::Kind::kGood);
     write("secret", "of the project");

@@ -118,7 +118,7 @@ TEST(Validation, AnAbsentFileSystemIsTriedAgainLater) {
 }
 
 // Upstream marks the others inconclusive and asks for one more instance each time.
-TEST(Validation, AnAbsentFileSystemAsksForNoMoreInstances) {
+TEST(Validation, AbsentFileSystemAsksForNoMoreInstances) {
     World w("AB~");
     const auto plan = w.plan();
     EXPECT_TRUE(plan.again_later);

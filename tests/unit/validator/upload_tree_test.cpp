@@ -60,13 +60,13 @@ struct Upload : testing::Test {
 
 TEST_F(Upload, WhatIsThereIsOpen) { EXPECT_EQ(open().kind, Found::kOpen); }
 
-TEST_F(Upload, OneFileOfManyIsLostWithPathAndReason) {
+TEST_F(Upload, OneLostFileOfManyIsNamed) {
     fs::remove(mine);
     EXPECT_EQ(open().kind, Found::kLost) << "its folder is empty, and others' files are there";
     EXPECT_EQ(open().why, mine.string() + ": No such file or directory");
 }
 
-TEST_F(Upload, NothingIsLostWithAFolderThatIsAway) {
+TEST_F(Upload, NothingIsLostWithFolderThatIsAway) {
     fs::rename(root / "a", project / "a");
     EXPECT_EQ(open().kind, Found::kNoFolder);
     EXPECT_EQ(open().why, mine.string() + ": No such file or directory, its folder is not there");
@@ -121,14 +121,14 @@ TEST_F(Upload, AFolderThatWasMadeAnewProvesNothing) {
     EXPECT_EQ(open(-5).kind, Found::kLost);
 }
 
-TEST_F(Upload, AFolderThatIsMissingForAWeekIsLost) {
+TEST_F(Upload, FolderThatIsMissingForWeekIsLost) {
     fs::remove_all(root / "a");
     now += 8 * 86400;
     EXPECT_EQ(open().kind, Found::kLost) << "the tree has not changed since";
     EXPECT_EQ(open(3 * 86400).kind, Found::kNoFolder) << "a newer result";
 }
 
-TEST_F(Upload, AFileThatAnotherFanoutPutElsewhereIsFound) {
+TEST_F(Upload, FileThatAnotherFanoutPutElsewhereIsFound) {
     const UploadTree tree(root, now);
     EXPECT_EQ(tree.elsewhere(root / "c" / "mine"), mine);
     EXPECT_EQ(tree.elsewhere(root / "mine"), mine) << "no fan-out";
@@ -137,7 +137,7 @@ TEST_F(Upload, AFileThatAnotherFanoutPutElsewhereIsFound) {
     EXPECT_EQ(tree.elsewhere(mine), root / "mine");
 }
 
-TEST_F(Upload, APermissionThatIsMissingIsNoLostFile) {
+TEST_F(Upload, PermissionThatIsMissingIsNoLostFile) {
     if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
     for (const fs::path& closed : {mine, mine.parent_path(), root}) {
         ASSERT_EQ(::chmod(closed.c_str(), 0), 0);
@@ -160,7 +160,7 @@ TEST_F(Upload, ErrorsOfDisksAndFileServersPass) {
     EXPECT_EQ(open_failing(mine.filename(), ELOOP).kind, Found::kStrange) << "a link in the place of the file";
 }
 
-TEST_F(Upload, AnErrorWhileReadingIsTransientWithTheNameOfTheFile) {
+TEST_F(Upload, AReadErrorIsTransientAndNamed) {
     const OutputFile file{"mine", "out", false, false, mine};
     for (const bool gzip : {false, true}) {
         UploadTree tree(root, now, [&](int folder, const char* name, int flags) {  // reading it at 0: EIO

@@ -32,11 +32,11 @@ TEST(InputTemplate, OneFileGivesTheDocumentClientsKnow) {
               "    <copy_file/>\n</file_ref>\n</workunit>\n");
 }
 
-TEST(InputTemplate, TheStartTagOfWorkunitIsFollowedByANewline) {  // the scheduler inserts behind it
+TEST(InputTemplate, StartTagOfWorkunitIsFollowedByNewline) {  // the scheduler inserts behind it
     EXPECT_NE(expand("<workunit></workunit>", {}).xml_doc.find("<workunit>\n"), std::string::npos);
 }
 
-TEST(InputTemplate, NumbersOfTheTemplateWinOverTheCommandLine) {
+TEST(InputTemplate, NumbersOfTemplateWinOverCommandLine) {
     const auto wu = expand(
         "<input_template><workunit><rsc_fpops_est>1e10</rsc_fpops_est><rsc_memory_bound>2e6</rsc_memory_bound>"
         "<delay_bound>3600</delay_bound><min_quorum>2</min_quorum><target_nresults>3</target_nresults>"

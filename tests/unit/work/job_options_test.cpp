@@ -55,7 +55,7 @@ TEST(JobLine, WrongLinesAreRefused) {
         EXPECT_THROW(parse_job_line(line, {}), ConfigError) << line;
 }
 
-TEST(JobLine, AnOptionOfTheCommandLineIsRefusedWithThoseThatMayStandThere) {
+TEST(JobLine, AForeignOptionIsRefusedWithTheList) {
     try {
         parse_job_line("--delay_bound 5 in", {});
         FAIL() << "taken";
@@ -92,7 +92,7 @@ TEST(CheckWorkunit, UpstreamsDefaultsPass) {
     EXPECT_NO_THROW(check_workunit(w));
 }
 
-TEST(CheckWorkunit, ANameIsOfWhatFileNamesXmlAndTerminalsCanCarry) {
+TEST(CheckWorkunit, ANameSuitsFilesXmlAndTerminals) {
     for (const char* name : {"a b", "a/b", "<b>", "a&b", "w\x1b[2J", "w\x7f", "w\r", "a..b"}) {
         auto w = good();
         w.name = name;
@@ -136,7 +136,7 @@ TEST(CheckWorkunit, NumbersThatNoColumnHoldsAreNamed) {
 }
 
 // A number of the template takes its place: nobody would ever see it.
-TEST(CheckGiven, NonsenseOnTheCommandLineIsRefusedWhateverTheTemplateSays) {
+TEST(CheckGiven, NonsenseIsRefusedWhateverTheTemplate) {
     const auto refusal = [](auto change) -> std::string {
         JobOptions options;
         change(options);
@@ -169,7 +169,7 @@ TEST(SizeClass, AJobThatNobodyWouldReleaseIsRefused) {
     }
 }
 
-TEST(SizeClass, IsThatOfTheJobsNearestInSizeAndTheSmallestIfNoneIsKnown) {
+TEST(SizeClass, IsThatOfTheNearestJobs) {
     const std::map<int, double> typical{{0, 1e12}, {1, 1e13}, {2, 1e15}};
     for (const auto& [fpops, expected] :
          std::vector<std::pair<double, int>>{{1, 0}, {1e12, 0}, {3e12, 0}, {4e12, 1}, {9e13, 1}, {2e14, 2}, {1e30, 2}})

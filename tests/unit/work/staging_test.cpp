@@ -28,7 +28,7 @@ struct Staging : testing::Test {
     }
 };
 
-TEST_F(Staging, MovesIntoTheFanOutAndWritesTheMd5) {
+TEST_F(Staging, MovesIntoFanOutAndWritesMd5) {
     stage_file(write("foo", "hello\n"), settings, {});
     EXPECT_FALSE(fs::exists(dir.path() / "foo"));
     EXPECT_EQ(read_file(dir.path() / "download/db/foo"), "hello\n");  // upstream fact: foo -> db at fan-out 1024
@@ -58,7 +58,7 @@ TEST_F(Staging, TheDownloadFolderItselfIsNeverMade) {
     EXPECT_EQ(read_file(file), "hello\n") << "it is still there";
 }
 
-TEST_F(Staging, WhoeverMakesTheDownloadFolderIsToldItsOwner) {
+TEST_F(Staging, WhoeverMakesDownloadFolderIsToldItsOwner) {
     fs::remove(settings.download_dir);
     const fs::path file = write("foo", "hello\n"), project = dir.path() / "project", disk = dir.path() / "disk";
     fs::create_directory(project);
@@ -117,7 +117,7 @@ TEST_F(Staging, SameNameOtherContentIsRefused) {
     EXPECT_EQ(read_file(dir.path() / "download/db/foo"), "one");
 }
 
-TEST_F(Staging, AStaleOrMalformedMd5CacheIsNotBelieved) {
+TEST_F(Staging, StaleOrMalformedMd5CacheIsNotBelieved) {
     stage_file(write("foo", "hello\n"), settings, {});
     for (const char* text : {"0", "ffffffffffffffffffffffffffffffff 7\n", "ffff 6\n"}) {
         write_file_atomically(dir.path() / "download/db/foo.md5", text);
@@ -126,7 +126,7 @@ TEST_F(Staging, AStaleOrMalformedMd5CacheIsNotBelieved) {
     EXPECT_EQ(read_file(dir.path() / "download/db/foo.md5"), "b1946ac92492d2347c6235b4d2611184 6\n");
 }
 
-TEST_F(Staging, AFileAtTheTopOfTheDownloadFolderIsCopiedIntoTheHierarchy) {
+TEST_F(Staging, ATopLevelFileMovesIntoTheHierarchy) {
     fs::create_directories(dir.path() / "download");
     write("download/foo", "x");
     EXPECT_EQ(find_staged("foo", settings).nbytes, 1u);
@@ -134,7 +134,7 @@ TEST_F(Staging, AFileAtTheTopOfTheDownloadFolderIsCopiedIntoTheHierarchy) {
 }
 
 /// To stage it again, as a file that nobody staged, would put it below the mount point.
-TEST_F(Staging, AFileSystemThatMayBeAwayIsSaid) {
+TEST_F(Staging, FileSystemThatMayBeAwayIsSaid) {
     const auto told = [&]() -> std::string {
         try {
             find_staged("foo", settings);
@@ -156,7 +156,7 @@ TEST_F(Staging, AFileSystemThatMayBeAwayIsSaid) {
 }
 
 /// What can't be seen is not missing: it would be replaced.
-TEST_F(Staging, AFileBehindAClosedFolderIsNeitherMissingNorReplaced) {
+TEST_F(Staging, AFileBehindAClosedFolderStays) {
     if (::geteuid() == 0) GTEST_SKIP() << "root sees into every folder";
     stage_file(write("foo", "one"), settings, {});
     const fs::path folder = dir.path() / "download/db", top = dir.path() / "download/foo";
@@ -181,7 +181,7 @@ TEST_F(Staging, AFileBehindAClosedFolderIsNeitherMissingNorReplaced) {
     EXPECT_EQ(find_staged("foo", settings).nbytes, 3u);
 }
 
-TEST_F(Staging, ANameThatLooksLikeAnOptionIsRefused) {
+TEST_F(Staging, NameThatLooksLikeOptionIsRefused) {
     const fs::path file = write("-rf", "x");
     EXPECT_THROW(stage_file(file, settings, {}), FileError);
     EXPECT_TRUE(fs::exists(file));

@@ -199,7 +199,7 @@ TEST(XmlReader, SkipFindsTheMatchingEnd) {
     for (const auto& c : cases) EXPECT_EQ(children(c.input), c.expected) << c.input;
 }
 
-TEST(XmlReader, AnElementThatNeverEndsStopsAtTheEndOfItsParent) {
+TEST(XmlReader, AnEndlessElementStopsAtItsParent) {
     XmlReader reader("<r><p><lost>text<x/></p><b>3</b></r>");
     reader.next();
     ASSERT_TRUE(reader.next_child("r"));
@@ -213,7 +213,7 @@ TEST(XmlReader, AnElementThatNeverEndsStopsAtTheEndOfItsParent) {
     EXPECT_FALSE(reader.next_child("r"));
 }
 
-TEST(XmlReader, AParentThatNeverEndsStopsAtTheEndOfItsOwnParent) {
+TEST(XmlReader, AnEndlessParentStopsAtItsOwn) {
     XmlReader reader("<r><p><a/></r><b/>");
     reader.next();
     ASSERT_TRUE(reader.next_child("r"));
@@ -224,7 +224,7 @@ TEST(XmlReader, AParentThatNeverEndsStopsAtTheEndOfItsOwnParent) {
     EXPECT_EQ(reader.name(), "b");
 }
 
-TEST(XmlReader, AValueThatNeverEndsStopsAtTheEndOfItsParent) {
+TEST(XmlReader, AnEndlessValueStopsAtItsParent) {
     XmlReader reader("<r><p><a>12<c></p><b>3</b></r>");
     reader.next();
     ASSERT_TRUE(reader.next_child("r"));
@@ -235,7 +235,7 @@ TEST(XmlReader, AValueThatNeverEndsStopsAtTheEndOfItsParent) {
     EXPECT_EQ(reader.integer(), 3);
 }
 
-TEST(XmlReader, LoopsLeftEarlyDoNotDisturbTheOuterOne) {
+TEST(XmlReader, LoopsLeftEarlyDoNotDisturbOuterOne) {
     XmlReader reader("<r><p><a/><b/></p><c/></r><d/>");
     reader.next();
     ASSERT_TRUE(reader.next_child("r"));
@@ -255,7 +255,7 @@ TEST(XmlReader, RawToEndCopiesBytes) {
     EXPECT_EQ(at_start("<a/>").raw_to_end(), "");
 }
 
-TEST(XmlReader, RawWithoutEndSkipsToTheEndOfTheParent) {
+TEST(XmlReader, RawWithoutEndSkipsToEndOfParent) {
     XmlReader reader("<r><p><s>no end</p><b>1</b></r>");
     reader.next();
     ASSERT_TRUE(reader.next_child("r"));

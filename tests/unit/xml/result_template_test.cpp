@@ -24,7 +24,7 @@ constexpr const char* kTemplate = R"(<output_template>
 </output_template>
 )";
 
-TEST(ResultTemplate, NamesAndUrlAreFilledInAndTheWrapperGoesAway) {
+TEST(ResultTemplate, NamesAndUrlAreFilledIn) {
     const std::string base = output_file_base("wu_1_0", 42);
     EXPECT_EQ(base, "wu_1_0_r42_");
     EXPECT_EQ(expand_result_template(kTemplate, "templates/out", base, "http://p/upload", nullptr),
@@ -49,7 +49,7 @@ TEST(ResultTemplate, WhatIsPutInIsNotExpandedAgain) {
               "<result><UPLOAD_URL/>a b</result>\n");
 }
 
-TEST(ResultTemplate, EachFileInfoIsSignedOverNameAndSize) {
+TEST(ResultTemplate, EachFileInfoIsSigned) {
     const KeyPairText keys = generate_key_pair();
     const PrivateKey signer = PrivateKey::from_text(keys.private_key);
     const std::string xml = expand_result_template(kTemplate, "t", "wu_1_0_r42_", "u", &signer);
