@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-struct CommandLineOptions {
+struct ChosenTables {
     bool users = false, hosts = false, teams = false, versions = false;
     int min_age = 86400;
 
@@ -24,7 +24,7 @@ struct CommandLineOptions {
     }
 };
 
-void define_options(CommandLine& line, CommandLineOptions& given) {
+void define_options(CommandLine& line, ChosenTables& given) {
     line.flag("--update_users", given.users, "only users, and what else is named");
     line.flag("--update_hosts", given.hosts, "only hosts, and what else is named");
     line.flag("--update_teams", given.teams, "only teams, and what else is named");
@@ -34,7 +34,7 @@ void define_options(CommandLine& line, CommandLineOptions& given) {
                  "Once a day, as a task of config.xml:\n<task><cmd>update_stats</cmd><period>1 days</period></task>");
 }
 
-int run(DaemonStart& start, const CommandLineOptions& given) {
+int run(DaemonStart& start, const ChosenTables& given) {
     DbSettings settings = db_settings(load_config_and_warn(start.settings.project));
     settings.read_uncommitted = true;
     settings.read_only = start.dry_run;
@@ -49,7 +49,7 @@ int run(DaemonStart& start, const CommandLineOptions& given) {
 
 int main(int argc, char** argv) {
     using namespace sluice;
-    CommandLineOptions given;
+    ChosenTables given;
     const DaemonProgram program{
         .summary = "let recent average credit fade, and count the members of teams",
         .description =

@@ -49,6 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"batch_planner"}, std::vector<std::string>{"batch_shares"},
                     std::vector<std::string>{"gang_hub"}, std::vector<std::string>{"gang_planner"},
                     std::vector<std::string>{"census"}, std::vector<std::string>{"update_stats"},
+                    std::vector<std::string>{"file_deleter"}, std::vector<std::string>{"antique_file_deleter"},
                     std::vector<std::string>{"sample_bitwise_validator", "--app", "a"},
                     std::vector<std::string>{"script_assimilator", "--app", "a", "--script", "x"},
                     std::vector<std::string>{"create_work", "--appname", "a"},

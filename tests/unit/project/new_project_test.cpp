@@ -75,19 +75,18 @@ TEST(NewProjectFiles, ConfigIsReadAsMeant) {
     EXPECT_FALSE(config.ignore_upload_certificates || config.dont_generate_upload_certificates);
     const DaemonsAndTasks entries = parse_daemons_and_tasks(text, "config.xml");
     EXPECT_THAT(entries.warnings, IsEmpty());
-    ASSERT_EQ(entries.daemons.size(), 8U);
+    ASSERT_EQ(entries.daemons.size(), 9U);
     EXPECT_EQ(entries.daemons[0].cmd, "feeder -d 3");
     EXPECT_EQ(entries.daemons[2].cmd, "scheduler");
-    EXPECT_EQ(entries.daemons[7].cmd, "bin/validator --app a & b");
-    EXPECT_EQ(entries.daemons[7].output, "validator_1.log");
-    ASSERT_EQ(entries.tasks.size(), 6U);
-    EXPECT_EQ(entries.tasks[0].cmd, "update_stats");
-    EXPECT_EQ(entries.tasks[0].period, 86400);
-    EXPECT_EQ(entries.tasks[1].cmd, "size_census");
-    EXPECT_EQ(entries.tasks[2].cmd, "batch_stats");
-    EXPECT_EQ(entries.tasks[3].cmd, "batch_accel");
-    EXPECT_EQ(entries.tasks[5].cmd, "batch_stats -d 3");
-    EXPECT_EQ(entries.tasks[5].period, 3600);
+    EXPECT_EQ(entries.daemons[3].cmd, "file_deleter -d 3");
+    EXPECT_EQ(entries.daemons[8].cmd, "bin/validator --app a & b");
+    EXPECT_EQ(entries.daemons[8].output, "validator_1.log");
+    std::vector<std::string> tasks;
+    for (const TaskEntry& task : entries.tasks) tasks.push_back(task.cmd);
+    EXPECT_THAT(tasks, testing::ElementsAre("antique_file_deleter -d 2", "update_stats", "size_census", "batch_stats",
+                                            "batch_accel", "size_census", "batch_stats -d 3"));
+    EXPECT_EQ(entries.tasks[1].period, 86400);
+    EXPECT_EQ(entries.tasks[6].period, 3600);
 }
 
 std::vector<std::string> daemons_of(const NewProject& project) {
@@ -101,16 +100,17 @@ std::vector<std::string> daemons_of(const NewProject& project) {
 TEST(NewProjectFiles, RulesOfBatchesRunTheirDaemons) {
     NewProject project = a_project();
     EXPECT_THAT(daemons_of(project),
-                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "batch_upkeep", "batch_shares",
-                                     "batch_planner", "gang_planner"));
+                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "file_deleter -d 3",
+                                     "batch_upkeep", "batch_shares", "batch_planner", "gang_planner"));
     project.daemons = {"bin/batch_planner --margin 2"};
     EXPECT_THAT(daemons_of(project),
-                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "batch_upkeep", "batch_shares",
-                                     "gang_planner", "bin/batch_planner --margin 2"))
+                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "file_deleter -d 3",
+                                     "batch_upkeep", "batch_shares", "gang_planner", "bin/batch_planner --margin 2"))
         << "two of them would be too many";
     project.daemons.clear();
     project.compat_level = 0;
-    EXPECT_THAT(daemons_of(project), testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler"));
+    EXPECT_THAT(daemons_of(project),
+                testing::ElementsAre("feeder -d 3", "transitioner -d 3", "scheduler", "file_deleter -d 3"));
 }
 
 // config.xml's comment held "--": no PHP page and no Python tool of BOINC could read it.
@@ -186,8 +186,9 @@ TEST(NewProjectFiles, Level0NothingIsSaidThatUpstreamDoesntKnow) {
     EXPECT_TRUE(config.score_weights.empty());
     EXPECT_EQ(config.shmem_work_items, default_config(0).shmem_work_items);
     const auto tasks = parse_daemons_and_tasks(text, "config.xml").tasks;
-    ASSERT_EQ(tasks.size(), 1U);
-    EXPECT_EQ(tasks[0].cmd, "update_stats");  // a task of upstream's new projects, too
+    ASSERT_EQ(tasks.size(), 2U);  // tasks of upstream's new projects, too
+    EXPECT_EQ(tasks[0].cmd, "antique_file_deleter -d 2");
+    EXPECT_EQ(tasks[1].cmd, "update_stats");
 }
 
 TEST(NewProjectFiles, CertificatesMayBeOff) {

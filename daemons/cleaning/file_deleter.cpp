@@ -1,0 +1,169 @@
+#include "daemons/cleaning/file_deleter.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "sluice/base/files.h"
+#include "sluice/base/in_one_line.h"
+#include "sluice/base/log.h"
+#include "sluice/daemon/daemon.h"
+#include "sluice/xml/reader.h"
+
+namespace sluice {
+namespace {
+
+using Removed = FileTree::Removed;
+
+/// Files of volunteers' or other servers: create_work names what it does not store itself so.
+bool is_remote(const std::string& name) { return name.starts_with("jf_"); }
+
+}  // namespace
+
+DeletableFiles deletable_files(const std::string& text) {
+    DeletableFiles files;
+    XmlReader xml(text);
+    for (auto token = xml.next(); token != XmlReader::Kind::kEof; token = xml.next()) {
+        if (token != XmlReader::Kind::kStart || xml.name() != "file_info" || xml.empty_element()) continue;
+        std::string name;
+        bool keep = false;
+        while (xml.next_child("file_info")) {
+            if (xml.name() == "name")
+                name = xml.text(255).value_or("");
+            else if (xml.name() == "no_delete")
+                keep = xml.boolean().value_or(false);
+            else
+                xml.skip();
+        }
+        if (keep) continue;
+        if (is_valid_file_name(name) && name.find('/') == name.npos)
+            files.names.push_back(std::move(name));
+        else if (files.problem.empty())
+            files.problem = "'" + in_one_line(name) + "' is no name of a file";
+    }
+    return files;
+}
+
+Turn FileDeleter::turn() {
+    away_ = false;
+    bool changed = pass(FileDeleteState::kReady);
+    if (options_.retry_errors && retry_.due(clock_.now())) {
+        const bool mended = pass(FileDeleteState::kError);
+        if (!mended) retry_.restart(clock_.now());  // else again at the next turn: the cause may be gone
+        changed = changed || mended;
+    }
+    if (away_ && options_.one_pass) return {PassResult::kFailed};
+    // Without marks or in a dry run the same rows would come again.
+    return changed && options_.update && !options_.dry_run ? Turn{PassResult::kWorked} : idle();
+}
+
+bool FileDeleter::pass(FileDeleteState state) {
+    const bool results = options_.results && pass_over(FilesOf::kResult, state);
+    const bool workunits = options_.workunits && pass_over(FilesOf::kWorkunit, state);
+    return results || workunits;
+}
+
+/// Said once an hour. The rows stay as they are until somebody mounts the file system, or says that it is gone.
+bool FileDeleter::is_away(FilesOf of) {
+    const bool outputs = of == FilesOf::kResult;
+    if (outputs ? options_.preserve_result_files : options_.preserve_wu_files) return false;
+    FileTree& tree = outputs ? upload_ : download_;
+    const std::string why = tree.why_away();
+    if (why.empty()) return false;
+    away_ = true;
+    log_once_an_hour(
+        LogLevel::kCritical,
+        fmt::format(
+            "{}: {} Nothing is deleted or marked there. If its files are gone for good: file_deleter "
+            "--one_pass {}",
+            tree.root().string(), why,
+            outputs ? "--output_files_only --preserve_result_files" : "--input_files_only --preserve_wu_files"));
+    return true;
+}
+
+bool FileDeleter::pass_over(FilesOf of, FileDeleteState state) {
+    bool changed = false;
+    for (Id after = 0; !stop_requested();) {
+        const std::vector<FileOwner> owners = store_.file_owners(of, state, options_.filter, after, options_.page);
+        if (owners.empty() || is_away(of)) break;
+        after = owners.back().id;
+        std::vector<std::string> names;
+        if (of == FilesOf::kWorkunit)
+            for (const FileOwner& owner : owners)
+                for (std::string& name : deletable_files(owner.xml).names) names.push_back(std::move(name));
+        const std::vector<std::string> in_use = store_.files_in_use(names);
+        std::vector<Id> done, failed;
+        for (const FileOwner& owner : owners) {
+            if (stop_requested()) break;
+            (delete_files(of, owner, in_use) ? done : failed).push_back(owner.id);
+        }
+        if (options_.update && !options_.dry_run) {
+            changed = store_.mark(of, done, state, FileDeleteState::kDone) > 0 || changed;
+            if (state != FileDeleteState::kError)
+                changed = store_.mark(of, failed, state, FileDeleteState::kError) > 0 || changed;
+        }
+    }
+    return changed;
+}
+
+bool FileDeleter::delete_files(FilesOf of, const FileOwner& owner, const std::vector<std::string>& in_use) {
+    const bool output = of == FilesOf::kResult;
+    if (output ? options_.preserve_result_files : options_.preserve_wu_files) return true;
+    if (!output && owner.name.find("nodelete") != owner.name.npos) return true;
+    const DeletableFiles files = deletable_files(owner.xml);
+    if (!files.problem.empty())
+        log_critical("[{}#{}] {}; it is left alone", output ? "RESULT" : "WU", owner.id, files.problem);
+    bool all = true;
+    for (const std::string& name : files.names) {
+        if (std::ranges::find(in_use, name) != in_use.end())
+            log_debug("[WU#{}] {} stays: jobs of its file group are unfinished", owner.id, name);
+        else if (options_.dry_run)
+            fmt::print("would delete {}\n", (output ? upload_ : download_).path(name).string());
+        else
+            all = (output ? delete_output(owner, name) : delete_input(owner, name)) && all;
+    }
+    return all;
+}
+
+bool FileDeleter::delete_output(const FileOwner& result, const std::string& name) {
+    const FileTree::Removal removal = upload_.remove(name);
+    switch (removal.what) {
+        case Removed::kYes: log_normal("[RESULT#{}] unlinked {}", result.id, upload_.path(name).string()); return true;
+        case Removed::kNoFile:
+            log_at(result.outcome == Outcome::kSuccess ? LogLevel::kCritical : LogLevel::kDebug,
+                   "[RESULT#{}] outcome={} client_state={} No file {} to delete", result.id,
+                   static_cast<int>(result.outcome), static_cast<int>(result.client_state), name);
+            return true;
+        case Removed::kNoFolder:
+            log_critical("[RESULT#{}] missing dir for {}", result.id, upload_.path(name).parent_path().string());
+            return false;
+        case Removed::kFailed: break;
+    }
+    log_critical("[RESULT#{}] file deletion failed: {}", result.id, removal.why);
+    return false;
+}
+
+bool FileDeleter::delete_input(const FileOwner& workunit, const std::string& name) {
+    const FileTree::Removal removal = download_.remove(name);
+    if (removal.what == Removed::kYes) {
+        log_normal("[WU#{}] deleting {}", workunit.id, name);
+        if (download_.remove(name, ".gz").what == Removed::kYes) log_normal("[WU#{}] deleted {}.gz", workunit.id, name);
+        if (!options_.delete_md5) return true;
+        const FileTree::Removal md5 = download_.remove(name, ".md5");
+        if (md5.what == Removed::kFailed) log_critical("[WU#{}] file deletion failed: {}", workunit.id, md5.why);
+        return true;
+    }
+    if (removal.what == Removed::kFailed) {
+        log_critical("[WU#{}] file deletion failed: {}", workunit.id, removal.why);
+        return false;
+    }
+    if (is_remote(name)) return true;
+    if (removal.what == Removed::kNoFile) {
+        log_critical("[WU#{}] get_file_path: {}: not found", workunit.id, name);
+        return true;
+    }
+    log_critical("[WU#{}] missing dir for {}", workunit.id, name);
+    return false;
+}
+
+}  // namespace sluice

@@ -1,0 +1,58 @@
+#include "daemons/cleaning/file_tree.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "sluice/base/download_folder.h"
+#include "sluice/base/file_problem.h"
+#include "sluice/base/files.h"
+#include "sluice/base/owned_fd.h"
+
+namespace sluice {
+
+int open_trusted_folder(int at, const std::string& folder) {
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    const int fd = ::openat(at, folder.c_str(), kFlags | O_NOFOLLOW);
+    if (fd >= 0 || (errno != ELOOP && errno != ENOTDIR)) return fd;
+    struct stat link {};
+    if (::fstatat(at, folder.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+    if (S_ISLNK(link.st_mode) && (link.st_uid == 0 || link.st_uid == ::geteuid()))
+        return ::openat(at, folder.c_str(), kFlags);
+    errno = S_ISLNK(link.st_mode) ? ELOOP : ENOTDIR;
+    return -1;
+}
+
+std::string FileTree::why_away() {
+    struct stat info {};
+    if (::stat(root_.c_str(), &info) != 0) return file_problem(errno, root_);
+    const std::pair<dev_t, ino_t> folder{info.st_dev, info.st_ino};
+    if (used_ == folder) return "";
+    used_.reset();
+    if (!has_files(root_)) return "no file lies in it: is a file system not mounted?";
+    used_ = folder;
+    return "";
+}
+
+fs::path FileTree::path(const std::string& name) const { return fanout_path(root_, name, fanout_); }
+
+FileTree::Removal FileTree::remove(const std::string& name, const char* suffix) const {
+    const fs::path file = path(name).string() + suffix;
+    const OwnedFd root(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (root.get() < 0) return {Removed::kFailed, root_.string() + ": " + file_problem(errno, root_)};
+    const fs::path below = file.parent_path().lexically_relative(root_);
+    const OwnedFd folder(open_trusted_folder(root.get(), below.string()));
+    if (folder.get() < 0 && errno == ENOENT) return {Removed::kNoFolder};
+    if (folder.get() < 0 && errno == ELOOP)
+        return {Removed::kFailed,
+                file.parent_path().string() + ": it is a link of another account, and is not followed"};
+    if (folder.get() < 0)
+        return {Removed::kFailed, file.parent_path().string() + ": " + file_problem(errno, file.parent_path())};
+    if (::unlinkat(folder.get(), file.filename().c_str(), 0) == 0) return {Removed::kYes};
+    if (errno == ENOENT) return {Removed::kNoFile};
+    return {Removed::kFailed, file.string() + ": " + file_problem(errno, file)};
+}
+
+}  // namespace sluice

@@ -1,0 +1,49 @@
+#pragma once
+// A folder of input or output files, in fan-out folders, from which a daemon deletes.
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace sluice {
+
+class FileTree {
+  public:
+    /// `fanout` as <uldl_dir_fanout>; 0: all files lie in `root`.
+    FileTree(std::filesystem::path root, int fanout) : root_(std::move(root)), fanout_(fanout) {}
+
+    const std::filesystem::path& root() const { return root_; }
+
+    /// "" or why nothing may be concluded from a file that is not there: the folder can't be read, or holds no file at
+    /// all, as where its file system is not mounted. A folder in which files were seen before may become empty.
+    std::string why_away();
+
+    enum class Removed {
+        kYes,
+        kNoFile,    ///< its folder is there, and it is not
+        kNoFolder,  ///< its fan-out folder was never made, or is gone
+        kFailed
+    };
+    struct Removal {
+        Removed what = Removed::kFailed;
+        std::string why = {};  ///< of kFailed: "PATH: the system's words"
+    };
+    /// Deletes the file `name`, to which `suffix` is added (".gz", ".md5"; it does not count for the fan-out folder).
+    /// Never leaves the tree: a fan-out folder may be a symbolic link only if root or this process's account made it.
+    /// `name`: is_valid_file_name().
+    Removal remove(const std::string& name, const char* suffix = "") const;
+    std::filesystem::path path(const std::string& name) const;
+
+  private:
+    std::filesystem::path root_;
+    int fanout_;
+    std::optional<std::pair<dev_t, ino_t>> used_;  ///< the folder in which files were seen
+};
+
+/// Opens `folder` (a path, from `at` on). -1 with errno: ELOOP for a symbolic link that neither root nor this process's
+/// account made.
+int open_trusted_folder(int at, const std::string& folder);
+
+}  // namespace sluice
