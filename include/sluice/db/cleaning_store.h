@@ -1,5 +1,5 @@
 #pragma once
-// What the programs that delete files and old rows ask of the database: file_deleter and antique_file_deleter.
+// What the programs that delete files and old rows ask of the database: file_deleter, antique_file_deleter, db_purge.
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "sluice/db/database.h"
 #include "sluice/model/id_share.h"
+#include "sluice/model/records.h"
 
 namespace sluice {
 
@@ -28,6 +29,23 @@ struct FileOwner {
     ClientState client_state = ClientState::kNew;  ///< of a result
 };
 
+/// Workunits that may leave the database: their files are gone (file_delete_state DONE).
+struct PurgeFilter {
+    IdShare share{};
+    Id appid = 0;                   ///< 0: of all apps
+    double min_age_days = 0;        ///< nothing was written to the row for so long
+    bool finished_batches = false;  ///< only jobs of no batch, and of retired ones
+};
+struct PurgedResult {
+    Result row;
+    std::string mod_time;  ///< "YYYY-MM-DD HH:MM:SS", UTC
+};
+struct PurgedWorkunit {
+    Workunit row;
+    std::string mod_time;
+    std::vector<PurgedResult> results;  ///< all, by id
+};
+
 class CleaningStore {
   public:
     virtual ~CleaningStore() = default;
@@ -41,6 +59,11 @@ class CleaningStore {
     virtual std::vector<std::string> files_in_use(const std::vector<std::string>& files) = 0;
     /// create_time of the workunit with the least id whose name does not contain "nodelete"; nullopt: there is none.
     virtual std::optional<std::int64_t> oldest_workunit() = 0;
+    /// The next `limit` workunits above `after` whose name does not contain "nodelete", by id, with their results.
+    virtual std::vector<PurgedWorkunit> purgeable(const PurgeFilter& filter, Id after, int limit) = 0;
+    /// Deletes those that still may go, with their results, in one transaction; `assignments`: those of them, too. May
+    /// be repeated. Returns the number of workunits.
+    virtual std::int64_t purge(const std::vector<Id>& workunits, bool assignments) = 0;
 };
 
 /// `db` outlives the store.

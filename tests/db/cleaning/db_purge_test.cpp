@@ -1,0 +1,263 @@
+// db_purge: what it archives, in which form, and that a kill neither loses a row nor archives one twice.
+#include <zlib.h>
+
+#include <csignal>
+#include <regex>
+#include <thread>
+
+#include "daemons/cleaning/db_purge.h"
+#include "tests/db/batch/killed_program.h"
+#include "tests/db/cleaning/cleaning_world.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr auto kDone = FileDeleteState::kDone;
+
+/// A file's text; zlib reads one that is not compressed, too.
+std::string text_of(const fs::path& path) {
+    const gzFile file = gzopen(path.c_str(), "rb");
+    std::string text;
+    char block[65536];
+    for (int n = 0; (n = gzread(file, block, sizeof block)) > 0;) text.append(block, static_cast<std::size_t>(n));
+    gzclose(file);
+    return text;
+}
+
+class Purge : public CleaningWorld {
+  protected:
+    fs::path archives() const { return project_ / "archives"; }
+    /// All files of one kind, by name.
+    std::vector<fs::path> files(const std::string& kind) const {
+        std::vector<fs::path> found;
+        std::error_code none;
+        for (const auto& entry : fs::recursive_directory_iterator(archives(), none))
+            if (entry.path().filename().string().starts_with(kind)) found.push_back(entry.path());
+        std::ranges::sort(found);
+        return found;
+    }
+    /// The ids in them, in order; each record is whole, and each archive has its frame.
+    std::vector<Id> archived(const std::string& kind, const std::string& element) const {
+        std::vector<Id> ids;
+        for (const fs::path& file : files(kind)) {
+            const std::string text = text_of(file);
+            EXPECT_TRUE(text.starts_with("<archive>\n") && text.ends_with("</archive>\n"))
+                << file << text.substr(0, 20);
+            const std::regex record("<" + element + ">\n  <id>([0-9]+)</id>");
+            for (std::sregex_iterator m(text.begin(), text.end(), record), end; m != end; ++m)
+                ids.push_back(std::stoll((*m)[1]));
+            std::size_t ends = 0;
+            for (std::size_t at = 0; (at = text.find("</" + element + ">\n", at)) != text.npos; ++at) ++ends;
+            EXPECT_EQ(ends, static_cast<std::size_t>(
+                                std::count(text.begin(), text.end(), '\n') > 0
+                                    ? std::distance(std::sregex_iterator(text.begin(), text.end(), record),
+                                                    std::sregex_iterator())
+                                    : 0));
+        }
+        return ids;
+    }
+    std::vector<Id> workunits() const { return archived("wu_archive", "workunit_archive"); }
+    std::vector<Id> results() const { return archived("result_archive", "result_archive"); }
+    std::vector<Id> indexed(const std::string& kind) const {
+        std::vector<Id> ids;
+        for (const fs::path& file : files(kind)) {
+            std::istringstream lines(text_of(file));
+            for (std::string line; std::getline(lines, line);) ids.push_back(std::stoll(line));
+        }
+        return ids;
+    }
+    std::vector<Id> left(SqlLiteral table) {
+        std::vector<Id> ids;
+        Sql sql("SELECT id FROM ");
+        for (Rows r = db_.query(sql << table << " ORDER BY id"); r.next();) ids.push_back(r.i64(0));
+        return ids;
+    }
+    void jobs(Id first, Id last) {
+        for (Id id = first; id <= last; ++id) {
+            workunit(id, kDone);
+            for (Id n = 0; n <= id % 3; ++n) result(id * 10 + n, id, kDone);
+        }
+    }
+};
+
+// The elements, their order and formats are those that upstream's program wrote.
+TEST_F(Purge, RecordsAreUpstreams) {
+    Workunit& w = workunit(5, kDone, "example_app_5");
+    w.create_time = 1798272005, w.appid = 2, w.xml_doc = "<workunit>\n</workunit>", w.batch = 5,
+    w.rsc_fpops_est = 3.6e12;
+    w.opaque = 2.5, w.transition_time = 2147483647, w.result_template_file = "templates/out_2", w.priority = 2;
+    EXPECT_EQ(
+        workunit_record({w, "2037-01-01 00:00:00", {}}),
+        "<workunit_archive>\n  <id>5</id>\n  <create_time>1798272005</create_time>\n  <appid>2</appid>\n"
+        "  <name>example_app_5</name>\n  <xml_doc><workunit>\n</workunit></xml_doc>\n  <batch>5</batch>\n"
+        "  <rsc_fpops_est>3.600000000000000e+12</rsc_fpops_est>\n  <rsc_fpops_bound>0.000000000000000e+00</rsc_fpops_bound>\n"
+        "  <rsc_memory_bound>0.000000000000000e+00</rsc_memory_bound>\n  <rsc_disk_bound>0.000000000000000e+00</rsc_disk_bound>\n"
+        "  <need_validate>0</need_validate>\n  <canonical_resultid>0</canonical_resultid>\n"
+        "  <canonical_credit>0.000000000000000e+00</canonical_credit>\n  <transition_time>2147483647</transition_time>\n"
+        "  <delay_bound>0</delay_bound>\n  <error_mask>0</error_mask>\n  <file_delete_state>2</file_delete_state>\n"
+        "  <assimilate_state>0</assimilate_state>\n  <hr_class>0</hr_class>\n  <opaque>2.500000</opaque>\n"
+        "  <min_quorum>0</min_quorum>\n  <target_nresults>0</target_nresults>\n  <max_error_results>0</max_error_results>\n"
+        "  <max_total_results>0</max_total_results>\n  <max_success_results>0</max_success_results>\n"
+        "  <result_template_file>templates/out_2</result_template_file>\n  <priority>2</priority>\n"
+        "  <mod_time>2037-01-01 00:00:00</mod_time>\n</workunit_archive>\n");
+    Result& r = result(15, 5, kDone);
+    r.app_version_id = -2;
+    EXPECT_THAT(result_record({r, "x"}), HasSubstr("  <app_version_id>-2</app_version_id>\n"));
+    EXPECT_EQ(archive_escape("a<b>&]]>\t\n\x01\xc3\xa9"), "a&lt;b>&amp;]]&gt;&#9;&#10;&#195;&#169;");
+    EXPECT_EQ(index_line(5, 1800000000, "example_app_5"), "5     1800000000    example_app_5\n");
+}
+
+TEST_F(Purge, RowsMoveToTheArchives) {
+    jobs(1, 5);
+    workunit(6, FileDeleteState::kReady), result(60, 6, kDone), workunit(7, kDone, "x_nodelete_7");
+    store();
+    const RunResult r = run_program({"db_purge", "--one_pass", "-d", "3"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("Archived 5 workunits and 11 results"));
+    EXPECT_THAT(r.err, HasSubstr("Closed archive files with 5 workunits"));
+    EXPECT_THAT(workunits(), ElementsAre(1, 2, 3, 4, 5));
+    EXPECT_THAT(results(), ElementsAre(10, 11, 20, 21, 22, 30, 40, 41, 50, 51, 52));
+    EXPECT_EQ(indexed("wu_index"), workunits());
+    EXPECT_EQ(indexed("result_index"), results());
+    EXPECT_THAT(left("workunit"), ElementsAre(6, 7));
+    EXPECT_THAT(left("result"), ElementsAre(60));
+    EXPECT_THAT(files(".open"), testing::IsEmpty());
+}
+
+TEST_F(Purge, OptionsChooseRowsAndFiles) {
+    const auto again = [&] {
+        truncate_all_tables(db_);
+        fs::remove_all(archives());
+        rows_.workunits.clear(), rows_.results.clear();
+        jobs(1, 6);
+        for (Id id = 1; id <= 6; ++id)
+            rows_.workunits.at(id).appid = id <= 3 ? 1 : 2, rows_.workunits.at(id).batch = id % 3;
+        rows_.batches[1].id = 1, rows_.batches[1].state = BatchState::kRetired;
+        rows_.batches[2].id = 2, rows_.batches[2].state = BatchState::kInProgress;
+        store();
+        db_.execute(Sql("UPDATE workunit SET mod_time=CURRENT_TIMESTAMP - INTERVAL id DAY"));
+    };
+    const auto purge = [&](std::vector<std::string> words) {
+        again();
+        words.insert(words.begin(), {"db_purge", "--one_pass"});
+        const RunResult r = run_program(words);
+        EXPECT_EQ(r.status, 0) << r.err;
+        return left("workunit");
+    };
+    EXPECT_THAT(purge({"--app", "two"}), ElementsAre(1, 2, 3));
+    EXPECT_THAT(purge({"--min_age_days", "3.5"}), ElementsAre(1, 2, 3));
+    EXPECT_THAT(purge({"--batch"}), ElementsAre(2, 5));
+    EXPECT_THAT(purge({"--max", "4"}), ElementsAre(5, 6));
+    EXPECT_THAT(purge({"--mod", "2", "1", "--no_archive"}), ElementsAre(2, 4, 6));
+    EXPECT_THAT(workunits(), SizeIs(0));
+    EXPECT_THAT(purge({"--dry_run"}), SizeIs(6));
+    EXPECT_FALSE(fs::exists(archives()));
+    EXPECT_THAT(purge({"--dont_delete"}), SizeIs(6));
+    EXPECT_THAT(workunits(), SizeIs(6));
+    EXPECT_THAT(purge({"--max_wu_per_file", "4"}), SizeIs(0));
+    EXPECT_THAT(files("wu_archive"), SizeIs(2));
+    EXPECT_THAT(workunits(), ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_THAT(purge({"--gzip", "--daily_dir"}), SizeIs(0));
+    EXPECT_THAT(workunits(), ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_TRUE(files("wu_archive").at(0).string().ends_with(".xml.gz"));
+    EXPECT_NE(files("wu_archive").at(0).parent_path(), archives());
+    EXPECT_EQ(run_program({"db_purge", "--mod", "2", "1"}).status, 1);
+    EXPECT_EQ(run_program({"db_purge", "--sleep", "0"}).status, 1);
+}
+
+TEST_F(Purge, ZipHoldsTheSameText) {
+    jobs(1, 3);
+    store();
+    const RunResult r = run_program({"db_purge", "--one_pass", "--zip"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    ASSERT_THAT(files("wu_archive"), SizeIs(1));
+    const RunResult unpacked = run({"unzip", "-p", files("wu_archive").at(0).string()});
+    EXPECT_TRUE(unpacked.out.starts_with("<archive>\n<workunit_archive>\n  <id>1</id>")) << unpacked.err;
+    EXPECT_TRUE(unpacked.out.ends_with("</archive>\n"));
+    EXPECT_THAT(left("workunit"), SizeIs(0));
+}
+
+/// Every row is either in the database or in an archive, once.
+class PurgeKilled : public Purge {
+  protected:
+    void prepare() {
+        truncate_all_tables(db_);
+        fs::remove_all(archives());
+        rows_.workunits.clear(), rows_.results.clear();
+        jobs(1, 250);
+        store();
+    }
+    void check_whole(const std::string& when) {
+        std::vector<Id> all = workunits(), of_results = results();
+        EXPECT_EQ(indexed("wu_index"), all) << when;
+        EXPECT_EQ(indexed("result_index"), of_results) << when;
+        for (const Id id : left("workunit")) all.push_back(id);
+        for (const Id id : left("result")) of_results.push_back(id);
+        std::ranges::sort(all), std::ranges::sort(of_results);
+        std::vector<Id> wanted, wanted_results;
+        for (const auto& [id, w] : rows_.workunits) wanted.push_back(id);
+        for (const auto& [id, r] : rows_.results) wanted_results.push_back(id);
+        EXPECT_EQ(all, wanted) << when;
+        EXPECT_EQ(of_results, wanted_results) << when;
+        EXPECT_THAT(files(".open"), testing::IsEmpty()) << when;
+    }
+};
+
+TEST_F(PurgeKilled, AtAnyStatementNothingIsLostOrTwice) {
+    const int killed = killed_at_each_statement(
+        {program("db_purge"), "--one_pass", "--gzip"}, project_.path(), [&] { prepare(); },
+        [&] {
+            ASSERT_EQ(run_program({"db_purge", "--one_pass", "--gzip"}).status, 0);
+        },
+        [&](const std::string& when) {
+            check_whole(when);
+            EXPECT_THAT(left("workunit"), SizeIs(0)) << when;
+        });
+    EXPECT_GE(killed, 15);
+}
+
+// Among the writes of files: at a moment that differs from time to time.
+TEST_F(PurgeKilled, AtAnyMomentNothingIsLostOrTwice) {
+    int killed = 0;
+    for (int round = 0; round < 25; ++round) {
+        prepare();
+        RunOptions options;
+        options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+        Subprocess daemon({program("db_purge"), "--one_pass"}, options);
+        const auto wanted = static_cast<std::size_t>(round * 97 % 700 * 100);
+        const auto far_enough = [&] {
+            for (const fs::path& file : files("result_archive")) {
+                std::error_code gone;
+                if (fs::file_size(file, gone) >= wanted) return true;
+            }
+            return false;
+        };
+        while (!far_enough() && ::kill(daemon.pid(), 0) == 0 && left("workunit").size() > 0) std::this_thread::yield();
+        ::kill(daemon.pid(), SIGKILL);
+        const auto ended = daemon.wait();
+        killed += ended && ended->signal == SIGKILL ? 1 : 0;
+        const RunResult r = run_program({"db_purge", "--one_pass"});
+        ASSERT_EQ(r.status, 0) << r.err;
+        check_whole("round " + std::to_string(round));
+        EXPECT_THAT(left("workunit"), SizeIs(0));
+    }
+    EXPECT_GE(killed, 5);
+}
+
+// Another process at work on the same archives is left alone.
+TEST_F(PurgeKilled, ALivingOnesArchivesAreLeftOpen) {
+    prepare();
+    ArchiveSet living({.folder = archives()}, 1700000000);
+    ASSERT_EQ(run_program({"db_purge", "--one_pass", "--max", "3"}).status, 0);
+    EXPECT_THAT(files(".open"), SizeIs(1));
+    living.close();
+    EXPECT_THAT(files(".open"), SizeIs(0));
+    EXPECT_THAT(workunits(), ElementsAre(1, 2, 3));
+}
+
+}  // namespace
+}  // namespace sluice::test
