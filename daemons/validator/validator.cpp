@@ -319,6 +319,7 @@ ValidationWrite::HostRow Validator::host_row(const App& app, const ValidateFacts
         h.outlier = claim->outlier;
     }
     h.quota = config_.daily_result_quota;
+    if (config_.credit_by_app && h.valid && h.grants) h.credit_appid = r.appid;
     return h;
 }
 

@@ -244,6 +244,32 @@ class MysqlValidateStore final : public ValidateStore {
                       "UPDATE user SET total_credit=total_credit+", h.userid, h, now);
         write_account("SELECT expavg_credit, expavg_time FROM team WHERE id=",
                       "UPDATE team SET total_credit=total_credit+", h.teamid, h, now);
+        if (h.credit_appid == 0) return;
+        write_app_credit(
+            {"SELECT expavg, expavg_time FROM credit_user WHERE credit_type=0 AND appid=", " AND userid=",
+             "INSERT INTO credit_user (appid, userid, njobs, total, expavg, expavg_time, credit_type) VALUES ("},
+            h.userid, h, now);
+        // Also for team 0: what users without a team did.
+        write_app_credit(
+            {"SELECT expavg, expavg_time FROM credit_team WHERE credit_type=0 AND appid=", " AND teamid=",
+             "INSERT INTO credit_team (appid, teamid, njobs, total, expavg, expavg_time, credit_type) VALUES ("},
+            h.teamid, h, now);
+    }
+
+    struct AppCreditTable {
+        SqlLiteral select, whose, insert;
+    };
+    /// As upstream keeps it: the average of a new row begins now.
+    void write_app_credit(const AppCreditTable& table, Id id, const ValidationWrite::HostRow& h, double now) {
+        Sql sql(table.select);
+        Rows r = db_.query(sql << h.credit_appid << table.whose << id << " FOR UPDATE");
+        const bool there = r.next();
+        double avg = there ? r.f64(0) : 0, time = there ? r.f64(1) : now;
+        add_credit(now, h.started, h.credit, avg, time);
+        Sql write(table.insert);
+        db_.execute(write << h.credit_appid << "," << id << ",1," << h.credit << "," << avg << "," << time
+                          << ",0) ON DUPLICATE KEY UPDATE njobs=njobs+1, total=total+VALUES(total), "
+                             "expavg=VALUES(expavg), expavg_time=VALUES(expavg_time)");
     }
 
     void write_account(SqlLiteral select, SqlLiteral update, Id id, const ValidationWrite::HostRow& h, double now) {

@@ -48,6 +48,7 @@ struct ValidationWrite {
         double started = 0;                         ///< sent_time, for the recent average
         double turnaround = -1, et = -1, pfc = -1;  ///< samples; < 0: none
         int quota = 0;                              ///< daily_result_quota
+        Id credit_appid = 0;                        ///< <credit_by_app>: credit is kept for this app, too; 0: it is not
     };
     Id canonical_resultid = 0;
     double canonical_credit = 0;

@@ -302,6 +302,36 @@ TEST_F(WorkChain, CreateWorkWarnsOfTemplatesUpstreamCannotSend) {
     EXPECT_EQ(said(info + "    <result>\n" + ref + "</result>\n</output_template>"), "");
 }
 
+// Upstream's rows: a new one's average begins now, so its first job gives credit * ln 2 / 7; team 0 has a row, too.
+TEST_F(WorkChain, CreditByAppIsKeptWhereConfigured) {
+    std::string config = read_file(project_ / "config.xml").value_or("");
+    make_workunit(1);
+    returned(10, 1, 3, "same");
+    ASSERT_EQ(run_program({"sample_bitwise_validator", "--app", "a", "--one_pass"}).status, 0);
+    EXPECT_EQ(number_of(db_, Sql("SELECT COUNT(*) FROM credit_user")), 0);
+    db_.execute(Sql("TRUNCATE workunit")), db_.execute(Sql("TRUNCATE result"));
+    project_.write("config.xml", config.insert(config.find("</config>"), "<credit_by_app/>"));
+    make_workunit(2);
+    for (const Id host : {1, 2}) {
+        returned(host + 10, 1, host, "same");
+        db_.execute(Sql("INSERT INTO host (id, create_time, userid) VALUES (") << host << ",1," << host << ")");
+    }
+    db_.execute(
+        Sql("INSERT INTO credit_user (userid, appid, njobs, total, expavg, expavg_time, credit_type) VALUES "
+            "(1,1,3,100,7,0,0), (1,2,5,5,5,5,0)"));
+    ASSERT_EQ(run_program({"sample_bitwise_validator", "--app", "a", "--one_pass"}).status, 0);
+    const Table users = rows_of(
+        db_,
+        Sql("SELECT userid, appid, njobs, ROUND(total,4), ROUND(expavg,4) FROM credit_user ORDER BY userid, appid"), 5);
+    ASSERT_EQ(users.size(), 3U);
+    EXPECT_EQ(users[0][2], "4");
+    EXPECT_EQ(users[0][3], "102.3148");
+    EXPECT_EQ(users[1], (std::vector<std::string>{"1", "2", "5", "5.0000", "5.0000"}));
+    EXPECT_EQ(users[2], (std::vector<std::string>{"2", "1", "1", "2.3148", "0.2292"}));
+    EXPECT_EQ(rows_of(db_, Sql("SELECT teamid, appid, njobs, ROUND(total,4) FROM credit_team"), 4),
+              (Table{{"0", "1", "2", "4.6296"}}));
+}
+
 TEST_F(WorkChain, AQuorumOfTwoIsCreditedOnce) {
     make_workunit(2);
     for (const Id host : {1, 2, 3})
