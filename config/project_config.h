@@ -69,6 +69,7 @@ struct ProjectConfig : MatchParams {
     double grace_period_hours{};  ///< the same in hours; whichever tag stands later wins: read report_grace_period
     double delete_delay_hours{};
     bool ended{};
+    bool user_country{}, user_url{};
     bool credit_by_app{};
     bool enable_assignment{};
     bool enable_assignment_multi{};

@@ -270,6 +270,7 @@ std::vector<NewFile> files_of(const NewProject& project) {
         {"config.xml", xml("config.xml"), 0640},  // it holds the database's password
         {"project.xml", xml("project.xml"), 0644},
         {"gui_urls.xml", xml("gui_urls.xml"), 0644},
+        {"db_dump_spec.xml", xml("db_dump_spec.xml"), 0644},
         {"bin/keep_result", plain("keep_result"), 0755},
         // What upstream's upgrade_db.php calls db/schema.sql: without it, it offers every update since 2009.
         {"db_revision", "27032\n", 0644},

@@ -18,6 +18,10 @@ FOLDERS = {
     "make_project": ["config/project/"],
     "start": ["config/run/", "config/"],
     "sluice_batch": ["daemons/batch/", "daemons/batch_shares/"],
+    "file_deleter": ["daemons/cleaning/"],
+    "antique_file_deleter": ["daemons/cleaning/"],
+    "db_purge": ["daemons/cleaning/"],
+    "db_dump": ["daemons/statistics/"],
     "all": [""],
 }
 # Loading itself: one option stands for another, or is a folder's default. Who reads is behind it.

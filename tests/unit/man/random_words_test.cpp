@@ -107,7 +107,11 @@ TEST_P(RandomWords, AreAnsweredInOneLine) {
         if (ended->status == 0) continue;
         ++refused;
         EXPECT_LT(ended->status, 128) << "ended by a signal: " << testing::PrintToString(words);
-        EXPECT_EQ(fault_of(ended->err), "") << testing::PrintToString(words) << "\nsaid: " << ended->err;
+        // A level that does not exist is a warning of its own, before what ends the program.
+        std::string said = ended->err;
+        if (const auto end = said.find('\n'); said.substr(0, end).find("[warning] --debug_level") != said.npos)
+            said.erase(0, end + 1);
+        EXPECT_EQ(fault_of(said), "") << testing::PrintToString(words) << "\nsaid: " << ended->err;
     }
     EXPECT_GT(refused, 5);
 }

@@ -141,7 +141,7 @@ TEST(NewProjectFiles, WhateverIsSaidTheXmlIsWellFormed) {
             EXPECT_FALSE(fault) << file.name << ":" << fault->line << ": " << fault->what;
             ++files;
         }
-        EXPECT_EQ(files, 6);
+        EXPECT_EQ(files, 7);
     }
     const ProjectConfig config = parse_config(text_of(odd, "config.xml"), "config.xml").config;
     EXPECT_EQ(config.db_passwd, odd.db_passwd);

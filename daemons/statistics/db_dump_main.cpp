@@ -1,0 +1,81 @@
+// db_dump: writes the files that statistics sites fetch. Upstream's program of that name, same options and files.
+#include <algorithm>
+
+#include "config/db_settings.h"
+#include "config/load.h"
+#include "daemons/statistics/db_dump.h"
+#include "sluice/base/files.h"
+#include "sluice/base/log.h"
+#include "sluice/daemon/program.h"
+
+namespace sluice {
+namespace {
+
+struct DumpWords {
+    std::string spec, db_host;
+    std::optional<int> retry_period;
+};
+
+class DumpTask final : public Service {
+  public:
+    DumpTask(DumpSpec spec, std::string text, const DumpOptions& options, DumpStore& store, const Clock& clock)
+        : Service(0), spec_(std::move(spec)), text_(std::move(text)), options_(options), store_(store), clock_(clock) {}
+    Turn turn() override {
+        const bool done = dump_statistics(spec_, text_, options_, store_, clock_);
+        log_normal("{}", done ? "db_dump finished" : "stopped; the files of the last run stay");
+        return {PassResult::kFinished};
+    }
+
+  private:
+    DumpSpec spec_;
+    std::string text_;
+    DumpOptions options_;
+    DumpStore& store_;
+    const Clock& clock_;
+};
+
+int run(const DumpWords& words, DaemonStart& start) {
+    const ProjectConfig config = load_config_and_warn(start.settings.project);
+    DbSettings settings = replica_db_settings(config);
+    if (!words.db_host.empty()) settings.host = words.db_host;
+    settings.read_only = true;
+    const auto text = read_file(words.spec);
+    if (!text) throw ConfigError("there is no file " + words.spec + " (--dump_spec)");
+    DumpSpec spec = parse_dump_spec(*text);
+    Database db(settings);
+    const auto store = make_dump_store(db);
+    if (config.credit_by_app)
+        log_warning("credit by app is not among the files: html/ops/export_credit_by_app.php ../stats writes it");
+    DumpTask task(std::move(spec), *text, {config.user_country, config.user_url}, *store, start.env.clock);
+    return start.run(task);
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+    using namespace sluice;
+    DumpWords words;
+    const DaemonProgram program{
+        .summary = "write the files that statistics sites fetch from a project",
+        .description =
+            "The specification names tables, files, orders and the folder in which they are published, usually html/stats. All "
+            "files are written beside it, and then take its place in one step. Deleted accounts are left out, and where the "
+            "project asks for consent (consent type STATSEXPORT), so is everybody who did not agree. Run it once a day, as a "
+            "<task> in config.xml.",
+        .settings = {.name = "db_dump", .lock_name = "db_dump"},
+        .runs = Runs::kAlwaysOnce,
+        .options =
+            [&](CommandLine& line) {
+                line.option("--dump_spec", words.spec, "the specification, an XML file (required)", "FILE");
+                line.option("--db_host", words.db_host, "read from this server instead of <replica_db_host>", "HOST");
+                line.option("--retry_period", words.retry_period, "accepted: a database that is away is waited for",
+                            "S");
+                line.section(
+                    "EXAMPLES",
+                    "<task><cmd>db_dump -d 2 --dump_spec ../db_dump_spec.xml</cmd><period>24 hours</period></task>");
+            },
+        .check = [&](DaemonStart&) { return words.spec.empty() ? "--dump_spec is required" : ""; },
+        .run = [&](DaemonStart& start) { return run(words, start); }};
+    return daemon_main(program, argc, argv);
+}

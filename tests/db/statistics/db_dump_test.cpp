@@ -1,0 +1,200 @@
+// db_dump on a real MariaDB: which rows are published, in which form, and that the published folder is always whole.
+// Elements, order and formats are those that upstream's program wrote.
+#include "daemons/statistics/db_dump.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "sluice/base/error.h"
+#include "sluice/base/files.h"
+#include "tests/support/database_rows.h"
+#include "tests/support/private_mariadb.h"
+#include "tests/support/subprocess.h"
+#include "tests/support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kSpec =
+    "<boinc_db_dump_spec>\n<output_dir>../html/stats_tmp</output_dir>\n<final_output_dir>../html/stats</final_output_dir>\n"
+    "<enumeration>\n<table>user</table>\n<filename>user</filename>\n<sort>id</sort>\n<output>\n<recs_per_file>2</recs_per_file>\n"
+    "</output>\n<output>\n<compression>gzip</compression>\n</output>\n</enumeration>\n"
+    "<enumeration>\n<table>host</table>\n<filename>host</filename>\n<sort>total_credit</sort>\n<output>\n<detail/>\n</output>\n"
+    "</enumeration>\n<enumeration>\n<table>team</table>\n<filename>team</filename>\n<output>\n<detail/>\n</output>\n"
+    "</enumeration>\n<enumeration>\n<table>user_deleted</table>\n<filename>user_deleted</filename>\n<output>\n</output>\n"
+    "</enumeration>\n</boinc_db_dump_spec>\n";
+
+class DbDump : public testing::Test {
+  protected:
+    DbDump() : db_(settings()) {
+        truncate_all_tables(db_);
+        db_.execute(Sql("DELETE FROM consent"));
+        db_.execute(Sql("UPDATE consent_type SET enabled=0 WHERE shortname='STATSEXPORT'"));
+        project_.write("config.xml",
+                       "<boinc><config>" + PrivateMariaDb::shared().config_elements("dump") + "</config></boinc>");
+        project_.write("spec.xml", kSpec);
+        project_.write("tmp/x", "");
+    }
+    static DbSettings settings() {
+        static const DbSettings made = PrivateMariaDb::shared().create_project_database("dump");
+        return made;
+    }
+    void user(Id id, double credit, const std::string& name, const std::string& authenticator = "") {
+        Sql sql(
+            "INSERT INTO user (id, create_time, email_addr, name, authenticator, country, url, teamid, total_credit, "
+            "expavg_credit, expavg_time, show_hosts, has_profile, cross_project_id) VALUES (");
+        const std::string number = std::to_string(id);
+        sql << id << ",1756800001," << SqlText{"u" + number + "@example.org"} << "," << SqlText{name} << ","
+            << SqlText{authenticator.empty() ? "a" + number : authenticator} << ",'Trinidad & Tobago','x<y',3,"
+            << credit << ",0.09,1799956800.5," << id % 2 << "," << (id == 1 ? 1 : 0) << ",'c')";
+        db_.execute(sql);
+    }
+    void host(Id id, Id userid, double credit, const std::string& domain = "d") {
+        Sql sql(
+            "INSERT INTO host (id, create_time, userid, rpc_time, total_credit, domain_name, p_vendor, p_ncpus, host_cpid, misc) "
+            "VALUES (");
+        sql << id << ",5," << userid << ",6," << credit << "," << SqlText{domain}
+            << ",'<&>',3,'hc','{\"a\": \"]]>\"}')";
+        db_.execute(sql);
+    }
+    RunResult dump() {
+        RunOptions options;
+        options.env["BOINC_PROJECT_DIR"] = project_.path().string();
+        options.cwd = project_ / "tmp";
+        return run({std::string(SLUICE_BIN) + "/db_dump", "-d", "3", "--dump_spec", "../spec.xml"}, options);
+    }
+    std::string published(const std::string& file) const {
+        const gzFile in = gzopen((project_ / "html/stats" / file).c_str(), "rb");
+        if (in == nullptr) return "(no " + file + ")";
+        std::string text(1 << 20, '\0');
+        text.resize(static_cast<std::size_t>(std::max(0, gzread(in, text.data(), 1 << 20))));
+        gzclose(in);
+        return text;
+    }
+    static std::vector<std::string> ids(const std::string& text) {
+        std::vector<std::string> found;
+        for (std::size_t at = 0; (at = text.find("<id>", at)) != text.npos; ++at)
+            found.push_back(text.substr(at + 4, text.find('<', at + 4) - at - 4));
+        return found;
+    }
+
+    TempDir project_;
+    Database db_;
+};
+
+TEST_F(DbDump, UsersWithCreditAreThere) {
+    user(1, 37.5, "A & B \xc3\xa9 ]]>"), user(2, 0, "none"), user(3, 7, "gone", "Deleted_3"), user(4, 9, "four"),
+        user(5, 9, "five");
+    const RunResult r = dump();
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("db_dump finished"));
+    EXPECT_THAT(ids(published("user.gz")), ElementsAre("1", "4", "5"));
+    EXPECT_THAT(
+        published("user_0"),
+        testing::StartsWith("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<users>\n<user>\n <id>1</id>\n"
+                            " <name>A &amp; B \xc3\xa9 ]]&gt;</name>\n <create_time>1756800001</create_time>\n"
+                            " <total_credit>37.500000</total_credit>\n <expavg_credit>0.090000</expavg_credit>\n"
+                            " <expavg_time>1799956800.500000</expavg_time>\n"
+                            " <cpid>0006193ecdcd1b281d50cfc31153b457</cpid>\n"
+                            " <country>Trinidad &amp; Tobago</country>\n <url>x&lt;y</url>\n <teamid>3</teamid>\n"
+                            " <has_profile/>\n</user>\n"));
+    EXPECT_THAT(ids(published("user_0")), ElementsAre("1", "4")) << "each output counts its own records";
+    EXPECT_THAT(ids(published("user_1")), ElementsAre("5"));
+    EXPECT_EQ(published("db_dump.xml"), kSpec);
+    EXPECT_THAT(published("tables.xml"), HasSubstr("    <nusers_total>3</nusers_total>\n"));
+    EXPECT_THAT(published("tables.xml"), HasSubstr("<total_credit>55.500000</total_credit>"));
+}
+
+TEST_F(DbDump, CountriesAndUrlsMayBeLeftOut) {
+    project_.write("config.xml", "<boinc><config>" + PrivateMariaDb::shared().config_elements("dump") +
+                                     "<user_country>0</user_country><user_url>0</user_url></config></boinc>");
+    user(1, 1, "one");
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_THAT(published("user.gz"), Not(HasSubstr("<country>")));
+    EXPECT_THAT(published("user.gz"), Not(HasSubstr("<url>")));
+}
+
+TEST_F(DbDump, HostsNameOwnersWhoShowThem) {
+    user(1, 1, "shows"), user(2, 1, "hides");
+    host(1, 1, 5), host(2, 2, 10), host(3, 99, 1), host(4, 1, 0), host(5, 0, 5), host(6, 1, 5, "DELETED");
+    ASSERT_EQ(dump().status, 0);
+    const std::string hosts = published("host");
+    EXPECT_THAT(ids(hosts), ElementsAre("2", "1", "3")) << "the most credit first";
+    EXPECT_THAT(hosts, HasSubstr("    <id>1</id>\n    <userid>1</userid>\n"));
+    EXPECT_THAT(hosts, Not(HasSubstr("<userid>2</userid>")));
+    EXPECT_THAT(hosts, Not(HasSubstr("<userid>99</userid>")));
+    EXPECT_THAT(hosts, HasSubstr("    <p_vendor>&lt;&amp;></p_vendor>\n"));
+    EXPECT_THAT(hosts,
+                HasSubstr("<misc><![CDATA[{\"a\": \"]]]]><![CDATA[>\"}]]></misc>\n  <create_time>5</create_time>\n"));
+    EXPECT_THAT(hosts, HasSubstr("  <ncpus>3</ncpus>\n  <p_fpops>"));
+    EXPECT_THAT(hosts, HasSubstr("  <host_cpid>hc</host_cpid>\n</host>\n"));
+}
+
+TEST_F(DbDump, OnlyWhoConsentsIsPublished) {
+    db_.execute(Sql("UPDATE consent_type SET enabled=1 WHERE shortname='STATSEXPORT'"));
+    for (const Id id : {1, 2, 3, 4}) user(id, id, "u" + std::to_string(id)), host(id, id, id);
+    const auto says = [&](Id id, int time, int flag) {
+        Sql sql(
+            "INSERT INTO consent (userid, consent_type_id, consent_time, consent_flag, consent_not_required, source) SELECT ");
+        db_.execute(sql << id << ", id, " << time << "," << flag
+                        << ",0,'t' FROM consent_type WHERE shortname='STATSEXPORT'");
+    };
+    says(1, 10, 1), says(2, 10, 1), says(2, 20, 0), says(3, 10, 0), says(3, 20, 1);
+    db_.execute(Sql(
+        "INSERT INTO team (id, create_time, userid, name, type, nusers, total_credit, expavg_time) VALUES (3,1,1,'t',1,4,9,0)"));
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_THAT(ids(published("user.gz")), ElementsAre("1", "3"));
+    EXPECT_THAT(ids(published("host")), ElementsAre("3", "1"));
+    EXPECT_THAT(ids(published("team")), ElementsAre("3", "1", "3")) << "the team, and its members who consent";
+}
+
+TEST_F(DbDump, DeletedAccountsAreListed) {
+    db_.execute(Sql("INSERT INTO user_deleted VALUES (1001,'ce86',5),(1000,'ab',5)"));
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_EQ(published("user_deleted"),
+              "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<users_deleted>\n<user>\n    <id>1000</id>\n"
+              "    <cpid>ab</cpid>\n</user>\n<user>\n    <id>1001</id>\n    <cpid>ce86</cpid>\n</user>\n"
+              "</users_deleted>\n");
+}
+
+TEST_F(DbDump, TheOldFolderStaysBesideTheNew) {
+    user(1, 1, "one");
+    ASSERT_EQ(dump().status, 0);
+    user(4, 1, "two");
+    ASSERT_EQ(dump().status, 0);
+    EXPECT_THAT(ids(published("user.gz")), ElementsAre("1", "4"));
+    std::vector<std::string> folders;
+    for (const auto& entry : fs::directory_iterator(project_ / "html")) folders.push_back(entry.path().filename());
+    std::ranges::sort(folders);
+    ASSERT_EQ(folders.size(), 2U);
+    EXPECT_EQ(folders[0], "stats");
+    EXPECT_THAT(folders[1], testing::StartsWith("stats_2"));
+}
+
+TEST_F(DbDump, AFailureLeavesWhatIsPublished) {
+    user(1, 1, "one");
+    ASSERT_EQ(dump().status, 0);
+    project_.write("html/stats_tmp/tables.xml/x", "in the way");
+    EXPECT_EQ(dump().status, 1);
+    EXPECT_THAT(ids(published("user.gz")), ElementsAre("1"));
+}
+
+TEST(DumpSpecification, WhatCannotBeIsNamed) {
+    EXPECT_THROW(parse_dump_spec("<boinc_db_dump_spec></boinc_db_dump_spec>"), ConfigError);
+    const DumpSpec spec = parse_dump_spec(
+        "<output_dir>a</output_dir><final_output_dir>b</final_output_dir><enumeration><table>nonsense</table><filename>n</filename>"
+        "</enumeration><enumeration><table>host</table><filename>../x</filename></enumeration><enumeration><table>host</table>"
+        "<filename>h</filename><sort>total_credit</sort><output><recs_per_file>5</recs_per_file></output></enumeration>");
+    EXPECT_EQ(spec.warnings.size(), 3U);
+    ASSERT_EQ(spec.enumerations.size(), 1U);
+    EXPECT_THAT(spec.enumerations[0].outputs, IsEmpty());
+}
+
+}  // namespace
+}  // namespace sluice::test
