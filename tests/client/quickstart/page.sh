@@ -192,7 +192,8 @@ compute proxy
 served_by project
 
 owners=$(find project/upload -type f -exec stat -c %U {} + | sort -u)
-[ "$owners" = "$(account_of web)" ] || fail "uploads belong to '$owners'"
+[ -z "$owners" ] || [ "$owners" = "$(account_of web)" ] || fail "uploads belong to '$owners'"
+grep -q '\] unlinked ' project/log_*/file_deleter.log || fail "file_deleter has deleted no upload"
 end_demo
 # Children of what was ended need a moment.
 for ((i = 0; i < 150; i++)); do
